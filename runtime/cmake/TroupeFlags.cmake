@@ -1,0 +1,57 @@
+# Compile and link flags that hold for every target.
+#
+# Arithmetic: the baseline is x86-64-v2 everywhere, never -march=native; a kernel that wants more
+# says so for its own source file. Contraction is off because a fused multiply-add that the
+# compiler invents would differ between levels: kernels write std::fma where they mean it.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+set(TROUPE_SANITIZE "" CACHE STRING "Value for -fsanitize=; empty for none")
+
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12)
+  message(WARNING "Troupe is checked with g++ 12; this is ${CMAKE_CXX_COMPILER_ID} "
+                  "${CMAKE_CXX_COMPILER_VERSION}. The exactness tests are what tells.")
+endif()
+
+add_compile_options(
+  -march=x86-64-v2
+  -ffp-contract=off
+  -fno-math-errno
+  -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+
+if(TROUPE_SANITIZE)
+  add_compile_options(-fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${TROUPE_SANITIZE})
+endif()
+
+# mold links a binary against libtorch_cpu in under a second; plain ld takes ten.
+find_program(TROUPE_MOLD mold)
+if(TROUPE_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# ccache: relative paths, so that a second clone of the same commit compiles from the cache.
+find_program(TROUPE_CCACHE ccache)
+if(TROUPE_CCACHE)
+  set(launcher
+      ${CMAKE_COMMAND} -E env
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
+      CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros
+      ${TROUPE_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+endif()
+
+# Linked privately by every target of ours; third-party headers come in as SYSTEM.
+add_library(troupe_warnings INTERFACE)
+target_compile_options(
+  troupe_warnings
+  INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+            $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)

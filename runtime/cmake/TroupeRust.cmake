@@ -1,0 +1,38 @@
+# troupe_rust_staticlib(NAME name CRATE dir LIB stem [HEADERS dir])
+#
+# Builds one cargo crate (crate-type "staticlib") by `cargo build --release --locked` into the
+# build folder and makes `troupe_<name>`, an imported static library. A new cargo is needed
+# (edition 2021, see the crate's rust-version): the one in CARGO, cargo on the PATH, or Debian's
+# cargo-web. The crate's sources are dependencies, so an edit rebuilds it.
+find_program(TROUPE_CARGO NAMES $ENV{CARGO} cargo cargo-web)
+
+function(troupe_rust_staticlib)
+  cmake_parse_arguments(arg "" "NAME;CRATE;LIB;HEADERS" "" ${ARGN})
+  if(NOT TROUPE_CARGO)
+    message(FATAL_ERROR "no cargo found: run ./dev setup")
+  endif()
+  get_filename_component(crate ${arg_CRATE} ABSOLUTE)
+  set(target_dir ${CMAKE_BINARY_DIR}/cargo)
+  set(lib ${target_dir}/release/lib${arg_LIB}.a)
+  file(GLOB_RECURSE inputs CONFIGURE_DEPENDS ${crate}/src/*.rs)
+  list(APPEND inputs ${crate}/Cargo.toml ${crate}/Cargo.lock)
+  # Sanitizer runs keep the Rust part plain: it has no instrumented standard library here.
+  add_custom_command(
+    OUTPUT ${lib}
+    COMMAND ${CMAKE_COMMAND} -E env CARGO_TARGET_DIR=${target_dir} CARGO_TERM_COLOR=never
+            ${TROUPE_CARGO} build --release --locked --quiet --manifest-path ${crate}/Cargo.toml
+    COMMAND ${CMAKE_COMMAND} -E touch ${lib}
+    DEPENDS ${inputs}
+    COMMENT "cargo build ${arg_NAME}"
+    VERBATIM)
+  add_custom_target(troupe_${arg_NAME}_cargo DEPENDS ${lib})
+  add_library(troupe_${arg_NAME} STATIC IMPORTED GLOBAL)
+  set_target_properties(troupe_${arg_NAME} PROPERTIES IMPORTED_LOCATION ${lib})
+  if(arg_HEADERS)
+    get_filename_component(headers ${arg_HEADERS} ABSOLUTE)
+    target_include_directories(troupe_${arg_NAME} INTERFACE ${headers})
+  endif()
+  find_package(Threads REQUIRED)
+  target_link_libraries(troupe_${arg_NAME} INTERFACE Threads::Threads ${CMAKE_DL_LIBS} m)
+  add_dependencies(troupe_${arg_NAME} troupe_${arg_NAME}_cargo)
+endfunction()

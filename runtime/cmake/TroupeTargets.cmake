@@ -1,0 +1,123 @@
+# Helpers that keep each room's CMakeLists.txt at a few lines. Sources are found by glob and
+# re-checked at every build, so adding a file needs no list edit.
+#
+# troupe_library(NAME name [RECURSE] [EXCLUDE regex...] [PUBLIC_DEPS t...] [PRIVATE_DEPS t...]
+#                [PCH torch])
+#   `troupe_<name>`, static, from *.cpp of the current folder (with RECURSE: and below). The
+#   include path is the repository root. A room without sources yet is an INTERFACE library.
+# troupe_test(NAME name [DEPS t...] [LABELS l...] [TIMEOUT s] [PCH torch])
+#   One GoogleTest binary `test_<name>` from tests/unit/<current folder>/**/*_test.cpp. Extra
+#   labels: `model` (needs the real small model), `full` (only in `./dev test --full`).
+# troupe_program(NAME file SOURCES s... [DEPS t...])
+#   A helper binary build/bin/<file> that oracle tests drive.
+# troupe_oracle_test(NAME file.py [DEPENDS t...] [LABELS l...] [TIMEOUT s])
+#   tests/oracle/<file.py> under pytest in the `oracle` environment. Files named *_test.py there
+#   that nobody registers are registered with the defaults.
+include(GoogleTest)
+
+set(_troupe_home "$ENV{TROUPE_HOME}")
+if(NOT _troupe_home)
+  set(_troupe_home "$ENV{HOME}/.cache/troupe")
+endif()
+set(TROUPE_TEST_MODEL
+    "${_troupe_home}/models/SmolLM2-135M-Instruct"
+    CACHE PATH "Hugging Face folder of the real small model, for tests labelled `model`")
+set(TROUPE_TEST_ENVIRONMENT
+    "TROUPE_TEST_MODEL=${TROUPE_TEST_MODEL}"
+    "TROUPE_SOURCE_DIR=${CMAKE_SOURCE_DIR}"
+    "TROUPE_BUILD_DIR=${CMAKE_BINARY_DIR}"
+    "TROUPE_ORACLE_PYTHON=${CMAKE_SOURCE_DIR}/.venv/oracle/bin/python"
+    "OMP_NUM_THREADS=1")
+
+function(_troupe_use_pch target pch)
+  if(pch STREQUAL "torch")
+    target_precompile_headers(${target} REUSE_FROM troupe_torch_pch)
+  elseif(pch)
+    message(FATAL_ERROR "${target}: no precompiled header set named '${pch}'; there is: torch")
+  endif()
+endfunction()
+
+function(troupe_library)
+  cmake_parse_arguments(arg "RECURSE" "NAME;PCH" "PUBLIC_DEPS;PRIVATE_DEPS;EXCLUDE" ${ARGN})
+  set(glob GLOB)
+  if(arg_RECURSE)
+    set(glob GLOB_RECURSE)
+  endif()
+  file(${glob} sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  foreach(regex IN LISTS arg_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX ${regex})
+  endforeach()
+  set(target troupe_${arg_NAME})
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
+    target_link_libraries(${target} PUBLIC ${arg_PUBLIC_DEPS}
+                                    PRIVATE ${arg_PRIVATE_DEPS} troupe_warnings)
+    _troupe_use_pch(${target} "${arg_PCH}")
+  else()
+    add_library(${target} INTERFACE)
+    target_include_directories(${target} INTERFACE ${CMAKE_SOURCE_DIR})
+    target_link_libraries(${target} INTERFACE ${arg_PUBLIC_DEPS})
+  endif()
+endfunction()
+
+function(troupe_test)
+  cmake_parse_arguments(arg "" "NAME;TIMEOUT;PCH" "DEPS;LABELS" ${ARGN})
+  file(RELATIVE_PATH room ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/*_test.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  set(target test_${arg_NAME})
+  add_executable(${target} ${sources})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_definitions(${target}
+                             PRIVATE TROUPE_TEST_DATA_DIR="${CMAKE_SOURCE_DIR}/tests/data")
+  target_link_libraries(${target} PRIVATE ${arg_DEPS} troupe::gtest troupe_warnings)
+  _troupe_use_pch(${target} "${arg_PCH}")
+  # Names are read when ctest runs, so a build never starts a test binary.
+  gtest_discover_tests(
+    ${target}
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    TEST_PREFIX "${arg_NAME}."
+    PROPERTIES LABELS "unit;${arg_NAME};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
+               ENVIRONMENT "${TROUPE_TEST_ENVIRONMENT}")
+endfunction()
+
+function(troupe_program)
+  cmake_parse_arguments(arg "" "NAME" "SOURCES;DEPS" ${ARGN})
+  add_executable(${arg_NAME} ${arg_SOURCES})
+  target_include_directories(${arg_NAME} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${arg_NAME} PRIVATE ${arg_DEPS} troupe_warnings)
+endfunction()
+
+function(troupe_oracle_test)
+  cmake_parse_arguments(arg "" "NAME;TIMEOUT" "DEPENDS;LABELS" ${ARGN})
+  set(script ${CMAKE_SOURCE_DIR}/tests/oracle/${arg_NAME})
+  if(NOT EXISTS ${script})
+    message(FATAL_ERROR "troupe_oracle_test: no ${script}")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  get_filename_component(stem ${arg_NAME} NAME_WE)
+  set_property(GLOBAL APPEND PROPERTY TROUPE_ORACLE_TESTS ${arg_NAME})
+  add_test(
+    NAME oracle.${stem}
+    COMMAND ${CMAKE_SOURCE_DIR}/.venv/oracle/bin/python -m pytest -q -rs -p no:cacheprovider
+            ${script}
+    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/tests/oracle)
+  set_tests_properties(
+    oracle.${stem}
+    PROPERTIES LABELS "oracle;${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77
+               ENVIRONMENT "${TROUPE_TEST_ENVIRONMENT}")
+  # `ninja oracle_<file>` builds what that one test drives.
+  add_custom_target(oracle_${stem})
+  if(arg_DEPENDS)
+    add_dependencies(oracle_${stem} ${arg_DEPENDS})
+  endif()
+endfunction()

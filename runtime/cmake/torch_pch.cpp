@@ -1,0 +1,1 @@
+// Carries the precompiled ATen headers that `troupe_library(... PCH torch)` reuses.
