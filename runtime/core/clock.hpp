@@ -1,0 +1,37 @@
+// Time as the runtime sees it: monotonic, and replaceable so that tests and the simulator own it.
+// Whoever builds the runtime owns the clock and passes it down; methods are safe on any thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+
+namespace troupe::core {
+
+using Duration = std::chrono::nanoseconds;
+// Time since an arbitrary start; only differences mean anything.
+using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual TimePoint now() const noexcept = 0;
+};
+
+class SteadyClock final : public Clock {
+ public:
+  TimePoint now() const noexcept override { return std::chrono::steady_clock::now(); }
+};
+
+// Stands still until it is told to move.
+class ManualClock final : public Clock {
+ public:
+  TimePoint now() const noexcept override {
+    return TimePoint(Duration(now_ns_.load(std::memory_order_acquire)));
+  }
+  void advance(Duration by) noexcept { now_ns_.fetch_add(by.count(), std::memory_order_acq_rel); }
+
+ private:
+  std::atomic<Duration::rep> now_ns_{0};
+};
+
+}  // namespace troupe::core

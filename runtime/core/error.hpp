@@ -1,0 +1,42 @@
+// What went wrong, for a person: one code that picks the exit status and one sentence that says what,
+// where, why and which flag or key to change. A value type without owner; safe on any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace troupe::core {
+
+enum class ErrorCode {
+  kInvalidArgument,  // a caller's value is out of range
+  kConfig,           // a key, flag or file of the configuration is wrong       (exit 2)
+  kResources,        // memory, disk, cores or a device are missing             (exit 3)
+  kData,             // a model, dataset, tokenizer or checkpoint is malformed  (exit 4)
+  kPeerLost,         // a role or process is gone                               (exit 5)
+  kNumeric,          // NaN or infinity where a number is needed                (exit 6)
+  kInterrupted,      // the user or a supervisor asked to stop                  (exit 130)
+  kDeadline,         // an answer did not come in time
+  kClosed,           // the channel, role or run has been closed
+  kOverloaded,       // a bounded queue is full
+  kUnsupported,      // understood, but not offered here
+  kNotFound,         // the named thing does not exist
+  kInternal,         // a bug or a library failure that was translated
+};
+
+std::string_view error_name(ErrorCode code) noexcept;
+
+// The process exit status for an error that ends a command: 2, 3, 4, 5, 6, 130, or 1 for the rest.
+int exit_status(ErrorCode code) noexcept;
+
+struct Error {
+  ErrorCode code = ErrorCode::kInternal;
+  std::string message;
+
+  // The same error with `where: ` put in front of the message.
+  Error within(std::string_view where) const& {
+    return {code, std::string(where) + ": " + message};
+  }
+};
+
+}  // namespace troupe::core

@@ -1,0 +1,40 @@
+// Names of the things that travel between roles. Plain integers in distinct types, so that a ticket
+// cannot be passed for a request. Value types; safe on any thread.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+
+namespace troupe::core {
+
+template <class Tag>
+struct Id {
+  std::uint64_t value = 0;
+  friend auto operator<=>(const Id&, const Id&) = default;
+};
+
+using RequestId = Id<struct RequestTag>;    // one call between two roles, unique per sender and epoch
+using SequenceId = Id<struct SequenceTag>;  // one sample inside an engine
+using GroupId = Id<struct GroupTag>;        // the n samples of one prompt inside an engine
+using RunId = Id<struct RunTag>;
+
+// Count of optimiser steps that made a set of weights. 0 is the model as loaded.
+using Version = std::uint64_t;
+
+// The right to sample one group for one slot of one update; the unit of order in a run.
+struct Ticket {
+  std::uint64_t update = 0;   // 0-based index of the update that will consume the group
+  std::uint32_t slot = 0;     // 0-based place of the group within its update
+  std::uint32_t attempt = 0;  // 0, then 1, 2, ... when the slot is issued again
+  friend auto operator<=>(const Ticket&, const Ticket&) = default;
+};
+
+}  // namespace troupe::core
+
+template <class Tag>
+struct std::hash<troupe::core::Id<Tag>> {
+  std::size_t operator()(const troupe::core::Id<Tag>& id) const noexcept {
+    return std::hash<std::uint64_t>{}(id.value);
+  }
+};

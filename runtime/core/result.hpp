@@ -1,0 +1,111 @@
+// A value or an Error: the return type of everything that can fail for reasons outside the program.
+// The shape follows std::expected (libstdc++ 12 has none in C++20). A value type; no thread of its own.
+#pragma once
+
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "runtime/core/check.hpp"
+#include "runtime/core/error.hpp"
+
+namespace troupe::core {
+
+// What `fail` returns; converts to any Result.
+struct Failure {
+  Error error;
+};
+
+inline Failure fail(ErrorCode code, std::string message) {
+  return Failure{Error{code, std::move(message)}};
+}
+inline Failure fail(Error error) { return Failure{std::move(error)}; }
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  using value_type = T;
+
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Failure failure) : state_(std::in_place_index<1>, std::move(failure.error)) {}
+
+  bool has_value() const noexcept { return state_.index() == 0; }
+  explicit operator bool() const noexcept { return has_value(); }
+
+  T& value() & {
+    TROUPE_CHECK(has_value(), "value() of a failed Result");
+    return *std::get_if<0>(&state_);
+  }
+  const T& value() const& {
+    TROUPE_CHECK(has_value(), "value() of a failed Result");
+    return *std::get_if<0>(&state_);
+  }
+  T&& value() && {
+    TROUPE_CHECK(has_value(), "value() of a failed Result");
+    return std::move(*std::get_if<0>(&state_));
+  }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  const Error& error() const& {
+    TROUPE_CHECK(!has_value(), "error() of a successful Result");
+    return *std::get_if<1>(&state_);
+  }
+  Failure failure() const& { return Failure{error()}; }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  using value_type = void;
+
+  Result() = default;
+  Result(Failure failure) : error_(std::move(failure.error)) {}
+
+  bool has_value() const noexcept { return !error_.has_value(); }
+  explicit operator bool() const noexcept { return has_value(); }
+  void value() const { TROUPE_CHECK(has_value(), "value() of a failed Result"); }
+
+  const Error& error() const& {
+    TROUPE_CHECK(!has_value(), "error() of a successful Result");
+    return *error_;
+  }
+  Failure failure() const& { return Failure{error()}; }
+
+ private:
+  std::optional<Error> error_;
+};
+
+}  // namespace troupe::core
+
+// Leaves the function with the error of `expr`; else goes on. For Result<void> or ignored values.
+#define TROUPE_TRY(expr)                                     \
+  do {                                                       \
+    if (auto troupe_try_ = (expr); !troupe_try_) {           \
+      return troupe_try_.failure();                          \
+    }                                                        \
+  } while (false)
+
+// Declares `var` with the value of `expr`, or leaves the function with its error.
+#define TROUPE_TRY_ASSIGN(var, expr)                         \
+  auto var##_result_ = (expr);                               \
+  if (!var##_result_) return var##_result_.failure();        \
+  auto var = std::move(var##_result_).value()
+
+// The same two inside a coroutine.
+#define TROUPE_CO_TRY(expr)                                  \
+  do {                                                       \
+    auto troupe_try_ = (expr);                               \
+    if (!troupe_try_) co_return troupe_try_.failure();       \
+  } while (false)
+#define TROUPE_CO_TRY_ASSIGN(var, expr)                      \
+  auto var##_result_ = (expr);                               \
+  if (!var##_result_) co_return var##_result_.failure();     \
+  auto var = std::move(var##_result_).value()

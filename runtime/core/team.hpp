@@ -1,0 +1,63 @@
+// One member's view of a parallel region: its rank, the size, and a barrier. Numeric code is written
+// in this form (every member calls the same function and takes its share), so the engine and the
+// trainer run one forward. The pool that starts the members owns the barrier. Sharing work over a
+// team never changes a result's bits: members split outputs, never a sum.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+namespace troupe::core {
+
+// All members arrive before any leaves. Spins at most about 20 us, then sleeps on a futex.
+class TeamBarrier {
+ public:
+  explicit TeamBarrier(int size) noexcept : size_(size) {}
+  TeamBarrier(const TeamBarrier&) = delete;
+  TeamBarrier& operator=(const TeamBarrier&) = delete;
+  void arrive_and_wait() noexcept;
+
+ private:
+  const int size_;
+  std::atomic<int> arrived_{0};
+  std::atomic<std::uint32_t> phase_{0};
+};
+
+struct Team {
+  int rank = 0;
+  int size = 1;
+  TeamBarrier* barrier_ptr = nullptr;  // null when size is 1
+
+  void barrier() const noexcept {
+    if (size > 1) barrier_ptr->arrive_and_wait();
+  }
+
+  // This member's share [begin, end) of `count` items, contiguous, in multiples of `grain`.
+  std::pair<std::int64_t, std::int64_t> share(std::int64_t count,
+                                              std::int64_t grain = 1) const noexcept {
+    const std::int64_t units = (count + grain - 1) / grain;
+    const std::int64_t begin = units * rank / size * grain;
+    const std::int64_t end = units * (rank + 1) / size * grain;
+    return {begin < count ? begin : count, end < count ? end : count};
+  }
+};
+
+// Starts a parallel region: `run` calls the function once per member, the caller being member 0, and
+// returns when all have. Not reentrant.
+class TeamRunner {
+ public:
+  virtual ~TeamRunner() = default;
+  virtual void run(const std::function<void(Team)>& region) = 0;
+  virtual int size() const noexcept = 0;
+};
+
+// A team of one: the caller.
+class SerialTeam final : public TeamRunner {
+ public:
+  void run(const std::function<void(Team)>& region) override { region(Team{}); }
+  int size() const noexcept override { return 1; }
+};
+
+}  // namespace troupe::core
