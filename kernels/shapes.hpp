@@ -1,0 +1,101 @@
+// Operands of the kernels: plain structs of pointers and sizes, owned by the caller for the call.
+// The sizes below are part of the arithmetic: changing one changes bits.
+#pragma once
+
+#include <cstdint>
+
+namespace troupe::kernels {
+
+inline constexpr std::int64_t kPanel = 16;           // columns of a packed panel
+inline constexpr std::int64_t kKvBlock = 16;         // token slots of one KV block
+inline constexpr std::int64_t kAttentionBlock = 64;  // keys between two merges of the softmax
+inline constexpr std::int64_t kVocabBlock = 512;     // vocabulary columns of one partial sum
+inline constexpr std::int64_t kNormChunk = 4096;     // elements of one partial sum of squares
+
+constexpr std::int64_t panels_of(std::int64_t columns) { return (columns + kPanel - 1) / kPanel; }
+// Floats of a packed matrix with `n` columns: [panels_of(n)][k][16], the last panel zero-filled.
+constexpr std::int64_t packed_size(std::int64_t n, std::int64_t k) {
+  return panels_of(n) * kPanel * k;
+}
+
+// C[m, n] (+)= A[m, k] * B[k, n]  (+ bias[n]) (+ residual[m, n])
+struct Gemm {
+  std::int64_t m = 0, n = 0, k = 0;
+  const float* a = nullptr;
+  std::int64_t lda = 0;
+  const float* b = nullptr;  // packed panels [panels_of(n)][k][16], 64-byte aligned
+  float* c = nullptr;
+  std::int64_t ldc = 0;
+  const float* bias = nullptr;      // [n]
+  const float* residual = nullptr;  // [m, n], ld `ldr`; may be the same memory as C
+  std::int64_t ldr = 0;
+  bool accumulate = false;  // the chain starts from C; then no bias and no residual
+};
+
+// KV pools of one layer. Keys are transposed inside a block so that 16 keys lie side by side:
+//   k_pool [block][kv_head][head_dim][16]     v_pool [block][kv_head][16][head_dim]
+struct KvWrite {
+  std::int64_t kv_heads = 0, head_dim = 0;
+  float* k = nullptr;  // rows [kv_heads * head_dim]; read by kv_write, written by kv_gather
+  std::int64_t ldk = 0;
+  float* v = nullptr;
+  std::int64_t ldv = 0;
+  float* k_pool = nullptr;
+  float* v_pool = nullptr;
+  const std::int32_t* slot_begin = nullptr;  // [rows + 1]: slots of row r are [begin[r], begin[r+1])
+  const std::int32_t* slots = nullptr;       // block * 16 + place in the block
+};
+
+// Consecutive rows that hold consecutive positions of one sequence. Row i of the segment attends to
+// positions 0 .. first_position + i, found through the block table.
+struct Segment {
+  std::int32_t first_row = 0;
+  std::int32_t rows = 0;
+  std::int32_t first_position = 0;
+  std::int32_t table = 0;  // index into block_table of the block that holds position 0
+};
+
+struct Attention {
+  std::int64_t heads = 0, kv_heads = 0, head_dim = 0;
+  float scale = 0;           // 1 / sqrt(head_dim), multiplied onto the finished dot product
+  const float* q = nullptr;  // rows [heads * head_dim], rotated
+  std::int64_t ldq = 0;
+  const float* k_pool = nullptr;
+  const float* v_pool = nullptr;
+  const Segment* segments = nullptr;
+  const std::int32_t* block_table = nullptr;
+  float* out = nullptr;  // rows [heads * head_dim]
+  std::int64_t ldo = 0;
+  float* lse = nullptr;  // [row][heads] log-sum-exp of the scaled scores, when not null
+};
+
+// Query rows [row_begin, row_end) of a segment (counted within it), all heads of one kv head.
+struct AttentionItem {
+  std::int32_t segment = 0;
+  std::int32_t kv_head = 0;
+  std::int32_t row_begin = 0;
+  std::int32_t row_end = 0;
+};
+
+struct AttentionBackward {
+  Attention forward;           // as in the forward pass, `out` and `lse` filled
+  const float* dout = nullptr;  // ld `lddo`
+  std::int64_t lddo = 0;
+  float* dq = nullptr;  // ld `lddq`, gradient of the rotated q
+  std::int64_t lddq = 0;
+  float* dk_pool = nullptr;  // layouts of the pools; accumulated
+  float* dv_pool = nullptr;
+};
+
+struct AdamW {
+  float* param = nullptr;
+  const float* grad = nullptr;
+  float* m = nullptr;
+  float* v = nullptr;
+  float lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
+  float grad_scale = 1;   // from gradient clipping
+  float correction1 = 1;  // 1 - beta1^step
+  float correction2 = 1;  // 1 - beta2^step
+};
+
+}  // namespace troupe::kernels

@@ -1,0 +1,58 @@
+// The generation engine: continuous batching over paged KV blocks. One owner thread drives it step by
+// step; numeric work runs on the team it was given. No step allocates once the batch has its shape.
+//
+//   submit -> waiting group -> (prompt prefilled once, in chunks) -> n running samples -> finished
+//
+// When blocks run short the youngest group's samples give theirs back and are computed again later
+// (preemption by recompute); tokens already sampled stay, so results keep their bits. Weights are
+// swapped between steps; each token carries the version that made it.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/core/result.hpp"
+#include "runtime/core/team.hpp"
+#include "runtime/engine/types.hpp"
+#include "runtime/model/packed.hpp"
+
+namespace troupe::engine {
+
+// Turns a sample's tokens into text for stop strings; the text room's decoder in practice.
+class TokenText {
+ public:
+  virtual ~TokenText() = default;
+  virtual std::string decode(std::span<const std::int32_t> tokens) const = 0;
+};
+
+class Engine {
+ public:
+  // `eos`: end tokens. `text` may be null: then stop strings are refused.
+  static core::Result<std::unique_ptr<Engine>> create(
+      std::shared_ptr<const model::PackedWeights> weights, EngineLimits limits,
+      std::vector<std::int32_t> eos, const TokenText* text, core::TeamRunner& team);
+  virtual ~Engine() = default;
+
+  // Errors: kInvalidArgument (empty prompt, id out of range, bad parameter), kData (prompt and
+  // max_new_tokens exceed the context), kOverloaded (queue full), kResources (could never fit).
+  virtual core::Result<void> submit(GroupRequest request) = 0;
+
+  // Ends the group's unfinished samples at once; they come back with what they have, kAborted.
+  // Samples that had finished in an earlier step were already returned. Unknown ids give nothing.
+  virtual std::vector<Sample> abort(core::GroupId group) = 0;
+
+  // Runs one step and returns the samples that finished in it, by (group, index). Nothing to do
+  // returns nothing. Errors: kNumeric when logits are not finite (names group and position).
+  virtual core::Result<std::vector<Sample>> step() = 0;
+
+  virtual bool idle() const = 0;
+
+  // Takes effect for the next step. Running samples recompute their KV from their tokens.
+  virtual void set_weights(std::shared_ptr<const model::PackedWeights> weights) = 0;
+
+  virtual const model::PackedWeights& weights() const = 0;
+  virtual EngineCounters counters() const = 0;
+};
+
+}  // namespace troupe::engine

@@ -1,0 +1,61 @@
+// The policy's trainer: owns the master weights, gradients and AdamW moments, and turns one update's
+// groups into optimiser steps. Runs on the policy role's device thread; numeric work on its team.
+// Losses and gradients have the same bits for one micro-batch plan, whatever the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/core/ids.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/core/team.hpp"
+#include "runtime/learn/experience.hpp"
+#include "runtime/learn/settings.hpp"
+#include "runtime/model/packed.hpp"
+#include "runtime/model/params.hpp"
+
+namespace troupe::learn {
+
+struct TrainerSettings {
+  AlgoSettings algo;
+  OptimSettings optim;
+  BatchSettings batch;
+  std::int64_t total_steps = 0;  // optimiser steps of the whole run, for the schedule
+};
+
+struct UpdateReport {
+  core::Version version = 0;  // after the update
+  std::int64_t optimiser_steps = 0, skipped_steps = 0, micro_batches = 0;
+  std::int64_t policy_tokens = 0, rows = 0;
+  // Ordered (name, value) pairs: policy/loss, policy/grad_norm, policy/lr, policy/entropy,
+  // policy/clipfrac, kl/ref, kl/rollout_train, async/ess, async/staleness_max, ... (docs/metrics.md)
+  std::vector<std::pair<std::string, double>> metrics;
+};
+
+class PolicyTrainer {
+ public:
+  static core::Result<std::unique_ptr<PolicyTrainer>> create(
+      std::unique_ptr<model::ParamStore> master, TrainerSettings settings, core::TeamRunner& team);
+  virtual ~PolicyTrainer() = default;
+
+  // One update over `groups` (ticket order). A step with a non-finite loss or gradient is skipped
+  // and counted; more than nonfinite_steps_max in a row is kNumeric.
+  virtual core::Result<UpdateReport> update(const std::vector<TrainGroup>& groups) = 0;
+
+  // Panels of the current weights for the engine, made once per version and shared.
+  virtual std::shared_ptr<const model::PackedWeights> packed() = 0;
+
+  virtual const model::ParamStore& master() const = 0;
+  virtual core::Version version() const = 0;  // optimiser steps taken (skipped ones included)
+
+  // Weights (f32), moments, step counts and schedule position as safetensors + JSON in `folder`,
+  // which must exist; the caller makes the commit atomic. Load restores the same bits.
+  virtual core::Result<void> save_state(const std::filesystem::path& folder) const = 0;
+  virtual core::Result<void> load_state(const std::filesystem::path& folder) = 0;
+};
+
+}  // namespace troupe::learn

@@ -1,0 +1,59 @@
+// What a model is made of, read from a Hugging Face config.json. A value type.
+// Llama (SmolLM2, Llama 3 with its RoPE scaling) and Qwen2/2.5; other architectures are refused by name.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runtime/core/result.hpp"
+
+namespace troupe::model {
+
+struct RopeSpec {
+  enum class Kind { kDefault, kLinear, kLlama3 };
+  Kind kind = Kind::kDefault;
+  double theta = 10000.0;
+  double factor = 1.0;
+  double low_freq_factor = 1.0;
+  double high_freq_factor = 4.0;
+  std::int64_t original_context = 8192;
+};
+
+struct ModelSpec {
+  std::string architecture;  // "LlamaForCausalLM", "Qwen2ForCausalLM"
+  std::int64_t layers = 0;
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t ffn = 0;
+  std::int64_t vocab = 0;
+  std::int64_t context = 0;  // max_position_embeddings
+  float rms_eps = 1e-5f;
+  bool tied = false;      // the head is the embedding
+  bool qkv_bias = false;  // Qwen2
+  RopeSpec rope;
+  std::vector<std::int32_t> eos;  // of config.json; the tokenizer's and generation_config's add to it
+  std::string config_json;        // the text as read, written back by save_model
+
+  std::int64_t q_width() const { return heads * head_dim; }
+  std::int64_t kv_width() const { return kv_heads * head_dim; }
+  std::int64_t qkv_width() const { return q_width() + 2 * kv_width(); }
+  std::int64_t parameter_count() const;
+};
+
+// Reads `folder`/config.json. Errors: kNotFound (no such folder or file), kData (malformed, out of
+// range), kUnsupported (architecture, activation or RoPE kind, named).
+core::Result<ModelSpec> read_spec(const std::filesystem::path& folder);
+core::Result<ModelSpec> parse_spec(const std::string& config_json, const std::string& where);
+
+// A folder from a user's word: a path, or org/name looked up in the local hub cache
+// ($HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub; refs/main, then newest snapshot).
+core::Result<std::filesystem::path> resolve_model(const std::string& name_or_path);
+
+// Tables [positions][head_dim / 2] of cos and sin in f32, computed in double.
+void rope_tables(const ModelSpec& spec, std::int64_t positions, float* cos, float* sin);
+
+}  // namespace troupe::model
