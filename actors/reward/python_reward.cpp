@@ -1,0 +1,130 @@
+// Starts, feeds, times out and recycles the Python worker.
+#include "actors/reward/python_reward.hpp"
+
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "actors/reward/python_worker_source.hpp"
+#include "actors/reward/worker_process.hpp"
+#include "runtime/core/limits.hpp"
+
+namespace troupe::actors {
+namespace {
+
+using core::ErrorCode;
+using nlohmann::json;
+
+// The end of a traceback says most.
+std::string tail(const std::string& text) {
+  constexpr std::size_t kTail_bytes_max = 1200;
+  return text.size() <= kTail_bytes_max ? text : "..." + text.substr(text.size() - kTail_bytes_max);
+}
+
+class PythonReward final : public RewardSource {
+ public:
+  explicit PythonReward(PythonRewardOptions options) : options_(std::move(options)) {
+    if (options_.calls_max == 0) options_.calls_max = core::limits::kRewardWorkerCalls_max;
+  }
+
+  std::string name() const override { return options_.file.stem().string(); }
+
+  core::Result<void> ensure_started() {
+    if (worker_.running() && calls_ < options_.calls_max) return {};
+    calls_ = 0;
+    TROUPE_TRY(worker_.start({options_.interpreter, "-c", std::string(kPythonWorkerSource),
+                              options_.file.string(), "3"}));
+    auto line = worker_.read_line(options_.start_deadline);
+    if (!line) return core::fail(line.error().within(where()));
+    const json ready = json::parse(*line, nullptr, false);
+    if (ready.is_object() && ready.value("ready", false)) return {};
+    worker_.kill();
+    return core::fail(ErrorCode::kConfig,
+                      where() + " does not load: " +
+                          tail(ready.is_object() ? ready.value("error", "") : *line));
+  }
+
+  core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
+                                               core::Duration deadline) override {
+    TROUPE_TRY(ensure_started());
+    ++calls_;
+    auto reply = exchange(items, deadline);
+    if (!reply) {
+      worker_.kill();
+      return core::fail(reply.error().within(where()));
+    }
+    if (reply->contains("error")) {
+      return core::fail(ErrorCode::kData, where() + " raised: " +
+                                              tail((*reply)["error"].get<std::string>()));
+    }
+    std::vector<RewardScore> scores;
+    for (const auto& value : (*reply)["rewards"]) {
+      if (value.is_number()) {
+        scores.push_back({value.get<double>(), ""});
+      } else {
+        scores.push_back({std::nullopt, where() + " returned no finite number for the sample"});
+      }
+    }
+    return scores;
+  }
+
+ private:
+  std::string where() const { return "reward function " + options_.file.string(); }
+
+  core::Result<json> exchange(const std::vector<RewardItem>& items, core::Duration deadline) {
+    const auto until = core::TimePoint(std::chrono::steady_clock::now()) + deadline;
+    const std::uint64_t id = ++next_id_;
+    TROUPE_TRY(worker_.send_line(request_line(id, items), deadline));
+    for (;;) {
+      const core::Duration left = until - core::TimePoint(std::chrono::steady_clock::now());
+      TROUPE_TRY_ASSIGN(line, worker_.read_line(left));
+      json reply = json::parse(line, nullptr, false);
+      if (!reply.is_object() || !reply.contains("id")) {
+        return core::fail(ErrorCode::kData, "the worker's reply is not a JSON object");
+      }
+      if (reply["id"] != id) continue;
+      const bool whole = reply.contains("error") ||
+                         (reply.contains("rewards") && reply["rewards"].size() == items.size());
+      if (!whole) return core::fail(ErrorCode::kData, "the reply has the wrong number of rewards");
+      return reply;
+    }
+  }
+
+  static std::string request_line(std::uint64_t id, const std::vector<RewardItem>& items) {
+    json request = {{"id", id},
+                    {"prompts", json::array()},
+                    {"responses", json::array()},
+                    {"labels", json::array()},
+                    {"columns", json::array()}};
+    for (const RewardItem& item : items) {
+      request["prompts"].push_back(item.prompt);
+      request["responses"].push_back(item.response);
+      request["labels"].push_back(item.label);
+      json columns = json::parse(item.columns.empty() ? "{}" : item.columns, nullptr, false);
+      request["columns"].push_back(columns.is_object() ? columns : json::object());
+    }
+    return request.dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+
+  PythonRewardOptions options_;
+  WorkerProcess worker_;
+  std::uint64_t next_id_ = 0;
+  std::uint64_t calls_ = 0;
+};
+
+}  // namespace
+
+core::Result<std::unique_ptr<RewardSource>> make_python_reward(PythonRewardOptions options) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(options.file, error)) {
+    return core::fail(ErrorCode::kConfig, "reward.python: there is no file " +
+                                              options.file.string());
+  }
+  auto reward = std::make_unique<PythonReward>(std::move(options));
+  if (auto started = reward->ensure_started(); !started) {
+    return core::fail(ErrorCode::kConfig, started.error().message);
+  }
+  return {std::unique_ptr<RewardSource>(std::move(reward))};
+}
+
+}  // namespace troupe::actors

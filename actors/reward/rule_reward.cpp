@@ -1,0 +1,152 @@
+// Exact, last-number and regular-expression rules.
+#include "actors/reward/rule_reward.hpp"
+
+#include <charconv>
+#include <regex>
+#include <string_view>
+
+namespace troupe::actors {
+namespace {
+
+// std::regex recurses per character; a longer response is judged by its last part.
+constexpr std::size_t kRegexText_bytes_max = 8192;
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+std::string_view first_line(std::string_view text) {
+  const auto start = text.find_first_not_of(" \t\r\n");
+  if (start == std::string_view::npos) return {};
+  text.remove_prefix(start);
+  return trimmed(text.substr(0, text.find('\n')));
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+class ExactRule final : public RewardSource {
+ public:
+  std::string name() const override { return "exact"; }
+  core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
+                                               core::Duration) override {
+    std::vector<RewardScore> scores;
+    scores.reserve(items.size());
+    for (const RewardItem& item : items) {
+      if (trimmed(item.label).empty()) {
+        scores.push_back({std::nullopt, "the row has no label to compare with (--data.label_key)"});
+      } else {
+        scores.push_back({first_line(item.response) == trimmed(item.label) ? 1.0 : 0.0, ""});
+      }
+    }
+    return scores;
+  }
+};
+
+class LastNumberRule final : public RewardSource {
+ public:
+  std::string name() const override { return "last_number"; }
+  core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
+                                               core::Duration) override {
+    std::vector<RewardScore> scores;
+    scores.reserve(items.size());
+    for (const RewardItem& item : items) {
+      const auto wanted = last_number(item.label);
+      if (!wanted) {
+        scores.push_back({std::nullopt, "the label '" + item.label + "' holds no number"});
+        continue;
+      }
+      const auto found = last_number(item.response);
+      scores.push_back({found && *found == *wanted ? 1.0 : 0.0, ""});
+    }
+    return scores;
+  }
+};
+
+class RegexRule final : public RewardSource {
+ public:
+  explicit RegexRule(std::regex pattern) : pattern_(std::move(pattern)) {}
+  std::string name() const override { return "regex"; }
+  core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
+                                               core::Duration) override {
+    std::vector<RewardScore> scores;
+    scores.reserve(items.size());
+    for (const RewardItem& item : items) scores.push_back(score_one(item));
+    return scores;
+  }
+
+ private:
+  RewardScore score_one(const RewardItem& item) const {
+    std::string text = item.response;
+    if (text.size() > kRegexText_bytes_max) text.erase(0, text.size() - kRegexText_bytes_max);
+    try {
+      std::smatch match;
+      if (!std::regex_search(text, match, pattern_)) return {0.0, ""};
+      if (match.size() < 2 || trimmed(item.label).empty()) return {1.0, ""};
+      const std::string group = match[1].str();
+      return {trimmed(group) == trimmed(item.label) ? 1.0 : 0.0, ""};
+    } catch (const std::regex_error& error) {
+      return {std::nullopt, std::string("the pattern ran into a limit: ") + error.what()};
+    }
+  }
+
+  std::regex pattern_;
+};
+
+}  // namespace
+
+std::optional<double> last_number(const std::string& text) {
+  std::size_t end = text.size();
+  while (end > 0 && !is_digit(text[end - 1])) --end;
+  if (end == 0) return std::nullopt;
+  std::size_t begin = end;
+  bool point = false;
+  while (begin > 0) {
+    const char c = text[begin - 1];
+    if (c == '.') {
+      if (point) break;
+      point = true;
+    } else if (c == ',') {
+      if (begin < 2 || !is_digit(text[begin - 2])) break;
+    } else if (!is_digit(c)) {
+      break;
+    }
+    --begin;
+  }
+  std::string digits;
+  if (begin > 0 && text[begin - 1] == '-') {
+    // "7-3" is a difference, "= -3" a negative number.
+    const bool binary = begin > 1 && (is_digit(text[begin - 2]) || text[begin - 2] == ')');
+    if (!binary) digits = "-";
+  }
+  for (std::size_t i = begin; i < end; ++i) {
+    if (text[i] != ',') digits += text[i];
+  }
+  double value = 0;
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (parsed.ec != std::errc()) return std::nullopt;
+  return value;
+}
+
+core::Result<std::unique_ptr<RewardSource>> make_rule_reward(RuleKind kind,
+                                                             const std::string& pattern) {
+  switch (kind) {
+    case RuleKind::kExact: return {std::make_unique<ExactRule>()};
+    case RuleKind::kLastNumber: return {std::make_unique<LastNumberRule>()};
+    case RuleKind::kRegex: break;
+  }
+  if (pattern.empty()) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "reward.rule regex needs a pattern: set --reward.rule_pattern");
+  }
+  try {
+    return {std::make_unique<RegexRule>(std::regex(pattern))};
+  } catch (const std::regex_error& error) {
+    return core::fail(core::ErrorCode::kConfig, "reward.rule_pattern '" + pattern +
+                                                    "' is not a regular expression: " +
+                                                    error.what());
+  }
+}
+
+}  // namespace troupe::actors

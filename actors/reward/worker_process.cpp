@@ -1,0 +1,197 @@
+// fork, exec and talk to a worker under deadlines.
+#include "actors/reward/worker_process.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "runtime/core/limits.hpp"
+
+namespace troupe::actors {
+namespace {
+
+using core::ErrorCode;
+constexpr int kReplyDescriptor = 3;
+
+struct Pair {
+  int ours = -1, child = -1;
+};
+
+// Sockets rather than pipes: a write to a dead child is then an error, not a signal.
+core::Result<Pair> make_pair() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return core::fail(ErrorCode::kResources,
+                      std::string("cannot reach a reward worker: ") + strerror(errno));
+  }
+  return Pair{ends[0], ends[1]};
+}
+
+// What a worker may know of our environment.
+std::vector<std::string> bare_environment() {
+  std::vector<std::string> kept;
+  for (const char* name : {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV"}) {
+    if (const char* value = std::getenv(name)) kept.push_back(std::string(name) + "=" + value);
+  }
+  kept.push_back("OMP_NUM_THREADS=1");
+  kept.push_back("PYTHONUNBUFFERED=1");
+  return kept;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (auto& s : strings) result.push_back(s.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+// Only async-signal-safe calls: runs between fork and exec.
+[[noreturn]] void become_worker(int in, int reply, char** argv, char** envp) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::dup2(in, 0);
+  ::dup2(2, 1);  // what it prints goes to standard error
+  if (reply == kReplyDescriptor) {
+    ::fcntl(reply, F_SETFD, 0);
+  } else {
+    ::dup2(reply, kReplyDescriptor);
+  }
+  ::close_range(kReplyDescriptor + 1, ~0u, 0);
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  const rlimit files{256, 256};
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  const rlimit file_size{rlim_t{1} << 30, rlim_t{1} << 30};
+  ::setrlimit(RLIMIT_FSIZE, &file_size);
+  ::execvpe(argv[0], argv, envp);
+  ::_exit(127);
+}
+
+int remaining_ms(core::TimePoint until) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+      until - core::TimePoint(std::chrono::steady_clock::now()));
+  return left.count() > 0 ? static_cast<int>(left.count()) : 0;
+}
+
+}  // namespace
+
+core::Result<void> WorkerProcess::start(const std::vector<std::string>& command) {
+  kill();
+  TROUPE_TRY_ASSIGN(requests, make_pair());
+  auto replies = make_pair();
+  if (!replies) {
+    ::close(requests.child);
+    ::close(requests.ours);
+    return replies.failure();
+  }
+  std::vector<std::string> arguments = command;
+  std::vector<std::string> environment = bare_environment();
+  auto argv = pointers(arguments);
+  auto envp = pointers(environment);
+  const pid_t pid = ::fork();
+  if (pid == 0) become_worker(requests.child, replies->child, argv.data(), envp.data());
+  ::close(requests.child);
+  ::close(replies->child);
+  if (pid < 0) {
+    ::close(requests.ours);
+    ::close(replies->ours);
+    return core::fail(ErrorCode::kResources,
+                      std::string("cannot start a reward worker: ") + strerror(errno));
+  }
+  ::setpgid(pid, pid);
+  pid_ = pid;
+  in_ = requests.ours;
+  out_ = replies->ours;
+  ::fcntl(in_, F_SETFL, O_NONBLOCK);
+  ::fcntl(out_, F_SETFL, O_NONBLOCK);
+  return {};
+}
+
+core::Result<void> WorkerProcess::send_line(const std::string& line, core::Duration deadline) {
+  if (!running()) return core::fail(ErrorCode::kPeerLost, "the reward worker is not running");
+  const std::string bytes = line + "\n";
+  const auto until = core::TimePoint(std::chrono::steady_clock::now()) + deadline;
+  std::size_t sent = 0;
+  while (sent < bytes.size()) {
+    const ssize_t n = ::send(in_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (n > 0) {
+      sent += static_cast<std::size_t>(n);
+      continue;
+    }
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return ended();
+    pollfd poll_in{in_, POLLOUT, 0};
+    if (::poll(&poll_in, 1, remaining_ms(until)) == 0) {
+      return core::fail(ErrorCode::kDeadline, "the reward worker does not read its requests");
+    }
+  }
+  return {};
+}
+
+core::Result<std::string> WorkerProcess::read_line(core::Duration deadline) {
+  if (!running()) return core::fail(ErrorCode::kPeerLost, "the reward worker is not running");
+  const auto until = core::TimePoint(std::chrono::steady_clock::now()) + deadline;
+  for (;;) {
+    if (const auto end = pending_.find('\n'); end != std::string::npos) {
+      std::string line = pending_.substr(0, end);
+      pending_.erase(0, end + 1);
+      return line;
+    }
+    if (pending_.size() > core::limits::kJsonLine_bytes_max) {
+      return core::fail(ErrorCode::kData, "the reward worker's reply is longer than the bound");
+    }
+    char chunk[65536];
+    const ssize_t n = ::read(out_, chunk, sizeof chunk);
+    if (n > 0) {
+      pending_.append(chunk, static_cast<std::size_t>(n));
+      continue;
+    }
+    if (n == 0 || (errno != EAGAIN && errno != EINTR)) return ended();
+    pollfd poll_out{out_, POLLIN, 0};
+    if (::poll(&poll_out, 1, remaining_ms(until)) == 0) {
+      return core::fail(ErrorCode::kDeadline, "the reward worker did not answer in time");
+    }
+  }
+}
+
+core::Failure WorkerProcess::ended() {
+  int status = 0;
+  const pid_t pid = pid_;
+  ::kill(-pid, SIGKILL);
+  ::waitpid(pid, &status, 0);
+  pid_ = -1;
+  kill();
+  std::string how = "ended";
+  if (WIFSIGNALED(status)) {
+    how = std::string("was ended by signal ") + strsignal(WTERMSIG(status));
+  } else if (WIFEXITED(status)) {
+    how = WEXITSTATUS(status) == 127 ? "could not be started (is the interpreter installed?)"
+                                     : "ended with status " + std::to_string(WEXITSTATUS(status));
+  }
+  return core::fail(ErrorCode::kPeerLost, "the reward worker " + how);
+}
+
+void WorkerProcess::kill() noexcept {
+  if (pid_ > 0) {
+    ::kill(-pid_, SIGKILL);
+    ::kill(pid_, SIGKILL);
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  pid_ = -1;
+  if (in_ >= 0) ::close(in_);
+  if (out_ >= 0) ::close(out_);
+  in_ = out_ = -1;
+  pending_.clear();
+}
+
+}  // namespace troupe::actors
