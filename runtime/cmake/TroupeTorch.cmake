@@ -38,6 +38,7 @@ target_compile_definitions(troupe_dep_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=${_
 target_link_libraries(troupe_dep_torch INTERFACE troupe_dep_torch_cpu troupe_dep_c10)
 
 add_library(troupe_torch_pch OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/torch_pch.cpp)
-target_link_libraries(troupe_torch_pch PRIVATE troupe::torch)
+# With our warnings: GCC refuses a precompiled header made under another -Wpedantic.
+target_link_libraries(troupe_torch_pch PRIVATE troupe::torch troupe_warnings)
 target_precompile_headers(troupe_torch_pch PRIVATE <ATen/ATen.h>
                           <torch/csrc/autograd/custom_function.h>)
