@@ -1,0 +1,183 @@
+// The rules of the house, checked over the sources: which layer may include what, how long a file may
+// be, and what may not appear. A failure names the file and line.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SourceFile {
+  std::string path;  // from the root, with '/'
+  std::vector<std::string> lines;
+};
+
+fs::path root() {
+  const char* folder = std::getenv("TROUPE_SOURCE_DIR");
+  return folder != nullptr ? fs::path(folder) : fs::current_path();
+}
+
+std::vector<SourceFile> sources(const std::vector<std::string>& rooms) {
+  std::vector<SourceFile> files;
+  for (const auto& room : rooms) {
+    if (!fs::exists(root() / room)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root() / room)) {
+      const auto extension = entry.path().extension();
+      if (extension != ".hpp" && extension != ".cpp" && extension != ".h") continue;
+      SourceFile file{fs::relative(entry.path(), root()).generic_string(), {}};
+      if (file.path.find("/target/") != std::string::npos) continue;
+      std::ifstream in(entry.path());
+      for (std::string line; std::getline(in, line);) file.lines.push_back(line);
+      files.push_back(std::move(file));
+    }
+  }
+  return files;
+}
+
+const std::vector<std::string> kCode = {"runtime", "kernels", "actors", "apps"};
+
+std::string place(const SourceFile& file, std::size_t line) {
+  return file.path + ":" + std::to_string(line + 1);
+}
+
+bool starts_with(const std::string& text, const std::string& prefix) {
+  return text.rfind(prefix, 0) == 0;
+}
+
+// The layer of a path: "runtime/core", "kernels", "actors", "apps/troupe".
+std::string layer_of(const std::string& path) {
+  if (starts_with(path, "runtime/")) return path.substr(0, path.find('/', 8));
+  return path.substr(0, path.find('/'));
+}
+
+// What each layer may include beside itself and runtime/core.
+const std::map<std::string, std::set<std::string>> kMayUse = {
+    {"runtime/core", {}},
+    {"kernels", {}},
+    {"runtime/async", {}},
+    {"runtime/wire", {}},
+    {"runtime/store", {}},
+    {"runtime/observe", {"runtime/store"}},
+    {"runtime/text", {}},
+    {"runtime/data", {"runtime/text"}},
+    {"runtime/cluster", {"runtime/async", "runtime/wire", "runtime/net"}},
+    {"runtime/net", {"runtime/async"}},
+    {"runtime/model", {"kernels", "runtime/store"}},
+    {"runtime/engine", {"runtime/model", "kernels", "runtime/store"}},
+    {"runtime/learn", {"runtime/model", "kernels", "runtime/store"}},
+    {"runtime/weights", {"runtime/model", "runtime/async", "runtime/net"}},
+};
+
+}  // namespace
+
+TEST(HouseRules, LayersUseOnlyThoseBelow) {
+  const std::regex include(R"re(^\s*#include "((runtime/[a-z]+|kernels|actors|apps)/[^"]*)")re");
+  for (const auto& file : sources({"runtime", "kernels"})) {
+    const auto rule = kMayUse.find(layer_of(file.path));
+    ASSERT_NE(rule, kMayUse.end()) << file.path << ": a layer without a rule";
+    for (std::size_t i = 0; i < file.lines.size(); ++i) {
+      std::smatch match;
+      if (!std::regex_search(file.lines[i], match, include)) continue;
+      const std::string used = layer_of(match[1].str());
+      EXPECT_TRUE(used == rule->first || used == "runtime/core" || rule->second.contains(used))
+          << place(file, i) << ": " << rule->first << " may not use " << used;
+    }
+  }
+}
+
+TEST(HouseRules, CoreIncludesNoThirdParty) {
+  const std::regex angled(R"(^\s*#include <([^>]+)>)");
+  const std::regex foreign(R"(/|nlohmann|yaml|spdlog|CLI|boost|caf|torch|ATen|capnp|kj)");
+  for (const auto& file : sources({"runtime/core", "kernels"})) {
+    for (std::size_t i = 0; i < file.lines.size(); ++i) {
+      std::smatch match;
+      if (!std::regex_search(file.lines[i], match, angled)) continue;
+      const std::string header = match[1].str();
+      if (starts_with(header, "sys/")) continue;
+      EXPECT_FALSE(std::regex_search(header, foreign)) << place(file, i) << ": <" << header << ">";
+    }
+  }
+}
+
+TEST(HouseRules, LibrariesStayInTheirRooms) {
+  const std::regex caf(R"(#include <caf/)");
+  const std::regex torch(R"(#include <(torch|ATen|c10)/)");
+  const std::regex asio(R"(#include <boost/(asio|beast))");
+  const std::regex spdlog(R"(#include <spdlog/)");
+  std::set<std::string> with_torch, with_spdlog;
+  for (const auto& file : sources(kCode)) {
+    const std::string layer = layer_of(file.path);
+    const bool header = file.path.ends_with(".hpp") || file.path.ends_with(".h");
+    for (std::size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string& line = file.lines[i];
+      if (std::regex_search(line, caf)) {
+        EXPECT_TRUE(starts_with(file.path, "runtime/cluster/caf/")) << place(file, i);
+      }
+      if (std::regex_search(line, asio)) {
+        EXPECT_TRUE(layer == "runtime/async" || layer == "runtime/net" ||
+                    layer == "runtime/cluster")
+            << place(file, i) << ": Asio belongs in async, net and cluster";
+      }
+      if (std::regex_search(line, torch)) {
+        with_torch.insert(file.path);
+        if (header) {
+          EXPECT_TRUE(layer != "runtime/core" && layer != "runtime/async" &&
+                      layer != "runtime/wire" && layer != "runtime/net" &&
+                      layer != "runtime/cluster")
+              << place(file, i);
+        }
+      }
+      if (std::regex_search(line, spdlog)) with_spdlog.insert(file.path);
+    }
+  }
+  EXPECT_LE(with_torch.size(), 60u) << "LibTorch headers cost ten CPU seconds a source";
+  EXPECT_LE(with_spdlog.size(), 1u) << "spdlog belongs in one source of runtime/observe";
+}
+
+TEST(HouseRules, FilesHoldOneIdea) {
+  for (const auto& file : sources(kCode)) {
+    const std::size_t limit = file.path.ends_with(".cpp") ? 450 : 250;
+    EXPECT_LE(file.lines.size(), limit) << file.path;
+  }
+}
+
+TEST(HouseRules, EveryFileSaysWhatItIsFor) {
+  for (const auto& file : sources(kCode)) {
+    ASSERT_FALSE(file.lines.empty()) << file.path;
+    EXPECT_TRUE(starts_with(file.lines[0], "//") || starts_with(file.lines[0], "/*")) << file.path;
+  }
+}
+
+TEST(HouseRules, NoUnfinishedMarksAndNoSleepsInTests) {
+  const std::regex marks(std::string("\\b(TO") + "DO|FIX" + "ME|X" + "XX)\\b");
+  const std::regex sleeps(std::string("sleep_") + "for|usl" + "eep\\(|[^_a-z]sle" + "ep\\([0-9]");
+  auto all = kCode;
+  all.push_back("tests");
+  for (const auto& file : sources(all)) {
+    for (std::size_t i = 0; i < file.lines.size(); ++i) {
+      EXPECT_FALSE(std::regex_search(file.lines[i], marks)) << place(file, i);
+      if (starts_with(file.path, "tests/")) {
+        EXPECT_FALSE(std::regex_search(file.lines[i], sleeps) &&
+                     file.lines[i].find("time.") == std::string::npos)
+            << place(file, i) << ": wait for the event instead";
+      }
+    }
+  }
+}
+
+TEST(HouseRules, EverySchemaHasAnId) {
+  for (const auto& entry : fs::directory_iterator(root() / "schema")) {
+    if (entry.path().extension() != ".capnp") continue;
+    std::ifstream in(entry.path());
+    bool found = false;
+    for (std::string line; std::getline(in, line);) found = found || starts_with(line, "@0x");
+    EXPECT_TRUE(found) << entry.path();
+  }
+}
