@@ -1,0 +1,157 @@
+// What both halves of the C edge share: views, owned strings, status codes and the panic guard.
+// Contract of the pointers: ../../troupe_text.h. Any thread.
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::Once;
+
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    Ok = 0,
+    Invalid = 1,
+    Limit = 2,
+    Syntax = 3,
+    Failed = 4,
+    Raised = 5,
+    Internal = 6,
+}
+
+#[derive(Debug)]
+pub struct Error {
+    pub status: Status,
+    pub message: String,
+}
+
+impl Error {
+    pub fn new(status: Status, message: impl Into<String>) -> Error {
+        Error { status, message: message.into() }
+    }
+
+    pub fn invalid(message: impl Into<String>) -> Error {
+        Error::new(Status::Invalid, message)
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct View {
+    data: *const u8,
+    size: usize,
+}
+
+impl View {
+    /// # Safety
+    /// `data` must point to `size` readable bytes that outlive 'a, or `size` must be 0.
+    pub unsafe fn bytes<'a>(self) -> &'a [u8] {
+        if self.size == 0 || self.data.is_null() {
+            return &[];
+        }
+        std::slice::from_raw_parts(self.data, self.size)
+    }
+
+    /// # Safety
+    /// As `bytes`.
+    pub unsafe fn text<'a>(self, what: &str) -> Result<&'a str, Error> {
+        std::str::from_utf8(self.bytes()).map_err(|e| {
+            Error::invalid(format!("{what} is not UTF-8: bad byte at offset {}", e.valid_up_to()))
+        })
+    }
+}
+
+#[repr(C)]
+pub struct OwnedString {
+    data: *mut u8,
+    size: usize,
+}
+
+impl OwnedString {
+    pub fn new(text: String) -> OwnedString {
+        let bytes = text.into_bytes().into_boxed_slice();
+        let size = bytes.len();
+        OwnedString { data: Box::into_raw(bytes).cast::<u8>(), size }
+    }
+}
+
+/// # Safety
+/// `array` and `size` must come from `leak_array`, once.
+pub unsafe fn free_array<T>(array: *mut T, size: usize) {
+    if !array.is_null() {
+        drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(array, size)));
+    }
+}
+
+pub fn leak_array<T>(items: Vec<T>) -> *mut T {
+    Box::into_raw(items.into_boxed_slice()).cast::<T>()
+}
+
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+// A panic that becomes an error should not write to the user's terminal as well; others still do.
+fn quiet_guarded_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !GUARDED.with(Cell::get) {
+                before(info);
+            }
+        }));
+    });
+}
+
+fn panic_text(payload: &(dyn Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}
+
+/// Runs `work`; a panic becomes an error whose sentence begins with `what`.
+pub fn guard<T>(what: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    quiet_guarded_panics();
+    let before = GUARDED.with(|flag| flag.replace(true));
+    let result = catch_unwind(AssertUnwindSafe(work));
+    GUARDED.with(|flag| flag.set(before));
+    result.unwrap_or_else(|payload| {
+        let why = panic_text(payload.as_ref());
+        Err(Error::new(Status::Internal, format!("{what}: the library failed: {why}")))
+    })
+}
+
+/// `guard`, with the value and the error written to the caller's places.
+///
+/// # Safety
+/// `out` must be writable; `error` must be writable or null.
+pub unsafe fn answer<T>(
+    what: &str,
+    out: *mut T,
+    error: *mut OwnedString,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Status {
+    match guard(what, work) {
+        Ok(value) => {
+            out.write(value);
+            Status::Ok
+        }
+        Err(failure) => {
+            if !error.is_null() {
+                error.write(OwnedString::new(failure.message));
+            }
+            failure.status
+        }
+    }
+}
+
+/// # Safety
+/// `string` must be null or have been filled in by this library, or be all zero.
+#[no_mangle]
+pub unsafe extern "C" fn troupe_text_string_free(string: *mut OwnedString) {
+    if let Some(string) = string.as_mut() {
+        free_array(string.data, string.size);
+        *string = OwnedString { data: std::ptr::null_mut(), size: 0 };
+    }
+}

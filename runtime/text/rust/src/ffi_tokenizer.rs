@@ -1,0 +1,201 @@
+// The C functions of the tokenizer and the streaming decoder. Contract: ../../troupe_text.h.
+use crate::ffi::{answer, free_array, guard, leak_array, Error, OwnedString, Status, View};
+use crate::stream::Stream;
+use crate::tokenizer::Tokenizer;
+
+const ADD_SPECIAL: u32 = 1;
+const SPECIAL_AS_TEXT: u32 = 2;
+
+#[repr(C)]
+pub struct EncodingOut {
+    ids: *mut u32,
+    offsets: *mut u64,
+    size: usize,
+}
+
+fn encode(tokenizer: &Tokenizer, text: View, flags: u32) -> Result<EncodingOut, Error> {
+    // SAFETY: the header asks for readable views.
+    let text = unsafe { text.text("the text to encode") }?;
+    let encoding =
+        tokenizer.encode(text, flags & ADD_SPECIAL != 0, flags & SPECIAL_AS_TEXT != 0)?;
+    let size = encoding.ids.len();
+    Ok(EncodingOut {
+        ids: leak_array(encoding.ids),
+        offsets: leak_array(encoding.offsets),
+        size,
+    })
+}
+
+fn release(encoding: &mut EncodingOut) {
+    // SAFETY: both arrays come from `encode`, or are null.
+    unsafe {
+        free_array(encoding.ids, encoding.size);
+        free_array(encoding.offsets, encoding.size * 2);
+    }
+    *encoding = EncodingOut { ids: std::ptr::null_mut(), offsets: std::ptr::null_mut(), size: 0 };
+}
+
+/// # Safety
+/// See the header; so for every function below.
+#[no_mangle]
+pub unsafe extern "C" fn troupe_text_tokenizer_new(
+    json: View,
+    out: *mut *mut Tokenizer,
+    error: *mut OwnedString,
+) -> Status {
+    answer("reading tokenizer.json", out, error, || {
+        Ok(Box::into_raw(Box::new(Tokenizer::from_json(json.bytes())?)))
+    })
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn troupe_text_tokenizer_free(tokenizer: *mut Tokenizer) {
+    if !tokenizer.is_null() {
+        drop(Box::from_raw(tokenizer));
+    }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn troupe_text_encode(
+    tokenizer: *const Tokenizer,
+    text: View,
+    flags: u32,
+    out: *mut EncodingOut,
+    error: *mut OwnedString,
+) -> Status {
+    answer("encoding", out, error, || encode(&*tokenizer, text, flags))
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn troupe_text_encode_batch(
+    tokenizer: *const Tokenizer,
+    texts: *const View,
+    count: usize,
+    flags: u32,
+    out: *mut EncodingOut,
+    error: *mut OwnedString,
+) -> Status {
+    let mut done = Vec::new();
+    let mut nothing = ();
+    let status = answer("encoding a batch", &mut nothing, error, || {
+        for i in 0..count {
+            let one = encode(&*tokenizer, *texts.add(i), flags);
+            done.push(one.map_err(|e| Error::new(e.status, format!("text {i}: {}", e.message)))?);
+        }
+        Ok(())
+    });
+    if status == Status::Ok {
+        for (i, encoding) in done.into_iter().enumerate() {
+            out.add(i).write(encoding);
+        }
+    } else {
+        done.iter_mut().for_each(release);
+    }
+    status
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn troupe_text_encoding_free(encoding: *mut EncodingOut) {
+    if let Some(encoding) = encoding.as_mut() {
+        release(encoding);
+    }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn troupe_text_decode(
+    tokenizer: *const Tokenizer,
+    ids: *const u32,
+    count: usize,
+    skip_special: i32,
+    out: *mut OwnedString,
+    error: *mut OwnedString,
+) -> Status {
+    let ids = if count == 0 { &[] } else { std::slice::from_raw_parts(ids, count) };
+    answer("decoding", out, error, || {
+        (*tokenizer).decode(ids, skip_special != 0).map(OwnedString::new)
+    })
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn troupe_text_id_to_token(
+    tokenizer: *const Tokenizer,
+    id: u32,
+    out: *mut OwnedString,
+) -> i32 {
+    match guard("looking up an id", || Ok((*tokenizer).id_to_token(id))) {
+        Ok(Some(token)) => {
+            out.write(OwnedString::new(token));
+            1
+        }
+        _ => 0,
+    }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn troupe_text_token_to_id(
+    tokenizer: *const Tokenizer,
+    token: View,
+    id: *mut u32,
+) -> i32 {
+    let found = guard("looking up a token", || {
+        Ok((*tokenizer).token_to_id(token.text("the token")?))
+    });
+    match found {
+        Ok(Some(value)) => {
+            id.write(value);
+            1
+        }
+        _ => 0,
+    }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn troupe_text_is_special(tokenizer: *const Tokenizer, id: u32) -> i32 {
+    i32::from((*tokenizer).is_special(id))
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn troupe_text_vocab_size(tokenizer: *const Tokenizer) -> usize {
+    (*tokenizer).vocab_size()
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn troupe_text_id_limit(tokenizer: *const Tokenizer) -> usize {
+    (*tokenizer).id_limit()
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn troupe_text_stream_new(
+    tokenizer: *const Tokenizer,
+    skip_special: i32,
+) -> *mut Stream<'static> {
+    // The caller keeps the tokenizer alive for as long as the stream.
+    let tokenizer: &'static Tokenizer = &*tokenizer;
+    Box::into_raw(Box::new(Stream::new(tokenizer, skip_special != 0)))
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn troupe_text_stream_free(stream: *mut Stream<'static>) {
+    if !stream.is_null() {
+        drop(Box::from_raw(stream));
+    }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn troupe_text_stream_push(
+    stream: *mut Stream<'static>,
+    id: u32,
+    out: *mut OwnedString,
+    error: *mut OwnedString,
+) -> Status {
+    answer("decoding a stream", out, error, || (*stream).push(id).map(OwnedString::new))
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn troupe_text_stream_finish(
+    stream: *mut Stream<'static>,
+    out: *mut OwnedString,
+    error: *mut OwnedString,
+) -> Status {
+    answer("ending a stream", out, error, || (*stream).finish().map(OwnedString::new))
+}

@@ -1,0 +1,93 @@
+// A tokenizer as Troupe uses it: the tokenizers crate without truncation, padding or threads.
+// Immutable once loaded, so any number of threads may share it. Bound: the size of the vocabulary.
+use std::sync::OnceLock;
+
+use tokenizers::{PaddingParams, TruncationParams};
+
+use crate::ffi::Error;
+
+pub struct Tokenizer {
+    inner: tokenizers::Tokenizer,
+    // The same with special tokens read as plain text; made at the first call that asks for it.
+    plain: OnceLock<Box<tokenizers::Tokenizer>>,
+    id_limit: usize,
+}
+
+pub struct Encoding {
+    pub ids: Vec<u32>,
+    pub offsets: Vec<u64>,
+}
+
+impl Tokenizer {
+    pub fn from_json(json: &[u8]) -> Result<Tokenizer, Error> {
+        // Batches are the caller's to split; a hidden thread pool would break the plan of cores.
+        tokenizers::utils::parallelism::set_parallelism(false);
+        if json.is_empty() {
+            return Err(Error::invalid("tokenizer.json is empty"));
+        }
+        let mut inner = tokenizers::Tokenizer::from_bytes(json)
+            .map_err(|e| Error::invalid(format!("tokenizer.json is not a tokenizer: {e}")))?;
+        inner
+            .with_truncation(None::<TruncationParams>)
+            .map_err(|e| Error::invalid(format!("tokenizer.json: {e}")))?;
+        inner.with_padding(None::<PaddingParams>);
+        let id_limit = inner.get_vocab(true).values().max().map_or(0, |id| *id as usize + 1);
+        Ok(Tokenizer { inner, plain: OnceLock::new(), id_limit })
+    }
+
+    pub fn encode(
+        &self,
+        text: &str,
+        add_special: bool,
+        special_as_text: bool,
+    ) -> Result<Encoding, Error> {
+        let tokenizer = if special_as_text { self.plain() } else { &self.inner };
+        let encoding = tokenizer
+            .encode(text, add_special)
+            .map_err(|e| Error::invalid(format!("cannot encode the text: {e}")))?;
+        let offsets = encoding.get_offsets().iter().flat_map(|(b, e)| [*b as u64, *e as u64]);
+        Ok(Encoding { ids: encoding.get_ids().to_vec(), offsets: offsets.collect() })
+    }
+
+    pub fn decode(&self, ids: &[u32], skip_special: bool) -> Result<String, Error> {
+        self.inner
+            .decode(ids, skip_special)
+            .map_err(|e| Error::invalid(format!("cannot decode the ids: {e}")))
+    }
+
+    pub fn id_to_token(&self, id: u32) -> Option<String> {
+        // The added token's own text, not the byte-level spelling that decoding works on.
+        if let Some(token) = self.added().get(&id) {
+            return Some(token.content.clone());
+        }
+        self.inner.id_to_token(id)
+    }
+
+    pub fn token_to_id(&self, token: &str) -> Option<u32> {
+        self.inner.token_to_id(token)
+    }
+
+    pub fn is_special(&self, id: u32) -> bool {
+        self.added().get(&id).is_some_and(|token| token.special)
+    }
+
+    pub fn vocab_size(&self) -> usize {
+        self.inner.get_vocab_size(true)
+    }
+
+    pub fn id_limit(&self) -> usize {
+        self.id_limit
+    }
+
+    fn added(&self) -> &ahash::AHashMap<u32, tokenizers::AddedToken> {
+        self.inner.get_added_vocabulary().get_added_tokens_decoder()
+    }
+
+    fn plain(&self) -> &tokenizers::Tokenizer {
+        self.plain.get_or_init(|| {
+            let mut plain = self.inner.clone();
+            plain.set_encode_special_tokens(true);
+            Box::new(plain)
+        })
+    }
+}

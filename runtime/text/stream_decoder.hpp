@@ -1,0 +1,38 @@
+// Decodes one sequence id by id, for streaming output and stop strings: a piece of text is handed out
+// as soon as no later id can change it, so a character split over several ids comes out whole.
+// For byte-level vocabularies the pieces of a sequence, with `finish`, add up to Tokenizer::decode.
+// Owned by one sequence; one thread at a time. State: at most 17 ids and their text.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/core/result.hpp"
+#include "runtime/text/tokenizer.hpp"
+
+struct troupe_text_stream;
+
+namespace troupe::text {
+
+class StreamDecoder {
+ public:
+  explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = true);
+  StreamDecoder(StreamDecoder&&) noexcept = default;
+  StreamDecoder& operator=(StreamDecoder&&) noexcept = default;
+
+  // The text that became final with this id; empty while a character is incomplete.
+  core::Result<std::string> push(TokenId id);
+
+  // What was held back, U+FFFD for an incomplete character. The decoder is then as new.
+  core::Result<std::string> finish();
+
+ private:
+  struct Free {
+    void operator()(troupe_text_stream* stream) const noexcept;
+  };
+
+  std::shared_ptr<const troupe_text_tokenizer> tokenizer_;  // outlives stream_
+  std::unique_ptr<troupe_text_stream, Free> stream_;
+};
+
+}  // namespace troupe::text

@@ -1,0 +1,193 @@
+#include "runtime/text/tokenizer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/text/rust_edge.hpp"
+
+namespace troupe::text {
+
+using core::ErrorCode;
+using core::fail;
+
+struct Tokenizer::State {
+  std::shared_ptr<const troupe_text_tokenizer> handle;
+  SpecialTokens special;
+  std::string where;
+  std::optional<TokenId> bos, unk, pad;
+  std::vector<TokenId> eos;
+};
+
+namespace {
+
+std::uint32_t flags_of(EncodeOptions options) {
+  return (options.add_special ? TROUPE_TEXT_ADD_SPECIAL : 0u) |
+         (options.special_as_text ? TROUPE_TEXT_SPECIAL_AS_TEXT : 0u);
+}
+
+// Copies what a call filled in and frees it.
+Encoding take(troupe_text_encoding& raw) {
+  Encoding encoding;
+  encoding.ids.reserve(raw.size);
+  encoding.offsets.reserve(raw.size);
+  for (std::size_t i = 0; i < raw.size; ++i) {
+    encoding.ids.push_back(static_cast<TokenId>(raw.ids[i]));
+    encoding.offsets.push_back({static_cast<std::size_t>(raw.offsets[2 * i]),
+                                static_cast<std::size_t>(raw.offsets[2 * i + 1])});
+  }
+  troupe_text_encoding_free(&raw);
+  return encoding;
+}
+
+std::optional<TokenId> find(const troupe_text_tokenizer* handle, std::string_view token) {
+  std::uint32_t id = 0;
+  if (troupe_text_token_to_id(handle, view_of(token), &id) == 0) return std::nullopt;
+  return static_cast<TokenId>(id);
+}
+
+// The id of a role: of its spelling where there is one, else the given id. kData if the vocabulary
+// has no such token.
+core::Result<std::optional<TokenId>> role_id(const troupe_text_tokenizer* handle,
+                                             std::string_view where, const char* key,
+                                             const std::string& spelling, TokenId given) {
+  using Found = std::optional<TokenId>;
+  if (!spelling.empty()) {
+    const Found id = find(handle, spelling);
+    if (id) return id;
+    return fail(ErrorCode::kData, std::string(where) + ": the " + key + " \"" + spelling +
+                                      "\" is not in the vocabulary of tokenizer.json; correct \"" +
+                                      key + "\" in tokenizer_config.json");
+  }
+  return given >= 0 ? Found(given) : Found();
+}
+
+}  // namespace
+
+Tokenizer::Tokenizer(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+core::Result<Tokenizer> Tokenizer::load(const std::filesystem::path& folder) {
+  const auto path = folder / "tokenizer.json";
+  auto json = read_file(path, kTokenizerJson_bytes_max);
+  if (!json) {
+    if (json.error().code != ErrorCode::kNotFound) return json.failure();
+    return fail(ErrorCode::kNotFound,
+                "there is no " + path.string() +
+                    ": a model folder needs the tokenizer.json that `save_pretrained` of a fast "
+                    "tokenizer writes (tokenizer.model and vocab.txt are not read)");
+  }
+  TROUPE_TRY_ASSIGN(special, read_special_tokens(folder));
+  return parse(*json, std::move(special), folder.string());
+}
+
+core::Result<Tokenizer> Tokenizer::parse(std::string_view json, SpecialTokens special,
+                                         std::string where) {
+  troupe_text_tokenizer* raw = nullptr;
+  RustString why;
+  const auto status = troupe_text_tokenizer_new(view_of(json), &raw, why.out());
+  if (status != TROUPE_TEXT_OK) return rust_failure(status, why, where);
+
+  auto state = std::make_shared<State>();
+  state->handle = std::shared_ptr<const troupe_text_tokenizer>(raw, [](const auto* handle) {
+    troupe_text_tokenizer_free(const_cast<troupe_text_tokenizer*>(handle));
+  });
+  TROUPE_TRY_ASSIGN(bos, role_id(raw, where, "bos_token", special.bos, special.bos_id));
+  TROUPE_TRY_ASSIGN(pad, role_id(raw, where, "pad_token", special.pad, special.pad_id));
+  TROUPE_TRY_ASSIGN(unk, role_id(raw, where, "unk_token", special.unk, -1));
+  TROUPE_TRY_ASSIGN(eos, role_id(raw, where, "eos_token", special.eos, -1));
+  state->bos = bos;
+  state->pad = pad;
+  state->unk = unk;
+  if (eos) state->eos.push_back(*eos);
+  for (const TokenId id : special.eos_ids) {
+    if (std::find(state->eos.begin(), state->eos.end(), id) == state->eos.end()) {
+      state->eos.push_back(id);
+    }
+  }
+  state->special = std::move(special);
+  state->where = std::move(where);
+  return Tokenizer(std::move(state));
+}
+
+core::Result<Encoding> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
+  troupe_text_encoding raw{nullptr, nullptr, 0};
+  RustString why;
+  const auto status = troupe_text_encode(state_->handle.get(), view_of(text), flags_of(options),
+                                         &raw, why.out());
+  if (status != TROUPE_TEXT_OK) return rust_failure(status, why, "");
+  return take(raw);
+}
+
+core::Result<std::vector<Encoding>> Tokenizer::encode_batch(std::span<const std::string> texts,
+                                                            EncodeOptions options) const {
+  std::vector<troupe_text_view> views;
+  views.reserve(texts.size());
+  for (const std::string& text : texts) views.push_back(view_of(text));
+  std::vector<troupe_text_encoding> raw(texts.size(), {nullptr, nullptr, 0});
+  RustString why;
+  const auto status =
+      troupe_text_encode_batch(state_->handle.get(), views.data(), views.size(),
+                               flags_of(options), raw.data(), why.out());
+  if (status != TROUPE_TEXT_OK) return rust_failure(status, why, "");
+  std::vector<Encoding> encodings;
+  encodings.reserve(raw.size());
+  for (auto& one : raw) encodings.push_back(take(one));
+  return encodings;
+}
+
+core::Result<std::string> Tokenizer::decode(std::span<const TokenId> ids,
+                                            bool skip_special) const {
+  // A negative id becomes one above every vocabulary, and is skipped like any unknown id.
+  const std::vector<std::uint32_t> raw(ids.begin(), ids.end());
+  RustString text, why;
+  const auto status = troupe_text_decode(state_->handle.get(), raw.data(), raw.size(),
+                                         skip_special ? 1 : 0, text.out(), why.out());
+  if (status != TROUPE_TEXT_OK) return rust_failure(status, why, "");
+  return text.str();
+}
+
+std::optional<std::string> Tokenizer::id_to_token(TokenId id) const {
+  RustString token;
+  const auto* handle = state_->handle.get();
+  if (troupe_text_id_to_token(handle, static_cast<std::uint32_t>(id), token.out()) == 0) {
+    return std::nullopt;
+  }
+  return token.str();
+}
+
+std::optional<TokenId> Tokenizer::token_to_id(std::string_view token) const {
+  return find(state_->handle.get(), token);
+}
+
+bool Tokenizer::is_special(TokenId id) const {
+  return troupe_text_is_special(state_->handle.get(), static_cast<std::uint32_t>(id)) != 0;
+}
+
+std::size_t Tokenizer::vocab_size() const { return troupe_text_vocab_size(state_->handle.get()); }
+std::size_t Tokenizer::id_limit() const { return troupe_text_id_limit(state_->handle.get()); }
+
+std::optional<TokenId> Tokenizer::bos_id() const { return state_->bos; }
+std::optional<TokenId> Tokenizer::unk_id() const { return state_->unk; }
+bool Tokenizer::has_pad() const { return state_->pad.has_value(); }
+
+core::Result<TokenId> Tokenizer::pad_id() const {
+  if (state_->pad) return *state_->pad;
+  const std::string example = state_->special.eos.empty() ? "<pad>" : state_->special.eos;
+  return fail(ErrorCode::kConfig,
+              "the tokenizer of " + state_->where +
+                  " has no padding token: neither tokenizer_config.json (\"pad_token\") nor "
+                  "generation_config.json (\"pad_token_id\") names one. Add \"pad_token\": \"" +
+                  example + "\" to its tokenizer_config.json");
+}
+
+const std::vector<TokenId>& Tokenizer::eos_ids() const { return state_->eos; }
+
+bool Tokenizer::is_eos(TokenId id) const {
+  return std::find(state_->eos.begin(), state_->eos.end(), id) != state_->eos.end();
+}
+
+const SpecialTokens& Tokenizer::special() const { return state_->special; }
+const std::string& Tokenizer::where() const { return state_->where; }
+
+std::shared_ptr<const troupe_text_tokenizer> Tokenizer::handle() const { return state_->handle; }
+
+}  // namespace troupe::text

@@ -1,0 +1,73 @@
+// The tokenizer of a Hugging Face folder: text to ids and back, and which ids begin, end and pad.
+// A cheap copyable value over one immutable tokenizer; any number of threads may use it at once.
+// Bounds: kTokenizerJson_bytes_max for the file; the caller bounds the texts.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/core/result.hpp"
+#include "runtime/text/special_tokens.hpp"
+#include "runtime/text/types.hpp"
+
+struct troupe_text_tokenizer;
+
+namespace troupe::text {
+
+inline constexpr std::size_t kTokenizerJson_bytes_max = 128u << 20;
+
+class Tokenizer {
+ public:
+  // Reads tokenizer.json and, where present, tokenizer_config.json, special_tokens_map.json,
+  // generation_config.json and config.json. kNotFound without a tokenizer.json; kData if a file is
+  // malformed or names a special token that the vocabulary lacks.
+  static core::Result<Tokenizer> load(const std::filesystem::path& folder);
+
+  // From the bytes of a tokenizer.json alone. `where` names the source in errors.
+  static core::Result<Tokenizer> parse(std::string_view json, SpecialTokens special,
+                                       std::string where);
+
+  core::Result<Encoding> encode(std::string_view text, EncodeOptions options = {}) const;
+  core::Result<std::vector<Encoding>> encode_batch(std::span<const std::string> texts,
+                                                   EncodeOptions options = {}) const;
+
+  // Ids that no token has are skipped; bytes that are no UTF-8 come out as U+FFFD.
+  core::Result<std::string> decode(std::span<const TokenId> ids, bool skip_special = false) const;
+
+  std::optional<std::string> id_to_token(TokenId id) const;
+  std::optional<TokenId> token_to_id(std::string_view token) const;
+  bool is_special(TokenId id) const;
+
+  std::size_t vocab_size() const;  // tokens, added ones included
+  std::size_t id_limit() const;    // one more than the largest id
+
+  std::optional<TokenId> bos_id() const;
+  std::optional<TokenId> unk_id() const;
+  bool has_pad() const;
+  // The padding id; kConfig, naming file and key, where the folder sets none.
+  core::Result<TokenId> pad_id() const;
+  // Every id that ends a sequence, the tokenizer's own first. Empty only where no file names one.
+  const std::vector<TokenId>& eos_ids() const;
+  bool is_eos(TokenId id) const;
+
+  // Spellings for the variables of a chat template.
+  const SpecialTokens& special() const;
+  // The folder or name it was read from.
+  const std::string& where() const;
+
+  // For StreamDecoder; lives as long as any copy of this Tokenizer.
+  std::shared_ptr<const troupe_text_tokenizer> handle() const;
+
+ private:
+  struct State;
+  explicit Tokenizer(std::shared_ptr<const State> state);
+
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace troupe::text

@@ -1,0 +1,30 @@
+// The small value types that tokenizer, stream decoder and chat template share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace troupe::text {
+
+using TokenId = std::int32_t;
+
+// Bytes [begin, end) of the encoded text.
+struct ByteSpan {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  friend bool operator==(const ByteSpan&, const ByteSpan&) = default;
+};
+
+// ids[i] covers offsets[i]. A token that the post-processor put in covers no byte: [0, 0).
+struct Encoding {
+  std::vector<TokenId> ids;
+  std::vector<ByteSpan> offsets;
+};
+
+struct EncodeOptions {
+  bool add_special = false;      // let the post-processor add BOS, EOS and the like
+  bool special_as_text = false;  // "<|im_end|>" in the text is plain text, not the token
+};
+
+}  // namespace troupe::text
