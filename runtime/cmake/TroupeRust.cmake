@@ -4,6 +4,7 @@
 # build folder and makes `troupe_<name>`, an imported static library. A new cargo is needed
 # (edition 2021, see the crate's rust-version): the one in CARGO, cargo on the PATH, or Debian's
 # cargo-web. The crate's sources are dependencies, so an edit rebuilds it.
+add_custom_target(troupe_rust) # every crate
 find_program(TROUPE_CARGO NAMES $ENV{CARGO} cargo cargo-web)
 
 function(troupe_rust_staticlib)
@@ -26,6 +27,7 @@ function(troupe_rust_staticlib)
     COMMENT "cargo build ${arg_NAME}"
     VERBATIM)
   add_custom_target(troupe_${arg_NAME}_cargo DEPENDS ${lib})
+  add_dependencies(troupe_rust troupe_${arg_NAME}_cargo)
   add_library(troupe_${arg_NAME} STATIC IMPORTED GLOBAL)
   set_target_properties(troupe_${arg_NAME} PROPERTIES IMPORTED_LOCATION ${lib})
   if(arg_HEADERS)
