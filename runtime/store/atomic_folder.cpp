@@ -1,0 +1,167 @@
+// Temporary folder, fsync, rename; and the small file writers that go with it.
+#include "runtime/store/atomic_folder.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <system_error>
+
+#include "runtime/store/file_handle.hpp"
+#include "runtime/store/io_error.hpp"
+
+namespace troupe::store {
+namespace {
+
+namespace fs = std::filesystem;
+using core::Result;
+
+constexpr std::string_view kPrefix = ".tmp-";
+
+fs::path without_slash(const fs::path& path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
+fs::path parent_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+Result<void> make_folders(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return io_failure("make folder", path, error.value());
+  return {};
+}
+
+// Syncs every file, then every folder from the leaves up, so that names come after contents.
+Result<void> sync_tree(const fs::path& folder) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (it->is_directory()) {
+      TROUPE_TRY(sync_tree(it->path()));
+    } else {
+      TROUPE_TRY(sync_path(it->path()));
+    }
+  }
+  if (error) return io_failure("read folder", folder, error.value());
+  return sync_path(folder);
+}
+
+bool is_filled(const fs::path& target) {
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(target, error))) return false;
+  return !fs::is_directory(target, error) || !fs::is_empty(target, error);
+}
+
+// Puts `temporary` at `target`, which holds something; what stood there ends up at `temporary`.
+int exchange(const fs::path& temporary, const fs::path& target) {
+  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
+    return 0;
+  }
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  // A file system without exchange: two renames, with a short moment in which no target stands.
+  const fs::path aside = temporary.string() + ".old";
+  if (::rename(target.c_str(), aside.c_str()) != 0) return errno;
+  if (::rename(temporary.c_str(), target.c_str()) != 0) {
+    const int reason = errno;
+    if (::rename(aside.c_str(), target.c_str()) != 0) return errno;
+    return reason;
+  }
+  return ::rename(aside.c_str(), temporary.c_str()) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+Result<AtomicFolder> AtomicFolder::begin(const fs::path& target) {
+  static std::atomic<unsigned> next{0};  // only makes names differ within the process
+  const fs::path place = without_slash(target);
+  const fs::path parent = parent_of(place);
+  TROUPE_TRY(make_folders(parent));
+  const std::string name = std::string(kPrefix) + std::to_string(::getpid()) + "-" +
+                           std::to_string(next.fetch_add(1)) + "-" + place.filename().string();
+  const fs::path temporary = parent / name;
+  std::error_code error;
+  fs::remove_all(temporary, error);
+  if (::mkdir(temporary.c_str(), 0777) != 0) return io_failure("make folder", temporary, errno);
+  return AtomicFolder(place, temporary);
+}
+
+AtomicFolder::AtomicFolder(AtomicFolder&& other) noexcept
+    : target_(std::move(other.target_)), temporary_(std::move(other.temporary_)) {
+  other.temporary_.clear();
+}
+
+AtomicFolder::~AtomicFolder() {
+  if (temporary_.empty()) return;
+  std::error_code error;
+  fs::remove_all(temporary_, error);
+}
+
+Result<void> AtomicFolder::commit(Existing existing) {
+  TROUPE_CHECK(!temporary_.empty(), "commit of a folder that was committed or moved from");
+  TROUPE_TRY(sync_tree(temporary_));
+  const bool filled = is_filled(target_);
+  if (filled && existing == Existing::kRefuse) {
+    return core::fail(core::ErrorCode::kConfig,
+                      target_.string() + " exists and is not empty; remove it or choose another "
+                                         "output folder");
+  }
+  if (!filled) {
+    // rename(2) replaces an empty folder.
+    if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
+      return io_failure("put in place", target_, errno);
+    }
+    temporary_.clear();
+    return sync_path(parent_of(target_));
+  }
+  if (const int reason = exchange(temporary_, target_); reason != 0) {
+    return io_failure("replace", target_, reason);
+  }
+  TROUPE_TRY(sync_path(parent_of(target_)));
+  std::error_code error;
+  fs::remove_all(temporary_, error);  // the old content; what cannot be removed is a leftover
+  temporary_.clear();
+  return {};
+}
+
+Result<int> remove_leftovers(const fs::path& parent) {
+  std::error_code error;
+  int removed = 0;
+  for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name.compare(0, kPrefix.size(), kPrefix) != 0 || !it->is_directory()) continue;
+    std::error_code remove_error;
+    fs::remove_all(it->path(), remove_error);
+    if (remove_error) return io_failure("remove", it->path(), remove_error.value());
+    ++removed;
+  }
+  if (error) return io_failure("read folder", parent, error.value());
+  return removed;
+}
+
+Result<void> write_file(const fs::path& path, std::string_view content) {
+  TROUPE_TRY_ASSIGN(file, FileHandle::create(path));
+  TROUPE_TRY(file.write(content.data(), content.size()));
+  return file.close();
+}
+
+Result<void> copy_file(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  if (fs::copy_file(from, to, fs::copy_options::overwrite_existing, error)) return {};
+  return io_failure("copy " + from.string() + " to", to, error.value());
+}
+
+Result<void> sync_path(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return io_failure("open", path, errno);
+  const int reason = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  if (reason != 0 && reason != EINVAL) return io_failure("sync", path, reason);
+  return {};
+}
+
+}  // namespace troupe::store

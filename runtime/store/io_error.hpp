@@ -1,0 +1,17 @@
+// One place that turns errno of file work into an Error that names the path and says what to do:
+// no space, quota, read-only, permission, missing. Stateless; safe on any thread.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "runtime/core/result.hpp"
+
+namespace troupe::store {
+
+// "cannot write /x/y: No space left on device; free ..." as kResources, kNotFound or kData.
+// `what` is the verb phrase ("write", "make folder"); `error_number` an errno value.
+core::Failure io_failure(std::string_view what, const std::filesystem::path& path,
+                         int error_number);
+
+}  // namespace troupe::store

@@ -1,0 +1,124 @@
+// The safetensors reader: open, map, convert. The header's parser is safetensors_header.cpp.
+#include "runtime/store/safetensors.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "runtime/store/float_formats.hpp"
+#include "runtime/store/io_error.hpp"
+#include "runtime/store/safetensors_header.hpp"
+
+namespace troupe::store {
+namespace {
+
+using core::ErrorCode;
+using core::Result;
+
+constexpr std::uint64_t kLength_bytes = 8;
+
+core::Failure malformed(const std::filesystem::path& path, const std::string& why) {
+  return core::fail(ErrorCode::kData, path.string() + ": not a valid safetensors file: " + why);
+}
+
+std::uint64_t little_endian(const std::byte* from) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, from, sizeof value);  // x86 is little-endian
+  return value;
+}
+
+template <class Convert>
+void convert_16(const std::byte* from, std::int64_t count, float* out, Convert convert) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint16_t bits;
+    std::memcpy(&bits, from + 2 * i, sizeof bits);
+    out[i] = convert(bits);
+  }
+}
+
+}  // namespace
+
+Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return io_failure("open", path, errno);
+  struct stat status {};
+  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(fd);
+    return malformed(path, "it is not a regular file");
+  }
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (size < kLength_bytes) {
+    ::close(fd);
+    return malformed(path, "it has " + std::to_string(size) + " bytes, less than its header length");
+  }
+  void* map = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  const int reason = errno;
+  ::close(fd);
+  if (map == MAP_FAILED) return io_failure("map", path, reason);
+  SafetensorsFile file(path, static_cast<const std::byte*>(map), size);
+  TROUPE_TRY(file.parse_header());
+  return file;
+}
+
+SafetensorsFile::SafetensorsFile(SafetensorsFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      map_(std::exchange(other.map_, nullptr)),
+      size_(other.size_),
+      data_start_(other.data_start_),
+      tensors_(std::move(other.tensors_)),
+      by_name_(std::move(other.by_name_)),
+      metadata_(std::move(other.metadata_)) {}
+
+SafetensorsFile::~SafetensorsFile() {
+  if (map_ != nullptr) ::munmap(const_cast<std::byte*>(map_), size_);
+}
+
+Result<void> SafetensorsFile::parse_header() {
+  const std::uint64_t header_size = little_endian(map_);
+  if (header_size > core::limits::kSafetensorsHeader_bytes_max) {
+    return malformed(path_, "its header claims " + std::to_string(header_size) +
+                                " bytes; the limit is " +
+                                std::to_string(core::limits::kSafetensorsHeader_bytes_max));
+  }
+  if (header_size > size_ - kLength_bytes) {
+    return malformed(path_, "truncated: its header claims " + std::to_string(header_size) +
+                                " bytes, the file has " + std::to_string(size_));
+  }
+  data_start_ = kLength_bytes + header_size;
+  const std::string_view text(reinterpret_cast<const char*>(map_ + kLength_bytes), header_size);
+  auto header = parse_safetensors_header(text, size_ - data_start_);
+  if (!header) return malformed(path_, header.error().message);
+  tensors_ = std::move(header->tensors);
+  metadata_ = std::move(header->metadata);
+  for (std::size_t i = 0; i < tensors_.size(); ++i) by_name_.emplace(tensors_[i].name, i);
+  return {};
+}
+
+const TensorInfo* SafetensorsFile::find(std::string_view name) const {
+  const auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : &tensors_[it->second];
+}
+
+std::span<const std::byte> SafetensorsFile::bytes(const TensorInfo& tensor) const {
+  return {map_ + data_start_ + tensor.begin, tensor.end - tensor.begin};
+}
+
+Result<void> SafetensorsFile::read_f32(const TensorInfo& tensor, float* out) const {
+  const std::byte* from = bytes(tensor).data();
+  switch (tensor.dtype) {
+    case Dtype::kF32: std::memcpy(out, from, tensor.end - tensor.begin); return {};
+    case Dtype::kBf16: convert_16(from, tensor.count, out, bf16_to_f32); return {};
+    case Dtype::kF16: convert_16(from, tensor.count, out, f16_to_f32); return {};
+    default: break;
+  }
+  return core::fail(ErrorCode::kData, path_.string() + ": tensor " + tensor.name + " is stored as " +
+                                          std::string(dtype_name(tensor.dtype)) +
+                                          "; weights are read from F32, BF16 or F16");
+}
+
+}  // namespace troupe::store

@@ -1,0 +1,36 @@
+// The JSON header of a safetensors file, checked: used by the reader, the writer and the fuzzer.
+// Pure functions on memory; safe on any thread. Bounds: core/limits.hpp.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/core/limits.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/store/safetensors.hpp"
+
+namespace troupe::store {
+
+struct SafetensorsHeader {
+  std::vector<TensorInfo> tensors;  // by place
+  std::map<std::string, std::string> metadata;
+};
+
+// Parses `text`, whose tensors must cover exactly `data_bytes` bytes. The caller has bounded the
+// length of the text. Errors are kData and say which tensor is wrong.
+core::Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
+                                                         std::uint64_t data_bytes);
+
+// The header's JSON, padded with blanks to a multiple of 8 bytes. `begin`/`end` must be set.
+std::string format_safetensors_header(std::span<const TensorInfo> tensors,
+                                      const std::map<std::string, std::string>& metadata);
+
+// Elements of a shape and bytes of a dtype; false when they overflow or a dimension is negative.
+bool checked_size(const std::vector<std::int64_t>& shape, Dtype dtype, std::int64_t& count,
+                  std::uint64_t& bytes);
+
+}  // namespace troupe::store
