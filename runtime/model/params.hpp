@@ -37,20 +37,25 @@ struct ParamLayout {
   std::int64_t embedding = 0;
   std::int64_t final_norm = 0;
   std::int64_t head = 0;  // equal to `embedding` when tied
-  std::int64_t total = 0;  // elements; each tensor starts on a multiple of 16
+  // Elements. Tensors start on multiples of 16, except that q, k, v lie side by side as one matrix
+  // [qkv_width, hidden], so do their biases, and gate and up as one [2 ffn, hidden].
+  std::int64_t total = 0;
 };
 
 class ParamStore {
  public:
   explicit ParamStore(const ModelSpec& spec);  // zeros
+  ParamStore same_layout() const;              // zeros, for gradients and moments
   const ModelSpec& spec() const { return spec_; }
   const ParamLayout& layout() const { return *layout_; }
   float* data() { return data_.data(); }
   const float* data() const { return data_.data(); }
   std::int64_t size() const { return layout_->total; }
   std::span<float> view(std::string_view name);  // empty when there is no such tensor
+  std::span<const float> view(std::string_view name) const;
 
  private:
+  ParamStore(const ModelSpec& spec, std::shared_ptr<const ParamLayout> layout);
   ModelSpec spec_;
   std::shared_ptr<const ParamLayout> layout_;
   core::Buffer<float> data_;
@@ -69,7 +74,8 @@ core::Result<void> save_model(const ParamStore& params, const std::filesystem::p
                               StorageDtype dtype, const std::filesystem::path& tokenizer_from,
                               std::uint64_t shard_bytes_max = 4ull << 30);
 
-// Writes a random model (normal weights of deviation `std`, norms near 1) for tests and benches.
+// Fills in a random model (bell-shaped weights of deviation `std`, norms near 1), for tests and
+// benches. The values depend on the seed alone.
 void randomise(ParamStore& params, std::uint64_t seed, float std);
 
 }  // namespace troupe::model

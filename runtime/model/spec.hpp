@@ -49,11 +49,16 @@ struct ModelSpec {
 core::Result<ModelSpec> read_spec(const std::filesystem::path& folder);
 core::Result<ModelSpec> parse_spec(const std::string& config_json, const std::string& where);
 
+// A config.json for a spec that was not read from one (transformers opens it).
+std::string format_spec(const ModelSpec& spec);
+
 // A folder from a user's word: a path, or org/name looked up in the local hub cache
 // ($HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub; refs/main, then newest snapshot).
 core::Result<std::filesystem::path> resolve_model(const std::string& name_or_path);
 
-// Tables [positions][head_dim / 2] of cos and sin in f32, computed in double.
+// The head_dim / 2 angular frequencies, scaled as `spec.rope` says.
+std::vector<float> rope_frequencies(const ModelSpec& spec);
+// Tables [positions][head_dim / 2] of cos and sin of position * frequency in f32.
 void rope_tables(const ModelSpec& spec, std::int64_t positions, float* cos, float* sin);
 
 }  // namespace troupe::model

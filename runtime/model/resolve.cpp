@@ -1,0 +1,105 @@
+// From a user's word for a model to a folder: a path, or org/name in the local hub cache. Nothing is
+// fetched from a network.
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+
+#include "runtime/model/spec.hpp"
+
+namespace troupe::model {
+namespace {
+
+namespace fs = std::filesystem;
+using core::Result;
+
+fs::path environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? fs::path() : fs::path(value);
+}
+
+// $HF_HUB_CACHE, else $HF_HOME/hub, else $XDG_CACHE_HOME or ~/.cache + huggingface/hub.
+fs::path hub_cache() {
+  if (const fs::path cache = environment("HF_HUB_CACHE"); !cache.empty()) return cache;
+  if (const fs::path home = environment("HF_HOME"); !home.empty()) return home / "hub";
+  if (const fs::path xdg = environment("XDG_CACHE_HOME"); !xdg.empty()) {
+    return xdg / "huggingface" / "hub";
+  }
+  return environment("HOME") / ".cache" / "huggingface" / "hub";
+}
+
+bool is_hub_name(const std::string& name) {
+  const auto slash = name.find('/');
+  if (slash == std::string::npos || slash == 0 || slash + 1 == name.size()) return false;
+  if (name.find('/', slash + 1) != std::string::npos || name.find("..") != std::string::npos) {
+    return false;
+  }
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_' && c != '.' &&
+        c != '/') {
+      return false;
+    }
+  }
+  return name[0] != '.';
+}
+
+bool has_config(const fs::path& folder) {
+  std::error_code error;
+  return fs::exists(folder / "config.json", error);
+}
+
+std::optional<fs::path> main_snapshot(const fs::path& repository) {
+  std::ifstream file(repository / "refs" / "main");
+  std::string commit;
+  if (!(file >> commit) || commit.find('/') != std::string::npos) return std::nullopt;
+  const fs::path folder = repository / "snapshots" / commit;
+  if (!has_config(folder)) return std::nullopt;
+  return folder;
+}
+
+std::optional<fs::path> newest_snapshot(const fs::path& repository) {
+  std::optional<fs::path> newest;
+  fs::file_time_type newest_time;
+  std::error_code error;
+  for (fs::directory_iterator it(repository / "snapshots", error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code time_error;
+    const auto time = fs::last_write_time(it->path(), time_error);
+    if (time_error || !has_config(it->path())) continue;
+    if (!newest || time > newest_time) {
+      newest = it->path();
+      newest_time = time;
+    }
+  }
+  return newest;
+}
+
+}  // namespace
+
+Result<fs::path> resolve_model(const std::string& name_or_path) {
+  std::error_code error;
+  fs::path path(name_or_path);
+  if (name_or_path == "~" || name_or_path.rfind("~/", 0) == 0) {
+    path = environment("HOME") / name_or_path.substr(name_or_path.size() > 1 ? 2 : 1);
+  }
+  if (fs::is_directory(path, error)) return path;
+  if (fs::exists(path, error)) {
+    return core::fail(core::ErrorCode::kNotFound,
+                      name_or_path + " is a file; a model is a folder with config.json and "
+                                     "model.safetensors");
+  }
+  if (!is_hub_name(name_or_path)) {
+    return core::fail(core::ErrorCode::kNotFound, "no model folder at " + name_or_path);
+  }
+  std::string folder_name = "models--" + name_or_path;
+  folder_name.replace(folder_name.find('/'), 1, "--");
+  const fs::path repository = hub_cache() / folder_name;
+  if (auto folder = main_snapshot(repository)) return *folder;
+  if (auto folder = newest_snapshot(repository)) return *folder;
+  return core::fail(core::ErrorCode::kNotFound,
+                    "no model " + name_or_path + ": neither a folder of that name nor in the hub "
+                    "cache at " + repository.string() + " (nothing is downloaded; set HF_HOME or "
+                    "give a folder)");
+}
+
+}  // namespace troupe::model

@@ -1,0 +1,88 @@
+// The tables of rotary position embedding. Frequencies and angles are rounded to f32 at the places
+// where transformers rounds them (the model was trained on those angles); cosine and sine of the
+// f32 angle are then computed in double by `sine_cosine` below, which has the same bits on every
+// machine (the C library picks its own by processor). Runs once per model, on the caller's thread.
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "runtime/model/spec.hpp"
+
+namespace troupe::model {
+namespace {
+
+struct SineCosine {
+  double sine, cosine;
+};
+
+// For 0 <= x < 2^22. Reduction by pi/2 in three parts of 33 bits (k * part is exact), then Taylor
+// polynomials on [-pi/4, pi/4]; error below 2e-16.
+SineCosine sine_cosine(double x) {
+  constexpr double kPart1 = 0x1.921fb544p+0;
+  constexpr double kPart2 = 0x1.0b4611a6p-34;
+  constexpr double kPart3 = 0x1.3198a2e037073p-69;
+  const double k = std::floor(x * (2.0 / std::numbers::pi) + 0.5);
+  const double r = ((x - k * kPart1) - k * kPart2) - k * kPart3;
+  const double z = r * r;
+  double sine = 0, cosine = 0;
+  for (int n = 17; n >= 3; n -= 2) {
+    sine = (1.0 + sine) * (-z / static_cast<double>(n * (n - 1)));
+  }
+  sine = r + r * sine;
+  for (int n = 18; n >= 2; n -= 2) {
+    cosine = (1.0 + cosine) * (-z / static_cast<double>(n * (n - 1)));
+  }
+  cosine = 1.0 + cosine;
+  switch (static_cast<std::int64_t>(k) & 3) {
+    case 0: return {sine, cosine};
+    case 1: return {cosine, -sine};
+    case 2: return {-sine, -cosine};
+    default: return {-cosine, sine};
+  }
+}
+
+// Llama 3: long waves slow down by `factor`, short ones stay, those between are blended.
+float scale_llama3(float frequency, const RopeSpec& rope) {
+  const auto context = static_cast<float>(rope.original_context);
+  const auto low = static_cast<float>(rope.low_freq_factor);
+  const auto high = static_cast<float>(rope.high_freq_factor);
+  const auto factor = static_cast<float>(rope.factor);
+  const float wave = static_cast<float>(2.0 * std::numbers::pi) / frequency;
+  if (wave > context / low) return frequency / factor;
+  if (wave < context / high) return frequency;
+  const float smooth = (context / wave - low) / (high - low);
+  return (1.0f - smooth) * frequency / factor + smooth * frequency;
+}
+
+}  // namespace
+
+std::vector<float> rope_frequencies(const ModelSpec& spec) {
+  std::vector<float> frequencies;
+  for (std::int64_t i = 0; i < spec.head_dim; i += 2) {
+    const float exponent = static_cast<float>(i) / static_cast<float>(spec.head_dim);
+    const float power = static_cast<float>(std::pow(spec.rope.theta, static_cast<double>(exponent)));
+    const float frequency = 1.0f / power;
+    switch (spec.rope.kind) {
+      case RopeSpec::Kind::kDefault: frequencies.push_back(frequency); break;
+      case RopeSpec::Kind::kLinear:
+        frequencies.push_back(frequency / static_cast<float>(spec.rope.factor));
+        break;
+      case RopeSpec::Kind::kLlama3: frequencies.push_back(scale_llama3(frequency, spec.rope)); break;
+    }
+  }
+  return frequencies;
+}
+
+void rope_tables(const ModelSpec& spec, std::int64_t positions, float* cos, float* sin) {
+  const std::vector<float> frequencies = rope_frequencies(spec);
+  for (std::int64_t position = 0; position < positions; ++position) {
+    for (const float frequency : frequencies) {
+      const float angle = static_cast<float>(position) * frequency;
+      const SineCosine value = sine_cosine(static_cast<double>(angle));
+      *cos++ = static_cast<float>(value.cosine);
+      *sin++ = static_cast<float>(value.sine);
+    }
+  }
+}
+
+}  // namespace troupe::model

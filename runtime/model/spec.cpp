@@ -1,0 +1,190 @@
+// config.json to ModelSpec. Everything that would change the arithmetic and is not offered is refused
+// by name; keys that do not matter are left alone. RoPE's keys are read in rope_spec.cpp.
+#include "runtime/model/spec.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <limits>
+#include <optional>
+
+#include "runtime/core/limits.hpp"
+#include "runtime/model/spec_json.hpp"
+
+namespace troupe::model {
+namespace {
+
+using core::ErrorCode;
+using core::Result;
+using nlohmann::json;
+
+struct Architecture {
+  const char* name;
+  const char* model_type;
+  bool qkv_bias;
+  std::int64_t context_default;
+};
+constexpr Architecture kArchitectures[] = {
+    {"LlamaForCausalLM", "llama", false, 2048},
+    {"Qwen2ForCausalLM", "qwen2", true, 32768},
+};
+
+std::string offered() {
+  std::string list;
+  for (const Architecture& row : kArchitectures) {
+    if (!list.empty()) list += ", ";
+    list += row.name;
+  }
+  return list;
+}
+
+Result<Architecture> architecture_of(const ConfigReader& config) {
+  const json* list = config.find("architectures");
+  if (list == nullptr || !list->is_array() || list->empty() || !list->front().is_string()) {
+    return config.malformed("needs `architectures`, a list with one name");
+  }
+  const auto& name = list->front().get_ref<const std::string&>();
+  for (const Architecture& row : kArchitectures) {
+    if (name == row.name) return row;
+  }
+  return core::fail(ErrorCode::kUnsupported, config.where() + ": architecture " + name +
+                                                 " is not offered; offered are " + offered());
+}
+
+// Keys whose other values would mean another computation.
+Result<void> refuse_variants(const ConfigReader& config) {
+  TROUPE_TRY_ASSIGN(activation, config.text("hidden_act", "silu"));
+  if (activation != "silu") {
+    return config.unsupported("hidden_act `" + activation + "`; offered is silu");
+  }
+  for (const char* key : {"attention_bias", "mlp_bias", "use_sliding_window"}) {
+    TROUPE_TRY_ASSIGN(on, config.flag(key, false));
+    if (on) return config.unsupported(std::string(key) + " = true; offered is false");
+  }
+  if (config.find("quantization_config") != nullptr) {
+    return config.unsupported("quantised weights (quantization_config); load the original model");
+  }
+  if (const json* types = config.find("layer_types"); types != nullptr) {
+    for (const json& type : *types) {
+      if (type != "full_attention") {
+        return config.unsupported("layer type " + type.dump() + "; offered is full_attention");
+      }
+    }
+  }
+  return {};
+}
+
+Result<std::vector<std::int32_t>> end_tokens(const ConfigReader& config, std::int64_t vocab) {
+  std::vector<std::int32_t> tokens;
+  const json* value = config.find("eos_token_id");
+  if (value == nullptr) return tokens;
+  for (const json& item : value->is_array() ? *value : json::array({*value})) {
+    if (!item.is_number_integer() || item.get<std::int64_t>() < 0 ||
+        item.get<std::int64_t>() >= vocab) {
+      return config.malformed("`eos_token_id` " + item.dump() + " is not an id of the vocabulary");
+    }
+    tokens.push_back(item.get<std::int32_t>());
+  }
+  return tokens;
+}
+
+Result<void> check_shape(const ConfigReader& config, const ModelSpec& spec) {
+  if (spec.heads % spec.kv_heads != 0) {
+    return config.malformed("num_attention_heads " + std::to_string(spec.heads) +
+                            " is not a multiple of num_key_value_heads " +
+                            std::to_string(spec.kv_heads));
+  }
+  if (spec.head_dim % 2 != 0) {
+    return config.malformed("head_dim " + std::to_string(spec.head_dim) + " is odd");
+  }
+  if (spec.parameter_count() > kParameters_max) {
+    return config.malformed("describes " + std::to_string(spec.parameter_count()) +
+                            " parameters; the limit is " + std::to_string(kParameters_max));
+  }
+  return {};
+}
+
+Result<std::int64_t> head_dim_of(const ConfigReader& config, const ModelSpec& spec) {
+  if (config.find("head_dim") != nullptr) return config.whole("head_dim", 2, kHeadDim_max);
+  if (spec.hidden % spec.heads != 0 || spec.hidden / spec.heads > kHeadDim_max) {
+    return config.malformed("hidden_size " + std::to_string(spec.hidden) +
+                            " does not divide into num_attention_heads " +
+                            std::to_string(spec.heads) + ", and there is no head_dim");
+  }
+  return spec.hidden / spec.heads;
+}
+
+Result<ModelSpec> read_fields(const ConfigReader& config) {
+  ModelSpec spec;
+  TROUPE_TRY_ASSIGN(architecture, architecture_of(config));
+  TROUPE_TRY(refuse_variants(config));
+  spec.architecture = architecture.name;
+  spec.qkv_bias = architecture.qkv_bias;
+  TROUPE_TRY_ASSIGN(layers, config.whole("num_hidden_layers", 1, kLayers_max));
+  TROUPE_TRY_ASSIGN(hidden, config.whole("hidden_size", 2, kWidth_max));
+  TROUPE_TRY_ASSIGN(heads, config.whole("num_attention_heads", 1, kHeads_max));
+  TROUPE_TRY_ASSIGN(kv_heads, config.whole("num_key_value_heads", 1, kHeads_max, heads));
+  TROUPE_TRY_ASSIGN(ffn, config.whole("intermediate_size", 1, kWidth_max));
+  TROUPE_TRY_ASSIGN(vocab, config.whole("vocab_size", 1, kVocab_max));
+  TROUPE_TRY_ASSIGN(context, config.whole("max_position_embeddings", 1, kContext_max,
+                                          architecture.context_default));
+  TROUPE_TRY_ASSIGN(rms_eps, config.number("rms_norm_eps", 1e-6));
+  TROUPE_TRY_ASSIGN(tied, config.flag("tie_word_embeddings", false));
+  if (!(rms_eps > 0 && rms_eps < 1)) return config.malformed("`rms_norm_eps` must lie in (0, 1)");
+  spec.layers = layers;
+  spec.hidden = hidden;
+  spec.heads = heads;
+  spec.kv_heads = kv_heads;
+  spec.ffn = ffn;
+  spec.vocab = vocab;
+  spec.context = context;
+  spec.rms_eps = static_cast<float>(rms_eps);
+  spec.tied = tied;
+  TROUPE_TRY_ASSIGN(head_dim, head_dim_of(config, spec));
+  spec.head_dim = head_dim;
+  TROUPE_TRY(check_shape(config, spec));
+  TROUPE_TRY_ASSIGN(rope, read_rope(config));
+  spec.rope = rope;
+  TROUPE_TRY_ASSIGN(eos, end_tokens(config, vocab));
+  spec.eos = std::move(eos);
+  return spec;
+}
+
+}  // namespace
+
+std::int64_t ModelSpec::parameter_count() const {
+  const std::int64_t attention = hidden * (qkv_width() + q_width()) + (qkv_bias ? qkv_width() : 0);
+  const std::int64_t layer = attention + 3 * hidden * ffn + 2 * hidden;
+  return layers * layer + hidden + vocab * hidden * (tied ? 1 : 2);
+}
+
+Result<ModelSpec> parse_spec(const std::string& config_json, const std::string& where) {
+  TROUPE_TRY_ASSIGN(document, parse_config_json(config_json, where));
+  TROUPE_TRY_ASSIGN(spec, read_fields(ConfigReader(document, where)));
+  spec.config_json = config_json;
+  return spec;
+}
+
+Result<ModelSpec> read_spec(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "config.json";
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error)) {
+    return core::fail(ErrorCode::kNotFound, "no model folder at " + folder.string());
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return core::fail(ErrorCode::kNotFound,
+                      "no config.json in " + folder.string() + ": it is not a Hugging Face model");
+  }
+  std::string text(core::limits::kConfigFile_bytes_max + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > core::limits::kConfigFile_bytes_max) {
+    return core::fail(ErrorCode::kData, path.string() + " is larger than " +
+                                            std::to_string(core::limits::kConfigFile_bytes_max) +
+                                            " bytes");
+  }
+  return parse_spec(text, path.string());
+}
+
+}  // namespace troupe::model

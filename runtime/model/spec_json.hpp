@@ -1,0 +1,53 @@
+// Typed reading of a model's config.json for spec.cpp and rope_spec.cpp, with messages that name file
+// and key. Internal to this room. A key with the value null counts as absent, as in transformers.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/core/result.hpp"
+#include "runtime/model/spec.hpp"
+
+namespace troupe::model {
+
+// Bounds that a config.json is held to before anything is sized by it.
+inline constexpr std::int64_t kLayers_max = 1024;
+inline constexpr std::int64_t kWidth_max = 1 << 20;
+inline constexpr std::int64_t kHeads_max = 4096;
+inline constexpr std::int64_t kHeadDim_max = 512;
+inline constexpr std::int64_t kVocab_max = 1 << 24;
+inline constexpr std::int64_t kContext_max = 1 << 21;
+inline constexpr std::int64_t kParameters_max = std::int64_t{1} << 40;
+
+class ConfigReader {
+ public:
+  ConfigReader(const nlohmann::json& object, std::string where)
+      : object_(object), where_(std::move(where)) {}
+
+  const std::string& where() const { return where_; }
+  const nlohmann::json* find(const char* key) const;  // null when absent or JSON null
+
+  // A whole number in [low, high]; `fallback` when absent, or an error when that is negative.
+  core::Result<std::int64_t> whole(const char* key, std::int64_t low, std::int64_t high,
+                                   std::int64_t fallback = -1) const;
+  core::Result<double> number(const char* key, double fallback) const;
+  core::Result<bool> flag(const char* key, bool fallback) const;
+  core::Result<std::string> text(const char* key, const std::string& fallback) const;
+
+  core::Failure malformed(const std::string& why) const;    // kData
+  core::Failure unsupported(const std::string& what) const;  // kUnsupported
+
+ private:
+  const nlohmann::json& object_;
+  std::string where_;
+};
+
+// The document, an object; nesting is bounded.
+core::Result<nlohmann::json> parse_config_json(const std::string& text, const std::string& where);
+
+// `rope_theta` with `rope_scaling` (transformers 4) or `rope_parameters` (transformers 5).
+core::Result<RopeSpec> read_rope(const ConfigReader& config);
+
+}  // namespace troupe::model
