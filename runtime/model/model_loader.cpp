@@ -1,5 +1,9 @@
 // Weights from a Hugging Face folder: one safetensors file or shards with their index. Every tensor
 // of the layout must be there with its shape, and nothing that the model would not use.
+#include "runtime/core/limits.hpp"
+#include "runtime/model/params.hpp"
+#include "runtime/store/safetensors.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <cstring>
@@ -7,10 +11,6 @@
 #include <map>
 #include <set>
 #include <string>
-
-#include "runtime/core/limits.hpp"
-#include "runtime/model/params.hpp"
-#include "runtime/store/safetensors.hpp"
 
 namespace troupe::model {
 namespace {
@@ -41,8 +41,8 @@ core::Failure no_weights(const fs::path& folder) {
                  ".save_pretrained(new) writes model.safetensors");
     }
   }
-  return core::fail(ErrorCode::kNotFound, "no " + std::string(kSingle) + " and no " + kIndex +
-                                              " in " + folder.string());
+  return core::fail(ErrorCode::kNotFound,
+                    "no " + std::string(kSingle) + " and no " + kIndex + " in " + folder.string());
 }
 
 // The shard files that an index names, each once.

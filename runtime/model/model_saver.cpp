@@ -1,12 +1,13 @@
-// A model folder that transformers opens: config.json with the storage dtype, weights with the shard
-// names and index of the hub's convention, tokenizer files copied. The folder appears whole or not.
-#include <nlohmann/json.hpp>
-
-#include <cstdio>
-
+// A model folder that transformers opens: config.json with the storage dtype, weights with the
+// shard names and index of the hub's convention, tokenizer files copied. The folder appears whole
+// or not.
 #include "runtime/model/params.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/safetensors.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
 
 namespace troupe::model {
 namespace {
@@ -16,11 +17,16 @@ using core::Result;
 using nlohmann::ordered_json;
 using store::TensorSource;
 
-constexpr const char* kTokenizerFiles[] = {
-    "tokenizer.json",      "tokenizer_config.json", "special_tokens_map.json",
-    "added_tokens.json",   "vocab.json",            "merges.txt",
-    "tokenizer.model",     "chat_template.jinja",   "chat_template.json",
-    "generation_config.json"};
+constexpr const char* kTokenizerFiles[] = {"tokenizer.json",
+                                           "tokenizer_config.json",
+                                           "special_tokens_map.json",
+                                           "added_tokens.json",
+                                           "vocab.json",
+                                           "merges.txt",
+                                           "tokenizer.model",
+                                           "chat_template.jinja",
+                                           "chat_template.json",
+                                           "generation_config.json"};
 
 // The config as it was read, with the dtype that the weights now have.
 std::string config_text(const ModelSpec& spec, StorageDtype dtype) {
@@ -37,7 +43,8 @@ struct Shard {
   std::uint64_t bytes = 0;
 };
 
-std::vector<Shard> cut_into_shards(const ParamStore& params, StorageDtype dtype,
+std::vector<Shard> cut_into_shards(const ParamStore& params,
+                                   StorageDtype dtype,
                                    std::uint64_t shard_bytes_max) {
   const bool rounded = dtype == StorageDtype::kBf16;
   const auto stored = rounded ? store::Dtype::kBf16 : store::Dtype::kF32;
@@ -61,7 +68,9 @@ std::string shard_name(std::size_t index, std::size_t count) {
   return name;
 }
 
-Result<void> write_weights(const ParamStore& params, const fs::path& folder, StorageDtype dtype,
+Result<void> write_weights(const ParamStore& params,
+                           const fs::path& folder,
+                           StorageDtype dtype,
                            std::uint64_t shard_bytes_max) {
   const auto shards = cut_into_shards(params, dtype, shard_bytes_max);
   ordered_json index;
@@ -70,7 +79,8 @@ Result<void> write_weights(const ParamStore& params, const fs::path& folder, Sto
     const std::string name = shard_name(i, shards.size());
     TROUPE_TRY(store::write_safetensors(folder / name, shards[i].tensors, {{"format", "pt"}}));
     total += shards[i].bytes;
-    for (const TensorSource& tensor : shards[i].tensors) index["weight_map"][tensor.name] = name;
+    for (const TensorSource& tensor : shards[i].tensors)
+      index["weight_map"][tensor.name] = name;
   }
   if (shards.size() == 1) return {};
   index["metadata"]["total_size"] = total;
@@ -88,8 +98,11 @@ Result<void> copy_tokenizer(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
-Result<void> save_model(const ParamStore& params, const fs::path& folder, StorageDtype dtype,
-                        const fs::path& tokenizer_from, std::uint64_t shard_bytes_max) {
+Result<void> save_model(const ParamStore& params,
+                        const fs::path& folder,
+                        StorageDtype dtype,
+                        const fs::path& tokenizer_from,
+                        std::uint64_t shard_bytes_max) {
   TROUPE_TRY_ASSIGN(target, store::AtomicFolder::begin(folder));
   TROUPE_TRY(store::write_file(target.path() / "config.json", config_text(params.spec(), dtype)));
   TROUPE_TRY(write_weights(params, target.path(), dtype, shard_bytes_max));

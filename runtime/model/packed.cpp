@@ -1,10 +1,10 @@
 // The packed weights: one block of memory, carved up once, filled by the team.
 #include "runtime/model/packed.hpp"
 
-#include <cstring>
-
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
+
+#include <cstring>
 
 namespace troupe::model {
 namespace {
@@ -38,7 +38,9 @@ PackedLayer carve_layer(Carver& carver, const ModelSpec& spec) {
 }
 
 // The panels belong to this object's buffer; only `fill` writes them.
-float* writable(const float* piece) { return const_cast<float*>(piece); }
+float* writable(const float* piece) {
+  return const_cast<float*>(piece);
+}
 
 void pack(core::Team team, const float* w, std::int64_t n, std::int64_t k, const float* panels) {
   const auto [begin, end] = team.share(kernels::panels_of(n));
@@ -54,7 +56,8 @@ void copy(const float* from, std::int64_t count, const float* to) {
 PackedWeights::PackedWeights(const ModelSpec& spec) : spec_(spec) {
   const auto carve = [&](Carver carver) {
     layers_.clear();
-    for (std::int64_t i = 0; i < spec.layers; ++i) layers_.push_back(carve_layer(carver, spec));
+    for (std::int64_t i = 0; i < spec.layers; ++i)
+      layers_.push_back(carve_layer(carver, spec));
     final_norm_ = carver.take(spec.hidden);
     head_ = carver.take(kernels::packed_size(spec.vocab, spec.hidden));
     embedding_ = spec.tied ? nullptr : carver.take(spec.vocab * spec.hidden);
@@ -76,7 +79,8 @@ void PackedWeights::embed(std::int32_t token, float* out) const {
   }
   const float* column =
       head_ + token / kernels::kPanel * kernels::kPanel * spec_.hidden + token % kernels::kPanel;
-  for (std::int64_t i = 0; i < spec_.hidden; ++i) out[i] = column[i * kernels::kPanel];
+  for (std::int64_t i = 0; i < spec_.hidden; ++i)
+    out[i] = column[i * kernels::kPanel];
 }
 
 void PackedWeights::fill(core::Team team, const ParamStore& params, core::Version version) {

@@ -1,16 +1,16 @@
 // Weights in the form that the kernels read: panels of 16 columns, norms and biases as they are.
-// Made by one function from a ParamStore, so engine and trainer compute with the same bits. Immutable
-// once made and shared by pointer; `version` is the policy version that the panels hold.
+// Made by one function from a ParamStore, so engine and trainer compute with the same bits.
+// Immutable once made and shared by pointer; `version` is the policy version that the panels hold.
 #pragma once
-
-#include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/ids.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/model/params.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace troupe::model {
 

@@ -1,10 +1,10 @@
 // The layout of the flat parameter buffer, and random models.
 #include "runtime/model/params.hpp"
 
+#include "runtime/core/rng.hpp"
+
 #include <cmath>
 #include <utility>
-
-#include "runtime/core/rng.hpp"
 
 namespace troupe::model {
 namespace {
@@ -19,7 +19,8 @@ class Layouter {
 
   std::int64_t add(std::string name, std::vector<std::int64_t> shape) {
     std::int64_t count = 1;
-    for (const std::int64_t dimension : shape) count *= dimension;
+    for (const std::int64_t dimension : shape)
+      count *= dimension;
     const std::int64_t offset = total_;
     views_.push_back({std::move(name), std::move(shape), offset, count});
     total_ += count;
@@ -71,7 +72,8 @@ LayerOffsets add_layer(Layouter& layouter, const ModelSpec& spec, std::int64_t i
 ParamLayout::ParamLayout(const ModelSpec& spec) {
   Layouter layouter(views);
   embedding = layouter.add_alone("model.embed_tokens.weight", {spec.vocab, spec.hidden});
-  for (std::int64_t i = 0; i < spec.layers; ++i) layers.push_back(add_layer(layouter, spec, i));
+  for (std::int64_t i = 0; i < spec.layers; ++i)
+    layers.push_back(add_layer(layouter, spec, i));
   final_norm = layouter.add_alone("model.norm.weight", {spec.hidden});
   head = spec.tied ? embedding : layouter.add_alone("lm_head.weight", {spec.vocab, spec.hidden});
   total = layouter.total();
@@ -83,7 +85,9 @@ ParamStore::ParamStore(const ModelSpec& spec)
 ParamStore::ParamStore(const ModelSpec& spec, std::shared_ptr<const ParamLayout> layout)
     : spec_(spec), layout_(std::move(layout)), data_(layout_->total) {}
 
-ParamStore ParamStore::same_layout() const { return ParamStore(spec_, layout_); }
+ParamStore ParamStore::same_layout() const {
+  return ParamStore(spec_, layout_);
+}
 
 std::span<float> ParamStore::view(std::string_view name) {
   for (const ParamView& tensor : layout_->views) {
@@ -110,7 +114,8 @@ void randomise(ParamStore& params, std::uint64_t seed, float std) {
       // The sum of four uniform words is close to normal: mean 2, variance 1/3 in units of 2^32.
       const auto words = core::philox4x32(seed, static_cast<std::uint64_t>(i), stream);
       double sum = 0;
-      for (const std::uint32_t word : words) sum += static_cast<double>(word);
+      for (const std::uint32_t word : words)
+        sum += static_cast<double>(word);
       const double normal = (sum * 0x1p-32 - 2.0) * std::sqrt(3.0);
       out[i] = mean + deviation * static_cast<float>(normal);
     }

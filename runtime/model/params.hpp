@@ -1,7 +1,11 @@
-// The weights of a model: one flat f32 buffer with a named view per Hugging Face tensor. The trainer
-// owns one as its master copy; gradients and optimiser moments are stores of the same layout.
-// Not thread-safe; readers may share it while nobody writes.
+// The weights of a model: one flat f32 buffer with a named view per Hugging Face tensor. The
+// trainer owns one as its master copy; gradients and optimiser moments are stores of the same
+// layout. Not thread-safe; readers may share it while nobody writes.
 #pragma once
+
+#include "runtime/core/buffer.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/model/spec.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -10,10 +14,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "runtime/core/buffer.hpp"
-#include "runtime/core/result.hpp"
-#include "runtime/model/spec.hpp"
 
 namespace troupe::model {
 
@@ -64,14 +64,17 @@ class ParamStore {
 enum class StorageDtype { kF32, kBf16 };
 
 // Reads model.safetensors or the shards of model.safetensors.index.json (f32, bf16, f16 storage).
-// Every tensor must be there with its shape; `.bin`/`.pt` weights are refused with the way to convert.
+// Every tensor must be there with its shape; `.bin`/`.pt` weights are refused with the way to
+// convert.
 core::Result<std::unique_ptr<ParamStore>> load_model(const std::filesystem::path& folder);
 
 // Writes config.json, model.safetensors (sharded above `shard_bytes_max` with its index) so that
-// transformers opens it unchanged, and copies the tokenizer files of `tokenizer_from` when not empty.
-// Atomic: a temporary folder beside `folder`, fsync, rename.
-core::Result<void> save_model(const ParamStore& params, const std::filesystem::path& folder,
-                              StorageDtype dtype, const std::filesystem::path& tokenizer_from,
+// transformers opens it unchanged, and copies the tokenizer files of `tokenizer_from` when not
+// empty. Atomic: a temporary folder beside `folder`, fsync, rename.
+core::Result<void> save_model(const ParamStore& params,
+                              const std::filesystem::path& folder,
+                              StorageDtype dtype,
+                              const std::filesystem::path& tokenizer_from,
                               std::uint64_t shard_bytes_max = 4ull << 30);
 
 // Fills in a random model (bell-shaped weights of deviation `std`, norms near 1), for tests and

@@ -1,9 +1,9 @@
 // Cutting the attention of a plan into items and sharing them over the team.
 #include "runtime/model/plan.hpp"
 
-#include <algorithm>
-
 #include "runtime/core/check.hpp"
+
+#include <algorithm>
 
 namespace troupe::model {
 namespace {

@@ -1,13 +1,13 @@
-// One batch of rows (tokens) that goes through the model together: which token stands in each row, at
-// which position, where its keys and values are kept, and which rows attend to what. The engine builds
-// one per step, the trainer one per micro-batch; the forward does not know the difference.
+// One batch of rows (tokens) that goes through the model together: which token stands in each row,
+// at which position, where its keys and values are kept, and which rows attend to what. The engine
+// builds one per step, the trainer one per micro-batch; the forward does not know the difference.
 // Owned by its builder, reused without allocation; read-only while a forward runs.
 #pragma once
 
+#include "kernels/shapes.hpp"
+
 #include <cstdint>
 #include <vector>
-
-#include "kernels/shapes.hpp"
 
 namespace troupe::model {
 
@@ -20,8 +20,8 @@ struct ForwardPlan {
   std::vector<std::int32_t> slots;
   std::vector<kernels::Segment> segments;  // cover the rows in order
   std::vector<std::int32_t> block_table;
-  // Segments [group_begin[g], group_begin[g+1]) share KV blocks with nobody outside group g: the unit
-  // of work of the attention's backward pass.
+  // Segments [group_begin[g], group_begin[g+1]) share KV blocks with nobody outside group g: the
+  // unit of work of the attention's backward pass.
   std::vector<std::int32_t> group_begin;
   std::vector<std::int32_t> logit_rows;  // rows whose hidden state goes to the head
   // Filled by `finish`: items of the attention, shared out over members by cost.
@@ -30,7 +30,8 @@ struct ForwardPlan {
 
   std::int64_t rows() const { return static_cast<std::int64_t>(tokens.size()); }
   void clear();
-  // Cuts the segments into attention items and shares them over `members`. Call once after building.
+  // Cuts the segments into attention items and shares them over `members`. Call once after
+  // building.
   void finish(std::int64_t kv_heads, int members);
 };
 

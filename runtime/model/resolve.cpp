@@ -1,11 +1,11 @@
-// From a user's word for a model to a folder: a path, or org/name in the local hub cache. Nothing is
-// fetched from a network.
+// From a user's word for a model to a folder: a path, or org/name in the local hub cache. Nothing
+// is fetched from a network.
+#include "runtime/model/spec.hpp"
+
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
-
-#include "runtime/model/spec.hpp"
 
 namespace troupe::model {
 namespace {
@@ -85,8 +85,9 @@ Result<fs::path> resolve_model(const std::string& name_or_path) {
   if (fs::is_directory(path, error)) return path;
   if (fs::exists(path, error)) {
     return core::fail(core::ErrorCode::kNotFound,
-                      name_or_path + " is a file; a model is a folder with config.json and "
-                                     "model.safetensors");
+                      name_or_path +
+                          " is a file; a model is a folder with config.json and "
+                          "model.safetensors");
   }
   if (!is_hub_name(name_or_path)) {
     return core::fail(core::ErrorCode::kNotFound, "no model folder at " + name_or_path);
@@ -97,9 +98,12 @@ Result<fs::path> resolve_model(const std::string& name_or_path) {
   if (auto folder = main_snapshot(repository)) return *folder;
   if (auto folder = newest_snapshot(repository)) return *folder;
   return core::fail(core::ErrorCode::kNotFound,
-                    "no model " + name_or_path + ": neither a folder of that name nor in the hub "
-                    "cache at " + repository.string() + " (nothing is downloaded; set HF_HOME or "
-                    "give a folder)");
+                    "no model " + name_or_path +
+                        ": neither a folder of that name nor in the hub "
+                        "cache at " +
+                        repository.string() +
+                        " (nothing is downloaded; set HF_HOME or "
+                        "give a folder)");
 }
 
 }  // namespace troupe::model

@@ -1,8 +1,8 @@
 // The RoPE part of config.json, in both spellings: `rope_theta` beside `rope_scaling`
 // (transformers 4), or one `rope_parameters` object (transformers 5).
-#include <nlohmann/json.hpp>
-
 #include "runtime/model/spec_json.hpp"
+
+#include <nlohmann/json.hpp>
 
 namespace troupe::model {
 namespace {
@@ -11,7 +11,8 @@ using core::Result;
 using nlohmann::json;
 
 Result<void> read_llama3(const ConfigReader& keys, RopeSpec& rope) {
-  for (const char* key : {"low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
+  for (const char* key :
+       {"low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
     if (keys.find(key) == nullptr) return keys.malformed("needs `" + std::string(key) + "`");
   }
   TROUPE_TRY_ASSIGN(low, keys.number("low_freq_factor", 1.0));
@@ -61,7 +62,8 @@ Result<RopeSpec> read_rope(const ConfigReader& config) {
   const char* key = config.find("rope_parameters") != nullptr ? "rope_parameters" : "rope_scaling";
   const json* nested = config.find(key);
   if (nested != nullptr) {
-    if (!nested->is_object()) return config.malformed("`" + std::string(key) + "` is not an object");
+    if (!nested->is_object())
+      return config.malformed("`" + std::string(key) + "` is not an object");
     const ConfigReader keys(*nested, config.where() + ": " + key);
     if (nested->contains("full_attention") || nested->contains("sliding_attention")) {
       return keys.unsupported("RoPE by layer type");

@@ -2,11 +2,11 @@
 // where transformers rounds them (the model was trained on those angles); cosine and sine of the
 // f32 angle are then computed in double by `sine_cosine` below, which has the same bits on every
 // machine (the C library picks its own by processor). Runs once per model, on the caller's thread.
+#include "runtime/model/spec.hpp"
+
 #include <cmath>
 #include <numbers>
 #include <vector>
-
-#include "runtime/model/spec.hpp"
 
 namespace troupe::model {
 namespace {
@@ -34,10 +34,14 @@ SineCosine sine_cosine(double x) {
   }
   cosine = 1.0 + cosine;
   switch (static_cast<std::int64_t>(k) & 3) {
-    case 0: return {sine, cosine};
-    case 1: return {cosine, -sine};
-    case 2: return {-sine, -cosine};
-    default: return {-cosine, sine};
+    case 0:
+      return {sine, cosine};
+    case 1:
+      return {cosine, -sine};
+    case 2:
+      return {-sine, -cosine};
+    default:
+      return {-cosine, sine};
   }
 }
 
@@ -60,14 +64,19 @@ std::vector<float> rope_frequencies(const ModelSpec& spec) {
   std::vector<float> frequencies;
   for (std::int64_t i = 0; i < spec.head_dim; i += 2) {
     const float exponent = static_cast<float>(i) / static_cast<float>(spec.head_dim);
-    const float power = static_cast<float>(std::pow(spec.rope.theta, static_cast<double>(exponent)));
+    const float power =
+        static_cast<float>(std::pow(spec.rope.theta, static_cast<double>(exponent)));
     const float frequency = 1.0f / power;
     switch (spec.rope.kind) {
-      case RopeSpec::Kind::kDefault: frequencies.push_back(frequency); break;
+      case RopeSpec::Kind::kDefault:
+        frequencies.push_back(frequency);
+        break;
       case RopeSpec::Kind::kLinear:
         frequencies.push_back(frequency / static_cast<float>(spec.rope.factor));
         break;
-      case RopeSpec::Kind::kLlama3: frequencies.push_back(scale_llama3(frequency, spec.rope)); break;
+      case RopeSpec::Kind::kLlama3:
+        frequencies.push_back(scale_llama3(frequency, spec.rope));
+        break;
     }
   }
   return frequencies;

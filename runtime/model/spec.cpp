@@ -1,15 +1,15 @@
-// config.json to ModelSpec. Everything that would change the arithmetic and is not offered is refused
-// by name; keys that do not matter are left alone. RoPE's keys are read in rope_spec.cpp.
+// config.json to ModelSpec. Everything that would change the arithmetic and is not offered is
+// refused by name; keys that do not matter are left alone. RoPE's keys are read in rope_spec.cpp.
 #include "runtime/model/spec.hpp"
+
+#include "runtime/core/limits.hpp"
+#include "runtime/model/spec_json.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <fstream>
 #include <limits>
 #include <optional>
-
-#include "runtime/core/limits.hpp"
-#include "runtime/model/spec_json.hpp"
 
 namespace troupe::model {
 namespace {

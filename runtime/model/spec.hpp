@@ -1,13 +1,14 @@
 // What a model is made of, read from a Hugging Face config.json. A value type.
-// Llama (SmolLM2, Llama 3 with its RoPE scaling) and Qwen2/2.5; other architectures are refused by name.
+// Llama (SmolLM2, Llama 3 with its RoPE scaling) and Qwen2/2.5; other architectures are refused by
+// name.
 #pragma once
+
+#include "runtime/core/result.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include "runtime/core/result.hpp"
 
 namespace troupe::model {
 
@@ -35,8 +36,9 @@ struct ModelSpec {
   bool tied = false;      // the head is the embedding
   bool qkv_bias = false;  // Qwen2
   RopeSpec rope;
-  std::vector<std::int32_t> eos;  // of config.json; the tokenizer's and generation_config's add to it
-  std::string config_json;        // the text as read, written back by save_model
+  std::vector<std::int32_t>
+      eos;                  // of config.json; the tokenizer's and generation_config's add to it
+  std::string config_json;  // the text as read, written back by save_model
 
   std::int64_t q_width() const { return heads * head_dim; }
   std::int64_t kv_width() const { return kv_heads * head_dim; }

@@ -1,7 +1,7 @@
 // ModelSpec to config.json, for specs that were made by hand (tests, benches).
-#include <nlohmann/json.hpp>
-
 #include "runtime/model/spec.hpp"
+
+#include <nlohmann/json.hpp>
 
 namespace troupe::model {
 namespace {
@@ -10,7 +10,8 @@ using nlohmann::ordered_json;
 
 ordered_json rope_scaling(const RopeSpec& rope) {
   if (rope.kind == RopeSpec::Kind::kDefault) return nullptr;
-  if (rope.kind == RopeSpec::Kind::kLinear) return {{"rope_type", "linear"}, {"factor", rope.factor}};
+  if (rope.kind == RopeSpec::Kind::kLinear)
+    return {{"rope_type", "linear"}, {"factor", rope.factor}};
   return {{"rope_type", "llama3"},
           {"factor", rope.factor},
           {"low_freq_factor", rope.low_freq_factor},

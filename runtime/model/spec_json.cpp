@@ -24,7 +24,9 @@ core::Failure ConfigReader::unsupported(const std::string& what) const {
   return core::fail(ErrorCode::kUnsupported, where_ + ": not offered: " + what);
 }
 
-Result<std::int64_t> ConfigReader::whole(const char* key, std::int64_t low, std::int64_t high,
+Result<std::int64_t> ConfigReader::whole(const char* key,
+                                         std::int64_t low,
+                                         std::int64_t high,
                                          std::int64_t fallback) const {
   const json* value = find(key);
   if (value == nullptr) {

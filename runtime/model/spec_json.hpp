@@ -1,14 +1,15 @@
-// Typed reading of a model's config.json for spec.cpp and rope_spec.cpp, with messages that name file
-// and key. Internal to this room. A key with the value null counts as absent, as in transformers.
+// Typed reading of a model's config.json for spec.cpp and rope_spec.cpp, with messages that name
+// file and key. Internal to this room. A key with the value null counts as absent, as in
+// transformers.
 #pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/model/spec.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
 #include <string>
-
-#include "runtime/core/result.hpp"
-#include "runtime/model/spec.hpp"
 
 namespace troupe::model {
 
@@ -30,13 +31,15 @@ class ConfigReader {
   const nlohmann::json* find(const char* key) const;  // null when absent or JSON null
 
   // A whole number in [low, high]; `fallback` when absent, or an error when that is negative.
-  core::Result<std::int64_t> whole(const char* key, std::int64_t low, std::int64_t high,
+  core::Result<std::int64_t> whole(const char* key,
+                                   std::int64_t low,
+                                   std::int64_t high,
                                    std::int64_t fallback = -1) const;
   core::Result<double> number(const char* key, double fallback) const;
   core::Result<bool> flag(const char* key, bool fallback) const;
   core::Result<std::string> text(const char* key, const std::string& fallback) const;
 
-  core::Failure malformed(const std::string& why) const;    // kData
+  core::Failure malformed(const std::string& why) const;     // kData
   core::Failure unsupported(const std::string& what) const;  // kUnsupported
 
  private:

@@ -1,6 +1,9 @@
 // Temporary folder, fsync, rename; and the small file writers that go with it.
 #include "runtime/store/atomic_folder.hpp"
 
+#include "runtime/store/file_handle.hpp"
+#include "runtime/store/io_error.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,9 +13,6 @@
 #include <cstdio>
 #include <string>
 #include <system_error>
-
-#include "runtime/store/file_handle.hpp"
-#include "runtime/store/io_error.hpp"
 
 namespace troupe::store {
 namespace {
@@ -107,8 +107,9 @@ Result<void> AtomicFolder::commit(Existing existing) {
   const bool filled = is_filled(target_);
   if (filled && existing == Existing::kRefuse) {
     return core::fail(core::ErrorCode::kConfig,
-                      target_.string() + " exists and is not empty; remove it or choose another "
-                                         "output folder");
+                      target_.string() +
+                          " exists and is not empty; remove it or choose another "
+                          "output folder");
   }
   if (!filled) {
     // rename(2) replaces an empty folder.

@@ -4,10 +4,10 @@
 // Owned by one writer, one thread. Errors carry the path and what to do (see io_error.hpp).
 #pragma once
 
+#include "runtime/core/result.hpp"
+
 #include <filesystem>
 #include <string_view>
-
-#include "runtime/core/result.hpp"
 
 namespace troupe::store {
 

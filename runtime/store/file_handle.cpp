@@ -1,13 +1,13 @@
 // write(2) until all is written.
 #include "runtime/store/file_handle.hpp"
 
+#include "runtime/store/io_error.hpp"
+
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
-
-#include "runtime/store/io_error.hpp"
 
 namespace troupe::store {
 

@@ -2,10 +2,10 @@
 // Owned by its writer, one thread; closed at the end of its life (`close` reports late errors).
 #pragma once
 
+#include "runtime/core/result.hpp"
+
 #include <cstddef>
 #include <filesystem>
-
-#include "runtime/core/result.hpp"
 
 namespace troupe::store {
 

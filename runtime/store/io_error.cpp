@@ -18,14 +18,17 @@ struct Advice {
 Advice advice_for(int error_number) {
   switch (error_number) {
     case ENOSPC:
-      return {ErrorCode::kResources, "; free space on that file system (old checkpoints and runs "
-                                     "first) or choose another output folder"};
+      return {ErrorCode::kResources,
+              "; free space on that file system (old checkpoints and runs "
+              "first) or choose another output folder"};
     case EDQUOT:
-      return {ErrorCode::kResources, "; the user's disk quota is used up: free space under it or "
-                                     "choose another output folder"};
+      return {ErrorCode::kResources,
+              "; the user's disk quota is used up: free space under it or "
+              "choose another output folder"};
     case EFBIG:
-      return {ErrorCode::kResources, "; the file system or `ulimit -f` does not allow files this "
-                                     "large: choose another output folder"};
+      return {ErrorCode::kResources,
+              "; the file system or `ulimit -f` does not allow files this "
+              "large: choose another output folder"};
     case EROFS:
     case EACCES:
     case EPERM:
@@ -34,14 +37,17 @@ Advice advice_for(int error_number) {
     case ENFILE:
       return {ErrorCode::kResources, "; raise the limit on open files (`ulimit -n`)"};
     case ENOENT:
-    case ENOTDIR: return {ErrorCode::kNotFound, ""};
-    default: return {ErrorCode::kResources, ""};
+    case ENOTDIR:
+      return {ErrorCode::kNotFound, ""};
+    default:
+      return {ErrorCode::kResources, ""};
   }
 }
 
 }  // namespace
 
-core::Failure io_failure(std::string_view what, const std::filesystem::path& path,
+core::Failure io_failure(std::string_view what,
+                         const std::filesystem::path& path,
                          int error_number) {
   const Advice advice = advice_for(error_number);
   std::string message = "cannot ";

@@ -2,16 +2,17 @@
 // no space, quota, read-only, permission, missing. Stateless; safe on any thread.
 #pragma once
 
+#include "runtime/core/result.hpp"
+
 #include <filesystem>
 #include <string_view>
-
-#include "runtime/core/result.hpp"
 
 namespace troupe::store {
 
 // "cannot write /x/y: No space left on device; free ..." as kResources, kNotFound or kData.
 // `what` is the verb phrase ("write", "make folder"); `error_number` an errno value.
-core::Failure io_failure(std::string_view what, const std::filesystem::path& path,
+core::Failure io_failure(std::string_view what,
+                         const std::filesystem::path& path,
                          int error_number);
 
 }  // namespace troupe::store

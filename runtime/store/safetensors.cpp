@@ -1,6 +1,10 @@
 // The safetensors reader: open, map, convert. The header's parser is safetensors_header.cpp.
 #include "runtime/store/safetensors.hpp"
 
+#include "runtime/store/float_formats.hpp"
+#include "runtime/store/io_error.hpp"
+#include "runtime/store/safetensors_header.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -9,10 +13,6 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
-
-#include "runtime/store/float_formats.hpp"
-#include "runtime/store/io_error.hpp"
-#include "runtime/store/safetensors_header.hpp"
 
 namespace troupe::store {
 namespace {
@@ -54,7 +54,8 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path)
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (size < kLength_bytes) {
     ::close(fd);
-    return malformed(path, "it has " + std::to_string(size) + " bytes, less than its header length");
+    return malformed(path,
+                     "it has " + std::to_string(size) + " bytes, less than its header length");
   }
   void* map = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   const int reason = errno;
@@ -95,7 +96,8 @@ Result<void> SafetensorsFile::parse_header() {
   if (!header) return malformed(path_, header.error().message);
   tensors_ = std::move(header->tensors);
   metadata_ = std::move(header->metadata);
-  for (std::size_t i = 0; i < tensors_.size(); ++i) by_name_.emplace(tensors_[i].name, i);
+  for (std::size_t i = 0; i < tensors_.size(); ++i)
+    by_name_.emplace(tensors_[i].name, i);
   return {};
 }
 
@@ -111,13 +113,20 @@ std::span<const std::byte> SafetensorsFile::bytes(const TensorInfo& tensor) cons
 Result<void> SafetensorsFile::read_f32(const TensorInfo& tensor, float* out) const {
   const std::byte* from = bytes(tensor).data();
   switch (tensor.dtype) {
-    case Dtype::kF32: std::memcpy(out, from, tensor.end - tensor.begin); return {};
-    case Dtype::kBf16: convert_16(from, tensor.count, out, bf16_to_f32); return {};
-    case Dtype::kF16: convert_16(from, tensor.count, out, f16_to_f32); return {};
-    default: break;
+    case Dtype::kF32:
+      std::memcpy(out, from, tensor.end - tensor.begin);
+      return {};
+    case Dtype::kBf16:
+      convert_16(from, tensor.count, out, bf16_to_f32);
+      return {};
+    case Dtype::kF16:
+      convert_16(from, tensor.count, out, f16_to_f32);
+      return {};
+    default:
+      break;
   }
-  return core::fail(ErrorCode::kData, path_.string() + ": tensor " + tensor.name + " is stored as " +
-                                          std::string(dtype_name(tensor.dtype)) +
+  return core::fail(ErrorCode::kData, path_.string() + ": tensor " + tensor.name +
+                                          " is stored as " + std::string(dtype_name(tensor.dtype)) +
                                           "; weights are read from F32, BF16 or F16");
 }
 

@@ -1,8 +1,10 @@
 // Hugging Face safetensors files: 8 bytes of header length, a JSON header, then the tensors' bytes.
-// The reader maps the file and checks the header against the limits before it believes a word of it:
-// sizes, counts, ranks, dtypes, no overlap, no gap, no byte beyond the end (core/limits.hpp).
+// The reader maps the file and checks the header against the limits before it believes a word of
+// it: sizes, counts, ranks, dtypes, no overlap, no gap, no byte beyond the end (core/limits.hpp).
 // A reader owns its mapping; its spans live as long as it does. One thread, or readers only.
 #pragma once
+
+#include "runtime/core/result.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,12 +15,24 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/core/result.hpp"
-
 namespace troupe::store {
 
 enum class Dtype : std::uint8_t {
-  kBool, kU8, kI8, kF8E5M2, kF8E4M3, kU16, kI16, kF16, kBf16, kU32, kI32, kF32, kU64, kI64, kF64
+  kBool,
+  kU8,
+  kI8,
+  kF8E5M2,
+  kF8E4M3,
+  kU16,
+  kI16,
+  kF16,
+  kBf16,
+  kU32,
+  kI32,
+  kF32,
+  kU64,
+  kI64,
+  kF64
 };
 std::string_view dtype_name(Dtype dtype) noexcept;  // "F32", as in the file
 std::uint64_t dtype_bytes(Dtype dtype) noexcept;    // of one element
@@ -27,7 +41,7 @@ struct TensorInfo {
   std::string name;
   Dtype dtype = Dtype::kF32;
   std::vector<std::int64_t> shape;
-  std::int64_t count = 0;          // elements
+  std::int64_t count = 0;            // elements
   std::uint64_t begin = 0, end = 0;  // bytes, from the end of the header
 };
 
@@ -63,8 +77,8 @@ class SafetensorsFile {
   std::map<std::string, std::string> metadata_;
 };
 
-// One tensor to write. `data` holds elements of `dtype`, except that kBf16 with `from_f32` set holds
-// f32 values, rounded to nearest even on the way out.
+// One tensor to write. `data` holds elements of `dtype`, except that kBf16 with `from_f32` set
+// holds f32 values, rounded to nearest even on the way out.
 struct TensorSource {
   std::string name;
   Dtype dtype = Dtype::kF32;

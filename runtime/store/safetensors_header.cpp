@@ -22,14 +22,26 @@ struct DtypeRow {
   std::uint64_t bytes;
 };
 constexpr std::array<DtypeRow, 15> kDtypes = {{
-    {Dtype::kBool, "BOOL", 1}, {Dtype::kU8, "U8", 1}, {Dtype::kI8, "I8", 1},
-    {Dtype::kF8E5M2, "F8_E5M2", 1}, {Dtype::kF8E4M3, "F8_E4M3", 1}, {Dtype::kU16, "U16", 2},
-    {Dtype::kI16, "I16", 2}, {Dtype::kF16, "F16", 2}, {Dtype::kBf16, "BF16", 2},
-    {Dtype::kU32, "U32", 4}, {Dtype::kI32, "I32", 4}, {Dtype::kF32, "F32", 4},
-    {Dtype::kU64, "U64", 8}, {Dtype::kI64, "I64", 8}, {Dtype::kF64, "F64", 8},
+    {Dtype::kBool, "BOOL", 1},
+    {Dtype::kU8, "U8", 1},
+    {Dtype::kI8, "I8", 1},
+    {Dtype::kF8E5M2, "F8_E5M2", 1},
+    {Dtype::kF8E4M3, "F8_E4M3", 1},
+    {Dtype::kU16, "U16", 2},
+    {Dtype::kI16, "I16", 2},
+    {Dtype::kF16, "F16", 2},
+    {Dtype::kBf16, "BF16", 2},
+    {Dtype::kU32, "U32", 4},
+    {Dtype::kI32, "I32", 4},
+    {Dtype::kF32, "F32", 4},
+    {Dtype::kU64, "U64", 8},
+    {Dtype::kI64, "I64", 8},
+    {Dtype::kF64, "F64", 8},
 }};
 
-const DtypeRow& row_of(Dtype dtype) { return kDtypes[static_cast<std::size_t>(dtype)]; }
+const DtypeRow& row_of(Dtype dtype) {
+  return kDtypes[static_cast<std::size_t>(dtype)];
+}
 
 std::optional<Dtype> dtype_named(std::string_view name) {
   for (const DtypeRow& row : kDtypes) {
@@ -38,7 +50,9 @@ std::optional<Dtype> dtype_named(std::string_view name) {
   return std::nullopt;
 }
 
-core::Failure bad(std::string why) { return core::fail(ErrorCode::kData, std::move(why)); }
+core::Failure bad(std::string why) {
+  return core::fail(ErrorCode::kData, std::move(why));
+}
 core::Failure bad_tensor(const std::string& name, const std::string& why) {
   return bad("tensor " + name + ": " + why);
 }
@@ -84,7 +98,8 @@ Result<std::vector<std::int64_t>> parse_shape(const std::string& name, const jso
   return shape;
 }
 
-Result<TensorInfo> parse_tensor(const std::string& name, const json& entry,
+Result<TensorInfo> parse_tensor(const std::string& name,
+                                const json& entry,
                                 std::uint64_t data_bytes) {
   if (!entry.is_object()) return bad_tensor(name, "its entry is not an object");
   const auto dtype = entry.find("dtype");
@@ -116,10 +131,12 @@ Result<TensorInfo> parse_tensor(const std::string& name, const json& entry,
   if (info.begin > info.end) return bad_tensor(name, "its bytes end before they begin");
   if (info.end > data_bytes) {
     return bad_tensor(name, "truncated: its bytes end at " + std::to_string(info.end) +
-                                ", the file has " + std::to_string(data_bytes) + " after the header");
+                                ", the file has " + std::to_string(data_bytes) +
+                                " after the header");
   }
   if (info.end - info.begin != bytes) {
-    return bad_tensor(name, "its shape needs " + std::to_string(bytes) + " bytes, its offsets give " +
+    return bad_tensor(name, "its shape needs " + std::to_string(bytes) +
+                                " bytes, its offsets give " +
                                 std::to_string(info.end - info.begin));
   }
   return info;
@@ -151,10 +168,16 @@ Result<void> parse_metadata(const json& entry, std::map<std::string, std::string
 
 }  // namespace
 
-std::string_view dtype_name(Dtype dtype) noexcept { return row_of(dtype).name; }
-std::uint64_t dtype_bytes(Dtype dtype) noexcept { return row_of(dtype).bytes; }
+std::string_view dtype_name(Dtype dtype) noexcept {
+  return row_of(dtype).name;
+}
+std::uint64_t dtype_bytes(Dtype dtype) noexcept {
+  return row_of(dtype).bytes;
+}
 
-bool checked_size(const std::vector<std::int64_t>& shape, Dtype dtype, std::int64_t& count,
+bool checked_size(const std::vector<std::int64_t>& shape,
+                  Dtype dtype,
+                  std::int64_t& count,
                   std::uint64_t& bytes) {
   std::int64_t product = 1;
   for (const std::int64_t dimension : shape) {

@@ -2,16 +2,16 @@
 // Pure functions on memory; safe on any thread. Bounds: core/limits.hpp.
 #pragma once
 
+#include "runtime/core/limits.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/store/safetensors.hpp"
+
 #include <cstdint>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "runtime/core/limits.hpp"
-#include "runtime/core/result.hpp"
-#include "runtime/store/safetensors.hpp"
 
 namespace troupe::store {
 
@@ -30,7 +30,9 @@ std::string format_safetensors_header(std::span<const TensorInfo> tensors,
                                       const std::map<std::string, std::string>& metadata);
 
 // Elements of a shape and bytes of a dtype; false when they overflow or a dimension is negative.
-bool checked_size(const std::vector<std::int64_t>& shape, Dtype dtype, std::int64_t& count,
+bool checked_size(const std::vector<std::int64_t>& shape,
+                  Dtype dtype,
+                  std::int64_t& count,
                   std::uint64_t& bytes);
 
 }  // namespace troupe::store

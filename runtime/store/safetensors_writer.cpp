@@ -1,11 +1,11 @@
 // The safetensors writer: header, then tensor after tensor, bf16 through a small buffer.
-#include <algorithm>
-#include <array>
-
 #include "runtime/core/check.hpp"
 #include "runtime/store/file_handle.hpp"
 #include "runtime/store/float_formats.hpp"
 #include "runtime/store/safetensors_header.hpp"
+
+#include <algorithm>
+#include <array>
 
 namespace troupe::store {
 namespace {

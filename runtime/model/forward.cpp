@@ -1,0 +1,261 @@
+// The forward pass of one layer and of the whole stack. Two ways to share the work, same bits:
+// with few rows the members split the columns of each product (each reads half the weights), with
+// many rows they split the rows and need to meet only around the attention.
+#include "runtime/model/forward.hpp"
+
+#include "runtime/core/check.hpp"
+
+#include <cmath>
+
+namespace troupe::model {
+namespace {
+
+using core::Team;
+using kernels::Gemm;
+using kernels::ops;
+
+// From this many rows per member on, members split rows.
+constexpr std::int64_t kRowsPerMember_min = 32;
+
+struct Range {
+  std::int64_t begin, end;
+  bool empty() const { return begin >= end; }
+};
+
+// How one call shares out rows and the panels of a product.
+class Shares {
+ public:
+  Shares(Team team, std::int64_t rows)
+      : team_(team),
+        rows_(rows),
+        by_rows_(team.size == 1 || rows >= kRowsPerMember_min * team.size) {
+    const auto [begin, end] = team.share(rows);
+    own_ = {begin, end};
+  }
+  Range rows() const { return own_; }  // row-local work
+  void gemm(const Gemm& g) const {
+    const std::int64_t panels = kernels::panels_of(g.n);
+    const auto [begin, end] =
+        by_rows_ ? std::pair<std::int64_t, std::int64_t>{0, panels} : team_.share(panels);
+    const Range rows = by_rows_ ? own_ : Range{0, rows_};
+    if (begin < end && !rows.empty()) ops().gemm(g, rows.begin, rows.end, begin, end);
+  }
+  // Between row-local work and a product, either way round: needed only when columns are split.
+  void meet() const {
+    if (!by_rows_) team_.barrier();
+  }
+
+ private:
+  Team team_;
+  std::int64_t rows_;
+  bool by_rows_;
+  Range own_{};
+};
+
+struct LayerCall {
+  Team team;
+  const PackedWeights& weights;
+  const PackedLayer& layer;
+  const ForwardPlan& plan;
+  float* k_pool;
+  float* v_pool;
+  const LayerBuffers& io;
+
+  const ModelSpec& spec() const { return weights.spec(); }
+};
+
+void normalise(
+    const LayerCall& c, Range rows, const float* x, const float* weight, float* inv_rms) {
+  const std::int64_t hidden = c.spec().hidden;
+  if (rows.empty()) return;
+  ops().rmsnorm(x, hidden, weight, c.spec().rms_eps, hidden, c.io.normed, hidden, inv_rms,
+                rows.begin, rows.end);
+}
+
+// Rotates q and k and writes k and v to their slots.
+void rotate_and_store(const LayerCall& c, Range rows) {
+  if (rows.empty()) return;
+  const ModelSpec& spec = c.spec();
+  const std::int64_t width = spec.qkv_width();
+  // q and k heads lie side by side, so they turn in one call.
+  ops().rope(c.io.qkv, width, spec.heads + spec.kv_heads, spec.head_dim, c.plan.positions.data(),
+             c.weights.rope_cos(), c.weights.rope_sin(), false, rows.begin, rows.end);
+  const kernels::KvWrite write{spec.kv_heads,
+                               spec.head_dim,
+                               c.io.qkv + spec.q_width(),
+                               width,
+                               c.io.qkv + spec.q_width() + spec.kv_width(),
+                               width,
+                               c.k_pool,
+                               c.v_pool,
+                               c.plan.slot_begin.data(),
+                               c.plan.slots.data()};
+  ops().kv_write(write, rows.begin, rows.end);
+}
+
+void attend(const LayerCall& c) {
+  const kernels::Attention attention = attention_of(c.spec(), c.plan, c.io, c.k_pool, c.v_pool);
+  const auto rank = static_cast<std::size_t>(c.team.rank);
+  for (std::int32_t i = c.plan.item_begin[rank]; i < c.plan.item_begin[rank + 1]; ++i) {
+    ops().attention(attention, c.plan.items[static_cast<std::size_t>(i)]);
+  }
+}
+
+void attention_block(const LayerCall& c, const Shares& shares) {
+  const ModelSpec& spec = c.spec();
+  const std::int64_t rows = c.plan.rows(), hidden = spec.hidden;
+  normalise(c, shares.rows(), c.io.x, c.layer.input_norm, c.io.inv_rms1);
+  shares.meet();
+  shares.gemm({.m = rows,
+               .n = spec.qkv_width(),
+               .k = hidden,
+               .a = c.io.normed,
+               .lda = hidden,
+               .b = c.layer.qkv,
+               .c = c.io.qkv,
+               .ldc = spec.qkv_width(),
+               .bias = c.layer.qkv_bias});
+  shares.meet();
+  rotate_and_store(c, shares.rows());
+  c.team.barrier();
+  attend(c);
+  c.team.barrier();
+  shares.gemm({.m = rows,
+               .n = hidden,
+               .k = spec.q_width(),
+               .a = c.io.attention,
+               .lda = spec.q_width(),
+               .b = c.layer.o,
+               .c = c.io.x_mid,
+               .ldc = hidden,
+               .residual = c.io.x,
+               .ldr = hidden});
+  shares.meet();
+}
+
+void feed_forward_block(const LayerCall& c, const Shares& shares) {
+  const ModelSpec& spec = c.spec();
+  const std::int64_t rows = c.plan.rows(), hidden = spec.hidden, ffn = spec.ffn;
+  normalise(c, shares.rows(), c.io.x_mid, c.layer.post_norm, c.io.inv_rms2);
+  shares.meet();
+  shares.gemm({.m = rows,
+               .n = 2 * ffn,
+               .k = hidden,
+               .a = c.io.normed,
+               .lda = hidden,
+               .b = c.layer.gate_up,
+               .c = c.io.gate_up,
+               .ldc = 2 * ffn});
+  shares.meet();
+  if (const Range own = shares.rows(); !own.empty()) {
+    ops().silu_mul(c.io.gate_up, 2 * ffn, ffn, c.io.act, ffn, own.begin, own.end);
+  }
+  shares.meet();
+  shares.gemm({.m = rows,
+               .n = hidden,
+               .k = ffn,
+               .a = c.io.act,
+               .lda = ffn,
+               .b = c.layer.down,
+               .c = c.io.out,
+               .ldc = hidden,
+               .residual = c.io.x_mid,
+               .ldr = hidden});
+}
+
+}  // namespace
+
+kernels::Attention attention_of(const ModelSpec& spec,
+                                const ForwardPlan& plan,
+                                const LayerBuffers& io,
+                                const float* k_pool,
+                                const float* v_pool) {
+  kernels::Attention a;
+  a.heads = spec.heads;
+  a.kv_heads = spec.kv_heads;
+  a.head_dim = spec.head_dim;
+  a.scale = 1.0f / std::sqrt(static_cast<float>(spec.head_dim));
+  a.q = io.qkv;
+  a.ldq = spec.qkv_width();
+  a.k_pool = k_pool;
+  a.v_pool = v_pool;
+  a.segments = plan.segments.data();
+  a.block_table = plan.block_table.data();
+  a.out = io.attention;
+  a.ldo = spec.q_width();
+  a.lse = io.lse;
+  return a;
+}
+
+void embed_rows(Team team, const PackedWeights& weights, const ForwardPlan& plan, float* x) {
+  const auto [begin, end] = team.share(plan.rows());
+  for (std::int64_t row = begin; row < end; ++row) {
+    weights.embed(plan.tokens[static_cast<std::size_t>(row)], x + row * weights.spec().hidden);
+  }
+  team.barrier();
+}
+
+void layer_forward(Team team,
+                   const PackedWeights& weights,
+                   std::int64_t layer,
+                   const ForwardPlan& plan,
+                   float* k_pool,
+                   float* v_pool,
+                   const LayerBuffers& io) {
+  TROUPE_DCHECK(static_cast<int>(plan.item_begin.size()) == team.size + 1,
+                "the plan was finished for another team size");
+  const LayerCall call{team, weights, weights.layer(layer), plan, k_pool, v_pool, io};
+  const Shares shares(team, plan.rows());
+  attention_block(call, shares);
+  feed_forward_block(call, shares);
+  team.barrier();
+}
+
+void ForwardScratch::reserve(const ModelSpec& spec, std::int64_t rows, std::int64_t logit_rows) {
+  x.reserve_discard(rows * spec.hidden);
+  normed.reserve_discard(rows * spec.hidden);
+  qkv.reserve_discard(rows * spec.qkv_width());
+  attention.reserve_discard(rows * spec.q_width());
+  x_mid.reserve_discard(rows * spec.hidden);
+  gate_up.reserve_discard(rows * 2 * spec.ffn);
+  act.reserve_discard(rows * spec.ffn);
+  head_in.reserve_discard(logit_rows * spec.hidden);
+}
+
+void normalise_logit_rows(Team team,
+                          const PackedWeights& weights,
+                          const ForwardPlan& plan,
+                          const float* x,
+                          float* head_in) {
+  const std::int64_t hidden = weights.spec().hidden;
+  const auto [begin, end] = team.share(static_cast<std::int64_t>(plan.logit_rows.size()));
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t row = plan.logit_rows[static_cast<std::size_t>(i)];
+    ops().rmsnorm(x + row * hidden, hidden, weights.final_norm(), weights.spec().rms_eps, hidden,
+                  head_in + i * hidden, hidden, nullptr, 0, 1);
+  }
+  team.barrier();
+}
+
+void forward_hidden(Team team,
+                    const PackedWeights& weights,
+                    const ForwardPlan& plan,
+                    KvPool& pool,
+                    ForwardScratch& scratch) {
+  kernels::flush_denormals();
+  embed_rows(team, weights, plan, scratch.x.data());
+  LayerBuffers io;
+  io.x = io.out = scratch.x.data();
+  io.normed = scratch.normed.data();
+  io.qkv = scratch.qkv.data();
+  io.attention = scratch.attention.data();
+  io.x_mid = scratch.x_mid.data();
+  io.gate_up = scratch.gate_up.data();
+  io.act = scratch.act.data();
+  for (std::int64_t layer = 0; layer < weights.spec().layers; ++layer) {
+    layer_forward(team, weights, layer, plan, pool.k(layer), pool.v(layer), io);
+  }
+  normalise_logit_rows(team, weights, plan, scratch.x.data(), scratch.head_in.data());
+}
+
+}  // namespace troupe::model

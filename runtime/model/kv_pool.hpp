@@ -1,0 +1,34 @@
+// KV pools of all layers: [layer][block][kv_head]... (kernels/shapes.hpp), blocks of 16 tokens.
+// Owned by an engine, or by a pass that keeps nothing, which lets all layers share the memory of
+// one. Written inside parallel regions by the forward; `copy_block` between them.
+#pragma once
+
+#include "runtime/core/buffer.hpp"
+#include "runtime/model/spec.hpp"
+
+#include <cstdint>
+
+namespace troupe::model {
+
+class KvPool {
+ public:
+  KvPool() = default;
+  // `layers`: the model's, or 1 for memory that every layer uses in turn.
+  KvPool(const ModelSpec& spec, std::int64_t layers, std::int64_t blocks);
+
+  float* k(std::int64_t layer) { return k_.data() + (layers_ == 1 ? 0 : layer * layer_size_); }
+  float* v(std::int64_t layer) { return v_.data() + (layers_ == 1 ? 0 : layer * layer_size_); }
+  std::int64_t layers() const { return layers_; }
+  std::int64_t blocks() const { return blocks_; }
+  std::int64_t block_size() const { return block_size_; }  // floats of one block in k (and in v)
+  // Copies block `from` to `to` in all layers.
+  void copy_block(std::int64_t from, std::int64_t to);
+  std::uint64_t bytes() const;
+
+ private:
+  std::int64_t blocks_ = 0, block_size_ = 0, layer_size_ = 0, layers_ = 0;
+  core::Buffer<float> k_;
+  core::Buffer<float> v_;
+};
+
+}  // namespace troupe::model
