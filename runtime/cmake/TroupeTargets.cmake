@@ -61,6 +61,25 @@ function(troupe_library)
   endif()
 endfunction()
 
+# The tests of a GoogleTest binary, named <prefix>.<Suite>.<Case>, with our environment; the remaining
+# arguments are labels. Names are read when ctest runs, so a build never starts a test binary.
+# Properties that are lists do not survive that late discovery; a file read after it sets them.
+function(troupe_discover_tests target prefix timeout)
+  gtest_discover_tests(
+    ${target}
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    TEST_PREFIX "${prefix}."
+    PROPERTIES TIMEOUT ${timeout})
+  set(properties ${CMAKE_CURRENT_BINARY_DIR}/${target}_properties.cmake)
+  file(WRITE ${properties} "foreach(name IN LISTS ${target}_TESTS)
+  set_tests_properties(\${name} PROPERTIES LABELS [==[${ARGN}]==]
+                       ENVIRONMENT [==[${TROUPE_TEST_ENVIRONMENT}]==])
+endforeach()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${properties})
+endfunction()
+
 function(troupe_test)
   cmake_parse_arguments(arg "" "NAME;TIMEOUT;PCH" "DEPS;LABELS" ${ARGN})
   file(RELATIVE_PATH room ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
@@ -78,14 +97,7 @@ function(troupe_test)
                              PRIVATE TROUPE_TEST_DATA_DIR="${CMAKE_SOURCE_DIR}/tests/data")
   target_link_libraries(${target} PRIVATE ${arg_DEPS} troupe::gtest troupe_warnings)
   _troupe_use_pch(${target} "${arg_PCH}")
-  # Names are read when ctest runs, so a build never starts a test binary.
-  gtest_discover_tests(
-    ${target}
-    DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60
-    TEST_PREFIX "${arg_NAME}."
-    PROPERTIES LABELS "unit;${arg_NAME};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
-               ENVIRONMENT "${TROUPE_TEST_ENVIRONMENT}")
+  troupe_discover_tests(${target} ${arg_NAME} ${arg_TIMEOUT} unit ${arg_NAME} ${arg_LABELS})
 endfunction()
 
 function(troupe_program)
