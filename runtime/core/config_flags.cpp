@@ -1,0 +1,137 @@
+// Reading of dotted flags.
+#include "runtime/core/config_flags.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace troupe::core {
+namespace {
+
+constexpr std::string_view kWhere = "the command line";
+
+bool is_key(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz"
+                                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                 "0123456789._-") == std::string_view::npos;
+}
+
+bool is_bool_word(std::string_view text) {
+  for (const std::string_view word : {"true", "false", "yes", "no", "on", "off", "1", "0"}) {
+    if (text == word) return true;
+  }
+  return false;
+}
+
+std::string unescape(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 == text.size()) {
+      out += text[i];
+      continue;
+    }
+    switch (text[++i]) {
+      case 'n': out += '\n'; break;
+      case 't': out += '\t'; break;
+      case 'r': out += '\r'; break;
+      case '\\': out += '\\'; break;
+      default: out += '\\', out += text[i];
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> split_numbers(std::string_view text) {
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  std::vector<std::string> out;
+  while (true) {
+    const auto comma = text.find(',');
+    std::string_view item = text.substr(0, comma);
+    while (item.starts_with(' ')) item.remove_prefix(1);
+    while (item.ends_with(' ')) item.remove_suffix(1);
+    out.emplace_back(item);
+    if (comma == std::string_view::npos) return out;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+class Reader {
+ public:
+  explicit Reader(std::span<const std::string> words) : words_(words) {}
+
+  Result<ConfigArguments> read() {
+    while (next_ < words_.size()) {
+      const std::string& word = words_[next_++];
+      const auto equals = word.find('=');
+      if (word.starts_with("--")) {
+        const std::string name = word.substr(2, equals == word.npos ? equals : equals - 2);
+        TROUPE_TRY(equals == word.npos ? take_words(name) : take(name, {word.substr(equals + 1)}));
+      } else if (equals != word.npos && is_key(std::string_view(word).substr(0, equals))) {
+        TROUPE_TRY(take(word.substr(0, equals), {word.substr(equals + 1)}));
+      } else if (word.starts_with('-') && word.size() > 1) {
+        return fail(ErrorCode::kConfig, std::string(kWhere) + ": unknown flag '" + word + "'");
+      } else {
+        out_.files.push_back(word);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // `--name` with its values in the words that follow.
+  Result<void> take_words(const std::string& name) {
+    const ConfigRow* row = find_config_row(name);
+    if (row == nullptr) return fail(unknown_config_key(name, kWhere));
+    if (row->is_bool()) {
+      const bool given = next_ < words_.size() && is_bool_word(words_[next_]);
+      return take(name, {given ? words_[next_++] : "true"});
+    }
+    std::vector<std::string> values;
+    const bool commas = next_ < words_.size() && words_[next_].find(',') != std::string::npos;
+    const std::size_t count = commas ? 1 : std::max<std::size_t>(1, row->list_size);
+    while (values.size() < count) {
+      if (next_ == words_.size() || words_[next_].starts_with("--")) {
+        return fail(ErrorCode::kConfig,
+                    std::string(kWhere) + ": --" + name + " needs " +
+                        (count == 1 ? "a value" : std::to_string(count) + " values") + " (" +
+                        row->type_name() + (row->range_text().empty() ? "" : ", ") +
+                        row->range_text() + ")");
+      }
+      values.push_back(words_[next_++]);
+    }
+    return take(name, std::move(values));
+  }
+
+  Result<void> take(const std::string& name, std::vector<std::string> values) {
+    const ConfigRow* row = find_config_row(name);
+    if (row == nullptr) return fail(unknown_config_key(name, kWhere));
+    if (row->escapes) {
+      for (std::string& value : values) value = unescape(value);
+    }
+    const bool numbers = row->field.index() == 4;
+    if (numbers && values.size() == 1) values = split_numbers(values.front());
+    if (row->is_list() && !numbers) {
+      // A second --rollout.stop adds to the first.
+      for (ConfigText& setting : out_.settings) {
+        if (setting.name == name) {
+          setting.values.push_back(std::move(values.front()));
+          return {};
+        }
+      }
+    }
+    out_.settings.push_back({name, std::move(values), row->is_list(), std::string(kWhere)});
+    return {};
+  }
+
+  std::span<const std::string> words_;
+  std::size_t next_ = 0;
+  ConfigArguments out_;
+};
+
+}  // namespace
+
+Result<ConfigArguments> parse_config_arguments(std::span<const std::string> words) {
+  return Reader(words).read();
+}
+
+}  // namespace troupe::core

@@ -1,0 +1,191 @@
+// Texts made from the configuration table.
+#include "runtime/core/config_render.hpp"
+
+#include <algorithm>
+
+namespace troupe::core {
+namespace {
+
+// What a section is about, for help pages and the reference.
+std::string_view section_title(std::string_view section) {
+  constexpr std::pair<std::string_view, std::string_view> kTitles[] = {
+      {"actor", "the policy and its optimiser"},
+      {"rollout", "sampling of responses"},
+      {"train", "batches, length, threads"},
+      {"algo", "advantage, objective, KL"},
+      {"data", "training prompts"},
+      {"reward", "scores"},
+      {"eval", "held-out evaluation"},
+      {"run", "where everything is written"},
+      {"ckpt", "checkpoints"},
+      {"resume", "going on with a run"},
+      {"logger", "metrics beside metrics.jsonl"},
+      {"log", "the terminal"},
+  };
+  for (const auto& [name, title] : kTitles) {
+    if (name == section) return title;
+  }
+  return "";
+}
+
+// `text` broken at spaces; lines after the first start with `indent` spaces.
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t columns) {
+  std::string out;
+  std::size_t used = indent;
+  while (!text.empty()) {
+    const auto space = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, space);
+    if (used > indent && used + 1 + word.size() > columns) {
+      out += "\n" + std::string(indent, ' ');
+      used = indent;
+    } else if (used > indent) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    used += word.size();
+    text.remove_prefix(std::min(space + 1, text.size()));
+  }
+  return out;
+}
+
+// "int, 1 to 10 tokens, default 4".
+std::string facts(const ConfigRow& row) {
+  std::string out = row.type_name();
+  if (const std::string range = row.range_text(); !range.empty()) {
+    out += row.choices.empty() ? ", " + range : ": " + range;
+  }
+  if (!row.unit_text.empty() && row.min != row.max) {
+    out += (row.range_text().empty() ? ", " : " ") + std::string(row.unit_text);
+  }
+  out += row.required ? ", needed" : ", default " + config_value_yaml(TrainConfig{}, row);
+  return out;
+}
+
+std::string table_cell(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
+    text.insert(at, "\\");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string_view> config_sections() {
+  std::vector<std::string_view> out;
+  for (const ConfigRow& row : config_table()) {
+    if (out.empty() || out.back() != row.section()) out.push_back(row.section());
+  }
+  return out;
+}
+
+std::string config_yaml(const TrainConfig& config, const ConfigOrigins& origins) {
+  std::string out;
+  std::vector<std::string> open;  // the sections that the last line stands in
+  for (const ConfigRow& row : config_table()) {
+    std::vector<std::string> path;
+    std::string_view rest = row.name;
+    for (auto dot = rest.find('.'); dot != rest.npos; dot = rest.find('.')) {
+      path.emplace_back(rest.substr(0, dot));
+      rest.remove_prefix(dot + 1);
+    }
+    std::size_t depth = 0;
+    while (depth < open.size() && depth < path.size() && open[depth] == path[depth]) ++depth;
+    for (std::size_t i = depth; i < path.size(); ++i) {
+      out += std::string(2 * i, ' ') + path[i] + ":\n";
+    }
+    open = path;
+    out += std::string(2 * path.size(), ' ') + std::string(rest) + ": " +
+           config_value_yaml(config, row);
+    if (const auto origin = origins.find(row.name); origin != origins.end()) {
+      std::string place = origin->second;
+      std::replace_if(place.begin(), place.end(), [](char c) { return c < ' '; }, '?');
+      out += "  # " + place;
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::string config_overview(std::size_t columns) {
+  std::string out;
+  for (const std::string_view section : config_sections()) {
+    std::string names;
+    for (const ConfigRow& row : config_table()) {
+      if (row.section() != section) continue;
+      if (!names.empty()) names += ' ';
+      names += row.name == section ? row.name : row.name.substr(section.size() + 1);
+    }
+    std::string head = "  " + std::string(section);
+    head.resize(12, ' ');
+    out += head + wrapped(names, 12, columns) + "\n";
+  }
+  return out;
+}
+
+std::string config_section_help(std::string_view section, std::size_t columns) {
+  std::string out;
+  for (const ConfigRow& row : config_table()) {
+    if (row.section() != section) continue;
+    if (out.empty()) {
+      out = std::string(section) + ": " + std::string(section_title(section)) + "\n";
+    }
+    out += "  --" + std::string(row.name) + "  (" + facts(row) + ")\n      " +
+           wrapped(row.help_text, 6, columns) + "\n";
+    if (!row.peer_text.empty()) {
+      out += "      OpenRLHF: " + wrapped(row.peer_text, 16, columns) + "\n";
+    }
+  }
+  return out;
+}
+
+std::string config_markdown() {
+  std::string out =
+      "# Configuration keys\n\n"
+      "Made from the configuration table by `troupe config docs`; a test keeps it current.\n\n"
+      "A key is a flag (`--actor.adam.lr 1e-6`), a word (`actor.adam.lr=1e-6`) and a YAML path\n"
+      "(`actor: {adam: {lr: 1e-6}}`). Defaults are overridden by YAML files, left to right, and these\n"
+      "by flags. An unknown key is an error. Each run writes all its values to\n"
+      "`resolved_config.yaml`. Names are OpenRLHF's where it has them; the last column says where a\n"
+      "name or default differs.\n";
+  for (const std::string_view section : config_sections()) {
+    out += "\n## " + std::string(section) + ": " + std::string(section_title(section)) + "\n\n";
+    out += "| key | type | range | unit | default | meaning | OpenRLHF |\n";
+    out += "|---|---|---|---|---|---|---|\n";
+    for (const ConfigRow& row : config_table()) {
+      if (row.section() != section) continue;
+      const std::string value =
+          row.required ? "needed" : "`" + config_value_yaml(TrainConfig{}, row) + "`";
+      out += "| `" + std::string(row.name) + "` | " + row.type_name() + " | " +
+             table_cell(row.range_text()) + " | " + std::string(row.unit_text) + " | " + value +
+             " | " + table_cell(std::string(row.help_text)) + " | " +
+             (row.peer_text.empty() ? "same" : table_cell(std::string(row.peer_text))) + " |\n";
+    }
+  }
+  return out;
+}
+
+std::vector<ConfigDifference> config_differences(const TrainConfig& before,
+                                                 const TrainConfig& after) {
+  std::vector<ConfigDifference> out;
+  for (const ConfigRow& row : config_table()) {
+    std::string old_value = config_value_yaml(before, row);
+    std::string new_value = config_value_yaml(after, row);
+    if (old_value != new_value) {
+      out.push_back({row.name, std::move(old_value), std::move(new_value)});
+    }
+  }
+  return out;
+}
+
+bool config_key_may_change(std::string_view name) {
+  for (const std::string_view free :
+       {"run.path", "resume", "ckpt.save_steps", "ckpt.max_num", "logger.tensorboard", "log.format",
+        "train.threads", "eval.dataset", "eval.steps", "eval.n_samples_per_prompt",
+        "eval.temperature"}) {
+    if (name == free) return true;
+  }
+  return false;
+}
+
+}  // namespace troupe::core

@@ -1,0 +1,171 @@
+// Parsing of single values and the checks of their rows.
+#include "runtime/core/config_set.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <type_traits>
+#include <utility>
+
+namespace troupe::core {
+namespace {
+
+// The start of every message: key, value as written, place.
+std::string about(const ConfigRow& row, const std::string& written, const ConfigText& text) {
+  return text.where + ": " + std::string(row.name) + " = " + written + ": ";
+}
+
+Failure bad(const ConfigRow& row, const std::string& written, const ConfigText& text,
+            const std::string& why) {
+  return fail(ErrorCode::kConfig, about(row, written, text) + why);
+}
+
+std::string expected_range(const ConfigRow& row) {
+  std::string out = "expected " + row.range_text();
+  if (!row.unit_text.empty() && row.min != row.max) out += " " + std::string(row.unit_text);
+  return out;
+}
+
+Result<void> check_range(const ConfigRow& row, double value, const std::string& written,
+                         const ConfigText& text) {
+  const bool low = row.above_min ? value <= row.min : value < row.min;
+  if (!low && !(value > row.max)) return {};
+  std::string why = "out of range, " + expected_range(row);
+  if (row.min == row.max) why += " (" + std::string(row.help_text) + ")";
+  return bad(row, written, text, why);
+}
+
+Result<void> parse(const ConfigRow& row, const std::string& written, const ConfigText& text,
+                   bool& out) {
+  for (const std::string_view word : {"true", "yes", "on", "1", "True"}) {
+    if (written == word) return out = true, Result<void>{};
+  }
+  for (const std::string_view word : {"false", "no", "off", "0", "False"}) {
+    if (written == word) return out = false, Result<void>{};
+  }
+  return bad(row, written, text, "expected true or false");
+}
+
+template <class Number>
+Result<void> parse_number(const ConfigRow& row, const std::string& written, const ConfigText& text,
+                          std::string_view kind, Number& out) {
+  std::string_view digits = written;
+  if (digits.starts_with('+')) digits.remove_prefix(1);
+  Number value{};
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error == std::errc::result_out_of_range) {
+    return bad(row, written, text, "too large or too small for a number, " + expected_range(row));
+  }
+  if (error != std::errc{} || end != digits.data() + digits.size()) {
+    return bad(row, written, text, "expected " + std::string(kind) + ", " + row.range_text());
+  }
+  if constexpr (std::is_same_v<Number, double>) {
+    if (!std::isfinite(value)) return bad(row, written, text, "expected a finite number");
+  }
+  TROUPE_TRY(check_range(row, static_cast<double>(value), written, text));
+  out = value;
+  return {};
+}
+
+Result<void> parse(const ConfigRow& row, const std::string& written, const ConfigText& text,
+                   std::int64_t& out) {
+  return parse_number(row, written, text, "a whole number", out);
+}
+
+Result<void> parse(const ConfigRow& row, const std::string& written, const ConfigText& text,
+                   double& out) {
+  return parse_number(row, written, text, "a number", out);
+}
+
+Result<void> parse(const ConfigRow& row, const std::string& written, const ConfigText& text,
+                   std::string& out) {
+  if (row.choices.empty()) {
+    out = written;
+    return {};
+  }
+  for (const ConfigChoice& choice : row.choices) {
+    if (written == choice.name || (!choice.alias.empty() && written == choice.alias)) {
+      out = choice.name;
+      return {};
+    }
+  }
+  return bad(row, written, text, "expected one of " + row.range_text());
+}
+
+template <class Item>
+Result<void> assign(const ConfigRow& row, const ConfigText& text, const std::vector<Item>& unset,
+                    std::vector<Item>& out) {
+  std::vector<Item> items;
+  for (const std::string& written : text.values) {
+    Item item{};
+    TROUPE_TRY(parse(row, written, text, item));
+    items.push_back(std::move(item));
+  }
+  // An empty list is the default of keys that may be unset.
+  const bool unsets = items.empty() && unset.empty();
+  if (row.list_size != 0 && items.size() != row.list_size && !unsets) {
+    return fail(ErrorCode::kConfig, text.where + ": " + std::string(row.name) + ": expected " +
+                                        std::to_string(row.list_size) + " values, got " +
+                                        std::to_string(items.size()));
+  }
+  if constexpr (std::is_same_v<Item, std::string>) {
+    for (const std::string& item : items) {
+      if (item.empty()) {
+        return fail(ErrorCode::kConfig,
+                    text.where + ": " + std::string(row.name) + ": an empty item means nothing");
+      }
+    }
+  }
+  out = std::move(items);
+  return {};
+}
+
+template <class Scalar>
+Result<void> assign(const ConfigRow& row, const ConfigText& text, const Scalar&, Scalar& out) {
+  if (text.is_list || text.values.size() != 1) {
+    return fail(ErrorCode::kConfig, text.where + ": " + std::string(row.name) + ": expected one " +
+                                        row.type_name() + ", got a list of " +
+                                        std::to_string(text.values.size()));
+  }
+  return parse(row, text.values.front(), text, out);
+}
+
+}  // namespace
+
+Error unknown_config_key(std::string_view name, std::string_view where) {
+  std::string message = std::string(where) + ": ";
+  if (const std::string renamed = renamed_config_key(name); !renamed.empty()) {
+    return {ErrorCode::kConfig, message + renamed};
+  }
+  message += "unknown key '" + std::string(name) + "'";
+  if (const std::string near = nearest_config_name(name); !near.empty()) {
+    message += "; did you mean '" + near + "'?";
+  } else {
+    message += "; `troupe config show` lists all keys";
+  }
+  return {ErrorCode::kConfig, message};
+}
+
+Result<void> ConfigBuilder::set(const ConfigText& text) {
+  const ConfigRow* row = find_config_row(text.name);
+  if (row == nullptr) return fail(unknown_config_key(text.name, text.where));
+  TrainConfig defaults;
+  TROUPE_TRY(std::visit(
+      [&](auto access) -> Result<void> {
+        return assign(*row, text, access(defaults), access(config_));
+      },
+      row->field));
+  origins_[text.name] = text.where;
+  return {};
+}
+
+Result<void> ConfigBuilder::set_all(std::span<const ConfigText> texts) {
+  for (const ConfigText& text : texts) TROUPE_TRY(set(text));
+  return {};
+}
+
+Result<TrainConfig> ConfigBuilder::finish() const {
+  TROUPE_TRY(check_config(config_, origins_));
+  return config_;
+}
+
+}  // namespace troupe::core

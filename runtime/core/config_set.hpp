@@ -1,0 +1,51 @@
+// Turns text into a TrainConfig: takes key = value pairs from files and flags, checks name, type and
+// range of each, and at the end the rules between keys. Later values win: default < files < flags.
+// Owned by the command that reads a configuration; one thread.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/core/config_table.hpp"
+#include "runtime/core/result.hpp"
+
+namespace troupe::core {
+
+// One key = value as it was written, not yet checked. `where` is "demo.yaml:4" or "the command line".
+struct ConfigText {
+  std::string name;
+  std::vector<std::string> values;  // one for a scalar, the items of a list
+  bool is_list = false;             // written as a list
+  std::string where;
+};
+
+class ConfigBuilder {
+ public:
+  // Errors (kConfig): unknown key (names the nearest), wrong type, out of range; each says where.
+  Result<void> set(const ConfigText& text);
+  Result<void> set_all(std::span<const ConfigText> texts);
+
+  // Checks what holds between keys and that needed keys are there.
+  Result<TrainConfig> finish() const;
+
+  // As it stands, without the final checks.
+  const TrainConfig& current() const { return config_; }
+  // Where each key that is not a default was set.
+  const std::map<std::string, std::string, std::less<>>& origins() const { return origins_; }
+
+ private:
+  TrainConfig config_;
+  std::map<std::string, std::string, std::less<>> origins_;
+};
+
+// The rules between keys, each error naming the keys. `origins` may be empty.
+Result<void> check_config(const TrainConfig& config,
+                          const std::map<std::string, std::string, std::less<>>& origins);
+
+// The error for a name that is not a key.
+Error unknown_config_key(std::string_view name, std::string_view where);
+
+}  // namespace troupe::core

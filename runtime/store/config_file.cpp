@@ -1,0 +1,168 @@
+// YAML to flat key = text pairs.
+#include "runtime/store/config_file.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "runtime/core/config_flags.hpp"
+#include "runtime/core/limits.hpp"
+
+namespace troupe::store {
+namespace {
+
+using core::ConfigText;
+using core::ErrorCode;
+using core::fail;
+using core::Result;
+
+constexpr int kDepth_max = 8;
+constexpr std::size_t kKeys_max = 1000;
+
+class Flattener {
+ public:
+  explicit Flattener(const std::string& where) : where_(where) {}
+
+  Result<std::vector<ConfigText>> flatten(const YAML::Node& root) {
+    if (root.IsNull()) return std::move(out_);
+    if (!root.IsMap()) {
+      return fail(ErrorCode::kConfig, place(root) + ": expected `key: value` pairs at the top");
+    }
+    TROUPE_TRY(visit(root, "", 0));
+    return std::move(out_);
+  }
+
+ private:
+  std::string place(const YAML::Node& node) const {
+    const YAML::Mark mark = node.Mark();
+    return where_ + (mark.is_null() ? "" : ":" + std::to_string(mark.line + 1));
+  }
+
+  // A map whose name is no key is a section; every other node is a value.
+  Result<void> visit(const YAML::Node& map, const std::string& prefix, int depth) {
+    if (depth > kDepth_max) {
+      return fail(ErrorCode::kConfig, place(map) + ": sections nested too deeply");
+    }
+    for (const auto& entry : map) {
+      if (!entry.first.IsScalar()) {
+        return fail(ErrorCode::kConfig, place(entry.first) + ": a key must be a plain word");
+      }
+      const std::string name = prefix + entry.first.Scalar();
+      const bool is_key = core::find_config_row(name) != nullptr;
+      if (entry.second.IsMap() && !is_key) {
+        TROUPE_TRY(visit(entry.second, name + ".", depth + 1));
+      } else {
+        TROUPE_TRY(add(name, entry.first, entry.second, is_key));
+      }
+    }
+    return {};
+  }
+
+  Result<void> add(const std::string& name, const YAML::Node& key, const YAML::Node& value,
+                   bool is_key) {
+    const std::string where = place(key);
+    if (const auto [first, fresh] = seen_.emplace(name, where); !fresh) {
+      return fail(ErrorCode::kConfig,
+                  where + ": " + name + " is given twice, first at " + first->second);
+    }
+    if (seen_.size() > kKeys_max) return fail(ErrorCode::kConfig, where + ": too many keys");
+    if (!is_key) {
+      if (is_section(name)) {
+        return fail(ErrorCode::kConfig,
+                    where + ": '" + name + "' is a section; its keys go below it, indented");
+      }
+      return fail(core::unknown_config_key(name, where));
+    }
+    ConfigText text{name, {}, value.IsSequence(), where};
+    if (value.IsNull()) {
+      return fail(ErrorCode::kConfig, where + ": " + name + " has no value");
+    } else if (value.IsScalar()) {
+      text.values.push_back(value.Scalar());
+    } else if (value.IsSequence()) {
+      for (const YAML::Node& item : value) {
+        if (!item.IsScalar()) {
+          return fail(ErrorCode::kConfig, where + ": " + name + ": a list of plain values expected");
+        }
+        text.values.push_back(item.Scalar());
+        if (text.values.size() > kKeys_max) {
+          return fail(ErrorCode::kConfig, where + ": " + name + ": the list is too long");
+        }
+      }
+    } else {
+      return fail(ErrorCode::kConfig, where + ": " + name + " is a value, not a section");
+    }
+    out_.push_back(std::move(text));
+    return {};
+  }
+
+  static bool is_section(const std::string& name) {
+    for (const core::ConfigRow& row : core::config_table()) {
+      if (row.name.starts_with(name + ".")) return true;
+    }
+    return false;
+  }
+
+  std::string where_;
+  std::map<std::string, std::string> seen_;
+  std::vector<ConfigText> out_;
+};
+
+}  // namespace
+
+Result<std::vector<ConfigText>> parse_config_text(const std::string& text,
+                                                  const std::string& where) {
+  if (text.size() > core::limits::kConfigFile_bytes_max) {
+    return fail(ErrorCode::kConfig, where + ": too large for a configuration (" +
+                                        std::to_string(text.size()) + " bytes)");
+  }
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1) {
+      return fail(ErrorCode::kConfig, where + ": holds several YAML documents; one is expected");
+    }
+    if (documents.empty()) return std::vector<ConfigText>{};
+    return Flattener(where).flatten(documents.front());
+  } catch (const YAML::ParserException& error) {
+    return fail(ErrorCode::kConfig, where + ":" + std::to_string(error.mark.line + 1) +
+                                        ": not valid YAML: " + error.msg);
+  } catch (const YAML::Exception& error) {
+    return fail(ErrorCode::kConfig, where + ": not valid YAML: " + error.what());
+  }
+}
+
+Result<std::vector<ConfigText>> read_config_file(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) {
+    return fail(ErrorCode::kConfig, file.string() + ": no such configuration file");
+  }
+  if (std::filesystem::is_directory(file, error)) {
+    return fail(ErrorCode::kConfig, file.string() + ": is a folder; a YAML file is expected");
+  }
+  std::ifstream in(file, std::ios::binary);
+  std::string text;
+  char block[1 << 16];
+  while (in && text.size() <= core::limits::kConfigFile_bytes_max) {
+    in.read(block, sizeof block);
+    text.append(block, static_cast<std::size_t>(in.gcount()));
+  }
+  if (!in.is_open() || in.bad()) {
+    return fail(ErrorCode::kConfig, file.string() + ": cannot be read");
+  }
+  return parse_config_text(text, file.string());
+}
+
+Result<core::ConfigBuilder> read_configuration(std::span<const std::string> words) {
+  TROUPE_TRY_ASSIGN(arguments, core::parse_config_arguments(words));
+  core::ConfigBuilder builder;
+  for (const std::string& file : arguments.files) {
+    TROUPE_TRY_ASSIGN(texts, read_config_file(file));
+    TROUPE_TRY(builder.set_all(texts));
+  }
+  TROUPE_TRY(builder.set_all(arguments.settings));
+  return builder;
+}
+
+}  // namespace troupe::store

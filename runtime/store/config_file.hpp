@@ -1,0 +1,26 @@
+// Reading of YAML configuration files (JSON is a subset). Keys come out flat with file and line, their
+// values as text: what they mean is the table's business. Bounds: kConfigFile_bytes_max, depth 8.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/core/config_set.hpp"
+#include "runtime/core/result.hpp"
+
+namespace troupe::store {
+
+// Errors (kConfig): no such file, too large, not YAML, a key twice; each with file and line.
+core::Result<std::vector<core::ConfigText>> read_config_file(const std::filesystem::path& file);
+
+// The same from text; `where` stands for the file's name in messages.
+core::Result<std::vector<core::ConfigText>> parse_config_text(const std::string& text,
+                                                              const std::string& where);
+
+// The configuration of `troupe train CONFIG.yaml... [--key v | key=v]...`, checked per key; call
+// `finish` on the result for the rules between keys.
+core::Result<core::ConfigBuilder> read_configuration(std::span<const std::string> words);
+
+}  // namespace troupe::store

@@ -1,0 +1,86 @@
+// The forms of a flag.
+#include "runtime/core/config_flags.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace troupe::core;
+
+Result<ConfigArguments> parse(std::vector<std::string> words) {
+  return parse_config_arguments(words);
+}
+
+std::string refusal(std::vector<std::string> words) {
+  auto result = parse(std::move(words));
+  return result ? "accepted" : result.error().message;
+}
+
+TEST(ConfigFlags, ThreeFormsMeanTheSame) {
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"--train.seed", "7"}, {"--train.seed=7"}, {"train.seed=7"}}) {
+    auto arguments = parse(words);
+    ASSERT_TRUE(arguments);
+    ASSERT_EQ(arguments->settings.size(), 1u);
+    EXPECT_EQ(arguments->settings[0].name, "train.seed");
+    EXPECT_EQ(arguments->settings[0].values, std::vector<std::string>{"7"});
+  }
+}
+
+TEST(ConfigFlags, OtherWordsAreFilesInOrder) {
+  auto arguments = parse({"a.yaml", "--train.seed", "7", "./b=c.yaml"});
+  ASSERT_TRUE(arguments);
+  EXPECT_EQ(arguments->files, (std::vector<std::string>{"a.yaml", "./b=c.yaml"}));
+}
+
+TEST(ConfigFlags, PairsTakeTwoWordsAndMayBeNegative) {
+  auto arguments = parse({"--reward.clip_range", "-5", "5", "x.yaml"});
+  ASSERT_TRUE(arguments);
+  EXPECT_EQ(arguments->settings[0].values, (std::vector<std::string>{"-5", "5"}));
+  EXPECT_EQ(arguments->files, std::vector<std::string>{"x.yaml"});
+  arguments = parse({"--actor.adam.betas", "0.9,0.99", "x.yaml"});
+  ASSERT_TRUE(arguments);
+  EXPECT_EQ(arguments->settings[0].values, (std::vector<std::string>{"0.9", "0.99"}));
+  arguments = parse({"actor.adam.betas=[0.9, 0.99]"});
+  ASSERT_TRUE(arguments);
+  EXPECT_EQ(arguments->settings[0].values, (std::vector<std::string>{"0.9", "0.99"}));
+}
+
+TEST(ConfigFlags, BoolFlagMayStandAlone) {
+  auto arguments = parse({"--data.apply_chat_template", "x.yaml"});
+  ASSERT_TRUE(arguments);
+  EXPECT_EQ(arguments->settings[0].values, std::vector<std::string>{"true"});
+  EXPECT_EQ(arguments->files, std::vector<std::string>{"x.yaml"});
+  arguments = parse({"--logger.tensorboard", "false"});
+  ASSERT_TRUE(arguments);
+  EXPECT_EQ(arguments->settings[0].values, std::vector<std::string>{"false"});
+}
+
+TEST(ConfigFlags, TextListsGrowAndUnderstandEscapes) {
+  auto arguments = parse({"--rollout.stop", "\\n", "--rollout.stop", "a\\\\n", "x.yaml"});
+  ASSERT_TRUE(arguments);
+  ASSERT_EQ(arguments->settings.size(), 1u);
+  EXPECT_EQ(arguments->settings[0].values, (std::vector<std::string>{"\n", "a\\n"}));
+  EXPECT_TRUE(arguments->settings[0].is_list);
+}
+
+TEST(ConfigFlags, PatternsKeepTheirBackslashes) {
+  auto arguments = parse({"--reward.rule_pattern", "(\\d+)\\n"});
+  ASSERT_TRUE(arguments);
+  EXPECT_EQ(arguments->settings[0].values[0], "(\\d+)\\n");
+}
+
+TEST(ConfigFlags, RefusalsNameTheFlag) {
+  EXPECT_EQ(refusal({"--train.sed", "1"}),
+            "the command line: unknown key 'train.sed'; did you mean 'train.seed'?");
+  EXPECT_EQ(refusal({"--train.seed"}),
+            "the command line: --train.seed needs a value (int, 0 to 1e+18)");
+  EXPECT_EQ(refusal({"--reward.clip_range", "1", "--train.seed", "2"}),
+            "the command line: --reward.clip_range needs 2 values (2 floats, -1000000000 to "
+            "1000000000)");
+  EXPECT_EQ(refusal({"-x"}), "the command line: unknown flag '-x'");
+  EXPECT_EQ(refusal({"--async_train"}),
+            "the command line: 'async_train' is called 'train.staleness_max' here");
+}
+
+}  // namespace
