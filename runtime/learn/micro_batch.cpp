@@ -1,0 +1,141 @@
+// Greedy cutting in ticket order.
+#include "runtime/learn/micro_batch.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "runtime/learn/advantage.hpp"
+
+namespace troupe::learn {
+namespace {
+
+using core::ErrorCode;
+
+std::int64_t part_tokens(const TrainGroup& group, std::size_t begin, std::size_t end) {
+  std::int64_t tokens = 0;
+  for (std::size_t i = begin; i < end; ++i) {
+    tokens += static_cast<std::int64_t>(group.samples[i].tokens.size());
+  }
+  return tokens;
+}
+
+core::Result<void> check_group(const TrainGroup& group, std::int64_t rows_max) {
+  const std::string name = "group of " + ticket_name(group.ticket);
+  if (group.prompt.empty()) {
+    return core::fail(ErrorCode::kInvalidArgument, name + " has an empty prompt");
+  }
+  if (group.samples.empty()) {
+    return core::fail(ErrorCode::kInvalidArgument, name + " has no samples");
+  }
+  for (std::size_t i = 0; i < group.samples.size(); ++i) {
+    if (group.samples[i].tokens.empty()) {
+      return core::fail(ErrorCode::kInvalidArgument,
+                        "sample " + std::to_string(i) + " in the " + name + " has no tokens");
+    }
+    const std::int64_t rows = part_rows(group, i, i + 1);
+    if (rows > rows_max) {
+      return core::fail(ErrorCode::kConfig,
+                        "sample " + std::to_string(i) + " in the " + name + " needs " +
+                            std::to_string(rows) + " rows with its prompt, a micro-batch holds " +
+                            std::to_string(rows_max) +
+                            "; raise --train.micro_tokens_max or shorten the responses");
+    }
+  }
+  return {};
+}
+
+// Fills micro-batches one after the other.
+class Cutter {
+ public:
+  Cutter(const std::vector<TrainGroup>& groups, std::int64_t rows_max)
+      : groups_(groups), rows_max_(rows_max) {}
+
+  void add_group(std::size_t index) {
+    const TrainGroup& group = groups_[index];
+    const std::size_t samples = group.samples.size();
+    if (part_rows(group, 0, samples) <= rows_max_) {
+      add_part({index, 0, samples});
+      return;
+    }
+    // Too large for any micro-batch: as many samples at a time as a fresh one holds.
+    for (std::size_t begin = 0; begin < samples;) {
+      std::size_t end = begin + 1;
+      while (end < samples && part_rows(group, begin, end + 1) <= rows_max_) ++end;
+      add_part({index, begin, end});
+      begin = end;
+    }
+  }
+
+  MiniBatch finish() {
+    flush();
+    return std::move(result_);
+  }
+
+ private:
+  void add_part(const GroupPart& part) {
+    const TrainGroup& group = groups_[part.group];
+    const std::int64_t rows = part_rows(group, part.sample_begin, part.sample_end);
+    if (open_.rows + rows > rows_max_) flush();
+    const std::int64_t tokens = part_tokens(group, part.sample_begin, part.sample_end);
+    open_.parts.push_back(part);
+    open_.rows += rows;
+    open_.tokens += tokens;
+    result_.tokens += tokens;
+  }
+
+  void flush() {
+    if (!open_.parts.empty()) result_.micro_batches.push_back(std::move(open_));
+    open_ = {};
+  }
+
+  const std::vector<TrainGroup>& groups_;
+  const std::int64_t rows_max_;
+  MicroBatch open_;
+  MiniBatch result_;
+};
+
+}  // namespace
+
+std::int64_t part_rows(const TrainGroup& group, std::size_t begin, std::size_t end) {
+  return static_cast<std::int64_t>(group.prompt.size()) + part_tokens(group, begin, end) -
+         static_cast<std::int64_t>(end - begin);
+}
+
+core::Result<UpdatePlan> plan_update(const std::vector<TrainGroup>& groups,
+                                     const BatchSettings& batch) {
+  if (groups.empty()) return core::fail(ErrorCode::kInvalidArgument, "the update has no groups");
+  std::vector<std::size_t> order(groups.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return groups[a].ticket < groups[b].ticket; });
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const TrainGroup& group = groups[order[i]];
+    TROUPE_TRY(check_group(group, batch.micro_tokens_max));
+    if (i == 0) continue;
+    const core::Ticket& before = groups[order[i - 1]].ticket;
+    if (before.update == group.ticket.update && before.slot == group.ticket.slot) {
+      return core::fail(ErrorCode::kInvalidArgument,
+                        "two groups of " + ticket_name(group.ticket) + " in one update");
+    }
+  }
+  const std::size_t count = groups.size();
+  const std::size_t parts =
+      std::min(count, static_cast<std::size_t>(std::max<std::int64_t>(batch.mini_batches, 1)));
+  UpdatePlan plan;
+  for (std::size_t part = 0; part < parts; ++part) {
+    Cutter cutter(groups, batch.micro_tokens_max);
+    for (std::size_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
+      cutter.add_group(order[i]);
+      plan.samples += static_cast<std::int64_t>(groups[order[i]].samples.size());
+    }
+    plan.mini_batches.push_back(cutter.finish());
+    const MiniBatch& mini = plan.mini_batches.back();
+    plan.tokens += mini.tokens;
+    plan.micro_batches += static_cast<std::int64_t>(mini.micro_batches.size());
+    for (const MicroBatch& micro : mini.micro_batches) plan.rows += micro.rows;
+  }
+  return plan;
+}
+
+}  // namespace troupe::learn

@@ -1,0 +1,50 @@
+// Cuts an update into mini-batches (one optimiser step each) and these into micro-batches that fit the
+// trainer's memory. A pure function of the groups' tickets and lengths: same update, same plan, same
+// bits. Value types; bound: `micro_tokens_max` rows in a micro-batch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/core/result.hpp"
+#include "runtime/learn/experience.hpp"
+#include "runtime/learn/settings.hpp"
+
+namespace troupe::learn {
+
+// Samples [sample_begin, sample_end) of a group; the group's prompt is computed once for them.
+struct GroupPart {
+  std::size_t group = 0;  // index into the update's groups
+  std::size_t sample_begin = 0, sample_end = 0;
+};
+
+struct MicroBatch {
+  std::vector<GroupPart> parts;
+  std::int64_t rows = 0;    // tokens that go through the model
+  std::int64_t tokens = 0;  // policy tokens that are learnt from
+};
+
+struct MiniBatch {
+  std::vector<MicroBatch> micro_batches;
+  std::int64_t tokens = 0;
+};
+
+struct UpdatePlan {
+  std::vector<MiniBatch> mini_batches;
+  std::int64_t tokens = 0, samples = 0, rows = 0, micro_batches = 0;
+};
+
+// Rows of samples [begin, end) of `group`: the prompt once, then every response without its last
+// token, whose successor nobody asks for.
+std::int64_t part_rows(const TrainGroup& group, std::size_t begin, std::size_t end);
+
+// Groups go in ticket order. `mini_batches` consecutive runs of groups, equal in number within one
+// (fewer runs when there are fewer groups); inside a run a micro-batch takes whole groups while they
+// fit. A group that is larger than a micro-batch is split between samples, in order.
+// Errors: kInvalidArgument (no groups, an empty prompt or response, two groups of one slot), kConfig
+// (one sample with its prompt is longer than micro_tokens_max).
+core::Result<UpdatePlan> plan_update(const std::vector<TrainGroup>& groups,
+                                     const BatchSettings& batch);
+
+}  // namespace troupe::learn

@@ -1,0 +1,95 @@
+// Sums over the tokens of an update.
+#include "runtime/learn/objective_stats.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/core/check.hpp"
+
+namespace troupe::learn {
+namespace {
+
+double clamped(double log_ratio) { return std::clamp(log_ratio, -kLogRatioMax, kLogRatioMax); }
+
+// exp(x) - 1 - x: never negative, 0 at 0.
+double excess(double x) { return std::expm1(x) - x; }
+
+}  // namespace
+
+void ObjectiveStats::add(const ObjectiveStats& other) {
+  ratio_min = tokens == 0 ? other.ratio_min : std::min(ratio_min, other.ratio_min);
+  ratio_max = tokens == 0 ? other.ratio_max : std::max(ratio_max, other.ratio_max);
+  tokens += other.tokens;
+  loss += other.loss;
+  clipped_low += other.clipped_low;
+  clipped_high += other.clipped_high;
+  ratio_sum += other.ratio_sum;
+  rho_sum += other.rho_sum;
+  rho_square_sum += other.rho_square_sum;
+  rho_max = std::max(rho_max, other.rho_max);
+  masked += other.masked;
+  kl_old_sum += other.kl_old_sum;
+  kl_rollout_sum += other.kl_rollout_sum;
+  kl_ref_sum += other.kl_ref_sum;
+  entropy_sum += other.entropy_sum;
+  has_reference = has_reference || other.has_reference;
+  has_entropy = has_entropy || other.has_entropy;
+}
+
+double ObjectiveStats::effective_sample_share() const {
+  if (tokens == 0 || rho_square_sum == 0) return 0;
+  return rho_sum * rho_sum / (static_cast<double>(tokens) * rho_square_sum);
+}
+
+ObjectiveStats observe(const AlgoSettings& algo, const TokenBatch& batch,
+                       std::span<const double> logprobs, std::span<const double> entropy) {
+  TROUPE_CHECK(logprobs.size() == batch.size(), "one log-prob per token");
+  ObjectiveStats stats;
+  stats.tokens = static_cast<std::int64_t>(batch.size());
+  stats.has_reference = !batch.reference.empty();
+  stats.has_entropy = !entropy.empty();
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const double l = logprobs[i];
+    const double anchor = batch.anchor.empty() ? l : batch.anchor[i];
+    const double log_r = clamped(l - anchor);
+    const double r = std::exp(log_r);
+    const double rho = std::exp(clamped(anchor - batch.behaviour[i]));
+    if (batch.advantage[i] < 0 && r < 1 - algo.eps_clip_low) ++stats.clipped_low;
+    if (batch.advantage[i] > 0 && r > 1 + algo.eps_clip_high) ++stats.clipped_high;
+    stats.ratio_sum += r;
+    stats.ratio_min = i == 0 ? r : std::min(stats.ratio_min, r);
+    stats.ratio_max = i == 0 ? r : std::max(stats.ratio_max, r);
+    stats.rho_sum += rho;
+    stats.rho_square_sum += rho * rho;
+    stats.rho_max = std::max(stats.rho_max, rho);
+    if (algo.objective == ObjectiveKind::kDecoupled && rho > algo.correction_max) ++stats.masked;
+    stats.kl_old_sum += excess(log_r);
+    stats.kl_rollout_sum += excess(clamped(l - batch.behaviour[i]));
+    if (stats.has_reference) stats.kl_ref_sum += excess(clamped(batch.reference[i] - l));
+    if (stats.has_entropy) stats.entropy_sum += entropy[i];
+  }
+  return stats;
+}
+
+std::vector<std::pair<std::string, double>> ObjectiveStats::metrics() const {
+  const double n = static_cast<double>(std::max<std::int64_t>(tokens, 1));
+  std::vector<std::pair<std::string, double>> rows = {
+      {"policy/clipfrac", static_cast<double>(clipped_low + clipped_high) / n},
+      {"policy/clipfrac_low", static_cast<double>(clipped_low) / n},
+      {"policy/clipfrac_high", static_cast<double>(clipped_high) / n},
+      {"policy/ratio_mean", ratio_sum / n},
+      {"policy/ratio_min", ratio_min},
+      {"policy/ratio_max", ratio_max},
+      {"kl/old", kl_old_sum / n},
+      {"kl/rollout_train", kl_rollout_sum / n},
+      {"async/ess", effective_sample_share()},
+      {"async/rho_mean", rho_sum / n},
+      {"async/rho_max", rho_max},
+      {"async/masked_share", static_cast<double>(masked) / n},
+  };
+  if (has_reference) rows.emplace_back("kl/ref", kl_ref_sum / n);
+  if (has_entropy) rows.emplace_back("policy/entropy", entropy_sum / n);
+  return rows;
+}
+
+}  // namespace troupe::learn

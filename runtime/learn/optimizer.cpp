@@ -1,0 +1,75 @@
+// The fused step and the norm on the kernels' table.
+#include "runtime/learn/optimizer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/ops.hpp"
+#include "runtime/core/check.hpp"
+
+namespace troupe::learn {
+namespace {
+
+// Members work on whole cache lines.
+constexpr std::int64_t kGrain = 64;
+
+}  // namespace
+
+double global_norm(core::TeamRunner& team, const float* x, std::int64_t count) {
+  const std::int64_t chunk = kernels::kNormChunk;
+  const std::int64_t chunks = (count + chunk - 1) / chunk;
+  std::vector<double> partial(static_cast<std::size_t>(chunks));
+  team.run([&](core::Team member) {
+    const auto [begin, end] = member.share(chunks);
+    for (std::int64_t i = begin; i < end; ++i) {
+      partial[static_cast<std::size_t>(i)] =
+          kernels::ops().sum_squares(x + i * chunk, std::min(chunk, count - i * chunk));
+    }
+  });
+  double sum = 0;
+  for (const double part : partial) sum += part;
+  return std::sqrt(sum);
+}
+
+double clip_scale(double norm, double norm_max) {
+  if (norm_max == 0) return 1.0;
+  return std::min(1.0, norm_max / (norm + 1e-6));
+}
+
+std::string first_nonfinite(const model::ParamStore& store) {
+  for (const model::ParamView& view : store.layout().views) {
+    if (!kernels::ops().all_finite(store.data() + view.offset, view.count)) return view.name;
+  }
+  return {};
+}
+
+AdamW::AdamW(const model::ModelSpec& spec, const OptimSettings& optim)
+    : optim_(optim), m_(spec), v_(spec) {}
+
+void AdamW::step(core::TeamRunner& team, model::ParamStore& params, const model::ParamStore& grads,
+                 double lr, double grad_scale) {
+  TROUPE_CHECK(params.size() == m_.size() && grads.size() == m_.size(), "stores of one layout");
+  ++steps_;
+  kernels::AdamW a;
+  a.param = params.data();
+  a.grad = grads.data();
+  a.m = m_.data();
+  a.v = v_.data();
+  a.lr = static_cast<float>(lr);
+  a.beta1 = static_cast<float>(optim_.beta1);
+  a.beta2 = static_cast<float>(optim_.beta2);
+  a.eps = static_cast<float>(optim_.eps);
+  a.weight_decay = static_cast<float>(optim_.weight_decay);
+  a.grad_scale = static_cast<float>(grad_scale);
+  // From the betas as the kernel has them: 1 - 0.999f differs from 0.001 by 1.3e-5 relative, and a
+  // correction with another beta would leave that in the first steps.
+  const double t = static_cast<double>(steps_);
+  a.correction1 = static_cast<float>(1.0 - std::pow(static_cast<double>(a.beta1), t));
+  a.correction2 = static_cast<float>(1.0 - std::pow(static_cast<double>(a.beta2), t));
+  team.run([&](core::Team member) {
+    const auto [begin, end] = member.share(m_.size(), kGrain);
+    kernels::ops().adamw(a, begin, end);
+  });
+}
+
+}  // namespace troupe::learn

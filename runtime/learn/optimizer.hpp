@@ -1,0 +1,53 @@
+// AdamW over the flat buffers of a model, and the global norm of its gradient. Elementwise work is
+// shared out over the team; sums are taken in chunks of a fixed size and order, so the bits do not
+// depend on the number of threads. The trainer owns the optimiser and calls it from one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/core/team.hpp"
+#include "runtime/learn/settings.hpp"
+#include "runtime/model/params.hpp"
+
+namespace troupe::learn {
+
+// sqrt of the sum of squares of x[0, count): chunks of kernels::kNormChunk, added ascending in
+// double. Not finite exactly when some value is not.
+double global_norm(core::TeamRunner& team, const float* x, std::int64_t count);
+
+// The factor of gradient clipping, as torch.nn.utils.clip_grad_norm_ has it:
+// min(1, norm_max / (norm + 1e-6)); 1 when norm_max is 0 (no clipping).
+double clip_scale(double norm, double norm_max);
+
+// The name of the first tensor of `store` that holds a value that is not finite; empty when none.
+std::string first_nonfinite(const model::ParamStore& store);
+
+// Decoupled weight decay (Loshchilov & Hutter 2019), one group: like torch.optim.AdamW over all
+// parameters, decay applies to every tensor, norms and biases included. Per element, at step t:
+//   p -= lr wd p;  m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2
+//   p -= lr (m / (1-b1^t)) / (sqrt(v / (1-b2^t)) + eps)
+class AdamW {
+ public:
+  AdamW(const model::ModelSpec& spec, const OptimSettings& optim);
+
+  // One step with the gradient `grads` * `grad_scale`; both stores have the optimiser's layout.
+  void step(core::TeamRunner& team, model::ParamStore& params, const model::ParamStore& grads,
+            double lr, double grad_scale);
+
+  std::int64_t steps() const { return steps_; }
+  void set_steps(std::int64_t steps) { steps_ = steps; }
+  model::ParamStore& first_moment() { return m_; }
+  const model::ParamStore& first_moment() const { return m_; }
+  model::ParamStore& second_moment() { return v_; }
+  const model::ParamStore& second_moment() const { return v_; }
+
+ private:
+  OptimSettings optim_;
+  model::ParamStore m_;
+  model::ParamStore v_;
+  std::int64_t steps_ = 0;  // applied ones; a skipped step does not age the moments
+};
+
+}  // namespace troupe::learn

@@ -1,0 +1,137 @@
+// Plans of updates: order, bounds, splitting.
+#include "runtime/learn/micro_batch.hpp"
+
+#include <gtest/gtest.h>
+
+#include "runtime/core/rng.hpp"
+
+namespace troupe::learn {
+namespace {
+
+TrainGroup group_of(std::uint32_t slot, std::size_t prompt, const std::vector<std::size_t>& lengths) {
+  TrainGroup group;
+  group.ticket = {7, slot, 0};
+  group.prompt.assign(prompt, 1);
+  for (const std::size_t length : lengths) {
+    group.samples.emplace_back();
+    group.samples.back().tokens.assign(length, 2);
+  }
+  return group;
+}
+
+BatchSettings batch_of(std::int64_t rows, std::int64_t mini_batches = 1) {
+  BatchSettings batch;
+  batch.micro_tokens_max = rows;
+  batch.mini_batches = mini_batches;
+  return batch;
+}
+
+}  // namespace
+
+TEST(PlanUpdate, CountsTheSharedPromptOnceAndDropsTheLastTokens) {
+  const TrainGroup group = group_of(0, 5, {3, 4, 1});
+  EXPECT_EQ(part_rows(group, 0, 3), 5 + 2 + 3 + 0);
+  EXPECT_EQ(part_rows(group, 1, 2), 5 + 3);
+  const auto plan = plan_update({group}, batch_of(100));
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->rows, 10);
+  EXPECT_EQ(plan->tokens, 8);
+  EXPECT_EQ(plan->samples, 3);
+}
+
+TEST(PlanUpdate, KeepsGroupsWholeWhileTheyFit) {
+  // Rows 10, 10, 10 with a bound of 25: two groups, then one.
+  std::vector<TrainGroup> groups;
+  for (std::uint32_t slot = 0; slot < 3; ++slot) groups.push_back(group_of(slot, 4, {4, 4}));
+  const auto plan = plan_update(groups, batch_of(25));
+  ASSERT_TRUE(plan.has_value());
+  ASSERT_EQ(plan->mini_batches.size(), 1u);
+  const auto& micro = plan->mini_batches[0].micro_batches;
+  ASSERT_EQ(micro.size(), 2u);
+  EXPECT_EQ(micro[0].parts.size(), 2u);
+  EXPECT_EQ(micro[0].rows, 20);
+  EXPECT_EQ(micro[1].parts[0].group, 2u);
+}
+
+TEST(PlanUpdate, SplitsALargeGroupBetweenSamples) {
+  // Prompt 4, each sample 3 rows more; a bound of 11 takes two samples at a time.
+  const auto plan = plan_update({group_of(0, 4, {4, 4, 4, 4, 4})}, batch_of(11));
+  ASSERT_TRUE(plan.has_value());
+  const auto& micro = plan->mini_batches[0].micro_batches;
+  ASSERT_EQ(micro.size(), 3u);
+  EXPECT_EQ(micro[0].rows, 10);
+  EXPECT_EQ(micro[1].parts[0].sample_begin, 2u);
+  EXPECT_EQ(micro[2].parts[0].sample_end, 5u);
+  EXPECT_EQ(micro[2].rows, 7);
+}
+
+TEST(PlanUpdate, FollowsTicketsNotArrival) {
+  const auto plan = plan_update(
+      {group_of(2, 4, {2, 2}), group_of(0, 4, {2, 2}), group_of(1, 4, {2, 2})}, batch_of(100));
+  ASSERT_TRUE(plan.has_value());
+  const auto& parts = plan->mini_batches[0].micro_batches[0].parts;
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(parts[0].group, 1u);
+  EXPECT_EQ(parts[1].group, 2u);
+  EXPECT_EQ(parts[2].group, 0u);
+}
+
+TEST(PlanUpdate, MiniBatchesDifferByAtMostOneGroup) {
+  std::vector<TrainGroup> groups;
+  for (std::uint32_t slot = 0; slot < 7; ++slot) groups.push_back(group_of(slot, 4, {2, 2}));
+  const auto plan = plan_update(groups, batch_of(100, 3));
+  ASSERT_TRUE(plan.has_value());
+  ASSERT_EQ(plan->mini_batches.size(), 3u);
+  EXPECT_EQ(plan->mini_batches[0].tokens, 8);
+  EXPECT_EQ(plan->mini_batches[2].tokens, 12);
+  EXPECT_EQ(plan_update(groups, batch_of(100, 50))->mini_batches.size(), 7u);
+}
+
+TEST(PlanUpdate, TakesEverySampleOnceWithinTheBound) {
+  core::Rng rng(3);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<TrainGroup> groups;
+    std::int64_t tokens = 0;
+    for (std::uint32_t slot = 0; slot < 9; ++slot) {
+      std::vector<std::size_t> lengths;
+      for (std::uint64_t n = 2 + rng.next_below(6); n > 0; --n) {
+        lengths.push_back(1 + rng.next_below(20));
+        tokens += static_cast<std::int64_t>(lengths.back());
+      }
+      groups.push_back(group_of(slot, 1 + rng.next_below(20), lengths));
+    }
+    const auto plan = plan_update(groups, batch_of(40, 1 + static_cast<std::int64_t>(round % 4)));
+    ASSERT_TRUE(plan.has_value());
+    EXPECT_EQ(plan->tokens, tokens);
+    std::size_t group = 0, sample = 0;
+    for (const auto& mini : plan->mini_batches) {
+      for (const auto& micro : mini.micro_batches) {
+        EXPECT_LE(micro.rows, 40);
+        for (const auto& part : micro.parts) {
+          if (sample == groups[group].samples.size()) ++group, sample = 0;
+          EXPECT_EQ(part.group, group);
+          EXPECT_EQ(part.sample_begin, sample);
+          EXPECT_LT(part.sample_begin, part.sample_end);
+          sample = part.sample_end;
+        }
+      }
+    }
+    EXPECT_EQ(group, groups.size() - 1);
+    EXPECT_EQ(sample, groups.back().samples.size());
+  }
+}
+
+TEST(PlanUpdate, RefusesWhatCannotBePlanned) {
+  EXPECT_EQ(plan_update({}, batch_of(10)).error().code, core::ErrorCode::kInvalidArgument);
+  EXPECT_EQ(plan_update({group_of(0, 0, {2})}, batch_of(10)).error().code,
+            core::ErrorCode::kInvalidArgument);
+  EXPECT_EQ(plan_update({group_of(0, 2, {2, 0})}, batch_of(10)).error().code,
+            core::ErrorCode::kInvalidArgument);
+  const auto twice = plan_update({group_of(4, 2, {2, 2}), group_of(4, 2, {2, 2})}, batch_of(10));
+  EXPECT_NE(twice.error().message.find("slot 4"), std::string::npos);
+  const auto longer = plan_update({group_of(3, 6, {2, 6})}, batch_of(10));
+  EXPECT_EQ(longer.error().code, core::ErrorCode::kConfig);
+  EXPECT_NE(longer.error().message.find("micro_tokens_max"), std::string::npos);
+}
+
+}  // namespace troupe::learn

@@ -1,0 +1,233 @@
+// Hand-worked losses, the side of each clip, and gradients against finite differences in f64.
+// Conventions: docs/algorithms.md, "Policy objectives".
+#include "runtime/learn/objective.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "runtime/core/rng.hpp"
+
+namespace troupe::learn {
+namespace {
+
+using Values = std::vector<double>;
+
+AlgoSettings settings(ObjectiveKind kind) {
+  AlgoSettings algo;
+  algo.objective = kind;
+  algo.eps_clip_low = 0.2;
+  algo.eps_clip_high = 0.3;
+  algo.correction_max = 2.0;
+  return algo;
+}
+
+// One token of weight 1 with pi/pi_p = ratio, pi_p/mu = rho.
+LossGradient one_token(const AlgoSettings& algo, double advantage, double ratio, double rho = 1) {
+  TokenBatch batch;
+  batch.advantage = {advantage};
+  batch.weight = {1};
+  batch.anchor = {-1};
+  batch.behaviour = {-1 - std::log(rho)};
+  return loss_and_gradient(algo, batch, Values{-1 + std::log(ratio)}, {});
+}
+
+void expect_loss(const LossGradient& got, double loss, double gradient) {
+  EXPECT_NEAR(got.loss, loss, 1e-12);
+  EXPECT_NEAR(got.logprobs[0], gradient, 1e-12);
+}
+
+// Central differences of the loss in every log-prob and entropy.
+void expect_finite_differences(const AlgoSettings& algo, const TokenBatch& batch, const Values& l,
+                               const Values& h) {
+  const auto got = loss_and_gradient(algo, batch, l, h);
+  const double step = 1e-6;
+  for (std::size_t i = 0; i < l.size(); ++i) {
+    Values up = l, down = l;
+    up[i] += step;
+    down[i] -= step;
+    // Terms under sg() must not move with the step: rho and the KL weight come from the anchor.
+    const double slope = (loss_and_gradient(algo, batch, up, h).loss -
+                          loss_and_gradient(algo, batch, down, h).loss) / (2 * step);
+    EXPECT_NEAR(got.logprobs[i], slope, 1e-8) << "token " << i;
+    if (h.empty()) continue;
+    Values high = h, low = h;
+    high[i] += step;
+    low[i] -= step;
+    const double entropy_slope = (loss_and_gradient(algo, batch, l, high).loss -
+                                  loss_and_gradient(algo, batch, l, low).loss) / (2 * step);
+    EXPECT_NEAR(got.entropy[i], entropy_slope, 1e-8) << "entropy " << i;
+  }
+}
+
+// Tokens on all sides of the clip, away from its edges, with behaviour equal to the anchor.
+TokenBatch mixed_batch(Values* logprobs) {
+  const Values ratios = {0.5, 0.9, 1.05, 1.6, 0.5, 0.9, 1.05, 1.6};
+  core::Rng rng(5);
+  TokenBatch batch;
+  for (std::size_t i = 0; i < ratios.size(); ++i) {
+    batch.advantage.push_back(i < 4 ? 1.5 : -0.7);
+    batch.weight.push_back(0.05 + 0.1 * rng.next_uniform());
+    batch.anchor.push_back(-2 * rng.next_uniform());
+    batch.behaviour.push_back(batch.anchor.back() + 0.3 * rng.next_normal());
+    batch.reference.push_back(batch.anchor.back() + 0.4 * rng.next_normal());
+    logprobs->push_back(batch.anchor.back() + std::log(ratios[i]));
+  }
+  return batch;
+}
+
+}  // namespace
+
+TEST(PpoObjective, InsideTheClipTheGradientIsTheRatioTimesTheAdvantage) {
+  const auto algo = settings(ObjectiveKind::kPpo);
+  expect_loss(one_token(algo, 2.0, 1.1), -2.2, -2.2);
+  expect_loss(one_token(algo, -2.0, 1.1), 2.2, 2.2);
+  expect_loss(one_token(algo, 2.0, 0.9), -1.8, -1.8);
+}
+
+TEST(PpoObjective, PositiveAdvantageIsClippedAboveOnly) {
+  const auto algo = settings(ObjectiveKind::kPpo);
+  expect_loss(one_token(algo, 2.0, 1.5), -2.6, 0.0);   // 1 + e_high = 1.3
+  expect_loss(one_token(algo, 2.0, 0.5), -1.0, -1.0);  // below: the gradient still flows
+}
+
+TEST(PpoObjective, NegativeAdvantageIsClippedBelowOnly) {
+  const auto algo = settings(ObjectiveKind::kPpo);
+  expect_loss(one_token(algo, -2.0, 0.5), 1.6, 0.0);  // 1 - e_low = 0.8
+  expect_loss(one_token(algo, -2.0, 1.5), 3.0, 3.0);  // above: the gradient still flows
+}
+
+TEST(PpoObjective, BehaviourPlaysNoPart) {
+  const auto algo = settings(ObjectiveKind::kPpo);
+  expect_loss(one_token(algo, 2.0, 1.1, 3.0), -2.2, -2.2);
+}
+
+TEST(PpoObjective, LogRatioIsClampedBeforeTheExponential) {
+  // r = exp(20), not exp(30), and no gradient beyond the clamp.
+  const auto got = one_token(settings(ObjectiveKind::kPpo), -1.0, std::exp(30.0));
+  EXPECT_NEAR(got.loss / std::exp(20.0), 1.0, 1e-12);
+  EXPECT_EQ(got.logprobs[0], 0.0);
+}
+
+TEST(DecoupledObjective, WeighsByTheCorrectionUpToItsCap) {
+  const auto algo = settings(ObjectiveKind::kDecoupled);
+  expect_loss(one_token(algo, 2.0, 1.1, 0.5), -1.1, -1.1);
+  expect_loss(one_token(algo, 2.0, 1.1, 1.5), -3.3, -3.3);
+  expect_loss(one_token(algo, 2.0, 1.1, 8.0), -4.4, -4.4);  // C = 2
+  expect_loss(one_token(algo, 2.0, 1.5, 1.5), -3.9, 0.0);   // clipped, weight 1.5
+}
+
+TEST(DecoupledObjective, WithoutAnAnchorTheRatioIsOneAndRhoIsDetached) {
+  TokenBatch batch;
+  batch.advantage = {2};
+  batch.weight = {1};
+  batch.behaviour = {-1 - std::log(1.5)};
+  const auto got = loss_and_gradient(settings(ObjectiveKind::kDecoupled), batch, Values{-1}, {});
+  expect_loss(got, -3.0, -3.0);
+}
+
+TEST(KlInTheLoss, MatchesHandWorkedEstimators) {
+  // d = l - l_ref = log 2; advantage 0 leaves the KL term alone.
+  TokenBatch batch;
+  batch.advantage = {0};
+  batch.weight = {1};
+  batch.anchor = {-1};
+  batch.behaviour = {-1};
+  batch.reference = {-1 - std::log(2.0)};
+  auto algo = settings(ObjectiveKind::kPpo);
+  algo.kl_coef = 0.5;
+  algo.kl_estimator = KlEstimator::kK2;
+  expect_loss(loss_and_gradient(algo, batch, Values{-1}, {}), 0.5 * std::pow(std::log(2.0), 2) / 2,
+              0.5 * std::log(2.0));
+  algo.kl_estimator = KlEstimator::kK3;  // 1/2 - 1 + log 2; gradient 1 - 1/2
+  expect_loss(loss_and_gradient(algo, batch, Values{-1}, {}), 0.5 * (std::log(2.0) - 0.5), 0.25);
+}
+
+TEST(KlInTheLoss, IsWeightedByPolicyOverBehaviourWhenDecoupled) {
+  // pi/mu = 3: uncapped, and without a gradient of its own.
+  TokenBatch batch;
+  batch.advantage = {0};
+  batch.weight = {1};
+  batch.anchor = {-1};
+  batch.behaviour = {-1 - std::log(3.0)};
+  batch.reference = {-2};
+  auto algo = settings(ObjectiveKind::kDecoupled);
+  algo.kl_coef = 1.0;
+  expect_loss(loss_and_gradient(algo, batch, Values{-1}, {}), 1.5, 3.0);
+  algo.objective = ObjectiveKind::kPpo;
+  expect_loss(loss_and_gradient(algo, batch, Values{-1}, {}), 0.5, 1.0);
+}
+
+TEST(EntropyTerm, LowersTheLoss) {
+  TokenBatch batch;
+  batch.advantage = {0, 0};
+  batch.weight = {0.5, 0.25};
+  batch.behaviour = {-1, -1};
+  auto algo = settings(ObjectiveKind::kPpo);
+  algo.entropy_coef = 0.1;
+  const auto got = loss_and_gradient(algo, batch, Values{-1, -1}, Values{2, 3});
+  EXPECT_NEAR(got.loss, -0.1 * (0.5 * 2 + 0.25 * 3), 1e-15);
+  EXPECT_NEAR(got.entropy[0], -0.05, 1e-15);
+  EXPECT_NEAR(got.entropy[1], -0.025, 1e-15);
+}
+
+TEST(Reducer, TokenMeanAndSampleMeanDifferOnUnequalLengths) {
+  // Two samples of 1 and 3 tokens; per-token losses 4 and 1, 1, 1.
+  EXPECT_DOUBLE_EQ(token_weight(Reducer::kTokenMean, 4, 2, 1), 0.25);
+  EXPECT_DOUBLE_EQ(token_weight(Reducer::kTokenMean, 4, 2, 3), 0.25);
+  EXPECT_DOUBLE_EQ(token_weight(Reducer::kSampleMean, 4, 2, 1), 0.5);
+  EXPECT_DOUBLE_EQ(token_weight(Reducer::kSampleMean, 4, 2, 3), 1.0 / 6);
+  TokenBatch batch;
+  batch.advantage = {-4, -1, -1, -1};
+  batch.behaviour = {-1, -1, -1, -1};
+  for (const auto [reducer, expected] :
+       {std::pair{Reducer::kTokenMean, 7.0 / 4}, std::pair{Reducer::kSampleMean, 2.5}}) {
+    batch.weight.clear();
+    for (const std::int64_t length : {1, 3, 3, 3}) {
+      batch.weight.push_back(token_weight(reducer, 4, 2, length));
+    }
+    const auto got =
+        loss_and_gradient(settings(ObjectiveKind::kPpo), batch, Values{-1, -1, -1, -1}, {});
+    EXPECT_NEAR(got.loss, expected, 1e-14);
+  }
+}
+
+TEST(PolicyLoss, GradientsMatchFiniteDifferences) {
+  for (const auto estimator : {KlEstimator::kK2, KlEstimator::kK3}) {
+    Values l;
+    const TokenBatch batch = mixed_batch(&l);
+    auto algo = settings(ObjectiveKind::kPpo);
+    algo.kl_coef = 0.3;
+    algo.kl_estimator = estimator;
+    algo.entropy_coef = 0.02;
+    expect_finite_differences(algo, batch, l, Values(l.size(), 1.5));
+  }
+}
+
+TEST(PolicyLoss, DecoupledGradientsMatchFiniteDifferences) {
+  Values l;
+  const TokenBatch batch = mixed_batch(&l);
+  // The KL term is left out: its weight moves with l and is detached, which differences cannot see.
+  expect_finite_differences(settings(ObjectiveKind::kDecoupled), batch, l, {});
+}
+
+TEST(PolicyLoss, K2GradientAveragedOverThePolicyIsThatOfTheReverseKl) {
+  // Two-token vocabulary with p = s(z): KL(pi || ref) has slope p(1-p) * (logit p - logit q) in z.
+  // k2's gradient d * dl/dz averaged over y ~ pi must equal it; the value of k1 would give zero.
+  const double z = 0.4, q = 0.3;
+  const double p = 1 / (1 + std::exp(-z));
+  auto algo = settings(ObjectiveKind::kPpo);
+  algo.kl_coef = 1;
+  algo.kl_estimator = KlEstimator::kK2;
+  TokenBatch batch;
+  batch.advantage = {0, 0};
+  batch.weight = {p, 1 - p};
+  batch.behaviour = {std::log(p), std::log(1 - p)};
+  batch.reference = {std::log(q), std::log(1 - q)};
+  const auto got = loss_and_gradient(algo, batch, batch.behaviour, {});
+  const double slope = got.logprobs[0] * (1 - p) + got.logprobs[1] * -p;
+  EXPECT_NEAR(slope, p * (1 - p) * (z - std::log(q / (1 - q))), 1e-14);
+}
+
+}  // namespace troupe::learn
