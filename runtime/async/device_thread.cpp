@@ -1,0 +1,97 @@
+// The queue between coroutines and the thread that runs their jobs.
+#include "runtime/async/device_thread.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+
+namespace troupe::async {
+
+DeviceThread::DeviceThread(std::string name, ThreadHook hook, std::size_t queue_max)
+    : name_(std::move(name)),
+      queue_max_(queue_max),
+      thread_([this, hook](std::stop_token stop) { loop(stop, hook); }) {}
+
+DeviceThread::~DeviceThread() {
+  close();
+  thread_.request_stop();
+  thread_.join();
+}
+
+task<core::Result<void>> DeviceThread::submit(std::shared_ptr<Item> item) {
+  item->executor = co_await boost::asio::this_coro::executor;
+  item->done->set_cancel_hook(
+      [this, weak = std::weak_ptr<Item>(item)] { return withdraw(weak.lock()); });
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) {
+      co_return core::fail(core::ErrorCode::kClosed, "thread '" + name_ + "' has been closed");
+    }
+    if (queue_.size() >= queue_max_) {
+      co_return core::fail(core::ErrorCode::kOverloaded,
+                           "thread '" + name_ + "' already has " + std::to_string(queue_max_) +
+                               " jobs waiting (limit: device jobs)");
+    }
+    queue_.push_back(item);
+  }
+  wake_.notify_one();
+  co_await Event::wait(item->done);
+  if (item->dropped) {
+    co_return core::fail(core::ErrorCode::kClosed,
+                         "thread '" + name_ + "' was closed before the job began");
+  }
+  co_return core::Result<void>();
+}
+
+// True when the job had not begun and now never will.
+bool DeviceThread::withdraw(const std::shared_ptr<Item>& item) {
+  const std::lock_guard lock(mutex_);
+  const auto place = std::find(queue_.begin(), queue_.end(), item);
+  if (place == queue_.end()) return false;
+  queue_.erase(place);
+  return true;
+}
+
+void DeviceThread::finish(std::shared_ptr<Item> item) {
+  Executor executor = std::move(item->executor);
+  boost::asio::post(executor, [done = item->done] { done->fire(); });
+}
+
+void DeviceThread::close() {
+  std::deque<std::shared_ptr<Item>> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    dropped.swap(queue_);
+  }
+  for (auto& item : dropped) {
+    item->dropped = true;
+    finish(std::move(item));
+  }
+}
+
+std::size_t DeviceThread::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return queue_.size();
+}
+
+void DeviceThread::loop(std::stop_token stop, ThreadHook hook) noexcept {
+  pthread_setname_np(pthread_self(), name_.substr(0, 15).c_str());
+  if (hook) hook();
+  for (;;) {
+    std::shared_ptr<Item> item;
+    {
+      std::unique_lock lock(mutex_);
+      if (!wake_.wait(lock, stop, [this] { return !queue_.empty(); })) return;
+      item = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    item->execute();
+    finish(std::move(item));
+  }
+}
+
+}  // namespace troupe::async

@@ -1,0 +1,74 @@
+// One coroutine waits, once, for one thing to happen: the primitive under every other wait here.
+// Shared by the waiter and by whoever fires it; all calls are made on the waiter's executor.
+// Cancelling the waiter asks the hook first, so that a wait can insist on seeing its event.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "runtime/async/task.hpp"
+
+#include <boost/system/error_code.hpp>
+
+namespace troupe::async {
+
+class Event : public std::enable_shared_from_this<Event> {
+ public:
+  // Called when the waiter is cancelled before the event. True ends the wait at once by unwinding;
+  // false keeps it waiting (and the next `co_await` after it unwinds).
+  using CancelHook = std::function<bool()>;
+
+  Event() = default;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  virtual ~Event();
+
+  // True for the first call. The waiter resumes later, never inside this call.
+  bool fire();
+  bool fired() const noexcept { return fired_; }
+  void set_cancel_hook(CancelHook hook) { hook_ = std::move(hook); }
+
+  // Returns once fired. Throws `operation_aborted` when cancelled. At most one waiter.
+  static task<void> wait(std::shared_ptr<Event> event);
+
+ private:
+  struct Waiter {  // the suspended coroutine
+    virtual ~Waiter() = default;
+    virtual void resume(boost::system::error_code code) = 0;
+  };
+  template <class Handler>
+  struct Suspended;
+  struct Start;
+
+  void on_cancel();
+  void complete(boost::system::error_code code);
+
+  bool fired_ = false;
+  CancelHook hook_;
+  std::unique_ptr<Waiter> waiter_;
+  Executor executor_;  // tracks outstanding work while somebody waits
+};
+
+// An event that brings a value. `T` needs no default constructor.
+template <class T>
+class Oneshot final : public Event {
+ public:
+  // False when a value was there already; `value` is then dropped.
+  bool set(T value) {
+    if (fired()) return false;
+    value_.emplace(std::move(value));
+    return fire();
+  }
+
+  static task<T> take(std::shared_ptr<Oneshot> self) {
+    co_await Event::wait(self);
+    co_return std::move(*self->value_);
+  }
+
+ private:
+  std::optional<T> value_;
+};
+
+}  // namespace troupe::async
