@@ -1,0 +1,41 @@
+// Prompt datasets: JSONL (one object a line) or JSON (an array of objects), read whole. Columns are
+// mapped to prompt and label; the other columns go along, for reward functions that want them.
+// Built once, then read-only. Bounds: kJsonLine_bytes_max a line, JSON depth 64, file 4 GiB.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runtime/core/result.hpp"
+
+namespace troupe::data {
+
+struct ChatMessage {
+  std::string role;
+  std::string content;
+};
+
+struct PromptRow {
+  std::string prompt;                 // empty when `messages` is set
+  std::vector<ChatMessage> messages;  // of a chat prompt
+  std::string label;                  // text of the label column; numbers as written in JSON
+  std::string columns_json;           // the whole object, compact
+  std::string where;                  // "train.jsonl:12"
+};
+
+struct DatasetColumns {
+  std::string input_key = "input";
+  std::string label_key;       // empty: no label
+  bool as_chat = false;        // a text prompt becomes one user message
+  std::string input_template;  // {} is replaced by the prompt; empty: none
+  std::uint64_t max_samples = 0;  // 0: all
+};
+
+// `files`: paths separated by commas, .jsonl or .json. Errors are kData and name file:line: not JSON,
+// not an object, missing column, wrong type, empty prompt, no rows at all; kNotFound: no such file.
+core::Result<std::vector<PromptRow>> load_prompts(const std::string& files,
+                                                  const DatasetColumns& columns);
+
+}  // namespace troupe::data

@@ -1,0 +1,63 @@
+// Shuffling with an exact cursor.
+#include "runtime/data/prompt_order.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace {
+
+using namespace troupe::data;
+
+std::vector<std::uint64_t> take(PromptOrder& order, std::uint64_t from, std::uint64_t count) {
+  std::vector<std::uint64_t> out;
+  for (std::uint64_t i = 0; i < count; ++i) out.push_back(order.row_at(from + i));
+  return out;
+}
+
+TEST(PromptOrder, EachEpochUsesEveryRowOnce) {
+  PromptOrder order(17, 3);
+  auto first = take(order, 0, 17), second = take(order, 17, 17);
+  EXPECT_NE(first, second) << "every pass has an order of its own";
+  std::sort(first.begin(), first.end());
+  std::sort(second.begin(), second.end());
+  for (std::uint64_t i = 0; i < 17; ++i) {
+    EXPECT_EQ(first[i], i);
+    EXPECT_EQ(second[i], i);
+  }
+}
+
+TEST(PromptOrder, ResumesAtAnyPlace) {
+  PromptOrder whole(10, 5);
+  const auto expected = take(whole, 0, 35);
+  for (std::uint64_t place = 0; place < 35; ++place) {
+    PromptOrder resumed(10, 5);
+    EXPECT_EQ(resumed.row_at(place), expected[place]);
+  }
+}
+
+TEST(PromptOrder, GoesBackToo) {
+  PromptOrder order(10, 5);
+  const auto expected = take(order, 0, 30);
+  EXPECT_EQ(take(order, 0, 30), expected);
+}
+
+TEST(PromptOrder, SeedDecides) {
+  PromptOrder a(50, 1), b(50, 1), c(50, 2);
+  EXPECT_EQ(take(a, 0, 50), take(b, 0, 50));
+  EXPECT_NE(take(a, 0, 50), take(c, 0, 50));
+}
+
+TEST(PromptOrder, CursorIsEpochAndPosition) {
+  PromptOrder order(10, 1);
+  EXPECT_EQ(order.cursor(0), (PromptCursor{0, 0}));
+  EXPECT_EQ(order.cursor(23), (PromptCursor{2, 3}));
+  EXPECT_EQ(order.index({2, 3}), 23u);
+}
+
+TEST(PromptOrder, OneRowIsAlwaysItself) {
+  PromptOrder order(1, 9);
+  EXPECT_EQ(take(order, 0, 3), (std::vector<std::uint64_t>{0, 0, 0}));
+}
+
+}  // namespace
