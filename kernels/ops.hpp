@@ -100,6 +100,12 @@ struct Ops {
   double (*sum_squares)(const float* x, std::int64_t count);
   // True when every value is finite.
   bool (*all_finite)(const float* x, std::int64_t count);
+
+  // ---- probes of the machine (kernels/calibrate.hpp) ---------------------------------------------------
+  // `rounds` rounds of independent multiply-add chains held in registers; the floating-point operations.
+  double (*fma_probe)(std::int64_t rounds, float* sink);
+  // Reads `count` floats once, in the order of memory; their sum, so that the reads must happen.
+  float (*read_probe)(const float* x, std::int64_t count);
 };
 
 enum class Isa { kReference, kAvx2, kAvx512 };

@@ -11,6 +11,7 @@ inline constexpr std::int64_t kKvBlock = 16;         // token slots of one KV bl
 inline constexpr std::int64_t kAttentionBlock = 64;  // keys between two merges of the softmax
 inline constexpr std::int64_t kVocabBlock = 512;     // vocabulary columns of one partial sum
 inline constexpr std::int64_t kNormChunk = 4096;     // elements of one partial sum of squares
+inline constexpr std::int64_t kHeadDimMax = 256;     // largest head_dim of attention_backward
 
 constexpr std::int64_t panels_of(std::int64_t columns) { return (columns + kPanel - 1) / kPanel; }
 // Floats of a packed matrix with `n` columns: [panels_of(n)][k][16], the last panel zero-filled.

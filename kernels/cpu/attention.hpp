@@ -1,0 +1,237 @@
+// Paged attention in the order of kernels/reference/attention.cpp. A tile of query heads ("virtual rows":
+// row after row, the heads of one kv head beside each other) goes over blocks of 64 keys: scores with
+// sixteen keys to a vector, softmax merge, then the weighted values with sixteen dimensions to a vector.
+// Rows see ever more keys down a tile, so the rows that see a block are a tail of the tile.
+#pragma once
+
+#include "kernels/cpu/math.hpp"
+#include "kernels/scalar.hpp"
+#include "kernels/shapes.hpp"
+
+namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
+namespace {
+
+constexpr int kQueryTile = 24;                        // virtual rows of one tile
+constexpr int kKvBlocks = kAttentionBlock / kKvBlock;  // KV blocks of one attention block
+
+// Up to four KV blocks of one kv head: base addresses of keys or values.
+struct BlockView {
+  const float* base[kKvBlocks];
+};
+
+// scores[r][16 b + lane] = sum over d ascending of q[r][d] * k[b][d][lane], for kRows rows.
+template <int kRows>
+[[gnu::noinline]] void dot_keys(const float* const* q, const float* keys, std::int64_t head_dim,
+                                float* scores, std::int64_t ld_scores) {
+  const float* row[kRows];
+  Vec sum[kRows];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    row[r] = q[r];
+    sum[r] = Vec::zero();
+  }
+  for (std::int64_t d = 0; d < head_dim; ++d) {
+    const Vec k = Vec::load(keys + d * kKvBlock);
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) sum[r] = fma(Vec::all(row[r][d]), k, sum[r]);
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) sum[r].store(scores + r * ld_scores);
+}
+
+template <int kRows = kDotRows>
+inline void dot_some(int rows, const float* const* q, const float* keys, std::int64_t head_dim,
+                     float* scores, std::int64_t ld_scores) {
+  if (rows == kRows) return dot_keys<kRows>(q, keys, head_dim, scores, ld_scores);
+  if constexpr (kRows > 1) dot_some<kRows - 1>(rows, q, keys, head_dim, scores, ld_scores);
+}
+
+// Scores of `rows` rows against the first `blocks` KV blocks of the view.
+inline void dot_tile(int rows, const float* const* q, const BlockView& keys, int blocks,
+                     std::int64_t head_dim, float* scores) {
+  for (int b = 0; b < blocks; ++b)
+    for (int r = 0; r < rows; r += kDotRows)
+      dot_some(rows - r < kDotRows ? rows - r : kDotRows, q + r, keys.base[b], head_dim,
+               scores + r * kAttentionBlock + b * kKvBlock, kAttentionBlock);
+}
+
+// out[r][dimensions] = out[r] * alpha[r] + chain over keys [begin, end) of weight[r][key] * v[key], for
+// kRows rows and kVecs vectors of dimensions, the last one under `mask`.
+template <int kRows, int kVecs, class LastMask>
+[[gnu::noinline]] void add_values(const float* weight, const float* alpha, const BlockView& values,
+                                  std::int64_t head_dim, std::int64_t d, std::int64_t begin,
+                                  std::int64_t end, LastMask mask, float* const* out) {
+  Vec sum[kRows][kVecs];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
+    for (int c = 0; c < kVecs; ++c) {
+      const float* from = out[r] + d + c * 16;
+      sum[r][c] = c + 1 < kVecs ? Vec::load(from) : load(from, mask);
+      if (alpha != nullptr) sum[r][c] = sum[r][c] * Vec::all(alpha[r]);
+    }
+  for (std::int64_t key = begin; key < end;) {
+    const std::int64_t block_end = smaller(end, (key / kKvBlock + 1) * kKvBlock);
+    const float* v = values.base[key / kKvBlock] + key % kKvBlock * head_dim + d;
+    for (; key < block_end; ++key, v += head_dim) {
+      Vec value[kVecs];
+#pragma GCC unroll 8
+      for (int c = 0; c < kVecs; ++c)
+        value[c] = c + 1 < kVecs ? Vec::load(v + c * 16) : load(v + c * 16, mask);
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        const Vec p = Vec::all(weight[r * kAttentionBlock + key]);
+#pragma GCC unroll 8
+        for (int c = 0; c < kVecs; ++c) sum[r][c] = fma(p, value[c], sum[r][c]);
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
+    for (int c = 0; c < kVecs; ++c) {
+      float* to = out[r] + d + c * 16;
+      if (c + 1 < kVecs) {
+        sum[r][c].store(to);
+      } else {
+        store(to, sum[r][c], mask);
+      }
+    }
+}
+
+// All dimensions of kRows rows over the keys [begin, end).
+template <int kRows>
+void value_rows(const float* weight, const float* alpha, const BlockView& values,
+                std::int64_t head_dim, std::int64_t begin, std::int64_t end, float* const* out) {
+  std::int64_t d = 0;
+  for (; d + kValueVecs * 16 <= head_dim; d += kValueVecs * 16)
+    add_values<kRows, kValueVecs>(weight, alpha, values, head_dim, d, begin, end, Full{}, out);
+  for (; d + 16 <= head_dim; d += 16)
+    add_values<kRows, 1>(weight, alpha, values, head_dim, d, begin, end, Full{}, out);
+  if (d < head_dim)
+    add_values<kRows, 1>(weight, alpha, values, head_dim, d, begin, end,
+                         Mask::first(head_dim - d), out);
+}
+
+template <int kRows = kValueRows>
+inline void value_some(int rows, const float* weight, const float* alpha, const BlockView& values,
+                       std::int64_t head_dim, std::int64_t begin, std::int64_t end,
+                       float* const* out) {
+  if (rows == kRows) return value_rows<kRows>(weight, alpha, values, head_dim, begin, end, out);
+  if constexpr (kRows > 1)
+    value_some<kRows - 1>(rows, weight, alpha, values, head_dim, begin, end, out);
+}
+
+// Weighted values of `rows` rows, of which row r sees the first seen[r] keys (not descending). `alpha`
+// may be null: then nothing is scaled.
+inline void value_tile(int rows, const float* weight, const float* alpha, const BlockView& values,
+                       const std::int64_t* seen, std::int64_t head_dim, float* const* out) {
+  for (int r = 0; r < rows; r += kValueRows) {
+    const int some = rows - r < kValueRows ? rows - r : kValueRows;
+    const float* p = weight + r * kAttentionBlock;
+    value_some(some, p, alpha != nullptr ? alpha + r : nullptr, values, head_dim, 0, seen[r],
+               out + r);
+    for (int i = 1; i < some; ++i)
+      if (seen[r + i] > seen[r])
+        value_rows<1>(p + i * kAttentionBlock, nullptr, values, head_dim, seen[r], seen[r + i],
+                      out + r + i);
+  }
+}
+
+struct QueryTile {
+  int rows = 0;
+  const float* q[kQueryTile];
+  float* out[kQueryTile];
+  std::int64_t keys[kQueryTile];  // how many keys each row sees
+  float max[kQueryTile];
+  float sum[kQueryTile];
+};
+
+// Scores to weights: scores[64] of one row that sees `seen` keys of the block. Returns alpha.
+inline float softmax_merge(float* scores, std::int64_t seen, float scale, float& max, float& sum) {
+  Vec s[kKvBlocks];
+  Vec largest = Vec::all(-kInfinity);
+  const int blocks = static_cast<int>((seen + kKvBlock - 1) / kKvBlock);
+  for (int b = 0; b < blocks; ++b) {
+    const Mask mask = Mask::first(seen - b * kKvBlock);
+    s[b] = select(mask, Vec::load(scores + b * kKvBlock) * Vec::all(scale), Vec::all(-kInfinity));
+    largest = larger(s[b], largest);
+  }
+  const float block_max = largest.max();
+  const float new_max = block_max > max ? block_max : max;
+  const float alpha = exp_f32(max - new_max);
+  Vec total = Vec::zero();
+  for (int b = 0; b < blocks; ++b) {
+    const Mask mask = Mask::first(seen - b * kKvBlock);
+    const Vec p = select(mask, exp(s[b] - Vec::all(new_max)), Vec::zero());
+    total = total + p;
+    p.store(scores + b * kKvBlock);
+  }
+  sum = __builtin_fmaf(sum, alpha, total.sum());
+  max = new_max;
+  return alpha;
+}
+
+inline void attend(const Attention& a, const std::int32_t* table, std::int64_t kv_head,
+                   QueryTile& tile) {
+  alignas(64) float scores[kQueryTile * kAttentionBlock];
+  const std::int64_t keys_max = tile.keys[tile.rows - 1];
+  const std::int64_t block_floats = kKvBlock * a.head_dim;
+  int first = 0;  // rows before it see nothing of the block
+  for (std::int64_t begin = 0; begin < keys_max; begin += kAttentionBlock) {
+    while (tile.keys[first] <= begin) ++first;
+    const int rows = tile.rows - first;
+    std::int64_t seen[kQueryTile];
+    for (int r = 0; r < rows; ++r)
+      seen[r] = smaller(kAttentionBlock, tile.keys[first + r] - begin);
+    const int blocks = static_cast<int>((seen[rows - 1] + kKvBlock - 1) / kKvBlock);
+    BlockView k{}, v{};
+    for (int b = 0; b < blocks; ++b) {
+      const std::int64_t block = table[begin / kKvBlock + b];
+      k.base[b] = a.k_pool + (block * a.kv_heads + kv_head) * block_floats;
+      v.base[b] = a.v_pool + (block * a.kv_heads + kv_head) * block_floats;
+    }
+    dot_tile(rows, tile.q + first, k, blocks, a.head_dim, scores);
+    float alpha[kQueryTile];
+    for (int r = 0; r < rows; ++r)
+      alpha[r] = softmax_merge(scores + r * kAttentionBlock, seen[r], a.scale,
+                               tile.max[first + r], tile.sum[first + r]);
+    value_tile(rows, scores, alpha, v, seen, a.head_dim, tile.out + first);
+  }
+}
+
+void attention(const Attention& a, const AttentionItem& item) {
+  const Segment& segment = a.segments[item.segment];
+  const std::int64_t group = a.heads / a.kv_heads;
+  const std::int64_t total = (item.row_end - item.row_begin) * group;
+  QueryTile tile;
+  for (std::int64_t begin = 0; begin < total; begin += kQueryTile) {
+    tile.rows = static_cast<int>(smaller(kQueryTile, total - begin));
+    for (int r = 0; r < tile.rows; ++r) {
+      const std::int64_t i = item.row_begin + (begin + r) / group;
+      const std::int64_t head = item.kv_head * group + (begin + r) % group;
+      const std::int64_t row = segment.first_row + i;
+      tile.q[r] = a.q + row * a.ldq + head * a.head_dim;
+      tile.out[r] = a.out + row * a.ldo + head * a.head_dim;
+      tile.keys[r] = segment.first_position + i + 1;
+      tile.max[r] = -kInfinity;
+      tile.sum[r] = 0.0f;
+      for_lanes(a.head_dim,
+                [&](std::int64_t d, auto mask) { store(tile.out[r] + d, Vec::zero(), mask); });
+    }
+    attend(a, a.block_table + segment.table, item.kv_head, tile);
+    for (int r = 0; r < tile.rows; ++r) {
+      const Vec inverse = Vec::all(1.0f / tile.sum[r]);
+      for_lanes(a.head_dim, [&](std::int64_t d, auto mask) {
+        store(tile.out[r] + d, load(tile.out[r] + d, mask) * inverse, mask);
+      });
+      if (a.lse == nullptr) continue;
+      const std::int64_t row = segment.first_row + item.row_begin + (begin + r) / group;
+      const std::int64_t head = item.kv_head * group + (begin + r) % group;
+      a.lse[row * a.heads + head] = tile.max[r] + log_f32(tile.sum[r]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe::kernels::TROUPE_KERNEL_LEVEL

@@ -1,0 +1,30 @@
+// The AVX2 level: register tiles for 16 registers of 8 lanes, then the sources shared by all levels.
+#define TROUPE_KERNEL_LEVEL avx2
+
+#include "kernels/cpu/avx2.hpp"
+
+#include "kernels/cpu/vec_avx2.hpp"
+
+namespace troupe::kernels::avx2 {
+namespace {
+
+constexpr int kDirectRows = 6;  // rows of A that go without a copy
+constexpr int direct_panels(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
+constexpr int kTileRows = 6;
+constexpr int kTilePanels = 1;
+constexpr std::int64_t kCacheBytes = 256 << 10;  // of B, kept in the second-level cache
+constexpr int kDotRows = 6;
+constexpr int kValueRows = 6;
+constexpr int kValueVecs = 1;
+constexpr int kProbeChains = 6;
+
+}  // namespace
+}  // namespace troupe::kernels::avx2
+
+#include "kernels/cpu/table.hpp"
+
+namespace troupe::kernels::avx2 {
+
+constinit const Ops kOps = make_table("avx2");
+
+}  // namespace troupe::kernels::avx2

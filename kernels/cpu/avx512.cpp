@@ -1,0 +1,30 @@
+// The AVX-512 level: register tiles for 32 registers of 16 lanes, then the sources shared by all levels.
+#define TROUPE_KERNEL_LEVEL avx512
+
+#include "kernels/cpu/avx512.hpp"
+
+#include "kernels/cpu/vec_avx512.hpp"
+
+namespace troupe::kernels::avx512 {
+namespace {
+
+constexpr int kDirectRows = 8;  // rows of A that go without a copy
+constexpr int direct_panels(int rows) { return rows <= 2 ? 8 : rows <= 6 ? 4 : 3; }
+constexpr int kTileRows = 14;
+constexpr int kTilePanels = 2;
+constexpr std::int64_t kCacheBytes = 1 << 20;  // of B, kept in the second-level cache
+constexpr int kDotRows = 12;
+constexpr int kValueRows = 6;
+constexpr int kValueVecs = 4;
+constexpr int kProbeChains = 12;
+
+}  // namespace
+}  // namespace troupe::kernels::avx512
+
+#include "kernels/cpu/table.hpp"
+
+namespace troupe::kernels::avx512 {
+
+constinit const Ops kOps = make_table("avx512");
+
+}  // namespace troupe::kernels::avx512

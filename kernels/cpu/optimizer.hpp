@@ -1,0 +1,73 @@
+// AdamW and the checks of a gradient, in the order of kernels/reference/optimizer.cpp; and the probes
+// that measure what the machine can do at this level.
+#pragma once
+
+#include "kernels/cpu/math.hpp"
+#include "kernels/shapes.hpp"
+
+namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
+namespace {
+
+void adamw(const AdamW& a, std::int64_t begin, std::int64_t end) {
+  const Vec decay = Vec::all(-(a.lr * a.weight_decay));
+  for_lanes(end - begin, [&](std::int64_t offset, auto mask) {
+    const std::int64_t i = begin + offset;
+    const Vec grad = load(a.grad + i, mask) * Vec::all(a.grad_scale);
+    const Vec m = fma(Vec::all(a.beta1), load(a.m + i, mask), Vec::all(1.0f - a.beta1) * grad);
+    const Vec v = fma(Vec::all(a.beta2), load(a.v + i, mask),
+                      (Vec::all(1.0f - a.beta2) * grad) * grad);
+    const Vec denominator = sqrt(v / Vec::all(a.correction2)) + Vec::all(a.eps);
+    const Vec step = (Vec::all(a.lr) * (m / Vec::all(a.correction1))) / denominator;
+    const Vec param = load(a.param + i, mask);
+    store(a.m + i, m, mask);
+    store(a.v + i, v, mask);
+    store(a.param + i, fma(decay, param, param) - step, mask);
+  });
+}
+
+double sum_squares(const float* x, std::int64_t count) {
+  WideSum squares;
+  for_lanes(count, [&](std::int64_t i, auto mask) { squares.add_squares(load(x + i, mask)); });
+  return squares.sum();
+}
+
+bool is_all_finite(const float* x, std::int64_t count) {
+  bool finite = true;
+  for_lanes(count,
+            [&](std::int64_t i, auto mask) { finite = finite && all_finite(load(x + i, mask)); });
+  return finite;
+}
+
+double fma_probe(std::int64_t rounds, float* sink) {
+  constexpr int kChains = kProbeChains;
+  Vec chain[kChains];
+  for (int c = 0; c < kChains; ++c) chain[c] = Vec::all(*sink + static_cast<float>(c));
+  const Vec x = Vec::all(0.5f);
+  const Vec y = Vec::all(1.0f);
+  for (std::int64_t i = 0; i < rounds; ++i) {
+#pragma GCC unroll 16
+    for (int c = 0; c < kChains; ++c) chain[c] = fma(chain[c], x, y);
+  }
+  Vec total = Vec::zero();
+  for (int c = 0; c < kChains; ++c) total = total + chain[c];
+  *sink = total.sum();
+  return 2.0 * 16.0 * kChains * static_cast<double>(rounds);
+}
+
+float read_probe(const float* x, std::int64_t count) {
+  Vec total[4] = {Vec::zero(), Vec::zero(), Vec::zero(), Vec::zero()};
+  std::int64_t i = 0;
+  for (; i + 64 <= count; i += 64) {
+    __builtin_prefetch(x + i + 512);
+    __builtin_prefetch(x + i + 528);
+    __builtin_prefetch(x + i + 544);
+    __builtin_prefetch(x + i + 560);
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) total[j] = total[j] + Vec::load(x + i + j * 16);
+  }
+  for (; i < count; i += 16) total[0] = total[0] + Vec::load(x + i, Mask::first(count - i));
+  return ((total[0] + total[1]) + (total[2] + total[3])).sum();
+}
+
+}  // namespace
+}  // namespace troupe::kernels::TROUPE_KERNEL_LEVEL

@@ -1,0 +1,47 @@
+// The table of one vector level.
+#pragma once
+
+#include "kernels/cpu/attention.hpp"
+#include "kernels/cpu/attention_backward.hpp"
+#include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/optimizer.hpp"
+#include "kernels/cpu/pack.hpp"
+#include "kernels/cpu/rows.hpp"
+#include "kernels/cpu/vocab.hpp"
+#include "kernels/ops.hpp"
+
+namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
+namespace {
+
+constexpr Ops make_table(const char* name) {
+  return Ops{
+      .name = name,
+      .gemm = gemm,
+      .pack_transposed = pack_transposed,
+      .pack_plain = pack_plain,
+      .transpose = transpose,
+      .rmsnorm = rmsnorm,
+      .rope = rope,
+      .silu_mul = silu_mul,
+      .exp = exp_row,
+      .kv_write = kv_write,
+      .attention = attention,
+      .attention_backward = attention_backward,
+      .kv_gather = kv_gather,
+      .vocab_stats = vocab_stats,
+      .vocab_weighted = vocab_weighted,
+      .vocab_grad = vocab_grad,
+      .rmsnorm_backward = rmsnorm_backward,
+      .rmsnorm_weight_grad = rmsnorm_weight_grad,
+      .silu_mul_backward = silu_mul_backward,
+      .column_sum = column_sum,
+      .adamw = adamw,
+      .sum_squares = sum_squares,
+      .all_finite = is_all_finite,
+      .fma_probe = fma_probe,
+      .read_probe = read_probe,
+  };
+}
+
+}  // namespace
+}  // namespace troupe::kernels::TROUPE_KERNEL_LEVEL

@@ -1,0 +1,74 @@
+// Which level runs: asks the processor and the system once, obeys TROUPE_ISA.
+#include <xmmintrin.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "kernels/cpu/avx2.hpp"
+#include "kernels/cpu/avx512.hpp"
+#include "kernels/ops.hpp"
+#include "kernels/reference/reference.hpp"
+#include "runtime/core/check.hpp"
+
+namespace troupe::kernels {
+namespace {
+
+const Ops& choose() {
+  constexpr Isa kLevels[] = {Isa::kAvx512, Isa::kAvx2, Isa::kReference};
+  const char* wanted = std::getenv("TROUPE_ISA");
+  if (wanted == nullptr || *wanted == '\0') {
+    for (const Isa isa : kLevels)
+      if (isa_available(isa)) return ops_for(isa);
+  }
+  for (const Isa isa : kLevels)
+    if (isa_available(isa) && std::string_view(ops_for(isa).name) == wanted) return ops_for(isa);
+  std::fprintf(stderr, "troupe: TROUPE_ISA=%s is not a level of this processor; it has:", wanted);
+  for (const Isa isa : kLevels)
+    if (isa_available(isa)) std::fprintf(stderr, " %s", ops_for(isa).name);
+  std::fprintf(stderr, "\n");
+  std::exit(2);
+}
+
+}  // namespace
+
+// __builtin_cpu_supports also asks whether the system saves the registers (xgetbv).
+bool isa_available(Isa isa) noexcept {
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  switch (isa) {
+    case Isa::kReference:
+      return true;
+    case Isa::kAvx2:
+      return avx2;
+    case Isa::kAvx512:
+      return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  }
+  return false;
+}
+
+const Ops& ops_for(Isa isa) {
+  TROUPE_CHECK(isa_available(isa), "this processor lacks the asked level");
+  switch (isa) {
+    case Isa::kReference:
+      break;
+    case Isa::kAvx2:
+      return avx2::kOps;
+    case Isa::kAvx512:
+      return avx512::kOps;
+  }
+  return reference::kOps;
+}
+
+const Ops& ops() {
+  static const Ops& chosen = choose();
+  return chosen;
+}
+
+void flush_denormals() noexcept {
+  constexpr unsigned kFlushToZero = 0x8000;
+  constexpr unsigned kDenormalsAreZero = 0x0040;
+  _mm_setcsr(_mm_getcsr() | kFlushToZero | kDenormalsAreZero);
+}
+
+}  // namespace troupe::kernels

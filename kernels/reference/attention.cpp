@@ -1,0 +1,96 @@
+// Paged attention, one query row and head at a time, with the softmax merged after every 64 keys
+// counted from position 0; and the traffic between rows and KV slots.
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "kernels/reference/kv.hpp"
+#include "kernels/reference/lanes.hpp"
+#include "kernels/reference/reference.hpp"
+#include "kernels/scalar.hpp"
+
+namespace troupe::kernels::reference {
+namespace {
+
+// The keys [begin, end) of one block of 64, merged into (max, sum, out).
+void merge_block(const Attention& a, const KvView& kv, const float* q, std::int64_t begin,
+                 std::int64_t end, float& max, float& sum, float* out) {
+  std::array<float, kAttentionBlock> p{};
+  LaneMax block_max;
+  for (std::int64_t key = begin; key < end; ++key) {
+    float dot = 0.0f;
+    for (std::int64_t d = 0; d < a.head_dim; ++d) dot = std::fma(q[d], kv.k(key, d), dot);
+    p[static_cast<std::size_t>(key - begin)] = dot * a.scale;
+    block_max.take(key - begin, dot * a.scale);
+  }
+  const float new_max = larger(block_max.total(), max);
+  const float alpha = exp_f32(max - new_max);
+  LaneSum<float> block_sum;
+  for (std::int64_t i = 0; i < kAttentionBlock; ++i) {  // keys that the row does not see weigh 0
+    float& weight = p[static_cast<std::size_t>(i)];
+    weight = begin + i < end ? exp_f32(weight - new_max) : 0.0f;
+    block_sum[i] = block_sum[i] + weight;
+  }
+  sum = std::fma(sum, alpha, block_sum.total());
+  for (std::int64_t d = 0; d < a.head_dim; ++d) {
+    float value = out[d] * alpha;
+    for (std::int64_t key = begin; key < end; ++key)
+      value = std::fma(p[static_cast<std::size_t>(key - begin)], kv.v(key, d), value);
+    out[d] = value;
+  }
+  max = new_max;
+}
+
+}  // namespace
+
+void attention(const Attention& a, const AttentionItem& item) {
+  const Segment& segment = a.segments[item.segment];
+  const KvView kv(a, segment, item.kv_head);
+  const std::int64_t group = a.heads / a.kv_heads;
+  for (std::int64_t i = item.row_begin; i < item.row_end; ++i) {
+    const std::int64_t row = segment.first_row + i;
+    const std::int64_t keys = segment.first_position + i + 1;
+    for (std::int64_t head = item.kv_head * group; head < (item.kv_head + 1) * group; ++head) {
+      const float* q = a.q + row * a.ldq + head * a.head_dim;
+      float* out = a.out + row * a.ldo + head * a.head_dim;
+      for (std::int64_t d = 0; d < a.head_dim; ++d) out[d] = 0.0f;
+      float max = -std::numeric_limits<float>::infinity();
+      float sum = 0.0f;
+      for (std::int64_t begin = 0; begin < keys; begin += kAttentionBlock) {
+        const std::int64_t end = begin + kAttentionBlock < keys ? begin + kAttentionBlock : keys;
+        merge_block(a, kv, q, begin, end, max, sum, out);
+      }
+      const float inverse = 1.0f / sum;
+      for (std::int64_t d = 0; d < a.head_dim; ++d) out[d] = out[d] * inverse;
+      if (a.lse != nullptr) a.lse[row * a.heads + head] = max + log_f32(sum);
+    }
+  }
+}
+
+void kv_write(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
+  for (std::int64_t row = row_begin; row < row_end; ++row)
+    for (std::int32_t s = w.slot_begin[row]; s < w.slot_begin[row + 1]; ++s)
+      for (std::int64_t head = 0; head < w.kv_heads; ++head)
+        for (std::int64_t d = 0; d < w.head_dim; ++d) {
+          const std::int64_t column = head * w.head_dim + d;
+          w.k_pool[k_index(w.kv_heads, w.head_dim, w.slots[s], head, d)] = w.k[row * w.ldk + column];
+          w.v_pool[v_index(w.kv_heads, w.head_dim, w.slots[s], head, d)] = w.v[row * w.ldv + column];
+        }
+}
+
+void kv_gather(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
+  for (std::int64_t row = row_begin; row < row_end; ++row)
+    for (std::int64_t head = 0; head < w.kv_heads; ++head)
+      for (std::int64_t d = 0; d < w.head_dim; ++d) {
+        float k = 0.0f;
+        float v = 0.0f;
+        for (std::int32_t s = w.slot_begin[row]; s < w.slot_begin[row + 1]; ++s) {
+          k = k + w.k_pool[k_index(w.kv_heads, w.head_dim, w.slots[s], head, d)];
+          v = v + w.v_pool[v_index(w.kv_heads, w.head_dim, w.slots[s], head, d)];
+        }
+        w.k[row * w.ldk + head * w.head_dim + d] = k;
+        w.v[row * w.ldv + head * w.head_dim + d] = v;
+      }
+}
+
+}  // namespace troupe::kernels::reference

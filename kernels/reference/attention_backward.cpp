@@ -1,0 +1,77 @@
+// The gradient of attention, one query row and head after another. The weights are recomputed from
+// the stored log-sum-exp, so the order of the forward merges does not matter here.
+#include <cmath>
+
+#include "kernels/reference/kv.hpp"
+#include "kernels/reference/lanes.hpp"
+#include "kernels/reference/reference.hpp"
+#include "kernels/scalar.hpp"
+
+namespace troupe::kernels::reference {
+namespace {
+
+struct QueryHead {
+  const float* q;
+  const float* out;
+  const float* dout;
+  float* dq;
+  float lse;
+};
+
+// One KV block of 16 keys, of which the row sees [first, end). The others weigh nothing, but their
+// zeros are added like the rest: that is what a vector of 16 keys does.
+void block_gradient(const AttentionBackward& b, const KvView& kv, const QueryHead& row, float delta,
+                    std::int64_t first, std::int64_t end) {
+  const Attention& a = b.forward;
+  for (std::int64_t key = first; key < first + kKvBlock; ++key) {
+    float p = 0.0f;
+    float ds = 0.0f;
+    if (key < end) {
+      float dot = 0.0f;
+      float dp = 0.0f;
+      for (std::int64_t d = 0; d < a.head_dim; ++d) {
+        dot = std::fma(row.q[d], kv.k(key, d), dot);
+        dp = std::fma(row.dout[d], kv.v(key, d), dp);
+      }
+      p = exp_f32(dot * a.scale - row.lse);
+      ds = (p * (dp - delta)) * a.scale;
+      for (std::int64_t d = 0; d < a.head_dim; ++d)
+        row.dq[d] = std::fma(ds, kv.k(key, d), row.dq[d]);
+    }
+    for (std::int64_t d = 0; d < a.head_dim; ++d) {
+      float& dk = b.dk_pool[kv.k_at(key, d)];
+      float& dv = b.dv_pool[kv.v_at(key, d)];
+      dk = std::fma(ds, row.q[d], dk);
+      dv = std::fma(p, row.dout[d], dv);
+    }
+  }
+}
+
+}  // namespace
+
+void attention_backward(const AttentionBackward& b, std::int64_t segment_index,
+                        std::int64_t kv_head) {
+  const Attention& a = b.forward;
+  const Segment& segment = a.segments[segment_index];
+  const KvView kv(a, segment, kv_head);
+  const std::int64_t group = a.heads / a.kv_heads;
+  for (std::int64_t i = 0; i < segment.rows; ++i) {
+    const std::int64_t row = segment.first_row + i;
+    const std::int64_t keys = segment.first_position + i + 1;
+    for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+      const std::int64_t column = head * a.head_dim;
+      const QueryHead query{a.q + row * a.ldq + column, a.out + row * a.ldo + column,
+                            b.dout + row * b.lddo + column, b.dq + row * b.lddq + column,
+                            a.lse[row * a.heads + head]};
+      LaneSum<float> delta;
+      for (std::int64_t d = 0; d < a.head_dim; ++d)
+        delta[d] = std::fma(query.dout[d], query.out[d], delta[d]);
+      const float delta_total = delta.total();
+      for (std::int64_t d = 0; d < a.head_dim; ++d) query.dq[d] = 0.0f;
+      for (std::int64_t first = 0; first < keys; first += kKvBlock)
+        block_gradient(b, kv, query, delta_total, first, keys);
+    }
+  }
+}
+
+}  // namespace troupe::kernels::reference

@@ -1,0 +1,50 @@
+// Products, packing and transposition, one output at a time.
+#include <cmath>
+
+#include "kernels/reference/reference.hpp"
+
+namespace troupe::kernels::reference {
+
+void gemm(const Gemm& g, std::int64_t m_begin, std::int64_t m_end, std::int64_t panel_begin,
+          std::int64_t panel_end) {
+  const std::int64_t n_end = panel_end * kPanel < g.n ? panel_end * kPanel : g.n;
+  for (std::int64_t m = m_begin; m < m_end; ++m) {
+    for (std::int64_t n = panel_begin * kPanel; n < n_end; ++n) {
+      const float* b = g.b + n / kPanel * kPanel * g.k + n % kPanel;
+      float sum = g.accumulate ? g.c[m * g.ldc + n] : 0.0f;
+      for (std::int64_t k = 0; k < g.k; ++k)
+        sum = std::fma(g.a[m * g.lda + k], b[k * kPanel], sum);
+      if (g.bias != nullptr) sum = sum + g.bias[n];
+      if (g.residual != nullptr) sum = sum + g.residual[m * g.ldr + n];
+      g.c[m * g.ldc + n] = sum;
+    }
+  }
+}
+
+void pack_transposed(const float* w, std::int64_t ldw, std::int64_t n, std::int64_t k,
+                     float* panels, std::int64_t panel_begin, std::int64_t panel_end) {
+  for (std::int64_t panel = panel_begin; panel < panel_end; ++panel)
+    for (std::int64_t i = 0; i < k; ++i)
+      for (std::int64_t c = 0; c < kPanel; ++c) {
+        const std::int64_t column = panel * kPanel + c;
+        panels[(panel * k + i) * kPanel + c] = column < n ? w[column * ldw + i] : 0.0f;
+      }
+}
+
+void pack_plain(const float* x, std::int64_t ldx, std::int64_t n, std::int64_t k, float* panels,
+                std::int64_t panel_begin, std::int64_t panel_end) {
+  for (std::int64_t panel = panel_begin; panel < panel_end; ++panel)
+    for (std::int64_t i = 0; i < k; ++i)
+      for (std::int64_t c = 0; c < kPanel; ++c) {
+        const std::int64_t column = panel * kPanel + c;
+        panels[(panel * k + i) * kPanel + c] = column < n ? x[i * ldx + column] : 0.0f;
+      }
+}
+
+void transpose(const float* x, std::int64_t ldx, std::int64_t rows, float* y, std::int64_t ldy,
+               std::int64_t c_begin, std::int64_t c_end) {
+  for (std::int64_t c = c_begin; c < c_end; ++c)
+    for (std::int64_t r = 0; r < rows; ++r) y[c * ldy + r] = x[r * ldx + c];
+}
+
+}  // namespace troupe::kernels::reference

@@ -1,0 +1,44 @@
+// Where a key or value stands in the pools, by slot (block * 16 + place) or by a segment's position.
+// Used by the reference sources only.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/shapes.hpp"
+
+namespace troupe::kernels::reference {
+
+inline std::int64_t k_index(std::int64_t kv_heads, std::int64_t head_dim, std::int64_t slot,
+                            std::int64_t head, std::int64_t d) {
+  return ((slot / kKvBlock * kv_heads + head) * head_dim + d) * kKvBlock + slot % kKvBlock;
+}
+inline std::int64_t v_index(std::int64_t kv_heads, std::int64_t head_dim, std::int64_t slot,
+                            std::int64_t head, std::int64_t d) {
+  return ((slot / kKvBlock * kv_heads + head) * kKvBlock + slot % kKvBlock) * head_dim + d;
+}
+
+// One kv head of one segment's keys and values.
+class KvView {
+ public:
+  KvView(const Attention& a, const Segment& segment, std::int64_t kv_head)
+      : a_(a), table_(a.block_table + segment.table), head_(kv_head) {}
+
+  std::int64_t slot(std::int64_t position) const {
+    return table_[position / kKvBlock] * kKvBlock + position % kKvBlock;
+  }
+  std::int64_t k_at(std::int64_t position, std::int64_t d) const {
+    return k_index(a_.kv_heads, a_.head_dim, slot(position), head_, d);
+  }
+  std::int64_t v_at(std::int64_t position, std::int64_t d) const {
+    return v_index(a_.kv_heads, a_.head_dim, slot(position), head_, d);
+  }
+  float k(std::int64_t position, std::int64_t d) const { return a_.k_pool[k_at(position, d)]; }
+  float v(std::int64_t position, std::int64_t d) const { return a_.v_pool[v_at(position, d)]; }
+
+ private:
+  const Attention& a_;
+  const std::int32_t* table_;
+  std::int64_t head_;
+};
+
+}  // namespace troupe::kernels::reference

@@ -1,0 +1,34 @@
+// The reference level as a table.
+#include "kernels/reference/reference.hpp"
+
+namespace troupe::kernels::reference {
+
+constinit const Ops kOps{
+    .name = "reference",
+    .gemm = gemm,
+    .pack_transposed = pack_transposed,
+    .pack_plain = pack_plain,
+    .transpose = transpose,
+    .rmsnorm = rmsnorm,
+    .rope = rope,
+    .silu_mul = silu_mul,
+    .exp = exp,
+    .kv_write = kv_write,
+    .attention = attention,
+    .attention_backward = attention_backward,
+    .kv_gather = kv_gather,
+    .vocab_stats = vocab_stats,
+    .vocab_weighted = vocab_weighted,
+    .vocab_grad = vocab_grad,
+    .rmsnorm_backward = rmsnorm_backward,
+    .rmsnorm_weight_grad = rmsnorm_weight_grad,
+    .silu_mul_backward = silu_mul_backward,
+    .column_sum = column_sum,
+    .adamw = adamw,
+    .sum_squares = sum_squares,
+    .all_finite = all_finite,
+    .fma_probe = fma_probe,
+    .read_probe = read_probe,
+};
+
+}  // namespace troupe::kernels::reference

@@ -1,0 +1,47 @@
+// Partial sums and gradients over the vocabulary columns of one row of logits.
+#include <cmath>
+#include <limits>
+
+#include "kernels/reference/lanes.hpp"
+#include "kernels/reference/reference.hpp"
+#include "kernels/scalar.hpp"
+
+namespace troupe::kernels::reference {
+
+void vocab_stats(const float* logits, std::int64_t count, float inv_temperature, float* max,
+                 float* sum) {
+  LaneMax largest;
+  for (std::int64_t i = 0; i < count; ++i) largest.take(i, logits[i] * inv_temperature);
+  *max = largest.total();
+  // A block of nothing but -inf sums to zero.
+  const float shift = *max == -std::numeric_limits<float>::infinity() ? 0.0f : *max;
+  LaneSum<float> total;
+  for (std::int64_t i = 0; i < round_up_to_lanes(count); ++i)
+    total[i] = total[i] + (i < count ? exp_f32(logits[i] * inv_temperature - shift) : 0.0f);
+  *sum = total.total();
+}
+
+float vocab_weighted(const float* logits, std::int64_t count, float inv_temperature, float lse) {
+  LaneSum<float> total;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float s = logits[i] * inv_temperature;
+    const float p = exp_f32(s - lse);
+    total[i] = std::fma(p, p == 0.0f ? 0.0f : s, total[i]);  // no probability, no share
+  }
+  return total.total();
+}
+
+void vocab_grad(float* logits, std::int64_t begin, std::int64_t end, float inv_temperature,
+                float lse, std::int64_t target, float grad_logprob, float grad_entropy,
+                float entropy) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    const float centred = logits[i] * inv_temperature - lse;
+    const float p = exp_f32(centred);
+    const float spread = p == 0.0f ? 0.0f : centred + entropy;
+    const float hit = (i == target ? 1.0f : 0.0f) - p;
+    const float grad = std::fma(-(grad_entropy * p), spread, grad_logprob * hit);
+    logits[i] = grad * inv_temperature;
+  }
+}
+
+}  // namespace troupe::kernels::reference

@@ -1,0 +1,13 @@
+// The two transcendental functions of Troupe, for single numbers. `exp_f32` has the bits of Ops::exp;
+// `log_f32` is the only logarithm of the forward pass. Both are plain IEEE arithmetic in a fixed order,
+// so their bits depend neither on the C library nor on the processor. Thread-safe, no state.
+#pragma once
+
+namespace troupe::kernels {
+
+// e^x within 2 ulp: 0 below -87.33, +inf above 88.72, NaN stays NaN.
+float exp_f32(float x) noexcept;
+// Natural logarithm, correct to within 1 ulp: -inf at 0, NaN below 0.
+float log_f32(float x) noexcept;
+
+}  // namespace troupe::kernels
