@@ -1,5 +1,6 @@
-// The generation engine: continuous batching over paged KV blocks. One owner thread drives it step by
-// step; numeric work runs on the team it was given. No step allocates once the batch has its shape.
+// The generation engine: continuous batching over paged KV blocks. One owner thread drives it step
+// by step; numeric work runs on the team it was given. No step allocates once the batch has its
+// shape.
 //
 //   submit -> waiting group -> (prompt prefilled once, in chunks) -> n running samples -> finished
 //
@@ -8,14 +9,14 @@
 // swapped between steps; each token carries the version that made it.
 #pragma once
 
-#include <memory>
-#include <span>
-#include <vector>
-
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/engine/types.hpp"
 #include "runtime/model/packed.hpp"
+
+#include <memory>
+#include <span>
+#include <vector>
 
 namespace troupe::engine {
 
@@ -30,8 +31,11 @@ class Engine {
  public:
   // `eos`: end tokens. `text` may be null: then stop strings are refused.
   static core::Result<std::unique_ptr<Engine>> create(
-      std::shared_ptr<const model::PackedWeights> weights, EngineLimits limits,
-      std::vector<std::int32_t> eos, const TokenText* text, core::TeamRunner& team);
+      std::shared_ptr<const model::PackedWeights> weights,
+      EngineLimits limits,
+      std::vector<std::int32_t> eos,
+      const TokenText* text,
+      core::TeamRunner& team);
   virtual ~Engine() = default;
 
   // Errors: kInvalidArgument (empty prompt, id out of range, bad parameter), kData (prompt and

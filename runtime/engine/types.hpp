@@ -2,25 +2,26 @@
 // generator role, `troupe generate` and the benches.
 #pragma once
 
+#include "runtime/core/ids.hpp"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "runtime/core/ids.hpp"
-
 namespace troupe::engine {
 
 struct SamplingParams {
-  float temperature = 1.0f;       // 0 is greedy (log-probs then at temperature 1)
-  std::int32_t top_k = 0;         // 0 = off
-  float top_p = 1.0f;             // 1 = off
-  float min_p = 0.0f;             // 0 = off
+  float temperature = 1.0f;  // 0 is greedy (log-probs then at temperature 1)
+  std::int32_t top_k = 0;    // 0 = off
+  float top_p = 1.0f;        // 1 = off
+  float min_p = 0.0f;        // 0 = off
   std::int32_t max_new_tokens = 16;
   std::int32_t min_new_tokens = 0;  // no end token is sampled before it
   bool ignore_eos = false;
   std::vector<std::int32_t> stop_tokens;  // beside the engine's end tokens
-  std::vector<std::string> stop_strings;  // checked on the decoded text; the match is kept in tokens
+  std::vector<std::string>
+      stop_strings;  // checked on the decoded text; the match is kept in tokens
 };
 
 // n samples of one prompt. Sample i draws from seed derive_seed(seed, i); its tokens depend on the
@@ -38,19 +39,19 @@ std::string_view finish_name(FinishReason reason) noexcept;
 
 struct Sample {
   core::GroupId group;
-  std::int32_t index = 0;  // within its group
-  std::vector<std::int32_t> tokens;      // the response, end token included
-  std::vector<float> logprobs;           // full vocabulary, at temperature (1 when greedy)
-  std::vector<float> kept_mass;          // probability kept by top-k/p, min-p; empty when off
-  std::vector<core::Version> versions;   // weights that computed the token's distribution
+  std::int32_t index = 0;               // within its group
+  std::vector<std::int32_t> tokens;     // the response, end token included
+  std::vector<float> logprobs;          // full vocabulary, at temperature (1 when greedy)
+  std::vector<float> kept_mass;         // probability kept by top-k/p, min-p; empty when off
+  std::vector<core::Version> versions;  // weights that computed the token's distribution
   FinishReason finish = FinishReason::kLength;
 };
 
 struct EngineLimits {
-  std::int32_t context = 0;           // 0 = the model's
-  std::int32_t sequences_max = 256;   // running at once
+  std::int32_t context = 0;            // 0 = the model's
+  std::int32_t sequences_max = 256;    // running at once
   std::int32_t step_tokens_max = 512;  // rows of one step: decode first, then prefill chunks
-  std::int64_t kv_blocks = 0;         // 0 = from kv_bytes_max
+  std::int64_t kv_blocks = 0;          // 0 = from kv_bytes_max
   std::uint64_t kv_bytes_max = 1ull << 30;
 };
 

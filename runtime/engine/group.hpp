@@ -1,0 +1,78 @@
+// A group inside the engine: its request, and for each sample the tokens so far, the KV blocks and
+// how much of them is computed. Plain state, changed by the scheduler and the engine on one thread.
+//
+// Positions of a sample: the prompt holds 0 .. P-1, token j of the response P+j. The next token is
+// drawn from the hidden state of the last position, so a sample of length L has keys and values for
+// L-1 positions between two steps. The prompt's full blocks ("shared positions") are the same
+// blocks in the table of every sample; what of them is computed is known to the group, the rest to
+// each sample.
+#pragma once
+
+#include "kernels/shapes.hpp"
+#include "runtime/engine/types.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe::engine {
+
+inline constexpr std::int32_t kBlockTokens = static_cast<std::int32_t>(kernels::kKvBlock);
+
+constexpr std::int32_t blocks_for(std::int64_t positions) {
+  return static_cast<std::int32_t>((positions + kBlockTokens - 1) / kBlockTokens);
+}
+
+enum class SampleStatus : std::uint8_t {
+  kWaiting,    // holds no blocks; its prompt has not been computed yet
+  kRunning,    // holds blocks for every position
+  kPreempted,  // gave its blocks back, keeps its tokens
+  kFinished,   // returned to the caller
+};
+
+struct SampleState {
+  Sample out;
+  std::uint64_t seed = 0;
+  SampleStatus status = SampleStatus::kWaiting;
+  std::int32_t computed = 0;         // positions with keys and values, once past the shared ones
+  std::vector<std::int32_t> blocks;  // block of positions 16i .. 16i+15; the shared ones first
+};
+
+struct Group {
+  GroupRequest request;
+  std::uint64_t order = 0;  // place in the queue: smaller is older
+  std::vector<SampleState> samples;
+  std::vector<std::int32_t> end_tokens;  // ascending: a sample that draws one is finished
+  bool forked = false;                   // the prompt is computed, samples have tokens of their own
+  std::int32_t shared_computed = 0;      // of the shared positions
+  std::int32_t shared_planned = 0;       // the same once the slices of this step have run
+
+  std::int32_t prompt_size() const { return static_cast<std::int32_t>(request.prompt.size()); }
+  std::int32_t shared_blocks() const { return prompt_size() / kBlockTokens; }
+  std::int32_t shared_positions() const { return shared_blocks() * kBlockTokens; }
+  SampleState& at(std::int32_t index) { return samples[static_cast<std::size_t>(index)]; }
+  const SampleState& at(std::int32_t index) const {
+    return samples[static_cast<std::size_t>(index)];
+  }
+  // Prompt and response so far.
+  std::int32_t length(const SampleState& sample) const {
+    return prompt_size() + static_cast<std::int32_t>(sample.out.tokens.size());
+  }
+  // First position of the sample that no slice has computed or, in this step, will compute.
+  std::int32_t next_position(const SampleState& sample) const {
+    if (shared_planned < shared_positions()) return shared_planned;
+    return sample.computed > shared_positions() ? sample.computed : shared_positions();
+  }
+  std::int32_t token_at(const SampleState& sample, std::int32_t position) const {
+    const std::int32_t prompt = prompt_size();
+    return position < prompt ? request.prompt[static_cast<std::size_t>(position)]
+                             : sample.out.tokens[static_cast<std::size_t>(position - prompt)];
+  }
+  std::int32_t count(SampleStatus status) const {
+    std::int32_t found = 0;
+    for (const SampleState& sample : samples)
+      found += sample.status == status ? 1 : 0;
+    return found;
+  }
+};
+
+}  // namespace troupe::engine

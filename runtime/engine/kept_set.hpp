@@ -1,0 +1,59 @@
+// The tokens that top-k, top-p and min-p leave over, found without sorting the vocabulary.
+//
+// Tokens are ranked by scaled score, ties by lower id. In this order, as transformers and vLLM have
+// it:
+//   top-k keeps the first k;
+//   top-p keeps a token while the mass before it is below p of the mass that top-k left;
+//   min-p keeps tokens with at least min_p times the probability of the first.
+// Each keeps a front part of the ranking, so one last kept token says it all. Tokens near the
+// maximum are gathered (whole blocks are passed over by their maxima) until the cut must lie among
+// them; a quick-select finds it. Scratch for one thread; at most the vocabulary in size.
+#pragma once
+
+#include "runtime/engine/types.hpp"
+#include "runtime/engine/vocab_row.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe::engine {
+
+struct Candidate {
+  float score = 0.0f;   // scaled
+  float weight = 0.0f;  // exp(score - max)
+  std::int32_t id = 0;
+};
+
+// True when `a` ranks before `b`.
+constexpr bool ranks_before(const Candidate& a, const Candidate& b) {
+  return a.score > b.score || (a.score == b.score && a.id < b.id);
+}
+
+class KeptSet {
+ public:
+  explicit KeptSet(std::int64_t vocab) : vocab_(vocab) {}
+
+  // True when the parameters cut anything from a vocabulary of this size.
+  static bool truncates(const SamplingParams& params, std::int64_t vocab);
+
+  void find(VocabRow& row, const SamplingParams& params);
+
+  // The kept tokens by ascending id, and the sum of their weights in this order.
+  const std::vector<Candidate>& tokens() const { return kept_; }
+  double mass() const { return mass_; }
+
+ private:
+  bool gather(VocabRow& row, const SamplingParams& params, float reach);
+  void keep_through(const Candidate& last);
+  Candidate last_of_top_k(std::int64_t k);
+  bool last_of_top_p(double limit, Candidate& last);
+  void drop_below(float weight_min);
+
+  const std::int64_t vocab_;
+  std::vector<Candidate> gathered_;  // by id
+  std::vector<Candidate> ranked_;    // scratch of the selections
+  std::vector<Candidate> kept_;
+  double mass_ = 0.0;
+};
+
+}  // namespace troupe::engine

@@ -1,0 +1,30 @@
+// What a request must satisfy before the engine takes it in. Each refusal names the group, the
+// value and what to change. Pure functions.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/engine/types.hpp"
+
+#include <cstdint>
+
+namespace troupe::engine {
+
+inline constexpr std::size_t kStopTokens_max = 256;
+inline constexpr std::size_t kStopStrings_max = 64;
+inline constexpr std::size_t kStopString_bytes_max = 256;
+inline constexpr float kTemperature_min = 1e-3f;  // below it, greedy (0) is meant
+inline constexpr float kTemperature_max = 1e3f;
+
+struct RequestBounds {
+  std::int64_t vocab = 0;
+  std::int64_t context = 0;
+  std::int32_t sequences_max = 0;
+  std::int32_t blocks = 0;
+  std::size_t end_tokens = 0;  // of the engine
+  bool has_text = false;
+};
+
+core::Result<void> check_sampling(const SamplingParams& params, const RequestBounds& bounds);
+core::Result<void> check_request(const GroupRequest& request, const RequestBounds& bounds);
+
+}  // namespace troupe::engine

@@ -1,0 +1,92 @@
+// Greedy, plain and truncated draws.
+#include "runtime/engine/sampler.hpp"
+
+#include "runtime/core/check.hpp"
+
+#include <algorithm>
+
+namespace troupe::engine {
+
+float inv_temperature(const SamplingParams& params) {
+  return params.temperature > 0.0f ? 1.0f / params.temperature : 1.0f;
+}
+
+Sampler::Sampler(std::int64_t vocab, const kernels::Ops& ops)
+    : ops_(ops), vocab_(vocab), row_(vocab, ops), kept_(vocab) {}
+
+Draw Sampler::draw(const HeadRow& row,
+                   const SamplingParams& params,
+                   double u,
+                   std::span<const std::int32_t> masked) {
+  row_.load(row, masked);
+  Draw draw;
+  if (params.temperature == 0.0f) {
+    draw.token = largest();
+  } else if (KeptSet::truncates(params, vocab_)) {
+    kept_.find(row_, params);
+    draw.token = among_kept(u);
+    float scale = row_.max() - row.lse;
+    ops_.exp(&scale, &scale, 1);
+    draw.kept_mass = std::min(1.0f, static_cast<float>(kept_.mass() * static_cast<double>(scale)));
+  } else {
+    draw.token = by_inversion(u);
+  }
+  draw.logprob = row.logits[draw.token] * row.inv_temperature - row.lse;
+  return draw;
+}
+
+std::int32_t Sampler::largest() {
+  std::int64_t block = 0;
+  while (row_.block_max(block) < row_.max())
+    ++block;
+  const std::span<float> scores = row_.scores(block);
+  const auto at = std::max_element(scores.begin(), scores.end());
+  return static_cast<std::int32_t>(row_.block_begin(block) + (at - scores.begin()));
+}
+
+// First the block in which the running mass passes u, then the token within it. The rest that is
+// left for the block is stretched to the block's own sum, which is added in another order.
+std::int32_t Sampler::by_inversion(double u) {
+  double rest = u * row_.mass();
+  std::int64_t block = -1;
+  for (std::int64_t b = 0; b < row_.blocks(); ++b) {
+    const double mass = row_.block_mass(b);
+    if (!(mass > 0.0)) continue;
+    if (block >= 0) rest -= row_.block_mass(block);
+    block = b;
+    if (rest < mass) break;
+  }
+  TROUPE_CHECK(block >= 0, "a distribution without mass");
+  const std::span<float> weights = row_.scores(block);
+  const float max = row_.block_max(block);
+  for (float& value : weights)
+    value -= max;
+  ops_.exp(weights.data(), weights.data(), static_cast<std::int64_t>(weights.size()));
+  double sum = 0.0;
+  for (const float weight : weights)
+    sum += static_cast<double>(weight);
+  rest *= sum / row_.block_mass(block);
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (!(weights[i] > 0.0f)) continue;
+    last = i;
+    rest -= static_cast<double>(weights[i]);
+    if (rest < 0.0) break;
+  }
+  return static_cast<std::int32_t>(row_.block_begin(block)) + static_cast<std::int32_t>(last);
+}
+
+std::int32_t Sampler::among_kept(double u) const {
+  double rest = u * kept_.mass();
+  std::int32_t last = -1;
+  for (const Candidate& token : kept_.tokens()) {
+    if (!(token.weight > 0.0f)) continue;
+    last = token.id;
+    rest -= static_cast<double>(token.weight);
+    if (rest < 0.0) break;
+  }
+  TROUPE_CHECK(last >= 0, "a distribution without mass");
+  return last;
+}
+
+}  // namespace troupe::engine

@@ -1,0 +1,102 @@
+// Decides what each step computes. Every step has one budget of rows: first the newest token of
+// each running sample, then chunks of prompts (and of samples that are computed again) with what is
+// left.
+//
+//   waiting (whole groups, first come first served) -> running <-> preempted -> finished
+//
+// A group enters when the blocks of its prompt and one block for each sample are free, and a few to
+// spare for those that run. Its prompt is computed once, on sample 0's table; full blocks are
+// shared, the last, partly filled block is copied to each sample (`commit`). When a running sample
+// needs a block and none is free, the youngest running sample gives its blocks back and is computed
+// again later, from its tokens and on shared blocks if a sample of its group still holds them. The
+// oldest sample is never the victim of another, so the engine always gets on.
+//
+// Decisions depend on requests and their order alone. Owned by the engine, on its thread. Bounds:
+// `sequences_max` running samples, the pool's blocks, kEngineQueue_groups_max waiting groups.
+#pragma once
+
+#include "runtime/engine/block_pool.hpp"
+#include "runtime/engine/group.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace troupe::engine {
+
+// Consecutive positions of one sample that a step computes.
+struct Slice {
+  Group* group = nullptr;
+  std::int32_t sample = 0;
+  std::int32_t first = 0;
+  std::int32_t count = 0;
+  bool draws = false;  // ends at the last position: the next token is drawn from its last row
+};
+
+struct BlockCopy {
+  std::int32_t from = 0;
+  std::int32_t to = 0;
+};
+
+class Scheduler {
+ public:
+  Scheduler(std::int32_t blocks, std::int32_t sequences_max, std::int32_t step_tokens_max);
+
+  // The request was checked: it can fit. Its samples are kWaiting.
+  void submit(std::unique_ptr<Group> group);
+  bool queue_full() const;
+
+  // The slices of the next step, in row order; empty only when idle. A schedule that is not
+  // committed (its step failed) is simply made again.
+  std::span<const Slice> schedule();
+  // The slice was computed. When it ends a new group's prompt, all samples get their own tail of
+  // it: `copies` receives the blocks to be copied before the next step.
+  void commit(const Slice& slice, std::vector<BlockCopy>& copies);
+  // The sample is done: its blocks are free. The group stays until `sweep`.
+  void finish(Group& group, std::int32_t sample);
+  // Drops groups without unfinished samples.
+  void sweep();
+
+  Group* find(core::GroupId id);
+  // Takes a group out and frees what its samples hold. Null when there is no such group.
+  std::unique_ptr<Group> remove(core::GroupId id);
+  // The weights changed: all keys and values are to be computed again.
+  void forget_computed();
+
+  bool idle() const { return waiting_.empty() && active_.empty(); }
+  std::int64_t waiting_groups() const { return static_cast<std::int64_t>(waiting_.size()); }
+  std::int32_t running() const { return running_; }
+  std::uint64_t preempted() const { return preempted_; }
+  const BlockPool& pool() const { return pool_; }
+
+ private:
+  bool takes_decode_row(const Group& group, const SampleState& sample) const;
+  void grow_tables();
+  void preempt_youngest();
+  void preempt(Group& group, SampleState& sample);
+  void release_blocks(SampleState& sample);
+  std::int32_t schedule_decode(std::int32_t budget);
+  void schedule_running(std::int32_t& rest);
+  void schedule_entering(std::int32_t& rest);
+  void add_slice(Group& group, std::int32_t sample, std::int32_t& rest);
+  std::int32_t spare_blocks() const;
+  bool resume(Group& group, SampleState& sample);
+  bool admit_next();
+
+  BlockPool pool_;
+  const std::int32_t sequences_max_;
+  const std::int32_t step_tokens_max_;
+  std::deque<std::unique_ptr<Group>> waiting_;
+  std::vector<std::unique_ptr<Group>> active_;  // oldest first
+  std::vector<Slice> slices_;
+  std::vector<std::pair<Group*, std::int32_t>> decode_;  // scratch of schedule_decode
+  std::size_t decode_turn_ = 0;  // whose turn it is when not all decode rows fit into a step
+  std::int32_t running_ = 0;
+  std::uint64_t preempted_ = 0;
+  std::uint64_t next_order_ = 0;
+};
+
+}  // namespace troupe::engine

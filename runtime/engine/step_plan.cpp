@@ -1,0 +1,58 @@
+// Slices to rows, slots, segments and draw jobs.
+#include "runtime/engine/step_plan.hpp"
+
+#include "runtime/engine/sampler.hpp"
+
+namespace troupe::engine {
+
+StepPlan::StepPlan(std::int32_t sequences_max, std::int32_t step_tokens_max, std::int64_t kv_heads)
+    : kv_heads_(kv_heads) {
+  const auto rows = static_cast<std::size_t>(step_tokens_max);
+  const auto samples = static_cast<std::size_t>(sequences_max);
+  plan_.tokens.reserve(rows);
+  plan_.positions.reserve(rows);
+  plan_.slots.reserve(rows);
+  plan_.slot_begin.reserve(rows + 1);
+  plan_.segments.reserve(samples);
+  plan_.items.reserve((rows + samples) * static_cast<std::size_t>(kv_heads));
+  plan_.logit_rows.reserve(samples);
+  jobs_.reserve(samples);
+  inv_temperature_.reserve(samples);
+}
+
+void StepPlan::build(std::span<const Slice> slices, int members) {
+  plan_.clear();
+  jobs_.clear();
+  inv_temperature_.clear();
+  plan_.slot_begin.push_back(0);
+  for (const Slice& slice : slices)
+    add(slice);
+  plan_.finish(kv_heads_, members);
+}
+
+void StepPlan::add(const Slice& slice) {
+  Group& group = *slice.group;
+  const SampleState& sample = group.at(slice.sample);
+  const std::int32_t end = slice.first + slice.count;
+  plan_.segments.push_back({static_cast<std::int32_t>(plan_.rows()), slice.count, slice.first,
+                            static_cast<std::int32_t>(plan_.block_table.size())});
+  plan_.block_table.insert(plan_.block_table.end(), sample.blocks.begin(),
+                           sample.blocks.begin() + blocks_for(end));
+  for (std::int32_t position = slice.first; position < end; ++position) {
+    plan_.tokens.push_back(group.token_at(sample, position));
+    plan_.positions.push_back(position);
+    const std::int32_t block = sample.blocks[static_cast<std::size_t>(position / kBlockTokens)];
+    plan_.slots.push_back(block * kBlockTokens + position % kBlockTokens);
+    plan_.slot_begin.push_back(static_cast<std::int32_t>(plan_.slots.size()));
+  }
+  if (!slice.draws) return;
+  const auto logit_row = static_cast<std::int32_t>(plan_.logit_rows.size());
+  plan_.logit_rows.push_back(static_cast<std::int32_t>(plan_.rows() - 1));
+  inv_temperature_.push_back(engine::inv_temperature(group.request.sampling));
+  const std::int32_t first = group.forked ? slice.sample : 0;
+  const std::int32_t last = group.forked ? slice.sample : group.request.samples - 1;
+  for (std::int32_t i = first; i <= last; ++i)
+    jobs_.push_back({&group, i, logit_row});
+}
+
+}  // namespace troupe::engine

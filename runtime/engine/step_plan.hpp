@@ -1,0 +1,43 @@
+// One step in the form that the model reads: the rows of all slices as a ForwardPlan, and beside it
+// which samples draw a token from which head row. Rebuilt in place each step, without allocation
+// once the largest step has been seen. Owned by the engine; read-only while the team runs.
+#pragma once
+
+#include "runtime/engine/scheduler.hpp"
+#include "runtime/model/plan.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace troupe::engine {
+
+// Sample `sample` draws its next token from head row `logit_row`. Jobs are in row order; the
+// samples of a group whose prompt just ended draw from one row.
+struct DrawJob {
+  Group* group = nullptr;
+  std::int32_t sample = 0;
+  std::int32_t logit_row = 0;
+};
+
+class StepPlan {
+ public:
+  StepPlan(std::int32_t sequences_max, std::int32_t step_tokens_max, std::int64_t kv_heads);
+
+  void build(std::span<const Slice> slices, int members);
+
+  const model::ForwardPlan& plan() const { return plan_; }
+  std::span<const DrawJob> jobs() const { return jobs_; }
+  // [logit rows] 1 / temperature of each head row.
+  const float* inv_temperature() const { return inv_temperature_.data(); }
+
+ private:
+  void add(const Slice& slice);
+
+  const std::int64_t kv_heads_;
+  model::ForwardPlan plan_;
+  std::vector<DrawJob> jobs_;
+  std::vector<float> inv_temperature_;
+};
+
+}  // namespace troupe::engine

@@ -1,0 +1,108 @@
+// Forward, head, draw.
+#include "runtime/engine/step_runner.hpp"
+
+#include "runtime/core/rng.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::engine {
+namespace {
+
+std::int64_t head_rows_for(std::int64_t ldl, std::int32_t sequences_max) {
+  const std::int64_t fitting =
+      kLogits_bytes_max / (ldl * static_cast<std::int64_t>(sizeof(float))) / 8 * 8;
+  const std::int64_t rows = std::clamp(fitting, kHeadRows_min, kHeadRows_max);
+  return std::min<std::int64_t>(rows, sequences_max);
+}
+
+// Ids that must not be drawn yet.
+std::span<const std::int32_t> masked_ids(const Group& group, const SampleState& sample) {
+  const bool early =
+      static_cast<std::int32_t>(sample.out.tokens.size()) < group.request.sampling.min_new_tokens;
+  return early ? std::span<const std::int32_t>(group.end_tokens) : std::span<const std::int32_t>();
+}
+
+}  // namespace
+
+StepRunner::StepRunner(const model::ModelSpec& spec,
+                       std::int32_t sequences_max,
+                       core::TeamRunner& team)
+    : team_(team),
+      vocab_(spec.vocab),
+      blocks_(model::vocab_blocks(spec)),
+      ldl_(kernels::panels_of(spec.vocab) * kernels::kPanel),
+      head_rows_(head_rows_for(ldl_, sequences_max)),
+      region_([this](core::Team member_of) { member(member_of); }),
+      logits_(head_rows_ * ldl_),
+      block_max_(head_rows_ * blocks_),
+      block_sum_(head_rows_ * blocks_) {
+  for (int i = 0; i < team.size(); ++i)
+    samplers_.emplace_back(spec.vocab);
+  draws_.reserve(static_cast<std::size_t>(sequences_max));
+}
+
+std::span<const Draw> StepRunner::run(const model::PackedWeights& weights,
+                                      const StepPlan& step,
+                                      model::KvPool& pool) {
+  const model::ForwardPlan& plan = step.plan();
+  weights_ = &weights;
+  step_ = &step;
+  pool_ = &pool;
+  draws_.resize(step.jobs().size());
+  scratch_.reserve(weights.spec(), plan.rows(), static_cast<std::int64_t>(plan.logit_rows.size()));
+  team_.run(region_);
+  return draws_;
+}
+
+void StepRunner::member(core::Team team) {
+  kernels::flush_denormals();
+  const model::ForwardPlan& plan = step_->plan();
+  model::forward_hidden(team, *weights_, plan, *pool_, scratch_);
+  const auto rows = static_cast<std::int64_t>(plan.logit_rows.size());
+  for (std::int64_t begin = 0; begin < rows; begin += head_rows_) {
+    const std::int64_t count = std::min(head_rows_, rows - begin);
+    team.barrier();
+    model::head_forward(team, *weights_, scratch_.head_in.data() + begin * weights_->spec().hidden,
+                        count, logits_.data(), ldl_, step_->inv_temperature() + begin,
+                        block_max_.data(), block_sum_.data());
+    team.barrier();
+    draw_rows(team, begin, begin + count);
+  }
+}
+
+// This member's share of the jobs that draw from head rows [row_begin, row_end).
+void StepRunner::draw_rows(core::Team team, std::int64_t row_begin, std::int64_t row_end) {
+  const std::span<const DrawJob> jobs = step_->jobs();
+  const auto before = [](const DrawJob& job, std::int64_t row) { return job.logit_row < row; };
+  const auto first = std::lower_bound(jobs.begin(), jobs.end(), row_begin, before);
+  const auto last = std::lower_bound(first, jobs.end(), row_end, before);
+  const auto [begin, end] = team.share(last - first);
+  const auto offset = first - jobs.begin();
+  for (auto i = begin + offset; i < end + offset; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    draws_[at] = draw(samplers_[static_cast<std::size_t>(team.rank)], jobs[at], row_begin);
+  }
+}
+
+Draw StepRunner::draw(Sampler& sampler, const DrawJob& job, std::int64_t row_begin) const {
+  const std::int64_t row = job.logit_row - row_begin;
+  HeadRow head;
+  head.logits = logits_.data() + row * ldl_;
+  head.block_max = block_max_.data() + row * blocks_;
+  head.block_sum = block_sum_.data() + row * blocks_;
+  head.inv_temperature = step_->inv_temperature()[job.logit_row];
+  head.lse = model::merge_vocab_stats(head.block_max, head.block_sum, blocks_);
+  if (!std::isfinite(head.lse)) {
+    Draw failed;
+    failed.logprob = head.lse;
+    return failed;
+  }
+  const SampleState& sample = job.group->at(job.sample);
+  const auto position = static_cast<std::uint64_t>(job.group->length(sample));
+  return sampler.draw(head, job.group->request.sampling,
+                      core::uniform(sample.seed, kSamplingStream, position),
+                      masked_ids(*job.group, sample));
+}
+
+}  // namespace troupe::engine

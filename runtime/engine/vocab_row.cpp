@@ -1,0 +1,80 @@
+// Block statistics of one row, restated where tokens are masked.
+#include "runtime/engine/vocab_row.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace troupe::engine {
+namespace {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+}  // namespace
+
+VocabRow::VocabRow(std::int64_t vocab, const kernels::Ops& ops)
+    : ops_(ops),
+      vocab_(vocab),
+      blocks_((vocab + kernels::kVocabBlock - 1) / kernels::kVocabBlock),
+      block_max_(static_cast<std::size_t>(blocks_)),
+      block_sum_(static_cast<std::size_t>(blocks_)),
+      block_scale_(static_cast<std::size_t>(blocks_)),
+      block_mass_(static_cast<std::size_t>(blocks_)),
+      scores_(static_cast<std::size_t>(kernels::kVocabBlock)) {}
+
+std::int64_t VocabRow::block_size(std::int64_t block) const {
+  return std::min(kernels::kVocabBlock, vocab_ - block_begin(block));
+}
+
+void VocabRow::load(const HeadRow& row, std::span<const std::int32_t> masked) {
+  row_ = row;
+  masked_ = masked;
+  std::copy_n(row.block_max, blocks_, block_max_.begin());
+  std::copy_n(row.block_sum, blocks_, block_sum_.begin());
+  std::int64_t restated = -1;
+  for (const std::int32_t token : masked) {
+    if (token / kernels::kVocabBlock == restated) continue;
+    restated = token / kernels::kVocabBlock;
+    restate(restated);
+  }
+  max_ = *std::max_element(block_max_.begin(), block_max_.end());
+  for (std::size_t b = 0; b < block_max_.size(); ++b)
+    block_scale_[b] = block_max_[b] - max_;
+  ops_.exp(block_scale_.data(), block_scale_.data(), blocks_);
+  mass_ = 0.0;
+  for (std::size_t b = 0; b < block_max_.size(); ++b) {
+    block_mass_[b] = static_cast<double>(block_sum_[b]) * static_cast<double>(block_scale_[b]);
+    mass_ += block_mass_[b];
+  }
+}
+
+// Maximum and sum of a block that has masked tokens, over the others.
+void VocabRow::restate(std::int64_t block) {
+  const std::span<float> s = scores(block);
+  const float max = *std::max_element(s.begin(), s.end());
+  float sum = 0.0f;
+  if (max > kMinusInfinity) {
+    for (float& value : s)
+      value -= max;
+    ops_.exp(s.data(), s.data(), static_cast<std::int64_t>(s.size()));
+    for (const float value : s)
+      sum += value;
+  }
+  block_max_[static_cast<std::size_t>(block)] = max;
+  block_sum_[static_cast<std::size_t>(block)] = sum;
+}
+
+std::span<float> VocabRow::scores(std::int64_t block) {
+  const std::int64_t begin = block_begin(block);
+  const std::span<float> s(scores_.data(), static_cast<std::size_t>(block_size(block)));
+  const float* logits = row_.logits + begin;
+  for (std::size_t i = 0; i < s.size(); ++i)
+    s[i] = logits[i] * row_.inv_temperature;
+  const auto end = begin + static_cast<std::int64_t>(s.size());
+  auto token = std::lower_bound(masked_.begin(), masked_.end(), begin);
+  for (; token != masked_.end() && *token < end; ++token) {
+    s[static_cast<std::size_t>(*token - begin)] = kMinusInfinity;
+  }
+  return s;
+}
+
+}  // namespace troupe::engine

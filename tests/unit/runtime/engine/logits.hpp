@@ -1,0 +1,59 @@
+// A row of logits with the block statistics that the head would leave, for sampler tests.
+#pragma once
+
+#include "kernels/ops.hpp"
+#include "runtime/core/rng.hpp"
+#include "runtime/engine/vocab_row.hpp"
+#include "runtime/model/forward.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace troupe::engine {
+
+class Logits {
+ public:
+  static Logits random(std::int64_t vocab, std::uint64_t seed, float deviation) {
+    Logits logits;
+    core::Rng rng(seed, 77);
+    for (std::int64_t i = 0; i < vocab; ++i) {
+      logits.values_.push_back(deviation * static_cast<float>(rng.next_normal()));
+    }
+    return logits;
+  }
+
+  std::vector<float>& values() { return values_; }
+  const std::vector<float>& values() const { return values_; }
+  std::int64_t vocab() const { return static_cast<std::int64_t>(values_.size()); }
+  std::int32_t argmax() const {
+    return static_cast<std::int32_t>(std::max_element(values_.begin(), values_.end()) -
+                                     values_.begin());
+  }
+
+  // Valid until the next call.
+  HeadRow head(float inv_temperature) const {
+    const std::int64_t blocks = (vocab() + kernels::kVocabBlock - 1) / kernels::kVocabBlock;
+    max_.resize(static_cast<std::size_t>(blocks));
+    sum_.resize(static_cast<std::size_t>(blocks));
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      const std::int64_t begin = b * kernels::kVocabBlock;
+      kernels::ops().vocab_stats(
+          values_.data() + begin, std::min(kernels::kVocabBlock, vocab() - begin), inv_temperature,
+          &max_[static_cast<std::size_t>(b)], &sum_[static_cast<std::size_t>(b)]);
+    }
+    HeadRow row;
+    row.logits = values_.data();
+    row.block_max = max_.data();
+    row.block_sum = sum_.data();
+    row.inv_temperature = inv_temperature;
+    row.lse = model::merge_vocab_stats(max_.data(), sum_.data(), blocks);
+    return row;
+  }
+
+ private:
+  std::vector<float> values_;
+  mutable std::vector<float> max_, sum_;
+};
+
+}  // namespace troupe::engine
