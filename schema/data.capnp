@@ -1,0 +1,77 @@
+@0x95e2c0c2a28d6069;
+# To the data role: tickets, prompts, trajectories, experience.
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("troupe::schema");
+using Common = import "/schema/common.capnp";
+
+struct IssueTickets {
+  update @0 :UInt64;
+  groups @1 :UInt32;
+  samples @2 :Int32;
+  evaluation @3 :Bool;
+}
+
+struct PromptTask {
+  ticket @0 :Common.Ticket;
+  prompt @1 :UInt64;
+  tokens @2 :Data;  # int32
+  samples @3 :Int32;
+  seed @4 :UInt64;
+}
+
+struct PromptTasks {
+  tasks @0 :List(PromptTask);
+}
+
+struct DeliveredSample {
+  record @0 :Common.TokenRecord;
+  text @1 :Text;
+}
+
+struct PutGroup {
+  ticket @0 :Common.Ticket;
+  samples @1 :List(DeliveredSample);
+}
+
+struct AwaitGroups {
+  update @0 :UInt64;
+}
+
+struct GroupStatus {
+  ticket @0 :Common.Ticket;
+  ready @1 :Bool;
+  cause @2 :Text;
+  samples @3 :UInt32;
+  tokens @4 :UInt64;
+  meanScore @5 :Float64;
+}
+
+struct GroupStatuses {
+  groups @0 :List(GroupStatus);
+}
+
+struct FetchExperience {
+  update @0 :UInt64;
+  cursor @1 :UInt32;
+}
+
+struct ExperienceSample {
+  record @0 :Common.TokenRecord;
+  score @1 :Float64;
+}
+
+struct ExperienceGroup {
+  ticket @0 :Common.Ticket;
+  prompt @1 :Data;  # int32
+  samples @2 :List(ExperienceSample);
+}
+
+struct ExperiencePage {
+  groups @0 :List(ExperienceGroup);
+  next @1 :UInt32;
+}
+
+struct CommitUpdate {
+  update @0 :UInt64;
+  afterStep @1 :UInt64;
+}

@@ -1,0 +1,83 @@
+@0xdbe9ba1e674fd623;
+# The one message type that travels. Everything a reader must know before it looks at the body stands in
+# the header; an arm that a reader does not know is answered with an `unsupported` error.
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("troupe::schema");
+using Common = import "/schema/common.capnp";
+using Data = import "/schema/data.capnp";
+using Generator = import "/schema/generator.capnp";
+using Reward = import "/schema/reward.capnp";
+using Reference = import "/schema/reference.capnp";
+using Policy = import "/schema/policy.capnp";
+
+struct Header {
+  protocol @0 :UInt32;   # generation of these schemas
+  runId @1 :UInt64;
+  epoch @2 :UInt64;      # starts of the controller; older replies are dropped
+  requestId @3 :UInt64;
+  budgetMs @4 :UInt32;   # what is left of the caller's deadline when the frame is made
+  sender @5 :Text;       # "controller/0"
+}
+
+enum ErrorKind {
+  invalidArgument @0;
+  config @1;
+  resources @2;
+  data @3;
+  peerLost @4;
+  numeric @5;
+  interrupted @6;
+  deadline @7;
+  closed @8;
+  overloaded @9;
+  unsupported @10;
+  notFound @11;
+  internal @12;
+}
+
+struct Failure {
+  kind @0 :ErrorKind;
+  message @1 :Text;
+}
+
+struct Pong {
+  role @0 :Text;
+  state @1 :Text;
+}
+
+struct Envelope {
+  header @0 :Header;
+  union {
+    empty @1 :Void;
+    failure @2 :Failure;
+    ack @3 :Common.Ack;
+    ping @4 :Void;
+    pong @5 :Pong;
+    shutdown @6 :Void;
+    issueTickets @7 :Data.IssueTickets;
+    reissueTickets @8 :Common.Tickets;
+    tickets @9 :Common.Tickets;
+    fetchPrompts @10 :Common.Tickets;
+    promptTasks @11 :Data.PromptTasks;
+    putGroup @12 :Data.PutGroup;
+    awaitGroups @13 :Data.AwaitGroups;
+    groupStatuses @14 :Data.GroupStatuses;
+    fetchExperience @15 :Data.FetchExperience;
+    experiencePage @16 :Data.ExperiencePage;
+    commitUpdate @17 :Data.CommitUpdate;
+    generate @18 :Generator.Generate;
+    generated @19 :Generator.Generated;
+    updateWeights @20 :Generator.UpdateWeights;
+    score @21 :Reward.Score;
+    scores @22 :Reward.Scores;
+    scoreLogprobs @23 :Reference.ScoreLogprobs;
+    logprobs @24 :Reference.Logprobs;
+    trainUpdate @25 :Policy.TrainUpdate;
+    trained @26 :Policy.Trained;
+    publishWeights @27 :Policy.PublishWeights;
+    published @28 :Policy.Published;
+    saveState @29 :Common.Folder;
+    loadState @30 :Common.Folder;
+    saveModel @31 :Common.Folder;
+  }
+}

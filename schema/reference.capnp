@@ -1,0 +1,14 @@
+@0xb4221722c6049524;
+# To the reference role.
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("troupe::schema");
+
+struct ScoreLogprobs {
+  prompt @0 :Data;            # int32
+  responses @1 :List(Data);   # int32 each
+  temperature @2 :Float32;
+}
+
+struct Logprobs {
+  samples @0 :List(Data);  # float32 each, one value per response token
+}
