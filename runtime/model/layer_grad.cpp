@@ -1,0 +1,267 @@
+// The nine phases of one layer's backward pass. Within a phase members write outputs that no other
+// member reads; a barrier follows each.
+#include "runtime/model/layer_grad.hpp"
+
+#include "kernels/ops.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace troupe::model {
+namespace {
+
+using core::Team;
+using kernels::ops;
+
+class LayerPass {
+ public:
+  LayerPass(Team team, const LayerBackward& call)
+      : team_(team),
+        call_(call),
+        spec_(call.weights.spec()),
+        at_(call.master.layout().layers[static_cast<std::size_t>(call.layer)]),
+        packed_(call.weights.layer(call.layer)),
+        s_(call.scratch),
+        products_(call.scratch.products[static_cast<std::size_t>(team.rank)]),
+        rows_(call.plan.rows()),
+        own_(team.share(call.plan.rows())) {}
+
+  void run() {
+    recompute();
+    team_.barrier();
+    activation();
+    team_.barrier();
+    feed_forward_products();
+    team_.barrier();
+    norm_backward(call_.io.x_mid, packed_.post_norm, call_.io.inv_rms2, at_.post_norm);
+    pack_input(team_, kept(call_.io.attention, spec_.q_width()), s_.packed_wide.data());
+    normalise(call_.io.x, packed_.input_norm);
+    team_.barrier();
+    output_products();
+    team_.barrier();
+    attention();
+    team_.barrier();
+    gather();
+    team_.barrier();
+    qkv_products();
+    team_.barrier();
+    norm_backward(call_.io.x, packed_.input_norm, call_.io.inv_rms1, at_.input_norm);
+    team_.barrier();
+  }
+
+ private:
+  Matrix kept(const float* data, std::int64_t columns) const {
+    return {data, rows_, columns, columns};
+  }
+  Matrix weight(std::int64_t offset, std::int64_t rows, std::int64_t columns) const {
+    return {call_.master.data() + offset, rows, columns, columns};
+  }
+  float* grad(std::int64_t offset) const { return call_.grads.data() + offset; }
+  bool idle() const { return own_.first >= own_.second; }
+
+  void normalise(const float* x, const float* weight_data) {
+    if (idle()) return;
+    ops().rmsnorm(x, spec_.hidden, weight_data, spec_.rms_eps, spec_.hidden, s_.normed.data(),
+                  spec_.hidden, nullptr, own_.first, own_.second);
+  }
+
+  kernels::KvWrite kv(float* qkv, float* k_pool, float* v_pool) const {
+    const std::int64_t width = spec_.qkv_width();
+    return {spec_.kv_heads,
+            spec_.head_dim,
+            qkv + spec_.q_width(),
+            width,
+            qkv + spec_.q_width() + spec_.kv_width(),
+            width,
+            k_pool,
+            v_pool,
+            call_.plan.slot_begin.data(),
+            call_.plan.slots.data()};
+  }
+
+  // act and the feed-forward's normed rows again; keys and values back in their pools; dact.
+  void recompute() {
+    if (!idle()) {
+      ops().silu_mul(call_.io.gate_up, 2 * spec_.ffn, spec_.ffn, s_.act.data(), spec_.ffn,
+                     own_.first, own_.second);
+      ops().kv_write(kv(call_.io.qkv, s_.k_pool.data(), s_.v_pool.data()), own_.first, own_.second);
+    }
+    normalise(call_.io.x_mid, packed_.post_norm);
+    const std::int64_t block = spec_.kv_width() * kernels::kKvBlock;
+    const auto [first, last] = team_.share(call_.kv_blocks);
+    const auto bytes = static_cast<std::size_t>((last - first) * block) * sizeof(float);
+    std::memset(s_.dk_pool.data() + first * block, 0, bytes);
+    std::memset(s_.dv_pool.data() + first * block, 0, bytes);
+    input_grad(team_, kept(call_.dx, spec_.hidden), weight(at_.down, spec_.hidden, spec_.ffn),
+               s_.dact.data(), spec_.ffn, products_);
+  }
+
+  void activation() {
+    pack_input(team_, kept(s_.act.data(), spec_.ffn), s_.packed_wide.data());
+    pack_input(team_, kept(s_.normed.data(), spec_.hidden), s_.packed_hidden.data());
+    if (idle()) return;
+    ops().silu_mul_backward(call_.io.gate_up, 2 * spec_.ffn, spec_.ffn, s_.dact.data(), spec_.ffn,
+                            call_.io.gate_up, 2 * spec_.ffn, own_.first, own_.second);
+  }
+
+  void feed_forward_products() {
+    const Matrix dgate_up = kept(call_.io.gate_up, 2 * spec_.ffn);
+    weight_grad(team_, kept(call_.dx, spec_.hidden), s_.packed_wide.data(), spec_.ffn,
+                grad(at_.down), products_);
+    weight_grad(team_, dgate_up, s_.packed_hidden.data(), spec_.hidden, grad(at_.gate), products_);
+    input_grad(team_, dgate_up, weight(at_.gate, 2 * spec_.ffn, spec_.hidden), s_.dnormed.data(),
+               spec_.hidden, products_);
+  }
+
+  void norm_backward(const float* x,
+                     const float* weight_data,
+                     const float* inv_rms,
+                     std::int64_t weight_offset) {
+    if (!idle()) {
+      ops().rmsnorm_backward(x, spec_.hidden, weight_data, inv_rms, s_.dnormed.data(), spec_.hidden,
+                             spec_.hidden, call_.dx, spec_.hidden, own_.first, own_.second);
+    }
+    const auto [first, last] = team_.share(spec_.hidden, kernels::kPanel);
+    if (first < last) {
+      ops().rmsnorm_weight_grad(x, spec_.hidden, inv_rms, s_.dnormed.data(), spec_.hidden, rows_,
+                                grad(weight_offset), first, last);
+    }
+  }
+
+  void output_products() {
+    const Matrix dx = kept(call_.dx, spec_.hidden);
+    weight_grad(team_, dx, s_.packed_wide.data(), spec_.q_width(), grad(at_.o), products_);
+    input_grad(team_, dx, weight(at_.o, spec_.hidden, spec_.q_width()), s_.dattention.data(),
+               spec_.q_width(), products_);
+    pack_input(team_, kept(s_.normed.data(), spec_.hidden), s_.packed_hidden.data());
+  }
+
+  void attention() {
+    kernels::AttentionBackward backward;
+    backward.forward =
+        attention_of(spec_, call_.plan, call_.io, s_.k_pool.data(), s_.v_pool.data());
+    backward.dout = s_.dattention.data();
+    backward.lddo = spec_.q_width();
+    backward.dq = s_.dqkv.data();
+    backward.lddq = spec_.qkv_width();
+    backward.dk_pool = s_.dk_pool.data();
+    backward.dv_pool = s_.dv_pool.data();
+    for (const AttentionUnits::Unit& unit : call_.units.of(team_.rank)) {
+      const auto group = static_cast<std::size_t>(unit.group);
+      for (std::int32_t segment = call_.plan.group_begin[group];
+           segment < call_.plan.group_begin[group + 1]; ++segment) {
+        ops().attention_backward(backward, segment, unit.kv_head);
+      }
+    }
+  }
+
+  // From the pools to rows; then q and k turn back.
+  void gather() {
+    if (idle()) return;
+    ops().kv_gather(kv(s_.dqkv.data(), s_.dk_pool.data(), s_.dv_pool.data()), own_.first,
+                    own_.second);
+    ops().rope(s_.dqkv.data(), spec_.qkv_width(), spec_.heads + spec_.kv_heads, spec_.head_dim,
+               call_.plan.positions.data(), call_.weights.rope_cos(), call_.weights.rope_sin(),
+               true, own_.first, own_.second);
+  }
+
+  void qkv_products() {
+    const Matrix dqkv = kept(s_.dqkv.data(), spec_.qkv_width());
+    weight_grad(team_, dqkv, s_.packed_hidden.data(), spec_.hidden, grad(at_.q), products_);
+    input_grad(team_, dqkv, weight(at_.q, spec_.qkv_width(), spec_.hidden), s_.dnormed.data(),
+               spec_.hidden, products_);
+    if (!spec_.qkv_bias) return;
+    const auto [first, last] = team_.share(spec_.qkv_width(), kernels::kPanel);
+    if (first < last) {
+      ops().column_sum(s_.dqkv.data(), spec_.qkv_width(), rows_, grad(at_.q_bias), first, last);
+    }
+  }
+
+  const Team team_;
+  const LayerBackward& call_;
+  const ModelSpec& spec_;
+  const LayerOffsets& at_;
+  const PackedLayer& packed_;
+  BackwardScratch& s_;
+  ProductScratch& products_;
+  const std::int64_t rows_;
+  const std::pair<std::int64_t, std::int64_t> own_;
+};
+
+}  // namespace
+
+void AttentionUnits::assign(const ForwardPlan& plan, std::int64_t kv_heads, int members) {
+  sorted_.clear();
+  for (std::size_t g = 0; g + 1 < plan.group_begin.size(); ++g) {
+    std::int64_t cost = 0;
+    for (std::int32_t i = plan.group_begin[g]; i < plan.group_begin[g + 1]; ++i) {
+      const kernels::Segment& segment = plan.segments[static_cast<std::size_t>(i)];
+      cost += std::int64_t{segment.rows} * (2 * segment.first_position + segment.rows);
+    }
+    for (std::int64_t head = 0; head < kv_heads; ++head) {
+      sorted_.push_back({static_cast<std::int32_t>(g), static_cast<std::int32_t>(head), cost});
+    }
+  }
+  // The dearest first, each to the member with the least so far.
+  std::stable_sort(sorted_.begin(), sorted_.end(),
+                   [](const Unit& a, const Unit& b) { return a.cost > b.cost; });
+  units_.resize(static_cast<std::size_t>(members));
+  std::vector<std::int64_t> load(static_cast<std::size_t>(members));
+  for (auto& list : units_)
+    list.clear();
+  for (const Unit& unit : sorted_) {
+    const auto member = std::min_element(load.begin(), load.end()) - load.begin();
+    units_[static_cast<std::size_t>(member)].push_back(unit);
+    load[static_cast<std::size_t>(member)] += unit.cost;
+  }
+}
+
+void BackwardScratch::reserve(const ModelSpec& spec,
+                              std::int64_t rows,
+                              std::int64_t kv_blocks,
+                              int members) {
+  normed.reserve_discard(rows * spec.hidden);
+  act.reserve_discard(rows * spec.ffn);
+  dact.reserve_discard(rows * spec.ffn);
+  dnormed.reserve_discard(rows * spec.hidden);
+  dqkv.reserve_discard(rows * spec.qkv_width());
+  dattention.reserve_discard(rows * spec.q_width());
+  packed_wide.reserve_discard(kernels::packed_size(std::max(spec.ffn, spec.q_width()), rows));
+  packed_hidden.reserve_discard(kernels::packed_size(spec.hidden, rows));
+  const std::int64_t pool = kv_blocks * kernels::kKvBlock * spec.kv_width();
+  for (auto* buffer : {&k_pool, &v_pool, &dk_pool, &dv_pool})
+    buffer->reserve_discard(pool);
+  products.resize(static_cast<std::size_t>(members));
+  const std::int64_t widest = std::max({2 * spec.ffn, spec.qkv_width(), spec.hidden});
+  for (ProductScratch& product : products)
+    product.reserve(rows, widest);
+}
+
+void layer_backward(Team team, const LayerBackward& call) {
+  LayerPass(team, call).run();
+}
+
+void embedding_backward(Team team, const ForwardPlan& plan, const float* dx, ParamStore& grads) {
+  const std::int64_t hidden = grads.spec().hidden;
+  const auto [first, last] = team.share(hidden, kernels::kPanel);
+  float* table = grads.data() + grads.layout().embedding;
+  for (std::int64_t row = 0; row < plan.rows(); ++row) {
+    float* out = table + plan.tokens[static_cast<std::size_t>(row)] * hidden;
+    const float* in = dx + row * hidden;
+    for (std::int64_t i = first; i < last; ++i)
+      out[i] += in[i];
+  }
+  team.barrier();
+}
+
+std::int64_t kv_blocks_of(const ForwardPlan& plan) {
+  std::int32_t most = -1;
+  for (const std::int32_t block : plan.block_table)
+    most = std::max(most, block);
+  for (const std::int32_t slot : plan.slots) {
+    most = std::max(most, slot / static_cast<std::int32_t>(kernels::kKvBlock));
+  }
+  return most + 1;
+}
+
+}  // namespace troupe::model

@@ -1,0 +1,70 @@
+// The backward pass of one layer, written by hand on the kernels: from the gradient of its output
+// to the gradient of its input, adding the weights' gradients to the gradient store. It needs what
+// the forward kept (LayerBuffers) and computes `normed` and `act` again. Every member of the team
+// calls `layer_backward`; outputs are split, never a sum, so the bits do not depend on the size of
+// the team. Nothing is allocated inside.
+#pragma once
+
+#include "runtime/core/buffer.hpp"
+#include "runtime/core/team.hpp"
+#include "runtime/model/forward.hpp"
+#include "runtime/model/params.hpp"
+#include "runtime/model/plan.hpp"
+#include "runtime/model/products.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe::model {
+
+// The work of the attention's backward pass: units of (group, kv head), which touch KV blocks of
+// their own, given to members by cost.
+class AttentionUnits {
+ public:
+  struct Unit {
+    std::int32_t group = 0, kv_head = 0;
+    std::int64_t cost = 0;
+  };
+  void assign(const ForwardPlan& plan, std::int64_t kv_heads, int members);
+  const std::vector<Unit>& of(int member) const { return units_[static_cast<std::size_t>(member)]; }
+
+ private:
+  std::vector<std::vector<Unit>> units_;  // by member
+  std::vector<Unit> sorted_;
+};
+
+// Scratch that all layers use in turn. [rows, ...] buffers; `members` product scratches.
+struct BackwardScratch {
+  core::Buffer<float> normed, act, dact, dnormed, dqkv, dattention;
+  core::Buffer<float> packed_wide, packed_hidden;  // operands of the weights' gradients
+  core::Buffer<float> k_pool, v_pool, dk_pool, dv_pool;
+  std::vector<ProductScratch> products;
+  void reserve(const ModelSpec& spec, std::int64_t rows, std::int64_t kv_blocks, int members);
+};
+
+struct LayerBackward {
+  const ParamStore& master;  // the values that the forward's panels were packed from
+  ParamStore& grads;
+  const PackedWeights& weights;  // norms and rotary tables
+  std::int64_t layer = 0;
+  const ForwardPlan& plan;
+  const AttentionUnits& units;
+  // As the forward left them; `gate_up` is overwritten by its gradient.
+  const LayerBuffers& io;
+  std::int64_t kv_blocks = 0;  // blocks that the plan uses
+  BackwardScratch& scratch;
+  float* dx = nullptr;  // [rows, hidden] in: gradient of `io.out`; out: gradient of `io.x`
+};
+
+void layer_backward(core::Team team, const LayerBackward& call);
+
+// Adds dx's rows to the embedding's gradient, rows ascending.
+void embedding_backward(core::Team team,
+                        const ForwardPlan& plan,
+                        const float* dx,
+                        ParamStore& grads);
+
+// The most blocks that a plan's slots and tables name.
+std::int64_t kv_blocks_of(const ForwardPlan& plan);
+
+}  // namespace troupe::model

@@ -1,0 +1,49 @@
+// The two products of a linear layer's backward pass, shared over a team by outputs, so that their
+// bits do not depend on its size. For y[m, n] = x[m, k] W^T with W [n, k]:
+//   input_grad   dX[m, k]  = dY W        members split the columns of dX and pack W as they go
+//   weight_grad  dW[n, k] += dY^T X      members split the rows of dW and transpose dY as they go
+// Internal to this room. No barriers inside; callers put them between a write and its readers.
+#pragma once
+
+#include "runtime/core/buffer.hpp"
+#include "runtime/core/team.hpp"
+
+#include <cstdint>
+
+namespace troupe::model {
+
+// One member's scratch: panels of W, then a transposed piece of dY. Bounded: see products.cpp.
+class ProductScratch {
+ public:
+  // Not inside a region. `rows`: most rows of dY; `n`: widest dY.
+  void reserve(std::int64_t rows, std::int64_t n);
+  float* panels() { return panels_.data(); }
+  float* transposed() { return transposed_.data(); }
+
+ private:
+  core::Buffer<float> panels_;
+  core::Buffer<float> transposed_;
+};
+
+// A row-major matrix: `rows` rows of `columns`, `ld` apart.
+struct Matrix {
+  const float* data = nullptr;
+  std::int64_t rows = 0, columns = 0, ld = 0;
+};
+
+// dx [dy.rows, w.columns] = dy * w; w is [dy.columns, ...].
+void input_grad(
+    core::Team team, Matrix dy, Matrix w, float* dx, std::int64_t lddx, ProductScratch& scratch);
+
+// Packs x for `weight_grad`; every member packs its share of the panels.
+void pack_input(core::Team team, Matrix x, float* packed);
+
+// dw [dy.columns, columns] += dy^T * x, with x [dy.rows, columns] packed by `pack_input`.
+void weight_grad(core::Team team,
+                 Matrix dy,
+                 const float* packed_x,
+                 std::int64_t columns,
+                 float* dw,
+                 ProductScratch& scratch);
+
+}  // namespace troupe::model

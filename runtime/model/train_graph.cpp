@@ -1,0 +1,163 @@
+// The autograd nodes of the training forward. Each holds the tape and its place; a node's backward
+// calls the tape's. Hidden states are tensors over the tape's memory, so nothing is copied unless
+// LibTorch hands over a gradient in memory of its own.
+#include "runtime/model/train_graph.hpp"
+
+#include "runtime/core/check.hpp"
+#include "runtime/model/train_logprobs.hpp"
+#include "runtime/model/train_tape.hpp"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cstring>
+
+namespace troupe::model {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::Variable;
+using torch::autograd::variable_list;
+
+at::Tensor view_of(float* data, std::int64_t rows, std::int64_t columns) {
+  return at::from_blob(data, {rows, columns}, at::TensorOptions().dtype(at::kFloat));
+}
+
+void keep(AutogradContext* ctx, TrainTape* tape, std::int64_t layer = 0) {
+  ctx->saved_data["tape"] = reinterpret_cast<std::int64_t>(tape);
+  ctx->saved_data["layer"] = layer;
+}
+TrainTape& tape_of(AutogradContext* ctx) {
+  return *reinterpret_cast<TrainTape*>(ctx->saved_data["tape"].toInt());
+}
+
+// The gradient's values, in the order of memory; null when there is none.
+const float* values_of(at::Tensor& gradient) {
+  if (!gradient.defined()) return nullptr;
+  gradient = gradient.contiguous();
+  return gradient.data_ptr<float>();
+}
+
+// The gradient of a hidden state must be the tape's running dx.
+void bring_home(at::Tensor gradient, TrainTape& tape) {
+  const float* values = values_of(gradient);
+  TROUPE_CHECK(values != nullptr, "a hidden state without gradient");
+  if (values != tape.dx()) std::memcpy(tape.dx(), values, gradient.nbytes());
+}
+
+at::Tensor hidden_view(TrainTape& tape, float* data) {
+  return view_of(data, tape.plan().rows(), tape.spec().hidden);
+}
+
+struct EmbeddingNode : Function<EmbeddingNode> {
+  // `anchor` is a scalar that requires grad: parameters are not leaves of this graph.
+  static Variable forward(AutogradContext* ctx, const Variable& anchor, TrainTape* tape) {
+    (void)anchor;
+    keep(ctx, tape);
+    tape->forward_embedding();
+    return hidden_view(*tape, tape->hidden(0));
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    TrainTape& tape = tape_of(ctx);
+    bring_home(gradients[0], tape);
+    tape.backward_embedding();
+    return {Variable(), Variable()};
+  }
+};
+
+struct LayerNode : Function<LayerNode> {
+  static Variable forward(AutogradContext* ctx,
+                          const Variable& x,
+                          TrainTape* tape,
+                          std::int64_t layer) {
+    (void)x;
+    keep(ctx, tape, layer);
+    tape->forward_layer(layer);
+    return hidden_view(*tape, tape->hidden(layer + 1));
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    TrainTape& tape = tape_of(ctx);
+    bring_home(gradients[0], tape);
+    tape.backward_layer(ctx->saved_data["layer"].toInt());
+    return {hidden_view(tape, tape.dx()), Variable(), Variable()};
+  }
+};
+
+struct FinalNormNode : Function<FinalNormNode> {
+  static Variable forward(AutogradContext* ctx, const Variable& x, TrainTape* tape) {
+    (void)x;
+    keep(ctx, tape);
+    tape->forward_final_norm();
+    return view_of(tape->head_in(), tape->logit_rows(), tape->spec().hidden);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    TrainTape& tape = tape_of(ctx);
+    const float* values = values_of(gradients[0]);
+    TROUPE_CHECK(values != nullptr, "the head's input has no gradient");
+    tape.backward_final_norm(values);
+    return {hidden_view(tape, tape.dx()), Variable()};
+  }
+};
+
+struct HeadNode : Function<HeadNode> {
+  static variable_list forward(AutogradContext* ctx,
+                               const Variable& head_in,
+                               TrainTape* tape,
+                               const TokenTargets* targets,
+                               double temperature,
+                               bool want_entropy) {
+    (void)head_in;
+    keep(ctx, tape);
+    ctx->set_materialize_grads(false);
+    tape->forward_head(*targets, static_cast<float>(temperature), want_entropy);
+    variable_list outputs = {at::tensor(tape->logprobs(), at::kFloat)};
+    if (want_entropy) outputs.push_back(at::tensor(tape->entropies(), at::kFloat));
+    return outputs;
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    TrainTape& tape = tape_of(ctx);
+    const float* dlogprobs = values_of(gradients[0]);
+    const float* dentropies = gradients.size() > 1 ? values_of(gradients[1]) : nullptr;
+    tape.backward_head(dlogprobs, dentropies);
+    return {view_of(tape.dhead_in(), tape.logit_rows(), tape.spec().hidden), Variable(), Variable(),
+            Variable(), Variable()};
+  }
+};
+
+}  // namespace
+
+struct TrainForward::State {
+  State(core::TeamRunner& team, const ParamStore& master, ParamStore* grads)
+      : tape(team, master, grads),
+        anchor(
+            at::zeros({}, at::TensorOptions().dtype(at::kFloat).requires_grad(grads != nullptr))) {}
+  TrainTape tape;
+  at::Tensor anchor;
+};
+
+TrainForward::TrainForward(core::TeamRunner& team, const ParamStore& master, ParamStore* grads)
+    : state_(std::make_unique<State>(team, master, grads)) {}
+TrainForward::~TrainForward() = default;
+
+TokenLogprobs TrainForward::logprobs(const PackedWeights& weights,
+                                     const ForwardPlan& plan,
+                                     const TokenTargets& targets,
+                                     float temperature,
+                                     bool want_entropy) {
+  TrainTape& tape = state_->tape;
+  tape.begin(weights, plan);
+  Variable x = EmbeddingNode::apply(state_->anchor, &tape);
+  for (std::int64_t layer = 0; layer < tape.spec().layers; ++layer) {
+    x = LayerNode::apply(x, &tape, layer);
+  }
+  const Variable head_in = FinalNormNode::apply(x, &tape);
+  const variable_list outputs =
+      HeadNode::apply(head_in, &tape, &targets, static_cast<double>(temperature), want_entropy);
+  return {outputs[0], want_entropy ? outputs[1] : at::Tensor()};
+}
+
+std::uint64_t TrainForward::bytes() const {
+  return state_->tape.bytes();
+}
+
+}  // namespace troupe::model

@@ -1,0 +1,41 @@
+// The edge to LibTorch: the training forward as an autograd graph, one node for the embedding, each
+// layer, the final norm and the head. Nodes only mark the order; the arithmetic both ways is ours
+// (train_tape.hpp). Parameters are no leaves of the graph: `loss.backward()` adds their gradients
+// to the gradient store. This header needs no ATen; include <ATen/ATen.h> where tensors are used.
+#pragma once
+
+#include "runtime/core/team.hpp"
+#include "runtime/model/group_plan.hpp"
+#include "runtime/model/packed.hpp"
+#include "runtime/model/params.hpp"
+
+#include <memory>
+
+namespace troupe::model {
+
+struct TokenLogprobs;  // train_logprobs.hpp, for those who include ATen anyway
+
+class TrainForward {
+ public:
+  // `master` holds the values that the weights of each call were packed from. Null `grads`: forward
+  // only. All outlive this object; one thread.
+  TrainForward(core::TeamRunner& team, const ParamStore& master, ParamStore* grads);
+  ~TrainForward();
+
+  // Log-probs of the targets, with grad. The graph lives until the next call, which reuses its
+  // memory: call backward() before, and at most once. `plan` and `weights` stay unchanged until
+  // then.
+  TokenLogprobs logprobs(const PackedWeights& weights,
+                         const ForwardPlan& plan,
+                         const TokenTargets& targets,
+                         float temperature,
+                         bool want_entropy);
+
+  std::uint64_t bytes() const;  // of kept activations and scratch
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace troupe::model

@@ -1,0 +1,233 @@
+// The steps of the training pass and the arena they share.
+#include "runtime/model/train_tape.hpp"
+
+#include "runtime/core/check.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace troupe::model {
+namespace {
+
+using core::Team;
+using kernels::ops;
+
+std::int64_t rounded(std::int64_t count) {
+  return (count + 15) / 16 * 16;
+}
+
+// Floats that one layer keeps.
+std::int64_t layer_floats(const ModelSpec& spec, std::int64_t rows) {
+  return rounded(rows * spec.hidden) * 2 + rounded(rows * spec.qkv_width()) +
+         rounded(rows * spec.q_width()) + rounded(rows * spec.heads) +
+         rounded(rows * 2 * spec.ffn) + rounded(rows) * 2;
+}
+
+}  // namespace
+
+TrainTape::TrainTape(core::TeamRunner& team, const ParamStore& master, ParamStore* grads)
+    : team_(team), master_(master), grads_(grads) {}
+
+void TrainTape::carve(std::int64_t rows) {
+  const ModelSpec& s = spec();
+  arena_.reserve_discard(layer_floats(s, rows) * s.layers + rounded(rows * s.hidden));
+  float* next = arena_.data();
+  const auto take = [&](std::int64_t count) {
+    float* piece = next;
+    next += rounded(count);
+    return piece;
+  };
+  layers_.assign(static_cast<std::size_t>(s.layers), {});
+  hidden_.assign(1, take(rows * s.hidden));
+  for (LayerBuffers& io : layers_) {
+    io.x = hidden_.back();
+    io.qkv = take(rows * s.qkv_width());
+    io.attention = take(rows * s.q_width());
+    io.lse = take(rows * s.heads);
+    io.x_mid = take(rows * s.hidden);
+    io.gate_up = take(rows * 2 * s.ffn);
+    io.inv_rms1 = take(rows);
+    io.inv_rms2 = take(rows);
+    io.out = take(rows * s.hidden);
+    io.normed = scratch_.normed.data();
+    io.act = scratch_.act.data();
+    hidden_.push_back(io.out);
+  }
+}
+
+void TrainTape::begin(const PackedWeights& weights, const ForwardPlan& plan) {
+  weights_ = &weights;
+  plan_ = &plan;
+  const ModelSpec& s = spec();
+  const std::int64_t rows = plan.rows();
+  scratch_.normed.reserve_discard(rows * s.hidden);
+  scratch_.act.reserve_discard(rows * s.ffn);
+  carve(rows);
+  kv_blocks_ = kv_blocks_of(plan);
+  if (pool_.blocks() < kv_blocks_) pool_ = KvPool(s, 1, kv_blocks_ + kv_blocks_ / 4);
+  last_in_.reserve_discard(logit_rows() * s.hidden);
+  last_inv_rms_.reserve_discard(logit_rows());
+  head_in_.reserve_discard(logit_rows() * s.hidden);
+  next_backward_ = s.layers;
+  if (grads_ == nullptr) return;
+  units_.assign(plan, s.kv_heads, team_.size());
+  backward_.reserve(s, rows, kv_blocks_, team_.size());
+  dx_.reserve_discard(rows * s.hidden);
+  dhead_in_.reserve_discard(logit_rows() * s.hidden);
+  dlast_.reserve_discard(logit_rows() * s.hidden);
+}
+
+void TrainTape::forward_embedding() {
+  team_.run([&](Team team) {
+    kernels::flush_denormals();
+    embed_rows(team, *weights_, *plan_, hidden_[0]);
+  });
+}
+
+void TrainTape::forward_layer(std::int64_t layer) {
+  team_.run([&](Team team) {
+    kernels::flush_denormals();
+    layer_forward(team, *weights_, layer, *plan_, pool_.k(layer), pool_.v(layer),
+                  layers_[static_cast<std::size_t>(layer)]);
+  });
+}
+
+void TrainTape::forward_final_norm() {
+  const std::int64_t width = spec().hidden;
+  team_.run([&](Team team) {
+    kernels::flush_denormals();
+    const auto [first, last] = team.share(logit_rows());
+    for (std::int64_t i = first; i < last; ++i) {
+      const std::int64_t row = plan_->logit_rows[static_cast<std::size_t>(i)];
+      std::memcpy(last_in_.data() + i * width, hidden_.back() + row * width,
+                  static_cast<std::size_t>(width) * sizeof(float));
+    }
+    if (first < last) {
+      ops().rmsnorm(last_in_.data(), width, weights_->final_norm(), spec().rms_eps, width,
+                    head_in_.data(), width, last_inv_rms_.data(), first, last);
+    }
+  });
+}
+
+HeadCall TrainTape::head_call() {
+  return {*weights_,
+          head_in_.data(),
+          logit_rows(),
+          targets_,
+          head_,
+          lse_.data(),
+          row_entropy_.empty() ? nullptr : row_entropy_.data()};
+}
+
+void TrainTape::forward_head(const TokenTargets& targets, float temperature, bool want_entropy) {
+  targets_ = targets;
+  const auto rows = static_cast<std::size_t>(logit_rows());
+  const auto count = static_cast<std::size_t>(targets.size());
+  lse_.resize(rows);
+  row_entropy_.resize(want_entropy ? rows : 0);
+  logprobs_.resize(count);
+  entropies_.resize(want_entropy ? count : 0);
+  head_.prepare(spec(), targets_, logit_rows(), temperature, team_.size(), grads_ != nullptr);
+  const HeadCall call = head_call();
+  team_.run([&](Team team) { head_logprobs(team, call, logprobs_.data()); });
+  for (std::size_t i = 0; i < entropies_.size(); ++i) {
+    entropies_[i] = row_entropy_[static_cast<std::size_t>(targets_.row[i])];
+  }
+}
+
+void TrainTape::backward_head(const float* dlogprobs, const float* dentropies) {
+  TROUPE_CHECK(grads_ != nullptr, "backward of a forward-only tape");
+  TROUPE_CHECK(dentropies == nullptr || !row_entropy_.empty(), "entropy was not computed");
+  const HeadCall call = head_call();
+  const HeadGrad grad{dlogprobs, dentropies, master_, *grads_, dhead_in_.data()};
+  team_.run([&](Team team) { head_backward(team, call, grad); });
+}
+
+void TrainTape::backward_final_norm(const float* dhead_in) {
+  TROUPE_CHECK(grads_ != nullptr, "backward of a forward-only tape");
+  const std::int64_t width = spec().hidden;
+  const std::int64_t count = logit_rows();
+  const auto row_bytes = static_cast<std::size_t>(width) * sizeof(float);
+  team_.run([&](Team team) {
+    kernels::flush_denormals();
+    const auto [first, last] = team.share(count);
+    const auto [row_first, row_last] = team.share(plan_->rows());
+    std::memset(dlast_.data() + first * width, 0,
+                static_cast<std::size_t>(last - first) * row_bytes);
+    std::memset(dx_.data() + row_first * width, 0,
+                static_cast<std::size_t>(row_last - row_first) * row_bytes);
+    if (first < last) {
+      ops().rmsnorm_backward(last_in_.data(), width, weights_->final_norm(), last_inv_rms_.data(),
+                             dhead_in, width, width, dlast_.data(), width, first, last);
+    }
+    const auto [column, column_end] = team.share(width, kernels::kPanel);
+    if (column < column_end) {
+      ops().rmsnorm_weight_grad(last_in_.data(), width, last_inv_rms_.data(), dhead_in, width,
+                                count, grads_->data() + grads_->layout().final_norm, column,
+                                column_end);
+    }
+    team.barrier();
+    for (std::int64_t i = first; i < last; ++i) {
+      const std::int64_t row = plan_->logit_rows[static_cast<std::size_t>(i)];
+      std::memcpy(dx_.data() + row * width, dlast_.data() + i * width, row_bytes);
+    }
+  });
+}
+
+void TrainTape::backward_layer(std::int64_t layer) {
+  TROUPE_CHECK(grads_ != nullptr, "backward of a forward-only tape");
+  TROUPE_CHECK(layer == next_backward_ - 1, "a layer's backward pass runs once, last layer first");
+  next_backward_ = layer;
+  const LayerBackward call{master_,
+                           *grads_,
+                           *weights_,
+                           layer,
+                           *plan_,
+                           units_,
+                           layers_[static_cast<std::size_t>(layer)],
+                           kv_blocks_,
+                           backward_,
+                           dx_.data()};
+  team_.run([&](Team team) {
+    kernels::flush_denormals();
+    layer_backward(team, call);
+  });
+}
+
+void TrainTape::backward_embedding() {
+  team_.run([&](Team team) {
+    kernels::flush_denormals();
+    embedding_backward(team, *plan_, dx_.data(), *grads_);
+  });
+}
+
+std::uint64_t TrainTape::bytes() const {
+  std::uint64_t floats = 0;
+  for (const auto* buffer : {&arena_,
+                             &scratch_.normed,
+                             &scratch_.act,
+                             &last_in_,
+                             &head_in_,
+                             &dx_,
+                             &dhead_in_,
+                             &dlast_,
+                             &head_.logits,
+                             &head_.packed_rows,
+                             &backward_.normed,
+                             &backward_.act,
+                             &backward_.dact,
+                             &backward_.dnormed,
+                             &backward_.dqkv,
+                             &backward_.dattention,
+                             &backward_.packed_wide,
+                             &backward_.packed_hidden,
+                             &backward_.k_pool,
+                             &backward_.v_pool,
+                             &backward_.dk_pool,
+                             &backward_.dv_pool}) {
+    floats += static_cast<std::uint64_t>(buffer->size());
+  }
+  return floats * sizeof(float) + pool_.bytes();
+}
+
+}  // namespace troupe::model

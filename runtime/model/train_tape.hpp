@@ -1,0 +1,81 @@
+// The training forward and backward without LibTorch: runs the stack layer by layer on a team,
+// keeps what the backward pass needs in an arena that is reused from micro-batch to micro-batch,
+// and carries the gradient of the residual stream back. train_graph.cpp turns its steps into
+// autograd nodes. One owner, one thread; parallel regions start inside the methods. Memory: rows x
+// layers x (2 hidden + qkv + q + heads + 2 ffn + 2) floats, and scratch of a few rows x ffn.
+#pragma once
+
+#include "runtime/core/buffer.hpp"
+#include "runtime/core/team.hpp"
+#include "runtime/model/forward.hpp"
+#include "runtime/model/head_grad.hpp"
+#include "runtime/model/layer_grad.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe::model {
+
+class TrainTape {
+ public:
+  // Null `grads`: forward only. All outlive this object.
+  TrainTape(core::TeamRunner& team, const ParamStore& master, ParamStore* grads);
+
+  // Starts a micro-batch; `weights` and `plan` stay unchanged until its backward pass is done.
+  void begin(const PackedWeights& weights, const ForwardPlan& plan);
+
+  // The forward steps, in this order.
+  void forward_embedding();
+  void forward_layer(std::int64_t layer);
+  void forward_final_norm();
+  void forward_head(const TokenTargets& targets, float temperature, bool want_entropy);
+
+  // Their results: [rows, hidden] into layer i, i <= layers; [logit rows, hidden]; by target.
+  float* hidden(std::int64_t layer) { return hidden_[static_cast<std::size_t>(layer)]; }
+  float* head_in() { return head_in_.data(); }
+  const std::vector<float>& logprobs() const { return logprobs_; }
+  const std::vector<float>& entropies() const { return entropies_; }  // empty when not wanted
+
+  // The backward steps, in the reverse order. Each layer's can run once only.
+  // dhead_in() from the gradients by target (null: none).
+  void backward_head(const float* dlogprobs, const float* dentropies);
+  void backward_final_norm(const float* dhead_in);  // fills dx()
+  void backward_layer(std::int64_t layer);          // dx() of its output to dx() of its input
+  void backward_embedding();
+
+  float* dx() { return dx_.data(); }  // [rows, hidden]
+  float* dhead_in() { return dhead_in_.data(); }
+  const ForwardPlan& plan() const { return *plan_; }
+  const ModelSpec& spec() const { return master_.spec(); }
+  std::int64_t logit_rows() const { return static_cast<std::int64_t>(plan_->logit_rows.size()); }
+  std::uint64_t bytes() const;
+
+ private:
+  void carve(std::int64_t rows);
+  HeadCall head_call();
+
+  core::TeamRunner& team_;
+  const ParamStore& master_;
+  ParamStore* grads_;
+  const PackedWeights* weights_ = nullptr;
+  const ForwardPlan* plan_ = nullptr;
+  TokenTargets targets_;
+
+  core::Buffer<float> arena_;         // kept activations of all layers
+  std::vector<LayerBuffers> layers_;  // views into it
+  std::vector<float*> hidden_;        // [layers + 1]
+  std::int64_t next_backward_ = 0;    // the layer whose turn it is
+
+  ForwardScratch scratch_;  // `normed` and `act` of the forward
+  KvPool pool_;             // one layer's, used by all in turn
+  std::int64_t kv_blocks_ = 0;
+  core::Buffer<float> last_in_, last_inv_rms_, head_in_;  // logit rows of the final norm
+  HeadScratch head_;
+  std::vector<float> logprobs_, entropies_, lse_, row_entropy_;
+
+  AttentionUnits units_;
+  BackwardScratch backward_;
+  core::Buffer<float> dx_, dhead_in_, dlast_;
+};
+
+}  // namespace troupe::model

@@ -1,0 +1,80 @@
+// Small random models for the unit tests of this room, and a two-member team of real threads.
+#pragma once
+
+#include "runtime/core/team.hpp"
+#include "runtime/model/packed.hpp"
+#include "runtime/model/params.hpp"
+
+#include <memory>
+#include <ostream>
+#include <thread>
+#include <vector>
+
+namespace troupe::model {
+
+inline ModelSpec tiny_spec() {
+  ModelSpec spec;
+  spec.architecture = "LlamaForCausalLM";
+  spec.layers = 2;
+  spec.hidden = 60;  // 3 heads of 20: nothing is a multiple of 16
+  spec.heads = 3;
+  spec.kv_heads = 1;
+  spec.head_dim = 20;
+  spec.ffn = 72;
+  spec.vocab = 257;
+  spec.context = 256;
+  spec.tied = true;
+  return spec;
+}
+
+inline ModelSpec qwen_spec() {
+  ModelSpec spec = tiny_spec();
+  spec.architecture = "Qwen2ForCausalLM";
+  spec.qkv_bias = true;
+  spec.heads = 4;
+  spec.kv_heads = 2;
+  spec.head_dim = 16;
+  spec.hidden = 64;
+  spec.tied = false;
+  return spec;
+}
+
+// How GoogleTest names a spec in messages.
+inline void PrintTo(const ModelSpec& spec, std::ostream* out) { *out << spec.architecture; }
+
+// Two threads that run a region together.
+class PairTeam final : public core::TeamRunner {
+ public:
+  void run(const std::function<void(core::Team)>& region) override {
+    core::TeamBarrier barrier(2);
+    std::jthread other([&] { region({1, 2, &barrier}); });
+    region({0, 2, &barrier});
+  }
+  int size() const noexcept override { return 2; }
+};
+
+struct TestModel {
+  explicit TestModel(const ModelSpec& spec, float std = 0.12f, std::uint64_t seed = 5)
+      : params(spec), weights(spec) {
+    randomise(params, seed, std);
+    repack();
+  }
+  void repack() { weights.fill({}, params, 1); }
+  ParamStore params;
+  PackedWeights weights;
+};
+
+// Token ids that look random but are fixed.
+inline std::vector<std::int32_t> some_tokens(std::int64_t count, std::int64_t vocab, int salt = 0) {
+  std::vector<std::int32_t> tokens;
+  std::uint64_t state = 88172645463325252ull + static_cast<std::uint64_t>(salt) * 7919;
+  for (std::int64_t i = 0; i < count; ++i) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    tokens.push_back(static_cast<std::int32_t>(state % static_cast<std::uint64_t>(vocab)));
+  }
+  return tokens;
+}
+
+}  // namespace troupe::model
