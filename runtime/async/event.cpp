@@ -37,7 +37,7 @@ struct Event::Start {
         if (auto alive = weak.lock()) alive->on_cancel();
       });
     }
-    if (event->fired_) event->complete({});
+    if (event->settled_) event->complete({});
   }
 };
 
@@ -52,17 +52,18 @@ task<void> Event::wait(std::shared_ptr<Event> event) {
 }
 
 bool Event::fire() {
-  if (fired_) return false;
-  fired_ = true;
+  if (settled_) return false;
+  settled_ = true;
   complete({});
   return true;
 }
 
 void Event::on_cancel() {
-  if (fired_ || !waiter_) return;
+  if (settled_ || !waiter_) return;
   const auto self = shared_from_this();
   const CancelHook hook = hook_;  // it may fire the event, which drops `hook_`
   if (hook && !hook()) return;
+  settled_ = true;
   complete(asio::error::operation_aborted);
 }
 

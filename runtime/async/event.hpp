@@ -25,9 +25,10 @@ class Event : public std::enable_shared_from_this<Event> {
   Event& operator=(const Event&) = delete;
   virtual ~Event();
 
-  // True for the first call. The waiter resumes later, never inside this call.
+  // True for the first call, unless the waiter was cancelled before: whoever fires then knows that
+  // nobody takes notice. The waiter resumes later, never inside this call.
   bool fire();
-  bool fired() const noexcept { return fired_; }
+  bool settled() const noexcept { return settled_; }  // fired, or cancelled
   void set_cancel_hook(CancelHook hook) { hook_ = std::move(hook); }
 
   // Returns once fired. Throws `operation_aborted` when cancelled. At most one waiter.
@@ -45,7 +46,7 @@ class Event : public std::enable_shared_from_this<Event> {
   void on_cancel();
   void complete(boost::system::error_code code);
 
-  bool fired_ = false;
+  bool settled_ = false;
   CancelHook hook_;
   std::unique_ptr<Waiter> waiter_;
   Executor executor_;  // tracks outstanding work while somebody waits
@@ -55,9 +56,9 @@ class Event : public std::enable_shared_from_this<Event> {
 template <class T>
 class Oneshot final : public Event {
  public:
-  // False when a value was there already; `value` is then dropped.
+  // False when the event was settled before; `value` is then dropped.
   bool set(T value) {
-    if (fired()) return false;
+    if (settled()) return false;
     value_.emplace(std::move(value));
     return fire();
   }
