@@ -33,7 +33,10 @@ class Guarded {
   Guarded(const Guarded& other) : Guarded(other.count_) {
     for (std::int64_t i = 0; i < count_; ++i) begin_[i] = other.begin_[i];
   }
-  Guarded& operator=(const Guarded&) = delete;
+  Guarded& operator=(const Guarded& other) {
+    for (std::int64_t i = 0; i < count_; ++i) begin_[i] = other.begin_[i];
+    return *this;
+  }
 
   static Guarded random(std::int64_t count, std::uint32_t seed, float deviation = 1.0f) {
     Guarded out(count);
