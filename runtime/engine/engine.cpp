@@ -82,7 +82,10 @@ class BatchingEngine final : public Engine {
         text_(text),
         members_(team.size()),
         scheduler_(settings.blocks, settings.sequences_max, settings.step_tokens_max),
-        plan_(settings.sequences_max, settings.step_tokens_max, weights_->spec().kv_heads),
+        plan_(settings.sequences_max,
+              settings.step_tokens_max,
+              std::int64_t{settings.sequences_max} * blocks_for(settings.context),
+              weights_->spec().kv_heads),
         pool_(weights_->spec(), weights_->spec().layers, settings.blocks),
         runner_(weights_->spec(), settings.sequences_max, team) {
     copies_.reserve(static_cast<std::size_t>(settings.sequences_max));

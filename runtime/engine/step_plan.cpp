@@ -5,7 +5,10 @@
 
 namespace troupe::engine {
 
-StepPlan::StepPlan(std::int32_t sequences_max, std::int32_t step_tokens_max, std::int64_t kv_heads)
+StepPlan::StepPlan(std::int32_t sequences_max,
+                   std::int32_t step_tokens_max,
+                   std::int64_t table_blocks_max,
+                   std::int64_t kv_heads)
     : kv_heads_(kv_heads) {
   const auto rows = static_cast<std::size_t>(step_tokens_max);
   const auto samples = static_cast<std::size_t>(sequences_max);
@@ -15,6 +18,7 @@ StepPlan::StepPlan(std::int32_t sequences_max, std::int32_t step_tokens_max, std
   plan_.slot_begin.reserve(rows + 1);
   plan_.segments.reserve(samples);
   plan_.items.reserve((rows + samples) * static_cast<std::size_t>(kv_heads));
+  plan_.block_table.reserve(static_cast<std::size_t>(table_blocks_max));
   plan_.logit_rows.reserve(samples);
   jobs_.reserve(samples);
   inv_temperature_.reserve(samples);

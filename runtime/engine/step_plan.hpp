@@ -22,7 +22,11 @@ struct DrawJob {
 
 class StepPlan {
  public:
-  StepPlan(std::int32_t sequences_max, std::int32_t step_tokens_max, std::int64_t kv_heads);
+  // `table_blocks_max`: blocks that all running samples' tables can have together.
+  StepPlan(std::int32_t sequences_max,
+           std::int32_t step_tokens_max,
+           std::int64_t table_blocks_max,
+           std::int64_t kv_heads);
 
   void build(std::span<const Slice> slices, int members);
 

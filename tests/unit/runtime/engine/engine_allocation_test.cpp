@@ -1,0 +1,87 @@
+// A decode step in its steady state takes nothing from the heap: every operator new of the test
+// binary is counted.
+#include "runtime/async/cpu_pool.hpp"
+#include "tests/unit/runtime/engine/tiny_engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<std::uint64_t> allocations{0};
+
+void* counted(std::size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  return counted(bytes);
+}
+void* operator new[](std::size_t bytes) {
+  return counted(bytes);
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+namespace troupe::engine {
+namespace {
+
+std::uint64_t allocations_of_steady_steps(core::TeamRunner& team, const SamplingParams& sampling) {
+  auto engine = make_engine(tiny_weights(), limits_of(64, 128, 2000), team);
+  core::Rng rng(1);
+  for (std::uint64_t id = 1; id <= 8; ++id) {
+    GroupRequest request = request_of(id, random_prompt(rng, 10 + 3 * id), 4);
+    request.sampling = sampling;
+    request.sampling.max_new_tokens = 200;
+    EXPECT_TRUE(engine->submit(request));
+  }
+  Samples samples;
+  while (engine->counters().decode_tokens < 32u * 5)
+    step_into(*engine, samples);
+  const std::uint64_t before = allocations.load();
+  for (int i = 0; i < 60; ++i) {
+    const auto finished = engine->step();
+    if (!finished || !finished->empty()) ADD_FAILURE() << "not a steady step";
+  }
+  return allocations.load() - before;
+}
+
+TEST(EngineAllocation, SteadyDecodeStepsTakeNothingFromTheHeap) {
+  SamplingParams plain, greedy, cut;
+  greedy.temperature = 0.0f;
+  cut.top_k = 50;
+  cut.top_p = 0.9f;
+  core::SerialTeam serial;
+  async::CpuPool pool(2);
+  for (const SamplingParams& sampling : {plain, greedy, cut}) {
+    EXPECT_EQ(allocations_of_steady_steps(serial, sampling), 0u);
+    EXPECT_EQ(allocations_of_steady_steps(pool, sampling), 0u);
+  }
+}
+
+TEST(EngineAllocation, TheCounterCounts) {
+  const std::uint64_t before = allocations.load();
+  const std::vector<std::string> some(3, std::string(100, 'x'));
+  EXPECT_EQ(some.size(), 3u);
+  EXPECT_GE(allocations.load() - before, 4u);
+}
+
+}  // namespace
+}  // namespace troupe::engine
