@@ -1,0 +1,279 @@
+// Measures the kernels against the machine's limits, found in the same run: one JSON object a line.
+//   kernels_perf [gemm|attention|vocab|all] [threads] [milliseconds a figure]
+// TROUPE_ISA picks the level. Not a test: it asserts nothing, and other load on the machine shows.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kernels/calibrate.hpp"
+#include "kernels/ops.hpp"
+#include "runtime/core/buffer.hpp"
+#include "runtime/core/team.hpp"
+
+namespace troupe::kernels {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Body = std::function<void(core::Team)>;
+
+struct Bench {
+  int threads;
+  double budget_s;
+  MachineLimits limits{};
+
+  // Every member of a fresh team runs `member`.
+  void with_team(const Body& member) const {
+    core::TeamBarrier barrier(threads);
+    std::vector<std::jthread> others;
+    const auto start = [&](int rank) {
+      flush_denormals();
+      member(core::Team{rank, threads, &barrier});
+    };
+    for (int rank = 1; rank < threads; ++rank) others.emplace_back(start, rank);
+    start(0);
+  }
+
+  // Shortest time of one call of `body` by the whole team.
+  double best_seconds(const Body& body) const {
+    double best = 1e9;
+    bool more = true;
+    with_team([&](core::Team team) {
+      const Clock::time_point begin = Clock::now();
+      body(team);
+      for (int i = 0;; ++i) {
+        team.barrier();
+        const Clock::time_point start = Clock::now();
+        body(team);
+        team.barrier();
+        if (team.rank == 0) {
+          const Clock::time_point end = Clock::now();
+          best = std::min(best, std::chrono::duration<double>(end - start).count());
+          more = i < 2 || std::chrono::duration<double>(end - begin).count() < budget_s;
+        }
+        team.barrier();
+        if (!more) return;
+      }
+    });
+    return best;
+  }
+
+  void report(const std::string& name, const std::string& sizes, double flops, double bytes,
+              double seconds) const {
+    std::printf("{\"kernel\":\"%s\",\"isa\":\"%s\",\"threads\":%d,%s,\"us\":%.1f,"
+                "\"gflops\":%.1f,\"gb_per_s\":%.1f,\"share_of_limit\":%.3f}\n",
+                name.c_str(), ops().name, threads, sizes.c_str(), seconds * 1e6,
+                flops / seconds * 1e-9, bytes / seconds * 1e-9,
+                limits.share_of_limit(flops, bytes, seconds));
+    std::fflush(stdout);
+  }
+};
+
+core::Buffer<float> random_floats(std::int64_t count) {
+  core::Buffer<float> out(count);
+  std::uint32_t state = 12345;
+  for (std::int64_t i = 0; i < count; ++i) {
+    state = state * 1664525u + 1013904223u;
+    out[i] = static_cast<float>(state >> 8) * 0x1p-24f - 0.5f;
+  }
+  return out;
+}
+
+void gemm_shape(const Bench& bench, std::int64_t k, std::int64_t n) {
+  const core::Buffer<float> b = random_floats(packed_size(n, k));
+  for (const std::int64_t m : {1, 2, 4, 8, 16, 32, 64, 256, 2048}) {
+    if (m == 2048 && (k != 2048 || n != 2048)) continue;
+    const core::Buffer<float> a = random_floats(m * k);
+    core::Buffer<float> c = random_floats(m * n);
+    const Gemm g{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .c = c.data(),
+                 .ldc = n};
+    const double seconds = bench.best_seconds([&](core::Team team) {
+      const auto [begin, end] = team.share(panels_of(n));
+      ops().gemm(g, 0, m, begin, end);
+    });
+    const double flops = 2.0 * static_cast<double>(m * n * k);
+    bench.report("gemm",
+                 "\"m\":" + std::to_string(m) + ",\"n\":" + std::to_string(n) +
+                     ",\"k\":" + std::to_string(k),
+                 flops, 4.0 * static_cast<double>(n * k), seconds);
+  }
+}
+
+struct AttentionSetup {
+  std::int64_t heads = 9, kv_heads = 3, dim = 64, rows, tokens;
+  core::Buffer<float> q, out, lse, k, v, dout, dq, dk, dv;
+  std::vector<Segment> segments;
+  std::vector<std::int32_t> table;
+
+  // `count` sequences of `length` tokens, the last `query` of each being rows.
+  AttentionSetup(std::int32_t count, std::int32_t length, std::int32_t query)
+      : rows(count * query), tokens(count * ((length + 15) / 16 * 16)) {
+    q = random_floats(rows * heads * dim);
+    out = random_floats(rows * heads * dim);
+    lse = random_floats(rows * heads);
+    k = random_floats(tokens * kv_heads * dim);
+    v = random_floats(tokens * kv_heads * dim);
+    dout = random_floats(rows * heads * dim);
+    dq = random_floats(rows * heads * dim);
+    dk = random_floats(k.size());
+    dv = random_floats(k.size());
+    for (std::int32_t i = 0; i < count; ++i) {
+      segments.push_back({i * query, query, length - query, i * ((length + 15) / 16)});
+      for (std::int32_t b = 0; b < (length + 15) / 16; ++b)
+        table.push_back(static_cast<std::int32_t>(table.size()));
+    }
+  }
+  Attention args() {
+    return Attention{.heads = heads, .kv_heads = kv_heads, .head_dim = dim, .scale = 0.125f,
+                     .q = q.data(), .ldq = heads * dim, .k_pool = k.data(), .v_pool = v.data(),
+                     .segments = segments.data(), .block_table = table.data(), .out = out.data(),
+                     .ldo = heads * dim, .lse = lse.data()};
+  }
+  // Multiply-adds of the scores and weighted values, times two.
+  double flops() const {
+    double keys = 0.0;
+    for (const Segment& s : segments)
+      for (std::int32_t i = 0; i < s.rows; ++i) keys += s.first_position + i + 1;
+    return 4.0 * keys * static_cast<double>(heads * dim);
+  }
+  double bytes() const { return 4.0 * static_cast<double>(k.size() + v.size()); }
+};
+
+void attention_case(const Bench& bench, std::int32_t count, std::int32_t length,
+                    std::int32_t query) {
+  AttentionSetup setup(count, length, query);
+  const Attention a = setup.args();
+  const std::string sizes = "\"sequences\":" + std::to_string(count) +
+                            ",\"length\":" + std::to_string(length) +
+                            ",\"rows\":" + std::to_string(query);
+  const auto units = static_cast<std::int64_t>(setup.segments.size()) * setup.kv_heads;
+  const double seconds = bench.best_seconds([&](core::Team team) {
+    const auto [begin, end] = team.share(units);
+    for (std::int64_t i = begin; i < end; ++i)
+      ops().attention(a, {static_cast<std::int32_t>(i / setup.kv_heads),
+                          static_cast<std::int32_t>(i % setup.kv_heads), 0, query});
+  });
+  bench.report("attention", sizes, setup.flops(), setup.bytes(), seconds);
+  if (query == 1) return;
+  const AttentionBackward back{.forward = a, .dout = setup.dout.data(),
+                               .lddo = setup.heads * setup.dim, .dq = setup.dq.data(),
+                               .lddq = setup.heads * setup.dim, .dk_pool = setup.dk.data(),
+                               .dv_pool = setup.dv.data()};
+  const double backward = bench.best_seconds([&](core::Team team) {
+    const auto [begin, end] = team.share(units);
+    for (std::int64_t i = begin; i < end; ++i)
+      ops().attention_backward(back, i / setup.kv_heads, i % setup.kv_heads);
+  });
+  bench.report("attention_backward", sizes, 2.5 * setup.flops(), setup.bytes(), backward);
+}
+
+void rows_and_vocab(const Bench& bench) {
+  constexpr std::int64_t kRows = 256, kVocab = 49152, kFfn = 1536, kHidden = 576;
+  core::Buffer<float> logits = random_floats(16 * kVocab);
+  core::Buffer<float> gates = random_floats(kRows * 2 * kFfn);
+  core::Buffer<float> act = random_floats(kRows * kFfn);
+  const core::Buffer<float> weight = random_floats(kHidden);
+  core::Buffer<float> panels = random_floats(packed_size(kVocab, kHidden));
+  const core::Buffer<float> embedding = random_floats(kVocab * kHidden);
+  core::Buffer<float> m = random_floats(1 << 22), v = random_floats(1 << 22);
+  core::Buffer<float> param = random_floats(1 << 22), grad = random_floats(1 << 22);
+  for (std::int64_t i = 0; i < v.size(); ++i) v[i] = v[i] * v[i];
+  const auto run = [&](const char* name, double elements, double bytes, const Body& body) {
+    const double seconds = bench.best_seconds(body);
+    bench.report(name, "\"ns_per_element\":" + std::to_string(seconds * 1e9 / elements), 0.0,
+                 bytes, seconds);
+  };
+  run("vocab_stats", 16.0 * kVocab, 64.0 * kVocab, [&](core::Team team) {
+    const auto [begin, end] = team.share(16 * kVocab / kVocabBlock);
+    float max = 0.0f, sum = 0.0f;
+    for (std::int64_t i = begin; i < end; ++i)
+      ops().vocab_stats(logits.data() + i * kVocabBlock, kVocabBlock, 1.0f, &max, &sum);
+  });
+  run("vocab_grad", 16.0 * kVocab, 128.0 * kVocab, [&](core::Team team) {
+    const auto [begin, end] = team.share(16 * kVocab, kVocabBlock);
+    ops().vocab_grad(logits.data(), begin, end, 1.0f, 11.0f, 5, 1e-3f, 0.0f, 1.0f);
+  });
+  run("silu_mul", 1.0 * kRows * kFfn, 12.0 * kRows * kFfn, [&](core::Team team) {
+    const auto [begin, end] = team.share(kRows);
+    ops().silu_mul(gates.data(), 2 * kFfn, kFfn, act.data(), kFfn, begin, end);
+  });
+  run("rmsnorm", 1.0 * kRows * kHidden, 8.0 * kRows * kHidden, [&](core::Team team) {
+    const auto [begin, end] = team.share(kRows);
+    ops().rmsnorm(gates.data(), kHidden, weight.data(), 1e-5f, kHidden, act.data(), kHidden,
+                  nullptr, begin, end);
+  });
+  run("pack_transposed", 1.0 * kVocab * kHidden, 8.0 * kVocab * kHidden, [&](core::Team team) {
+    const auto [begin, end] = team.share(panels_of(kVocab));
+    ops().pack_transposed(embedding.data(), kHidden, kVocab, kHidden, panels.data(), begin, end);
+  });
+  run("pack_plain", 1.0 * kVocab * kHidden, 8.0 * kVocab * kHidden, [&](core::Team team) {
+    const auto [begin, end] = team.share(panels_of(kHidden));
+    ops().pack_plain(embedding.data(), kHidden, kHidden, kVocab, panels.data(), begin, end);
+  });
+  run("transpose", 1.0 * kVocab * kHidden, 8.0 * kVocab * kHidden, [&](core::Team team) {
+    const auto [begin, end] = team.share(kHidden, 16);
+    ops().transpose(embedding.data(), kHidden, kVocab, panels.data(), kVocab, begin, end);
+  });
+  run("adamw", 1.0 * (1 << 22), 28.0 * (1 << 22), [&](core::Team team) {
+    const auto [begin, end] = team.share(1 << 22, 16);
+    ops().adamw(AdamW{.param = param.data(), .grad = grad.data(), .m = m.data(), .v = v.data(),
+                      .lr = 1e-6f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
+                      .weight_decay = 0.0f},
+                begin, end);
+  });
+  run("sum_squares", 1.0 * (1 << 22), 4.0 * (1 << 22), [&](core::Team team) {
+    const auto [begin, end] = team.share(1 << 22, kNormChunk);
+    double total = 0.0;
+    for (std::int64_t i = begin; i < end; i += kNormChunk)
+      total += ops().sum_squares(grad.data() + i, kNormChunk);
+    if (total < 0.0) std::abort();
+  });
+}
+
+int run_all(const char* what, int threads, double budget_s) {
+  Bench bench{.threads = threads, .budget_s = budget_s};
+  {
+    Calibration calibration(ops());
+    bench.with_team([&](core::Team team) {
+      const MachineLimits limits = calibration.measure(team);
+      if (team.rank == 0) bench.limits = limits;
+    });
+  }
+  std::printf("{\"kernel\":\"limits\",\"isa\":\"%s\",\"threads\":%d,\"fma_gflops\":%.1f,"
+              "\"read_gb_per_s\":%.1f}\n",
+              ops().name, threads, bench.limits.fma_gflops, bench.limits.read_gb_per_s);
+  const auto wanted = [&](const char* name) {
+    return std::strcmp(what, "all") == 0 || std::strcmp(what, name) == 0;
+  };
+  if (wanted("gemm")) {
+    gemm_shape(bench, 576, 960);
+    gemm_shape(bench, 576, 3072);
+    gemm_shape(bench, 1536, 576);
+    gemm_shape(bench, 2048, 2048);
+    gemm_shape(bench, 576, 49152);
+  }
+  if (wanted("attention")) {
+    attention_case(bench, 32, 200, 1);
+    attention_case(bench, 2, 4096, 1);
+    attention_case(bench, 4, 128, 128);
+    attention_case(bench, 2, 1024, 1024);
+  }
+  if (wanted("rows")) rows_and_vocab(bench);
+  return 0;
+}
+
+}  // namespace
+}  // namespace troupe::kernels
+
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "all";
+  const int threads = argc > 2 ? std::atoi(argv[2]) : 1;
+  const double budget_ms = argc > 3 ? std::atof(argv[3]) : 100.0;
+  return troupe::kernels::run_all(what, threads < 1 ? 1 : threads, budget_ms * 1e-3);
+}
