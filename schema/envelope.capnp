@@ -17,6 +17,7 @@ struct Header {
   requestId @3 :UInt64;
   budgetMs @4 :UInt32;   # what is left of the caller's deadline when the frame is made
   sender @5 :Text;       # "controller/0"
+  reply @6 :Bool;        # an answer; requestId is then the asker's
 }
 
 enum ErrorKind {
@@ -40,20 +41,26 @@ struct Failure {
   message @1 :Text;
 }
 
+# Is the role alive? Answered by its host, whatever the role is doing.
+struct Ping {}
+
 struct Pong {
   role @0 :Text;
   state @1 :Text;
 }
 
+# Asks the role to end. Acknowledged first.
+struct Shutdown {}
+
 struct Envelope {
   header @0 :Header;
   union {
-    empty @1 :Void;
+    empty @1 :Void;  # what a forgotten body looks like; refused
     failure @2 :Failure;
     ack @3 :Common.Ack;
-    ping @4 :Void;
+    ping @4 :Ping;
     pong @5 :Pong;
-    shutdown @6 :Void;
+    shutdown @6 :Shutdown;
     issueTickets @7 :Data.IssueTickets;
     reissueTickets @8 :Common.Tickets;
     tickets @9 :Common.Tickets;

@@ -1,0 +1,111 @@
+// Envelopes to frames and back, under limits that follow from the frame's own size.
+#include "runtime/wire/envelope.hpp"
+
+#include <capnp/schema.h>
+
+#include <cstring>
+#include <string>
+
+#include "runtime/core/limits.hpp"
+
+namespace troupe::wire {
+namespace {
+
+using core::ErrorCode;
+namespace limits = core::limits;
+
+// Frames fit one segment in practice; growing doubles it.
+constexpr unsigned kFirstSegment_words = 1024;
+
+capnp::ReaderOptions options_for(const Frame& frame) {
+  capnp::ReaderOptions options;
+  // Each part may be visited a few times; a frame that points at its parts over and over is refused.
+  options.traversalLimitInWords = 4 * frame.words().size() + 1024;
+  options.nestingLimit = static_cast<int>(limits::kFrameNesting_max);
+  return options;
+}
+
+kj::ArrayPtr<const capnp::word> words_of(const Frame& frame) {
+  const auto words = frame.words();
+  return {reinterpret_cast<const capnp::word*>(words.data()), words.size()};
+}
+
+std::string kind_of(schema::Envelope::Reader envelope) {
+  const auto which = static_cast<std::uint16_t>(envelope.which());
+  const auto schema = capnp::Schema::from<schema::Envelope>();
+  KJ_IF_MAYBE (field, schema.getFieldByDiscriminant(which)) {
+    return field->getProto().getName();
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+Outgoing::Outgoing(const Header& header)
+    : message_(std::make_unique<capnp::MallocMessageBuilder>(kFirstSegment_words)),
+      root_(message_->initRoot<schema::Envelope>()) {
+  auto out = root_.initHeader();
+  out.setProtocol(kProtocol);
+  out.setRunId(header.run.value);
+  out.setEpoch(header.epoch);
+  out.setRequestId(header.request.value);
+  out.setBudgetMs(header.budget_ms);
+  out.setSender(header.sender);
+  out.setReply(header.reply);
+}
+
+core::Result<Frame> Outgoing::finish() {
+  const std::uint64_t bytes = capnp::computeSerializedSizeInWords(*message_) * sizeof(capnp::word);
+  if (bytes > limits::kFrame_bytes_max) {
+    return core::fail(ErrorCode::kInvalidArgument,
+                      "a '" + kind_of(root_.asReader()) + "' message has " + std::to_string(bytes) +
+                          " bytes, more than the " + std::to_string(limits::kFrame_bytes_max) +
+                          " of a frame: ask for shorter responses or fewer samples a prompt");
+  }
+  const auto flat = capnp::messageToFlatArray(*message_);
+  const auto raw = flat.asBytes();
+  return Frame::copy_of(std::as_bytes(std::span<const capnp::byte>(raw.begin(), raw.size())));
+}
+
+core::Failure translate(const kj::Exception& thrown) {
+  return core::fail(ErrorCode::kData,
+                    std::string("malformed frame: ") + thrown.getDescription().cStr());
+}
+
+Incoming::Incoming(Frame frame)
+    : frame_(std::move(frame)),
+      message_(std::make_unique<capnp::FlatArrayMessageReader>(words_of(frame_),
+                                                               options_for(frame_))) {}
+
+core::Result<Incoming> Incoming::open(Frame frame) {
+  try {
+    Incoming incoming(std::move(frame));
+    const auto in = incoming.message_->getRoot<schema::Envelope>().getHeader();
+    if (in.getProtocol() != kProtocol) {
+      return core::fail(ErrorCode::kUnsupported,
+                        "a peer speaks protocol " + std::to_string(in.getProtocol()) +
+                            ", this program speaks " + std::to_string(kProtocol) +
+                            ": run the same version of troupe on every node");
+    }
+    const auto sender = in.getSender();
+    incoming.header_ = Header{core::RunId{in.getRunId()},
+                              in.getEpoch(),
+                              core::RequestId{in.getRequestId()},
+                              in.getBudgetMs(),
+                              std::string(sender.begin(), sender.size()),
+                              in.getReply()};
+    return incoming;
+  } catch (const kj::Exception& thrown) {
+    return translate(thrown);
+  }
+}
+
+std::string frame_kind(const Frame& frame) {
+  auto incoming = Incoming::open(frame);
+  if (!incoming) return "malformed";
+  auto kind = incoming->read(
+      [](schema::Envelope::Reader envelope) -> core::Result<std::string> { return kind_of(envelope); });
+  return kind ? std::move(kind).value() : "malformed";
+}
+
+}  // namespace troupe::wire

@@ -1,0 +1,67 @@
+// Building and reading envelopes. The only place, with the codecs of the roles' protocol, that touches
+// Cap'n Proto; here its exceptions become errors. No reader outlives the Incoming it came from.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "runtime/core/result.hpp"
+#include "runtime/wire/frame.hpp"
+#include "runtime/wire/header.hpp"
+#include "schema/envelope.capnp.h"
+
+#include <capnp/message.h>
+#include <capnp/serialize.h>
+#include <kj/exception.h>
+
+namespace troupe::wire {
+
+// A message being written: set one body, then finish.
+class Outgoing {
+ public:
+  explicit Outgoing(const Header& header);
+
+  schema::Envelope::Builder envelope() { return root_; }
+
+  // Error: kInvalidArgument when the message is larger than a frame may be.
+  core::Result<Frame> finish();
+
+ private:
+  std::unique_ptr<capnp::MallocMessageBuilder> message_;
+  schema::Envelope::Builder root_;
+};
+
+// kData with the library's words.
+core::Failure translate(const kj::Exception& thrown);
+
+// A received message. Owns its frame.
+class Incoming {
+ public:
+  // Errors: kData (malformed), kUnsupported (protocol generation).
+  static core::Result<Incoming> open(Frame frame);
+
+  const Header& header() const noexcept { return header_; }
+  const Frame& frame() const noexcept { return frame_; }
+
+  // Calls `reader(envelope)`, which returns a Result, and turns what Cap'n Proto throws on broken
+  // contents (pointers, limits, types) into kData.
+  template <class Reader>
+  std::invoke_result_t<Reader&, schema::Envelope::Reader> read(Reader reader) const {
+    try {
+      return reader(message_->getRoot<schema::Envelope>());
+    } catch (const kj::Exception& thrown) {
+      return translate(thrown);
+    }
+  }
+
+ private:
+  explicit Incoming(Frame frame);
+
+  Frame frame_;
+  std::unique_ptr<capnp::FlatArrayMessageReader> message_;
+  Header header_;
+};
+
+}  // namespace troupe::wire

@@ -1,0 +1,38 @@
+// One control message as bytes: an immutable, 8-byte aligned buffer in Cap'n Proto's stream framing
+// (segment table, then segments). Copies share the buffer, so a frame may be handed between threads.
+// A Frame exists only if its size and segment table were checked; what the segments hold is checked
+// by the reader (envelope.hpp). Bounds: kFrame_bytes_max, kFrameSegments_max.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/core/result.hpp"
+
+namespace troupe::wire {
+
+class Frame {
+ public:
+  // Errors: kData naming what is wrong with the size or the segment table.
+  static core::Result<Frame> from_words(std::vector<std::uint64_t> words);
+  // The same from bytes of any alignment, which are copied.
+  static core::Result<Frame> copy_of(std::span<const std::byte> bytes);
+
+  std::span<const std::uint64_t> words() const noexcept { return *words_; }
+  std::span<const std::byte> bytes() const noexcept { return std::as_bytes(words()); }
+  std::size_t size_bytes() const noexcept { return words_->size() * sizeof(std::uint64_t); }
+
+ private:
+  explicit Frame(std::vector<std::uint64_t> words)
+      : words_(std::make_shared<const std::vector<std::uint64_t>>(std::move(words))) {}
+
+  std::shared_ptr<const std::vector<std::uint64_t>> words_;
+};
+
+// What `Frame` checks, for transports that must decide before they copy.
+core::Result<void> check_frame(std::span<const std::byte> bytes);
+
+}  // namespace troupe::wire
