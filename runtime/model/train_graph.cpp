@@ -128,9 +128,9 @@ struct HeadNode : Function<HeadNode> {
 
 struct TrainForward::State {
   State(core::TeamRunner& team, const ParamStore& master, ParamStore* grads)
-      : tape(team, master, grads),
-        anchor(
-            at::zeros({}, at::TensorOptions().dtype(at::kFloat).requires_grad(grads != nullptr))) {}
+      : tape(team, master, grads), anchor(at::zeros({}, at::kFloat)) {
+    anchor.set_requires_grad(grads != nullptr);
+  }
   TrainTape tape;
   at::Tensor anchor;
 };

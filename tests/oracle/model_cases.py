@@ -1,0 +1,117 @@
+"""Random model folders made by transformers, and the driver that runs ours on them.
+
+Used by model_logits_test.py, model_gradients_test.py and model_folder_test.py. Every case is
+scaled so that the logits' standard deviation is at least 1: an error hides in near-zero logits.
+"""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
+from transformers.utils import logging
+
+logging.disable_progress_bar()
+
+BUILD = Path(os.environ.get("TROUPE_BUILD_DIR", Path(__file__).parents[2] / "build"))
+DRIVER = BUILD / "bin" / "model_driver"
+REAL_MODEL = Path(os.environ.get("TROUPE_TEST_MODEL", "/nonexistent"))
+
+SMALL = dict(
+    hidden_size=64,
+    intermediate_size=176,
+    num_hidden_layers=3,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    max_position_embeddings=512,
+    vocab_size=300,
+    rms_norm_eps=1e-5,
+)
+# Name: configuration class and what differs from SMALL.
+CASES = {
+    "plain": (LlamaConfig, {}),
+    # 8 heads on 2: which queries share a key head matters.
+    "grouped": (LlamaConfig, dict(num_attention_heads=8, head_dim=16, tie_word_embeddings=True)),
+    "head_dim_20": (LlamaConfig, dict(hidden_size=60, num_attention_heads=3, num_key_value_heads=3,
+                                      head_dim=20)),
+    "one_kv_head": (LlamaConfig, dict(num_key_value_heads=1)),
+    "vocab_257_tied": (LlamaConfig, dict(vocab_size=257, tie_word_embeddings=True)),
+    # An eps that shows when it stands outside the root.
+    "large_eps": (LlamaConfig, dict(rms_norm_eps=0.05)),
+    "linear": (LlamaConfig, dict(rope_parameters=dict(
+        rope_type="linear", rope_theta=10000.0, factor=2.5))),
+    "llama3": (LlamaConfig, dict(rope_parameters=dict(
+        rope_type="llama3", rope_theta=500000.0, factor=8.0, low_freq_factor=1.0,
+        high_freq_factor=4.0, original_max_position_embeddings=64))),
+    "qwen2": (Qwen2Config, dict(rms_norm_eps=1e-6, rope_parameters=dict(
+        rope_type="default", rope_theta=1000000.0))),
+    "qwen2_tied": (Qwen2Config, dict(tie_word_embeddings=True, vocab_size=257)),
+}
+
+
+def make_model(name):
+    """A random model whose logits have a standard deviation of at least 1."""
+    config_class, changes = CASES[name]
+    config = config_class(**{**SMALL, **changes}, bos_token_id=1, eos_token_id=2, pad_token_id=None)
+    torch.manual_seed(sum(map(ord, name)))
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    with torch.no_grad():
+        for key, tensor in model.named_parameters():
+            if "norm" in key:
+                tensor.normal_(1.0, 0.2)
+            elif key.endswith("bias"):
+                tensor.normal_(0.0, 0.5)
+            else:
+                tensor.normal_(0.0, 1.6 / tensor.shape[-1] ** 0.5)
+        model.model.embed_tokens.weight.normal_(0.0, 0.5)
+        std = model(torch.tensor([sequence(config.vocab_size, 64)])).logits.std().item()
+        if std < 1.0:
+            model.lm_head.weight.mul_(1.1 / std)
+        std = model(torch.tensor([sequence(config.vocab_size, 64)])).logits.std().item()
+    assert std >= 1.0, f"{name}: logit deviation {std}"
+    return model
+
+
+def make_folder(name, folder, **options):
+    model = make_model(name)
+    model.save_pretrained(folder, **options)
+    return model
+
+
+def load_reference(folder):
+    return AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager").eval()
+
+
+def sequence(vocab, length, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(0, vocab, (length,), generator=generator).tolist()
+
+
+def sequences(vocab):
+    """Lengths around the blocks of 16 and 64 tokens, and one long."""
+    return [sequence(vocab, n, n) for n in (1, 2, 16, 17, 63, 64, 65, 130, 300)]
+
+
+def drive(command, folder, token_sequences, scratch, temperature=1.0):
+    request, reply = scratch / "request.json", scratch / "reply.safetensors"
+    request.write_text(json.dumps({"sequences": token_sequences, "temperature": temperature}))
+    subprocess.run([DRIVER, command, folder, request, reply], check=True, timeout=240)
+    return load_file(reply)
+
+
+def save(folder, out, dtype="f32", shard_bytes=4 << 30):
+    subprocess.run([DRIVER, "save", folder, out, dtype, str(shard_bytes)], check=True, timeout=120)
+
+
+def compare_all(one, other):
+    """Two transformers models have the same tensors and so the same logits."""
+    tensors = dict(other.named_parameters())
+    for name, tensor in one.named_parameters():
+        assert torch.equal(tensor, tensors[name]), name
+    ids = torch.tensor([sequence(one.config.vocab_size, 50)])
+    with torch.no_grad():
+        assert torch.equal(one(ids).logits, other(ids).logits)
