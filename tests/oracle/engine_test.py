@@ -1,0 +1,270 @@
+"""The engine against transformers.
+
+Sources: `transformers` (LlamaForCausalLM and Qwen2ForCausalLM in float32 on the CPU; the logits
+processors TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper, MinPLogitsWarper in the order of
+`GenerationMixin`). The engine is driven through build/bin/engine_driver.
+
+Tolerances: greedy tokens identical over 100 tokens; log-probs of sampled tokens within 1e-4 of teacher
+forcing; kept sets equal, except that a token whose cumulative mass lies within 1e-6 of the limit may
+fall either way; kept mass within 1e-5.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+from transformers.generation.logits_process import (
+    LogitsProcessorList,
+    MinPLogitsWarper,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("TROUPE_BUILD_DIR", SOURCE / "build"))
+SMALL_MODEL = pathlib.Path(
+    os.environ.get(
+        "TROUPE_TEST_MODEL", pathlib.Path.home() / ".cache/troupe/models/SmolLM2-135M-Instruct"
+    )
+)
+LOGPROB_TOLERANCE = 1e-4
+
+TINY = {
+    "llama": {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": 60,
+        "intermediate_size": 100,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 3,
+        "num_key_value_heads": 1,
+        "head_dim": 20,
+        "vocab_size": 1257,
+        "max_position_embeddings": 512,
+        "rms_norm_eps": 1e-5,
+        "rope_theta": 10000.0,
+        "tie_word_embeddings": False,
+        "hidden_act": "silu",
+        "eos_token_id": 2,
+        "torch_dtype": "float32",
+    },
+    "qwen2": {
+        "architectures": ["Qwen2ForCausalLM"],
+        "model_type": "qwen2",
+        "hidden_size": 64,
+        "intermediate_size": 96,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": 700,
+        "max_position_embeddings": 512,
+        "rms_norm_eps": 1e-6,
+        "rope_theta": 1000000.0,
+        "tie_word_embeddings": True,
+        "hidden_act": "silu",
+        "eos_token_id": 2,
+        "torch_dtype": "float32",
+    },
+}
+
+
+class Driver:
+    def __init__(self):
+        self.process = subprocess.Popen(
+            [str(BUILD / "bin" / "engine_driver")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def ask(self, **request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        reply = json.loads(self.process.stdout.readline())
+        assert "error" not in reply, reply
+        return reply["ok"]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def driver():
+    one = Driver()
+    yield one
+    one.close()
+
+
+def open_reference(folder):
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+
+
+@pytest.fixture(scope="module", params=["llama", "qwen2", "smollm2"])
+def model(request, driver, tmp_path_factory):
+    if request.param == "smollm2":
+        folder = SMALL_MODEL
+        if not (folder / "config.json").exists():
+            pytest.skip(f"NO SMALL MODEL: {folder} is missing; `./dev setup` fetches it")
+    else:
+        folder = tmp_path_factory.mktemp(request.param) / "model"
+        driver.ask(
+            op="random_model", folder=str(folder), config=TINY[request.param], seed=5, std=0.18
+        )
+    driver.ask(
+        op="load", folder=str(folder), threads=2, sequences_max=16, step_tokens_max=48, kv_blocks=200
+    )
+    return open_reference(folder)
+
+
+def prompts(model, count):
+    generator = torch.Generator().manual_seed(11)
+    vocab = model.config.vocab_size
+    return [
+        torch.randint(3, vocab, (5 + 9 * i,), generator=generator).tolist() for i in range(count)
+    ]
+
+
+@torch.no_grad()
+def teacher_logits(model, prompt, tokens):
+    """Logits that predict each of `tokens` after `prompt`, in float32."""
+    ids = torch.tensor([prompt + tokens])
+    return model(ids).logits[0, len(prompt) - 1 : -1].float()
+
+
+def generate(driver, requests):
+    samples = driver.ask(op="generate", requests=requests)["samples"]
+    return {(sample["group"], sample["index"]): sample for sample in samples}
+
+
+def test_logits_are_spread_enough_to_tell(model):
+    logits = teacher_logits(model, prompts(model, 1)[0], [3, 4])
+    assert logits.std() >= 1.0
+
+
+def test_greedy_tokens_are_the_same_for_100_tokens(driver, model):
+    some = prompts(model, 3)
+    sampling = {"temperature": 0.0, "max_new_tokens": 100, "ignore_eos": True}
+    samples = generate(
+        driver, [{"id": i, "prompt": prompt, "sampling": sampling} for i, prompt in enumerate(some)]
+    )
+    for i, prompt in enumerate(some):
+        with torch.no_grad():
+            expected = model.generate(
+                torch.tensor([prompt]),
+                attention_mask=torch.ones(1, len(prompt), dtype=torch.long),
+                do_sample=False,
+                max_new_tokens=100,
+                min_new_tokens=None,
+                eos_token_id=None,
+                pad_token_id=0,
+            )[0, len(prompt) :].tolist()
+        assert samples[(i, 0)]["tokens"] == expected
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0, 1.5])
+def test_logprobs_equal_teacher_forcing(driver, model, temperature):
+    some = prompts(model, 3)
+    sampling = {"temperature": temperature, "max_new_tokens": 40, "ignore_eos": True}
+    samples = generate(
+        driver,
+        [
+            {"id": i, "prompt": prompt, "samples": 3, "seed": 40 + i, "sampling": sampling}
+            for i, prompt in enumerate(some)
+        ],
+    )
+    worst = 0.0
+    for (group, _), sample in samples.items():
+        logits = teacher_logits(model, some[group], sample["tokens"])
+        scaled = logits / (temperature if temperature > 0 else 1.0)
+        expected = torch.log_softmax(scaled.double(), dim=-1)
+        expected = expected.gather(1, torch.tensor(sample["tokens"])[:, None])[:, 0]
+        worst = max(worst, (torch.tensor(sample["logprobs"]).double() - expected).abs().max().item())
+    print(f"largest difference of a log-prob: {worst:.2e}")
+    assert worst <= LOGPROB_TOLERANCE
+
+
+def warpers(sampling):
+    chain = LogitsProcessorList()
+    chain.append(TemperatureLogitsWarper(sampling.get("temperature", 1.0)))
+    if sampling.get("top_k"):
+        chain.append(TopKLogitsWarper(sampling["top_k"]))
+    if sampling.get("top_p", 1.0) < 1.0:
+        chain.append(TopPLogitsWarper(sampling["top_p"]))
+    if sampling.get("min_p"):
+        chain.append(MinPLogitsWarper(sampling["min_p"]))
+    return chain
+
+
+CUTS = [
+    {"top_k": 1},
+    {"top_k": 7},
+    {"top_k": 50, "temperature": 0.6},
+    {"top_k": 400},
+    {"top_p": 0.1},
+    {"top_p": 0.5, "temperature": 1.3},
+    {"top_p": 0.9},
+    {"top_p": 0.999},
+    {"min_p": 0.05},
+    {"min_p": 0.3, "temperature": 2.0},
+    {"top_k": 40, "top_p": 0.8},
+    {"top_k": 40, "top_p": 0.95, "min_p": 0.02, "temperature": 0.8},
+    {"top_p": 0.7, "min_p": 0.001},
+]
+
+
+def near_a_limit(scaled, sampling):
+    """True when float32 rounding of a cumulative sum could decide about a token."""
+    p = torch.softmax(scaled.double(), dim=-1).sort(descending=True).values
+    k = sampling.get("top_k", 0)
+    kept = p[:k] / p[:k].sum() if k else p
+    near = ((kept.cumsum(0) - sampling.get("top_p", 2.0)).abs() < 1e-6).any()
+    near |= ((p / p[0] - sampling.get("min_p", -1.0)).abs() < 1e-6).any()
+    return bool(near)
+
+
+@pytest.mark.parametrize("sampling", CUTS, ids=lambda cut: "-".join(f"{k}{v}" for k, v in cut.items()))
+def test_kept_sets_equal_the_warpers(driver, sampling):
+    generator = torch.Generator().manual_seed(3)
+    compared = 0
+    for row in range(12):
+        vocab = [300, 1537, 6000][row % 3]
+        spread = 0.5 + row / 3
+        # In double, rounded once: no two logits of a row are equal in practice.
+        logits = (torch.randn(vocab, generator=generator) * spread).float()
+        scaled = TemperatureLogitsWarper(sampling.get("temperature", 1.0))(None, logits[None])[0]
+        if near_a_limit(scaled, sampling) or len(set(logits.tolist())) < vocab:
+            continue
+        warped = warpers(sampling)(None, logits[None].double())[0]
+        expected = torch.isfinite(warped).nonzero()[:, 0].tolist()
+        mine = driver.ask(op="kept", logits=logits.tolist(), sampling=sampling)
+        assert mine["ids"] == expected
+        mass = torch.softmax(scaled.double(), dim=-1)[expected].sum().item()
+        assert abs(mine["mass"] - mass) <= 1e-5
+        compared += 1
+    assert compared >= 6
+
+
+@pytest.mark.parametrize("sampling", CUTS[2:13:4], ids=str)
+def test_truncated_samples_stay_in_the_set_and_carry_its_mass(driver, model, sampling):
+    prompt = prompts(model, 2)[1]
+    sampling = dict(sampling, max_new_tokens=30, ignore_eos=True)
+    samples = generate(
+        driver, [{"id": 1, "prompt": prompt, "samples": 4, "seed": 9, "sampling": sampling}]
+    )
+    for sample in samples.values():
+        logits = teacher_logits(model, prompt, sample["tokens"]).double()
+        warped = warpers(sampling)(None, logits)
+        full = torch.softmax(logits / sampling.get("temperature", 1.0), dim=-1)
+        for step, token in enumerate(sample["tokens"]):
+            keep = torch.isfinite(warped[step])
+            mass = full[step][keep].sum().item()
+            # A token at the edge of the set may fall either way when the logits differ by rounding.
+            edge = full[step][keep].min().item()
+            assert full[step][token].item() >= edge * (1 - 1e-3)
+            assert abs(sample["kept_mass"][step] - mass) <= max(1e-5, 1.01 * edge)
