@@ -6,13 +6,15 @@
 
 namespace troupe::actors {
 
-std::vector<core::Ticket> TicketBook::issue(std::uint64_t update, std::uint32_t groups) {
+std::vector<core::Ticket> TicketBook::issue(std::uint64_t update, std::uint32_t groups,
+                                            std::int32_t samples) {
   std::vector<core::Ticket> tickets;
   for (std::uint32_t slot = 0; slot < groups; ++slot) {
     auto [place, added] = groups_.try_emplace(Slot{update, slot});
     if (added) {
       place->second.ticket = {update, slot, 0};
       place->second.prompt = next_prompt_++;
+      place->second.wanted = samples > 0 ? samples : samples_;
     }
     tickets.push_back(place->second.ticket);
   }
@@ -29,6 +31,7 @@ core::Result<core::Ticket> TicketBook::reissue(const core::Ticket& ticket) {
   BookGroup fresh;
   fresh.ticket = {ticket.update, ticket.slot, ticket.attempt + 1};
   fresh.prompt = next_prompt_++;
+  fresh.wanted = group->wanted;
   *group = std::move(fresh);
   return group->ticket;
 }
@@ -36,7 +39,7 @@ core::Result<core::Ticket> TicketBook::reissue(const core::Ticket& ticket) {
 bool TicketBook::put_samples(const core::Ticket& ticket, std::vector<BookSample> samples) {
   BookGroup* group = current(ticket);
   if (group == nullptr || group->state != GroupState::kIssued) return false;
-  if (static_cast<std::int32_t>(samples.size()) != samples_) return false;
+  if (static_cast<std::int32_t>(samples.size()) != group->wanted) return false;
   group->samples = std::move(samples);
   group->state = GroupState::kGenerated;
   return true;
@@ -91,7 +94,7 @@ bool TicketBook::fail(const core::Ticket& ticket, std::string cause) {
 
 void TicketBook::settle(BookGroup& group) {
   if (!group.scored || (needs_reference_ && !group.referenced)) return;
-  const std::size_t needed = samples_ >= 2 ? 2 : 1;
+  const std::size_t needed = group.wanted >= 2 ? 2 : 1;
   const auto kept = static_cast<std::size_t>(
       std::count_if(group.samples.begin(), group.samples.end(),
                     [](const BookSample& sample) { return sample.score.has_value(); }));

@@ -36,6 +36,7 @@ enum class GroupState { kIssued, kGenerated, kReady, kFailed };
 struct BookGroup {
   core::Ticket ticket;
   std::uint64_t prompt = 0;  // position in the prompt stream
+  std::int32_t wanted = 0;   // samples of a whole group
   GroupState state = GroupState::kIssued;
   std::vector<BookSample> samples;
   bool scored = false;
@@ -51,7 +52,9 @@ class TicketBook {
 
   // The tickets of an update, slots 0..groups-1; prompts are taken from the stream in slot order.
   // Asking again for an update that is open gives its current tickets (a repeated request).
-  std::vector<core::Ticket> issue(std::uint64_t update, std::uint32_t groups);
+  // `samples` other than 0 replaces the book's group size for these groups.
+  std::vector<core::Ticket> issue(std::uint64_t update, std::uint32_t groups,
+                                  std::int32_t samples = 0);
   // Another prompt for the slot of a failed group. Error: kInvalidArgument when it has not failed.
   core::Result<core::Ticket> reissue(const core::Ticket& ticket);
 

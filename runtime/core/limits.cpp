@@ -12,6 +12,7 @@ constexpr Row kTable[] = {
     {"role inbox", kRoleInbox_frames_max, "frames"},
     {"pending calls", kPendingCalls_max, "per role"},
     {"call deadline", ms(kCallDeadline), "ms"},
+    {"round deadline", ms(kRoundDeadline), "ms"},
     {"shutdown deadline", ms(kShutdownDeadline), "ms"},
     {"safetensors header", kSafetensorsHeader_bytes_max, "bytes"},
     {"safetensors tensors", kSafetensorsTensors_max, ""},

@@ -14,6 +14,7 @@ inline constexpr std::uint64_t kFrameNesting_max = 32;               // Cap'n Pr
 inline constexpr std::uint64_t kRoleInbox_frames_max = 256;          // requests waiting at a role
 inline constexpr std::uint64_t kPendingCalls_max = 4096;             // calls in flight of one role
 inline constexpr std::chrono::milliseconds kCallDeadline{120'000};   // a call without its own
+inline constexpr std::chrono::milliseconds kRoundDeadline{6 * 3600'000};  // one update's rollout or training
 inline constexpr std::chrono::milliseconds kShutdownDeadline{10'000};
 inline constexpr std::uint64_t kSafetensorsHeader_bytes_max = 16u << 20;
 inline constexpr std::uint64_t kSafetensorsTensors_max = 50'000;

@@ -1,0 +1,44 @@
+// Who hears what a run does: the run folder's files and the terminal in practice. Called on the
+// controller's strand; an error ends the run. Checkpoints are asked for through it too, because the
+// roles write them but the run folder decides where they stand and when they count.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/core/result.hpp"
+
+namespace troupe::actors {
+
+using Metrics = std::vector<std::pair<std::string, double>>;
+
+struct UpdateReport {
+  std::uint64_t done = 0;  // updates done, this one included
+  Metrics metrics;         // policy's own, then reward/, response/, time/ and perf/
+};
+
+struct EvaluationReport {
+  std::uint64_t done = 0;  // updates done when it was made
+  bool greedy = false;
+  std::vector<double> accuracy;  // mean score of each problem, in their order
+  double seconds = 0;
+};
+
+class RunListener {
+ public:
+  virtual ~RunListener() = default;
+  // A phase begins ("generate", "train", ...); the one before it ends.
+  virtual void on_phase(const std::string& phase) = 0;
+  virtual core::Result<void> on_update(const UpdateReport& report) = 0;
+  virtual core::Result<void> on_evaluation(const EvaluationReport& report) = 0;
+  // The folder that the roles write the checkpoint of `done` updates into, then its commit.
+  virtual core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t done) = 0;
+  virtual core::Result<void> commit_checkpoint(std::uint64_t done) = 0;
+  // True once the user asked to stop.
+  virtual bool stop_requested() const = 0;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,38 @@
+// What a run does, update by update: a pure description, and the decisions that follow from it. The
+// staleness bound is part of it: a ticket of update u may be issued while u <= done + staleness_max.
+#pragma once
+
+#include <cstdint>
+
+#include "actors/protocol/messages.hpp"
+
+namespace troupe::actors {
+
+struct RunPlan {
+  std::uint64_t first_update = 0;  // updates already done by a resumed run
+  std::uint64_t updates = 0;       // of the whole run
+  std::uint32_t groups = 1;        // of one update
+  std::uint64_t staleness_max = 0;
+  SamplingSpec sampling;
+  std::uint64_t save_steps = 0;  // 0 = at the end only
+
+  std::uint32_t evaluation_groups = 0;  // 0 = no evaluation
+  std::int32_t evaluation_samples = 1;
+  float evaluation_temperature = 1;
+  std::uint64_t evaluation_steps = 0;  // 0 = at the start and the end only
+
+  std::uint32_t attempts_max = 16;  // of one slot before the run gives up
+
+  bool may_issue(std::uint64_t update, std::uint64_t done) const {
+    return update < updates && update <= done + staleness_max;
+  }
+  bool save_after(std::uint64_t done) const {
+    return done == updates || (save_steps > 0 && done % save_steps == 0);
+  }
+  bool evaluate_after(std::uint64_t done) const {
+    if (evaluation_groups == 0) return false;
+    return done == 0 || done == updates || (evaluation_steps > 0 && done % evaluation_steps == 0);
+  }
+};
+
+}  // namespace troupe::actors

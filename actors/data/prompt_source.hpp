@@ -1,0 +1,29 @@
+// The prompts of a run in the order in which tickets take them. Position p of the stream always names
+// the same prompt, so a resumed run needs no more than the position. Used on the data role's strand.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/core/result.hpp"
+
+namespace troupe::actors {
+
+struct Prompt {
+  std::uint64_t row = 0;  // index in the dataset
+  std::vector<std::int32_t> tokens;
+  std::string text;     // as the model sees it, after templates
+  std::string label;    // "" when there is none
+  std::string columns;  // the whole row as JSON
+};
+
+class PromptSource {
+ public:
+  virtual ~PromptSource() = default;
+  virtual std::uint64_t size() const = 0;  // prompts of one epoch
+  // Any position is valid; beyond one epoch the next shuffled epoch follows.
+  virtual core::Result<Prompt> at(std::uint64_t position) = 0;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,221 @@
+// What the roles say to each other, as plain values. Each request struct names its reply type; the
+// codec turns both into envelopes and back (codec.hpp). Nothing here knows Cap'n Proto.
+// Value types; bounds are those of one frame (limits::kFrame_bytes_max) unless paged.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/core/ids.hpp"
+
+namespace troupe::actors {
+
+struct Ack {};
+
+// ---- to the data role --------------------------------------------------------------------------
+
+struct Tickets {
+  std::vector<core::Ticket> tickets;  // by slot
+};
+
+// The tickets of an update: new ones, or the open ones when asked again.
+struct IssueTickets {
+  using Reply = Tickets;
+  std::uint64_t update = 0;
+  std::uint32_t groups = 0;
+  std::int32_t samples = 0;  // 0 = the run's group size
+  bool evaluation = false;   // from the held-out prompts, in their own order
+};
+
+struct PromptTask {
+  core::Ticket ticket;
+  std::uint64_t prompt = 0;  // index of the row in its dataset
+  std::vector<std::int32_t> tokens;
+  std::int32_t samples = 0;
+  std::uint64_t seed = 0;
+};
+
+struct PromptTasks {
+  std::vector<PromptTask> tasks;  // in the order asked
+};
+
+struct FetchPrompts {
+  using Reply = PromptTasks;
+  std::vector<core::Ticket> tickets;
+};
+
+struct DeliveredSample {
+  std::vector<std::int32_t> tokens;
+  std::vector<float> behaviour;
+  std::vector<float> kept_mass;  // empty when the sampler kept everything
+  std::vector<core::Version> versions;
+  std::string text;
+  std::string finish;
+};
+
+struct PutGroup {
+  using Reply = Ack;
+  core::Ticket ticket;
+  std::vector<DeliveredSample> samples;
+};
+
+struct GroupStatus {
+  core::Ticket ticket;
+  bool ready = false;
+  std::string cause;  // why it failed
+  std::uint32_t samples = 0;
+  std::uint64_t tokens = 0;
+  double mean_score = 0;
+};
+
+struct GroupStatuses {
+  std::vector<GroupStatus> groups;  // by slot
+};
+
+// Answers once every group of the update is ready or has failed.
+struct AwaitGroups {
+  using Reply = GroupStatuses;
+  std::uint64_t update = 0;
+};
+
+// A fresh attempt, with another prompt, for the slot of a failed group.
+struct ReissueTickets {
+  using Reply = Tickets;
+  std::vector<core::Ticket> tickets;
+};
+
+struct ExperienceSample {
+  std::vector<std::int32_t> tokens;
+  std::vector<float> behaviour;
+  std::vector<core::Version> versions;
+  std::vector<float> reference;
+  double score = 0;
+  std::string finish;
+};
+
+struct ExperienceGroup {
+  core::Ticket ticket;
+  std::vector<std::int32_t> prompt;
+  std::vector<ExperienceSample> samples;
+};
+
+struct ExperiencePage {
+  std::vector<ExperienceGroup> groups;  // consecutive slots from the cursor on
+  std::uint32_t next = 0;               // the next cursor; equal to the count of groups at the end
+};
+
+// Groups of a ready update from slot `cursor` on, as many as one frame holds, at least one.
+struct FetchExperience {
+  using Reply = ExperiencePage;
+  std::uint64_t update = 0;
+  std::uint32_t cursor = 0;
+};
+
+// Writes the update's rollouts and forgets it.
+struct CommitUpdate {
+  using Reply = Ack;
+  std::uint64_t update = 0;
+  std::uint64_t after_step = 0;  // optimiser steps taken before it was sampled; names eval files
+};
+
+// ---- to a generator --------------------------------------------------------------------------------
+
+struct SamplingSpec {
+  float temperature = 1, top_p = 1, min_p = 0;
+  std::int32_t top_k = 0, max_new_tokens = 16;
+  std::vector<std::string> stop;
+};
+
+struct Generated {
+  std::uint64_t samples = 0;
+  std::uint64_t tokens = 0;  // sampled
+  std::uint64_t prompt_tokens = 0;
+  double seconds = 0;
+};
+
+// Answers once every group has been delivered to the data role.
+struct Generate {
+  using Reply = Generated;
+  std::vector<core::Ticket> tickets;
+  SamplingSpec sampling;
+};
+
+struct UpdateWeights {
+  using Reply = Ack;
+  core::Version version = 0;
+};
+
+// ---- to a reward role --------------------------------------------------------------------------------
+
+struct ScoreItem {
+  std::string prompt, response, label, columns;
+};
+
+struct Scores {
+  std::vector<std::optional<double>> values;  // in the order of the items
+  std::vector<std::string> causes;            // why a value is missing, "" otherwise
+};
+
+struct Score {
+  using Reply = Scores;
+  std::vector<ScoreItem> items;
+};
+
+// ---- to the reference role -------------------------------------------------------------------------
+
+struct Logprobs {
+  std::vector<std::vector<float>> samples;  // one value per response token
+};
+
+struct ScoreLogprobs {
+  using Reply = Logprobs;
+  std::vector<std::int32_t> prompt;
+  std::vector<std::vector<std::int32_t>> responses;
+  float temperature = 1;
+};
+
+// ---- to the policy -----------------------------------------------------------------------------------
+
+struct Trained {
+  core::Version version = 0;
+  std::vector<std::pair<std::string, double>> metrics;
+};
+
+struct TrainUpdate {
+  using Reply = Trained;
+  std::uint64_t update = 0;
+  std::uint32_t groups = 0;
+};
+
+struct Published {
+  core::Version version = 0;
+};
+
+// Packs the current weights and offers them in the weight channel.
+struct PublishWeights {
+  using Reply = Published;
+};
+
+// ---- to the data role and the policy -------------------------------------------------------------------
+
+// Writes the role's state into an existing folder of a checkpoint that is being made.
+struct SaveState {
+  using Reply = Ack;
+  std::string folder;
+};
+
+struct LoadState {
+  using Reply = Ack;
+  std::string folder;
+};
+
+// A Hugging Face folder with the current weights.
+struct SaveModel {
+  using Reply = Ack;
+  std::string folder;
+};
+
+}  // namespace troupe::actors

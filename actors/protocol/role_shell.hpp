@@ -1,0 +1,26 @@
+// What every role's shell is given when it is made, and the dispatch from request to handler.
+// Owned by whoever wires the company; a role keeps a copy and uses it on its strand.
+#pragma once
+
+#include <memory>
+
+#include "runtime/async/deadline.hpp"
+#include "runtime/async/device_thread.hpp"
+#include "runtime/async/event.hpp"
+#include "runtime/async/notifier.hpp"
+#include "runtime/async/scope.hpp"
+#include "runtime/async/task.hpp"
+#include "runtime/cluster/transport.hpp"
+#include "runtime/core/limits.hpp"
+
+namespace troupe::actors {
+
+struct RoleContext {
+  std::shared_ptr<cluster::Transport> transport;
+  async::Scope* scope = nullptr;           // children of the role; outlives it
+  async::DeviceThread* device = nullptr;   // long jobs; null for roles without any
+  async::Timers* timers = nullptr;
+  core::Duration call_deadline = core::limits::kRoundDeadline;
+};
+
+}  // namespace troupe::actors
