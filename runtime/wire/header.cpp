@@ -83,6 +83,26 @@ std::optional<core::Error> read_failure(const Frame& frame) {
   return std::move(found).value();
 }
 
+HostRequest read_host_request(const Frame& frame) {
+  auto incoming = Incoming::open(frame);
+  if (!incoming || incoming->header().reply) return HostRequest::kNone;
+  auto found = incoming->read([](schema::Envelope::Reader envelope) -> core::Result<HostRequest> {
+    if (envelope.isPing()) return HostRequest::kPing;
+    return envelope.isShutdown() ? HostRequest::kShutdown : HostRequest::kNone;
+  });
+  return found ? *found : HostRequest::kNone;
+}
+
+core::Result<Pong> read_pong(const Frame& frame) {
+  TROUPE_TRY_ASSIGN(incoming, Incoming::open(frame));
+  return incoming.read([](schema::Envelope::Reader envelope) -> core::Result<Pong> {
+    if (!envelope.isPong()) return core::fail(ErrorCode::kData, "not the answer to a ping");
+    const auto role = envelope.getPong().getRole();
+    const auto state = envelope.getPong().getState();
+    return Pong{std::string(role.begin(), role.size()), std::string(state.begin(), state.size())};
+  });
+}
+
 Frame ack_frame(const Header& header) {
   Outgoing outgoing(header);
   outgoing.envelope().initAck();

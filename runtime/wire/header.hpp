@@ -39,7 +39,18 @@ Frame failure_frame(const Header& header, const core::Error& error);
 // The error that a frame carries, if that is its body. A malformed one is a kData error.
 std::optional<core::Error> read_failure(const Frame& frame);
 
-// The answer without content, and those of the host itself.
+// Requests that a role's host answers itself.
+enum class HostRequest { kNone, kPing, kShutdown };
+HostRequest read_host_request(const Frame& frame);
+
+// Who a pong says it is from.
+struct Pong {
+  std::string role;
+  std::string state;
+};
+core::Result<Pong> read_pong(const Frame& frame);
+
+// The answer without content, and the messages of hosts.
 Frame ack_frame(const Header& header);
 Frame ping_frame(const Header& header);
 Frame pong_frame(const Header& header, const std::string& role, const std::string& state);

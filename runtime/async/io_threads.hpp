@@ -1,0 +1,37 @@
+// The few threads on which coroutines run. Roles get strands of it; long work goes to device threads
+// and the compute pool, so one or two threads are enough. Owned by the node; outlives every role.
+#pragma once
+
+#include <thread>
+#include <vector>
+
+#include "runtime/async/task.hpp"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+
+namespace troupe::async {
+
+class IoThreads {
+ public:
+  explicit IoThreads(int threads);
+  IoThreads(const IoThreads&) = delete;
+  IoThreads& operator=(const IoThreads&) = delete;
+  ~IoThreads();  // join()
+
+  // An executor on which things happen one after another.
+  Executor make_strand();
+
+  // Runs `body` on its own strand and waits for its end, from a thread that is none of these.
+  void run(task<void> body);
+
+  // Waits until nothing is left to do, then ends the threads. Idempotent.
+  void join();
+
+ private:
+  boost::asio::io_context context_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace troupe::async

@@ -1,0 +1,86 @@
+// What every transport shares: the table of calls that wait for answers, the bounded inbox, the
+// handlers' scope, and who is told what when something ends. A transport adds only how bytes move:
+// `send_request`, `send_reply`, and calls back `on_request`, `on_reply`, `on_peer_lost`.
+//
+// All state lives on the role's strand, except `admit`, which senders on other strands use to be refused
+// before they queue anything. Bounds: kPendingCalls_max, kRoleInbox_frames_max. Held by shared_ptr.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "runtime/async/scope.hpp"
+#include "runtime/cluster/transport.hpp"
+
+namespace troupe::cluster {
+
+class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint> {
+ public:
+  Endpoint(Identity identity, async::Executor strand, async::Timers& timers);
+  ~Endpoint() override;  // checks that it was stopped, if it ever served
+
+  async::task<core::Result<wire::Frame>> call(PeerName peer, wire::Frame request,
+                                              async::Deadline deadline) final;
+  void serve(Handler handler) final;
+  async::task<void> stop() override;
+
+  // Called with an exception that escaped a handler: a bug of the role.
+  void on_bug(std::function<void(const core::Error&)> hook);
+
+  std::size_t pending_calls() const noexcept { return calls_.size(); }
+  std::size_t inbox() const noexcept { return inbox_.load(std::memory_order_relaxed); }
+  std::uint64_t stray_replies() const noexcept { return stray_replies_; }
+  const async::Executor& strand() const noexcept { return strand_; }
+
+  // Takes a place in the inbox; false when it is full. Safe on any thread. Whoever got one hands the
+  // request to `on_request`, which keeps the place until the answer is out.
+  bool admit() noexcept;
+
+  // On the strand, from the transport:
+  void on_request(PeerName from, wire::Frame frame);  // with a place from `admit`
+  void on_reply(const PeerName& from, wire::Frame frame);
+  void on_peer_lost(const PeerName& peer, const core::Error& cause);
+
+ protected:
+  // Hands a request to the network, or says at once why not. Called on the strand.
+  virtual core::Result<void> send_request(const PeerName& peer, const wire::Frame& frame) = 0;
+  // Hands an answer to the network; what becomes of it the asker's deadline covers.
+  virtual void send_reply(const PeerName& peer, const wire::Frame& frame) = 0;
+
+  // Everything `stop` does before it waits. `goodbye` tells askers; a crash does not.
+  void end(bool goodbye);
+  bool ended() const noexcept { return ended_; }
+
+ private:
+  using Answer = async::Oneshot<core::Result<wire::Frame>>;
+  struct Call {
+    PeerName peer;
+    std::shared_ptr<Answer> answer;
+  };
+  struct Request {  // being served
+    PeerName from;
+    wire::Header header;
+  };
+  using Place = std::list<Request>::iterator;
+  struct Entry;
+
+  static async::task<core::Result<void>> serve_one(std::shared_ptr<Endpoint> self, Place place,
+                                                   wire::Frame frame);
+  void answer(Place place, const core::Result<wire::Frame>& result);
+  void refuse(const PeerName& to, const wire::Frame& request, const core::Error& error);
+
+  const async::Executor strand_;
+  std::unordered_map<std::uint64_t, Call> calls_;  // by request id
+  std::list<Request> requests_;
+  std::atomic<std::size_t> inbox_{0};
+  Handler handler_;
+  async::Scope handlers_;
+  std::uint64_t stray_replies_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace troupe::cluster

@@ -1,0 +1,32 @@
+// The network inside one process: roles call each other through the same envelopes as over a wire.
+// Frames are copied and checked on arrival; no pointer crosses from role to role. Owned by whoever
+// wires the company; safe on any thread. Bounds: each role's inbox, counted before a frame is queued.
+#pragma once
+
+#include <memory>
+
+#include "runtime/async/deadline.hpp"
+#include "runtime/async/task.hpp"
+#include "runtime/cluster/endpoint.hpp"
+#include "runtime/core/result.hpp"
+
+namespace troupe::cluster {
+
+class LoopbackNetwork {
+ public:
+  explicit LoopbackNetwork(async::Timers& timers);
+  LoopbackNetwork(const LoopbackNetwork&) = delete;
+  LoopbackNetwork& operator=(const LoopbackNetwork&) = delete;
+  ~LoopbackNetwork();
+
+  // A role's place in the network, on its strand. Error: kInvalidArgument when the name is in use.
+  core::Result<std::shared_ptr<Endpoint>> join(Identity identity, async::Executor strand);
+
+ private:
+  class Member;
+  struct Directory;
+  std::shared_ptr<Directory> directory_;
+  async::Timers& timers_;
+};
+
+}  // namespace troupe::cluster

@@ -1,0 +1,90 @@
+// The life of a role, from its making to its end.
+#include "runtime/cluster/role_host.hpp"
+
+#include "runtime/core/check.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace troupe::cluster {
+
+namespace asio = boost::asio;
+using core::Result;
+using wire::Frame;
+
+async::task<Result<void>> Role::run() { co_return Result<void>(); }
+
+RoleHost::RoleHost(std::shared_ptr<Endpoint> endpoint, Hooks hooks, async::DeviceThread* device,
+                   core::TeamRunner* team)
+    : endpoint_(std::move(endpoint)),
+      hooks_(std::move(hooks)),
+      device_(device),
+      team_(team),
+      scope_(endpoint_->strand()) {}
+
+RoleHost::~RoleHost() { TROUPE_CHECK(!running_, "a role is stopped before its host goes"); }
+
+async::task<Result<void>> RoleHost::start(Factory factory) {
+  auto started = asio::co_spawn(endpoint_->strand(), start_here(std::move(factory)),
+                                asio::use_awaitable);
+  auto result = co_await std::move(started);
+  co_return result;
+}
+
+async::task<void> RoleHost::stop() {
+  auto stopped = asio::co_spawn(endpoint_->strand(), stop_here(), asio::use_awaitable);
+  co_await std::move(stopped);
+}
+
+async::task<Result<void>> RoleHost::start_here(Factory factory) {
+  TROUPE_CHECK(!running_, "a role starts once");
+  const RoleServices services{endpoint_,           scope_,  endpoint_->timers(),
+                              endpoint_->strand(), device_, team_};
+  auto made = factory(services);
+  if (!made) co_return core::fail(made.error().within(name()));
+  role_ = std::move(made).value();
+  running_ = true;
+  std::function<void(const core::Error&)> report_error = [this](const core::Error& error) {
+    report(error);
+  };
+  scope_.on_error(report_error);
+  endpoint_->on_bug(report_error);
+  endpoint_->serve([this](Frame request) { return handle(std::move(request)); });
+  scope_.spawn(name(), role_->run());
+  co_return Result<void>();
+}
+
+async::task<Result<Frame>> RoleHost::handle(Frame request) {
+  const wire::HostRequest kind = wire::read_host_request(request);
+  if (kind == wire::HostRequest::kNone) {
+    auto answered = co_await role_->handle(std::move(request));
+    co_return answered;
+  }
+  TROUPE_CO_TRY_ASSIGN(header, wire::read_header(request));
+  const wire::Header answer = wire::reply_header(header, name());
+  if (kind == wire::HostRequest::kPing) {
+    co_return wire::pong_frame(answer, name(), reported_ ? "failed" : role_->state());
+  }
+  // Posted: the acknowledgement goes out first.
+  if (hooks_.shutdown_asked) {
+    asio::post(endpoint_->strand(), [asked = hooks_.shutdown_asked, who = name()] { asked(who); });
+  }
+  co_return wire::ack_frame(answer);
+}
+
+void RoleHost::report(const core::Error& error) {
+  if (std::exchange(reported_, true)) return;
+  if (hooks_.failed) hooks_.failed(name(), error);
+}
+
+async::task<void> RoleHost::stop_here() {
+  co_await endpoint_->stop();
+  scope_.cancel();
+  auto joined = co_await scope_.join();
+  static_cast<void>(joined);  // reported when it happened
+  role_ = nullptr;
+  running_ = false;
+}
+
+}  // namespace troupe::cluster

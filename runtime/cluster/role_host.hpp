@@ -1,0 +1,83 @@
+// Runs one role: a pure state machine with its coroutine shell, on one strand, over one transport.
+// The host makes it, serves its requests (and answers ping and shutdown itself), runs its own activity,
+// and takes it down in order: intake and calls, handlers, the role's scope, the role. Whatever escapes
+// the role is reported once, by name, and is meant to stop the run. Owned by the node.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/async/device_thread.hpp"
+#include "runtime/async/scope.hpp"
+#include "runtime/cluster/endpoint.hpp"
+#include "runtime/core/team.hpp"
+
+namespace troupe::cluster {
+
+class Role {
+ public:
+  virtual ~Role() = default;
+
+  // Answers one request; runs at the same time as other handlers of the role, on its strand.
+  virtual async::task<core::Result<wire::Frame>> handle(wire::Frame request) = 0;
+
+  // What the role does by itself, from its start on. Its end is no failure; its error is.
+  virtual async::task<core::Result<void>> run();
+
+  // One word or two for `status`.
+  virtual std::string state() const { return "ready"; }
+};
+
+// What a role is given. The references outlive it.
+struct RoleServices {
+  std::shared_ptr<Transport> transport;
+  async::Scope& scope;  // for whatever the role starts beside its handlers
+  async::Timers& timers;
+  async::Executor executor;             // the role's strand
+  async::DeviceThread* device = nullptr;  // long jobs; null for roles without any
+  core::TeamRunner* team = nullptr;       // the process's compute pool, used on the device thread
+};
+
+class RoleHost {
+ public:
+  // Makes the role, on its strand.
+  using Factory = std::function<core::Result<std::unique_ptr<Role>>(const RoleServices&)>;
+
+  struct Hooks {
+    // An error escaped the role: called once, on the strand. The host goes on refusing until stopped.
+    std::function<void(const PeerName&, const core::Error&)> failed;
+    // A peer asked the role to end; it was acknowledged.
+    std::function<void(const PeerName&)> shutdown_asked;
+  };
+
+  RoleHost(std::shared_ptr<Endpoint> endpoint, Hooks hooks, async::DeviceThread* device = nullptr,
+           core::TeamRunner* team = nullptr);
+  RoleHost(const RoleHost&) = delete;
+  RoleHost& operator=(const RoleHost&) = delete;
+  ~RoleHost();  // checks that a started role was stopped
+
+  // Both may be awaited on any executor. `stop` waits for running device jobs of the role.
+  async::task<core::Result<void>> start(Factory factory);
+  async::task<void> stop();
+
+  const PeerName& name() const noexcept { return endpoint_->identity().self; }
+
+ private:
+  async::task<core::Result<void>> start_here(Factory factory);
+  async::task<void> stop_here();
+  async::task<core::Result<wire::Frame>> handle(wire::Frame request);
+  void report(const core::Error& error);
+
+  const std::shared_ptr<Endpoint> endpoint_;
+  const Hooks hooks_;
+  async::DeviceThread* const device_;
+  core::TeamRunner* const team_;
+  async::Scope scope_;
+  std::unique_ptr<Role> role_;
+  bool reported_ = false;
+  bool running_ = false;
+};
+
+}  // namespace troupe::cluster

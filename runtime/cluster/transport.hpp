@@ -1,0 +1,66 @@
+// How one role talks to the others: it calls peers by name and serves calls, in frames. A role gets
+// its own Transport and uses it on its strand; what carries the frames (loopback, simulator, CAF) it
+// cannot see. Whoever wires the company makes transports; the role's host stops them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "runtime/async/deadline.hpp"
+#include "runtime/async/task.hpp"
+#include "runtime/core/ids.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/wire/frame.hpp"
+#include "runtime/wire/header.hpp"
+
+namespace troupe::cluster {
+
+using PeerName = std::string;  // role and index: "generator/0"
+
+struct Identity {
+  PeerName self;
+  core::RunId run;
+  std::uint64_t epoch = 0;  // grows with each start of this role, so that old answers are known as such
+};
+
+// Answers one request. A failed Result goes back to the asker as its error.
+using Handler = std::function<async::task<core::Result<wire::Frame>>(wire::Frame)>;
+
+class Transport {
+ public:
+  Transport(Identity identity, async::Timers& timers)
+      : identity_(std::move(identity)), timers_(timers) {}
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  virtual ~Transport() = default;
+
+  // Sends a request and waits for its answer: a frame with the request's id whose body is no failure.
+  // Errors: the peer's own; kDeadline; kOverloaded at once when the peer's inbox is full; kPeerLost at
+  // once when the peer is unknown, stops or dies; kClosed after `stop`. Messages name the peer. The
+  // frame's header must come from `new_request`. A call has a deadline, always.
+  virtual async::task<core::Result<wire::Frame>> call(PeerName peer, wire::Frame request,
+                                                      async::Deadline deadline) = 0;
+
+  // From now on requests run `handler`, each as its own coroutine on the strand, at most
+  // kRoleInbox_frames_max at a time. Called once.
+  virtual void serve(Handler handler) = 0;
+
+  // Ends calls (kClosed) and handlers (unwound; their askers get kPeerLost), and returns when all
+  // have ended. Idempotent.
+  virtual async::task<void> stop() = 0;
+
+  // The header of a new request; its id is used for nothing else.
+  wire::Header new_request(async::Deadline deadline);
+
+  const Identity& identity() const noexcept { return identity_; }
+  async::Timers& timers() const noexcept { return timers_; }
+
+ private:
+  const Identity identity_;
+  async::Timers& timers_;
+  std::uint64_t last_request_ = 0;
+};
+
+}  // namespace troupe::cluster
