@@ -1,41 +1,43 @@
 // Group steps, clipping and whitening of scores.
 #include "runtime/learn/advantage.hpp"
 
+#include "runtime/core/check.hpp"
+
 #include <algorithm>
 #include <cmath>
-
-#include "runtime/core/check.hpp"
 
 namespace troupe::learn {
 namespace {
 
 double mean_of(std::span<const double> values) {
   double sum = 0;
-  for (const double value : values) sum += value;
+  for (const double value : values)
+    sum += value;
   return sum / static_cast<double>(values.size());
 }
 
 // The deviation of a sample: divides by n - 1.
 double deviation_of(std::span<const double> values, double mean) {
   double sum = 0;
-  for (const double value : values) sum += (value - mean) * (value - mean);
+  for (const double value : values)
+    sum += (value - mean) * (value - mean);
   return std::sqrt(sum / static_cast<double>(values.size() - 1));
 }
 
 std::vector<double> grpo(std::span<const double> scores) {
-  const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
-  std::vector<double> advantages(scores.size(), 0.0);
-  if (*low == *high) return advantages;
+  std::vector<double> advantages(scores.size());
   const double mean = mean_of(scores);
   const double scale = deviation_of(scores, mean) + kGrpoStdFloor;
-  for (std::size_t i = 0; i < scores.size(); ++i) advantages[i] = (scores[i] - mean) / scale;
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    advantages[i] = (scores[i] - mean) / scale;
   return advantages;
 }
 
 std::vector<double> centred(std::span<const double> scores) {
   const double mean = mean_of(scores);
   std::vector<double> advantages;
-  for (const double score : scores) advantages.push_back(score - mean);
+  for (const double score : scores)
+    advantages.push_back(score - mean);
   return advantages;
 }
 
@@ -68,16 +70,22 @@ core::Result<std::vector<double>> group_advantages(AdvantageKind kind,
   }
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (!std::isfinite(scores[i])) {
-      return core::fail(core::ErrorCode::kNumeric,
-                        "the score of sample " + std::to_string(i) + " in the group of " + group +
-                            " is not a finite number; check the reward");
+      return core::fail(core::ErrorCode::kNumeric, "the score of sample " + std::to_string(i) +
+                                                       " in the group of " + group +
+                                                       " is not a finite number; check the reward");
     }
   }
+  // Said outright, for the mean of equal numbers may differ from them by a rounding.
+  const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
+  if (*low == *high) return std::vector<double>(scores.size(), 0.0);
   switch (kind) {
-    case AdvantageKind::kGrpo: return grpo(scores);
+    case AdvantageKind::kGrpo:
+      return grpo(scores);
     case AdvantageKind::kDrGrpo:
-    case AdvantageKind::kReinforceBaseline: return centred(scores);
-    case AdvantageKind::kRloo: return leave_one_out(scores);
+    case AdvantageKind::kReinforceBaseline:
+      return centred(scores);
+    case AdvantageKind::kRloo:
+      return leave_one_out(scores);
   }
   TROUPE_CHECK(false, "unknown advantage kind");
 }
@@ -97,7 +105,8 @@ void whiten(std::span<double> advantages, std::span<const std::int64_t> tokens) 
     squares += static_cast<double>(tokens[i]) * distance * distance;
   }
   const double scale = 1.0 / std::sqrt(std::max(squares / count, kWhitenVarianceMin));
-  for (double& advantage : advantages) advantage = (advantage - mean) * scale;
+  for (double& advantage : advantages)
+    advantage = (advantage - mean) * scale;
 }
 
 core::Result<std::vector<std::vector<double>>> update_advantages(
@@ -115,10 +124,11 @@ core::Result<std::vector<std::vector<double>>> update_advantages(
                               " has no tokens; unfinished samples must be left out");
       }
       tokens.push_back(static_cast<std::int64_t>(sample.tokens.size()));
-      // An infinite score is a broken reward, not a large one: it stays for the group step to refuse.
-      scores.push_back(std::isfinite(sample.score) ? std::clamp(sample.score, algo.reward_clip_low,
-                                                                algo.reward_clip_high)
-                                                   : sample.score);
+      // An infinite score is a broken reward, not a large one: it stays for the group step to
+      // refuse.
+      scores.push_back(std::isfinite(sample.score)
+                           ? std::clamp(sample.score, algo.reward_clip_low, algo.reward_clip_high)
+                           : sample.score);
     }
     TROUPE_TRY_ASSIGN(advantages, group_advantages(algo.advantage, scores, name));
     flat.insert(flat.end(), advantages.begin(), advantages.end());
@@ -128,7 +138,8 @@ core::Result<std::vector<std::vector<double>>> update_advantages(
   whiten(flat, tokens);
   std::size_t next = 0;
   for (auto& group : result) {
-    for (double& advantage : group) advantage = flat[next++];
+    for (double& advantage : group)
+      advantage = flat[next++];
   }
   return result;
 }

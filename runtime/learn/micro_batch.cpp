@@ -1,11 +1,11 @@
 // Greedy cutting in ticket order.
 #include "runtime/learn/micro_batch.hpp"
 
+#include "runtime/learn/advantage.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <string>
-
-#include "runtime/learn/advantage.hpp"
 
 namespace troupe::learn {
 namespace {
@@ -45,6 +45,26 @@ core::Result<void> check_group(const TrainGroup& group, std::int64_t rows_max) {
   return {};
 }
 
+// Indices of the groups by ticket; every group checked.
+core::Result<std::vector<std::size_t>> ticket_order(const std::vector<TrainGroup>& groups,
+                                                    std::int64_t rows_max) {
+  std::vector<std::size_t> order(groups.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return groups[a].ticket < groups[b].ticket; });
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const TrainGroup& group = groups[order[i]];
+    TROUPE_TRY(check_group(group, rows_max));
+    if (i == 0) continue;
+    const core::Ticket& before = groups[order[i - 1]].ticket;
+    if (before.update == group.ticket.update && before.slot == group.ticket.slot) {
+      return core::fail(ErrorCode::kInvalidArgument,
+                        "two groups of " + ticket_name(group.ticket) + " in one update");
+    }
+  }
+  return order;
+}
+
 // Fills micro-batches one after the other.
 class Cutter {
  public:
@@ -61,10 +81,17 @@ class Cutter {
     // Too large for any micro-batch: as many samples at a time as a fresh one holds.
     for (std::size_t begin = 0; begin < samples;) {
       std::size_t end = begin + 1;
-      while (end < samples && part_rows(group, begin, end + 1) <= rows_max_) ++end;
+      while (end < samples && part_rows(group, begin, end + 1) <= rows_max_)
+        ++end;
       add_part({index, begin, end});
       begin = end;
     }
+  }
+
+  // Closes the open micro-batch; what follows gets `learns`.
+  void begin_part(bool learns) {
+    flush();
+    open_.learns = learns;
   }
 
   MiniBatch finish() {
@@ -85,8 +112,10 @@ class Cutter {
   }
 
   void flush() {
+    const bool learns = open_.learns;
     if (!open_.parts.empty()) result_.micro_batches.push_back(std::move(open_));
     open_ = {};
+    open_.learns = learns;
   }
 
   const std::vector<TrainGroup>& groups_;
@@ -103,37 +132,31 @@ std::int64_t part_rows(const TrainGroup& group, std::size_t begin, std::size_t e
 }
 
 core::Result<UpdatePlan> plan_update(const std::vector<TrainGroup>& groups,
-                                     const BatchSettings& batch) {
+                                     const BatchSettings& batch,
+                                     const std::vector<bool>& learns) {
   if (groups.empty()) return core::fail(ErrorCode::kInvalidArgument, "the update has no groups");
-  std::vector<std::size_t> order(groups.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return groups[a].ticket < groups[b].ticket; });
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const TrainGroup& group = groups[order[i]];
-    TROUPE_TRY(check_group(group, batch.micro_tokens_max));
-    if (i == 0) continue;
-    const core::Ticket& before = groups[order[i - 1]].ticket;
-    if (before.update == group.ticket.update && before.slot == group.ticket.slot) {
-      return core::fail(ErrorCode::kInvalidArgument,
-                        "two groups of " + ticket_name(group.ticket) + " in one update");
-    }
-  }
+  TROUPE_TRY_ASSIGN(order, ticket_order(groups, batch.micro_tokens_max));
   const std::size_t count = groups.size();
-  const std::size_t parts =
+  const std::size_t runs =
       std::min(count, static_cast<std::size_t>(std::max<std::int64_t>(batch.mini_batches, 1)));
   UpdatePlan plan;
-  for (std::size_t part = 0; part < parts; ++part) {
+  for (std::size_t run = 0; run < runs; ++run) {
     Cutter cutter(groups, batch.micro_tokens_max);
-    for (std::size_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
-      cutter.add_group(order[i]);
-      plan.samples += static_cast<std::int64_t>(groups[order[i]].samples.size());
+    for (const bool part : {true, false}) {
+      cutter.begin_part(part);
+      for (std::size_t i = count * run / runs; i < count * (run + 1) / runs; ++i) {
+        if ((learns.empty() || learns[order[i]]) == part) cutter.add_group(order[i]);
+      }
     }
     plan.mini_batches.push_back(cutter.finish());
     const MiniBatch& mini = plan.mini_batches.back();
     plan.tokens += mini.tokens;
     plan.micro_batches += static_cast<std::int64_t>(mini.micro_batches.size());
-    for (const MicroBatch& micro : mini.micro_batches) plan.rows += micro.rows;
+    for (const MicroBatch& micro : mini.micro_batches)
+      plan.rows += micro.rows;
+  }
+  for (const TrainGroup& group : groups) {
+    plan.samples += static_cast<std::int64_t>(group.samples.size());
   }
   return plan;
 }

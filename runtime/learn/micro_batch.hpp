@@ -1,15 +1,15 @@
-// Cuts an update into mini-batches (one optimiser step each) and these into micro-batches that fit the
-// trainer's memory. A pure function of the groups' tickets and lengths: same update, same plan, same
-// bits. Value types; bound: `micro_tokens_max` rows in a micro-batch.
+// Cuts an update into mini-batches (one optimiser step each) and these into micro-batches that fit
+// the trainer's memory. A pure function of the groups' tickets and lengths: same update, same plan,
+// same bits. Value types; bound: `micro_tokens_max` rows in a micro-batch.
 #pragma once
-
-#include <cstddef>
-#include <cstdint>
-#include <vector>
 
 #include "runtime/core/result.hpp"
 #include "runtime/learn/experience.hpp"
 #include "runtime/learn/settings.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
 
 namespace troupe::learn {
 
@@ -21,6 +21,7 @@ struct GroupPart {
 
 struct MicroBatch {
   std::vector<GroupPart> parts;
+  bool learns = true;       // false: no gradient comes from it, it is only looked at
   std::int64_t rows = 0;    // tokens that go through the model
   std::int64_t tokens = 0;  // policy tokens that are learnt from
 };
@@ -40,11 +41,13 @@ struct UpdatePlan {
 std::int64_t part_rows(const TrainGroup& group, std::size_t begin, std::size_t end);
 
 // Groups go in ticket order. `mini_batches` consecutive runs of groups, equal in number within one
-// (fewer runs when there are fewer groups); inside a run a micro-batch takes whole groups while they
-// fit. A group that is larger than a micro-batch is split between samples, in order.
-// Errors: kInvalidArgument (no groups, an empty prompt or response, two groups of one slot), kConfig
-// (one sample with its prompt is longer than micro_tokens_max).
+// (fewer runs when there are fewer groups); inside a run a micro-batch takes whole groups while
+// they fit. A group that is larger than a micro-batch is split between samples, in order. Groups
+// whose `learns` is false (empty: none) come last in their run, in micro-batches of their own.
+// Errors: kInvalidArgument (no groups, an empty prompt or response, two groups of one slot),
+// kConfig (one sample with its prompt is longer than micro_tokens_max).
 core::Result<UpdatePlan> plan_update(const std::vector<TrainGroup>& groups,
-                                     const BatchSettings& batch);
+                                     const BatchSettings& batch,
+                                     const std::vector<bool>& learns = {});
 
 }  // namespace troupe::learn

@@ -1,10 +1,10 @@
 // The loss as a graph of ATen operations.
 #include "runtime/learn/objective.hpp"
 
+#include "runtime/core/check.hpp"
+
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
-
-#include "runtime/core/check.hpp"
 
 namespace troupe::learn {
 namespace {
@@ -26,7 +26,8 @@ at::Tensor ratio(const at::Tensor& log_ratio) {
   return at::exp(at::clamp(log_ratio, -kLogRatioMax, kLogRatioMax));
 }
 
-at::Tensor clipped_objective(const AlgoSettings& algo, const at::Tensor& r,
+at::Tensor clipped_objective(const AlgoSettings& algo,
+                             const at::Tensor& r,
                              const at::Tensor& advantage) {
   const auto bounded = at::clamp(r, 1.0 - algo.eps_clip_low, 1.0 + algo.eps_clip_high);
   return at::minimum(r * advantage, bounded * advantage);
@@ -39,13 +40,19 @@ at::Tensor kl_estimate(KlEstimator estimator, const at::Tensor& d) {
 
 }  // namespace
 
-double token_weight(Reducer reducer, std::int64_t update_tokens, std::int64_t update_samples,
+double token_weight(Reducer reducer,
+                    std::int64_t mini_batches,
+                    std::int64_t update_tokens,
+                    std::int64_t update_samples,
                     std::int64_t sample_tokens) {
-  if (reducer == Reducer::kTokenMean) return 1.0 / static_cast<double>(update_tokens);
-  return 1.0 / (static_cast<double>(update_samples) * static_cast<double>(sample_tokens));
+  const auto steps = static_cast<double>(mini_batches);
+  if (reducer == Reducer::kTokenMean) return steps / static_cast<double>(update_tokens);
+  return steps / (static_cast<double>(update_samples) * static_cast<double>(sample_tokens));
 }
 
-at::Tensor policy_loss(const AlgoSettings& algo, const TokenBatch& batch, const at::Tensor& logprobs,
+at::Tensor policy_loss(const AlgoSettings& algo,
+                       const TokenBatch& batch,
+                       const at::Tensor& logprobs,
                        const at::Tensor& entropy) {
   const auto l = logprobs.to(at::kDouble);
   TROUPE_CHECK(l.dim() == 1 && l.numel() == static_cast<std::int64_t>(batch.size()),
@@ -69,8 +76,10 @@ at::Tensor policy_loss(const AlgoSettings& algo, const TokenBatch& batch, const 
   return (tensor_of(batch.weight) * per_token).sum();
 }
 
-LossGradient loss_and_gradient(const AlgoSettings& algo, const TokenBatch& batch,
-                               std::span<const double> logprobs, std::span<const double> entropy) {
+LossGradient loss_and_gradient(const AlgoSettings& algo,
+                               const TokenBatch& batch,
+                               std::span<const double> logprobs,
+                               std::span<const double> entropy) {
   const c10::AutoGradMode with_grad(true);
   auto l = tensor_of(logprobs).requires_grad_(true);
   at::Tensor h;

@@ -1,18 +1,22 @@
 // Sums over the tokens of an update.
 #include "runtime/learn/objective_stats.hpp"
 
+#include "runtime/core/check.hpp"
+
 #include <algorithm>
 #include <cmath>
-
-#include "runtime/core/check.hpp"
 
 namespace troupe::learn {
 namespace {
 
-double clamped(double log_ratio) { return std::clamp(log_ratio, -kLogRatioMax, kLogRatioMax); }
+double clamped(double log_ratio) {
+  return std::clamp(log_ratio, -kLogRatioMax, kLogRatioMax);
+}
 
 // exp(x) - 1 - x: never negative, 0 at 0.
-double excess(double x) { return std::expm1(x) - x; }
+double excess(double x) {
+  return std::expm1(x) - x;
+}
 
 }  // namespace
 
@@ -41,8 +45,10 @@ double ObjectiveStats::effective_sample_share() const {
   return rho_sum * rho_sum / (static_cast<double>(tokens) * rho_square_sum);
 }
 
-ObjectiveStats observe(const AlgoSettings& algo, const TokenBatch& batch,
-                       std::span<const double> logprobs, std::span<const double> entropy) {
+ObjectiveStats observe(const AlgoSettings& algo,
+                       const TokenBatch& batch,
+                       std::span<const double> logprobs,
+                       std::span<const double> entropy) {
   TROUPE_CHECK(logprobs.size() == batch.size(), "one log-prob per token");
   ObjectiveStats stats;
   stats.tokens = static_cast<std::int64_t>(batch.size());

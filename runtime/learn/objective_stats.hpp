@@ -2,28 +2,28 @@
 // Sums in double that add up over micro-batches in plan order. Plain C++; a value type.
 #pragma once
 
+#include "runtime/learn/objective.hpp"
+#include "runtime/learn/settings.hpp"
+
 #include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "runtime/learn/objective.hpp"
-#include "runtime/learn/settings.hpp"
-
 namespace troupe::learn {
 
 struct ObjectiveStats {
   std::int64_t tokens = 0;
-  double loss = 0;                             // as in policy_loss
-  std::int64_t clipped_low = 0;                // A < 0 and r < 1 - e_low: no gradient
-  std::int64_t clipped_high = 0;               // A > 0 and r > 1 + e_high: no gradient
+  double loss = 0;                // as in policy_loss
+  std::int64_t clipped_low = 0;   // A < 0 and r < 1 - e_low: no gradient
+  std::int64_t clipped_high = 0;  // A > 0 and r > 1 + e_high: no gradient
   double ratio_sum = 0, ratio_min = 1, ratio_max = 1;
   double rho_sum = 0, rho_square_sum = 0, rho_max = 0;
-  std::int64_t masked = 0;                     // correction cut: rho > C (kDecoupled only)
-  double kl_old_sum = 0;                       // r - 1 - log r, r = pi/pi_p
-  double kl_rollout_sum = 0;                   // x - 1 - log x, x = pi/mu: estimates KL(mu || pi)
-  double kl_ref_sum = 0;                       // exp(-d) - 1 + d, d = l - l_ref
+  std::int64_t masked = 0;    // correction cut: rho > C (kDecoupled only)
+  double kl_old_sum = 0;      // r - 1 - log r, r = pi/pi_p
+  double kl_rollout_sum = 0;  // x - 1 - log x, x = pi/mu: estimates KL(mu || pi)
+  double kl_ref_sum = 0;      // exp(-d) - 1 + d, d = l - l_ref
   double entropy_sum = 0;
   bool has_reference = false, has_entropy = false;
 
@@ -35,7 +35,9 @@ struct ObjectiveStats {
 };
 
 // The statistics of one micro-batch at its current log-probs; `entropy` may be empty.
-ObjectiveStats observe(const AlgoSettings& algo, const TokenBatch& batch,
-                       std::span<const double> logprobs, std::span<const double> entropy);
+ObjectiveStats observe(const AlgoSettings& algo,
+                       const TokenBatch& batch,
+                       std::span<const double> logprobs,
+                       std::span<const double> entropy);
 
 }  // namespace troupe::learn

@@ -1,11 +1,11 @@
 // The fused step and the norm on the kernels' table.
 #include "runtime/learn/optimizer.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
+
+#include <algorithm>
+#include <cmath>
 
 namespace troupe::learn {
 namespace {
@@ -27,7 +27,8 @@ double global_norm(core::TeamRunner& team, const float* x, std::int64_t count) {
     }
   });
   double sum = 0;
-  for (const double part : partial) sum += part;
+  for (const double part : partial)
+    sum += part;
   return std::sqrt(sum);
 }
 
@@ -46,8 +47,11 @@ std::string first_nonfinite(const model::ParamStore& store) {
 AdamW::AdamW(const model::ModelSpec& spec, const OptimSettings& optim)
     : optim_(optim), m_(spec), v_(spec) {}
 
-void AdamW::step(core::TeamRunner& team, model::ParamStore& params, const model::ParamStore& grads,
-                 double lr, double grad_scale) {
+void AdamW::step(core::TeamRunner& team,
+                 model::ParamStore& params,
+                 const model::ParamStore& grads,
+                 double lr,
+                 double grad_scale) {
   TROUPE_CHECK(params.size() == m_.size() && grads.size() == m_.size(), "stores of one layout");
   ++steps_;
   kernels::AdamW a;

@@ -3,13 +3,13 @@
 // depend on the number of threads. The trainer owns the optimiser and calls it from one thread.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "runtime/core/team.hpp"
 #include "runtime/learn/settings.hpp"
 #include "runtime/model/params.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace troupe::learn {
 
@@ -33,8 +33,11 @@ class AdamW {
   AdamW(const model::ModelSpec& spec, const OptimSettings& optim);
 
   // One step with the gradient `grads` * `grad_scale`; both stores have the optimiser's layout.
-  void step(core::TeamRunner& team, model::ParamStore& params, const model::ParamStore& grads,
-            double lr, double grad_scale);
+  void step(core::TeamRunner& team,
+            model::ParamStore& params,
+            const model::ParamStore& grads,
+            double lr,
+            double grad_scale);
 
   std::int64_t steps() const { return steps_; }
   void set_steps(std::int64_t steps) { steps_ = steps; }

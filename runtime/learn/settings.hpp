@@ -20,7 +20,7 @@ struct AlgoSettings {
   double correction_max = 2.0;  // C of min(rho, C)
   double kl_coef = 0.0;         // in the loss; 0 = no reference model at all
   KlEstimator kl_estimator = KlEstimator::kK2;
-  double temperature = 1.0;     // of sampling; log-probs use z / temperature
+  double temperature = 1.0;  // of sampling; log-probs use z / temperature
   double reward_clip_low = -10, reward_clip_high = 10;
   double entropy_coef = 0.0;
 };
@@ -28,9 +28,9 @@ struct AlgoSettings {
 struct OptimSettings {
   double lr = 1e-6;
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.0;
-  double grad_norm_max = 1.0;  // 0 = no clipping
-  double warmup_ratio = 0.03;  // of the optimiser steps of the run
-  double lr_min_ratio = 0.1;   // cosine ends at this share of lr
+  double grad_norm_max = 1.0;            // 0 = no clipping
+  double warmup_ratio = 0.03;            // of the optimiser steps of the run
+  double lr_min_ratio = 0.1;             // cosine ends at this share of lr
   std::int64_t nonfinite_steps_max = 3;  // skipped in a row before the run stops
 };
 

@@ -1,14 +1,8 @@
-// The policy's trainer: owns the master weights, gradients and AdamW moments, and turns one update's
-// groups into optimiser steps. Runs on the policy role's device thread; numeric work on its team.
-// Losses and gradients have the same bits for one micro-batch plan, whatever the number of threads.
+// The policy's trainer: owns the master weights, gradients and AdamW moments, and turns one
+// update's groups into optimiser steps. Runs on the policy role's device thread; numeric work on
+// its team. Losses and gradients have the same bits for one micro-batch plan, whatever the number
+// of threads.
 #pragma once
-
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
@@ -17,6 +11,13 @@
 #include "runtime/learn/settings.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace troupe::learn {
 
@@ -32,7 +33,8 @@ struct UpdateReport {
   std::int64_t optimiser_steps = 0, skipped_steps = 0, micro_batches = 0;
   std::int64_t policy_tokens = 0, rows = 0;
   // Ordered (name, value) pairs: policy/loss, policy/grad_norm, policy/lr, policy/entropy,
-  // policy/clipfrac, kl/ref, kl/rollout_train, async/ess, async/staleness_max, ... (docs/metrics.md)
+  // policy/clipfrac, kl/ref, kl/rollout_train, async/ess, async/staleness_max, ...
+  // (docs/metrics.md)
   std::vector<std::pair<std::string, double>> metrics;
 };
 

@@ -42,11 +42,12 @@ TEST(GroupAdvantages, GrpoDividesByTheDeviationOfNMinusOne) {
   EXPECT_NEAR(got[2], 1.1338505, 1e-7);
 }
 
-TEST(GroupAdvantages, GrpoOfEqualScoresIsExactlyZero) {
+TEST(GroupAdvantages, EqualScoresGiveExactZeros) {
   // The mean of three 0.1 is not 0.1 in binary: the rounding must not become an advantage.
-  for (const double value : {0.1, 0.7, -3.3, 1e-9}) {
-    for (const double got : advantages(AdvantageKind::kGrpo, {value, value, value})) {
-      EXPECT_EQ(got, 0.0);
+  for (const auto kind : {AdvantageKind::kGrpo, AdvantageKind::kDrGrpo, AdvantageKind::kRloo,
+                          AdvantageKind::kReinforceBaseline}) {
+    for (const double value : {0.1, 0.7, -3.3, 1e-9}) {
+      EXPECT_EQ(advantages(kind, {value, value, value}), (Values{0, 0, 0}));
     }
   }
 }

@@ -1,11 +1,11 @@
 // The paired bootstrap on cases whose answer is known.
 #include "runtime/learn/evaluation.hpp"
 
+#include "runtime/core/rng.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
-
-#include "runtime/core/rng.hpp"
 
 namespace troupe::learn {
 

@@ -1,14 +1,17 @@
 // A tiny model and random updates for the tests of this folder, and a team of real threads.
 #pragma once
 
-#include <functional>
-#include <thread>
-#include <vector>
-
 #include "runtime/core/rng.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/learn/experience.hpp"
+#include "runtime/model/group_plan.hpp"
+#include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
+#include "runtime/model/score.hpp"
+
+#include <functional>
+#include <thread>
+#include <vector>
 
 namespace troupe::learn {
 
@@ -43,5 +46,64 @@ class ThreadTeam final : public core::TeamRunner {
  private:
   int size_;
 };
+
+inline std::vector<std::int32_t> random_tokens(core::Rng& rng, std::uint64_t count) {
+  std::vector<std::int32_t> tokens;
+  for (; count > 0; --count)
+    tokens.push_back(static_cast<std::int32_t>(rng.next_below(67)));
+  return tokens;
+}
+
+// l of every token of the group under `weights`, [sample][token], each group computed alone.
+inline std::vector<std::vector<float>> exact_logprobs(const model::PackedWeights& weights,
+                                                      const TrainGroup& group) {
+  core::SerialTeam team;
+  model::SampleGroup item;
+  item.prompt = group.prompt;
+  for (const auto& sample : group.samples)
+    item.responses.emplace_back(sample.tokens);
+  model::GroupPlan plan;
+  const model::SampleGroup groups[] = {item};
+  if (!model::build_group_plan(groups, weights.spec(), 1, plan)) return {};
+  const auto flat = model::score_logprobs(team, weights, plan.plan, plan.targets, 1.0f);
+  std::vector<std::vector<float>> result;
+  auto next = flat.begin();
+  for (const auto& sample : group.samples) {
+    const auto count = static_cast<std::ptrdiff_t>(sample.tokens.size());
+    result.emplace_back(next, next + count);
+    next += count;
+  }
+  return result;
+}
+
+// Groups of random lengths and scores, sampled (so to speak) by `weights`.
+inline std::vector<TrainGroup> random_groups(const model::PackedWeights& weights,
+                                             std::uint64_t update,
+                                             std::size_t groups,
+                                             std::size_t samples) {
+  core::Rng rng(100 + update);
+  std::vector<TrainGroup> result;
+  for (std::uint32_t slot = 0; slot < groups; ++slot) {
+    TrainGroup group;
+    group.ticket = {update, slot, 0};
+    group.prompt = random_tokens(rng, 3 + rng.next_below(20));
+    for (std::size_t i = 0; i < samples; ++i) {
+      TrainSample sample;
+      sample.tokens = random_tokens(rng, 1 + rng.next_below(18));
+      sample.score = rng.next_uniform();
+      sample.versions.assign(sample.tokens.size(), weights.version());
+      group.samples.push_back(std::move(sample));
+    }
+    const auto logprobs = exact_logprobs(weights, group);
+    for (std::size_t i = 0; i < samples; ++i) {
+      group.samples[i].behaviour = logprobs[i];
+      for (const float l : logprobs[i]) {
+        group.samples[i].reference.push_back(l + 0.1f * static_cast<float>(rng.next_normal()));
+      }
+    }
+    result.push_back(std::move(group));
+  }
+  return result;
+}
 
 }  // namespace troupe::learn

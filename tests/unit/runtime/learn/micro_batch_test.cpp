@@ -1,14 +1,16 @@
 // Plans of updates: order, bounds, splitting.
 #include "runtime/learn/micro_batch.hpp"
 
-#include <gtest/gtest.h>
-
 #include "runtime/core/rng.hpp"
+
+#include <gtest/gtest.h>
 
 namespace troupe::learn {
 namespace {
 
-TrainGroup group_of(std::uint32_t slot, std::size_t prompt, const std::vector<std::size_t>& lengths) {
+TrainGroup group_of(std::uint32_t slot,
+                    std::size_t prompt,
+                    const std::vector<std::size_t>& lengths) {
   TrainGroup group;
   group.ticket = {7, slot, 0};
   group.prompt.assign(prompt, 1);
@@ -42,7 +44,8 @@ TEST(PlanUpdate, CountsTheSharedPromptOnceAndDropsTheLastTokens) {
 TEST(PlanUpdate, KeepsGroupsWholeWhileTheyFit) {
   // Rows 10, 10, 10 with a bound of 25: two groups, then one.
   std::vector<TrainGroup> groups;
-  for (std::uint32_t slot = 0; slot < 3; ++slot) groups.push_back(group_of(slot, 4, {4, 4}));
+  for (std::uint32_t slot = 0; slot < 3; ++slot)
+    groups.push_back(group_of(slot, 4, {4, 4}));
   const auto plan = plan_update(groups, batch_of(25));
   ASSERT_TRUE(plan.has_value());
   ASSERT_EQ(plan->mini_batches.size(), 1u);
@@ -78,7 +81,8 @@ TEST(PlanUpdate, FollowsTicketsNotArrival) {
 
 TEST(PlanUpdate, MiniBatchesDifferByAtMostOneGroup) {
   std::vector<TrainGroup> groups;
-  for (std::uint32_t slot = 0; slot < 7; ++slot) groups.push_back(group_of(slot, 4, {2, 2}));
+  for (std::uint32_t slot = 0; slot < 7; ++slot)
+    groups.push_back(group_of(slot, 4, {2, 2}));
   const auto plan = plan_update(groups, batch_of(100, 3));
   ASSERT_TRUE(plan.has_value());
   ASSERT_EQ(plan->mini_batches.size(), 3u);
@@ -119,6 +123,21 @@ TEST(PlanUpdate, TakesEverySampleOnceWithinTheBound) {
     EXPECT_EQ(group, groups.size() - 1);
     EXPECT_EQ(sample, groups.back().samples.size());
   }
+}
+
+TEST(PlanUpdate, PutsGroupsThatTeachNothingLastAndApart) {
+  std::vector<TrainGroup> groups;
+  for (std::uint32_t slot = 0; slot < 4; ++slot)
+    groups.push_back(group_of(slot, 4, {2, 2}));
+  const auto plan = plan_update(groups, batch_of(100), {true, false, true, false});
+  ASSERT_TRUE(plan.has_value());
+  const auto& micro = plan->mini_batches[0].micro_batches;
+  ASSERT_EQ(micro.size(), 2u);
+  EXPECT_TRUE(micro[0].learns);
+  EXPECT_EQ(micro[0].parts[1].group, 2u);
+  EXPECT_FALSE(micro[1].learns);
+  EXPECT_EQ(micro[1].parts[1].group, 3u);
+  EXPECT_EQ(plan->tokens, 16);
 }
 
 TEST(PlanUpdate, RefusesWhatCannotBePlanned) {

@@ -22,7 +22,8 @@ AlgoSettings decoupled() {
 
 std::map<std::string, double> table(const ObjectiveStats& stats) {
   std::map<std::string, double> rows;
-  for (const auto& [name, value] : stats.metrics()) rows[name] = value;
+  for (const auto& [name, value] : stats.metrics())
+    rows[name] = value;
   return rows;
 }
 
@@ -30,17 +31,19 @@ std::map<std::string, double> table(const ObjectiveStats& stats) {
 
 TEST(ObjectiveStats, CountsOnlyTokensWhoseGradientTheClipRemoves) {
   TokenBatch batch;
-  batch.advantage = {1, 1, -1, -1, 1, -1};
-  batch.anchor = Values(6, -1);
-  batch.behaviour = Values(6, -1);
-  Values l;
-  for (const double ratio : {1.5, 0.5, 1.5, 0.5, 1.0, 1.0}) l.push_back(-1 + std::log(ratio));
+  // Above with A > 0 once, above with A < 0 twice, below with A < 0 three times, with A > 0 four.
+  batch.advantage = {1, -1, -1, -1, -1, -1, 1, 1, 1, 1};
+  batch.anchor = Values(10, -1);
+  batch.behaviour = Values(10, -1);
+  Values l(10, -1 + std::log(0.5));
+  for (int i = 0; i < 3; ++i)
+    l[static_cast<std::size_t>(i)] = -1 + std::log(1.5);
   const auto stats = observe(decoupled(), batch, l, {});
   EXPECT_EQ(stats.clipped_high, 1);
-  EXPECT_EQ(stats.clipped_low, 1);
+  EXPECT_EQ(stats.clipped_low, 3);
   auto rows = table(stats);
-  EXPECT_NEAR(rows["policy/clipfrac"], 2.0 / 6, 1e-15);
-  EXPECT_NEAR(rows["policy/ratio_mean"], 1.0, 1e-12);
+  EXPECT_NEAR(rows["policy/clipfrac"], 0.4, 1e-15);
+  EXPECT_NEAR(rows["policy/ratio_mean"], 0.8, 1e-12);
   EXPECT_NEAR(rows["policy/ratio_min"], 0.5, 1e-12);
   EXPECT_NEAR(rows["policy/ratio_max"], 1.5, 1e-12);
 }

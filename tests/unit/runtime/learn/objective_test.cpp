@@ -2,12 +2,12 @@
 // Conventions: docs/algorithms.md, "Policy objectives".
 #include "runtime/learn/objective.hpp"
 
+#include "runtime/core/rng.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
-
-#include "runtime/core/rng.hpp"
 
 namespace troupe::learn {
 namespace {
@@ -39,7 +39,9 @@ void expect_loss(const LossGradient& got, double loss, double gradient) {
 }
 
 // Central differences of the loss in every log-prob and entropy.
-void expect_finite_differences(const AlgoSettings& algo, const TokenBatch& batch, const Values& l,
+void expect_finite_differences(const AlgoSettings& algo,
+                               const TokenBatch& batch,
+                               const Values& l,
                                const Values& h) {
   const auto got = loss_and_gradient(algo, batch, l, h);
   const double step = 1e-6;
@@ -49,14 +51,16 @@ void expect_finite_differences(const AlgoSettings& algo, const TokenBatch& batch
     down[i] -= step;
     // Terms under sg() must not move with the step: rho and the KL weight come from the anchor.
     const double slope = (loss_and_gradient(algo, batch, up, h).loss -
-                          loss_and_gradient(algo, batch, down, h).loss) / (2 * step);
+                          loss_and_gradient(algo, batch, down, h).loss) /
+                         (2 * step);
     EXPECT_NEAR(got.logprobs[i], slope, 1e-8) << "token " << i;
     if (h.empty()) continue;
     Values high = h, low = h;
     high[i] += step;
     low[i] -= step;
     const double entropy_slope = (loss_and_gradient(algo, batch, l, high).loss -
-                                  loss_and_gradient(algo, batch, l, low).loss) / (2 * step);
+                                  loss_and_gradient(algo, batch, l, low).loss) /
+                                 (2 * step);
     EXPECT_NEAR(got.entropy[i], entropy_slope, 1e-8) << "entropy " << i;
   }
 }
@@ -174,10 +178,13 @@ TEST(EntropyTerm, LowersTheLoss) {
 
 TEST(Reducer, TokenMeanAndSampleMeanDifferOnUnequalLengths) {
   // Two samples of 1 and 3 tokens; per-token losses 4 and 1, 1, 1.
-  EXPECT_DOUBLE_EQ(token_weight(Reducer::kTokenMean, 4, 2, 1), 0.25);
-  EXPECT_DOUBLE_EQ(token_weight(Reducer::kTokenMean, 4, 2, 3), 0.25);
-  EXPECT_DOUBLE_EQ(token_weight(Reducer::kSampleMean, 4, 2, 1), 0.5);
-  EXPECT_DOUBLE_EQ(token_weight(Reducer::kSampleMean, 4, 2, 3), 1.0 / 6);
+  EXPECT_DOUBLE_EQ(token_weight(Reducer::kTokenMean, 1, 4, 2, 1), 0.25);
+  EXPECT_DOUBLE_EQ(token_weight(Reducer::kTokenMean, 1, 4, 2, 3), 0.25);
+  EXPECT_DOUBLE_EQ(token_weight(Reducer::kSampleMean, 1, 4, 2, 1), 0.5);
+  EXPECT_DOUBLE_EQ(token_weight(Reducer::kSampleMean, 1, 4, 2, 3), 1.0 / 6);
+  // In three mini-batches each step keeps the scale of a mean.
+  EXPECT_DOUBLE_EQ(token_weight(Reducer::kTokenMean, 3, 4, 2, 3), 0.75);
+  EXPECT_DOUBLE_EQ(token_weight(Reducer::kSampleMean, 3, 4, 2, 3), 0.5);
   TokenBatch batch;
   batch.advantage = {-4, -1, -1, -1};
   batch.behaviour = {-1, -1, -1, -1};
@@ -185,7 +192,7 @@ TEST(Reducer, TokenMeanAndSampleMeanDifferOnUnequalLengths) {
        {std::pair{Reducer::kTokenMean, 7.0 / 4}, std::pair{Reducer::kSampleMean, 2.5}}) {
     batch.weight.clear();
     for (const std::int64_t length : {1, 3, 3, 3}) {
-      batch.weight.push_back(token_weight(reducer, 4, 2, length));
+      batch.weight.push_back(token_weight(reducer, 1, 4, 2, length));
     }
     const auto got =
         loss_and_gradient(settings(ObjectiveKind::kPpo), batch, Values{-1, -1, -1, -1}, {});

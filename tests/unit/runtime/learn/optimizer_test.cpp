@@ -1,14 +1,14 @@
 // AdamW against hand-worked steps; norms; the same bits for every team.
 #include "runtime/learn/optimizer.hpp"
 
+#include "runtime/core/rng.hpp"
+#include "tests/unit/runtime/learn/fixture.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 #include <limits>
-
-#include "runtime/core/rng.hpp"
-#include "tests/unit/runtime/learn/fixture.hpp"
 
 namespace troupe::learn {
 namespace {
@@ -52,7 +52,8 @@ TEST(AdamW, WeightDecayIsDecoupledAndOnEveryTensor) {
   core::SerialTeam team;
   model::ParamStore params(spec), grads(spec);
   AdamW adamw(spec, optim(0.5));
-  for (const auto& view : params.layout().views) params.data()[view.offset] = 2.0f;
+  for (const auto& view : params.layout().views)
+    params.data()[view.offset] = 2.0f;
   adamw.step(team, params, grads, 0.1, 1.0);
   for (const auto& view : params.layout().views) {
     EXPECT_NEAR(params.data()[view.offset], 1.9, 1e-6) << view.name;
@@ -102,7 +103,8 @@ TEST(GlobalNorm, IsTheRootOfTheSumOfSquares) {
 TEST(GlobalNorm, HasTheSameBitsForEveryTeam) {
   core::Rng rng(8);
   std::vector<float> x(100'003);
-  for (float& value : x) value = static_cast<float>(rng.next_normal());
+  for (float& value : x)
+    value = static_cast<float>(rng.next_normal());
   core::SerialTeam one;
   const double expected = global_norm(one, x.data(), 100'003);
   for (const int size : {2, 3, 5}) {

@@ -1,0 +1,28 @@
+// Looks at an update's groups before anything is computed from them: every token has its records,
+// and how old the tokens are. A pure function on the trainer's thread.
+#pragma once
+
+#include "runtime/core/ids.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/learn/experience.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe::learn {
+
+// Ages of the policy tokens, in optimiser steps before the update's starting version.
+struct Staleness {
+  double mean = 0;
+  core::Version max = 0;
+  bool on_policy() const { return max == 0; }
+};
+
+// Errors, naming group and sample: kInvalidArgument (a list of records that has not one entry per
+// token, a version that does not exist yet, no reference log-probs although `needs_reference`),
+// kNumeric (a recorded log-prob that is not finite).
+core::Result<Staleness> check_experience(const std::vector<TrainGroup>& groups,
+                                         core::Version version,
+                                         bool needs_reference);
+
+}  // namespace troupe::learn

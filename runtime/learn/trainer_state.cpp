@@ -1,0 +1,115 @@
+// The trainer's state on disk: weights.safetensors, adam_m.safetensors and adam_v.safetensors (f32,
+// the Hugging Face names of the weights) and trainer_state.json with the counts. Everything else
+// follows from the configuration. Loading looks at all files before it changes anything.
+#include "runtime/learn/trainer_impl.hpp"
+#include "runtime/store/atomic_folder.hpp"
+#include "runtime/store/safetensors.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <sstream>
+
+namespace troupe::learn {
+namespace {
+
+using core::ErrorCode;
+using nlohmann::json;
+
+constexpr int kStateFormat = 1;
+constexpr const char* kWeights = "weights.safetensors";
+constexpr const char* kFirstMoment = "adam_m.safetensors";
+constexpr const char* kSecondMoment = "adam_v.safetensors";
+constexpr const char* kCounts = "trainer_state.json";
+
+core::Result<void> write_store(const model::ParamStore& params, const std::filesystem::path& path) {
+  std::vector<store::TensorSource> tensors;
+  for (const model::ParamView& view : params.layout().views) {
+    tensors.push_back({view.name, store::Dtype::kF32, view.shape, params.data() + view.offset});
+  }
+  return store::write_safetensors(path, tensors, {});
+}
+
+core::Result<store::SafetensorsFile> open_store(const model::ParamStore& params,
+                                                const std::filesystem::path& path) {
+  TROUPE_TRY_ASSIGN(file, store::SafetensorsFile::open(path));
+  const auto refuse = [&](const std::string& why) {
+    return core::fail(ErrorCode::kData, path.string() + " is not a state of this model: " + why);
+  };
+  for (const model::ParamView& view : params.layout().views) {
+    const store::TensorInfo* info = file.find(view.name);
+    if (info == nullptr) return refuse("it has no tensor " + view.name);
+    if (info->dtype != store::Dtype::kF32 || info->shape != view.shape) {
+      return refuse("tensor " + view.name + " has another shape or type");
+    }
+  }
+  if (file.tensors().size() != params.layout().views.size()) return refuse("it has more tensors");
+  return core::Result<store::SafetensorsFile>(std::move(file));
+}
+
+core::Result<void> read_store(const store::SafetensorsFile& file, model::ParamStore& params) {
+  for (const model::ParamView& view : params.layout().views) {
+    TROUPE_TRY(file.read_f32(*file.find(view.name), params.data() + view.offset));
+  }
+  return {};
+}
+
+struct Counts {
+  core::Version version = 0;
+  std::int64_t adam_steps = 0;
+  std::int64_t skipped_in_row = 0;
+};
+
+core::Result<Counts> read_counts(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  if (!in) return core::fail(ErrorCode::kNotFound, "no file " + path.string());
+  std::stringstream text;
+  text << in.rdbuf();
+  const auto bad = [&](const std::string& why) {
+    return core::fail(ErrorCode::kData, path.string() + ": " + why);
+  };
+  const json state = json::parse(text.str(), nullptr, false);
+  if (!state.is_object()) return bad("not a JSON object");
+  for (const char* key : {"format", "version", "adam_steps", "skipped_in_row"}) {
+    const auto found = state.find(key);
+    if (found == state.end() || !found->is_number_unsigned()) {
+      return bad(std::string("needs a whole number '") + key + "'");
+    }
+  }
+  if (state["format"] != kStateFormat) {
+    return bad("has format " + state["format"].dump() + ", this program reads " +
+               std::to_string(kStateFormat));
+  }
+  return Counts{state["version"].get<core::Version>(), state["adam_steps"].get<std::int64_t>(),
+                state["skipped_in_row"].get<std::int64_t>()};
+}
+
+}  // namespace
+
+core::Result<void> PolicyTrainerImpl::save_state(const std::filesystem::path& folder) const {
+  TROUPE_TRY(write_store(*master_, folder / kWeights));
+  TROUPE_TRY(write_store(optimiser_.first_moment(), folder / kFirstMoment));
+  TROUPE_TRY(write_store(optimiser_.second_moment(), folder / kSecondMoment));
+  const json state = {{"format", kStateFormat},
+                      {"version", version_},
+                      {"adam_steps", optimiser_.steps()},
+                      {"skipped_in_row", skipped_in_row_}};
+  return store::write_file(folder / kCounts, state.dump(2) + "\n");
+}
+
+core::Result<void> PolicyTrainerImpl::load_state(const std::filesystem::path& folder) {
+  TROUPE_TRY_ASSIGN(counts, read_counts(folder / kCounts));
+  TROUPE_TRY_ASSIGN(weights, open_store(*master_, folder / kWeights));
+  TROUPE_TRY_ASSIGN(first, open_store(*master_, folder / kFirstMoment));
+  TROUPE_TRY_ASSIGN(second, open_store(*master_, folder / kSecondMoment));
+  TROUPE_TRY(read_store(weights, *master_));
+  TROUPE_TRY(read_store(first, optimiser_.first_moment()));
+  TROUPE_TRY(read_store(second, optimiser_.second_moment()));
+  optimiser_.set_steps(counts.adam_steps);
+  version_ = counts.version;
+  skipped_in_row_ = counts.skipped_in_row;
+  packed_.reset();  // of other weights, perhaps under the same version
+  return {};
+}
+
+}  // namespace troupe::learn

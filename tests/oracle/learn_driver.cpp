@@ -1,0 +1,220 @@
+// What the oracle test of runtime/learn drives: one JSON request a line on stdin, one JSON answer a
+// line on stdout. An answer is {"ok": ...} or {"error": sentence}. One thread, no state.
+//
+//   {"op": "advantages", "kind": K, "groups": [{"scores": [...], "lengths": [...]}]} -> [[...]]
+//   {"op": "loss", "algo": A, "tokens": {"advantage", "weight", "behaviour", "anchor", "reference",
+//    "logprobs", "entropy"}} -> {"loss", "logprobs", "entropy", "metrics"}
+//   {"op": "adamw", "optim": O, "params": [...], "grads": [[...]], "lr": [...]} -> [[...]]
+//   {"op": "schedule", "optim": O, "total_steps": N} -> [...]
+//   {"op": "train", "model": F, "out": F, "algo": A, "optim": O, "batch": B, "total_steps": N,
+//    "updates": [[group]]} -> {"metrics": [{...}]}; weights and moments are saved in `out`
+#include "runtime/learn/advantage.hpp"
+#include "runtime/learn/objective_stats.hpp"
+#include "runtime/learn/optimizer.hpp"
+#include "runtime/learn/schedule.hpp"
+#include "runtime/learn/trainer.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace {
+
+using nlohmann::json;
+namespace core = troupe::core;
+namespace learn = troupe::learn;
+namespace model = troupe::model;
+using core::Result;
+
+// Leaves `value` alone when the key is not there.
+template <class Choice>
+void choose(const json& from,
+            const char* key,
+            const std::map<std::string, Choice>& names,
+            Choice& value) {
+  if (from.contains(key)) value = names.at(from.at(key).get<std::string>());
+}
+
+learn::AlgoSettings algo_of(const json& from) {
+  learn::AlgoSettings algo;
+  choose(from, "advantage",
+         {{"grpo", learn::AdvantageKind::kGrpo},
+          {"rloo", learn::AdvantageKind::kRloo},
+          {"dr_grpo", learn::AdvantageKind::kDrGrpo},
+          {"reinforce_baseline", learn::AdvantageKind::kReinforceBaseline}},
+         algo.advantage);
+  choose(from, "objective",
+         {{"decoupled", learn::ObjectiveKind::kDecoupled}, {"ppo", learn::ObjectiveKind::kPpo}},
+         algo.objective);
+  choose(from, "reducer",
+         {{"token_mean", learn::Reducer::kTokenMean}, {"sample_mean", learn::Reducer::kSampleMean}},
+         algo.reducer);
+  choose(from, "kl_estimator", {{"k2", learn::KlEstimator::kK2}, {"k3", learn::KlEstimator::kK3}},
+         algo.kl_estimator);
+  algo.eps_clip_low = from.value("eps_clip_low", algo.eps_clip_low);
+  algo.eps_clip_high = from.value("eps_clip_high", algo.eps_clip_high);
+  algo.correction_max = from.value("correction_max", algo.correction_max);
+  algo.kl_coef = from.value("kl_coef", algo.kl_coef);
+  algo.entropy_coef = from.value("entropy_coef", algo.entropy_coef);
+  algo.temperature = from.value("temperature", algo.temperature);
+  return algo;
+}
+
+learn::OptimSettings optim_of(const json& from) {
+  learn::OptimSettings optim;
+  optim.lr = from.value("lr", optim.lr);
+  optim.beta1 = from.value("beta1", optim.beta1);
+  optim.beta2 = from.value("beta2", optim.beta2);
+  optim.eps = from.value("eps", optim.eps);
+  optim.weight_decay = from.value("weight_decay", optim.weight_decay);
+  optim.grad_norm_max = from.value("grad_norm_max", optim.grad_norm_max);
+  optim.warmup_ratio = from.value("warmup_ratio", optim.warmup_ratio);
+  optim.lr_min_ratio = from.value("lr_min_ratio", optim.lr_min_ratio);
+  return optim;
+}
+
+learn::TrainGroup group_of(const json& from) {
+  learn::TrainGroup group;
+  group.ticket = {from.value("update", 0u), from.value("slot", 0u), 0};
+  group.prompt = from.value("prompt", std::vector<std::int32_t>{});
+  for (const json& item : from.at("samples")) {
+    learn::TrainSample sample;
+    sample.tokens = item.at("tokens").get<std::vector<std::int32_t>>();
+    sample.score = item.at("score").get<double>();
+    sample.behaviour = item.value("behaviour", std::vector<float>{});
+    sample.versions = item.value("versions", std::vector<core::Version>(sample.tokens.size(), 0));
+    sample.reference = item.value("reference", std::vector<float>{});
+    group.samples.push_back(std::move(sample));
+  }
+  return group;
+}
+
+Result<json> advantages(const json& request) {
+  std::vector<learn::TrainGroup> groups;
+  for (const json& item : request.at("groups")) {
+    learn::TrainGroup group;
+    group.ticket.slot = static_cast<std::uint32_t>(groups.size());
+    for (std::size_t i = 0; i < item.at("scores").size(); ++i) {
+      learn::TrainSample sample;
+      sample.score = item.at("scores")[i].get<double>();
+      sample.tokens.resize(item.at("lengths")[i].get<std::size_t>());
+      group.samples.push_back(std::move(sample));
+    }
+    groups.push_back(std::move(group));
+  }
+  TROUPE_TRY_ASSIGN(result, learn::update_advantages(algo_of(request.at("algo")), groups));
+  return json(result);
+}
+
+Result<json> loss(const json& request) {
+  const json& tokens = request.at("tokens");
+  const auto column = [&](const char* name) { return tokens.value(name, std::vector<double>{}); };
+  learn::TokenBatch batch{column("advantage"), column("weight"), column("behaviour"),
+                          column("anchor"), column("reference")};
+  const auto algo = algo_of(request.at("algo"));
+  const auto logprobs = column("logprobs"), entropy = column("entropy");
+  const auto result = learn::loss_and_gradient(algo, batch, logprobs, entropy);
+  json metrics;
+  for (const auto& [name, value] : learn::observe(algo, batch, logprobs, entropy).metrics()) {
+    metrics[name] = value;
+  }
+  return json{{"loss", result.loss},
+              {"logprobs", result.logprobs},
+              {"entropy", result.entropy},
+              {"metrics", metrics}};
+}
+
+// A model whose only use is a flat buffer with room for the values.
+model::ModelSpec buffer_spec() {
+  model::ModelSpec spec;
+  spec.architecture = "LlamaForCausalLM";
+  spec.layers = 1;
+  spec.hidden = spec.ffn = 32;
+  spec.heads = spec.kv_heads = 2;
+  spec.head_dim = 16;
+  spec.vocab = 64;
+  spec.context = 16;
+  spec.tied = true;
+  return spec;
+}
+
+Result<json> adamw(const json& request) {
+  const auto spec = buffer_spec();
+  core::SerialTeam team;
+  model::ParamStore params(spec), grads(spec);
+  learn::AdamW optimiser(spec, optim_of(request.at("optim")));
+  const auto start = request.at("params").get<std::vector<float>>();
+  std::copy(start.begin(), start.end(), params.data());
+  json history = json::array();
+  for (std::size_t step = 0; step < request.at("grads").size(); ++step) {
+    const auto grad = request.at("grads")[step].get<std::vector<float>>();
+    std::copy(grad.begin(), grad.end(), grads.data());
+    optimiser.step(team, params, grads, request.at("lr")[step].get<double>(), 1.0);
+    history.push_back(std::vector<float>(params.data(), params.data() + start.size()));
+  }
+  return history;
+}
+
+Result<json> schedule(const json& request) {
+  const auto total = request.at("total_steps").get<std::int64_t>();
+  const learn::Schedule rates(optim_of(request.at("optim")), total);
+  json result = json::array();
+  for (std::int64_t step = 0; step < total; ++step)
+    result.push_back(rates.rate(step));
+  return result;
+}
+
+Result<json> train(const json& request) {
+  TROUPE_TRY_ASSIGN(params, model::load_model(request.at("model").get<std::string>()));
+  learn::TrainerSettings settings;
+  settings.algo = algo_of(request.at("algo"));
+  settings.optim = optim_of(request.at("optim"));
+  settings.total_steps = request.value("total_steps", 0);
+  const json batch = request.value("batch", json::object());
+  settings.batch.micro_tokens_max = batch.value("micro_tokens_max", std::int64_t{4096});
+  settings.batch.mini_batches = batch.value("mini_batches", std::int64_t{1});
+  settings.batch.epochs = batch.value("epochs", std::int64_t{1});
+  core::SerialTeam team;
+  TROUPE_TRY_ASSIGN(trainer, learn::PolicyTrainer::create(std::move(params), settings, team));
+  json metrics = json::array();
+  for (const json& update : request.at("updates")) {
+    std::vector<learn::TrainGroup> groups;
+    for (const json& item : update)
+      groups.push_back(group_of(item));
+    TROUPE_TRY_ASSIGN(report, trainer->update(groups));
+    json row;
+    for (const auto& [name, value] : report.metrics)
+      row[name] = value;
+    row["micro_batches"] = report.micro_batches;
+    metrics.push_back(row);
+  }
+  const std::filesystem::path out = request.at("out").get<std::string>();
+  std::filesystem::create_directories(out);
+  TROUPE_TRY(trainer->save_state(out));
+  return json{{"metrics", metrics}};
+}
+
+Result<json> answer(const json& request) {
+  const auto op = request.at("op").get<std::string>();
+  if (op == "advantages") return advantages(request);
+  if (op == "loss") return loss(request);
+  if (op == "adamw") return adamw(request);
+  if (op == "schedule") return schedule(request);
+  if (op == "train") return train(request);
+  return core::fail(core::ErrorCode::kInvalidArgument, "unknown op " + op);
+}
+
+}  // namespace
+
+int main() {
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto result = answer(json::parse(line));
+    const json out = result ? json{{"ok", *result}} : json{{"error", result.error().message}};
+    std::cout << out.dump() << std::endl;
+  }
+  return 0;
+}
