@@ -1,0 +1,43 @@
+// A file that only grows: each append is one write at its end, so a crash leaves whole records and at
+// most one torn tail. Owned by one writer, one thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+
+#include "runtime/core/result.hpp"
+
+namespace troupe::store {
+
+class AppendFile {
+ public:
+  // Made when it is not there; its folder must be.
+  static core::Result<AppendFile> open(const std::filesystem::path& path);
+
+  AppendFile(AppendFile&& other) noexcept;
+  AppendFile& operator=(AppendFile&& other) noexcept;
+  ~AppendFile();
+
+  // All of `bytes` or an error; after an error the file is cut back to what it was.
+  core::Result<void> append(std::string_view bytes);
+  // Puts everything on disk.
+  core::Result<void> sync();
+  std::uint64_t size() const { return size_; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  AppendFile(int fd, std::filesystem::path path, std::uint64_t size)
+      : fd_(fd), path_(std::move(path)), size_(size) {}
+  int fd_;
+  std::filesystem::path path_;
+  std::uint64_t size_;
+};
+
+// Cuts a file to its first `bytes`, synced. A file that is not there is cut to 0 already.
+core::Result<void> cut_file(const std::filesystem::path& path, std::uint64_t bytes);
+
+// The whole file, empty when there is none.
+core::Result<std::string> read_all(const std::filesystem::path& path);
+
+}  // namespace troupe::store

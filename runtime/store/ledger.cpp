@@ -1,0 +1,93 @@
+// Lines with checksums.
+#include "runtime/store/ledger.hpp"
+
+#include <charconv>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "runtime/store/atomic_file.hpp"
+#include "runtime/store/crc32c.hpp"
+
+namespace troupe::store {
+namespace {
+
+std::string line_of(std::uint64_t step, std::string_view text) {
+  std::string body = std::to_string(step) + " ";
+  body += text;
+  char crc[10];
+  std::snprintf(crc, sizeof crc, "%08x ", crc32c(body));
+  return crc + body + "\n";
+}
+
+// `line` without its newline.
+std::optional<LedgerRecord> parse_line(std::string_view line) {
+  if (line.size() < 11 || line[8] != ' ') return std::nullopt;
+  std::uint32_t crc = 0;
+  const auto crc_end = std::from_chars(line.data(), line.data() + 8, crc, 16);
+  const std::string_view body = line.substr(9);
+  if (crc_end.ec != std::errc{} || crc_end.ptr != line.data() + 8 || crc != crc32c(body)) {
+    return std::nullopt;
+  }
+  LedgerRecord record;
+  const auto end = std::from_chars(body.data(), body.data() + body.size(), record.step);
+  const auto digits = static_cast<std::size_t>(end.ptr - body.data());
+  if (end.ec != std::errc{} || digits == body.size() || body[digits] != ' ') return std::nullopt;
+  record.text = body.substr(digits + 1);
+  return record;
+}
+
+struct Contents {
+  std::vector<LedgerRecord> records;
+  std::uint64_t good_bytes = 0;
+};
+
+core::Result<Contents> read(const std::filesystem::path& path, const std::string& text) {
+  Contents out;
+  for (auto newline = text.find('\n'); newline != text.npos;
+       newline = text.find('\n', out.good_bytes)) {
+    const std::string_view line = std::string_view(text).substr(out.good_bytes);
+    auto record = parse_line(line.substr(0, newline - out.good_bytes));
+    if (!record) {
+      return core::fail(core::ErrorCode::kData,
+                        path.string() + ":" + std::to_string(out.records.size() + 1) +
+                            ": damaged record; restore the run folder from a copy, or start anew "
+                            "with --resume off");
+    }
+    out.records.push_back(std::move(*record));
+    out.good_bytes = newline + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+core::Result<Ledger> Ledger::open(const std::filesystem::path& path) {
+  TROUPE_TRY_ASSIGN(text, read_all(path));
+  TROUPE_TRY_ASSIGN(contents, read(path, text));
+  const std::uint64_t torn = text.size() - contents.good_bytes;
+  if (torn > 0) TROUPE_TRY(cut_file(path, contents.good_bytes));
+  TROUPE_TRY_ASSIGN(file, AppendFile::open(path));
+  return Ledger(std::move(file), std::move(contents.records), torn);
+}
+
+core::Result<void> Ledger::append(std::uint64_t step, std::string_view text) {
+  if (text.find('\n') != text.npos) {
+    return core::fail(core::ErrorCode::kInvalidArgument, "a ledger record with a newline");
+  }
+  return file_.append(line_of(step, text));
+}
+
+core::Result<void> cut_ledger(const std::filesystem::path& path,
+                              std::optional<std::uint64_t> step) {
+  TROUPE_TRY_ASSIGN(text, read_all(path));
+  TROUPE_TRY_ASSIGN(contents, read(path, text));
+  std::string kept;
+  for (const LedgerRecord& record : contents.records) {
+    if (step && record.step <= *step) kept += line_of(record.step, record.text);
+  }
+  if (kept == text) return {};
+  return replace_file(path, kept);
+}
+
+}  // namespace troupe::store

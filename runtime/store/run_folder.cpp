@@ -1,0 +1,171 @@
+// The run folder's lock, names and cutting back.
+#include "runtime/store/run_folder.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "runtime/store/append_file.hpp"
+#include "runtime/store/atomic_folder.hpp"
+#include "runtime/store/io_error.hpp"
+#include "runtime/store/ledger.hpp"
+
+namespace troupe::store {
+namespace {
+
+namespace fs = std::filesystem;
+using core::ErrorCode;
+using core::fail;
+using core::Result;
+
+std::string step_name(std::uint64_t step) {
+  char name[40];
+  std::snprintf(name, sizeof name, "step_%06llu.jsonl", static_cast<unsigned long long>(step));
+  return name;
+}
+
+// The step of "step_000123.jsonl".
+std::optional<std::uint64_t> step_of(const fs::path& file) {
+  const std::string name = file.filename().string();
+  if (!name.starts_with("step_") || !name.ends_with(".jsonl")) return std::nullopt;
+  std::uint64_t step = 0;
+  const char* begin = name.data() + 5;
+  const char* end = name.data() + name.size() - 6;
+  const auto parsed = std::from_chars(begin, end, step);
+  if (begin == end || parsed.ec != std::errc{} || parsed.ptr != end) return std::nullopt;
+  return step;
+}
+
+Result<void> remove_after(const fs::path& folder, std::optional<std::uint64_t> step) {
+  std::error_code error;
+  if (!fs::exists(folder, error)) return {};
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const auto of_file = step_of(it->path());
+    if (!of_file || (step && *of_file <= *step)) continue;
+    std::error_code removal;
+    if (!fs::remove(it->path(), removal) && removal) {
+      return io_failure("remove", it->path(), removal.value());
+    }
+  }
+  if (error) return io_failure("read folder", folder, error.value());
+  return {};
+}
+
+// Writes our process id into the lock file, for the message of whoever comes second.
+void sign(int fd) {
+  const std::string text = std::to_string(::getpid()) + "\n";
+  if (::ftruncate(fd, 0) == 0) {
+    [[maybe_unused]] const auto written = ::pwrite(fd, text.data(), text.size(), 0);
+  }
+}
+
+std::string holder(int fd) {
+  char text[32] = {};
+  const auto count = ::pread(fd, text, sizeof text - 1, 0);
+  std::string out(text, count > 0 ? static_cast<std::size_t>(count) : 0);
+  while (!out.empty() && (out.back() < '0' || out.back() > '9')) out.pop_back();
+  return out.empty() ? "another process" : "process " + out;
+}
+
+}  // namespace
+
+Result<RunFolder> RunFolder::open(const fs::path& path) {
+  std::error_code error;
+  for (const char* part : {"rollouts", "eval", "ckpt", "tensorboard"}) {
+    fs::create_directories(path / part, error);
+    if (error) return io_failure("make folder", path / part, error.value());
+  }
+  const fs::path lock = path / "run.lock";
+  const int fd = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return io_failure("open", lock, errno);
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const std::string who = holder(fd);
+    ::close(fd);
+    return fail(ErrorCode::kResources, "run folder " + path.string() + " is in use by " + who +
+                                           "; wait for it or choose another --run.path");
+  }
+  sign(fd);
+  return RunFolder(path, fd);
+}
+
+RunFolder::RunFolder(RunFolder&& other) noexcept
+    : path_(std::move(other.path_)), lock_fd_(std::exchange(other.lock_fd_, -1)) {}
+
+RunFolder& RunFolder::operator=(RunFolder&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(lock_fd_, other.lock_fd_);
+  return *this;
+}
+
+RunFolder::~RunFolder() {
+  if (lock_fd_ >= 0) ::close(lock_fd_);
+}
+
+fs::path RunFolder::rollouts_file(std::uint64_t step) const {
+  return path_ / "rollouts" / step_name(step);
+}
+
+fs::path RunFolder::eval_file(std::uint64_t step) const { return path_ / "eval" / step_name(step); }
+
+bool RunFolder::has_run() const {
+  std::error_code error;
+  return fs::exists(config_file(), error) || fs::exists(metrics_file(), error) ||
+         !fs::is_empty(checkpoint_folder(), error);
+}
+
+Result<void> RunFolder::cut_back(std::optional<std::uint64_t> step) const {
+  TROUPE_TRY(cut_metrics(metrics_file(), step));
+  TROUPE_TRY(cut_ledger(ledger_file(), step));
+  TROUPE_TRY(remove_after(path_ / "rollouts", step));
+  return remove_after(path_ / "eval", step);
+}
+
+Result<fs::path> set_aside(const fs::path& path) {
+  std::error_code error;
+  const fs::path place = path.has_filename() ? path : path.parent_path();
+  if (!fs::exists(place, error)) return fs::path();
+  for (int number = 1;; ++number) {
+    const fs::path target = place.string() + ".old-" + std::to_string(number);
+    if (fs::exists(target, error)) continue;
+    fs::rename(place, target, error);
+    if (error) return io_failure("set aside", place, error.value());
+    return target;
+  }
+}
+
+Result<void> cut_metrics(const fs::path& file, std::optional<std::uint64_t> step) {
+  TROUPE_TRY_ASSIGN(text, read_all(file));
+  std::size_t good = 0;  // bytes to keep
+  std::optional<std::uint64_t> bad_line;
+  std::uint64_t number = 0;
+  bool past = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto newline = text.find('\n', at);
+    const auto end = newline == text.npos ? text.size() : newline;
+    const auto line = nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(at),
+                                            text.begin() + static_cast<std::ptrdiff_t>(end),
+                                            nullptr, false);
+    ++number;
+    const bool sound = newline != text.npos && line.is_object() && line.contains("step") &&
+                       line["step"].is_number_unsigned();
+    if (sound && bad_line) {
+      return fail(ErrorCode::kData, file.string() + ":" + std::to_string(*bad_line) +
+                                        ": damaged line; remove it or start anew with "
+                                        "--resume off");
+    }
+    if (!sound && !bad_line) bad_line = number;
+    if (sound && (!step || line["step"].get<std::uint64_t>() > *step)) past = true;
+    if (sound && !past) good = end + 1;
+    at = end + 1;
+  }
+  return good == text.size() ? Result<void>{} : cut_file(file, good);
+}
+
+}  // namespace troupe::store

@@ -1,0 +1,60 @@
+// Everything a run writes, in one folder:
+//   resolved_config.yaml  metrics.jsonl  ledger.log  troupe.log  run.lock
+//   rollouts/step_000123.jsonl  eval/step_000123.jsonl  tensorboard/  ckpt/step_000010/
+// One process holds it at a time (a lock that the kernel drops when the process dies). Steps count
+// updates done, from 1; step 0 is the model before training. See docs/run_folder.md.
+// Owned by the command that runs; paths may be copied to any thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "runtime/core/result.hpp"
+
+namespace troupe::store {
+
+class RunFolder {
+ public:
+  // Makes the folder where needed and takes its lock. Error kResources: another process holds it, or
+  // it cannot be written.
+  static core::Result<RunFolder> open(const std::filesystem::path& path);
+
+  RunFolder(RunFolder&& other) noexcept;
+  RunFolder& operator=(RunFolder&& other) noexcept;
+  ~RunFolder();
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path config_file() const { return path_ / "resolved_config.yaml"; }
+  std::filesystem::path metrics_file() const { return path_ / "metrics.jsonl"; }
+  std::filesystem::path ledger_file() const { return path_ / "ledger.log"; }
+  std::filesystem::path log_file() const { return path_ / "troupe.log"; }
+  std::filesystem::path tensorboard_folder() const { return path_ / "tensorboard"; }
+  std::filesystem::path checkpoint_folder() const { return path_ / "ckpt"; }
+  std::filesystem::path rollouts_file(std::uint64_t step) const;
+  std::filesystem::path eval_file(std::uint64_t step) const;
+
+  // True when a run has begun here.
+  bool has_run() const;
+
+  // Takes back everything after `step`, or everything without one: lines of metrics.jsonl, ledger
+  // records, rollout and eval files.
+  core::Result<void> cut_back(std::optional<std::uint64_t> step) const;
+
+ private:
+  RunFolder(std::filesystem::path path, int lock_fd) : path_(std::move(path)), lock_fd_(lock_fd) {}
+  std::filesystem::path path_;
+  int lock_fd_;
+};
+
+// Renames a folder to the first free `<path>.old-<n>`; what there is no folder of stays so. Returns
+// the new name, empty when nothing was there.
+core::Result<std::filesystem::path> set_aside(const std::filesystem::path& path);
+
+// Cuts metrics.jsonl before the first line whose "step" is above `step`; a torn last line goes too.
+// Error kData: a damaged line before others.
+core::Result<void> cut_metrics(const std::filesystem::path& file,
+                               std::optional<std::uint64_t> step);
+
+}  // namespace troupe::store

@@ -1,0 +1,77 @@
+// EVP digests over memory and over files in blocks of 1 MiB.
+#include "runtime/store/sha256.hpp"
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <vector>
+
+#include "runtime/store/io_error.hpp"
+
+namespace troupe::store {
+namespace {
+
+class Sha256 {
+ public:
+  Sha256() : context_(EVP_MD_CTX_new()) {
+    TROUPE_CHECK(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1,
+                 "OpenSSL offers no SHA-256");
+  }
+  void add(const void* data, std::size_t bytes) {
+    TROUPE_CHECK(EVP_DigestUpdate(context_.get(), data, bytes) == 1, "SHA-256 failed");
+  }
+  std::string hex() {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    TROUPE_CHECK(EVP_DigestFinal_ex(context_.get(), digest, &size) == 1, "SHA-256 failed");
+    std::string out;
+    for (unsigned i = 0; i < size; ++i) {
+      constexpr char kDigits[] = "0123456789abcdef";
+      out += kDigits[digest[i] >> 4];
+      out += kDigits[digest[i] & 15];
+    }
+    return out;
+  }
+
+ private:
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+  };
+  std::unique_ptr<EVP_MD_CTX, Free> context_;
+};
+
+}  // namespace
+
+std::string sha256_text(std::string_view bytes) {
+  Sha256 digest;
+  digest.add(bytes.data(), bytes.size());
+  return digest.hex();
+}
+
+core::Result<FileDigest> sha256_file(const std::filesystem::path& file) {
+  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return io_failure("open", file, errno);
+  Sha256 digest;
+  FileDigest out;
+  std::vector<char> block(1u << 20);
+  for (;;) {
+    const ssize_t count = ::read(fd, block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      const int reason = errno;
+      ::close(fd);
+      return io_failure("read", file, reason);
+    }
+    if (count == 0) break;
+    digest.add(block.data(), static_cast<std::size_t>(count));
+    out.bytes += static_cast<std::uint64_t>(count);
+  }
+  ::close(fd);
+  out.sha256 = digest.hex();
+  return out;
+}
+
+}  // namespace troupe::store

@@ -1,0 +1,23 @@
+// SHA-256 of texts and files, by OpenSSL. Stateless; safe on any thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "runtime/core/result.hpp"
+
+namespace troupe::store {
+
+// 64 lower-case hexadecimal digits.
+std::string sha256_text(std::string_view bytes);
+
+struct FileDigest {
+  std::uint64_t bytes = 0;
+  std::string sha256;
+};
+
+core::Result<FileDigest> sha256_file(const std::filesystem::path& file);
+
+}  // namespace troupe::store

@@ -1,0 +1,168 @@
+// What --resume does with what it finds.
+#include "runtime/store/run_start.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/runtime/store/temp_folder.hpp"
+
+namespace {
+
+using namespace troupe;
+namespace fs = std::filesystem;
+
+class RunStarts : public testing::Test {
+ protected:
+  RunStarts() {
+    config_.actor.model_name_or_path = "m";
+    config_.data.prompt_dataset = "p";
+    config_.run.path = (temp_ / "run").string();
+  }
+
+  core::Result<store::RunStart> start() { return store::start_run(config_, {}); }
+
+  void save(std::uint64_t step, const fs::path& run) {
+    store::CheckpointStore checkpoints(run / "ckpt", 10);
+    ASSERT_TRUE(checkpoints.save(step, "{}", [](const fs::path& folder) {
+      test::put_file(folder / "weights", "w");
+      return core::Result<void>{};
+    }));
+  }
+
+  // A run that reached step 6 with checkpoints at 2 and 4.
+  void run_six_steps() {
+    auto run = start();
+    ASSERT_TRUE(run) << run.error().message;
+    std::string metrics;
+    for (int step = 1; step <= 6; ++step) metrics += "{\"step\": " + std::to_string(step) + "}\n";
+    test::put_file(run->folder.metrics_file(), metrics);
+    save(2, config_.run.path);
+    save(4, config_.run.path);
+  }
+
+  std::size_t metric_lines() {
+    const std::string text = test::read_file(temp_ / "run/metrics.jsonl");
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+
+  test::TempFolder temp_;
+  core::TrainConfig config_;
+};
+
+TEST_F(RunStarts, FirstRunStartsFromTheModel) {
+  auto run = start();
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_FALSE(run->checkpoint);
+  EXPECT_TRUE(run->notes.empty());
+  EXPECT_NE(test::read_file(run->folder.config_file()).find("model_name_or_path: \"m\""),
+            std::string::npos);
+}
+
+TEST_F(RunStarts, AutoGoesOnFromTheNewestAndCutsTheRest) {
+  run_six_steps();
+  auto run = start();
+  ASSERT_TRUE(run) << run.error().message;
+  ASSERT_TRUE(run->checkpoint);
+  EXPECT_EQ(run->checkpoint->step, 4u);
+  EXPECT_EQ(metric_lines(), 4u);
+}
+
+TEST_F(RunStarts, AutoPassesOverDamageAndSaysSo) {
+  run_six_steps();
+  test::put_file(temp_ / "run/ckpt/step_000004/weights", "v");
+  auto run = start();
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->checkpoint->step, 2u);
+  ASSERT_EQ(run->notes.size(), 2u);
+  EXPECT_NE(run->notes[0].find("step_000004"), std::string::npos);
+  EXPECT_NE(run->notes[1].find("step_000002"), std::string::npos);
+  EXPECT_EQ(metric_lines(), 2u);
+}
+
+TEST_F(RunStarts, NoValidCheckpointIsADataError) {
+  run_six_steps();
+  test::put_file(temp_ / "run/ckpt/step_000004/weights", "v");
+  test::put_file(temp_ / "run/ckpt/step_000002/weights", "v");
+  auto run = start();
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, core::ErrorCode::kData);
+  EXPECT_NE(run.error().message.find("--resume off"), std::string::npos);
+  EXPECT_EQ(metric_lines(), 6u) << "nothing was touched";
+}
+
+TEST_F(RunStarts, AutoRefusesAnotherConfiguration) {
+  run_six_steps();
+  config_.actor.adam.lr = 5e-5;
+  config_.train.threads = 1;  // may change
+  auto run = start();
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, core::ErrorCode::kConfig);
+  EXPECT_NE(run.error().message.find("actor.adam.lr was 1e-06 and is 5e-05"), std::string::npos)
+      << run.error().message;
+  EXPECT_EQ(run.error().message.find("threads"), std::string::npos);
+}
+
+TEST_F(RunStarts, AutoWithoutACheckpointStartsOver) {
+  {
+    auto run = start();
+    test::put_file(run->folder.metrics_file(), "{\"step\": 0}\n{\"step\": 1}\n");
+  }
+  auto run = start();
+  ASSERT_TRUE(run);
+  EXPECT_FALSE(run->checkpoint);
+  EXPECT_EQ(metric_lines(), 0u);
+}
+
+TEST_F(RunStarts, OffSetsTheOldRunAside) {
+  run_six_steps();
+  config_.resume = "off";
+  auto run = start();
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_FALSE(run->checkpoint);
+  EXPECT_TRUE(fs::exists(temp_ / "run.old-1/ckpt/step_000004"));
+  EXPECT_FALSE(fs::exists(temp_ / "run/ckpt/step_000004"));
+  ASSERT_EQ(run->notes.size(), 1u);
+  EXPECT_NE(run->notes[0].find("run.old-1"), std::string::npos);
+}
+
+TEST_F(RunStarts, OffDoesNotMoveARunAtWork) {
+  auto running = start();
+  ASSERT_TRUE(running);
+  config_.resume = "off";
+  auto run = start();
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, core::ErrorCode::kResources);
+  EXPECT_TRUE(fs::exists(temp_ / "run"));
+  EXPECT_FALSE(fs::exists(temp_ / "run.old-1"));
+}
+
+TEST_F(RunStarts, PathBranchesIntoAFreshFolder) {
+  run_six_steps();
+  config_.resume = (temp_ / "run/ckpt/step_000002").string();
+  config_.run.path = (temp_ / "branch").string();
+  config_.actor.adam.lr = 5e-5;
+  auto run = start();
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->checkpoint->step, 2u);
+  EXPECT_EQ(run->folder.path(), temp_ / "branch");
+}
+
+TEST_F(RunStarts, PathBehindNewerOnesIsRefused) {
+  run_six_steps();
+  config_.resume = (temp_ / "run/ckpt/step_000002").string();
+  auto run = start();
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, core::ErrorCode::kConfig);
+  config_.resume = (temp_ / "run/ckpt/step_000004").string();
+  run = start();
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->checkpoint->step, 4u);
+}
+
+TEST_F(RunStarts, PathThatIsNoCheckpointIsADataError) {
+  config_.resume = (temp_ / "nothing").string();
+  auto run = start();
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, core::ErrorCode::kData);
+}
+
+}  // namespace
