@@ -1,3 +1,4 @@
+// Reading the JSON files around a tokenizer: every key that is looked at is checked for its type.
 #include "runtime/text/special_tokens.hpp"
 
 #include <nlohmann/json.hpp>

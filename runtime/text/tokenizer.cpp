@@ -1,3 +1,4 @@
+// Tokenizer over the C interface of the Rust library: ids are copied out, errors are translated.
 #include "runtime/text/tokenizer.hpp"
 
 #include <algorithm>

@@ -121,7 +121,8 @@ troupe_text_status troupe_text_stream_finish(troupe_text_stream* stream, troupe_
 
 typedef struct troupe_text_template troupe_text_template;
 
-/* Bounds of one rendering; each must be above 0. Memory stays below about 64 bytes a unit of fuel. */
+/* Bounds of one rendering; each must be above 0. Memory stays below about 128 bytes a unit of fuel,
+ * and the native stack below 1 MiB at depth 64. */
 typedef struct troupe_text_limits {
   uint64_t fuel;             /* units of work: one a step, an item visited, or 32 bytes of text */
   uint64_t depth;            /* nested macro calls and recursive loops; nesting of values */

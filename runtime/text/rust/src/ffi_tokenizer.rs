@@ -19,11 +19,7 @@ fn encode(tokenizer: &Tokenizer, text: View, flags: u32) -> Result<EncodingOut, 
     let encoding =
         tokenizer.encode(text, flags & ADD_SPECIAL != 0, flags & SPECIAL_AS_TEXT != 0)?;
     let size = encoding.ids.len();
-    Ok(EncodingOut {
-        ids: leak_array(encoding.ids),
-        offsets: leak_array(encoding.offsets),
-        size,
-    })
+    Ok(EncodingOut { ids: leak_array(encoding.ids), offsets: leak_array(encoding.offsets), size })
 }
 
 fn release(encoding: &mut EncodingOut) {
@@ -137,9 +133,8 @@ pub unsafe extern "C" fn troupe_text_token_to_id(
     token: View,
     id: *mut u32,
 ) -> i32 {
-    let found = guard("looking up a token", || {
-        Ok((*tokenizer).token_to_id(token.text("the token")?))
-    });
+    let found =
+        guard("looking up a token", || Ok((*tokenizer).token_to_id(token.text("the token")?)));
     match found {
         Ok(Some(value)) => {
             id.write(value);

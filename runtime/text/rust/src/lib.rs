@@ -5,8 +5,8 @@
 // `template` evaluates Jinja templates that minijinja parsed, with every step and byte counted.
 // Nothing here starts a thread, reads a file or keeps state between calls.
 mod ffi;
-//mod ffi_template;
+mod ffi_template;
 mod ffi_tokenizer;
 mod stream;
-//mod template;
+mod template;
 mod tokenizer;

@@ -1,0 +1,139 @@
+// ChatTemplate over the C interface of the Rust library: finds the source, adds the special tokens
+// as variables and translates statuses into error codes.
+#include "runtime/text/chat_template.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <utility>
+
+#include "runtime/text/rust_edge.hpp"
+
+namespace troupe::text {
+
+using core::ErrorCode;
+using core::fail;
+// Keeps the order of keys, which a template may print.
+using json = nlohmann::ordered_json;
+
+struct ChatTemplate::State {
+  std::shared_ptr<const troupe_text_template> handle;
+  std::string source;
+  std::string where;
+  json variables = json::object();  // bos_token and the like
+};
+
+namespace {
+
+constexpr std::size_t kTemplateSource_bytes_max = 1u << 20;
+constexpr std::size_t kVariables_bytes_max = 1u << 20;
+
+core::Failure template_failure(troupe_text_status status, const RustString& why,
+                               const std::string& where) {
+  switch (status) {
+    case TROUPE_TEXT_LIMIT:
+      return fail(ErrorCode::kOverloaded, where + ": " + why.str());
+    case TROUPE_TEXT_RAISED:
+      return fail(ErrorCode::kInvalidArgument,
+                  where + ": the chat template refuses these messages: " + why.str());
+    case TROUPE_TEXT_INVALID:
+      return fail(ErrorCode::kInvalidArgument, where + ": " + why.str());
+    default:
+      return rust_failure(status, why, where);
+  }
+}
+
+// The special tokens with the caller's variables over them, as one JSON object.
+core::Result<std::string> variables_text(const json& special, const std::string& given) {
+  if (given.empty()) return special.dump();
+  if (given.size() > kVariables_bytes_max) {
+    return fail(ErrorCode::kInvalidArgument,
+                "the variables of the chat template have more than " +
+                    std::to_string(kVariables_bytes_max) + " bytes");
+  }
+  const auto bounded = [](int depth, json::parse_event_t, json&) { return depth < 64; };
+  const json parsed = json::parse(given, bounded, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "the variables of the chat template must be a JSON object");
+  }
+  json all = special;
+  all.update(parsed);
+  return all.dump();
+}
+
+}  // namespace
+
+std::string to_json(std::span<const ChatMessage> messages) {
+  json list = json::array();
+  for (const ChatMessage& message : messages) {
+    list.push_back({{"role", message.role}, {"content", message.content}});
+  }
+  // A byte that is no UTF-8 becomes U+FFFD rather than an exception.
+  return list.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+ChatTemplate::ChatTemplate(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+core::Result<ChatTemplate> ChatTemplate::load(const std::filesystem::path& folder) {
+  TROUPE_TRY_ASSIGN(special, read_special_tokens(folder));
+  const auto file = folder / "chat_template.jinja";
+  auto source = read_file(file, kTemplateSource_bytes_max);
+  if (source) return parse(*source, std::move(special), file.string());
+  if (source.error().code != ErrorCode::kNotFound) return source.failure();
+  TROUPE_TRY_ASSIGN(configured, read_config_template(folder));
+  if (!configured) {
+    return fail(ErrorCode::kNotFound,
+                folder.string() +
+                    " has no chat template: neither chat_template.jinja nor \"chat_template\" in "
+                    "tokenizer_config.json. A base model has none: use completion prompts, or put "
+                    "a chat_template.jinja into the folder");
+  }
+  return parse(*configured, std::move(special), (folder / "tokenizer_config.json").string());
+}
+
+core::Result<ChatTemplate> ChatTemplate::parse(std::string_view source, SpecialTokens special,
+                                               std::string where) {
+  troupe_text_template* raw = nullptr;
+  RustString why;
+  const auto status = troupe_text_template_new(view_of(source), &raw, why.out());
+  if (status != TROUPE_TEXT_OK) return template_failure(status, why, where);
+
+  auto state = std::make_shared<State>();
+  state->handle = std::shared_ptr<const troupe_text_template>(raw, [](const auto* handle) {
+    troupe_text_template_free(const_cast<troupe_text_template*>(handle));
+  });
+  const std::pair<const char*, std::string*> tokens[] = {{"bos_token", &special.bos},
+                                                         {"eos_token", &special.eos},
+                                                         {"pad_token", &special.pad},
+                                                         {"unk_token", &special.unk}};
+  for (const auto& [name, spelling] : tokens) {
+    if (!spelling->empty()) state->variables[name] = *spelling;
+  }
+  state->source = source;
+  state->where = std::move(where);
+  return ChatTemplate(std::move(state));
+}
+
+core::Result<std::string> ChatTemplate::render(std::span<const ChatMessage> messages,
+                                               const RenderOptions& options) const {
+  return render_json(to_json(messages), options);
+}
+
+core::Result<std::string> ChatTemplate::render_json(std::string_view messages_json,
+                                                    const RenderOptions& options) const {
+  TROUPE_TRY_ASSIGN(variables, variables_text(state_->variables, options.variables_json));
+  const troupe_text_render request{view_of(messages_json), view_of(options.tools_json),
+                                   view_of(variables), options.add_generation_prompt ? 1 : 0,
+                                   options.now_unix_s};
+  const troupe_text_limits limits{options.limits.fuel, options.limits.depth,
+                                  options.limits.output_bytes};
+  RustString text, why;
+  const auto status = troupe_text_template_render(state_->handle.get(), &request, &limits,
+                                                  text.out(), why.out());
+  if (status != TROUPE_TEXT_OK) return template_failure(status, why, state_->where);
+  return text.str();
+}
+
+const std::string& ChatTemplate::source() const { return state_->source; }
+
+}  // namespace troupe::text

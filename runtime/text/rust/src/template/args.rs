@@ -1,0 +1,74 @@
+// The arguments of one call: positional ones, then named ones, read by place or by name.
+use std::rc::Rc;
+
+use super::meter::{failed, Meter, R};
+use super::pystr::to_str;
+use super::value::Value;
+
+#[derive(Default)]
+pub struct Args {
+    pub list: Vec<Value>,
+    pub named: Vec<(Rc<str>, Value)>,
+}
+
+impl Args {
+    /// The values of the parameters `names`, in their order; an error for any other argument.
+    pub fn bind<const N: usize>(&self, what: &str, names: [&str; N]) -> R<[Option<&Value>; N]> {
+        let mut bound = [None; N];
+        if self.list.len() > N {
+            return failed(format!("{what} takes at most {N} arguments, not {}", self.list.len()));
+        }
+        for (place, value) in bound.iter_mut().zip(&self.list) {
+            *place = Some(value);
+        }
+        for (name, value) in &self.named {
+            match names.iter().position(|known| *known == &**name) {
+                Some(at) if bound[at].is_none() => bound[at] = Some(value),
+                Some(_) => return failed(format!("{what} got two values for '{name}'")),
+                None => return failed(format!("{what} has no argument '{name}'")),
+            }
+        }
+        Ok(bound)
+    }
+
+    pub fn none(&self, what: &str) -> R<()> {
+        self.bind(what, []).map(|_| ())
+    }
+
+    pub fn named(&self, name: &str) -> Option<&Value> {
+        self.named.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
+    }
+}
+
+/// The parameter as a text; an error if it is missing or is none.
+pub fn text<'a>(what: &str, value: Option<&'a Value>) -> R<&'a str> {
+    match value {
+        Some(Value::Str(text)) => Ok(text),
+        Some(other) => failed(format!("{what} needs a string, not {}", other.kind())),
+        None => failed(format!("{what} is missing an argument")),
+    }
+}
+
+/// The parameter as a count; `default` if it is missing or None.
+pub fn int(what: &str, value: Option<&Value>, default: i128) -> R<i128> {
+    match value {
+        None | Some(Value::None) => Ok(default),
+        Some(value) => match value.as_int() {
+            Some(i) => Ok(i),
+            None => failed(format!("{what} needs an integer, not {}", value.kind())),
+        },
+    }
+}
+
+pub fn flag(value: Option<&Value>, default: bool) -> bool {
+    value.map_or(default, Value::truthy)
+}
+
+/// A negative or huge count as a size.
+pub fn size(count: i128) -> usize {
+    usize::try_from(count.max(0)).unwrap_or(usize::MAX)
+}
+
+pub fn string(value: Option<&Value>, default: &str, meter: &Meter) -> R<Rc<str>> {
+    value.map_or(Ok(Rc::from(default)), |value| to_str(value, meter))
+}

@@ -1,0 +1,165 @@
+// The state of one rendering: variables in nested scopes, the text written so far, and the tables
+// that handles in values point into. The syntax tree is minijinja's; statements run in exec.rs,
+// expressions in eval.rs. Owned by one rendering, on one thread; bounded by its Meter.
+use std::rc::Rc;
+
+use indexmap::IndexMap;
+use minijinja::machinery::ast;
+
+use super::meter::{Meter, Text, R};
+use super::value::{Dict, Function, Key, Loop, Value};
+
+pub struct Interp<'t> {
+    meter: &'t Meter,
+    context: Rc<Dict>, // what the caller passed: messages, tools, bos_token, ...
+    scopes: Vec<Scope<'t>>,
+    current: usize,
+    outputs: Vec<Text<'t>>, // innermost capture last
+    pub macros: Vec<MacroRef<'t>>,
+    pub loops: Vec<(&'t ast::ForLoop<'static>, usize)>, // a recursive loop and its outer scope
+    pub line: usize,
+    pub now_unix_s: i64,
+}
+
+#[derive(Clone, Copy)]
+pub struct MacroRef<'t> {
+    pub syntax: &'t ast::Macro<'static>,
+    pub scope: usize, // where it was defined; what its body sees
+}
+
+struct Scope<'t> {
+    names: Vec<(&'t str, Value)>,
+    parent: Option<usize>,
+    kept: bool, // a macro defined in here may still be called
+}
+
+impl<'t> Interp<'t> {
+    pub fn new(meter: &'t Meter, context: Rc<Dict>, now_unix_s: i64) -> Interp<'t> {
+        Interp {
+            meter,
+            context,
+            scopes: vec![Scope { names: Vec::new(), parent: None, kept: false }],
+            current: 0,
+            outputs: vec![meter.builder()],
+            macros: Vec::new(),
+            loops: Vec::new(),
+            line: 1,
+            now_unix_s,
+        }
+    }
+
+    pub fn meter(&self) -> &'t Meter {
+        self.meter
+    }
+
+    // ---- scopes ----
+
+    pub fn scope(&self) -> usize {
+        self.current
+    }
+
+    /// Runs `body` in a new scope inside `parent`.
+    pub fn scoped<T>(&mut self, parent: usize, body: impl FnOnce(&mut Self) -> R<T>) -> R<T> {
+        self.meter.work(1)?;
+        let before = self.current;
+        let index = self.scopes.len();
+        self.scopes.push(Scope { names: Vec::new(), parent: Some(parent), kept: false });
+        self.current = index;
+        let result = body(self);
+        self.current = before;
+        // Scopes above one that a macro refers to stay until the rendering ends.
+        if index + 1 == self.scopes.len() && !self.scopes[index].kept {
+            self.scopes.pop();
+        }
+        result
+    }
+
+    pub fn keep_scope(&mut self) {
+        self.scopes[self.current].kept = true;
+    }
+
+    pub fn set(&mut self, name: &'t str, value: Value) -> R<()> {
+        let names = &mut self.scopes[self.current].names;
+        self.meter.items(names.len())?;
+        match names.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, place)) => *place = value,
+            None => names.push((name, value)),
+        }
+        Ok(())
+    }
+
+    pub fn lookup(&self, name: &str) -> R<Value> {
+        let mut at = Some(self.current);
+        while let Some(index) = at {
+            let scope = &self.scopes[index];
+            self.meter.items(scope.names.len())?;
+            if let Some((_, value)) = scope.names.iter().find(|(known, _)| *known == name) {
+                return Ok(value.clone());
+            }
+            at = scope.parent;
+        }
+        if let Some(value) = self.context.map.get(name) {
+            return Ok(value.clone());
+        }
+        Ok(match name {
+            "range" => Value::Function(Function::Range),
+            "dict" => Value::Function(Function::Dict),
+            "namespace" => Value::Function(Function::Namespace),
+            "raise_exception" => Value::Function(Function::RaiseException),
+            "strftime_now" => Value::Function(Function::StrftimeNow),
+            _ => Value::undefined(name),
+        })
+    }
+
+    // ---- output ----
+
+    pub fn write(&mut self, piece: &str) -> R<()> {
+        match self.outputs.last_mut() {
+            Some(output) => output.push(piece),
+            None => Ok(()),
+        }
+    }
+
+    pub fn output(&mut self) -> &mut Text<'t> {
+        if self.outputs.is_empty() {
+            self.outputs.push(self.meter.builder());
+        }
+        let last = self.outputs.len() - 1;
+        &mut self.outputs[last]
+    }
+
+    /// What `body` writes, as a value.
+    pub fn capture<T>(&mut self, body: impl FnOnce(&mut Self) -> R<T>) -> R<(T, Value)> {
+        self.outputs.push(self.meter.builder());
+        let result = body(self);
+        let text = self.outputs.pop().map_or_else(|| Value::text(""), Text::value);
+        Ok((result?, text))
+    }
+
+    pub fn finish(mut self) -> String {
+        self.outputs.swap_remove(0).finish()
+    }
+
+    // ---- tables ----
+
+    pub fn add_macro(&mut self, syntax: &'t ast::Macro<'static>) -> Value {
+        self.keep_scope();
+        self.macros.push(MacroRef { syntax, scope: self.current });
+        Value::Macro(self.macros.len() - 1)
+    }
+
+    pub fn new_loop(&self, items: Vec<Value>, depth0: usize, recursive: Option<usize>) -> Rc<Loop> {
+        Rc::new(Loop {
+            items,
+            index0: Default::default(),
+            depth0,
+            changed: Default::default(),
+            recursive,
+        })
+    }
+
+    pub fn dict_of(&self, named: &[(Rc<str>, Value)]) -> R<Value> {
+        let entries = named.iter().map(|(name, value)| (Key::Str(name.clone()), value.clone()));
+        self.meter.dict(entries.collect::<IndexMap<_, _>>())
+    }
+}

@@ -1,0 +1,129 @@
+// str() and repr() of Python: what `{{ value }}` prints, byte for byte.
+use std::rc::Rc;
+
+use super::meter::{Meter, Text, R};
+use super::value::{Key, Value};
+
+/// str(value), where a text is itself.
+pub fn to_str(value: &Value, meter: &Meter) -> R<Rc<str>> {
+    if let Value::Str(text) = value {
+        return Ok(text.clone());
+    }
+    let mut out = meter.builder();
+    write_str(&mut out, value)?;
+    Ok(Rc::from(out.finish()))
+}
+
+pub fn write_str(out: &mut Text, value: &Value) -> R<()> {
+    match value {
+        Value::Undefined(_) => Ok(()),
+        Value::Str(text) => out.push(text),
+        other => write_repr(out, other),
+    }
+}
+
+pub fn write_repr(out: &mut Text, value: &Value) -> R<()> {
+    match value {
+        Value::Undefined(_) => out.push("Undefined"),
+        Value::None => out.push("None"),
+        Value::Bool(true) => out.push("True"),
+        Value::Bool(false) => out.push("False"),
+        Value::Int(i) => out.push(&i.to_string()),
+        Value::Float(f) => out.push(&float_repr(*f)),
+        Value::Str(text) => write_quoted(out, text),
+        Value::List(seq) => {
+            out.push("[")?;
+            write_items(out, &seq.items)?;
+            out.push("]")
+        }
+        Value::Tuple(seq) => {
+            out.push("(")?;
+            write_items(out, &seq.items)?;
+            out.push(if seq.items.len() == 1 { ",)" } else { ")" })
+        }
+        Value::Dict(dict) => {
+            out.push("{")?;
+            for (i, (key, item)) in dict.map.iter().enumerate() {
+                out.push(if i > 0 { ", " } else { "" })?;
+                write_key(out, key)?;
+                out.push(": ")?;
+                write_repr(out, item)?;
+            }
+            out.push("}")
+        }
+        handle => out.push(&format!("<{}>", handle.kind())),
+    }
+}
+
+fn write_key(out: &mut Text, key: &Key) -> R<()> {
+    match key {
+        Key::Str(text) => write_quoted(out, text),
+        other => write_repr(out, &other.to_value()),
+    }
+}
+
+fn write_items(out: &mut Text, items: &[Value]) -> R<()> {
+    for (i, item) in items.iter().enumerate() {
+        out.meter().work(1)?;
+        out.push(if i > 0 { ", " } else { "" })?;
+        write_repr(out, item)?;
+    }
+    Ok(())
+}
+
+fn write_quoted(out: &mut Text, text: &str) -> R<()> {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    out.push_char(quote)?;
+    for c in text.chars() {
+        match c {
+            '\n' => out.push("\\n")?,
+            '\r' => out.push("\\r")?,
+            '\t' => out.push("\\t")?,
+            '\\' => out.push("\\\\")?,
+            c if c == quote => {
+                out.push("\\")?;
+                out.push_char(c)?;
+            }
+            c if printable(c) => out.push_char(c)?,
+            c => {
+                let code = c as u32;
+                out.push(&match code {
+                    0..=0xff => format!("\\x{code:02x}"),
+                    0x100..=0xffff => format!("\\u{code:04x}"),
+                    _ => format!("\\U{code:08x}"),
+                })?;
+            }
+        }
+    }
+    out.push_char(quote)
+}
+
+// Rust's escape_debug knows the same set as Python's isprintable, save that it also escapes
+// combining marks at the start of a text; hence the letter before.
+fn printable(c: char) -> bool {
+    if c.is_ascii() {
+        return !c.is_ascii_control();
+    }
+    let mut buffer = String::from("a");
+    buffer.push(c);
+    buffer.escape_debug().nth(1) == Some(c)
+}
+
+/// repr(float): the shortest digits that read back the same, an exponent below 1e-4 and from 1e16.
+pub fn float_repr(f: f64) -> String {
+    if f.is_nan() {
+        return "nan".into();
+    }
+    if f.is_infinite() {
+        return if f > 0.0 { "inf".into() } else { "-inf".into() };
+    }
+    let scientific = format!("{f:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..16).contains(&exponent) || f == 0.0 {
+        let plain = format!("{f}");
+        return if plain.contains('.') { plain } else { format!("{plain}.0") };
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{mantissa}e{sign}{:02}", exponent.abs())
+}

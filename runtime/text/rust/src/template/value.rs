@@ -1,0 +1,238 @@
+// The values of a template: what JSON and Python's literals give, and the handles of Jinja
+// (namespaces, macros, loops, functions), which live in variables only, never inside other values.
+// That rule and the stored depth keep every value a finite tree: printing, comparing and freeing
+// one need no check of their own. Owned by one rendering, on one thread.
+use std::cell::{Cell, RefCell};
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+
+use indexmap::{Equivalent, IndexMap};
+
+#[derive(Clone)]
+pub enum Value {
+    Undefined(Option<Rc<str>>), // the name that was looked up
+    None,
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    Str(Rc<str>),
+    List(Rc<Seq>),
+    Tuple(Rc<Seq>),
+    Dict(Rc<Dict>),
+    Namespace(Rc<Namespace>),
+    Macro(usize), // index into the interpreter's table
+    Loop(Rc<Loop>),
+    Function(Function),
+    Method(Rc<(Value, Rc<str>)>), // `text.strip` without a call
+}
+
+pub struct Seq {
+    pub items: Vec<Value>,
+    pub depth: u32,
+}
+
+pub struct Dict {
+    pub map: IndexMap<Key, Value>,
+    pub depth: u32,
+}
+
+#[derive(Default)]
+pub struct Namespace {
+    pub fields: RefCell<Vec<(Rc<str>, Value)>>,
+}
+
+/// The variable `loop` of one running loop.
+pub struct Loop {
+    pub items: Vec<Value>,
+    pub index0: Cell<usize>,
+    pub depth0: usize,
+    pub changed: RefCell<Option<Vec<Value>>>,
+    pub recursive: Option<usize>, // index of the loop's syntax in the interpreter's table
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub enum Function {
+    Range,
+    Dict,
+    Namespace,
+    RaiseException,
+    StrftimeNow,
+}
+
+/// A dictionary key. As in Python 1, 1.0 and True are one key; a tuple is none here.
+#[derive(Clone, Debug)]
+pub enum Key {
+    None,
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    Str(Rc<str>),
+}
+
+impl Key {
+    fn whole(&self) -> Option<i128> {
+        match self {
+            Key::Bool(b) => Some(i128::from(*b)),
+            Key::Int(i) => Some(*i),
+            Key::Float(f) if f.fract() == 0.0 && f.abs() < 1e18 => Some(*f as i128),
+            _ => None,
+        }
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        match (self, other) {
+            (Key::Str(a), Key::Str(b)) => a == b,
+            (Key::None, Key::None) => true,
+            (Key::Float(a), Key::Float(b)) => a == b,
+            _ => self.whole().is_some() && self.whole() == other.whole(),
+        }
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Key::Str(text) => text.hash(state), // as `str`, for lookups without a copy
+            Key::None => 0u8.hash(state),
+            Key::Float(f) if self.whole().is_none() => f.to_bits().hash(state),
+            _ => self.whole().hash(state),
+        }
+    }
+}
+
+impl Equivalent<Key> for str {
+    fn equivalent(&self, key: &Key) -> bool {
+        matches!(key, Key::Str(text) if **text == *self)
+    }
+}
+
+impl Value {
+    pub fn text(text: &str) -> Value {
+        Value::Str(Rc::from(text))
+    }
+
+    pub fn undefined(name: &str) -> Value {
+        Value::Undefined(Some(Rc::from(name)))
+    }
+
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub fn items(&self) -> Option<&[Value]> {
+        match self {
+            Value::List(seq) | Value::Tuple(seq) => Some(&seq.items),
+            _ => None,
+        }
+    }
+
+    pub fn is_undefined(&self) -> bool {
+        matches!(self, Value::Undefined(_))
+    }
+
+    /// The name that an undefined value was looked up by.
+    pub fn missing_name(&self) -> Option<&str> {
+        match self {
+            Value::Undefined(name) => name.as_deref(),
+            _ => None,
+        }
+    }
+
+    pub fn is_handle(&self) -> bool {
+        matches!(
+            self,
+            Value::Namespace(_)
+                | Value::Macro(_)
+                | Value::Loop(_)
+                | Value::Function(_)
+                | Value::Method(_)
+        )
+    }
+
+    pub fn depth(&self) -> u32 {
+        match self {
+            Value::List(seq) | Value::Tuple(seq) => seq.depth,
+            Value::Dict(dict) => dict.depth,
+            _ => 0,
+        }
+    }
+
+    /// Python's name of the type, for errors.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Value::Undefined(_) => "undefined value",
+            Value::None => "None",
+            Value::Bool(_) => "bool",
+            Value::Int(_) => "int",
+            Value::Float(_) => "float",
+            Value::Str(_) => "str",
+            Value::List(_) => "list",
+            Value::Tuple(_) => "tuple",
+            Value::Dict(_) => "dict",
+            Value::Namespace(_) => "namespace",
+            Value::Macro(_) => "macro",
+            Value::Loop(_) => "loop",
+            Value::Function(_) => "function",
+            Value::Method(_) => "method",
+        }
+    }
+
+    pub fn truthy(&self) -> bool {
+        match self {
+            Value::Undefined(_) | Value::None => false,
+            Value::Bool(b) => *b,
+            Value::Int(i) => *i != 0,
+            Value::Float(f) => *f != 0.0,
+            Value::Str(text) => !text.is_empty(),
+            Value::List(seq) | Value::Tuple(seq) => !seq.items.is_empty(),
+            Value::Dict(dict) => !dict.map.is_empty(),
+            _ => true,
+        }
+    }
+
+    /// An int as Python has it: a bool is one.
+    pub fn as_int(&self) -> Option<i128> {
+        match self {
+            Value::Bool(b) => Some(i128::from(*b)),
+            Value::Int(i) => Some(*i),
+            _ => None,
+        }
+    }
+
+    pub fn as_float(&self) -> Option<f64> {
+        match self {
+            Value::Float(f) => Some(*f),
+            _ => self.as_int().map(|i| i as f64),
+        }
+    }
+
+    pub fn to_key(&self) -> Option<Key> {
+        Some(match self {
+            Value::None => Key::None,
+            Value::Bool(b) => Key::Bool(*b),
+            Value::Int(i) => Key::Int(*i),
+            Value::Float(f) => Key::Float(*f),
+            Value::Str(text) => Key::Str(text.clone()),
+            _ => return None,
+        })
+    }
+}
+
+impl Key {
+    pub fn to_value(&self) -> Value {
+        match self {
+            Key::None => Value::None,
+            Key::Bool(b) => Value::Bool(*b),
+            Key::Int(i) => Value::Int(*i),
+            Key::Float(f) => Value::Float(*f),
+            Key::Str(text) => Value::Str(text.clone()),
+        }
+    }
+}
