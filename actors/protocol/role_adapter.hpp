@@ -1,0 +1,43 @@
+// Puts a role of this folder's neighbours under a RoleHost: frames go to its `on(Request)` handlers.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "actors/protocol/dispatch.hpp"
+#include "runtime/cluster/role_host.hpp"
+
+namespace troupe::actors {
+
+inline RoleContext context_of(const cluster::RoleServices& services) {
+  return {services.transport, &services.scope, services.device, &services.timers,
+          core::limits::kRoundDeadline};
+}
+
+template <class R, class... Requests>
+class RoleAdapter final : public cluster::Role {
+ public:
+  RoleAdapter(std::shared_ptr<R> role, std::string self)
+      : handler_(handler_of<Requests...>(std::move(role), std::move(self))) {}
+
+  async::task<core::Result<wire::Frame>> handle(wire::Frame request) override {
+    return handler_(std::move(request));
+  }
+
+ private:
+  cluster::Handler handler_;
+};
+
+// A factory for RoleHost::start: `make(context)` gives the role, `Requests` are what it answers.
+template <class R, class... Requests, class Make>
+cluster::RoleHost::Factory factory_of(Make make) {
+  auto shared = std::make_shared<Make>(std::move(make));
+  return [shared](const cluster::RoleServices& services)
+             -> core::Result<std::unique_ptr<cluster::Role>> {
+    std::shared_ptr<R> role = (*shared)(context_of(services));
+    return std::unique_ptr<cluster::Role>(std::make_unique<RoleAdapter<R, Requests...>>(
+        std::move(role), services.transport->identity().self));
+  };
+}
+
+}  // namespace troupe::actors

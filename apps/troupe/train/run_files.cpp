@@ -1,0 +1,111 @@
+// Rollouts, evaluation results and the ledger as JSON lines.
+#include "apps/troupe/train/run_files.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+#include <nlohmann/json.hpp>
+
+#include "actors/data/data_role.hpp"
+#include "runtime/store/append_file.hpp"
+#include "runtime/store/atomic_file.hpp"
+
+namespace troupe::app {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string line_of(const ordered_json& object) {
+  return object.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+ordered_json sample_json(std::uint64_t step, const actors::CommittedGroup& committed,
+                         std::size_t index) {
+  const actors::BookSample& sample = committed.group->samples[index];
+  const auto [oldest, newest] = std::minmax_element(sample.versions.begin(), sample.versions.end());
+  return {{"step", step},
+          {"slot", committed.group->ticket.slot},
+          {"attempt", committed.group->ticket.attempt},
+          {"prompt_id", committed.prompt->row},
+          {"sample", index},
+          {"prompt", committed.prompt->text},
+          {"response", sample.text},
+          {"label", committed.prompt->label},
+          {"tokens", sample.tokens.size()},
+          {"reward", sample.score.value_or(0.0)},
+          {"finish_reason", sample.finish},
+          {"truncated", sample.finish == "length"},
+          {"version_min", *oldest},
+          {"version_max", *newest}};
+}
+
+core::Result<void> make_folder_of(const std::filesystem::path& file) {
+  std::error_code error;
+  std::filesystem::create_directories(file.parent_path(), error);
+  if (!error) return {};
+  return core::fail(core::ErrorCode::kResources,
+                    "cannot make " + file.parent_path().string() + ": " + error.message());
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<RunFiles>> RunFiles::open(const store::RunFolder& folder) {
+  TROUPE_TRY_ASSIGN(ledger, store::Ledger::open(folder.ledger_file()));
+  return std::unique_ptr<RunFiles>(new RunFiles(folder, std::move(ledger)));
+}
+
+core::Result<void> RunFiles::commit(std::uint64_t update, std::uint64_t after_step,
+                                    const std::vector<actors::CommittedGroup>& groups) {
+  if (update >= actors::kFirstEvaluation) {
+    return commit_evaluation((update & 1) != 0, after_step, groups);
+  }
+  std::string lines;
+  for (const actors::CommittedGroup& committed : groups) {
+    for (std::size_t i = 0; i < committed.group->samples.size(); ++i) {
+      lines += line_of(sample_json(after_step, committed, i));
+    }
+    const ordered_json record = {{"update", update},
+                                 {"slot", committed.group->ticket.slot},
+                                 {"attempt", committed.group->ticket.attempt},
+                                 {"position", committed.group->prompt},
+                                 {"prompt_id", committed.prompt->row},
+                                 {"samples", committed.group->samples.size()},
+                                 {"outcome", "trained"}};
+    TROUPE_TRY(ledger_.append(after_step, record.dump()));
+  }
+  const auto file = folder_.rollouts_file(after_step);
+  TROUPE_TRY(make_folder_of(file));
+  TROUPE_TRY(store::replace_file(file, lines));
+  return ledger_.sync();
+}
+
+core::Result<void> RunFiles::commit_evaluation(
+    bool greedy, std::uint64_t after_step, const std::vector<actors::CommittedGroup>& groups) {
+  std::string lines;
+  for (const actors::CommittedGroup& committed : groups) {
+    ordered_json rewards = ordered_json::array();
+    ordered_json responses = ordered_json::array();
+    for (const actors::BookSample& sample : committed.group->samples) {
+      rewards.push_back(sample.score.value_or(0.0));
+      responses.push_back(sample.text);
+    }
+    lines += line_of({{"step", after_step},
+                      {"mode", greedy ? "greedy" : "sampled"},
+                      {"prompt_id", committed.prompt->row},
+                      {"prompt", committed.prompt->text},
+                      {"label", committed.prompt->label},
+                      {"rewards", std::move(rewards)},
+                      {"responses", std::move(responses)}});
+  }
+  const auto file = folder_.eval_file(after_step);
+  TROUPE_TRY(make_folder_of(file));
+  // Greedy comes first and starts the file anew; the sampled lines follow.
+  std::string before;
+  if (!greedy) {
+    TROUPE_TRY_ASSIGN(text, store::read_all(file));
+    before = std::move(text);
+  }
+  return store::replace_file(file, before + lines);
+}
+
+}  // namespace troupe::app

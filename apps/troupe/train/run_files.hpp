@@ -1,0 +1,33 @@
+// Where committed groups go: rollouts/step_N.jsonl for training, eval/step_N.jsonl for held-out
+// problems, and one ledger record a group. Called on the data role's strand, in slot order.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "actors/data/group_sink.hpp"
+#include "runtime/store/ledger.hpp"
+#include "runtime/store/run_folder.hpp"
+
+namespace troupe::app {
+
+class RunFiles final : public actors::GroupSink {
+ public:
+  // `folder` outlives it.
+  static core::Result<std::unique_ptr<RunFiles>> open(const store::RunFolder& folder);
+
+  core::Result<void> commit(std::uint64_t update, std::uint64_t after_step,
+                            const std::vector<actors::CommittedGroup>& groups) override;
+
+ private:
+  RunFiles(const store::RunFolder& folder, store::Ledger ledger)
+      : folder_(folder), ledger_(std::move(ledger)) {}
+
+  core::Result<void> commit_evaluation(bool greedy, std::uint64_t after_step,
+                                       const std::vector<actors::CommittedGroup>& groups);
+
+  const store::RunFolder& folder_;
+  store::Ledger ledger_;
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,88 @@
+// Loads model, tokenizer, prompts and reward, and checks them against each other.
+#include "apps/troupe/train/run_inputs.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "actors/reward/python_reward.hpp"
+#include "actors/reward/rule_reward.hpp"
+#include "runtime/text/chat_template.hpp"
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+
+core::Result<std::unique_ptr<actors::RewardSource>> make_reward(const core::TrainConfig& config) {
+  if (!config.reward.python.empty()) {
+    actors::PythonRewardOptions options;
+    options.file = config.reward.python;
+    return actors::make_python_reward(std::move(options));
+  }
+  actors::RuleKind kind = actors::RuleKind::kExact;
+  if (config.reward.rule == "last_number") kind = actors::RuleKind::kLastNumber;
+  if (config.reward.rule == "regex") kind = actors::RuleKind::kRegex;
+  return actors::make_rule_reward(kind, config.reward.rule_pattern);
+}
+
+core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(
+    const core::TrainConfig& config, const std::string& files, bool training,
+    const text::Tokenizer& tokenizer, const text::ChatTemplate* chat) {
+  actors::DatasetPromptsOptions options;
+  options.files = files;
+  options.columns.input_key = config.data.input_key;
+  options.columns.label_key = config.data.label_key;
+  options.columns.as_chat = config.data.apply_chat_template;
+  options.columns.input_template = config.data.input_template;
+  options.columns.max_samples =
+      training ? static_cast<std::uint64_t>(config.data.max_samples) : 0;
+  options.prompt_tokens_max = static_cast<std::uint64_t>(config.data.prompt_max_len);
+  options.shuffle = training;
+  options.seed = static_cast<std::uint64_t>(config.train.seed);
+  return actors::DatasetPrompts::load(options, tokenizer, chat);
+}
+
+core::Result<void> check_lengths(const core::TrainConfig& config, const model::ModelSpec& spec) {
+  const std::int64_t longest = config.data.prompt_max_len + config.rollout.max_new_tokens;
+  if (longest <= spec.context) return {};
+  return core::fail(ErrorCode::kConfig,
+                    "--data.prompt_max_len " + std::to_string(config.data.prompt_max_len) +
+                        " and --rollout.max_new_tokens " +
+                        std::to_string(config.rollout.max_new_tokens) +
+                        " together exceed the model's context of " + std::to_string(spec.context) +
+                        " tokens; lower one of them");
+}
+
+}  // namespace
+
+core::Result<RunInputs> load_inputs(const core::TrainConfig& config) {
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+  TROUPE_TRY(check_lengths(config, spec));
+  TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
+  std::optional<text::ChatTemplate> chat;
+  if (auto loaded = text::ChatTemplate::load(folder)) {
+    chat.emplace(std::move(*loaded));
+  } else if (config.data.apply_chat_template) {
+    return loaded.failure();
+  }
+  const text::ChatTemplate* chat_ptr = chat ? &*chat : nullptr;
+  TROUPE_TRY_ASSIGN(prompts,
+                    load_prompts(config, config.data.prompt_dataset, true, tokenizer, chat_ptr));
+  std::unique_ptr<actors::DatasetPrompts> evaluation;
+  if (!config.eval.dataset.empty()) {
+    TROUPE_TRY_ASSIGN(loaded,
+                      load_prompts(config, config.eval.dataset, false, tokenizer, chat_ptr));
+    evaluation = std::move(loaded);
+  }
+  TROUPE_TRY_ASSIGN(reward, make_reward(config));
+  std::vector<std::int32_t> eos = tokenizer.eos_ids();
+  for (const std::int32_t id : spec.eos) {
+    if (std::find(eos.begin(), eos.end(), id) == eos.end()) eos.push_back(id);
+  }
+  TROUPE_TRY_ASSIGN(params, model::load_model(folder));
+  return RunInputs{std::move(folder),  std::move(tokenizer),  std::move(eos),   std::move(params),
+                   std::move(prompts), std::move(evaluation), std::move(reward)};
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,29 @@
+// What a run is made from, loaded and checked before anything starts: the model, its tokenizer, the
+// prompts, the held-out problems and the reward. Built by the command that trains, on its thread.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "actors/data/dataset_prompts.hpp"
+#include "actors/reward/reward_source.hpp"
+#include "runtime/core/train_config.hpp"
+#include "runtime/model/params.hpp"
+#include "runtime/text/tokenizer.hpp"
+
+namespace troupe::app {
+
+struct RunInputs {
+  std::filesystem::path model_folder;
+  text::Tokenizer tokenizer;
+  std::vector<std::int32_t> eos;
+  std::unique_ptr<model::ParamStore> params;
+  std::unique_ptr<actors::DatasetPrompts> prompts;
+  std::unique_ptr<actors::DatasetPrompts> evaluation;  // null without eval.dataset
+  std::unique_ptr<actors::RewardSource> reward;
+};
+
+core::Result<RunInputs> load_inputs(const core::TrainConfig& config);
+
+}  // namespace troupe::app
