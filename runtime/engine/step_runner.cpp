@@ -62,11 +62,10 @@ void StepRunner::member(core::Team team) {
   const auto rows = static_cast<std::int64_t>(plan.logit_rows.size());
   for (std::int64_t begin = 0; begin < rows; begin += head_rows_) {
     const std::int64_t count = std::min(head_rows_, rows - begin);
-    team.barrier();
+    if (begin > 0) team.barrier();  // draws of the batch before still read its logits
     model::head_forward(team, *weights_, scratch_.head_in.data() + begin * weights_->spec().hidden,
                         count, logits_.data(), ldl_, step_->inv_temperature() + begin,
                         block_max_.data(), block_sum_.data());
-    team.barrier();
     draw_rows(team, begin, begin + count);
   }
 }

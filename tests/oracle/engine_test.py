@@ -1,12 +1,12 @@
 """The engine against transformers.
 
 Sources: `transformers` (LlamaForCausalLM and Qwen2ForCausalLM in float32 on the CPU; the logits
-processors TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper, MinPLogitsWarper in the order of
-`GenerationMixin`). The engine is driven through build/bin/engine_driver.
+processors TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper, MinPLogitsWarper in the
+order of `GenerationMixin`). The engine is driven through build/bin/engine_driver.
 
-Tolerances: greedy tokens identical over 100 tokens; log-probs of sampled tokens within 1e-4 of teacher
-forcing; kept sets equal, except that a token whose cumulative mass lies within 1e-6 of the limit may
-fall either way; kept mass within 1e-5.
+Tolerances: greedy tokens identical over 100 tokens; log-probs of sampled tokens within 1e-4 of
+teacher forcing; kept sets equal on rows where no cumulative mass lies within 1e-6 of a limit; kept
+mass within 1e-5.
 """
 
 import json
@@ -73,6 +73,10 @@ TINY = {
 }
 
 
+# Threads that spin for each other are slow on a machine that does other work beside the tests.
+torch.set_num_threads(1)
+
+
 class Driver:
     def __init__(self):
         self.process = subprocess.Popen(
@@ -116,10 +120,13 @@ def model(request, driver, tmp_path_factory):
         driver.ask(
             op="random_model", folder=str(folder), config=TINY[request.param], seed=5, std=0.18
         )
-    driver.ask(
-        op="load", folder=str(folder), threads=2, sequences_max=16, step_tokens_max=48, kv_blocks=200
-    )
+    limits = {"sequences_max": 16, "step_tokens_max": 48, "kv_blocks": 200}
+    driver.ask(op="load", folder=str(folder), threads=2, **limits)
     return open_reference(folder)
+
+
+def is_large(model):
+    return model.config.num_hidden_layers > 8
 
 
 def prompts(model, count):
@@ -148,7 +155,7 @@ def test_logits_are_spread_enough_to_tell(model):
 
 
 def test_greedy_tokens_are_the_same_for_100_tokens(driver, model):
-    some = prompts(model, 3)
+    some = prompts(model, 1 if is_large(model) else 3)
     sampling = {"temperature": 0.0, "max_new_tokens": 100, "ignore_eos": True}
     samples = generate(
         driver, [{"id": i, "prompt": prompt, "sampling": sampling} for i, prompt in enumerate(some)]
@@ -169,12 +176,13 @@ def test_greedy_tokens_are_the_same_for_100_tokens(driver, model):
 
 @pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0, 1.5])
 def test_logprobs_equal_teacher_forcing(driver, model, temperature):
-    some = prompts(model, 3)
-    sampling = {"temperature": temperature, "max_new_tokens": 40, "ignore_eos": True}
+    some = prompts(model, 2 if is_large(model) else 3)
+    most = 20 if is_large(model) else 40
+    sampling = {"temperature": temperature, "max_new_tokens": most, "ignore_eos": True}
     samples = generate(
         driver,
         [
-            {"id": i, "prompt": prompt, "samples": 3, "seed": 40 + i, "sampling": sampling}
+            {"id": i, "prompt": prompt, "samples": 2, "seed": 40 + i, "sampling": sampling}
             for i, prompt in enumerate(some)
         ],
     )
@@ -184,7 +192,8 @@ def test_logprobs_equal_teacher_forcing(driver, model, temperature):
         scaled = logits / (temperature if temperature > 0 else 1.0)
         expected = torch.log_softmax(scaled.double(), dim=-1)
         expected = expected.gather(1, torch.tensor(sample["tokens"])[:, None])[:, 0]
-        worst = max(worst, (torch.tensor(sample["logprobs"]).double() - expected).abs().max().item())
+        difference = torch.tensor(sample["logprobs"]).double() - expected
+        worst = max(worst, difference.abs().max().item())
     print(f"largest difference of a log-prob: {worst:.2e}")
     assert worst <= LOGPROB_TOLERANCE
 
@@ -228,16 +237,16 @@ def near_a_limit(scaled, sampling):
     return bool(near)
 
 
-@pytest.mark.parametrize("sampling", CUTS, ids=lambda cut: "-".join(f"{k}{v}" for k, v in cut.items()))
+@pytest.mark.parametrize("sampling", CUTS, ids=str)
 def test_kept_sets_equal_the_warpers(driver, sampling):
     generator = torch.Generator().manual_seed(3)
     compared = 0
     for row in range(12):
         vocab = [300, 1537, 6000][row % 3]
         spread = 0.5 + row / 3
-        # In double, rounded once: no two logits of a row are equal in practice.
-        logits = (torch.randn(vocab, generator=generator) * spread).float()
+        logits = torch.randn(vocab, generator=generator) * spread
         scaled = TemperatureLogitsWarper(sampling.get("temperature", 1.0))(None, logits[None])[0]
+        # Ties are for the unit tests: transformers keeps all tokens that equal the k-th.
         if near_a_limit(scaled, sampling) or len(set(logits.tolist())) < vocab:
             continue
         warped = warpers(sampling)(None, logits[None].double())[0]
@@ -253,9 +262,9 @@ def test_kept_sets_equal_the_warpers(driver, sampling):
 @pytest.mark.parametrize("sampling", CUTS[2:13:4], ids=str)
 def test_truncated_samples_stay_in_the_set_and_carry_its_mass(driver, model, sampling):
     prompt = prompts(model, 2)[1]
-    sampling = dict(sampling, max_new_tokens=30, ignore_eos=True)
+    sampling = dict(sampling, max_new_tokens=15, ignore_eos=True)
     samples = generate(
-        driver, [{"id": 1, "prompt": prompt, "samples": 4, "seed": 9, "sampling": sampling}]
+        driver, [{"id": 1, "prompt": prompt, "samples": 3, "seed": 9, "sampling": sampling}]
     )
     for sample in samples.values():
         logits = teacher_logits(model, prompt, sample["tokens"]).double()

@@ -85,6 +85,18 @@ TEST_F(EngineExact, TwoThreads) {
   }
 }
 
+TEST_F(EngineExact, MoreHeadRowsThanOneBatchOfLogits) {
+  const std::vector<GroupRequest> requests = varied_requests(7, 150, 1, 20);
+  const Samples expected = naive_all(**weights_, requests);
+  core::SerialTeam serial;
+  async::CpuPool pool(2);
+  for (core::TeamRunner* team :
+       {static_cast<core::TeamRunner*>(&serial), static_cast<core::TeamRunner*>(&pool)}) {
+    auto engine = make_engine(*weights_, limits_of(160, 4096, 900), *team);
+    expect_same(run_all(*engine, requests), expected);
+  }
+}
+
 TEST_F(EngineExact, AnyOrderOfArrival) {
   core::SerialTeam serial;
   std::vector<GroupRequest> requests = *requests_;
