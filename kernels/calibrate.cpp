@@ -18,7 +18,8 @@ void keep(float value) {
   sink.store(value, std::memory_order_relaxed);
 }
 
-constexpr std::int64_t kProbeRounds = 2'000'000;
+constexpr std::int64_t kProbeRounds = 300'000;
+constexpr std::int64_t kStretch = std::int64_t{8} << 20;  // floats read between two looks at the clock
 
 }  // namespace
 
@@ -30,28 +31,29 @@ double MachineLimits::share_of_limit(double flops, double bytes, double seconds)
 Calibration::Calibration(const Ops& level, std::int64_t bytes)
     : level_(level), data_(bytes / static_cast<std::int64_t>(sizeof(float)) / 1024 * 1024) {}
 
-MachineLimits Calibration::measure(core::Team team, int repetitions) {
-  const auto [begin, end] = team.share(data_.size(), 1024);
-  for (std::int64_t i = begin; i < end; ++i) data_[i] = 1.0f;  // pages must be there, not zero pages
+MachineLimits Calibration::measure(core::Team team, int passes) {
+  const auto own = team.share(data_.size(), 1024);
+  for (std::int64_t i = own.first; i < own.second; ++i) data_[i] = 1.0f;  // real pages, ours
   if (team.rank == 0) limits_ = MachineLimits{.threads = team.size};
-  for (int repetition = 0; repetition < repetitions; ++repetition) {
+  const auto best = [&](double& limit, double amount, Clock::time_point start) {
+    team.barrier();
+    if (team.rank == 0) limit = std::max(limit, 1e-9 * amount / seconds_since(start));
+  };
+  const std::int64_t stretches = std::max<std::int64_t>(1, data_.size() / kStretch);
+  for (std::int64_t i = 0; i < stretches * passes; ++i) {
+    const std::int64_t stretch = i % stretches;
+    const std::int64_t begin = data_.size() * stretch / stretches;
+    const auto [first, last] = team.share(data_.size() * (stretch + 1) / stretches - begin, 1024);
     team.barrier();
     const Clock::time_point read_start = Clock::now();
-    keep(level_.read_probe(data_.data() + begin, end - begin));
-    team.barrier();
-    const double read_seconds = seconds_since(read_start);
+    keep(level_.read_probe(data_.data() + begin + first, last - first));
+    const std::int64_t floats = data_.size() / stretches;
+    best(limits_.read_gb_per_s, 4.0 * static_cast<double>(floats), read_start);
     float chain = 1.0f;
     const Clock::time_point fma_start = Clock::now();
     const double flops = level_.fma_probe(kProbeRounds, &chain);
     keep(chain);
-    team.barrier();
-    const double fma_seconds = seconds_since(fma_start);
-    if (team.rank == 0) {
-      limits_.read_gb_per_s =
-          std::max(limits_.read_gb_per_s, 4e-9 * static_cast<double>(data_.size()) / read_seconds);
-      limits_.fma_gflops =
-          std::max(limits_.fma_gflops, 1e-9 * flops * team.size / fma_seconds);
-    }
+    best(limits_.fma_gflops, flops * team.size, fma_start);
   }
   team.barrier();
   return limits_;

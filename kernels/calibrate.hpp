@@ -26,8 +26,9 @@ class Calibration {
  public:
   // `bytes` must be well above the last-level cache, or it is the cache that is measured.
   explicit Calibration(const Ops& level, std::int64_t bytes = std::int64_t{512} << 20);
-  // Best of `repetitions` of about 20 ms each. All members get the same limits.
-  MachineLimits measure(core::Team team, int repetitions = 5);
+  // The best of many short stretches counts, so that other load on the machine hardly shows: `passes`
+  // over the buffer in stretches of 32 MiB, and as many of multiply-adds. All members get the same limits.
+  MachineLimits measure(core::Team team, int passes = 4);
 
  private:
   const Ops& level_;

@@ -8,11 +8,11 @@
 namespace troupe::kernels::avx2 {
 namespace {
 
-constexpr int kDirectRows = 6;  // rows of A that go without a copy
-constexpr int direct_panels(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
+constexpr std::int64_t kDirectRows = 6;  // rows of A that go without a copy
+constexpr int kAccumulators = 6;         // of sixteen lanes
+constexpr int direct_panels(std::int64_t rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
 constexpr int kTileRows = 6;
 constexpr int kTilePanels = 1;
-constexpr std::int64_t kCacheBytes = 256 << 10;  // of B, kept in the second-level cache
 constexpr int kDotRows = 6;
 constexpr int kValueRows = 6;
 constexpr int kValueVecs = 1;

@@ -8,11 +8,11 @@
 namespace troupe::kernels::avx512 {
 namespace {
 
-constexpr int kDirectRows = 8;  // rows of A that go without a copy
-constexpr int direct_panels(int rows) { return rows <= 2 ? 8 : rows <= 6 ? 4 : 3; }
+constexpr std::int64_t kDirectRows = 8;  // rows of A that go without a copy
+constexpr int kAccumulators = 28;        // of sixteen lanes
+constexpr int direct_panels(std::int64_t rows) { return rows <= 2 ? 8 : rows <= 6 ? 4 : 3; }
 constexpr int kTileRows = 14;
 constexpr int kTilePanels = 2;
-constexpr std::int64_t kCacheBytes = 1 << 20;  // of B, kept in the second-level cache
 constexpr int kDotRows = 12;
 constexpr int kValueRows = 6;
 constexpr int kValueVecs = 4;

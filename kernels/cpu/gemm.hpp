@@ -2,9 +2,9 @@
 // register, so tiles, blocks and the number of rows are free: they change the speed, never a bit.
 //  - up to kDirectRows rows (decoding): A as it stands, several panels at once so that the chains hide
 //    the latency of the multiply-add while B streams from memory once;
-//  - more rows: tiles of at most kTileRows rows, copied beside each other for a block of k, against a
-//    block of panels that stays in the second-level cache while all tiles pass over it. A chain that is
-//    cut at the end of a block of k goes on from the stored partial sum, unrounded.
+//  - more rows: a block of A (kTiles tiles of kTileRows rows, kBlockK deep) is copied to the stack, where
+//    it stays in the second-level cache; a sliver of B passes over all tiles while the next one is
+//    fetched evenly. A chain that is cut at the end of a block of k goes on from C, unrounded.
 #pragma once
 
 #include "kernels/cpu/math.hpp"
@@ -13,39 +13,58 @@
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
-constexpr std::int64_t kBlockK = 384;              // k of one copied tile of A
-constexpr std::int64_t kStrideA = kBlockK + 16;    // its row stride; not a power of two
-constexpr std::int64_t kBlockPanels = 64;          // most panels of one block
-constexpr std::int64_t kPrefetchAhead = 24;        // rows of a panel (64 bytes each)
+constexpr std::int64_t kBlockK = 576;            // k of one copied block of A
+constexpr std::int64_t kStrideA = kBlockK + 16;  // its row stride; not a power of two
+constexpr std::int64_t kTiles = 16;              // most tiles of one block of A
+
+// What to fetch while a tile multiplies: of each panel, lines from `from` on, `step` / 2^16 lines for
+// every k. Fetching a line again costs little, deciding not to costs more.
+struct Prefetch {
+  const float* from = nullptr;
+  std::uint32_t step = 0;
+};
 
 template <int kRows, int kPanels>
 struct Tile {
   Vec sum[kRows][kPanels];
 
   // Adds k products to every chain. A has row stride `lda`; panels are `panel_stride` apart.
-  template <bool kPrefetch>
+  template <int kLocality>
   [[gnu::always_inline]] void multiply(const float* a, std::int64_t lda, const float* b,
-                                       std::int64_t panel_stride, std::int64_t k) {
+                                       std::int64_t panel_stride, std::int64_t k,
+                                       Prefetch prefetch) {
     Vec local[kRows][kPanels];
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
       for (int p = 0; p < kPanels; ++p) local[r][p] = sum[r][p];
-    for (std::int64_t i = 0; i < k; ++i) {
+    const auto step = [&](const float* a_k, const float* b_k) [[gnu::always_inline]] {
       Vec column[kPanels];
 #pragma GCC unroll 8
-      for (int p = 0; p < kPanels; ++p) {
-        const float* at = b + p * panel_stride + i * kPanel;
-        if constexpr (kPrefetch) __builtin_prefetch(at + kPrefetchAhead * kPanel);
-        column[p] = Vec::load(at);
-      }
+      for (int p = 0; p < kPanels; ++p) column[p] = Vec::load(b_k + p * panel_stride);
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
-        const Vec x = Vec::all(a[r * lda + i]);
+        const Vec x = Vec::all(a_k[r * lda]);
 #pragma GCC unroll 8
         for (int p = 0; p < kPanels; ++p) local[r][p] = fma(x, column[p], local[r][p]);
       }
+    };
+    // Four at a time: integer work would take the ports of the multiply-adds.
+    std::uint64_t line = 0;
+    const float* const four_end = a + k / 4 * 4;
+    const float* const end = a + k;
+    for (; a != four_end; a += 4, b += 4 * kPanel) {
+      const float* fetch = prefetch.from + (line >> 16) * kPanel;
+      line += 4 * prefetch.step;
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) {
+#pragma GCC unroll 8
+        for (int p = 0; p < kPanels; ++p)
+          __builtin_prefetch(fetch + p * panel_stride + i * kPanel, 0, kLocality);
+        step(a + i, b + i * kPanel);
+      }
     }
+    for (; a != end; ++a, b += kPanel) step(a, b);
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
@@ -60,22 +79,24 @@ struct Tile {
       for (int p = 0; p < kPanels; ++p) f(r, p, sum[r][p]);
   }
 
-  [[gnu::always_inline]] void start(const Gemm& g, std::int64_t row, std::int64_t panel) {
+  [[gnu::always_inline]] void start(const Gemm& g, std::int64_t row, std::int64_t panel,
+                                    bool from_c) {
     each([&](int r, int p, Vec& x) {
       x = Vec::zero();
-      if (!g.accumulate) return;
+      if (!from_c) return;
       const std::int64_t column = (panel + p) * kPanel;
       const float* c = g.c + (row + r) * g.ldc + column;
       x = column + kPanel <= g.n ? Vec::load(c) : Vec::load(c, Mask::first(g.n - column));
     });
   }
 
-  [[gnu::always_inline]] void finish(const Gemm& g, std::int64_t row, std::int64_t panel) {
+  [[gnu::always_inline]] void finish(const Gemm& g, std::int64_t row, std::int64_t panel,
+                                     bool last) {
     each([&](int r, int p, Vec& x) {
       const std::int64_t column = (panel + p) * kPanel;
       const auto write = [&](auto mask) {
-        if (g.bias != nullptr) x = x + load(g.bias + column, mask);
-        if (g.residual != nullptr)
+        if (last && g.bias != nullptr) x = x + load(g.bias + column, mask);
+        if (last && g.residual != nullptr)
           x = x + load(g.residual + (row + r) * g.ldr + column, mask);
         store(g.c + (row + r) * g.ldc + column, x, mask);
       };
@@ -90,112 +111,140 @@ struct Tile {
 
 // ---- few rows -------------------------------------------------------------------------------------
 
+constexpr std::int64_t kAhead = 24;  // lines of a panel fetched ahead
+
 template <int kRows, int kPanels>
 [[gnu::noinline]] void direct_tile(const Gemm& g, std::int64_t row, std::int64_t panel) {
+  const float* a = g.a + row * g.lda;
+  const float* b = g.b + panel * g.k * kPanel;
+  const std::int64_t stride = g.k * kPanel;
+  const std::int64_t body = g.k > kAhead ? g.k - kAhead : 0;
   Tile<kRows, kPanels> tile;
-  tile.start(g, row, panel);
-  tile.template multiply<true>(g.a + row * g.lda, g.lda, g.b + panel * g.k * kPanel, g.k * kPanel,
-                               g.k);
-  tile.finish(g, row, panel);
+  tile.start(g, row, panel, g.accumulate);
+  // The last lines fetch the start of the panels that come next.
+  for (std::int64_t begin = 0; begin < g.k;) {
+    const std::int64_t end = begin < body ? body : g.k;
+    const float* from = begin < body ? b + kAhead * kPanel : b + kPanels * stride;
+    tile.template multiply<3>(a + begin, g.lda, b + begin * kPanel, stride, end - begin,
+                              {from, 1u << 16});
+    begin = end;
+  }
+  tile.finish(g, row, panel, true);
 }
 
-template <int kRows>
-void direct(const Gemm& g, std::int64_t row, std::int64_t panel, std::int64_t panel_end) {
-  constexpr int kWide = direct_panels(kRows);
-  for (; panel + kWide <= panel_end; panel += kWide) direct_tile<kRows, kWide>(g, row, panel);
-  for (; panel < panel_end; ++panel) direct_tile<kRows, 1>(g, row, panel);
+template <int kPanels, int kRows>
+void direct_rows(const Gemm& g, std::int64_t rows, std::int64_t row, std::int64_t panel) {
+  if constexpr (kRows * kPanels <= kAccumulators)
+    if (rows == kRows) return direct_tile<kRows, kPanels>(g, row, panel);
+  if constexpr (kRows > 1) direct_rows<kPanels, kRows - 1>(g, rows, row, panel);
 }
 
-template <int kRows = 1>
-void direct_rows(const Gemm& g, std::int64_t rows, std::int64_t row, std::int64_t panel,
-                 std::int64_t panel_end) {
-  if (rows == kRows) return direct<kRows>(g, row, panel, panel_end);
-  if constexpr (kRows < kDirectRows)
-    direct_rows<kRows + 1>(g, rows, row, panel, panel_end);
+// All rows of one group of panels before the next group; returns the first panel that is left.
+template <int kPanels>
+std::int64_t direct_groups(const Gemm& g, std::int64_t m_begin, std::int64_t m_end,
+                           std::int64_t panel, std::int64_t panel_end) {
+  for (; panel + kPanels <= panel_end; panel += kPanels)
+    for (std::int64_t row = m_begin; row < m_end; row += kDirectRows)
+      direct_rows<kPanels, kDirectRows>(g, smaller(kDirectRows, m_end - row), row, panel);
+  return panel;
+}
+
+void direct(const Gemm& g, std::int64_t m_begin, std::int64_t m_end, std::int64_t panel,
+            std::int64_t panel_end) {
+  const int wide = direct_panels(m_end - m_begin);
+  if (wide == 8) panel = direct_groups<8>(g, m_begin, m_end, panel, panel_end);
+  if (wide == 4) panel = direct_groups<4>(g, m_begin, m_end, panel, panel_end);
+  if (wide == 3) panel = direct_groups<3>(g, m_begin, m_end, panel, panel_end);
+  if (wide == 2) panel = direct_groups<2>(g, m_begin, m_end, panel, panel_end);
+  direct_groups<1>(g, m_begin, m_end, panel, panel_end);
 }
 
 // ---- many rows ------------------------------------------------------------------------------------
 
-// One tile of rows against one block of panels, over the whole of g.k.
-struct RowTile {
-  const Gemm& g;
-  const std::int64_t row, panel_begin, panel_end;
-  alignas(64) float a[kTileRows * kStrideA];
-  alignas(64) float partial[kTileRows * kBlockPanels * kPanel];
+// A block of A, copied tile by tile, against all panels of the call.
+struct BlockA {
+  alignas(64) float a[kTiles * kTileRows * kStrideA];
+  std::int64_t first_row = 0, tiles = 0, rows = 0, k_begin = 0, k = 0;
 
-  RowTile(const Gemm& gemm, std::int64_t first_row, std::int64_t begin, std::int64_t end)
-      : g(gemm), row(first_row), panel_begin(begin), panel_end(end) {}
+  std::int64_t tile_row(std::int64_t tile) const { return rows * tile / tiles; }
 
-  void copy_a(std::int64_t rows, std::int64_t k_begin, std::int64_t k) {
+  void copy(const Gemm& g) {
     for (std::int64_t r = 0; r < rows; ++r) {
-      const float* from = g.a + (row + r) * g.lda + k_begin;
+      const float* from = g.a + (first_row + r) * g.lda + k_begin;
       float* to = a + r * kStrideA;
       for_lanes(k, [&](std::int64_t i, auto mask) { store(to + i, load(from + i, mask), mask); });
     }
   }
 
   template <int kRows, int kPanels>
-  [[gnu::noinline]] void block(std::int64_t panel, std::int64_t k_begin, std::int64_t k) {
-    Tile<kRows, kPanels> tile;
-    float* part = partial + (panel - panel_begin) * kTileRows * kPanel;
-    if (k_begin == 0) {
-      tile.start(g, row, panel);
-    } else {
-      tile.each([&](int r, int p, Vec& x) { x = Vec::load(part + (p * kTileRows + r) * kPanel); });
-    }
-    tile.template multiply<false>(a, kStrideA, g.b + (panel * g.k + k_begin) * kPanel,
-                                  g.k * kPanel, k);
-    if (k_begin + k == g.k) {
-      tile.finish(g, row, panel);
-    } else {
-      tile.each([&](int r, int p, Vec& x) { x.store(part + (p * kTileRows + r) * kPanel); });
-    }
+  [[gnu::noinline]] void block(const Gemm& g, std::int64_t tile, std::int64_t panel) const {
+    const std::int64_t row = first_row + tile_row(tile);
+    const std::int64_t stride = g.k * kPanel;
+    const float* b = g.b + panel * stride + k_begin * kPanel;
+    // Over all tiles, the same rows of the next panels are fetched once.
+    const Prefetch next{b + kPanels * stride + k * tile / tiles * kPanel,
+                        static_cast<std::uint32_t>((1u << 16) / tiles)};
+    Tile<kRows, kPanels> sum;
+    sum.start(g, row, panel, k_begin > 0 || g.accumulate);
+    if (tile + 1 < tiles)
+      for (std::int64_t r = 0; r < kRows; ++r)
+        for (int p = 0; p < kPanels; ++p)
+          __builtin_prefetch(g.c + (row + kRows + r) * g.ldc + (panel + p) * kPanel, 1);
+    sum.template multiply<2>(a + tile_row(tile) * kStrideA, kStrideA, b, stride, k, next);
+    sum.finish(g, row, panel, k_begin + k == g.k);
   }
 
-  template <int kRows>
-  void run() {
-    for (std::int64_t k_begin = 0; k_begin < g.k; k_begin += kBlockK) {
-      const std::int64_t k = smaller(kBlockK, g.k - k_begin);
-      copy_a(kRows, k_begin, k);
-      std::int64_t panel = panel_begin;
-      for (; panel + kTilePanels <= panel_end; panel += kTilePanels)
-        block<kRows, kTilePanels>(panel, k_begin, k);
-      for (; panel < panel_end; ++panel) block<kRows, 1>(panel, k_begin, k);
-    }
+  template <int kPanels, int kRows>
+  void block_rows(const Gemm& g, std::int64_t tile, std::int64_t panel) const {
+    if (tile_row(tile + 1) - tile_row(tile) == kRows) return block<kRows, kPanels>(g, tile, panel);
+    if constexpr (kRows > 1) block_rows<kPanels, kRows - 1>(g, tile, panel);
+  }
+
+  template <int kPanels>
+  std::int64_t slivers(const Gemm& g, std::int64_t panel, std::int64_t panel_end) const {
+    for (; panel + kPanels <= panel_end; panel += kPanels)
+      for (std::int64_t tile = 0; tile < tiles; ++tile)
+        block_rows<kPanels, kTileRows>(g, tile, panel);
+    return panel;
   }
 };
 
-template <int kRows = kTileRows>
-void run_rows(RowTile& tile, std::int64_t rows) {
-  if (rows == kRows) return tile.template run<kRows>();
-  if constexpr (kRows > 1) run_rows<kRows - 1>(tile, rows);
-}
-
 void blocked(const Gemm& g, std::int64_t m_begin, std::int64_t m_end, std::int64_t panel_begin,
              std::int64_t panel_end) {
-  std::int64_t panels = kCacheBytes / (g.k * kPanel * 4) / kTilePanels * kTilePanels;
-  panels = panels < 4 ? 4 : smaller(panels, kBlockPanels);
-  const std::int64_t tiles = (m_end - m_begin + kTileRows - 1) / kTileRows;
-  for (std::int64_t panel = panel_begin; panel < panel_end; panel += panels) {
-    for (std::int64_t t = 0; t < tiles; ++t) {
-      const std::int64_t row = m_begin + (m_end - m_begin) * t / tiles;
-      const std::int64_t row_end = m_begin + (m_end - m_begin) * (t + 1) / tiles;
-      RowTile tile(g, row, panel, smaller(panel + panels, panel_end));
-      run_rows(tile, row_end - row);
+  constexpr std::int64_t kRowsMax = kTiles * kTileRows;
+  const std::int64_t row_blocks = (m_end - m_begin + kRowsMax - 1) / kRowsMax;
+  const std::int64_t k_blocks = (g.k + kBlockK - 1) / kBlockK;
+  BlockA block;
+  for (std::int64_t i = 0; i < row_blocks; ++i) {
+    block.first_row = m_begin + (m_end - m_begin) * i / row_blocks;
+    block.rows = m_begin + (m_end - m_begin) * (i + 1) / row_blocks - block.first_row;
+    block.tiles = (block.rows + kTileRows - 1) / kTileRows;
+    for (std::int64_t j = 0; j < k_blocks; ++j) {
+      block.k_begin = g.k * j / k_blocks;
+      block.k = g.k * (j + 1) / k_blocks - block.k_begin;
+      block.copy(g);
+      const std::int64_t rest = block.slivers<kTilePanels>(g, panel_begin, panel_end);
+      if (rest < panel_end) block.slivers<1>(g, rest, panel_end);
     }
   }
+}
+
+bool residual_is_output(const Gemm& g) {
+  return g.residual != nullptr && g.residual < g.c + g.m * g.ldc &&
+         g.c < g.residual + g.m * g.ldr;
 }
 
 void gemm(const Gemm& g, std::int64_t m_begin, std::int64_t m_end, std::int64_t panel_begin,
           std::int64_t panel_end) {
   const std::int64_t rows = m_end - m_begin;
   if (rows <= 0 || panel_begin >= panel_end) return;
-  if (rows <= kDirectRows || g.k == 0) {
-    for (std::int64_t row = m_begin; row < m_end; row += kDirectRows)
-      direct_rows(g, smaller(kDirectRows, m_end - row), row, panel_begin, panel_end);
-    return;
+  // Partial sums may stand in C only while nobody waits for what stands there.
+  const bool whole_chains = g.k > kBlockK && residual_is_output(g);
+  if (rows <= kDirectRows || g.k == 0 || whole_chains) {
+    direct(g, m_begin, m_end, panel_begin, panel_end);
+  } else {
+    blocked(g, m_begin, m_end, panel_begin, panel_end);
   }
-  blocked(g, m_begin, m_end, panel_begin, panel_end);
 }
 
 }  // namespace

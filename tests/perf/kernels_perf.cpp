@@ -1,11 +1,12 @@
 // Measures the kernels against the machine's limits, found in the same run: one JSON object a line.
-//   kernels_perf [gemm|attention|vocab|all] [threads] [milliseconds a figure]
-// TROUPE_ISA picks the level. Not a test: it asserts nothing, and other load on the machine shows.
+//   kernels_perf [gemm|attention|rows|all] [threads] [milliseconds a figure] [wall|cpu]
+// TROUPE_ISA picks the level. Not a test: it asserts nothing. Other load on the machine shows in wall
+// time; `cpu` takes the longest processor time of a member instead, which it shows in less.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <random>
 #include <string>
@@ -20,12 +21,19 @@
 namespace troupe::kernels {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+// Seconds on the wall or of this thread's processor time.
+double now(bool cpu) {
+  timespec time{};
+  clock_gettime(cpu ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 using Body = std::function<void(core::Team)>;
 
 struct Bench {
   int threads;
   double budget_s;
+  bool cpu;
   MachineLimits limits{};
 
   // Every member of a fresh team runs `member`.
@@ -44,18 +52,20 @@ struct Bench {
   double best_seconds(const Body& body) const {
     double best = 1e9;
     bool more = true;
+    std::vector<double> taken(static_cast<std::size_t>(threads));
     with_team([&](core::Team team) {
-      const Clock::time_point begin = Clock::now();
+      const double begin = now(false);
       body(team);
       for (int i = 0;; ++i) {
         team.barrier();
-        const Clock::time_point start = Clock::now();
+        const double start = now(cpu);
         body(team);
+        if (!cpu) team.barrier();
+        taken[static_cast<std::size_t>(team.rank)] = now(cpu) - start;
         team.barrier();
         if (team.rank == 0) {
-          const Clock::time_point end = Clock::now();
-          best = std::min(best, std::chrono::duration<double>(end - start).count());
-          more = i < 2 || std::chrono::duration<double>(end - begin).count() < budget_s;
+          best = std::min(best, *std::max_element(taken.begin(), taken.end()));
+          more = i < 2 || now(false) - begin < budget_s;
         }
         team.barrier();
         if (!more) return;
@@ -87,7 +97,7 @@ core::Buffer<float> random_floats(std::int64_t count) {
 
 void gemm_shape(const Bench& bench, std::int64_t k, std::int64_t n) {
   const core::Buffer<float> b = random_floats(packed_size(n, k));
-  for (const std::int64_t m : {1, 2, 4, 8, 16, 32, 64, 256, 2048}) {
+  for (const std::int64_t m : {1, 8, 32, 256, 2048}) {
     if (m == 2048 && (k != 2048 || n != 2048)) continue;
     const core::Buffer<float> a = random_floats(m * k);
     core::Buffer<float> c = random_floats(m * n);
@@ -236,8 +246,8 @@ void rows_and_vocab(const Bench& bench) {
   });
 }
 
-int run_all(const char* what, int threads, double budget_s) {
-  Bench bench{.threads = threads, .budget_s = budget_s};
+int run_all(const char* what, int threads, double budget_s, bool cpu) {
+  Bench bench{.threads = threads, .budget_s = budget_s, .cpu = cpu};
   {
     Calibration calibration(ops());
     bench.with_team([&](core::Team team) {
@@ -275,5 +285,6 @@ int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "all";
   const int threads = argc > 2 ? std::atoi(argv[2]) : 1;
   const double budget_ms = argc > 3 ? std::atof(argv[3]) : 100.0;
-  return troupe::kernels::run_all(what, threads < 1 ? 1 : threads, budget_ms * 1e-3);
+  const bool cpu = argc > 4 && std::strcmp(argv[4], "cpu") == 0;
+  return troupe::kernels::run_all(what, threads < 1 ? 1 : threads, budget_ms * 1e-3, cpu);
 }
