@@ -58,24 +58,36 @@ fs::path CheckpointStore::folder_of(std::uint64_t step) const {
   return folder_ / name;
 }
 
-Result<fs::path> CheckpointStore::save(std::uint64_t step, const std::string& state_json,
-                                       const Writer& writer) {
+Result<AtomicFolder> CheckpointStore::begin(std::uint64_t step) const {
+  auto folder = AtomicFolder::begin(folder_of(step));
+  if (!folder) return save_failure(folder.error(), folder_of(step));
+  at(Stage::kBegun);
+  return folder;
+}
+
+Result<fs::path> CheckpointStore::commit(std::uint64_t step, AtomicFolder folder,
+                                         const std::string& state_json) const {
   const fs::path target = folder_of(step);
-  const auto write = [&]() -> Result<void> {
-    TROUPE_TRY_ASSIGN(folder, AtomicFolder::begin(target));
-    at(Stage::kBegun);
-    TROUPE_TRY(writer(folder.path()));
-    at(Stage::kWritten);
-    TROUPE_TRY_ASSIGN(manifest, make_manifest(folder.path(), step, state_json));
-    TROUPE_TRY(write_file(folder.path() / kManifestName, manifest));
-    at(Stage::kHashed);
-    return folder.commit(AtomicFolder::Existing::kReplace);
-  };
-  if (auto done = write(); !done) return save_failure(done.error(), target);
+  at(Stage::kWritten);
+  auto manifest = make_manifest(folder.path(), step, state_json);
+  if (!manifest) return save_failure(manifest.error(), target);
+  auto done = write_file(folder.path() / kManifestName, *manifest);
+  at(Stage::kHashed);
+  if (done) done = folder.commit(AtomicFolder::Existing::kReplace);
+  if (!done) return save_failure(done.error(), target);
   at(Stage::kCommitted);
   TROUPE_TRY(prune(step));
   at(Stage::kPruned);
   return target;
+}
+
+Result<fs::path> CheckpointStore::save(std::uint64_t step, const std::string& state_json,
+                                       const Writer& writer) const {
+  TROUPE_TRY_ASSIGN(folder, begin(step));
+  if (auto done = writer(folder.path()); !done) {
+    return save_failure(done.error(), folder_of(step));
+  }
+  return commit(step, std::move(folder), state_json);
 }
 
 Result<std::vector<std::uint64_t>> CheckpointStore::steps() const {

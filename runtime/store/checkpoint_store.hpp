@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/core/result.hpp"
+#include "runtime/store/atomic_folder.hpp"
 
 namespace troupe::store {
 
@@ -40,10 +41,15 @@ class CheckpointStore {
   // `folder` is run/ckpt; at most `keep` >= 1 checkpoints stay.
   CheckpointStore(std::filesystem::path folder, std::int64_t keep, Hook hook = {});
 
-  // Writes, hashes, syncs and commits the checkpoint of `step`; one of the same step is replaced.
-  // `state_json` is a JSON object. An error (no space: kResources) leaves what was there.
+  // The temporary folder that the checkpoint of `step` is written into, by whoever has its parts.
+  core::Result<AtomicFolder> begin(std::uint64_t step) const;
+  // Hashes, syncs and commits it; one of the same step is replaced. `state_json` is a JSON object. An
+  // error (no space: kResources) leaves what was there.
+  core::Result<std::filesystem::path> commit(std::uint64_t step, AtomicFolder folder,
+                                             const std::string& state_json) const;
+  // Both, with `writer` in between.
   core::Result<std::filesystem::path> save(std::uint64_t step, const std::string& state_json,
-                                           const Writer& writer);
+                                           const Writer& writer) const;
 
   struct Found {
     std::optional<Checkpoint> newest;   // the newest that is whole

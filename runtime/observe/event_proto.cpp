@@ -1,0 +1,103 @@
+// Wire format: a key (field number << 3 | wire type), then a varint (0), 8 bytes (1), a length and
+// bytes (2), or 4 bytes (5).
+#include "runtime/observe/event_proto.hpp"
+
+#include <bit>
+
+#include "runtime/store/crc32c.hpp"
+
+namespace troupe::observe {
+namespace {
+
+class Message {
+ public:
+  Message& varint(int field, std::uint64_t value) { return key(field, 0).raw_varint(value); }
+  Message& fixed64(int field, double value) {
+    return key(field, 1).little_endian(std::bit_cast<std::uint64_t>(value), 8);
+  }
+  Message& fixed32(int field, float value) {
+    return key(field, 5).little_endian(std::bit_cast<std::uint32_t>(value), 4);
+  }
+  Message& bytes(int field, std::string_view value) {
+    key(field, 2).raw_varint(value.size());
+    out_ += value;
+    return *this;
+  }
+  Message& message(int field, const Message& value) { return bytes(field, value.out_); }
+  const std::string& text() const { return out_; }
+
+ private:
+  Message& key(int field, unsigned type) {
+    return raw_varint(static_cast<std::uint64_t>(field) << 3 | type);
+  }
+  Message& raw_varint(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) out_ += static_cast<char>((value & 0x7F) | 0x80);
+    out_ += static_cast<char>(value);
+    return *this;
+  }
+  Message& little_endian(std::uint64_t value, int count) {
+    for (int i = 0; i < count; ++i) out_ += static_cast<char>(value >> (8 * i) & 0xFF);
+    return *this;
+  }
+  std::string out_;
+};
+
+// Event: 1 wall_time, 2 step, 3 file_version, 5 summary, 7 session_log.
+Message event(double wall_time_s, std::int64_t step) {
+  Message out;
+  out.fixed64(1, wall_time_s);
+  if (step != 0) out.varint(2, static_cast<std::uint64_t>(step));
+  return out;
+}
+
+std::string little_endian(std::uint64_t value, int count) {
+  std::string out;
+  for (int i = 0; i < count; ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
+  return out;
+}
+
+}  // namespace
+
+std::string version_event(double wall_time_s) {
+  return event(wall_time_s, 0).bytes(3, "brain.Event:2").text();
+}
+
+std::string session_start_event(double wall_time_s, std::int64_t step) {
+  constexpr std::uint64_t kStart = 1;  // SessionLog: 1 status
+  return event(wall_time_s, step).message(7, Message().varint(1, kStart)).text();
+}
+
+std::string scalars_event(double wall_time_s, std::int64_t step,
+                          const std::vector<std::pair<std::string, double>>& values) {
+  Message summary;  // Summary: 1 value { 1 tag, 2 simple_value }
+  for (const auto& [name, value] : values) {
+    summary.message(1, Message().bytes(1, name).fixed32(2, static_cast<float>(value)));
+  }
+  return event(wall_time_s, step).message(5, summary).text();
+}
+
+std::string text_event(double wall_time_s, std::int64_t step, std::string_view tag,
+                       std::string_view text) {
+  constexpr std::uint64_t kString = 7;  // DataType
+  // TensorProto: 1 dtype, 2 tensor_shape { 2 dim { 1 size } }, 8 string_val.
+  Message tensor;
+  tensor.varint(1, kString)
+      .message(2, Message().message(2, Message().varint(1, 1)))
+      .bytes(8, text);
+  // Summary.Value: 1 tag, 8 tensor, 9 metadata { 1 plugin_data { 1 plugin_name } }.
+  Message value;
+  value.bytes(1, tag).message(8, tensor).message(
+      9, Message().message(1, Message().bytes(1, "text")));
+  return event(wall_time_s, step).message(5, Message().message(1, value)).text();
+}
+
+std::string framed(std::string_view payload) {
+  const std::string length = little_endian(payload.size(), 8);
+  std::string out = length;
+  out += little_endian(store::masked_crc(store::crc32c(length)), 4);
+  out += payload;
+  out += little_endian(store::masked_crc(store::crc32c(payload)), 4);
+  return out;
+}
+
+}  // namespace troupe::observe

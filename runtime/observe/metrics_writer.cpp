@@ -1,0 +1,36 @@
+// Rows to JSON lines.
+#include "runtime/observe/metrics_writer.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace troupe::observe {
+namespace {
+
+nlohmann::ordered_json number(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+}  // namespace
+
+std::string metric_json(const MetricRow& row) {
+  nlohmann::ordered_json object;
+  object["step"] = row.step;
+  object["time"] = number(row.wall_time_s);
+  for (const auto& [name, value] : row.values) object[name] = number(value);
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+core::Result<MetricsWriter> MetricsWriter::open(const std::filesystem::path& file) {
+  TROUPE_TRY_ASSIGN(opened, store::AppendFile::open(file));
+  return MetricsWriter(std::move(opened));
+}
+
+core::Result<void> MetricsWriter::write(const MetricRow& row) {
+  return file_.append(metric_json(row) + "\n");
+}
+
+}  // namespace troupe::observe

@@ -1,0 +1,51 @@
+// Names the event file and appends framed events.
+#include "runtime/observe/tensorboard_writer.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "runtime/observe/event_proto.hpp"
+
+namespace troupe::observe {
+
+core::Result<TensorboardWriter> TensorboardWriter::create(const std::filesystem::path& folder,
+                                                          double wall_time_s,
+                                                          std::optional<std::uint64_t> resumed_at) {
+  char host[256] = "host";
+  if (::gethostname(host, sizeof host - 1) != 0 || host[0] == '\0') {
+    std::snprintf(host, sizeof host, "host");
+  }
+  std::filesystem::path path;
+  std::error_code error;
+  for (int number = 0; path.empty() || std::filesystem::exists(path, error); ++number) {
+    char name[400];
+    std::snprintf(name, sizeof name, "events.out.tfevents.%lld.%s.%d.%d",
+                  static_cast<long long>(wall_time_s), host, static_cast<int>(::getpid()), number);
+    path = folder / name;
+  }
+  TROUPE_TRY_ASSIGN(file, store::AppendFile::open(path));
+  TensorboardWriter writer(std::move(file));
+  TROUPE_TRY(writer.file_.append(framed(version_event(wall_time_s))));
+  if (resumed_at) {
+    // TensorBoard drops what is at the given step or after it.
+    const auto next = static_cast<std::int64_t>(*resumed_at + 1);
+    TROUPE_TRY(writer.file_.append(framed(session_start_event(wall_time_s, next))));
+  }
+  return writer;
+}
+
+core::Result<void> TensorboardWriter::write(const MetricRow& row) {
+  return file_.append(framed(
+      scalars_event(row.wall_time_s, static_cast<std::int64_t>(row.step), row.values)));
+}
+
+core::Result<void> TensorboardWriter::write_text(std::uint64_t step, double wall_time_s,
+                                                 std::string_view tag, std::string_view text) {
+  return file_.append(
+      framed(text_event(wall_time_s, static_cast<std::int64_t>(step), tag, text)));
+}
+
+}  // namespace troupe::observe

@@ -1,0 +1,17 @@
+// Text from a model, a file or a peer on its way to a terminal: whatever could move the cursor, change
+// colours, set the title or reorder the line is taken out. Pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace troupe::observe {
+
+// Keeps newlines and tabs. Control bytes (C0, DEL, C1) and bidirectional overrides go; bytes that are no
+// UTF-8 become U+FFFD.
+std::string terminal_safe(std::string_view text);
+
+// The same on one line: newlines and tabs become spaces, and at most `columns` characters stay.
+std::string terminal_line(std::string_view text, std::size_t columns);
+
+}  // namespace troupe::observe
