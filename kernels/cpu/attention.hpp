@@ -19,40 +19,66 @@ struct BlockView {
   const float* base[kKvBlocks];
 };
 
-// scores[r][16 b + lane] = sum over d ascending of q[r][d] * k[b][d][lane], for kRows rows.
-template <int kRows>
-[[gnu::noinline]] void dot_keys(const float* const* q, const float* keys, std::int64_t head_dim,
-                                float* scores, std::int64_t ld_scores) {
+// scores[r][16 b + lane] = sum over d ascending of q[r][d] * k[b][d][lane], for kRows rows and kBlocks
+// KV blocks.
+template <int kRows, int kBlocks>
+[[gnu::noinline]] void dot_keys(const float* const* q, const float* const* keys,
+                                std::int64_t head_dim, float* scores) {
   const float* row[kRows];
-  Vec sum[kRows];
+  const float* block[kBlocks];
+  Vec sum[kRows][kBlocks];
+#pragma GCC unroll 4
+  for (int b = 0; b < kBlocks; ++b) block[b] = keys[b];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
     row[r] = q[r];
-    sum[r] = Vec::zero();
+#pragma GCC unroll 4
+    for (int b = 0; b < kBlocks; ++b) sum[r][b] = Vec::zero();
   }
   for (std::int64_t d = 0; d < head_dim; ++d) {
-    const Vec k = Vec::load(keys + d * kKvBlock);
+    Vec k[kBlocks];
+#pragma GCC unroll 4
+    for (int b = 0; b < kBlocks; ++b) k[b] = Vec::load(block[b] + d * kKvBlock);
 #pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) sum[r] = fma(Vec::all(row[r][d]), k, sum[r]);
+    for (int r = 0; r < kRows; ++r) {
+      const Vec x = Vec::all(row[r][d]);
+#pragma GCC unroll 4
+      for (int b = 0; b < kBlocks; ++b) sum[r][b] = fma(x, k[b], sum[r][b]);
+    }
   }
 #pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r) sum[r].store(scores + r * ld_scores);
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+    for (int b = 0; b < kBlocks; ++b)
+      sum[r][b].store(scores + r * kAttentionBlock + b * kKvBlock);
 }
 
-template <int kRows = kDotRows>
-inline void dot_some(int rows, const float* const* q, const float* keys, std::int64_t head_dim,
-                     float* scores, std::int64_t ld_scores) {
-  if (rows == kRows) return dot_keys<kRows>(q, keys, head_dim, scores, ld_scores);
-  if constexpr (kRows > 1) dot_some<kRows - 1>(rows, q, keys, head_dim, scores, ld_scores);
+template <int kBlocks, int kRows = kDotRows>
+inline void dot_some(int rows, const float* const* q, const float* const* keys,
+                     std::int64_t head_dim, float* scores) {
+  if (rows == kRows) return dot_keys<kRows, kBlocks>(q, keys, head_dim, scores);
+  if constexpr (kRows > 1) dot_some<kBlocks, kRows - 1>(rows, q, keys, head_dim, scores);
+}
+
+template <int kBlocks>
+inline void dot_blocks(int rows, const float* const* q, const float* const* keys,
+                       std::int64_t head_dim, float* scores) {
+  for (int r = 0; r < rows; r += kDotRows)
+    dot_some<kBlocks>(rows - r < kDotRows ? rows - r : kDotRows, q + r, keys, head_dim,
+                      scores + r * kAttentionBlock);
 }
 
 // Scores of `rows` rows against the first `blocks` KV blocks of the view.
 inline void dot_tile(int rows, const float* const* q, const BlockView& keys, int blocks,
                      std::int64_t head_dim, float* scores) {
-  for (int b = 0; b < blocks; ++b)
-    for (int r = 0; r < rows; r += kDotRows)
-      dot_some(rows - r < kDotRows ? rows - r : kDotRows, q + r, keys.base[b], head_dim,
-               scores + r * kAttentionBlock + b * kKvBlock, kAttentionBlock);
+  int b = 0;
+  for (; b + kDotBlocks <= blocks; b += kDotBlocks)
+    dot_blocks<kDotBlocks>(rows, q, keys.base + b, head_dim, scores + b * kKvBlock);
+  if constexpr (kDotBlocks > 2)
+    for (; b + 2 <= blocks; b += 2)
+      dot_blocks<2>(rows, q, keys.base + b, head_dim, scores + b * kKvBlock);
+  for (; b < blocks; ++b)
+    dot_blocks<1>(rows, q, keys.base + b, head_dim, scores + b * kKvBlock);
 }
 
 // out[r][dimensions] = out[r] * alpha[r] + chain over keys [begin, end) of weight[r][key] * v[key], for

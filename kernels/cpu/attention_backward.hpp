@@ -10,7 +10,7 @@ namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
 constexpr int kBackwardTile = 48;
-constexpr int kOuterRows = 4;  // dimensions (dk) or keys (dv) of one register tile
+constexpr int kOuterKeys = 4;  // keys of one register tile of dk or dv
 
 struct BackwardTile {
   int rows = 0;
@@ -25,52 +25,65 @@ struct BackwardTile {
   alignas(64) float ds[kBackwardTile * kAttentionBlock];
 };
 
-// Keys and values of one block of 64, the other way round: keys [16][head_dim], values [head_dim][16].
+// One block of 64 keys the other way round: keys [key][head_dim] with their gradient, and values
+// [head_dim][16 keys].
 struct TurnedBlock {
   alignas(64) float k[kAttentionBlock * kHeadDimMax];
   alignas(64) float v[kAttentionBlock * kHeadDimMax];
+  alignas(64) float dk[kAttentionBlock * kHeadDimMax];
 };
 
-// c[i][16 lanes] += sum over rows [begin, end) ascending of x[row][i] * y[row][lanes], i < kCount.
-template <int kCount, class LaneMask>
-[[gnu::always_inline]] inline void outer(const float* const* x, std::int64_t x_offset,
-                                         const float* const* y, std::int64_t y_offset, int begin,
-                                         int end, float* c, std::int64_t ldc, LaneMask mask) {
-  Vec sum[kCount];
-#pragma GCC unroll 16
-  for (int i = 0; i < kCount; ++i) sum[i] = load(c + i * ldc, mask);
-  for (int row = begin; row < end; ++row) {
-    const Vec lanes = load(y[row] + y_offset, mask);
-    const float* values = x[row] + x_offset;
-#pragma GCC unroll 16
-    for (int i = 0; i < kCount; ++i) sum[i] = fma(Vec::all(values[i]), lanes, sum[i]);
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < kCount; ++i) store(c + i * ldc, sum[i], mask);
-}
-
-// dk of one KV block: [head_dim][16 keys].
-inline void add_dk(const BackwardTile& tile, const float* const* ds, int first, int block,
-                   std::int64_t head_dim, float* dk) {
-  std::int64_t d = 0;
-  for (; d + 16 <= head_dim; d += 16)
-    outer<16>(tile.q, d, ds, block * kKvBlock, first, tile.rows, dk + d * kKvBlock, kKvBlock,
-              Full{});
-  for (; d < head_dim; ++d)
-    outer<1>(tile.q, d, ds, block * kKvBlock, first, tile.rows, dk + d * kKvBlock, kKvBlock,
-             Full{});
-}
-
-// dv of one KV block: [16 keys][head_dim].
-inline void add_dv(const BackwardTile& tile, const float* const* p, int first, int block,
-                   std::int64_t head_dim, float* dv) {
-  for (std::int64_t d = 0; d < head_dim; d += 16) {
-    if (d + 16 <= head_dim) {
-      outer<16>(p, block * kKvBlock, tile.dout, d, first, tile.rows, dv + d, head_dim, Full{});
-    } else {
-      outer<16>(p, block * kKvBlock, tile.dout, d, first, tile.rows, dv + d, head_dim,
-                Mask::first(head_dim - d));
+// grad[key][d ...] += chain over rows [begin, end) of weight[row][key] * x[row][d ...], for kOuterKeys
+// keys and kVecs vectors of dimensions, the last one under `mask`.
+template <int kVecs, class LastMask>
+[[gnu::noinline]] void outer(const float* weight, const float* const* x, std::int64_t d, int begin,
+                             int end, float* grad, std::int64_t head_dim, LastMask mask) {
+  Vec sum[kOuterKeys][kVecs];
+#pragma GCC unroll 8
+  for (int i = 0; i < kOuterKeys; ++i)
+#pragma GCC unroll 8
+    for (int c = 0; c < kVecs; ++c) {
+      const float* from = grad + i * head_dim + d + c * 16;
+      sum[i][c] = c + 1 < kVecs ? Vec::load(from) : load(from, mask);
     }
+  for (int row = begin; row < end; ++row) {
+    const float* values = x[row] + d;
+    Vec lanes[kVecs];
+#pragma GCC unroll 8
+    for (int c = 0; c < kVecs; ++c)
+      lanes[c] = c + 1 < kVecs ? Vec::load(values + c * 16) : load(values + c * 16, mask);
+#pragma GCC unroll 8
+    for (int i = 0; i < kOuterKeys; ++i) {
+      const Vec w = Vec::all(weight[row * kAttentionBlock + i]);
+#pragma GCC unroll 8
+      for (int c = 0; c < kVecs; ++c) sum[i][c] = fma(w, lanes[c], sum[i][c]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kOuterKeys; ++i)
+#pragma GCC unroll 8
+    for (int c = 0; c < kVecs; ++c) {
+      float* to = grad + i * head_dim + d + c * 16;
+      if (c + 1 < kVecs) {
+        sum[i][c].store(to);
+      } else {
+        store(to, sum[i][c], mask);
+      }
+    }
+}
+
+// The gradient of the 16 keys (or values) of one KV block, from rows [begin, end) of the tile.
+inline void add_outer(const float* weight, const float* const* x, int begin, int end, float* grad,
+                      std::int64_t head_dim) {
+  for (std::int64_t key = 0; key < kKvBlock; key += kOuterKeys) {
+    const float* w = weight + key;
+    float* to = grad + key * head_dim;
+    std::int64_t d = 0;
+    for (; d + kValueVecs * 16 <= head_dim; d += kValueVecs * 16)
+      outer<kValueVecs>(w, x, d, begin, end, to, head_dim, Full{});
+    for (; d + 16 <= head_dim; d += 16) outer<1>(w, x, d, begin, end, to, head_dim, Full{});
+    if (d < head_dim)
+      outer<1>(w, x, d, begin, end, to, head_dim, Mask::first(head_dim - d));
   }
 }
 
@@ -93,7 +106,7 @@ inline void weight_gradients(BackwardTile& tile, int first, const std::int64_t* 
 
 // One block of 64 keys from position `begin` on against one tile of rows.
 inline void backward_block(const AttentionBackward& b, const std::int32_t* table,
-                           std::int64_t kv_head, std::int64_t begin, const TurnedBlock& turned,
+                           std::int64_t kv_head, std::int64_t begin, TurnedBlock& turned,
                            BackwardTile& tile) {
   const Attention& a = b.forward;
   int first = 0;
@@ -119,16 +132,11 @@ inline void backward_block(const AttentionBackward& b, const std::int32_t* table
   weight_gradients(tile, first, seen, blocks, a.scale);
   value_tile(rows, tile.ds + first * kAttentionBlock, nullptr, turned_k, seen + first, a.head_dim,
              tile.dq + first);
-  const float* p_rows[kBackwardTile];
-  const float* ds_rows[kBackwardTile];
-  for (int r = 0; r < tile.rows; ++r) {
-    p_rows[r] = tile.p + r * kAttentionBlock;
-    ds_rows[r] = tile.ds + r * kAttentionBlock;
-  }
   for (int i = 0; i < blocks; ++i) {
     while (seen[first] <= i * kKvBlock) ++first;  // rows that see none of these 16 keys
-    add_dk(tile, ds_rows, first, i, a.head_dim, b.dk_pool + base[i]);
-    add_dv(tile, p_rows, first, i, a.head_dim, b.dv_pool + base[i]);
+    add_outer(tile.ds + i * kKvBlock, tile.q, first, tile.rows, turned.dk + i * block_floats,
+              a.head_dim);
+    add_outer(tile.p + i * kKvBlock, tile.dout, first, tile.rows, b.dv_pool + base[i], a.head_dim);
   }
 }
 
@@ -173,18 +181,25 @@ void attention_backward(const AttentionBackward& b, std::int64_t segment_index,
   TurnedBlock turned;
   BackwardTile tile;
   for (std::int64_t begin = 0; begin < keys; begin += kAttentionBlock) {
-    for (std::int64_t i = 0; i < kKvBlocks && begin + i * kKvBlock < keys; ++i) {
-      const std::int64_t base =
-          (table[begin / kKvBlock + i] * a.kv_heads + kv_head) * block_floats;
-      transpose_block(a.k_pool + base, kKvBlock, a.head_dim, kKvBlock,
-                      turned.k + i * block_floats, a.head_dim);
-      transpose_block(a.v_pool + base, a.head_dim, kKvBlock, a.head_dim,
-                      turned.v + i * block_floats, kKvBlock);
-    }
+    const auto each_block = [&](auto&& f) {
+      for (std::int64_t i = 0; i < kKvBlocks && begin + i * kKvBlock < keys; ++i)
+        f(i * block_floats,
+          (table[begin / kKvBlock + i] * a.kv_heads + kv_head) * block_floats);
+    };
+    each_block([&](std::int64_t at, std::int64_t base) {
+      transpose_block(a.k_pool + base, kKvBlock, a.head_dim, kKvBlock, turned.k + at, a.head_dim);
+      transpose_block(b.dk_pool + base, kKvBlock, a.head_dim, kKvBlock, turned.dk + at,
+                      a.head_dim);
+      transpose_block(a.v_pool + base, a.head_dim, kKvBlock, a.head_dim, turned.v + at, kKvBlock);
+    });
     for (std::int64_t row = 0; row < total; row += kBackwardTile) {
       fill_tile(b, segment, kv_head, row, total, tile);
       backward_block(b, table, kv_head, begin, turned, tile);
     }
+    each_block([&](std::int64_t at, std::int64_t base) {
+      transpose_block(turned.dk + at, a.head_dim, kKvBlock, a.head_dim, b.dk_pool + base,
+                      kKvBlock);
+    });
   }
 }
 

@@ -14,6 +14,7 @@ constexpr int direct_panels(std::int64_t rows) { return rows == 1 ? 4 : rows <= 
 constexpr int kTileRows = 6;
 constexpr int kTilePanels = 1;
 constexpr int kDotRows = 6;
+constexpr int kDotBlocks = 1;
 constexpr int kValueRows = 6;
 constexpr int kValueVecs = 1;
 constexpr int kProbeChains = 6;

@@ -13,7 +13,8 @@ constexpr int kAccumulators = 28;        // of sixteen lanes
 constexpr int direct_panels(std::int64_t rows) { return rows <= 2 ? 8 : rows <= 6 ? 4 : 3; }
 constexpr int kTileRows = 14;
 constexpr int kTilePanels = 2;
-constexpr int kDotRows = 12;
+constexpr int kDotRows = 6;
+constexpr int kDotBlocks = 4;
 constexpr int kValueRows = 6;
 constexpr int kValueVecs = 4;
 constexpr int kProbeChains = 12;

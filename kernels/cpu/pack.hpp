@@ -39,12 +39,11 @@ inline void transpose_block(const float* x, std::int64_t ldx, std::int64_t rows,
                             std::int64_t columns, float* y, std::int64_t ldy) {
   const std::int64_t rows_of_8 = rows / 8 * 8;
   const std::int64_t columns_of_8 = columns / 8 * 8;
-  for (std::int64_t r = 0; r < rows_of_8; r += 8) {
-    for (std::int64_t c = 0; c < columns_of_8; c += 8)
+  for (std::int64_t c = 0; c < columns_of_8; c += 8)  // a line of y is finished at once
+    for (std::int64_t r = 0; r < rows_of_8; r += 8)
       transpose_8x8(x + r * ldx + c, ldx, y + c * ldy + r, ldy);
-    for (std::int64_t c = columns_of_8; c < columns; ++c)
-      for (std::int64_t i = r; i < r + 8; ++i) y[c * ldy + i] = x[i * ldx + c];
-  }
+  for (std::int64_t c = columns_of_8; c < columns; ++c)
+    for (std::int64_t r = 0; r < rows_of_8; ++r) y[c * ldy + r] = x[r * ldx + c];
   for (std::int64_t r = rows_of_8; r < rows; ++r)
     for (std::int64_t c = 0; c < columns; ++c) y[c * ldy + r] = x[r * ldx + c];
 }
@@ -77,9 +76,12 @@ void pack_plain(const float* x, std::int64_t ldx, std::int64_t n, std::int64_t k
 
 void transpose(const float* x, std::int64_t ldx, std::int64_t rows, float* y, std::int64_t ldy,
                std::int64_t c_begin, std::int64_t c_end) {
-  constexpr std::int64_t kColumns = 16;
+  constexpr std::int64_t kColumns = 64;  // whole lines of x, and of y sixteen rows of x at a time
+  constexpr std::int64_t kRows = 16;
   for (std::int64_t c = c_begin; c < c_end; c += kColumns)
-    transpose_block(x + c, ldx, rows, smaller(kColumns, c_end - c), y + c * ldy, ldy);
+    for (std::int64_t r = 0; r < rows; r += kRows)
+      transpose_block(x + r * ldx + c, ldx, smaller(kRows, rows - r),
+                      smaller(kColumns, c_end - c), y + c * ldy + r, ldy);
 }
 
 void kv_write(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
