@@ -2,11 +2,11 @@
 // as variables and translates statuses into error codes.
 #include "runtime/text/chat_template.hpp"
 
+#include "runtime/text/rust_edge.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <utility>
-
-#include "runtime/text/rust_edge.hpp"
 
 namespace troupe::text {
 
@@ -27,11 +27,10 @@ namespace {
 constexpr std::size_t kTemplateSource_bytes_max = 1u << 20;
 constexpr std::size_t kVariables_bytes_max = 1u << 20;
 
-core::Failure template_failure(troupe_text_status status, const RustString& why,
+core::Failure template_failure(troupe_text_status status,
+                               const RustString& why,
                                const std::string& where) {
   switch (status) {
-    case TROUPE_TEXT_LIMIT:
-      return fail(ErrorCode::kOverloaded, where + ": " + why.str());
     case TROUPE_TEXT_RAISED:
       return fail(ErrorCode::kInvalidArgument,
                   where + ": the chat template refuses these messages: " + why.str());
@@ -46,9 +45,8 @@ core::Failure template_failure(troupe_text_status status, const RustString& why,
 core::Result<std::string> variables_text(const json& special, const std::string& given) {
   if (given.empty()) return special.dump();
   if (given.size() > kVariables_bytes_max) {
-    return fail(ErrorCode::kInvalidArgument,
-                "the variables of the chat template have more than " +
-                    std::to_string(kVariables_bytes_max) + " bytes");
+    return fail(ErrorCode::kInvalidArgument, "the variables of the chat template have more than " +
+                                                 std::to_string(kVariables_bytes_max) + " bytes");
   }
   const auto bounded = [](int depth, json::parse_event_t, json&) { return depth < 64; };
   const json parsed = json::parse(given, bounded, /*allow_exceptions=*/false);
@@ -91,7 +89,8 @@ core::Result<ChatTemplate> ChatTemplate::load(const std::filesystem::path& folde
   return parse(*configured, std::move(special), (folder / "tokenizer_config.json").string());
 }
 
-core::Result<ChatTemplate> ChatTemplate::parse(std::string_view source, SpecialTokens special,
+core::Result<ChatTemplate> ChatTemplate::parse(std::string_view source,
+                                               SpecialTokens special,
                                                std::string where) {
   troupe_text_template* raw = nullptr;
   RustString why;
@@ -128,12 +127,14 @@ core::Result<std::string> ChatTemplate::render_json(std::string_view messages_js
   const troupe_text_limits limits{options.limits.fuel, options.limits.depth,
                                   options.limits.output_bytes};
   RustString text, why;
-  const auto status = troupe_text_template_render(state_->handle.get(), &request, &limits,
-                                                  text.out(), why.out());
+  const auto status =
+      troupe_text_template_render(state_->handle.get(), &request, &limits, text.out(), why.out());
   if (status != TROUPE_TEXT_OK) return template_failure(status, why, state_->where);
   return text.str();
 }
 
-const std::string& ChatTemplate::source() const { return state_->source; }
+const std::string& ChatTemplate::source() const {
+  return state_->source;
+}
 
 }  // namespace troupe::text

@@ -1,8 +1,12 @@
-// The chat template of a model folder: a list of messages becomes the text the model was trained on,
-// byte for byte what transformers' apply_chat_template gives.
-// Immutable once loaded; any number of threads may render at once. A template is foreign code: each
-// rendering is bounded by RenderLimits and ends with an error that names the one it met.
+// The chat template of a model folder: a list of messages becomes the text the model was trained
+// on, byte for byte what transformers' apply_chat_template gives. Immutable once loaded; any number
+// of threads may render at once. A template is foreign code: each rendering is bounded by
+// RenderLimits and ends with an error that names the one it met.
 #pragma once
+
+#include "runtime/core/limits.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/text/special_tokens.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -10,10 +14,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-
-#include "runtime/core/limits.hpp"
-#include "runtime/core/result.hpp"
-#include "runtime/text/special_tokens.hpp"
 
 struct troupe_text_template;
 
@@ -32,9 +32,9 @@ struct RenderLimits {
 
 struct RenderOptions {
   bool add_generation_prompt = true;
-  std::string tools_json;      // a JSON array; empty for none
-  std::string variables_json;  // a JSON object of further variables, which go before bos_token and
-                               // the like; empty for none
+  std::string tools_json;       // a JSON array; empty for none
+  std::string variables_json;   // a JSON object of further variables, which go before bos_token and
+                                // the like; empty for none
   std::int64_t now_unix_s = 0;  // what strftime_now formats, in the local time zone
   RenderLimits limits;
 };
@@ -49,11 +49,12 @@ class ChatTemplate {
   static core::Result<ChatTemplate> load(const std::filesystem::path& folder);
 
   // From a Jinja source. `where` names it in errors.
-  static core::Result<ChatTemplate> parse(std::string_view source, SpecialTokens special,
+  static core::Result<ChatTemplate> parse(std::string_view source,
+                                          SpecialTokens special,
                                           std::string where);
 
-  // kInvalidArgument for messages the template refuses (its raise_exception), kOverloaded where a
-  // limit is met, kData where the template fails.
+  // kInvalidArgument for messages the template refuses (its raise_exception) or that are malformed;
+  // kData where the template itself fails or meets a limit, which the message names.
   core::Result<std::string> render(std::span<const ChatMessage> messages,
                                    const RenderOptions& options = {}) const;
 

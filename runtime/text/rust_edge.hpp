@@ -2,15 +2,17 @@
 // core::Error. Stateless; safe on any thread.
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include "runtime/core/result.hpp"
 #include "runtime/text/troupe_text.h"
 
+#include <string>
+#include <string_view>
+
 namespace troupe::text {
 
-inline troupe_text_view view_of(std::string_view text) { return {text.data(), text.size()}; }
+inline troupe_text_view view_of(std::string_view text) {
+  return {text.data(), text.size()};
+}
 
 class RustString {
  public:
@@ -29,7 +31,8 @@ class RustString {
 };
 
 // The error of a failed call, `where: why`.
-inline core::Failure rust_failure(troupe_text_status status, const RustString& why,
+inline core::Failure rust_failure(troupe_text_status status,
+                                  const RustString& why,
                                   std::string_view where) {
   auto code = core::ErrorCode::kData;
   if (status == TROUPE_TEXT_INTERNAL) code = core::ErrorCode::kInternal;

@@ -49,7 +49,8 @@ core::Failure bad_key(const std::filesystem::path& path, const char* key, const 
 }
 
 // A token's spelling: a string, or an object with "content". Nothing for null or no such key.
-core::Result<std::string> spelling(const std::filesystem::path& path, const json& file,
+core::Result<std::string> spelling(const std::filesystem::path& path,
+                                   const json& file,
                                    const char* key) {
   const auto found = file.find(key);
   if (found == file.end() || found->is_null()) return std::string();
@@ -61,7 +62,8 @@ core::Result<std::string> spelling(const std::filesystem::path& path, const json
   return bad_key(path, key, "a string or an object with a \"content\" string");
 }
 
-core::Result<std::vector<TokenId>> ids_of(const std::filesystem::path& path, const json& file,
+core::Result<std::vector<TokenId>> ids_of(const std::filesystem::path& path,
+                                          const json& file,
                                           const char* key) {
   std::vector<TokenId> ids;
   const auto found = file.find(key);
@@ -121,8 +123,7 @@ core::Result<std::string> read_file(const std::filesystem::path& path, std::size
   const auto size = std::filesystem::file_size(path, failure);
   if (!failure && size > bytes_max) {
     return fail(ErrorCode::kData, path.string() + " has " + std::to_string(size) +
-                                      " bytes; at most " + std::to_string(bytes_max) +
-                                      " are read");
+                                      " bytes; at most " + std::to_string(bytes_max) + " are read");
   }
   std::ifstream stream(path, std::ios::binary);
   std::string text;
@@ -146,8 +147,7 @@ core::Result<SpecialTokens> read_special_tokens(const std::filesystem::path& fol
   return tokens;
 }
 
-core::Result<std::optional<std::string>> read_config_template(
-    const std::filesystem::path& folder) {
+core::Result<std::optional<std::string>> read_config_template(const std::filesystem::path& folder) {
   using Found = std::optional<std::string>;
   const auto path = folder / "tokenizer_config.json";
   TROUPE_TRY_ASSIGN(file, read_object(path));
@@ -162,8 +162,9 @@ core::Result<std::optional<std::string>> read_config_template(
         if (text != named.end() && text->is_string()) return Found(text->get<std::string>());
       }
     }
-    return fail(ErrorCode::kData, path.string() + ": \"chat_template\" is a list without an entry "
-                                                  "named \"default\" that holds a template");
+    return fail(ErrorCode::kData, path.string() +
+                                      ": \"chat_template\" is a list without an entry "
+                                      "named \"default\" that holds a template");
   }
   return bad_key(path, "chat_template", "a string or a list of named templates");
 }

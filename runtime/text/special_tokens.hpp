@@ -4,14 +4,14 @@
 // models list further ones in generation_config.json. Value type; reads at most 64 MiB a file.
 #pragma once
 
+#include "runtime/core/result.hpp"
+#include "runtime/text/types.hpp"
+
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "runtime/core/result.hpp"
-#include "runtime/text/types.hpp"
 
 namespace troupe::text {
 
@@ -27,8 +27,8 @@ struct SpecialTokens {
 // Missing files are no error; a malformed one is kData and names file and key.
 core::Result<SpecialTokens> read_special_tokens(const std::filesystem::path& folder);
 
-// The "chat_template" of tokenizer_config.json: the text, the entry named "default" where it is a list
-// of named templates, nothing where there is none.
+// The "chat_template" of tokenizer_config.json: the text, the entry named "default" where it is a
+// list of named templates, nothing where there is none.
 core::Result<std::optional<std::string>> read_config_template(const std::filesystem::path& folder);
 
 // A whole file. kNotFound if there is none, kData above `bytes_max`.

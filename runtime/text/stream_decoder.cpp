@@ -15,8 +15,8 @@ StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, bool skip_special)
 
 core::Result<std::string> StreamDecoder::push(TokenId id) {
   RustString text, why;
-  const auto status = troupe_text_stream_push(stream_.get(), static_cast<std::uint32_t>(id),
-                                              text.out(), why.out());
+  const auto status =
+      troupe_text_stream_push(stream_.get(), static_cast<std::uint32_t>(id), text.out(), why.out());
   if (status != TROUPE_TEXT_OK) return rust_failure(status, why, "");
   return text.str();
 }

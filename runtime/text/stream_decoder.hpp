@@ -1,14 +1,14 @@
-// Decodes one sequence id by id, for streaming output and stop strings: a piece of text is handed out
-// as soon as no later id can change it, so a character split over several ids comes out whole.
+// Decodes one sequence id by id, for streaming output and stop strings: a piece of text is handed
+// out as soon as no later id can change it, so a character split over several ids comes out whole.
 // For byte-level vocabularies the pieces of a sequence, with `finish`, add up to Tokenizer::decode.
 // Owned by one sequence; one thread at a time. State: at most 17 ids and their text.
 #pragma once
 
-#include <memory>
-#include <string>
-
 #include "runtime/core/result.hpp"
 #include "runtime/text/tokenizer.hpp"
+
+#include <memory>
+#include <string>
 
 struct troupe_text_stream;
 

@@ -1,10 +1,10 @@
 // Tokenizer over the C interface of the Rust library: ids are copied out, errors are translated.
 #include "runtime/text/tokenizer.hpp"
 
+#include "runtime/text/rust_edge.hpp"
+
 #include <algorithm>
 #include <utility>
-
-#include "runtime/text/rust_edge.hpp"
 
 namespace troupe::text {
 
@@ -49,8 +49,10 @@ std::optional<TokenId> find(const troupe_text_tokenizer* handle, std::string_vie
 // The id of a role: of its spelling where there is one, else the given id. kData if the vocabulary
 // has no such token.
 core::Result<std::optional<TokenId>> role_id(const troupe_text_tokenizer* handle,
-                                             std::string_view where, const char* key,
-                                             const std::string& spelling, TokenId given) {
+                                             std::string_view where,
+                                             const char* key,
+                                             const std::string& spelling,
+                                             TokenId given) {
   using Found = std::optional<TokenId>;
   if (!spelling.empty()) {
     const Found id = find(handle, spelling);
@@ -80,7 +82,8 @@ core::Result<Tokenizer> Tokenizer::load(const std::filesystem::path& folder) {
   return parse(*json, std::move(special), folder.string());
 }
 
-core::Result<Tokenizer> Tokenizer::parse(std::string_view json, SpecialTokens special,
+core::Result<Tokenizer> Tokenizer::parse(std::string_view json,
+                                         SpecialTokens special,
                                          std::string where) {
   troupe_text_tokenizer* raw = nullptr;
   RustString why;
@@ -112,8 +115,8 @@ core::Result<Tokenizer> Tokenizer::parse(std::string_view json, SpecialTokens sp
 core::Result<Encoding> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
   troupe_text_encoding raw{nullptr, nullptr, 0};
   RustString why;
-  const auto status = troupe_text_encode(state_->handle.get(), view_of(text), flags_of(options),
-                                         &raw, why.out());
+  const auto status =
+      troupe_text_encode(state_->handle.get(), view_of(text), flags_of(options), &raw, why.out());
   if (status != TROUPE_TEXT_OK) return rust_failure(status, why, "");
   return take(raw);
 }
@@ -122,21 +125,21 @@ core::Result<std::vector<Encoding>> Tokenizer::encode_batch(std::span<const std:
                                                             EncodeOptions options) const {
   std::vector<troupe_text_view> views;
   views.reserve(texts.size());
-  for (const std::string& text : texts) views.push_back(view_of(text));
+  for (const std::string& text : texts)
+    views.push_back(view_of(text));
   std::vector<troupe_text_encoding> raw(texts.size(), {nullptr, nullptr, 0});
   RustString why;
-  const auto status =
-      troupe_text_encode_batch(state_->handle.get(), views.data(), views.size(),
-                               flags_of(options), raw.data(), why.out());
+  const auto status = troupe_text_encode_batch(state_->handle.get(), views.data(), views.size(),
+                                               flags_of(options), raw.data(), why.out());
   if (status != TROUPE_TEXT_OK) return rust_failure(status, why, "");
   std::vector<Encoding> encodings;
   encodings.reserve(raw.size());
-  for (auto& one : raw) encodings.push_back(take(one));
+  for (auto& one : raw)
+    encodings.push_back(take(one));
   return encodings;
 }
 
-core::Result<std::string> Tokenizer::decode(std::span<const TokenId> ids,
-                                            bool skip_special) const {
+core::Result<std::string> Tokenizer::decode(std::span<const TokenId> ids, bool skip_special) const {
   // A negative id becomes one above every vocabulary, and is skipped like any unknown id.
   const std::vector<std::uint32_t> raw(ids.begin(), ids.end());
   RustString text, why;
@@ -163,12 +166,22 @@ bool Tokenizer::is_special(TokenId id) const {
   return troupe_text_is_special(state_->handle.get(), static_cast<std::uint32_t>(id)) != 0;
 }
 
-std::size_t Tokenizer::vocab_size() const { return troupe_text_vocab_size(state_->handle.get()); }
-std::size_t Tokenizer::id_limit() const { return troupe_text_id_limit(state_->handle.get()); }
+std::size_t Tokenizer::vocab_size() const {
+  return troupe_text_vocab_size(state_->handle.get());
+}
+std::size_t Tokenizer::id_limit() const {
+  return troupe_text_id_limit(state_->handle.get());
+}
 
-std::optional<TokenId> Tokenizer::bos_id() const { return state_->bos; }
-std::optional<TokenId> Tokenizer::unk_id() const { return state_->unk; }
-bool Tokenizer::has_pad() const { return state_->pad.has_value(); }
+std::optional<TokenId> Tokenizer::bos_id() const {
+  return state_->bos;
+}
+std::optional<TokenId> Tokenizer::unk_id() const {
+  return state_->unk;
+}
+bool Tokenizer::has_pad() const {
+  return state_->pad.has_value();
+}
 
 core::Result<TokenId> Tokenizer::pad_id() const {
   if (state_->pad) return *state_->pad;
@@ -180,15 +193,23 @@ core::Result<TokenId> Tokenizer::pad_id() const {
                   example + "\" to its tokenizer_config.json");
 }
 
-const std::vector<TokenId>& Tokenizer::eos_ids() const { return state_->eos; }
+const std::vector<TokenId>& Tokenizer::eos_ids() const {
+  return state_->eos;
+}
 
 bool Tokenizer::is_eos(TokenId id) const {
   return std::find(state_->eos.begin(), state_->eos.end(), id) != state_->eos.end();
 }
 
-const SpecialTokens& Tokenizer::special() const { return state_->special; }
-const std::string& Tokenizer::where() const { return state_->where; }
+const SpecialTokens& Tokenizer::special() const {
+  return state_->special;
+}
+const std::string& Tokenizer::where() const {
+  return state_->where;
+}
 
-std::shared_ptr<const troupe_text_tokenizer> Tokenizer::handle() const { return state_->handle; }
+std::shared_ptr<const troupe_text_tokenizer> Tokenizer::handle() const {
+  return state_->handle;
+}
 
 }  // namespace troupe::text

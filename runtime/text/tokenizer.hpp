@@ -3,6 +3,10 @@
 // Bounds: kTokenizerJson_bytes_max for the file; the caller bounds the texts.
 #pragma once
 
+#include "runtime/core/result.hpp"
+#include "runtime/text/special_tokens.hpp"
+#include "runtime/text/types.hpp"
+
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -10,10 +14,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "runtime/core/result.hpp"
-#include "runtime/text/special_tokens.hpp"
-#include "runtime/text/types.hpp"
 
 struct troupe_text_tokenizer;
 
@@ -29,7 +29,8 @@ class Tokenizer {
   static core::Result<Tokenizer> load(const std::filesystem::path& folder);
 
   // From the bytes of a tokenizer.json alone. `where` names the source in errors.
-  static core::Result<Tokenizer> parse(std::string_view json, SpecialTokens special,
+  static core::Result<Tokenizer> parse(std::string_view json,
+                                       SpecialTokens special,
                                        std::string where);
 
   core::Result<Encoding> encode(std::string_view text, EncodeOptions options = {}) const;

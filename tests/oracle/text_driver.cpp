@@ -1,6 +1,6 @@
-// What the oracle tests of runtime/text drive: one JSON request a line on stdin, one JSON answer a line
-// on stdout. An answer is {"ok": ...} or {"error": sentence, "code": name}. One thread, no state but
-// the tokenizers loaded so far.
+// What the oracle tests of runtime/text drive: one JSON request a line on stdin, one JSON answer a
+// line on stdout. An answer is {"ok": ...} or {"error": sentence, "code": name}. One thread, no
+// state but the tokenizers loaded so far.
 //
 //   {"op": "encode", "folder": F, "text": T, "add_special": B, "special_as_text": B}
 //       -> {"ids": [...], "offsets": [[begin, end], ...]}
@@ -8,15 +8,15 @@
 //   {"op": "tokens", "folder": F} -> {"size", "limit", "special": [ids]}
 //   {"op": "render", "template": T | "folder": F, "messages": [...], "tools": [...],
 //    "variables": {...}, "add_generation_prompt": B, "now": seconds} -> text
+#include "runtime/text/chat_template.hpp"
+#include "runtime/text/stream_decoder.hpp"
+#include "runtime/text/tokenizer.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <iostream>
 #include <map>
 #include <string>
-
-#include "runtime/text/chat_template.hpp"
-#include "runtime/text/stream_decoder.hpp"
-#include "runtime/text/tokenizer.hpp"
 
 namespace {
 
@@ -46,7 +46,8 @@ Result<ordered_json> encode(const ordered_json& request) {
   options.special_as_text = request.value("special_as_text", false);
   TROUPE_TRY_ASSIGN(encoding, tokenizer.encode(request.at("text").get<std::string>(), options));
   ordered_json offsets = ordered_json::array();
-  for (const auto& span : encoding.offsets) offsets.push_back({span.begin, span.end});
+  for (const auto& span : encoding.offsets)
+    offsets.push_back({span.begin, span.end});
   return ordered_json{{"ids", encoding.ids}, {"offsets", std::move(offsets)}};
 }
 
@@ -82,10 +83,10 @@ Result<ordered_json> tokens(const ordered_json& request) {
 }
 
 Result<ordered_json> render(const ordered_json& request) {
-  auto chat = request.contains("folder")
-                  ? text::ChatTemplate::load(request.at("folder").get<std::string>())
-                  : text::ChatTemplate::parse(request.at("template").get<std::string>(), {},
-                                              "template");
+  auto chat =
+      request.contains("folder")
+          ? text::ChatTemplate::load(request.at("folder").get<std::string>())
+          : text::ChatTemplate::parse(request.at("template").get<std::string>(), {}, "template");
   if (!chat) return chat.failure();
   text::RenderOptions options;
   options.add_generation_prompt = request.value("add_generation_prompt", false);
