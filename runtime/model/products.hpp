@@ -19,10 +19,12 @@ class ProductScratch {
   void reserve(std::int64_t rows, std::int64_t n);
   float* panels() { return panels_.data(); }
   float* transposed() { return transposed_.data(); }
+  float* sums() { return sums_.data(); }
 
  private:
   core::Buffer<float> panels_;
   core::Buffer<float> transposed_;
+  core::Buffer<float> sums_;  // of one piece of a long product
 };
 
 // A row-major matrix: `rows` rows of `columns`, `ld` apart.

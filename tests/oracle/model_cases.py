@@ -107,6 +107,34 @@ def save(folder, out, dtype="f32", shard_bytes=4 << 30):
     subprocess.run([DRIVER, "save", folder, out, dtype, str(shard_bytes)], check=True, timeout=120)
 
 
+def logits_difference(model, ours, token_sequences):
+    """The largest difference from transformers' logits, over the largest logit of the sequence."""
+    worst = 0.0
+    for i, tokens in enumerate(token_sequences):
+        with torch.no_grad():
+            theirs = model(torch.tensor([tokens])).logits[0]
+        mine = ours[str(i)]
+        assert mine.shape == theirs.shape
+        worst = max(worst, ((mine - theirs).abs().max() / theirs.abs().max()).item())
+    return worst
+
+
+def gradient_differences(model, ours, token_sequences):
+    """Relative L2 difference by tensor from autograd on `model`, and both losses."""
+    total = sum(len(s) - 1 for s in token_sequences)
+    loss = 0.0
+    for ids in token_sequences:
+        part = model(torch.tensor([ids])).logits[0, :-1].log_softmax(-1)
+        part = -part.gather(1, torch.tensor(ids[1:])[:, None]).sum() / total
+        part.backward()
+        loss += part.item()
+    our_loss = ours.pop("loss").item()
+    theirs = dict(model.named_parameters())
+    assert set(ours) == set(theirs)
+    return {key: ((ours[key] - theirs[key].grad).norm() / theirs[key].grad.norm()).item()
+            for key in ours}, our_loss, loss
+
+
 def compare_all(one, other):
     """Two transformers models have the same tensors and so the same logits."""
     tensors = dict(other.named_parameters())

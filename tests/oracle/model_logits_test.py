@@ -7,20 +7,10 @@ against float64 on the same logits scale, 1e-4.
 
 import pytest
 import torch
-from model_cases import CASES, REAL_MODEL, drive, load_reference, make_folder, sequences
+from model_cases import (CASES, drive, load_reference, logits_difference, make_folder,
+                         sequences)
 
 TOLERANCE = 2e-5
-
-
-def compare_logits(model, ours, token_sequences):
-    worst = 0.0
-    for i, tokens in enumerate(token_sequences):
-        with torch.no_grad():
-            theirs = model(torch.tensor([tokens])).logits[0]
-        mine = ours[str(i)]
-        assert mine.shape == theirs.shape
-        worst = max(worst, ((mine - theirs).abs().max() / theirs.abs().max()).item())
-    return worst
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -28,7 +18,8 @@ def test_logits_of_random_models(name, tmp_path):
     make_folder(name, tmp_path / "model")
     model = load_reference(tmp_path / "model")
     tokens = sequences(model.config.vocab_size)
-    worst = compare_logits(model, drive("logits", tmp_path / "model", tokens, tmp_path), tokens)
+    worst = logits_difference(
+        model, drive("logits", tmp_path / "model", tokens, tmp_path), tokens)
     print(f"{name}: {worst:.2e}")
     assert worst <= TOLERANCE
 
@@ -48,13 +39,3 @@ def test_logprobs_and_entropies(name, tmp_path):
         entropy = -(logp.exp() * logp).sum(-1)
         assert (ours[f"{i}.logprobs"] - theirs).abs().max() <= 1e-4
         assert (ours[f"{i}.entropies"] - entropy).abs().max() <= 1e-4
-
-
-def test_logits_of_the_real_model(tmp_path):
-    if not (REAL_MODEL / "config.json").exists():
-        pytest.skip(f"THE REAL MODEL IS NOT THERE: no {REAL_MODEL}; ./dev setup fetches it")
-    model = load_reference(REAL_MODEL)
-    tokens = [list(range(100, 140)), [1, 9690, 198, 2683, 359] * 30]
-    worst = compare_logits(model, drive("logits", REAL_MODEL, tokens, tmp_path), tokens)
-    print(f"SmolLM2: {worst:.2e}")
-    assert worst <= TOLERANCE
