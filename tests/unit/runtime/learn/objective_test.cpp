@@ -188,7 +188,7 @@ TEST(Reducer, TokenMeanAndSampleMeanDifferOnUnequalLengths) {
   TokenBatch batch;
   batch.advantage = {-4, -1, -1, -1};
   batch.behaviour = {-1, -1, -1, -1};
-  for (const auto [reducer, expected] :
+  for (const auto& [reducer, expected] :
        {std::pair{Reducer::kTokenMean, 7.0 / 4}, std::pair{Reducer::kSampleMean, 2.5}}) {
     batch.weight.clear();
     for (const std::int64_t length : {1, 3, 3, 3}) {

@@ -42,6 +42,7 @@ TEST(AnchorSource, FollowsAgeAndStepCount) {
 TEST(TokenBatch, FollowsPartsSamplesAndPositions) {
   const auto groups = marked_groups();
   BatchSettings batch;
+  batch.mini_batches = 2;
   UpdateContext update{.groups = groups,
                        .advantages = {{1, 2}, {3, 4}},
                        .plan = *plan_update(groups, batch),
@@ -57,7 +58,8 @@ TEST(TokenBatch, FollowsPartsSamplesAndPositions) {
   EXPECT_EQ(tokens.anchor, tokens.behaviour);
   EXPECT_EQ(tokens.reference, (Values{-100, -110, -111, -10, -11}));
   EXPECT_EQ(tokens.advantage, (Values{3, 4, 4, 2, 2}));
-  EXPECT_EQ(tokens.weight, (Values{0.25, 0.125, 0.125, 0.125, 0.125}));
+  // Two mini-batches, four samples: 2 / (4 T).
+  EXPECT_EQ(tokens.weight, (Values{0.5, 0.25, 0.25, 0.25, 0.25}));
 
   update.anchor = AnchorSource::kCurrent;
   algo.kl_coef = 0;
