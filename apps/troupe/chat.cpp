@@ -1,0 +1,163 @@
+// `troupe chat`: a dialogue with a chat model, streamed. Lines that begin with '/' are commands. Ctrl-C
+// ends an answer; at the prompt it ends the program.
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/troupe/commands.hpp"
+#include "apps/troupe/engine_host.hpp"
+#include "apps/troupe/sampling_flags.hpp"
+#include "apps/troupe/stop_signal.hpp"
+#include "apps/troupe/stream_printer.hpp"
+#include "runtime/core/rng.hpp"
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+using core::fail;
+using core::Result;
+
+constexpr const char* kCommands =
+    "/reset forgets the dialogue   /system TEXT sets the system message   /params [NAME VALUE] shows\n"
+    "or changes sampling (temperature, top-p, top-k, min-p, max-new-tokens, seed)   /quit ends\n";
+
+class Chat {
+ public:
+  Chat(EngineHost& host, SamplingFlags sampling, const std::string& system)
+      : host_(host), sampling_(std::move(sampling)), system_(system), interactive_(::isatty(0) == 1) {
+    reset();
+  }
+
+  Result<void> run() {
+    if (interactive_) std::printf("%s%s\n", host_.model_name().c_str(), ": /help lists commands");
+    std::string line;
+    for (;;) {
+      if (interactive_) std::fputs("> ", stdout);
+      std::fflush(stdout);
+      if (!std::getline(std::cin, line)) {
+        if (interactive_) std::fputc('\n', stdout);
+        if (stop_requested()) return fail(ErrorCode::kInterrupted, "interrupted");
+        return {};
+      }
+      if (line.empty()) continue;
+      if (line[0] == '/') {
+        if (line == "/quit" || line == "/exit") return {};
+        command(line);
+        continue;
+      }
+      TROUPE_TRY(answer(line));
+    }
+  }
+
+ private:
+  void reset() {
+    messages_.clear();
+    if (!system_.empty()) messages_.push_back({"system", system_});
+  }
+
+  void command(const std::string& line) {
+    std::istringstream words(line);
+    std::string name, key, value;
+    words >> name >> key >> value;
+    if (name == "/reset") {
+      reset();
+    } else if (name == "/system") {
+      system_ = line.size() > 8 ? line.substr(8) : "";
+      reset();
+    } else if (name == "/params") {
+      if (!key.empty()) change(key, value);
+      show_params();
+    } else {
+      std::fputs(kCommands, stdout);
+    }
+  }
+
+  // `/params temperature 0.7` is the flag --temperature 0.7.
+  void change(const std::string& key, const std::string& value) {
+    SamplingFlags changed = sampling_;
+    std::vector<Flag> flags;
+    changed.add_to(flags);
+    const std::vector<std::string> words = {"--" + key, value};
+    if (auto parsed = parse_flags("/params: sampling", flags, words); !parsed) {
+      std::fputs(error_text(parsed.error()).c_str(), stdout);
+      return;
+    }
+    sampling_ = std::move(changed);
+  }
+
+  void show_params() const {
+    std::printf("temperature %g   top-p %g   top-k %lld   min-p %g   max-new-tokens %lld   seed %lld\n",
+                sampling_.temperature, sampling_.top_p, static_cast<long long>(sampling_.top_k),
+                sampling_.min_p, static_cast<long long>(sampling_.max_new_tokens),
+                static_cast<long long>(sampling_.seed));
+  }
+
+  // One turn. A turn that the engine refuses (too long) is forgotten and the dialogue goes on.
+  Result<void> answer(const std::string& line) {
+    messages_.push_back({"user", line});
+    TROUPE_TRY_ASSIGN(prompt, host_.encode_chat(messages_));
+    engine::GroupRequest request;
+    request.id.value = turn_;
+    request.prompt = std::move(prompt);
+    request.seed = core::derive_seed(static_cast<std::uint64_t>(sampling_.seed), turn_);
+    request.sampling = sampling_.params();
+    const core::GroupId id{turn_++};
+    if (auto taken = host_.engine().submit(std::move(request)); !taken) {
+      messages_.pop_back();
+      std::fputs(error_text(taken.error()).c_str(), stdout);
+      return {};
+    }
+    StreamPrinter printer(host_.tokenizer(), ::isatty(1) == 1);
+    TROUPE_TRY(stream(id, printer));
+    TROUPE_TRY(printer.end());
+    messages_.push_back({"assistant", printer.text()});
+    return {};
+  }
+
+  Result<void> stream(core::GroupId id, StreamPrinter& printer) {
+    engine::Engine& engine = host_.engine();
+    while (!engine.idle()) {
+      if (stop_requested()) {
+        engine.abort(id);
+        clear_stop_request();
+        return {};
+      }
+      TROUPE_TRY_ASSIGN(samples, engine.step());
+      TROUPE_TRY(printer.show(samples.empty() ? engine.drawn(id, 0) : samples[0].tokens));
+    }
+    return {};
+  }
+
+  EngineHost& host_;
+  SamplingFlags sampling_;
+  std::string system_;
+  const bool interactive_;
+  std::vector<text::ChatMessage> messages_;
+  std::uint64_t turn_ = 0;
+};
+
+}  // namespace
+
+Result<void> run_chat(Words words) {
+  std::string model, system;
+  std::int64_t threads = 0;
+  SamplingFlags sampling;
+  std::vector<Flag> flags = {{"--model", &model, "Hugging Face folder or org/name", true},
+                             {"--system", &system, "the system message"},
+                             {"--threads", &threads, "0 = all usable cores", false, 0, 1024}};
+  sampling.add_to(flags);
+  TROUPE_TRY_ASSIGN(outcome, parse_flags("troupe chat: talk to a chat model; /help there lists "
+                                         "commands",
+                                         flags, words));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(host, EngineHost::load(model, threads));
+  return Chat(*host, std::move(sampling), system).run();
+}
+
+}  // namespace troupe::app

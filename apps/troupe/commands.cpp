@@ -1,0 +1,71 @@
+// Picks the command and prints the first help page and errors.
+#include "apps/troupe/commands.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace troupe::app {
+namespace {
+
+constexpr Command kCommands[] = {
+    {"train", run_train}, {"config", run_config}, {"generate", run_generate},
+    {"chat", run_chat},   {"doctor", run_doctor}, {"bench", run_bench},
+    {"data", run_data},   {"version", run_version},
+};
+
+constexpr const char* kHelp =
+    "troupe: trains language models from feedback, on one machine, from one command\n"
+    "\n"
+    "usage: troupe COMMAND ...   (troupe COMMAND --help for its flags)\n"
+    "\n"
+    "train\n"
+    "  train ppo CONFIG.yaml [--key v]   reinforcement learning from prompts and a reward\n"
+    "  config show [CONFIG.yaml] [...]   all keys with the values that a run would use\n"
+    "  config validate CONFIG.yaml [..]  check a configuration and say what it means\n"
+    "\n"
+    "use a model\n"
+    "  generate --model M --prompt TEXT  sample responses\n"
+    "  chat --model M                    talk to a chat model\n"
+    "\n"
+    "look around\n"
+    "  doctor                            processor, memory, disk, limits\n"
+    "  bench NAME [--json]               measure this machine\n"
+    "  data arithmetic --out DIR         write the one-digit arithmetic task\n"
+    "  version                           version and build\n"
+    "\n"
+    "A model is a Hugging Face folder, or org/name when it is in the local hub cache (HF_HOME).\n"
+    "Exit codes: 0 done, 1 bug, 2 configuration, 3 resources, 4 data, 5 peer lost, 6 numeric,\n"
+    "130 interrupted. Reference of all keys: docs/configuration.md.\n";
+
+}  // namespace
+
+bool wants_help(Words words) {
+  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    return word == "--help" || word == "-h";
+  });
+}
+
+core::Result<void> run_command(Words words) {
+  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    std::fputs(kHelp, stdout);
+    return {};
+  }
+  if (words[0] == "--version") return run_version({});
+  for (const Command& command : kCommands) {
+    if (command.name == words[0]) return command.run(words.subspan(1));
+  }
+  return core::fail(core::ErrorCode::kConfig,
+                    "there is no command '" + words[0] + "'; `troupe --help` lists them");
+}
+
+std::string error_text(const core::Error& error) {
+  const std::string& message = error.message;
+  const auto cut = message.rfind("; ");
+  // A ';' inside parentheses belongs to the sentence.
+  const bool inside = cut != message.npos && message.find(')', cut) != message.npos &&
+                      message.find('(', cut) == message.npos;
+  if (cut == message.npos || inside) return "error: " + message + "\n";
+  return "error: " + message.substr(0, cut) + "\n  hint: " + message.substr(cut + 2) + "\n";
+}
+
+}  // namespace troupe::app

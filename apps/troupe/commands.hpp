@@ -1,0 +1,39 @@
+// The subcommands of `troupe`, one source each. A command gets the words after its name and returns
+// when it is done; an error ends the process with core::exit_status of its code. They run on the main
+// thread and own everything they build.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runtime/core/result.hpp"
+
+namespace troupe::app {
+
+using Words = std::span<const std::string>;
+
+struct Command {
+  std::string_view name;
+  core::Result<void> (*run)(Words words);
+};
+
+core::Result<void> run_bench(Words words);
+core::Result<void> run_chat(Words words);
+core::Result<void> run_config(Words words);
+core::Result<void> run_data(Words words);
+core::Result<void> run_doctor(Words words);
+core::Result<void> run_generate(Words words);
+core::Result<void> run_train(Words words);
+core::Result<void> run_version(Words words);
+
+// Runs `words[0]` with the rest; help for no words or --help. Error kConfig: no such command.
+core::Result<void> run_command(Words words);
+
+// True when one of the words asks for help.
+bool wants_help(Words words);
+
+// `error: what` and, when the message ends in "; advice", `  hint: advice` below it.
+std::string error_text(const core::Error& error);
+
+}  // namespace troupe::app

@@ -1,0 +1,94 @@
+// `troupe doctor`: what this machine offers and which bounds hold. Looks only; changes nothing.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "apps/troupe/commands.hpp"
+#include "apps/troupe/system_facts.hpp"
+#include "kernels/ops.hpp"
+#include "runtime/core/limits.hpp"
+#include "runtime/model/spec.hpp"
+
+namespace troupe::app {
+namespace {
+
+constexpr const char* kHelp =
+    "usage: troupe doctor [--model M] [--run-path DIR]\n"
+    "\n"
+    "Prints processor and kernel level, cores, memory, free disk, and the table of limits.\n"
+    "--model M       also look the model up and say what it is\n"
+    "--run-path DIR  the disk that holds the run folder (default: the current folder)\n";
+
+void print_processor() {
+  constexpr std::pair<kernels::Isa, const char*> kLevels[] = {
+      {kernels::Isa::kReference, "reference"},
+      {kernels::Isa::kAvx2, "avx2"},
+      {kernels::Isa::kAvx512, "avx512"},
+  };
+  std::string levels;
+  for (const auto& [isa, name] : kLevels) {
+    if (!kernels::isa_available(isa)) continue;
+    if (!levels.empty()) levels += ", ";
+    levels += name;
+    if (&kernels::ops() == &kernels::ops_for(isa)) levels += " (active)";
+  }
+  std::printf("processor   %s\n", processor_name().c_str());
+  std::printf("kernels     %s; TROUPE_ISA=NAME forces one\n", levels.c_str());
+  std::printf("cores       %d usable\n", usable_cores());
+}
+
+void print_memory_and_disk(const std::string& run_path) {
+  const MemoryFacts memory = memory_facts();
+  std::printf("memory      %s free of %s", bytes_text(memory.available_bytes).c_str(),
+              bytes_text(memory.total_bytes).c_str());
+  if (memory.limit_bytes > 0) {
+    std::printf(", limited to %s", bytes_text(memory.limit_bytes).c_str());
+  }
+  const DiskFacts disk = disk_facts(run_path);
+  std::printf("\ndisk        %s free of %s (%s)\n", bytes_text(disk.free_bytes).c_str(),
+              bytes_text(disk.total_bytes).c_str(), run_path.c_str());
+}
+
+core::Result<void> print_model(const std::string& name) {
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(name));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+  std::printf("model       %s: %s, %.1f M parameters, context %lld\n", folder.c_str(),
+              spec.architecture.c_str(), static_cast<double>(spec.parameter_count()) / 1e6,
+              static_cast<long long>(spec.context));
+  return {};
+}
+
+}  // namespace
+
+core::Result<void> run_doctor(Words words) {
+  std::string model, run_path = ".";
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    if (words[i] == "--help" || words[i] == "-h") {
+      std::fputs(kHelp, stdout);
+      return {};
+    }
+    std::string* target = words[i] == "--model"      ? &model
+                          : words[i] == "--run-path" ? &run_path
+                                                     : nullptr;
+    if (target == nullptr) {
+      return core::fail(core::ErrorCode::kConfig,
+                        "doctor: unknown flag '" + words[i] + "'; see troupe doctor --help");
+    }
+    if (i + 1 == words.size()) {
+      return core::fail(core::ErrorCode::kConfig, "doctor: " + words[i] + " needs a value");
+    }
+    *target = words[i + 1];
+  }
+  print_processor();
+  print_memory_and_disk(run_path);
+  if (!model.empty()) TROUPE_TRY(print_model(model));
+  std::printf("\nlimits\n");
+  for (const core::limits::Row* row = core::limits::table(); !row->name.empty(); ++row) {
+    std::printf("  %-22.*s %12llu %.*s\n", static_cast<int>(row->name.size()), row->name.data(),
+                static_cast<unsigned long long>(row->value), static_cast<int>(row->unit.size()),
+                row->unit.data());
+  }
+  return {};
+}
+
+}  // namespace troupe::app

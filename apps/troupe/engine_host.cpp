@@ -1,0 +1,70 @@
+// Loads what generation needs, cheapest first, so that a wrong name fails at once.
+#include "apps/troupe/engine_host.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "apps/troupe/system_facts.hpp"
+#include "kernels/ops.hpp"
+#include "runtime/model/packed.hpp"
+#include "runtime/model/params.hpp"
+
+namespace troupe::app {
+
+EngineHost::EngineHost(std::string name, text::Tokenizer tokenizer, int threads)
+    : name_(std::move(name)),
+      tokenizer_(tokenizer),
+      text_(std::move(tokenizer)),
+      pool_(threads, kernels::flush_denormals) {
+  kernels::flush_denormals();
+}
+
+core::Result<std::unique_ptr<EngineHost>> EngineHost::load(const std::string& name,
+                                                           std::int64_t threads) {
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(name));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+  TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
+  std::vector<std::int32_t> eos = tokenizer.eos_ids();
+  for (const std::int32_t id : spec.eos) {
+    if (std::find(eos.begin(), eos.end(), id) == eos.end()) eos.push_back(id);
+  }
+  const int cores = threads > 0 ? static_cast<int>(threads) : usable_cores();
+  std::unique_ptr<EngineHost> host(new EngineHost(name, std::move(tokenizer), cores));
+  host->context_ = spec.context;
+  if (auto chat = text::ChatTemplate::load(folder)) {
+    host->chat_.emplace(std::move(*chat));
+  } else {
+    host->no_chat_ = chat.error().message;
+  }
+  std::shared_ptr<model::PackedWeights> packed;
+  {
+    TROUPE_TRY_ASSIGN(params, model::load_model(folder));
+    packed = std::make_shared<model::PackedWeights>(params->spec());
+    host->pool_.run([&](core::Team team) { packed->fill(team, *params, 0); });
+  }
+  TROUPE_TRY_ASSIGN(engine, engine::Engine::create(std::move(packed), engine::EngineLimits{},
+                                                   std::move(eos), &host->text_, host->pool_));
+  host->engine_ = std::move(engine);
+  return host;
+}
+
+core::Result<std::vector<std::int32_t>> EngineHost::encode(const std::string& prompt) const {
+  TROUPE_TRY_ASSIGN(encoding, tokenizer_.encode(prompt, {.add_special = true}));
+  if (encoding.ids.empty()) {
+    return core::fail(core::ErrorCode::kData, "the prompt has no tokens; give some text");
+  }
+  return std::move(encoding.ids);
+}
+
+core::Result<std::vector<std::int32_t>> EngineHost::encode_chat(
+    const std::vector<text::ChatMessage>& messages) const {
+  if (!chat_) return core::fail(core::ErrorCode::kConfig, no_chat_);
+  text::RenderOptions options;
+  options.now_unix_s = static_cast<std::int64_t>(std::time(nullptr));
+  TROUPE_TRY_ASSIGN(rendered, chat_->render(messages, options));
+  TROUPE_TRY_ASSIGN(encoding, tokenizer_.encode(rendered));
+  return std::move(encoding.ids);
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,32 @@
+// The plain flags of a subcommand: `--max-new-tokens 32`, `--json`, repeated `--stop X`. A command lists
+// its flags with the variables they fill; help, parsing and messages come from that list. The one
+// source that includes CLI11 is flags.cpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "apps/troupe/commands.hpp"
+#include "runtime/core/result.hpp"
+
+namespace troupe::app {
+
+struct Flag {
+  std::string_view name;  // "--max-new-tokens"
+  std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<std::string>*> target;
+  std::string_view help;
+  bool required = false;
+  double min = -1e18, max = 1e18;  // of numbers
+};
+
+enum class FlagsOutcome { kRun, kHelpShown };
+
+// Fills the targets from `words`. `title` heads the help page: "troupe generate: ...". Errors (kConfig):
+// unknown flag (names the nearest), missing or malformed value, out of range.
+core::Result<FlagsOutcome> parse_flags(std::string_view title, const std::vector<Flag>& flags,
+                                       Words words);
+
+}  // namespace troupe::app

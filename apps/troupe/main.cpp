@@ -1,0 +1,29 @@
+// troupe: the entry point. Picks the subcommand, prints its error, returns its exit status.
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "apps/troupe/commands.hpp"
+#include "apps/troupe/stop_signal.hpp"
+
+int main(int argc, char** argv) {
+  using namespace troupe;
+  app::install_stop_signal();
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  core::Error error;
+  try {
+    auto done = app::run_command(words);
+    if (done && std::fflush(stdout) == 0) return 0;
+    error = done ? core::Error{core::ErrorCode::kResources, "cannot write to standard output"}
+                 : done.error();
+  } catch (const std::bad_alloc&) {
+    error = {core::ErrorCode::kResources, "out of memory"};
+  } catch (const std::exception& unexpected) {
+    error = {core::ErrorCode::kInternal, std::string("unexpected failure: ") + unexpected.what()};
+  }
+  std::fflush(stdout);
+  std::fputs(app::error_text(error).c_str(), stderr);
+  return core::exit_status(error.code);
+}

@@ -1,0 +1,22 @@
+// SIGINT and SIGTERM: the first asks the program to stop at the next good moment, the second ends it
+// at once with status 130. One per process, made by main before any thread; `requested` is safe on any
+// thread.
+#pragma once
+
+#include <atomic>
+
+namespace troupe::app {
+
+// Takes the two signals over.
+void install_stop_signal();
+
+// True once a signal came in. The reference is good for the life of the process.
+const std::atomic<bool>& stop_requested() noexcept;
+
+// The signal that came in, 0 before.
+int stop_signal_number() noexcept;
+
+// For `chat`: a request that only ended one answer is over.
+void clear_stop_request() noexcept;
+
+}  // namespace troupe::app

@@ -1,0 +1,36 @@
+// Prints one response while it grows: each character once it is whole, without special tokens, and
+// without control bytes when the output is a terminal. One response at a time, one thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "runtime/core/result.hpp"
+#include "runtime/text/stream_decoder.hpp"
+#include "runtime/text/tokenizer.hpp"
+
+namespace troupe::app {
+
+class StreamPrinter {
+ public:
+  StreamPrinter(const text::Tokenizer& tokenizer, bool to_terminal)
+      : decoder_(tokenizer), to_terminal_(to_terminal) {}
+
+  // `tokens`: all of the response so far; what is new is printed. Fewer than before means nothing new.
+  core::Result<void> show(std::span<const std::int32_t> tokens);
+  // Prints what was held back and a newline.
+  core::Result<void> end();
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void print(const std::string& piece);
+
+  text::StreamDecoder decoder_;
+  const bool to_terminal_;
+  std::size_t shown_ = 0;
+  std::string text_;
+};
+
+}  // namespace troupe::app
