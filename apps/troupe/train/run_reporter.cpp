@@ -1,108 +1,98 @@
-// Metrics lines, progress lines, checkpoints, phases.
+// Metrics, progress, checkpoints, phases.
 #include "apps/troupe/train/run_reporter.hpp"
 
-#include <cmath>
+#include <chrono>
 #include <cstdio>
 #include <numeric>
-
-#include <nlohmann/json.hpp>
 
 #include "apps/troupe/stop_signal.hpp"
 
 namespace troupe::app {
 namespace {
 
-double value_of(const actors::Metrics& metrics, const std::string& name) {
-  for (const auto& [key, value] : metrics) {
-    if (key == name) return value;
-  }
-  return std::nan("");
+double unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
 }
 
 }  // namespace
 
 core::Result<std::unique_ptr<RunReporter>> RunReporter::open(const core::TrainConfig& config,
                                                              const store::RunFolder& folder,
+                                                             std::uint64_t first,
                                                              std::uint64_t updates,
                                                              const core::Clock& clock) {
-  TROUPE_TRY_ASSIGN(metrics, store::AppendFile::open(folder.metrics_file()));
+  TROUPE_TRY_ASSIGN(metrics, observe::MetricsWriter::open(folder.metrics_file()));
+  std::optional<observe::TensorboardWriter> tensorboard;
+  if (config.logger.tensorboard) {
+    std::optional<std::uint64_t> resumed_at;
+    if (first > 0) resumed_at = first;
+    TROUPE_TRY_ASSIGN(writer, observe::TensorboardWriter::create(folder.tensorboard_folder(),
+                                                                 unix_seconds(), resumed_at));
+    tensorboard.emplace(std::move(writer));
+  }
+  Files files{std::move(metrics), std::move(tensorboard),
+              store::CheckpointStore(folder.checkpoint_folder(), config.ckpt.max_num)};
   return std::unique_ptr<RunReporter>(
-      new RunReporter(std::move(metrics),
-                      store::CheckpointStore(folder.checkpoint_folder(), config.ckpt.max_num), updates,
-                      clock));
+      new RunReporter(std::move(files), config, first, updates, clock));
 }
 
-void RunReporter::end_phase() {
-  const core::TimePoint now = clock_.now();
-  const double seconds = std::chrono::duration<double>(now - phase_begin_).count();
-  phase_begin_ = now;
-  if (phase_.empty()) return;
-  for (auto& [name, total] : phases_) {
-    if (name == phase_) {
-      total += seconds;
-      return;
-    }
-  }
-  phases_.emplace_back(phase_, seconds);
-}
+RunReporter::RunReporter(Files files, const core::TrainConfig& config, std::uint64_t first,
+                         std::uint64_t updates, const core::Clock& clock)
+    : files_(std::move(files)),
+      timer_(clock),
+      progress_(stdout, observe::detect_style(config.log.format, stdout), clock, first, updates) {}
 
 void RunReporter::on_phase(const std::string& phase) {
-  end_phase();
-  phase_ = phase;
+  timer_.begin(phase);
+  progress_.activity(phase);
 }
 
-const std::vector<std::pair<std::string, double>>& RunReporter::phases() {
-  end_phase();
-  phase_.clear();
-  return phases_;
+std::vector<std::pair<std::string, double>> RunReporter::phases() {
+  timer_.end();
+  return timer_.totals();
+}
+
+core::Result<void> RunReporter::record(const observe::MetricRow& row) {
+  TROUPE_TRY(files_.metrics.write(row));
+  if (files_.tensorboard) TROUPE_TRY(files_.tensorboard->write(row));
+  return {};
 }
 
 core::Result<void> RunReporter::on_update(const actors::UpdateReport& report) {
-  nlohmann::ordered_json line = {{"step", report.done}};
-  for (const auto& [name, value] : report.metrics) {
-    // JSON has no word for what is not finite.
-    if (std::isfinite(value)) line[name] = value;
-  }
-  TROUPE_TRY(metrics_.append(line.dump() + "\n"));
-  std::printf("step=%llu/%llu reward=%.3f kl=%.4f tokens_per_s=%.0f step_s=%.1f\n",
-              static_cast<unsigned long long>(report.done),
-              static_cast<unsigned long long>(updates_), value_of(report.metrics, "reward/mean"),
-              value_of(report.metrics, "kl/ref"), value_of(report.metrics, "perf/tokens_per_s"),
-              value_of(report.metrics, "time/step"));
-  std::fflush(stdout);
+  const observe::MetricRow row{report.done, unix_seconds(), report.metrics};
+  TROUPE_TRY(record(row));
+  progress_.update(row);
   return {};
 }
 
 core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& report) {
   const double mean = std::accumulate(report.accuracy.begin(), report.accuracy.end(), 0.0) /
                       static_cast<double>(report.accuracy.size());
-  const nlohmann::ordered_json line = {{"step", report.done},
-                                       {report.greedy ? "eval/greedy" : "eval/pass@1", mean},
-                                       {"time/eval", report.seconds}};
-  TROUPE_TRY(metrics_.append(line.dump() + "\n"));
-  std::printf("step=%llu %s=%.3f problems=%zu seconds=%.1f\n",
-              static_cast<unsigned long long>(report.done),
-              report.greedy ? "eval_greedy" : "eval_sampled", mean, report.accuracy.size(),
-              report.seconds);
-  std::fflush(stdout);
+  const char* name = report.greedy ? "eval/greedy" : "eval/pass@1";
+  TROUPE_TRY(record({report.done, unix_seconds(), {{name, mean}, {"time/eval", report.seconds}}}));
+  char line[160];
+  std::snprintf(line, sizeof line, "held-out after %llu updates: %s %.3f on %zu problems (%.1f s)",
+                static_cast<unsigned long long>(report.done),
+                report.greedy ? "greedy" : "sampled", mean, report.accuracy.size(),
+                report.seconds);
+  progress_.note(line);
   return {};
 }
 
 core::Result<std::filesystem::path> RunReporter::begin_checkpoint(std::uint64_t done) {
-  TROUPE_TRY_ASSIGN(folder, checkpoints_.begin(done));
+  TROUPE_TRY_ASSIGN(folder, files_.checkpoints.begin(done));
   open_checkpoint_.emplace(std::move(folder));
   return open_checkpoint_->path();
 }
 
 core::Result<void> RunReporter::commit_checkpoint(std::uint64_t done) {
-  TROUPE_TRY(metrics_.sync());
   TROUPE_CHECK(open_checkpoint_.has_value(), "a checkpoint is begun before it is committed");
+  TROUPE_TRY(files_.metrics.sync());
   store::AtomicFolder open = std::move(*open_checkpoint_);
   open_checkpoint_.reset();
-  TROUPE_TRY_ASSIGN(folder, checkpoints_.commit(done, std::move(open), "{}"));
-  std::printf("step=%llu checkpoint=%s\n", static_cast<unsigned long long>(done),
-              folder.c_str());
-  std::fflush(stdout);
+  TROUPE_TRY_ASSIGN(folder, files_.checkpoints.commit(done, std::move(open), "{}"));
+  progress_.note("checkpoint " + folder.string());
   return {};
 }
 

@@ -1,10 +1,9 @@
-// Tells people and files what a run does: metrics.jsonl (the truth), the terminal, the checkpoints and
-// the time spent by phase. The controller's listener; used on its strand. Owned by the command that
-// trains, which reads the totals after the run.
+// Tells people and files what a run does: metrics.jsonl (the truth), TensorBoard, the terminal, the
+// checkpoints and the time spent by phase. The controller's listener; used on its strand. Owned by the
+// command that trains, which reads the totals after the run.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,7 +13,10 @@
 #include "actors/controller/run_listener.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/train_config.hpp"
-#include "runtime/store/append_file.hpp"
+#include "runtime/observe/metrics_writer.hpp"
+#include "runtime/observe/phase_timer.hpp"
+#include "runtime/observe/progress.hpp"
+#include "runtime/observe/tensorboard_writer.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/checkpoint_store.hpp"
 #include "runtime/store/run_folder.hpp"
@@ -23,8 +25,10 @@ namespace troupe::app {
 
 class RunReporter final : public actors::RunListener {
  public:
+  // `first`: updates that a resumed run has behind it.
   static core::Result<std::unique_ptr<RunReporter>> open(const core::TrainConfig& config,
                                                          const store::RunFolder& folder,
+                                                         std::uint64_t first,
                                                          std::uint64_t updates,
                                                          const core::Clock& clock);
 
@@ -35,28 +39,26 @@ class RunReporter final : public actors::RunListener {
   core::Result<void> commit_checkpoint(std::uint64_t done) override;
   bool stop_requested() const override;
 
-  // Ends the phase that runs. Seconds by phase, in the order of their first appearance.
-  const std::vector<std::pair<std::string, double>>& phases();
+  // A line above the progress.
+  void note(const std::string& text) { progress_.note(text); }
+  // Ends the phase that runs; seconds by phase in the order of their first appearance.
+  std::vector<std::pair<std::string, double>> phases();
 
  private:
-  RunReporter(store::AppendFile metrics, store::CheckpointStore checkpoints, std::uint64_t updates,
-              const core::Clock& clock)
-      : metrics_(std::move(metrics)),
-        checkpoints_(std::move(checkpoints)),
-        updates_(updates),
-        clock_(clock),
-        phase_begin_(clock.now()) {}
+  struct Files {
+    observe::MetricsWriter metrics;
+    std::optional<observe::TensorboardWriter> tensorboard;
+    store::CheckpointStore checkpoints;
+  };
 
-  void end_phase();
+  RunReporter(Files files, const core::TrainConfig& config, std::uint64_t first,
+              std::uint64_t updates, const core::Clock& clock);
+  core::Result<void> record(const observe::MetricRow& row);
 
-  store::AppendFile metrics_;
-  store::CheckpointStore checkpoints_;
+  Files files_;
   std::optional<store::AtomicFolder> open_checkpoint_;
-  std::uint64_t updates_;
-  const core::Clock& clock_;
-  std::string phase_;
-  core::TimePoint phase_begin_;
-  std::vector<std::pair<std::string, double>> phases_;
+  observe::PhaseTimer timer_;
+  observe::Progress progress_;
 };
 
 }  // namespace troupe::app

@@ -44,8 +44,6 @@ core::Result<void> train_ppo(Words words) {
   TROUPE_TRY_ASSIGN(inputs, load_inputs(config));
   TROUPE_TRY_ASSIGN(updates, updates_of_run(config, inputs.prompts->size()));
   TROUPE_TRY_ASSIGN(start, store::start_run(config, builder.origins()));
-  for (const std::string& note : start.notes) std::printf("%s\n", note.c_str());
-
   CompanyPlan plan;
   plan.config = config;
   plan.run = plan_of(config, updates, inputs.evaluation ? inputs.evaluation->size() : 0);
@@ -54,7 +52,9 @@ core::Result<void> train_ppo(Words words) {
     plan.run.first_update = start.checkpoint->step;
   }
   TROUPE_TRY_ASSIGN(files, RunFiles::open(start.folder));
-  TROUPE_TRY_ASSIGN(reporter, RunReporter::open(config, start.folder, updates, clock));
+  TROUPE_TRY_ASSIGN(reporter, RunReporter::open(config, start.folder, plan.run.first_update, updates,
+                                                clock));
+  for (const std::string& note : start.notes) reporter->note(note);
   const double load_s = std::chrono::duration<double>(clock.now() - begin).count();
   TROUPE_TRY(run_local_company(std::move(plan), std::move(inputs), std::move(files), *reporter));
   print_summary(start.folder, updates, load_s, reporter->phases());
