@@ -19,7 +19,8 @@ void keep(float value) {
 }
 
 constexpr std::int64_t kProbeRounds = 300'000;
-constexpr std::int64_t kStretch = std::int64_t{8} << 20;  // floats read between two looks at the clock
+constexpr std::int64_t kStretch = std::int64_t{8}
+                                  << 20;  // floats read between two looks at the clock
 
 }  // namespace
 
@@ -33,7 +34,8 @@ Calibration::Calibration(const Ops& level, std::int64_t bytes)
 
 MachineLimits Calibration::measure(core::Team team, int passes) {
   const auto own = team.share(data_.size(), 1024);
-  for (std::int64_t i = own.first; i < own.second; ++i) data_[i] = 1.0f;  // real pages, ours
+  for (std::int64_t i = own.first; i < own.second; ++i)
+    data_[i] = 1.0f;  // real pages, ours
   if (team.rank == 0) limits_ = MachineLimits{.threads = team.size};
   const auto best = [&](double& limit, double amount, Clock::time_point start) {
     team.barrier();

@@ -1,23 +1,23 @@
 // What this machine can do at the active level, measured now: how fast memory is read and how many
-// multiply-adds it does a second. Benchmarks divide by these, so that a figure means the same on any
-// machine and beside any load. Owned by the benchmark; every member of its team calls `measure`.
-// Takes about half a second and the buffer's memory.
+// multiply-adds it does a second. Benchmarks divide by these, so that a figure means the same on
+// any machine and beside any load. Owned by the benchmark; every member of its team calls
+// `measure`. Takes about half a second and the buffer's memory.
 #pragma once
-
-#include <algorithm>
-#include <chrono>
-#include <cstdint>
 
 #include "kernels/ops.hpp"
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/team.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
 namespace troupe::kernels {
 
 struct MachineLimits {
   int threads = 0;
-  double fma_gflops = 0.0;       // 2 operations a multiply-add
-  double read_gb_per_s = 0.0;    // 1e9 bytes
+  double fma_gflops = 0.0;     // 2 operations a multiply-add
+  double read_gb_per_s = 0.0;  // 1e9 bytes
   // Achieved over the smaller of the multiply-add peak and what reading `bytes` allows.
   double share_of_limit(double flops, double bytes, double seconds) const;
 };
@@ -26,8 +26,9 @@ class Calibration {
  public:
   // `bytes` must be well above the last-level cache, or it is the cache that is measured.
   explicit Calibration(const Ops& level, std::int64_t bytes = std::int64_t{512} << 20);
-  // The best of many short stretches counts, so that other load on the machine hardly shows: `passes`
-  // over the buffer in stretches of 32 MiB, and as many of multiply-adds. All members get the same limits.
+  // The best of many short stretches counts, so that other load on the machine hardly shows:
+  // `passes` over the buffer in stretches of 32 MiB, and as many of multiply-adds. All members get
+  // the same limits.
   MachineLimits measure(core::Team team, int passes = 4);
 
  private:

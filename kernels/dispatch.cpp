@@ -1,15 +1,15 @@
 // Which level runs: asks the processor and the system once, obeys TROUPE_ISA.
-#include <xmmintrin.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <string_view>
-
 #include "kernels/cpu/avx2.hpp"
 #include "kernels/cpu/avx512.hpp"
 #include "kernels/ops.hpp"
 #include "kernels/reference/reference.hpp"
 #include "runtime/core/check.hpp"
+
+#include <xmmintrin.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 namespace troupe::kernels {
 namespace {

@@ -1,6 +1,6 @@
-// The numbers of exp_f32, shared by all levels (ADR 0003): reduction x = n ln2 + r with ln2 in two parts,
-// and a polynomial of degree 6 in r, 1 + r + r^2 (c2 + c3 r + c4 r^2 + c5 r^3 + c6 r^4), interpolated
-// at Chebyshev nodes of [-ln2/2, ln2/2]. Macro-free constants; no state.
+// The numbers of exp_f32, shared by all levels (ADR 0003): reduction x = n ln2 + r with ln2 in two
+// parts, and a polynomial of degree 6 in r, 1 + r + r^2 (c2 + c3 r + c4 r^2 + c5 r^3 + c6 r^4),
+// interpolated at Chebyshev nodes of [-ln2/2, ln2/2]. Macro-free constants; no state.
 #pragma once
 
 namespace troupe::kernels::exp_constants {

@@ -1,124 +1,194 @@
-// The arithmetic of Troupe, as a table of functions. `kernels/reference/` is the plain C++ that defines
-// every result; `kernels/cpu/` computes the same bits with AVX2 or AVX-512, picked once at start.
+// The arithmetic of Troupe, as a table of functions. `kernels/reference/` is the plain C++ that
+// defines every result; `kernels/cpu/` computes the same bits with AVX2 or AVX-512.
 //
 // Rules of the arithmetic (docs/adr/0003-exact-arithmetic.md):
 //  - a product of matrices is, for each output, one chain of fused multiply-adds over k ascending,
 //    started from zero (or from C); then + bias, then + residual, one rounding each;
-//  - a sum over a row runs over 16 virtual lanes (element i goes to lane i mod 16, ascending), then a
-//    fixed tree: lane l += lane l+8, then l+4, l+2, l+1;
-//  - exp is `exp_f32` below, denormals are flushed, nothing is contracted or re-associated;
-//  - no result depends on the number of rows in the call, on tiles, or on how outputs are shared out.
+//  - a sum over a row runs over 16 virtual lanes (element i goes to lane i mod 16, ascending),
+//    then a fixed tree: lane l += lane l+8, then l+4, l+2, l+1;
+//  - exp and log are those of kernels/scalar.hpp, denormals are flushed, nothing is contracted or
+//    re-associated;
+//  - no result depends on the number of rows in a call, on tiles, or on how outputs are shared.
 // Functions here start no threads, allocate nothing and hold no state: callers share out ranges of
 // rows, panels or items over a core::Team. All matrices are row-major f32 with a leading dimension
 // in elements. Pointers may be unaligned except packed panels and KV pools (64 bytes).
 #pragma once
 
-#include <cstdint>
-
+#include "kernels/dispatch.hpp"
 #include "kernels/shapes.hpp"
+
+#include <cstdint>
 
 namespace troupe::kernels {
 
 struct Ops {
   const char* name;  // "reference", "avx2", "avx512"
 
-  // ---- products (kernels/shapes.hpp: Gemm) --------------------------------------------------------
-  // Rows [m_begin, m_end) and panels [panel_begin, panel_end) of C.
-  void (*gemm)(const Gemm& g, std::int64_t m_begin, std::int64_t m_end, std::int64_t panel_begin,
-               std::int64_t panel_end);
-  // B[k][n] = w[n][k]: weights of y = x W^T (w is [n, k], ld `ldw`). Panels [panel_begin, panel_end).
-  void (*pack_transposed)(const float* w, std::int64_t ldw, std::int64_t n, std::int64_t k,
-                          float* panels, std::int64_t panel_begin, std::int64_t panel_end);
-  // B[k][n] = x[k][n] (x is [k, n], ld `ldx`): operands of the backward products.
-  void (*pack_plain)(const float* x, std::int64_t ldx, std::int64_t n, std::int64_t k, float* panels,
-                     std::int64_t panel_begin, std::int64_t panel_end);
-  // y[c][r] = x[r][c] for r in [0, rows), c in [c_begin, c_end).
-  void (*transpose)(const float* x, std::int64_t ldx, std::int64_t rows, float* y, std::int64_t ldy,
-                    std::int64_t c_begin, std::int64_t c_end);
+  // ---- products (kernels/shapes.hpp: Gemm) ----
 
-  // ---- rows -------------------------------------------------------------------------------------
+  // Rows [m_begin, m_end) and panels [panel_begin, panel_end) of C.
+  void (*gemm)(const Gemm& g,
+               std::int64_t m_begin,
+               std::int64_t m_end,
+               std::int64_t panel_begin,
+               std::int64_t panel_end);
+  // B[k][n] = w[n][k]: weights of y = x W^T (w is [n, k], ld `ldw`). Panels [panel_begin,
+  // panel_end).
+  void (*pack_transposed)(const float* w,
+                          std::int64_t ldw,
+                          std::int64_t n,
+                          std::int64_t k,
+                          float* panels,
+                          std::int64_t panel_begin,
+                          std::int64_t panel_end);
+  // B[k][n] = x[k][n] (x is [k, n], ld `ldx`): operands of the backward products.
+  void (*pack_plain)(const float* x,
+                     std::int64_t ldx,
+                     std::int64_t n,
+                     std::int64_t k,
+                     float* panels,
+                     std::int64_t panel_begin,
+                     std::int64_t panel_end);
+  // y[c][r] = x[r][c] for r in [0, rows), c in [c_begin, c_end).
+  void (*transpose)(const float* x,
+                    std::int64_t ldx,
+                    std::int64_t rows,
+                    float* y,
+                    std::int64_t ldy,
+                    std::int64_t c_begin,
+                    std::int64_t c_end);
+
+  // ---- rows ----
+
   // y = (x * r) * weight, r = 1 / sqrt(sum(x^2)/d + eps); r is stored in `inv_rms` when not null.
-  void (*rmsnorm)(const float* x, std::int64_t ldx, const float* weight, float eps, std::int64_t d,
-                  float* y, std::int64_t ldy, float* inv_rms, std::int64_t row_begin,
+  void (*rmsnorm)(const float* x,
+                  std::int64_t ldx,
+                  const float* weight,
+                  float eps,
+                  std::int64_t d,
+                  float* y,
+                  std::int64_t ldy,
+                  float* inv_rms,
+                  std::int64_t row_begin,
                   std::int64_t row_end);
   // Rotates pairs (i, i + d/2) of each head in place: x1' = fma(x1, c, -(x2*s)),
   // x2' = fma(x2, c, x1*s), with the row of `cos`/`sin` [position][head_dim/2] at positions[row].
   // `inverse` rotates by the opposite angle (the backward pass).
-  void (*rope)(float* x, std::int64_t ldx, std::int64_t heads, std::int64_t head_dim,
-               const std::int32_t* positions, const float* cos, const float* sin, bool inverse,
-               std::int64_t row_begin, std::int64_t row_end);
+  void (*rope)(float* x,
+               std::int64_t ldx,
+               std::int64_t heads,
+               std::int64_t head_dim,
+               const std::int32_t* positions,
+               const float* cos,
+               const float* sin,
+               bool inverse,
+               std::int64_t row_begin,
+               std::int64_t row_end);
   // y = (g / (1 + exp(-g))) * u; gate_up rows hold g in [0, ffn) and u in [ffn, 2 ffn).
-  void (*silu_mul)(const float* gate_up, std::int64_t ldg, std::int64_t ffn, float* y,
-                   std::int64_t ldy, std::int64_t row_begin, std::int64_t row_end);
+  void (*silu_mul)(const float* gate_up,
+                   std::int64_t ldg,
+                   std::int64_t ffn,
+                   float* y,
+                   std::int64_t ldy,
+                   std::int64_t row_begin,
+                   std::int64_t row_end);
   // y[i] = exp_f32(x[i]): 0 below -87.33, +inf above 88.72, NaN stays NaN; within 2 ulp.
   void (*exp)(const float* x, float* y, std::int64_t count);
 
-  // ---- attention (kernels/shapes.hpp: Attention) ---------------------------------------------------
+  // ---- attention (kernels/shapes.hpp: Attention) ----
+
   // Copies row r's K and V (kv_heads * head_dim each) into every slot of the row.
   void (*kv_write)(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end);
   // One item: some query rows of one segment for one kv head.
   void (*attention)(const Attention& a, const AttentionItem& item);
   // All query rows of segment `segment` for one kv head; adds to dk/dv pools, writes dq.
-  void (*attention_backward)(const AttentionBackward& a, std::int64_t segment, std::int64_t kv_head);
+  void (*attention_backward)(const AttentionBackward& a,
+                             std::int64_t segment,
+                             std::int64_t kv_head);
   // The reverse of kv_write: dk[row], dv[row] = sum over the row's slots, in slot order.
   void (*kv_gather)(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end);
 
-  // ---- vocabulary ---------------------------------------------------------------------------------
+  // ---- vocabulary ----
+
   // For one row and vocabulary block b (kVocabBlock columns): max of z*inv_temperature and
   // sum of exp(z*inv_temperature - max). `logits` points at the block; `count` columns.
-  void (*vocab_stats)(const float* logits, std::int64_t count, float inv_temperature, float* max,
-                      float* sum);
+  void (*vocab_stats)(
+      const float* logits, std::int64_t count, float inv_temperature, float* max, float* sum);
   // Entropy part of one block: sum of exp(s - lse) * s with s = z*inv_temperature.
-  float (*vocab_weighted)(const float* logits, std::int64_t count, float inv_temperature, float lse);
-  // In place: z <- grad_logprob * (1[v == target] - p_v) - grad_entropy * p_v * (s_v - lse + entropy),
-  // all times inv_temperature; p_v = exp(s_v - lse). Columns [begin, end) of the row.
-  void (*vocab_grad)(float* logits, std::int64_t begin, std::int64_t end, float inv_temperature,
-                     float lse, std::int64_t target, float grad_logprob, float grad_entropy,
+  float (*vocab_weighted)(const float* logits,
+                          std::int64_t count,
+                          float inv_temperature,
+                          float lse);
+  // In place: z <- grad_logprob * (1[v == target] - p_v) - grad_entropy * p_v * (s_v - lse +
+  // entropy), all times inv_temperature; p_v = exp(s_v - lse). Columns [begin, end) of the row.
+  void (*vocab_grad)(float* logits,
+                     std::int64_t begin,
+                     std::int64_t end,
+                     float inv_temperature,
+                     float lse,
+                     std::int64_t target,
+                     float grad_logprob,
+                     float grad_entropy,
                      float entropy);
 
-  // ---- backward of rows -----------------------------------------------------------------------------
-  // dx += gradient of rmsnorm; dweight_lanes [d] accumulates over rows ascending for columns of d.
-  void (*rmsnorm_backward)(const float* x, std::int64_t ldx, const float* weight,
-                           const float* inv_rms, const float* dy, std::int64_t ldy, std::int64_t d,
-                           float* dx, std::int64_t lddx, std::int64_t row_begin,
-                           std::int64_t row_end);
-  void (*rmsnorm_weight_grad)(const float* x, std::int64_t ldx, const float* inv_rms,
-                              const float* dy, std::int64_t ldy, std::int64_t rows, float* dweight,
-                              std::int64_t d_begin, std::int64_t d_end);
-  // dgate_up from dy; may be called with dgate_up == gate_up.
-  void (*silu_mul_backward)(const float* gate_up, std::int64_t ldg, std::int64_t ffn,
-                            const float* dy, std::int64_t ldy, float* dgate_up, std::int64_t lddg,
-                            std::int64_t row_begin, std::int64_t row_end);
-  // dbias[c] += sum over rows ascending of dy[r][c], c in [begin, end).
-  void (*column_sum)(const float* dy, std::int64_t ldy, std::int64_t rows, float* dbias,
-                     std::int64_t begin, std::int64_t end);
+  // ---- backward of rows ----
 
-  // ---- optimiser -------------------------------------------------------------------------------------
+  // dx += gradient of rmsnorm; dweight_lanes [d] accumulates over rows ascending for columns of d.
+  void (*rmsnorm_backward)(const float* x,
+                           std::int64_t ldx,
+                           const float* weight,
+                           const float* inv_rms,
+                           const float* dy,
+                           std::int64_t ldy,
+                           std::int64_t d,
+                           float* dx,
+                           std::int64_t lddx,
+                           std::int64_t row_begin,
+                           std::int64_t row_end);
+  void (*rmsnorm_weight_grad)(const float* x,
+                              std::int64_t ldx,
+                              const float* inv_rms,
+                              const float* dy,
+                              std::int64_t ldy,
+                              std::int64_t rows,
+                              float* dweight,
+                              std::int64_t d_begin,
+                              std::int64_t d_end);
+  // dgate_up from dy; may be called with dgate_up == gate_up.
+  void (*silu_mul_backward)(const float* gate_up,
+                            std::int64_t ldg,
+                            std::int64_t ffn,
+                            const float* dy,
+                            std::int64_t ldy,
+                            float* dgate_up,
+                            std::int64_t lddg,
+                            std::int64_t row_begin,
+                            std::int64_t row_end);
+  // dbias[c] += sum over rows ascending of dy[r][c], c in [begin, end).
+  void (*column_sum)(const float* dy,
+                     std::int64_t ldy,
+                     std::int64_t rows,
+                     float* dbias,
+                     std::int64_t begin,
+                     std::int64_t end);
+
+  // ---- optimiser ----
+
   // AdamW with decoupled weight decay (Loshchilov & Hutter 2019) over [begin, end).
   void (*adamw)(const AdamW& a, std::int64_t begin, std::int64_t end);
-  // Sum of squares of one chunk (callers use chunks of kNormChunk and add them ascending), in double.
+  // Sum of squares of one chunk (callers use chunks of kNormChunk and add them ascending), in
+  // double.
   double (*sum_squares)(const float* x, std::int64_t count);
   // True when every value is finite.
   bool (*all_finite)(const float* x, std::int64_t count);
 
-  // ---- probes of the machine (kernels/calibrate.hpp) ---------------------------------------------------
-  // `rounds` rounds of independent multiply-add chains held in registers; the floating-point operations.
+  // ---- probes of the machine (kernels/calibrate.hpp) ----
+
+  // `rounds` rounds of independent multiply-add chains held in registers; the floating-point
+  // operations.
   double (*fma_probe)(std::int64_t rounds, float* sink);
   // Reads `count` floats once, in several streams; their sum, so that the reads must happen.
   float (*read_probe)(const float* x, std::int64_t count);
 };
-
-enum class Isa { kReference, kAvx2, kAvx512 };
-
-// The levels this processor can run, widest last; kReference is always there.
-bool isa_available(Isa isa) noexcept;
-// The table of a level. The level must be available.
-const Ops& ops_for(Isa isa);
-// The widest available level, or the one that TROUPE_ISA names (reference, avx2, avx512); chosen at
-// the first call. An unknown or unavailable name prints an error and exits with status 2.
-const Ops& ops();
-
-// Sets flush-to-zero and denormals-are-zero in the calling thread. Every thread that computes calls it.
-void flush_denormals() noexcept;
 
 }  // namespace troupe::kernels

@@ -1,6 +1,7 @@
-// The two transcendental functions of Troupe, for single numbers. `exp_f32` has the bits of Ops::exp;
-// `log_f32` is the only logarithm of the forward pass. Both are plain IEEE arithmetic in a fixed order,
-// so their bits depend neither on the C library nor on the processor. Thread-safe, no state.
+// The two transcendental functions of Troupe, for single numbers. `exp_f32` has the bits of
+// Ops::exp; `log_f32` is the only logarithm of the forward pass. Both are plain IEEE arithmetic in
+// a fixed order, so their bits depend neither on the C library nor on the processor. Thread-safe,
+// no state.
 #pragma once
 
 namespace troupe::kernels {

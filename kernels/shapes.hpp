@@ -13,7 +13,9 @@ inline constexpr std::int64_t kVocabBlock = 512;     // vocabulary columns of on
 inline constexpr std::int64_t kNormChunk = 4096;     // elements of one partial sum of squares
 inline constexpr std::int64_t kHeadDimMax = 256;     // largest head_dim of attention_backward
 
-constexpr std::int64_t panels_of(std::int64_t columns) { return (columns + kPanel - 1) / kPanel; }
+constexpr std::int64_t panels_of(std::int64_t columns) {
+  return (columns + kPanel - 1) / kPanel;
+}
 // Floats of a packed matrix with `n` columns: [panels_of(n)][k][16], the last panel zero-filled.
 constexpr std::int64_t packed_size(std::int64_t n, std::int64_t k) {
   return panels_of(n) * kPanel * k;
@@ -43,8 +45,9 @@ struct KvWrite {
   std::int64_t ldv = 0;
   float* k_pool = nullptr;
   float* v_pool = nullptr;
-  const std::int32_t* slot_begin = nullptr;  // [rows + 1]: slots of row r are [begin[r], begin[r+1])
-  const std::int32_t* slots = nullptr;       // block * 16 + place in the block
+  const std::int32_t* slot_begin =
+      nullptr;                          // [rows + 1]: slots of row r are [begin[r], begin[r+1])
+  const std::int32_t* slots = nullptr;  // block * 16 + place in the block
 };
 
 // Consecutive rows that hold consecutive positions of one sequence. Row i of the segment attends to
@@ -79,7 +82,7 @@ struct AttentionItem {
 };
 
 struct AttentionBackward {
-  Attention forward;           // as in the forward pass, `out` and `lse` filled
+  Attention forward;            // as in the forward pass, `out` and `lse` filled
   const float* dout = nullptr;  // ld `lddo`
   std::int64_t lddo = 0;
   float* dq = nullptr;  // ld `lddq`, gradient of the rotated q

@@ -1,16 +1,16 @@
-// The gradient of attention in the order of kernels/reference/attention_backward.cpp. For each block of
-// 64 keys, tiles of virtual rows (attention.hpp) recompute weights and their gradients; the three
-// products then run as chains over keys (dq) and over rows ascending (dk, dv).
+// The gradient of attention in the order of kernels/reference/attention_backward.cpp. For each
+// block of 64 keys, tiles of virtual rows (attention.hpp) recompute weights and their gradients;
+// the three products then run as chains over keys (dq) and over rows ascending (dk, dv).
 #pragma once
 
 #include "kernels/cpu/attention.hpp"
+#include "kernels/cpu/attention_outer.hpp"
 #include "kernels/cpu/pack.hpp"
 
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
 constexpr int kBackwardTile = 48;
-constexpr int kOuterKeys = 4;  // keys of one register tile of dk or dv
 
 struct BackwardTile {
   int rows = 0;
@@ -33,63 +33,9 @@ struct TurnedBlock {
   alignas(64) float dk[kAttentionBlock * kHeadDimMax];
 };
 
-// grad[key][d ...] += chain over rows [begin, end) of weight[row][key] * x[row][d ...], for kOuterKeys
-// keys and kVecs vectors of dimensions, the last one under `mask`.
-template <int kVecs, class LastMask>
-[[gnu::noinline]] void outer(const float* weight, const float* const* x, std::int64_t d, int begin,
-                             int end, float* grad, std::int64_t head_dim, LastMask mask) {
-  Vec sum[kOuterKeys][kVecs];
-#pragma GCC unroll 8
-  for (int i = 0; i < kOuterKeys; ++i)
-#pragma GCC unroll 8
-    for (int c = 0; c < kVecs; ++c) {
-      const float* from = grad + i * head_dim + d + c * 16;
-      sum[i][c] = c + 1 < kVecs ? Vec::load(from) : load(from, mask);
-    }
-  for (int row = begin; row < end; ++row) {
-    const float* values = x[row] + d;
-    Vec lanes[kVecs];
-#pragma GCC unroll 8
-    for (int c = 0; c < kVecs; ++c)
-      lanes[c] = c + 1 < kVecs ? Vec::load(values + c * 16) : load(values + c * 16, mask);
-#pragma GCC unroll 8
-    for (int i = 0; i < kOuterKeys; ++i) {
-      const Vec w = Vec::all(weight[row * kAttentionBlock + i]);
-#pragma GCC unroll 8
-      for (int c = 0; c < kVecs; ++c) sum[i][c] = fma(w, lanes[c], sum[i][c]);
-    }
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < kOuterKeys; ++i)
-#pragma GCC unroll 8
-    for (int c = 0; c < kVecs; ++c) {
-      float* to = grad + i * head_dim + d + c * 16;
-      if (c + 1 < kVecs) {
-        sum[i][c].store(to);
-      } else {
-        store(to, sum[i][c], mask);
-      }
-    }
-}
-
-// The gradient of the 16 keys (or values) of one KV block, from rows [begin, end) of the tile.
-inline void add_outer(const float* weight, const float* const* x, int begin, int end, float* grad,
-                      std::int64_t head_dim) {
-  for (std::int64_t key = 0; key < kKvBlock; key += kOuterKeys) {
-    const float* w = weight + key;
-    float* to = grad + key * head_dim;
-    std::int64_t d = 0;
-    for (; d + kValueVecs * 16 <= head_dim; d += kValueVecs * 16)
-      outer<kValueVecs>(w, x, d, begin, end, to, head_dim, Full{});
-    for (; d + 16 <= head_dim; d += 16) outer<1>(w, x, d, begin, end, to, head_dim, Full{});
-    if (d < head_dim)
-      outer<1>(w, x, d, begin, end, to, head_dim, Mask::first(head_dim - d));
-  }
-}
-
 // p and ds of the tile's rows from `first` on; dp is in tile.ds on entry, scores in tile.p.
-inline void weight_gradients(BackwardTile& tile, int first, const std::int64_t* seen, int blocks,
-                             float scale) {
+inline void weight_gradients(
+    BackwardTile& tile, int first, const std::int64_t* seen, int blocks, float scale) {
   for (int r = first; r < tile.rows; ++r) {
     float* p = tile.p + r * kAttentionBlock;
     float* ds = tile.ds + r * kAttentionBlock;
@@ -105,12 +51,16 @@ inline void weight_gradients(BackwardTile& tile, int first, const std::int64_t* 
 }
 
 // One block of 64 keys from position `begin` on against one tile of rows.
-inline void backward_block(const AttentionBackward& b, const std::int32_t* table,
-                           std::int64_t kv_head, std::int64_t begin, TurnedBlock& turned,
+inline void backward_block(const AttentionBackward& b,
+                           const std::int32_t* table,
+                           std::int64_t kv_head,
+                           std::int64_t begin,
+                           TurnedBlock& turned,
                            BackwardTile& tile) {
   const Attention& a = b.forward;
   int first = 0;
-  while (first < tile.rows && tile.keys[first] <= begin) ++first;
+  while (first < tile.rows && tile.keys[first] <= begin)
+    ++first;
   if (first == tile.rows) return;
   std::int64_t seen[kBackwardTile];
   for (int r = first; r < tile.rows; ++r)
@@ -133,15 +83,20 @@ inline void backward_block(const AttentionBackward& b, const std::int32_t* table
   value_tile(rows, tile.ds + first * kAttentionBlock, nullptr, turned_k, seen + first, a.head_dim,
              tile.dq + first);
   for (int i = 0; i < blocks; ++i) {
-    while (seen[first] <= i * kKvBlock) ++first;  // rows that see none of these 16 keys
+    while (seen[first] <= i * kKvBlock)
+      ++first;  // rows that see none of these 16 keys
     add_outer(tile.ds + i * kKvBlock, tile.q, first, tile.rows, turned.dk + i * block_floats,
               a.head_dim);
     add_outer(tile.p + i * kKvBlock, tile.dout, first, tile.rows, b.dv_pool + base[i], a.head_dim);
   }
 }
 
-inline void fill_tile(const AttentionBackward& b, const Segment& segment, std::int64_t kv_head,
-                      std::int64_t begin, std::int64_t total, BackwardTile& tile) {
+inline void fill_tile(const AttentionBackward& b,
+                      const Segment& segment,
+                      std::int64_t kv_head,
+                      std::int64_t begin,
+                      std::int64_t total,
+                      BackwardTile& tile) {
   const Attention& a = b.forward;
   const std::int64_t group = a.heads / a.kv_heads;
   tile.rows = static_cast<int>(smaller(kBackwardTile, total - begin));
@@ -164,7 +119,8 @@ inline void fill_tile(const AttentionBackward& b, const Segment& segment, std::i
   }
 }
 
-void attention_backward(const AttentionBackward& b, std::int64_t segment_index,
+void attention_backward(const AttentionBackward& b,
+                        std::int64_t segment_index,
                         std::int64_t kv_head) {
   const Attention& a = b.forward;
   const Segment& segment = a.segments[segment_index];
@@ -175,21 +131,19 @@ void attention_backward(const AttentionBackward& b, std::int64_t segment_index,
   const std::int64_t block_floats = kKvBlock * a.head_dim;
   for (std::int64_t i = 0; i < segment.rows; ++i)
     for_lanes(group * a.head_dim, [&](std::int64_t d, auto mask) {
-      store(b.dq + (segment.first_row + i) * b.lddq + kv_head * group * a.head_dim + d,
-            Vec::zero(), mask);
+      store(b.dq + (segment.first_row + i) * b.lddq + kv_head * group * a.head_dim + d, Vec::zero(),
+            mask);
     });
   TurnedBlock turned;
   BackwardTile tile;
   for (std::int64_t begin = 0; begin < keys; begin += kAttentionBlock) {
     const auto each_block = [&](auto&& f) {
       for (std::int64_t i = 0; i < kKvBlocks && begin + i * kKvBlock < keys; ++i)
-        f(i * block_floats,
-          (table[begin / kKvBlock + i] * a.kv_heads + kv_head) * block_floats);
+        f(i * block_floats, (table[begin / kKvBlock + i] * a.kv_heads + kv_head) * block_floats);
     };
     each_block([&](std::int64_t at, std::int64_t base) {
       transpose_block(a.k_pool + base, kKvBlock, a.head_dim, kKvBlock, turned.k + at, a.head_dim);
-      transpose_block(b.dk_pool + base, kKvBlock, a.head_dim, kKvBlock, turned.dk + at,
-                      a.head_dim);
+      transpose_block(b.dk_pool + base, kKvBlock, a.head_dim, kKvBlock, turned.dk + at, a.head_dim);
       transpose_block(a.v_pool + base, a.head_dim, kKvBlock, a.head_dim, turned.v + at, kKvBlock);
     });
     for (std::int64_t row = 0; row < total; row += kBackwardTile) {
@@ -197,8 +151,7 @@ void attention_backward(const AttentionBackward& b, std::int64_t segment_index,
       backward_block(b, table, kv_head, begin, turned, tile);
     }
     each_block([&](std::int64_t at, std::int64_t base) {
-      transpose_block(turned.dk + at, a.head_dim, kKvBlock, a.head_dim, b.dk_pool + base,
-                      kKvBlock);
+      transpose_block(turned.dk + at, a.head_dim, kKvBlock, a.head_dim, b.dk_pool + base, kKvBlock);
     });
   }
 }

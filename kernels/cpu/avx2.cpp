@@ -1,4 +1,4 @@
-// The AVX2 level: register tiles for 16 registers of 8 lanes, then the sources shared by all levels.
+// The AVX2 level: register tiles for 16 registers of 8 lanes, then the shared sources.
 #define TROUPE_KERNEL_LEVEL avx2
 
 #include "kernels/cpu/avx2.hpp"
@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::int64_t kDirectRows = 6;  // rows of A that go without a copy
 constexpr int kAccumulators = 6;         // of sixteen lanes
-constexpr int direct_panels(std::int64_t rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
+constexpr int direct_panels(std::int64_t rows) {
+  return rows == 1 ? 4 : rows <= 3 ? 2 : 1;
+}
 constexpr int kTileRows = 6;
 constexpr int kTilePanels = 1;
 constexpr int kDotRows = 6;

@@ -1,4 +1,4 @@
-// The AVX-512 level: register tiles for 32 registers of 16 lanes, then the sources shared by all levels.
+// The AVX-512 level: register tiles for 32 registers of 16 lanes, then the shared sources.
 #define TROUPE_KERNEL_LEVEL avx512
 
 #include "kernels/cpu/avx512.hpp"
@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::int64_t kDirectRows = 8;  // rows of A that go without a copy
 constexpr int kAccumulators = 28;        // of sixteen lanes
-constexpr int direct_panels(std::int64_t rows) { return rows <= 2 ? 8 : rows <= 6 ? 4 : 3; }
+constexpr int direct_panels(std::int64_t rows) {
+  return rows <= 2 ? 8 : rows <= 6 ? 4 : 3;
+}
 constexpr int kTileRows = 14;
 constexpr int kTilePanels = 2;
 constexpr int kDotRows = 6;

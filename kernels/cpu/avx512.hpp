@@ -1,5 +1,5 @@
-// The table of the avx512 level, compiled with that level's instructions: call only where the processor
-// has them (dispatch.cpp asks).
+// The table of the avx512 level, compiled with that level's instructions: call only where the
+// processor has them (dispatch.cpp asks).
 #pragma once
 
 #include "kernels/ops.hpp"

@@ -1,14 +1,14 @@
 // C = A B over packed panels of 16 columns. Each output is one chain over k ascending held in a
 // register, so tiles, blocks and the number of rows are free: they change the speed, never a bit.
-//  - up to kDirectRows rows (decoding): A as it stands, several panels at once so that the chains hide
-//    the latency of the multiply-add while B streams from memory once;
-//  - more rows: a block of A (kTiles tiles of kTileRows rows, kBlockK deep) is copied to the stack, where
-//    it stays in the second-level cache; a sliver of B passes over all tiles while the next one is
-//    fetched evenly. A chain that is cut at the end of a block of k goes on from C, unrounded.
+//  - up to kDirectRows rows (decoding): A as it stands, several panels at once so that the chains
+//    hide the latency of the multiply-add while B streams from memory once;
+//  - more rows: a block of A (kTiles tiles of kTileRows rows, kBlockK deep) is copied to the stack
+//    (530 kB at most), where it stays in the second-level cache; a sliver of B passes over all
+//    tiles while the next one is fetched evenly. A chain that is cut at the end of a block of k
+//    goes on from C, unrounded.
 #pragma once
 
-#include "kernels/cpu/math.hpp"
-#include "kernels/shapes.hpp"
+#include "kernels/cpu/gemm_tile.hpp"
 
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
@@ -17,99 +17,7 @@ constexpr std::int64_t kBlockK = 576;            // k of one copied block of A
 constexpr std::int64_t kStrideA = kBlockK + 16;  // its row stride; not a power of two
 constexpr std::int64_t kTiles = 16;              // most tiles of one block of A
 
-// What to fetch while a tile multiplies: of each panel, lines from `from` on, `step` / 2^16 lines for
-// every k. Fetching a line again costs little, deciding not to costs more.
-struct Prefetch {
-  const float* from = nullptr;
-  std::uint32_t step = 0;
-};
-
-template <int kRows, int kPanels>
-struct Tile {
-  Vec sum[kRows][kPanels];
-
-  // Adds k products to every chain. A has row stride `lda`; panels are `panel_stride` apart.
-  template <int kLocality>
-  [[gnu::always_inline]] void multiply(const float* a, std::int64_t lda, const float* b,
-                                       std::int64_t panel_stride, std::int64_t k,
-                                       Prefetch prefetch) {
-    Vec local[kRows][kPanels];
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 8
-      for (int p = 0; p < kPanels; ++p) local[r][p] = sum[r][p];
-    const auto step = [&](const float* a_k, const float* b_k) [[gnu::always_inline]] {
-      Vec column[kPanels];
-#pragma GCC unroll 8
-      for (int p = 0; p < kPanels; ++p) column[p] = Vec::load(b_k + p * panel_stride);
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
-        const Vec x = Vec::all(a_k[r * lda]);
-#pragma GCC unroll 8
-        for (int p = 0; p < kPanels; ++p) local[r][p] = fma(x, column[p], local[r][p]);
-      }
-    };
-    // Four at a time: integer work would take the ports of the multiply-adds.
-    std::uint64_t line = 0;
-    const float* const four_end = a + k / 4 * 4;
-    const float* const end = a + k;
-    for (; a != four_end; a += 4, b += 4 * kPanel) {
-      const float* fetch = prefetch.from + (line >> 16) * kPanel;
-      line += 4 * prefetch.step;
-#pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) {
-#pragma GCC unroll 8
-        for (int p = 0; p < kPanels; ++p)
-          __builtin_prefetch(fetch + p * panel_stride + i * kPanel, 0, kLocality);
-        step(a + i, b + i * kPanel);
-      }
-    }
-    for (; a != end; ++a, b += kPanel) step(a, b);
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 8
-      for (int p = 0; p < kPanels; ++p) sum[r][p] = local[r][p];
-  }
-
-  template <class Function>
-  [[gnu::always_inline]] void each(Function&& f) {
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 8
-      for (int p = 0; p < kPanels; ++p) f(r, p, sum[r][p]);
-  }
-
-  [[gnu::always_inline]] void start(const Gemm& g, std::int64_t row, std::int64_t panel,
-                                    bool from_c) {
-    each([&](int r, int p, Vec& x) {
-      x = Vec::zero();
-      if (!from_c) return;
-      const std::int64_t column = (panel + p) * kPanel;
-      const float* c = g.c + (row + r) * g.ldc + column;
-      x = column + kPanel <= g.n ? Vec::load(c) : Vec::load(c, Mask::first(g.n - column));
-    });
-  }
-
-  [[gnu::always_inline]] void finish(const Gemm& g, std::int64_t row, std::int64_t panel,
-                                     bool last) {
-    each([&](int r, int p, Vec& x) {
-      const std::int64_t column = (panel + p) * kPanel;
-      const auto write = [&](auto mask) {
-        if (last && g.bias != nullptr) x = x + load(g.bias + column, mask);
-        if (last && g.residual != nullptr)
-          x = x + load(g.residual + (row + r) * g.ldr + column, mask);
-        store(g.c + (row + r) * g.ldc + column, x, mask);
-      };
-      if (column + kPanel <= g.n) {
-        write(Full{});
-      } else {
-        write(Mask::first(g.n - column));
-      }
-    });
-  }
-};
-
-// ---- few rows -------------------------------------------------------------------------------------
+// ---- few rows ----
 
 constexpr std::int64_t kAhead = 24;  // lines of a panel fetched ahead
 
@@ -141,15 +49,21 @@ void direct_rows(const Gemm& g, std::int64_t rows, std::int64_t row, std::int64_
 
 // All rows of one group of panels before the next group; returns the first panel that is left.
 template <int kPanels>
-std::int64_t direct_groups(const Gemm& g, std::int64_t m_begin, std::int64_t m_end,
-                           std::int64_t panel, std::int64_t panel_end) {
+std::int64_t direct_groups(const Gemm& g,
+                           std::int64_t m_begin,
+                           std::int64_t m_end,
+                           std::int64_t panel,
+                           std::int64_t panel_end) {
   for (; panel + kPanels <= panel_end; panel += kPanels)
     for (std::int64_t row = m_begin; row < m_end; row += kDirectRows)
       direct_rows<kPanels, kDirectRows>(g, smaller(kDirectRows, m_end - row), row, panel);
   return panel;
 }
 
-void direct(const Gemm& g, std::int64_t m_begin, std::int64_t m_end, std::int64_t panel,
+void direct(const Gemm& g,
+            std::int64_t m_begin,
+            std::int64_t m_end,
+            std::int64_t panel,
             std::int64_t panel_end) {
   const int wide = direct_panels(m_end - m_begin);
   if (wide == 8) panel = direct_groups<8>(g, m_begin, m_end, panel, panel_end);
@@ -159,7 +73,7 @@ void direct(const Gemm& g, std::int64_t m_begin, std::int64_t m_end, std::int64_
   direct_groups<1>(g, m_begin, m_end, panel, panel_end);
 }
 
-// ---- many rows ------------------------------------------------------------------------------------
+// ---- many rows ----
 
 // A block of A, copied tile by tile, against all panels of the call.
 struct BlockA {
@@ -209,7 +123,10 @@ struct BlockA {
   }
 };
 
-void blocked(const Gemm& g, std::int64_t m_begin, std::int64_t m_end, std::int64_t panel_begin,
+void blocked(const Gemm& g,
+             std::int64_t m_begin,
+             std::int64_t m_end,
+             std::int64_t panel_begin,
              std::int64_t panel_end) {
   constexpr std::int64_t kRowsMax = kTiles * kTileRows;
   const std::int64_t row_blocks = (m_end - m_begin + kRowsMax - 1) / kRowsMax;
@@ -230,11 +147,13 @@ void blocked(const Gemm& g, std::int64_t m_begin, std::int64_t m_end, std::int64
 }
 
 bool residual_is_output(const Gemm& g) {
-  return g.residual != nullptr && g.residual < g.c + g.m * g.ldc &&
-         g.c < g.residual + g.m * g.ldr;
+  return g.residual != nullptr && g.residual < g.c + g.m * g.ldc && g.c < g.residual + g.m * g.ldr;
 }
 
-void gemm(const Gemm& g, std::int64_t m_begin, std::int64_t m_end, std::int64_t panel_begin,
+void gemm(const Gemm& g,
+          std::int64_t m_begin,
+          std::int64_t m_end,
+          std::int64_t panel_begin,
           std::int64_t panel_end) {
   const std::int64_t rows = m_end - m_begin;
   if (rows <= 0 || panel_begin >= panel_end) return;

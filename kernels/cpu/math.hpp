@@ -1,18 +1,21 @@
-// exp_f32 on sixteen lanes, in the order of kernels/reference/scalar.cpp. Compiled once per level inside
-// that level's namespace (TROUPE_KERNEL_LEVEL), like all sources of this folder: nothing here may call
-// an inline function that another level also compiles, or the linker could keep the wrong one.
+// exp_f32 on sixteen lanes, in the order of kernels/reference/scalar.cpp. Compiled once per level
+// inside that level's namespace (TROUPE_KERNEL_LEVEL), like all sources of this folder: nothing
+// here may call an inline function that another level also compiles, or the linker could keep the
+// wrong one.
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/exp_constants.hpp"
+
+#include <cstdint>
 
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
 constexpr float kInfinity = __builtin_inff();
 
-inline std::int64_t smaller(std::int64_t x, std::int64_t y) { return x < y ? x : y; }
+inline std::int64_t smaller(std::int64_t x, std::int64_t y) {
+  return x < y ? x : y;
+}
 
 inline Vec exp(Vec x) {
   using namespace exp_constants;
@@ -35,17 +38,30 @@ inline Vec exp(Vec x) {
 
 // Calls f(offset, mask) for groups of sixteen; `Full` groups pass no mask and so use plain loads.
 struct Full {};
-inline Vec load(const float* p, Full) { return Vec::load(p); }
-inline Vec load(const float* p, Mask m) { return Vec::load(p, m); }
-inline void store(float* p, Vec x, Full) { x.store(p); }
-inline void store(float* p, Vec x, Mask m) { x.store(p, m); }
-inline Vec keep(Vec x, Full) { return x; }
-inline Vec keep(Vec x, Mask m) { return select(m, x, Vec::zero()); }
+inline Vec load(const float* p, Full) {
+  return Vec::load(p);
+}
+inline Vec load(const float* p, Mask m) {
+  return Vec::load(p, m);
+}
+inline void store(float* p, Vec x, Full) {
+  x.store(p);
+}
+inline void store(float* p, Vec x, Mask m) {
+  x.store(p, m);
+}
+inline Vec keep(Vec x, Full) {
+  return x;
+}
+inline Vec keep(Vec x, Mask m) {
+  return select(m, x, Vec::zero());
+}
 
 template <class Function>
 inline void for_lanes(std::int64_t count, Function&& f) {
   std::int64_t i = 0;
-  for (; i + 16 <= count; i += 16) f(i, Full{});
+  for (; i + 16 <= count; i += 16)
+    f(i, Full{});
   if (i < count) f(i, Mask::first(count - i));
 }
 

@@ -1,5 +1,5 @@
-// AdamW and the checks of a gradient, in the order of kernels/reference/optimizer.cpp; and the probes
-// that measure what the machine can do at this level.
+// AdamW and the checks of a gradient, in the order of kernels/reference/optimizer.cpp; and the
+// probes that measure what the machine can do at this level.
 #pragma once
 
 #include "kernels/cpu/math.hpp"
@@ -14,8 +14,8 @@ void adamw(const AdamW& a, std::int64_t begin, std::int64_t end) {
     const std::int64_t i = begin + offset;
     const Vec grad = load(a.grad + i, mask) * Vec::all(a.grad_scale);
     const Vec m = fma(Vec::all(a.beta1), load(a.m + i, mask), Vec::all(1.0f - a.beta1) * grad);
-    const Vec v = fma(Vec::all(a.beta2), load(a.v + i, mask),
-                      (Vec::all(1.0f - a.beta2) * grad) * grad);
+    const Vec v =
+        fma(Vec::all(a.beta2), load(a.v + i, mask), (Vec::all(1.0f - a.beta2) * grad) * grad);
     const Vec denominator = sqrt(v / Vec::all(a.correction2)) + Vec::all(a.eps);
     const Vec step = (Vec::all(a.lr) * (m / Vec::all(a.correction1))) / denominator;
     const Vec param = load(a.param + i, mask);
@@ -41,15 +41,18 @@ bool is_all_finite(const float* x, std::int64_t count) {
 double fma_probe(std::int64_t rounds, float* sink) {
   constexpr int kChains = kProbeChains;
   Vec chain[kChains];
-  for (int c = 0; c < kChains; ++c) chain[c] = Vec::all(*sink + static_cast<float>(c));
+  for (int c = 0; c < kChains; ++c)
+    chain[c] = Vec::all(*sink + static_cast<float>(c));
   const Vec x = Vec::all(0.5f);
   const Vec y = Vec::all(1.0f);
   for (std::int64_t i = 0; i < rounds; ++i) {
 #pragma GCC unroll 16
-    for (int c = 0; c < kChains; ++c) chain[c] = fma(chain[c], x, y);
+    for (int c = 0; c < kChains; ++c)
+      chain[c] = fma(chain[c], x, y);
   }
   Vec total = Vec::zero();
-  for (int c = 0; c < kChains; ++c) total = total + chain[c];
+  for (int c = 0; c < kChains; ++c)
+    total = total + chain[c];
   *sink = total.sum();
   return 2.0 * 16.0 * kChains * static_cast<double>(rounds);
 }
@@ -59,7 +62,8 @@ float read_probe(const float* x, std::int64_t count) {
   constexpr std::int64_t kStreams = 8;
   constexpr std::int64_t kPage = 4096;  // floats between streams
   Vec total[kStreams];
-  for (std::int64_t s = 0; s < kStreams; ++s) total[s] = Vec::zero();
+  for (std::int64_t s = 0; s < kStreams; ++s)
+    total[s] = Vec::zero();
   std::int64_t i = 0;
   for (; i + kStreams * kPage <= count; i += kStreams * kPage)
     for (std::int64_t j = i; j < i + kPage; j += 16)
@@ -68,9 +72,11 @@ float read_probe(const float* x, std::int64_t count) {
         __builtin_prefetch(x + j + s * kPage + 384);
         total[s] = total[s] + Vec::load(x + j + s * kPage);
       }
-  for (; i < count; i += 16) total[0] = total[0] + Vec::load(x + i, Mask::first(count - i));
+  for (; i < count; i += 16)
+    total[0] = total[0] + Vec::load(x + i, Mask::first(count - i));
   Vec all = total[0];
-  for (std::int64_t s = 1; s < kStreams; ++s) all = all + total[s];
+  for (std::int64_t s = 1; s < kStreams; ++s)
+    all = all + total[s];
   return all.sum();
 }
 

@@ -1,20 +1,24 @@
-// Moving numbers without changing them: panels from weights, transposition, rows to KV slots and back.
+// Moving numbers without changing them: panels from weights, transposition, rows to KV slots and
+// back.
 #pragma once
-
-#include <immintrin.h>
 
 #include "kernels/cpu/math.hpp"
 #include "kernels/shapes.hpp"
+
+#include <immintrin.h>
 
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
 // y[c][r] = x[r][c] for 8 x 8 numbers.
-[[gnu::always_inline]] inline void transpose_8x8(const float* x, std::int64_t ldx, float* y,
+[[gnu::always_inline]] inline void transpose_8x8(const float* x,
+                                                 std::int64_t ldx,
+                                                 float* y,
                                                  std::int64_t ldy) {
   __m256 row[8], pair[8], quad[8];
 #pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) row[i] = _mm256_loadu_ps(x + i * ldx);
+  for (int i = 0; i < 8; ++i)
+    row[i] = _mm256_loadu_ps(x + i * ldx);
 #pragma GCC unroll 4
   for (int i = 0; i < 8; i += 2) {
     pair[i] = _mm256_unpacklo_ps(row[i], row[i + 1]);
@@ -35,32 +39,49 @@ namespace {
 }
 
 // y[c][r] = x[r][c] for any number of rows and columns.
-inline void transpose_block(const float* x, std::int64_t ldx, std::int64_t rows,
-                            std::int64_t columns, float* y, std::int64_t ldy) {
+inline void transpose_block(const float* x,
+                            std::int64_t ldx,
+                            std::int64_t rows,
+                            std::int64_t columns,
+                            float* y,
+                            std::int64_t ldy) {
   const std::int64_t rows_of_8 = rows / 8 * 8;
   const std::int64_t columns_of_8 = columns / 8 * 8;
   for (std::int64_t c = 0; c < columns_of_8; c += 8)  // a line of y is finished at once
     for (std::int64_t r = 0; r < rows_of_8; r += 8)
       transpose_8x8(x + r * ldx + c, ldx, y + c * ldy + r, ldy);
   for (std::int64_t c = columns_of_8; c < columns; ++c)
-    for (std::int64_t r = 0; r < rows_of_8; ++r) y[c * ldy + r] = x[r * ldx + c];
+    for (std::int64_t r = 0; r < rows_of_8; ++r)
+      y[c * ldy + r] = x[r * ldx + c];
   for (std::int64_t r = rows_of_8; r < rows; ++r)
-    for (std::int64_t c = 0; c < columns; ++c) y[c * ldy + r] = x[r * ldx + c];
+    for (std::int64_t c = 0; c < columns; ++c)
+      y[c * ldy + r] = x[r * ldx + c];
 }
 
-void pack_transposed(const float* w, std::int64_t ldw, std::int64_t n, std::int64_t k,
-                     float* panels, std::int64_t panel_begin, std::int64_t panel_end) {
+void pack_transposed(const float* w,
+                     std::int64_t ldw,
+                     std::int64_t n,
+                     std::int64_t k,
+                     float* panels,
+                     std::int64_t panel_begin,
+                     std::int64_t panel_end) {
   for (std::int64_t panel = panel_begin; panel < panel_end; ++panel) {
     const std::int64_t columns = smaller(kPanel, n - panel * kPanel);
     float* to = panels + panel * k * kPanel;
     transpose_block(w + panel * kPanel * ldw, ldw, columns, k, to, kPanel);
     for (std::int64_t i = 0; columns < kPanel && i < k; ++i)
-      for (std::int64_t c = columns; c < kPanel; ++c) to[i * kPanel + c] = 0.0f;
+      for (std::int64_t c = columns; c < kPanel; ++c)
+        to[i * kPanel + c] = 0.0f;
   }
 }
 
-void pack_plain(const float* x, std::int64_t ldx, std::int64_t n, std::int64_t k, float* panels,
-                std::int64_t panel_begin, std::int64_t panel_end) {
+void pack_plain(const float* x,
+                std::int64_t ldx,
+                std::int64_t n,
+                std::int64_t k,
+                float* panels,
+                std::int64_t panel_begin,
+                std::int64_t panel_end) {
   constexpr std::int64_t kRows = 64;  // rows at a time: their pages stay in the address cache
   for (std::int64_t begin = 0; begin < k; begin += kRows) {
     const std::int64_t end = smaller(k, begin + kRows);
@@ -74,14 +95,19 @@ void pack_plain(const float* x, std::int64_t ldx, std::int64_t n, std::int64_t k
   }
 }
 
-void transpose(const float* x, std::int64_t ldx, std::int64_t rows, float* y, std::int64_t ldy,
-               std::int64_t c_begin, std::int64_t c_end) {
+void transpose(const float* x,
+               std::int64_t ldx,
+               std::int64_t rows,
+               float* y,
+               std::int64_t ldy,
+               std::int64_t c_begin,
+               std::int64_t c_end) {
   constexpr std::int64_t kColumns = 64;  // whole lines of x, and of y sixteen rows of x at a time
   constexpr std::int64_t kRows = 16;
   for (std::int64_t c = c_begin; c < c_end; c += kColumns)
     for (std::int64_t r = 0; r < rows; r += kRows)
-      transpose_block(x + r * ldx + c, ldx, smaller(kRows, rows - r),
-                      smaller(kColumns, c_end - c), y + c * ldy + r, ldy);
+      transpose_block(x + r * ldx + c, ldx, smaller(kRows, rows - r), smaller(kColumns, c_end - c),
+                      y + c * ldy + r, ldy);
 }
 
 void kv_write(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
@@ -95,7 +121,8 @@ void kv_write(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
         const std::int64_t base = (block * w.kv_heads + head) * w.head_dim * kKvBlock;
         float* to_k = w.k_pool + base + place;
         float* to_v = w.v_pool + base + place * w.head_dim;
-        for (std::int64_t d = 0; d < w.head_dim; ++d) to_k[d * kKvBlock] = k[d];
+        for (std::int64_t d = 0; d < w.head_dim; ++d)
+          to_k[d * kKvBlock] = k[d];
         for_lanes(w.head_dim,
                   [&](std::int64_t d, auto mask) { store(to_v + d, load(v + d, mask), mask); });
       }
@@ -108,7 +135,8 @@ void kv_gather(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
     for (std::int64_t head = 0; head < w.kv_heads; ++head) {
       float* k = w.k + row * w.ldk + head * w.head_dim;
       float* v = w.v + row * w.ldv + head * w.head_dim;
-      for (std::int64_t d = 0; d < w.head_dim; ++d) k[d] = v[d] = 0.0f;
+      for (std::int64_t d = 0; d < w.head_dim; ++d)
+        k[d] = v[d] = 0.0f;
       for (std::int32_t s = w.slot_begin[row]; s < w.slot_begin[row + 1]; ++s) {
         const std::int64_t block = w.slots[s] / kKvBlock;
         const std::int64_t place = w.slots[s] % kKvBlock;

@@ -7,8 +7,15 @@
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
-void rmsnorm(const float* x, std::int64_t ldx, const float* weight, float eps, std::int64_t d,
-             float* y, std::int64_t ldy, float* inv_rms, std::int64_t row_begin,
+void rmsnorm(const float* x,
+             std::int64_t ldx,
+             const float* weight,
+             float eps,
+             std::int64_t d,
+             float* y,
+             std::int64_t ldy,
+             float* inv_rms,
+             std::int64_t row_begin,
              std::int64_t row_end) {
   for (std::int64_t row = row_begin; row < row_end; ++row) {
     const float* in = x + row * ldx;
@@ -27,9 +34,16 @@ void rmsnorm(const float* x, std::int64_t ldx, const float* weight, float eps, s
   }
 }
 
-void rope(float* x, std::int64_t ldx, std::int64_t heads, std::int64_t head_dim,
-          const std::int32_t* positions, const float* cos, const float* sin, bool inverse,
-          std::int64_t row_begin, std::int64_t row_end) {
+void rope(float* x,
+          std::int64_t ldx,
+          std::int64_t heads,
+          std::int64_t head_dim,
+          const std::int32_t* positions,
+          const float* cos,
+          const float* sin,
+          bool inverse,
+          std::int64_t row_begin,
+          std::int64_t row_end) {
   const std::int64_t half = head_dim / 2;
   for (std::int64_t row = row_begin; row < row_end; ++row) {
     const float* c_row = cos + positions[row] * half;
@@ -48,8 +62,13 @@ void rope(float* x, std::int64_t ldx, std::int64_t heads, std::int64_t head_dim,
   }
 }
 
-void silu_mul(const float* gate_up, std::int64_t ldg, std::int64_t ffn, float* y, std::int64_t ldy,
-              std::int64_t row_begin, std::int64_t row_end) {
+void silu_mul(const float* gate_up,
+              std::int64_t ldg,
+              std::int64_t ffn,
+              float* y,
+              std::int64_t ldy,
+              std::int64_t row_begin,
+              std::int64_t row_end) {
   for (std::int64_t row = row_begin; row < row_end; ++row) {
     const float* gates = gate_up + row * ldg;
     for_lanes(ffn, [&](std::int64_t i, auto mask) {
@@ -61,13 +80,20 @@ void silu_mul(const float* gate_up, std::int64_t ldg, std::int64_t ffn, float* y
 }
 
 void exp_row(const float* x, float* y, std::int64_t count) {
-  for_lanes(count,
-            [&](std::int64_t i, auto mask) { store(y + i, exp(load(x + i, mask)), mask); });
+  for_lanes(count, [&](std::int64_t i, auto mask) { store(y + i, exp(load(x + i, mask)), mask); });
 }
 
-void rmsnorm_backward(const float* x, std::int64_t ldx, const float* weight, const float* inv_rms,
-                      const float* dy, std::int64_t ldy, std::int64_t d, float* dx,
-                      std::int64_t lddx, std::int64_t row_begin, std::int64_t row_end) {
+void rmsnorm_backward(const float* x,
+                      std::int64_t ldx,
+                      const float* weight,
+                      const float* inv_rms,
+                      const float* dy,
+                      std::int64_t ldy,
+                      std::int64_t d,
+                      float* dx,
+                      std::int64_t lddx,
+                      std::int64_t row_begin,
+                      std::int64_t row_end) {
   for (std::int64_t row = row_begin; row < row_end; ++row) {
     const float* in = x + row * ldx;
     const float* grad = dy + row * ldy;
@@ -86,8 +112,14 @@ void rmsnorm_backward(const float* x, std::int64_t ldx, const float* weight, con
   }
 }
 
-void rmsnorm_weight_grad(const float* x, std::int64_t ldx, const float* inv_rms, const float* dy,
-                         std::int64_t ldy, std::int64_t rows, float* dweight, std::int64_t d_begin,
+void rmsnorm_weight_grad(const float* x,
+                         std::int64_t ldx,
+                         const float* inv_rms,
+                         const float* dy,
+                         std::int64_t ldy,
+                         std::int64_t rows,
+                         float* dweight,
+                         std::int64_t d_begin,
                          std::int64_t d_end) {
   for_lanes(d_end - d_begin, [&](std::int64_t offset, auto mask) {
     const std::int64_t i = d_begin + offset;
@@ -99,9 +131,15 @@ void rmsnorm_weight_grad(const float* x, std::int64_t ldx, const float* inv_rms,
   });
 }
 
-void silu_mul_backward(const float* gate_up, std::int64_t ldg, std::int64_t ffn, const float* dy,
-                       std::int64_t ldy, float* dgate_up, std::int64_t lddg,
-                       std::int64_t row_begin, std::int64_t row_end) {
+void silu_mul_backward(const float* gate_up,
+                       std::int64_t ldg,
+                       std::int64_t ffn,
+                       const float* dy,
+                       std::int64_t ldy,
+                       float* dgate_up,
+                       std::int64_t lddg,
+                       std::int64_t row_begin,
+                       std::int64_t row_end) {
   const Vec one = Vec::all(1.0f);
   for (std::int64_t row = row_begin; row < row_end; ++row) {
     const float* gates = gate_up + row * ldg;
@@ -119,12 +157,17 @@ void silu_mul_backward(const float* gate_up, std::int64_t ldg, std::int64_t ffn,
   }
 }
 
-void column_sum(const float* dy, std::int64_t ldy, std::int64_t rows, float* dbias,
-                std::int64_t begin, std::int64_t end) {
+void column_sum(const float* dy,
+                std::int64_t ldy,
+                std::int64_t rows,
+                float* dbias,
+                std::int64_t begin,
+                std::int64_t end) {
   for_lanes(end - begin, [&](std::int64_t offset, auto mask) {
     const std::int64_t c = begin + offset;
     Vec sum = load(dbias + c, mask);
-    for (std::int64_t row = 0; row < rows; ++row) sum = sum + load(dy + row * ldy + c, mask);
+    for (std::int64_t row = 0; row < rows; ++row)
+      sum = sum + load(dy + row * ldy + c, mask);
     store(dbias + c, sum, mask);
   });
 }

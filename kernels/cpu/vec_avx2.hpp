@@ -1,6 +1,6 @@
 // Sixteen f32 lanes in two AVX2 registers. Included by avx2.cpp only; vec_avx512.hpp has the same
-// members, and the sources beside it are written once on them. Every operation rounds once per lane,
-// as the reference level does.
+// members, and the sources beside it are written once on them. Every operation rounds once per
+// lane, as the reference level does.
 #pragma once
 
 #include <immintrin.h>
@@ -10,9 +10,9 @@
 namespace troupe::kernels::avx2 {
 namespace {
 
-alignas(64) constexpr std::int32_t kMaskSource[32] = {
-    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
-    0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0};
+alignas(64) constexpr std::int32_t kMaskSource[32] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+                                                      -1, -1, -1, -1, -1, 0,  0,  0,  0,  0,  0,
+                                                      0,  0,  0,  0,  0,  0,  0,  0,  0,  0};
 
 struct Mask {
   __m256 low, high;
@@ -42,18 +42,10 @@ struct Vec {
     _mm256_maskstore_ps(p + 8, _mm256_castps_si256(m.high), b);
   }
 
-  friend Vec operator+(Vec x, Vec y) {
-    return {_mm256_add_ps(x.a, y.a), _mm256_add_ps(x.b, y.b)};
-  }
-  friend Vec operator-(Vec x, Vec y) {
-    return {_mm256_sub_ps(x.a, y.a), _mm256_sub_ps(x.b, y.b)};
-  }
-  friend Vec operator*(Vec x, Vec y) {
-    return {_mm256_mul_ps(x.a, y.a), _mm256_mul_ps(x.b, y.b)};
-  }
-  friend Vec operator/(Vec x, Vec y) {
-    return {_mm256_div_ps(x.a, y.a), _mm256_div_ps(x.b, y.b)};
-  }
+  friend Vec operator+(Vec x, Vec y) { return {_mm256_add_ps(x.a, y.a), _mm256_add_ps(x.b, y.b)}; }
+  friend Vec operator-(Vec x, Vec y) { return {_mm256_sub_ps(x.a, y.a), _mm256_sub_ps(x.b, y.b)}; }
+  friend Vec operator*(Vec x, Vec y) { return {_mm256_mul_ps(x.a, y.a), _mm256_mul_ps(x.b, y.b)}; }
+  friend Vec operator/(Vec x, Vec y) { return {_mm256_div_ps(x.a, y.a), _mm256_div_ps(x.b, y.b)}; }
   friend Vec operator-(Vec x) {
     const __m256 sign = _mm256_set1_ps(-0.0f);
     return {_mm256_xor_ps(x.a, sign), _mm256_xor_ps(x.b, sign)};
@@ -63,9 +55,7 @@ struct Vec {
   }
   friend Vec sqrt(Vec x) { return {_mm256_sqrt_ps(x.a), _mm256_sqrt_ps(x.b)}; }
   // x > y ? x : y, lane by lane.
-  friend Vec larger(Vec x, Vec y) {
-    return {_mm256_max_ps(x.a, y.a), _mm256_max_ps(x.b, y.b)};
-  }
+  friend Vec larger(Vec x, Vec y) { return {_mm256_max_ps(x.a, y.a), _mm256_max_ps(x.b, y.b)}; }
 
   friend Mask less(Vec x, Vec y) {
     return {_mm256_cmp_ps(x.a, y.a, _CMP_LT_OQ), _mm256_cmp_ps(x.b, y.b, _CMP_LT_OQ)};
@@ -88,30 +78,26 @@ struct Vec {
     return _mm256_movemask_ps(_mm256_and_ps(low, high)) == 0xff;
   }
   // The bits of x plus those of y shifted left by 23 places: x * 2^(low bits of y).
-  friend Vec add_exponent(Vec x, Vec y) {
-    return {add_exponent(x.a, y.a), add_exponent(x.b, y.b)};
-  }
+  friend Vec add_exponent(Vec x, Vec y) { return {add_exponent(x.a, y.a), add_exponent(x.b, y.b)}; }
 
   // The fixed trees: lane l takes lane l+8, then l+4, l+2, l+1.
   float sum() const {
     const __m256 eight = _mm256_add_ps(a, b);
-    const __m128 four =
-        _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
   }
   float max() const {
     const __m256 eight = _mm256_max_ps(b, a);
-    const __m128 four =
-        _mm_max_ps(_mm256_extractf128_ps(eight, 1), _mm256_castps256_ps128(eight));
+    const __m128 four = _mm_max_ps(_mm256_extractf128_ps(eight, 1), _mm256_castps256_ps128(eight));
     const __m128 two = _mm_max_ps(_mm_movehl_ps(four, four), four);
     return _mm_cvtss_f32(_mm_max_ss(_mm_shuffle_ps(two, two, 1), two));
   }
 
  private:
   static __m256 add_exponent(__m256 x, __m256 y) {
-    return _mm256_castsi256_ps(_mm256_add_epi32(
-        _mm256_castps_si256(x), _mm256_slli_epi32(_mm256_castps_si256(y), 23)));
+    return _mm256_castsi256_ps(
+        _mm256_add_epi32(_mm256_castps_si256(x), _mm256_slli_epi32(_mm256_castps_si256(y), 23)));
   }
 };
 
@@ -129,10 +115,9 @@ struct WideSum {
     }
   }
   double sum() const {
-    const __m256d four = _mm256_add_pd(_mm256_add_pd(lanes[0], lanes[2]),
-                                       _mm256_add_pd(lanes[1], lanes[3]));
-    const __m128d two =
-        _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+    const __m256d four =
+        _mm256_add_pd(_mm256_add_pd(lanes[0], lanes[2]), _mm256_add_pd(lanes[1], lanes[3]));
+    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
     return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
   }
 };

@@ -1,6 +1,6 @@
 // Sixteen f32 lanes in one AVX-512 register. Included by avx512.cpp only; vec_avx2.hpp has the same
-// members, and the sources beside it are written once on them. Every operation rounds once per lane,
-// as the reference level does.
+// members, and the sources beside it are written once on them. Every operation rounds once per
+// lane, as the reference level does.
 #pragma once
 
 #include <immintrin.h>
@@ -31,9 +31,7 @@ struct Vec {
   friend Vec operator-(Vec x, Vec y) { return {_mm512_sub_ps(x.r, y.r)}; }
   friend Vec operator*(Vec x, Vec y) { return {_mm512_mul_ps(x.r, y.r)}; }
   friend Vec operator/(Vec x, Vec y) { return {_mm512_div_ps(x.r, y.r)}; }
-  friend Vec operator-(Vec x) {
-    return {_mm512_xor_ps(x.r, _mm512_set1_ps(-0.0f))};
-  }
+  friend Vec operator-(Vec x) { return {_mm512_xor_ps(x.r, _mm512_set1_ps(-0.0f))}; }
   friend Vec fma(Vec x, Vec y, Vec z) { return {_mm512_fmadd_ps(x.r, y.r, z.r)}; }
   friend Vec sqrt(Vec x) { return {_mm512_sqrt_ps(x.r)}; }
   // x > y ? x : y, lane by lane.
@@ -50,24 +48,22 @@ struct Vec {
   }
   // The bits of x plus those of y shifted left by 23 places: x * 2^(low bits of y).
   friend Vec add_exponent(Vec x, Vec y) {
-    return {_mm512_castsi512_ps(_mm512_add_epi32(
-        _mm512_castps_si512(x.r), _mm512_slli_epi32(_mm512_castps_si512(y.r), 23)))};
+    return {_mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(x.r),
+                                                 _mm512_slli_epi32(_mm512_castps_si512(y.r), 23)))};
   }
 
   // The fixed trees: lane l takes lane l+8, then l+4, l+2, l+1.
   float sum() const {
     const __m256 high = _mm512_extractf32x8_ps(r, 1);
     const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(r), high);
-    const __m128 four =
-        _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
   }
   float max() const {
     const __m256 high = _mm512_extractf32x8_ps(r, 1);
     const __m256 eight = _mm256_max_ps(high, _mm512_castps512_ps256(r));
-    const __m128 four =
-        _mm_max_ps(_mm256_extractf128_ps(eight, 1), _mm256_castps256_ps128(eight));
+    const __m128 four = _mm_max_ps(_mm256_extractf128_ps(eight, 1), _mm256_castps256_ps128(eight));
     const __m128 two = _mm_max_ps(_mm_movehl_ps(four, four), four);
     return _mm_cvtss_f32(_mm_max_ss(_mm_shuffle_ps(two, two, 1), two));
   }
@@ -88,8 +84,7 @@ struct WideSum {
     const __m512d eight = _mm512_add_pd(low, high);
     const __m256d four =
         _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd(eight, 1));
-    const __m128d two =
-        _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
     return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
   }
 };

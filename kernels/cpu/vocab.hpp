@@ -7,13 +7,14 @@
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
-void vocab_stats(const float* logits, std::int64_t count, float inv_temperature, float* max,
-                 float* sum) {
+void vocab_stats(
+    const float* logits, std::int64_t count, float inv_temperature, float* max, float* sum) {
   const Vec scale = Vec::all(inv_temperature);
   const Vec lowest = Vec::all(-kInfinity);
   Vec largest = lowest;
   std::int64_t i = 0;
-  for (; i + 16 <= count; i += 16) largest = larger(Vec::load(logits + i) * scale, largest);
+  for (; i + 16 <= count; i += 16)
+    largest = larger(Vec::load(logits + i) * scale, largest);
   const Mask tail = Mask::first(count - i);
   if (i < count)
     largest = larger(select(tail, Vec::load(logits + i, tail) * scale, lowest), largest);
@@ -37,24 +38,28 @@ float vocab_weighted(const float* logits, std::int64_t count, float inv_temperat
   return total.sum();
 }
 
-void vocab_grad(float* logits, std::int64_t begin, std::int64_t end, float inv_temperature,
-                float lse, std::int64_t target, float grad_logprob, float grad_entropy,
+void vocab_grad(float* logits,
+                std::int64_t begin,
+                std::int64_t end,
+                float inv_temperature,
+                float lse,
+                std::int64_t target,
+                float grad_logprob,
+                float grad_entropy,
                 float entropy) {
   const Vec scale = Vec::all(inv_temperature);
   for_lanes(end - begin, [&](std::int64_t offset, auto mask) {
     const std::int64_t i = begin + offset;
     const Vec centred = load(logits + i, mask) * scale - Vec::all(lse);
     const Vec p = exp(centred);
-    const Vec spread =
-        select(equal(p, Vec::zero()), Vec::zero(), centred + Vec::all(entropy));
+    const Vec spread = select(equal(p, Vec::zero()), Vec::zero(), centred + Vec::all(entropy));
     Vec hit = Vec::zero();
     if (target >= i && target < i + 16) {
       alignas(64) float one[16] = {};
       one[target - i] = 1.0f;
       hit = Vec::load(one);
     }
-    const Vec grad = fma(-(Vec::all(grad_entropy) * p), spread,
-                         Vec::all(grad_logprob) * (hit - p));
+    const Vec grad = fma(-(Vec::all(grad_entropy) * p), spread, Vec::all(grad_logprob) * (hit - p));
     store(logits + i, grad * scale, mask);
   });
 }

@@ -1,25 +1,32 @@
 // Paged attention, one query row and head at a time, with the softmax merged after every 64 keys
 // counted from position 0; and the traffic between rows and KV slots.
-#include <array>
-#include <cmath>
-#include <limits>
-
 #include "kernels/reference/kv.hpp"
 #include "kernels/reference/lanes.hpp"
 #include "kernels/reference/reference.hpp"
 #include "kernels/scalar.hpp"
 
+#include <array>
+#include <cmath>
+#include <limits>
+
 namespace troupe::kernels::reference {
 namespace {
 
 // The keys [begin, end) of one block of 64, merged into (max, sum, out).
-void merge_block(const Attention& a, const KvView& kv, const float* q, std::int64_t begin,
-                 std::int64_t end, float& max, float& sum, float* out) {
+void merge_block(const Attention& a,
+                 const KvView& kv,
+                 const float* q,
+                 std::int64_t begin,
+                 std::int64_t end,
+                 float& max,
+                 float& sum,
+                 float* out) {
   std::array<float, kAttentionBlock> p{};
   LaneMax block_max;
   for (std::int64_t key = begin; key < end; ++key) {
     float dot = 0.0f;
-    for (std::int64_t d = 0; d < a.head_dim; ++d) dot = std::fma(q[d], kv.k(key, d), dot);
+    for (std::int64_t d = 0; d < a.head_dim; ++d)
+      dot = std::fma(q[d], kv.k(key, d), dot);
     p[static_cast<std::size_t>(key - begin)] = dot * a.scale;
     block_max.take(key - begin, dot * a.scale);
   }
@@ -53,7 +60,8 @@ void attention(const Attention& a, const AttentionItem& item) {
     for (std::int64_t head = item.kv_head * group; head < (item.kv_head + 1) * group; ++head) {
       const float* q = a.q + row * a.ldq + head * a.head_dim;
       float* out = a.out + row * a.ldo + head * a.head_dim;
-      for (std::int64_t d = 0; d < a.head_dim; ++d) out[d] = 0.0f;
+      for (std::int64_t d = 0; d < a.head_dim; ++d)
+        out[d] = 0.0f;
       float max = -std::numeric_limits<float>::infinity();
       float sum = 0.0f;
       for (std::int64_t begin = 0; begin < keys; begin += kAttentionBlock) {
@@ -61,7 +69,8 @@ void attention(const Attention& a, const AttentionItem& item) {
         merge_block(a, kv, q, begin, end, max, sum, out);
       }
       const float inverse = 1.0f / sum;
-      for (std::int64_t d = 0; d < a.head_dim; ++d) out[d] = out[d] * inverse;
+      for (std::int64_t d = 0; d < a.head_dim; ++d)
+        out[d] = out[d] * inverse;
       if (a.lse != nullptr) a.lse[row * a.heads + head] = max + log_f32(sum);
     }
   }
@@ -73,8 +82,10 @@ void kv_write(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
       for (std::int64_t head = 0; head < w.kv_heads; ++head)
         for (std::int64_t d = 0; d < w.head_dim; ++d) {
           const std::int64_t column = head * w.head_dim + d;
-          w.k_pool[k_index(w.kv_heads, w.head_dim, w.slots[s], head, d)] = w.k[row * w.ldk + column];
-          w.v_pool[v_index(w.kv_heads, w.head_dim, w.slots[s], head, d)] = w.v[row * w.ldv + column];
+          w.k_pool[k_index(w.kv_heads, w.head_dim, w.slots[s], head, d)] =
+              w.k[row * w.ldk + column];
+          w.v_pool[v_index(w.kv_heads, w.head_dim, w.slots[s], head, d)] =
+              w.v[row * w.ldv + column];
         }
 }
 

@@ -1,11 +1,11 @@
 // The gradient of attention, one query row and head after another. The weights are recomputed from
 // the stored log-sum-exp, so the order of the forward merges does not matter here.
-#include <cmath>
-
 #include "kernels/reference/kv.hpp"
 #include "kernels/reference/lanes.hpp"
 #include "kernels/reference/reference.hpp"
 #include "kernels/scalar.hpp"
+
+#include <cmath>
 
 namespace troupe::kernels::reference {
 namespace {
@@ -20,8 +20,12 @@ struct QueryHead {
 
 // One KV block of 16 keys, of which the row sees [first, end). The others weigh nothing, but their
 // zeros are added like the rest: that is what a vector of 16 keys does.
-void block_gradient(const AttentionBackward& b, const KvView& kv, const QueryHead& row, float delta,
-                    std::int64_t first, std::int64_t end) {
+void block_gradient(const AttentionBackward& b,
+                    const KvView& kv,
+                    const QueryHead& row,
+                    float delta,
+                    std::int64_t first,
+                    std::int64_t end) {
   const Attention& a = b.forward;
   for (std::int64_t key = first; key < first + kKvBlock; ++key) {
     float p = 0.0f;
@@ -49,7 +53,8 @@ void block_gradient(const AttentionBackward& b, const KvView& kv, const QueryHea
 
 }  // namespace
 
-void attention_backward(const AttentionBackward& b, std::int64_t segment_index,
+void attention_backward(const AttentionBackward& b,
+                        std::int64_t segment_index,
                         std::int64_t kv_head) {
   const Attention& a = b.forward;
   const Segment& segment = a.segments[segment_index];
@@ -67,7 +72,8 @@ void attention_backward(const AttentionBackward& b, std::int64_t segment_index,
       for (std::int64_t d = 0; d < a.head_dim; ++d)
         delta[d] = std::fma(query.dout[d], query.out[d], delta[d]);
       const float delta_total = delta.total();
-      for (std::int64_t d = 0; d < a.head_dim; ++d) query.dq[d] = 0.0f;
+      for (std::int64_t d = 0; d < a.head_dim; ++d)
+        query.dq[d] = 0.0f;
       for (std::int64_t first = 0; first < keys; first += kKvBlock)
         block_gradient(b, kv, query, delta_total, first, keys);
     }

@@ -1,11 +1,14 @@
 // Products, packing and transposition, one output at a time.
-#include <cmath>
-
 #include "kernels/reference/reference.hpp"
+
+#include <cmath>
 
 namespace troupe::kernels::reference {
 
-void gemm(const Gemm& g, std::int64_t m_begin, std::int64_t m_end, std::int64_t panel_begin,
+void gemm(const Gemm& g,
+          std::int64_t m_begin,
+          std::int64_t m_end,
+          std::int64_t panel_begin,
           std::int64_t panel_end) {
   const std::int64_t n_end = panel_end * kPanel < g.n ? panel_end * kPanel : g.n;
   for (std::int64_t m = m_begin; m < m_end; ++m) {
@@ -21,8 +24,13 @@ void gemm(const Gemm& g, std::int64_t m_begin, std::int64_t m_end, std::int64_t 
   }
 }
 
-void pack_transposed(const float* w, std::int64_t ldw, std::int64_t n, std::int64_t k,
-                     float* panels, std::int64_t panel_begin, std::int64_t panel_end) {
+void pack_transposed(const float* w,
+                     std::int64_t ldw,
+                     std::int64_t n,
+                     std::int64_t k,
+                     float* panels,
+                     std::int64_t panel_begin,
+                     std::int64_t panel_end) {
   for (std::int64_t panel = panel_begin; panel < panel_end; ++panel)
     for (std::int64_t i = 0; i < k; ++i)
       for (std::int64_t c = 0; c < kPanel; ++c) {
@@ -31,8 +39,13 @@ void pack_transposed(const float* w, std::int64_t ldw, std::int64_t n, std::int6
       }
 }
 
-void pack_plain(const float* x, std::int64_t ldx, std::int64_t n, std::int64_t k, float* panels,
-                std::int64_t panel_begin, std::int64_t panel_end) {
+void pack_plain(const float* x,
+                std::int64_t ldx,
+                std::int64_t n,
+                std::int64_t k,
+                float* panels,
+                std::int64_t panel_begin,
+                std::int64_t panel_end) {
   for (std::int64_t panel = panel_begin; panel < panel_end; ++panel)
     for (std::int64_t i = 0; i < k; ++i)
       for (std::int64_t c = 0; c < kPanel; ++c) {
@@ -41,10 +54,16 @@ void pack_plain(const float* x, std::int64_t ldx, std::int64_t n, std::int64_t k
       }
 }
 
-void transpose(const float* x, std::int64_t ldx, std::int64_t rows, float* y, std::int64_t ldy,
-               std::int64_t c_begin, std::int64_t c_end) {
+void transpose(const float* x,
+               std::int64_t ldx,
+               std::int64_t rows,
+               float* y,
+               std::int64_t ldy,
+               std::int64_t c_begin,
+               std::int64_t c_end) {
   for (std::int64_t c = c_begin; c < c_end; ++c)
-    for (std::int64_t r = 0; r < rows; ++r) y[c * ldy + r] = x[r * ldx + c];
+    for (std::int64_t r = 0; r < rows; ++r)
+      y[c * ldy + r] = x[r * ldx + c];
 }
 
 }  // namespace troupe::kernels::reference

@@ -1,19 +1,25 @@
-// Where a key or value stands in the pools, by slot (block * 16 + place) or by a segment's position.
-// Used by the reference sources only.
+// Where a key or value stands in the pools, by slot (block * 16 + place) or by a segment's
+// position. Used by the reference sources only.
 #pragma once
-
-#include <cstdint>
 
 #include "kernels/shapes.hpp"
 
+#include <cstdint>
+
 namespace troupe::kernels::reference {
 
-inline std::int64_t k_index(std::int64_t kv_heads, std::int64_t head_dim, std::int64_t slot,
-                            std::int64_t head, std::int64_t d) {
+inline std::int64_t k_index(std::int64_t kv_heads,
+                            std::int64_t head_dim,
+                            std::int64_t slot,
+                            std::int64_t head,
+                            std::int64_t d) {
   return ((slot / kKvBlock * kv_heads + head) * head_dim + d) * kKvBlock + slot % kKvBlock;
 }
-inline std::int64_t v_index(std::int64_t kv_heads, std::int64_t head_dim, std::int64_t slot,
-                            std::int64_t head, std::int64_t d) {
+inline std::int64_t v_index(std::int64_t kv_heads,
+                            std::int64_t head_dim,
+                            std::int64_t slot,
+                            std::int64_t head,
+                            std::int64_t d) {
   return ((slot / kKvBlock * kv_heads + head) * kKvBlock + slot % kKvBlock) * head_dim + d;
 }
 

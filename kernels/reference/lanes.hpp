@@ -1,5 +1,5 @@
-// A sum or maximum over a row as all levels take it: element i goes to virtual lane i mod 16, then a
-// fixed tree joins the lanes. A row is continued with the start value up to a multiple of 16.
+// A sum or maximum over a row as all levels take it: element i goes to virtual lane i mod 16, then
+// a fixed tree joins the lanes. A row is continued with the start value up to a multiple of 16.
 // Used by the reference sources only.
 #pragma once
 
@@ -18,7 +18,8 @@ class LaneSum {
   T& operator[](std::int64_t i) { return lanes_[static_cast<std::size_t>(i % kLanes)]; }
   T total() {
     for (std::size_t step = 8; step > 0; step /= 2)
-      for (std::size_t l = 0; l < step; ++l) lanes_[l] = lanes_[l] + lanes_[l + step];
+      for (std::size_t l = 0; l < step; ++l)
+        lanes_[l] = lanes_[l] + lanes_[l + step];
     return lanes_[0];
   }
 
@@ -27,7 +28,9 @@ class LaneSum {
 };
 
 // The larger one; the second when they compare neither way (a NaN does not enter a maximum).
-inline float larger(float x, float y) { return x > y ? x : y; }
+inline float larger(float x, float y) {
+  return x > y ? x : y;
+}
 
 class LaneMax {
  public:
@@ -38,7 +41,8 @@ class LaneMax {
   }
   float total() {
     for (std::size_t step = 8; step > 0; step /= 2)
-      for (std::size_t l = 0; l < step; ++l) lanes_[l] = larger(lanes_[l + step], lanes_[l]);
+      for (std::size_t l = 0; l < step; ++l)
+        lanes_[l] = larger(lanes_[l + step], lanes_[l]);
     return lanes_[0];
   }
 

@@ -1,9 +1,9 @@
 // AdamW and the checks of a gradient, one element at a time; also the plain probes of the machine.
-#include <cmath>
-#include <limits>
-
 #include "kernels/reference/lanes.hpp"
 #include "kernels/reference/reference.hpp"
+
+#include <cmath>
+#include <limits>
 
 namespace troupe::kernels::reference {
 
@@ -39,14 +39,16 @@ bool all_finite(const float* x, std::int64_t count) {
 
 double fma_probe(std::int64_t rounds, float* sink) {
   float chain = *sink;
-  for (std::int64_t i = 0; i < rounds; ++i) chain = std::fma(chain, 0.5f, 1.0f);
+  for (std::int64_t i = 0; i < rounds; ++i)
+    chain = std::fma(chain, 0.5f, 1.0f);
   *sink = chain;
   return 2.0 * static_cast<double>(rounds);
 }
 
 float read_probe(const float* x, std::int64_t count) {
   LaneSum<float> total;
-  for (std::int64_t i = 0; i < count; ++i) total[i] = total[i] + x[i];
+  for (std::int64_t i = 0; i < count; ++i)
+    total[i] = total[i] + x[i];
   return total.total();
 }
 

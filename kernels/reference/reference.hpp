@@ -1,31 +1,68 @@
-// The functions of the reference level, gathered into a table by table.cpp. Each is the definition of
-// its entry in kernels/ops.hpp: plain loops over single numbers. Any thread.
+// The functions of the reference level, gathered into a table by table.cpp. Each is the definition
+// of its entry in kernels/ops.hpp: plain loops over single numbers. Any thread.
 #pragma once
-
-#include <cstdint>
 
 #include "kernels/ops.hpp"
 #include "kernels/shapes.hpp"
 
+#include <cstdint>
+
 namespace troupe::kernels::reference {
 
-void gemm(const Gemm& g, std::int64_t m_begin, std::int64_t m_end, std::int64_t panel_begin,
+void gemm(const Gemm& g,
+          std::int64_t m_begin,
+          std::int64_t m_end,
+          std::int64_t panel_begin,
           std::int64_t panel_end);
-void pack_transposed(const float* w, std::int64_t ldw, std::int64_t n, std::int64_t k,
-                     float* panels, std::int64_t panel_begin, std::int64_t panel_end);
-void pack_plain(const float* x, std::int64_t ldx, std::int64_t n, std::int64_t k, float* panels,
-                std::int64_t panel_begin, std::int64_t panel_end);
-void transpose(const float* x, std::int64_t ldx, std::int64_t rows, float* y, std::int64_t ldy,
-               std::int64_t c_begin, std::int64_t c_end);
+void pack_transposed(const float* w,
+                     std::int64_t ldw,
+                     std::int64_t n,
+                     std::int64_t k,
+                     float* panels,
+                     std::int64_t panel_begin,
+                     std::int64_t panel_end);
+void pack_plain(const float* x,
+                std::int64_t ldx,
+                std::int64_t n,
+                std::int64_t k,
+                float* panels,
+                std::int64_t panel_begin,
+                std::int64_t panel_end);
+void transpose(const float* x,
+               std::int64_t ldx,
+               std::int64_t rows,
+               float* y,
+               std::int64_t ldy,
+               std::int64_t c_begin,
+               std::int64_t c_end);
 
-void rmsnorm(const float* x, std::int64_t ldx, const float* weight, float eps, std::int64_t d,
-             float* y, std::int64_t ldy, float* inv_rms, std::int64_t row_begin,
+void rmsnorm(const float* x,
+             std::int64_t ldx,
+             const float* weight,
+             float eps,
+             std::int64_t d,
+             float* y,
+             std::int64_t ldy,
+             float* inv_rms,
+             std::int64_t row_begin,
              std::int64_t row_end);
-void rope(float* x, std::int64_t ldx, std::int64_t heads, std::int64_t head_dim,
-          const std::int32_t* positions, const float* cos, const float* sin, bool inverse,
-          std::int64_t row_begin, std::int64_t row_end);
-void silu_mul(const float* gate_up, std::int64_t ldg, std::int64_t ffn, float* y, std::int64_t ldy,
-              std::int64_t row_begin, std::int64_t row_end);
+void rope(float* x,
+          std::int64_t ldx,
+          std::int64_t heads,
+          std::int64_t head_dim,
+          const std::int32_t* positions,
+          const float* cos,
+          const float* sin,
+          bool inverse,
+          std::int64_t row_begin,
+          std::int64_t row_end);
+void silu_mul(const float* gate_up,
+              std::int64_t ldg,
+              std::int64_t ffn,
+              float* y,
+              std::int64_t ldy,
+              std::int64_t row_begin,
+              std::int64_t row_end);
 void exp(const float* x, float* y, std::int64_t count);
 
 void kv_write(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end);
@@ -33,24 +70,54 @@ void kv_gather(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end);
 void attention(const Attention& a, const AttentionItem& item);
 void attention_backward(const AttentionBackward& a, std::int64_t segment, std::int64_t kv_head);
 
-void vocab_stats(const float* logits, std::int64_t count, float inv_temperature, float* max,
-                 float* sum);
+void vocab_stats(
+    const float* logits, std::int64_t count, float inv_temperature, float* max, float* sum);
 float vocab_weighted(const float* logits, std::int64_t count, float inv_temperature, float lse);
-void vocab_grad(float* logits, std::int64_t begin, std::int64_t end, float inv_temperature,
-                float lse, std::int64_t target, float grad_logprob, float grad_entropy,
+void vocab_grad(float* logits,
+                std::int64_t begin,
+                std::int64_t end,
+                float inv_temperature,
+                float lse,
+                std::int64_t target,
+                float grad_logprob,
+                float grad_entropy,
                 float entropy);
 
-void rmsnorm_backward(const float* x, std::int64_t ldx, const float* weight, const float* inv_rms,
-                      const float* dy, std::int64_t ldy, std::int64_t d, float* dx,
-                      std::int64_t lddx, std::int64_t row_begin, std::int64_t row_end);
-void rmsnorm_weight_grad(const float* x, std::int64_t ldx, const float* inv_rms, const float* dy,
-                         std::int64_t ldy, std::int64_t rows, float* dweight, std::int64_t d_begin,
+void rmsnorm_backward(const float* x,
+                      std::int64_t ldx,
+                      const float* weight,
+                      const float* inv_rms,
+                      const float* dy,
+                      std::int64_t ldy,
+                      std::int64_t d,
+                      float* dx,
+                      std::int64_t lddx,
+                      std::int64_t row_begin,
+                      std::int64_t row_end);
+void rmsnorm_weight_grad(const float* x,
+                         std::int64_t ldx,
+                         const float* inv_rms,
+                         const float* dy,
+                         std::int64_t ldy,
+                         std::int64_t rows,
+                         float* dweight,
+                         std::int64_t d_begin,
                          std::int64_t d_end);
-void silu_mul_backward(const float* gate_up, std::int64_t ldg, std::int64_t ffn, const float* dy,
-                       std::int64_t ldy, float* dgate_up, std::int64_t lddg,
-                       std::int64_t row_begin, std::int64_t row_end);
-void column_sum(const float* dy, std::int64_t ldy, std::int64_t rows, float* dbias,
-                std::int64_t begin, std::int64_t end);
+void silu_mul_backward(const float* gate_up,
+                       std::int64_t ldg,
+                       std::int64_t ffn,
+                       const float* dy,
+                       std::int64_t ldy,
+                       float* dgate_up,
+                       std::int64_t lddg,
+                       std::int64_t row_begin,
+                       std::int64_t row_end);
+void column_sum(const float* dy,
+                std::int64_t ldy,
+                std::int64_t rows,
+                float* dbias,
+                std::int64_t begin,
+                std::int64_t end);
 
 void adamw(const AdamW& a, std::int64_t begin, std::int64_t end);
 double sum_squares(const float* x, std::int64_t count);

@@ -1,29 +1,45 @@
 // Functions of single rows, forward: RMSNorm, rotary positions, SiLU times up, exp.
-#include <cmath>
-
 #include "kernels/reference/lanes.hpp"
 #include "kernels/reference/reference.hpp"
 #include "kernels/scalar.hpp"
 
+#include <cmath>
+
 namespace troupe::kernels::reference {
 
-void rmsnorm(const float* x, std::int64_t ldx, const float* weight, float eps, std::int64_t d,
-             float* y, std::int64_t ldy, float* inv_rms, std::int64_t row_begin,
+void rmsnorm(const float* x,
+             std::int64_t ldx,
+             const float* weight,
+             float eps,
+             std::int64_t d,
+             float* y,
+             std::int64_t ldy,
+             float* inv_rms,
+             std::int64_t row_begin,
              std::int64_t row_end) {
   for (std::int64_t row = row_begin; row < row_end; ++row) {
     const float* in = x + row * ldx;
     LaneSum<float> squares;
-    for (std::int64_t i = 0; i < d; ++i) squares[i] = std::fma(in[i], in[i], squares[i]);
+    for (std::int64_t i = 0; i < d; ++i)
+      squares[i] = std::fma(in[i], in[i], squares[i]);
     const float mean = squares.total() / static_cast<float>(d);
     const float r = 1.0f / std::sqrt(mean + eps);
-    for (std::int64_t i = 0; i < d; ++i) y[row * ldy + i] = (in[i] * r) * weight[i];
+    for (std::int64_t i = 0; i < d; ++i)
+      y[row * ldy + i] = (in[i] * r) * weight[i];
     if (inv_rms != nullptr) inv_rms[row] = r;
   }
 }
 
-void rope(float* x, std::int64_t ldx, std::int64_t heads, std::int64_t head_dim,
-          const std::int32_t* positions, const float* cos, const float* sin, bool inverse,
-          std::int64_t row_begin, std::int64_t row_end) {
+void rope(float* x,
+          std::int64_t ldx,
+          std::int64_t heads,
+          std::int64_t head_dim,
+          const std::int32_t* positions,
+          const float* cos,
+          const float* sin,
+          bool inverse,
+          std::int64_t row_begin,
+          std::int64_t row_end) {
   const std::int64_t half = head_dim / 2;
   for (std::int64_t row = row_begin; row < row_end; ++row) {
     for (std::int64_t head = 0; head < heads; ++head) {
@@ -41,8 +57,13 @@ void rope(float* x, std::int64_t ldx, std::int64_t heads, std::int64_t head_dim,
   }
 }
 
-void silu_mul(const float* gate_up, std::int64_t ldg, std::int64_t ffn, float* y, std::int64_t ldy,
-              std::int64_t row_begin, std::int64_t row_end) {
+void silu_mul(const float* gate_up,
+              std::int64_t ldg,
+              std::int64_t ffn,
+              float* y,
+              std::int64_t ldy,
+              std::int64_t row_begin,
+              std::int64_t row_end) {
   for (std::int64_t row = row_begin; row < row_end; ++row) {
     for (std::int64_t i = 0; i < ffn; ++i) {
       const float gate = gate_up[row * ldg + i];
@@ -53,7 +74,8 @@ void silu_mul(const float* gate_up, std::int64_t ldg, std::int64_t ffn, float* y
 }
 
 void exp(const float* x, float* y, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) y[i] = exp_f32(x[i]);
+  for (std::int64_t i = 0; i < count; ++i)
+    y[i] = exp_f32(x[i]);
 }
 
 }  // namespace troupe::kernels::reference

@@ -1,12 +1,12 @@
 // exp_f32 and log_f32, one number at a time: the definition that the vector levels repeat.
 #include "kernels/scalar.hpp"
 
+#include "kernels/exp_constants.hpp"
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-
-#include "kernels/exp_constants.hpp"
 
 namespace troupe::kernels {
 
@@ -49,7 +49,8 @@ float log_f32(float x) noexcept {
   const double f = (m - 1.0) / (m + 1.0);
   const double f2 = f * f;
   double series = 0.0;
-  for (int term = 19; term >= 1; term -= 2) series = series * f2 + 1.0 / term;
+  for (int term = 19; term >= 1; term -= 2)
+    series = series * f2 + 1.0 / term;
   return static_cast<float>(static_cast<double>(exponent) * 0x1.62e42fefa39efp-1 +
                             2.0 * f * series);
 }

@@ -1,17 +1,18 @@
 // Partial sums and gradients over the vocabulary columns of one row of logits.
-#include <cmath>
-#include <limits>
-
 #include "kernels/reference/lanes.hpp"
 #include "kernels/reference/reference.hpp"
 #include "kernels/scalar.hpp"
 
+#include <cmath>
+#include <limits>
+
 namespace troupe::kernels::reference {
 
-void vocab_stats(const float* logits, std::int64_t count, float inv_temperature, float* max,
-                 float* sum) {
+void vocab_stats(
+    const float* logits, std::int64_t count, float inv_temperature, float* max, float* sum) {
   LaneMax largest;
-  for (std::int64_t i = 0; i < count; ++i) largest.take(i, logits[i] * inv_temperature);
+  for (std::int64_t i = 0; i < count; ++i)
+    largest.take(i, logits[i] * inv_temperature);
   *max = largest.total();
   // A block of nothing but -inf sums to zero.
   const float shift = *max == -std::numeric_limits<float>::infinity() ? 0.0f : *max;
@@ -31,8 +32,14 @@ float vocab_weighted(const float* logits, std::int64_t count, float inv_temperat
   return total.total();
 }
 
-void vocab_grad(float* logits, std::int64_t begin, std::int64_t end, float inv_temperature,
-                float lse, std::int64_t target, float grad_logprob, float grad_entropy,
+void vocab_grad(float* logits,
+                std::int64_t begin,
+                std::int64_t end,
+                float inv_temperature,
+                float lse,
+                std::int64_t target,
+                float grad_logprob,
+                float grad_entropy,
                 float entropy) {
   for (std::int64_t i = begin; i < end; ++i) {
     const float centred = logits[i] * inv_temperature - lse;

@@ -1,7 +1,12 @@
 // Measures the kernels against the machine's limits, found in the same run: one JSON object a line.
 //   kernels_perf [gemm|attention|rows|all] [threads] [milliseconds a figure] [wall|cpu]
-// TROUPE_ISA picks the level. Not a test: it asserts nothing. Other load on the machine shows in wall
-// time; `cpu` takes the longest processor time of a member instead, which it shows in less.
+// TROUPE_ISA picks the level. Not a test: it asserts nothing. Other load on the machine shows in
+// wall time; `cpu` takes the longest processor time of a member instead, which it shows in less.
+#include "kernels/calibrate.hpp"
+#include "kernels/ops.hpp"
+#include "runtime/core/buffer.hpp"
+#include "runtime/core/team.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -12,11 +17,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "kernels/calibrate.hpp"
-#include "kernels/ops.hpp"
-#include "runtime/core/buffer.hpp"
-#include "runtime/core/team.hpp"
 
 namespace troupe::kernels {
 namespace {
@@ -44,7 +44,8 @@ struct Bench {
       flush_denormals();
       member(core::Team{rank, threads, &barrier});
     };
-    for (int rank = 1; rank < threads; ++rank) others.emplace_back(start, rank);
+    for (int rank = 1; rank < threads; ++rank)
+      others.emplace_back(start, rank);
     start(0);
   }
 
@@ -74,13 +75,16 @@ struct Bench {
     return best;
   }
 
-  void report(const std::string& name, const std::string& sizes, double flops, double bytes,
+  void report(const std::string& name,
+              const std::string& sizes,
+              double flops,
+              double bytes,
               double seconds) const {
-    std::printf("{\"kernel\":\"%s\",\"isa\":\"%s\",\"threads\":%d,%s,\"us\":%.1f,"
-                "\"gflops\":%.1f,\"gb_per_s\":%.1f,\"share_of_limit\":%.3f}\n",
-                name.c_str(), ops().name, threads, sizes.c_str(), seconds * 1e6,
-                flops / seconds * 1e-9, bytes / seconds * 1e-9,
-                limits.share_of_limit(flops, bytes, seconds));
+    std::printf(
+        "{\"kernel\":\"%s\",\"isa\":\"%s\",\"threads\":%d,%s,\"us\":%.1f,"
+        "\"gflops\":%.1f,\"gb_per_s\":%.1f,\"share_of_limit\":%.3f}\n",
+        name.c_str(), ops().name, threads, sizes.c_str(), seconds * 1e6, flops / seconds * 1e-9,
+        bytes / seconds * 1e-9, limits.share_of_limit(flops, bytes, seconds));
     std::fflush(stdout);
   }
 };
@@ -101,8 +105,8 @@ void gemm_shape(const Bench& bench, std::int64_t k, std::int64_t n) {
     if (m == 2048 && (k != 2048 || n != 2048)) continue;
     const core::Buffer<float> a = random_floats(m * k);
     core::Buffer<float> c = random_floats(m * n);
-    const Gemm g{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .c = c.data(),
-                 .ldc = n};
+    const Gemm g{
+        .m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .c = c.data(), .ldc = n};
     const double seconds = bench.best_seconds([&](core::Team team) {
       const auto [begin, end] = team.share(panels_of(n));
       ops().gemm(g, 0, m, begin, end);
@@ -140,22 +144,34 @@ struct AttentionSetup {
     }
   }
   Attention args() {
-    return Attention{.heads = heads, .kv_heads = kv_heads, .head_dim = dim, .scale = 0.125f,
-                     .q = q.data(), .ldq = heads * dim, .k_pool = k.data(), .v_pool = v.data(),
-                     .segments = segments.data(), .block_table = table.data(), .out = out.data(),
-                     .ldo = heads * dim, .lse = lse.data()};
+    return Attention{.heads = heads,
+                     .kv_heads = kv_heads,
+                     .head_dim = dim,
+                     .scale = 0.125f,
+                     .q = q.data(),
+                     .ldq = heads * dim,
+                     .k_pool = k.data(),
+                     .v_pool = v.data(),
+                     .segments = segments.data(),
+                     .block_table = table.data(),
+                     .out = out.data(),
+                     .ldo = heads * dim,
+                     .lse = lse.data()};
   }
   // Multiply-adds of the scores and weighted values, times two.
   double flops() const {
     double keys = 0.0;
     for (const Segment& s : segments)
-      for (std::int32_t i = 0; i < s.rows; ++i) keys += s.first_position + i + 1;
+      for (std::int32_t i = 0; i < s.rows; ++i)
+        keys += s.first_position + i + 1;
     return 4.0 * keys * static_cast<double>(heads * dim);
   }
   double bytes() const { return 4.0 * static_cast<double>(k.size() + v.size()); }
 };
 
-void attention_case(const Bench& bench, std::int32_t count, std::int32_t length,
+void attention_case(const Bench& bench,
+                    std::int32_t count,
+                    std::int32_t length,
                     std::int32_t query) {
   AttentionSetup setup(count, length, query);
   const Attention a = setup.args();
@@ -171,9 +187,12 @@ void attention_case(const Bench& bench, std::int32_t count, std::int32_t length,
   });
   bench.report("attention", sizes, setup.flops(), setup.bytes(), seconds);
   if (query == 1) return;
-  const AttentionBackward back{.forward = a, .dout = setup.dout.data(),
-                               .lddo = setup.heads * setup.dim, .dq = setup.dq.data(),
-                               .lddq = setup.heads * setup.dim, .dk_pool = setup.dk.data(),
+  const AttentionBackward back{.forward = a,
+                               .dout = setup.dout.data(),
+                               .lddo = setup.heads * setup.dim,
+                               .dq = setup.dq.data(),
+                               .lddq = setup.heads * setup.dim,
+                               .dk_pool = setup.dk.data(),
                                .dv_pool = setup.dv.data()};
   const double backward = bench.best_seconds([&](core::Team team) {
     const auto [begin, end] = team.share(units);
@@ -193,11 +212,12 @@ void rows_and_vocab(const Bench& bench) {
   const core::Buffer<float> embedding = random_floats(kVocab * kHidden);
   core::Buffer<float> m = random_floats(1 << 22), v = random_floats(1 << 22);
   core::Buffer<float> param = random_floats(1 << 22), grad = random_floats(1 << 22);
-  for (std::int64_t i = 0; i < v.size(); ++i) v[i] = v[i] * v[i];
+  for (std::int64_t i = 0; i < v.size(); ++i)
+    v[i] = v[i] * v[i];
   const auto run = [&](const char* name, double elements, double bytes, const Body& body) {
     const double seconds = bench.best_seconds(body);
-    bench.report(name, "\"ns_per_element\":" + std::to_string(seconds * 1e9 / elements), 0.0,
-                 bytes, seconds);
+    bench.report(name, "\"ns_per_element\":" + std::to_string(seconds * 1e9 / elements), 0.0, bytes,
+                 seconds);
   };
   run("vocab_stats", 16.0 * kVocab, 64.0 * kVocab, [&](core::Team team) {
     const auto [begin, end] = team.share(16 * kVocab / kVocabBlock);
@@ -232,8 +252,14 @@ void rows_and_vocab(const Bench& bench) {
   });
   run("adamw", 1.0 * (1 << 22), 28.0 * (1 << 22), [&](core::Team team) {
     const auto [begin, end] = team.share(1 << 22, 16);
-    ops().adamw(AdamW{.param = param.data(), .grad = grad.data(), .m = m.data(), .v = v.data(),
-                      .lr = 1e-6f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
+    ops().adamw(AdamW{.param = param.data(),
+                      .grad = grad.data(),
+                      .m = m.data(),
+                      .v = v.data(),
+                      .lr = 1e-6f,
+                      .beta1 = 0.9f,
+                      .beta2 = 0.95f,
+                      .eps = 1e-8f,
                       .weight_decay = 0.0f},
                 begin, end);
   });
@@ -255,9 +281,10 @@ int run_all(const char* what, int threads, double budget_s, bool cpu) {
       if (team.rank == 0) bench.limits = limits;
     });
   }
-  std::printf("{\"kernel\":\"limits\",\"isa\":\"%s\",\"threads\":%d,\"fma_gflops\":%.1f,"
-              "\"read_gb_per_s\":%.1f}\n",
-              ops().name, threads, bench.limits.fma_gflops, bench.limits.read_gb_per_s);
+  std::printf(
+      "{\"kernel\":\"limits\",\"isa\":\"%s\",\"threads\":%d,\"fma_gflops\":%.1f,"
+      "\"read_gb_per_s\":%.1f}\n",
+      ops().name, threads, bench.limits.fma_gflops, bench.limits.read_gb_per_s);
   const auto wanted = [&](const char* name) {
     return std::strcmp(what, "all") == 0 || std::strcmp(what, name) == 0;
   };

@@ -7,11 +7,17 @@ namespace {
 
 struct Gradients {
   explicit Gradients(AttentionCase& c)
-      : dout(Guarded::random(c.rows * c.ldo(), 77)), dq(c.rows * c.ldq(), 5.0f),
-        dk(c.k_pool.size(), 0.25f), dv(c.v_pool.size(), 0.25f) {}
+      : dout(Guarded::random(c.rows * c.ldo(), 77)),
+        dq(c.rows * c.ldq(), 5.0f),
+        dk(c.k_pool.size(), 0.25f),
+        dv(c.v_pool.size(), 0.25f) {}
   void run(const Ops& ops, AttentionCase& c) {
-    const AttentionBackward b{.forward = c.args(), .dout = dout.data(), .lddo = c.ldo(),
-                              .dq = dq.data(), .lddq = c.ldq(), .dk_pool = dk.data(),
+    const AttentionBackward b{.forward = c.args(),
+                              .dout = dout.data(),
+                              .lddo = c.ldo(),
+                              .dq = dq.data(),
+                              .lddq = c.ldq(),
+                              .dk_pool = dk.data(),
                               .dv_pool = dv.data()};
     for (std::size_t s = 0; s < c.segments.size(); ++s)
       for (std::int64_t head = 0; head < c.shape.kv_heads; ++head)
@@ -28,10 +34,14 @@ struct DenseGradients {
         dv(static_cast<std::size_t>(c.v_pool.size()), 0.25) {
     for (const Segment& segment : c.segments)
       for (std::int64_t i = 0; i < segment.rows; ++i)
-        for (std::int64_t head = 0; head < c.shape.heads; ++head) row(c, dout, segment, i, head);
+        for (std::int64_t head = 0; head < c.shape.heads; ++head)
+          row(c, dout, segment, i, head);
   }
 
-  void row(AttentionCase& c, const Guarded& dout, const Segment& segment, std::int64_t i,
+  void row(AttentionCase& c,
+           const Guarded& dout,
+           const Segment& segment,
+           std::int64_t i,
            std::int64_t head) {
     const std::int64_t dim = c.shape.head_dim;
     const std::int64_t group = c.shape.heads / c.shape.kv_heads;
@@ -49,7 +59,8 @@ struct DenseGradients {
     const auto v_at = [&](std::int64_t key, std::int64_t d) {
       const std::int64_t slot = c.slot(segment, key);
       return ((slot / kKvBlock * c.shape.kv_heads + head / group) * kKvBlock + slot % kKvBlock) *
-                 dim + d;
+                 dim +
+             d;
     };
     const auto value = [](float x) { return static_cast<double>(x); };
     for (std::int64_t key = 0; key < keys; ++key) {
@@ -62,7 +73,8 @@ struct DenseGradients {
       dp.push_back(grad);
       total += p.back();
     }
-    for (std::size_t key = 0; key < p.size(); ++key) mean += (p[key] /= total) * dp[key];
+    for (std::size_t key = 0; key < p.size(); ++key)
+      mean += (p[key] /= total) * dp[key];
     for (std::int64_t key = 0; key < keys; ++key) {
       const double weight = p[static_cast<std::size_t>(key)];
       const double ds = weight * (dp[static_cast<std::size_t>(key)] - mean) * scale;
@@ -79,8 +91,8 @@ struct DenseGradients {
 double worst_difference(const Guarded& actual, const std::vector<double>& expected) {
   double worst = 0.0;
   for (std::int64_t i = 0; i < actual.size(); ++i)
-    worst = std::max(worst, std::abs(static_cast<double>(actual[i]) -
-                                     expected[static_cast<std::size_t>(i)]));
+    worst = std::max(
+        worst, std::abs(static_cast<double>(actual[i]) - expected[static_cast<std::size_t>(i)]));
   return worst;
 }
 
@@ -92,7 +104,8 @@ TEST_P(AttentionBackwardLevels, CloseToTheFormulasInDouble) {
     AttentionCase c(shape, {{1, 1}, {17, 17}, {70, 20}, {130, 130}}, 21);
     c.run(level());
     Gradients g(c);
-    for (std::int64_t i = 0; i < g.dq.size(); ++i) g.dq[i] = 0.0f;
+    for (std::int64_t i = 0; i < g.dq.size(); ++i)
+      g.dq[i] = 0.0f;
     g.run(level(), c);
     const DenseGradients dense(c, g.dout);
     EXPECT_LT(worst_difference(g.dq, dense.dq), 2e-5);

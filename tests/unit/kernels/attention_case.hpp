@@ -1,11 +1,11 @@
-// A batch of segments over paged keys and values for the attention tests: random rows, shuffled blocks,
-// every slot that no row may see filled with NaN.
+// A batch of segments over paged keys and values for the attention tests: random rows, shuffled
+// blocks, every slot that no row may see filled with NaN.
 #pragma once
+
+#include "tests/unit/kernels/support.hpp"
 
 #include <algorithm>
 #include <numeric>
-
-#include "tests/unit/kernels/support.hpp"
 
 namespace troupe::kernels::test {
 
@@ -20,10 +20,14 @@ struct AttentionCase {
   };
 
   AttentionCase(Shape s, const std::vector<Sequence>& sequences, std::uint32_t seed)
-      : shape(s), rows(count_rows(sequences)), blocks(count_blocks(sequences) + 2),
+      : shape(s),
+        rows(count_rows(sequences)),
+        blocks(count_blocks(sequences) + 2),
         q(Guarded::random(rows * (s.heads * s.head_dim + 8), seed)),
-        k_pool(blocks * block_floats(), kNan), v_pool(blocks * block_floats(), kNan),
-        out(rows * ldo(), 3.0f), lse(rows * s.heads, 3.0f) {
+        k_pool(blocks * block_floats(), kNan),
+        v_pool(blocks * block_floats(), kNan),
+        out(rows * ldo(), 3.0f),
+        lse(rows * s.heads, 3.0f) {
     std::vector<std::int32_t> order(static_cast<std::size_t>(blocks));
     std::iota(order.begin(), order.end(), 0);
     std::mt19937 engine(seed + 1);
@@ -42,12 +46,14 @@ struct AttentionCase {
 
   static std::int64_t count_rows(const std::vector<Sequence>& sequences) {
     std::int64_t total = 0;
-    for (const Sequence& s : sequences) total += s.rows;
+    for (const Sequence& s : sequences)
+      total += s.rows;
     return total;
   }
   static std::int64_t count_blocks(const std::vector<Sequence>& sequences) {
     std::int64_t total = 0;
-    for (const Sequence& s : sequences) total += (s.length + kKvBlock - 1) / kKvBlock;
+    for (const Sequence& s : sequences)
+      total += (s.length + kKvBlock - 1) / kKvBlock;
     return total;
   }
   std::int64_t block_floats() const { return shape.kv_heads * shape.head_dim * kKvBlock; }
@@ -72,21 +78,37 @@ struct AttentionCase {
     reference().kv_write(write(k, v, k_pool, v_pool, begin, slots), 0, length);
   }
 
-  KvWrite write(Guarded& k, Guarded& v, Guarded& to_k, Guarded& to_v,
+  KvWrite write(Guarded& k,
+                Guarded& v,
+                Guarded& to_k,
+                Guarded& to_v,
                 const std::vector<std::int32_t>& begin,
                 const std::vector<std::int32_t>& slots) const {
-    return KvWrite{.kv_heads = shape.kv_heads, .head_dim = shape.head_dim, .k = k.data(),
-                   .ldk = width(), .v = v.data(), .ldv = width(), .k_pool = to_k.data(),
-                   .v_pool = to_v.data(), .slot_begin = begin.data(), .slots = slots.data()};
+    return KvWrite{.kv_heads = shape.kv_heads,
+                   .head_dim = shape.head_dim,
+                   .k = k.data(),
+                   .ldk = width(),
+                   .v = v.data(),
+                   .ldv = width(),
+                   .k_pool = to_k.data(),
+                   .v_pool = to_v.data(),
+                   .slot_begin = begin.data(),
+                   .slots = slots.data()};
   }
 
   Attention args() {
-    return Attention{.heads = shape.heads, .kv_heads = shape.kv_heads,
+    return Attention{.heads = shape.heads,
+                     .kv_heads = shape.kv_heads,
                      .head_dim = shape.head_dim,
                      .scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim)),
-                     .q = q.data(), .ldq = ldq(), .k_pool = k_pool.data(),
-                     .v_pool = v_pool.data(), .segments = segments.data(),
-                     .block_table = table.data(), .out = out.data(), .ldo = ldo(),
+                     .q = q.data(),
+                     .ldq = ldq(),
+                     .k_pool = k_pool.data(),
+                     .v_pool = v_pool.data(),
+                     .segments = segments.data(),
+                     .block_table = table.data(),
+                     .out = out.data(),
+                     .ldo = ldo(),
                      .lse = lse.data()};
   }
 
@@ -112,7 +134,7 @@ struct AttentionCase {
 };
 
 inline const std::vector<Shape>& shapes() {
-  static const std::vector<Shape> all{{2, 2, 20}, {3, 1, 32}, {9, 3, 64},
+  static const std::vector<Shape> all{{2, 2, 20},  {3, 1, 32}, {9, 3, 64},
                                       {4, 1, 128}, {4, 2, 16}, {1, 1, 36}};
   return all;
 }

@@ -1,5 +1,5 @@
-// Attention: against dense double arithmetic, the same bits on every level, and no dependence on how
-// rows are cut into items, how a prompt is cut into chunks, or where its blocks lie.
+// Attention: against dense double arithmetic, the same bits on every level, and no dependence on
+// how rows are cut into items, how a prompt is cut into chunks, or where its blocks lie.
 #include "tests/unit/kernels/attention_case.hpp"
 
 namespace troupe::kernels::test {
@@ -37,11 +37,11 @@ double error_against_dense(AttentionCase& c) {
                         c.v_pool[base(key) + c.slot(segment, key) % kKvBlock * dim + d]);
         }
         for (std::int64_t d = 0; d < dim; ++d)
-          worst = std::max(worst, std::abs(sum[static_cast<std::size_t>(d)] / total -
-                                           static_cast<double>(
-                                               c.out[row * c.ldo() + head * dim + d])));
-        worst = std::max(worst, std::abs(std::log(total) - static_cast<double>(
-                                                               c.lse[row * c.shape.heads + head])));
+          worst =
+              std::max(worst, std::abs(sum[static_cast<std::size_t>(d)] / total -
+                                       static_cast<double>(c.out[row * c.ldo() + head * dim + d])));
+        worst = std::max(worst, std::abs(std::log(total) -
+                                         static_cast<double>(c.lse[row * c.shape.heads + head])));
       }
   return worst;
 }
@@ -93,7 +93,8 @@ TEST_P(AttentionAllLevels, PromptsMayBeCutAnywhere) {
     c.run(level());
     const Guarded whole(c.out);
     for (const std::int32_t chunk : {1, 3, 16, 50, 64, 149}) {
-      for (std::int64_t i = 0; i < c.out.size(); ++i) c.out[i] = whole[i];
+      for (std::int64_t i = 0; i < c.out.size(); ++i)
+        c.out[i] = whole[i];
       for (std::int64_t row = 0; row < c.rows; ++row)
         for (std::int64_t i = 0; i < shape.heads * shape.head_dim; ++i)
           c.out[row * c.ldo() + i] = kNan;
@@ -179,9 +180,16 @@ TEST_P(AttentionVectorLevels, RowsGoToTheirSlotsAndBack) {
     const auto pools = [&](const Ops& ops) {
       Guarded k_pool(3 * width * kKvBlock, kNan);
       Guarded v_pool(3 * width * kKvBlock, kNan);
-      const KvWrite w{.kv_heads = shape.kv_heads, .head_dim = shape.head_dim, .k = k.data(),
-                      .ldk = width, .v = v.data(), .ldv = width, .k_pool = k_pool.data(),
-                      .v_pool = v_pool.data(), .slot_begin = begin.data(), .slots = slots.data()};
+      const KvWrite w{.kv_heads = shape.kv_heads,
+                      .head_dim = shape.head_dim,
+                      .k = k.data(),
+                      .ldk = width,
+                      .v = v.data(),
+                      .ldv = width,
+                      .k_pool = k_pool.data(),
+                      .v_pool = v_pool.data(),
+                      .slot_begin = begin.data(),
+                      .slots = slots.data()};
       ops.kv_write(w, 0, 2);
       ops.kv_write(w, 2, 4);
       return std::pair(k_pool, v_pool);
@@ -192,10 +200,16 @@ TEST_P(AttentionVectorLevels, RowsGoToTheirSlotsAndBack) {
     EXPECT_TRUE(same_bits(expected.second, actual.second));
     Guarded k_back(4 * width, 1.0f), v_back(4 * width, 1.0f);
     Guarded k_back_expected(4 * width, 1.0f), v_back_expected(4 * width, 1.0f);
-    KvWrite gather{.kv_heads = shape.kv_heads, .head_dim = shape.head_dim, .k = k_back.data(),
-                   .ldk = width, .v = v_back.data(), .ldv = width,
-                   .k_pool = actual.first.data(), .v_pool = actual.second.data(),
-                   .slot_begin = begin.data(), .slots = slots.data()};
+    KvWrite gather{.kv_heads = shape.kv_heads,
+                   .head_dim = shape.head_dim,
+                   .k = k_back.data(),
+                   .ldk = width,
+                   .v = v_back.data(),
+                   .ldv = width,
+                   .k_pool = actual.first.data(),
+                   .v_pool = actual.second.data(),
+                   .slot_begin = begin.data(),
+                   .slots = slots.data()};
     level().kv_gather(gather, 0, 4);
     gather.k = k_back_expected.data();
     gather.v = v_back_expected.data();

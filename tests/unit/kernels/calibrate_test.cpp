@@ -1,10 +1,10 @@
 // The share of a limit, worked by hand, and that every member of a team sees the same limits.
 #include "kernels/calibrate.hpp"
 
+#include "tests/unit/kernels/support.hpp"
+
 #include <array>
 #include <thread>
-
-#include "tests/unit/kernels/support.hpp"
 
 namespace troupe::kernels::test {
 namespace {

@@ -1,8 +1,8 @@
 // Which level runs: TROUPE_ISA is obeyed or refused, and denormals are flushed per thread.
+#include "tests/unit/kernels/support.hpp"
+
 #include <cstdlib>
 #include <thread>
-
-#include "tests/unit/kernels/support.hpp"
 
 namespace troupe::kernels::test {
 namespace {

@@ -1,9 +1,9 @@
 // Products: hand-worked values, the same bits on every level, and no dependence on rows or ranges.
+#include "tests/unit/kernels/support.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
-
-#include "tests/unit/kernels/support.hpp"
 
 namespace troupe::kernels::test {
 namespace {
@@ -12,19 +12,31 @@ struct Product {
   std::int64_t m, n, k;
   Guarded a, b, bias, residual, start;
   Product(std::int64_t rows, std::int64_t columns, std::int64_t depth)
-      : m(rows), n(columns), k(depth), a(Guarded::random(rows * (depth + 3), 1)),
-        b(packed_size(columns, depth)), bias(Guarded::random(columns, 2)),
+      : m(rows),
+        n(columns),
+        k(depth),
+        a(Guarded::random(rows * (depth + 3), 1)),
+        b(packed_size(columns, depth)),
+        bias(Guarded::random(columns, 2)),
         residual(Guarded::random(rows * columns, 3)),
         start(Guarded::random(rows * (columns + 5), 4)) {
     const Guarded weights = Guarded::random(columns * depth, 5);
     reference().pack_transposed(weights.data(), depth, columns, depth, b.data(), 0,
                                 panels_of(columns));
     for (std::int64_t r = 0; r < m; ++r)  // the space between rows is poisoned
-      for (std::int64_t i = k; i < k + 3; ++i) a[r * (k + 3) + i] = kNan;
+      for (std::int64_t i = k; i < k + 3; ++i)
+        a[r * (k + 3) + i] = kNan;
   }
   Gemm gemm(Guarded& c) const {
-    return Gemm{.m = m, .n = n, .k = k, .a = a.data(), .lda = k + 3, .b = b.data(),
-                .c = c.data(), .ldc = n + 5, .ldr = n};
+    return Gemm{.m = m,
+                .n = n,
+                .k = k,
+                .a = a.data(),
+                .lda = k + 3,
+                .b = b.data(),
+                .c = c.data(),
+                .ldc = n + 5,
+                .ldr = n};
   }
 };
 
@@ -32,8 +44,8 @@ enum class Ending { kPlain, kBias, kResidual, kBoth, kAccumulate };
 constexpr std::array kEndings{Ending::kPlain, Ending::kBias, Ending::kResidual, Ending::kBoth,
                               Ending::kAccumulate};
 
-Guarded run(const Ops& ops, const Product& p, Ending ending, std::int64_t m_step,
-            std::int64_t panel_step) {
+Guarded run(
+    const Ops& ops, const Product& p, Ending ending, std::int64_t m_step, std::int64_t panel_step) {
   Guarded c(p.start);
   Gemm g = p.gemm(c);
   if (ending == Ending::kBias || ending == Ending::kBoth) g.bias = p.bias.data();
@@ -62,8 +74,16 @@ TEST_P(GemmAllLevels, TwoByTwoByHand) {
   Guarded panels(packed_size(2, 3));
   level().pack_plain(x.data(), 2, 2, 3, panels.data(), 0, 1);
   Guarded c(4);
-  level().gemm(Gemm{.m = 2, .n = 2, .k = 3, .a = a.data(), .lda = 3, .b = panels.data(),
-                    .c = c.data(), .ldc = 2, .bias = bias.data(), .residual = residual.data(),
+  level().gemm(Gemm{.m = 2,
+                    .n = 2,
+                    .k = 3,
+                    .a = a.data(),
+                    .lda = 3,
+                    .b = panels.data(),
+                    .c = c.data(),
+                    .ldc = 2,
+                    .bias = bias.data(),
+                    .residual = residual.data(),
                     .ldr = 2},
                0, 2, 0, 1);
   EXPECT_EQ(c[0], 58 + 0.5f + 1);
@@ -84,8 +104,8 @@ TEST_P(GemmAllLevels, ChainIsFusedAndAscending) {
   Guarded panels(packed_size(1, 3));
   Guarded c(2);
   level().pack_plain(ones.data(), 1, 1, 3, panels.data(), 0, 1);
-  Gemm g{.m = 1, .n = 1, .k = 3, .a = a.data(), .lda = 3, .b = panels.data(), .c = c.data(),
-         .ldc = 1};
+  Gemm g{
+      .m = 1, .n = 1, .k = 3, .a = a.data(), .lda = 3, .b = panels.data(), .c = c.data(), .ldc = 1};
   level().gemm(g, 0, 1, 0, 1);
   EXPECT_EQ(c[0], 0x1p24f);
   level().pack_plain(x2.data(), 1, 1, 2, panels.data(), 0, 1);
@@ -162,8 +182,12 @@ TEST_P(GemmVectorLevels, SameBitsAsReferenceForEveryTail) {
 }
 
 TEST_P(GemmVectorLevels, SameBitsAsReferenceForLongChainsAndManyRows) {
-  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{43, 100, 1000}, {130, 33, 385},
-                                {29, 1100, 130}, {64, 64, 768}, {15, 40, 3000}, {3, 200, 2049}}) {
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{43, 100, 1000},
+                                {130, 33, 385},
+                                {29, 1100, 130},
+                                {64, 64, 768},
+                                {15, 40, 3000},
+                                {3, 200, 2049}}) {
     const Product p(m, n, k);
     for (const Ending ending : {Ending::kPlain, Ending::kBoth, Ending::kAccumulate})
       EXPECT_TRUE(same_bits(run(reference(), p, ending), run(level(), p, ending)))
@@ -196,8 +220,13 @@ TEST_P(GemmVectorLevels, InfinitiesAndNansTravelAlike) {
 }
 
 TEST_P(GemmVectorLevels, PackingAndTranspositionMoveTheSameNumbers) {
-  for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {16, 16}, {17, 9},
-                             {40, 33}, {65, 130}, {7, 64}, {300, 5}}) {
+  for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{1, 1},
+                             {16, 16},
+                             {17, 9},
+                             {40, 33},
+                             {65, 130},
+                             {7, 64},
+                             {300, 5}}) {
     const Guarded x = Guarded::random(n * k, 9);
     const std::int64_t panels = panels_of(n);
     Guarded expected(packed_size(n, k), 7.0f);

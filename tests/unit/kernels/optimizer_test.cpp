@@ -1,7 +1,7 @@
 // AdamW against the textbook in double, gradient checks, and same bits on every level.
-#include <algorithm>
-
 #include "tests/unit/kernels/support.hpp"
+
+#include <algorithm>
 
 namespace troupe::kernels::test {
 namespace {
@@ -10,8 +10,15 @@ struct Adam {
   explicit Adam(std::int64_t count)
       : param(Guarded::random(count, 1)), grad(Guarded::random(count, 2)), m(count), v(count) {}
   AdamW args(int step) {
-    return AdamW{.param = param.data(), .grad = grad.data(), .m = m.data(), .v = v.data(),
-                 .lr = 1e-2f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f, .weight_decay = 0.1f,
+    return AdamW{.param = param.data(),
+                 .grad = grad.data(),
+                 .m = m.data(),
+                 .v = v.data(),
+                 .lr = 1e-2f,
+                 .beta1 = 0.9f,
+                 .beta2 = 0.95f,
+                 .eps = 1e-8f,
+                 .weight_decay = 0.1f,
                  .grad_scale = 0.5f,
                  .correction1 = static_cast<float>(1.0 - std::pow(0.9, step)),
                  .correction2 = static_cast<float>(1.0 - std::pow(0.95, step))};
@@ -26,7 +33,8 @@ TEST_P(OptimizerAllLevels, AdamwCloseToTheTextbook) {
   constexpr std::int64_t kCount = 100;
   Adam adam(kCount);
   std::vector<double> theta, m(kCount, 0.0), v(kCount, 0.0);
-  for (std::int64_t i = 0; i < kCount; ++i) theta.push_back(static_cast<double>(adam.param[i]));
+  for (std::int64_t i = 0; i < kCount; ++i)
+    theta.push_back(static_cast<double>(adam.param[i]));
   for (int step = 1; step <= 20; ++step) {
     adam.grad = Guarded::random(kCount, static_cast<std::uint32_t>(step));
     for (std::size_t i = 0; i < kCount; ++i) {

@@ -1,8 +1,9 @@
-// Row functions and their gradients: hand-worked values, formulas in double, same bits on every level.
+// Row functions and their gradients: hand-worked values, formulas in double, same bits on every
+// level.
+#include "tests/unit/kernels/support.hpp"
+
 #include <algorithm>
 #include <functional>
-
-#include "tests/unit/kernels/support.hpp"
 
 namespace troupe::kernels::test {
 namespace {
@@ -13,7 +14,9 @@ const std::vector<std::int64_t>& widths() {
   return all;
 }
 
-double value(float x) { return static_cast<double>(x); }
+double value(float x) {
+  return static_cast<double>(x);
+}
 
 class RowsAllLevels : public VectorLevel {};
 TROUPE_ALL_LEVELS(RowsAllLevels);
@@ -25,12 +28,14 @@ TEST_P(RowsAllLevels, RmsnormByHand) {
   std::copy_n(values, 8, x.data());
   level().rmsnorm(x.data(), 8, weight.data(), 3.5f, 8, y.data(), 8, inv.data(), 0, 1);
   EXPECT_EQ(inv[0], 0.25f);
-  for (std::int64_t i = 0; i < 8; ++i) EXPECT_EQ(y[i], x[i] * 0.5f);
+  for (std::int64_t i = 0; i < 8; ++i)
+    EXPECT_EQ(y[i], x[i] * 0.5f);
 }
 
 TEST_P(RowsAllLevels, RopeByHandAndBack) {
   Guarded x(8);
-  for (std::int64_t i = 0; i < 8; ++i) x[i] = static_cast<float>(i + 1);
+  for (std::int64_t i = 0; i < 8; ++i)
+    x[i] = static_cast<float>(i + 1);
   const float cosine[6] = {1, 1, 0, 0.5f, 0, 1};  // positions 0..2, two pairs
   const float sine[6] = {0, 0, 1, 0.5f, -1, 0};
   const std::int32_t positions[2] = {9, 1};  // the first row is not in the range
@@ -66,16 +71,17 @@ TEST_P(RowsAllLevels, RmsnormGradientCloseToDifferences) {
   const auto loss = [&](std::int64_t at_x, std::int64_t at_w, double step) {
     double squares = 0.0, total = 0.0;
     const auto in = [&](std::int64_t i) { return value(x[i]) + (i == at_x ? step : 0.0); };
-    for (std::int64_t i = 0; i < d; ++i) squares += in(i) * in(i);
+    for (std::int64_t i = 0; i < d; ++i)
+      squares += in(i)*in(i);
     const double r = 1.0 / std::sqrt(squares / static_cast<double>(d) + 1e-5);
     for (std::int64_t i = 0; i < d; ++i)
-      total += in(i) * r * (value(weight[i]) + (i == at_w ? step : 0.0)) * value(dy[i]);
+      total += in(i)*r * (value(weight[i]) + (i == at_w ? step : 0.0)) * value(dy[i]);
     return total;
   };
   Guarded y(d), inv(1), dx(d, 1.0f), dweight(d, 2.0f);
   level().rmsnorm(x.data(), d, weight.data(), 1e-5f, d, y.data(), d, inv.data(), 0, 1);
-  level().rmsnorm_backward(x.data(), d, weight.data(), inv.data(), dy.data(), d, d, dx.data(), d,
-                           0, 1);
+  level().rmsnorm_backward(x.data(), d, weight.data(), inv.data(), dy.data(), d, d, dx.data(), d, 0,
+                           1);
   level().rmsnorm_weight_grad(x.data(), d, inv.data(), dy.data(), d, 1, dweight.data(), 0, d);
   for (std::int64_t i = 0; i < d; ++i) {
     EXPECT_NEAR(dx[i] - 1.0, (loss(i, -1, 1e-5) - loss(i, -1, -1e-5)) / 2e-5, 2e-6);
@@ -111,7 +117,8 @@ class RowsVectorLevels : public VectorLevel {
   static Guarded rows(std::int64_t count, std::uint32_t seed) {
     Guarded x = Guarded::random(count, seed, 2.0f);
     const float specials[] = {0.0f, -0.0f, 1e-40f, -1e-39f, 90.0f, -90.0f, 1e20f, kInf, kNan};
-    for (std::int64_t i = 0; seed % 2 == 0 && i < 9; ++i) x[i * 131 % count] = specials[i];
+    for (std::int64_t i = 0; seed % 2 == 0 && i < 9; ++i)
+      x[i * 131 % count] = specials[i];
     return x;
   }
 };
@@ -158,12 +165,12 @@ TEST_P(RowsVectorLevels, BackwardSameBitsAsReference) {
       const Guarded inv = Guarded::random(kRows, seed + 6);
       const Guarded start = rows(kRows * d, 5);
       expect_same(start, [&](const Ops& ops, Guarded& dx) {
-        ops.rmsnorm_backward(x.data(), 2 * d, weight.data(), inv.data(), dy.data(), d, d,
-                             dx.data(), d, 1, kRows);
+        ops.rmsnorm_backward(x.data(), 2 * d, weight.data(), inv.data(), dy.data(), d, d, dx.data(),
+                             d, 1, kRows);
       });
       expect_same(start, [&](const Ops& ops, Guarded& dweight) {
-        ops.rmsnorm_weight_grad(x.data(), 2 * d, inv.data(), dy.data(), d, kRows, dweight.data(),
-                                0, d / 2);
+        ops.rmsnorm_weight_grad(x.data(), 2 * d, inv.data(), dy.data(), d, kRows, dweight.data(), 0,
+                                d / 2);
         ops.rmsnorm_weight_grad(x.data(), 2 * d, inv.data(), dy.data(), d, kRows, dweight.data(),
                                 d / 2, d);
       });

@@ -39,8 +39,8 @@ TEST(ExpF32, Edges) {
   EXPECT_TRUE(std::isnan(exp_f32(kNan)));
 }
 
-// FNV-1a over the bits of f(i / 64): the arithmetic is part of every recorded result, so a change of
-// one bit anywhere must be meant.
+// FNV-1a over the bits of f(i / 64): the arithmetic is part of every recorded result, so a change
+// of one bit anywhere must be meant.
 template <class Function>
 std::uint64_t digest(Function f, int begin, int end) {
   std::uint64_t hash = 14695981039346656037u;
@@ -69,13 +69,11 @@ TEST(LogF32, WithinOneUlpOfDouble) {
   double worst = 0.0;
   for (std::uint32_t bits = 0x00800000; bits < 0x7f800000; bits += 9973) {
     const float x = std::bit_cast<float>(bits);
-    if (x != 1.0f)
-      worst = std::max(worst, ulps(log_f32(x), std::log(static_cast<double>(x))));
+    if (x != 1.0f) worst = std::max(worst, ulps(log_f32(x), std::log(static_cast<double>(x))));
   }
   for (std::uint32_t bits = 0x3f700000; bits < 0x3f900000; bits += 7) {
     const float x = std::bit_cast<float>(bits);
-    if (x != 1.0f)
-      worst = std::max(worst, ulps(log_f32(x), std::log(static_cast<double>(x))));
+    if (x != 1.0f) worst = std::max(worst, ulps(log_f32(x), std::log(static_cast<double>(x))));
   }
   EXPECT_LE(worst, 0.51);
 }
@@ -100,7 +98,8 @@ TEST_P(ExpRow, SameBitsAsOneNumberAtATime) {
       x[i] = i % 2 == 0 ? std::bit_cast<float>(any(engine))
                         : static_cast<float>(any(engine)) / 4294967296.0f * 200.0f - 100.0f;
     Guarded expected(count);
-    for (std::int64_t i = 0; i < count; ++i) expected[i] = exp_f32(x[i]);
+    for (std::int64_t i = 0; i < count; ++i)
+      expected[i] = exp_f32(x[i]);
     Guarded actual(count);
     level().exp(x.data(), actual.data(), count);
     EXPECT_TRUE(same_bits(expected, actual));

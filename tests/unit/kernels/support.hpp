@@ -1,6 +1,9 @@
 // What the kernel tests share: the levels of this processor, memory with poisoned surroundings, and
-// comparison of bits. Every NaN counts as the same value: its payload is not part of the arithmetic.
+// comparison of bits. Every NaN counts as the same value: its payload is not part of the
+// arithmetic.
 #pragma once
+
+#include "kernels/ops.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,29 +15,33 @@
 #include <string>
 #include <vector>
 
-#include "kernels/ops.hpp"
-
 namespace troupe::kernels::test {
 
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float kInf = std::numeric_limits<float>::infinity();
 
-inline const Ops& reference() { return ops_for(Isa::kReference); }
+inline const Ops& reference() {
+  return ops_for(Isa::kReference);
+}
 
-// `count` floats, 64-byte aligned, between two stretches of NaN; check() tells that these still stand.
+// `count` floats, 64-byte aligned, between two stretches of NaN; check() tells that these still
+// stand.
 class Guarded {
  public:
   explicit Guarded(std::int64_t count, float value = 0.0f)
       : storage_(static_cast<std::size_t>(count) + 2 * kGuard + 16, kNan), count_(count) {
     const auto address = reinterpret_cast<std::uintptr_t>(storage_.data());
     begin_ = storage_.data() + (64 - address % 64) % 64 / sizeof(float) + kGuard;
-    for (std::int64_t i = 0; i < count; ++i) begin_[i] = value;
+    for (std::int64_t i = 0; i < count; ++i)
+      begin_[i] = value;
   }
   Guarded(const Guarded& other) : Guarded(other.count_) {
-    for (std::int64_t i = 0; i < count_; ++i) begin_[i] = other.begin_[i];
+    for (std::int64_t i = 0; i < count_; ++i)
+      begin_[i] = other.begin_[i];
   }
   Guarded& operator=(const Guarded& other) {
-    for (std::int64_t i = 0; i < count_; ++i) begin_[i] = other.begin_[i];
+    for (std::int64_t i = 0; i < count_; ++i)
+      begin_[i] = other.begin_[i];
     return *this;
   }
 
@@ -42,7 +49,8 @@ class Guarded {
     Guarded out(count);
     std::mt19937 engine(seed);
     std::normal_distribution<float> normal(0.0f, deviation);
-    for (std::int64_t i = 0; i < count; ++i) out.begin_[i] = normal(engine);
+    for (std::int64_t i = 0; i < count; ++i)
+      out.begin_[i] = normal(engine);
     return out;
   }
 
@@ -77,9 +85,8 @@ inline ::testing::AssertionResult same_bits(const Guarded& expected, const Guard
     return ::testing::AssertionFailure() << "wrote outside its memory";
   for (std::int64_t i = 0; i < expected.size(); ++i)
     if (!same_bits(expected[i], actual[i]))
-      return ::testing::AssertionFailure()
-             << "element " << i << " of " << expected.size() << ": " << std::hexfloat
-             << expected[i] << " and " << actual[i];
+      return ::testing::AssertionFailure() << "element " << i << " of " << expected.size() << ": "
+                                           << std::hexfloat << expected[i] << " and " << actual[i];
   return ::testing::AssertionSuccess();
 }
 
@@ -97,12 +104,12 @@ inline std::string level_name(const ::testing::TestParamInfo<Isa>& info) {
   return info.param == Isa::kAvx512 ? "avx512" : info.param == Isa::kAvx2 ? "avx2" : "reference";
 }
 
-#define TROUPE_VECTOR_LEVELS(suite)                                                           \
-  INSTANTIATE_TEST_SUITE_P(Levels, suite, ::testing::Values(Isa::kAvx2, Isa::kAvx512),        \
+#define TROUPE_VECTOR_LEVELS(suite)                                                    \
+  INSTANTIATE_TEST_SUITE_P(Levels, suite, ::testing::Values(Isa::kAvx2, Isa::kAvx512), \
                            ::troupe::kernels::test::level_name)
-#define TROUPE_ALL_LEVELS(suite)                                                              \
-  INSTANTIATE_TEST_SUITE_P(Levels, suite,                                                     \
-                           ::testing::Values(Isa::kReference, Isa::kAvx2, Isa::kAvx512),      \
+#define TROUPE_ALL_LEVELS(suite)                                                         \
+  INSTANTIATE_TEST_SUITE_P(Levels, suite,                                                \
+                           ::testing::Values(Isa::kReference, Isa::kAvx2, Isa::kAvx512), \
                            ::troupe::kernels::test::level_name)
 
 }  // namespace troupe::kernels::test

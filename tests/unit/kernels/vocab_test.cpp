@@ -1,7 +1,7 @@
 // Vocabulary sums and gradients: against softmax in double, edges, and same bits on every level.
-#include <algorithm>
-
 #include "tests/unit/kernels/support.hpp"
+
+#include <algorithm>
 
 namespace troupe::kernels::test {
 namespace {
@@ -67,8 +67,10 @@ TEST_P(VocabAllLevels, GradientCloseToDifferences) {
     std::vector<double> s = soft.s;
     s[static_cast<std::size_t>(at)] += step * inv_temperature;
     double total = 0.0, entropy = 0.0;
-    for (const double x : s) total += std::exp(x);
-    for (const double x : s) entropy -= std::exp(x) / total * (x - std::log(total));
+    for (const double x : s)
+      total += std::exp(x);
+    for (const double x : s)
+      entropy -= std::exp(x) / total * (x - std::log(total));
     return g_logprob * (s[target] - std::log(total)) + g_entropy * entropy;
   };
   const Softmax exact(z, inv_temperature);

@@ -1,0 +1,202 @@
+// The two products of attention for a few query rows and up to 64 keys: scores, with sixteen keys
+// to a vector, and weighted values, with sixteen dimensions to a vector. Used forward and backward;
+// each output is one chain (over dimensions, over keys ascending). Any thread; no state.
+#pragma once
+
+#include "kernels/cpu/math.hpp"
+#include "kernels/shapes.hpp"
+
+namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
+namespace {
+
+constexpr int kKvBlocks = kAttentionBlock / kKvBlock;
+
+// The KV blocks of one attention block and kv head: base addresses of keys or values.
+struct BlockView {
+  const float* base[kKvBlocks];
+};
+
+// scores[r][16 b + lane] = sum over d ascending of q[r][d] * k[b][d][lane], for kRows rows and
+// kBlocks KV blocks.
+template <int kRows, int kBlocks>
+[[gnu::noinline]] void dot_keys(const float* const* q,
+                                const float* const* keys,
+                                std::int64_t head_dim,
+                                float* scores) {
+  const float* row[kRows];
+  const float* block[kBlocks];
+  Vec sum[kRows][kBlocks];
+#pragma GCC unroll 4
+  for (int b = 0; b < kBlocks; ++b)
+    block[b] = keys[b];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    row[r] = q[r];
+#pragma GCC unroll 4
+    for (int b = 0; b < kBlocks; ++b)
+      sum[r][b] = Vec::zero();
+  }
+  for (std::int64_t d = 0; d < head_dim; ++d) {
+    Vec k[kBlocks];
+#pragma GCC unroll 4
+    for (int b = 0; b < kBlocks; ++b)
+      k[b] = Vec::load(block[b] + d * kKvBlock);
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const Vec x = Vec::all(row[r][d]);
+#pragma GCC unroll 4
+      for (int b = 0; b < kBlocks; ++b)
+        sum[r][b] = fma(x, k[b], sum[r][b]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+    for (int b = 0; b < kBlocks; ++b)
+      sum[r][b].store(scores + r * kAttentionBlock + b * kKvBlock);
+}
+
+template <int kBlocks, int kRows = kDotRows>
+inline void dot_some(int rows,
+                     const float* const* q,
+                     const float* const* keys,
+                     std::int64_t head_dim,
+                     float* scores) {
+  if (rows == kRows) return dot_keys<kRows, kBlocks>(q, keys, head_dim, scores);
+  if constexpr (kRows > 1) dot_some<kBlocks, kRows - 1>(rows, q, keys, head_dim, scores);
+}
+
+template <int kBlocks>
+inline void dot_blocks(int rows,
+                       const float* const* q,
+                       const float* const* keys,
+                       std::int64_t head_dim,
+                       float* scores) {
+  for (int r = 0; r < rows; r += kDotRows)
+    dot_some<kBlocks>(rows - r < kDotRows ? rows - r : kDotRows, q + r, keys, head_dim,
+                      scores + r * kAttentionBlock);
+}
+
+// Scores of `rows` rows against the first `blocks` KV blocks of the view.
+inline void dot_tile(int rows,
+                     const float* const* q,
+                     const BlockView& keys,
+                     int blocks,
+                     std::int64_t head_dim,
+                     float* scores) {
+  int b = 0;
+  for (; b + kDotBlocks <= blocks; b += kDotBlocks)
+    dot_blocks<kDotBlocks>(rows, q, keys.base + b, head_dim, scores + b * kKvBlock);
+  if constexpr (kDotBlocks > 2)
+    for (; b + 2 <= blocks; b += 2)
+      dot_blocks<2>(rows, q, keys.base + b, head_dim, scores + b * kKvBlock);
+  for (; b < blocks; ++b)
+    dot_blocks<1>(rows, q, keys.base + b, head_dim, scores + b * kKvBlock);
+}
+
+// out[r][dimensions] = out[r] * alpha[r] + chain over keys [begin, end) of weight[r][key] * v[key],
+// for kRows rows and kVecs vectors of dimensions, the last one under `mask`.
+template <int kRows, int kVecs, class LastMask>
+[[gnu::noinline]] void add_values(const float* weight,
+                                  const float* alpha,
+                                  const BlockView& values,
+                                  std::int64_t head_dim,
+                                  std::int64_t d,
+                                  std::int64_t begin,
+                                  std::int64_t end,
+                                  LastMask mask,
+                                  float* const* out) {
+  Vec sum[kRows][kVecs];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
+    for (int c = 0; c < kVecs; ++c) {
+      const float* from = out[r] + d + c * 16;
+      sum[r][c] = c + 1 < kVecs ? Vec::load(from) : load(from, mask);
+      if (alpha != nullptr) sum[r][c] = sum[r][c] * Vec::all(alpha[r]);
+    }
+  for (std::int64_t key = begin; key < end;) {
+    const std::int64_t block_end = smaller(end, (key / kKvBlock + 1) * kKvBlock);
+    const float* v = values.base[key / kKvBlock] + key % kKvBlock * head_dim + d;
+    for (; key < block_end; ++key, v += head_dim) {
+      Vec value[kVecs];
+#pragma GCC unroll 8
+      for (int c = 0; c < kVecs; ++c)
+        value[c] = c + 1 < kVecs ? Vec::load(v + c * 16) : load(v + c * 16, mask);
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        const Vec p = Vec::all(weight[r * kAttentionBlock + key]);
+#pragma GCC unroll 8
+        for (int c = 0; c < kVecs; ++c)
+          sum[r][c] = fma(p, value[c], sum[r][c]);
+      }
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
+    for (int c = 0; c < kVecs; ++c) {
+      float* to = out[r] + d + c * 16;
+      if (c + 1 < kVecs) {
+        sum[r][c].store(to);
+      } else {
+        store(to, sum[r][c], mask);
+      }
+    }
+}
+
+template <int kRows>
+void value_rows(const float* weight,
+                const float* alpha,
+                const BlockView& values,
+                std::int64_t head_dim,
+                std::int64_t begin,
+                std::int64_t end,
+                float* const* out) {
+  std::int64_t d = 0;
+  for (; d + kValueVecs * 16 <= head_dim; d += kValueVecs * 16)
+    add_values<kRows, kValueVecs>(weight, alpha, values, head_dim, d, begin, end, Full{}, out);
+  for (; d + 16 <= head_dim; d += 16)
+    add_values<kRows, 1>(weight, alpha, values, head_dim, d, begin, end, Full{}, out);
+  if (d < head_dim)
+    add_values<kRows, 1>(weight, alpha, values, head_dim, d, begin, end, Mask::first(head_dim - d),
+                         out);
+}
+
+template <int kRows = kValueRows>
+inline void value_some(int rows,
+                       const float* weight,
+                       const float* alpha,
+                       const BlockView& values,
+                       std::int64_t head_dim,
+                       std::int64_t begin,
+                       std::int64_t end,
+                       float* const* out) {
+  if (rows == kRows) return value_rows<kRows>(weight, alpha, values, head_dim, begin, end, out);
+  if constexpr (kRows > 1)
+    value_some<kRows - 1>(rows, weight, alpha, values, head_dim, begin, end, out);
+}
+
+// Weighted values of `rows` rows, of which row r sees the first seen[r] keys (not descending).
+// `alpha` may be null: then nothing is scaled.
+inline void value_tile(int rows,
+                       const float* weight,
+                       const float* alpha,
+                       const BlockView& values,
+                       const std::int64_t* seen,
+                       std::int64_t head_dim,
+                       float* const* out) {
+  for (int r = 0; r < rows; r += kValueRows) {
+    const int some = rows - r < kValueRows ? rows - r : kValueRows;
+    const float* p = weight + r * kAttentionBlock;
+    value_some(some, p, alpha != nullptr ? alpha + r : nullptr, values, head_dim, 0, seen[r],
+               out + r);
+    for (int i = 1; i < some; ++i)
+      if (seen[r + i] > seen[r])
+        value_rows<1>(p + i * kAttentionBlock, nullptr, values, head_dim, seen[r], seen[r + i],
+                      out + r + i);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::kernels::TROUPE_KERNEL_LEVEL

@@ -1,0 +1,22 @@
+// Which level of the kernels runs: the widest that the processor and the system allow, or the one
+// that TROUPE_ISA names. Chosen once, at the first call, for the life of the process; any thread.
+#pragma once
+
+namespace troupe::kernels {
+
+struct Ops;
+
+enum class Isa { kReference, kAvx2, kAvx512 };
+
+// The levels this processor can run, widest last; kReference is always there.
+bool isa_available(Isa isa) noexcept;
+// The table of a level. The level must be available.
+const Ops& ops_for(Isa isa);
+// The widest available level, or the one that TROUPE_ISA names (reference, avx2, avx512); chosen at
+// the first call. An unknown or unavailable name prints an error and exits with status 2.
+const Ops& ops();
+
+// Flushes denormals to zero, in and out, in the calling thread. Every computing thread calls it.
+void flush_denormals() noexcept;
+
+}  // namespace troupe::kernels
