@@ -13,7 +13,7 @@ using Policy = import "/schema/policy.capnp";
 struct Header {
   protocol @0 :UInt32;   # generation of these schemas
   runId @1 :UInt64;
-  epoch @2 :UInt64;      # starts of the controller; older replies are dropped
+  epoch @2 :UInt64;      # starts of the asker in this run; answers to an earlier start are dropped
   requestId @3 :UInt64;
   budgetMs @4 :UInt32;   # what is left of the caller's deadline when the frame is made
   sender @5 :Text;       # "controller/0"
