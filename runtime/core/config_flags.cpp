@@ -23,24 +23,6 @@ bool is_bool_word(std::string_view text) {
   return false;
 }
 
-std::string unescape(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\' || i + 1 == text.size()) {
-      out += text[i];
-      continue;
-    }
-    switch (text[++i]) {
-      case 'n': out += '\n'; break;
-      case 't': out += '\t'; break;
-      case 'r': out += '\r'; break;
-      case '\\': out += '\\'; break;
-      default: out += '\\', out += text[i];
-    }
-  }
-  return out;
-}
-
 std::vector<std::string> split_numbers(std::string_view text) {
   if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
   std::vector<std::string> out;
@@ -106,7 +88,7 @@ class Reader {
     const ConfigRow* row = find_config_row(name);
     if (row == nullptr) return fail(unknown_config_key(name, kWhere));
     if (row->escapes) {
-      for (std::string& value : values) value = unescape(value);
+      for (std::string& value : values) value = unescape_flag(value);
     }
     const bool numbers = row->field.index() == 4;
     if (numbers && values.size() == 1) values = split_numbers(values.front());
@@ -129,6 +111,24 @@ class Reader {
 };
 
 }  // namespace
+
+std::string unescape_flag(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 == text.size()) {
+      out += text[i];
+      continue;
+    }
+    switch (text[++i]) {
+      case 'n': out += '\n'; break;
+      case 't': out += '\t'; break;
+      case 'r': out += '\r'; break;
+      case '\\': out += '\\'; break;
+      default: out += '\\', out += text[i];
+    }
+  }
+  return out;
+}
 
 Result<ConfigArguments> parse_config_arguments(std::span<const std::string> words) {
   return Reader(words).read();

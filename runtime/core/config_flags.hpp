@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/core/config_set.hpp"
@@ -19,5 +20,8 @@ struct ConfigArguments {
 // A bool flag may stand alone. A list of numbers takes its count of words, or one word with commas; a
 // list of texts takes one word each time the flag is given. Error (kConfig): a flag without its value.
 Result<ConfigArguments> parse_config_arguments(std::span<const std::string> words);
+
+// Resolves \n, \t, \r and \\ in a flag's value; other backslashes stay.
+std::string unescape_flag(std::string_view text);
 
 }  // namespace troupe::core

@@ -95,6 +95,7 @@ class BatchingEngine final : public Engine {
   std::vector<Sample> abort(core::GroupId group) override;
   core::Result<std::vector<Sample>> step() override;
   bool idle() const override { return scheduler_.idle(); }
+  std::span<const std::int32_t> drawn(core::GroupId group, std::int32_t index) override;
   void set_weights(std::shared_ptr<const model::PackedWeights> weights) override;
   const model::PackedWeights& weights() const override { return *weights_; }
   EngineCounters counters() const override;
@@ -171,6 +172,12 @@ std::vector<Sample> BatchingEngine::abort(core::GroupId group) {
     ++counters_.aborted;
   }
   return partial;
+}
+
+std::span<const std::int32_t> BatchingEngine::drawn(core::GroupId group, std::int32_t index) {
+  Group* const found = scheduler_.find(group);
+  if (found == nullptr || index < 0 || index >= found->request.samples) return {};
+  return found->at(index).out.tokens;
 }
 
 core::Result<std::vector<Sample>> BatchingEngine::step() {

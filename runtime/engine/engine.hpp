@@ -52,6 +52,10 @@ class Engine {
 
   virtual bool idle() const = 0;
 
+  // The tokens that an unfinished sample has drawn so far, for streaming; empty for one that is not
+  // here. Good until the next call that changes the engine.
+  virtual std::span<const std::int32_t> drawn(core::GroupId group, std::int32_t index) = 0;
+
   // Takes effect for the next step. Running samples recompute their KV from their tokens.
   virtual void set_weights(std::shared_ptr<const model::PackedWeights> weights) = 0;
 

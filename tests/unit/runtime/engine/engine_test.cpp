@@ -260,6 +260,26 @@ TEST_F(EngineTest, CountsWhatItDid) {
   EXPECT_EQ(counters.waiting_groups, 0);
 }
 
+TEST_F(EngineTest, ShowsWhatASampleHasDrawnSoFar) {
+  auto e = engine();
+  const std::vector<std::int32_t> whole = tokens_of(plain());
+  ASSERT_TRUE(e->submit(plain()));
+  EXPECT_TRUE(e->drawn({1}, 0).empty()) << "waiting";
+  std::vector<std::int32_t> seen;
+  while (true) {
+    auto done = e->step();
+    ASSERT_TRUE(done);
+    if (!done->empty()) break;
+    const auto drawn = e->drawn({1}, 0);
+    ASSERT_GE(drawn.size(), seen.size());
+    seen.assign(drawn.begin(), drawn.end());
+    EXPECT_TRUE(std::equal(seen.begin(), seen.end(), whole.begin()));
+  }
+  EXPECT_EQ(seen.size(), 15u);
+  EXPECT_TRUE(e->drawn({1}, 0).empty()) << "finished";
+  EXPECT_TRUE(e->drawn({1}, 9).empty());
+}
+
 TEST_F(EngineTest, AnIdleStepDoesNothing) {
   auto e = engine();
   const auto finished = e->step();

@@ -1,0 +1,42 @@
+// Picks the benchmark.
+#include "apps/troupe/bench/bench.hpp"
+
+#include <cstdio>
+
+#include "apps/troupe/bench/exact.hpp"
+#include "apps/troupe/bench/train.hpp"
+
+namespace troupe::app {
+namespace {
+
+constexpr Bench kBenches[] = {
+    {"generate", "tokens per second of the engine, prefill and decode", bench_generate},
+    {"gemm", "matrix products at the shapes of a model", bench_gemm},
+    {"exact", "log-probs of engine and trainer, bit by bit", bench_exact},
+    {"train", "optimiser steps of the policy's trainer", bench_train},
+};
+
+void print_help() {
+  std::fputs("usage: troupe bench NAME [flags] [--json]   (troupe bench NAME --help for flags)\n\n",
+             stdout);
+  for (const Bench& bench : kBenches) {
+    std::printf("  %-10.*s %.*s\n", static_cast<int>(bench.name.size()), bench.name.data(),
+                static_cast<int>(bench.summary.size()), bench.summary.data());
+  }
+}
+
+}  // namespace
+
+core::Result<void> run_bench(Words words) {
+  if (words.empty() || words[0] == "--help" || words[0] == "-h") {
+    print_help();
+    return {};
+  }
+  for (const Bench& bench : kBenches) {
+    if (bench.name == words[0]) return bench.run(words.subspan(1));
+  }
+  return core::fail(core::ErrorCode::kConfig,
+                    "there is no benchmark '" + words[0] + "'; `troupe bench --help` lists them");
+}
+
+}  // namespace troupe::app

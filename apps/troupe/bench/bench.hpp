@@ -1,0 +1,22 @@
+// The benchmarks of `troupe bench NAME [flags] [--json]`. Each measures the machine's limits in the
+// same run and prints shares of them, so that a figure means the same on any machine: with --json one
+// object a line on standard output, else a few lines for people. Times are medians of 3.
+#pragma once
+
+#include <string_view>
+
+#include "apps/troupe/commands.hpp"
+#include "runtime/core/result.hpp"
+
+namespace troupe::app {
+
+struct Bench {
+  std::string_view name;
+  std::string_view summary;
+  core::Result<void> (*run)(Words words);  // the words after the name
+};
+
+core::Result<void> bench_gemm(Words words);
+core::Result<void> bench_generate(Words words);
+
+}  // namespace troupe::app

@@ -1,0 +1,169 @@
+// `troupe bench gemm`: matrix products as a model does them, weights from memory and not from a cache:
+// as many copies of each weight as fill 256 MiB take turns.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "apps/troupe/bench/bench.hpp"
+#include "apps/troupe/bench/machine.hpp"
+#include "apps/troupe/bench/train_job.hpp"
+#include "apps/troupe/flags.hpp"
+#include "apps/troupe/system_facts.hpp"
+#include "kernels/ops.hpp"
+#include "runtime/async/cpu_pool.hpp"
+#include "runtime/core/buffer.hpp"
+#include "runtime/core/rng.hpp"
+#include "runtime/model/spec.hpp"
+
+namespace troupe::app {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kWeights_bytes = std::int64_t{256} << 20;
+constexpr int kRepetitions = 3;
+constexpr double kRepetition_s = 0.1;
+
+struct Shape {
+  std::int64_t k = 0, n = 0;
+};
+
+// The products of one layer and of the head.
+std::vector<Shape> shapes_of(const model::ModelSpec& spec) {
+  return {{spec.hidden, spec.qkv_width()},
+          {spec.q_width(), spec.hidden},
+          {spec.hidden, 2 * spec.ffn},
+          {spec.ffn, spec.hidden},
+          {spec.hidden, spec.vocab}};
+}
+
+// SmolLM2-135M's, when no model is named.
+std::vector<Shape> usual_shapes() {
+  return {{576, 960}, {576, 576}, {576, 3072}, {1536, 576}, {576, 49152}};
+}
+
+// Uniform in [-0.5, 0.5), shared out: drawing 64 million numbers on one thread would take longer than
+// the benchmark.
+void fill(core::TeamRunner& team, core::Buffer<float>& buffer) {
+  team.run([&](core::Team member) {
+    const auto [begin, end] = member.share(buffer.size(), 16);
+    core::Rng rng(1, static_cast<std::uint64_t>(begin));
+    float value = 0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (i % 64 == 0) value = static_cast<float>(rng.next_uniform()) - 0.5f;
+      buffer[i] = value * static_cast<float>(1 + i % 7);
+    }
+  });
+}
+
+// Seconds of one product, the median of the repetitions.
+double time_product(core::TeamRunner& team, std::int64_t m, const Shape& shape,
+                    const core::Buffer<float>& weights) {
+  const std::int64_t size = kernels::packed_size(shape.n, shape.k);
+  const std::int64_t copies = weights.size() / size;
+  core::Buffer<float> a(m * shape.k), c(m * shape.n);
+  fill(team, a);
+  std::int64_t turn = 0;
+  const auto product = [&] {
+    const kernels::Gemm gemm{.m = m, .n = shape.n, .k = shape.k, .a = a.data(), .lda = shape.k,
+                             .b = weights.data() + turn++ % copies * size, .c = c.data(),
+                             .ldc = shape.n};
+    team.run([&](core::Team member) {
+      const auto [begin, end] = member.share(kernels::panels_of(shape.n));
+      kernels::ops().gemm(gemm, 0, m, begin, end);
+    });
+  };
+  product();
+  std::vector<double> seconds;
+  for (int i = 0; i < kRepetitions; ++i) {
+    int count = 0;
+    const Clock::time_point start = Clock::now();
+    double elapsed = 0;
+    for (; elapsed < kRepetition_s; ++count) {
+      product();
+      elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+    }
+    seconds.push_back(elapsed / count);
+  }
+  return median(std::move(seconds));
+}
+
+struct GemmFlags {
+  std::string model;
+  std::int64_t m = 0, n = 0, k = 0, threads = 0;
+  bool json = false;
+};
+
+core::Result<std::vector<Shape>> chosen_shapes(const GemmFlags& flags) {
+  if ((flags.n > 0) != (flags.k > 0)) {
+    return core::fail(core::ErrorCode::kConfig, "troupe bench gemm: give --n and --k together");
+  }
+  if (flags.n > 0) return std::vector<Shape>{{flags.k, flags.n}};
+  if (flags.model.empty()) return usual_shapes();
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(flags.model));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+  return shapes_of(spec);
+}
+
+void report(const GemmFlags& flags, std::int64_t m, const Shape& shape, double seconds,
+            const kernels::MachineLimits& limits) {
+  const double flops = 2.0 * static_cast<double>(m * shape.n * shape.k);
+  const double bytes = 4.0 * static_cast<double>(kernels::packed_size(shape.n, shape.k));
+  const double gflops = flops / seconds * 1e-9;
+  const double share = limits.share_of_limit(flops, bytes, seconds);
+  if (flags.json) {
+    const nlohmann::ordered_json line = {
+        {"bench", "gemm"},     {"m", m},
+        {"n", shape.n},        {"k", shape.k},
+        {"dtype", "f32"},      {"isa", kernels::ops().name},
+        {"threads", flags.threads}, {"gflops", gflops},
+        {"gb_per_s", bytes / seconds * 1e-9}, {"share_of_limit", share},
+        {"fma_gflops", limits.fma_gflops}, {"read_gb_per_s", limits.read_gb_per_s}};
+    std::printf("%s\n", line.dump().c_str());
+  } else {
+    std::printf("m %5lld  n %6lld  k %5lld  %7.1f GFLOP/s  %5.1f GB/s  %3.0f %% of the limit\n",
+                static_cast<long long>(m), static_cast<long long>(shape.n),
+                static_cast<long long>(shape.k), gflops, bytes / seconds * 1e-9, 100 * share);
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+core::Result<void> bench_gemm(Words words) {
+  GemmFlags flags;
+  TROUPE_TRY_ASSIGN(
+      outcome,
+      parse_flags("troupe bench gemm: C[m,n] = A[m,k] B[k,n] with packed f32 weights, medians of 3",
+                  {{"--model", &flags.model, "take the shapes of a model"},
+                   {"--m", &flags.m, "rows; 0 = 1, 8, 32 and 256", false, 0, 65536},
+                   {"--n", &flags.n, "columns; with --k instead of a model's shapes", false, 0, 1e6},
+                   {"--k", &flags.k, "inner size", false, 0, 1e6},
+                   {"--threads", &flags.threads, "0 = all usable cores", false, 0, 1024},
+                   {"--json", &flags.json, "one JSON object a line"}},
+                  words));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(shapes, chosen_shapes(flags));
+  if (flags.threads == 0) flags.threads = usable_cores();
+  kernels::flush_denormals();
+  async::CpuPool pool(static_cast<int>(flags.threads), kernels::flush_denormals);
+  std::int64_t largest = 0;
+  for (const Shape& shape : shapes) {
+    largest = std::max(largest, kernels::packed_size(shape.n, shape.k));
+  }
+  const auto limits = measure_limits(pool);
+  core::Buffer<float> weights(std::max(largest, kWeights_bytes / 4));
+  fill(pool, weights);
+  const std::vector<std::int64_t> rows =
+      flags.m > 0 ? std::vector<std::int64_t>{flags.m} : std::vector<std::int64_t>{1, 8, 32, 256};
+  for (const std::int64_t m : rows) {
+    for (const Shape& shape : shapes) {
+      report(flags, m, shape, time_product(pool, m, shape, weights), limits);
+    }
+  }
+  return {};
+}
+
+}  // namespace troupe::app

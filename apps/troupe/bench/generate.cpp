@@ -1,0 +1,245 @@
+// `troupe bench generate`: the engine on random prompts. Prefill is timed on requests for one token,
+// decoding on the steps in which the whole batch decodes and nothing is prefilled.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/troupe/bench/bench.hpp"
+#include "apps/troupe/bench/machine.hpp"
+#include "apps/troupe/bench/train_job.hpp"
+#include "apps/troupe/flags.hpp"
+#include "apps/troupe/system_facts.hpp"
+#include "kernels/ops.hpp"
+#include "runtime/async/cpu_pool.hpp"
+#include "runtime/core/rng.hpp"
+#include "runtime/engine/engine.hpp"
+#include "runtime/model/params.hpp"
+
+namespace troupe::app {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using core::Result;
+
+constexpr int kRepetitions = 3;
+
+struct Job {
+  std::string model, dtype = "f32";
+  std::int64_t batch = 8, prompt_tokens = 64, new_tokens = 128, threads = 0;
+  bool json = false;
+};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Weights that every token goes through: those of the layers and of the head.
+double product_weights(const model::ModelSpec& spec) {
+  const std::int64_t layer = spec.hidden * spec.qkv_width() + spec.q_width() * spec.hidden +
+                             3 * spec.hidden * spec.ffn;
+  return static_cast<double>(spec.layers * layer + spec.hidden * spec.vocab);
+}
+
+// What a stretch of work needs at least, for the share of the limit.
+struct Work {
+  double flops = 0, bytes = 0;
+};
+
+// `tokens` prompt tokens in `steps` steps; the head runs for the last row of each prompt alone.
+Work prefill_work(const model::ModelSpec& spec, const Job& job, double steps) {
+  const double tokens = static_cast<double>(job.batch * job.prompt_tokens);
+  const double head = static_cast<double>(spec.hidden * spec.vocab);
+  const double weights = product_weights(spec) - head;
+  const double keys = tokens * static_cast<double>(job.prompt_tokens + 1) / 2;
+  return {2 * weights * tokens + 2 * head * static_cast<double>(job.batch) +
+              4 * keys * static_cast<double>(spec.layers * spec.q_width()),
+          4 * (weights * steps + head)};
+}
+
+// One decode step with `context` keys for each sample.
+Work decode_work(const model::ModelSpec& spec, const Job& job, double context) {
+  const double rows = static_cast<double>(job.batch);
+  return {rows * (2 * product_weights(spec) +
+                  4 * context * static_cast<double>(spec.layers * spec.q_width())),
+          4 * (product_weights(spec) +
+               rows * 2 * context * static_cast<double>(spec.layers * spec.kv_width()))};
+}
+
+class Bench {
+ public:
+  Bench(engine::Engine& engine, const Job& job) : engine_(engine), job_(job) {}
+
+  // Seconds until every prompt has its first token, and the steps that it took.
+  Result<std::pair<double, double>> prefill() {
+    TROUPE_TRY(submit(1));
+    const auto before = engine_.counters().steps;
+    const Clock::time_point start = Clock::now();
+    while (!engine_.idle()) TROUPE_TRY(engine_.step());
+    const double seconds = seconds_since(start);
+    return std::pair(seconds, static_cast<double>(engine_.counters().steps - before));
+  }
+
+  struct Decode {
+    double seconds = 0, tokens = 0, steps = 0, context = 0;  // context: mean over the steps
+  };
+  Result<Decode> decode() {
+    TROUPE_TRY(submit(job_.new_tokens));
+    Decode out;
+    for (bool first_finished = false; !first_finished;) {
+      const auto before = engine_.counters();
+      const Clock::time_point start = Clock::now();
+      TROUPE_TRY_ASSIGN(samples, engine_.step());
+      const double seconds = seconds_since(start);
+      const auto after = engine_.counters();
+      first_finished = !samples.empty();
+      const bool whole = after.prefill_tokens == before.prefill_tokens &&
+                         after.decode_tokens - before.decode_tokens ==
+                             static_cast<std::uint64_t>(job_.batch);
+      if (!whole) continue;
+      out.seconds += seconds;
+      out.tokens += static_cast<double>(job_.batch);
+      out.steps += 1;
+    }
+    while (!engine_.idle()) TROUPE_TRY(engine_.step());
+    if (out.steps == 0) {
+      return core::fail(core::ErrorCode::kConfig,
+                        "troupe bench generate: the whole batch never decodes at once; raise "
+                        "--new-tokens");
+    }
+    // The counted steps are the last ones before the first sample is done.
+    out.context = static_cast<double>(job_.prompt_tokens) +
+                  static_cast<double>(job_.new_tokens) - out.steps / 2;
+    return out;
+  }
+
+ private:
+  Result<void> submit(std::int64_t new_tokens) {
+    core::Rng rng(7, next_id_);
+    const auto vocab = static_cast<std::uint64_t>(engine_.weights().spec().vocab);
+    for (std::int64_t i = 0; i < job_.batch; ++i) {
+      engine::GroupRequest request;
+      request.id.value = next_id_++;
+      request.seed = request.id.value;
+      for (std::int64_t t = 0; t < job_.prompt_tokens; ++t) {
+        request.prompt.push_back(static_cast<std::int32_t>(rng.next_below(vocab)));
+      }
+      request.sampling.max_new_tokens = static_cast<std::int32_t>(new_tokens);
+      request.sampling.ignore_eos = true;
+      TROUPE_TRY(engine_.submit(std::move(request)));
+    }
+    return {};
+  }
+
+  engine::Engine& engine_;
+  const Job& job_;
+  std::uint64_t next_id_ = 0;
+};
+
+struct Figures {
+  double decode_tokens_per_s = 0, prefill_tokens_per_s = 0;
+  double decode_share = 0, prefill_share = 0;
+};
+
+Result<Figures> measure(engine::Engine& engine, const Job& job, core::TeamRunner& team) {
+  const model::ModelSpec& spec = engine.weights().spec();
+  Bench bench(engine, job);
+  const auto before = measure_limits(team);
+  TROUPE_TRY(bench.prefill());  // not counted
+  std::vector<double> prefill_s, decode_s;  // of all prompts, of one step
+  double prefill_steps = 0, context = 0;
+  for (int i = 0; i < kRepetitions; ++i) {
+    TROUPE_TRY_ASSIGN(prefill, bench.prefill());
+    TROUPE_TRY_ASSIGN(decode, bench.decode());
+    prefill_s.push_back(prefill.first);
+    prefill_steps = prefill.second;
+    decode_s.push_back(decode.seconds / decode.steps);
+    context = decode.context;
+  }
+  const auto limits = best_of(before, measure_limits(team));
+  const double prefill = median(prefill_s), step = median(decode_s);
+  const Work prefill_least = prefill_work(spec, job, prefill_steps);
+  const Work step_least = decode_work(spec, job, context);
+  return Figures{static_cast<double>(job.batch) / step,
+                 static_cast<double>(job.batch * job.prompt_tokens) / prefill,
+                 limits.share_of_limit(step_least.flops, step_least.bytes, step),
+                 limits.share_of_limit(prefill_least.flops, prefill_least.bytes, prefill)};
+}
+
+Result<void> check_job(const Job& job, const model::ModelSpec& spec) {
+  if (job.dtype != "f32") {
+    return core::fail(core::ErrorCode::kConfig,
+                      "troupe bench generate: --dtype " + job.dtype + "; only f32 is computed here");
+  }
+  if (job.prompt_tokens + job.new_tokens > spec.context) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "troupe bench generate: --prompt-tokens and --new-tokens exceed the model's "
+                      "context of " +
+                          std::to_string(spec.context) + "; lower one of them");
+  }
+  return {};
+}
+
+Result<std::unique_ptr<engine::Engine>> make_engine(const Job& job, core::TeamRunner& team) {
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(job.model));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+  TROUPE_TRY(check_job(job, spec));
+  TROUPE_TRY_ASSIGN(params, model::load_model(folder));
+  auto packed = std::make_shared<model::PackedWeights>(params->spec());
+  team.run([&](core::Team member) { packed->fill(member, *params, 0); });
+  params.reset();
+  engine::EngineLimits limits;
+  limits.sequences_max = static_cast<std::int32_t>(std::max<std::int64_t>(job.batch, 1));
+  limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
+  return engine::Engine::create(std::move(packed), limits, {}, nullptr, team);
+}
+
+}  // namespace
+
+Result<void> bench_generate(Words words) {
+  Job job;
+  TROUPE_TRY_ASSIGN(
+      outcome,
+      parse_flags("troupe bench generate: tokens per second of the engine, medians of 3",
+                  {{"--model", &job.model, "model folder, or org/name in the local cache", true},
+                   {"--batch", &job.batch, "samples at once", false, 1, 4096},
+                   {"--prompt-tokens", &job.prompt_tokens, "of each prompt", false, 1, 1e6},
+                   {"--new-tokens", &job.new_tokens, "of each response", false, 2, 1e6},
+                   {"--dtype", &job.dtype, "f32"},
+                   {"--threads", &job.threads, "0 = all usable cores", false, 0, 1024},
+                   {"--json", &job.json, "one JSON line"}},
+                  words));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  if (job.threads == 0) job.threads = usable_cores();
+  kernels::flush_denormals();
+  async::CpuPool pool(static_cast<int>(job.threads), kernels::flush_denormals);
+  TROUPE_TRY_ASSIGN(engine, make_engine(job, pool));
+  TROUPE_TRY_ASSIGN(figures, measure(*engine, job, pool));
+  if (job.json) {
+    const nlohmann::ordered_json line = {{"bench", "generate"},
+                                         {"model", job.model},
+                                         {"batch", job.batch},
+                                         {"prompt_tokens", job.prompt_tokens},
+                                         {"new_tokens", job.new_tokens},
+                                         {"dtype", job.dtype},
+                                         {"isa", kernels::ops().name},
+                                         {"threads", job.threads},
+                                         {"decode_tokens_per_s", figures.decode_tokens_per_s},
+                                         {"prefill_tokens_per_s", figures.prefill_tokens_per_s},
+                                         {"share_of_limit", figures.decode_share},
+                                         {"prefill_share_of_limit", figures.prefill_share}};
+    std::printf("%s\n", line.dump().c_str());
+  } else {
+    std::printf("batch %lld, %s kernels, %lld threads\n", static_cast<long long>(job.batch),
+                kernels::ops().name, static_cast<long long>(job.threads));
+    std::printf("  decode   %8.1f tokens/s, %3.0f %% of the limit\n", figures.decode_tokens_per_s,
+                100 * figures.decode_share);
+    std::printf("  prefill  %8.1f tokens/s, %3.0f %% of the limit\n", figures.prefill_tokens_per_s,
+                100 * figures.prefill_share);
+  }
+  return {};
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,25 @@
+// Calibration on the whole team.
+#include "apps/troupe/bench/machine.hpp"
+
+#include <algorithm>
+
+namespace troupe::app {
+
+kernels::MachineLimits measure_limits(core::TeamRunner& team) {
+  kernels::Calibration calibration(kernels::ops());
+  kernels::MachineLimits limits;
+  team.run([&](core::Team member) {
+    const kernels::MachineLimits measured = calibration.measure(member, 2);
+    if (member.rank == 0) limits = measured;
+  });
+  return limits;
+}
+
+kernels::MachineLimits best_of(const kernels::MachineLimits& a, const kernels::MachineLimits& b) {
+  kernels::MachineLimits out = a;
+  out.fma_gflops = std::max(a.fma_gflops, b.fma_gflops);
+  out.read_gb_per_s = std::max(a.read_gb_per_s, b.read_gb_per_s);
+  return out;
+}
+
+}  // namespace troupe::app
