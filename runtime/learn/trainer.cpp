@@ -178,11 +178,10 @@ core::Result<void> PolicyTrainerImpl::skip_step(const UpdateContext& update,
   if (skipped_in_row_ <= settings_.optim.nonfinite_steps_max) return {};
   return core::fail(ErrorCode::kNumeric,
                     "optimiser step " + std::to_string(step) + " (" + name_of_groups(update, mini) +
-                        "): " + what + " is not finite, for the " +
-                        std::to_string(skipped_in_row_) +
-                        ". time in a row; lower --actor.adam.lr, or raise "
-                        "--train.nonfinite_steps_max (now " +
-                        std::to_string(settings_.optim.nonfinite_steps_max) + ")");
+                        "): " + what + " is not finite; " + std::to_string(skipped_in_row_) +
+                        " such step(s) in a row, --train.nonfinite_steps_max is " +
+                        std::to_string(settings_.optim.nonfinite_steps_max) +
+                        "; lower --actor.adam.lr");
 }
 
 UpdateReport PolicyTrainerImpl::report(const UpdateContext& update,

@@ -123,12 +123,15 @@ TEST(DecoupledObjective, WeighsByTheCorrectionUpToItsCap) {
 }
 
 TEST(DecoupledObjective, WithoutAnAnchorTheRatioIsOneAndRhoIsDetached) {
-  TokenBatch batch;
-  batch.advantage = {2};
-  batch.weight = {1};
-  batch.behaviour = {-1 - std::log(1.5)};
-  const auto got = loss_and_gradient(settings(ObjectiveKind::kDecoupled), batch, Values{-1}, {});
-  expect_loss(got, -3.0, -3.0);
+  // rho 1.5: -(1.5 * 1 * 2). rho 8, cut to 2: were rho not detached, there would be no gradient.
+  for (const auto& [rho, weight] : {std::pair{1.5, 1.5}, std::pair{8.0, 2.0}}) {
+    TokenBatch batch;
+    batch.advantage = {2};
+    batch.weight = {1};
+    batch.behaviour = {-1 - std::log(rho)};
+    const auto got = loss_and_gradient(settings(ObjectiveKind::kDecoupled), batch, Values{-1}, {});
+    expect_loss(got, -2 * weight, -2 * weight);
+  }
 }
 
 TEST(KlInTheLoss, MatchesHandWorkedEstimators) {
