@@ -1,91 +1,137 @@
-// Gathering by score, then selection of the last kept token.
+// Bounds of the cut, gathering above them, then selection of the last kept token.
 #include "runtime/engine/kept_set.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace troupe::engine {
 namespace {
 
-// How far below the maximum scores are gathered, tried in turn; the last takes in every token.
-constexpr float kReaches[] = {6.0f, 14.0f, 30.0f, std::numeric_limits<float>::infinity()};
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+// Histogram of scores: bins of 1/32 below the maximum; the last one takes in all the rest.
+constexpr float kBinsPerUnit = 32.0f;
+constexpr std::int32_t kBins = 1024;
+// How far below the maximum blocks are counted. Most cuts lie within; else all tokens are gathered.
+constexpr float kReach = 10.0f;
 constexpr std::ptrdiff_t kSortAtMost = 24;
 
 bool cuts_k(const SamplingParams& params, std::int64_t vocab) {
   return params.top_k > 0 && params.top_k < vocab;
 }
 
+bool cuts_p(const SamplingParams& params) {
+  return params.top_p < 1.0f;
+}
+
 }  // namespace
 
 bool KeptSet::truncates(const SamplingParams& params, std::int64_t vocab) {
-  return cuts_k(params, vocab) || params.top_p < 1.0f || params.min_p > 0.0f;
+  return cuts_k(params, vocab) || cuts_p(params) || params.min_p > 0.0f;
 }
 
 void KeptSet::find(VocabRow& row, const SamplingParams& params) {
-  if (gathered_.capacity() == 0) {
-    for (auto* all : {&gathered_, &ranked_, &kept_})
-      all->reserve(static_cast<std::size_t>(vocab_));
+  if (kept_.capacity() == 0) {
+    kept_.reserve(static_cast<std::size_t>(vocab_));
+    ranked_.reserve(static_cast<std::size_t>(vocab_));
+    scratch_.resize(static_cast<std::size_t>(row.blocks()));
+    bins_.resize(kBins);
   }
-  for (const float reach : kReaches) {
-    if (gather(row, params, reach)) break;
-  }
-  kept_ = gathered_;
-  double mass = row.mass();
-  if (cuts_k(params, vocab_) && static_cast<std::int64_t>(kept_.size()) > params.top_k) {
+  const Bounds bounds = bound(row, params);
+  gather(row, bounds.floor);
+  const bool by_k = cuts_k(params, vocab_);
+  if (by_k && static_cast<std::int64_t>(kept_.size()) > params.top_k) {
     keep_through(last_of_top_k(params.top_k));
   }
-  if (params.top_p < 1.0f) {
-    if (cuts_k(params, vocab_)) {
-      mass = 0.0;
-      for (const Candidate& token : kept_)
-        mass += static_cast<double>(token.weight);
-    }
+  if (cuts_p(params)) {
+    const double limit = static_cast<double>(params.top_p) * (by_k ? kept_weight() : row.mass());
     Candidate last;
-    if (last_of_top_p(static_cast<double>(params.top_p) * mass, last)) keep_through(last);
+    if (last_of_top_p(limit, bounds.ceiling, last)) keep_through(last);
   }
-  if (params.min_p > 0.0f) drop_below(params.min_p);
-  mass_ = 0.0;
-  for (const Candidate& token : kept_)
-    mass_ += static_cast<double>(token.weight);
+  if (params.min_p > 0.0f) {
+    std::erase_if(kept_, [&](const Candidate& token) { return token.weight < params.min_p; });
+  }
+  mass_ = kept_weight();
 }
 
-// Collects all tokens within `reach` of the maximum. True when every token that may be kept is
-// there.
-bool KeptSet::gather(VocabRow& row, const SamplingParams& params, float reach) {
-  gathered_.clear();
-  const float floor = row.max() - reach;
+// Where the cut must lie, with a margin of a bin for rounding.
+KeptSet::Bounds KeptSet::bound(VocabRow& row, const SamplingParams& params) {
+  const bool by_k = cuts_k(params, vocab_), by_p = cuts_p(params);
+  // What min-p drops still counts for top-p of what top-k left; else it need not be looked at.
+  const bool by_min_p = params.min_p > 0.0f && !(by_k && by_p);
+  const float floor = by_min_p ? row.max() + std::log(params.min_p) - 0.01f : -kInfinity;
+  if (by_k && params.top_k <= row.blocks()) {
+    return {std::max(floor, score_of_block(row, params.top_k)), kInfinity};
+  }
+  if (!by_k && !by_p) return {floor, kInfinity};
+  const double wanted =
+      by_k ? static_cast<double>(params.top_k) : static_cast<double>(params.top_p) * row.mass();
+  const float from = std::max(floor, row.max() - kReach);
+  count_scores(row, from, !by_k);
+  double reached = 0.0;
+  for (std::int32_t b = 0; b + 1 < kBins; ++b) {
+    const Bin& bin = bins_[static_cast<std::size_t>(b)];
+    reached += by_k ? static_cast<double>(bin.count) : bin.mass;
+    if (reached < wanted) continue;
+    const auto at = static_cast<float>(b);
+    return {std::max(floor, row.max() - (at + 2.0f) / kBinsPerUnit),
+            by_k ? kInfinity : row.max() - (at - 1.0f) / kBinsPerUnit};
+  }
+  return {floor, kInfinity};
+}
+
+// The k-th largest block maximum: at least k tokens reach it.
+float KeptSet::score_of_block(const VocabRow& row, std::int32_t k) {
+  for (std::int64_t b = 0; b < row.blocks(); ++b) {
+    scratch_[static_cast<std::size_t>(b)] = row.block_max(b);
+  }
+  const auto at = scratch_.begin() + (k - 1);
+  std::nth_element(scratch_.begin(), at, scratch_.end(), std::greater<>());
+  return *at;
+}
+
+// Fills the histogram with the tokens that score at least `floor`.
+void KeptSet::count_scores(VocabRow& row, float floor, bool masses) {
+  std::fill(bins_.begin(), bins_.end(), Bin());
+  float weights[kernels::kVocabBlock] = {};
+  for (std::int64_t block = 0; block < row.blocks(); ++block) {
+    if (!(row.block_max(block) >= floor)) continue;
+    const std::span<float> scores = row.scores(block);
+    for (float& score : scores)
+      score -= row.max();
+    if (masses) row.ops().exp(scores.data(), weights, static_cast<std::int64_t>(scores.size()));
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      const float below = std::min(-scores[i] * kBinsPerUnit, static_cast<float>(kBins - 1));
+      Bin& bin = bins_[static_cast<std::size_t>(static_cast<std::int32_t>(below))];
+      ++bin.count;
+      bin.mass += static_cast<double>(weights[i]);
+    }
+  }
+}
+
+// All tokens that score at least `floor`, by id.
+void KeptSet::gather(VocabRow& row, float floor) {
+  kept_.clear();
   for (std::int64_t block = 0; block < row.blocks(); ++block) {
     if (!(row.block_max(block) >= floor)) continue;
     const auto begin = static_cast<std::int32_t>(row.block_begin(block));
     const std::span<float> scores = row.scores(block);
     for (std::size_t i = 0; i < scores.size(); ++i) {
-      if (scores[i] < floor || std::isinf(scores[i])) continue;
-      gathered_.push_back({scores[i], 0.0f, begin + static_cast<std::int32_t>(i)});
+      if (scores[i] < floor || scores[i] == -kInfinity) continue;
+      kept_.push_back({scores[i], 0.0f, begin + static_cast<std::int32_t>(i)});
     }
   }
   float weights[kernels::kVocabBlock];
-  double mass = 0.0;
-  for (std::size_t at = 0; at < gathered_.size(); at += kernels::kVocabBlock) {
+  for (std::size_t at = 0; at < kept_.size(); at += kernels::kVocabBlock) {
     const std::size_t count =
-        std::min(static_cast<std::size_t>(kernels::kVocabBlock), gathered_.size() - at);
+        std::min(static_cast<std::size_t>(kernels::kVocabBlock), kept_.size() - at);
     for (std::size_t i = 0; i < count; ++i)
-      weights[i] = gathered_[at + i].score - row.max();
+      weights[i] = kept_[at + i].score - row.max();
     row.ops().exp(weights, weights, static_cast<std::int64_t>(count));
-    for (std::size_t i = 0; i < count; ++i) {
-      gathered_[at + i].weight = weights[i];
-      mass += static_cast<double>(weights[i]);
-    }
+    for (std::size_t i = 0; i < count; ++i)
+      kept_[at + i].weight = weights[i];
   }
-  if (std::isinf(reach)) return true;
-  const bool min_p_inside = params.min_p > 0.0f && std::log(params.min_p) > 0.5f - reach;
-  if (cuts_k(params, vocab_)) {
-    const bool k_inside = static_cast<std::int64_t>(gathered_.size()) >= params.top_k;
-    return k_inside || (min_p_inside && !(params.top_p < 1.0f));
-  }
-  const bool p_inside =
-      params.top_p < 1.0f && mass >= static_cast<double>(params.top_p) * row.mass();
-  return p_inside || min_p_inside;
 }
 
 void KeptSet::keep_through(const Candidate& last) {
@@ -101,14 +147,20 @@ Candidate KeptSet::last_of_top_k(std::int64_t k) {
 
 // The first token in rank order whose mass and the mass before it reach `limit`; false when none
 // does.
-bool KeptSet::last_of_top_p(double limit, Candidate& last) {
-  ranked_ = kept_;
+bool KeptSet::last_of_top_p(double limit, float ceiling, Candidate& last) {
+  ranked_.clear();
+  double before = 0.0;  // mass of what ranks before `low`
+  for (const Candidate& token : kept_) {
+    if (token.score > ceiling) {
+      before += static_cast<double>(token.weight);
+    } else {
+      ranked_.push_back(token);
+    }
+  }
   auto low = ranked_.begin();
   auto high = ranked_.end();
-  double before = 0.0;  // mass of what ranks before `low`
   while (high - low > kSortAtMost) {
-    const auto middle = low + (high - low) / 2;
-    Candidate a = *low, b = *middle, c = *(high - 1);
+    Candidate a = *low, b = *(low + (high - low) / 2), c = *(high - 1);
     if (ranks_before(b, a)) std::swap(a, b);
     if (ranks_before(c, b)) b = ranks_before(c, a) ? a : c;
     const Candidate pivot = b;  // the median of three: something ranks before it
@@ -127,16 +179,18 @@ bool KeptSet::last_of_top_p(double limit, Candidate& last) {
   std::sort(low, high, ranks_before);
   for (auto token = low; token != high; ++token) {
     before += static_cast<double>(token->weight);
-    if (before >= limit) {
-      last = *token;
-      return true;
-    }
+    if (before < limit) continue;
+    last = *token;
+    return true;
   }
   return false;
 }
 
-void KeptSet::drop_below(float weight_min) {
-  std::erase_if(kept_, [&](const Candidate& token) { return token.weight < weight_min; });
+double KeptSet::kept_weight() const {
+  double mass = 0.0;
+  for (const Candidate& token : kept_)
+    mass += static_cast<double>(token.weight);
+  return mass;
 }
 
 }  // namespace troupe::engine

@@ -5,9 +5,10 @@
 //   top-k keeps the first k;
 //   top-p keeps a token while the mass before it is below p of the mass that top-k left;
 //   min-p keeps tokens with at least min_p times the probability of the first.
-// Each keeps a front part of the ranking, so one last kept token says it all. Tokens near the
-// maximum are gathered (whole blocks are passed over by their maxima) until the cut must lie among
-// them; a quick-select finds it. Scratch for one thread; at most the vocabulary in size.
+// Each keeps a front part of the ranking, so one last kept token says it all. A lower bound of its
+// score comes from the block maxima (top-k), from the parameter itself (min-p), or from a histogram
+// of scores (top-p, large k); tokens above the bound are gathered, and a quick-select among those
+// near it finds the cut. Scratch for one thread; at most the vocabulary in size.
 #pragma once
 
 #include "runtime/engine/types.hpp"
@@ -43,16 +44,30 @@ class KeptSet {
   double mass() const { return mass_; }
 
  private:
-  bool gather(VocabRow& row, const SamplingParams& params, float reach);
+  // The last kept token scores at least `floor` and at most `ceiling`.
+  struct Bounds {
+    float floor;
+    float ceiling;
+  };
+  struct Bin {
+    std::int32_t count = 0;
+    double mass = 0.0;
+  };
+
+  Bounds bound(VocabRow& row, const SamplingParams& params);
+  float score_of_block(const VocabRow& row, std::int32_t k);
+  void count_scores(VocabRow& row, float floor, bool masses);
+  void gather(VocabRow& row, float floor);
   void keep_through(const Candidate& last);
   Candidate last_of_top_k(std::int64_t k);
-  bool last_of_top_p(double limit, Candidate& last);
-  void drop_below(float weight_min);
+  bool last_of_top_p(double limit, float ceiling, Candidate& last);
+  double kept_weight() const;
 
   const std::int64_t vocab_;
-  std::vector<Candidate> gathered_;  // by id
-  std::vector<Candidate> ranked_;    // scratch of the selections
-  std::vector<Candidate> kept_;
+  std::vector<float> scratch_;
+  std::vector<Bin> bins_;          // by distance from the maximum
+  std::vector<Candidate> kept_;    // by id
+  std::vector<Candidate> ranked_;  // scratch of the selections
   double mass_ = 0.0;
 };
 

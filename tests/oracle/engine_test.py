@@ -6,7 +6,7 @@ order of `GenerationMixin`). The engine is driven through build/bin/engine_drive
 
 Tolerances: greedy tokens identical over 100 tokens; log-probs of sampled tokens within 1e-4 of
 teacher forcing; kept sets equal on rows where no cumulative mass lies within 1e-6 of a limit; kept
-mass within 1e-5.
+mass within 1e-5, and one token at the edge of the set where it is found from our own logits.
 """
 
 import json
@@ -276,4 +276,4 @@ def test_truncated_samples_stay_in_the_set_and_carry_its_mass(driver, model, sam
             # A token at the edge of the set may fall either way when the logits differ by rounding.
             edge = full[step][keep].min().item()
             assert full[step][token].item() >= edge * (1 - 1e-3)
-            assert abs(sample["kept_mass"][step] - mass) <= max(1e-5, 1.01 * edge)
+            assert abs(sample["kept_mass"][step] - mass) <= 1e-5 + 1.01 * edge
