@@ -152,6 +152,7 @@ async::task<core::Result<GroupStatuses>> Controller::collect(std::uint64_t updat
     ReissueTickets again;
     for (const GroupStatus& group : statuses->groups) {
       if (group.ready) continue;
+      listener_.on_failed_group(update, group.ticket.slot, group.cause);
       if (group.ticket.attempt + 1 >= plan_.attempts_max) {
         co_return core::fail(core::ErrorCode::kData,
                              std::to_string(plan_.attempts_max) + " groups in a row failed in one "

@@ -32,6 +32,9 @@ class RunListener {
   virtual ~RunListener() = default;
   // A phase begins ("generate", "train", ...); the one before it ends.
   virtual void on_phase(const std::string& phase) = 0;
+  // A group that cannot be learned from; another prompt takes its place.
+  virtual void on_failed_group(std::uint64_t update, std::uint32_t slot,
+                               const std::string& cause) = 0;
   virtual core::Result<void> on_update(const UpdateReport& report) = 0;
   virtual core::Result<void> on_evaluation(const EvaluationReport& report) = 0;
   // The folder that the roles write the checkpoint of `done` updates into, then its commit.

@@ -21,7 +21,7 @@ struct RunPlan {
   float evaluation_temperature = 1;
   std::uint64_t evaluation_steps = 0;  // 0 = at the start and the end only
 
-  std::uint32_t attempts_max = 16;  // of one slot before the run gives up
+  std::uint32_t attempts_max = 4;  // of one slot before the run gives up
 
   bool may_issue(std::uint64_t update, std::uint64_t done) const {
     return update < updates && update <= done + staleness_max;

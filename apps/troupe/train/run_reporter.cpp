@@ -59,6 +59,12 @@ core::Result<void> RunReporter::record(const observe::MetricRow& row) {
   return {};
 }
 
+void RunReporter::on_failed_group(std::uint64_t update, std::uint32_t slot,
+                                  const std::string& cause) {
+  progress_.note("update " + std::to_string(update + 1) + ", prompt " + std::to_string(slot + 1) +
+                 " replaced: " + cause);
+}
+
 core::Result<void> RunReporter::on_update(const actors::UpdateReport& report) {
   const observe::MetricRow row{report.done, unix_seconds(), report.metrics};
   TROUPE_TRY(record(row));

@@ -33,6 +33,8 @@ class RunReporter final : public actors::RunListener {
                                                          const core::Clock& clock);
 
   void on_phase(const std::string& phase) override;
+  void on_failed_group(std::uint64_t update, std::uint32_t slot,
+                       const std::string& cause) override;
   core::Result<void> on_update(const actors::UpdateReport& report) override;
   core::Result<void> on_evaluation(const actors::EvaluationReport& report) override;
   core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t done) override;

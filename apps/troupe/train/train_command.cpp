@@ -66,8 +66,17 @@ core::Result<void> train_ppo(Words words) {
 core::Result<void> run_train(Words words) {
   const bool method = !words.empty() && words[0] == "ppo";
   if (words.empty() || wants_help(words)) {
+    // `--help rollout` describes the keys of one section.
+    const std::string section = method ? core::config_section_help(words.back(), 100) : "";
+    if (!section.empty()) {
+      std::fputs(section.c_str(), stdout);
+      return {};
+    }
     std::fputs(kHelp, stdout);
-    if (method) std::fputs(core::config_overview(100).c_str(), stdout);
+    if (method) {
+      std::fputs("\nKeys by section (--help SECTION describes them):\n", stdout);
+      std::fputs(core::config_overview(100).c_str(), stdout);
+    }
     if (!method) std::fputs("\nKeys: troupe train ppo --help\n", stdout);
     return {};
   }

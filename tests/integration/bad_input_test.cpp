@@ -1,0 +1,135 @@
+// Inputs that are wrong, through the real program: each ends with one clear error and the exit code
+// that scripts rely on, and starts nothing.
+#include "train_support.hpp"
+
+namespace troupe::test {
+namespace {
+
+struct Outcome {
+  int status = -1;
+  std::string text;
+};
+
+class BadInput : public ::testing::Test {
+ protected:
+  Outcome train(const std::vector<std::string>& more) {
+    auto words = files_.words("run");
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  }
+  Outcome run(const std::vector<std::string>& words) {
+    const auto log = files_ / "log.txt";
+    std::filesystem::remove(log);
+    const pid_t pid = start_troupe(words, log);
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(log)};
+  }
+  void expect(const Outcome& outcome, int status, const std::string& part) {
+    EXPECT_EQ(outcome.status, status) << outcome.text;
+    EXPECT_NE(outcome.text.find("error: "), std::string::npos) << outcome.text;
+    EXPECT_NE(outcome.text.find(part), std::string::npos) << outcome.text;
+  }
+  std::string write(const std::string& name, const std::string& text) {
+    std::ofstream(files_ / name, std::ios::binary) << text;
+    return (files_ / name).string();
+  }
+  std::filesystem::path broken_model() {
+    const auto folder = files_ / "broken";
+    std::filesystem::remove_all(folder);
+    std::filesystem::copy(files_.model(), folder, std::filesystem::copy_options::recursive);
+    return folder;
+  }
+
+  TinyRun files_;
+};
+
+}  // namespace
+
+TEST_F(BadInput, MissingModelFolder) {
+  expect(train({"--actor.model_name_or_path", "/nonexistent/model"}), 2, "/nonexistent/model");
+}
+
+TEST_F(BadInput, PickledWeights) {
+  const auto folder = broken_model();
+  std::filesystem::rename(folder / "model.safetensors", folder / "pytorch_model.bin");
+  const auto outcome = train({"--actor.model_name_or_path", folder.string()});
+  EXPECT_TRUE(outcome.status == 2 || outcome.status == 4) << outcome.text;
+  EXPECT_NE(outcome.text.find("pytorch_model.bin"), std::string::npos) << outcome.text;
+}
+
+TEST_F(BadInput, TruncatedWeights) {
+  const auto folder = broken_model();
+  const auto file = folder / "model.safetensors";
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+  expect(train({"--actor.model_name_or_path", folder.string()}), 4, "model.safetensors");
+}
+
+TEST_F(BadInput, UnknownArchitecture) {
+  const auto folder = broken_model();
+  auto config = nlohmann::json::parse(text_of(folder / "config.json"));
+  config["architectures"] = {"MambaForCausalLM"};
+  config["model_type"] = "mamba";
+  std::ofstream(folder / "config.json") << config.dump();
+  const auto outcome = train({"--actor.model_name_or_path", folder.string()});
+  EXPECT_NE(outcome.text.find("MambaForCausalLM"), std::string::npos) << outcome.text;
+  EXPECT_TRUE(outcome.status == 2 || outcome.status == 4) << outcome.text;
+}
+
+TEST_F(BadInput, UnknownKeyNamesTheNearest) {
+  expect(train({"--rollout.batch_sise", "4"}), 2, "rollout.batch_size");
+}
+
+TEST_F(BadInput, ValueOutOfRange) {
+  expect(train({"--rollout.temperature", "-1"}), 2, "rollout.temperature");
+}
+
+TEST_F(BadInput, BadLineOfADataset) {
+  const auto file = write("bad.jsonl", "{\"prompt\": \"1+1=\", \"answer\": \"a\"}\n{oops\n");
+  expect(train({"--data.prompt_dataset", file}), 4, "bad.jsonl:2");
+}
+
+TEST_F(BadInput, EmptyDataset) {
+  expect(train({"--data.prompt_dataset", write("empty.jsonl", "")}), 4, "empty.jsonl");
+}
+
+TEST_F(BadInput, MissingColumn) {
+  expect(train({"--data.input_key", "question"}), 4, "question");
+}
+
+TEST_F(BadInput, PromptLongerThanTheBound) {
+  const auto file = write("long.jsonl", "{\"prompt\": \"" + std::string(100, 'x') +
+                                            "\", \"answer\": \"a\"}\n");
+  expect(train({"--data.prompt_dataset", file}), 4, "data.prompt_max_len");
+}
+
+TEST_F(BadInput, LengthsBeyondTheContext) {
+  expect(train({"--data.prompt_max_len", "255", "--rollout.max_new_tokens", "64"}), 2, "context");
+}
+
+TEST_F(BadInput, RewardFunctionThatRaises) {
+  const auto file = write("raises.py", "def reward_func(queries, prompts, labels):\n"
+                                       "    raise ValueError('broken on purpose')\n");
+  expect(train({"--reward.rule", "", "--reward.rule_pattern", "", "--reward.python", file}), 4,
+         "broken on purpose");
+}
+
+TEST_F(BadInput, RewardFunctionOfWrongLength) {
+  const auto file = write("short.py", "def reward_func(queries, prompts, labels):\n"
+                                      "    return [1.0]\n");
+  expect(train({"--reward.rule", "", "--reward.rule_pattern", "", "--reward.python", file}), 4,
+         "1 values for 4 samples");
+}
+
+TEST_F(BadInput, RewardFileThatDoesNotLoad) {
+  const auto file = write("syntax.py", "def (:\n");
+  expect(train({"--reward.rule", "", "--reward.rule_pattern", "", "--reward.python", file}), 2,
+         "syntax.py");
+}
+
+TEST_F(BadInput, RunFolderThatCannotBeMade) {
+  const auto file = write("file", "x");
+  expect(train({"--run.path", file + "/run"}), 2, file);
+}
+
+}  // namespace troupe::test

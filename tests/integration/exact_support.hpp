@@ -1,0 +1,92 @@
+// Starting build/troupe and reading its JSON line, and the tiny model of the integration tests.
+#pragma once
+
+#include "runtime/model/params.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace troupe::test {
+
+struct ProgramRun {
+  int status = -1;
+  std::string output;
+  nlohmann::json line;  // the output as JSON; discarded when it is none
+};
+
+inline std::string quoted(const std::string& word) {
+  std::string result = "'";
+  for (const char c : word) {
+    if (c == '\'') result += "'\\'";
+    result += c;
+  }
+  result += '\'';
+  return result;
+}
+
+// Runs `troupe WORDS...`; standard error stays the test's.
+inline ProgramRun run_troupe(const std::vector<std::string>& words) {
+  const char* folder = std::getenv("TROUPE_BUILD_DIR");
+  std::string command = quoted(std::string(folder != nullptr ? folder : "build") + "/troupe");
+  for (const std::string& word : words)
+    command += " " + quoted(word);
+  ProgramRun run;
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return run;
+  char chunk[4096];
+  for (std::size_t n; (n = std::fread(chunk, 1, sizeof chunk, pipe)) > 0;)
+    run.output.append(chunk, n);
+  const int status = ::pclose(pipe);
+  run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  run.line = nlohmann::json::parse(run.output, nullptr, false);
+  return run;
+}
+
+// A folder that is gone at the end of the test.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "troupe-test-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Two layers, grouped queries, a vocabulary that is no multiple of a panel, its own head.
+inline std::string make_tiny_model(const ScratchFolder& folder) {
+  model::ModelSpec spec;
+  spec.architecture = "LlamaForCausalLM";
+  spec.layers = 2;
+  spec.hidden = 64;
+  spec.heads = 4;
+  spec.kv_heads = 2;
+  spec.head_dim = 16;
+  spec.ffn = 160;
+  spec.vocab = 257;
+  spec.context = 256;
+  spec.eos = {2};
+  model::ParamStore params(spec);
+  model::randomise(params, 7, 0.2f);
+  const std::filesystem::path path = folder / "tiny";
+  const auto saved = model::save_model(params, path, model::StorageDtype::kF32, {});
+  EXPECT_TRUE(saved) << (saved ? "" : saved.error().message);
+  return path.string();
+}
+
+}  // namespace troupe::test

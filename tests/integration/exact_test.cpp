@@ -1,0 +1,77 @@
+// `troupe bench exact` on a tiny random model: the engine's log-probs and those of the training
+// forward, computed in another process, have the same bits; a change of one ulp does not go unseen.
+#include "tests/integration/exact_support.hpp"
+
+#include <fstream>
+
+namespace troupe::test {
+namespace {
+
+TEST(Exact, EngineAndTrainerAgreeInEveryBitOf100000Tokens) {
+  const ScratchFolder folder;
+  const ProgramRun run = run_troupe(
+      {"bench", "exact", "--model", make_tiny_model(folder), "--tokens", "100000", "--json"});
+  ASSERT_TRUE(run.line.is_object()) << run.output;
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.line["tokens"], 100000);
+  EXPECT_EQ(run.line["differing_bits"], 0);
+  EXPECT_EQ(run.line["scorer_differing_bits"], 0);
+
+  const auto& engine = run.line["engine"];
+  using Range = std::vector<int>;
+  EXPECT_EQ(engine["batch"], Range({1, 64}));
+  EXPECT_EQ(engine["step_tokens"], Range({1, 512}));
+  EXPECT_EQ(engine["threads"], Range({1, 2}));
+  EXPECT_EQ(engine["samples_per_group"], Range({1, 8}));
+  EXPECT_GE(engine["temperatures"].size(), 2u);
+  EXPECT_GT(engine["preempted"], 0);
+  EXPECT_GT(engine["weight_swaps"], 0);
+
+  const auto& trainer = run.line["trainer"];
+  EXPECT_EQ(trainer["tokens"], 100000);
+  EXPECT_GT(trainer["micro_batches"], 10);
+  EXPECT_GT(trainer["grad_norm"], 0);
+}
+
+TEST(Exact, TheTrainerMayRunTheReferenceKernels) {
+  const ScratchFolder folder;
+  const ProgramRun run = run_troupe({"bench", "exact", "--model", make_tiny_model(folder),
+                                     "--tokens", "2000", "--trainer-isa", "reference", "--json"});
+  ASSERT_TRUE(run.line.is_object()) << run.output;
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.line["differing_bits"], 0);
+  EXPECT_EQ(run.line["trainer"]["isa"], "reference");
+}
+
+TEST(Exact, OneUlpInOneWeightIsSeen) {
+  const ScratchFolder folder;
+  const ProgramRun run = run_troupe({"bench", "exact", "--model", make_tiny_model(folder),
+                                     "--tokens", "2000", "--plant-ulp", "--json"});
+  ASSERT_TRUE(run.line.is_object()) << run.output;
+  EXPECT_EQ(run.status, 6);
+  EXPECT_GT(run.line["differing_bits"], 0);
+  EXPECT_GT(run.line["trainer"]["differing_tokens"], 1000) << "most tokens should show it";
+  EXPECT_EQ(run.line["scorer_differing_bits"], 0) << "the change was on the trainer's side only";
+}
+
+TEST(Exact, TheTrainersSideRefusesADamagedTranscript) {
+  const ScratchFolder folder;
+  const std::string model = make_tiny_model(folder);
+  const std::string file = (folder / "transcript.bin").string();
+  const std::vector<std::string> side = {"bench",   "exact", "--side", "trainer",
+                                         "--model", model,   "--file", file};
+  EXPECT_EQ(
+      run_troupe({"bench", "exact", "--model", model, "--tokens", "200", "--file", file}).status,
+      0);
+  EXPECT_EQ(run_troupe(side).status, 0);
+  {
+    std::fstream change(file, std::ios::in | std::ios::out | std::ios::binary);
+    change.seekp(200);
+    change.put(static_cast<char>(0x5A));
+    change.put(static_cast<char>(0xA5));
+  }
+  EXPECT_EQ(run_troupe(side).status, 4);
+}
+
+}  // namespace
+}  // namespace troupe::test

@@ -1,0 +1,160 @@
+// A whole run on a tiny model, for tests that start, kill and resume `troupe train ppo`.
+#pragma once
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "exact_support.hpp"
+
+namespace troupe::test {
+
+// A tokenizer of bytes: token b is byte b, token 256 the end.
+inline void write_byte_tokenizer(const std::filesystem::path& folder) {
+  nlohmann::json vocab = {{"<|end|>", 256}};
+  unsigned next = 0;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const bool prints = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) ||
+                        byte >= 0xAE;
+    const unsigned point = prints ? byte : 0x100 + next++;
+    std::string letter;
+    if (point < 0x80) {
+      letter = {static_cast<char>(point)};
+    } else {
+      letter = {static_cast<char>(0xC0 | (point >> 6)), static_cast<char>(0x80 | (point & 0x3F))};
+    }
+    vocab[letter] = byte;
+  }
+  const nlohmann::json level = {{"type", "ByteLevel"},
+                                {"add_prefix_space", false},
+                                {"trim_offsets", true},
+                                {"use_regex", true}};
+  const nlohmann::json tokenizer = {
+      {"version", "1.0"},
+      {"truncation", nullptr},
+      {"padding", nullptr},
+      {"added_tokens",
+       {{{"id", 256}, {"content", "<|end|>"}, {"single_word", false}, {"lstrip", false},
+         {"rstrip", false}, {"normalized", false}, {"special", true}}}},
+      {"normalizer", nullptr},
+      {"pre_tokenizer", level},
+      {"post_processor", nullptr},
+      {"decoder", level},
+      {"model", {{"type", "BPE"}, {"dropout", nullptr}, {"unk_token", nullptr},
+                 {"continuing_subword_prefix", nullptr}, {"end_of_word_suffix", nullptr},
+                 {"fuse_unk", false}, {"byte_fallback", false}, {"vocab", vocab},
+                 {"merges", nlohmann::json::array()}}}};
+  std::ofstream(folder / "tokenizer.json") << tokenizer.dump();
+  std::ofstream(folder / "tokenizer_config.json")
+      << R"({"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|end|>"})";
+}
+
+inline void write_dataset(const std::filesystem::path& file) {
+  std::ofstream out(file);
+  for (int a = 0; a < 6; ++a) {
+    for (int b = 0; b < 4; ++b) {
+      out << nlohmann::json({{"prompt", std::to_string(a) + "+" + std::to_string(b) + "="},
+                             {"answer", std::string(1, static_cast<char>('a' + (a + b) % 3))}})
+          << '\n';
+    }
+  }
+}
+
+// Model, tokenizer and data in one folder; `words(run)` is the command line of a run of 10 updates.
+class TinyRun {
+ public:
+  TinyRun() {
+    model_ = make_tiny_model(folder_);
+    write_byte_tokenizer(model_);
+    write_dataset(folder_ / "train.jsonl");
+    // A response is right when it holds a letter: a random model hits it often enough to learn from.
+    std::ofstream(folder_ / "tiny.yaml") << "rollout: {batch_size: 4, n_samples_per_prompt: 4, "
+                                            "max_new_tokens: 6}\n"
+                                            "data: {input_key: prompt, label_key: answer, "
+                                            "prompt_max_len: 32}\n"
+                                            "reward: {rule: regex, rule_pattern: \"[A-Za-z]{2}\"}\n"
+                                            "actor: {adam: {lr: 1e-3}}\n"
+                                            "algo: {kl: {init_coef: 0.01}}\n"
+                                            "train: {max_steps: 10, threads: 2, seed: 5}\n"
+                                            "ckpt: {save_steps: 1, max_num: 2}\n";
+  }
+
+  std::vector<std::string> words(const std::string& run) const {
+    return {"train",
+            "ppo",
+            (folder_ / "tiny.yaml").string(),
+            "--actor.model_name_or_path",
+            model_,
+            "--data.prompt_dataset",
+            (folder_ / "train.jsonl").string(),
+            "--run.path",
+            (folder_ / run).string()};
+  }
+  std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
+  const std::string& model() const { return model_; }
+
+ private:
+  ScratchFolder folder_;
+  std::string model_;
+};
+
+// Starts `troupe WORDS...` with its output in `log`.
+inline pid_t start_troupe(const std::vector<std::string>& words, const std::filesystem::path& log) {
+  const char* folder = std::getenv("TROUPE_BUILD_DIR");
+  std::vector<std::string> all = {std::string(folder != nullptr ? folder : "build") + "/troupe"};
+  all.insert(all.end(), words.begin(), words.end());
+  std::vector<char*> argv;
+  for (auto& word : all) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const int fd = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    ::dup2(fd, 1);
+    ::dup2(fd, 2);
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+  return pid;
+}
+
+inline std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// The lines of a run's metrics with the values that may differ (times, speeds) left out.
+inline std::map<std::uint64_t, nlohmann::json> metrics_of(const std::filesystem::path& run) {
+  std::map<std::uint64_t, nlohmann::json> rows;
+  std::ifstream in(run / "metrics.jsonl");
+  for (std::string line; std::getline(in, line);) {
+    nlohmann::json row = nlohmann::json::parse(line, nullptr, false);
+    if (!row.is_object()) continue;
+    nlohmann::json kept;
+    for (const auto& [name, value] : row.items()) {
+      const bool varies = name == "time" || name.rfind("time/", 0) == 0 ||
+                          name.rfind("perf/", 0) == 0;
+      if (!varies) kept[name] = value;
+    }
+    rows[row.value("step", std::uint64_t{0})] = kept;
+  }
+  return rows;
+}
+
+// sha256 of every weight file of a checkpoint, from its manifest.
+inline std::map<std::string, std::string> hashes_of(const std::filesystem::path& checkpoint) {
+  std::map<std::string, std::string> hashes;
+  const auto manifest = nlohmann::json::parse(text_of(checkpoint / "manifest.json"), nullptr, false);
+  for (const auto& file : manifest.value("files", nlohmann::json::array())) {
+    hashes[file.value("path", "")] = file.value("sha256", "");
+  }
+  return hashes;
+}
+
+}  // namespace troupe::test
