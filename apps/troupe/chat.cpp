@@ -84,11 +84,13 @@ class Chat {
     std::vector<Flag> flags;
     changed.add_to(flags);
     const std::vector<std::string> words = {"--" + key, value};
-    if (auto parsed = parse_flags("/params: sampling", flags, words); !parsed) {
-      std::fputs(error_text(parsed.error()).c_str(), stdout);
-      return;
+    auto parsed = parse_flags("/params: sampling", flags, words);
+    if (!parsed) {
+      std::printf("%s; /help lists the names\n",
+                  parsed.error().message.substr(0, parsed.error().message.find(';')).c_str());
+    } else if (*parsed == FlagsOutcome::kRun) {
+      sampling_ = std::move(changed);
     }
-    sampling_ = std::move(changed);
   }
 
   void show_params() const {

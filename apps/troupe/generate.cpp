@@ -1,7 +1,9 @@
 // `troupe generate`: samples responses to one prompt or a file of prompts.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -30,7 +32,7 @@ struct Options {
   SamplingFlags sampling;
 };
 
-// Groups that the engine holds at once; the others wait here.
+// Prompts that are in the engine or wait to be printed; the others wait in the file's order.
 constexpr std::size_t kOpenGroups_max = 256;
 
 Result<std::vector<data::PromptRow>> read_prompts(const Options& options) {
@@ -65,7 +67,7 @@ class Generation {
     engine::Engine& engine = host_.engine();
     for (;;) {
       if (stop_requested()) return fail(ErrorCode::kInterrupted, "interrupted");
-      while (next_ < rows_.size() && next_ - finished_groups_ < kOpenGroups_max) {
+      while (next_ < rows_.size() && next_ - printed_ < kOpenGroups_max) {
         TROUPE_TRY(submit(next_++));
       }
       if (engine.idle()) return {};
@@ -73,7 +75,10 @@ class Generation {
       if (stream_) {
         TROUPE_TRY(printer_->show(engine.drawn({0}, 0)));
       }
-      for (const engine::Sample& sample : samples) TROUPE_TRY(finish(sample));
+      for (engine::Sample& sample : samples) {
+        open_[sample.group.value].push_back(std::move(sample));
+      }
+      TROUPE_TRY(print_whole_groups());
     }
   }
 
@@ -98,8 +103,23 @@ class Generation {
     return {};
   }
 
-  Result<void> finish(const engine::Sample& sample) {
-    if (sample.index + 1 == options_.samples) ++finished_groups_;
+  // Groups come out in the order of their prompts, samples by index, whatever finished first.
+  Result<void> print_whole_groups() {
+    for (;;) {
+      const auto group = open_.find(printed_);
+      if (group == open_.end() ||
+          std::ssize(group->second) < static_cast<std::ptrdiff_t>(options_.samples)) {
+        return {};
+      }
+      std::sort(group->second.begin(), group->second.end(),
+                [](const auto& a, const auto& b) { return a.index < b.index; });
+      for (const engine::Sample& sample : group->second) TROUPE_TRY(print(sample));
+      open_.erase(group);
+      ++printed_;
+    }
+  }
+
+  Result<void> print(const engine::Sample& sample) {
     if (stream_) {
       TROUPE_TRY(printer_->show(sample.tokens));
       return printer_->end();
@@ -143,7 +163,9 @@ class Generation {
   std::vector<data::PromptRow> rows_;
   const bool stream_, to_terminal_;
   std::optional<StreamPrinter> printer_;
-  std::size_t next_ = 0, finished_groups_ = 0;
+  std::size_t next_ = 0;     // the next prompt to submit
+  std::size_t printed_ = 0;  // prompts whose samples have all been printed
+  std::map<std::uint64_t, std::vector<engine::Sample>> open_;  // finished samples by prompt
 };
 
 }  // namespace
