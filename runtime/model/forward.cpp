@@ -15,7 +15,7 @@ using kernels::Gemm;
 using kernels::ops;
 
 // From this many rows per member on, members split rows.
-constexpr std::int64_t kRowsPerMember_min = 32;
+constexpr std::int64_t kRowsPerMember_min = 64;
 
 struct Range {
   std::int64_t begin, end;

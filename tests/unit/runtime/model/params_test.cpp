@@ -5,8 +5,10 @@
 #include "tests/unit/runtime/model/test_models.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 
@@ -145,6 +147,25 @@ TEST_F(ModelFolder, SaveRefusesAFilledFolder) {
   const auto again = save_model(params, folder_, StorageDtype::kF32, {});
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, core::ErrorCode::kConfig);
+}
+
+// A write that the system refuses (here: a file larger than the process may write) gives an error
+// that names the file, and leaves neither a half folder nor a temporary one.
+TEST_F(ModelFolder, AFailedSaveLeavesNothing) {
+  const ParamStore params = random_model(tiny_spec());
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old_limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  rlimit limit = old_limit;
+  limit.rlim_cur = 50'000;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const auto saved = save_model(params, folder_, StorageDtype::kF32, {});
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  std::signal(SIGXFSZ, old_handler);
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().code, core::ErrorCode::kResources);
+  EXPECT_NE(saved.error().message.find("model.safetensors"), std::string::npos);
+  EXPECT_TRUE(fs::is_empty(parent_));
 }
 
 TEST_F(ModelFolder, NamesMissingExtraAndMisshapenTensors) {
