@@ -35,8 +35,10 @@ inline std::string quoted(const std::string& word) {
 inline ProgramRun run_troupe(const std::vector<std::string>& words) {
   const char* folder = std::getenv("TROUPE_BUILD_DIR");
   std::string command = quoted(std::string(folder != nullptr ? folder : "build") + "/troupe");
-  for (const std::string& word : words)
-    command += " " + quoted(word);
+  for (const std::string& word : words) {
+    command += ' ';
+    command += quoted(word);
+  }
   ProgramRun run;
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return run;

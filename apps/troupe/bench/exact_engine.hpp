@@ -1,0 +1,28 @@
+// The engine's side of `troupe bench exact` as a whole: loads the model, runs all rounds, and
+// checks the log-probs once more with the scorer without gradients, in the same process. Runs on
+// the caller's thread with teams of one and two. Memory: packed weights, one engine, one
+// micro-batch.
+#pragma once
+
+#include "apps/troupe/bench/exact_parts.hpp"
+#include "apps/troupe/bench/exact_rounds.hpp"
+#include "runtime/core/result.hpp"
+
+#include <cstdint>
+#include <filesystem>
+
+namespace troupe::app {
+
+struct EngineSide {
+  Transcript transcript;
+  Coverage coverage;
+  Difference scorer;  // between engine and scorer
+  std::int64_t rounds = 0;
+  double engine_s = 0, scorer_s = 0;
+};
+
+core::Result<EngineSide> run_engine_side(const std::filesystem::path& model,
+                                         std::int64_t tokens,
+                                         std::uint64_t seed);
+
+}  // namespace troupe::app

@@ -1,0 +1,40 @@
+// What the engine's side of `troupe bench exact` says and the trainer's side checks: prompts,
+// sampled tokens and the bits of their log-probs, with what the engine was doing. Value types; a
+// file of 32-bit words with a checksum carries them from process to process. Bounds: the limits
+// below, checked when a file is read.
+#pragma once
+
+#include "runtime/core/result.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace troupe::app {
+
+inline constexpr std::uint64_t kTranscript_bytes_max = 1ull << 30;
+
+struct TranscriptSample {
+  std::vector<std::int32_t> tokens;
+  std::vector<float> logprobs;  // by token
+};
+
+struct TranscriptGroup {
+  float temperature = 1.0f;  // of the log-probs
+  std::int32_t threads = 1;  // of the engine that sampled it
+  std::vector<std::int32_t> prompt;
+  std::vector<TranscriptSample> samples;
+};
+
+struct Transcript {
+  std::vector<TranscriptGroup> groups;
+  std::int64_t tokens() const;  // of all responses
+};
+
+core::Result<void> write_transcript(const std::filesystem::path& file,
+                                    const Transcript& transcript);
+
+// Errors: kNotFound (no such file), kData (not a transcript, damaged, too long).
+core::Result<Transcript> read_transcript(const std::filesystem::path& file);
+
+}  // namespace troupe::app

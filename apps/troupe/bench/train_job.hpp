@@ -1,0 +1,49 @@
+// The job that `troupe bench train` measures: groups of random samples of one size, and the
+// operations that one update over them needs. Pure functions; value types.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/core/team.hpp"
+#include "runtime/learn/experience.hpp"
+#include "runtime/learn/trainer.hpp"
+#include "runtime/model/packed.hpp"
+#include "runtime/model/spec.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+struct TrainJob {
+  std::string model;
+  std::string objective = "grpo";
+  std::int64_t prompts = 4, samples = 8;
+  std::int64_t prompt_tokens = 32, new_tokens = 64;
+  std::int64_t micro_tokens_max = 2048;
+  std::int64_t threads = 0;
+};
+
+// GRPO, Dr. GRPO, RLOO or REINFORCE with a baseline, by the names of algo.advantage.estimator.
+core::Result<learn::TrainerSettings> trainer_settings(const TrainJob& job);
+
+// Random prompts and responses; half of each group's samples score 1, the others 0.
+std::vector<learn::TrainGroup> random_groups(const TrainJob& job, const model::ModelSpec& spec);
+
+// Fills in what sampling under `weights` would have recorded: log-probs and versions.
+core::Result<void> record_behaviour(std::vector<learn::TrainGroup>& groups,
+                                    const model::PackedWeights& weights,
+                                    const learn::TrainerSettings& settings,
+                                    core::TeamRunner& team);
+
+// Floating-point operations of the matrix products of one update: 2 a weight and row forward, 4
+// backward; the head's only for rows whose next token is learnt. Attention and what the backward
+// pass computes a second time are not counted.
+core::Result<double> product_flops(const std::vector<learn::TrainGroup>& groups,
+                                   const model::ModelSpec& spec,
+                                   const learn::TrainerSettings& settings);
+
+// The middle one of `values`, or the mean of the middle two; at least one.
+double median(std::vector<double> values);
+
+}  // namespace troupe::app
