@@ -1,0 +1,115 @@
+// What a user who makes a mistake gets from the real program: one clear error, the right exit code, and
+// nothing half done.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/integration/exact_support.hpp"
+
+namespace troupe::test {
+namespace {
+
+struct Outcome {
+  int status = -1;
+  std::string errors;
+};
+
+class BadInputs : public testing::Test {
+ protected:
+  // Runs troupe with its standard error in a file.
+  Outcome troupe(const std::vector<std::string>& words) {
+    const char* folder = std::getenv("TROUPE_BUILD_DIR");
+    std::string command = quoted(std::string(folder != nullptr ? folder : "build") + "/troupe");
+    for (const std::string& word : words) command += " " + quoted(word);
+    const std::string errors = (scratch_ / "errors").string();
+    const int status = std::system((command + " >/dev/null 2>" + quoted(errors)).c_str());
+    std::ifstream in(errors);
+    std::stringstream text;
+    text << in.rdbuf();
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text.str()};
+  }
+
+  std::string file(const std::string& name, const std::string& text) {
+    std::ofstream(scratch_ / name) << text;
+    return (scratch_ / name).string();
+  }
+
+  void expect(const std::vector<std::string>& words, int status,
+              const std::vector<std::string>& parts) {
+    const Outcome outcome = troupe(words);
+    EXPECT_EQ(outcome.status, status) << outcome.errors;
+    EXPECT_EQ(outcome.errors.rfind("error: ", 0), 0u) << outcome.errors;
+    for (const std::string& part : parts) {
+      EXPECT_NE(outcome.errors.find(part), std::string::npos) << part << "\n" << outcome.errors;
+    }
+  }
+
+  // A whole configuration; `model` and `prompts` as given.
+  std::vector<std::string> train(const std::string& model, const std::string& prompts) {
+    return {"train", "ppo", "--actor.model_name_or_path", model, "--data.prompt_dataset", prompts,
+            "--data.label_key", "answer", "--reward.rule", "exact", "--rollout.max_new_tokens", "4",
+            "--data.prompt_max_len", "16", "--run.path", (scratch_ / "run").string()};
+  }
+
+  ScratchFolder scratch_;
+};
+
+TEST_F(BadInputs, UnknownKeyNamesTheNearestAndTheLine) {
+  const std::string yaml = file("c.yaml", "actor:\n  adam:\n    lrr: 1e-6\n");
+  expect({"config", "validate", yaml}, 2,
+         {"c.yaml:3: unknown key 'actor.adam.lrr'", "hint: did you mean 'actor.adam.lr'?"});
+  expect({"train", "ppo", yaml}, 2, {"c.yaml:3"});
+}
+
+TEST_F(BadInputs, WrongValuesNameKeyRangeAndLine) {
+  const std::string yaml = file("c.yaml", "rollout:\n  batch_size: 0\n");
+  expect({"config", "show", yaml}, 2, {"c.yaml:2: rollout.batch_size = 0", "1 to 1048576"});
+  expect({"config", "show", "--train.seed", "x"}, 2, {"train.seed = x", "whole number"});
+  expect({"config", "show", "--train.staleness_max", "1"}, 2, {"only 0", "synchronous"});
+  expect({"config", "show", "--pretrain", "x"}, 2, {"'actor.model_name_or_path'"});
+  expect({"config", "show", "/no/such.yaml"}, 2, {"/no/such.yaml"});
+}
+
+TEST_F(BadInputs, MissingModelFolder) {
+  const std::string prompts = file("p.jsonl", "{\"input\": \"a\", \"answer\": \"b\"}\n");
+  expect(train("/no/such/model", prompts), 2, {"/no/such/model"});
+  expect({"generate", "--model", "/no/such/model", "--prompt", "x"}, 2, {"/no/such/model"});
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "run")) << "nothing is made before the checks";
+}
+
+TEST_F(BadInputs, UnknownArchitectureIsNamed) {
+  std::filesystem::create_directories(scratch_ / "odd");
+  file("odd/config.json", R"({"architectures": ["MambaForCausalLM"], "model_type": "mamba"})");
+  expect({"generate", "--model", (scratch_ / "odd").string(), "--prompt", "x"}, 2,
+         {"MambaForCausalLM"});
+}
+
+TEST_F(BadInputs, UnknownSubcommandsAndFlags) {
+  expect({"frobnicate"}, 2, {"'frobnicate'"});
+  expect({"train", "dpo", "c.yaml"}, 2, {"train dpo"});
+  expect({"bench", "nothing"}, 2, {"'nothing'"});
+  expect({"generate", "--modle", "x"}, 2, {"--model"});
+  expect({"generate", "--model", "x", "--prompt", "a", "--n", "0"}, 2, {"--n"});
+}
+
+TEST_F(BadInputs, FullStandardOutputIsAnError) {
+  const char* folder = std::getenv("TROUPE_BUILD_DIR");
+  const std::string program = std::string(folder != nullptr ? folder : "build") + "/troupe";
+  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "needs /dev/full";
+  const int status = std::system((quoted(program) + " config show >/dev/full 2>/dev/null").c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+}
+
+TEST_F(BadInputs, HelpAndVersionSucceed) {
+  EXPECT_EQ(troupe({"--help"}).status, 0);
+  EXPECT_EQ(troupe({"version"}).status, 0);
+  EXPECT_EQ(troupe({"doctor"}).status, 0);
+  EXPECT_EQ(troupe({"config", "show"}).status, 0);
+}
+
+}  // namespace
+}  // namespace troupe::test

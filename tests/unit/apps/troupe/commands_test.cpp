@@ -1,0 +1,115 @@
+// The command line without its heavy commands: errors as they are printed, plain flags, facts.
+#include "apps/troupe/commands.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "apps/troupe/flags.hpp"
+#include "apps/troupe/sampling_flags.hpp"
+#include "apps/troupe/system_facts.hpp"
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+
+TEST(ErrorText, AdviceBecomesAHint) {
+  EXPECT_EQ(error_text({ErrorCode::kConfig, "a.yaml:3: unknown key 'x'; did you mean 'y'?"}),
+            "error: a.yaml:3: unknown key 'x'\n  hint: did you mean 'y'?\n");
+  EXPECT_EQ(error_text({ErrorCode::kConfig, "plain"}), "error: plain\n");
+  EXPECT_EQ(error_text({ErrorCode::kConfig, "bad (one; two)"}), "error: bad (one; two)\n");
+}
+
+TEST(Commands, UnknownCommandIsAConfigurationError) {
+  const std::vector<std::string> words = {"trian"};
+  auto done = run_command(words);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(core::exit_status(done.error().code), 2);
+  EXPECT_NE(done.error().message.find("'trian'"), std::string::npos);
+}
+
+TEST(Commands, FirstHelpPageIsShort) {
+  testing::internal::CaptureStdout();
+  ASSERT_TRUE(run_command({}));
+  const std::string page = testing::internal::GetCapturedStdout();
+  EXPECT_LE(std::count(page.begin(), page.end(), '\n'), 60);
+  for (const char* name : {"train ppo", "generate", "chat", "bench", "doctor", "version"}) {
+    EXPECT_NE(page.find(name), std::string::npos) << name;
+  }
+}
+
+TEST(Commands, TrainHelpIsShortAndNamesEverySection) {
+  const std::vector<std::string> words = {"train", "ppo", "--help"};
+  testing::internal::CaptureStdout();
+  ASSERT_TRUE(run_command(words));
+  const std::string page = testing::internal::GetCapturedStdout();
+  EXPECT_LE(std::count(page.begin(), page.end(), '\n'), 60);
+  for (const char* name : {"actor", "rollout", "algo", "ckpt"}) {
+    EXPECT_NE(page.find(name), std::string::npos) << name;
+  }
+}
+
+class Flags : public testing::Test {
+ protected:
+  std::string parse(const std::vector<std::string>& words) {
+    count_ = 1;
+    auto done = parse_flags("troupe test: a test",
+                            {{"--name", &name_, "text"},
+                             {"--count", &count_, "number", false, 1, 8},
+                             {"--rate", &rate_, "real", false, 0, 1},
+                             {"--stop", &stop_, "texts"},
+                             {"--json", &json_, "flag"}},
+                            words);
+    if (done) return "";
+    EXPECT_EQ(done.error().code, ErrorCode::kConfig);
+    return done.error().message;
+  }
+  std::string name_;
+  std::int64_t count_ = 1;
+  double rate_ = 0;
+  std::vector<std::string> stop_;
+  bool json_ = false;
+};
+
+TEST_F(Flags, FillTheirTargets) {
+  EXPECT_EQ(parse({"--name", "a b", "--count=3", "--rate", "1e-2", "--stop", "x", "--json", "--stop",
+                   "-y"}),
+            "");
+  EXPECT_EQ(name_, "a b");
+  EXPECT_EQ(count_, 3);
+  EXPECT_EQ(rate_, 0.01);
+  EXPECT_EQ(stop_, (std::vector<std::string>{"x", "-y"}));
+  EXPECT_TRUE(json_);
+}
+
+TEST_F(Flags, RefusalsNameTheFlag) {
+  EXPECT_EQ(parse({"--nmae", "x"}).find("troupe test: unknown argument '--nmae'"), 0u);
+  EXPECT_NE(parse({"--counts", "3"}).find("did you mean --count?"), std::string::npos);
+  EXPECT_NE(parse({"--count", "nine"}).find("--count"), std::string::npos);
+  EXPECT_EQ(parse({"--count", "9"}), "troupe test: --count = 9; expected 1 to 8");
+  EXPECT_EQ(parse({"--rate", "nan"}), "troupe test: --rate = nan; expected 0 to 1");
+  EXPECT_NE(parse({"--name"}).find("--name"), std::string::npos);
+}
+
+TEST(SamplingFlags, BecomeParameters) {
+  SamplingFlags sampling;
+  sampling.temperature = 0.5;
+  sampling.top_k = 7;
+  sampling.stop = {"\\n", "a\\\\b"};
+  const engine::SamplingParams params = sampling.params();
+  EXPECT_EQ(params.temperature, 0.5f);
+  EXPECT_EQ(params.top_k, 7);
+  EXPECT_EQ(params.stop_strings, (std::vector<std::string>{"\n", "a\\b"}));
+}
+
+TEST(SystemFacts, AreThere) {
+  EXPECT_GE(usable_cores(), 1);
+  EXPECT_GT(memory_facts().total_bytes, 0u);
+  EXPECT_GT(disk_facts("/no/such/folder").total_bytes, 0u);
+  EXPECT_EQ(bytes_text(512), "512 B");
+  EXPECT_EQ(bytes_text(3u << 20), "3.0 MiB");
+}
+
+}  // namespace
+}  // namespace troupe::app
