@@ -1,5 +1,12 @@
-// `troupe chat`: a dialogue with a chat model, streamed. Lines that begin with '/' are commands. Ctrl-C
-// ends an answer; at the prompt it ends the program.
+// `troupe chat`: a dialogue with a chat model, streamed. Lines that begin with '/' are commands.
+// Ctrl-C ends an answer; at the prompt it ends the program.
+#include "apps/troupe/commands.hpp"
+#include "apps/troupe/engine_host.hpp"
+#include "apps/troupe/sampling_flags.hpp"
+#include "apps/troupe/stop_signal.hpp"
+#include "apps/troupe/stream_printer.hpp"
+#include "runtime/core/rng.hpp"
+
 #include <unistd.h>
 
 #include <cstdio>
@@ -9,13 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "apps/troupe/commands.hpp"
-#include "apps/troupe/engine_host.hpp"
-#include "apps/troupe/sampling_flags.hpp"
-#include "apps/troupe/stop_signal.hpp"
-#include "apps/troupe/stream_printer.hpp"
-#include "runtime/core/rng.hpp"
-
 namespace troupe::app {
 namespace {
 
@@ -24,13 +24,17 @@ using core::fail;
 using core::Result;
 
 constexpr const char* kCommands =
-    "/reset forgets the dialogue   /system TEXT sets the system message   /params [NAME VALUE] shows\n"
+    "/reset forgets the dialogue   /system TEXT sets the system message   /params [NAME VALUE] "
+    "shows\n"
     "or changes sampling (temperature, top-p, top-k, min-p, max-new-tokens, seed)   /quit ends\n";
 
 class Chat {
  public:
   Chat(EngineHost& host, SamplingFlags sampling, const std::string& system)
-      : host_(host), sampling_(std::move(sampling)), system_(system), interactive_(::isatty(0) == 1) {
+      : host_(host),
+        sampling_(std::move(sampling)),
+        system_(system),
+        interactive_(::isatty(0) == 1) {
     reset();
   }
 
@@ -94,10 +98,11 @@ class Chat {
   }
 
   void show_params() const {
-    std::printf("temperature %g   top-p %g   top-k %lld   min-p %g   max-new-tokens %lld   seed %lld\n",
-                sampling_.temperature, sampling_.top_p, static_cast<long long>(sampling_.top_k),
-                sampling_.min_p, static_cast<long long>(sampling_.max_new_tokens),
-                static_cast<long long>(sampling_.seed));
+    std::printf(
+        "temperature %g   top-p %g   top-k %lld   min-p %g   max-new-tokens %lld   seed %lld\n",
+        sampling_.temperature, sampling_.top_p, static_cast<long long>(sampling_.top_k),
+        sampling_.min_p, static_cast<long long>(sampling_.max_new_tokens),
+        static_cast<long long>(sampling_.seed));
   }
 
   // One turn. A turn that the engine refuses (too long) is forgotten and the dialogue goes on.

@@ -8,8 +8,8 @@ namespace troupe::app {
 namespace {
 
 constexpr Command kCommands[] = {
-    {"train", run_train}, {"config", run_config}, {"generate", run_generate},
-    {"chat", run_chat},   {"doctor", run_doctor}, {"bench", run_bench},
+    {"train", run_train}, {"config", run_config},   {"generate", run_generate},
+    {"chat", run_chat},   {"doctor", run_doctor},   {"bench", run_bench},
     {"data", run_data},   {"version", run_version},
 };
 
@@ -40,9 +40,8 @@ constexpr const char* kHelp =
 }  // namespace
 
 bool wants_help(Words words) {
-  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
-    return word == "--help" || word == "-h";
-  });
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return word == "--help" || word == "-h"; });
 }
 
 core::Result<void> run_command(Words words) {

@@ -1,13 +1,13 @@
 // The subcommands of `troupe`, one source each. A command gets the words after its name and returns
-// when it is done; an error ends the process with core::exit_status of its code. They run on the main
-// thread and own everything they build.
+// when it is done; an error ends the process with core::exit_status of its code. They run on the
+// main thread and own everything they build.
 #pragma once
+
+#include "runtime/core/result.hpp"
 
 #include <span>
 #include <string>
 #include <string_view>
-
-#include "runtime/core/result.hpp"
 
 namespace troupe::app {
 

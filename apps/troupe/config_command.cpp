@@ -1,9 +1,9 @@
 // `troupe config show|validate|docs`.
-#include <cstdio>
-
 #include "apps/troupe/commands.hpp"
 #include "runtime/core/config_render.hpp"
 #include "runtime/store/config_file.hpp"
+
+#include <cstdio>
 
 namespace troupe::app {
 namespace {

@@ -1,9 +1,9 @@
 // `troupe data arithmetic`: writes the one-digit arithmetic task as JSONL.
-#include <cstdio>
-
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/flags.hpp"
 #include "runtime/data/arithmetic.hpp"
+
+#include <cstdio>
 
 namespace troupe::app {
 
@@ -27,8 +27,8 @@ core::Result<void> run_data(Words words) {
                    {"--held-out", &held_out, "least number of held-out problems", false, 1, 73}},
                   words.subspan(1)));
   if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY_ASSIGN(split, data::split_arithmetic(static_cast<std::uint64_t>(seed),
-                                                  static_cast<int>(held_out)));
+  TROUPE_TRY_ASSIGN(
+      split, data::split_arithmetic(static_cast<std::uint64_t>(seed), static_cast<int>(held_out)));
   TROUPE_TRY(data::write_arithmetic(split, out));
   std::printf("%s: %zu training and %zu held-out problems\n", out.c_str(), split.train.size(),
               split.held_out.size());

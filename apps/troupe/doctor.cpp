@@ -1,13 +1,13 @@
 // `troupe doctor`: what this machine offers and which bounds hold. Looks only; changes nothing.
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/system_facts.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/model/spec.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
 
 namespace troupe::app {
 namespace {

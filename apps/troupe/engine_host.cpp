@@ -1,14 +1,14 @@
 // Loads what generation needs, cheapest first, so that a wrong name fails at once.
 #include "apps/troupe/engine_host.hpp"
 
-#include <algorithm>
-#include <ctime>
-#include <utility>
-
 #include "apps/troupe/system_facts.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
 
 namespace troupe::app {
 

@@ -1,11 +1,6 @@
-// A model ready to generate: tokenizer, chat template, packed weights, thread pool and engine, for the
-// commands that sample without a run. Owned by the command, used on its thread.
+// A model ready to generate: tokenizer, chat template, packed weights, thread pool and engine, for
+// the commands that sample without a run. Owned by the command, used on its thread.
 #pragma once
-
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "actors/generator/tokenizer_text.hpp"
 #include "runtime/async/cpu_pool.hpp"
@@ -13,6 +8,11 @@
 #include "runtime/engine/engine.hpp"
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace troupe::app {
 

@@ -50,7 +50,8 @@ std::string nearest(const std::vector<Flag>& flags, std::string_view word) {
   return std::string(best);
 }
 
-core::Failure unknown(std::string_view command, const std::vector<Flag>& flags,
+core::Failure unknown(std::string_view command,
+                      const std::vector<Flag>& flags,
                       const std::string& word) {
   const std::string_view name = std::string_view(word).substr(0, word.find('='));
   const std::string near = nearest(flags, name);
@@ -78,25 +79,28 @@ core::Result<void> check_range(std::string_view command, const Flag& flag) {
 
 }  // namespace
 
-core::Result<FlagsOutcome> parse_flags(std::string_view title, const std::vector<Flag>& flags,
+core::Result<FlagsOutcome> parse_flags(std::string_view title,
+                                       const std::vector<Flag>& flags,
                                        Words words) {
   const std::string command(title.substr(0, title.find(':')));
   CLI::App app{std::string(title), command};
   app.allow_extras();
-  for (const Flag& flag : flags) add(app, flag);
+  for (const Flag& flag : flags)
+    add(app, flag);
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);
     return FlagsOutcome::kHelpShown;
   } catch (const CLI::ParseError& error) {
-    return core::fail(core::ErrorCode::kConfig, command + ": " + error.what() + "; " + command +
-                                                    " --help lists its flags");
+    return core::fail(core::ErrorCode::kConfig,
+                      command + ": " + error.what() + "; " + command + " --help lists its flags");
   }
   if (const auto rest = app.remaining(); !rest.empty()) {
     return unknown(command, flags, rest.front());
   }
-  for (const Flag& flag : flags) TROUPE_TRY(check_range(command, flag));
+  for (const Flag& flag : flags)
+    TROUPE_TRY(check_range(command, flag));
   return FlagsOutcome::kRun;
 }
 

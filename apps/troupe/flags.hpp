@@ -1,16 +1,16 @@
-// The plain flags of a subcommand: `--max-new-tokens 32`, `--json`, repeated `--stop X`. A command lists
-// its flags with the variables they fill; help, parsing and messages come from that list. The one
-// source that includes CLI11 is flags.cpp.
+// The plain flags of a subcommand: `--max-new-tokens 32`, `--json`, repeated `--stop X`. A command
+// lists its flags with the variables they fill; help, parsing and messages come from that list. The
+// one source that includes CLI11 is flags.cpp.
 #pragma once
+
+#include "apps/troupe/commands.hpp"
+#include "runtime/core/result.hpp"
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
-
-#include "apps/troupe/commands.hpp"
-#include "runtime/core/result.hpp"
 
 namespace troupe::app {
 
@@ -24,9 +24,10 @@ struct Flag {
 
 enum class FlagsOutcome { kRun, kHelpShown };
 
-// Fills the targets from `words`. `title` heads the help page: "troupe generate: ...". Errors (kConfig):
-// unknown flag (names the nearest), missing or malformed value, out of range.
-core::Result<FlagsOutcome> parse_flags(std::string_view title, const std::vector<Flag>& flags,
+// Fills the targets from `words`. `title` heads the help page: "troupe generate: ...". Errors
+// (kConfig): unknown flag (names the nearest), missing or malformed value, out of range.
+core::Result<FlagsOutcome> parse_flags(std::string_view title,
+                                       const std::vector<Flag>& flags,
                                        Words words);
 
 }  // namespace troupe::app

@@ -1,13 +1,4 @@
 // `troupe generate`: samples responses to one prompt or a file of prompts.
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <utility>
-
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/engine_host.hpp"
 #include "apps/troupe/flags.hpp"
@@ -17,6 +8,15 @@
 #include "runtime/core/rng.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/observe/terminal_text.hpp"
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <utility>
 
 namespace troupe::app {
 namespace {
@@ -113,7 +113,8 @@ class Generation {
       }
       std::sort(group->second.begin(), group->second.end(),
                 [](const auto& a, const auto& b) { return a.index < b.index; });
-      for (const engine::Sample& sample : group->second) TROUPE_TRY(print(sample));
+      for (const engine::Sample& sample : group->second)
+        TROUPE_TRY(print(sample));
       open_.erase(group);
       ++printed_;
     }
@@ -154,8 +155,9 @@ class Generation {
         line["messages"].push_back({{"role", message.role}, {"content", message.content}});
       }
     }
-    std::printf("%s\n",
-                line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+    std::printf(
+        "%s\n",
+        line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
   }
 
   EngineHost& host_;
@@ -182,7 +184,8 @@ Result<void> run_generate(Words words) {
       {"--json", &options.json, "one JSON object a sample, with tokens and log-probs"},
       {"--threads", &options.threads, "0 = all usable cores", false, 0, 1024}};
   options.sampling.add_to(flags);
-  TROUPE_TRY_ASSIGN(outcome, parse_flags("troupe generate: sample responses of a model", flags, words));
+  TROUPE_TRY_ASSIGN(outcome,
+                    parse_flags("troupe generate: sample responses of a model", flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   if (options.prompt.empty() == options.prompts.empty()) {
     return fail(ErrorCode::kConfig, "troupe generate: give --prompt or --prompts, not both");

@@ -1,12 +1,12 @@
 // troupe: the entry point. Picks the subcommand, prints its error, returns its exit status.
+#include "apps/troupe/commands.hpp"
+#include "apps/troupe/stop_signal.hpp"
+
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
 #include <vector>
-
-#include "apps/troupe/commands.hpp"
-#include "apps/troupe/stop_signal.hpp"
 
 int main(int argc, char** argv) {
   using namespace troupe;

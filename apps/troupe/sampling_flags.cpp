@@ -22,7 +22,8 @@ engine::SamplingParams SamplingFlags::params() const {
   out.top_p = static_cast<float>(top_p);
   out.top_k = static_cast<std::int32_t>(top_k);
   out.min_p = static_cast<float>(min_p);
-  for (const std::string& text : stop) out.stop_strings.push_back(core::unescape_flag(text));
+  for (const std::string& text : stop)
+    out.stop_strings.push_back(core::unescape_flag(text));
   return out;
 }
 

@@ -1,12 +1,12 @@
 // The sampling flags that `generate` and `chat` share, and what they mean for the engine.
 #pragma once
 
+#include "apps/troupe/flags.hpp"
+#include "runtime/engine/types.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "apps/troupe/flags.hpp"
-#include "runtime/engine/types.hpp"
 
 namespace troupe::app {
 

@@ -32,9 +32,13 @@ void install_stop_signal() {
   ::signal(SIGPIPE, SIG_IGN);
 }
 
-const std::atomic<bool>& stop_requested() noexcept { return requested; }
+const std::atomic<bool>& stop_requested() noexcept {
+  return requested;
+}
 
-int stop_signal_number() noexcept { return number.load(); }
+int stop_signal_number() noexcept {
+  return number.load();
+}
 
 void clear_stop_request() noexcept {
   requested.store(false);

@@ -1,6 +1,6 @@
-// SIGINT and SIGTERM: the first asks the program to stop at the next good moment, the second ends it
-// at once with status 130. One per process, made by main before any thread; `requested` is safe on any
-// thread.
+// SIGINT and SIGTERM: the first asks the program to stop at the next good moment, the second ends
+// it at once with status 130. One per process, made by main before any thread; `requested` is safe
+// on any thread.
 #pragma once
 
 #include <atomic>

@@ -1,9 +1,9 @@
 // Pieces of text to standard output.
 #include "apps/troupe/stream_printer.hpp"
 
-#include <cstdio>
-
 #include "runtime/observe/terminal_text.hpp"
+
+#include <cstdio>
 
 namespace troupe::app {
 

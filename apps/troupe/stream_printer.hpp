@@ -2,13 +2,13 @@
 // without control bytes when the output is a terminal. One response at a time, one thread.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string>
-
 #include "runtime/core/result.hpp"
 #include "runtime/text/stream_decoder.hpp"
 #include "runtime/text/tokenizer.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
 
 namespace troupe::app {
 
@@ -17,7 +17,8 @@ class StreamPrinter {
   StreamPrinter(const text::Tokenizer& tokenizer, bool to_terminal)
       : decoder_(tokenizer), to_terminal_(to_terminal) {}
 
-  // `tokens`: all of the response so far; what is new is printed. Fewer than before means nothing new.
+  // `tokens`: all of the response so far; what is new is printed. Fewer than before means nothing
+  // new.
   core::Result<void> show(std::span<const std::int32_t> tokens);
   // Prints what was held back and a newline.
   core::Result<void> end();

@@ -1,8 +1,8 @@
 // The rules between configuration keys.
+#include "runtime/core/config_set.hpp"
+
 #include <string>
 #include <string_view>
-
-#include "runtime/core/config_set.hpp"
 
 namespace troupe::core {
 namespace {

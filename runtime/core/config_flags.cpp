@@ -11,9 +11,10 @@ namespace {
 constexpr std::string_view kWhere = "the command line";
 
 bool is_key(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz"
-                                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                 "0123456789._-") == std::string_view::npos;
+  return !text.empty() && text.find_first_not_of(
+                              "abcdefghijklmnopqrstuvwxyz"
+                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                              "0123456789._-") == std::string_view::npos;
 }
 
 bool is_bool_word(std::string_view text) {
@@ -29,8 +30,10 @@ std::vector<std::string> split_numbers(std::string_view text) {
   while (true) {
     const auto comma = text.find(',');
     std::string_view item = text.substr(0, comma);
-    while (item.starts_with(' ')) item.remove_prefix(1);
-    while (item.ends_with(' ')) item.remove_suffix(1);
+    while (item.starts_with(' '))
+      item.remove_prefix(1);
+    while (item.ends_with(' '))
+      item.remove_suffix(1);
     out.emplace_back(item);
     if (comma == std::string_view::npos) return out;
     text.remove_prefix(comma + 1);
@@ -88,7 +91,8 @@ class Reader {
     const ConfigRow* row = find_config_row(name);
     if (row == nullptr) return fail(unknown_config_key(name, kWhere));
     if (row->escapes) {
-      for (std::string& value : values) value = unescape_flag(value);
+      for (std::string& value : values)
+        value = unescape_flag(value);
     }
     const bool numbers = row->field.index() == 4;
     if (numbers && values.size() == 1) values = split_numbers(values.front());
@@ -120,11 +124,20 @@ std::string unescape_flag(std::string_view text) {
       continue;
     }
     switch (text[++i]) {
-      case 'n': out += '\n'; break;
-      case 't': out += '\t'; break;
-      case 'r': out += '\r'; break;
-      case '\\': out += '\\'; break;
-      default: out += '\\', out += text[i];
+      case 'n':
+        out += '\n';
+        break;
+      case 't':
+        out += '\t';
+        break;
+      case 'r':
+        out += '\r';
+        break;
+      case '\\':
+        out += '\\';
+        break;
+      default:
+        out += '\\', out += text[i];
     }
   }
   return out;

@@ -1,14 +1,14 @@
-// The dotted flags of a command line: `--a.b.c v`, `--a.b.c=v` and `a.b.c=v`. Which flags exist and how
-// many values each takes comes from the configuration table.
+// The dotted flags of a command line: `--a.b.c v`, `--a.b.c=v` and `a.b.c=v`. Which flags exist and
+// how many values each takes comes from the configuration table.
 #pragma once
+
+#include "runtime/core/config_set.hpp"
+#include "runtime/core/result.hpp"
 
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "runtime/core/config_set.hpp"
-#include "runtime/core/result.hpp"
 
 namespace troupe::core {
 
@@ -17,8 +17,9 @@ struct ConfigArguments {
   std::vector<ConfigText> settings;
 };
 
-// A bool flag may stand alone. A list of numbers takes its count of words, or one word with commas; a
-// list of texts takes one word each time the flag is given. Error (kConfig): a flag without its value.
+// A bool flag may stand alone. A list of numbers takes its count of words, or one word with commas;
+// a list of texts takes one word each time the flag is given. Error (kConfig): a flag without its
+// value.
 Result<ConfigArguments> parse_config_arguments(std::span<const std::string> words);
 
 // Resolves \n, \t, \r and \\ in a flag's value; other backslashes stay.

@@ -1,4 +1,6 @@
 // Answers to names that are not keys: the nearest key, and the new name of a known old one.
+#include "runtime/core/config_table.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
@@ -6,8 +8,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "runtime/core/config_table.hpp"
 
 namespace troupe::core {
 namespace {

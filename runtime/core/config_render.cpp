@@ -90,7 +90,8 @@ std::string config_yaml(const TrainConfig& config, const ConfigOrigins& origins)
       rest.remove_prefix(dot + 1);
     }
     std::size_t depth = 0;
-    while (depth < open.size() && depth < path.size() && open[depth] == path[depth]) ++depth;
+    while (depth < open.size() && depth < path.size() && open[depth] == path[depth])
+      ++depth;
     for (std::size_t i = depth; i < path.size(); ++i) {
       out += std::string(2 * i, ' ') + path[i] + ":\n";
     }
@@ -99,7 +100,8 @@ std::string config_yaml(const TrainConfig& config, const ConfigOrigins& origins)
            config_value_yaml(config, row);
     if (const auto origin = origins.find(row.name); origin != origins.end()) {
       std::string place = origin->second;
-      std::replace_if(place.begin(), place.end(), [](char c) { return c < ' '; }, '?');
+      std::replace_if(
+          place.begin(), place.end(), [](char c) { return c < ' '; }, '?');
       out += "  # " + place;
     }
     out += '\n';
@@ -144,9 +146,11 @@ std::string config_markdown() {
       "# Configuration keys\n\n"
       "Made from the configuration table by `troupe config docs`; a test keeps it current.\n\n"
       "A key is a flag (`--actor.adam.lr 1e-6`), a word (`actor.adam.lr=1e-6`) and a YAML path\n"
-      "(`actor: {adam: {lr: 1e-6}}`). Defaults are overridden by YAML files, left to right, and these\n"
+      "(`actor: {adam: {lr: 1e-6}}`). Defaults are overridden by YAML files, left to right, and "
+      "these\n"
       "by flags. An unknown key is an error. Each run writes all its values to\n"
-      "`resolved_config.yaml`. Names are OpenRLHF's where it has them; the last column says where a\n"
+      "`resolved_config.yaml`. Names are OpenRLHF's where it has them; the last column says where "
+      "a\n"
       "name or default differs.\n";
   for (const std::string_view section : config_sections()) {
     out += "\n## " + std::string(section) + ": " + std::string(section_title(section)) + "\n\n";

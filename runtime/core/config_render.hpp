@@ -2,12 +2,12 @@
 // reference page, and the difference between two configurations. Pure functions.
 #pragma once
 
+#include "runtime/core/config_table.hpp"
+
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "runtime/core/config_table.hpp"
 
 namespace troupe::core {
 

@@ -1,9 +1,9 @@
 // The rows of the configuration table. A key exists only when something reads it.
+#include "runtime/core/config_table.hpp"
+
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "runtime/core/config_table.hpp"
 
 namespace troupe::core {
 namespace {
@@ -56,10 +56,8 @@ void rollout_rows(std::vector<ConfigRow>& rows) {
                      .unit("samples")
                      .range(2, 4096)
                      .peer("same name, default 1"));
-  rows.push_back(TROUPE_KEY(rollout.max_new_tokens)
-                     .help("longest response")
-                     .unit("tokens")
-                     .range(1, 1 << 20));
+  rows.push_back(
+      TROUPE_KEY(rollout.max_new_tokens).help("longest response").unit("tokens").range(1, 1 << 20));
   rows.push_back(TROUPE_KEY(rollout.temperature).help("sampling temperature").above(0, 100));
   rows.push_back(TROUPE_KEY(rollout.top_p)
                      .help("nucleus sampling; 1 = off. Truncation biases the policy ratio")
@@ -122,7 +120,8 @@ void algo_rows(std::vector<ConfigRow>& rows) {
   rows.push_back(
       TROUPE_KEY(algo.advantage.estimator)
           .help("how rewards of a group become advantages; grpo is group_norm")
-          .one_of({{"group_norm", "grpo"}, {"rloo", ""}, {"reinforce_baseline", ""}, {"dr_grpo", ""}})
+          .one_of(
+              {{"group_norm", "grpo"}, {"rloo", ""}, {"reinforce_baseline", ""}, {"dr_grpo", ""}})
           .peer("same name, default gae"));
   rows.push_back(TROUPE_KEY(algo.objective)
                      .help("policy loss: clipped ratio, or the same with an off-policy correction")
@@ -150,12 +149,12 @@ void data_rows(std::vector<ConfigRow>& rows) {
   rows.push_back(TROUPE_KEY(data.prompt_dataset)
                      .help("training prompts: a .jsonl or .json file; several separated by commas")
                      .needed());
-  rows.push_back(TROUPE_KEY(data.input_key)
-                     .help("column of the prompt: text, or a list of chat messages"));
+  rows.push_back(
+      TROUPE_KEY(data.input_key).help("column of the prompt: text, or a list of chat messages"));
   rows.push_back(
       TROUPE_KEY(data.label_key).help("column of the expected answer, for rewards; empty = none"));
-  rows.push_back(TROUPE_KEY(data.apply_chat_template)
-                     .help("render prompts with the model's chat template"));
+  rows.push_back(
+      TROUPE_KEY(data.apply_chat_template).help("render prompts with the model's chat template"));
   rows.push_back(TROUPE_KEY(data.input_template)
                      .help("text around a prompt, which replaces {}; not with a chat template")
                      .with_escapes());
@@ -181,8 +180,10 @@ void reward_and_eval_rows(std::vector<ConfigRow>& rows) {
   rows.push_back(TROUPE_KEY(reward.python)
                      .help("file with reward_func, run in a worker process")
                      .peer("--reward.remote_url FILE.py"));
-  rows.push_back(
-      TROUPE_KEY(reward.clip_range).help("scores are clipped to this range").items(2).range(-1e9, 1e9));
+  rows.push_back(TROUPE_KEY(reward.clip_range)
+                     .help("scores are clipped to this range")
+                     .items(2)
+                     .range(-1e9, 1e9));
   rows.push_back(TROUPE_KEY(eval.dataset).help("held-out prompts, columns as for training"));
   rows.push_back(TROUPE_KEY(eval.steps)
                      .help("evaluate every so many updates; 0 = only before and after training")

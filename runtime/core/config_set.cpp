@@ -14,7 +14,9 @@ std::string about(const ConfigRow& row, const std::string& written, const Config
   return text.where + ": " + std::string(row.name) + " = " + written + ": ";
 }
 
-Failure bad(const ConfigRow& row, const std::string& written, const ConfigText& text,
+Failure bad(const ConfigRow& row,
+            const std::string& written,
+            const ConfigText& text,
             const std::string& why) {
   return fail(ErrorCode::kConfig, about(row, written, text) + why);
 }
@@ -25,7 +27,9 @@ std::string expected_range(const ConfigRow& row) {
   return out;
 }
 
-Result<void> check_range(const ConfigRow& row, double value, const std::string& written,
+Result<void> check_range(const ConfigRow& row,
+                         double value,
+                         const std::string& written,
                          const ConfigText& text) {
   const bool low = row.above_min ? value <= row.min : value < row.min;
   if (!low && !(value > row.max)) return {};
@@ -34,7 +38,9 @@ Result<void> check_range(const ConfigRow& row, double value, const std::string& 
   return bad(row, written, text, why);
 }
 
-Result<void> parse(const ConfigRow& row, const std::string& written, const ConfigText& text,
+Result<void> parse(const ConfigRow& row,
+                   const std::string& written,
+                   const ConfigText& text,
                    bool& out) {
   for (const std::string_view word : {"true", "yes", "on", "1", "True"}) {
     if (written == word) return out = true, Result<void>{};
@@ -46,8 +52,11 @@ Result<void> parse(const ConfigRow& row, const std::string& written, const Confi
 }
 
 template <class Number>
-Result<void> parse_number(const ConfigRow& row, const std::string& written, const ConfigText& text,
-                          std::string_view kind, Number& out) {
+Result<void> parse_number(const ConfigRow& row,
+                          const std::string& written,
+                          const ConfigText& text,
+                          std::string_view kind,
+                          Number& out) {
   std::string_view digits = written;
   if (digits.starts_with('+')) digits.remove_prefix(1);
   Number value{};
@@ -66,17 +75,23 @@ Result<void> parse_number(const ConfigRow& row, const std::string& written, cons
   return {};
 }
 
-Result<void> parse(const ConfigRow& row, const std::string& written, const ConfigText& text,
+Result<void> parse(const ConfigRow& row,
+                   const std::string& written,
+                   const ConfigText& text,
                    std::int64_t& out) {
   return parse_number(row, written, text, "a whole number", out);
 }
 
-Result<void> parse(const ConfigRow& row, const std::string& written, const ConfigText& text,
+Result<void> parse(const ConfigRow& row,
+                   const std::string& written,
+                   const ConfigText& text,
                    double& out) {
   return parse_number(row, written, text, "a number", out);
 }
 
-Result<void> parse(const ConfigRow& row, const std::string& written, const ConfigText& text,
+Result<void> parse(const ConfigRow& row,
+                   const std::string& written,
+                   const ConfigText& text,
                    std::string& out) {
   if (row.choices.empty()) {
     out = written;
@@ -92,7 +107,9 @@ Result<void> parse(const ConfigRow& row, const std::string& written, const Confi
 }
 
 template <class Item>
-Result<void> assign(const ConfigRow& row, const ConfigText& text, const std::vector<Item>& unset,
+Result<void> assign(const ConfigRow& row,
+                    const ConfigText& text,
+                    const std::vector<Item>& unset,
                     std::vector<Item>& out) {
   std::vector<Item> items;
   for (const std::string& written : text.values) {
@@ -159,7 +176,8 @@ Result<void> ConfigBuilder::set(const ConfigText& text) {
 }
 
 Result<void> ConfigBuilder::set_all(std::span<const ConfigText> texts) {
-  for (const ConfigText& text : texts) TROUPE_TRY(set(text));
+  for (const ConfigText& text : texts)
+    TROUPE_TRY(set(text));
   return {};
 }
 

@@ -1,7 +1,10 @@
-// Turns text into a TrainConfig: takes key = value pairs from files and flags, checks name, type and
-// range of each, and at the end the rules between keys. Later values win: default < files < flags.
-// Owned by the command that reads a configuration; one thread.
+// Turns text into a TrainConfig: takes key = value pairs from files and flags, checks name, type
+// and range of each, and at the end the rules between keys. Later values win: default < files <
+// flags. Owned by the command that reads a configuration; one thread.
 #pragma once
+
+#include "runtime/core/config_table.hpp"
+#include "runtime/core/result.hpp"
 
 #include <map>
 #include <span>
@@ -9,12 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/core/config_table.hpp"
-#include "runtime/core/result.hpp"
-
 namespace troupe::core {
 
-// One key = value as it was written, not yet checked. `where` is "demo.yaml:4" or "the command line".
+// One key = value as it was written, not yet checked. `where` is "demo.yaml:4" or "the command
+// line".
 struct ConfigText {
   std::string name;
   std::vector<std::string> values;  // one for a scalar, the items of a list

@@ -16,7 +16,9 @@ std::string number_text(double value) {
   return {text, end};
 }
 
-std::string number_text(std::int64_t value) { return std::to_string(value); }
+std::string number_text(std::int64_t value) {
+  return std::to_string(value);
+}
 
 // Bounds print as whole numbers where they are whole.
 std::string bound_text(double value) {
@@ -32,11 +34,21 @@ std::string quoted(const std::string& text) {
     const auto byte = static_cast<unsigned char>(c);
     char code[8];
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\t': out += "\\t"; break;
-      case '\r': out += "\\r"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
       default:
         if (byte < 0x20 || byte == 0x7F) {
           std::snprintf(code, sizeof code, "\\x%02X", byte);
@@ -109,12 +121,18 @@ ConfigRow ConfigRow::with_escapes() && {
 
 std::string ConfigRow::type_name() const {
   switch (field.index()) {
-    case 0: return "bool";
-    case 1: return "int";
-    case 2: return "float";
-    case 3: return choices.empty() ? "text" : "choice";
-    case 4: return list_size == 0 ? "floats" : std::to_string(list_size) + " floats";
-    default: return "list of text";
+    case 0:
+      return "bool";
+    case 1:
+      return "int";
+    case 2:
+      return "float";
+    case 3:
+      return choices.empty() ? "text" : "choice";
+    case 4:
+      return list_size == 0 ? "floats" : std::to_string(list_size) + " floats";
+    default:
+      return "list of text";
   }
 }
 
@@ -142,7 +160,9 @@ std::string ConfigRow::range_text() const {
   return {};
 }
 
-std::string_view ConfigRow::section() const { return name.substr(0, name.find('.')); }
+std::string_view ConfigRow::section() const {
+  return name.substr(0, name.find('.'));
+}
 
 const ConfigRow* find_config_row(std::string_view name) {
   for (const ConfigRow& row : config_table()) {
@@ -152,7 +172,8 @@ const ConfigRow* find_config_row(std::string_view name) {
 }
 
 std::string config_value_yaml(const TrainConfig& config, const ConfigRow& row) {
-  // The accessors take a mutable config because ConfigBuilder writes through them; here we only read.
+  // The accessors take a mutable config because ConfigBuilder writes through them; here we only
+  // read.
   TrainConfig copy = config;
   return std::visit(
       [&copy](auto access) -> std::string {

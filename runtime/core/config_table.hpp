@@ -4,14 +4,14 @@
 // default is the member's initialiser. Immutable; safe on any thread.
 #pragma once
 
+#include "runtime/core/train_config.hpp"
+
 #include <limits>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
-
-#include "runtime/core/train_config.hpp"
 
 namespace troupe::core {
 
@@ -22,10 +22,12 @@ struct ConfigChoice {
 };
 
 // The member of a TrainConfig that a row fills.
-using ConfigField =
-    std::variant<bool& (*)(TrainConfig&), std::int64_t& (*)(TrainConfig&),
-                 double& (*)(TrainConfig&), std::string& (*)(TrainConfig&),
-                 std::vector<double>& (*)(TrainConfig&), std::vector<std::string>& (*)(TrainConfig&)>;
+using ConfigField = std::variant<bool& (*)(TrainConfig&),
+                                 std::int64_t& (*)(TrainConfig&),
+                                 double& (*)(TrainConfig&),
+                                 std::string& (*)(TrainConfig&),
+                                 std::vector<double>& (*)(TrainConfig&),
+                                 std::vector<std::string>& (*)(TrainConfig&)>;
 
 struct ConfigRow {
   std::string_view name;

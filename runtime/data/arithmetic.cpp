@@ -1,6 +1,8 @@
 // Problems, families, the split and its files.
 #include "runtime/data/arithmetic.hpp"
 
+#include "runtime/core/rng.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -8,8 +10,6 @@
 #include <map>
 #include <set>
 #include <utility>
-
-#include "runtime/core/rng.hpp"
 
 namespace troupe::data {
 namespace {
@@ -40,17 +40,19 @@ core::Result<void> write_problems(const std::vector<ArithmeticProblem>& problems
   std::string text;
   for (const ArithmeticProblem& problem : problems) {
     std::string prompt;
-    for (const char c : problem.prompt()) prompt += c == '\n' ? std::string("\\n") : std::string(1, c);
+    for (const char c : problem.prompt())
+      prompt += c == '\n' ? std::string("\\n") : std::string(1, c);
     text += "{\"prompt\": \"" + prompt + "\", \"answer\": \"" + std::to_string(problem.answer()) +
             "\", \"kind\": \"" + (problem.kind == Kind::kSum ? "sum" : "difference") + "\"}\n";
   }
   std::FILE* file = std::fopen(path.c_str(), "wb");
-  const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const bool written =
+      file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   const bool closed = file != nullptr && std::fclose(file) == 0;
   if (!written || !closed) {
-    return core::fail(core::ErrorCode::kResources,
-                      "cannot write " + path.string() + ": " + std::strerror(errno) +
-                          "; choose another --out");
+    return core::fail(
+        core::ErrorCode::kResources,
+        "cannot write " + path.string() + ": " + std::strerror(errno) + "; choose another --out");
   }
   return {};
 }
@@ -77,10 +79,9 @@ std::vector<ArithmeticProblem> all_arithmetic_problems() {
       for (int right = 0; right < kDigits; ++right) {
         if (kind == Kind::kDifference && right > left) continue;
         const ArithmeticProblem problem{kind, left, right};
-        const bool shown = std::any_of(std::begin(kExamples), std::end(kExamples),
-                                       [&](const ArithmeticProblem& example) {
-                                         return example.family() == problem.family();
-                                       });
+        const bool shown = std::any_of(
+            std::begin(kExamples), std::end(kExamples),
+            [&](const ArithmeticProblem& example) { return example.family() == problem.family(); });
         if (!shown) out.push_back(problem);
       }
     }

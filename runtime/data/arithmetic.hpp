@@ -1,15 +1,15 @@
 // The arithmetic task: one-digit sums and differences in few-shot completion form, with an exact
 // answer. Training and held-out problems never share a fact family: with a + b = c go b + a = c,
-// c - a = b and c - b = a, and all of a family stand on one side. Families of the worked examples in
-// the prompt stand on neither side. Pure functions of their arguments.
+// c - a = b and c - b = a, and all of a family stand on one side. Families of the worked examples
+// in the prompt stand on neither side. Pure functions of their arguments.
 #pragma once
+
+#include "runtime/core/result.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include "runtime/core/result.hpp"
 
 namespace troupe::data {
 
@@ -32,8 +32,8 @@ struct ArithmeticSplit {
   std::vector<ArithmeticProblem> held_out;
 };
 
-// Every problem with operands 0..9 and an answer of at least 0, except the families of the examples,
-// in a fixed order.
+// Every problem with operands 0..9 and an answer of at least 0, except the families of the
+// examples, in a fixed order.
 std::vector<ArithmeticProblem> all_arithmetic_problems();
 
 // Families drawn by `seed` until at least `held_out_min` problems are held out; drawn in turn from

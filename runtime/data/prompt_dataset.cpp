@@ -1,13 +1,13 @@
 // Files to rows.
 #include "runtime/data/prompt_dataset.hpp"
 
+#include "runtime/core/limits.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <fstream>
 #include <optional>
 #include <utility>
-
-#include "runtime/core/limits.hpp"
 
 namespace troupe::data {
 namespace {
@@ -66,11 +66,13 @@ std::string replaced(const std::string& pattern, const std::string& prompt) {
 
 std::string keys_of(const Json& row) {
   std::string out;
-  for (const auto& [key, value] : row.items()) out += (out.empty() ? "" : ", ") + key;
+  for (const auto& [key, value] : row.items())
+    out += (out.empty() ? "" : ", ") + key;
   return out.size() > 200 ? out.substr(0, 200) + "..." : out;
 }
 
-Result<std::vector<ChatMessage>> messages_of(const Json& list, const std::string& where,
+Result<std::vector<ChatMessage>> messages_of(const Json& list,
+                                             const std::string& where,
                                              const std::string& key) {
   std::vector<ChatMessage> out;
   for (const Json& item : list) {
@@ -88,8 +90,8 @@ Result<std::vector<ChatMessage>> messages_of(const Json& list, const std::string
 Result<std::string> label_of(const Json& row, const std::string& where, const std::string& key) {
   const auto found = row.find(key);
   if (found == row.end()) {
-    return bad(where, "no column '" + key + "' (there is: " + keys_of(row) +
-                          "); set --data.label_key");
+    return bad(where,
+               "no column '" + key + "' (there is: " + keys_of(row) + "); set --data.label_key");
   }
   if (found->is_string()) return found->get<std::string>();
   if (found->is_number() || found->is_boolean()) return found->dump();
@@ -174,8 +176,9 @@ class Loader {
     const std::string text{std::istreambuf_iterator<char>(in), {}};
     TROUPE_TRY_ASSIGN(json, parse_json(text, file.string()));
     if (!json.is_array()) {
-      return bad(file.string(), "expected a list of objects; a file with one object a line must be "
-                                "called .jsonl");
+      return bad(file.string(),
+                 "expected a list of objects; a file with one object a line must be "
+                 "called .jsonl");
     }
     std::uint64_t number = 0;
     for (const Json& item : json) {

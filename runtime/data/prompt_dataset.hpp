@@ -3,12 +3,12 @@
 // Built once, then read-only. Bounds: kJsonLine_bytes_max a line, JSON depth 64, file 4 GiB.
 #pragma once
 
+#include "runtime/core/result.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include "runtime/core/result.hpp"
 
 namespace troupe::data {
 
@@ -27,14 +27,15 @@ struct PromptRow {
 
 struct DatasetColumns {
   std::string input_key = "input";
-  std::string label_key;       // empty: no label
-  bool as_chat = false;        // a text prompt becomes one user message
-  std::string input_template;  // {} is replaced by the prompt; empty: none
+  std::string label_key;          // empty: no label
+  bool as_chat = false;           // a text prompt becomes one user message
+  std::string input_template;     // {} is replaced by the prompt; empty: none
   std::uint64_t max_samples = 0;  // 0: all
 };
 
-// `files`: paths separated by commas, .jsonl or .json. Errors are kData and name file:line: not JSON,
-// not an object, missing column, wrong type, empty prompt, no rows at all; kNotFound: no such file.
+// `files`: paths separated by commas, .jsonl or .json. Errors are kData and name file:line: not
+// JSON, not an object, missing column, wrong type, empty prompt, no rows at all; kNotFound: no such
+// file.
 core::Result<std::vector<PromptRow>> load_prompts(const std::string& files,
                                                   const DatasetColumns& columns);
 

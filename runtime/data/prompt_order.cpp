@@ -1,11 +1,11 @@
 // Fisher-Yates by the counter-based generator.
 #include "runtime/data/prompt_order.hpp"
 
-#include <numeric>
-#include <utility>
-
 #include "runtime/core/check.hpp"
 #include "runtime/core/rng.hpp"
+
+#include <numeric>
+#include <utility>
 
 namespace troupe::data {
 namespace {

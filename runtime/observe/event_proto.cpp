@@ -2,9 +2,9 @@
 // bytes (2), or 4 bytes (5).
 #include "runtime/observe/event_proto.hpp"
 
-#include <bit>
-
 #include "runtime/store/crc32c.hpp"
+
+#include <bit>
 
 namespace troupe::observe {
 namespace {
@@ -31,12 +31,14 @@ class Message {
     return raw_varint(static_cast<std::uint64_t>(field) << 3 | type);
   }
   Message& raw_varint(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) out_ += static_cast<char>((value & 0x7F) | 0x80);
+    for (; value >= 0x80; value >>= 7)
+      out_ += static_cast<char>((value & 0x7F) | 0x80);
     out_ += static_cast<char>(value);
     return *this;
   }
   Message& little_endian(std::uint64_t value, int count) {
-    for (int i = 0; i < count; ++i) out_ += static_cast<char>(value >> (8 * i) & 0xFF);
+    for (int i = 0; i < count; ++i)
+      out_ += static_cast<char>(value >> (8 * i) & 0xFF);
     return *this;
   }
   std::string out_;
@@ -52,7 +54,8 @@ Message event(double wall_time_s, std::int64_t step) {
 
 std::string little_endian(std::uint64_t value, int count) {
   std::string out;
-  for (int i = 0; i < count; ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
+  for (int i = 0; i < count; ++i)
+    out += static_cast<char>(value >> (8 * i) & 0xFF);
   return out;
 }
 
@@ -67,7 +70,8 @@ std::string session_start_event(double wall_time_s, std::int64_t step) {
   return event(wall_time_s, step).message(7, Message().varint(1, kStart)).text();
 }
 
-std::string scalars_event(double wall_time_s, std::int64_t step,
+std::string scalars_event(double wall_time_s,
+                          std::int64_t step,
                           const std::vector<std::pair<std::string, double>>& values) {
   Message summary;  // Summary: 1 value { 1 tag, 2 simple_value }
   for (const auto& [name, value] : values) {
@@ -76,18 +80,18 @@ std::string scalars_event(double wall_time_s, std::int64_t step,
   return event(wall_time_s, step).message(5, summary).text();
 }
 
-std::string text_event(double wall_time_s, std::int64_t step, std::string_view tag,
+std::string text_event(double wall_time_s,
+                       std::int64_t step,
+                       std::string_view tag,
                        std::string_view text) {
   constexpr std::uint64_t kString = 7;  // DataType
   // TensorProto: 1 dtype, 2 tensor_shape { 2 dim { 1 size } }, 8 string_val.
   Message tensor;
-  tensor.varint(1, kString)
-      .message(2, Message().message(2, Message().varint(1, 1)))
-      .bytes(8, text);
+  tensor.varint(1, kString).message(2, Message().message(2, Message().varint(1, 1))).bytes(8, text);
   // Summary.Value: 1 tag, 8 tensor, 9 metadata { 1 plugin_data { 1 plugin_name } }.
   Message value;
-  value.bytes(1, tag).message(8, tensor).message(
-      9, Message().message(1, Message().bytes(1, "text")));
+  value.bytes(1, tag).message(8, tensor).message(9,
+                                                 Message().message(1, Message().bytes(1, "text")));
   return event(wall_time_s, step).message(5, Message().message(1, value)).text();
 }
 

@@ -1,13 +1,13 @@
 // spdlog behind our own face: one logger without a global registry.
 #include "runtime/observe/log.hpp"
 
+#include "runtime/observe/terminal_text.hpp"
+
 #include <spdlog/logger.h>
 #include <spdlog/sinks/basic_file_sink.h>
 
 #include <string>
 #include <utility>
-
-#include "runtime/observe/terminal_text.hpp"
 
 namespace troupe::observe {
 
@@ -33,9 +33,9 @@ core::Result<Log> Log::open(const std::filesystem::path& file, Show show) {
       // A full disk must not end a run because of its log.
       state->file->set_error_handler([](const std::string&) {});
     } catch (const spdlog::spdlog_ex& error) {
-      return core::fail(core::ErrorCode::kResources,
-                        "cannot write the log: " + std::string(error.what()) +
-                            "; choose another --run.path");
+      return core::fail(
+          core::ErrorCode::kResources,
+          "cannot write the log: " + std::string(error.what()) + "; choose another --run.path");
     }
   }
   return Log(std::move(state));

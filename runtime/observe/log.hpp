@@ -1,14 +1,14 @@
 // The program's log: levels, time, one line a message, into a file and, for warnings and errors, to
-// whoever shows them (the progress view in a run). Owned by the command; safe on any thread. The one
-// source that includes spdlog is log.cpp.
+// whoever shows them (the progress view in a run). Owned by the command; safe on any thread. The
+// one source that includes spdlog is log.cpp.
 #pragma once
+
+#include "runtime/core/result.hpp"
 
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <string_view>
-
-#include "runtime/core/result.hpp"
 
 namespace troupe::observe {
 

@@ -1,4 +1,5 @@
-// What is recorded about one update: named values in the order in which they are shown. A value type.
+// What is recorded about one update: named values in the order in which they are shown. A value
+// type.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 namespace troupe::observe {
 
 struct MetricRow {
-  std::uint64_t step = 0;   // updates done; 0 is the model before training
-  double wall_time_s = 0;   // seconds since 1970
+  std::uint64_t step = 0;  // updates done; 0 is the model before training
+  double wall_time_s = 0;  // seconds since 1970
   std::vector<std::pair<std::string, double>> values;
 
   std::optional<double> find(std::string_view name) const {

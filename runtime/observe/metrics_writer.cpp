@@ -1,8 +1,9 @@
 // Rows to JSON lines.
 #include "runtime/observe/metrics_writer.hpp"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
+
+#include <cmath>
 #include <utility>
 
 namespace troupe::observe {
@@ -20,7 +21,8 @@ std::string metric_json(const MetricRow& row) {
   nlohmann::ordered_json object;
   object["step"] = row.step;
   object["time"] = number(row.wall_time_s);
-  for (const auto& [name, value] : row.values) object[name] = number(value);
+  for (const auto& [name, value] : row.values)
+    object[name] = number(value);
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

@@ -2,12 +2,12 @@
 // once. Owned by the run's recorder; one thread.
 #pragma once
 
+#include "runtime/core/clock.hpp"
+
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "runtime/core/clock.hpp"
 
 namespace troupe::observe {
 

@@ -1,15 +1,15 @@
 // The block, the lines, the JSON.
 #include "runtime/observe/progress.hpp"
 
+#include "runtime/observe/terminal_text.hpp"
+
+#include <nlohmann/json.hpp>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
-
-#include "runtime/observe/terminal_text.hpp"
 
 namespace troupe::observe {
 namespace {
@@ -83,8 +83,11 @@ ProgressStyle detect_style(std::string_view format, std::FILE* out) {
   return {form, live && !set_in_environment("NO_COLOR"), live ? terminal_columns(out) : 80};
 }
 
-Progress::Progress(std::FILE* out, ProgressStyle style, const core::Clock& clock,
-                   std::uint64_t first_step, std::uint64_t steps)
+Progress::Progress(std::FILE* out,
+                   ProgressStyle style,
+                   const core::Clock& clock,
+                   std::uint64_t first_step,
+                   std::uint64_t steps)
     : out_(out),
       style_(style),
       clock_(clock),
@@ -161,8 +164,8 @@ void Progress::update(const MetricRow& row) {
     if (!value) continue;
     const std::string text = number(named.format, *value);
     line += std::string(" ") + named.key + "=" + text;
-    shown_.facts += (shown_.facts.empty() ? "" : "   ") + std::string(named.label) + " " + text +
-                    named.unit;
+    shown_.facts +=
+        (shown_.facts.empty() ? "" : "   ") + std::string(named.label) + " " + text + named.unit;
   }
   if (style_.form == ProgressForm::kLive) {
     draw();

@@ -1,7 +1,11 @@
-// A run as the terminal shows it: on a terminal one block that is drawn over itself (step, reward, KL,
-// tokens/s, ETA, what is going on), elsewhere one `key=value` line an update, or one JSON object.
-// Notes (log lines, evaluations) go above the block. Safe on any thread; draws on the caller's thread.
+// A run as the terminal shows it: on a terminal one block that is drawn over itself (step, reward,
+// KL, tokens/s, ETA, what is going on), elsewhere one `key=value` line an update, or one JSON
+// object. Notes (log lines, evaluations) go above the block. Safe on any thread; draws on the
+// caller's thread.
 #pragma once
+
+#include "runtime/core/clock.hpp"
+#include "runtime/observe/metric_row.hpp"
 
 #include <cstdint>
 #include <cstdio>
@@ -11,15 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/core/clock.hpp"
-#include "runtime/observe/metric_row.hpp"
-
 namespace troupe::observe {
 
 enum class ProgressForm { kLive, kLines, kJson };
 
-// `format` is --log.format (auto, plain, json); NO_COLOR and TERM=dumb end the live block's colours and
-// the block itself.
+// `format` is --log.format (auto, plain, json); NO_COLOR and TERM=dumb end the live block's colours
+// and the block itself.
 ProgressForm choose_form(std::string_view format, std::FILE* out);
 
 struct ProgressStyle {
@@ -33,15 +34,19 @@ ProgressStyle detect_style(std::string_view format, std::FILE* out);
 
 class Progress {
  public:
-  // Writes to `out` and measures time with `clock`; both outlive it. The run stands at `first_step` of
-  // `steps` updates.
-  Progress(std::FILE* out, ProgressStyle style, const core::Clock& clock, std::uint64_t first_step,
+  // Writes to `out` and measures time with `clock`; both outlive it. The run stands at `first_step`
+  // of `steps` updates.
+  Progress(std::FILE* out,
+           ProgressStyle style,
+           const core::Clock& clock,
+           std::uint64_t first_step,
            std::uint64_t steps);
   ~Progress();  // leaves the last block in place
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // An update is done: shows reward/mean, kl/ref (else kl/rollout_train), perf/tokens_per_s, time/step.
+  // An update is done: shows reward/mean, kl/ref (else kl/rollout_train), perf/tokens_per_s,
+  // time/step.
   void update(const MetricRow& row);
   // What is going on now ("generate 12/64"); seen in the live block alone.
   void activity(std::string_view text);

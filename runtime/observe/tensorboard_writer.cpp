@@ -1,13 +1,13 @@
 // Names the event file and appends framed events.
 #include "runtime/observe/tensorboard_writer.hpp"
 
+#include "runtime/observe/event_proto.hpp"
+
 #include <unistd.h>
 
 #include <cstdio>
 #include <string>
 #include <utility>
-
-#include "runtime/observe/event_proto.hpp"
 
 namespace troupe::observe {
 
@@ -38,14 +38,15 @@ core::Result<TensorboardWriter> TensorboardWriter::create(const std::filesystem:
 }
 
 core::Result<void> TensorboardWriter::write(const MetricRow& row) {
-  return file_.append(framed(
-      scalars_event(row.wall_time_s, static_cast<std::int64_t>(row.step), row.values)));
+  return file_.append(
+      framed(scalars_event(row.wall_time_s, static_cast<std::int64_t>(row.step), row.values)));
 }
 
-core::Result<void> TensorboardWriter::write_text(std::uint64_t step, double wall_time_s,
-                                                 std::string_view tag, std::string_view text) {
-  return file_.append(
-      framed(text_event(wall_time_s, static_cast<std::int64_t>(step), tag, text)));
+core::Result<void> TensorboardWriter::write_text(std::uint64_t step,
+                                                 double wall_time_s,
+                                                 std::string_view tag,
+                                                 std::string_view text) {
+  return file_.append(framed(text_event(wall_time_s, static_cast<std::int64_t>(step), tag, text)));
 }
 
 }  // namespace troupe::observe

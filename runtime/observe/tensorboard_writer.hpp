@@ -2,27 +2,29 @@
 // Owned by the run's recorder; one thread. Each event is one append to the file.
 #pragma once
 
+#include "runtime/core/result.hpp"
+#include "runtime/observe/metric_row.hpp"
+#include "runtime/store/append_file.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string_view>
 
-#include "runtime/core/result.hpp"
-#include "runtime/observe/metric_row.hpp"
-#include "runtime/store/append_file.hpp"
-
 namespace troupe::observe {
 
 class TensorboardWriter {
  public:
-  // A new file. `resumed_at`: the step of the checkpoint that the run goes on from; what older files
-  // hold after it is dropped by TensorBoard.
+  // A new file. `resumed_at`: the step of the checkpoint that the run goes on from; what older
+  // files hold after it is dropped by TensorBoard.
   static core::Result<TensorboardWriter> create(const std::filesystem::path& folder,
                                                 double wall_time_s,
                                                 std::optional<std::uint64_t> resumed_at);
 
   core::Result<void> write(const MetricRow& row);
-  core::Result<void> write_text(std::uint64_t step, double wall_time_s, std::string_view tag,
+  core::Result<void> write_text(std::uint64_t step,
+                                double wall_time_s,
+                                std::string_view tag,
                                 std::string_view text);
   const std::filesystem::path& path() const { return file_.path(); }
 

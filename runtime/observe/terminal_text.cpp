@@ -61,7 +61,8 @@ std::string terminal_safe(std::string_view text) {
 
 std::string terminal_line(std::string_view text, std::size_t columns) {
   std::string safe = terminal_safe(text);
-  std::replace_if(safe.begin(), safe.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  std::replace_if(
+      safe.begin(), safe.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
   std::size_t characters = 0;
   for (std::size_t i = 0; i < safe.size(); ++i) {
     const bool starts = (static_cast<unsigned char>(safe[i]) & 0xC0) != 0x80;

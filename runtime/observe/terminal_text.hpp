@@ -1,5 +1,5 @@
-// Text from a model, a file or a peer on its way to a terminal: whatever could move the cursor, change
-// colours, set the title or reorder the line is taken out. Pure functions.
+// Text from a model, a file or a peer on its way to a terminal: whatever could move the cursor,
+// change colours, set the title or reorder the line is taken out. Pure functions.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace troupe::observe {
 
-// Keeps newlines and tabs. Control bytes (C0, DEL, C1) and bidirectional overrides go; bytes that are no
-// UTF-8 become U+FFFD.
+// Keeps newlines and tabs. Control bytes (C0, DEL, C1) and bidirectional overrides go; bytes that
+// are no UTF-8 become U+FFFD.
 std::string terminal_safe(std::string_view text);
 
 // The same on one line: newlines and tabs become spaces, and at most `columns` characters stay.

@@ -1,6 +1,8 @@
 // O_APPEND writes.
 #include "runtime/store/append_file.hpp"
 
+#include "runtime/store/io_error.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,8 +10,6 @@
 #include <cerrno>
 #include <string>
 #include <utility>
-
-#include "runtime/store/io_error.hpp"
 
 namespace troupe::store {
 

@@ -1,12 +1,12 @@
-// A file that only grows: each append is one write at its end, so a crash leaves whole records and at
-// most one torn tail. Owned by one writer, one thread.
+// A file that only grows: each append is one write at its end, so a crash leaves whole records and
+// at most one torn tail. Owned by one writer, one thread.
 #pragma once
+
+#include "runtime/core/result.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
-
-#include "runtime/core/result.hpp"
 
 namespace troupe::store {
 

@@ -1,14 +1,14 @@
 // Temporary file, sync, rename.
 #include "runtime/store/atomic_file.hpp"
 
+#include "runtime/store/atomic_folder.hpp"
+#include "runtime/store/io_error.hpp"
+
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <string>
-
-#include "runtime/store/atomic_folder.hpp"
-#include "runtime/store/io_error.hpp"
 
 namespace troupe::store {
 

@@ -1,10 +1,11 @@
-// Replaces one file so that a reader, or a crash, sees the old or the new content and nothing between.
+// Replaces one file so that a reader, or a crash, sees the old or the new content and nothing
+// between.
 #pragma once
+
+#include "runtime/core/result.hpp"
 
 #include <filesystem>
 #include <string_view>
-
-#include "runtime/core/result.hpp"
 
 namespace troupe::store {
 

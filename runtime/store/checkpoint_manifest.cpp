@@ -1,14 +1,14 @@
 // The manifest as JSON.
 #include "runtime/store/checkpoint_manifest.hpp"
 
+#include "runtime/store/append_file.hpp"
+#include "runtime/store/io_error.hpp"
+#include "runtime/store/sha256.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <utility>
-
-#include "runtime/store/append_file.hpp"
-#include "runtime/store/io_error.hpp"
-#include "runtime/store/sha256.hpp"
 
 namespace troupe::store {
 namespace {
@@ -32,7 +32,8 @@ bool is_inside(const std::string& path) {
 
 }  // namespace
 
-Result<std::string> make_manifest(const fs::path& folder, std::uint64_t step,
+Result<std::string> make_manifest(const fs::path& folder,
+                                  std::uint64_t step,
                                   const std::string& state_json) {
   std::vector<std::string> paths;
   std::error_code error;
@@ -54,8 +55,10 @@ Result<std::string> make_manifest(const fs::path& folder, std::uint64_t step,
   if (!state.is_object()) {
     return fail(ErrorCode::kInvalidArgument, "a checkpoint's state must be a JSON object");
   }
-  const Json manifest = {
-      {"format", kFormat}, {"step", step}, {"state", std::move(state)}, {"files", std::move(files)}};
+  const Json manifest = {{"format", kFormat},
+                         {"step", step},
+                         {"state", std::move(state)},
+                         {"files", std::move(files)}};
   return manifest.dump(1) + "\n";
 }
 

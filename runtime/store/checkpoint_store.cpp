@@ -1,16 +1,16 @@
 // Saving, verifying and pruning of checkpoints.
 #include "runtime/store/checkpoint_store.hpp"
 
+#include "runtime/store/atomic_folder.hpp"
+#include "runtime/store/checkpoint_manifest.hpp"
+#include "runtime/store/io_error.hpp"
+#include "runtime/store/sha256.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <system_error>
 #include <utility>
-
-#include "runtime/store/atomic_folder.hpp"
-#include "runtime/store/checkpoint_manifest.hpp"
-#include "runtime/store/io_error.hpp"
-#include "runtime/store/sha256.hpp"
 
 namespace troupe::store {
 namespace {
@@ -35,8 +35,9 @@ std::optional<std::uint64_t> step_of(const std::string& name) {
 core::Failure save_failure(const core::Error& error, const fs::path& target) {
   core::Error out = error.within("checkpoint " + target.string() + " was not saved");
   if (error.code == ErrorCode::kResources) {
-    out.message += "; lower --ckpt.max_num or move --run.path, then run again: it resumes from the "
-                   "last checkpoint";
+    out.message +=
+        "; lower --ckpt.max_num or move --run.path, then run again: it resumes from the "
+        "last checkpoint";
   }
   return core::fail(std::move(out));
 }
@@ -65,7 +66,8 @@ Result<AtomicFolder> CheckpointStore::begin(std::uint64_t step) const {
   return folder;
 }
 
-Result<fs::path> CheckpointStore::commit(std::uint64_t step, AtomicFolder folder,
+Result<fs::path> CheckpointStore::commit(std::uint64_t step,
+                                         AtomicFolder folder,
                                          const std::string& state_json) const {
   const fs::path target = folder_of(step);
   at(Stage::kWritten);
@@ -81,7 +83,8 @@ Result<fs::path> CheckpointStore::commit(std::uint64_t step, AtomicFolder folder
   return target;
 }
 
-Result<fs::path> CheckpointStore::save(std::uint64_t step, const std::string& state_json,
+Result<fs::path> CheckpointStore::save(std::uint64_t step,
+                                       const std::string& state_json,
                                        const Writer& writer) const {
   TROUPE_TRY_ASSIGN(folder, begin(step));
   if (auto done = writer(folder.path()); !done) {

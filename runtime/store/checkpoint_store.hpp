@@ -1,8 +1,11 @@
-// Checkpoints of a run: folders ckpt/step_000010 that appear whole or not at all. Each holds what the
-// writer put there and a manifest.json with byte counts and SHA-256 of every file, so that damage is
-// found on loading and an older checkpoint is taken instead. Old ones go only after a new one is safe.
-// Owned by the run; one thread, while it holds the run folder's lock.
+// Checkpoints of a run: folders ckpt/step_000010 that appear whole or not at all. Each holds what
+// the writer put there and a manifest.json with byte counts and SHA-256 of every file, so that
+// damage is found on loading and an older checkpoint is taken instead. Old ones go only after a new
+// one is safe. Owned by the run; one thread, while it holds the run folder's lock.
 #pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/store/atomic_folder.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -11,9 +14,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "runtime/core/result.hpp"
-#include "runtime/store/atomic_folder.hpp"
 
 namespace troupe::store {
 
@@ -25,8 +25,8 @@ struct CheckpointFile {
 
 struct Checkpoint {
   std::filesystem::path folder;
-  std::uint64_t step = 0;   // updates done
-  std::string state_json;   // what the saver gave: cursors, counters
+  std::uint64_t step = 0;  // updates done
+  std::string state_json;  // what the saver gave: cursors, counters
   std::vector<CheckpointFile> files;
 };
 
@@ -43,12 +43,14 @@ class CheckpointStore {
 
   // The temporary folder that the checkpoint of `step` is written into, by whoever has its parts.
   core::Result<AtomicFolder> begin(std::uint64_t step) const;
-  // Hashes, syncs and commits it; one of the same step is replaced. `state_json` is a JSON object. An
-  // error (no space: kResources) leaves what was there.
-  core::Result<std::filesystem::path> commit(std::uint64_t step, AtomicFolder folder,
+  // Hashes, syncs and commits it; one of the same step is replaced. `state_json` is a JSON object.
+  // An error (no space: kResources) leaves what was there.
+  core::Result<std::filesystem::path> commit(std::uint64_t step,
+                                             AtomicFolder folder,
                                              const std::string& state_json) const;
   // Both, with `writer` in between.
-  core::Result<std::filesystem::path> save(std::uint64_t step, const std::string& state_json,
+  core::Result<std::filesystem::path> save(std::uint64_t step,
+                                           const std::string& state_json,
                                            const Writer& writer) const;
 
   struct Found {
@@ -74,7 +76,8 @@ class CheckpointStore {
   Hook hook_;
 };
 
-// Reads the manifest and checks every file against it. Error kData says which file and how it differs.
+// Reads the manifest and checks every file against it. Error kData says which file and how it
+// differs.
 core::Result<Checkpoint> verify_checkpoint(const std::filesystem::path& folder);
 
 }  // namespace troupe::store

@@ -1,15 +1,15 @@
 // YAML to flat key = text pairs.
 #include "runtime/store/config_file.hpp"
 
+#include "runtime/core/config_flags.hpp"
+#include "runtime/core/limits.hpp"
+
 #include <yaml-cpp/yaml.h>
 
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <utility>
-
-#include "runtime/core/config_flags.hpp"
-#include "runtime/core/limits.hpp"
 
 namespace troupe::store {
 namespace {
@@ -61,7 +61,9 @@ class Flattener {
     return {};
   }
 
-  Result<void> add(const std::string& name, const YAML::Node& key, const YAML::Node& value,
+  Result<void> add(const std::string& name,
+                   const YAML::Node& key,
+                   const YAML::Node& value,
                    bool is_key) {
     const std::string where = place(key);
     if (const auto [first, fresh] = seen_.emplace(name, where); !fresh) {
@@ -84,7 +86,8 @@ class Flattener {
     } else if (value.IsSequence()) {
       for (const YAML::Node& item : value) {
         if (!item.IsScalar()) {
-          return fail(ErrorCode::kConfig, where + ": " + name + ": a list of plain values expected");
+          return fail(ErrorCode::kConfig,
+                      where + ": " + name + ": a list of plain values expected");
         }
         text.values.push_back(item.Scalar());
         if (text.values.size() > kKeys_max) {

@@ -1,14 +1,15 @@
-// Reading of YAML configuration files (JSON is a subset). Keys come out flat with file and line, their
-// values as text: what they mean is the table's business. Bounds: kConfigFile_bytes_max, depth 8.
+// Reading of YAML configuration files (JSON is a subset). Keys come out flat with file and line,
+// their values as text: what they mean is the table's business. Bounds: kConfigFile_bytes_max,
+// depth 8.
 #pragma once
+
+#include "runtime/core/config_set.hpp"
+#include "runtime/core/result.hpp"
 
 #include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
-
-#include "runtime/core/config_set.hpp"
-#include "runtime/core/result.hpp"
 
 namespace troupe::store {
 

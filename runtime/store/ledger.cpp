@@ -1,13 +1,13 @@
 // Lines with checksums.
 #include "runtime/store/ledger.hpp"
 
+#include "runtime/store/atomic_file.hpp"
+#include "runtime/store/crc32c.hpp"
+
 #include <charconv>
 #include <cstdio>
 #include <optional>
 #include <utility>
-
-#include "runtime/store/atomic_file.hpp"
-#include "runtime/store/crc32c.hpp"
 
 namespace troupe::store {
 namespace {

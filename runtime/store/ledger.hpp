@@ -1,9 +1,12 @@
 // The data role's append-only record of what it issued, took in and consumed. One line a record:
 // CRC-32C of the rest in 8 hexadecimal digits, the step that the record belongs to, and its text.
-// A tail without a newline (a crash in the middle of a write) is cut off on opening; a whole line that
-// does not fit its checksum is an error, because a record that was acknowledged would be lost.
+// A tail without a newline (a crash in the middle of a write) is cut off on opening; a whole line
+// that does not fit its checksum is an error, because a record that was acknowledged would be lost.
 // Owned by the data role; one thread.
 #pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/store/append_file.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -11,9 +14,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "runtime/core/result.hpp"
-#include "runtime/store/append_file.hpp"
 
 namespace troupe::store {
 

@@ -1,21 +1,21 @@
 // The run folder's lock, names and cutting back.
 #include "runtime/store/run_folder.hpp"
 
+#include "runtime/store/append_file.hpp"
+#include "runtime/store/atomic_folder.hpp"
+#include "runtime/store/io_error.hpp"
+#include "runtime/store/ledger.hpp"
+
 #include <fcntl.h>
+#include <nlohmann/json.hpp>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
-
-#include "runtime/store/append_file.hpp"
-#include "runtime/store/atomic_folder.hpp"
-#include "runtime/store/io_error.hpp"
-#include "runtime/store/ledger.hpp"
 
 namespace troupe::store {
 namespace {
@@ -70,7 +70,8 @@ std::string holder(int fd) {
   char text[32] = {};
   const auto count = ::pread(fd, text, sizeof text - 1, 0);
   std::string out(text, count > 0 ? static_cast<std::size_t>(count) : 0);
-  while (!out.empty() && (out.back() < '0' || out.back() > '9')) out.pop_back();
+  while (!out.empty() && (out.back() < '0' || out.back() > '9'))
+    out.pop_back();
   return out.empty() ? "another process" : "process " + out;
 }
 
@@ -112,7 +113,9 @@ fs::path RunFolder::rollouts_file(std::uint64_t step) const {
   return path_ / "rollouts" / step_name(step);
 }
 
-fs::path RunFolder::eval_file(std::uint64_t step) const { return path_ / "eval" / step_name(step); }
+fs::path RunFolder::eval_file(std::uint64_t step) const {
+  return path_ / "eval" / step_name(step);
+}
 
 bool RunFolder::has_run() const {
   std::error_code error;
@@ -149,9 +152,9 @@ Result<void> cut_metrics(const fs::path& file, std::optional<std::uint64_t> step
   for (std::size_t at = 0; at < text.size();) {
     const auto newline = text.find('\n', at);
     const auto end = newline == text.npos ? text.size() : newline;
-    const auto line = nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(at),
-                                            text.begin() + static_cast<std::ptrdiff_t>(end),
-                                            nullptr, false);
+    const auto line =
+        nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(at),
+                              text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
     ++number;
     const bool sound = newline != text.npos && line.is_object() && line.contains("step") &&
                        line["step"].is_number_unsigned();

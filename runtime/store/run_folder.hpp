@@ -6,19 +6,19 @@
 // Owned by the command that runs; paths may be copied to any thread.
 #pragma once
 
+#include "runtime/core/result.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 
-#include "runtime/core/result.hpp"
-
 namespace troupe::store {
 
 class RunFolder {
  public:
-  // Makes the folder where needed and takes its lock. Error kResources: another process holds it, or
-  // it cannot be written.
+  // Makes the folder where needed and takes its lock. Error kResources: another process holds it,
+  // or it cannot be written.
   static core::Result<RunFolder> open(const std::filesystem::path& path);
 
   RunFolder(RunFolder&& other) noexcept;

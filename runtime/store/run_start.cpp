@@ -1,13 +1,13 @@
 // The three meanings of --resume.
 #include "runtime/store/run_start.hpp"
 
-#include <map>
-#include <utility>
-
 #include "runtime/core/config_render.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_file.hpp"
 #include "runtime/store/config_file.hpp"
+
+#include <map>
+#include <utility>
 
 namespace troupe::store {
 namespace {
@@ -32,9 +32,9 @@ Result<void> check_same(const RunFolder& folder, const TrainConfig& config) {
                  difference.before + " and is " + difference.after;
   }
   if (differing.empty()) return {};
-  return fail(ErrorCode::kConfig,
-              "run folder " + folder.path().string() + " holds a run with another configuration: " +
-                  differing + "; choose another --run.path, or --resume off to start anew");
+  return fail(ErrorCode::kConfig, "run folder " + folder.path().string() +
+                                      " holds a run with another configuration: " + differing +
+                                      "; choose another --run.path, or --resume off to start anew");
 }
 
 Result<void> find_newest(RunStart& start, const TrainConfig& config) {
@@ -52,10 +52,9 @@ Result<void> find_newest(RunStart& start, const TrainConfig& config) {
                                       "; --resume off starts anew");
   }
   start.checkpoint = std::move(found.newest);
-  start.notes.push_back(start.checkpoint
-                            ? "going on from " + start.checkpoint->folder.string()
-                            : "no checkpoint yet in " + start.folder.path().string() +
-                                  ": starting from the model");
+  start.notes.push_back(start.checkpoint ? "going on from " + start.checkpoint->folder.string()
+                                         : "no checkpoint yet in " + start.folder.path().string() +
+                                               ": starting from the model");
   return {};
 }
 
@@ -68,7 +67,8 @@ Result<void> take_given(RunStart& start, const TrainConfig& config) {
     if (!own) {
       return fail(ErrorCode::kConfig, "run folder " + start.folder.path().string() +
                                           " holds a run already; choose another --run.path for the "
-                                          "branch that starts at " + config.resume);
+                                          "branch that starts at " +
+                                          config.resume);
     }
     TROUPE_TRY(check_same(start.folder, config));
     const CheckpointStore checkpoints(start.folder.checkpoint_folder(), config.ckpt.max_num);

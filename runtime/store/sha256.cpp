@@ -1,6 +1,8 @@
 // EVP digests over memory and over files in blocks of 1 MiB.
 #include "runtime/store/sha256.hpp"
 
+#include "runtime/store/io_error.hpp"
+
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <unistd.h>
@@ -8,8 +10,6 @@
 #include <cerrno>
 #include <memory>
 #include <vector>
-
-#include "runtime/store/io_error.hpp"
 
 namespace troupe::store {
 namespace {

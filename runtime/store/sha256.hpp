@@ -1,12 +1,12 @@
 // SHA-256 of texts and files, by OpenSSL. Stateless; safe on any thread.
 #pragma once
 
+#include "runtime/core/result.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
-
-#include "runtime/core/result.hpp"
 
 namespace troupe::store {
 

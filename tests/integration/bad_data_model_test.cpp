@@ -1,5 +1,7 @@
-// Mistakes in prompts and rewards that show only once a real model and its tokenizer are loaded, with the
-// small real model (label `model`).
+// Mistakes in prompts and rewards that show only once a real model and its tokenizer are loaded,
+// with the small real model (label `model`).
+#include "tests/integration/exact_support.hpp"
+
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -7,8 +9,6 @@
 
 #include <fstream>
 #include <sstream>
-
-#include "tests/integration/exact_support.hpp"
 
 namespace troupe::test {
 namespace {
@@ -28,16 +28,31 @@ class BadData : public testing::Test {
     return (scratch_ / name).string();
   }
 
-  void expect_train(const std::string& prompts, const std::vector<std::string>& more, int status,
+  void expect_train(const std::string& prompts,
+                    const std::vector<std::string>& more,
+                    int status,
                     const std::vector<std::string>& parts) {
     const char* folder = std::getenv("TROUPE_BUILD_DIR");
     std::string command = quoted(std::string(folder != nullptr ? folder : "build") + "/troupe");
-    std::vector<std::string> words = {
-        "train", "ppo", "--actor.model_name_or_path", model_, "--data.prompt_dataset", prompts,
-        "--data.label_key", "answer", "--reward.rule", "exact", "--rollout.max_new_tokens", "4",
-        "--data.prompt_max_len", "16", "--run.path", (scratch_ / "run").string()};
+    std::vector<std::string> words = {"train",
+                                      "ppo",
+                                      "--actor.model_name_or_path",
+                                      model_,
+                                      "--data.prompt_dataset",
+                                      prompts,
+                                      "--data.label_key",
+                                      "answer",
+                                      "--reward.rule",
+                                      "exact",
+                                      "--rollout.max_new_tokens",
+                                      "4",
+                                      "--data.prompt_max_len",
+                                      "16",
+                                      "--run.path",
+                                      (scratch_ / "run").string()};
     words.insert(words.end(), more.begin(), more.end());
-    for (const std::string& word : words) command += " " + quoted(word);
+    for (const std::string& word : words)
+      command += " " + quoted(word);
     const std::string errors = (scratch_ / "errors").string();
     const int ended = std::system((command + " >/dev/null 2>" + quoted(errors)).c_str());
     std::ifstream in(errors);
@@ -71,9 +86,11 @@ TEST_F(BadData, EmptyDataset) {
 
 TEST_F(BadData, PromptLongerThanAllowedNamesItsLine) {
   std::string words;
-  for (int i = 0; i < 50; ++i) words += "word ";
-  const std::string prompts = file("p.jsonl", "{\"input\": \"a\", \"answer\": \"b\"}\n{\"input\": \"" +
-                                                  words + "\", \"answer\": \"b\"}\n");
+  for (int i = 0; i < 50; ++i)
+    words += "word ";
+  const std::string prompts =
+      file("p.jsonl", "{\"input\": \"a\", \"answer\": \"b\"}\n{\"input\": \"" + words +
+                          "\", \"answer\": \"b\"}\n");
   expect_train(prompts, {}, 4, {"p.jsonl:2", "--data.prompt_max_len"});
 }
 

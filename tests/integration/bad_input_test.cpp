@@ -98,8 +98,8 @@ TEST_F(BadInput, MissingColumn) {
 }
 
 TEST_F(BadInput, PromptLongerThanTheBound) {
-  const auto file = write("long.jsonl", "{\"prompt\": \"" + std::string(100, 'x') +
-                                            "\", \"answer\": \"a\"}\n");
+  const auto file =
+      write("long.jsonl", "{\"prompt\": \"" + std::string(100, 'x') + "\", \"answer\": \"a\"}\n");
   expect(train({"--data.prompt_dataset", file}), 4, "data.prompt_max_len");
 }
 
@@ -108,15 +108,17 @@ TEST_F(BadInput, LengthsBeyondTheContext) {
 }
 
 TEST_F(BadInput, RewardFunctionThatRaises) {
-  const auto file = write("raises.py", "def reward_func(queries, prompts, labels):\n"
-                                       "    raise ValueError('broken on purpose')\n");
+  const auto file = write("raises.py",
+                          "def reward_func(queries, prompts, labels):\n"
+                          "    raise ValueError('broken on purpose')\n");
   expect(train({"--reward.rule", "", "--reward.rule_pattern", "", "--reward.python", file}), 4,
          "broken on purpose");
 }
 
 TEST_F(BadInput, RewardFunctionOfWrongLength) {
-  const auto file = write("short.py", "def reward_func(queries, prompts, labels):\n"
-                                      "    return [1.0]\n");
+  const auto file = write("short.py",
+                          "def reward_func(queries, prompts, labels):\n"
+                          "    return [1.0]\n");
   expect(train({"--reward.rule", "", "--reward.rule_pattern", "", "--reward.python", file}), 4,
          "1 values for 4 samples");
 }

@@ -1,5 +1,7 @@
-// What a user who makes a mistake gets from the real program: one clear error, the right exit code, and
-// nothing half done.
+// What a user who makes a mistake gets from the real program: one clear error, the right exit code,
+// and nothing half done.
+#include "tests/integration/exact_support.hpp"
+
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -7,8 +9,6 @@
 
 #include <fstream>
 #include <sstream>
-
-#include "tests/integration/exact_support.hpp"
 
 namespace troupe::test {
 namespace {
@@ -24,7 +24,8 @@ class BadInputs : public testing::Test {
   Outcome troupe(const std::vector<std::string>& words) {
     const char* folder = std::getenv("TROUPE_BUILD_DIR");
     std::string command = quoted(std::string(folder != nullptr ? folder : "build") + "/troupe");
-    for (const std::string& word : words) command += " " + quoted(word);
+    for (const std::string& word : words)
+      command += " " + quoted(word);
     const std::string errors = (scratch_ / "errors").string();
     const int status = std::system((command + " >/dev/null 2>" + quoted(errors)).c_str());
     std::ifstream in(errors);
@@ -38,7 +39,8 @@ class BadInputs : public testing::Test {
     return (scratch_ / name).string();
   }
 
-  void expect(const std::vector<std::string>& words, int status,
+  void expect(const std::vector<std::string>& words,
+              int status,
               const std::vector<std::string>& parts) {
     const Outcome outcome = troupe(words);
     EXPECT_EQ(outcome.status, status) << outcome.errors;
@@ -50,9 +52,22 @@ class BadInputs : public testing::Test {
 
   // A whole configuration; `model` and `prompts` as given.
   std::vector<std::string> train(const std::string& model, const std::string& prompts) {
-    return {"train", "ppo", "--actor.model_name_or_path", model, "--data.prompt_dataset", prompts,
-            "--data.label_key", "answer", "--reward.rule", "exact", "--rollout.max_new_tokens", "4",
-            "--data.prompt_max_len", "16", "--run.path", (scratch_ / "run").string()};
+    return {"train",
+            "ppo",
+            "--actor.model_name_or_path",
+            model,
+            "--data.prompt_dataset",
+            prompts,
+            "--data.label_key",
+            "answer",
+            "--reward.rule",
+            "exact",
+            "--rollout.max_new_tokens",
+            "4",
+            "--data.prompt_max_len",
+            "16",
+            "--run.path",
+            (scratch_ / "run").string()};
   }
 
   ScratchFolder scratch_;

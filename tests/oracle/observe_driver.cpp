@@ -1,9 +1,10 @@
-// Writes TensorBoard event files for tests/oracle/test_tensorboard.py: observe_driver FOLDER fresh|resumed
+// Writes TensorBoard event files for tests/oracle/test_tensorboard.py: observe_driver FOLDER
+// fresh|resumed
+#include "runtime/observe/tensorboard_writer.hpp"
+
 #include <cmath>
 #include <cstdio>
 #include <string>
-
-#include "runtime/observe/tensorboard_writer.hpp"
 
 int main(int argc, char** argv) {
   using namespace troupe;

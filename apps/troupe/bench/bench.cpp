@@ -1,10 +1,10 @@
 // Picks the benchmark.
 #include "apps/troupe/bench/bench.hpp"
 
-#include <cstdio>
-
 #include "apps/troupe/bench/exact.hpp"
 #include "apps/troupe/bench/train.hpp"
+
+#include <cstdio>
 
 namespace troupe::app {
 namespace {

@@ -1,11 +1,5 @@
-// `troupe bench gemm`: matrix products as a model does them, weights from memory and not from a cache:
-// as many copies of each weight as fill 256 MiB take turns.
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <nlohmann/json.hpp>
-#include <vector>
-
+// `troupe bench gemm`: matrix products as a model does them, weights from memory and not from a
+// cache: as many copies of each weight as fill 256 MiB take turns.
 #include "apps/troupe/bench/bench.hpp"
 #include "apps/troupe/bench/machine.hpp"
 #include "apps/troupe/bench/train_job.hpp"
@@ -16,6 +10,13 @@
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/model/spec.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <vector>
 
 namespace troupe::app {
 namespace {
@@ -44,8 +45,8 @@ std::vector<Shape> usual_shapes() {
   return {{576, 960}, {576, 576}, {576, 3072}, {1536, 576}, {576, 49152}};
 }
 
-// Uniform in [-0.5, 0.5), shared out: drawing 64 million numbers on one thread would take longer than
-// the benchmark.
+// Uniform in [-0.5, 0.5), shared out: drawing 64 million numbers on one thread would take longer
+// than the benchmark.
 void fill(core::TeamRunner& team, core::Buffer<float>& buffer) {
   team.run([&](core::Team member) {
     const auto [begin, end] = member.share(buffer.size(), 16);
@@ -59,7 +60,9 @@ void fill(core::TeamRunner& team, core::Buffer<float>& buffer) {
 }
 
 // Seconds of one product, the median of the repetitions.
-double time_product(core::TeamRunner& team, std::int64_t m, const Shape& shape,
+double time_product(core::TeamRunner& team,
+                    std::int64_t m,
+                    const Shape& shape,
                     const core::Buffer<float>& weights) {
   const std::int64_t size = kernels::packed_size(shape.n, shape.k);
   const std::int64_t copies = weights.size() / size;
@@ -67,8 +70,13 @@ double time_product(core::TeamRunner& team, std::int64_t m, const Shape& shape,
   fill(team, a);
   std::int64_t turn = 0;
   const auto product = [&] {
-    const kernels::Gemm gemm{.m = m, .n = shape.n, .k = shape.k, .a = a.data(), .lda = shape.k,
-                             .b = weights.data() + turn++ % copies * size, .c = c.data(),
+    const kernels::Gemm gemm{.m = m,
+                             .n = shape.n,
+                             .k = shape.k,
+                             .a = a.data(),
+                             .lda = shape.k,
+                             .b = weights.data() + turn++ % copies * size,
+                             .c = c.data(),
                              .ldc = shape.n};
     team.run([&](core::Team member) {
       const auto [begin, end] = member.share(kernels::panels_of(shape.n));
@@ -107,20 +115,28 @@ core::Result<std::vector<Shape>> chosen_shapes(const GemmFlags& flags) {
   return shapes_of(spec);
 }
 
-void report(const GemmFlags& flags, std::int64_t m, const Shape& shape, double seconds,
+void report(const GemmFlags& flags,
+            std::int64_t m,
+            const Shape& shape,
+            double seconds,
             const kernels::MachineLimits& limits) {
   const double flops = 2.0 * static_cast<double>(m * shape.n * shape.k);
   const double bytes = 4.0 * static_cast<double>(kernels::packed_size(shape.n, shape.k));
   const double gflops = flops / seconds * 1e-9;
   const double share = limits.share_of_limit(flops, bytes, seconds);
   if (flags.json) {
-    const nlohmann::ordered_json line = {
-        {"bench", "gemm"},     {"m", m},
-        {"n", shape.n},        {"k", shape.k},
-        {"dtype", "f32"},      {"isa", kernels::ops().name},
-        {"threads", flags.threads}, {"gflops", gflops},
-        {"gb_per_s", bytes / seconds * 1e-9}, {"share_of_limit", share},
-        {"fma_gflops", limits.fma_gflops}, {"read_gb_per_s", limits.read_gb_per_s}};
+    const nlohmann::ordered_json line = {{"bench", "gemm"},
+                                         {"m", m},
+                                         {"n", shape.n},
+                                         {"k", shape.k},
+                                         {"dtype", "f32"},
+                                         {"isa", kernels::ops().name},
+                                         {"threads", flags.threads},
+                                         {"gflops", gflops},
+                                         {"gb_per_s", bytes / seconds * 1e-9},
+                                         {"share_of_limit", share},
+                                         {"fma_gflops", limits.fma_gflops},
+                                         {"read_gb_per_s", limits.read_gb_per_s}};
     std::printf("%s\n", line.dump().c_str());
   } else {
     std::printf("m %5lld  n %6lld  k %5lld  %7.1f GFLOP/s  %5.1f GB/s  %3.0f %% of the limit\n",
@@ -136,14 +152,15 @@ core::Result<void> bench_gemm(Words words) {
   GemmFlags flags;
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags("troupe bench gemm: C[m,n] = A[m,k] B[k,n] with packed f32 weights, medians of 3",
-                  {{"--model", &flags.model, "take the shapes of a model"},
-                   {"--m", &flags.m, "rows; 0 = 1, 8, 32 and 256", false, 0, 65536},
-                   {"--n", &flags.n, "columns; with --k instead of a model's shapes", false, 0, 1e6},
-                   {"--k", &flags.k, "inner size", false, 0, 1e6},
-                   {"--threads", &flags.threads, "0 = all usable cores", false, 0, 1024},
-                   {"--json", &flags.json, "one JSON object a line"}},
-                  words));
+      parse_flags(
+          "troupe bench gemm: C[m,n] = A[m,k] B[k,n] with packed f32 weights, medians of 3",
+          {{"--model", &flags.model, "take the shapes of a model"},
+           {"--m", &flags.m, "rows; 0 = 1, 8, 32 and 256", false, 0, 65536},
+           {"--n", &flags.n, "columns; with --k instead of a model's shapes", false, 0, 1e6},
+           {"--k", &flags.k, "inner size", false, 0, 1e6},
+           {"--threads", &flags.threads, "0 = all usable cores", false, 0, 1024},
+           {"--json", &flags.json, "one JSON object a line"}},
+          words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(shapes, chosen_shapes(flags));
   if (flags.threads == 0) flags.threads = usable_cores();

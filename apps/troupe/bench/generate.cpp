@@ -1,12 +1,5 @@
-// `troupe bench generate`: the engine on random prompts. Prefill is timed on requests for one token,
-// decoding on the steps in which the whole batch decodes and nothing is prefilled.
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
-
+// `troupe bench generate`: the engine on random prompts. Prefill is timed on requests for one
+// token, decoding on the steps in which the whole batch decodes and nothing is prefilled.
 #include "apps/troupe/bench/bench.hpp"
 #include "apps/troupe/bench/machine.hpp"
 #include "apps/troupe/bench/train_job.hpp"
@@ -17,6 +10,14 @@
 #include "runtime/core/rng.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/model/params.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
 
 namespace troupe::app {
 namespace {
@@ -38,8 +39,8 @@ double seconds_since(Clock::time_point start) {
 
 // Weights that every token goes through: those of the layers and of the head.
 double product_weights(const model::ModelSpec& spec) {
-  const std::int64_t layer = spec.hidden * spec.qkv_width() + spec.q_width() * spec.hidden +
-                             3 * spec.hidden * spec.ffn;
+  const std::int64_t layer =
+      spec.hidden * spec.qkv_width() + spec.q_width() * spec.hidden + 3 * spec.hidden * spec.ffn;
   return static_cast<double>(spec.layers * layer + spec.hidden * spec.vocab);
 }
 
@@ -77,7 +78,8 @@ class Bench {
     TROUPE_TRY(submit(1));
     const auto before = engine_.counters().steps;
     const Clock::time_point start = Clock::now();
-    while (!engine_.idle()) TROUPE_TRY(engine_.step());
+    while (!engine_.idle())
+      TROUPE_TRY(engine_.step());
     const double seconds = seconds_since(start);
     return std::pair(seconds, static_cast<double>(engine_.counters().steps - before));
   }
@@ -95,23 +97,24 @@ class Bench {
       const double seconds = seconds_since(start);
       const auto after = engine_.counters();
       first_finished = !samples.empty();
-      const bool whole = after.prefill_tokens == before.prefill_tokens &&
-                         after.decode_tokens - before.decode_tokens ==
-                             static_cast<std::uint64_t>(job_.batch);
+      const bool whole =
+          after.prefill_tokens == before.prefill_tokens &&
+          after.decode_tokens - before.decode_tokens == static_cast<std::uint64_t>(job_.batch);
       if (!whole) continue;
       out.seconds += seconds;
       out.tokens += static_cast<double>(job_.batch);
       out.steps += 1;
     }
-    while (!engine_.idle()) TROUPE_TRY(engine_.step());
+    while (!engine_.idle())
+      TROUPE_TRY(engine_.step());
     if (out.steps == 0) {
       return core::fail(core::ErrorCode::kConfig,
                         "troupe bench generate: the whole batch never decodes at once; raise "
                         "--new-tokens");
     }
     // The counted steps are the last ones before the first sample is done.
-    out.context = static_cast<double>(job_.prompt_tokens) +
-                  static_cast<double>(job_.new_tokens) - out.steps / 2;
+    out.context = static_cast<double>(job_.prompt_tokens) + static_cast<double>(job_.new_tokens) -
+                  out.steps / 2;
     return out;
   }
 
@@ -147,7 +150,7 @@ Result<Figures> measure(engine::Engine& engine, const Job& job, core::TeamRunner
   const model::ModelSpec& spec = engine.weights().spec();
   Bench bench(engine, job);
   const auto before = measure_limits(team);
-  TROUPE_TRY(bench.prefill());  // not counted
+  TROUPE_TRY(bench.prefill());              // not counted
   std::vector<double> prefill_s, decode_s;  // of all prompts, of one step
   double prefill_steps = 0, context = 0;
   for (int i = 0; i < kRepetitions; ++i) {
@@ -170,8 +173,8 @@ Result<Figures> measure(engine::Engine& engine, const Job& job, core::TeamRunner
 
 Result<void> check_job(const Job& job, const model::ModelSpec& spec) {
   if (job.dtype != "f32") {
-    return core::fail(core::ErrorCode::kConfig,
-                      "troupe bench generate: --dtype " + job.dtype + "; only f32 is computed here");
+    return core::fail(core::ErrorCode::kConfig, "troupe bench generate: --dtype " + job.dtype +
+                                                    "; only f32 is computed here");
   }
   if (job.prompt_tokens + job.new_tokens > spec.context) {
     return core::fail(core::ErrorCode::kConfig,

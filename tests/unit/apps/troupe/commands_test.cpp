@@ -1,13 +1,13 @@
 // The command line without its heavy commands: errors as they are printed, plain flags, facts.
 #include "apps/troupe/commands.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "apps/troupe/flags.hpp"
 #include "apps/troupe/sampling_flags.hpp"
 #include "apps/troupe/system_facts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace troupe::app {
 namespace {
@@ -73,8 +73,8 @@ class Flags : public testing::Test {
 };
 
 TEST_F(Flags, FillTheirTargets) {
-  EXPECT_EQ(parse({"--name", "a b", "--count=3", "--rate", "1e-2", "--stop", "x", "--json", "--stop",
-                   "-y"}),
+  EXPECT_EQ(parse({"--name", "a b", "--count=3", "--rate", "1e-2", "--stop", "x", "--json",
+                   "--stop", "-y"}),
             "");
   EXPECT_EQ(name_, "a b");
   EXPECT_EQ(count_, 3);

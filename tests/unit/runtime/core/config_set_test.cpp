@@ -21,9 +21,10 @@ std::string refusal(const std::string& name, const std::string& value) {
 
 ConfigBuilder minimal() {
   ConfigBuilder builder;
-  for (const auto& [name, value] :
-       {std::pair{"actor.model_name_or_path", "m"}, {"data.prompt_dataset", "p.jsonl"},
-        {"data.label_key", "answer"}, {"reward.rule", "exact"}}) {
+  for (const auto& [name, value] : {std::pair{"actor.model_name_or_path", "m"},
+                                    {"data.prompt_dataset", "p.jsonl"},
+                                    {"data.label_key", "answer"},
+                                    {"reward.rule", "exact"}}) {
     EXPECT_TRUE(set(builder, name, value));
   }
   return builder;
@@ -105,7 +106,9 @@ TEST(ConfigBuilder, ListsHaveTheirLength) {
   EXPECT_FALSE(builder.set({"rollout.stop", {""}, true, "t"}));
 }
 
-TEST(ConfigBuilder, MinimalConfigurationPasses) { EXPECT_EQ(final_refusal(minimal()), "accepted"); }
+TEST(ConfigBuilder, MinimalConfigurationPasses) {
+  EXPECT_EQ(final_refusal(minimal()), "accepted");
+}
 
 TEST(ConfigBuilder, MissingModelNamesTheFlag) {
   EXPECT_NE(final_refusal(ConfigBuilder{}).find("--actor.model_name_or_path"), std::string::npos);

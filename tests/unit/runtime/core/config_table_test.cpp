@@ -1,15 +1,15 @@
 // The table itself: names, defaults, what is printed from it.
 #include "runtime/core/config_table.hpp"
 
+#include "runtime/core/config_render.hpp"
+#include "runtime/core/config_set.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <set>
 #include <sstream>
-
-#include "runtime/core/config_render.hpp"
-#include "runtime/core/config_set.hpp"
 
 namespace {
 
@@ -93,7 +93,8 @@ TEST(ConfigTable, DifferencesNameOnlyWhatDiffers) {
 
 TEST(ConfigTable, KeysThatMayChangeExist) {
   int free_keys = 0;
-  for (const ConfigRow& row : config_table()) free_keys += config_key_may_change(row.name);
+  for (const ConfigRow& row : config_table())
+    free_keys += config_key_may_change(row.name);
   EXPECT_EQ(free_keys, 11);
 }
 
@@ -101,7 +102,8 @@ TEST(ConfigHelp, OverviewIsShortAndNamesEveryKey) {
   const std::string page = config_overview(100);
   std::istringstream in(page);
   int lines = 0;
-  for (std::string line; std::getline(in, line); ++lines) EXPECT_LE(line.size(), 100u) << line;
+  for (std::string line; std::getline(in, line); ++lines)
+    EXPECT_LE(line.size(), 100u) << line;
   EXPECT_LE(lines, 30);
   for (const ConfigRow& row : config_table()) {
     const auto dot = row.name.find('.');

@@ -64,7 +64,8 @@ TEST_P(ArithmeticSeeds, NoFamilyIsOnBothSides) {
   }
   EXPECT_GE(kinds[Kind::kSum], 15);
   EXPECT_GE(kinds[Kind::kDifference], 8);
-  for (const auto& problem : split->train) EXPECT_FALSE(held.contains(family_of(problem)));
+  for (const auto& problem : split->train)
+    EXPECT_FALSE(held.contains(family_of(problem)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ArithmeticSeeds, testing::Range<std::uint64_t>(0, 50));
@@ -83,8 +84,8 @@ TEST(Arithmetic, RefusesToHoldOutTooMuch) {
 }
 
 TEST(Arithmetic, FilesHoldOneObjectALine) {
-  const auto folder = std::filesystem::temp_directory_path() /
-                      ("troupe_arithmetic_" + std::to_string(::getpid()));
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("troupe_arithmetic_" + std::to_string(::getpid()));
   auto split = split_arithmetic(1, 40);
   ASSERT_TRUE(split);
   ASSERT_TRUE(write_arithmetic(*split, folder));

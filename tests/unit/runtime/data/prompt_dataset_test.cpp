@@ -26,7 +26,8 @@ class PromptDataset : public testing::Test {
   }
 
   // The message with the folder cut off.
-  std::string refusal(const std::string& name, const std::string& text,
+  std::string refusal(const std::string& name,
+                      const std::string& text,
                       const DatasetColumns& columns = {},
                       core::ErrorCode code = core::ErrorCode::kData) {
     auto rows = data::load_prompts(file(name, text), columns);
@@ -83,7 +84,8 @@ TEST_F(PromptDataset, TemplateAndChatForms) {
   EXPECT_EQ(rows->front().messages[0].role, "user");
   EXPECT_EQ(rows->front().messages[0].content, "2+2");
   rows = data::load_prompts(
-      file("m.jsonl", R"({"input": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]})"),
+      file("m.jsonl",
+           R"({"input": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]})"),
       {.as_chat = true});
   ASSERT_TRUE(rows);
   ASSERT_EQ(rows->front().messages.size(), 2u);
@@ -91,8 +93,8 @@ TEST_F(PromptDataset, TemplateAndChatForms) {
 }
 
 TEST_F(PromptDataset, BadLineIsNamed) {
-  EXPECT_EQ(refusal("bad.jsonl", "{\"input\": \"a\"}\n{\"input\": \n").find(
-                "bad.jsonl:2: not valid JSON: parse error at line 1"),
+  EXPECT_EQ(refusal("bad.jsonl", "{\"input\": \"a\"}\n{\"input\": \n")
+                .find("bad.jsonl:2: not valid JSON: parse error at line 1"),
             0u);
   EXPECT_EQ(refusal("bad.jsonl", "[1]\n"), "bad.jsonl:1: expected a JSON object");
   EXPECT_EQ(refusal("bad.jsonl", "{\"input\": \"\"}\n"), "bad.jsonl:1: column 'input' is empty");
@@ -104,8 +106,8 @@ TEST_F(PromptDataset, BadLineIsNamed) {
             "bad.jsonl:1: no column 'answer' (there is: input); set --data.label_key");
   EXPECT_EQ(refusal("bad.jsonl", "{\"input\": \"x\", \"answer\": [1]}\n", {.label_key = "answer"}),
             "bad.jsonl:1: column 'answer' must be text or a number");
-  EXPECT_EQ(refusal("bad.jsonl", R"({"input": [{"role": "user"}]})", {.as_chat = true}).find(
-                "bad.jsonl:1: column 'input': a chat message must be"),
+  EXPECT_EQ(refusal("bad.jsonl", R"({"input": [{"role": "user"}]})", {.as_chat = true})
+                .find("bad.jsonl:1: column 'input': a chat message must be"),
             0u);
   EXPECT_EQ(refusal("bad.jsonl", R"({"input": [{"role": "user", "content": "u"}]})"),
             "bad.jsonl:1: column 'input' is a list of messages; set --data.apply_chat_template");

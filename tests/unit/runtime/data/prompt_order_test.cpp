@@ -11,7 +11,8 @@ using namespace troupe::data;
 
 std::vector<std::uint64_t> take(PromptOrder& order, std::uint64_t from, std::uint64_t count) {
   std::vector<std::uint64_t> out;
-  for (std::uint64_t i = 0; i < count; ++i) out.push_back(order.row_at(from + i));
+  for (std::uint64_t i = 0; i < count; ++i)
+    out.push_back(order.row_at(from + i));
   return out;
 }
 

@@ -1,14 +1,14 @@
-// TensorBoard's event files: the framing and one event by hand. tests/oracle/tensorboard_test.py reads
-// whole files with the real package.
+// TensorBoard's event files: the framing and one event by hand. tests/oracle/tensorboard_test.py
+// reads whole files with the real package.
 #include "runtime/observe/event_proto.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cstring>
 
 #include "runtime/observe/tensorboard_writer.hpp"
 #include "runtime/store/crc32c.hpp"
 #include "tests/unit/runtime/store/temp_folder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
 
 namespace {
 
@@ -16,9 +16,9 @@ using namespace troupe;
 
 TEST(EventProto, ScalarEventByHand) {
   // Event{1: 1.0 (fixed64), 2: 300 (varint AC 02), 5: Summary{1: Value{1: "a", 2: 0.5f}}}
-  const std::string expected =
-      std::string("\x09\0\0\0\0\0\0\xF0\x3F", 9) + "\x10\xAC\x02" + "\x2A\x0A" + "\x0A\x08" +
-      "\x0A\x01" + "a" + std::string("\x15\0\0\0\x3F", 5);
+  const std::string expected = std::string("\x09\0\0\0\0\0\0\xF0\x3F", 9) + "\x10\xAC\x02" +
+                               "\x2A\x0A" + "\x0A\x08" + "\x0A\x01" + "a" +
+                               std::string("\x15\0\0\0\x3F", 5);
   EXPECT_EQ(observe::scalars_event(1.0, 300, {{"a", 0.5}}), expected);
 }
 

@@ -1,14 +1,14 @@
 // metrics.jsonl.
 #include "runtime/observe/metrics_writer.hpp"
 
+#include "tests/unit/runtime/store/temp_folder.hpp"
+
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <nlohmann/json.hpp>
-
-#include "tests/unit/runtime/store/temp_folder.hpp"
 
 namespace {
 

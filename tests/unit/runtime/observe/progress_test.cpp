@@ -1,13 +1,13 @@
 // What the terminal shows, and the phase timer.
 #include "runtime/observe/progress.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-
 #include "runtime/observe/log.hpp"
 #include "runtime/observe/phase_timer.hpp"
 #include "tests/unit/runtime/store/temp_folder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
 
 namespace {
 
@@ -85,9 +85,10 @@ TEST(Progress, LiveBlockIsDrawnOverItself) {
   EXPECT_EQ(screen.text(), first);
   clock.advance(10s);
   progress.update(kRow);
-  const std::string second = "\x1b[2A\r\x1b[Jstep 2/4  [############............]  ETA 10 s\n"
-                             "reward 0.500   kl 0.25000   tokens/s 812   step 6.0 s\n"
-                             "generate 3/8\n";
+  const std::string second =
+      "\x1b[2A\r\x1b[Jstep 2/4  [############............]  ETA 10 s\n"
+      "reward 0.500   kl 0.25000   tokens/s 812   step 6.0 s\n"
+      "generate 3/8\n";
   EXPECT_EQ(screen.text(), first + second);
   progress.note("evaluated");
   const std::string redrawn = second.substr(second.find("step"));
@@ -147,11 +148,10 @@ TEST(Log, KeepsLinesAndShowsThem) {
   test::TempFolder temp;
   std::vector<std::string> shown;
   {
-    auto log = observe::Log::open(temp / "troupe.log",
-                                  [&](observe::LogLevel level, std::string_view line) {
-                                    shown.push_back(std::to_string(static_cast<int>(level)) +
-                                                    std::string(line));
-                                  });
+    auto log = observe::Log::open(
+        temp / "troupe.log", [&](observe::LogLevel level, std::string_view line) {
+          shown.push_back(std::to_string(static_cast<int>(level)) + std::string(line));
+        });
     ASSERT_TRUE(log) << log.error().message;
     log->info("one");
     log->warning("two {} \x1b[2J\nthree");

@@ -15,18 +15,27 @@ TEST(TerminalText, KeepsOrdinaryText) {
 TEST(TerminalText, TakesOutControlSequences) {
   EXPECT_EQ(terminal_safe("\x1b[2Jx\x1b]0;title\x07y"), "[2Jx]0;titley");
   EXPECT_EQ(terminal_safe("a\rb\bc\x7f"), "abc");
-  EXPECT_EQ(terminal_safe("a\xC2\x9B" "31mb"), "a31mb") << "C1 CSI as UTF-8";
+  EXPECT_EQ(terminal_safe("a\xC2\x9B"
+                          "31mb"),
+            "a31mb")
+      << "C1 CSI as UTF-8";
   EXPECT_EQ(terminal_safe(std::string("a\0b", 3)), "ab");
 }
 
 TEST(TerminalText, TakesOutBidirectionalOverrides) {
-  EXPECT_EQ(terminal_safe("a\xE2\x80\xAE" "b\xE2\x81\xA6" "c"), "abc");
+  EXPECT_EQ(terminal_safe("a\xE2\x80\xAE"
+                          "b\xE2\x81\xA6"
+                          "c"),
+            "abc");
 }
 
 TEST(TerminalText, RepairsBrokenUtf8) {
   const std::string r = "\xEF\xBF\xBD";
   EXPECT_EQ(terminal_safe("a\xFFz"), "a" + r + "z");
-  EXPECT_EQ(terminal_safe("\x9B" "31m"), r + "31m") << "a raw C1 byte";
+  EXPECT_EQ(terminal_safe("\x9B"
+                          "31m"),
+            r + "31m")
+      << "a raw C1 byte";
   EXPECT_EQ(terminal_safe("\xC0\x9B"), r + r) << "overlong";
   EXPECT_EQ(terminal_safe("\xED\xA0\x80"), r + r + r) << "surrogate";
   EXPECT_EQ(terminal_safe("\xE2\x82"), r + r) << "cut short";
@@ -39,7 +48,8 @@ TEST(TerminalText, NoControlByteSurvivesAnyTwoBytes) {
       const std::string safe = terminal_safe(std::string_view(two, 2));
       for (const char c : safe) {
         const auto byte = static_cast<unsigned char>(c);
-        ASSERT_TRUE(byte == '\n' || byte == '\t' || (byte >= 0x20 && byte != 0x7F)) << a << " " << b;
+        ASSERT_TRUE(byte == '\n' || byte == '\t' || (byte >= 0x20 && byte != 0x7F))
+            << a << " " << b;
       }
     }
   }

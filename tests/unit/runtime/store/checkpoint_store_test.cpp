@@ -1,6 +1,9 @@
 // Checkpoints: atomic, verified, pruned; and what a kill or damage at any point leaves.
 #include "runtime/store/checkpoint_store.hpp"
 
+#include "runtime/store/file_handle.hpp"
+#include "tests/unit/runtime/store/temp_folder.hpp"
+
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -9,9 +12,6 @@
 #include <unistd.h>
 
 #include <map>
-
-#include "runtime/store/file_handle.hpp"
-#include "tests/unit/runtime/store/temp_folder.hpp"
 
 namespace {
 
@@ -64,16 +64,16 @@ TEST_F(Checkpoints, SavesAndFindsTheNewest) {
 
 TEST_F(Checkpoints, KeepsTheNewestOnes) {
   CheckpointStore checkpoints(folder_, 2);
-  for (std::uint64_t step : {1, 2, 3, 4}) ASSERT_TRUE(save(checkpoints, step));
+  for (std::uint64_t step : {1, 2, 3, 4})
+    ASSERT_TRUE(save(checkpoints, step));
   EXPECT_EQ(*checkpoints.steps(), (std::vector<std::uint64_t>{3, 4}));
 }
 
 TEST_F(Checkpoints, OldOnesGoOnlyAfterTheNewOneIsCommitted) {
   using Steps = std::vector<std::uint64_t>;
   std::map<Stage, Steps> seen;
-  CheckpointStore checkpoints(folder_, 1, [&](Stage stage) {
-    seen[stage] = *CheckpointStore(folder_, 1).steps();
-  });
+  CheckpointStore checkpoints(
+      folder_, 1, [&](Stage stage) { seen[stage] = *CheckpointStore(folder_, 1).steps(); });
   ASSERT_TRUE(save(checkpoints, 1));
   ASSERT_TRUE(save(checkpoints, 2));
   EXPECT_EQ(seen[Stage::kHashed], (Steps{1}));
@@ -125,9 +125,8 @@ TEST_F(Checkpoints, DamageFallsBackToTheOlderOneAndSaysSo) {
     text[2500] ^= 1;
     test::put_file(folder / "policy/weights.bin", text);
   });
-  damage("truncated", [](const fs::path& folder) {
-    fs::resize_file(folder / "policy/weights.bin", 4096);
-  });
+  damage("truncated",
+         [](const fs::path& folder) { fs::resize_file(folder / "policy/weights.bin", 4096); });
   damage("missing file", [](const fs::path& folder) { fs::remove(folder / "data.json"); });
   damage("missing manifest", [](const fs::path& folder) { fs::remove(folder / "manifest.json"); });
   damage("torn manifest", [](const fs::path& folder) {
@@ -171,8 +170,8 @@ void run_killed(Body body) {
 
 TEST_F(Checkpoints, KillAtEveryStageLeavesALoadableState) {
   for (const bool replace : {false, true}) {
-    for (const Stage stage : {Stage::kBegun, Stage::kWritten, Stage::kHashed, Stage::kCommitted,
-                              Stage::kPruned}) {
+    for (const Stage stage :
+         {Stage::kBegun, Stage::kWritten, Stage::kHashed, Stage::kCommitted, Stage::kPruned}) {
       fs::remove_all(folder_);
       CheckpointStore before(folder_, 1);
       ASSERT_TRUE(save(before, 1));
@@ -194,7 +193,8 @@ TEST_F(Checkpoints, KillAtEveryStageLeavesALoadableState) {
   }
 }
 
-// Lets the traced `child` make `count` system calls and kills it before the next. False when it ended first.
+// Lets the traced `child` make `count` system calls and kills it before the next. False when it
+// ended first.
 bool kill_before_syscall(pid_t child, int count) {
   int status = 0;
   ::waitpid(child, &status, 0);  // stopped by its own SIGSTOP

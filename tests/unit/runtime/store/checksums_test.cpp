@@ -1,9 +1,9 @@
 // CRC-32C and SHA-256 against published values.
-#include <gtest/gtest.h>
-
 #include "runtime/store/crc32c.hpp"
 #include "runtime/store/sha256.hpp"
 #include "tests/unit/runtime/store/temp_folder.hpp"
+
+#include <gtest/gtest.h>
 
 namespace {
 
@@ -14,13 +14,14 @@ std::uint32_t crc32c_by_bits(std::string_view bytes) {
   std::uint32_t crc = 0xFFFFFFFFu;
   for (const char c : bytes) {
     crc ^= static_cast<unsigned char>(c);
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) ? 0x82F63B78u : 0u);
+    for (int bit = 0; bit < 8; ++bit)
+      crc = (crc >> 1) ^ ((crc & 1) ? 0x82F63B78u : 0u);
   }
   return ~crc;
 }
 
 TEST(Crc32c, KnownValues) {
-  EXPECT_EQ(store::crc32c("123456789"), 0xE3069283u);          // the check value of the polynomial
+  EXPECT_EQ(store::crc32c("123456789"), 0xE3069283u);  // the check value of the polynomial
   EXPECT_EQ(store::crc32c(std::string(32, '\0')), 0x8A9136AAu);  // RFC 3720 B.4
   EXPECT_EQ(store::crc32c(std::string(32, '\xff')), 0x62A8AB43u);
   EXPECT_EQ(store::crc32c(""), 0u);

@@ -1,12 +1,12 @@
 // YAML files as configurations.
 #include "runtime/store/config_file.hpp"
 
+#include "runtime/core/config_render.hpp"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
-
-#include "runtime/core/config_render.hpp"
 
 namespace {
 
@@ -117,14 +117,16 @@ TEST(ConfigFile, HostileFilesAreRefusedQuickly) {
   std::string bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n";
   for (char c = 'b'; c < 'k'; ++c) {
     bomb += std::string(1, c) + ": &" + c + " [";
-    for (int i = 0; i < 9; ++i) bomb += std::string(i ? "," : "") + "*" + char(c - 1);
+    for (int i = 0; i < 9; ++i)
+      bomb += std::string(i ? "," : "") + "*" + char(c - 1);
     bomb += "]\n";
   }
   EXPECT_NE(refusal(bomb), "accepted");
   EXPECT_NE(refusal(std::string(5u << 20, '#')).find("too large"), std::string::npos);
   EXPECT_NE(refusal("a: " + std::string(20'000, '[')), "accepted");
   std::string deep;
-  for (int i = 0; i < 12; ++i) deep += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
+  for (int i = 0; i < 12; ++i)
+    deep += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
   EXPECT_NE(refusal(deep), "accepted");
 }
 
@@ -136,6 +138,8 @@ TEST(ConfigFile, MissingFileIsAConfigurationError) {
   EXPECT_FALSE(store::read_config_file("/tmp"));
 }
 
-TEST(ConfigFile, EmptyFileSetsNothing) { EXPECT_EQ(refusal("# nothing\n"), "accepted"); }
+TEST(ConfigFile, EmptyFileSetsNothing) {
+  EXPECT_EQ(refusal("# nothing\n"), "accepted");
+}
 
 }  // namespace

@@ -1,9 +1,9 @@
 // The ledger's records, torn tails and damage.
 #include "runtime/store/ledger.hpp"
 
-#include <gtest/gtest.h>
-
 #include "tests/unit/runtime/store/temp_folder.hpp"
+
+#include <gtest/gtest.h>
 
 namespace {
 
@@ -33,7 +33,9 @@ class LedgerFile : public testing::Test {
   std::filesystem::path path_;
 };
 
-TEST_F(LedgerFile, ReadsBackWhatWasAppended) { EXPECT_EQ(stored(path_), all_); }
+TEST_F(LedgerFile, ReadsBackWhatWasAppended) {
+  EXPECT_EQ(stored(path_), all_);
+}
 
 TEST_F(LedgerFile, GoesOnAfterReopening) {
   {

@@ -1,10 +1,10 @@
 // The run folder: lock, names, cutting back.
 #include "runtime/store/run_folder.hpp"
 
-#include <gtest/gtest.h>
-
 #include "runtime/store/ledger.hpp"
 #include "tests/unit/runtime/store/temp_folder.hpp"
+
+#include <gtest/gtest.h>
 
 namespace {
 

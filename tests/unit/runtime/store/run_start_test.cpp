@@ -1,9 +1,9 @@
 // What --resume does with what it finds.
 #include "runtime/store/run_start.hpp"
 
-#include <gtest/gtest.h>
-
 #include "tests/unit/runtime/store/temp_folder.hpp"
+
+#include <gtest/gtest.h>
 
 namespace {
 
@@ -33,7 +33,8 @@ class RunStarts : public testing::Test {
     auto run = start();
     ASSERT_TRUE(run) << run.error().message;
     std::string metrics;
-    for (int step = 1; step <= 6; ++step) metrics += "{\"step\": " + std::to_string(step) + "}\n";
+    for (int step = 1; step <= 6; ++step)
+      metrics += "{\"step\": " + std::to_string(step) + "}\n";
     test::put_file(run->folder.metrics_file(), metrics);
     save(2, config_.run.path);
     save(4, config_.run.path);

@@ -1,5 +1,5 @@
-// A folder of its own for one test, gone afterwards. In memory where there is /dev/shm, so that tests
-// which sync often do not wait for a disk.
+// A folder of its own for one test, gone afterwards. In memory where there is /dev/shm, so that
+// tests which sync often do not wait for a disk.
 #pragma once
 
 #include <unistd.h>
