@@ -1,15 +1,17 @@
 """Chat templates against transformers' apply_chat_template (jinja2): equal to the byte.
 
-Source of truth: transformers.utils.chat_template_utils and PreTrainedTokenizerFast of the oracle
-environment. Tolerance: none. Where jinja2 raises, we must answer with an error.
+Source of truth: PreTrainedTokenizerFast.apply_chat_template of the oracle environment.
+Tolerance: none. Where jinja2 raises, we must answer with an error.
 """
 
 import itertools
 import json
 import os
 import pathlib
+import time
 
 import pytest
+import trl
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
@@ -119,6 +121,28 @@ def test_style_of_a_published_model(driver, tokenizer, style, dialogue):
             assert str(expected) in str(got)
 
 
+PUBLISHED = sorted(pathlib.Path(trl.__file__).parent.glob("chat_templates/*.jinja"))
+
+
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
+def test_template_that_trl_ships(driver, tokenizer, path):
+    """Templates of published models, as the trl package of the oracle environment holds them."""
+    template = path.read_text()
+    for name, messages in DIALOGUES.items():
+        for prompt, tools in ((False, None), (True, TOOLS)):
+            extra = {"date_string": "26 Jul 2024", "enable_thinking": prompt}
+            expected = theirs(tokenizer, template, messages, tools=tools,
+                              add_generation_prompt=prompt, **extra)
+            request = {"tools": tools} if tools else {}
+            got = ours(driver, template, messages, add_generation_prompt=prompt,
+                       variables=VARIABLES | extra, now=int(time.time()), **request)
+            check(expected, got, f"{path.stem}/{name}/prompt={prompt}")
+
+
+def test_trl_ships_templates():
+    assert len(PUBLISHED) >= 30
+
+
 def test_most_renderings_of_styles_succeed(tokenizer):
     """The comparison above must not be one of errors with errors."""
     printed = 0
@@ -146,7 +170,6 @@ def test_most_snippets_print(tokenizer):
 
 
 def test_strftime_now_formats_the_local_time(driver):
-    import time
     now = 1_700_000_000
     template = "{{ strftime_now('%Y-%m-%d %H:%M:%S %A %d %b %j') }}"
     expected = time.strftime("%Y-%m-%d %H:%M:%S %A %d %b %j", time.localtime(now))

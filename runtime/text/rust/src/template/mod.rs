@@ -2,8 +2,9 @@
 //
 // Why an evaluator of our own: a template comes with a foreign model, and minijinja's fuel counts
 // instructions but not the bytes that one instruction may build ("x" * 10**8, doubling by ~,
-// replace) nor what its constant folding does while it compiles. Here every step and byte goes through one
-// Meter, and printing follows Python to the byte. Stateless between renderings; any thread.
+// replace) nor what its constant folding does while it compiles. Here every step and byte goes
+// through one Meter, and printing follows Python to the byte. Stateless between renderings; any
+// thread.
 mod access;
 mod args;
 mod eval;

@@ -275,7 +275,7 @@ pub fn contains(hay: &Value, needle: &Value, meter: &Meter) -> R<bool> {
             Ok(false)
         }
         Value::Dict(dict) => match needle {
-            Value::Undefined(_) => Ok(false),
+            Value::Undefined(_) | Value::Tuple(_) => Ok(false), // never a key here
             other => match other.to_key() {
                 Some(key) => Ok(dict.map.contains_key(&key)),
                 None => failed(format!("unhashable type: {}", other.kind())),
