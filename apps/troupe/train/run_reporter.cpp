@@ -22,6 +22,7 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(const core::TrainCo
                                                              std::uint64_t first,
                                                              std::uint64_t updates,
                                                              const core::Clock& clock) {
+  TROUPE_TRY_ASSIGN(log, observe::Log::open(folder.log_file(), nullptr));
   TROUPE_TRY_ASSIGN(metrics, observe::MetricsWriter::open(folder.metrics_file()));
   std::optional<observe::TensorboardWriter> tensorboard;
   if (config.logger.tensorboard) {
@@ -31,7 +32,7 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(const core::TrainCo
                                                                  unix_seconds(), resumed_at));
     tensorboard.emplace(std::move(writer));
   }
-  Files files{std::move(metrics), std::move(tensorboard),
+  Files files{std::move(log), std::move(metrics), std::move(tensorboard),
               store::CheckpointStore(folder.checkpoint_folder(), config.ckpt.max_num)};
   return std::unique_ptr<RunReporter>(
       new RunReporter(std::move(files), config, first, updates, clock));
@@ -42,6 +43,11 @@ RunReporter::RunReporter(Files files, const core::TrainConfig& config, std::uint
     : files_(std::move(files)),
       timer_(clock),
       progress_(stdout, observe::detect_style(config.log.format, stdout), clock, first, updates) {}
+
+void RunReporter::note(const std::string& text) {
+  files_.log.info(text);
+  progress_.note(text);
+}
 
 void RunReporter::on_phase(const std::string& phase) {
   timer_.begin(phase);
@@ -61,7 +67,7 @@ core::Result<void> RunReporter::record(const observe::MetricRow& row) {
 
 void RunReporter::on_failed_group(std::uint64_t update, std::uint32_t slot,
                                   const std::string& cause) {
-  progress_.note("update " + std::to_string(update + 1) + ", prompt " + std::to_string(slot + 1) +
+  note("update " + std::to_string(update + 1) + ", prompt " + std::to_string(slot + 1) +
                  " replaced: " + cause);
 }
 
@@ -82,7 +88,7 @@ core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& re
                 static_cast<unsigned long long>(report.done),
                 report.greedy ? "greedy" : "sampled", mean, report.accuracy.size(),
                 report.seconds);
-  progress_.note(line);
+  note(line);
   return {};
 }
 
@@ -98,7 +104,7 @@ core::Result<void> RunReporter::commit_checkpoint(std::uint64_t done) {
   store::AtomicFolder open = std::move(*open_checkpoint_);
   open_checkpoint_.reset();
   TROUPE_TRY_ASSIGN(folder, files_.checkpoints.commit(done, std::move(open), "{}"));
-  progress_.note("checkpoint " + folder.string());
+  note("checkpoint " + folder.string());
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include "actors/controller/run_listener.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/train_config.hpp"
+#include "runtime/observe/log.hpp"
 #include "runtime/observe/metrics_writer.hpp"
 #include "runtime/observe/phase_timer.hpp"
 #include "runtime/observe/progress.hpp"
@@ -41,13 +42,14 @@ class RunReporter final : public actors::RunListener {
   core::Result<void> commit_checkpoint(std::uint64_t done) override;
   bool stop_requested() const override;
 
-  // A line above the progress.
-  void note(const std::string& text) { progress_.note(text); }
+  // A line above the progress, kept in troupe.log too.
+  void note(const std::string& text);
   // Ends the phase that runs; seconds by phase in the order of their first appearance.
   std::vector<std::pair<std::string, double>> phases();
 
  private:
   struct Files {
+    observe::Log log;
     observe::MetricsWriter metrics;
     std::optional<observe::TensorboardWriter> tensorboard;
     store::CheckpointStore checkpoints;
