@@ -76,8 +76,12 @@ std::shared_ptr<const model::PackedWeights> PolicyTrainerImpl::packed() {
   // Panels that nobody else holds are filled again; else the others keep theirs and we make new
   // ones.
   if (!packed_ || packed_.use_count() > 1) {
-    packed_.reset();
-    packed_ = std::make_shared<model::PackedWeights>(master_->spec());
+    // Readers keep what they read; the panels before those come back when nobody reads them any more,
+    // because fresh memory costs a page fault for every page.
+    std::swap(packed_, spare_);
+    if (!packed_ || packed_.use_count() > 1) {
+      packed_ = std::make_shared<model::PackedWeights>(master_->spec());
+    }
   }
   std::atomic_thread_fence(std::memory_order_acquire);  // after the last other holder let go
   team_.run([&](core::Team member) { packed_->fill(member, *master_, version_); });

@@ -62,6 +62,7 @@ class PolicyTrainerImpl final : public PolicyTrainer {
   Schedule schedule_;
   MicroBatchRunner runner_;
   std::shared_ptr<model::PackedWeights> packed_;  // of version_, or older, or none yet
+  std::shared_ptr<model::PackedWeights> spare_;   // of the version before, for its memory
   core::Version version_ = 0;
   std::int64_t skipped_in_row_ = 0;
 };
