@@ -73,11 +73,9 @@ PolicyTrainerImpl::PolicyTrainerImpl(std::unique_ptr<model::ParamStore> master,
 
 std::shared_ptr<const model::PackedWeights> PolicyTrainerImpl::packed() {
   if (packed_ && packed_->version() == version_) return packed_;
-  // Panels that nobody else holds are filled again; else the others keep theirs and we make new
-  // ones.
+  // Panels that nobody else reads are filled again; else the readers keep theirs, and the panels of
+  // the version before come back when they are free: fresh memory costs a fault for every page.
   if (!packed_ || packed_.use_count() > 1) {
-    // Readers keep what they read; the panels before those come back when nobody reads them any more,
-    // because fresh memory costs a page fault for every page.
     std::swap(packed_, spare_);
     if (!packed_ || packed_.use_count() > 1) {
       packed_ = std::make_shared<model::PackedWeights>(master_->spec());
