@@ -17,7 +17,7 @@ namespace troupe::model {
 inline constexpr std::int64_t kLayers_max = 1024;
 inline constexpr std::int64_t kWidth_max = 1 << 20;
 inline constexpr std::int64_t kHeads_max = 4096;
-inline constexpr std::int64_t kHeadDim_max = 512;
+inline constexpr std::int64_t kHeadDim_max = 256;  // what the attention kernels take
 inline constexpr std::int64_t kVocab_max = 1 << 24;
 inline constexpr std::int64_t kContext_max = 1 << 21;
 inline constexpr std::int64_t kParameters_max = std::int64_t{1} << 40;
