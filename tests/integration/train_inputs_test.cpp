@@ -10,7 +10,7 @@ struct Outcome {
   std::string text;
 };
 
-class BadInput : public ::testing::Test {
+class TrainInputs : public ::testing::Test {
  protected:
   Outcome train(const std::vector<std::string>& more) {
     auto words = files_.words("run");
@@ -46,11 +46,11 @@ class BadInput : public ::testing::Test {
 
 }  // namespace
 
-TEST_F(BadInput, MissingModelFolder) {
+TEST_F(TrainInputs, MissingModelFolder) {
   expect(train({"--actor.model_name_or_path", "/nonexistent/model"}), 2, "/nonexistent/model");
 }
 
-TEST_F(BadInput, PickledWeights) {
+TEST_F(TrainInputs, PickledWeights) {
   const auto folder = broken_model();
   std::filesystem::rename(folder / "model.safetensors", folder / "pytorch_model.bin");
   const auto outcome = train({"--actor.model_name_or_path", folder.string()});
@@ -58,14 +58,14 @@ TEST_F(BadInput, PickledWeights) {
   EXPECT_NE(outcome.text.find("pytorch_model.bin"), std::string::npos) << outcome.text;
 }
 
-TEST_F(BadInput, TruncatedWeights) {
+TEST_F(TrainInputs, TruncatedWeights) {
   const auto folder = broken_model();
   const auto file = folder / "model.safetensors";
   std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
   expect(train({"--actor.model_name_or_path", folder.string()}), 4, "model.safetensors");
 }
 
-TEST_F(BadInput, UnknownArchitecture) {
+TEST_F(TrainInputs, UnknownArchitecture) {
   const auto folder = broken_model();
   auto config = nlohmann::json::parse(text_of(folder / "config.json"));
   config["architectures"] = {"MambaForCausalLM"};
@@ -76,38 +76,40 @@ TEST_F(BadInput, UnknownArchitecture) {
   EXPECT_TRUE(outcome.status == 2 || outcome.status == 4) << outcome.text;
 }
 
-TEST_F(BadInput, UnknownKeyNamesTheNearest) {
+TEST_F(TrainInputs, UnknownKeyNamesTheNearest) {
   expect(train({"--rollout.batch_sise", "4"}), 2, "rollout.batch_size");
 }
 
-TEST_F(BadInput, ValueOutOfRange) {
+TEST_F(TrainInputs, ValueOutOfRange) {
   expect(train({"--rollout.temperature", "-1"}), 2, "rollout.temperature");
 }
 
-TEST_F(BadInput, BadLineOfADataset) {
+TEST_F(TrainInputs, BadLineOfADataset) {
   const auto file = write("bad.jsonl", "{\"prompt\": \"1+1=\", \"answer\": \"a\"}\n{oops\n");
-  expect(train({"--data.prompt_dataset", file}), 4, "bad.jsonl:2");
+  expect(train({"--data.prompt_dataset", file}), 4, "bad.jsonl:2: not valid JSON");
 }
 
-TEST_F(BadInput, EmptyDataset) {
-  expect(train({"--data.prompt_dataset", write("empty.jsonl", "")}), 4, "empty.jsonl");
+TEST_F(TrainInputs, EmptyDataset) {
+  expect(train({"--data.prompt_dataset", write("empty.jsonl", "\n")}), 4, "no rows");
 }
 
-TEST_F(BadInput, MissingColumn) {
-  expect(train({"--data.input_key", "question"}), 4, "question");
+TEST_F(TrainInputs, MissingColumn) {
+  const auto outcome = train({"--data.input_key", "question"});
+  expect(outcome, 4, "train.jsonl:1: no column 'question'");
+  expect(outcome, 4, "--data.input_key");
 }
 
-TEST_F(BadInput, PromptLongerThanTheBound) {
+TEST_F(TrainInputs, PromptLongerThanTheBound) {
   const auto file =
       write("long.jsonl", "{\"prompt\": \"" + std::string(100, 'x') + "\", \"answer\": \"a\"}\n");
   expect(train({"--data.prompt_dataset", file}), 4, "data.prompt_max_len");
 }
 
-TEST_F(BadInput, LengthsBeyondTheContext) {
+TEST_F(TrainInputs, LengthsBeyondTheContext) {
   expect(train({"--data.prompt_max_len", "255", "--rollout.max_new_tokens", "64"}), 2, "context");
 }
 
-TEST_F(BadInput, RewardFunctionThatRaises) {
+TEST_F(TrainInputs, RewardFunctionThatRaises) {
   const auto file = write("raises.py",
                           "def reward_func(queries, prompts, labels):\n"
                           "    raise ValueError('broken on purpose')\n");
@@ -115,7 +117,7 @@ TEST_F(BadInput, RewardFunctionThatRaises) {
          "broken on purpose");
 }
 
-TEST_F(BadInput, RewardFunctionOfWrongLength) {
+TEST_F(TrainInputs, RewardFunctionOfWrongLength) {
   const auto file = write("short.py",
                           "def reward_func(queries, prompts, labels):\n"
                           "    return [1.0]\n");
@@ -123,13 +125,13 @@ TEST_F(BadInput, RewardFunctionOfWrongLength) {
          "1 values for 4 samples");
 }
 
-TEST_F(BadInput, RewardFileThatDoesNotLoad) {
+TEST_F(TrainInputs, RewardFileThatDoesNotLoad) {
   const auto file = write("syntax.py", "def (:\n");
   expect(train({"--reward.rule", "", "--reward.rule_pattern", "", "--reward.python", file}), 2,
          "syntax.py");
 }
 
-TEST_F(BadInput, RunFolderThatCannotBeMade) {
+TEST_F(TrainInputs, RunFolderThatCannotBeMade) {
   const auto file = write("file", "x");
   expect(train({"--run.path", file + "/run"}), 2, file);
 }

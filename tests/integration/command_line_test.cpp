@@ -18,7 +18,7 @@ struct Outcome {
   std::string errors;
 };
 
-class BadInputs : public testing::Test {
+class CommandLine : public testing::Test {
  protected:
   // Runs troupe with its standard error in a file.
   Outcome troupe(const std::vector<std::string>& words) {
@@ -73,14 +73,14 @@ class BadInputs : public testing::Test {
   ScratchFolder scratch_;
 };
 
-TEST_F(BadInputs, UnknownKeyNamesTheNearestAndTheLine) {
+TEST_F(CommandLine, UnknownKeyNamesTheNearestAndTheLine) {
   const std::string yaml = file("c.yaml", "actor:\n  adam:\n    lrr: 1e-6\n");
   expect({"config", "validate", yaml}, 2,
          {"c.yaml:3: unknown key 'actor.adam.lrr'", "hint: did you mean 'actor.adam.lr'?"});
   expect({"train", "ppo", yaml}, 2, {"c.yaml:3"});
 }
 
-TEST_F(BadInputs, WrongValuesNameKeyRangeAndLine) {
+TEST_F(CommandLine, WrongValuesNameKeyRangeAndLine) {
   const std::string yaml = file("c.yaml", "rollout:\n  batch_size: 0\n");
   expect({"config", "show", yaml}, 2, {"c.yaml:2: rollout.batch_size = 0", "1 to 1048576"});
   expect({"config", "show", "--train.seed", "x"}, 2, {"train.seed = x", "whole number"});
@@ -89,21 +89,21 @@ TEST_F(BadInputs, WrongValuesNameKeyRangeAndLine) {
   expect({"config", "show", "/no/such.yaml"}, 2, {"/no/such.yaml"});
 }
 
-TEST_F(BadInputs, MissingModelFolder) {
+TEST_F(CommandLine, MissingModelFolder) {
   const std::string prompts = file("p.jsonl", "{\"input\": \"a\", \"answer\": \"b\"}\n");
   expect(train("/no/such/model", prompts), 2, {"/no/such/model"});
   expect({"generate", "--model", "/no/such/model", "--prompt", "x"}, 2, {"/no/such/model"});
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "run")) << "nothing is made before the checks";
 }
 
-TEST_F(BadInputs, UnknownArchitectureIsNamed) {
+TEST_F(CommandLine, UnknownArchitectureIsNamed) {
   std::filesystem::create_directories(scratch_ / "odd");
   file("odd/config.json", R"({"architectures": ["MambaForCausalLM"], "model_type": "mamba"})");
   expect({"generate", "--model", (scratch_ / "odd").string(), "--prompt", "x"}, 2,
          {"MambaForCausalLM"});
 }
 
-TEST_F(BadInputs, UnknownSubcommandsAndFlags) {
+TEST_F(CommandLine, UnknownSubcommandsAndFlags) {
   expect({"frobnicate"}, 2, {"'frobnicate'"});
   expect({"train", "dpo", "c.yaml"}, 2, {"train dpo"});
   expect({"bench", "nothing"}, 2, {"'nothing'"});
@@ -111,7 +111,7 @@ TEST_F(BadInputs, UnknownSubcommandsAndFlags) {
   expect({"generate", "--model", "x", "--prompt", "a", "--n", "0"}, 2, {"--n"});
 }
 
-TEST_F(BadInputs, FullStandardOutputIsAnError) {
+TEST_F(CommandLine, FullStandardOutputIsAnError) {
   const char* folder = std::getenv("TROUPE_BUILD_DIR");
   const std::string program = std::string(folder != nullptr ? folder : "build") + "/troupe";
   if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "needs /dev/full";
@@ -119,7 +119,7 @@ TEST_F(BadInputs, FullStandardOutputIsAnError) {
   EXPECT_EQ(WEXITSTATUS(status), 3);
 }
 
-TEST_F(BadInputs, HelpAndVersionSucceed) {
+TEST_F(CommandLine, HelpAndVersionSucceed) {
   EXPECT_EQ(troupe({"--help"}).status, 0);
   EXPECT_EQ(troupe({"version"}).status, 0);
   EXPECT_EQ(troupe({"doctor"}).status, 0);
