@@ -61,6 +61,23 @@ TEST(Resume, KilledAtRandomStepsEqualsAnUnbrokenRun) {
   }
 }
 
+TEST(Resume, EveryTokenIsSampledByTheWeightsOfItsUpdate) {
+  const TinyRun files;
+  ASSERT_EQ(run_troupe(files.words("run")).status, 0);
+  std::size_t samples = 0;
+  for (std::uint64_t step = 1; step <= 10; ++step) {
+    char name[64];
+    std::snprintf(name, sizeof name, "rollouts/step_%06d.jsonl", static_cast<int>(step));
+    std::ifstream in(files / "run" / name);
+    for (std::string line; std::getline(in, line); ++samples) {
+      const auto sample = nlohmann::json::parse(line);
+      EXPECT_EQ(sample["version_min"], step - 1);
+      EXPECT_EQ(sample["version_max"], step - 1);
+    }
+  }
+  EXPECT_EQ(samples, 10u * 4 * 4);
+}
+
 TEST(Resume, OneThreadGivesTheSameRunAsTwo) {
   const TinyRun files;
   ASSERT_EQ(run_troupe(files.words("two")).status, 0);
