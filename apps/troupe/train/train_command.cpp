@@ -57,7 +57,9 @@ core::Result<void> train_ppo(Words words) {
   for (const std::string& note : start.notes) reporter->note(note);
   const double load_s = std::chrono::duration<double>(clock.now() - begin).count();
   TROUPE_TRY(run_local_company(std::move(plan), std::move(inputs), std::move(files), *reporter));
-  print_summary(start.folder, updates, load_s, reporter->phases());
+  const auto phases = reporter->phases();
+  reporter.reset();  // the live block ends before the table begins
+  print_summary(start.folder, updates, load_s, phases);
   return {};
 }
 
