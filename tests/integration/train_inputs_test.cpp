@@ -2,6 +2,8 @@
 // that scripts rely on, and starts nothing.
 #include "train_support.hpp"
 
+#include <sys/mount.h>
+
 namespace troupe::test {
 namespace {
 
@@ -134,6 +136,24 @@ TEST_F(TrainInputs, RewardFileThatDoesNotLoad) {
 TEST_F(TrainInputs, RunFolderThatCannotBeMade) {
   const auto file = write("file", "x");
   expect(train({"--run.path", file + "/run"}), 2, file);
+}
+
+TEST_F(TrainInputs, FullDiskEndsTheRunAndKeepsTheLastCheckpoint) {
+  const std::string disk = (files_ / "disk").string();
+  std::filesystem::create_directories(disk);
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=4m") != 0) {
+    GTEST_SKIP() << "needs the right to mount a small file system";
+  }
+  const auto outcome = train({"--run.path", disk + "/run"});
+  expect(outcome, 3, "No space left on device");
+  std::size_t whole = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(disk + "/run/ckpt")) {
+    if (entry.path().filename().string().rfind("step_", 0) != 0) continue;
+    ++whole;
+    EXPECT_FALSE(hashes_of(entry.path()).empty()) << entry.path();
+  }
+  EXPECT_GE(whole, 1u) << outcome.text;
+  EXPECT_EQ(::umount(disk.c_str()), 0);
 }
 
 }  // namespace troupe::test
