@@ -1,12 +1,13 @@
 // Loads what generation needs, cheapest first, so that a wrong name fails at once.
 #include "apps/troupe/engine_host.hpp"
 
+#include "apps/troupe/end_tokens.hpp"
+
 #include "apps/troupe/system_facts.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
 
-#include <algorithm>
 #include <ctime>
 #include <utility>
 
@@ -25,10 +26,7 @@ core::Result<std::unique_ptr<EngineHost>> EngineHost::load(const std::string& na
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(name));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
-  std::vector<std::int32_t> eos = tokenizer.eos_ids();
-  for (const std::int32_t id : spec.eos) {
-    if (std::find(eos.begin(), eos.end(), id) == eos.end()) eos.push_back(id);
-  }
+  std::vector<std::int32_t> eos = end_tokens(tokenizer, spec);
   const int cores = threads > 0 ? static_cast<int>(threads) : usable_cores();
   std::unique_ptr<EngineHost> host(new EngineHost(name, std::move(tokenizer), cores));
   host->context_ = spec.context;

@@ -1,10 +1,8 @@
 // Wires the roles of one process, runs the controller, takes everything down.
 #include "apps/troupe/train/local_company.hpp"
 
-#include <algorithm>
 #include <future>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,6 +14,7 @@
 #include "actors/protocol/role_adapter.hpp"
 #include "actors/reference/reference_role.hpp"
 #include "actors/reward/reward_role.hpp"
+#include "apps/troupe/system_facts.hpp"
 #include "apps/troupe/train/learn_settings.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
@@ -226,7 +225,7 @@ core::Result<void> run_local_company(CompanyPlan plan, RunInputs inputs,
                                      std::unique_ptr<actors::GroupSink> sink,
                                      actors::RunListener& listener) {
   if (plan.config.train.threads == 0) {
-    plan.config.train.threads = std::max(1u, std::thread::hardware_concurrency());
+    plan.config.train.threads = usable_cores();
   }
   Company company(std::move(plan), std::move(inputs), std::move(sink), listener);
   return company.run();

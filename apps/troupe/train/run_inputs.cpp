@@ -1,11 +1,11 @@
 // Loads model, tokenizer, prompts and reward, and checks them against each other.
 #include "apps/troupe/train/run_inputs.hpp"
 
-#include <algorithm>
 #include <optional>
 
 #include "actors/reward/python_reward.hpp"
 #include "actors/reward/rule_reward.hpp"
+#include "apps/troupe/end_tokens.hpp"
 #include "runtime/text/chat_template.hpp"
 
 namespace troupe::app {
@@ -76,10 +76,7 @@ core::Result<RunInputs> load_inputs(const core::TrainConfig& config) {
     evaluation = std::move(loaded);
   }
   TROUPE_TRY_ASSIGN(reward, make_reward(config));
-  std::vector<std::int32_t> eos = tokenizer.eos_ids();
-  for (const std::int32_t id : spec.eos) {
-    if (std::find(eos.begin(), eos.end(), id) == eos.end()) eos.push_back(id);
-  }
+  std::vector<std::int32_t> eos = end_tokens(tokenizer, spec);
   TROUPE_TRY_ASSIGN(params, model::load_model(folder));
   return RunInputs{std::move(folder),  std::move(tokenizer),  std::move(eos),   std::move(params),
                    std::move(prompts), std::move(evaluation), std::move(reward)};
