@@ -9,6 +9,7 @@ struct IssueTickets {
   groups @1 :UInt32;
   samples @2 :Int32;
   evaluation @3 :Bool;
+  versionMin @4 :UInt64;  # a delivered token from older weights is an error
 }
 
 struct PromptTask {
@@ -31,10 +32,13 @@ struct DeliveredSample {
 struct PutGroup {
   ticket @0 :Common.Ticket;
   samples @1 :List(DeliveredSample);
+  cut @2 :Bool;  # a straggler: fewer samples than asked for
 }
 
+# Answered when all groups of the update are ready, or as soon as one has failed.
 struct AwaitGroups {
   update @0 :UInt64;
+  starts @1 :List(UInt64);  # version at the start of each update so far, the newest last
 }
 
 struct GroupStatus {
@@ -44,10 +48,20 @@ struct GroupStatus {
   samples @3 :UInt32;
   tokens @4 :UInt64;
   meanScore @5 :Float64;
+  state @6 :Text;  # "issued", "generated", "ready", "failed"
 }
 
 struct GroupStatuses {
   groups @0 :List(GroupStatus);
+  staleness @1 :List(UInt64);  # tokens of the ready groups by age in updates
+  crossed @2 :UInt64;          # samples whose tokens come from more than one version
+  rewards @3 :List(RewardMean);
+}
+
+# Mean of one reward of the set over the update's samples.
+struct RewardMean {
+  name @0 :Text;
+  mean @1 :Float64;
 }
 
 struct FetchExperience {

@@ -9,6 +9,7 @@ using Generator = import "/schema/generator.capnp";
 using Reward = import "/schema/reward.capnp";
 using Reference = import "/schema/reference.capnp";
 using Policy = import "/schema/policy.capnp";
+using Node = import "/schema/node.capnp";
 
 struct Header {
   protocol @0 :UInt32;   # generation of these schemas
@@ -86,5 +87,22 @@ struct Envelope {
     saveState @29 :Common.Folder;
     loadState @30 :Common.Folder;
     saveModel @31 :Common.Folder;
+    hello @32 :Node.Hello;
+    join @33 :Node.Join;
+    joined @34 :Node.Joined;
+    beat @35 :Node.Beat;
+    spawn @36 :Node.Spawn;
+    stopRole @37 :Node.StopRole;
+    queryRole @38 :Node.QueryRole;
+    roleReport @39 :Node.RoleReport;
+    queryStatus @40 :Node.QueryStatus;
+    status @41 :Node.Status;
+    cutGroups @42 :Common.Tickets;
+    setRewards @43 :Reward.SetRewards;
+    drainReward @44 :Reward.RewardName;
+    attachReward @45 :Reward.AttachReward;
+    reweightReward @46 :Reward.AttachReward;
+    detachReward @47 :Reward.RewardName;
+    rewardsChanged @48 :Reward.RewardsChanged;
   }
 }

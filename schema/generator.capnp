@@ -16,6 +16,7 @@ struct Sampling {
 struct Generate {
   tickets @0 :List(Common.Ticket);
   sampling @1 :Sampling;
+  versionMin @2 :UInt64;  # no token of these groups may come from older weights
 }
 
 struct Generated {
@@ -25,6 +26,17 @@ struct Generated {
   seconds @3 :Float64;
 }
 
+# Where a version of the weights can be had. Empty fields: not that way.
+struct WeightSource {
+  hostId @0 :Text;    # of the sender: memory is shared with receivers of the same id
+  socket @1 :Text;    # path of the Unix socket that hands out the shared buffer
+  tcpHost @2 :Text;
+  tcpPort @3 :UInt32;
+  key @4 :Text;       # said first by a receiver
+}
+
 struct UpdateWeights {
   version @0 :UInt64;
+  source @1 :WeightSource;
+  recomputeKv @2 :Bool;  # else running samples keep their keys and values
 }

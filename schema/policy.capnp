@@ -2,6 +2,7 @@
 # To the policy.
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
+using Generator = import "/schema/generator.capnp";
 
 struct TrainUpdate {
   update @0 :UInt64;
@@ -22,4 +23,5 @@ struct PublishWeights {}
 
 struct Published {
   version @0 :UInt64;
+  source @1 :Generator.WeightSource;
 }

@@ -24,3 +24,35 @@ struct ScoreValue {
 struct Scores {
   values @0 :List(ScoreValue);
 }
+
+# One reward of a set: the group's score is the sum of weight times score over the members.
+struct RewardMember {
+  name @0 :Text;    # as the user calls it: "format"
+  peer @1 :Text;    # role that gives it: "reward/format"
+  weight @2 :Float64;
+}
+
+# To the data role: groups issued from now on for updates from `fromUpdate` on are scored by this set.
+struct SetRewards {
+  set @0 :UInt64;  # number of the set, growing
+  fromUpdate @1 :UInt64;
+  members @2 :List(RewardMember);
+  lost @3 :List(Text);  # names that will never answer: groups that wait for them are to be issued again
+}
+
+# Of drainReward: answered once no open group waits for the reward. Of detachReward: to the controller.
+struct RewardName {
+  name @0 :Text;
+}
+
+# To the controller, from whoever brings a reward (peer) or changes its weight.
+struct AttachReward {
+  name @0 :Text;
+  peer @1 :Text;  # role that gives it; ignored by reweightReward
+  weight @2 :Float64;
+}
+
+struct RewardsChanged {
+  set @0 :UInt64;
+  fromUpdate @1 :UInt64;
+}

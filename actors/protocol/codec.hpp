@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actors/protocol/messages.hpp"
+#include "actors/protocol/messages_node.hpp"
 #include "runtime/core/result.hpp"
 #include "schema/envelope.capnp.h"
 
@@ -52,6 +53,20 @@ TROUPE_DECLARE_CODEC(Published)
 TROUPE_DECLARE_CODEC(SaveState)
 TROUPE_DECLARE_CODEC(LoadState)
 TROUPE_DECLARE_CODEC(SaveModel)
+TROUPE_DECLARE_CODEC(CutGroups)
+TROUPE_DECLARE_CODEC(SetRewards)
+TROUPE_DECLARE_CODEC(DrainReward)
+TROUPE_DECLARE_CODEC(AttachReward)
+TROUPE_DECLARE_CODEC(ReweightReward)
+TROUPE_DECLARE_CODEC(DetachReward)
+TROUPE_DECLARE_CODEC(RewardsChanged)
+TROUPE_DECLARE_CODEC(Join)
+TROUPE_DECLARE_CODEC(Joined)
+TROUPE_DECLARE_CODEC(Beat)
+TROUPE_DECLARE_CODEC(QueryStatus)
+TROUPE_DECLARE_CODEC(Status)
+TROUPE_DECLARE_CODEC(Spawn)
+TROUPE_DECLARE_CODEC(StopRole)
 
 #undef TROUPE_DECLARE_CODEC
 

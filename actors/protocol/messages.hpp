@@ -28,6 +28,7 @@ struct IssueTickets {
   std::uint32_t groups = 0;
   std::int32_t samples = 0;  // 0 = the run's group size
   bool evaluation = false;   // from the held-out prompts, in their own order
+  core::Version version_min = 0;  // a delivered token from older weights is an error
 };
 
 struct PromptTask {
@@ -60,11 +61,13 @@ struct PutGroup {
   using Reply = Ack;
   core::Ticket ticket;
   std::vector<DeliveredSample> samples;
+  bool cut = false;  // a straggler: fewer samples than asked for, at least two
 };
 
 struct GroupStatus {
   core::Ticket ticket;
   bool ready = false;
+  std::string state;  // "issued", "generated", "ready", "failed"
   std::string cause;  // why it failed
   std::uint32_t samples = 0;
   std::uint64_t tokens = 0;
@@ -73,12 +76,17 @@ struct GroupStatus {
 
 struct GroupStatuses {
   std::vector<GroupStatus> groups;  // by slot
+  std::vector<std::uint64_t> staleness;  // tokens of the ready groups by age in updates
+  std::uint64_t crossed = 0;             // samples with tokens of more than one version
+  std::vector<std::pair<std::string, double>> rewards;  // mean of each reward of the set
 };
 
-// Answers once every group of the update is ready or has failed.
+// Answers once every group of the update is ready, or as soon as one has failed. `starts`: version of
+// the weights at the start of each of the newest updates, the update's own last; ages are counted in it.
 struct AwaitGroups {
   using Reply = GroupStatuses;
   std::uint64_t update = 0;
+  std::vector<core::Version> starts;
 };
 
 // A fresh attempt, with another prompt, for the slot of a failed group.
@@ -136,16 +144,38 @@ struct Generated {
   double seconds = 0;
 };
 
-// Answers once every group has been delivered to the data role.
+// Answers once every group has been delivered to the data role. No token is drawn before the engine
+// holds weights of `version_min` or newer.
 struct Generate {
   using Reply = Generated;
   std::vector<core::Ticket> tickets;
   SamplingSpec sampling;
+  core::Version version_min = 0;
 };
 
+// At the deadline of stragglers: what has ended of these groups is delivered (marked `cut`) when it is
+// two samples or more, the rest is aborted. The Generate that asked for them ends.
+struct CutGroups {
+  using Reply = Ack;
+  std::vector<core::Ticket> tickets;
+};
+
+// Where a version of the weights can be had; empty fields: not that way.
+struct WeightSource {
+  std::string host_id;   // of the sender: memory is shared with receivers of the same id
+  std::string socket;    // Unix socket that hands out the shared buffer
+  std::string tcp_host;
+  std::uint32_t tcp_port = 0;
+  std::string key;       // said first by a receiver
+  friend bool operator==(const WeightSource&, const WeightSource&) = default;
+};
+
+// Answers when the engine computes with that version or a newer one.
 struct UpdateWeights {
   using Reply = Ack;
   core::Version version = 0;
+  WeightSource source;
+  bool recompute_kv = false;  // else running samples keep their keys and values
 };
 
 // ---- to a reward role --------------------------------------------------------------------------------
@@ -162,6 +192,54 @@ struct Scores {
 struct Score {
   using Reply = Scores;
   std::vector<ScoreItem> items;
+};
+
+// ---- reward sets: to the data role, and to the controller ---------------------------------------------
+
+// One reward of a set. The score of a sample is the sum of weight times score over the members.
+struct RewardMember {
+  std::string name;  // as the user calls it: "format"
+  std::string peer;  // the role that gives it: "reward/format"
+  double weight = 1;
+  friend bool operator==(const RewardMember&, const RewardMember&) = default;
+};
+
+// Groups issued from now on for updates from `from_update` on are scored by this set; a reissued slot
+// gets the set in force then. Groups that still wait for a `lost` reward fail, to be issued again.
+struct SetRewards {
+  using Reply = Ack;
+  std::uint64_t set = 0;
+  std::uint64_t from_update = 0;
+  std::vector<RewardMember> members;
+  std::vector<std::string> lost;
+};
+
+// Answers once no open group waits for the reward.
+struct DrainReward {
+  using Reply = Ack;
+  std::string name;
+};
+
+// To the controller. The reply names the first update whose tickets the change holds for.
+struct RewardsChanged {
+  std::uint64_t set = 0;
+  std::uint64_t from_update = 0;
+};
+struct AttachReward {
+  using Reply = RewardsChanged;
+  std::string name;
+  std::string peer;
+  double weight = 1;
+};
+struct ReweightReward {
+  using Reply = RewardsChanged;
+  std::string name;
+  double weight = 1;
+};
+// Answers once the last group that needs the reward is scored.
+struct DetachReward {
+  using Reply = RewardsChanged;
+  std::string name;
 };
 
 // ---- to the reference role -------------------------------------------------------------------------
@@ -192,6 +270,7 @@ struct TrainUpdate {
 
 struct Published {
   core::Version version = 0;
+  WeightSource source;
 };
 
 // Packs the current weights and offers them in the weight channel.

@@ -1,0 +1,24 @@
+// The frame that travels beside a role's address to another process: who that address is. Pure values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/core/ids.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/wire/frame.hpp"
+
+namespace troupe::wire {
+
+struct Hello {
+  std::string name;         // "node/gpu1", "generator/0"
+  core::RunId run;          // 0 for nodes and their company
+  std::uint64_t epoch = 0;  // starts of that role
+  std::string pass;         // what lets a node in; empty for roles of a node that is in
+};
+
+Frame hello_frame(const Hello& hello);
+// Errors: kData (malformed, or another body), kUnsupported (protocol generation).
+core::Result<Hello> read_hello(const Frame& frame);
+
+}  // namespace troupe::wire

@@ -1,0 +1,95 @@
+@0xd2f2e4a4f2d0a8c1;
+# Nodes and their company: joining, liveness, starting and stopping roles, what goes on.
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("troupe::schema");
+
+# Travels beside an actor's address, from one process to another: "this address is the role `name`".
+struct Hello {
+  name @0 :Text;     # "node/gpu1", "generator/0"
+  runId @1 :UInt64;  # 0 for nodes and their company
+  epoch @2 :UInt64;  # starts of that role
+  pass @3 :Text;     # what lets a node in; empty for roles of a node that is in
+}
+
+# The first request of a node to company/0.
+struct Join {
+  name @0 :Text;            # of the node, unique in the company: "node/gpu1"
+  host @1 :Text;            # as the host calls itself
+  hostId @2 :Text;          # equal for processes that share memory: boot id and namespace
+  pid @3 :UInt32;
+  cores @4 :UInt32;
+  arithmetic @5 :Text;      # class of bits: "exact-f32"
+  build @6 :Text;           # version of the program
+  roles @7 :List(Text);     # kinds it offers to play: "generator", "reward"
+}
+
+struct Joined {
+  runId @0 :UInt64;
+  node @1 :Text;
+}
+
+# From a node every kBeatEvery.
+struct Beat {
+  count @0 :UInt64;
+}
+
+struct Setting {
+  name @0 :Text;
+  value @1 :Text;
+}
+
+struct Spawn {
+  kind @0 :Text;      # "policy", "generator", "reference", "reward"
+  name @1 :Text;      # "generator/0"
+  runId @2 :UInt64;
+  epoch @3 :UInt64;
+  threads @4 :UInt32; # compute threads it may use
+  config @5 :Text;    # resolved configuration of the run, YAML
+  settings @6 :List(Setting);
+}
+
+struct StopRole {
+  name @0 :Text;
+}
+
+# What a role's host knows about it; asked by the company, answered whatever the role is doing.
+struct QueryRole {
+  spansAfter @0 :UInt64;  # only spans from this number on
+}
+
+struct Amount {
+  name @0 :Text;
+  value @1 :Float64;
+}
+
+struct Span {
+  state @0 :Text;   # "busy", "idle", "paused"
+  cause @1 :Text;   # "step", "no tickets"
+  begin @2 :UInt64; # ns of the host's monotonic clock
+  end @3 :UInt64;
+}
+
+struct RoleReport {
+  name @0 :Text;
+  state @1 :Text;
+  actor @2 :UInt64;            # actor id in its process, 0 without one
+  epoch @3 :UInt64;
+  inbox @4 :UInt32;
+  pending @5 :UInt32;
+  framesIn @6 :UInt64;
+  framesOut @7 :UInt64;
+  busySeconds @8 :Float64;
+  pausedSeconds @9 :Float64;
+  idle @10 :List(Amount);      # seconds by cause
+  wallSeconds @11 :Float64;    # since the role started
+  amounts @12 :List(Amount);   # "version", "tokens", ...
+  spans @13 :List(Span);
+  nextSpan @14 :UInt64;
+  waitsFor @15 :Text;          # peer that it waits for longest, "" if none
+}
+
+struct QueryStatus {}
+
+struct Status {
+  json @0 :Text;
+}
