@@ -55,6 +55,7 @@ core::Result<Ack> Codec<Ack>::read(schema::Envelope::Reader) {
 TROUPE_TICKETS_CODEC(Tickets, Tickets)
 TROUPE_TICKETS_CODEC(ReissueTickets, ReissueTickets)
 TROUPE_TICKETS_CODEC(FetchPrompts, FetchPrompts)
+TROUPE_TICKETS_CODEC(CutGroups, CutGroups)
 #undef TROUPE_TICKETS_CODEC
 
 #define TROUPE_FOLDER_CODEC(Message, Arm)                                                  \

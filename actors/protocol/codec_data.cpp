@@ -10,6 +10,7 @@ void Codec<IssueTickets>::write(const IssueTickets& message, schema::Envelope::B
   out.setGroups(message.groups);
   out.setSamples(message.samples);
   out.setEvaluation(message.evaluation);
+  out.setVersionMin(message.version_min);
 }
 template <>
 bool Codec<IssueTickets>::is(schema::Envelope::Reader envelope) {
@@ -18,7 +19,8 @@ bool Codec<IssueTickets>::is(schema::Envelope::Reader envelope) {
 template <>
 core::Result<IssueTickets> Codec<IssueTickets>::read(schema::Envelope::Reader envelope) {
   const auto in = envelope.getIssueTickets();
-  return IssueTickets{in.getUpdate(), in.getGroups(), in.getSamples(), in.getEvaluation()};
+  return IssueTickets{in.getUpdate(), in.getGroups(), in.getSamples(), in.getEvaluation(),
+                      in.getVersionMin()};
 }
 
 template <>
@@ -57,6 +59,7 @@ template <>
 void Codec<PutGroup>::write(const PutGroup& message, schema::Envelope::Builder envelope) {
   auto out = envelope.initPutGroup();
   write_ticket(message.ticket, out.initTicket());
+  out.setCut(message.cut);
   auto list = out.initSamples(count_of(message.samples));
   for (unsigned i = 0; i < list.size(); ++i) {
     const DeliveredSample& sample = message.samples[i];
@@ -78,6 +81,7 @@ core::Result<PutGroup> Codec<PutGroup>::read(schema::Envelope::Reader envelope) 
   const auto in = envelope.getPutGroup();
   PutGroup message;
   message.ticket = read_ticket(in.getTicket());
+  message.cut = in.getCut();
   for (const auto sample : in.getSamples()) {
     const auto record = sample.getRecord();
     TROUPE_TRY_ASSIGN(tokens, numbers_of<std::int32_t>(record.getTokens(), "tokens"));
@@ -93,7 +97,10 @@ core::Result<PutGroup> Codec<PutGroup>::read(schema::Envelope::Reader envelope) 
 
 template <>
 void Codec<AwaitGroups>::write(const AwaitGroups& message, schema::Envelope::Builder envelope) {
-  envelope.initAwaitGroups().setUpdate(message.update);
+  auto out = envelope.initAwaitGroups();
+  out.setUpdate(message.update);
+  auto starts = out.initStarts(count_of(message.starts));
+  for (unsigned i = 0; i < starts.size(); ++i) starts.set(i, message.starts[i]);
 }
 template <>
 bool Codec<AwaitGroups>::is(schema::Envelope::Reader envelope) {
@@ -101,13 +108,26 @@ bool Codec<AwaitGroups>::is(schema::Envelope::Reader envelope) {
 }
 template <>
 core::Result<AwaitGroups> Codec<AwaitGroups>::read(schema::Envelope::Reader envelope) {
-  return AwaitGroups{envelope.getAwaitGroups().getUpdate()};
+  const auto in = envelope.getAwaitGroups();
+  AwaitGroups message;
+  message.update = in.getUpdate();
+  for (const auto start : in.getStarts()) message.starts.push_back(start);
+  return message;
 }
 
 template <>
 void Codec<GroupStatuses>::write(const GroupStatuses& message,
                                  schema::Envelope::Builder envelope) {
-  auto list = envelope.initGroupStatuses().initGroups(count_of(message.groups));
+  auto out = envelope.initGroupStatuses();
+  auto staleness = out.initStaleness(count_of(message.staleness));
+  for (unsigned i = 0; i < staleness.size(); ++i) staleness.set(i, message.staleness[i]);
+  out.setCrossed(message.crossed);
+  auto rewards = out.initRewards(count_of(message.rewards));
+  for (unsigned i = 0; i < rewards.size(); ++i) {
+    rewards[i].setName(message.rewards[i].first);
+    rewards[i].setMean(message.rewards[i].second);
+  }
+  auto list = out.initGroups(count_of(message.groups));
   for (unsigned i = 0; i < list.size(); ++i) {
     const GroupStatus& group = message.groups[i];
     write_ticket(group.ticket, list[i].initTicket());
@@ -116,6 +136,7 @@ void Codec<GroupStatuses>::write(const GroupStatuses& message,
     list[i].setSamples(group.samples);
     list[i].setTokens(group.tokens);
     list[i].setMeanScore(group.mean_score);
+    list[i].setState(group.state);
   }
 }
 template <>
@@ -124,10 +145,17 @@ bool Codec<GroupStatuses>::is(schema::Envelope::Reader envelope) {
 }
 template <>
 core::Result<GroupStatuses> Codec<GroupStatuses>::read(schema::Envelope::Reader envelope) {
+  const auto statuses = envelope.getGroupStatuses();
   GroupStatuses message;
-  for (const auto in : envelope.getGroupStatuses().getGroups()) {
-    message.groups.push_back({read_ticket(in.getTicket()), in.getReady(), text_of(in.getCause()),
-                              in.getSamples(), in.getTokens(), in.getMeanScore()});
+  for (const auto in : statuses.getGroups()) {
+    message.groups.push_back({read_ticket(in.getTicket()), in.getReady(), text_of(in.getState()),
+                              text_of(in.getCause()), in.getSamples(), in.getTokens(),
+                              in.getMeanScore()});
+  }
+  for (const auto tokens : statuses.getStaleness()) message.staleness.push_back(tokens);
+  message.crossed = statuses.getCrossed();
+  for (const auto reward : statuses.getRewards()) {
+    message.rewards.emplace_back(text_of(reward.getName()), reward.getMean());
   }
   return message;
 }

@@ -4,11 +4,28 @@
 #include "actors/protocol/codec_parts.hpp"
 
 namespace troupe::actors {
+namespace {
+
+void write_source(const WeightSource& source, schema::WeightSource::Builder out) {
+  out.setHostId(source.host_id);
+  out.setSocket(source.socket);
+  out.setTcpHost(source.tcp_host);
+  out.setTcpPort(source.tcp_port);
+  out.setKey(source.key);
+}
+
+WeightSource read_source(schema::WeightSource::Reader in) {
+  return {text_of(in.getHostId()), text_of(in.getSocket()), text_of(in.getTcpHost()),
+          in.getTcpPort(), text_of(in.getKey())};
+}
+
+}  // namespace
 
 template <>
 void Codec<Generate>::write(const Generate& message, schema::Envelope::Builder envelope) {
   auto out = envelope.initGenerate();
   write_tickets(message.tickets, out.initTickets(count_of(message.tickets)));
+  out.setVersionMin(message.version_min);
   auto sampling = out.initSampling();
   sampling.setTemperature(message.sampling.temperature);
   sampling.setTopP(message.sampling.top_p);
@@ -28,6 +45,7 @@ core::Result<Generate> Codec<Generate>::read(schema::Envelope::Reader envelope) 
   const auto sampling = in.getSampling();
   Generate message;
   message.tickets = read_tickets(in.getTickets());
+  message.version_min = in.getVersionMin();
   message.sampling.temperature = sampling.getTemperature();
   message.sampling.top_p = sampling.getTopP();
   message.sampling.min_p = sampling.getMinP();
@@ -58,7 +76,10 @@ core::Result<Generated> Codec<Generated>::read(schema::Envelope::Reader envelope
 template <>
 void Codec<UpdateWeights>::write(const UpdateWeights& message,
                                  schema::Envelope::Builder envelope) {
-  envelope.initUpdateWeights().setVersion(message.version);
+  auto out = envelope.initUpdateWeights();
+  out.setVersion(message.version);
+  write_source(message.source, out.initSource());
+  out.setRecomputeKv(message.recompute_kv);
 }
 template <>
 bool Codec<UpdateWeights>::is(schema::Envelope::Reader envelope) {
@@ -66,7 +87,8 @@ bool Codec<UpdateWeights>::is(schema::Envelope::Reader envelope) {
 }
 template <>
 core::Result<UpdateWeights> Codec<UpdateWeights>::read(schema::Envelope::Reader envelope) {
-  return UpdateWeights{envelope.getUpdateWeights().getVersion()};
+  const auto in = envelope.getUpdateWeights();
+  return UpdateWeights{in.getVersion(), read_source(in.getSource()), in.getRecomputeKv()};
 }
 
 template <>
@@ -228,7 +250,9 @@ core::Result<PublishWeights> Codec<PublishWeights>::read(schema::Envelope::Reade
 
 template <>
 void Codec<Published>::write(const Published& message, schema::Envelope::Builder envelope) {
-  envelope.initPublished().setVersion(message.version);
+  auto out = envelope.initPublished();
+  out.setVersion(message.version);
+  write_source(message.source, out.initSource());
 }
 template <>
 bool Codec<Published>::is(schema::Envelope::Reader envelope) {
@@ -236,7 +260,8 @@ bool Codec<Published>::is(schema::Envelope::Reader envelope) {
 }
 template <>
 core::Result<Published> Codec<Published>::read(schema::Envelope::Reader envelope) {
-  return Published{envelope.getPublished().getVersion()};
+  const auto in = envelope.getPublished();
+  return Published{in.getVersion(), read_source(in.getSource())};
 }
 
 }  // namespace troupe::actors

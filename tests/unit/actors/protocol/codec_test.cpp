@@ -1,0 +1,136 @@
+// Messages keep every field on their way through a frame, and refuse what cannot be meant.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "actors/protocol/frames.hpp"
+
+namespace troupe::actors {
+namespace {
+
+wire::Header header() {
+  wire::Header header;
+  header.run = core::RunId{7};
+  header.request = core::RequestId{1};
+  header.sender = "controller/0";
+  return header;
+}
+
+template <class Message>
+Message through_a_frame(const Message& message) {
+  auto frame = to_frame(header(), message);
+  EXPECT_TRUE(frame) << frame.error().message;
+  auto read = from_frame<Message>(*frame);
+  EXPECT_TRUE(read) << read.error().message;
+  return std::move(read).value();
+}
+
+WeightSource source() { return {"host-a", "/run/t/w.sock", "127.0.0.1", 4711, "secret"}; }
+
+TEST(Codec, GenerateKeepsTheOldestVersionAllowed) {
+  Generate message;
+  message.tickets = {{3, 1, 2}};
+  message.sampling.stop = {"\n"};
+  message.version_min = 9;
+  const Generate read = through_a_frame(message);
+  EXPECT_EQ(read.tickets, message.tickets);
+  EXPECT_EQ(read.sampling.stop, message.sampling.stop);
+  EXPECT_EQ(read.version_min, 9u);
+}
+
+TEST(Codec, UpdateWeightsAndPublishedKeepTheSource) {
+  const auto update = through_a_frame(UpdateWeights{5, source(), true});
+  EXPECT_EQ(update.version, 5u);
+  EXPECT_EQ(update.source, source());
+  EXPECT_TRUE(update.recompute_kv);
+  const auto published = through_a_frame(Published{6, source()});
+  EXPECT_EQ(published.version, 6u);
+  EXPECT_EQ(published.source, source());
+}
+
+TEST(Codec, TicketsOfAnUpdateKeepTheirBound) {
+  IssueTickets issue;
+  issue.update = 4;
+  issue.groups = 16;
+  issue.version_min = 3;
+  EXPECT_EQ(through_a_frame(issue).version_min, 3u);
+  const auto cut = through_a_frame(CutGroups{{{1, 2, 3}, {4, 5, 6}}});
+  EXPECT_EQ(cut.tickets, (std::vector<core::Ticket>{{1, 2, 3}, {4, 5, 6}}));
+  PutGroup put;
+  put.cut = true;
+  EXPECT_TRUE(through_a_frame(put).cut);
+}
+
+TEST(Codec, StatusesOfGroupsKeepAgesAndRewards) {
+  GroupStatuses message;
+  message.groups.push_back({{1, 0, 0}, true, "ready", "", 8, 100, 0.5});
+  message.groups.push_back({{1, 1, 1}, false, "failed", "lost", 0, 0, 0});
+  message.staleness = {10, 20, 0};
+  message.crossed = 3;
+  message.rewards = {{"exact", 0.25}, {"format", 1.0}};
+  const GroupStatuses read = through_a_frame(message);
+  ASSERT_EQ(read.groups.size(), 2u);
+  EXPECT_EQ(read.groups[0].state, "ready");
+  EXPECT_EQ(read.groups[1].cause, "lost");
+  EXPECT_EQ(read.groups[0].mean_score, 0.5);
+  EXPECT_EQ(read.staleness, message.staleness);
+  EXPECT_EQ(read.crossed, 3u);
+  EXPECT_EQ(read.rewards, message.rewards);
+  const auto await = through_a_frame(AwaitGroups{2, {0, 4, 8}});
+  EXPECT_EQ(await.starts, (std::vector<core::Version>{0, 4, 8}));
+}
+
+TEST(Codec, RewardSetsKeepTheirMembers) {
+  SetRewards message{3, 17, {{"exact", "reward/0", 1.0}, {"format", "reward/format", -0.5}}, {"old"}};
+  const SetRewards read = through_a_frame(message);
+  EXPECT_EQ(read.set, 3u);
+  EXPECT_EQ(read.from_update, 17u);
+  EXPECT_EQ(read.members, message.members);
+  EXPECT_EQ(read.lost, message.lost);
+  EXPECT_EQ(through_a_frame(AttachReward{"f", "reward/f", 2}).peer, "reward/f");
+  EXPECT_EQ(through_a_frame(ReweightReward{"f", 2}).weight, 2);
+  EXPECT_EQ(through_a_frame(DetachReward{"f"}).name, "f");
+  EXPECT_EQ(through_a_frame(DrainReward{"g"}).name, "g");
+  EXPECT_EQ(through_a_frame(RewardsChanged{3, 17}).from_update, 17u);
+}
+
+TEST(Codec, AWeightThatIsNoNumberIsRefused) {
+  for (const double weight : {std::numeric_limits<double>::infinity(), std::nan("")}) {
+    auto frame = to_frame(header(), AttachReward{"f", "reward/f", weight});
+    ASSERT_TRUE(frame);
+    auto read = from_frame<AttachReward>(*frame);
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().code, core::ErrorCode::kData);
+    EXPECT_NE(read.error().message.find("reward f"), std::string::npos);
+  }
+}
+
+TEST(Codec, NodesKeepWhatTheySayOfThemselves) {
+  const Join join{"node/a", "host-a", "boot", 42, 2, "exact-f32", "0.1.0", {"generator", "reward"}};
+  const Join read = through_a_frame(join);
+  EXPECT_EQ(read.name, join.name);
+  EXPECT_EQ(read.host, join.host);
+  EXPECT_EQ(read.host_id, join.host_id);
+  EXPECT_EQ(read.pid, 42u);
+  EXPECT_EQ(read.cores, 2u);
+  EXPECT_EQ(read.arithmetic, join.arithmetic);
+  EXPECT_EQ(read.build, join.build);
+  EXPECT_EQ(read.roles, join.roles);
+  EXPECT_EQ(through_a_frame(Joined{99, "node/a"}).run_id, 99u);
+  EXPECT_EQ(through_a_frame(Beat{7}).count, 7u);
+  EXPECT_EQ(through_a_frame(Status{"{}"}).json, "{}");
+  EXPECT_EQ(through_a_frame(StopRole{"generator/0"}).name, "generator/0");
+  const Spawn spawn = through_a_frame(
+      Spawn{"generator", "generator/1", 99, 3, 2, "train:\n  seed: 1\n", {{"checkpoint", "x"}}});
+  EXPECT_EQ(spawn.kind, "generator");
+  EXPECT_EQ(spawn.name, "generator/1");
+  EXPECT_EQ(spawn.run_id, 99u);
+  EXPECT_EQ(spawn.epoch, 3u);
+  EXPECT_EQ(spawn.threads, 2u);
+  EXPECT_EQ(spawn.config, "train:\n  seed: 1\n");
+  EXPECT_EQ(spawn.settings, (std::vector<std::pair<std::string, std::string>>{{"checkpoint", "x"}}));
+}
+
+}  // namespace
+}  // namespace troupe::actors
