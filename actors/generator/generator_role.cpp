@@ -27,12 +27,12 @@ engine::GroupRequest request_of(core::GroupId id, PromptTask task, const Samplin
 
 GeneratorRole::GeneratorRole(RoleContext context, std::unique_ptr<engine::Engine> engine,
                              std::shared_ptr<const engine::TokenText> text,
-                             std::shared_ptr<weights::WeightChannel> channel,
+                             std::shared_ptr<weights::WeightSubscriber> subscriber,
                              std::string data_peer)
     : context_(std::move(context)),
       engine_(std::move(engine)),
       text_(std::move(text)),
-      channel_(std::move(channel)),
+      subscriber_(std::move(subscriber)),
       data_peer_(std::move(data_peer)) {}
 
 async::task<core::Result<Generated>> GeneratorRole::on(Generate request) {
@@ -152,10 +152,22 @@ void GeneratorRole::fail_all(const core::Error& error) {
 }
 
 async::task<core::Result<Ack>> GeneratorRole::on(UpdateWeights request) {
-  TROUPE_CO_TRY_ASSIGN(weights, channel_->fetch(request.version));
+  weights::WeightLocation location;
+  location.host_id = request.source.host_id;
+  location.socket = request.source.socket;
+  location.tcp_host = request.source.tcp_host;
+  location.tcp_port = request.source.tcp_port;
+  location.key = request.source.key;
+  TROUPE_CO_TRY_ASSIGN(fetched, subscriber_->fetch(request.version, location, core::limits::kCallDeadline));
+  std::shared_ptr<weights::WeightIntake> intake = std::move(fetched);
   engine::Engine* engine = engine_.get();
-  auto job = [engine, weights]() -> core::Result<void> {
-    engine->set_weights(weights);
+  auto job = [engine, intake]() -> core::Result<void> {
+    core::SerialTeam team;
+    for (bool done = false; !done;) {
+      TROUPE_TRY_ASSIGN(more, intake->advance(team, core::limits::kCallDeadline));
+      done = more;
+    }
+    engine->set_weights(intake->take(), engine::KvAction::kRecompute);
     return {};
   };
   TROUPE_CO_TRY(co_await context_.device->run(std::move(job)));

@@ -21,7 +21,7 @@ class GeneratorRole {
  public:
   GeneratorRole(RoleContext context, std::unique_ptr<engine::Engine> engine,
                 std::shared_ptr<const engine::TokenText> text,
-                std::shared_ptr<weights::WeightChannel> channel, std::string data_peer);
+                std::shared_ptr<weights::WeightSubscriber> subscriber, std::string data_peer);
 
   async::task<core::Result<Generated>> on(Generate request);
   async::task<core::Result<Ack>> on(UpdateWeights request);
@@ -52,7 +52,7 @@ class GeneratorRole {
   RoleContext context_;
   std::unique_ptr<engine::Engine> engine_;  // used on the device thread alone
   std::shared_ptr<const engine::TokenText> text_;
-  std::shared_ptr<weights::WeightChannel> channel_;
+  std::shared_ptr<weights::WeightSubscriber> subscriber_;
   std::string data_peer_;
   std::uint64_t next_group_ = 1;
   std::map<core::GroupId, OpenGroup> open_;

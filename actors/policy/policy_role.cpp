@@ -27,11 +27,11 @@ learn::TrainGroup train_group(ExperienceGroup group) {
 }  // namespace
 
 PolicyRole::PolicyRole(RoleContext context, std::unique_ptr<learn::PolicyTrainer> trainer,
-                       std::shared_ptr<weights::WeightChannel> channel, std::string data_peer,
+                       std::shared_ptr<weights::WeightPublisher> publisher, std::string data_peer,
                        std::filesystem::path tokenizer_from)
     : context_(std::move(context)),
       trainer_(std::move(trainer)),
-      channel_(std::move(channel)),
+      publisher_(std::move(publisher)),
       data_peer_(std::move(data_peer)),
       tokenizer_from_(std::move(tokenizer_from)) {}
 
@@ -58,16 +58,17 @@ async::task<core::Result<Trained>> PolicyRole::on(TrainUpdate request) {
 
 async::task<core::Result<Published>> PolicyRole::on(PublishWeights) {
   auto trainer = trainer_;
-  auto channel = channel_;
-  auto job = [trainer, channel]() -> core::Result<core::Version> {
-    auto packed = trainer->packed();
-    const core::Version version = packed->version();
-    TROUPE_TRY(channel->publish(std::move(packed)));
-    return version;
+  auto publisher = publisher_;
+  auto job = [trainer, publisher]() -> core::Result<Published> {
+    weights::Offer offer;
+    offer.version = trainer->version();
+    offer.master = &trainer->master();
+    offer.packed = [trainer] { return trainer->packed(); };
+    TROUPE_TRY_ASSIGN(at, publisher->publish(offer));
+    WeightSource source{at.host_id, at.socket, at.tcp_host, at.tcp_port, at.key};
+    return Published{offer.version, std::move(source)};
   };
-  auto version = co_await context_.device->run(std::move(job));
-  if (!version) co_return version.failure();
-  co_return Published{*version};
+  co_return co_await context_.device->run(std::move(job));
 }
 
 async::task<core::Result<Ack>> PolicyRole::on(SaveState request) {

@@ -18,7 +18,7 @@ class PolicyRole {
  public:
   // `tokenizer_from`: the folder whose tokenizer files go with a saved model.
   PolicyRole(RoleContext context, std::unique_ptr<learn::PolicyTrainer> trainer,
-             std::shared_ptr<weights::WeightChannel> channel, std::string data_peer,
+             std::shared_ptr<weights::WeightPublisher> publisher, std::string data_peer,
              std::filesystem::path tokenizer_from);
 
   async::task<core::Result<Trained>> on(TrainUpdate request);
@@ -30,7 +30,7 @@ class PolicyRole {
  private:
   RoleContext context_;
   std::shared_ptr<learn::PolicyTrainer> trainer_;  // used on the device thread alone
-  std::shared_ptr<weights::WeightChannel> channel_;
+  std::shared_ptr<weights::WeightPublisher> publisher_;
   std::string data_peer_;
   std::filesystem::path tokenizer_from_;
 };

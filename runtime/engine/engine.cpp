@@ -96,7 +96,7 @@ class BatchingEngine final : public Engine {
   core::Result<std::vector<Sample>> step() override;
   bool idle() const override { return scheduler_.idle(); }
   std::span<const std::int32_t> drawn(core::GroupId group, std::int32_t index) override;
-  void set_weights(std::shared_ptr<const model::PackedWeights> weights) override;
+  void set_weights(std::shared_ptr<const model::PackedWeights> weights, KvAction action) override;
   const model::PackedWeights& weights() const override { return *weights_; }
   EngineCounters counters() const override;
 
@@ -270,7 +270,8 @@ bool BatchingEngine::finished(const Group& group, SampleState& sample) const {
   return true;
 }
 
-void BatchingEngine::set_weights(std::shared_ptr<const model::PackedWeights> weights) {
+void BatchingEngine::set_weights(std::shared_ptr<const model::PackedWeights> weights,
+                                 KvAction action) {
   TROUPE_CHECK(weights != nullptr, "set_weights without weights");
   const model::ModelSpec& spec = weights->spec();
   const model::ModelSpec& own = weights_->spec();
@@ -279,7 +280,7 @@ void BatchingEngine::set_weights(std::shared_ptr<const model::PackedWeights> wei
                "weights of another model");
   if (weights == weights_) return;
   weights_ = std::move(weights);
-  scheduler_.forget_computed();
+  if (action == KvAction::kRecompute) scheduler_.forget_computed();
 }
 
 EngineCounters BatchingEngine::counters() const {

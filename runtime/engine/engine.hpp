@@ -56,8 +56,12 @@ class Engine {
   // here. Good until the next call that changes the engine.
   virtual std::span<const std::int32_t> drawn(core::GroupId group, std::int32_t index) = 0;
 
-  // Takes effect for the next step. Running samples recompute their KV from their tokens.
-  virtual void set_weights(std::shared_ptr<const model::PackedWeights> weights) = 0;
+  // Takes effect for the next step; tokens drawn from then on carry the new version. With kRecompute
+  // running samples compute their keys and values again from their tokens, so log-probs have the
+  // bits of an engine that never had other weights. With kKeep they go on with those of the older
+  // versions: nothing is computed twice, and a sample may hold positions of several versions.
+  virtual void set_weights(std::shared_ptr<const model::PackedWeights> weights,
+                           KvAction action) = 0;
 
   virtual const model::PackedWeights& weights() const = 0;
   virtual EngineCounters counters() const = 0;

@@ -47,6 +47,9 @@ struct Sample {
   FinishReason finish = FinishReason::kLength;
 };
 
+// What becomes of the keys and values of running samples when the weights change.
+enum class KvAction : std::uint8_t { kRecompute, kKeep };
+
 struct EngineLimits {
   std::int32_t context = 0;            // 0 = the model's
   std::int32_t sequences_max = 256;    // running at once

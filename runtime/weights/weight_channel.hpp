@@ -1,36 +1,75 @@
-// How a new version of the weights reaches the engines. Messages carry the version number alone; the
-// panels go through a channel beside them. `LocalWeightChannel` serves roles of one process: the
-// engine takes the very panels that the trainer packed, so nothing is copied.
-// Thread-safe. Holds the newest version only; an engine that still uses an older one keeps it alive.
+// How a new version of the weights travels from the trainer to the engines. Messages carry a version
+// and a WeightLocation; the weights go beside them, by pointer inside a process, through shared memory
+// on a host, by TCP between hosts (docs/weights.md).
+//
+//   trainer: publish(offer) -> location   engine: fetch(version, location) -> intake
+//                                                 advance(intake) between steps until done, take
+//
+// The three sides run on three threads: publish on the trainer's device thread, fetch on one that may
+// block, advance and take on the engine's. Versions never run backwards.
 #pragma once
 
-#include <memory>
-#include <mutex>
-
+#include "runtime/core/clock.hpp"
 #include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/core/team.hpp"
 #include "runtime/model/packed.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
 
 namespace troupe::weights {
 
-class WeightChannel {
- public:
-  virtual ~WeightChannel() = default;
-  // Offers a version. Error: kInvalidArgument when it is older than the one offered before.
-  virtual core::Result<void> publish(std::shared_ptr<const model::PackedWeights> weights) = 0;
-  // The named version. Error: kNotFound when it was replaced or never came.
-  virtual core::Result<std::shared_ptr<const model::PackedWeights>> fetch(
-      core::Version version) = 0;
+// Where a version can be had; empty fields: not that way.
+struct WeightLocation {
+  std::string host_id;  // of the sender: receivers with the same id share its memory
+  std::string socket;   // Unix socket that hands out the shared buffer; '@' first: abstract
+  std::string tcp_host;
+  std::uint32_t tcp_port = 0;
+  std::string key;  // said first by a receiver
+  friend bool operator==(const WeightLocation&, const WeightLocation&) = default;
 };
 
-class LocalWeightChannel final : public WeightChannel {
- public:
-  core::Result<void> publish(std::shared_ptr<const model::PackedWeights> weights) override;
-  core::Result<std::shared_ptr<const model::PackedWeights>> fetch(core::Version version) override;
+struct Offer {
+  core::Version version = 0;
+  const model::ParamStore* master = nullptr;  // read during `publish` alone
+  // The same weights as panels; called by the local channel alone.
+  std::function<std::shared_ptr<const model::PackedWeights>()> packed;
+};
 
- private:
-  std::mutex mutex_;
-  std::shared_ptr<const model::PackedWeights> newest_;
+class WeightPublisher {
+ public:
+  virtual ~WeightPublisher() = default;
+  // Returns when the snapshot is taken: the master may change from then on. A version offered again
+  // is the one offered first. Errors: kInvalidArgument (older than the newest), kResources.
+  virtual core::Result<WeightLocation> publish(const Offer& offer) = 0;
+};
+
+// One version on its way into an engine. Dropping it at any time is safe.
+class WeightIntake {
+ public:
+  virtual ~WeightIntake() = default;
+  virtual core::Version version() const = 0;
+  // Every byte that is going to be packed was checked.
+  virtual bool verified() const = 0;
+  // Checks and packs for about `budget` on the caller's thread with its team; true when done. Called
+  // between engine steps. Error: kData when a checksum is wrong; then the intake is of no more use.
+  virtual core::Result<bool> advance(core::TeamRunner& team, core::Duration budget) = 0;
+  // The panels; once, when done.
+  virtual std::shared_ptr<const model::PackedWeights> take() = 0;
+};
+
+class WeightSubscriber {
+ public:
+  virtual ~WeightSubscriber() = default;
+  // The newest version of the source, which is at least `at_least`. Blocks for at most `deadline`.
+  // Errors: kNotFound (only older ones there), kDeadline, kPeerLost, kData (wrong header, checksum
+  // or layout), kInvalidArgument (the source refused the key), kOverloaded (too many receivers).
+  virtual core::Result<std::unique_ptr<WeightIntake>> fetch(core::Version at_least,
+                                                            const WeightLocation& location,
+                                                            core::Duration deadline) = 0;
 };
 
 }  // namespace troupe::weights

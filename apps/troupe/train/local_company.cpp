@@ -21,7 +21,7 @@
 #include "runtime/async/io_threads.hpp"
 #include "runtime/cluster/loopback/loopback.hpp"
 #include "runtime/core/rng.hpp"
-#include "runtime/weights/weight_channel.hpp"
+#include "runtime/weights/local_channel.hpp"
 
 namespace troupe::app {
 namespace {
@@ -88,7 +88,7 @@ struct Stage {
   async::DeviceThread blocking;  // Python rewards wait here
   async::IoThreads io;
   cluster::LoopbackNetwork network;
-  std::shared_ptr<weights::WeightChannel> channel =
+  std::shared_ptr<weights::LocalWeightChannel> channel =
       std::make_shared<weights::LocalWeightChannel>();
   std::vector<std::unique_ptr<RoleHost>> hosts;
 };

@@ -50,7 +50,7 @@ void expect_exact_swap(EngineLimits limits, int steps) {
   Samples samples;
   for (int i = 0; i < steps; ++i)
     step_into(*engine, samples);
-  engine->set_weights(new_weights);
+  engine->set_weights(new_weights, KvAction::kRecompute);
   EXPECT_EQ(engine->weights().version(), 11u);
   while (!engine->idle())
     step_into(*engine, samples);
@@ -90,6 +90,70 @@ TEST(EngineWeights, SwapWithPreemptedSamples) {
   }
 }
 
+// Counts what a run with a swap computes, and checks where the versions change.
+void expect_kept(EngineLimits limits, int steps) {
+  const Weights old_weights = tiny_weights(1, 10), new_weights = tiny_weights(2, 11);
+  core::SerialTeam team;
+  const auto run = [&](bool swap, Samples& samples) {
+    auto engine = make_engine(old_weights, limits, team);
+    core::Rng rng(5);
+    for (std::uint64_t id = 1; id <= 6; ++id)
+      EXPECT_TRUE(engine->submit(request_of(id, random_prompt(rng, 7 * id), 2, 24)));
+    for (int i = 0; i < steps; ++i)
+      step_into(*engine, samples);
+    std::map<std::pair<std::uint64_t, std::int32_t>, std::size_t> drawn;
+    for (std::uint64_t id = 1; id <= 6; ++id)
+      for (std::int32_t i = 0; i < 2; ++i)
+        drawn[{id, i}] = engine->drawn(core::GroupId{id}, i).size();
+    if (swap) engine->set_weights(new_weights, KvAction::kKeep);
+    while (!engine->idle())
+      step_into(*engine, samples);
+    for (const auto& [key, sample] : samples) {
+      for (std::size_t t = 0; t < sample.versions.size(); ++t) {
+        const bool old_one = !swap || t < drawn[key] || drawn[key] == 0;
+        if (drawn[key] == 0) continue;  // not begun yet, or done before the swap
+        EXPECT_EQ(sample.versions[t], old_one ? 10u : 11u) << key.first << " token " << t;
+      }
+    }
+    return engine->counters();
+  };
+  Samples without, with;
+  const EngineCounters plain = run(false, without), swapped = run(true, with);
+  EXPECT_EQ(swapped.prefill_tokens, plain.prefill_tokens);
+  EXPECT_EQ(swapped.decode_tokens, plain.decode_tokens);
+  EXPECT_EQ(swapped.steps, plain.steps);
+  std::size_t mixed = 0;
+  for (const auto& [key, sample] : with)
+    mixed += sample.versions.front() != sample.versions.back() ? 1 : 0;
+  EXPECT_GT(mixed, 0u);
+}
+
+TEST(EngineWeights, KeptKeysAndValuesAreNotComputedAgain) {
+  for (int steps = 3; steps < 24; steps += 4) {
+    SCOPED_TRACE(steps);
+    expect_kept(limits_of(16, 512, 60), steps);
+    expect_kept(limits_of(16, 30, 60), steps);
+  }
+}
+
+// A group whose prompt is partly computed when the weights come forks from keys of both versions.
+TEST(EngineWeights, GroupsForkFromPromptsOfAnOlderVersion) {
+  const Weights old_weights = tiny_weights(1, 10), new_weights = tiny_weights(2, 11);
+  core::SerialTeam team;
+  auto engine = make_engine(old_weights, limits_of(4, 20, 40), team);
+  core::Rng rng(5);
+  ASSERT_TRUE(engine->submit(request_of(1, random_prompt(rng, 50), 3, 8)));
+  Samples samples;
+  step_into(*engine, samples);
+  engine->set_weights(new_weights, KvAction::kKeep);
+  while (!engine->idle())
+    step_into(*engine, samples);
+  ASSERT_EQ(samples.size(), 3u);
+  EXPECT_EQ(engine->counters().prefill_tokens, 50u);
+  for (const auto& [key, sample] : samples)
+    EXPECT_EQ(sample.versions, std::vector<core::Version>(8, 11));
+}
+
 TEST(EngineWeights, TheSameWeightsAgainChangeNothing) {
   const Weights weights = tiny_weights(1, 4);
   core::SerialTeam team;
@@ -98,7 +162,7 @@ TEST(EngineWeights, TheSameWeightsAgainChangeNothing) {
   ASSERT_TRUE(engine->submit(request_of(1, random_prompt(rng, 30), 2, 10)));
   Samples samples;
   step_into(*engine, samples);
-  engine->set_weights(weights);
+  engine->set_weights(weights, KvAction::kRecompute);
   while (!engine->idle())
     step_into(*engine, samples);
   EXPECT_EQ(engine->counters().prefill_tokens, 30u);
