@@ -4,7 +4,9 @@
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace troupe::model {
 namespace {
@@ -42,14 +44,8 @@ float* writable(const float* piece) {
   return const_cast<float*>(piece);
 }
 
-void pack(core::Team team, const float* w, std::int64_t n, std::int64_t k, const float* panels) {
-  const auto [begin, end] = team.share(kernels::panels_of(n));
-  if (begin < end) kernels::ops().pack_transposed(w, k, n, k, writable(panels), begin, end);
-}
-
-void copy(const float* from, std::int64_t count, const float* to) {
-  std::memcpy(writable(to), from, static_cast<std::size_t>(count) * sizeof(float));
-}
+// A unit is small enough for a slice of a fraction of a millisecond, large enough to be worth taking.
+constexpr std::int64_t kUnit_elements = 32 << 10;
 
 }  // namespace
 
@@ -68,6 +64,7 @@ PackedWeights::PackedWeights(const ModelSpec& spec) : spec_(spec) {
   data_ = core::Buffer<float>(carve(Carver(nullptr)));
   carve(Carver(data_.data()));
   rope_tables(spec, spec.context, writable(rope_cos_), writable(rope_sin_));
+  plan_fill();
 }
 
 void PackedWeights::embed(std::int32_t token, float* out) const {
@@ -83,31 +80,64 @@ void PackedWeights::embed(std::int32_t token, float* out) const {
     out[i] = column[i * kernels::kPanel];
 }
 
-void PackedWeights::fill(core::Team team, const ParamStore& params, core::Version version) {
-  const ParamLayout& layout = params.layout();
-  const float* data = params.data();
+void PackedWeights::add_panels(const float* out,
+                               std::int64_t flat,
+                               std::int64_t n,
+                               std::int64_t k) {
+  Piece piece{out, flat, n, k, 0, units_, true};
+  const std::int64_t panels = std::max<std::int64_t>(kUnit_elements / (k * kernels::kPanel), 1);
+  piece.unit_rows = panels * kernels::kPanel;
+  units_ += (n + piece.unit_rows - 1) / piece.unit_rows;
+  pieces_.push_back(piece);
+}
+
+void PackedWeights::add_copy(const float* out, std::int64_t flat, std::int64_t count) {
+  pieces_.push_back({out, flat, count, 1, kUnit_elements, units_, false});
+  units_ += (count + kUnit_elements - 1) / kUnit_elements;
+}
+
+void PackedWeights::plan_fill() {
+  const ParamLayout layout(spec_);
+  flat_size_ = layout.total;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const LayerOffsets& at = layout.layers[i];
     const PackedLayer& layer = layers_[i];
-    pack(team, data + at.q, spec_.qkv_width(), spec_.hidden, layer.qkv);
-    pack(team, data + at.o, spec_.hidden, spec_.q_width(), layer.o);
-    pack(team, data + at.gate, 2 * spec_.ffn, spec_.hidden, layer.gate_up);
-    pack(team, data + at.down, spec_.hidden, spec_.ffn, layer.down);
-    if (team.rank != 0) continue;
-    copy(data + at.input_norm, spec_.hidden, layer.input_norm);
-    copy(data + at.post_norm, spec_.hidden, layer.post_norm);
-    if (spec_.qkv_bias) copy(data + at.q_bias, spec_.qkv_width(), layer.qkv_bias);
+    add_copy(layer.input_norm, at.input_norm, spec_.hidden);
+    add_panels(layer.qkv, at.q, spec_.qkv_width(), spec_.hidden);
+    if (spec_.qkv_bias) add_copy(layer.qkv_bias, at.q_bias, spec_.qkv_width());
+    add_panels(layer.o, at.o, spec_.hidden, spec_.q_width());
+    add_copy(layer.post_norm, at.post_norm, spec_.hidden);
+    add_panels(layer.gate_up, at.gate, 2 * spec_.ffn, spec_.hidden);
+    add_panels(layer.down, at.down, spec_.hidden, spec_.ffn);
   }
-  pack(team, data + layout.head, spec_.vocab, spec_.hidden, head_);
-  if (embedding_ != nullptr) {
-    const auto [begin, end] = team.share(spec_.vocab);
-    copy(data + layout.embedding + begin * spec_.hidden, (end - begin) * spec_.hidden,
-         embedding_ + begin * spec_.hidden);
+  add_panels(head_, layout.head, spec_.vocab, spec_.hidden);
+  if (embedding_ != nullptr) add_copy(embedding_, layout.embedding, spec_.vocab * spec_.hidden);
+  add_copy(final_norm_, layout.final_norm, spec_.hidden);
+}
+
+void PackedWeights::fill_unit(std::int64_t unit, const float* flat) {
+  const auto after = std::upper_bound(
+      pieces_.begin(), pieces_.end(), unit,
+      [](std::int64_t wanted, const Piece& piece) { return wanted < piece.first_unit; });
+  const Piece& piece = *std::prev(after);
+  const std::int64_t begin = (unit - piece.first_unit) * piece.unit_rows;
+  const std::int64_t end = std::min(begin + piece.unit_rows, piece.n);
+  const float* from = flat + piece.flat;
+  if (piece.panels) {
+    kernels::ops().pack_transposed(from, piece.k, piece.n, piece.k, writable(piece.out),
+                                   begin / kernels::kPanel, kernels::panels_of(end));
+  } else {
+    std::memcpy(writable(piece.out) + begin, from + begin,
+                static_cast<std::size_t>(end - begin) * sizeof(float));
   }
-  if (team.rank == 0) {
-    copy(data + layout.final_norm, spec_.hidden, final_norm_);
-    version_ = version;
-  }
+}
+
+void PackedWeights::fill(core::Team team, const ParamStore& params, core::Version version) {
+  TROUPE_CHECK(params.size() == flat_size_, "parameters of another model");
+  const auto [begin, end] = team.share(units_);
+  for (std::int64_t unit = begin; unit < end; ++unit)
+    fill_unit(unit, params.data());
+  if (team.rank == 0) version_ = version;
   team.barrier();
 }
 

@@ -42,9 +42,30 @@ class PackedWeights {
 
   // Fills all panels from `params`; every member of the team calls it. Barriers inside.
   void fill(core::Team team, const ParamStore& params, core::Version version);
+
+  // The same in pieces, for one who cannot stop for the whole (weight_packer.hpp): each unit once, in
+  // any order, on any thread, then the version. `flat` is a buffer in the order of ParamLayout.
+  std::int64_t fill_units() const { return units_; }
+  void fill_unit(std::int64_t unit, const float* flat);
+  void set_version(core::Version version) { version_ = version; }
+  // Elements of the flat buffer that the panels are made from.
+  std::int64_t flat_size() const { return flat_size_; }
   std::uint64_t bytes() const;
 
  private:
+  // Rows [n][k] of the flat buffer that become panels, or numbers that are copied as they are.
+  struct Piece {
+    const float* out = nullptr;
+    std::int64_t flat = 0;        // offset of the first element in the flat buffer
+    std::int64_t n = 0, k = 0;    // copied pieces have rows of kCopyRow elements and no panels
+    std::int64_t unit_rows = 0;   // rows of a unit; whole panels
+    std::int64_t first_unit = 0;  // number of the first unit
+    bool panels = false;
+  };
+  void plan_fill();
+  void add_panels(const float* out, std::int64_t flat, std::int64_t n, std::int64_t k);
+  void add_copy(const float* out, std::int64_t flat, std::int64_t count);
+
   ModelSpec spec_;
   core::Version version_ = 0;
   core::Buffer<float> data_;
@@ -54,6 +75,9 @@ class PackedWeights {
   const float* embedding_ = nullptr;  // row-major, only when untied
   const float* rope_cos_ = nullptr;
   const float* rope_sin_ = nullptr;
+  std::vector<Piece> pieces_;
+  std::int64_t units_ = 0;
+  std::int64_t flat_size_ = 0;
 };
 
 }  // namespace troupe::model

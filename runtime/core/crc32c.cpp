@@ -1,0 +1,123 @@
+// Three lanes hide the instruction's latency; a table moves a lane's state over the bytes of the
+// next. The SSE4.2 instruction computes exactly this CRC, and the baseline processor has it.
+#include "runtime/core/crc32c.hpp"
+
+#include <emmintrin.h>
+#include <nmmintrin.h>
+
+#include <array>
+#include <cstring>
+
+namespace troupe::core {
+namespace {
+
+constexpr std::size_t kLane_bytes = 4096;
+constexpr std::size_t kBlock_bytes = 3 * kLane_bytes;
+constexpr std::uint32_t kPolynomial = 0x82F63B78u;
+
+// A linear map of 32 bits: the images of the single bits.
+using Map = std::array<std::uint32_t, 32>;
+
+constexpr std::uint32_t apply(const Map& map, std::uint32_t state) {
+  std::uint32_t image = 0;
+  for (std::size_t bit = 0; bit < 32; ++bit)
+    if ((state >> bit & 1u) != 0) image ^= map[bit];
+  return image;
+}
+
+// What kLane_bytes zero bytes do to a state, byte by byte of the state.
+constexpr auto make_shift() {
+  Map map{};  // of one zero bit
+  map[0] = kPolynomial;
+  for (std::size_t bit = 1; bit < 32; ++bit)
+    map[bit] = 1u << (bit - 1);
+  for (std::size_t bits = 1; bits < 8 * kLane_bytes; bits *= 2) {
+    Map squared{};
+    for (std::size_t bit = 0; bit < 32; ++bit)
+      squared[bit] = apply(map, map[bit]);
+    map = squared;
+  }
+  std::array<std::array<std::uint32_t, 256>, 4> table{};
+  for (std::size_t place = 0; place < 4; ++place)
+    for (std::uint32_t value = 0; value < 256; ++value)
+      table[place][value] = apply(map, value << (8 * place));
+  return table;
+}
+
+constexpr auto kShift = make_shift();
+
+std::uint64_t shifted(std::uint64_t state) noexcept {
+  return kShift[0][state & 0xff] ^ kShift[1][state >> 8 & 0xff] ^ kShift[2][state >> 16 & 0xff] ^
+         kShift[3][state >> 24 & 0xff];
+}
+
+std::uint64_t word_at(const char* bytes) noexcept {
+  std::uint64_t word;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+std::uint64_t block_state(const char* bytes, std::uint64_t a) noexcept {
+  std::uint64_t b = 0, c = 0;
+  for (std::size_t i = 0; i < kLane_bytes; i += 8) {
+    a = _mm_crc32_u64(a, word_at(bytes + i));
+    b = _mm_crc32_u64(b, word_at(bytes + kLane_bytes + i));
+    c = _mm_crc32_u64(c, word_at(bytes + 2 * kLane_bytes + i));
+  }
+  return shifted(shifted(a) ^ b) ^ c;
+}
+
+std::uint32_t tail_state(const char* bytes, std::size_t size, std::uint64_t state) noexcept {
+  for (; size >= 8; size -= 8, bytes += 8)
+    state = _mm_crc32_u64(state, word_at(bytes));
+  auto narrow = static_cast<std::uint32_t>(state);
+  for (; size > 0; --size, ++bytes)
+    narrow = _mm_crc32_u8(narrow, static_cast<unsigned char>(*bytes));
+  return narrow;
+}
+
+// `to` on a multiple of 16.
+void stream_block(char* to, const char* from) noexcept {
+  for (std::size_t i = 0; i < kBlock_bytes; i += 64) {
+    for (std::size_t j = i; j < i + 64; j += 16) {
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + j),
+                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + j)));
+    }
+  }
+}
+
+}  // namespace
+
+std::uint32_t crc32c(const void* bytes, std::size_t size, std::uint32_t crc) noexcept {
+  std::uint64_t state = static_cast<std::uint32_t>(~crc);
+  const char* next = static_cast<const char*>(bytes);
+  for (; size >= kBlock_bytes; size -= kBlock_bytes, next += kBlock_bytes)
+    state = block_state(next, state);
+  return ~tail_state(next, size, state);
+}
+
+std::uint32_t copy_crc32c(void* to,
+                          const void* from,
+                          std::size_t size,
+                          std::uint32_t crc) noexcept {
+  std::uint64_t state = static_cast<std::uint32_t>(~crc);
+  const char* next = static_cast<const char*>(from);
+  char* out = static_cast<char*>(to);
+  const bool aligned = reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
+  for (; aligned && size >= kBlock_bytes; size -= kBlock_bytes) {
+    state = block_state(next, state);  // from now on the block is in the first-level cache
+    stream_block(out, next);
+    next += kBlock_bytes;
+    out += kBlock_bytes;
+  }
+  _mm_sfence();
+  std::memcpy(out, next, size);
+  std::uint32_t narrow;
+  for (narrow = static_cast<std::uint32_t>(state); size >= kBlock_bytes; size -= kBlock_bytes) {
+    narrow = static_cast<std::uint32_t>(block_state(next, narrow));
+    next += kBlock_bytes;
+  }
+  return ~tail_state(next, size, narrow);
+}
+
+}  // namespace troupe::core

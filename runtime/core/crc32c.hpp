@@ -1,0 +1,21 @@
+// CRC-32C (Castagnoli, reflected polynomial 0x82F63B78), as in iSCSI and TensorBoard's event files.
+// Three lanes of the processor's instruction at a time, so that memory is the limit for large blocks.
+// Pure functions, safe on any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe::core {
+
+// Of `size` bytes, going on from `crc` (0 at the start).
+std::uint32_t crc32c(const void* bytes, std::size_t size, std::uint32_t crc = 0) noexcept;
+
+// The same while the bytes are copied; blocks that do not overlap. The copy goes past the caches:
+// it is for blocks that another core or process reads next.
+std::uint32_t copy_crc32c(void* to,
+                          const void* from,
+                          std::size_t size,
+                          std::uint32_t crc = 0) noexcept;
+
+}  // namespace troupe::core
