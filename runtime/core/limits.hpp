@@ -16,6 +16,13 @@ inline constexpr std::uint64_t kPendingCalls_max = 4096;             // calls in
 inline constexpr std::chrono::milliseconds kCallDeadline{120'000};   // a call without its own
 inline constexpr std::chrono::milliseconds kRoundDeadline{6 * 3600'000};  // one update's rollout or training
 inline constexpr std::chrono::milliseconds kShutdownDeadline{10'000};
+inline constexpr std::uint64_t kPeerNames_max = 4096;                // roles that a process knows
+inline constexpr std::uint64_t kPeerName_bytes_max = 256;
+inline constexpr std::chrono::milliseconds kLinkBeatEvery{1'000};    // CAF's own, a backstop
+inline constexpr std::chrono::milliseconds kLinkSilence_max{10'000};
+inline constexpr std::uint64_t kActivitySpans_max = 4096;            // kept of one role
+inline constexpr std::uint64_t kActivityCauses_max = 64;             // why a role was idle
+inline constexpr std::chrono::microseconds kActivitySpan_min{100};   // shorter ones join a neighbour
 inline constexpr std::uint64_t kSafetensorsHeader_bytes_max = 16u << 20;
 inline constexpr std::uint64_t kSafetensorsTensors_max = 50'000;
 inline constexpr std::uint64_t kSafetensorsRank_max = 8;
@@ -28,7 +35,47 @@ inline constexpr std::uint64_t kEngineQueue_groups_max = 4096;       // groups w
 inline constexpr std::uint64_t kRewardWorkerCalls_max = 1000;        // then the worker is recycled
 inline constexpr std::chrono::milliseconds kRewardDeadline{30'000};  // one batch of one reward
 inline constexpr std::uint64_t kRewardRetries_max = 2;
+inline constexpr std::uint64_t kRewardMembers_max = 64;              // rewards of one set
+inline constexpr std::uint64_t kScorerCalls_max = 32;                // the data role's, to one scorer at a time
+inline constexpr std::chrono::milliseconds kPeerPause_min{50};       // before a lost peer is called again
+inline constexpr std::chrono::milliseconds kPeerPause_max{1'000};    // the pause doubles up to this
+inline constexpr std::chrono::milliseconds kPeerAway_max{60'000};    // a scorer, until its groups fail
+inline constexpr std::chrono::milliseconds kWeightSlice{2};          // packing between two engine steps
+inline constexpr std::uint64_t kFetchTickets_max = 64;               // prompts asked for in one message
+inline constexpr std::uint64_t kGeneratorGroups_max = 128;           // groups sent to one generator at a time
+inline constexpr std::chrono::milliseconds kOverloadBackoff{50};     // before a refused call is made again
+inline constexpr std::chrono::milliseconds kSettlePoll{20};          // between looks at groups still scored
+inline constexpr std::chrono::milliseconds kGeneratorWait{300'000};  // without a generator, then a run ends
+inline constexpr std::chrono::milliseconds kRewardWait{300'000};     // without a reward, then a run ends
 inline constexpr std::uint64_t kDeviceJobs_max = 64;                 // jobs waiting at a DeviceThread
+inline constexpr std::chrono::milliseconds kDoorAuthentication{1'000};  // to prove oneself at a door
+inline constexpr std::uint64_t kDoorFailures_max = 5;                // a minute and address, then refused at once
+inline constexpr std::uint64_t kDoorAddresses_max = 1024;            // remembered for their failures
+inline constexpr std::uint64_t kDoorPending_max = 64;                // connections that have not proved themselves
+inline constexpr std::uint64_t kDoorConnections_max = 256;           // connections carried at once
+inline constexpr std::uint64_t kSpliceBuffer_bytes = 64u << 10;      // one way of one connection
+inline constexpr std::chrono::milliseconds kSpliceConnect{5'000};    // to reach a door and be let in
+inline constexpr std::uint64_t kHttpHeader_bytes_max = 16u << 10;
+inline constexpr std::uint64_t kHttpBody_bytes_max = 16u << 20;      // of a request or a reply
+inline constexpr std::uint64_t kHttpConnections_max = 256;
+inline constexpr std::chrono::milliseconds kHttpHeader{10'000};      // to send a request's header
+inline constexpr std::chrono::milliseconds kHttpBody{60'000};        // to send a body or take a reply
+inline constexpr std::chrono::milliseconds kHttpIdle{60'000};        // between two requests of a connection
+inline constexpr std::uint64_t kJsonDepth_max = 64;                  // of JSON from the network
+inline constexpr std::uint64_t kPasses_max = 64;                     // given out and not used yet
+inline constexpr std::uint64_t kNodes_max = 256;                     // of a company
+inline constexpr std::chrono::milliseconds kBeatEvery{250};          // sign of life of a node
+inline constexpr std::chrono::milliseconds kLookEvery{100};          // at the signs of life
+inline constexpr std::chrono::milliseconds kSuspectAfter{1'000};     // of silence
+inline constexpr std::chrono::milliseconds kFrozenAfter{2'000};      // of silence: given up
+inline constexpr std::chrono::milliseconds kRestartAfter{100};       // of a lost role; doubles
+inline constexpr std::chrono::milliseconds kRestartAfter_max{5'000};
+inline constexpr std::chrono::milliseconds kRestartWindow{60'000};
+inline constexpr std::uint64_t kRestarts_max = 8;                    // of one role in that window
+inline constexpr std::chrono::milliseconds kSpawnDeadline{600'000};  // to load and start a role
+inline constexpr std::chrono::milliseconds kNodeStart{60'000};       // of a local process until it joins
+inline constexpr std::chrono::milliseconds kStatusEvery{500};        // roles are asked for their accounts
+inline constexpr std::chrono::milliseconds kNoProgress{60'000};      // then it is said who waits for whom
 
 struct Row {
   std::string_view name;

@@ -1,0 +1,92 @@
+// Two pumps under one roof: the first that breaks ends the other.
+#include "runtime/net/carry.hpp"
+
+#include "runtime/async/scope.hpp"
+#include "runtime/core/limits.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <vector>
+
+namespace troupe::net {
+
+namespace asio = boost::asio;
+using core::ErrorCode;
+
+namespace {
+
+constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+
+core::Failure broken(const boost::system::error_code& code) {
+  return core::fail(ErrorCode::kPeerLost, "local connection: " + code.message());
+}
+
+async::task<core::Result<void>> outwards(TlsStream* tls, TlsStream::Socket* local) {
+  std::vector<char> buffer(core::limits::kSpliceBuffer_bytes);
+  for (;;) {
+    const asio::mutable_buffer room = asio::buffer(buffer);
+    const auto [code, size] = co_await local->async_read_some(room, kToken);
+    if (code == asio::error::eof) {
+      auto ended = co_await tls->finish();
+      co_return ended;
+    }
+    if (code) co_return broken(code);
+    TROUPE_CO_TRY(co_await tls->write(buffer.data(), size));
+  }
+}
+
+async::task<core::Result<void>> inwards(TlsStream* tls, TlsStream::Socket* local) {
+  std::vector<char> buffer(core::limits::kSpliceBuffer_bytes);
+  for (;;) {
+    auto got = co_await tls->read_some(buffer.data(), buffer.size());
+    if (!got) co_return got.failure();
+    if (*got == 0) {
+      boost::system::error_code code;
+      local->shutdown(TlsStream::Socket::shutdown_send, code);
+      co_return core::Result<void>();
+    }
+    const asio::const_buffer bytes = asio::buffer(buffer.data(), *got);
+    const auto [code, size] = co_await asio::async_write(*local, bytes, kToken);
+    if (code) co_return broken(code);
+  }
+}
+
+}  // namespace
+
+void reset_on_close(TlsStream::Socket& socket, bool reset) {
+  // Not by Asio's option: its sockets take that one back when they are destroyed.
+  const linger option{reset ? 1 : 0, 0};
+  ::setsockopt(socket.native_handle(), SOL_SOCKET, SO_LINGER, &option, sizeof option);
+}
+
+void set_peer_options(TlsStream::Socket& socket) {
+  boost::system::error_code ignored;
+  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket.set_option(asio::socket_base::keep_alive(true), ignored);
+  const auto set = [&socket](int name, int value) {
+    ::setsockopt(socket.native_handle(), IPPROTO_TCP, name, &value, sizeof value);
+  };
+  set(TCP_KEEPIDLE, 15);
+  set(TCP_KEEPINTVL, 5);
+  set(TCP_KEEPCNT, 3);
+  set(TCP_USER_TIMEOUT, 30'000);
+}
+
+async::task<core::Result<void>> carry(TlsStream* tls, TlsStream::Socket* local) {
+  boost::system::error_code ignored;
+  local->set_option(asio::ip::tcp::no_delay(true), ignored);
+  std::vector<async::task<core::Result<void>>> pumps;
+  pumps.push_back(outwards(tls, local));
+  pumps.push_back(inwards(tls, local));
+  auto done = co_await async::all(std::move(pumps));
+  if (done) reset_on_close(*local, false);
+  co_return done;
+}
+
+}  // namespace troupe::net

@@ -1,0 +1,29 @@
+// Keys and X.509 certificates of our own making: the CA of a run, its nodes' certificates, and the
+// throw-away certificate of a door in token mode. P-256 throughout. Plain functions; any thread.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/net/openssl.hpp"
+
+#include <string>
+#include <vector>
+
+namespace troupe::net {
+
+struct CertificateSpec {
+  std::string common_name;
+  long valid_from_s = -300;  // relative to now; a little back, for clocks that differ
+  long valid_to_s = 0;
+  bool authority = false;          // may sign others
+  std::vector<std::string> hosts;  // subject alternative names: addresses or host names
+};
+
+core::Result<KeyPtr> make_key();
+
+// Signed by `issuer` with `issuer_key`; self-signed when `issuer` is null.
+core::Result<CertificatePtr> make_certificate(const CertificateSpec& spec,
+                                              EVP_PKEY* key,
+                                              X509* issuer,
+                                              EVP_PKEY* issuer_key);
+
+}  // namespace troupe::net

@@ -1,0 +1,56 @@
+// The only port that a company opens to other hosts. TLS 1.3; a peer proves itself by the join
+// token or by a certificate of the run's CA, names a service, and its bytes are then carried to
+// that service's port on 127.0.0.1. Owned by the node; works on a strand of the io threads, which
+// outlive it; its own functions are called from other threads. Bounds: limits kDoor*; who does not
+// prove himself within kDoorAuthentication is cut off, and a door has no way to be opened without a
+// proof.
+#pragma once
+
+#include "runtime/async/io_threads.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/net/door_auth.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace troupe::net {
+
+class Door {
+ public:
+  struct Hooks {
+    // Called on the door's strand for the log: "10.0.0.2:4711: wrong join token".
+    std::function<void(const std::string&)> refused;
+    // Called on the strand when a proven peer introduces itself; what it returns is handed over.
+    std::function<std::string(const std::string& service, const std::string& peer)> pass;
+  };
+  using Services = std::map<std::string, std::uint16_t>;
+
+  // Port 0 takes a free one. Errors: kConfig (the proof; the address), kResources (the port is
+  // taken).
+  static core::Result<std::unique_ptr<Door>> open(async::IoThreads& io,
+                                                  const std::string& host,
+                                                  std::uint16_t port,
+                                                  DoorAuth auth,
+                                                  Services services,
+                                                  Hooks hooks);
+  ~Door();  // stop()
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
+
+  // Adds or moves a service; connections that exist stay where they are. Any thread.
+  void set_service(const std::string& name, std::uint16_t local_port);
+  std::uint16_t port() const noexcept;
+
+  // Closes the port and every connection, and waits for their ends. Idempotent; no io thread.
+  void stop();
+
+ private:
+  struct Impl;
+  explicit Door(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace troupe::net

@@ -1,0 +1,45 @@
+// Resolve, open, bind, listen.
+#include "runtime/net/listener.hpp"
+
+namespace troupe::net {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using core::ErrorCode;
+
+core::Result<tcp::acceptor> listen_on(async::Executor executor,
+                                      const std::string& host,
+                                      std::uint16_t port) {
+  const std::string where = host + ":" + std::to_string(port);
+  boost::system::error_code code;
+  tcp::endpoint endpoint(asio::ip::make_address(host, code), port);
+  if (code) {
+    tcp::resolver resolver(executor);
+    const auto found = resolver.resolve(host, std::to_string(port), code);
+    if (code || found.empty()) {
+      return core::fail(ErrorCode::kConfig, "cannot listen on " + where + ": " + code.message());
+    }
+    endpoint = found.begin()->endpoint();
+  }
+  tcp::acceptor acceptor(executor);
+  acceptor.open(endpoint.protocol(), code);
+  if (!code) acceptor.set_option(tcp::acceptor::reuse_address(true), code);
+  if (!code) acceptor.bind(endpoint, code);
+  if (!code) acceptor.listen(asio::socket_base::max_listen_connections, code);
+  if (code == asio::error::address_in_use) {
+    return core::fail(ErrorCode::kResources,
+                      "cannot listen on " + where + ": the port is taken; choose another one");
+  }
+  if (code) {
+    return core::fail(ErrorCode::kConfig, "cannot listen on " + where + ": " + code.message());
+  }
+  return acceptor;
+}
+
+std::string endpoint_text(const tcp::endpoint& endpoint) {
+  const std::string address = endpoint.address().to_string();
+  const std::string shown = endpoint.address().is_v6() ? "[" + address + "]" : address;
+  return shown + ":" + std::to_string(endpoint.port());
+}
+
+}  // namespace troupe::net

@@ -1,0 +1,51 @@
+// The client's side of a door: a port on 127.0.0.1, and every connection made to it is carried
+// through the door at HOST:PORT to one service there. Owned by the node; works on a strand of the
+// io threads, which outlive it; its own functions are called from other threads. Whoever may
+// connect to loopback ports of this host may use it. Bounds: kDoorConnections_max connections,
+// kSpliceConnect to enter.
+#pragma once
+
+#include "runtime/async/io_threads.hpp"
+#include "runtime/core/clock.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/net/door_auth.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace troupe::net {
+
+class Splice {
+ public:
+  // Introduces itself at the door before it opens the port, so that a wrong proof shows here.
+  // Blocks at most for `deadline`; no io thread. `log` is called on the strand for connections that
+  // later cannot be carried. Errors: kConfig (the proof, either side's), kNotFound (no such
+  // service), kPeerLost (nobody there, or not a door), kDeadline.
+  static core::Result<std::unique_ptr<Splice>> open(
+      async::IoThreads& io,
+      const std::string& host,
+      std::uint16_t port,
+      DoorAuth auth,
+      const std::string& service,
+      core::Duration deadline,
+      std::function<void(const std::string&)> log = {});
+  ~Splice();  // stop()
+  Splice(const Splice&) = delete;
+  Splice& operator=(const Splice&) = delete;
+
+  std::uint16_t local_port() const noexcept;
+  // What the door handed over at the introduction.
+  const std::string& pass() const noexcept;
+
+  // Closes the port and every connection, and waits for their ends. Idempotent; no io thread.
+  void stop();
+
+ private:
+  struct Impl;
+  explicit Splice(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace troupe::net

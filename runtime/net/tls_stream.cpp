@@ -1,0 +1,199 @@
+// OpenSSL over a non-blocking socket; Asio only says when the socket is ready.
+#include "runtime/net/tls_stream.hpp"
+
+#include "runtime/core/check.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+namespace troupe::net {
+
+namespace asio = boost::asio;
+using core::ErrorCode;
+
+namespace {
+constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+}  // namespace
+
+// Like OpenSSL's socket BIO, but never raises SIGPIPE and knows when Asio has closed the socket.
+int TlsStream::bio_write(BIO* bio, const char* data, int size) {
+  auto* state = static_cast<BioState*>(BIO_get_data(bio));
+  BIO_clear_retry_flags(bio);
+  if (!state->socket.is_open()) return -1;
+  const auto sent = ::send(state->socket.native_handle(), data, static_cast<std::size_t>(size),
+                           MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
+    BIO_set_retry_write(bio);
+  }
+  return static_cast<int>(sent);
+}
+
+int TlsStream::bio_read(BIO* bio, char* into, int size) {
+  auto* state = static_cast<BioState*>(BIO_get_data(bio));
+  BIO_clear_retry_flags(bio);
+  if (!state->socket.is_open()) return -1;
+  const auto got =
+      ::recv(state->socket.native_handle(), into, static_cast<std::size_t>(size), MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
+    BIO_set_retry_read(bio);
+  }
+  state->eof = got == 0;
+  return static_cast<int>(got);
+}
+
+long TlsStream::bio_control(BIO* bio, int command, long, void*) {
+  if (command == BIO_CTRL_EOF) return static_cast<BioState*>(BIO_get_data(bio))->eof ? 1 : 0;
+  return command == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+const BIO_METHOD* TlsStream::bio_method() {
+  static const std::unique_ptr<BIO_METHOD, OpensslFree<BIO_meth_free>> method = [] {
+    BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "asio socket");
+    TROUPE_CHECK(made != nullptr, "no memory for a BIO method");
+    BIO_meth_set_write(made, &TlsStream::bio_write);
+    BIO_meth_set_read(made, &TlsStream::bio_read);
+    BIO_meth_set_ctrl(made, &TlsStream::bio_control);
+    return std::unique_ptr<BIO_METHOD, OpensslFree<BIO_meth_free>>(made);
+  }();
+  return method.get();
+}
+
+TlsStream::TlsStream(Socket socket, SSL_CTX* context, Side side)
+    : bio_{std::move(socket)}, ssl_(SSL_new(context)) {
+  BIO* bio = BIO_new(bio_method());
+  if (!ssl_ || bio == nullptr) {
+    BIO_free_all(bio);
+    throw std::bad_alloc();
+  }
+  BIO_set_data(bio, &bio_);
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl_.get(), bio, bio);
+  if (side == Side::kServer) {
+    SSL_set_accept_state(ssl_.get());
+  } else {
+    SSL_set_connect_state(ssl_.get());
+  }
+}
+
+TlsStream::~TlsStream() = default;
+
+// Suspends until the socket is ready for what OpenSSL wants, or says why it will never be.
+async::task<core::Result<void>> TlsStream::wait_for(int ssl_error, const char* doing) {
+  if (ssl_error == SSL_ERROR_WANT_READ || ssl_error == SSL_ERROR_WANT_WRITE) {
+    ERR_clear_error();
+    if (!bio_.socket.is_open()) co_return core::fail(ErrorCode::kClosed, "closed");
+    const auto which = ssl_error == SSL_ERROR_WANT_READ ? Socket::wait_read : Socket::wait_write;
+    const auto [code] = co_await bio_.socket.async_wait(which, kToken);
+    if (code) co_return core::fail(ErrorCode::kClosed, code.message());
+    co_return core::Result<void>();
+  }
+  const int system_error = errno;
+  std::string reason;
+  if (!bio_.socket.is_open()) {
+    ERR_clear_error();
+    co_return core::fail(ErrorCode::kClosed, "closed");
+  }
+  if (ssl_error == SSL_ERROR_SYSCALL) {
+    reason = system_error != 0 ? std::string(std::strerror(system_error)) : "the connection ended";
+    ERR_clear_error();
+  } else {
+    reason = openssl_reason();
+    const long verified = SSL_get_verify_result(ssl_.get());
+    if (verified != X509_V_OK && (SSL_get_verify_mode(ssl_.get()) & SSL_VERIFY_PEER) != 0) {
+      reason += std::string(" (") + X509_verify_cert_error_string(verified) + ")";
+    }
+  }
+  co_return core::fail(ErrorCode::kPeerLost, std::string(doing) + ": " + reason);
+}
+
+async::task<core::Result<void>> TlsStream::handshake() {
+  bio_.socket.native_non_blocking(true);
+  for (;;) {
+    ERR_clear_error();
+    errno = 0;
+    const int done = SSL_do_handshake(ssl_.get());
+    if (done == 1) co_return core::Result<void>();
+    const int error = SSL_get_error(ssl_.get(), done);
+    TROUPE_CO_TRY(co_await wait_for(error, "TLS handshake"));
+  }
+}
+
+async::task<core::Result<std::size_t>> TlsStream::read_some(char* into, std::size_t size) {
+  std::size_t total = 0;
+  for (;;) {
+    ERR_clear_error();
+    errno = 0;
+    std::size_t got = 0;
+    const int done = SSL_read_ex(ssl_.get(), into + total, size - total, &got);
+    total += got;
+    if (done == 1 && total < size) continue;
+    if (total > 0) {  // an error after these bytes shows again at the next call
+      ERR_clear_error();
+      co_return total;
+    }
+    const int error = SSL_get_error(ssl_.get(), done);
+    if (error == SSL_ERROR_ZERO_RETURN) co_return std::size_t{0};
+    TROUPE_CO_TRY(co_await wait_for(error, "TLS read"));
+  }
+}
+
+async::task<core::Result<void>> TlsStream::read_exactly(char* into, std::size_t size) {
+  while (size > 0) {
+    auto got = co_await read_some(into, size);
+    if (!got) co_return got.failure();
+    if (*got == 0) co_return core::fail(ErrorCode::kPeerLost, "the connection ended too early");
+    into += *got;
+    size -= *got;
+  }
+  co_return core::Result<void>();
+}
+
+async::task<core::Result<void>> TlsStream::write(const char* data, std::size_t size) {
+  while (size > 0) {
+    ERR_clear_error();
+    errno = 0;
+    std::size_t sent = 0;
+    const int done = SSL_write_ex(ssl_.get(), data, size, &sent);
+    if (done == 1) {
+      data += sent;
+      size -= sent;
+      continue;
+    }
+    const int error = SSL_get_error(ssl_.get(), done);
+    TROUPE_CO_TRY(co_await wait_for(error, "TLS write"));
+  }
+  co_return core::Result<void>();
+}
+
+async::task<core::Result<void>> TlsStream::finish() {
+  for (;;) {
+    ERR_clear_error();
+    errno = 0;
+    const int done = SSL_shutdown(ssl_.get());
+    if (done >= 0) co_return core::Result<void>();  // 0: sent; the peer's own end comes by reading
+    const int error = SSL_get_error(ssl_.get(), done);
+    TROUPE_CO_TRY(co_await wait_for(error, "TLS end"));
+  }
+}
+
+core::Result<std::array<unsigned char, 32>> TlsStream::channel_binding() {
+  std::array<unsigned char, 32> secret = {};
+  constexpr char kLabel[] = "EXPORTER-troupe-door-v1";
+  if (SSL_export_keying_material(ssl_.get(), secret.data(), secret.size(), kLabel,
+                                 sizeof kLabel - 1, nullptr, 0, 0) != 1) {
+    return openssl_failure(ErrorCode::kInternal, "no channel binding");
+  }
+  return secret;
+}
+
+void TlsStream::cut() {
+  boost::system::error_code ignored;
+  bio_.socket.close(ignored);
+}
+
+}  // namespace troupe::net

@@ -1,0 +1,334 @@
+// Everybody whom a door must refuse, over real sockets; after each of them the door goes on.
+#include "runtime/net/door.hpp"
+
+#include "runtime/core/limits.hpp"
+#include "runtime/net/certificate.hpp"
+#include "runtime/net/tls_context.hpp"
+#include "tests/unit/runtime/net/door_support.hpp"
+
+#include <openssl/pem.h>
+
+namespace troupe::net::test {
+namespace {
+
+class DoorTest : public DoorFixture {
+ protected:
+  // An expired node certificate signed by the CA in `folder`.
+  void expire(const std::filesystem::path& folder) {
+    const auto read = [&](const char* name, auto&& reader) {
+      const BioPtr file(BIO_new_file((folder / name).c_str(), "r"));
+      return reader(file.get());
+    };
+    const CertificatePtr ca(
+        read("ca.crt", [](BIO* f) { return PEM_read_bio_X509(f, nullptr, nullptr, nullptr); }));
+    const KeyPtr ca_key(read(
+        "ca.key", [](BIO* f) { return PEM_read_bio_PrivateKey(f, nullptr, nullptr, nullptr); }));
+    const KeyPtr key(read(
+        "node.key", [](BIO* f) { return PEM_read_bio_PrivateKey(f, nullptr, nullptr, nullptr); }));
+    CertificateSpec spec;
+    spec.common_name = "node";
+    spec.valid_from_s = -7200;
+    spec.valid_to_s = -3600;
+    auto made = make_certificate(spec, key.get(), ca.get(), ca_key.get());
+    ASSERT_TRUE(made);
+    const BioPtr file(BIO_new_file((folder / "node.crt").c_str(), "w"));
+    PEM_write_bio_X509(file.get(), made->get());
+  }
+  // A client with these files that checks nothing itself.
+  static void show(TlsClient& client, const DoorAuth& auth) {
+    SSL_CTX_use_certificate_chain_file(client.context.get(), auth.certificate.c_str());
+    SSL_CTX_use_PrivateKey_file(client.context.get(), auth.key.c_str(), SSL_FILETYPE_PEM);
+  }
+  // In TLS 1.3 a client learns of a refused certificate when it reads.
+  static bool turned_away(TlsClient& client) {
+    return !client.connect() || client.receive(1).empty();
+  }
+  static std::string hello(char errand = 2, const std::string& service = "echo") {
+    return std::string("TRDP\1", 5) + errand + '\0' + static_cast<char>(service.size()) +
+           std::string(32, 'n') + service;
+  }
+};
+
+}  // namespace
+
+TEST_F(DoorTest, PlainTextIsRefused) {
+  open_door(token_auth(token_));
+  Socket socket = Socket::to(door_->port());
+  socket.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(log_.saw("TLS handshake: http request")) << log_.text();
+  expect_open(token_auth(token_));
+}
+
+TEST_F(DoorTest, AGibibyteLengthPrefixIsRefused) {
+  open_door(token_auth(token_));
+  Socket socket = Socket::to(door_->port());
+  socket.send(std::string("\x40\0\0\0", 4) + std::string(1000, 'x'));
+  EXPECT_TRUE(log_.saw("TLS handshake: ")) << log_.text();
+  expect_open(token_auth(token_));
+}
+
+TEST_F(DoorTest, SilenceIsCutOff) {
+  open_door(token_auth(token_));
+  Socket socket = Socket::to(door_->port());
+  EXPECT_TRUE(socket.closed());
+  EXPECT_TRUE(log_.saw("no proof within 1000 ms")) << log_.text();
+  expect_open(token_auth(token_));
+}
+
+TEST_F(DoorTest, AByteAtATimeIsCutOff) {
+  open_door(token_auth(token_));
+  Socket socket = Socket::to(door_->port());
+  // The head of a TLS record of 512 bytes, then one byte whenever nothing has come for a while.
+  ASSERT_TRUE(socket.send(std::string("\x16\x03\x01\x02\x00", 5)));
+  bool refused = false;
+  for (int i = 0; i < 400 && !refused; ++i) {
+    pollfd one{socket.fd(), POLLIN, 0};
+    refused = ::poll(&one, 1, 50) > 0;
+    if (!refused) socket.send("x");
+  }
+  EXPECT_TRUE(refused);
+  EXPECT_TRUE(log_.saw("no proof within 1000 ms")) << log_.text();
+  expect_open(token_auth(token_));
+}
+
+TEST_F(DoorTest, SilenceBehindAHandshakeIsCutOff) {
+  open_door(token_auth(token_));
+  TlsClient client(door_->port());
+  ASSERT_TRUE(client.connect());
+  EXPECT_EQ(client.receive(1), "");
+  EXPECT_TRUE(log_.saw("no proof within 1000 ms")) << log_.text();
+}
+
+TEST_F(DoorTest, TlsOneTwoIsRefused) {
+  open_door(token_auth(token_));
+  TlsClient client(door_->port());
+  SSL_CTX_set_max_proto_version(client.context.get(), TLS1_2_VERSION);
+  EXPECT_FALSE(client.connect());
+  EXPECT_TRUE(log_.saw("unsupported protocol")) << log_.text();
+  expect_open(token_auth(token_));
+}
+
+TEST_F(DoorTest, AWrongTokenIsRefusedOnBothSides) {
+  open_door(token_auth(token_));
+  auto wrong = splice(token_auth(*make_token()));
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code, core::ErrorCode::kConfig);
+  EXPECT_NE(wrong.error().message.find("join token"), std::string::npos) << wrong.error().message;
+  EXPECT_TRUE(log_.saw("wrong join token"));
+  EXPECT_EQ(passes_, 0);
+  EXPECT_EQ(echo_.accepted, 0);
+  expect_open(token_auth(token_));
+}
+
+TEST_F(DoorTest, MalformedHellosAreRefused) {
+  open_door(token_auth(token_));
+  std::string other_version = hello();
+  other_version[4] = 9;
+  std::string long_name = hello();
+  long_name[7] = static_cast<char>(255);
+  for (const std::string& bytes : {std::string(40, 'x'), other_version, long_name, hello(7)}) {
+    TlsClient client(door_->port());
+    ASSERT_TRUE(client.connect());
+    ASSERT_TRUE(client.send(bytes));
+    EXPECT_EQ(client.receive(1), "");
+  }
+  EXPECT_TRUE(log_.saw("does not speak the door's protocol"));
+  EXPECT_TRUE(log_.saw("version 9"));
+  EXPECT_TRUE(log_.saw("malformed"));
+  expect_open(token_auth(token_));
+}
+
+TEST_F(DoorTest, AForgedProofIsRefused) {
+  open_door(token_auth(token_));
+  TlsClient client(door_->port());
+  ASSERT_TRUE(client.connect());
+  ASSERT_TRUE(client.send(hello()));
+  EXPECT_EQ(client.receive(32).size(), 32u);
+  ASSERT_TRUE(client.send(std::string(32, 'p')));
+  EXPECT_EQ(client.receive(1), "\1");
+  EXPECT_TRUE(log_.saw("wrong join token"));
+  EXPECT_EQ(echo_.accepted, 0);
+}
+
+// Somebody between client and door ends the TLS session of each and passes on what they say: the
+// proofs do not fit his sessions. The recorded bytes are of no use later either.
+TEST_F(DoorTest, AManInTheMiddleAndAReplayAreRefused) {
+  open_door(token_auth(token_));
+  auto context = make_door_context(token_auth(*make_token()));
+  ASSERT_TRUE(context);
+  std::string said;
+  LocalServer middle([&](Socket socket) {
+    const SslPtr ssl(SSL_new(context->get()));
+    SSL_set_fd(ssl.get(), socket.fd());
+    if (SSL_accept(ssl.get()) != 1) return;
+    TlsClient onwards(door_->port());
+    if (!onwards.connect()) return;
+    const auto relay = [&](int size) {
+      std::string bytes(static_cast<std::size_t>(size), '\0');
+      for (int got = 0; got < size;) {
+        const int n = SSL_read(ssl.get(), bytes.data() + got, size - got);
+        if (n <= 0) return;
+        got += n;
+      }
+      said += bytes;
+      onwards.send(bytes);
+    };
+    relay(40 + 4);
+    const std::string nonce = onwards.receive(32);
+    SSL_write(ssl.get(), nonce.data(), 32);
+    relay(32);
+    const std::string verdict = onwards.receive(4096);
+    SSL_write(ssl.get(), verdict.data(), static_cast<int>(verdict.size()));
+  });
+  auto fooled = splice_to(middle.port, token_auth(token_));
+  ASSERT_FALSE(fooled);
+  EXPECT_EQ(fooled.error().code, core::ErrorCode::kConfig) << fooled.error().message;
+  EXPECT_TRUE(log_.saw("wrong join token"));
+  ASSERT_EQ(said.size(), 76u);
+  TlsClient again(door_->port());
+  ASSERT_TRUE(again.connect());
+  ASSERT_TRUE(again.send(said));
+  EXPECT_EQ(again.receive(33).substr(32), "\1");
+  EXPECT_EQ(passes_, 0);
+  expect_open(token_auth(token_));
+}
+
+TEST_F(DoorTest, ADoorWithoutTheTokenIsNotBelieved) {
+  auto context = make_door_context(token_auth(*make_token()));
+  ASSERT_TRUE(context);
+  LocalServer impostor([&](Socket socket) {
+    const SslPtr ssl(SSL_new(context->get()));
+    SSL_set_fd(ssl.get(), socket.fd());
+    if (SSL_accept(ssl.get()) != 1) return;
+    char buffer[4096];
+    SSL_read(ssl.get(), buffer, sizeof buffer);
+    SSL_write(ssl.get(), buffer, 32);
+    SSL_read(ssl.get(), buffer, sizeof buffer);
+    const std::string welcome(35, '\0');
+    SSL_write(ssl.get(), welcome.data(), 35);
+    SSL_read(ssl.get(), buffer, sizeof buffer);
+  });
+  auto fooled = splice_to(impostor.port, token_auth(token_));
+  ASSERT_FALSE(fooled);
+  EXPECT_EQ(fooled.error().code, core::ErrorCode::kConfig);
+  EXPECT_NE(fooled.error().message.find("could not prove"), std::string::npos);
+}
+
+TEST_F(DoorTest, ACertificateOfAnotherCaIsRefusedOnBothSides) {
+  const DoorAuth ours = ca_auth("ours"), theirs = ca_auth("theirs");
+  open_door(ours);
+  TlsClient client(door_->port());
+  show(client, theirs);
+  EXPECT_TRUE(turned_away(client));
+  EXPECT_TRUE(log_.saw("certificate verify failed")) << log_.text();
+  auto other = splice(theirs);  // which does not trust the door
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("certificate verify failed"), std::string::npos)
+      << other.error().message;
+  expect_open(ours);
+}
+
+TEST_F(DoorTest, AnExpiredCertificateIsRefused) {
+  const DoorAuth good = ca_auth("good");
+  open_door(good);
+  const auto late_folder = scratch_.path / "late";
+  std::filesystem::copy(scratch_.path / "good", late_folder);
+  expire(late_folder);
+  const DoorAuth late = auth_in(late_folder);
+  TlsClient client(door_->port());
+  show(client, late);
+  EXPECT_TRUE(turned_away(client));
+  EXPECT_TRUE(log_.saw("certificate has expired")) << log_.text();
+  auto own = splice(late);  // says so before it dials
+  ASSERT_FALSE(own);
+  EXPECT_EQ(own.error().code, core::ErrorCode::kConfig);
+  EXPECT_NE(own.error().message.find("expired"), std::string::npos) << own.error().message;
+  expect_open(good);
+}
+
+TEST_F(DoorTest, NoCertificateIsRefused) {
+  const DoorAuth good = ca_auth("good");
+  open_door(good);
+  TlsClient client(door_->port());
+  EXPECT_TRUE(turned_away(client));
+  EXPECT_TRUE(log_.saw("did not return a certificate")) << log_.text();
+  EXPECT_FALSE(splice(token_auth(token_)));
+  expect_open(good);
+}
+
+TEST_F(DoorTest, ACertificateThatNamesHostsNamesThisOne) {
+  const DoorAuth elsewhere = ca_auth("elsewhere", {"10.9.8.7", "trainer.example"});
+  open_door(elsewhere);
+  auto refused = splice(elsewhere);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("does not name 127.0.0.1"), std::string::npos)
+      << refused.error().message;
+  const DoorAuth here = ca_auth("here", {"127.0.0.1"});
+  open_door(here);
+  expect_open(here);
+}
+
+TEST_F(DoorTest, TheSixthAttemptAfterFiveFailuresIsRefusedAtOnce) {
+  open_door(token_auth(token_), "0.0.0.0");
+  for (std::uint64_t i = 0; i < core::limits::kDoorFailures_max; ++i) {
+    EXPECT_FALSE(splice(token_auth(*make_token())));
+  }
+  EXPECT_TRUE(log_.saw("127.0.0.1: 5 failures within a minute"));
+  EXPECT_FALSE(splice(token_auth(token_)));  // even with the right token
+  EXPECT_EQ(passes_, 0);
+  // Others are not affected: the same door by another address of ours.
+  Socket other(::socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in from = {};
+  from.sin_family = AF_INET;
+  ::inet_pton(AF_INET, "127.0.0.2", &from.sin_addr);
+  ASSERT_EQ(::bind(other.fd(), reinterpret_cast<sockaddr*>(&from), sizeof from), 0);
+  sockaddr_in to = from;
+  ::inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+  to.sin_port = htons(door_->port());
+  ASSERT_EQ(::connect(other.fd(), reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+  const SslContextPtr context(SSL_CTX_new(TLS_client_method()));
+  const SslPtr ssl(SSL_new(context.get()));
+  SSL_set_fd(ssl.get(), other.fd());
+  EXPECT_EQ(SSL_connect(ssl.get()), 1);
+}
+
+// More connections than may wait at once: the rest queue until the first are cut off.
+TEST_F(DoorTest, ACrowdOfSilentOnesKeepsNobodyOut) {
+  open_door(token_auth(token_), "0.0.0.0");
+  std::vector<Socket> crowd;
+  for (int i = 0; i < 100; ++i)
+    crowd.push_back(Socket::to(door_->port(), "127.0.0.3"));
+  for (const Socket& one : crowd)
+    EXPECT_TRUE(one.closed());
+  EXPECT_TRUE(log_.saw("5 failures within a minute"));
+}
+
+TEST_F(DoorTest, ThereIsNoDoorWithoutAProof) {
+  for (const char* host : {"127.0.0.1", "0.0.0.0"}) {
+    auto open = Door::open(io_, host, 0, {}, {}, {});
+    ASSERT_FALSE(open);
+    EXPECT_EQ(open.error().code, core::ErrorCode::kConfig);
+  }
+  DoorAuth both = ca_auth("both");
+  both.token = token_;
+  EXPECT_FALSE(Door::open(io_, "127.0.0.1", 0, both, {}, {}));
+  EXPECT_FALSE(Door::open(io_, "127.0.0.1", 0, token_auth("1234"), {}, {}));
+  DoorAuth keyless = ca_auth("keyless");
+  keyless.key.clear();
+  EXPECT_FALSE(Door::open(io_, "127.0.0.1", 0, keyless, {}, {}));
+  DoorAuth open_key = ca_auth("open_key");
+  std::filesystem::permissions(open_key.key, std::filesystem::perms(0644));
+  auto refused = Door::open(io_, "127.0.0.1", 0, open_key, {}, {});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("chmod 600"), std::string::npos);
+}
+
+TEST_F(DoorTest, ATakenPortIsNamed) {
+  open_door(token_auth(token_));
+  auto second = Door::open(io_, "127.0.0.1", door_->port(), token_auth(token_), {}, {});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, core::ErrorCode::kResources);
+  EXPECT_NE(second.error().message.find(std::to_string(door_->port())), std::string::npos);
+}
+
+}  // namespace troupe::net::test
