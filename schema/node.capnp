@@ -31,6 +31,7 @@ struct Joined {
 # From a node every kBeatEvery.
 struct Beat {
   count @0 :UInt64;
+  node @1 :Text;
 }
 
 struct Setting {

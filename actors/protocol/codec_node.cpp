@@ -14,7 +14,8 @@ void Codec<Join>::write(const Join& message, schema::Envelope::Builder envelope)
   out.setArithmetic(message.arithmetic);
   out.setBuild(message.build);
   auto roles = out.initRoles(count_of(message.roles));
-  for (unsigned i = 0; i < roles.size(); ++i) roles.set(i, message.roles[i]);
+  for (unsigned i = 0; i < roles.size(); ++i)
+    roles.set(i, message.roles[i]);
 }
 template <>
 bool Codec<Join>::is(schema::Envelope::Reader envelope) {
@@ -31,7 +32,8 @@ core::Result<Join> Codec<Join>::read(schema::Envelope::Reader envelope) {
   message.cores = in.getCores();
   message.arithmetic = text_of(in.getArithmetic());
   message.build = text_of(in.getBuild());
-  for (const auto role : in.getRoles()) message.roles.push_back(text_of(role));
+  for (const auto role : in.getRoles())
+    message.roles.push_back(text_of(role));
   return message;
 }
 
@@ -53,7 +55,9 @@ core::Result<Joined> Codec<Joined>::read(schema::Envelope::Reader envelope) {
 
 template <>
 void Codec<Beat>::write(const Beat& message, schema::Envelope::Builder envelope) {
-  envelope.initBeat().setCount(message.count);
+  auto out = envelope.initBeat();
+  out.setNode(message.node);
+  out.setCount(message.count);
 }
 template <>
 bool Codec<Beat>::is(schema::Envelope::Reader envelope) {
@@ -61,7 +65,8 @@ bool Codec<Beat>::is(schema::Envelope::Reader envelope) {
 }
 template <>
 core::Result<Beat> Codec<Beat>::read(schema::Envelope::Reader envelope) {
-  return Beat{envelope.getBeat().getCount()};
+  const auto in = envelope.getBeat();
+  return Beat{text_of(in.getNode()), in.getCount()};
 }
 
 template <>

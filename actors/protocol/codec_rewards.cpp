@@ -1,7 +1,7 @@
 // Reward sets: how they change and who hears of it.
-#include <cmath>
-
 #include "actors/protocol/codec_parts.hpp"
+
+#include <cmath>
 
 namespace troupe::actors {
 namespace {
@@ -26,7 +26,8 @@ void Codec<SetRewards>::write(const SetRewards& message, schema::Envelope::Build
     members[i].setWeight(message.members[i].weight);
   }
   auto lost = out.initLost(count_of(message.lost));
-  for (unsigned i = 0; i < lost.size(); ++i) lost.set(i, message.lost[i]);
+  for (unsigned i = 0; i < lost.size(); ++i)
+    lost.set(i, message.lost[i]);
 }
 template <>
 bool Codec<SetRewards>::is(schema::Envelope::Reader envelope) {
@@ -43,7 +44,8 @@ core::Result<SetRewards> Codec<SetRewards>::read(schema::Envelope::Reader envelo
     TROUPE_TRY_ASSIGN(weight, weight_of(member.getWeight(), name));
     message.members.push_back({name, text_of(member.getPeer()), weight});
   }
-  for (const auto name : in.getLost()) message.lost.push_back(text_of(name));
+  for (const auto name : in.getLost())
+    message.lost.push_back(text_of(name));
   return message;
 }
 

@@ -2,40 +2,42 @@
 // A node is the role "node/NAME", its company "company/0"; both live in run 0.
 #pragma once
 
+#include "actors/protocol/messages.hpp"
+
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "actors/protocol/messages.hpp"
-
 namespace troupe::actors {
 
-// ---- to company/0 ------------------------------------------------------------------------------------
+// ---- to company/0
+// ------------------------------------------------------------------------------------
 
 struct Joined {
   std::uint64_t run_id = 0;
   std::string node;
 };
 
-// The first request of a node. Errors: kInvalidArgument (name taken), kUnsupported (another class of
-// arithmetic or another program version), naming both sides.
+// The first request of a node. Errors: kInvalidArgument (name taken), kUnsupported (another class
+// of arithmetic or another program version), naming both sides.
 struct Join {
   using Reply = Joined;
-  std::string name;        // "node/gpu1", unique in the company
-  std::string host;        // as the host calls itself
-  std::string host_id;     // equal for processes that share memory
+  std::string name;     // "node/gpu1", unique in the company
+  std::string host;     // as the host calls itself
+  std::string host_id;  // equal for processes that share memory
   std::uint32_t pid = 0;
   std::uint32_t cores = 0;
-  std::string arithmetic;  // class of bits: "exact-f32"
-  std::string build;       // version of the program
+  std::string arithmetic;          // class of bits: "exact-f32"
+  std::string build;               // version of the program
   std::vector<std::string> roles;  // kinds it offers to play
 };
 
-// Sign of life, every kBeatEvery. Error kPeerLost: the company has given the node up; it ends or joins
-// again.
+// Sign of life, every kBeatEvery. Error kPeerLost: the company has given the node up; it ends or
+// joins again.
 struct Beat {
   using Reply = Ack;
+  std::string node;
   std::uint64_t count = 0;
 };
 
@@ -47,7 +49,8 @@ struct QueryStatus {
   using Reply = Status;
 };
 
-// ---- to a node ---------------------------------------------------------------------------------------
+// ---- to a node
+// ---------------------------------------------------------------------------------------
 
 // Starts a role. Answers when it serves.
 struct Spawn {

@@ -10,21 +10,32 @@
 namespace troupe::actors {
 
 inline RoleContext context_of(const cluster::RoleServices& services) {
-  return {services.transport, &services.scope, services.device, &services.timers,
-          core::limits::kRoundDeadline};
+  return {services.transport,           &services.scope, services.device,   &services.timers,
+          core::limits::kRoundDeadline, services.team,   &services.activity};
 }
 
 template <class R, class... Requests>
 class RoleAdapter final : public cluster::Role {
  public:
   RoleAdapter(std::shared_ptr<R> role, std::string self)
-      : handler_(handler_of<Requests...>(std::move(role), std::move(self))) {}
+      : role_(role), handler_(handler_of<Requests...>(std::move(role), std::move(self))) {}
 
   async::task<core::Result<wire::Frame>> handle(wire::Frame request) override {
     return handler_(std::move(request));
   }
 
+  // As the role tells them, where it does.
+  std::string state() const override {
+    if constexpr (requires(const R& role) { role.state(); }) return role_->state();
+    return Role::state();
+  }
+  wire::Amounts amounts() const override {
+    if constexpr (requires(const R& role) { role.amounts(); }) return role_->amounts();
+    return Role::amounts();
+  }
+
  private:
+  std::shared_ptr<R> role_;
   cluster::Handler handler_;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "runtime/async/deadline.hpp"
 #include "runtime/async/device_thread.hpp"
@@ -11,7 +12,9 @@
 #include "runtime/async/scope.hpp"
 #include "runtime/async/task.hpp"
 #include "runtime/cluster/transport.hpp"
+#include "runtime/core/activity.hpp"
 #include "runtime/core/limits.hpp"
+#include "runtime/core/team.hpp"
 
 namespace troupe::actors {
 
@@ -21,6 +24,16 @@ struct RoleContext {
   async::DeviceThread* device = nullptr;   // long jobs; null for roles without any
   async::Timers* timers = nullptr;
   core::Duration call_deadline = core::limits::kRoundDeadline;
+  core::TeamRunner* team = nullptr;        // the compute pool, used on the device thread
+  core::Activity* activity = nullptr;      // what the role's time goes into
+};
+
+// Busy with something for as long as it lives, where anybody keeps an account. On any thread.
+struct MaybeBusy {
+  MaybeBusy(core::Activity* activity, const char* what) {
+    if (activity != nullptr) busy.emplace(*activity, what);
+  }
+  std::optional<core::Activity::Busy> busy;
 };
 
 }  // namespace troupe::actors

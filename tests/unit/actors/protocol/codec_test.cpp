@@ -118,7 +118,7 @@ TEST(Codec, NodesKeepWhatTheySayOfThemselves) {
   EXPECT_EQ(read.build, join.build);
   EXPECT_EQ(read.roles, join.roles);
   EXPECT_EQ(through_a_frame(Joined{99, "node/a"}).run_id, 99u);
-  EXPECT_EQ(through_a_frame(Beat{7}).count, 7u);
+  EXPECT_EQ(through_a_frame(Beat{"node/a", 7}).count, 7u);
   EXPECT_EQ(through_a_frame(Status{"{}"}).json, "{}");
   EXPECT_EQ(through_a_frame(StopRole{"generator/0"}).name, "generator/0");
   const Spawn spawn = through_a_frame(

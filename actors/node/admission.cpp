@@ -1,0 +1,119 @@
+// The rules of admission.
+#include "actors/node/admission.hpp"
+
+#include "runtime/core/check.hpp"
+#include "runtime/core/limits.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+
+namespace troupe::actors {
+namespace {
+
+core::Failure refuse(std::string why) {
+  return core::fail(core::ErrorCode::kInvalidArgument, std::move(why));
+}
+
+bool is_node(const std::string& name) {
+  return name.starts_with("node/");
+}
+
+// What a name may consist of: it ends up in files, logs and terminals.
+bool well_formed(const std::string& name) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  };
+  const auto slash = name.find('/');
+  return name.size() <= core::limits::kPeerName_bytes_max && slash != name.npos && slash > 0 &&
+         slash + 1 < name.size() &&
+         std::all_of(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(slash), plain) &&
+         std::all_of(name.begin() + static_cast<std::ptrdiff_t>(slash) + 1, name.end(), plain);
+}
+
+// Compares every byte, whatever differs first.
+bool equal_in_constant_time(const std::string& a, const std::string& b) {
+  if (a.size() != b.size()) return false;
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
+  }
+  return difference == 0;
+}
+
+}  // namespace
+
+std::string Admission::issue_pass() {
+  unsigned char bytes[32];
+  TROUPE_CHECK(::getrandom(bytes, sizeof bytes, 0) == sizeof bytes,
+               "the kernel gives random bytes");
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string pass;
+  for (const unsigned char byte : bytes) {
+    pass += kHex[byte >> 4];
+    pass += kHex[byte & 15];
+  }
+  const std::lock_guard lock(mutex_);
+  if (passes_.size() >= core::limits::kPasses_max) passes_.pop_front();
+  passes_.push_back(pass);
+  return pass;
+}
+
+core::Result<void> Admission::admit(const wire::Hello& hello, const std::string& origin) {
+  if (!well_formed(hello.name)) return refuse("a name that is none");
+  const std::lock_guard lock(mutex_);
+  return is_node(hello.name) ? admit_node(hello, origin) : admit_role(hello, origin);
+}
+
+core::Result<void> Admission::admit_node(const wire::Hello& hello, const std::string& origin) {
+  const auto pass = std::find_if(passes_.begin(), passes_.end(), [&](const std::string& known) {
+    return equal_in_constant_time(known, hello.pass);
+  });
+  if (pass == passes_.end()) return refuse(hello.name + " brings no valid pass");
+  if (const auto known = guests_.find(hello.name); known != guests_.end()) {
+    return refuse("a node named " + hello.name.substr(5) +
+                  " is there already; give this one another --name");
+  }
+  passes_.erase(pass);
+  guests_[hello.name].origin = origin;
+  return {};
+}
+
+core::Result<void> Admission::admit_role(const wire::Hello& hello, const std::string& origin) {
+  const auto guest = std::find_if(guests_.begin(), guests_.end(),
+                                  [&](const auto& one) { return one.second.origin == origin; });
+  if (guest == guests_.end())
+    return refuse(hello.name + " comes from a process that has not joined");
+  const auto expected = guest->second.expected.find(hello.name);
+  if (expected != guest->second.expected.end() && expected->second == hello.epoch) return {};
+  if (guest->second.rewards && hello.name.starts_with("reward/")) return {};
+  return refuse(hello.name + " was not started on " + guest->first);
+}
+
+void Admission::expect(const std::string& node, const std::string& role, std::uint64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  if (const auto guest = guests_.find(node); guest != guests_.end()) {
+    guest->second.expected[role] = epoch;
+  }
+}
+
+void Admission::allow_rewards(const std::string& node) {
+  const std::lock_guard lock(mutex_);
+  if (const auto guest = guests_.find(node); guest != guests_.end()) guest->second.rewards = true;
+}
+
+void Admission::forget(const std::string& node) {
+  const std::lock_guard lock(mutex_);
+  guests_.erase(node);
+}
+
+std::string Admission::node_of(const std::string& origin) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, guest] : guests_) {
+    if (guest.origin == origin) return name;
+  }
+  return "";
+}
+
+}  // namespace troupe::actors

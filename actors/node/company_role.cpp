@@ -1,0 +1,307 @@
+// Who is in, and what happens when somebody no longer is.
+#include "actors/node/company_role.hpp"
+
+#include "actors/protocol/ask.hpp"
+#include "runtime/core/limits.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+namespace limits = core::limits;
+using core::ErrorCode;
+
+namespace {
+
+// Errors of a start that another start would repeat.
+bool is_final(ErrorCode code) {
+  return code == ErrorCode::kConfig || code == ErrorCode::kData || code == ErrorCode::kNumeric ||
+         code == ErrorCode::kInvalidArgument || code == ErrorCode::kUnsupported ||
+         code == ErrorCode::kNotFound;
+}
+
+bool offers(const Join& join, const char* kind) {
+  return std::find(join.roles.begin(), join.roles.end(), kind) != join.roles.end();
+}
+
+}  // namespace
+
+CompanyRole::CompanyRole(RoleContext context,
+                         CompanyOptions options,
+                         Admission& admission,
+                         NodeLauncher& launcher,
+                         CompanyHooks hooks)
+    : context_(std::move(context)),
+      options_(std::move(options)),
+      admission_(admission),
+      launcher_(launcher),
+      hooks_(std::move(hooks)),
+      membership_(options_.arithmetic, options_.build),
+      changed_(*context_.timers) {
+  for (const LocalNode& node : options_.local_nodes)
+    locals_.push_back({node, false, {}, 0});
+  for (const WantedRole& role : options_.roles) {
+    cast_.want(role.kind, role.name, role.bound);
+    if (role.kind == "generator") ++next_generator_;
+  }
+}
+
+async::task<core::Result<void>> CompanyRole::attend() {
+  for (;;) {
+    tend_local_nodes();
+    look_at_silence();
+    if (!resting_) start_due_roles();
+    if (const auto part = cast_.hopeless(context_.timers->now())) {
+      fail_run({ErrorCode::kPeerLost, part->name + " was lost " +
+                                          std::to_string(limits::kRestarts_max) + " times within " +
+                                          std::to_string(limits::kRestartWindow.count() / 1000) +
+                                          " s; the last time: " + part->last_cause});
+    }
+    const auto again = async::Deadline::after(*context_.timers, limits::kLookEvery);
+    co_await changed_.wait(again);
+  }
+}
+
+// ---- processes of this host
+// ----------------------------------------------------------------------------
+
+void CompanyRole::tend_local_nodes() {
+  const core::TimePoint now = context_.timers->now();
+  for (const NodeLauncher::Exit& exit : launcher_.exits()) {
+    exit_causes_[exit.node] = exit.cause;
+    LocalState* const state = local(exit.node);
+    if (state == nullptr) continue;
+    state->running = false;
+    ++state->failures;
+    state->start_at =
+        now + limits::kRestartAfter * (1 << std::min<std::uint64_t>(state->failures, 5));
+    if (state->failures > limits::kRestarts_max) {
+      fail_run({ErrorCode::kResources,
+                "the process of " + exit.node + " cannot be kept up: it " + exit.cause});
+    }
+    give_up(exit.node, {ErrorCode::kPeerLost, "its process " + exit.cause});
+  }
+  for (LocalState& state : locals_) {
+    if (state.running || now < state.start_at || failed_) continue;
+    const std::string pass = admission_.issue_pass();
+    if (auto started = launcher_.start(state.node.name, state.node.kinds, pass); !started) {
+      fail_run(started.error());
+      return;
+    }
+    state.running = true;
+  }
+}
+
+CompanyRole::LocalState* CompanyRole::local(const std::string& node) {
+  const auto found = std::find_if(locals_.begin(), locals_.end(),
+                                  [&](const LocalState& state) { return state.node.name == node; });
+  return found == locals_.end() ? nullptr : &*found;
+}
+
+// ---- nodes
+// -----------------------------------------------------------------------------------------------
+
+async::task<core::Result<Joined>> CompanyRole::on(Join request) {
+  TROUPE_CO_TRY(membership_.join(request, context_.timers->now()));
+  LocalState* const state = local(request.name);
+  if (state != nullptr) {
+    state->failures = 0;
+  } else if (!request.roles.empty()) {
+    hooks_.note(request.name + " joined from " + request.host + " (" +
+                std::to_string(request.cores) + " cores)");
+  }
+  if (offers(request, "attach")) admission_.allow_rewards(request.name);
+  if (offers(request, "generator") && state == nullptr) {
+    const std::string name = "generator/" + std::to_string(next_generator_++);
+    cast_.want("generator", name, request.name);
+  }
+  cast_.node_in(request.name, request.roles);
+  changed_.notify_all();
+  co_return Joined{options_.run_id, request.name};
+}
+
+async::task<core::Result<Ack>> CompanyRole::on(Beat request) {
+  if (!membership_.beat(request.node, context_.timers->now())) {
+    co_return core::fail(ErrorCode::kPeerLost,
+                         "the company has given " + request.node + " up; join again");
+  }
+  co_return Ack{};
+}
+
+async::task<core::Result<Status>> CompanyRole::on(QueryStatus) {
+  TROUPE_CO_TRY_ASSIGN(json, co_await hooks_.status());
+  co_return Status{std::move(json)};
+}
+
+void CompanyRole::look_at_silence() {
+  for (const Membership::Change& change : membership_.look(context_.timers->now())) {
+    char seconds[32];
+    std::snprintf(seconds, sizeof seconds, "%.1f s", change.silent_s);
+    if (change.health == NodeHealth::kSuspect) {
+      hooks_.note(change.name + " has been silent for " + seconds);
+    } else if (change.health == NodeHealth::kAlive) {
+      hooks_.note(change.name + " is heard again");
+    } else {
+      if (local(change.name) != nullptr) launcher_.kill(change.name);
+      give_up(change.name,
+              {ErrorCode::kPeerLost, std::string("frozen: no sign of life for ") + seconds});
+    }
+  }
+}
+
+void CompanyRole::give_up(const std::string& node, const core::Error& cause) {
+  const Member* const member = membership_.find(node);
+  if (member == nullptr) return;
+  if (!member->join.roles.empty()) hooks_.note(node + " is lost: " + cause.message);
+  membership_.remove(node);
+  admission_.forget(node);
+  const core::Error why{ErrorCode::kPeerLost, node + " is lost: " + cause.message};
+  hooks_.fence(node, why);
+  for (const std::string& role : cast_.node_out(node, why, context_.timers->now())) {
+    hooks_.fence(role, why);
+    hooks_.role_lost(role, why);
+  }
+  // A generator that a guest brought goes with it.
+  std::vector<std::string> theirs;
+  for (const auto& [name, part] : cast_.parts()) {
+    if (part.bound == node && local(node) == nullptr) theirs.push_back(name);
+  }
+  for (const std::string& name : theirs)
+    cast_.drop(name);
+  changed_.notify_all();
+}
+
+// ---- roles
+// -----------------------------------------------------------------------------------------------
+
+void CompanyRole::start_due_roles() {
+  for (Part& part : cast_.start_due(context_.timers->now())) {
+    admission_.expect(part.node, part.name, part.epoch);
+    const std::string what = "start " + part.name;
+    context_.scope->spawn(what, start_role(std::move(part)));
+  }
+}
+
+async::task<core::Result<void>> CompanyRole::start_role(Part part) {
+  Spawn spawn;
+  spawn.kind = part.kind;
+  spawn.name = part.name;
+  spawn.run_id = options_.run_id;
+  spawn.epoch = part.epoch;
+  if (const auto found = options_.threads.find(part.kind); found != options_.threads.end()) {
+    spawn.threads = found->second;
+  }
+  spawn.config = options_.config;
+  spawn.settings = options_.settings;
+  RoleContext context = context_;
+  context.call_deadline = limits::kSpawnDeadline;
+  auto spawned = co_await ask(context, part.node, std::move(spawn));
+  if (!spawned) {
+    if (is_final(spawned.error().code)) fail_run(spawned.error());
+    lose_role(part.name, part.epoch, spawned.error());
+    co_return core::Result<void>();
+  }
+  if (!co_await arrived(part.name, part.epoch)) {
+    lose_role(part.name, part.epoch,
+              {ErrorCode::kPeerLost, part.name + " was started and did not introduce itself"});
+    co_return core::Result<void>();
+  }
+  if (cast_.up(part.name, part.epoch)) {
+    hooks_.role_up(part.name);
+    changed_.notify_all();
+  }
+  co_return core::Result<void>();
+}
+
+async::task<bool> CompanyRole::arrived(std::string role, std::uint64_t epoch) {
+  const auto deadline = async::Deadline::after(*context_.timers, limits::kLinkSilence_max);
+  while (introduced_[role] < epoch) {
+    if (!co_await changed_.wait(deadline)) co_return introduced_[role] >= epoch;
+  }
+  co_return true;
+}
+
+void CompanyRole::on_arrived(const wire::Hello& hello) {
+  if (hello.name.starts_with("node/")) return;  // it will ask to join
+  std::uint64_t& epoch = introduced_[hello.name];
+  epoch = std::max(epoch, hello.epoch);
+  // A role that nobody wanted is a reward that a guest brings: callable, and known to the
+  // controller when it is attached.
+  changed_.notify_all();
+}
+
+void CompanyRole::on_lost(const std::string& name, std::uint64_t epoch, const core::Error& cause) {
+  if (name.starts_with("node/")) {
+    context_.scope->spawn("lost " + name, give_up_soon(name, cause));
+  } else if (cast_.find(name) != nullptr) {
+    lose_role(name, epoch, cause);
+  } else {
+    hooks_.role_lost(name, cause);
+  }
+}
+
+// The end of a process is seen by its socket first; what ended it the kernel tells a moment later.
+async::task<core::Result<void>> CompanyRole::give_up_soon(std::string node, core::Error cause) {
+  if (local(node) != nullptr) {
+    co_await async::sleep_for(*context_.timers, limits::kLookEvery);
+    tend_local_nodes();
+  }
+  give_up(node, cause);
+  co_return core::Result<void>();
+}
+
+void CompanyRole::lose_role(const std::string& role,
+                            std::uint64_t epoch,
+                            const core::Error& cause) {
+  const Part* const part = cast_.find(role);
+  const bool was_up = part != nullptr && part->state == PartState::kUp;
+  if (!cast_.lost(role, epoch, cause, context_.timers->now())) return;
+  hooks_.note(role + " is lost: " + cause.message);
+  if (was_up) hooks_.role_lost(role, cause);
+  changed_.notify_all();
+}
+
+void CompanyRole::fail_run(const core::Error& error) {
+  if (std::exchange(failed_, true)) return;
+  hooks_.hopeless(error);
+}
+
+// ---- the run
+// ---------------------------------------------------------------------------------------------
+
+async::task<core::Result<void>> CompanyRole::await_up(std::vector<std::string> kinds,
+                                                      async::Deadline deadline) {
+  for (;;) {
+    const bool all = std::all_of(kinds.begin(), kinds.end(),
+                                 [&](const std::string& kind) { return cast_.all_up(kind); });
+    if (all) co_return core::Result<void>();
+    if (failed_) co_return core::fail(ErrorCode::kClosed, "the run has ended");
+    if (!co_await changed_.wait(deadline)) {
+      std::string missing;
+      for (const std::string& kind : kinds) {
+        if (!cast_.all_up(kind)) missing += (missing.empty() ? "" : ", ") + kind;
+      }
+      co_return core::fail(ErrorCode::kDeadline, "these roles did not come up: " + missing);
+    }
+  }
+}
+
+async::task<void> CompanyRole::end_run() {
+  resting_ = true;
+  std::vector<Part> played;
+  for (const auto& [name, part] : cast_.parts()) {
+    if (part.state != PartState::kWanted) played.push_back(part);
+  }
+  RoleContext context = context_;
+  context.call_deadline = limits::kShutdownDeadline;
+  for (const Part& part : played) {
+    StopRole stop{part.name};
+    auto stopped = co_await ask(context, part.node, std::move(stop));
+    if (!stopped) hooks_.note(part.name + " could not be stopped: " + stopped.error().message);
+    const core::Error cause{ErrorCode::kClosed, "the run has ended"};
+    cast_.retire(part.name);
+    hooks_.fence(part.name, cause);
+  }
+}
+
+}  // namespace troupe::actors

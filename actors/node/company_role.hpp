@@ -1,0 +1,120 @@
+// The company: who is in, who plays what, who is lost, and what is started again. It starts the
+// node processes of its own host, lets nodes join, hears their signs of life, places the roles that
+// the run wants, and tells the run what came and went. Runs on its own strand and thread in the
+// process of the controller; everything it is given outlives it.
+#pragma once
+
+#include "actors/node/admission.hpp"
+#include "actors/node/cast.hpp"
+#include "actors/node/launcher.hpp"
+#include "actors/node/membership.hpp"
+#include "actors/protocol/role_shell.hpp"
+#include "runtime/wire/hello.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+struct LocalNode {
+  std::string name;  // "node/policy"
+  std::vector<std::string> kinds;
+};
+
+struct WantedRole {
+  std::string kind, name;
+  std::string bound;  // node that plays it; "" any that offers the kind
+};
+
+struct CompanyOptions {
+  std::uint64_t run_id = 0;
+  std::string arithmetic, build;
+  std::vector<LocalNode> local_nodes;
+  std::vector<WantedRole> roles;
+  // What every Spawn carries.
+  std::string config;
+  std::vector<std::pair<std::string, std::string>> settings;
+  std::map<std::string, std::uint32_t> threads;  // by kind
+};
+
+// Called on the company's strand.
+struct CompanyHooks {
+  std::function<void(const std::string& role)> role_up;
+  std::function<void(const std::string& role, const core::Error& cause)> role_lost;
+  std::function<void(const std::string& text)> note;
+  // The run cannot go on.
+  std::function<void(const core::Error&)> hopeless;
+  // The transport drops the name and fails what waits for it.
+  std::function<void(const std::string& name, const core::Error& cause)> fence;
+  // What goes on, as JSON; empty: not answered here.
+  std::function<async::task<core::Result<std::string>>()> status;
+};
+
+class CompanyRole {
+ public:
+  CompanyRole(RoleContext context,
+              CompanyOptions options,
+              Admission& admission,
+              NodeLauncher& launcher,
+              CompanyHooks hooks);
+
+  // Starts the local processes and looks after everything until cancelled. Spawned once.
+  async::task<core::Result<void>> attend();
+
+  async::task<core::Result<Joined>> on(Join request);
+  async::task<core::Result<Ack>> on(Beat request);
+  async::task<core::Result<Status>> on(QueryStatus request);
+
+  // From the transport, posted to the strand.
+  void on_arrived(const wire::Hello& hello);
+  void on_lost(const std::string& name, std::uint64_t epoch, const core::Error& cause);
+
+  // Waits until all roles of these kinds are up.
+  async::task<core::Result<void>> await_up(std::vector<std::string> kinds,
+                                           async::Deadline deadline);
+  // Stops every role; they are wanted again after `begin_run`.
+  async::task<void> end_run();
+  void begin_run() { resting_ = false; }
+
+  const Membership& membership() const noexcept { return membership_; }
+  const Cast& cast() const noexcept { return cast_; }
+
+ private:
+  struct LocalState {
+    LocalNode node;
+    bool running = false;
+    core::TimePoint start_at{};
+    std::uint64_t failures = 0;  // in a row, without having joined
+  };
+
+  void tend_local_nodes();
+  void look_at_silence();
+  void start_due_roles();
+  async::task<core::Result<void>> start_role(Part part);
+  async::task<bool> arrived(std::string role, std::uint64_t epoch);
+  async::task<core::Result<void>> give_up_soon(std::string node, core::Error cause);
+  void give_up(const std::string& node, const core::Error& cause);
+  void lose_role(const std::string& role, std::uint64_t epoch, const core::Error& cause);
+  void fail_run(const core::Error& error);
+  LocalState* local(const std::string& node);
+
+  RoleContext context_;
+  CompanyOptions options_;
+  Admission& admission_;
+  NodeLauncher& launcher_;
+  CompanyHooks hooks_;
+  Membership membership_;
+  Cast cast_;
+  std::vector<LocalState> locals_;
+  std::map<std::string, std::string> exit_causes_;   // of local processes, by node
+  std::map<std::string, std::uint64_t> introduced_;  // epoch by role
+  std::uint64_t next_generator_ = 0;
+  bool resting_ = false;
+  bool failed_ = false;
+  async::Notifier changed_;
+};
+
+}  // namespace troupe::actors

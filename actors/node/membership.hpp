@@ -1,0 +1,63 @@
+// Which nodes are in and how long each has been silent. Pure: told the time, never asks for it.
+// Owned by the company role, used on its strand. Bound: kNodes_max.
+//
+//   alive -> suspect (1 s of silence) -> frozen (2 s): to be given up
+//
+// A company that was itself held up must not take its own pause for the silence of others: when a
+// look comes late, the lateness counts for nobody.
+#pragma once
+
+#include "actors/protocol/messages_node.hpp"
+#include "runtime/core/clock.hpp"
+#include "runtime/core/result.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+enum class NodeHealth { kAlive, kSuspect, kFrozen };
+const char* health_name(NodeHealth health);
+
+struct Member {
+  Join join;
+  core::TimePoint joined{};
+  core::TimePoint last_beat{};
+  std::uint64_t beats = 0;
+  NodeHealth health = NodeHealth::kAlive;
+};
+
+class Membership {
+ public:
+  // What all nodes of a company share; a node that differs is refused.
+  Membership(std::string arithmetic, std::string build)
+      : arithmetic_(std::move(arithmetic)), build_(std::move(build)) {}
+
+  // Errors: kInvalidArgument (name taken, malformed), kUnsupported (other arithmetic or program),
+  // kOverloaded (kNodes_max).
+  core::Result<void> join(const Join& join, core::TimePoint now);
+  // False: no such node (any more).
+  bool beat(const std::string& name, core::TimePoint now);
+  void remove(const std::string& name);
+
+  struct Change {
+    std::string name;
+    NodeHealth health;
+    double silent_s;
+  };
+  // To be called every kLookEvery; gives the nodes whose health changed since the last look.
+  std::vector<Change> look(core::TimePoint now);
+
+  const Member* find(const std::string& name) const;
+  const std::map<std::string, Member>& members() const noexcept { return members_; }
+
+ private:
+  std::string arithmetic_, build_;
+  std::map<std::string, Member> members_;
+  std::optional<core::TimePoint> last_look_;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,129 @@
+// Joining, living, and the roles of a node.
+#include "actors/node/node_role.hpp"
+
+#include "actors/protocol/ask.hpp"
+#include "runtime/async/run_on.hpp"
+#include "runtime/core/limits.hpp"
+
+namespace troupe::actors {
+namespace {
+
+namespace limits = core::limits;
+
+RoleContext with_deadline(RoleContext context, core::Duration deadline) {
+  context.call_deadline = deadline;
+  return context;
+}
+
+}  // namespace
+
+NodeRole::NodeRole(RoleContext context, Join self, NodePorts ports)
+    : context_(std::move(context)),
+      self_(std::move(self)),
+      ports_(std::move(ports)),
+      changed_(*context_.timers) {}
+
+void NodeRole::begin() {
+  async::post(context_.scope->executor(),
+              [this] { context_.scope->spawn("signs of life", attend()); });
+}
+
+async::task<core::Result<void>> NodeRole::attend() {
+  const RoleContext patient = with_deadline(context_, limits::kNodeStart);
+  Join join = self_;
+  auto joined = co_await ask(patient, "company/0", std::move(join));
+  if (!joined) {
+    ports_.left(joined.error());
+    co_return core::Result<void>();
+  }
+  run_id_ = joined->run_id;
+  ports_.in();
+  const RoleContext context = with_deadline(context_, limits::kLinkSilence_max);
+  for (std::uint64_t count = 1;; ++count) {
+    co_await async::sleep_for(*context_.timers, limits::kBeatEvery);
+    const Beat beat{self_.name, count};
+    auto heard = co_await ask(context, "company/0", beat);
+    if (heard) continue;
+    // A company that is only slow to answer is still there.
+    if (heard.error().code == core::ErrorCode::kDeadline ||
+        heard.error().code == core::ErrorCode::kOverloaded) {
+      continue;
+    }
+    ports_.left(heard.error());
+    co_return core::Result<void>();
+  }
+}
+
+async::task<core::Result<Ack>> NodeRole::on(Spawn request) {
+  while (changing_)
+    co_await changed_.wait(async::Deadline::none());
+  if (hosts_.contains(request.name)) TROUPE_CO_TRY(co_await remove(request.name));
+  changing_ = true;
+  const std::string name = request.name;
+  const cluster::Identity identity{name, core::RunId{request.run_id}, request.epoch};
+  auto recipe = co_await ports_.maker->make(std::move(request));
+  core::Result<void> started;
+  if (!recipe) {
+    started = recipe.failure();
+  } else if (auto endpoint = ports_.place(identity); !endpoint) {
+    started = endpoint.failure();
+  } else {
+    cluster::RoleHost::Hooks hooks;
+    hooks.failed = [this, strand = context_.scope->executor()](const cluster::PeerName& who,
+                                                               const core::Error& error) {
+      async::post(strand, [this, who, error] { failed(who, error); });
+    };
+    auto host = std::make_unique<cluster::RoleHost>(std::move(*endpoint), std::move(hooks),
+                                                    recipe->device, recipe->team);
+    cluster::RoleHost* const placed = host.get();
+    hosts_[name] = std::move(host);
+    started = co_await placed->start(std::move(recipe->factory));
+  }
+  changing_ = false;
+  changed_.notify_all();
+  if (!started) {
+    auto removed = co_await remove(name);
+    if (!removed) ports_.note(removed.error().message);
+    co_return started.failure();
+  }
+  ports_.note("started " + name);
+  co_return Ack{};
+}
+
+async::task<core::Result<Ack>> NodeRole::on(StopRole request) {
+  TROUPE_CO_TRY(co_await remove(request.name));
+  co_return Ack{};
+}
+
+// A role that failed on its own: it is taken down, and its address with it, which tells the
+// company.
+void NodeRole::failed(const std::string& role, const core::Error& error) {
+  ports_.note(role + " failed: " + error.message);
+  context_.scope->spawn("stop " + role, remove(role));
+}
+
+async::task<core::Result<void>> NodeRole::remove(std::string role) {
+  while (changing_)
+    co_await changed_.wait(async::Deadline::none());
+  const auto found = hosts_.find(role);
+  if (found == hosts_.end()) co_return core::Result<void>();
+  changing_ = true;
+  co_await found->second->stop();
+  hosts_.erase(found);
+  changing_ = false;
+  changed_.notify_all();
+  co_return core::Result<void>();
+}
+
+async::task<void> NodeRole::stop_roles() {
+  co_await async::run_on(context_.scope->executor(), stop_here());
+}
+
+async::task<void> NodeRole::stop_here() {
+  while (!hosts_.empty()) {
+    auto removed = co_await remove(hosts_.rbegin()->first);
+    if (!removed) ports_.note(removed.error().message);
+  }
+}
+
+}  // namespace troupe::actors
