@@ -1,12 +1,8 @@
 // The shell of the data role.
 #include "actors/data/data_role.hpp"
 
-#include <filesystem>
-#include <fstream>
-
-#include <nlohmann/json.hpp>
-
-#include "actors/protocol/ask.hpp"
+#include "actors/data/group_statuses.hpp"
+#include "actors/data/ticket_name.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/core/rng.hpp"
 
@@ -15,16 +11,10 @@ namespace {
 
 using core::ErrorCode;
 
-std::string name_of(const core::Ticket& ticket) {
-  const bool evaluation = ticket.update >= kFirstEvaluation;
-  const std::uint64_t number = evaluation ? ticket.update - kFirstEvaluation : ticket.update;
-  return (evaluation ? "evaluation " : "update ") + std::to_string(number) + " slot " +
-         std::to_string(ticket.slot);
-}
-
 std::uint64_t bytes_of(const ExperienceGroup& group) {
   std::uint64_t bytes = 256 + group.prompt.size() * 4;
-  for (const auto& sample : group.samples) bytes += 128 + sample.tokens.size() * 20;
+  for (const auto& sample : group.samples)
+    bytes += 128 + sample.tokens.size() * 20;
   return bytes;
 }
 
@@ -39,8 +29,10 @@ ExperienceGroup experience_of(const BookGroup& group, const Prompt& prompt) {
 
 }  // namespace
 
-DataRole::DataRole(RoleContext context, DataRoleOptions options,
-                   std::unique_ptr<PromptSource> prompts, std::unique_ptr<PromptSource> evaluation,
+DataRole::DataRole(RoleContext context,
+                   DataRoleOptions options,
+                   std::unique_ptr<PromptSource> prompts,
+                   std::unique_ptr<PromptSource> evaluation,
                    std::unique_ptr<GroupSink> sink)
     : context_(std::move(context)),
       options_(std::move(options)),
@@ -49,10 +41,15 @@ DataRole::DataRole(RoleContext context, DataRoleOptions options,
       sink_(std::move(sink)),
       book_(options_.samples, options_.with_reference),
       evaluation_book_(options_.samples, false),
+      sets_(options_.rewards),
       changed_(*context_.timers) {}
 
 TicketBook& DataRole::book_of(std::uint64_t update) {
   return update >= kFirstEvaluation ? evaluation_book_ : book_;
+}
+
+RewardSetPtr DataRole::rewards_for(std::uint64_t update) const {
+  return update >= kFirstEvaluation ? sets_.first() : sets_.for_update(update);
 }
 
 core::Result<const Prompt*> DataRole::prompt_of(const BookGroup& group) {
@@ -71,17 +68,25 @@ async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
   }
   // Every evaluation starts from the first held-out prompt again.
   if (request.evaluation) evaluation_book_.set_next_prompt(0);
-  Tickets reply{book_of(request.update).issue(request.update, request.groups, request.samples)};
+  const TicketBook::Order order{request.update, request.groups, request.samples,
+                                request.version_min};
+  Tickets reply{book_of(request.update).issue(order, rewards_for(request.update))};
+  changed_.notify_all();
   co_return reply;
 }
 
+// All of them or none.
 async::task<core::Result<Tickets>> DataRole::on(ReissueTickets request) {
+  for (const core::Ticket& ticket : request.tickets) {
+    TROUPE_CO_TRY(book_of(ticket.update).may_reissue(ticket));
+  }
   Tickets reply;
   for (const core::Ticket& ticket : request.tickets) {
+    TROUPE_CO_TRY_ASSIGN(fresh, book_of(ticket.update).reissue(ticket, rewards_for(ticket.update)));
     open_prompts_.erase(ticket);
-    TROUPE_CO_TRY_ASSIGN(fresh, book_of(ticket.update).reissue(ticket));
     reply.tickets.push_back(fresh);
   }
+  changed_.notify_all();
   co_return reply;
 }
 
@@ -121,88 +126,43 @@ async::task<core::Result<Ack>> DataRole::on(PutGroup request) {
     samples.push_back(std::move(sample));
   }
   // A group that came before, or whose slot was issued again, is acknowledged and dropped.
-  if (!book_of(request.ticket.update).put_samples(request.ticket, std::move(samples))) {
-    co_return Ack{};
+  TicketBook& book = book_of(request.ticket.update);
+  TROUPE_CO_TRY_ASSIGN(taken, book.put_samples(request.ticket, std::move(samples), request.cut));
+  if (!taken) co_return Ack{};
+  const std::string name = name_of(request.ticket);
+  const std::size_t members = book.find(request.ticket)->rewards->members.size();
+  for (std::size_t member = 0; member < members; ++member) {
+    context_.scope->spawn("score " + name, score(request.ticket, member));
   }
-  context_.scope->spawn("score " + name_of(request.ticket), score(request.ticket));
   if (options_.with_reference && request.ticket.update < kFirstEvaluation) {
-    context_.scope->spawn("reference " + name_of(request.ticket), reference(request.ticket));
+    context_.scope->spawn("reference " + name, reference(request.ticket));
   }
   co_return Ack{};
 }
 
-async::task<core::Result<void>> DataRole::score(core::Ticket ticket) {
-  const BookGroup* group = book_of(ticket.update).find(ticket);
-  if (group == nullptr) co_return core::Result<void>();
-  TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
-  Score request;
-  for (const BookSample& sample : group->samples) {
-    request.items.push_back({prompt->text, sample.text, prompt->label, prompt->columns});
-  }
-  auto reply = co_await ask(context_, options_.reward_peer, std::move(request));
-  TicketBook& book = book_of(ticket.update);
-  if (reply) {
-    book.put_scores(ticket, reply->values, reply->causes);
-  } else {
-    book.fail(ticket, reply.error().message);
-  }
-  changed_.notify_all();
-  co_return core::Result<void>();
-}
-
-async::task<core::Result<void>> DataRole::reference(core::Ticket ticket) {
-  const BookGroup* group = book_of(ticket.update).find(ticket);
-  if (group == nullptr) co_return core::Result<void>();
-  TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
-  ScoreLogprobs request;
-  request.prompt = prompt->tokens;
-  request.temperature = options_.temperature;
-  for (const BookSample& sample : group->samples) request.responses.push_back(sample.tokens);
-  auto reply = co_await ask(context_, options_.reference_peer, std::move(request));
-  TicketBook& book = book_of(ticket.update);
-  if (reply) {
-    book.put_reference(ticket, std::move(reply->samples));
-  } else {
-    book.fail(ticket, reply.error().message);
-  }
-  changed_.notify_all();
-  co_return core::Result<void>();
-}
-
 async::task<core::Result<GroupStatuses>> DataRole::on(AwaitGroups request) {
   TicketBook& book = book_of(request.update);
-  while (!book.settled(request.update)) {
-    const async::Deadline deadline = async::Deadline::after(*context_.timers, context_.call_deadline);
+  const async::Deadline deadline = async::Deadline::after(*context_.timers, context_.call_deadline);
+  while (!book.ready(request.update) && !book.any_failed(request.update)) {
+    if (book.groups_of(request.update).empty()) {
+      co_return core::fail(ErrorCode::kInvalidArgument,
+                           "update " + std::to_string(request.update) + " has no tickets");
+    }
     if (!co_await changed_.wait(deadline)) {
       co_return core::fail(ErrorCode::kDeadline, "the groups of update " +
                                                      std::to_string(request.update) +
-                                                     " still wait for scores");
+                                                     " still wait for samples or scores");
     }
   }
-  GroupStatuses reply;
-  for (const BookGroup* group : book.groups_of(request.update)) {
-    GroupStatus status;
-    status.ticket = group->ticket;
-    status.ready = group->state == GroupState::kReady;
-    status.cause = group->cause;
-    status.samples = static_cast<std::uint32_t>(group->samples.size());
-    double sum = 0;
-    for (const BookSample& sample : group->samples) {
-      status.tokens += sample.tokens.size();
-      sum += sample.score.value_or(0.0);
-    }
-    status.mean_score = group->samples.empty() ? 0 : sum / static_cast<double>(status.samples);
-    reply.groups.push_back(std::move(status));
-  }
-  co_return reply;
+  co_return statuses_of(book.groups_of(request.update), request.starts);
 }
 
 async::task<core::Result<ExperiencePage>> DataRole::on(FetchExperience request) {
   const auto groups = book_.groups_of(request.update);
   if (!book_.ready(request.update) || request.cursor >= groups.size()) {
-    co_return core::fail(ErrorCode::kInvalidArgument,
-                         "update " + std::to_string(request.update) + " has no experience at " +
-                             std::to_string(request.cursor));
+    co_return core::fail(ErrorCode::kInvalidArgument, "update " + std::to_string(request.update) +
+                                                          " has no experience at " +
+                                                          std::to_string(request.cursor));
   }
   constexpr std::uint64_t kPage_bytes_max = core::limits::kFrame_bytes_max * 3 / 4;
   ExperiencePage page;
@@ -230,35 +190,63 @@ async::task<core::Result<Ack>> DataRole::on(CommitUpdate request) {
     co_return core::fail(ErrorCode::kInvalidArgument, "a commit of groups that are not ready");
   }
   TROUPE_CO_TRY(sink_->commit(request.update, request.after_step, groups));
-  for (const CommittedGroup& committed : groups) open_prompts_.erase(committed.group->ticket);
+  for (const CommittedGroup& committed : groups)
+    open_prompts_.erase(committed.group->ticket);
   TROUPE_CO_TRY(book.commit(request.update));
+  sets_.forget_before(book_.oldest_update());
+  changed_.notify_all();
   co_return Ack{};
 }
 
 async::task<core::Result<Ack>> DataRole::on(SaveState request) {
-  const nlohmann::json state = {{"next_prompt", book_.next_prompt()},
-                                {"dropped_samples", book_.dropped_samples()},
-                                {"failed_groups", book_.failed_groups()}};
-  const auto path = std::filesystem::path(request.folder) / "data_state.json";
-  std::ofstream file(path);
-  file << state.dump(1) << '\n';
-  file.close();
-  if (!file) {
-    co_return core::fail(ErrorCode::kResources,
-                         "cannot write " + path.string() + ": is the disk full?");
-  }
+  TROUPE_CO_TRY(write_state(state_of(book_), request.folder));
   co_return Ack{};
 }
 
 async::task<core::Result<Ack>> DataRole::on(LoadState request) {
-  const auto path = std::filesystem::path(request.folder) / "data_state.json";
-  std::ifstream file(path);
-  const auto state = nlohmann::json::parse(file, nullptr, false);
-  if (!state.is_object() || !state.value("next_prompt", nlohmann::json()).is_number_unsigned()) {
-    co_return core::fail(ErrorCode::kData, path.string() + " is not the data role's state");
+  TROUPE_CO_TRY_ASSIGN(state, read_state(request.folder));
+  std::vector<BookGroup> open;
+  for (SavedTicket& saved : state.open) {
+    BookGroup group;
+    group.ticket = saved.ticket;
+    group.prompt = saved.prompt;
+    group.wanted = saved.wanted;
+    group.replaced = std::move(saved.replaced);
+    group.rewards = rewards_for(saved.ticket.update);
+    open.push_back(std::move(group));
   }
-  book_.set_next_prompt(state["next_prompt"].get<std::uint64_t>());
+  TROUPE_CO_TRY(book_.restore(state.next_prompt, std::move(open)));
   co_return Ack{};
+}
+
+wire::Amounts DataRole::amounts() const {
+  wire::Amounts amounts;
+  const auto add = [&](std::string name, std::uint64_t value) {
+    amounts.emplace_back(std::move(name), static_cast<double>(value));
+  };
+  std::array<std::uint64_t, kGroupStates.size()> open{};
+  for (const TicketBook* book : {&book_, &evaluation_book_}) {
+    for (const BookGroup* group : book->groups())
+      ++open[static_cast<std::size_t>(group->state)];
+  }
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    add("open_groups/" + std::string(kGroupStates[i]), open[i]);
+  }
+  const BookCounts &train = book_.counts(), &held_out = evaluation_book_.counts();
+  for (std::size_t i = 0; i < kFailureKinds.size(); ++i) {
+    add("failed_groups/" + std::string(kFailureKinds[i]), train.failed[i] + held_out.failed[i]);
+  }
+  for (std::size_t i = 0; i < kDuplicateKinds.size(); ++i) {
+    add("duplicate_groups/" + std::string(kDuplicateKinds[i]),
+        train.duplicates[i] + held_out.duplicates[i]);
+  }
+  add("dropped_samples", train.dropped_samples + held_out.dropped_samples);
+  add("cut_groups", train.cut_groups + held_out.cut_groups);
+  add("stale_refused", train.stale_refused + held_out.stale_refused);
+  add("put_tokens", train.put_tokens + held_out.put_tokens);
+  add("scorer_retries", retries_);
+  add("reward_set", sets_.newest()->number);
+  return amounts;
 }
 
 }  // namespace troupe::actors

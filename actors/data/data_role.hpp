@@ -1,37 +1,46 @@
 // The data role: hands out tickets and prompts, takes finished groups from the generators, has them
-// scored, and serves experience to the policy. The ticket book decides; this shell moves messages.
-// Runs on its role's strand. Bounds: the groups of the open updates; pages of one frame.
+// scored by every reward of their set, and serves experience to the policy. The ticket book and the
+// reward sets decide; this shell moves messages. Runs on its role's strand. Bounds: the groups of
+// the open updates; pages of one frame; kScorerCalls_max calls to one scorer at a time. Evaluations
+// are scored by set 0, the rewards that the run started with, whatever is attached or detached
+// later, so that accuracy stays comparable.
 #pragma once
+
+#include "actors/data/data_state.hpp"
+#include "actors/data/group_sink.hpp"
+#include "actors/data/patient_ask.hpp"
+#include "actors/data/prompt_source.hpp"
+#include "actors/data/reward_sets.hpp"
+#include "actors/data/ticket_book.hpp"
+#include "actors/data/ticket_name.hpp"
+#include "actors/protocol/messages.hpp"
+#include "actors/protocol/role_shell.hpp"
+#include "runtime/wire/role_report.hpp"
 
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "actors/data/group_sink.hpp"
-#include "actors/data/prompt_source.hpp"
-#include "actors/data/ticket_book.hpp"
-#include "actors/protocol/messages.hpp"
-#include "actors/protocol/role_shell.hpp"
-
 namespace troupe::actors {
-
-// Updates from this number on are evaluations: their prompts are the held-out ones, in order.
-inline constexpr std::uint64_t kFirstEvaluation = std::uint64_t{1} << 63;
 
 struct DataRoleOptions {
   std::int32_t samples = 1;  // of a training group
   std::uint64_t seed = 0;
-  float temperature = 1;       // at which the reference scores
+  float temperature = 1;        // at which the reference scores
   bool with_reference = false;  // training groups need reference log-probs
-  std::string reward_peer = "reward/0";
+  std::vector<RewardMember> rewards = {{"reward", "reward/0", 1}};  // set 0
   std::string reference_peer = "reference/0";
+  Patience patience;  // with scorers that are away
 };
 
 class DataRole {
  public:
-  DataRole(RoleContext context, DataRoleOptions options, std::unique_ptr<PromptSource> prompts,
-           std::unique_ptr<PromptSource> evaluation, std::unique_ptr<GroupSink> sink);
+  DataRole(RoleContext context,
+           DataRoleOptions options,
+           std::unique_ptr<PromptSource> prompts,
+           std::unique_ptr<PromptSource> evaluation,
+           std::unique_ptr<GroupSink> sink);
 
   async::task<core::Result<Tickets>> on(IssueTickets request);
   async::task<core::Result<Tickets>> on(ReissueTickets request);
@@ -40,13 +49,21 @@ class DataRole {
   async::task<core::Result<GroupStatuses>> on(AwaitGroups request);
   async::task<core::Result<ExperiencePage>> on(FetchExperience request);
   async::task<core::Result<Ack>> on(CommitUpdate request);
+  async::task<core::Result<Ack>> on(SetRewards request);
+  async::task<core::Result<Ack>> on(DrainReward request);
   async::task<core::Result<Ack>> on(SaveState request);
   async::task<core::Result<Ack>> on(LoadState request);
 
+  // Counts for `status`.
+  wire::Amounts amounts() const;
+
  private:
   TicketBook& book_of(std::uint64_t update);
+  RewardSetPtr rewards_for(std::uint64_t update) const;
   core::Result<const Prompt*> prompt_of(const BookGroup& group);
-  async::task<core::Result<void>> score(core::Ticket ticket);
+  bool needed(const std::string& reward) const;
+  CallGate* gate_to(const std::string& peer);
+  async::task<core::Result<void>> score(core::Ticket ticket, std::size_t member);
   async::task<core::Result<void>> reference(core::Ticket ticket);
 
   RoleContext context_;
@@ -56,6 +73,9 @@ class DataRole {
   std::unique_ptr<GroupSink> sink_;
   TicketBook book_;
   TicketBook evaluation_book_;
+  RewardSets sets_;
+  std::map<std::string, CallGate> gates_;  // by scorer
+  std::uint64_t retries_ = 0;              // calls to scorers that were made again
   std::map<core::Ticket, Prompt> open_prompts_;
   async::Notifier changed_;  // at each change of a group
 };

@@ -3,64 +3,193 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace troupe::actors {
+namespace {
 
-std::vector<core::Ticket> TicketBook::issue(std::uint64_t update, std::uint32_t groups,
-                                            std::int32_t samples) {
-  std::vector<core::Ticket> tickets;
-  for (std::uint32_t slot = 0; slot < groups; ++slot) {
-    auto [place, added] = groups_.try_emplace(Slot{update, slot});
-    if (added) {
-      place->second.ticket = {update, slot, 0};
-      place->second.prompt = next_prompt_++;
-      place->second.wanted = samples > 0 ? samples : samples_;
-    }
-    tickets.push_back(place->second.ticket);
+using core::ErrorCode;
+
+std::string place_of(const core::Ticket& ticket) {
+  return "slot " + std::to_string(ticket.slot) + " of update " + std::to_string(ticket.update);
+}
+
+BookGroup fresh_group(const core::Ticket& ticket,
+                      std::uint64_t prompt,
+                      std::int32_t wanted,
+                      core::Version version_min,
+                      const RewardSetPtr& rewards) {
+  BookGroup group;
+  group.ticket = ticket;
+  group.prompt = prompt;
+  group.wanted = wanted;
+  group.version_min = version_min;
+  group.rewards = rewards;
+  group.scored.assign(rewards->members.size(), false);
+  return group;
+}
+
+bool open(const BookGroup& group) {
+  return group.state == GroupState::kIssued || group.state == GroupState::kGenerated;
+}
+
+bool waits(const BookGroup& group, const std::string& reward) {
+  const auto member = group.rewards->member(reward);
+  return open(group) && member && !group.scored[*member];
+}
+
+// The weighted sum of the components in the order of the set; none without all of them.
+void add_up(BookSample& sample, const RewardSet& set) {
+  double sum = 0;
+  for (std::size_t m = 0; m < set.members.size(); ++m) {
+    if (!sample.components[m]) return;
+    sum += set.members[m].weight * *sample.components[m];
   }
+  if (std::isfinite(sum)) {
+    sample.score = sum;
+  } else {
+    sample.missing_cause = "the weighted sum of its rewards is not finite";
+  }
+}
+
+}  // namespace
+
+std::uint64_t BookCounts::failed_groups() const {
+  return std::accumulate(failed.begin(), failed.end(), std::uint64_t{0});
+}
+
+std::vector<core::Ticket> TicketBook::issue(const Order& order, const RewardSetPtr& rewards) {
+  std::vector<core::Ticket> tickets;
+  const std::int32_t wanted = order.samples > 0 ? order.samples : samples_;
+  for (std::uint32_t slot = 0; slot < order.groups; ++slot) {
+    auto [place, added] = groups_.try_emplace(Slot{order.update, slot});
+    BookGroup& group = place->second;
+    if (added) {
+      group =
+          fresh_group({order.update, slot, 0}, next_prompt_++, wanted, order.version_min, rewards);
+    } else if (group.restored) {
+      auto replaced = std::move(group.replaced);
+      group = fresh_group(group.ticket, group.prompt, wanted, order.version_min, rewards);
+      group.replaced = std::move(replaced);
+    }
+    tickets.push_back(group.ticket);
+  }
+  next_update_ = std::max(next_update_, order.update + 1);
   return tickets;
 }
 
-core::Result<core::Ticket> TicketBook::reissue(const core::Ticket& ticket) {
-  BookGroup* group = current(ticket);
-  if (group == nullptr || group->state != GroupState::kFailed) {
-    return core::fail(core::ErrorCode::kInvalidArgument,
-                      "slot " + std::to_string(ticket.slot) + " of update " +
-                          std::to_string(ticket.update) + " has not failed");
+core::Result<void> TicketBook::may_reissue(const core::Ticket& ticket) const {
+  const auto place = groups_.find({ticket.update, ticket.slot});
+  if (place != groups_.end()) {
+    const BookGroup& group = place->second;
+    if (group.ticket.attempt == ticket.attempt + 1) return {};  // done before
+    if (group.ticket == ticket &&
+        (group.state == GroupState::kFailed || group.state == GroupState::kIssued)) {
+      return {};
+    }
+    if (group.ticket == ticket) {
+      return core::fail(ErrorCode::kInvalidArgument,
+                        place_of(ticket) + " is not issued again: its group is " +
+                            std::string(kGroupStates[static_cast<std::size_t>(group.state)]));
+    }
   }
-  BookGroup fresh;
-  fresh.ticket = {ticket.update, ticket.slot, ticket.attempt + 1};
-  fresh.prompt = next_prompt_++;
-  fresh.wanted = group->wanted;
-  *group = std::move(fresh);
-  return group->ticket;
+  return core::fail(ErrorCode::kInvalidArgument, place_of(ticket) + " is not open with attempt " +
+                                                     std::to_string(ticket.attempt));
 }
 
-bool TicketBook::put_samples(const core::Ticket& ticket, std::vector<BookSample> samples) {
-  BookGroup* group = current(ticket);
-  if (group == nullptr || group->state != GroupState::kIssued) return false;
-  if (static_cast<std::int32_t>(samples.size()) != group->wanted) return false;
-  group->samples = std::move(samples);
-  group->state = GroupState::kGenerated;
+core::Result<core::Ticket> TicketBook::reissue(const core::Ticket& ticket,
+                                               const RewardSetPtr& rewards) {
+  TROUPE_TRY(may_reissue(ticket));
+  BookGroup& group = groups_.find({ticket.update, ticket.slot})->second;
+  if (group.ticket != ticket) return group.ticket;
+  auto replaced = std::move(group.replaced);
+  replaced.push_back(group.prompt);
+  const bool restored = group.restored;  // the next request names version_min and samples
+  group = fresh_group({ticket.update, ticket.slot, ticket.attempt + 1}, next_prompt_++,
+                      group.wanted, group.version_min, rewards);
+  group.replaced = std::move(replaced);
+  group.restored = restored;
+  return group.ticket;
+}
+
+// Counts a delivery that nobody waits for. True when it is one.
+bool TicketBook::drop_delivery(const core::Ticket& ticket) {
+  const auto place = groups_.find({ticket.update, ticket.slot});
+  DuplicateKind kind = DuplicateKind::kClosed;
+  if (place != groups_.end()) {
+    const BookGroup& group = place->second;
+    if (group.ticket == ticket && group.state == GroupState::kIssued) return false;
+    if (group.ticket.attempt > ticket.attempt) kind = DuplicateKind::kReplaced;
+    if (group.ticket == ticket) {
+      kind = group.samples.empty() ? DuplicateKind::kFailed : DuplicateKind::kRepeated;
+    }
+  }
+  ++counts_.duplicates[static_cast<std::size_t>(kind)];
+  return true;
+}
+
+core::Result<void> TicketBook::check_delivery(const BookGroup& group,
+                                              const std::vector<BookSample>& samples,
+                                              bool cut) {
+  const auto count = static_cast<std::int32_t>(samples.size());
+  const std::int32_t least = cut ? std::min(2, group.wanted) : group.wanted;
+  if (count < least || count > group.wanted) {
+    return core::fail(ErrorCode::kData, place_of(group.ticket) + ": " + std::to_string(count) +
+                                            " samples came for a group of " +
+                                            std::to_string(group.wanted));
+  }
+  for (const BookSample& sample : samples) {
+    const auto oldest = std::min_element(sample.versions.begin(), sample.versions.end());
+    if (oldest == sample.versions.end() || *oldest >= group.version_min) continue;
+    ++counts_.stale_refused;
+    return core::fail(ErrorCode::kData, place_of(group.ticket) +
+                                            ": a token was drawn with version " +
+                                            std::to_string(*oldest) +
+                                            " of the weights, but its ticket allows none before " +
+                                            std::to_string(group.version_min));
+  }
+  return {};
+}
+
+core::Result<bool> TicketBook::put_samples(const core::Ticket& ticket,
+                                           std::vector<BookSample> samples,
+                                           bool cut) {
+  if (drop_delivery(ticket)) return false;
+  BookGroup& group = *current(ticket);
+  TROUPE_TRY(check_delivery(group, samples, cut));
+  for (BookSample& sample : samples) {
+    counts_.put_tokens += sample.tokens.size();
+    sample.components.assign(group.rewards->members.size(), std::nullopt);
+  }
+  if (static_cast<std::int32_t>(samples.size()) < group.wanted) ++counts_.cut_groups;
+  group.samples = std::move(samples);
+  group.state = GroupState::kGenerated;
   return true;
 }
 
 bool TicketBook::put_scores(const core::Ticket& ticket,
+                            std::size_t member,
                             const std::vector<std::optional<double>>& scores,
                             const std::vector<std::string>& causes) {
-  BookGroup* group = current(ticket);
-  if (group == nullptr || group->state != GroupState::kGenerated || group->scored) return false;
-  if (scores.size() != group->samples.size()) return false;
+  if (!waits_for(ticket, member)) return false;
+  BookGroup& group = *current(ticket);
+  if (group.state != GroupState::kGenerated || scores.size() != group.samples.size()) return false;
+  const std::string& name = group.rewards->members[member].name;
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    BookSample& sample = group->samples[i];
+    BookSample& sample = group.samples[i];
     if (scores[i] && std::isfinite(*scores[i])) {
-      sample.score = scores[i];
-    } else {
-      sample.missing_cause = i < causes.size() && !causes[i].empty() ? causes[i] : "no score";
+      sample.components[member] = scores[i];
+    } else if (sample.missing_cause.empty()) {
+      sample.missing_cause = "reward " + name + ": " +
+                             (i < causes.size() && !causes[i].empty() ? causes[i] : "no score");
     }
   }
-  group->scored = true;
-  settle(*group);
+  group.scored[member] = true;
+  if (std::count(group.scored.begin(), group.scored.end(), false) == 0) {
+    for (BookSample& sample : group.samples)
+      add_up(sample, *group.rewards);
+  }
+  settle(group);
   return true;
 }
 
@@ -80,35 +209,54 @@ bool TicketBook::put_reference(const core::Ticket& ticket,
   return true;
 }
 
-bool TicketBook::fail(const core::Ticket& ticket, std::string cause) {
+void TicketBook::fail_group(BookGroup& group, FailureKind kind, std::string cause) {
+  group.state = GroupState::kFailed;
+  group.cause = std::move(cause);
+  ++counts_.failed[static_cast<std::size_t>(kind)];
+}
+
+bool TicketBook::fail(const core::Ticket& ticket, FailureKind kind, std::string cause) {
   BookGroup* group = current(ticket);
-  if (group == nullptr || group->state == GroupState::kReady ||
-      group->state == GroupState::kFailed) {
-    return false;
-  }
-  group->state = GroupState::kFailed;
-  group->cause = std::move(cause);
-  ++failed_groups_;
+  if (group == nullptr || !open(*group)) return false;
+  fail_group(*group, kind, std::move(cause));
   return true;
 }
 
 void TicketBook::settle(BookGroup& group) {
-  if (!group.scored || (needs_reference_ && !group.referenced)) return;
+  const bool scored = std::count(group.scored.begin(), group.scored.end(), false) == 0;
+  if (!scored || (needs_reference_ && !group.referenced)) return;
   const std::size_t needed = group.wanted >= 2 ? 2 : 1;
   const auto kept = static_cast<std::size_t>(
       std::count_if(group.samples.begin(), group.samples.end(),
                     [](const BookSample& sample) { return sample.score.has_value(); }));
-  dropped_samples_ += group.samples.size() - kept;
+  counts_.dropped_samples += group.samples.size() - kept;
   if (kept < needed) {
     const auto first = std::find_if(group.samples.begin(), group.samples.end(),
                                     [](const BookSample& s) { return !s.score.has_value(); });
-    group.state = GroupState::kFailed;
-    group.cause = "too few of its samples could be scored: " + first->missing_cause;
-    ++failed_groups_;
+    fail_group(group, FailureKind::kUnscored,
+               "too few of its samples could be scored: " + first->missing_cause);
     return;
   }
   std::erase_if(group.samples, [](const BookSample& s) { return !s.score.has_value(); });
   group.state = GroupState::kReady;
+}
+
+void TicketBook::lose(const std::string& reward, std::uint64_t set) {
+  for (auto& [slot, group] : groups_) {
+    if (group.rewards->number >= set || !waits(group, reward)) continue;
+    fail_group(group, FailureKind::kRewardLost, "reward " + reward + " was lost");
+  }
+}
+
+bool TicketBook::waits_for(const std::string& reward) const {
+  return std::any_of(groups_.begin(), groups_.end(),
+                     [&](const auto& entry) { return waits(entry.second, reward); });
+}
+
+bool TicketBook::waits_for(const core::Ticket& ticket, std::size_t member) const {
+  const BookGroup* group = find(ticket);
+  return group != nullptr && open(*group) && member < group->scored.size() &&
+         !group->scored[member];
 }
 
 BookGroup* TicketBook::current(const core::Ticket& ticket) {
@@ -130,11 +278,17 @@ std::vector<const BookGroup*> TicketBook::groups_of(std::uint64_t update) const 
   return found;
 }
 
-bool TicketBook::settled(std::uint64_t update) const {
+std::vector<const BookGroup*> TicketBook::groups() const {
+  std::vector<const BookGroup*> all;
+  for (const auto& [slot, group] : groups_)
+    all.push_back(&group);
+  return all;
+}
+
+bool TicketBook::any_failed(std::uint64_t update) const {
   const auto groups = groups_of(update);
-  return std::all_of(groups.begin(), groups.end(), [](const BookGroup* group) {
-    return group->state == GroupState::kReady || group->state == GroupState::kFailed;
-  });
+  return std::any_of(groups.begin(), groups.end(),
+                     [](const BookGroup* group) { return group->state == GroupState::kFailed; });
 }
 
 bool TicketBook::ready(std::uint64_t update) const {
@@ -144,12 +298,37 @@ bool TicketBook::ready(std::uint64_t update) const {
   });
 }
 
+std::uint64_t TicketBook::oldest_update() const noexcept {
+  return groups_.empty() ? next_update_ : groups_.begin()->first.first;
+}
+
 core::Result<void> TicketBook::commit(std::uint64_t update) {
   if (!ready(update)) {
-    return core::fail(core::ErrorCode::kInvalidArgument,
+    return core::fail(ErrorCode::kInvalidArgument,
                       "update " + std::to_string(update) + " is not ready to be committed");
   }
   groups_.erase(groups_.lower_bound({update, 0}), groups_.lower_bound({update + 1, 0}));
+  return {};
+}
+
+core::Result<void> TicketBook::restore(std::uint64_t next_prompt, std::vector<BookGroup> open) {
+  const bool idle = std::all_of(groups_.begin(), groups_.end(), [](const auto& entry) {
+    return entry.second.restored && entry.second.state == GroupState::kIssued;
+  });
+  if (!idle) {
+    return core::fail(ErrorCode::kInvalidArgument, "a state is loaded before tickets are issued");
+  }
+  groups_.clear();
+  next_prompt_ = next_prompt;
+  for (BookGroup& saved : open) {
+    const Slot slot{saved.ticket.update, saved.ticket.slot};
+    BookGroup group =
+        fresh_group(saved.ticket, saved.prompt, saved.wanted, saved.version_min, saved.rewards);
+    group.replaced = std::move(saved.replaced);
+    group.restored = true;
+    next_update_ = std::max(next_update_, slot.first + 1);
+    groups_.insert_or_assign(slot, std::move(group));
+  }
   return {};
 }
 

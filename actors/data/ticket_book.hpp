@@ -1,47 +1,39 @@
-// The data role's memory: which ticket stands for which prompt, what has come in for it, and what it
-// still waits for. A pure state machine: no clock, no threads, no messages, so the same events give
-// the same book. Owned by the data role, used on its strand alone.
+// The data role's memory: which ticket stands for which prompt, what has come in for it, and what
+// it still waits for. A pure state machine: no clock, no threads, no messages, so the same events
+// give the same book. Owned by the data role, used on its strand alone.
 //
-//   issued -> generated -> (scores and reference log-probs in any order) -> ready -> committed
-//                \-> failed: the slot is issued again with another prompt
+//   issued -> generated -> (scores of each reward, reference log-probs) -> ready -> committed
+//      \--------\-> failed
+//   The slot of a failed group, or of one that nobody samples any more, is issued again: a new
+//   attempt with another prompt and the reward set in force then.
 //
 // Bounded by the groups of the updates that may be open at once.
 #pragma once
 
+#include "actors/data/book_group.hpp"
+#include "actors/data/reward_sets.hpp"
+#include "runtime/core/ids.hpp"
+#include "runtime/core/result.hpp"
+
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
-
-#include "runtime/core/ids.hpp"
-#include "runtime/core/result.hpp"
 
 namespace troupe::actors {
 
-// One sample as the generator delivered it, then with what the scorers added.
-struct BookSample {
-  std::vector<std::int32_t> tokens;
-  std::vector<float> behaviour;  // log-prob of each token when it was sampled
-  std::vector<core::Version> versions;
-  std::vector<float> reference;  // empty until scored, or for good without a reference model
-  std::string text;
-  std::string finish;  // "eos", "stop", "length"
-  std::optional<double> score;
-  std::string missing_cause;  // why there is no score
-};
-
-enum class GroupState { kIssued, kGenerated, kReady, kFailed };
-
-struct BookGroup {
-  core::Ticket ticket;
-  std::uint64_t prompt = 0;  // position in the prompt stream
-  std::int32_t wanted = 0;   // samples of a whole group
-  GroupState state = GroupState::kIssued;
-  std::vector<BookSample> samples;
-  bool scored = false;
-  bool referenced = false;
-  std::string cause;  // of kFailed
+// What has happened since the book was made; never reset.
+struct BookCounts {
+  std::uint64_t put_tokens = 0;       // of deliveries that were taken
+  std::uint64_t cut_groups = 0;       // taken with fewer samples than asked for
+  std::uint64_t dropped_samples = 0;  // for want of a score
+  std::uint64_t stale_refused = 0;    // deliveries with older weights than the ticket allows
+  std::array<std::uint64_t, kFailureKinds.size()> failed{};        // groups, by FailureKind
+  std::array<std::uint64_t, kDuplicateKinds.size()> duplicates{};  // deliveries, by DuplicateKind
+  std::uint64_t failed_groups() const;
 };
 
 class TicketBook {
@@ -50,49 +42,80 @@ class TicketBook {
   TicketBook(std::int32_t samples, bool needs_reference)
       : samples_(samples), needs_reference_(needs_reference) {}
 
+  struct Order {
+    std::uint64_t update = 0;
+    std::uint32_t groups = 0;
+    std::int32_t samples = 0;  // 0: the book's group size
+    core::Version version_min = 0;
+  };
   // The tickets of an update, slots 0..groups-1; prompts are taken from the stream in slot order.
   // Asking again for an update that is open gives its current tickets (a repeated request).
-  // `samples` other than 0 replaces the book's group size for these groups.
-  std::vector<core::Ticket> issue(std::uint64_t update, std::uint32_t groups,
-                                  std::int32_t samples = 0);
-  // Another prompt for the slot of a failed group. Error: kInvalidArgument when it has not failed.
-  core::Result<core::Ticket> reissue(const core::Ticket& ticket);
+  std::vector<core::Ticket> issue(const Order& order, const RewardSetPtr& rewards);
+  // Another prompt for the slot of a failed group or of one without samples. Asked again with the
+  // same ticket it gives the one that replaced it. Error: kInvalidArgument for any other ticket.
+  core::Result<core::Ticket> reissue(const core::Ticket& ticket, const RewardSetPtr& rewards);
+  core::Result<void> may_reissue(const core::Ticket& ticket) const;
 
-  // True when taken; false when the ticket is unknown, replaced or already has its samples (a
-  // delivery may come twice and counts once).
-  bool put_samples(const core::Ticket& ticket, std::vector<BookSample> samples);
-  // One entry per sample, in order. A sample without a score is dropped from the group; a group left
-  // with fewer than two samples (or none, for groups of one) fails.
-  bool put_scores(const core::Ticket& ticket, const std::vector<std::optional<double>>& scores,
+  // True when taken; false when it came before, or too late for its slot (counted: a delivery may
+  // come twice and counts once). `cut`: two samples are enough. Errors, kData, after which the
+  // group still waits: a wrong number of samples; a token older than the ticket's version_min.
+  core::Result<bool> put_samples(const core::Ticket& ticket,
+                                 std::vector<BookSample> samples,
+                                 bool cut);
+  // What a member of the group's reward set says, one entry a sample. When all members have spoken,
+  // a sample's score is the weighted sum; one without a score is dropped from the group, and a
+  // group left with fewer than two samples (or none, for groups of one) fails. False: not waited
+  // for.
+  bool put_scores(const core::Ticket& ticket,
+                  std::size_t member,
+                  const std::vector<std::optional<double>>& scores,
                   const std::vector<std::string>& causes);
   bool put_reference(const core::Ticket& ticket, std::vector<std::vector<float>> logprobs);
-  bool fail(const core::Ticket& ticket, std::string cause);
+  bool fail(const core::Ticket& ticket, FailureKind kind, std::string cause);
+
+  // The reward is gone: fails the groups of sets before number `set` that still wait for it.
+  void lose(const std::string& reward, std::uint64_t set);
+  // True while an open group needs a score of this reward.
+  bool waits_for(const std::string& reward) const;
+  // True while the group waits for this member's scores.
+  bool waits_for(const core::Ticket& ticket, std::size_t member) const;
 
   const BookGroup* find(const core::Ticket& ticket) const;
-  // The update's groups by slot.
-  std::vector<const BookGroup*> groups_of(std::uint64_t update) const;
-  bool settled(std::uint64_t update) const;  // every group ready or failed
-  bool ready(std::uint64_t update) const;    // every group ready
+  std::vector<const BookGroup*> groups_of(std::uint64_t update) const;  // by slot
+  std::vector<const BookGroup*> groups() const;                         // by update and slot
+  bool any_failed(std::uint64_t update) const;
+  bool ready(std::uint64_t update) const;  // every group ready, and there is one
 
   // Forgets the update. Error: kInvalidArgument unless every group is ready.
   core::Result<void> commit(std::uint64_t update);
 
+  // Takes over the tickets that were open when a state was saved, as issued. Error
+  // kInvalidArgument: other groups are open already.
+  core::Result<void> restore(std::uint64_t next_prompt, std::vector<BookGroup> open);
+
   std::uint64_t next_prompt() const noexcept { return next_prompt_; }
   void set_next_prompt(std::uint64_t position) noexcept { next_prompt_ = position; }
-  std::uint64_t dropped_samples() const noexcept { return dropped_samples_; }
-  std::uint64_t failed_groups() const noexcept { return failed_groups_; }
+  // One more than the newest update that had tickets.
+  std::uint64_t next_update() const noexcept { return next_update_; }
+  std::uint64_t oldest_update() const noexcept;  // of the open ones; next_update() without any
+  const BookCounts& counts() const noexcept { return counts_; }
   std::size_t open_groups() const noexcept { return groups_.size(); }
 
  private:
   using Slot = std::pair<std::uint64_t, std::uint32_t>;
   BookGroup* current(const core::Ticket& ticket);
+  bool drop_delivery(const core::Ticket& ticket);
+  core::Result<void> check_delivery(const BookGroup& group,
+                                    const std::vector<BookSample>& samples,
+                                    bool cut);
   void settle(BookGroup& group);
+  void fail_group(BookGroup& group, FailureKind kind, std::string cause);
 
   std::int32_t samples_;
   bool needs_reference_;
   std::uint64_t next_prompt_ = 0;
-  std::uint64_t dropped_samples_ = 0;
-  std::uint64_t failed_groups_ = 0;
+  std::uint64_t next_update_ = 0;
+  BookCounts counts_;
   std::map<Slot, BookGroup> groups_;
 };
 

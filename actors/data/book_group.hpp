@@ -1,0 +1,70 @@
+// One group as the ticket book keeps it: the ticket, what was delivered for it, what the scorers
+// added. Plain values; the book changes them, everybody else reads.
+#pragma once
+
+#include "actors/data/reward_sets.hpp"
+#include "runtime/core/ids.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::actors {
+
+// One sample as the generator delivered it, then with what the scorers added.
+struct BookSample {
+  std::vector<std::int32_t> tokens;
+  std::vector<float> behaviour;  // log-prob of each token when it was sampled
+  std::vector<core::Version> versions;
+  std::vector<float> reference;  // empty until scored, or for good without a reference model
+  std::string text;
+  std::string finish;                             // "eos", "stop", "length"
+  std::vector<std::optional<double>> components;  // by member of the group's reward set
+  std::optional<double> score;                    // their weighted sum, when all are there
+  std::string missing_cause;                      // why there is no score; names the reward
+};
+
+enum class GroupState { kIssued, kGenerated, kReady, kFailed };
+inline constexpr std::array<std::string_view, 4> kGroupStates = {"issued", "generated", "ready",
+                                                                 "failed"};
+
+// Why a group failed.
+enum class FailureKind {
+  kUnscored,    // too few of its samples have a score
+  kReward,      // a reward answered with an error
+  kRewardGone,  // a reward stayed away for too long
+  kRewardLost,  // a reward was given up
+  kReference,   // the reference model answered with an error, or stayed away
+};
+inline constexpr std::array<std::string_view, 5> kFailureKinds = {
+    "unscored", "reward_error", "reward_gone", "reward_lost", "reference"};
+
+// Why a delivery was not taken though nothing is wrong with it.
+enum class DuplicateKind {
+  kRepeated,  // the ticket has its samples
+  kReplaced,  // the slot was issued again
+  kFailed,    // the group failed before its samples came
+  kClosed,    // the update is committed, or never was open
+};
+inline constexpr std::array<std::string_view, 4> kDuplicateKinds = {"repeated", "replaced",
+                                                                    "failed", "closed"};
+
+struct BookGroup {
+  core::Ticket ticket;
+  std::uint64_t prompt = 0;  // position in the prompt stream
+  std::int32_t wanted = 0;   // samples of a whole group
+  core::Version version_min = 0;
+  RewardSetPtr rewards;
+  std::vector<std::uint64_t> replaced;  // prompt positions of the slot's earlier attempts
+  GroupState state = GroupState::kIssued;
+  std::vector<BookSample> samples;
+  std::vector<bool> scored;  // by member of `rewards`
+  bool referenced = false;
+  bool restored = false;  // came from a saved state and was not asked for since
+  std::string cause;      // of kFailed
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,117 @@
+// data_state.json, written and checked.
+#include "actors/data/data_state.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <set>
+#include <string>
+
+namespace troupe::actors {
+namespace {
+
+using core::ErrorCode;
+using nlohmann::json;
+
+std::filesystem::path file_in(const std::filesystem::path& folder) {
+  return folder / "data_state.json";
+}
+
+core::Failure damaged(const std::filesystem::path& path, const std::string& why) {
+  return core::fail(ErrorCode::kData, path.string() + " is not the data role's state: " + why);
+}
+
+bool is_count(const json& object, const char* key) {
+  return object.contains(key) && object[key].is_number_unsigned();
+}
+
+// What two tickets may not share.
+struct Seen {
+  std::set<std::pair<std::uint64_t, std::uint32_t>> slots;
+  std::set<std::uint64_t> prompts;
+};
+
+core::Result<SavedTicket> ticket_from(const json& object,
+                                      const std::filesystem::path& path,
+                                      std::uint64_t next_prompt,
+                                      Seen& seen) {
+  if (!object.is_object()) return damaged(path, "an open ticket is no object");
+  for (const char* key : {"update", "slot", "attempt", "prompt", "wanted"}) {
+    if (!is_count(object, key)) return damaged(path, std::string("an open ticket without ") + key);
+  }
+  SavedTicket saved;
+  saved.ticket.update = object["update"].get<std::uint64_t>();
+  saved.ticket.slot = object["slot"].get<std::uint32_t>();
+  saved.ticket.attempt = object["attempt"].get<std::uint32_t>();
+  saved.prompt = object["prompt"].get<std::uint64_t>();
+  saved.wanted = object["wanted"].get<std::int32_t>();
+  if (saved.wanted < 1) return damaged(path, "an open ticket that wants no samples");
+  std::vector<std::uint64_t> prompts = {saved.prompt};
+  for (const json& position : object.value("replaced", json::array())) {
+    if (!position.is_number_unsigned()) return damaged(path, "a prompt that is no number");
+    saved.replaced.push_back(position.get<std::uint64_t>());
+    prompts.push_back(saved.replaced.back());
+  }
+  bool fresh = seen.slots.insert({saved.ticket.update, saved.ticket.slot}).second;
+  for (const std::uint64_t prompt : prompts) {
+    fresh = fresh && prompt < next_prompt && seen.prompts.insert(prompt).second;
+  }
+  if (!fresh) return damaged(path, "an open ticket or its prompt comes twice");
+  return saved;
+}
+
+}  // namespace
+
+DataState state_of(const TicketBook& book) {
+  DataState state;
+  state.next_prompt = book.next_prompt();
+  for (const BookGroup* group : book.groups()) {
+    state.open.push_back({group->ticket, group->prompt, group->wanted, group->replaced});
+  }
+  state.dropped_samples = book.counts().dropped_samples;
+  state.failed_groups = book.counts().failed_groups();
+  return state;
+}
+
+core::Result<void> write_state(const DataState& state, const std::filesystem::path& folder) {
+  json open = json::array();
+  for (const SavedTicket& saved : state.open) {
+    open.push_back({{"update", saved.ticket.update},
+                    {"slot", saved.ticket.slot},
+                    {"attempt", saved.ticket.attempt},
+                    {"prompt", saved.prompt},
+                    {"wanted", saved.wanted},
+                    {"replaced", saved.replaced}});
+  }
+  const json object = {{"next_prompt", state.next_prompt},
+                       {"open", std::move(open)},
+                       {"dropped_samples", state.dropped_samples},
+                       {"failed_groups", state.failed_groups}};
+  const auto path = file_in(folder);
+  std::ofstream file(path);
+  file << object.dump(1) << '\n';
+  file.close();
+  if (file) return {};
+  return core::fail(ErrorCode::kResources, "cannot write " + path.string() + ": is the disk full?");
+}
+
+core::Result<DataState> read_state(const std::filesystem::path& folder) {
+  const auto path = file_in(folder);
+  std::ifstream file(path);
+  const json object = json::parse(file, nullptr, false);
+  if (!object.is_object() || !is_count(object, "next_prompt")) {
+    return damaged(path, "it has no next_prompt");
+  }
+  DataState state;
+  state.next_prompt = object["next_prompt"].get<std::uint64_t>();
+  Seen seen;
+  const json open = object.value("open", json::array());
+  if (!open.is_array()) return damaged(path, "its open tickets are no list");
+  for (const json& one : open) {
+    TROUPE_TRY_ASSIGN(saved, ticket_from(one, path, state.next_prompt, seen));
+    state.open.push_back(std::move(saved));
+  }
+  return state;
+}
+
+}  // namespace troupe::actors

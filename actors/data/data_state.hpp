@@ -1,0 +1,37 @@
+// The data role's part of a checkpoint, data_state.json: where the prompt stream stands and which
+// tickets are out, so that a resumed run gives the same prompts to the same tickets: none skipped,
+// none doubled. What was sampled for open tickets is sampled again. Pure but for the file.
+// A file with `next_prompt` alone (of a synchronous run, or an older program) is a state without
+// open tickets.
+#pragma once
+
+#include "actors/data/ticket_book.hpp"
+#include "runtime/core/result.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace troupe::actors {
+
+struct SavedTicket {
+  core::Ticket ticket;
+  std::uint64_t prompt = 0;
+  std::int32_t wanted = 0;
+  std::vector<std::uint64_t> replaced;
+  friend bool operator==(const SavedTicket&, const SavedTicket&) = default;
+};
+
+struct DataState {
+  std::uint64_t next_prompt = 0;
+  std::vector<SavedTicket> open;                         // by update and slot
+  std::uint64_t dropped_samples = 0, failed_groups = 0;  // for people
+};
+
+DataState state_of(const TicketBook& book);
+
+// Errors: kResources when the disk is full; kData, naming the file and what is wrong with it.
+core::Result<void> write_state(const DataState& state, const std::filesystem::path& folder);
+core::Result<DataState> read_state(const std::filesystem::path& folder);
+
+}  // namespace troupe::actors

@@ -1,0 +1,94 @@
+// Sums over the groups of an update.
+#include "actors/data/group_statuses.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+namespace {
+
+std::size_t age_of(core::Version version, const std::vector<core::Version>& starts) {
+  return static_cast<std::size_t>(std::count_if(
+      starts.begin(), starts.end(), [version](core::Version start) { return start > version; }));
+}
+
+// Means by name, in the order in which the sets name them.
+class RewardMeans {
+ public:
+  void add(const RewardSet& set, const BookSample& sample) {
+    for (std::size_t m = 0; m < set.members.size(); ++m) {
+      Sum& sum = sum_of(set.members[m].name);
+      sum.total += sample.components[m].value_or(0.0);  // a ready sample has them all
+      ++sum.count;
+    }
+  }
+  std::vector<std::pair<std::string, double>> means() const {
+    std::vector<std::pair<std::string, double>> result;
+    for (const Sum& sum : sums_) {
+      result.emplace_back(sum.name, sum.total / static_cast<double>(sum.count));
+    }
+    return result;
+  }
+
+ private:
+  struct Sum {
+    std::string name;
+    double total = 0;
+    std::uint64_t count = 0;
+  };
+  Sum& sum_of(const std::string& name) {
+    for (Sum& sum : sums_) {
+      if (sum.name == name) return sum;
+    }
+    return sums_.emplace_back(Sum{name, 0, 0});
+  }
+  std::vector<Sum> sums_;
+};
+
+GroupStatus status_of(const BookGroup& group) {
+  GroupStatus status;
+  status.ticket = group.ticket;
+  status.ready = group.state == GroupState::kReady;
+  status.state = std::string(kGroupStates[static_cast<std::size_t>(group.state)]);
+  status.cause = group.cause;
+  status.samples = static_cast<std::uint32_t>(group.samples.size());
+  double sum = 0;
+  for (const BookSample& sample : group.samples) {
+    status.tokens += sample.tokens.size();
+    sum += sample.score.value_or(0.0);
+  }
+  if (status.ready) status.mean_score = sum / static_cast<double>(status.samples);
+  return status;
+}
+
+void add_ages(const BookSample& sample,
+              const std::vector<core::Version>& starts,
+              GroupStatuses& statuses) {
+  const auto [oldest, newest] = std::minmax_element(sample.versions.begin(), sample.versions.end());
+  if (*oldest != *newest) ++statuses.crossed;
+  if (starts.empty()) return;
+  for (const core::Version version : sample.versions) {
+    const std::size_t age = age_of(version, starts);
+    if (statuses.staleness.size() <= age) statuses.staleness.resize(age + 1);
+    ++statuses.staleness[age];
+  }
+}
+
+}  // namespace
+
+GroupStatuses statuses_of(const std::vector<const BookGroup*>& groups,
+                          const std::vector<core::Version>& starts) {
+  GroupStatuses statuses;
+  RewardMeans means;
+  for (const BookGroup* group : groups) {
+    statuses.groups.push_back(status_of(*group));
+    if (group->state != GroupState::kReady) continue;
+    for (const BookSample& sample : group->samples) {
+      add_ages(sample, starts, statuses);
+      means.add(*group->rewards, sample);
+    }
+  }
+  statuses.rewards = means.means();
+  return statuses;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,21 @@
+// What the data role says of an update's groups: states, causes, the age of their tokens in updates
+// and the mean of each reward. Pure functions of the book.
+#pragma once
+
+#include "actors/data/book_group.hpp"
+#include "actors/protocol/messages.hpp"
+
+#include <vector>
+
+namespace troupe::actors {
+
+// `groups` by slot. Ages, `crossed` and means are over the groups that are ready.
+//
+// `starts`: the version of the weights at the start of each of the newest updates, the own update's
+// last. A token's age is the number of those starts with newer weights than its own: 0 for weights
+// that the own update started from (or newer ones), 1 for those before that. Versions before the
+// first of `starts` count as one update older than it. Without `starts` no ages are given.
+GroupStatuses statuses_of(const std::vector<const BookGroup*>& groups,
+                          const std::vector<core::Version>& starts);
+
+}  // namespace troupe::actors

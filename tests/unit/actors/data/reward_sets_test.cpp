@@ -1,0 +1,93 @@
+// Which set holds for which update, on changes worked out by hand.
+#include "actors/data/reward_sets.hpp"
+
+#include "tests/unit/actors/data/book_support.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace troupe::actors {
+namespace {
+
+using test::change;
+
+const RewardMember kA{"a", "reward/a", 1}, kB{"b", "reward/b", 0.5}, kC{"c", "reward/c", 2};
+
+// The numbers of the sets for updates 0, 1, 2, ...
+std::vector<std::uint64_t> numbers(const RewardSets& sets, std::uint64_t updates) {
+  std::vector<std::uint64_t> result;
+  for (std::uint64_t update = 0; update < updates; ++update) {
+    result.push_back(sets.for_update(update)->number);
+  }
+  return result;
+}
+using Numbers = std::vector<std::uint64_t>;
+
+}  // namespace
+
+TEST(RewardSets, AChangeHoldsFromItsUpdateOn) {
+  RewardSets sets({kA});
+  EXPECT_TRUE(*sets.add(change(1, 3, {kA, kB})));
+  EXPECT_TRUE(*sets.add(change(2, 5, {kB})));
+  EXPECT_EQ(numbers(sets, 7), (Numbers{0, 0, 0, 1, 1, 2, 2}));
+}
+
+TEST(RewardSets, TheNewestOfThoseThatHoldWins) {
+  RewardSets sets({kA});
+  sets.add(change(1, 4, {kB})).value();
+  sets.add(change(2, 2, {kC})).value();
+  EXPECT_EQ(numbers(sets, 6), (Numbers{0, 0, 2, 2, 2, 2}));
+}
+
+TEST(RewardSets, AMessageThatComesTwiceChangesNothing) {
+  RewardSets sets({kA});
+  EXPECT_TRUE(*sets.add(change(1, 3, {kB})));
+  EXPECT_FALSE(*sets.add(change(1, 3, {kB})));
+  EXPECT_EQ(sets.size(), 2u);
+  EXPECT_FALSE(sets.add(change(1, 4, {kB})));  // the number stands for something else
+  EXPECT_FALSE(sets.add(change(0, 3, {kB})));
+}
+
+TEST(RewardSets, WrongSetsAreRefused) {
+  RewardSets sets({kA});
+  EXPECT_FALSE(sets.add(change(1, 0, {})));
+  EXPECT_FALSE(sets.add(change(1, 0, {kA, kA})));
+  EXPECT_FALSE(sets.add(change(1, 0, {kA}, {"a"})));
+  const RewardMember odd{"x", "reward/x", std::numeric_limits<double>::quiet_NaN()};
+  EXPECT_FALSE(sets.add(change(1, 0, {odd})));
+  EXPECT_EQ(sets.size(), 1u);
+}
+
+TEST(RewardSets, ASetWithALostRewardIsNeverGivenOutAgain) {
+  RewardSets sets({kA});
+  sets.add(change(1, 2, {kA, kB})).value();
+  sets.add(change(2, 4, {kA}, {"b"})).value();
+  EXPECT_EQ(numbers(sets, 6), (Numbers{0, 0, 0, 0, 2, 2}));
+  sets.add(change(3, 9, {kC}, {"a"})).value();
+  EXPECT_EQ(numbers(sets, 4), (Numbers{3, 3, 3, 3}));  // nothing else is left
+  EXPECT_EQ(sets.first()->number, 0u);                 // evaluations keep it
+}
+
+TEST(RewardSets, ARewardMayComeBackUnderItsName) {
+  RewardSets sets({kA});
+  sets.add(change(1, 1, {kC}, {"a"})).value();
+  sets.add(change(2, 2, {kC, kA})).value();
+  EXPECT_EQ(numbers(sets, 4), (Numbers{1, 1, 2, 2}));
+}
+
+TEST(RewardSets, WhatNoUpdateCanGetIsForgotten) {
+  RewardSets sets({kA});
+  sets.add(change(1, 3, {kB})).value();
+  sets.add(change(2, 5, {kC})).value();
+  sets.forget_before(2);
+  EXPECT_EQ(sets.size(), 3u);
+  sets.forget_before(3);
+  EXPECT_EQ(sets.size(), 2u);
+  EXPECT_EQ(numbers(sets, 6)[4], 1u);
+  sets.forget_before(100);
+  EXPECT_EQ(sets.size(), 1u);
+  EXPECT_EQ(sets.newest()->number, 2u);
+}
+
+}  // namespace troupe::actors
