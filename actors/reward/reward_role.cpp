@@ -1,32 +1,12 @@
 // The shell of the reward role.
 #include "actors/reward/reward_role.hpp"
 
-#include "runtime/core/limits.hpp"
-
 namespace troupe::actors {
-namespace {
 
-core::Result<std::vector<RewardScore>> score_with_retries(RewardSource& source,
-                                                          const std::vector<RewardItem>& items) {
-  core::Error last;
-  for (std::uint64_t attempt = 0; attempt <= core::limits::kRewardRetries_max; ++attempt) {
-    auto scores = source.score(items, core::limits::kRewardDeadline);
-    if (scores && scores->size() == items.size()) return scores;
-    if (scores) {
-      last = {core::ErrorCode::kData, "reward " + source.name() + " gave " +
-                                          std::to_string(scores->size()) + " scores for " +
-                                          std::to_string(items.size()) + " samples"};
-    } else {
-      last = scores.error();
-    }
-  }
-  return core::fail(last);
-}
-
-}  // namespace
-
-RewardRole::RewardRole(RoleContext context, std::unique_ptr<RewardSource> source)
-    : context_(std::move(context)), source_(std::move(source)) {}
+RewardRole::RewardRole(RoleContext context,
+                       std::unique_ptr<RewardSource> source,
+                       RewardRoleOptions options)
+    : context_(std::move(context)), source_(std::move(source)), options_(options) {}
 
 async::task<core::Result<Scores>> RewardRole::on(Score request) {
   std::vector<RewardItem> items;
@@ -35,15 +15,39 @@ async::task<core::Result<Scores>> RewardRole::on(Score request) {
                      std::move(item.columns)});
   }
   auto source = source_;
-  auto job = [source, items]() { return score_with_retries(*source, items); };
+  auto tries = std::make_shared<RewardTries>();
+  auto job = [source, items, tries, deadline = options_.deadline]() {
+    return score_with_retries(*source, items, deadline, *tries);
+  };
   auto scores = co_await context_.device->run(std::move(job));
-  if (!scores) co_return scores.failure();
+  tries_.calls += tries->calls;
+  tries_.hangs += tries->hangs;
+  tries_.deaths += tries->deaths;
+  if (!scores) {
+    ++failed_batches_;
+    co_return scores.failure();
+  }
   Scores reply;
   for (RewardScore& score : *scores) {
+    ++(score.value ? scored_ : missing_);
     reply.values.push_back(score.value);
     reply.causes.push_back(std::move(score.cause));
   }
   co_return reply;
+}
+
+wire::Amounts RewardRole::amounts() const {
+  wire::Amounts amounts;
+  const auto add = [&](const char* name, std::uint64_t value) {
+    amounts.emplace_back(name, static_cast<double>(value));
+  };
+  add("scored", scored_);
+  add("missing", missing_);
+  add("failed_batches", failed_batches_);
+  add("calls", tries_.calls);
+  add("hangs", tries_.hangs);
+  add("worker_deaths", tries_.deaths);
+  return amounts;
 }
 
 }  // namespace troupe::actors

@@ -1,25 +1,42 @@
-// The reward role: scores finished responses with one source. Batches are scored one after another on
-// a device thread of their own (a Python function may block). A batch that fails is tried again up to
-// kRewardRetries_max times; then its error goes back to the caller, who decides what becomes of the
-// group. No failure is ever turned into a score.
+// The reward role: scores finished responses with one source. Batches are scored one after another
+// on a device thread of their own (a Python function may block). A batch that hangs or loses its
+// worker is tried again (reward_retries.hpp); then its error goes back to the caller, who decides
+// what becomes of the group. No failure is ever turned into a score. Bounds: the options' deadline,
+// twice for one batch; the device thread's queue.
 #pragma once
-
-#include <memory>
 
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/role_shell.hpp"
+#include "actors/reward/reward_retries.hpp"
 #include "actors/reward/reward_source.hpp"
+#include "runtime/core/limits.hpp"
+#include "runtime/wire/role_report.hpp"
+
+#include <memory>
 
 namespace troupe::actors {
 
+struct RewardRoleOptions {
+  core::Duration deadline = core::limits::kRewardDeadline;  // of one call of the source
+};
+
 class RewardRole {
  public:
-  RewardRole(RoleContext context, std::unique_ptr<RewardSource> source);
+  RewardRole(RoleContext context,
+             std::unique_ptr<RewardSource> source,
+             RewardRoleOptions options = {});
   async::task<core::Result<Scores>> on(Score request);
+
+  // Counts for `status`.
+  wire::Amounts amounts() const;
 
  private:
   RoleContext context_;
   std::shared_ptr<RewardSource> source_;  // used on the device thread alone
+  RewardRoleOptions options_;
+  RewardTries tries_;
+  std::uint64_t scored_ = 0, missing_ = 0;  // samples
+  std::uint64_t failed_batches_ = 0;
 };
 
 }  // namespace troupe::actors
