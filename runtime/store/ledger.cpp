@@ -78,6 +78,12 @@ core::Result<void> Ledger::append(std::uint64_t step, std::string_view text) {
   return file_.append(line_of(step, text));
 }
 
+core::Result<std::vector<LedgerRecord>> read_ledger(const std::filesystem::path& path) {
+  TROUPE_TRY_ASSIGN(text, read_all(path));
+  TROUPE_TRY_ASSIGN(contents, read(path, text));
+  return std::move(contents.records);
+}
+
 core::Result<void> cut_ledger(const std::filesystem::path& path,
                               std::optional<std::uint64_t> step) {
   TROUPE_TRY_ASSIGN(text, read_all(path));

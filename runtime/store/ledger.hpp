@@ -44,6 +44,10 @@ class Ledger {
   std::uint64_t cut_bytes_;
 };
 
+// What stands in the file, for a look at a run that may be going on: nothing is changed, a torn tail is
+// passed over. Error kData as for `open`.
+core::Result<std::vector<LedgerRecord>> read_ledger(const std::filesystem::path& path);
+
 // Drops the records of steps after `step` (all without one), for a run that goes on from a
 // checkpoint. The file is replaced in one step. Error kData as for `open`.
 core::Result<void> cut_ledger(const std::filesystem::path& path, std::optional<std::uint64_t> step);
