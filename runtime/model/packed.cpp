@@ -141,6 +141,14 @@ void PackedWeights::fill(core::Team team, const ParamStore& params, core::Versio
   team.barrier();
 }
 
+void PackedWeights::touch() {
+  constexpr std::int64_t kPage = 4096 / sizeof(float);
+  for (std::int64_t i = 0; i < data_.size(); i += kPage) {
+    volatile float* const cell = data_.data() + i;
+    *cell = *cell;
+  }
+}
+
 std::uint64_t PackedWeights::bytes() const {
   return static_cast<std::uint64_t>(data_.size()) * sizeof(float);
 }

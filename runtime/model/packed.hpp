@@ -50,6 +50,8 @@ class PackedWeights {
   void set_version(core::Version version) { version_ = version; }
   // Elements of the flat buffer that the panels are made from.
   std::int64_t flat_size() const { return flat_size_; }
+  // Brings all pages of the panels into memory, so that the first fill does not.
+  void touch();
   std::uint64_t bytes() const;
 
  private:

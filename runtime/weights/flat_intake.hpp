@@ -1,0 +1,47 @@
+// Weights that lie flat in memory, on their way into panels: the buckets' checksums first where that
+// was not done on arrival, then packing, both in slices between an engine's steps. The panels are given
+// out only when all of it was right. Made by a subscriber, used by the engine's thread.
+#pragma once
+
+#include "runtime/model/weight_packer.hpp"
+#include "runtime/weights/push_protocol.hpp"
+#include "runtime/weights/socket.hpp"
+#include "runtime/weights/weight_channel.hpp"
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+namespace troupe::weights {
+
+// Flat weights and what keeps them there.
+struct FlatWeights {
+  core::Version version = 0;
+  SnapshotShape shape;
+  std::vector<std::uint32_t> table;
+  const float* data = nullptr;
+  std::shared_ptr<const void> owner;  // of `data`
+  OwnedFd lease;                      // a connection: while it is open nobody writes `data`
+  bool verified = false;
+};
+
+class FlatIntake final : public WeightIntake {
+ public:
+  FlatIntake(FlatWeights flat, std::shared_ptr<model::PackedWeights> shadow);
+
+  core::Version version() const override { return flat_.version; }
+  bool verified() const override { return flat_.verified; }
+  core::Result<bool> advance(core::TeamRunner& team, core::Duration budget) override;
+  std::shared_ptr<const model::PackedWeights> take() override;
+
+ private:
+  core::Result<bool> verify(core::TeamRunner& team, core::TimePoint end);
+
+  FlatWeights flat_;
+  std::shared_ptr<model::PackedWeights> shadow_;
+  model::WeightPacker packer_;
+  std::atomic<std::uint32_t> next_bucket_{0};
+  std::atomic<std::uint32_t> wrong_bucket_;
+};
+
+}  // namespace troupe::weights

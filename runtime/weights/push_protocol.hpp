@@ -1,0 +1,115 @@
+// What travels between a publisher of weights and a receiver: a hello, an answer, and a snapshot, which
+// is the same bytes in shared memory and on TCP: head, checksums of the buckets, zeros up to a whole
+// page, then all weights in the order of ParamLayout, f32. Integers are little-endian, as x86-64 is.
+// Pure functions; bounds below.
+#pragma once
+
+#include "runtime/core/ids.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/model/params.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace troupe::weights {
+
+inline constexpr std::uint64_t kPushMagic = 0x3130484355505254;  // "TRPUCH01"
+inline constexpr std::size_t kKey_chars = 64;
+inline constexpr std::uint64_t kBucket_bytes = 4ull << 20;
+inline constexpr std::uint64_t kBucket_bytes_min = 64ull << 10;
+inline constexpr std::uint64_t kBucket_bytes_max = 16ull << 20;
+inline constexpr std::size_t kReaders_max = 64;             // snapshots lent by one publisher
+inline constexpr std::size_t kStrangers_max = 16;           // connections that have not asked yet
+inline constexpr std::chrono::milliseconds kHelloWait{5'000};   // then a silent receiver is cut
+inline constexpr std::chrono::milliseconds kStallWait{10'000};  // without a byte taken: the same
+inline constexpr std::chrono::milliseconds kReuseWait{20};  // for a leased buffer, then a fresh one
+inline constexpr std::size_t kMappings_max = 3;             // that a receiver keeps between versions
+
+enum class Wants : std::uint32_t { kMemory = 1, kStream = 2 };
+
+struct Hello {
+  std::uint64_t magic = kPushMagic;
+  core::Version at_least = 0;
+  Wants wants = Wants::kMemory;
+  std::uint32_t reserved = 0;
+  char key[kKey_chars] = {};
+};
+static_assert(sizeof(Hello) == 88);
+
+enum class AnswerStatus : std::uint32_t {
+  kHere = 1,       // a descriptor or the stream follows
+  kOlder = 2,      // only older versions are here; `version` is the newest
+  kNothing = 3,    // nothing was published yet
+  kWrongKey = 4,
+  kMalformed = 5,  // the hello asks for nothing that this socket gives
+  kTooMany = 6,
+};
+
+struct Answer {
+  std::uint64_t magic = kPushMagic;
+  AnswerStatus status = AnswerStatus::kHere;
+  std::uint32_t reserved = 0;
+  core::Version version = 0;
+  std::uint64_t buffer_id = 0;  // of the shared memory, so that a receiver knows its mapping again
+  std::uint64_t bytes = 0;      // of the snapshot
+};
+static_assert(sizeof(Answer) == 40);
+
+struct SnapshotHead {
+  std::uint64_t magic = kPushMagic;
+  core::Version version = 0;
+  std::uint64_t layout_hash = 0;
+  std::uint64_t elements = 0;
+  std::uint64_t bucket_bytes = kBucket_bytes;
+  std::uint32_t buckets = 0;
+  std::uint32_t table_crc = 0;  // of the buckets' checksums
+  std::uint32_t reserved = 0;
+  std::uint32_t head_crc = 0;  // of the fields above
+};
+static_assert(sizeof(SnapshotHead) == 56);
+
+// What a model's snapshot looks like; both sides compute it from the model.
+struct SnapshotShape {
+  SnapshotShape() = default;
+  explicit SnapshotShape(const model::ParamLayout& layout,
+                         std::uint64_t bytes_per_bucket = kBucket_bytes);
+  std::uint64_t layout_hash = 0;  // over names, shapes and places of all tensors
+  std::uint64_t elements = 0;
+  std::uint64_t bucket_bytes = 0;
+  std::uint32_t buckets = 0;
+
+  std::uint64_t data_bytes() const { return elements * sizeof(float); }
+  std::uint64_t data_offset() const;  // of the first weight, after head, table and zeros
+  std::uint64_t bytes() const { return data_offset() + data_bytes(); }
+  // Place and size of a bucket within the weights.
+  std::span<const char> bucket(const float* data, std::uint32_t index) const;
+};
+
+// A head for `version` whose checksums are set; `table` are those of the buckets.
+SnapshotHead make_head(const SnapshotShape& shape,
+                       core::Version version,
+                       std::span<const std::uint32_t> table);
+
+// The shape that a head announces, which may differ in the size of buckets alone from `expected`.
+// Errors: kData, naming the field.
+core::Result<SnapshotShape> check_head(const SnapshotHead& head, const SnapshotShape& expected);
+core::Result<void> check_table(const SnapshotHead& head, std::span<const std::uint32_t> table);
+core::Failure wrong_bucket(core::Version version, std::uint32_t bucket, std::uint32_t buckets);
+
+// Of the answer to a hello for `at_least`. `source` names the publisher in errors.
+core::Result<void> check_answer(const Answer& answer,
+                                core::Version at_least,
+                                const std::string& source);
+
+// Takes the same time wherever the two differ. Keys of another length are never equal.
+bool same_key(std::string_view a, std::string_view b) noexcept;
+// 64 random hexadecimal characters; a random 64-bit number. From the system's generator.
+std::string random_key();
+std::uint64_t random_id();
+// Names this machine while it is up: processes with the same id can share memory.
+std::string own_host_id();
+
+}  // namespace troupe::weights

@@ -1,0 +1,170 @@
+// Hello, answer, and the snapshot by one of two ways. Nothing that came is used before it was checked.
+#include "runtime/weights/remote_subscriber.hpp"
+
+#include "runtime/core/crc32c.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+
+namespace troupe::weights {
+namespace {
+
+using core::ErrorCode;
+using core::fail;
+
+// Received and checked piece by piece, while the piece is in the cache.
+constexpr std::size_t kPiece_bytes = 256 << 10;
+
+core::Result<void> say_hello(const OwnedFd& socket,
+                             core::Version at_least,
+                             Wants wants,
+                             const WeightLocation& location,
+                             core::TimePoint until) {
+  if (location.key.size() != kKey_chars) {
+    return fail(ErrorCode::kInvalidArgument, "the key of a weight source has " +
+                                                 std::to_string(location.key.size()) +
+                                                 " characters instead of " +
+                                                 std::to_string(kKey_chars));
+  }
+  Hello hello;
+  hello.at_least = at_least;
+  hello.wants = wants;
+  std::memcpy(hello.key, location.key.data(), kKey_chars);
+  return send_all(socket, &hello, sizeof hello, until, "asking for weights");
+}
+
+std::string name_of_stream(core::Version version) {
+  return "the stream of version " + std::to_string(version) + " of the weights";
+}
+
+// One bucket from the socket, checked as it comes.
+core::Result<void> receive_bucket(const OwnedFd& socket,
+                                  const FlatWeights& flat,
+                                  std::uint32_t index,
+                                  char* into,
+                                  core::TimePoint until) {
+  const std::size_t size = flat.shape.bucket(flat.data, index).size();
+  std::uint32_t crc = 0;
+  for (std::size_t done = 0; done < size;) {
+    const std::size_t piece = std::min(size - done, kPiece_bytes);
+    TROUPE_TRY(receive_all(socket, into + done, piece, until,
+                           name_of_stream(flat.version) + ", bucket " + std::to_string(index)));
+    crc = core::crc32c(into + done, piece, crc);
+    done += piece;
+  }
+  if (crc != flat.table[index]) return wrong_bucket(flat.version, index, flat.shape.buckets);
+  return {};
+}
+
+}  // namespace
+
+RemoteWeightSubscriber::RemoteWeightSubscriber(const model::ModelSpec& spec, std::string host_id)
+    : shape_(model::ParamLayout(spec)), host_id_(std::move(host_id)), shadows_(spec) {}
+
+core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
+    core::Version at_least, const WeightLocation& location, core::Duration deadline) {
+  const core::TimePoint until = std::chrono::steady_clock::now() + deadline;
+  const auto wrap = [&](core::Result<FlatWeights> flat)
+      -> core::Result<std::unique_ptr<WeightIntake>> {
+    if (!flat) return flat.failure();
+    return std::unique_ptr<WeightIntake>(
+        std::make_unique<FlatIntake>(std::move(*flat), shadows_.take()));
+  };
+  if (!location.socket.empty() && location.host_id == host_id_) {
+    auto socket = connect_unix(location.socket, until);
+    if (socket) return wrap(from_memory(std::move(*socket), at_least, location, until));
+    if (location.tcp_port == 0) return socket.failure();
+  }
+  if (location.tcp_port == 0) {
+    return fail(ErrorCode::kPeerLost,
+                "the weights can be had by shared memory of another host alone; let the policy's "
+                "node serve them by TCP");
+  }
+  TROUPE_TRY_ASSIGN(socket, connect_tcp(location.tcp_host, location.tcp_port, until));
+  return wrap(from_stream(std::move(socket), at_least, location, until));
+}
+
+core::Result<FlatWeights> RemoteWeightSubscriber::from_memory(OwnedFd socket,
+                                                              core::Version at_least,
+                                                              const WeightLocation& location,
+                                                              core::TimePoint until) {
+  TROUPE_TRY(say_hello(socket, at_least, Wants::kMemory, location, until));
+  Answer answer;
+  OwnedFd memory;
+  TROUPE_TRY(receive_with_fd(socket, &answer, sizeof answer, memory, until,
+                             "the answer of " + location.socket));
+  TROUPE_TRY(check_answer(answer, at_least, location.socket));
+  if (!memory) {
+    return fail(ErrorCode::kData, location.socket + " answered without its shared memory");
+  }
+  TROUPE_TRY_ASSIGN(mapping, mappings_.get(memory, answer.buffer_id, answer.bytes));
+  SnapshotHead head;
+  if (mapping->bytes() < sizeof head) {
+    return fail(ErrorCode::kData, "the shared memory of the weights is too short for its head");
+  }
+  std::memcpy(&head, mapping->data(), sizeof head);
+  TROUPE_TRY_ASSIGN(shape, check_head(head, shape_));
+  if (mapping->bytes() != shape.bytes() || head.version != answer.version) {
+    return fail(ErrorCode::kData, "the shared memory of the weights is not what was announced");
+  }
+  FlatWeights flat;
+  flat.version = head.version;
+  flat.shape = shape;
+  flat.table.resize(shape.buckets);
+  std::memcpy(flat.table.data(), mapping->data() + sizeof head, 4 * flat.table.size());
+  TROUPE_TRY(check_table(head, flat.table));
+  flat.data = reinterpret_cast<const float*>(mapping->data() + shape.data_offset());
+  flat.owner = mapping;
+  flat.lease = std::move(socket);
+  return flat;
+}
+
+core::Result<FlatWeights> RemoteWeightSubscriber::from_stream(OwnedFd socket,
+                                                              core::Version at_least,
+                                                              const WeightLocation& location,
+                                                              core::TimePoint until) {
+  const std::string source = location.tcp_host + ":" + std::to_string(location.tcp_port);
+  TROUPE_TRY(say_hello(socket, at_least, Wants::kStream, location, until));
+  Answer answer;
+  TROUPE_TRY(receive_all(socket, &answer, sizeof answer, until, "the answer of " + source));
+  TROUPE_TRY(check_answer(answer, at_least, source));
+  const std::string what = name_of_stream(answer.version);
+  SnapshotHead head;
+  TROUPE_TRY(receive_all(socket, &head, sizeof head, until, what + ", its head"));
+  TROUPE_TRY_ASSIGN(shape, check_head(head, shape_));
+  if (answer.bytes != shape.bytes() || head.version != answer.version) {
+    return fail(ErrorCode::kData, what + " is not what was announced");
+  }
+  std::vector<char> rest(shape.data_offset() - sizeof head);
+  TROUPE_TRY(receive_all(socket, rest.data(), rest.size(), until, what + ", its checksums"));
+  FlatWeights flat;
+  flat.version = head.version;
+  flat.shape = shape;
+  flat.table.resize(shape.buckets);
+  std::memcpy(flat.table.data(), rest.data(), 4 * flat.table.size());
+  TROUPE_TRY(check_table(head, flat.table));
+  const auto buffer = staging();
+  char* const into = reinterpret_cast<char*>(buffer->data());
+  flat.data = buffer->data();
+  for (std::uint32_t i = 0; i < shape.buckets; ++i)
+    TROUPE_TRY(receive_bucket(socket, flat, i, into + i * shape.bucket_bytes, until));
+  const char done = 1;
+  TROUPE_TRY(send_all(socket, &done, 1, until, "ending " + what));
+  flat.owner = buffer;
+  flat.verified = true;
+  return flat;
+}
+
+// The buffer of the fetch before when its intake is done with it, else a fresh one.
+std::shared_ptr<RemoteWeightSubscriber::Staging> RemoteWeightSubscriber::staging() {
+  std::lock_guard lock(mutex_);
+  if (staging_ == nullptr || staging_.use_count() > 1) {
+    staging_ = std::make_shared<Staging>(static_cast<std::int64_t>(shape_.elements));
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return staging_;
+}
+
+}  // namespace troupe::weights

@@ -1,0 +1,76 @@
+// Take a free snapshot, copy, offer it.
+#include "runtime/weights/shared_publisher.hpp"
+
+#include "runtime/core/check.hpp"
+
+#include <unistd.h>
+
+namespace troupe::weights {
+namespace {
+
+std::string socket_name(const std::string& folder) {
+  const std::string name = "weights-" + std::to_string(::getpid()) + "-" +
+                           std::to_string(random_id() % 1'000'000);
+  return folder.empty() ? "@troupe-" + name : folder + "/" + name;
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<SharedWeightPublisher>> SharedWeightPublisher::create(
+    PublisherOptions options, core::TeamRunner& team) {
+  WeightLocation location;
+  location.host_id = options.host_id;
+  location.key = random_key();
+  WeightServer::Doors doors;
+  if (options.memory) {
+    location.socket = socket_name(options.socket_folder);
+    TROUPE_TRY_ASSIGN(listener, listen_unix(location.socket));
+    doors.unix_listener = std::move(listener);
+  }
+  if (options.tcp) {
+    location.tcp_host = options.tcp_advertised.empty() ? options.tcp_host : options.tcp_advertised;
+    location.tcp_port = options.tcp_port;
+    TROUPE_TRY_ASSIGN(listener, listen_tcp(options.tcp_host, location.tcp_port));
+    doors.tcp_listener = std::move(listener);
+  }
+  return std::unique_ptr<SharedWeightPublisher>(
+      new SharedWeightPublisher(std::move(location), std::move(doors), team));
+}
+
+SharedWeightPublisher::SharedWeightPublisher(WeightLocation location,
+                                             WeightServer::Doors doors,
+                                             core::TeamRunner& team)
+    : location_(std::move(location)), team_(team) {
+  server_.emplace(std::move(doors), location_.key, pool_);
+}
+
+SharedWeightPublisher::~SharedWeightPublisher() {
+  server_.reset();
+  if (!location_.socket.empty() && location_.socket[0] != '@') ::unlink(location_.socket.c_str());
+}
+
+core::Result<WeightLocation> SharedWeightPublisher::publish(const Offer& offer) {
+  TROUPE_CHECK(offer.master != nullptr, "an offer without weights");
+  if (newest_ && offer.version < *newest_) {
+    return core::fail(core::ErrorCode::kInvalidArgument,
+                      "version " + std::to_string(offer.version) +
+                          " of the weights is older than version " + std::to_string(*newest_) +
+                          ", which was published before it");
+  }
+  if (newest_ && offer.version == *newest_) return location_;
+  const model::ParamStore& master = *offer.master;
+  if (!shape_) shape_.emplace(master.layout());
+  TROUPE_CHECK(static_cast<std::uint64_t>(master.size()) == shape_->elements,
+               "weights of another model than those published before");
+  TROUPE_TRY_ASSIGN(snapshot, pool_.take(*shape_));
+  snapshot->fill(team_, master.data(), offer.version);
+  pool_.offer(std::move(snapshot));
+  newest_ = offer.version;
+  return location_;
+}
+
+SharedWeightPublisher::Counters SharedWeightPublisher::counters() const {
+  return {server_->counters(), pool_.size(), pool_.made()};
+}
+
+}  // namespace troupe::weights

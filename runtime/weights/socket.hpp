@@ -1,0 +1,67 @@
+// Plain sockets for weights: an owned descriptor, listening and connecting by Unix path or TCP, and
+// reads and writes up to a deadline. No thread of its own; a socket is used by one thread at a time.
+// All descriptors are non-blocking and closed on exec.
+#pragma once
+
+#include "runtime/core/clock.hpp"
+#include "runtime/core/result.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace troupe::weights {
+
+class OwnedFd {
+ public:
+  OwnedFd() = default;
+  explicit OwnedFd(int fd) : fd_(fd) {}
+  OwnedFd(OwnedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  OwnedFd& operator=(OwnedFd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~OwnedFd() { close(); }
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  void close();
+
+ private:
+  int fd_ = -1;
+};
+
+// `name`: a path, or '@' and an abstract name. A path's folder must belong to this user and be closed
+// to others (mode 0700). Errors: kConfig (too long, folder open to others), kResources.
+core::Result<OwnedFd> listen_unix(const std::string& name);
+// Port 0: any; `port` becomes the one that it is.
+core::Result<OwnedFd> listen_tcp(const std::string& host, std::uint32_t& port);
+// A waiting connection, or none. True of `same_user` when the peer is a process of this user.
+OwnedFd accept_one(const OwnedFd& listener);
+bool same_user(const OwnedFd& unix_socket);
+
+core::Result<OwnedFd> connect_unix(const std::string& name, core::TimePoint until);
+core::Result<OwnedFd> connect_tcp(const std::string& host, std::uint32_t port, core::TimePoint until);
+
+// Everything or an error: kDeadline, kPeerLost (closed after `done` bytes of `what`).
+core::Result<void> send_all(const OwnedFd& socket,
+                            const void* bytes,
+                            std::size_t size,
+                            core::TimePoint until,
+                            const std::string& what);
+core::Result<void> receive_all(const OwnedFd& socket,
+                               void* bytes,
+                               std::size_t size,
+                               core::TimePoint until,
+                               const std::string& what);
+// The same for bytes that may bring a descriptor along; none leaves `passed` empty.
+core::Result<void> receive_with_fd(const OwnedFd& socket,
+                                   void* bytes,
+                                   std::size_t size,
+                                   OwnedFd& passed,
+                                   core::TimePoint until,
+                                   const std::string& what);
+// One attempt; false when the bytes did not go out whole.
+bool send_with_fd(const OwnedFd& socket, const void* bytes, std::size_t size, int passed);
+
+}  // namespace troupe::weights

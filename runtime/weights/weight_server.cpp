@@ -1,0 +1,219 @@
+// The poll loop and the few states of a connection.
+#include "runtime/weights/weight_server.hpp"
+
+#include "runtime/core/check.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+namespace troupe::weights {
+namespace {
+
+constexpr std::size_t kTurn_bytes = 4 << 20;  // of one stream before others get their turn
+
+core::TimePoint now() {
+  return std::chrono::steady_clock::now();
+}
+
+bool would_block() {
+  return errno == EAGAIN || errno == EINTR;
+}
+
+}  // namespace
+
+WeightServer::WeightServer(Doors doors, std::string key, SnapshotPool& pool)
+    : doors_(std::move(doors)),
+      key_(std::move(key)),
+      pool_(pool),
+      stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      thread_([this] { loop(); }) {}
+
+WeightServer::~WeightServer() {
+  const std::uint64_t one = 1;
+  TROUPE_CHECK(::write(stop_.get(), &one, sizeof one) == sizeof one, "waking the weight server");
+  thread_.join();
+  for (Reader& reader : readers_)
+    pool_.end_lease(reader.lease);
+}
+
+ServerCounters WeightServer::counters() const {
+  return {served_.load(), refused_.load(), cut_.load(), readers_now_.load()};
+}
+
+void WeightServer::loop() {
+  sigset_t pipe;  // sendfile to a receiver that is gone raises it, on this thread
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+  std::vector<pollfd> entries;
+  for (;;) {
+    entries.clear();
+    entries.push_back({stop_.get(), POLLIN, 0});
+    entries.push_back({doors_.unix_listener.get(), POLLIN, 0});
+    entries.push_back({doors_.tcp_listener.get(), POLLIN, 0});
+    for (const Reader& reader : readers_) {
+      const bool writes = reader.state == State::kStream;
+      entries.push_back({reader.socket.get(), static_cast<short>(writes ? POLLOUT : POLLIN), 0});
+    }
+    ::poll(entries.data(), entries.size(), poll_timeout_ms(now()));
+    if (entries[0].revents != 0) return;
+    for (std::size_t i = readers_.size(); i-- > 0;) {
+      Reader& reader = readers_[i];
+      const short events = entries[3 + i].revents;
+      const bool late = now() >= reader.until;
+      if ((events == 0 && !late) || (events != 0 && go_on(reader, events))) continue;
+      if (events == 0) ++cut_;
+      pool_.end_lease(reader.lease);
+      readers_.erase(readers_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    if (entries[1].revents != 0) accept_from(doors_.unix_listener, Wants::kMemory);
+    if (entries[2].revents != 0) accept_from(doors_.tcp_listener, Wants::kStream);
+    readers_now_ = readers_.size();
+  }
+}
+
+int WeightServer::poll_timeout_ms(core::TimePoint from) const {
+  core::TimePoint next = core::TimePoint::max();
+  for (const Reader& reader : readers_)
+    next = std::min(next, reader.until);
+  if (next == core::TimePoint::max()) return -1;
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(next - from).count();
+  return static_cast<int>(std::clamp<std::int64_t>(ms, 0, 60'000));
+}
+
+void WeightServer::accept_from(const OwnedFd& listener, Wants way) {
+  OwnedFd socket = accept_one(listener);
+  if (!socket || (way == Wants::kMemory && !same_user(socket))) return;
+  if (readers_.size() >= kReaders_max + kStrangers_max) {
+    ++refused_;
+    return;
+  }
+  Reader reader;
+  reader.socket = std::move(socket);
+  reader.way = way;
+  reader.until = now() + kHelloWait;
+  readers_.push_back(std::move(reader));
+}
+
+std::size_t WeightServer::leases() const {
+  return static_cast<std::size_t>(
+      std::count_if(readers_.begin(), readers_.end(),
+                    [](const Reader& reader) { return reader.lease != nullptr; }));
+}
+
+bool WeightServer::go_on(Reader& reader, short events) {
+  switch (reader.state) {
+    case State::kHello:
+      return read_hello(reader);
+    case State::kStream:
+      if ((events & (POLLERR | POLLHUP)) == 0) return stream(reader);
+      ++cut_;
+      return false;
+    case State::kHeld:
+      return still_held(reader);
+    case State::kAnswer:
+      break;
+  }
+  return false;
+}
+
+bool WeightServer::read_hello(Reader& reader) {
+  char* const into = reinterpret_cast<char*>(&reader.hello) + reader.hello_bytes;
+  const ssize_t n = ::recv(reader.socket.get(), into, sizeof(Hello) - reader.hello_bytes, 0);
+  if (n < 0 && would_block()) return true;
+  if (n <= 0) {
+    ++cut_;
+    return false;
+  }
+  reader.hello_bytes += static_cast<std::size_t>(n);
+  if (reader.hello_bytes >= sizeof kPushMagic && reader.hello.magic != kPushMagic) {
+    ++refused_;
+    return false;
+  }
+  if (reader.hello_bytes < sizeof(Hello)) return true;
+  reader.state = State::kAnswer;
+  return answer(reader);
+}
+
+bool WeightServer::answer(Reader& reader) {
+  Answer reply;
+  if (!same_key({reader.hello.key, kKey_chars}, key_)) {
+    reply.status = AnswerStatus::kWrongKey;
+  } else if (reader.hello.wants != reader.way) {
+    reply.status = AnswerStatus::kMalformed;
+  } else if (leases() >= kReaders_max) {
+    reply.status = AnswerStatus::kTooMany;
+  } else {
+    reader.lease = pool_.lease_newest();
+    reply.version = reader.lease != nullptr ? reader.lease->version() : 0;
+    if (reader.lease == nullptr) {
+      reply.status = AnswerStatus::kNothing;
+    } else if (reply.version < reader.hello.at_least) {
+      reply.status = AnswerStatus::kOlder;
+    }
+  }
+  const bool asked_well =
+      reply.status != AnswerStatus::kWrongKey && reply.status != AnswerStatus::kMalformed;
+  if (!asked_well) ++refused_;
+  if (reply.status != AnswerStatus::kHere) {
+    (void)!::send(reader.socket.get(), &reply, sizeof reply, MSG_NOSIGNAL);
+    return false;
+  }
+  reply.buffer_id = reader.lease->id();
+  reply.bytes = reader.lease->shape().bytes();
+  // The first bytes on a fresh connection always fit into its buffer.
+  if (reader.way == Wants::kMemory) {
+    reader.state = State::kHeld;
+    reader.until = core::TimePoint::max();  // a frozen receiver costs its snapshot, nothing else
+    const bool sent = send_with_fd(reader.socket, &reply, sizeof reply, reader.lease->fd());
+    ++(sent ? served_ : cut_);
+    return sent;
+  }
+  if (::send(reader.socket.get(), &reply, sizeof reply, MSG_NOSIGNAL) != sizeof reply) {
+    ++cut_;
+    return false;
+  }
+  reader.state = State::kStream;
+  reader.until = now() + kStallWait;
+  return stream(reader);
+}
+
+// Pages go from the snapshot to the socket without a copy; so the lease lasts until the receiver says
+// that it has them all, or is gone.
+bool WeightServer::stream(Reader& reader) {
+  const std::uint64_t bytes = reader.lease->shape().bytes();
+  for (std::size_t turn = 0; turn < kTurn_bytes && reader.sent < bytes;) {
+    auto offset = static_cast<off_t>(reader.sent);
+    const std::size_t most = std::min<std::uint64_t>(bytes - reader.sent, kTurn_bytes);
+    const ssize_t n = ::sendfile(reader.socket.get(), reader.lease->fd(), &offset, most);
+    if (n < 0 && would_block()) return true;
+    if (n <= 0) {
+      ++cut_;
+      return false;
+    }
+    reader.sent += static_cast<std::uint64_t>(n);
+    turn += static_cast<std::size_t>(n);
+    reader.until = now() + kStallWait;
+  }
+  if (reader.sent == bytes) reader.state = State::kHeld;
+  return true;
+}
+
+// A byte says that all was received; an end without one that the receiver went away.
+bool WeightServer::still_held(Reader& reader) {
+  char done = 0;
+  const ssize_t n = ::recv(reader.socket.get(), &done, 1, 0);
+  if (n < 0 && would_block()) return true;
+  if (reader.way == Wants::kStream) ++(n == 1 ? served_ : cut_);
+  return false;
+}
+
+}  // namespace troupe::weights

@@ -1,0 +1,64 @@
+// Serves the newest snapshot to receivers: a descriptor over the Unix socket, a stream over TCP. One
+// thread, one poll loop, every socket non-blocking, so a slow, frozen or dead receiver holds up nobody;
+// it keeps its own snapshot until its connection ends. Owned by the publisher.
+// Bounds: kReaders_max receivers and kStrangers_max that have not asked yet; kHelloWait for a request; kStallWait for a stream on which nothing
+// moves. A connection that holds shared memory may last: the receiver is at work, or frozen.
+#pragma once
+
+#include "runtime/weights/snapshot_pool.hpp"
+
+#include <atomic>
+#include <thread>
+
+namespace troupe::weights {
+
+struct ServerCounters {
+  std::uint64_t served = 0;   // snapshots handed out
+  std::uint64_t refused = 0;  // requests with a wrong key or that could not be read
+  std::uint64_t cut = 0;      // receivers that went away or stood still before the end
+  std::uint64_t readers = 0;  // connections now
+};
+
+class WeightServer {
+ public:
+  struct Doors {
+    OwnedFd unix_listener, tcp_listener;  // either may be missing
+  };
+  WeightServer(Doors doors, std::string key, SnapshotPool& pool);
+  ~WeightServer();  // closes all connections
+
+  ServerCounters counters() const;
+
+ private:
+  enum class State { kHello, kAnswer, kStream, kHeld };
+  struct Reader {
+    OwnedFd socket;
+    Wants way = Wants::kMemory;  // what its door gives
+    State state = State::kHello;
+    core::TimePoint until;  // when it is cut; never while it holds shared memory
+    Hello hello;
+    std::size_t hello_bytes = 0;
+    std::shared_ptr<Snapshot> lease;
+    std::uint64_t sent = 0;  // of the snapshot
+  };
+
+  void loop();
+  int poll_timeout_ms(core::TimePoint now) const;
+  void accept_from(const OwnedFd& listener, Wants way);
+  bool go_on(Reader& reader, short events);  // false: the connection ends
+  std::size_t leases() const;
+  bool read_hello(Reader& reader);
+  bool answer(Reader& reader);
+  bool stream(Reader& reader);
+  bool still_held(Reader& reader);
+
+  Doors doors_;
+  const std::string key_;
+  SnapshotPool& pool_;
+  OwnedFd stop_;
+  std::vector<Reader> readers_;
+  std::atomic<std::uint64_t> served_{0}, refused_{0}, cut_{0}, readers_now_{0};
+  std::thread thread_;
+};
+
+}  // namespace troupe::weights

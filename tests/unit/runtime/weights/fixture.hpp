@@ -1,0 +1,130 @@
+// A tiny model whose weights tell their version, and waiting for what another thread or process does.
+#pragma once
+
+#include "runtime/model/packed.hpp"
+#include "runtime/model/params.hpp"
+#include "runtime/weights/remote_subscriber.hpp"
+#include "runtime/weights/shared_publisher.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace troupe::weights {
+
+inline constexpr core::Duration kLong = std::chrono::seconds(60);
+
+inline model::ModelSpec tiny(std::int64_t vocab = 1037) {
+  model::ModelSpec spec;
+  spec.architecture = "LlamaForCausalLM";
+  spec.layers = 2;
+  spec.hidden = 48;
+  spec.heads = 4;
+  spec.kv_heads = 2;
+  spec.head_dim = 12;
+  spec.ffn = 72;
+  spec.vocab = vocab;
+  spec.context = 32;
+  spec.tied = false;
+  return spec;
+}
+
+// Several buckets.
+inline model::ModelSpec wide() { return tiny(40'009); }
+
+// Every weight of a version differs from the same weight of any other.
+inline void write_version(model::ParamStore& params, core::Version version) {
+  const float step = 1.0f + static_cast<float>(version) * 0x1p-12f;
+  for (std::int64_t i = 0; i < params.size(); ++i)
+    params.data()[i] = step * static_cast<float>(1 + i % 1009);
+}
+
+// True when the panels are those of that version, to the last bit.
+inline bool holds_version(const model::PackedWeights& got, core::Version version) {
+  model::ParamStore params(got.spec());
+  write_version(params, version);
+  model::PackedWeights wanted(got.spec());
+  wanted.fill({}, params, version);
+  const auto spec = got.spec();
+  const auto same = [](const float* a, const float* b, std::int64_t count) {
+    return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(float)) == 0;
+  };
+  bool all = got.version() == version && same(got.final_norm(), wanted.final_norm(), spec.hidden) &&
+             same(got.head(), wanted.head(), spec.vocab / 16 * 16 * spec.hidden);
+  for (std::int64_t i = 0; i < spec.layers; ++i) {
+    const auto &a = got.layer(i), &b = wanted.layer(i);
+    all = all && same(a.input_norm, b.input_norm, spec.hidden) &&
+          same(a.post_norm, b.post_norm, spec.hidden) &&
+          same(a.qkv, b.qkv, spec.qkv_width() * spec.hidden) &&
+          same(a.o, b.o, spec.hidden * spec.q_width()) &&
+          same(a.gate_up, b.gate_up, 2 * spec.ffn * spec.hidden) &&
+          same(a.down, b.down, spec.hidden * spec.ffn);
+  }
+  std::vector<float> x(static_cast<std::size_t>(spec.hidden)), y = x;
+  for (std::int32_t token = 0; token < spec.vocab; ++token) {
+    got.embed(token, x.data());
+    wanted.embed(token, y.data());
+    all = all && x == y;
+  }
+  return all;
+}
+
+// Waits for another thread or process; false after a minute.
+template <class Condition>
+bool comes_true(Condition condition) {
+  const auto until = std::chrono::steady_clock::now() + kLong;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+// A publisher and the master weights that it copies.
+struct Source {
+  explicit Source(const model::ModelSpec& spec, PublisherOptions options = {}) : params(spec) {
+    auto made = SharedWeightPublisher::create(std::move(options), team);
+    TROUPE_CHECK(made.has_value(), "a publisher");
+    publisher = std::move(made).value();
+  }
+  WeightLocation publish(core::Version version) {
+    write_version(params, version);
+    Offer offer;
+    offer.version = version;
+    offer.master = &params;
+    auto location = publisher->publish(offer);
+    TROUPE_CHECK(location.has_value(), "publishing");
+    return *location;
+  }
+  core::SerialTeam team;
+  model::ParamStore params;
+  std::unique_ptr<SharedWeightPublisher> publisher;
+};
+
+inline WeightLocation only_tcp(WeightLocation location) {
+  location.socket.clear();
+  return location;
+}
+inline WeightLocation only_memory(WeightLocation location) {
+  location.tcp_port = 0;
+  return location;
+}
+
+// The whole way of one version: fetch, all slices, take.
+inline core::Result<std::shared_ptr<const model::PackedWeights>> receive(
+    WeightSubscriber& subscriber,
+    core::Version at_least,
+    const WeightLocation& location,
+    core::Duration budget = kLong) {
+  TROUPE_TRY_ASSIGN(intake, subscriber.fetch(at_least, location, kLong));
+  core::SerialTeam team;
+  for (bool done = false; !done;) {
+    TROUPE_TRY_ASSIGN(finished, intake->advance(team, budget));
+    done = finished;
+  }
+  return intake->take();
+}
+
+}  // namespace troupe::weights
