@@ -1,0 +1,245 @@
+// The HTTP server and client over real sockets: what they exchange, and what they refuse.
+#include "runtime/net/http_client.hpp"
+#include "runtime/net/http_server.hpp"
+#include "runtime/net/tls_context.hpp"
+#include "runtime/net/token_file.hpp"
+#include "tests/unit/runtime/net/net_support.hpp"
+
+#include <stdexcept>
+
+namespace troupe::net::test {
+namespace {
+
+async::task<HttpResponse> answer(HttpRequest request) {
+  HttpResponse response;
+  if (request.path == "/throw") throw std::runtime_error("the handler broke");
+  if (request.path == "/missing") response.status = 404;
+  response.body = request.method + " " + request.path + " [" + request.query + "] " +
+                  std::string(find_header(request.headers, "CONTENT-type")) + " " + request.body;
+  co_return response;
+}
+
+class Http : public ::testing::Test {
+ protected:
+  void open(HttpServerOptions options = {}) {
+    auto server = HttpServer::open(io_, std::move(options), answer);
+    ASSERT_TRUE(server) << server.error().message;
+    server_ = std::move(*server);
+  }
+  std::string url(const std::string& path = "/") const {
+    return "http://127.0.0.1:" + std::to_string(server_->port()) + path;
+  }
+  // What comes back until the server closes.
+  std::string raw(const std::string& bytes) const {
+    const Socket socket = Socket::to(server_->port());
+    socket.send(bytes);
+    return socket.receive();
+  }
+  // A server of one reply, whatever it is asked; the request's header is read first.
+  static std::function<void(Socket)> says(std::string reply) {
+    return [reply](Socket socket) {
+      std::string got;
+      while (got.find("\r\n\r\n") == got.npos) {
+        const std::string more = socket.receive(1);
+        if (more.empty()) return;
+        got += more;
+      }
+      socket.send(reply);
+    };
+  }
+  static core::Result<HttpReply> post(const LocalServer& server, std::chrono::milliseconds limit) {
+    return http_post_json_blocking("http://127.0.0.1:" + std::to_string(server.port) + "/", "{}",
+                                   limit);
+  }
+
+  async::IoThreads io_{1};
+  std::unique_ptr<HttpServer> server_;
+};
+
+async::task<void> post_into(std::string url, core::Result<HttpReply>* out) {
+  auto reply = co_await http_post_json(url, "[1]", kPatience, {});
+  *out = std::move(reply);
+}
+
+}  // namespace
+
+TEST_F(Http, CarriesARequestAndItsReply) {
+  open();
+  auto reply = http_post_json_blocking(url("/a/b?c=d"), "{\"x\":1}", kPatience);
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ(reply->status, 200);
+  EXPECT_EQ(reply->body, "POST /a/b [c=d] application/json {\"x\":1}");
+  EXPECT_EQ(find_header(reply->headers, "content-type"), "application/json");
+  core::Result<HttpReply> same = core::fail(core::ErrorCode::kInternal, "");
+  io_.run(post_into(url("/c"), &same));
+  ASSERT_TRUE(same) << same.error().message;
+  EXPECT_EQ(same->body, "POST /c [] application/json [1]");
+}
+
+TEST_F(Http, ServesLargeBodies) {
+  open();
+  const std::string body(8u << 20, 'b');
+  auto reply = http_post_json_blocking(url(), body, kPatience);
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_TRUE(reply->body.ends_with(body));
+}
+
+TEST_F(Http, KeepsAConnectionForSeveralRequests) {
+  open();
+  const std::string one = "GET /1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const std::string last = "GET /2 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  const std::string both = raw(one + last);  // the second before the first is answered
+  EXPECT_NE(both.find("GET /1"), std::string::npos);
+  EXPECT_NE(both.find("GET /2"), std::string::npos);
+}
+
+TEST_F(Http, AnswersHeadWithoutABody) {
+  open();
+  const std::string reply = raw("HEAD /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(reply.starts_with("HTTP/1.1 200 OK")) << reply;
+  EXPECT_TRUE(reply.ends_with("\r\n\r\n")) << reply;
+  EXPECT_NE(reply.find("Content-Length: 12"), std::string::npos) << reply;
+}
+
+TEST_F(Http, ContinuesWhenAskedTo) {
+  open();
+  const std::string reply =
+      raw("POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: 100-continue\r\n"
+          "Content-Length: 2\r\n\r\nhi");
+  EXPECT_TRUE(reply.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")) << reply;
+}
+
+TEST_F(Http, PassesStatusAndFailureOfTheHandlerOn) {
+  open();
+  EXPECT_EQ(http_post_json_blocking(url("/missing"), "", kPatience)->status, 404);
+  auto broken = http_post_json_blocking(url("/throw"), "", kPatience);
+  EXPECT_EQ(broken->status, 500);
+  EXPECT_NE(broken->body.find("the handler broke"), std::string::npos);
+  EXPECT_EQ(http_post_json_blocking(url(), "", kPatience)->status, 200);
+}
+
+TEST_F(Http, RefusesForeignHostsAndOrigins) {
+  open();
+  const auto status = [&](const std::string& headers) {
+    return raw("GET / HTTP/1.1\r\nConnection: close\r\n" + headers + "\r\n").substr(9, 3);
+  };
+  const std::string port = std::to_string(server_->port());
+  EXPECT_EQ(status("Host: 127.0.0.1:" + port + "\r\n"), "200");
+  EXPECT_EQ(status("Host: LOCALHOST\r\n"), "200");
+  EXPECT_EQ(status("Host: [::1]:80\r\n"), "200");
+  EXPECT_EQ(status("Host: evil.example\r\n"), "421");
+  EXPECT_EQ(status("Host: 10.0.0.1\r\n"), "421");
+  EXPECT_EQ(status("Host: localhost.evil.example\r\n"), "421");
+  EXPECT_EQ(status(""), "400");
+  EXPECT_EQ(status("Host: localhost\r\nOrigin: http://evil.example\r\n"), "403");
+  EXPECT_EQ(status("Host: localhost\r\nOrigin: null\r\n"), "403");
+  EXPECT_EQ(status("Host: localhost\r\nOrigin: http://localhost:3000\r\n"), "200");
+}
+
+TEST_F(Http, HostsBesideLoopbackAreAllowedByName) {
+  EXPECT_FALSE(host_allowed("node1:80", true, {}));
+  EXPECT_TRUE(host_allowed("Node1:80", true, {"node1"}));
+  EXPECT_FALSE(host_allowed("10.0.0.1:80", true, {}));
+  EXPECT_TRUE(host_allowed("10.0.0.1:80", false, {}));
+  EXPECT_FALSE(host_allowed("node1", false, {}));
+  EXPECT_FALSE(host_allowed("", false, {}));
+  EXPECT_FALSE(host_allowed("[::1", true, {}));
+}
+
+TEST_F(Http, RefusesWhatIsTooLarge) {
+  HttpServerOptions options;
+  options.body_bytes_max = 1000;
+  open(options);
+  const std::string head = "POST / HTTP/1.1\r\nHost: localhost\r\n";
+  EXPECT_EQ(raw(head + "Content-Length: 1073741824\r\n\r\n").substr(9, 3), "413");
+  const std::string chunks =
+      "Transfer-Encoding: chunked\r\n\r\n7d0\r\n" + std::string(2000, 'c') + "\r\n0\r\n\r\n";
+  EXPECT_EQ(raw(head + chunks).substr(9, 3), "413");
+  EXPECT_EQ(raw(head + "X: " + std::string(20'000, 'x') + "\r\n\r\n").substr(9, 3), "431");
+  EXPECT_EQ(raw("nonsense\r\n\r\n").substr(9, 3), "400");
+  EXPECT_EQ(http_post_json_blocking(url(), "", kPatience)->status, 200);
+}
+
+TEST_F(Http, CutsSlowHeadersAndIdleConnectionsOff) {
+  HttpServerOptions options;
+  options.header_limit = std::chrono::milliseconds(50);
+  options.body_limit = std::chrono::milliseconds(50);
+  options.idle_limit = std::chrono::milliseconds(50);
+  open(options);
+  EXPECT_EQ(raw(""), "");
+  EXPECT_EQ(raw("GET / HTTP/1.1\r\nHost: loc"), "");
+  EXPECT_EQ(raw("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx"), "");
+  EXPECT_NE(raw("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").find("200 OK"), std::string::npos);
+}
+
+TEST_F(Http, HasABoundOfConnections) {
+  HttpServerOptions options;
+  options.connections_max = 2;
+  open(options);
+  const std::string get = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const Socket one = Socket::to(server_->port()), two = Socket::to(server_->port());
+  for (const Socket* socket : {&one, &two}) {
+    ASSERT_TRUE(socket->send(get));
+    EXPECT_EQ(socket->receive(12), "HTTP/1.1 200");
+  }
+  EXPECT_TRUE(Socket::to(server_->port()).closed());
+}
+
+TEST_F(Http, StopsWithConnectionsOpen) {
+  open();
+  const Socket idle = Socket::to(server_->port());
+  ASSERT_TRUE(idle.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  EXPECT_EQ(idle.receive(12), "HTTP/1.1 200");
+  server_->stop();
+  idle.receive();
+  EXPECT_EQ(http_post_json_blocking(url(), "", kPatience).error().code, core::ErrorCode::kPeerLost);
+}
+
+TEST_F(Http, TheClientSaysWhatWentWrong) {
+  using core::ErrorCode;
+  EXPECT_EQ(http_post_json_blocking("127.0.0.1:80", "", kPatience).error().code,
+            ErrorCode::kConfig);
+  LocalServer garbage(says("SSH-2.0-OpenSSH\r\n\r\n"));
+  EXPECT_EQ(post(garbage, kPatience).error().code, ErrorCode::kData);
+  LocalServer half(says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"));
+  EXPECT_EQ(post(half, kPatience).error().code, ErrorCode::kPeerLost);
+  LocalServer huge(says("HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n"));
+  EXPECT_EQ(post(huge, kPatience).error().code, ErrorCode::kData);
+  LocalServer silent([](Socket socket) { socket.receive(); });
+  auto late = post(silent, std::chrono::milliseconds(50));
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, ErrorCode::kDeadline);
+  EXPECT_NE(late.error().message.find("no reply within 50 ms"), std::string::npos);
+}
+
+TEST_F(Http, TheClientFollowsNoRedirect) {
+  LocalServer other(
+      says("HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/\r\n"
+           "Content-Length: 0\r\n\r\n"));
+  auto reply = post(other, kPatience);
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ(reply->status, 307);
+}
+
+TEST_F(Http, TheClientTrustsNoUnknownCertificate) {
+  DoorAuth auth;
+  auth.token = *make_token();
+  auto context = make_door_context(auth);  // with a certificate that nobody signed
+  ASSERT_TRUE(context);
+  std::atomic<bool> reached{false};
+  LocalServer server([&](Socket socket) {
+    const SslPtr ssl(SSL_new(context->get()));
+    SSL_set_fd(ssl.get(), socket.fd());
+    SSL_accept(ssl.get());
+    char byte;
+    reached = SSL_read(ssl.get(), &byte, 1) == 1;
+  });
+  auto reply = http_post_json_blocking("https://127.0.0.1:" + std::to_string(server.port) + "/", "",
+                                       kPatience);
+  ASSERT_FALSE(reply);
+  EXPECT_NE(reply.error().message.find("certificate verify failed"), std::string::npos)
+      << reply.error().message;
+  EXPECT_FALSE(reached);
+}
+
+}  // namespace troupe::net::test
