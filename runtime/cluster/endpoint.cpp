@@ -1,6 +1,7 @@
 // Calls, their answers, and the serving of requests.
 #include "runtime/cluster/endpoint.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <string>
 
@@ -41,7 +42,20 @@ void Endpoint::serve(Handler handler) {
 }
 
 void Endpoint::on_bug(std::function<void(const core::Error&)> hook) {
+  bug_hook_ = hook;
   handlers_.on_error(std::move(hook));
+}
+
+PeerName Endpoint::waits_for() const {
+  const auto older = [](const auto& a, const auto& b) { return a.first < b.first; };
+  const auto oldest = std::min_element(calls_.begin(), calls_.end(), older);
+  return oldest == calls_.end() ? PeerName() : oldest->second.peer;
+}
+
+void Endpoint::broken(const core::Error& error) {
+  if (ended_) return;
+  end(false);
+  if (bug_hook_) bug_hook_(error);
 }
 
 async::task<Result<Frame>> Endpoint::call(PeerName peer, Frame request, async::Deadline deadline) {
@@ -64,6 +78,7 @@ async::task<Result<Frame>> Endpoint::call(PeerName peer, Frame request, async::D
   calls_.emplace(header.request.value, Call{peer, reply});
   const Entry entry{calls_, header.request.value};
   TROUPE_CO_TRY(send_request(peer, request));
+  ++frames_out_;
   core::Error late;
   late.code = ErrorCode::kDeadline;
   late.message = peer + " did not answer '" + wire::frame_kind(request) + "' of " +
@@ -75,6 +90,7 @@ async::task<Result<Frame>> Endpoint::call(PeerName peer, Frame request, async::D
 }
 
 void Endpoint::on_reply(const PeerName& from, Frame frame) {
+  ++frames_in_;
   const auto header = wire::read_header(frame);
   // Another epoch's answer may carry an id that is in use again.
   const bool ours = header && header->reply && header->run == identity().run &&
@@ -99,6 +115,7 @@ bool Endpoint::admit() noexcept {
 }
 
 void Endpoint::on_request(PeerName from, Frame frame) {
+  ++frames_in_;
   core::Error refusal = kStopped;
   auto header = wire::read_header(frame);
   if (header && header->run != identity().run) {
@@ -116,7 +133,9 @@ void Endpoint::on_request(PeerName from, Frame frame) {
 
 void Endpoint::refuse(const PeerName& to, const Frame& request, const core::Error& error) {
   const auto header = wire::read_header(request);
-  if (header) send_reply(to, wire::failure_frame(wire::reply_header(*header, identity().self), error));
+  if (!header) return;
+  ++frames_out_;
+  send_reply(to, wire::failure_frame(wire::reply_header(*header, identity().self), error));
 }
 
 // An expected failure is an answer; an exception is a bug, answered and then raised. A handler that
@@ -148,6 +167,7 @@ void Endpoint::answer(Place place, const Result<Frame>& result) {
   const PeerName from = std::move(place->from);
   requests_.erase(place);
   inbox_.fetch_sub(1, std::memory_order_relaxed);
+  ++frames_out_;
   send_reply(from, result ? *result : wire::failure_frame(reply_header, result.error()));
 }
 
@@ -163,6 +183,7 @@ void Endpoint::end(bool goodbye) {
   for (const Request& request : open) {
     if (!goodbye) break;
     const auto header = wire::reply_header(request.header, identity().self);
+    ++frames_out_;
     send_reply(request.from, wire::failure_frame(header, kStopped));
   }
   handlers_.cancel();

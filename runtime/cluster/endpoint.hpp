@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -28,12 +29,18 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   void serve(Handler handler) final;
   async::task<void> stop() override;
 
-  // Called with an exception that escaped a handler: a bug of the role.
+  // Called with an exception that escaped a handler, a bug of the role; or with the end of its actor.
   void on_bug(std::function<void(const core::Error&)> hook);
 
   std::size_t pending_calls() const noexcept { return calls_.size(); }
   std::size_t inbox() const noexcept { return inbox_.load(std::memory_order_relaxed); }
   std::uint64_t stray_replies() const noexcept { return stray_replies_; }
+  std::uint64_t frames_in() const noexcept { return frames_in_; }
+  std::uint64_t frames_out() const noexcept { return frames_out_; }
+  // The peer of the oldest call that waits; "" when none does.
+  PeerName waits_for() const;
+  // The role's actor id in its process; 0 where roles have no actor.
+  virtual std::uint64_t actor() const noexcept { return 0; }
   const async::Executor& strand() const noexcept { return strand_; }
 
   // Takes a place in the inbox; false when it is full. Safe on any thread. Whoever got one hands the
@@ -54,6 +61,9 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   // Everything `stop` does before it waits. `goodbye` tells askers; a crash does not.
   void end(bool goodbye);
   bool ended() const noexcept { return ended_; }
+
+  // What carried this role is gone: tells whoever listens for bugs, once, and ends the role's calls.
+  void broken(const core::Error& error);
 
  private:
   using Answer = async::Oneshot<core::Result<wire::Frame>>;
@@ -79,7 +89,10 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   std::atomic<std::size_t> inbox_{0};
   Handler handler_;
   async::Scope handlers_;
+  std::function<void(const core::Error&)> bug_hook_;
   std::uint64_t stray_replies_ = 0;
+  std::uint64_t frames_in_ = 0;
+  std::uint64_t frames_out_ = 0;
   bool ended_ = false;
 };
 

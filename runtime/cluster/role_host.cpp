@@ -21,7 +21,8 @@ RoleHost::RoleHost(std::shared_ptr<Endpoint> endpoint, Hooks hooks, async::Devic
       hooks_(std::move(hooks)),
       device_(device),
       team_(team),
-      scope_(endpoint_->strand()) {}
+      scope_(endpoint_->strand()),
+      activity_(endpoint_->timers()) {}
 
 RoleHost::~RoleHost() { TROUPE_CHECK(!running_, "a role is stopped before its host goes"); }
 
@@ -39,8 +40,9 @@ async::task<void> RoleHost::stop() {
 
 async::task<Result<void>> RoleHost::start_here(Factory factory) {
   TROUPE_CHECK(!running_, "a role starts once");
-  const RoleServices services{endpoint_,           scope_,  endpoint_->timers(),
-                              endpoint_->strand(), device_, team_};
+  const RoleServices services{endpoint_,           scope_,    endpoint_->timers(),
+                              endpoint_->strand(), activity_, device_,
+                              team_};
   auto made = factory(services);
   if (!made) co_return core::fail(made.error().within(name()));
   role_ = std::move(made).value();
@@ -66,11 +68,44 @@ async::task<Result<Frame>> RoleHost::handle(Frame request) {
   if (kind == wire::HostRequest::kPing) {
     co_return wire::pong_frame(answer, name(), reported_ ? "failed" : role_->state());
   }
+  if (kind == wire::HostRequest::kQueryRole) {
+    TROUPE_CO_TRY_ASSIGN(spans_after, wire::read_query_role(request));
+    co_return wire::role_report_frame(answer, role_report(spans_after));
+  }
   // Posted: the acknowledgement goes out first.
   if (hooks_.shutdown_asked) {
     asio::post(endpoint_->strand(), [asked = hooks_.shutdown_asked, who = name()] { asked(who); });
   }
   co_return wire::ack_frame(answer);
+}
+
+wire::RoleReport RoleHost::role_report(std::uint64_t spans_after) const {
+  const auto seconds = [](core::Duration span) {
+    return std::chrono::duration<double>(span).count();
+  };
+  const auto time = activity_.report(spans_after);
+  wire::RoleReport report;
+  report.name = endpoint_->identity().self;
+  report.state = reported_ ? "failed" : role_->state();
+  report.actor = endpoint_->actor();
+  report.epoch = endpoint_->identity().epoch;
+  report.inbox = static_cast<std::uint32_t>(endpoint_->inbox() - 1);  // beside this question
+  report.pending = static_cast<std::uint32_t>(endpoint_->pending_calls());
+  report.frames_in = endpoint_->frames_in();
+  report.frames_out = endpoint_->frames_out();
+  report.busy_s = seconds(time.busy);
+  report.paused_s = seconds(time.paused);
+  report.wall_s = seconds(time.wall);
+  for (const auto& [cause, span] : time.idle) report.idle_s.emplace_back(cause, seconds(span));
+  report.amounts = role_->amounts();
+  for (const auto& span : time.spans) {
+    report.spans.push_back({std::string(core::state_name(span.state)), span.cause,
+                            static_cast<std::uint64_t>(span.begin.time_since_epoch().count()),
+                            static_cast<std::uint64_t>(span.end.time_since_epoch().count())});
+  }
+  report.next_span = time.next_span;
+  report.waits_for = endpoint_->waits_for();
+  return report;
 }
 
 void RoleHost::report(const core::Error& error) {

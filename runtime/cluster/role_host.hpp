@@ -1,5 +1,6 @@
 // Runs one role: a pure state machine with its coroutine shell, on one strand, over one transport.
-// The host makes it, serves its requests (and answers ping and shutdown itself), runs its own activity,
+// The host makes it, serves its requests (and answers ping, shutdown and queryRole itself), runs its
+// own activity, keeps the account of its time,
 // and takes it down in order: intake and calls, handlers, the role's scope, the role. Whatever escapes
 // the role is reported once, by name, and is meant to stop the run. Owned by the node.
 #pragma once
@@ -12,7 +13,9 @@
 #include "runtime/async/device_thread.hpp"
 #include "runtime/async/scope.hpp"
 #include "runtime/cluster/endpoint.hpp"
+#include "runtime/core/activity.hpp"
 #include "runtime/core/team.hpp"
+#include "runtime/wire/role_report.hpp"
 
 namespace troupe::cluster {
 
@@ -28,6 +31,9 @@ class Role {
 
   // One word or two for `status`.
   virtual std::string state() const { return "ready"; }
+
+  // Numbers for `status`: versions, counts.
+  virtual wire::Amounts amounts() const { return {}; }
 };
 
 // What a role is given. The references outlive it.
@@ -36,6 +42,7 @@ struct RoleServices {
   async::Scope& scope;  // for whatever the role starts beside its handlers
   async::Timers& timers;
   async::Executor executor;             // the role's strand
+  core::Activity& activity;             // where the role says what its time goes into
   async::DeviceThread* device = nullptr;  // long jobs; null for roles without any
   core::TeamRunner* team = nullptr;       // the process's compute pool, used on the device thread
 };
@@ -63,11 +70,13 @@ class RoleHost {
   async::task<void> stop();
 
   const PeerName& name() const noexcept { return endpoint_->identity().self; }
+  core::Activity& activity() noexcept { return activity_; }
 
  private:
   async::task<core::Result<void>> start_here(Factory factory);
   async::task<void> stop_here();
   async::task<core::Result<wire::Frame>> handle(wire::Frame request);
+  wire::RoleReport role_report(std::uint64_t spans_after) const;
   void report(const core::Error& error);
 
   const std::shared_ptr<Endpoint> endpoint_;
@@ -75,6 +84,7 @@ class RoleHost {
   async::DeviceThread* const device_;
   core::TeamRunner* const team_;
   async::Scope scope_;
+  core::Activity activity_;
   std::unique_ptr<Role> role_;
   bool reported_ = false;
   bool running_ = false;

@@ -88,6 +88,7 @@ HostRequest read_host_request(const Frame& frame) {
   if (!incoming || incoming->header().reply) return HostRequest::kNone;
   auto found = incoming->read([](schema::Envelope::Reader envelope) -> core::Result<HostRequest> {
     if (envelope.isPing()) return HostRequest::kPing;
+    if (envelope.isQueryRole()) return HostRequest::kQueryRole;
     return envelope.isShutdown() ? HostRequest::kShutdown : HostRequest::kNone;
   });
   return found ? *found : HostRequest::kNone;

@@ -40,7 +40,7 @@ Frame failure_frame(const Header& header, const core::Error& error);
 std::optional<core::Error> read_failure(const Frame& frame);
 
 // Requests that a role's host answers itself.
-enum class HostRequest { kNone, kPing, kShutdown };
+enum class HostRequest { kNone, kPing, kShutdown, kQueryRole };
 HostRequest read_host_request(const Frame& frame);
 
 // Who a pong says it is from.

@@ -30,6 +30,9 @@ class ScriptedRole final : public Role {
   async::task<Result<wire::Frame>> handle(wire::Frame request) override {
     const std::string text = text_of(request);
     if (text == "throw") throw std::runtime_error("out of ideas");
+    if (text == "work") services_.activity.set_busy("step");
+    if (text == "rest") services_.activity.set_idle("no tickets");
+    if (text == "ask") services_.scope.spawn("asker", ask_back(services_.transport));
     if (text == "spawn") services_.scope.spawn("helper", wait("helper"));
     if (text == "wait") {
       auto waited = co_await wait("handler");
@@ -46,8 +49,15 @@ class ScriptedRole final : public Role {
   }
 
   std::string state() const override { return "rehearsing"; }
+  wire::Amounts amounts() const override { return {{"version", 7}}; }
 
  private:
+  static async::task<Result<void>> ask_back(std::shared_ptr<Transport> transport) {
+    auto answer = co_await ask(transport, "asker/0", "anybody there?");
+    static_cast<void>(answer);
+    co_return Result<void>();
+  }
+
   async::task<Result<void>> wait(std::string who) {
     auto event = std::make_shared<async::Event>();
     Log* log = log_;
@@ -111,6 +121,16 @@ class RoleHostTest : public ::testing::Test {
     return asked;
   }
   void now() { EXPECT_TRUE(time_.run_for(0ms, kSteps)); }
+  wire::RoleReport query(std::uint64_t spans_after) {
+    const auto deadline = async::Deadline::after(time_, 1s);
+    const auto frame = wire::query_role_frame(asker_->new_request(deadline), spans_after);
+    Later<Result<wire::Frame>> called(asker_->strand(), asker_->call("policy/0", frame, deadline));
+    now();
+    EXPECT_TRUE(called.value().has_value());
+    const auto report = wire::read_role_report(*called.value());
+    EXPECT_TRUE(report.has_value());
+    return *report;
+  }
 
   sim::VirtualTime time_;
   LoopbackNetwork network_{time_};
@@ -182,6 +202,43 @@ TEST_F(RoleHostLife, AShutdownIsAcknowledgedAndPassedOn) {
   ASSERT_TRUE(called.value().has_value());
   EXPECT_EQ(wire::frame_kind(*called.value()), "ack");
   EXPECT_EQ(log_, (Log{"made", "policy/0 asked to end"}));
+}
+
+TEST_F(RoleHostLife, TheHostReportsWhatTheRoleDoes) {
+  ASSERT_TRUE(start());
+  EXPECT_TRUE(time_.run_for(3s, kSteps));
+  ask_role("work");
+  EXPECT_TRUE(time_.run_for(2s, kSteps));
+  ask_role("rest");
+  EXPECT_TRUE(time_.run_for(1s, kSteps));
+  const auto report = query(0);
+  EXPECT_EQ(report.name, "policy/0");
+  EXPECT_EQ(report.state, "rehearsing");
+  EXPECT_EQ(report.epoch, 1u);
+  EXPECT_EQ(report.actor, 0u);
+  EXPECT_EQ(report.inbox, 0u);
+  EXPECT_EQ(report.pending, 0u);
+  EXPECT_EQ(report.frames_in, 3u);
+  EXPECT_EQ(report.frames_out, 2u);
+  EXPECT_EQ(report.busy_s, 2);
+  EXPECT_EQ(report.wall_s, 6);
+  EXPECT_EQ(report.idle_s, (wire::Amounts{{"no tickets", 1}, {"nothing asked", 3}}));
+  EXPECT_EQ(report.amounts, (wire::Amounts{{"version", 7}}));
+  ASSERT_EQ(report.spans.size(), 1u);
+  EXPECT_EQ(report.spans[0].cause, "nothing asked");
+  EXPECT_EQ(report.spans[0].state, "idle");
+  EXPECT_EQ(report.spans[0].end - report.spans[0].begin, 3'000'000'000u);
+  EXPECT_TRUE(query(report.next_span).spans.empty());
+}
+
+TEST_F(RoleHostLife, TheReportNamesWhomTheRoleWaitsFor) {
+  asker_->serve(never);
+  ASSERT_TRUE(start());
+  EXPECT_EQ(query(0).waits_for, "");
+  ask_role("ask");
+  const auto report = query(0);
+  EXPECT_EQ(report.waits_for, "asker/0");
+  EXPECT_EQ(report.pending, 1u);
 }
 
 }  // namespace

@@ -1,0 +1,86 @@
+// What a role does with its time. At every moment it is in exactly one state (busy, idle for a
+// named cause, paused), so the sums add up to the time since its start to the nanosecond. Recent
+// spans are kept for a timeline; changes shorter than kActivitySpan_min join their neighbours
+// there, never in the sums. Owned by the role's host; safe on any thread, so that a report never
+// waits for the role. Bounds: kActivitySpans_max spans, kActivityCauses_max causes (the rest count
+// as "other").
+#pragma once
+
+#include "runtime/core/clock.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::core {
+
+class Activity {
+ public:
+  enum class State { kBusy, kIdle, kPaused };
+
+  struct Span {
+    State state = State::kIdle;
+    std::string cause;
+    TimePoint begin, end;
+  };
+
+  struct Report {
+    Duration wall{}, busy{}, paused{};     // wall = busy + paused + the sum of idle
+    std::map<std::string, Duration> idle;  // by cause
+    std::vector<Span> spans;               // those asked for, oldest first; finished ones only
+    std::uint64_t next_span = 0;           // ask for spans after this number next time
+    Span now;                              // what goes on, until now
+  };
+
+  explicit Activity(const Clock& clock, std::string cause = "nothing asked");
+  Activity(const Activity&) = delete;
+  Activity& operator=(const Activity&) = delete;
+
+  // Until now it was as before; from now on it is this. The same state and cause again change
+  // nothing.
+  void set_busy(std::string_view what) { set(State::kBusy, what); }
+  void set_idle(std::string_view cause) { set(State::kIdle, cause); }
+  void set_paused(std::string_view cause) { set(State::kPaused, cause); }
+
+  // Busy for as long as the guard lives; then what it was before. Guards nest.
+  class Busy {
+   public:
+    Busy(Activity& activity, std::string_view what);
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+    ~Busy();
+
+   private:
+    Activity& activity_;
+    State state_;
+    std::string cause_;
+  };
+
+  // Spans are numbered from 1; `spans_after` is the last number that the asker has.
+  Report report(std::uint64_t spans_after = 0) const;
+
+ private:
+  void set(State state, std::string_view cause);
+  void settle(TimePoint now);  // counts the time since the last change
+  void keep(Span span);        // puts a finished span into the ring
+  std::string bounded(State state, std::string_view cause) const;
+
+  const Clock& clock_;
+  mutable std::mutex mutex_;
+  State state_ = State::kIdle;
+  std::string cause_;
+  const TimePoint start_;
+  TimePoint since_;  // of the last change
+  Duration busy_{}, paused_{};
+  std::map<std::string, Duration> idle_;
+  std::deque<Span> spans_;
+  std::uint64_t dropped_ = 0;  // spans that left the ring
+};
+
+std::string_view state_name(Activity::State state) noexcept;
+
+}  // namespace troupe::core
