@@ -1,0 +1,196 @@
+// Claims, lookups and sending.
+#include "runtime/cluster/caf/directory.hpp"
+
+#include "runtime/core/limits.hpp"
+
+#include <caf/send.hpp>
+
+#include <algorithm>
+#include <mutex>
+
+namespace troupe::cluster::exchange {
+
+using core::ErrorCode;
+using core::Result;
+namespace limits = core::limits;
+
+std::string shown(const std::string& text) {
+  constexpr std::size_t kShown_bytes = 64;
+  std::string out = text.substr(0, kShown_bytes);
+  for (char& c : out) {
+    if (c < ' ' || c == 127) c = '?';
+  }
+  return text.size() > kShown_bytes ? out + "..." : out;
+}
+
+Result<void> Directory::fit(const PeerName& name) const {
+  if (name.empty() || name.size() > limits::kPeerName_bytes_max) {
+    return core::fail(ErrorCode::kInvalidArgument,
+                      "a role's name has 1 to " + std::to_string(limits::kPeerName_bytes_max) +
+                          " bytes, not " + std::to_string(name.size()));
+  }
+  const bool known = bound_.contains(name) || last_.contains(name);
+  if (!known && bound_.size() + last_.size() >= limits::kPeerNames_max) {
+    return core::fail(
+        ErrorCode::kOverloaded,
+        "this process already knows " + std::to_string(limits::kPeerNames_max) + " names");
+  }
+  return {};
+}
+
+Result<void> Directory::join(const wire::Hello& hello, const caf::actor& handle) {
+  const std::unique_lock lock(mutex_);
+  if (closed_) return core::fail(ErrorCode::kClosed, "the exchange is closed");
+  TROUPE_TRY(fit(hello.name));
+  const auto found = bound_.find(hello.name);
+  if (found != bound_.end()) {
+    return core::fail(ErrorCode::kInvalidArgument,
+                      found->second.local
+                          ? "two roles are named " + hello.name
+                          : hello.name + " is the name of a role of another process");
+  }
+  last_.erase(hello.name);
+  bound_.emplace(hello.name, Binding{hello, handle, true});
+  return {};
+}
+
+Result<Directory::Claim> Directory::claim(const wire::Hello& hello, const Address& address) const {
+  const std::shared_lock lock(mutex_);
+  const auto refuse = [&hello](const std::string& why) {
+    return core::fail(ErrorCode::kInvalidArgument, shown(hello.name) + " " + why);
+  };
+  if (closed_) return core::fail(ErrorCode::kClosed, "the exchange is closed");
+  TROUPE_TRY(fit(hello.name));
+  for (const auto& [name, binding] : bound_) {
+    if (name != hello.name && address_of(binding.handle) == address) {
+      return refuse("cannot be a second name of " + name);
+    }
+  }
+  const auto found = bound_.find(hello.name);
+  if (found != bound_.end()) {
+    const Binding& now = found->second;
+    const bool same_run = now.hello.run == hello.run;
+    if (now.local) return refuse("is a role of the process that was asked");
+    if (now.handle.node() != address.node) return refuse("belongs to another process");
+    if (address_of(now.handle) == address && same_run && now.hello.epoch == hello.epoch) {
+      return Claim::kKnown;
+    }
+    if (same_run && hello.epoch <= now.hello.epoch) {
+      return refuse("of epoch " + std::to_string(hello.epoch) + " comes after its epoch " +
+                    std::to_string(now.hello.epoch));
+    }
+    return Claim::kReplaces;
+  }
+  const auto before = last_.find(hello.name);
+  if (before != last_.end() && before->second.run == hello.run) {
+    const Last& last = before->second;
+    if (hello.epoch < last.epoch || (last.fenced && hello.epoch == last.epoch)) {
+      return refuse("of epoch " + std::to_string(hello.epoch) + " comes after its epoch " +
+                    std::to_string(last.epoch) + (last.fenced ? ", which was given up" : ""));
+    }
+  }
+  return Claim::kNew;
+}
+
+void Directory::bind(const wire::Hello& hello, const caf::actor& handle) {
+  Binding binding{hello, handle, false};
+  binding.hello.pass.clear();
+  const std::unique_lock lock(mutex_);
+  if (closed_) return;
+  last_.erase(hello.name);
+  std::swap(bound_[hello.name], binding);
+}
+
+Binding Directory::take(Bound::iterator place, bool fenced) {
+  Binding gone = std::move(place->second);
+  last_[place->first] = Last{gone.hello.run, gone.hello.epoch, address_of(gone.handle), fenced};
+  bound_.erase(place);
+  return gone;
+}
+
+std::optional<Binding> Directory::drop(const PeerName& name, const Address& address) {
+  const std::unique_lock lock(mutex_);
+  const auto found = bound_.find(name);
+  if (found == bound_.end() || !(address_of(found->second.handle) == address)) return std::nullopt;
+  return take(found, false);
+}
+
+std::optional<Binding> Directory::drop(const Address& address) {
+  const std::unique_lock lock(mutex_);
+  const auto found = std::find_if(bound_.begin(), bound_.end(), [&address](const auto& entry) {
+    return !entry.second.local && address_of(entry.second.handle) == address;
+  });
+  if (found == bound_.end()) return std::nullopt;
+  return take(found, false);
+}
+
+std::vector<Binding> Directory::drop_all(const caf::node_id& node) {
+  const std::unique_lock lock(mutex_);
+  std::vector<Binding> gone;
+  for (auto place = bound_.begin(); place != bound_.end();) {
+    const auto next = std::next(place);
+    const Binding& binding = place->second;
+    if (!binding.local && binding.handle.node() == node) gone.push_back(take(place, false));
+    place = next;
+  }
+  return gone;
+}
+
+std::optional<Binding> Directory::fence(const PeerName& name) {
+  const std::unique_lock lock(mutex_);
+  const auto found = bound_.find(name);
+  if (found == bound_.end() || found->second.local) return std::nullopt;
+  return take(found, true);
+}
+
+Directory::Sender Directory::sender(const PeerName& name, const Address& address) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = bound_.find(name);
+  if (found != bound_.end() && address_of(found->second.handle) == address) return Sender::kBound;
+  const auto last = last_.find(name);
+  if (last == last_.end() || !(last->second.address == address)) return Sender::kStranger;
+  return last->second.fenced ? Sender::kFenced : Sender::kDeparted;
+}
+
+std::optional<Binding> Directory::find(const PeerName& name) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = bound_.find(name);
+  if (found == bound_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::vector<Binding> Directory::locals() const {
+  const std::shared_lock lock(mutex_);
+  std::vector<Binding> roles;
+  for (const auto& [name, binding] : bound_) {
+    if (binding.local) roles.push_back(binding);
+  }
+  return roles;
+}
+
+Result<void> Directory::send(const PeerName& from,
+                             const PeerName& to,
+                             const wire::Frame& frame) const {
+  const std::shared_lock lock(mutex_);  // so that the system cannot end meanwhile
+  const auto self = bound_.find(from);
+  if (closed_ || self == bound_.end() || !self->second.local) {
+    return core::fail(ErrorCode::kClosed, from + " has left the network");
+  }
+  const auto peer = bound_.find(to);
+  if (peer == bound_.end()) {
+    return core::fail(ErrorCode::kPeerLost, "no role named " + to + " is there");
+  }
+  caf::send_as(self->second.handle, peer->second.handle, Parcel(frame));
+  return {};
+}
+
+// A handle's end may end its actor, which then asks this directory: never under the lock.
+void Directory::close() {
+  Bound gone;
+  const std::unique_lock lock(mutex_);
+  closed_ = true;
+  gone.swap(bound_);
+  last_.clear();
+}
+
+}  // namespace troupe::cluster::exchange

@@ -1,0 +1,81 @@
+// Which address stands behind which name, for the roles of this process and of those it knows.
+// Decides who may be called what, and whether a frame's sender is who its header says. Shared by
+// all actors and strands of an exchange; safe on any thread, no callback is made under its lock.
+// Bounds: kPeerNames_max names at any time; of each, the last address is remembered when it goes.
+#pragma once
+
+#include "runtime/cluster/caf/address.hpp"
+#include "runtime/cluster/caf/parcel.hpp"
+#include "runtime/cluster/transport.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/wire/hello.hpp"
+
+#include <caf/actor.hpp>
+
+#include <map>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+namespace troupe::cluster::exchange {
+
+struct Binding {
+  wire::Hello hello;  // without its pass
+  caf::actor handle;
+  bool local = false;
+};
+
+class Directory {
+ public:
+  enum class Claim { kNew, kReplaces, kKnown };
+  // Who a frame came from: the address known under that name; the one known before; one that was
+  // fenced.
+  enum class Sender { kBound, kDeparted, kFenced, kStranger };
+
+  // A role of this process. Errors: kInvalidArgument (name in use or unfit), kOverloaded, kClosed.
+  core::Result<void> join(const wire::Hello& hello, const caf::actor& handle);
+
+  // May this remote address have this name? kInvalidArgument says why not.
+  core::Result<Claim> claim(const wire::Hello& hello, const Address& address) const;
+  void bind(const wire::Hello& hello, const caf::actor& handle);
+
+  // Each gives what was bound, if it was.
+  std::optional<Binding> drop(const PeerName& name, const Address& address);
+  std::optional<Binding> drop(const Address& address);  // remote ones
+  std::vector<Binding> drop_all(const caf::node_id& node);
+  std::optional<Binding> fence(const PeerName& name);  // a remote one, not to be heard again
+
+  Sender sender(const PeerName& name, const Address& address) const;
+  std::optional<Binding> find(const PeerName& name) const;
+  std::vector<Binding> locals() const;
+
+  // From a local role to a peer. Errors: kPeerLost (no such peer), kClosed (no such local role any
+  // more).
+  core::Result<void> send(const PeerName& from, const PeerName& to, const wire::Frame& frame) const;
+
+  // Forgets everything; nothing can be sent or joined afterwards.
+  void close();
+
+ private:
+  struct Last {  // of a name that is bound to nothing
+    core::RunId run;
+    std::uint64_t epoch = 0;
+    Address address;
+    bool fenced = false;
+  };
+  using Bound = std::map<PeerName, Binding>;
+
+  core::Result<void> fit(const PeerName& name) const;
+  Binding take(Bound::iterator place, bool fenced);
+
+  mutable std::shared_mutex mutex_;
+  Bound bound_;
+  std::map<PeerName, Last> last_;
+  bool closed_ = false;
+};
+
+// A name or text from outside, fit for a log line.
+std::string shown(const std::string& text);
+
+}  // namespace troupe::cluster::exchange

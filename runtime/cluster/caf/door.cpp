@@ -1,0 +1,209 @@
+// Introductions, and what happens when something remote ends.
+#include "runtime/cluster/caf/door.hpp"
+
+#include "runtime/cluster/caf/shell.hpp"
+#include "runtime/wire/header.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/exit_reason.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::cluster::exchange {
+
+using core::ErrorCode;
+using core::Result;
+
+namespace {
+
+std::string cause_of(const caf::error& reason, caf::actor_system& system) {
+  if (!reason) return "it has stopped";
+  if (reason == caf::exit_reason::remote_link_unreachable) {
+    return "the connection to its process was closed";
+  }
+  if (reason == caf::exit_reason::kill) return "its actor was killed";
+  if (reason == caf::exit_reason::unknown) return "its actor has ended";
+  return "its actor ended: " + system.render(reason);
+}
+
+}  // namespace
+
+Door::Door(caf::actor_config& config, std::shared_ptr<Core> core)
+    : caf::event_based_actor(config), core_(std::move(core)) {}
+
+caf::behavior Door::make_behavior() {
+  ignore_strangers(*this, core_, "the exchange");
+  set_down_handler([this](caf::down_msg& down) { ended(down); });
+  return {
+      [this](const Parcel& parcel, const caf::actor& who) { introduced(parcel, who); },
+      [this](const Parcel& parcel) { answered(parcel); },
+      [this](const Dial& wanted) { dial(wanted); },
+      [this](const Announce& joined) { announce(joined.name); },
+      [this](const Leave&) { quit(); },
+  };
+}
+
+void Door::on_exit() {
+  const auto remotes = std::exchange(remotes_, {});
+  for (const auto& [node, remote] : remotes) {
+    for (const auto& open : remote.dials) {
+      open.welcome->set(core::fail(ErrorCode::kClosed, "the exchange is closed"));
+    }
+  }
+}
+
+// Watching comes first: a door that is gone already then says so at once.
+void Door::dial(const Dial& wanted) {
+  const auto role = core_->directory.find(wanted.self.name);
+  if (!role || !role->local) {
+    return wanted.welcome->set(core::fail(ErrorCode::kInvalidArgument,
+                                          "no role of this process is named " + wanted.self.name));
+  }
+  Remote& remote = remotes_[wanted.door.node()];
+  if (!remote.door || !(remote.door == wanted.door)) {
+    remote.door = wanted.door;
+    monitor(remote.door);
+  }
+  remote.dials.push_back(wanted);
+  core_->count_out(wire::hello_frame(wanted.self));
+  send(remote.door, Parcel(wire::hello_frame(wanted.self)), role->handle);
+}
+
+void Door::announce(const PeerName& name) {
+  const auto role = core_->directory.find(name);
+  if (!role || !role->local) return;
+  for (const auto& [node, remote] : remotes_) {
+    if (remote.in) introduce(remote, *role);
+  }
+}
+
+void Door::introduce(const Remote& remote, const Binding& role) {
+  const auto frame = wire::hello_frame(role.hello);
+  core_->count_out(frame);
+  send(remote.door, Parcel(frame), role.handle);
+}
+
+void Door::let_in(Remote& remote) {
+  if (std::exchange(remote.in, true)) return;
+  for (const auto& role : core_->directory.locals())
+    introduce(remote, role);
+}
+
+// The answer to a hello goes to the door it came from, under the name it was about.
+void Door::tell(const caf::actor& door, const wire::Hello& hello, const Result<void>& word) {
+  wire::Header header;
+  header.run = hello.run;
+  header.epoch = hello.epoch;
+  header.sender = hello.name;
+  header.reply = true;
+  const auto frame = word ? wire::ack_frame(header) : wire::failure_frame(header, word.error());
+  core_->count_out(frame);
+  send(door, Parcel(frame));
+}
+
+void Door::introduced(const Parcel& parcel, const caf::actor& who) {
+  core_->count_in(parcel);
+  const auto door = caf::actor_cast<caf::actor>(current_sender());
+  const auto wrong = [this](const std::string& what) {
+    core_->refuse("an introduction was refused: " + what);
+  };
+  if (!parcel.frame) return wrong(parcel.problem);
+  if (!door || door.node() == node()) return wrong("nobody of another process sent it");
+  auto hello = wire::read_hello(*parcel.frame);
+  if (!hello) return wrong(hello.error().message);
+  const auto word = admitted(*hello, who);
+  if (!word) wrong(word.error().message);
+  tell(door, *hello, word);
+  if (!word) return;
+  Remote& remote = remotes_[door.node()];
+  if (!remote.door) {
+    remote.door = door;
+    monitor(door);
+  }
+  let_in(remote);
+}
+
+Result<void> Door::admitted(const wire::Hello& hello, const caf::actor& who) {
+  const auto from = current_sender()->node();
+  if (!who || who.node() != from) {
+    return core::fail(ErrorCode::kInvalidArgument,
+                      shown(hello.name) + " is not an actor of the process that introduced it");
+  }
+  TROUPE_TRY_ASSIGN(claim, core_->directory.claim(hello, address_of(who)));
+  if (claim == Directory::Claim::kKnown) return {};
+  const std::string origin = origin_of(from);
+  const auto known = remotes_.find(from);
+  if (known == remotes_.end() || !known->second.trusted) {
+    if (!core_->hooks.admit) {
+      return core::fail(ErrorCode::kUnsupported, "this process takes nobody in");
+    }
+    TROUPE_TRY(core_->hooks.admit(hello, origin));
+  }
+  if (claim == Directory::Claim::kReplaces) {
+    const auto old = core_->directory.find(hello.name);
+    const auto gone = core_->directory.drop(hello.name, address_of(old->handle));
+    if (gone) {
+      core_->lose(*gone,
+                  {ErrorCode::kPeerLost, hello.name + " is lost: it has started again as epoch " +
+                                             std::to_string(hello.epoch)});
+    }
+  }
+  core_->directory.bind(hello, who);
+  monitor(who);
+  if (core_->hooks.arrived) core_->hooks.arrived(hello, origin);
+  return {};
+}
+
+void Door::answered(const Parcel& parcel) {
+  core_->count_in(parcel);
+  const auto from = current_sender();
+  const auto found = from ? remotes_.find(from->node()) : remotes_.end();
+  if (!parcel.frame || found == remotes_.end()) {
+    return core_->refuse("the exchange got " +
+                         (parcel.frame ? "a frame of a stranger" : "garbage: " + parcel.problem));
+  }
+  const auto header = wire::read_header(*parcel.frame);
+  if (!header || !header->reply) return core_->refuse("the exchange got a frame for nobody");
+  Remote& remote = found->second;
+  const auto failure = wire::read_failure(*parcel.frame);
+  const auto open =
+      std::find_if(remote.dials.begin(), remote.dials.end(), [&header](const Dial& dial) {
+        return dial.self.name == header->sender && dial.self.epoch == header->epoch;
+      });
+  if (open != remote.dials.end()) {
+    const auto welcome = open->welcome;
+    remote.dials.erase(open);
+    if (failure) return welcome->set(core::fail(*failure));
+    remote.trusted = true;
+    let_in(remote);
+    welcome->set({});
+  } else if (failure) {
+    core_->refuse("another process does not take " + shown(header->sender) +
+                  " in: " + shown(failure->message));
+  }
+}
+
+void Door::ended(const caf::down_msg& down) {
+  const std::string cause = cause_of(down.reason, system());
+  const auto lose = [this, &cause](const Binding& gone) {
+    core_->lose(gone, {ErrorCode::kPeerLost, gone.hello.name + " is lost: " + cause});
+  };
+  const Address address = address_of(down.source);
+  const auto found = remotes_.find(address.node);
+  const bool is_door = found != remotes_.end() && found->second.door.address() == down.source;
+  if (!is_door) {
+    if (const auto gone = core_->directory.drop(address)) lose(*gone);
+    return;
+  }
+  const Remote remote = std::move(found->second);
+  remotes_.erase(found);
+  for (const auto& gone : core_->directory.drop_all(address.node))
+    lose(gone);
+  for (const auto& open : remote.dials) {
+    open.welcome->set(
+        core::fail(ErrorCode::kPeerLost, "the process ended before it answered: " + cause));
+  }
+}
+
+}  // namespace troupe::cluster::exchange

@@ -1,0 +1,51 @@
+// The one actor of a process that others reach first. It introduces the roles of its process to
+// every process that is in, takes their introductions, and watches everything remote: whatever ends
+// is forgotten, and told to the local roles and the hooks. All its state is its own; it runs on
+// CAF's threads, one message at a time. Owned by the actor system; ended by `Leave`.
+#pragma once
+
+#include "runtime/cluster/caf/core.hpp"
+#include "runtime/cluster/caf/messages.hpp"
+
+#include <caf/event_based_actor.hpp>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::cluster::exchange {
+
+class Door final : public caf::event_based_actor {
+ public:
+  Door(caf::actor_config& config, std::shared_ptr<Core> core);
+
+  caf::behavior make_behavior() override;
+  void on_exit() override;
+  const char* name() const override { return "troupe-door"; }
+
+ private:
+  // Another process, by its own door.
+  struct Remote {
+    caf::actor door;
+    bool in = false;          // its roles are known here, and ours there
+    bool trusted = false;     // it has let us in, so it may introduce its own
+    std::vector<Dial> dials;  // that wait for its word
+  };
+
+  void dial(const Dial& wanted);
+  void announce(const PeerName& name);
+  void introduced(const Parcel& parcel, const caf::actor& who);
+  core::Result<void> admitted(const wire::Hello& hello, const caf::actor& who);
+  void answered(const Parcel& parcel);
+  void let_in(Remote& remote);
+  void introduce(const Remote& remote, const Binding& role);
+  void tell(const caf::actor& door, const wire::Hello& hello, const core::Result<void>& word);
+  void ended(const caf::down_msg& down);
+
+  const std::shared_ptr<Core> core_;
+  std::map<caf::node_id, Remote> remotes_;
+};
+
+}  // namespace troupe::cluster::exchange

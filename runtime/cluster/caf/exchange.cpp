@@ -1,0 +1,270 @@
+// The public face: joining, listening, connecting, closing.
+#include "runtime/cluster/caf/exchange.hpp"
+
+#include "runtime/cluster/caf/core.hpp"
+#include "runtime/cluster/caf/door.hpp"
+#include "runtime/cluster/caf/member.hpp"
+#include "runtime/cluster/caf/messages.hpp"
+#include "runtime/cluster/caf/system.hpp"
+#include "runtime/core/check.hpp"
+#include "runtime/core/limits.hpp"
+
+#include <caf/io/middleman.hpp>
+#include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
+
+#include <exception>
+#include <set>
+#include <shared_mutex>
+#include <utility>
+#include <vector>
+
+namespace troupe::cluster {
+
+using core::ErrorCode;
+using core::Result;
+using exchange::Core;
+namespace limits = core::limits;
+
+namespace {
+
+const char* const kHost = "127.0.0.1";
+
+std::string place(std::uint16_t port) {
+  return std::string(kHost) + ":" + std::to_string(port);
+}
+
+core::TimePoint after(core::Duration span) {
+  return std::chrono::steady_clock::now() + span;
+}
+
+core::Duration left_until(core::TimePoint end) {
+  const auto now = std::chrono::steady_clock::now();
+  return end > now ? core::Duration(end - now) : core::Duration::zero();
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (const auto& name : names) {
+    if (!text.empty()) text += ", ";
+    text += name;
+  }
+  return text;
+}
+
+}  // namespace
+
+struct Exchange::Impl {
+  Impl(const Options& options, Hooks hooks, async::Timers& given)
+      : timers(given), core(std::make_shared<Core>(std::move(hooks))), system(options.threads) {
+    const exchange::Visit visit;
+    door = system.get().spawn<exchange::Door>(core);
+    core->living.add(door.id(), "the exchange's own actor");
+    door->attach_functor([shared = core, id = door.id()] { shared->living.remove(id); });
+  }
+
+  Result<caf::actor> reach(std::uint16_t port, core::TimePoint end);
+  Result<void> said(std::uint16_t port,
+                    const wire::Hello& self,
+                    const caf::actor& remote,
+                    core::TimePoint end);
+  void leave();
+
+  async::Timers& timers;
+  const std::shared_ptr<Core> core;
+  exchange::System system;
+  caf::actor door;
+  std::set<std::uint16_t> ports;
+  std::shared_timed_mutex gate;  // shared by users, exclusive for `close`
+  bool closed = false;
+};
+
+Exchange::Exchange(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Exchange::~Exchange() {
+  const auto closed = close(limits::kShutdownDeadline);
+  static_cast<void>(closed);  // whoever wants to know calls `close`
+}
+
+Result<std::unique_ptr<Exchange>> Exchange::create(Options options,
+                                                   Hooks hooks,
+                                                   async::Timers& timers) {
+  if (options.threads < 1 || options.threads > 64) {
+    return core::fail(ErrorCode::kInvalidArgument,
+                      "an exchange has 1 to 64 threads, not " + std::to_string(options.threads));
+  }
+  try {
+    auto impl = std::make_unique<Impl>(options, std::move(hooks), timers);
+    return std::unique_ptr<Exchange>(new Exchange(std::move(impl)));
+  } catch (const std::exception& thrown) {
+    return core::fail(ErrorCode::kResources,
+                      std::string("the actor system cannot start: ") + thrown.what());
+  }
+}
+
+Result<std::shared_ptr<Endpoint>> Exchange::join(Identity identity, async::Executor strand) {
+  const std::shared_lock gate(impl_->gate);
+  if (impl_->closed) return core::fail(ErrorCode::kClosed, "the exchange is closed");
+  const PeerName name = identity.self;
+  auto member = std::make_shared<exchange::Member>(std::move(identity), std::move(strand),
+                                                   impl_->timers, impl_->core);
+  TROUPE_TRY(member->enter(impl_->system.get()));
+  caf::anon_send(impl_->door, exchange::Announce{name});
+  return std::shared_ptr<Endpoint>(std::move(member));
+}
+
+Result<std::uint16_t> Exchange::listen(std::uint16_t port) {
+  const std::shared_lock gate(impl_->gate);
+  if (impl_->closed) return core::fail(ErrorCode::kClosed, "the exchange is closed");
+  const exchange::Visit visit;
+  caf::scoped_actor self(impl_->system.get());
+  Result<std::uint16_t> bound =
+      core::fail(ErrorCode::kResources, "cannot listen on " + place(port));
+  self->request(impl_->system.get().middleman().actor_handle(), limits::kShutdownDeadline,
+                caf::publish_atom::value, port, caf::actor_cast<caf::strong_actor_ptr>(impl_->door),
+                std::set<std::string>(), std::string(kHost), true)
+      .receive([&](std::uint16_t actual) { bound = actual; },
+               [&](const caf::error& error) {
+                 std::string why = error == caf::sec::cannot_open_port
+                                       ? "the port is in use or not allowed"
+                                       : impl_->system.get().render(error);
+                 bound = core::fail(ErrorCode::kResources,
+                                    "cannot listen on " + place(port) + ": " + why);
+               });
+  if (bound) impl_->ports.insert(*bound);
+  return bound;
+}
+
+// CAF gives a new connection up at its next beat if the greeting is not through by then, be it only
+// a moment old: such an end is no answer, so it is tried again until the deadline.
+Result<caf::actor> Exchange::Impl::reach(std::uint16_t port, core::TimePoint end) {
+  const exchange::Visit visit;
+  caf::scoped_actor self(system.get());
+  for (;;) {
+    caf::actor found;
+    caf::error failed;
+    bool other = false;
+    self->request(system.get().middleman().actor_handle(), left_until(end),
+                  caf::connect_atom::value, std::string(kHost), port)
+        .receive(
+            [&](const caf::node_id& node, const caf::strong_actor_ptr& remote,
+                const std::set<std::string>&) {
+              other = node != system.get().node();
+              found = caf::actor_cast<caf::actor>(remote);
+            },
+            [&](const caf::error& error) { failed = error; });
+    if (!failed && found && other) return found;
+    if (!failed) {
+      return core::fail(ErrorCode::kInvalidArgument,
+                        other ? "whoever listens at " + place(port) + " is no troupe process"
+                              : place(port) + " is this process itself");
+    }
+    const bool silent =
+        failed == caf::sec::request_timeout || failed == caf::sec::connection_timeout;
+    if (silent && left_until(end) > core::Duration::zero()) continue;
+    if (silent) {
+      return core::fail(ErrorCode::kDeadline,
+                        place(port) +
+                            " took the connection but did not greet in time: it is "
+                            "frozen, or no troupe process");
+    }
+    if (failed == caf::sec::cannot_connect_to_node) {
+      return core::fail(ErrorCode::kPeerLost, "nobody listens at " + place(port));
+    }
+    return core::fail(ErrorCode::kPeerLost,
+                      "cannot connect to " + place(port) + ": " + system.get().render(failed));
+  }
+}
+
+Result<void> Exchange::Impl::said(std::uint16_t port,
+                                  const wire::Hello& self,
+                                  const caf::actor& remote,
+                                  core::TimePoint end) {
+  const auto welcome = std::make_shared<exchange::Welcome>();
+  auto word = welcome->future();
+  caf::anon_send(door, exchange::Dial{remote, self, welcome});
+  if (word.wait_until(end) != std::future_status::ready) {
+    return core::fail(ErrorCode::kDeadline,
+                      place(port) + " did not answer the hello of " + self.name + " in time");
+  }
+  auto result = word.get();
+  if (!result) return core::fail(result.error().within(place(port)));
+  return result;
+}
+
+Result<void> Exchange::connect(std::uint16_t port,
+                               const wire::Hello& self,
+                               core::Duration deadline) {
+  const std::shared_lock gate(impl_->gate);
+  if (impl_->closed) return core::fail(ErrorCode::kClosed, "the exchange is closed");
+  const core::TimePoint end = after(deadline);
+  TROUPE_TRY_ASSIGN(remote, impl_->reach(port, end));
+  return impl_->said(port, self, remote, end);
+}
+
+void Exchange::forget(const PeerName& name, const core::Error& cause) {
+  if (const auto gone = impl_->core->directory.fence(name)) {
+    impl_->core->tell_lost(gone->hello.name, {ErrorCode::kPeerLost, cause.message});
+  }
+}
+
+bool Exchange::kill_actor(const PeerName& name) {
+  const auto role = impl_->core->directory.find(name);
+  if (!role || !role->local) return false;
+  caf::anon_send_exit(role->handle, caf::exit_reason::kill);
+  return true;
+}
+
+std::uint64_t Exchange::actor_id(const PeerName& name) const {
+  const auto role = impl_->core->directory.find(name);
+  return role ? role->handle.id() : 0;
+}
+
+Exchange::Counters Exchange::counters() const {
+  const Core& core = *impl_->core;
+  return {core.frames_in, core.frames_out, core.bytes_in, core.bytes_out, core.refused, core.stray};
+}
+
+// Roles that nobody stopped are ended here, and hear of it.
+void Exchange::Impl::leave() {
+  for (const std::uint16_t port : ports) {
+    caf::anon_send(system.get().middleman().actor_handle(), caf::close_atom::value, port);
+  }
+  for (const auto& role : core->directory.locals()) {
+    caf::anon_send_exit(role.handle, caf::exit_reason::kill);
+  }
+  caf::anon_send(door, exchange::Leave{});
+  door = nullptr;
+}
+
+Result<void> Exchange::close(core::Duration deadline) {
+  const core::TimePoint end = after(deadline);
+  const std::unique_lock gate(impl_->gate, end);
+  if (!gate.owns_lock()) {
+    return core::fail(ErrorCode::kDeadline, "the exchange cannot close: a connect is under way");
+  }
+  std::vector<std::string> unstopped;
+  if (!std::exchange(impl_->closed, true)) {
+    for (const auto& role : impl_->core->directory.locals())
+      unstopped.push_back(role.hello.name);
+    impl_->leave();
+  }
+  const auto living = impl_->core->living.wait_until(end);
+  impl_->core->directory.close();
+  if (!living.empty()) {
+    return core::fail(ErrorCode::kDeadline,
+                      "the exchange cannot close: still alive: " + list_of(living));
+  }
+  if (!impl_->system.destroy(end)) {
+    return core::fail(ErrorCode::kDeadline,
+                      "the exchange cannot close: the actor system does not end");
+  }
+  if (!unstopped.empty()) {
+    return core::fail(
+        ErrorCode::kInternal,
+        "the exchange was closed while roles were not stopped: " + list_of(unstopped));
+  }
+  return {};
+}
+
+}  // namespace troupe::cluster

@@ -1,0 +1,50 @@
+// A local role's place in the exchange: its Endpoint, on the role's strand, and its actor, on CAF's
+// threads. The strand only ever sends by way of the directory; the actor only checks what comes in,
+// takes a place in the inbox, and posts to the strand. Held by the role's host; the actor holds it
+// weakly.
+#pragma once
+
+#include "runtime/cluster/caf/core.hpp"
+#include "runtime/cluster/endpoint.hpp"
+
+#include <caf/actor_system.hpp>
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+namespace troupe::cluster::exchange {
+
+class Member final : public Endpoint {
+ public:
+  Member(Identity identity,
+         async::Executor strand,
+         async::Timers& timers,
+         std::shared_ptr<Core> core);
+  ~Member() override;
+
+  // Makes the actor and takes the name.
+  core::Result<void> enter(caf::actor_system& system);
+
+  async::task<void> stop() override;
+  std::uint64_t actor() const noexcept override { return actor_.load(std::memory_order_relaxed); }
+
+ protected:
+  core::Result<void> send_request(const PeerName& peer, const wire::Frame& frame) override;
+  void send_reply(const PeerName& peer, const wire::Frame& frame) override;
+
+ private:
+  void leave();
+  static void actor_ended(const std::shared_ptr<Core>& core,
+                          const std::weak_ptr<Member>& member,
+                          const PeerName& name,
+                          const Address& address);
+  friend class Shell;
+
+  const std::shared_ptr<Core> core_;
+  Address address_;
+  std::atomic<std::uint64_t> actor_{0};
+  std::atomic<bool> left_{true};
+};
+
+}  // namespace troupe::cluster::exchange

@@ -1,0 +1,58 @@
+// What the actors of one exchange are told inside their process. None of these types is known to
+// CAF's serialisation, so none can come from another process.
+#pragma once
+
+#include "runtime/cluster/transport.hpp"
+#include "runtime/core/error.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/wire/hello.hpp"
+
+#include <caf/actor.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+
+#include <future>
+#include <memory>
+#include <utility>
+
+namespace troupe::cluster::exchange {
+
+// To a role's actor: that peer is gone.
+struct Lost {
+  PeerName peer;
+  core::Error cause;
+};
+
+// To any of them: end in order.
+struct Leave {};
+
+// To the door: a local role has joined.
+struct Announce {
+  PeerName name;
+};
+
+// One `connect` that waits for the other side's word. Set once, by whoever comes first.
+class Welcome {
+ public:
+  std::future<core::Result<void>> future() { return promise_.get_future(); }
+  void set(core::Result<void> result) {
+    if (!std::exchange(set_, true)) promise_.set_value(std::move(result));
+  }
+
+ private:
+  std::promise<core::Result<void>> promise_;
+  bool set_ = false;  // only the door sets
+};
+
+// To the door: introduce this role to that process.
+struct Dial {
+  caf::actor door;
+  wire::Hello self;
+  std::shared_ptr<Welcome> welcome;
+};
+
+}  // namespace troupe::cluster::exchange
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Lost)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Leave)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Announce)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Dial)

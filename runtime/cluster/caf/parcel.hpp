@@ -1,0 +1,31 @@
+// The one type that CAF carries: a frame, as a byte sequence. Received bytes go straight into the
+// frame's aligned buffer; what is too large is not read, what is malformed is kept as a problem, so
+// that the receiving actor can count and name it. A value; copies share the frame. Bound:
+// kFrame_bytes_max.
+#pragma once
+
+#include "runtime/wire/frame.hpp"
+
+#include <caf/deserializer.hpp>
+#include <caf/error.hpp>
+#include <caf/serializer.hpp>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace troupe::cluster::exchange {
+
+struct Parcel {
+  Parcel() = default;
+  explicit Parcel(wire::Frame content) : frame(std::move(content)) {}
+
+  std::optional<wire::Frame> frame;
+  std::string problem = "nothing";  // why there is no frame
+};
+
+caf::error inspect(caf::serializer& sink, Parcel& parcel);
+caf::error inspect(caf::deserializer& source, Parcel& parcel);
+std::string to_string(const Parcel& parcel);
+
+}  // namespace troupe::cluster::exchange

@@ -1,0 +1,102 @@
+// Checks at a role's door.
+#include "runtime/cluster/caf/shell.hpp"
+
+#include "runtime/core/limits.hpp"
+#include "runtime/wire/header.hpp"
+
+#include <boost/asio/post.hpp>
+#include <caf/message_view.hpp>
+
+#include <utility>
+
+namespace troupe::cluster::exchange {
+
+using core::ErrorCode;
+namespace limits = core::limits;
+
+void ignore_strangers(caf::event_based_actor& actor,
+                      std::shared_ptr<Core> core,
+                      const std::string& name) {
+  actor.set_default_handler(
+      [core, name](caf::scheduled_actor*, caf::message_view&) -> caf::result<caf::message> {
+        core->refuse(name + " got a message that is no frame");
+        return caf::sec::unexpected_message;
+      });
+  actor.set_error_handler(
+      [core, name](caf::error&) { core->refuse(name + " got an error that is no frame"); });
+  actor.set_exit_handler([core, name](caf::exit_msg&) {
+    core->refuse(name + " was told to exit, not by its process");
+  });
+  actor.set_down_handler([](caf::down_msg&) {});
+}
+
+Shell::Shell(caf::actor_config& config,
+             std::shared_ptr<Core> core,
+             std::weak_ptr<Member> member,
+             PeerName name)
+    : caf::event_based_actor(config),
+      core_(std::move(core)),
+      member_(std::move(member)),
+      name_(std::move(name)) {}
+
+caf::behavior Shell::make_behavior() {
+  ignore_strangers(*this, core_, name_);
+  return {
+      [this](const Parcel& parcel) { take(parcel); },
+      [this](const Lost& lost) {
+        const auto member = member_.lock();
+        if (!member) return;
+        boost::asio::post(member->strand(),
+                          [member, lost] { member->on_peer_lost(lost.peer, lost.cause); });
+      },
+      [this](const Leave&) { quit(); },
+  };
+}
+
+void Shell::take(const Parcel& parcel) {
+  core_->count_in(parcel);
+  const auto from = current_sender();
+  if (!parcel.frame) return core_->refuse(name_ + " got garbage: " + parcel.problem);
+  if (!from) return core_->refuse(name_ + " got a frame without a sender");
+  const auto header = wire::read_header(*parcel.frame);
+  if (!header) return core_->refuse(name_ + " got garbage: " + header.error().message);
+  if (known(*header, from)) hand_over(*header, *parcel.frame);
+}
+
+bool Shell::known(const wire::Header& header, const caf::strong_actor_ptr& from) {
+  switch (core_->directory.sender(header.sender, address_of(from))) {
+    case Directory::Sender::kBound:
+      return true;
+    case Directory::Sender::kDeparted:
+      // It answered and then left: the answer counts.
+      if (header.reply) return true;
+      [[fallthrough]];
+    case Directory::Sender::kFenced:
+      core_->stray.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    case Directory::Sender::kStranger:
+      break;
+  }
+  core_->refuse(name_ + " got a frame that says it is from " + shown(header.sender) +
+                ", from an address that is not known under this name");
+  return false;
+}
+
+void Shell::hand_over(const wire::Header& header, const wire::Frame& frame) {
+  const auto member = member_.lock();
+  if (!member) return;
+  if (header.reply) {
+    boost::asio::post(member->strand(),
+                      [member, from = header.sender, frame] { member->on_reply(from, frame); });
+  } else if (member->admit()) {
+    boost::asio::post(member->strand(),
+                      [member, from = header.sender, frame] { member->on_request(from, frame); });
+  } else {
+    const core::Error full{ErrorCode::kOverloaded,
+                           "the inbox of " + name_ + " already holds " +
+                               std::to_string(limits::kRoleInbox_frames_max) + " requests"};
+    member->send_reply(header.sender, wire::failure_frame(wire::reply_header(header, name_), full));
+  }
+}
+
+}  // namespace troupe::cluster::exchange

@@ -1,0 +1,42 @@
+// The generic actor of a role. It runs no role code: it checks what arrives, refuses what is wrong
+// or too much, and posts the rest to the role's strand. Runs on CAF's threads; owned by the actor
+// system.
+#pragma once
+
+#include "runtime/cluster/caf/core.hpp"
+#include "runtime/cluster/caf/member.hpp"
+#include "runtime/cluster/caf/messages.hpp"
+
+#include <caf/event_based_actor.hpp>
+
+#include <memory>
+
+namespace troupe::cluster::exchange {
+
+// What every actor of ours does with messages that it does not expect: drops and counts them. CAF's
+// own ways are to print them, or to end.
+void ignore_strangers(caf::event_based_actor& actor,
+                      std::shared_ptr<Core> core,
+                      const std::string& name);
+
+class Shell final : public caf::event_based_actor {
+ public:
+  Shell(caf::actor_config& config,
+        std::shared_ptr<Core> core,
+        std::weak_ptr<Member> member,
+        PeerName name);
+
+  caf::behavior make_behavior() override;
+  const char* name() const override { return "troupe-role"; }
+
+ private:
+  void take(const Parcel& parcel);
+  bool known(const wire::Header& header, const caf::strong_actor_ptr& from);
+  void hand_over(const wire::Header& header, const wire::Frame& frame);
+
+  const std::shared_ptr<Core> core_;
+  const std::weak_ptr<Member> member_;
+  const PeerName name_;
+};
+
+}  // namespace troupe::cluster::exchange

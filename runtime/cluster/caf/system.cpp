@@ -1,0 +1,75 @@
+// CAF's settings, and its end.
+#include "runtime/cluster/caf/system.hpp"
+
+#include "runtime/cluster/caf/parcel.hpp"
+#include "runtime/core/limits.hpp"
+#include "runtime/wire/header.hpp"
+
+#include <caf/io/middleman.hpp>
+#include <caf/logger.hpp>
+#include <pthread.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::cluster::exchange {
+
+namespace limits = core::limits;
+
+namespace {
+// Messages of one actor before the next one's turn.
+constexpr std::size_t kMessagesInTurn_max = 64;
+}  // namespace
+
+Settings::Settings(int threads) {
+  add_message_type<Parcel>("troupe.frame");
+  load<caf::io::middleman>();
+  set("scheduler.policy", caf::atom("sharing"));
+  set("scheduler.max-threads", static_cast<std::size_t>(threads));
+  set("scheduler.max-throughput", kMessagesInTurn_max);
+  set("logger.verbosity", caf::atom("quiet"));
+  // Frames are read on the network thread: one hop less, and they arrive in order.
+  set("middleman.workers", std::size_t{0});
+  set("middleman.app-identifiers",
+      std::vector<std::string>{"troupe/" + std::to_string(wire::kProtocol)});
+  set("middleman.heartbeat-interval", caf::timespan(limits::kLinkBeatEvery));
+  set("middleman.connection-timeout", caf::timespan(limits::kLinkSilence_max));
+}
+
+Visit::~Visit() {
+  caf::logger::set_current_actor_system(nullptr);
+}
+
+System::State::State(int threads) : settings(threads) {
+  const Visit visit;
+  system = std::make_unique<caf::actor_system>(settings);
+}
+
+System::System(int threads) : state_(std::make_shared<State>(threads)) {}
+
+bool System::destroy(core::TimePoint end) {
+  if (!ender_.joinable()) {
+    std::promise<void> done;
+    ended_ = done.get_future();
+    ender_ = std::thread([state = state_, done = std::move(done)]() mutable {
+      pthread_setname_np(pthread_self(), "troupe-caf-end");
+      state->system.reset();
+      done.set_value();
+    });
+  }
+  return ended_.wait_until(end) == std::future_status::ready;
+}
+
+// An end that never comes must not hold the program's: its thread and its state are then left
+// behind, after `close` has said so.
+System::~System() {
+  const bool over = destroy(std::chrono::steady_clock::now() + limits::kShutdownDeadline);
+  if (over) {
+    ender_.join();
+  } else {
+    static_cast<void>(new std::thread(std::move(ender_)));
+  }
+}
+
+}  // namespace troupe::cluster::exchange

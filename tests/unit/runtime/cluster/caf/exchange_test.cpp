@@ -1,0 +1,328 @@
+// Two exchanges introduce their roles to each other and carry their calls; who may not be known is
+// refused and told why; closing never hangs.
+#include "runtime/cluster/caf/exchange.hpp"
+
+#include "runtime/core/limits.hpp"
+#include "runtime/core/rng.hpp"
+#include "tests/unit/runtime/cluster/caf/support.hpp"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+namespace troupe::cluster {
+namespace {
+
+using namespace testing;
+
+// Two processes' worth, connected: `home` listens and has "home/0", `away` has "away/0".
+class ExchangeTest : public ::testing::Test {
+ protected:
+  ExchangeTest() {
+    home_role_ = home_.join_echo("home/0");
+    away_role_ = away_.join_echo("away/0");
+    port_ = *home_.exchange->listen();
+  }
+  void connect() {
+    const auto connected = away_.connect(port_, "away/0");
+    ASSERT_TRUE(connected) << connected.error().message;
+    ASSERT_NE(away_.events.wait("arrived home/0"), "");
+    ASSERT_NE(home_.events.wait("arrived away/0"), "");
+  }
+
+  Troupe home_, away_;
+  std::shared_ptr<Endpoint> home_role_, away_role_;
+  std::uint16_t port_ = 0;
+};
+
+using ExchangeIntroductions = ExchangeTest;
+using ExchangeCalls = ExchangeTest;
+using ExchangeClose = ExchangeTest;
+
+TEST_F(ExchangeIntroductions, RolesOfBothSidesCallEachOther) {
+  connect();
+  EXPECT_EQ(ask_now(away_role_, "home/0", "hello").value(), "home/0 heard hello");
+  EXPECT_EQ(ask_now(home_role_, "away/0", "hello").value(), "away/0 heard hello");
+}
+
+TEST_F(ExchangeIntroductions, RolesOfOneProcessUseTheSamePath) {
+  auto other = home_.join_echo("other/0");
+  EXPECT_EQ(ask_now(home_role_, "other/0", "hello").value(), "other/0 heard hello");
+  EXPECT_EQ(home_.exchange->counters().frames_in, 2u);
+  EXPECT_EQ(home_.exchange->counters().frames_out, 2u);
+}
+
+TEST_F(ExchangeIntroductions, RolesThatJoinLaterAreAnnouncedBothWays) {
+  connect();
+  home_.join_echo("late/0");
+  away_.join_echo("late/1");
+  ASSERT_NE(away_.events.wait("arrived late/0"), "");
+  ASSERT_NE(home_.events.wait("arrived late/1"), "");
+  EXPECT_EQ(ask_now(away_role_, "late/0", "x").value(), "late/0 heard x");
+  EXPECT_EQ(ask_now(home_role_, "late/1", "x").value(), "late/1 heard x");
+}
+
+TEST_F(ExchangeIntroductions, ActorIdsAreThoseOfTheProcessThatHasTheRole) {
+  connect();
+  EXPECT_NE(home_.exchange->actor_id("home/0"), 0u);
+  EXPECT_EQ(home_.exchange->actor_id("home/0"), home_role_->actor());
+  EXPECT_EQ(away_.exchange->actor_id("home/0"), home_role_->actor());
+  EXPECT_EQ(away_.exchange->actor_id("nobody/0"), 0u);
+}
+
+TEST_F(ExchangeIntroductions, AStrangerIsRefusedToldWhyAndStaysUnknown) {
+  home_.admit = [](const wire::Hello& hello, const std::string& origin) -> Result<void> {
+    EXPECT_FALSE(origin.empty());
+    if (hello.pass == "the pass") return core::fail(ErrorCode::kConfig, "the pass is wrong");
+    return {};
+  };
+  const auto connected = away_.connect(port_, "away/0");
+  ASSERT_FALSE(connected);
+  EXPECT_EQ(connected.error().code, ErrorCode::kConfig);
+  EXPECT_EQ(connected.error().message,
+            "127.0.0.1:" + std::to_string(port_) + ": the pass is wrong");
+  EXPECT_NE(home_.events.wait("refused an introduction was refused: the pass is wrong"), "");
+  EXPECT_EQ(ask_now(home_role_, "away/0", "x").error().code, ErrorCode::kPeerLost);
+  EXPECT_EQ(ask_now(away_role_, "home/0", "x").error().code, ErrorCode::kPeerLost);
+  EXPECT_EQ(home_.exchange->counters().refused, 1u);
+  EXPECT_EQ(away_.events.count("arrived"), 0);
+}
+
+TEST_F(ExchangeIntroductions, ThePassReachesTheHookAndOnlyOnce) {
+  std::vector<std::string> asked;
+  home_.admit = [&asked](const wire::Hello& hello, const std::string&) -> Result<void> {
+    asked.push_back(hello.name + " with '" + hello.pass + "'");
+    return {};
+  };
+  away_.join("away/1");
+  connect();
+  ASSERT_NE(home_.events.wait("arrived away/1"), "");
+  EXPECT_EQ(asked, (std::vector<std::string>{"away/0 with 'the pass'", "away/1 with ''"}));
+}
+
+TEST_F(ExchangeIntroductions, AProcessCannotTakeANameOfOurs) {
+  connect();
+  away_.exchange->forget("home/0", {ErrorCode::kPeerLost, "to be free for the theft"});
+  away_.join_echo("home/0", 9);
+  ASSERT_NE(home_.events.wait("refused an introduction was refused: home/0 is a role of"), "");
+  ASSERT_NE(away_.events.wait("refused another process does not take home/0 in"), "");
+  auto other = home_.join("other/0");
+  EXPECT_EQ(ask_now(other, "home/0", "x").value(), "home/0 heard x");
+  EXPECT_EQ(home_.exchange->actor_id("home/0"), home_role_->actor());
+}
+
+TEST_F(ExchangeIntroductions, ANameOfALivingProcessCannotBeTakenByAnother) {
+  connect();
+  Troupe thief;
+  thief.join_echo("away/0", 9);
+  const auto connected = thief.connect(port_, "away/0", 9);
+  ASSERT_FALSE(connected);
+  EXPECT_NE(connected.error().message.find("away/0 belongs to another process"), std::string::npos)
+      << connected.error().message;
+  EXPECT_EQ(ask_now(home_role_, "away/0", "x").value(), "away/0 heard x");
+}
+
+TEST_F(ExchangeIntroductions, ALowerEpochIsRefusedAndAHigherOneIsTaken) {
+  connect();
+  away_.stop(away_role_);
+  ASSERT_NE(home_.events.wait("lost away/0 1"), "");
+  away_.join_echo("away/0", 0);
+  ASSERT_NE(home_.events.wait("refused an introduction was refused: away/0 of epoch 0 comes after"),
+            "");
+  EXPECT_EQ(ask_now(home_role_, "away/0", "x").error().code, ErrorCode::kPeerLost);
+  ASSERT_NE(away_.events.wait("refused another process does not take away/0 in"), "");
+}
+
+TEST_F(ExchangeIntroductions, ARoleThatStartsAgainIsKnownAgain) {
+  connect();
+  away_.stop(away_role_);
+  ASSERT_NE(home_.events.wait("lost away/0 1"), "");
+  away_.join_echo("away/0", 2);
+  ASSERT_NE(home_.events.wait("arrived away/0 2"), "");
+  EXPECT_EQ(ask_now(home_role_, "away/0", "x").value(), "away/0 heard x");
+}
+
+TEST_F(ExchangeIntroductions, ConnectingTwiceChangesNothing) {
+  connect();
+  connect();
+  EXPECT_EQ(home_.events.count("arrived away/0"), 1);
+  EXPECT_EQ(away_.events.count("arrived home/0"), 1);
+  EXPECT_EQ(ask_now(home_role_, "away/0", "x").value(), "away/0 heard x");
+}
+
+TEST_F(ExchangeIntroductions, OneIntroducesOnlyARoleOfItsOwn) {
+  const auto connected = away_.connect(port_, "nobody/0");
+  ASSERT_FALSE(connected);
+  EXPECT_EQ(connected.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_FALSE(home_.connect(port_, "home/0"));  // to itself
+}
+
+TEST_F(ExchangeCalls, AnUnknownPeerIsLostAtOnce) {
+  const auto answer = ask_now(home_role_, "nobody/0", "x");
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::kPeerLost);
+  EXPECT_NE(answer.error().message.find("nobody/0"), std::string::npos);
+}
+
+TEST_F(ExchangeCalls, AFullInboxRefusesAtOnce) {
+  auto busy = home_.join("busy/0");
+  busy->serve(never);
+  connect();
+  ASSERT_NE(away_.events.wait("arrived busy/0"), "");
+  std::vector<std::future<Result<std::string>>> waiting;
+  for (std::uint64_t i = 0; i < core::limits::kRoleInbox_frames_max; ++i) {
+    waiting.push_back(start_ask(away_role_, "busy/0", "never"));
+  }
+  const auto refused = ask_now(away_role_, "busy/0", "never");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kOverloaded);
+  EXPECT_NE(refused.error().message.find("inbox of busy/0"), std::string::npos);
+  home_.stop(busy);
+  for (auto& call : waiting)
+    EXPECT_EQ(call.get().error().code, ErrorCode::kPeerLost);
+}
+
+TEST_F(ExchangeCalls, AStoppedRoleFailsTheCallsToItAtOnceOnBothSides) {
+  auto silent = home_.join("silent/0");
+  silent->serve(never);
+  connect();
+  ASSERT_NE(away_.events.wait("arrived silent/0"), "");
+  auto far = start_ask(away_role_, "silent/0", "x");
+  auto near = start_ask(home_role_, "silent/0", "x");
+  ASSERT_TRUE(eventually([&] { return silent->inbox() == 2; }));
+  home_.stop(silent);
+  EXPECT_EQ(far.get().error().code, ErrorCode::kPeerLost);
+  EXPECT_EQ(near.get().error().code, ErrorCode::kPeerLost);
+  EXPECT_NE(away_.events.wait("lost silent/0 1: silent/0 is lost: it has stopped"), "");
+}
+
+TEST_F(ExchangeCalls, AForgottenPeerIsLostAtOnceAndNotHeardAgain) {
+  away_.stop(away_role_);
+  away_role_ = away_.join("away/0", 2);
+  away_role_->serve(never);
+  const auto connected = away_.connect(port_, "away/0", 2);
+  ASSERT_TRUE(connected);
+  auto call = start_ask(home_role_, "away/0", "x");
+  ASSERT_TRUE(eventually([&] { return away_role_->inbox() == 1; }));
+  home_.exchange->forget("away/0", {ErrorCode::kDeadline, "away/0 is frozen"});
+  const auto ended = call.get();
+  EXPECT_EQ(ended.error().code, ErrorCode::kPeerLost);
+  EXPECT_EQ(ended.error().message, "away/0 is frozen");
+  // What it says from now on is dropped and counted, also its answers.
+  ASSERT_NE(away_.events.wait("arrived home/0"), "");
+  EXPECT_EQ(ask_now(away_role_, "home/0", "x", 200ms).error().code, ErrorCode::kDeadline);
+  EXPECT_EQ(home_.exchange->counters().stray, 1u);
+  EXPECT_EQ(home_.events.count("lost"), 0);
+  EXPECT_FALSE(away_.connect(port_, "away/0", 2)) << "given up, and not started again";
+}
+
+TEST_F(ExchangeCalls, AKilledActorEndsItsRoleAndIsLostToAll) {
+  connect();
+  std::promise<core::Error> reported;
+  auto victim = home_.join("victim/0");
+  victim->serve(never);
+  victim->on_bug([&reported](const core::Error& error) { reported.set_value(error); });
+  ASSERT_NE(away_.events.wait("arrived victim/0"), "");
+  auto far = start_ask(away_role_, "victim/0", "x");
+  auto near = start_ask(home_role_, "victim/0", "x");
+  auto own = start_ask(victim, "victim/0", "x");
+  ASSERT_TRUE(eventually([&] { return victim->inbox() == 3; }));
+  EXPECT_FALSE(away_.exchange->kill_actor("victim/0")) << "not a role of that process";
+  EXPECT_TRUE(home_.exchange->kill_actor("victim/0"));
+  EXPECT_EQ(far.get().error().code, ErrorCode::kPeerLost);
+  EXPECT_EQ(near.get().error().code, ErrorCode::kPeerLost);
+  EXPECT_EQ(own.get().error().code, ErrorCode::kClosed);
+  const auto error = reported.get_future().get();
+  EXPECT_EQ(error.code, ErrorCode::kPeerLost);
+  EXPECT_EQ(error.message, "victim/0: its actor was ended");
+  EXPECT_NE(away_.events.wait("lost victim/0 1: victim/0 is lost: its actor was killed"), "");
+  EXPECT_EQ(ask_now(victim, "home/0", "x").error().code, ErrorCode::kClosed);
+}
+
+TEST_F(ExchangeClose, ARoleThatWasNotStoppedIsNamedAndNothingHangs) {
+  Troupe other;
+  auto leaked = *other.exchange->join(identity_of("leaked/0"), other.threads().make_strand());
+  const auto closed = other.exchange->close(kPatience);
+  ASSERT_FALSE(closed);
+  EXPECT_NE(closed.error().message.find("leaked/0"), std::string::npos) << closed.error().message;
+  EXPECT_TRUE(other.exchange->close(kPatience)) << "the second time there is nothing left";
+  EXPECT_EQ(ask_now(leaked, "leaked/0", "x").error().code, ErrorCode::kClosed);
+  other.stop(leaked);
+}
+
+TEST_F(ExchangeClose, AnActorThatDoesNotEndIsNamedInsteadOfWaitedFor) {
+  std::promise<void> release;
+  auto released = release.get_future().share();
+  home_.admit = [released](const wire::Hello&, const std::string&) -> Result<void> {
+    released.wait();
+    return {};
+  };
+  auto connecting =
+      std::async(std::launch::async, [this] { return away_.connect(port_, "away/0", 1, 500ms); });
+  EXPECT_EQ(connecting.get().error().code, ErrorCode::kDeadline);
+  home_.stop(home_role_);
+  const auto closed = home_.exchange->close(100ms);
+  ASSERT_FALSE(closed);
+  EXPECT_EQ(closed.error().code, ErrorCode::kDeadline);
+  EXPECT_NE(closed.error().message.find("the exchange's own actor"), std::string::npos);
+  release.set_value();
+}
+
+TEST_F(ExchangeClose, NothingWorksAfterwards) {
+  home_.stop(home_role_);
+  EXPECT_TRUE(home_.exchange->close(kPatience));
+  EXPECT_TRUE(home_.exchange->close(kPatience));
+  EXPECT_EQ(home_.exchange->join(identity_of("x/0"), home_.threads().make_strand()).error().code,
+            ErrorCode::kClosed);
+  EXPECT_EQ(home_.exchange->listen().error().code, ErrorCode::kClosed);
+  EXPECT_EQ(home_.connect(port_, "home/0").error().code, ErrorCode::kClosed);
+}
+
+TEST_F(ExchangeClose, TheOtherSideLosesEveryRoleAtOnce) {
+  home_.join_echo("home/1");
+  connect();
+  ASSERT_NE(away_.events.wait("arrived home/1"), "");
+  away_.exchange->forget("home/1", {ErrorCode::kPeerLost, "not needed"});
+  home_.stop(home_role_);
+  EXPECT_NE(away_.events.wait("lost home/0"), "");
+}
+
+// A socket of ours on the loopback interface.
+struct Socket {
+  Socket() : fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  }
+  ~Socket() { ::close(fd); }
+  std::uint16_t port() const { return ntohs(address.sin_port); }
+  int fd;
+  sockaddr_in address{};
+};
+
+TEST_F(ExchangeClose, PortsThatCannotBeHadAreNamed) {
+  Socket taken;
+  ASSERT_EQ(::listen(taken.fd, 1), 0);
+  const auto listening = home_.exchange->listen(taken.port());
+  ASSERT_FALSE(listening);
+  EXPECT_EQ(listening.error().code, ErrorCode::kResources);
+  const std::string place = "127.0.0.1:" + std::to_string(taken.port());
+  EXPECT_NE(listening.error().message.find(place), std::string::npos);
+
+  // Somebody who takes the connection and says nothing.
+  const auto silent = away_.connect(taken.port(), "away/0", 1, 300ms);
+  ASSERT_FALSE(silent);
+  EXPECT_EQ(silent.error().code, ErrorCode::kDeadline);
+  EXPECT_NE(silent.error().message.find(place), std::string::npos);
+
+  const Socket unused;  // bound, nobody listens
+  const auto nobody = away_.connect(unused.port(), "away/0");
+  ASSERT_FALSE(nobody);
+  EXPECT_EQ(nobody.error().code, ErrorCode::kPeerLost);
+  EXPECT_EQ(nobody.error().message, "nobody listens at 127.0.0.1:" + std::to_string(unused.port()));
+}
+
+}  // namespace
+}  // namespace troupe::cluster
