@@ -2,6 +2,7 @@
 #include "apps/troupe/bench/bench.hpp"
 
 #include "apps/troupe/bench/exact.hpp"
+#include "apps/troupe/bench/push.hpp"
 #include "apps/troupe/bench/train.hpp"
 
 #include <cstdio>
@@ -14,6 +15,7 @@ constexpr Bench kBenches[] = {
     {"gemm", "matrix products at the shapes of a model", bench_gemm},
     {"exact", "log-probs of engine and trainer, bit by bit", bench_exact},
     {"train", "optimiser steps of the policy's trainer", bench_train},
+    {"push", "new weights from a trainer to an engine in another process", bench_push},
 };
 
 void print_help() {

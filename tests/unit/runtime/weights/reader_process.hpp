@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
+#include <filesystem>
 #include <string>
 
 namespace troupe::weights {
@@ -17,8 +17,8 @@ namespace troupe::weights {
 class ReaderProcess {
  public:
   ReaderProcess(const std::string& way, std::int64_t vocab, const WeightLocation& at) {
-    const char* const build = std::getenv("TROUPE_BUILD_DIR");
-    const std::string program = std::string(build != nullptr ? build : ".") + "/bin/weight_reader";
+    const auto program =
+        (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "weight_reader").string();
     const std::string vocabulary = std::to_string(vocab), port = std::to_string(at.tcp_port);
     int in[2], out[2];
     TROUPE_CHECK(::pipe2(in, O_CLOEXEC) == 0 && ::pipe2(out, O_CLOEXEC) == 0, "pipes");
