@@ -1,0 +1,19 @@
+// A reward that another program gives over HTTP, in OpenRLHF's JSON (docs/reward_http.md). Used
+// from the reward role's device thread; a call blocks at most for its deadline. Whatever goes wrong
+// is an error of the batch or a missing score with its cause, never a 0; trying again is the role's
+// part.
+#pragma once
+
+#include "actors/reward/reward_source.hpp"
+
+namespace troupe::actors {
+
+// `url` as in http://host:5000/get_reward. Does not connect yet: the server may come up later.
+// Error kConfig: the URL.
+core::Result<std::unique_ptr<RewardSource>> make_http_reward(std::string url);
+
+// A reward server that also understands this header answers 200 with nulls when it cannot score a
+// sample; without it `troupe serve-reward` answers 422, which OpenRLHF takes for a failure.
+inline constexpr const char* kMissingHeader = "Troupe-Missing";
+
+}  // namespace troupe::actors

@@ -1,0 +1,39 @@
+// OpenRLHF's remote reward protocol as text, both ways: the request {"query", "prompts", "labels"}
+// and the reply {"rewards"} (also "scores", or a bare list). Pure; any thread. JSON from the
+// network is read to a depth of kJsonDepth_max and never believed: what is no finite number is a
+// missing score.
+#pragma once
+
+#include "actors/reward/reward_source.hpp"
+
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+// ---- asking
+// -----------------------------------------------------------------------------------------
+
+// "query" is prompt + response, as OpenRLHF sends it.
+std::string reward_request(const std::vector<RewardItem>& items);
+
+// One score per item. Errors (kData): no JSON, no rewards in it, or not `count` of them.
+core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text,
+                                                         std::size_t count);
+
+// ---- answering
+// --------------------------------------------------------------------------------------
+
+// Prompts and labels may be missing. The response is what follows the prompt in the query;
+// `endings` (such as "<|im_end|>") are taken off its end, again and again. Errors (kData): no JSON,
+// no list of texts, lists of different lengths.
+core::Result<std::vector<RewardItem>> read_reward_request(const std::string& text,
+                                                          const std::vector<std::string>& endings);
+
+// {"rewards": [...], "scores": [...], "extra_logs": {}}; a missing score is null, with "causes".
+std::string reward_reply(const std::vector<RewardScore>& scores);
+
+// {"error": ...}
+std::string reward_error(const std::string& message);
+
+}  // namespace troupe::actors

@@ -1,0 +1,62 @@
+// `troupe ca init`: a certificate authority for one run, and what to do with its files.
+#include "apps/troupe/commands.hpp"
+#include "apps/troupe/flags.hpp"
+#include "runtime/net/run_ca.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace troupe::app {
+namespace {
+
+constexpr const char* kUsage = "usage: troupe ca init --out DIR [--days N] [--hosts a,b]\n";
+
+std::vector<std::string> split_hosts(const std::string& list) {
+  std::vector<std::string> hosts;
+  std::size_t begin = 0;
+  while (!list.empty() && begin <= list.size()) {
+    const auto end = std::min(list.find(',', begin), list.size());
+    hosts.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return hosts;
+}
+
+}  // namespace
+
+core::Result<void> run_ca(Words words) {
+  if (words.empty() || words[0] == "--help" || words[0] == "-h") {
+    std::fputs(kUsage, stdout);
+    return {};
+  }
+  if (words[0] != "init") {
+    return core::fail(core::ErrorCode::kConfig,
+                      "there is no 'troupe ca " + words[0] + "'; use troupe ca init");
+  }
+  std::string out, hosts;
+  std::int64_t days = 30;
+  TROUPE_TRY_ASSIGN(
+      outcome,
+      parse_flags("troupe ca init: make a CA for one run and the certificate that its nodes share",
+                  {{"--out", &out, "folder to write to", true},
+                   {"--days", &days, "how long both hold", false, 1, 3650},
+                   {"--hosts", &hosts, "names and addresses of the doors, with commas; none: any"}},
+                  words.subspan(1)));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  net::RunCaOptions options;
+  options.folder = out;
+  options.days = static_cast<int>(days);
+  options.hosts = split_hosts(hosts);
+  TROUPE_TRY(net::make_run_ca(options));
+  std::printf(
+      "%s/ca.crt    copy to every node\n"
+      "%s/node.crt  copy to every node\n"
+      "%s/node.key  copy to every node over a channel you trust (scp -p); mode 600 there too\n"
+      "%s/ca.key    keep here or delete it: with it anybody makes nodes of this run\n"
+      "They hold for %lld days%s%s.\n",
+      out.c_str(), out.c_str(), out.c_str(), out.c_str(), static_cast<long long>(days),
+      hosts.empty() ? "" : "; doors are reached as ", hosts.c_str());
+  return {};
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,199 @@
+// `troupe serve-reward`: gives a reward function or rule over HTTP to OpenRLHF's clients and to
+// other Troupe runs. The server runs on one io thread, the reward on a device thread, one batch at
+// a time; main waits for a signal. Bounds: those of HttpServer and DeviceThread (more is a 503).
+#include "actors/reward/http_reward.hpp"
+#include "actors/reward/python_reward.hpp"
+#include "actors/reward/reward_json.hpp"
+#include "actors/reward/rule_reward.hpp"
+#include "apps/troupe/commands.hpp"
+#include "apps/troupe/flags.hpp"
+#include "apps/troupe/stop_signal.hpp"
+#include "runtime/async/device_thread.hpp"
+#include "runtime/core/limits.hpp"
+#include "runtime/net/http_server.hpp"
+
+#include <poll.h>
+
+#include <charconv>
+#include <cstdio>
+#include <utility>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+using core::fail;
+using core::Result;
+
+struct Flags {
+  std::string python, rule, pattern, listen = "127.0.0.1:5000";
+  std::vector<std::string> endings, hosts;
+  bool insecure = false;
+};
+
+Result<std::unique_ptr<actors::RewardSource>> source_of(const Flags& flags) {
+  if (flags.python.empty() == flags.rule.empty()) {
+    return fail(ErrorCode::kConfig,
+                "troupe serve-reward: give either --python FILE or --rule KIND");
+  }
+  if (!flags.python.empty()) {
+    actors::PythonRewardOptions options;
+    options.file = flags.python;
+    return actors::make_python_reward(std::move(options));
+  }
+  constexpr std::pair<const char*, actors::RuleKind> kKinds[] = {
+      {"exact", actors::RuleKind::kExact},
+      {"last_number", actors::RuleKind::kLastNumber},
+      {"regex", actors::RuleKind::kRegex}};
+  for (const auto& [name, kind] : kKinds) {
+    if (flags.rule != name) continue;
+    if (kind == actors::RuleKind::kRegex && flags.pattern.empty()) {
+      return fail(ErrorCode::kConfig, "--rule regex needs a pattern; give --pattern");
+    }
+    return actors::make_rule_reward(kind, flags.pattern);
+  }
+  return fail(ErrorCode::kConfig,
+              "there is no rule '" + flags.rule + "'; --rule takes exact, last_number or regex");
+}
+
+// "HOST:PORT", with brackets around IPv6.
+Result<net::HttpServerOptions> listen_options(const Flags& flags) {
+  net::HttpServerOptions options;
+  const auto colon = flags.listen.rfind(':');
+  std::string host = flags.listen.substr(0, colon);
+  const char* digits = flags.listen.data() + (colon == std::string::npos ? 0 : colon + 1);
+  const char* end = flags.listen.data() + flags.listen.size();
+  const auto parsed = std::from_chars(digits, end, options.port);
+  if (colon == std::string::npos || host.empty() || parsed.ec != std::errc() || parsed.ptr != end) {
+    return fail(ErrorCode::kConfig,
+                "--listen " + flags.listen + " is not HOST:PORT, as in 127.0.0.1:5000");
+  }
+  if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  const bool loopback = host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
+  if (!loopback && !flags.insecure) {
+    return fail(ErrorCode::kConfig,
+                "--listen " + flags.listen +
+                    " can be reached from other hosts, and this protocol knows "
+                    "no proof; tunnel to 127.0.0.1, or accept it by --insecure");
+  }
+  if (!loopback) {
+    std::fprintf(
+        stderr, "warning: whoever reaches %s can use this reward; nothing is encrypted or proven\n",
+        flags.listen.c_str());
+  }
+  options.host = std::move(host);
+  options.allowed_hosts = flags.hosts;
+  return options;
+}
+
+int status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kOverloaded:
+    case ErrorCode::kClosed:
+      return 503;
+    case ErrorCode::kDeadline:
+      return 504;
+    default:
+      return 500;
+  }
+}
+
+net::HttpResponse failure(int status, const std::string& message) {
+  net::HttpResponse response;
+  response.status = status;
+  response.body = actors::reward_error(message);
+  return response;
+}
+
+class Service {
+ public:
+  Service(std::unique_ptr<actors::RewardSource> source, std::vector<std::string> endings)
+      : source_(std::move(source)), endings_(std::move(endings)) {}
+
+  std::string name() const { return source_->name(); }
+
+  static async::task<net::HttpResponse> respond(Service* self, net::HttpRequest request) {
+    if (request.path == "/healthz" && request.method != "POST") {
+      net::HttpResponse healthy;
+      healthy.body = "{\"status\":\"ok\"}";
+      co_return healthy;
+    }
+    if (request.path != "/" && request.path != "/get_reward") {
+      co_return failure(404, "POST to /get_reward or /, or GET /healthz");
+    }
+    if (request.method != "POST") {
+      net::HttpResponse refused = failure(405, "rewards are asked for by POST");
+      refused.headers.emplace_back("Allow", "POST");
+      co_return refused;
+    }
+    auto items = actors::read_reward_request(request.body, self->endings_);
+    if (!items) co_return failure(400, items.error().message);
+    const bool nulls = net::find_header(request.headers, actors::kMissingHeader) == "null";
+    auto response = co_await score(self, std::move(*items), nulls);
+    co_return response;
+  }
+
+ private:
+  static async::task<net::HttpResponse> score(Service* self,
+                                              std::vector<actors::RewardItem> items,
+                                              bool nulls) {
+    const std::size_t count = items.size();
+    auto job = [self, batch = std::move(items)] {
+      if (batch.empty()) return Result<std::vector<actors::RewardScore>>(Scores());
+      return self->source_->score(batch, core::limits::kRewardDeadline);
+    };
+    auto scores = co_await self->device_.run(std::move(job));
+    if (!scores) co_return failure(status_of(scores.error().code), scores.error().message);
+    if (scores->size() != count)
+      co_return failure(500, "the reward gave the wrong number of scores");
+    net::HttpResponse response;
+    for (const auto& one : *scores) {
+      if (!one.value && !nulls) response.status = 422;  // a client that takes null for a number
+    }
+    response.body = actors::reward_reply(*scores);
+    co_return response;
+  }
+
+  using Scores = std::vector<actors::RewardScore>;
+  std::unique_ptr<actors::RewardSource> source_;
+  const std::vector<std::string> endings_;
+  async::DeviceThread device_{"reward"};
+};
+
+}  // namespace
+
+Result<void> run_serve_reward(Words words) {
+  Flags flags;
+  const std::vector<Flag> list = {
+      {"--python", &flags.python, "file with reward_func(queries, prompts, labels)"},
+      {"--rule", &flags.rule, "exact, last_number or regex"},
+      {"--pattern", &flags.pattern, "regular expression of --rule regex"},
+      {"--listen", &flags.listen, "HOST:PORT; port 0 takes a free one"},
+      {"--strip-end", &flags.endings, "text taken off the end of a response, as <|im_end|>"},
+      {"--allow-host", &flags.hosts, "host name by which clients call this server"},
+      {"--insecure", &flags.insecure, "listen beyond loopback, open to everybody there"}};
+  TROUPE_TRY_ASSIGN(
+      outcome,
+      parse_flags("troupe serve-reward: a reward over HTTP, in OpenRLHF's JSON", list, words));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(options, listen_options(flags));
+  TROUPE_TRY_ASSIGN(source, source_of(flags));
+  Service service(std::move(source), flags.endings);
+  async::IoThreads io(1);
+  const std::string host =
+      options.host.find(':') == std::string::npos ? options.host : "[" + options.host + "]";
+  TROUPE_TRY_ASSIGN(
+      server, net::HttpServer::open(io, std::move(options), [&service](net::HttpRequest request) {
+        return Service::respond(&service, std::move(request));
+      }));
+  std::printf("serving the reward %s at http://%s:%u/get_reward\n", service.name().c_str(),
+              host.c_str(), server->port());
+  std::fflush(stdout);
+  while (!stop_requested())
+    ::poll(nullptr, 0, 100);
+  server->stop();
+  std::printf("stopped\n");
+  return {};
+}
+
+}  // namespace troupe::app

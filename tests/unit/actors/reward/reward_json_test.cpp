@@ -1,0 +1,116 @@
+// The JSON of remote rewards: what OpenRLHF sends and takes, and what else comes over a network.
+#include "actors/reward/reward_json.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace troupe::actors {
+namespace {
+
+std::vector<RewardScore> read(const std::string& text, std::size_t count) {
+  auto scores = read_reward_reply(text, count);
+  EXPECT_TRUE(scores) << scores.error().message;
+  return scores ? *scores : std::vector<RewardScore>(count);
+}
+
+TEST(RewardJson, AsksAsOpenRlhfDoes) {
+  EXPECT_EQ(reward_request({{"2+2=", "4", "4", "{}"}, {"a\n", "\"b\"", "", ""}}),
+            R"({"labels":["4",""],"prompts":["2+2=","a\n"],"query":["2+2=4","a\n\"b\""]})");
+  EXPECT_EQ(reward_request({}), R"({"labels":[],"prompts":[],"query":[]})");
+}
+
+TEST(RewardJson, InvalidUtf8IsReplacedNotThrown) {
+  EXPECT_NE(reward_request({{"p", "\xff", "", ""}}).find("\xef\xbf\xbd"), std::string::npos);
+}
+
+TEST(RewardJson, ReadsEveryShapeOfReply) {
+  for (const char* text : {R"({"rewards":[0.5,-1],"scores":[1,0],"extra_logs":{"a":[1,2]}})",
+                           R"({"scores":[0.5,-1]})", "[0.5,-1]", R"({"rewards":[[0.5],[-1]]})"}) {
+    const auto scores = read(text, 2);
+    EXPECT_EQ(scores[0].value, 0.5) << text;
+    EXPECT_EQ(scores[1].value, -1.0) << text;
+  }
+  EXPECT_EQ(read(R"({"rewards":0.25})", 1)[0].value, 0.25);
+  EXPECT_TRUE(read(R"({"rewards":[]})", 0).empty());
+}
+
+TEST(RewardJson, WhatIsNoFiniteNumberIsMissingWithACause) {
+  const auto scores = read(R"({"rewards":[null,"1",true,[1,2],{},0]})", 6);
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_FALSE(scores[i].value) << i;
+    EXPECT_NE(scores[i].cause.find("instead of a number"), std::string::npos);
+  }
+  EXPECT_EQ(scores[5].value, 0.0);
+}
+
+TEST(RewardJson, GarbageIsAnErrorNeverAScore) {
+  for (const char* text : {"", "<html>", "{", "{}", "null", "7", R"({"rewards":null})",
+                           R"({"rewards":"x"})", R"({"rewards":[NaN]})", R"({"rewards":[1e999]})",
+                           R"({"rewards":[1,2]})", "[]", R"({"rewards":[1]} and more)"}) {
+    auto scores = read_reward_reply(text, 1);
+    ASSERT_FALSE(scores) << text;
+    EXPECT_EQ(scores.error().code, core::ErrorCode::kData) << text;
+  }
+  auto wrong = read_reward_reply("[1,2,3]", 2);
+  EXPECT_NE(wrong.error().message.find("3 rewards for 2 samples"), std::string::npos);
+}
+
+TEST(RewardJson, DeepNestingIsRefused) {
+  const std::string deep(100'000, '[');
+  EXPECT_NE(read_reward_reply(deep, 1).error().message.find("too deeply"), std::string::npos);
+  std::string closed = std::string(70, '[') + std::string(70, ']');
+  EXPECT_NE(read_reward_reply(closed, 1).error().message.find("too deeply"), std::string::npos);
+  EXPECT_FALSE(read_reward_request("{\"query\":" + closed + "}", {}));
+}
+
+TEST(RewardJson, TakesRequestsApart) {
+  auto items = read_reward_request(
+      R"({"query":["2+2=4<|im_end|>","<s>a b","x"],"prompts":["2+2=","a","y"],"labels":["4",7,null]})",
+      {"<|im_end|>"});
+  ASSERT_TRUE(items) << items.error().message;
+  EXPECT_EQ((*items)[0].prompt, "2+2=");
+  EXPECT_EQ((*items)[0].response, "4");
+  EXPECT_EQ((*items)[0].label, "4");
+  EXPECT_EQ((*items)[1].prompt, "<s>a");
+  EXPECT_EQ((*items)[1].response, " b");
+  EXPECT_EQ((*items)[1].label, "7");
+  EXPECT_EQ((*items)[2].prompt, "");
+  EXPECT_EQ((*items)[2].response, "x");
+  EXPECT_EQ((*items)[2].label, "");
+}
+
+TEST(RewardJson, TakesRequestsOfQueriesAlone) {
+  auto items = read_reward_request(R"({"query":["a","b"]})", {});
+  ASSERT_TRUE(items) << items.error().message;
+  EXPECT_EQ(items->size(), 2u);
+  EXPECT_EQ((*items)[1].response, "b");
+  EXPECT_TRUE(read_reward_request(R"({"query":[],"prompts":[],"labels":[]})", {})->empty());
+}
+
+TEST(RewardJson, MalformedRequestsAreRefused) {
+  for (const char* text :
+       {"", "[]", "{}", R"({"query":"a"})", R"({"query":[1]})", R"({"query":["a"],"prompts":[]})",
+        R"({"query":["a"],"prompts":[1]})", R"({"query":["a"],"labels":"x"})",
+        R"({"query":["a"],"labels":["x","y"]})"}) {
+    EXPECT_FALSE(read_reward_request(text, {})) << text;
+  }
+}
+
+TEST(RewardJson, AnswersAsOpenRlhfExpectsAndRoundTrips) {
+  EXPECT_EQ(reward_reply({{0.5, ""}, {1.0, ""}}),
+            R"({"extra_logs":{},"rewards":[0.5,1.0],"scores":[0.5,1.0]})");
+  const auto again = read(
+      reward_reply(
+          {{0.1, ""}, {std::nullopt, "no label"}, {std::numeric_limits<double>::infinity(), ""}}),
+      3);
+  EXPECT_EQ(again[0].value, 0.1);
+  EXPECT_FALSE(again[1].value);
+  EXPECT_EQ(again[1].cause, "no label");
+  EXPECT_FALSE(again[2].value);
+  EXPECT_EQ(again[2].cause, "not a finite number");
+}
+
+}  // namespace
+}  // namespace troupe::actors
