@@ -10,7 +10,8 @@ namespace {
 constexpr Command kCommands[] = {
     {"train", run_train}, {"config", run_config},   {"generate", run_generate},
     {"chat", run_chat},   {"doctor", run_doctor},   {"bench", run_bench},
-    {"data", run_data},   {"version", run_version},
+    {"data", run_data},   {"version", run_version}, {"ca", run_ca},
+    {"serve-reward", run_serve_reward},
 };
 
 constexpr const char* kHelp =
@@ -26,6 +27,10 @@ constexpr const char* kHelp =
     "use a model\n"
     "  generate --model M --prompt TEXT  sample responses\n"
     "  chat --model M                    talk to a chat model\n"
+    "\n"
+    "between programs and hosts\n"
+    "  serve-reward --python FILE        give a reward over HTTP (OpenRLHF's JSON)\n"
+    "  ca init --out DIR                 certificates for the nodes of one run\n"
     "\n"
     "look around\n"
     "  doctor                            processor, memory, disk, limits\n"
