@@ -1,12 +1,10 @@
-// The loop of a run.
+// The trainer's loop, and what happens to the company.
 #include "actors/controller/controller.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include "actors/data/data_role.hpp"
+#include "actors/controller/update_metrics.hpp"
 #include "actors/protocol/ask.hpp"
+
+#include <algorithm>
 
 namespace troupe::actors {
 namespace {
@@ -15,38 +13,55 @@ double seconds_between(core::TimePoint from, core::TimePoint to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-// Mean, deviation, extremes of the groups' mean scores, and the share of groups without a signal.
-void add_reward_metrics(const GroupStatuses& statuses, Metrics& metrics) {
-  double sum = 0, squares = 0;
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  std::uint64_t tokens = 0, samples = 0;
-  for (const GroupStatus& group : statuses.groups) {
-    sum += group.mean_score;
-    squares += group.mean_score * group.mean_score;
-    low = std::min(low, group.mean_score);
-    high = std::max(high, group.mean_score);
-    tokens += group.tokens;
-    samples += group.samples;
-  }
-  const double count = static_cast<double>(statuses.groups.size());
-  const double mean = sum / count;
-  metrics.emplace_back("reward/mean", mean);
-  metrics.emplace_back("reward/group_std", std::sqrt(std::max(0.0, squares / count - mean * mean)));
-  metrics.emplace_back("reward/group_min", low);
-  metrics.emplace_back("reward/group_max", high);
-  metrics.emplace_back("response/length_mean",
-                       static_cast<double>(tokens) / static_cast<double>(std::max<std::uint64_t>(
-                                                         samples, 1)));
+// True when every group is ready or has failed.
+bool settled(const GroupStatuses& statuses) {
+  return std::none_of(statuses.groups.begin(), statuses.groups.end(), [](const auto& group) {
+    return group.state == "issued" || group.state == "generated";
+  });
 }
 
 }  // namespace
 
-Controller::Controller(RoleContext context, RunPlan plan, CompanyPeers peers,
-                       RunListener& listener)
+// The scope of the run is there for this long and no longer.
+struct Controller::Stay {
+  explicit Stay(Controller& owner) : controller(owner) {}
+  Stay(const Stay&) = delete;
+  Stay& operator=(const Stay&) = delete;
+  ~Stay() {
+    controller.straggler_timer_.disarm();
+    controller.scope_ = nullptr;
+    controller.fleet_.end();
+  }
+  Controller& controller;
+};
+
+Controller::Controller(RoleContext context, RunPlan plan, CompanyPeers peers, RunListener& listener)
     : context_(std::move(context)),
       plan_(std::move(plan)),
       peers_(std::move(peers)),
-      listener_(listener) {}
+      listener_(listener),
+      sampling_(std::make_shared<const SamplingSpec>(plan_.sampling)),
+      changed_(*context_.timers),
+      fleet_(context_,
+             plan_,
+             listener_,
+             Fleet::Hooks{[this](const core::Ticket& ticket) { retired(ticket); },
+                          [this](std::uint64_t update) {
+                            if (awaited_ == update) listener_.on_phase("score");
+                          }}),
+      rewards_(context_,
+               peers_.data,
+               plan_.rewards,
+               listener_,
+               changed_,
+               [this] { return next_issue_; }),
+      starts_(plan_.staleness_max),
+      done_(plan_.first_update),
+      next_issue_(plan_.first_update),
+      issued_(plan_.first_update) {
+  for (const auto& name : peers_.generators)
+    fleet_.up(name);
+}
 
 async::task<core::Result<void>> Controller::load(std::string folder) {
   LoadState policy{folder};
@@ -59,36 +74,52 @@ async::task<core::Result<void>> Controller::load(std::string folder) {
 }
 
 async::task<core::Result<void>> Controller::run() {
-  TROUPE_CO_TRY(co_await publish());
-  std::uint64_t done = plan_.first_update;
-  if (done == 0 && plan_.evaluate_after(0)) {
-    TROUPE_CO_TRY(co_await evaluate(0, true));
-    TROUPE_CO_TRY(co_await evaluate(0, false));
-  }
-  while (done < plan_.updates) {
-    TROUPE_CHECK(plan_.may_issue(done, done), "the next update may always be issued");
-    TROUPE_CO_TRY(co_await one_update(done));
-    ++done;
-    if (plan_.evaluate_after(done)) {
-      TROUPE_CO_TRY(co_await evaluate(done, true));
-      TROUPE_CO_TRY(co_await evaluate(done, false));
-    }
-    const bool stop = listener_.stop_requested();
-    if (stop || plan_.save_after(done)) TROUPE_CO_TRY(co_await save(done));
-    if (stop && done < plan_.updates) {
+  if (early_) co_return core::fail(*early_);
+  const Stay stay(*this);
+  co_return co_await async::with_scope(&Controller::play, this);
+}
+
+async::task<core::Result<void>> Controller::play(async::Scope& scope, Controller* self) {
+  self->scope_ = &scope;
+  self->fleet_.begin(scope);
+  scope.spawn("", self->issuer());
+  auto played = co_await self->trainer();
+  if (!played) co_return played.failure();
+  scope.cancel();  // weights that are still on their way, timers
+  co_return core::Result<void>();
+}
+
+async::task<core::Result<void>> Controller::trainer() {
+  TROUPE_CO_TRY(co_await publish(done_));
+  const bool ahead = plan_.staleness_max > 0;
+  if (ahead) release(done_);
+  if (done_ == 0 && plan_.evaluate_after(0)) TROUPE_CO_TRY(co_await evaluate(0));
+  release(done_);
+  while (done_ < plan_.updates) {
+    TROUPE_CO_TRY(co_await one_update(done_));
+    TROUPE_CO_TRY_ASSIGN(stop, co_await after_update(done_));
+    if (stop && done_ < plan_.updates) {
       co_return core::fail(core::ErrorCode::kInterrupted,
-                           "stopped after update " + std::to_string(done) +
+                           "stopped after update " + std::to_string(done_) +
                                " as asked; run the same command again to go on from there");
     }
+    // Without staleness the next tickets wait for evaluation and checkpoint: what is saved is then
+    // the state between two updates.
+    release(done_);
   }
   co_return core::Result<void>();
 }
 
+async::task<core::Result<bool>> Controller::after_update(std::uint64_t done) {
+  if (plan_.evaluate_after(done)) TROUPE_CO_TRY(co_await evaluate(done));
+  const bool stop = listener_.stop_requested();
+  if (stop || plan_.save_after(done)) TROUPE_CO_TRY(co_await save(done));
+  co_return stop;
+}
+
 async::task<core::Result<void>> Controller::one_update(std::uint64_t update) {
   const core::TimePoint begin = context_.timers->now();
-  listener_.on_phase("generate");
-  Generated totals;
-  auto statuses = co_await collect(update, totals);
+  auto statuses = co_await collect(update);
   if (!statuses) co_return statuses.failure();
   const core::TimePoint generated = context_.timers->now();
 
@@ -99,122 +130,85 @@ async::task<core::Result<void>> Controller::one_update(std::uint64_t update) {
   const core::TimePoint after_train = context_.timers->now();
 
   listener_.on_phase("publish");
-  TROUPE_CO_TRY(co_await publish());
+  TROUPE_CO_TRY(co_await publish(update + 1));
+  done_ = update + 1;
+  if (plan_.staleness_max > 0) release(done_);
   CommitUpdate commit{update, update + 1};
   auto committed = co_await ask(context_, peers_.data, commit);
   if (!committed) co_return committed.failure();
+  fleet_.forget(update);
   const core::TimePoint end = context_.timers->now();
 
   UpdateReport report;
   report.done = update + 1;
   report.metrics = std::move(trained->metrics);
-  add_reward_metrics(*statuses, report.metrics);
+  report_groups(*statuses, report);
   const double step_s = seconds_between(begin, end);
   report.metrics.emplace_back("async/version", static_cast<double>(trained->version));
   report.metrics.emplace_back("time/generate", seconds_between(begin, generated));
   report.metrics.emplace_back("time/train", seconds_between(generated, after_train));
   report.metrics.emplace_back("time/sync", seconds_between(after_train, end));
   report.metrics.emplace_back("time/step", step_s);
-  report.metrics.emplace_back(
-      "perf/tokens_per_s",
-      static_cast<double>(totals.tokens + totals.prompt_tokens) / std::max(step_s, 1e-9));
+  report.metrics.emplace_back("perf/tokens_per_s",
+                              static_cast<double>(fleet_.take_tokens()) / std::max(step_s, 1e-9));
   co_return listener_.on_update(report);
 }
 
-async::task<core::Result<Generated>> Controller::generate(std::vector<core::Ticket> tickets,
-                                                          SamplingSpec sampling) {
-  Generate request;
-  request.tickets = std::move(tickets);
-  request.sampling = std::move(sampling);
-  auto generated = co_await ask(context_, peers_.generator, std::move(request));
-  co_return generated;
-}
-
-// Tickets out, groups in, until every slot of the update has a group that can be learned from.
-async::task<core::Result<GroupStatuses>> Controller::collect(std::uint64_t update,
-                                                             Generated& totals) {
-  IssueTickets issue;
-  issue.update = update;
-  issue.groups = plan_.groups;
-  auto issued = co_await ask(context_, peers_.data, issue);
-  if (!issued) co_return issued.failure();
-  std::vector<core::Ticket> open = std::move(issued->tickets);
-  for (;;) {
-    auto generated = co_await generate(open, plan_.sampling);
-    if (!generated) co_return generated.failure();
-    totals.samples += generated->samples;
-    totals.tokens += generated->tokens;
-    totals.prompt_tokens += generated->prompt_tokens;
-    listener_.on_phase("score");
-    AwaitGroups await{update};
-    auto statuses = co_await ask(context_, peers_.data, await);
-    if (!statuses) co_return statuses.failure();
-    ReissueTickets again;
-    for (const GroupStatus& group : statuses->groups) {
-      if (group.ready) continue;
-      listener_.on_failed_group(update, group.ticket.slot, group.cause);
-      if (group.ticket.attempt + 1 >= plan_.attempts_max) {
-        co_return core::fail(core::ErrorCode::kData,
-                             std::to_string(plan_.attempts_max) + " groups in a row failed in one "
-                             "slot of update " + std::to_string(update) + "; the last: " +
-                                 group.cause);
-      }
-      again.tickets.push_back(group.ticket);
-    }
-    if (again.tickets.empty()) co_return statuses;
-    auto reissued = co_await ask(context_, peers_.data, std::move(again));
-    if (!reissued) co_return reissued.failure();
-    open = std::move(reissued->tickets);
+void Controller::report_groups(const GroupStatuses& statuses, UpdateReport& report) {
+  add_reward_metrics(statuses, report.metrics);
+  add_staleness_metrics(statuses, report.metrics);
+  report.metrics.emplace_back("async/queue", static_cast<double>(fleet_.waiting()));
+  report.metrics.emplace_back("async/generators", static_cast<double>(fleet_.generators_up()));
+  if (staleness_.size() < statuses.staleness.size()) staleness_.resize(statuses.staleness.size());
+  for (std::size_t age = 0; age < statuses.staleness.size(); ++age) {
+    staleness_[age] += statuses.staleness[age];
   }
 }
 
-async::task<core::Result<void>> Controller::publish() {
+// Waits until every slot of the update has a group that can be learned from.
+async::task<core::Result<GroupStatuses>> Controller::collect(std::uint64_t update) {
+  listener_.on_phase("generate");
+  while (issued_ <= update) {
+    const bool woken = co_await changed_.wait(async::Deadline::none());
+    static_cast<void>(woken);
+  }
+  awaited_ = update;
+  watch_stragglers(update);
+  for (;;) {
+    AwaitGroups await;
+    await.update = update;
+    await.starts = starts_.window(update);
+    auto statuses = co_await ask(context_, peers_.data, std::move(await));
+    if (!statuses) co_return statuses.failure();
+    const bool all_ready = std::all_of(statuses->groups.begin(), statuses->groups.end(),
+                                       [](const auto& group) { return group.ready; });
+    if (all_ready) {
+      awaited_.reset();
+      straggler_timer_.disarm();
+      co_return statuses;
+    }
+    // Without staleness everything follows from ids: fresh prompts are drawn in slot order once all
+    // is known, not in the order in which groups happen to fail.
+    if (plan_.staleness_max == 0 && !settled(*statuses)) {
+      co_await async::sleep_for(*context_.timers, core::limits::kSettlePoll);
+      continue;
+    }
+    ReissueTickets again;
+    TROUPE_CO_TRY_ASSIGN(failed, failed_groups(update, *statuses));
+    again.tickets = std::move(failed);
+    if (again.tickets.empty()) continue;
+    TROUPE_CO_TRY(co_await reissue(std::move(again)));
+    listener_.on_phase("generate");
+  }
+}
+
+async::task<core::Result<void>> Controller::publish(std::uint64_t update) {
   PublishWeights request;
   auto published = co_await ask(context_, peers_.policy, request);
   if (!published) co_return published.failure();
-  UpdateWeights update{published->version};
-  auto taken = co_await ask(context_, peers_.generator, update);
-  if (!taken) co_return taken.failure();
+  starts_.record(update, published->version);
+  fleet_.offer(*published);
   co_return core::Result<void>();
-}
-
-async::task<core::Result<void>> Controller::evaluate(std::uint64_t done, bool greedy) {
-  listener_.on_phase("evaluate");
-  const core::TimePoint begin = context_.timers->now();
-  const std::uint64_t update = kFirstEvaluation + 2 * done + (greedy ? 1 : 0);
-  IssueTickets issue;
-  issue.update = update;
-  issue.groups = plan_.evaluation_groups;
-  issue.samples = greedy ? 1 : plan_.evaluation_samples;
-  issue.evaluation = true;
-  auto issued = co_await ask(context_, peers_.data, issue);
-  if (!issued) co_return issued.failure();
-  SamplingSpec sampling = plan_.sampling;
-  sampling.temperature = greedy ? 0.0f : plan_.evaluation_temperature;
-  sampling.top_p = 1;
-  sampling.top_k = 0;
-  sampling.min_p = 0;
-  auto generated = co_await generate(std::move(issued->tickets), std::move(sampling));
-  if (!generated) co_return generated.failure();
-  AwaitGroups await{update};
-  auto statuses = co_await ask(context_, peers_.data, await);
-  if (!statuses) co_return statuses.failure();
-  EvaluationReport report;
-  report.done = done;
-  report.greedy = greedy;
-  for (const GroupStatus& group : statuses->groups) {
-    if (!group.ready) {
-      co_return core::fail(core::ErrorCode::kData,
-                           "held-out problem " + std::to_string(group.ticket.slot + 1) +
-                               " cannot be scored: " + group.cause);
-    }
-    report.accuracy.push_back(group.mean_score);
-  }
-  CommitUpdate commit{update, done};
-  auto committed = co_await ask(context_, peers_.data, commit);
-  if (!committed) co_return committed.failure();
-  report.seconds = seconds_between(begin, context_.timers->now());
-  co_return listener_.on_evaluation(report);
 }
 
 async::task<core::Result<void>> Controller::save(std::uint64_t done) {
@@ -232,6 +226,56 @@ async::task<core::Result<void>> Controller::save(std::uint64_t done) {
     if (!model_saved) co_return model_saved.failure();
   }
   co_return listener_.commit_checkpoint(done);
+}
+
+void Controller::peer_up(const std::string& name) {
+  if (name.starts_with("generator/")) {
+    fleet_.up(name);
+  } else {
+    listener_.on_peer(name, true, "");
+  }
+}
+
+void Controller::peer_lost(const std::string& name, const core::Error& error) {
+  if (fleet_.knows(name)) return fleet_.lost(name, error.message);
+  listener_.on_peer(name, false, error.message);
+  if (name == peers_.policy || name == peers_.data) {
+    const bool named = error.message.find(name) != std::string::npos;
+    end_run({core::ErrorCode::kPeerLost, named ? error.message : name + ": " + error.message});
+  } else if (rewards_.is_attached(name) && scope_ != nullptr) {
+    scope_->spawn("", rewards_.lose(name, error.message));
+  }
+}
+
+async::task<core::Result<RewardsChanged>> Controller::on(AttachReward request) {
+  auto changed = co_await rewards_.attach(std::move(request));
+  co_return changed;
+}
+
+async::task<core::Result<RewardsChanged>> Controller::on(ReweightReward request) {
+  auto changed = co_await rewards_.reweight(std::move(request));
+  co_return changed;
+}
+
+async::task<core::Result<RewardsChanged>> Controller::on(DetachReward request) {
+  auto changed = co_await rewards_.detach(std::move(request));
+  co_return changed;
+}
+
+ControllerSnapshot Controller::snapshot() const {
+  ControllerSnapshot now;
+  now.version = starts_.all().empty() ? 0 : starts_.newest();
+  now.done = done_;
+  now.issued = issued_;
+  now.queue = fleet_.waiting();
+  now.generators = fleet_.lines();
+  now.staleness = staleness_;
+  now.counts = counts_;
+  for (const auto& [cause, count] : fleet_.counts())
+    now.counts[cause] += count;
+  now.reward_set = rewards_.board().set();
+  now.rewards = rewards_.board().members();
+  return now;
 }
 
 }  // namespace troupe::actors

@@ -1,26 +1,39 @@
-// The controller: the order of a run. It names tickets to the generator, ready updates to the policy
-// and new versions to the generator; it sees ids, versions and counts, never a token. Runs as one
-// coroutine on its strand; the plan decides, the listener hears.
-// When a role fails, the run ends with that role's error; what was committed stays.
+// The controller: the order of a run. It issues tickets as far ahead as the staleness bound allows,
+// has the fleet sample them, names ready updates to the policy and new weights to the generators;
+// it sees ids, versions and counts, never a token. With bound 0 the same code is the synchronous
+// run.
+//
+// Runs on its strand. `run` is the trainer's loop; beside it the issuer, one coroutine for each
+// group that is sampled, and the weights on their way. Pure classes decide (RunPlan, VersionStarts,
+// TicketQueue, Router, RewardBoard), the listener hears. The first error ends the run by the name
+// of its role; what was committed stays.
 #pragma once
 
-#include <string>
-
+#include "actors/controller/fleet.hpp"
+#include "actors/controller/reward_desk.hpp"
 #include "actors/controller/run_listener.hpp"
 #include "actors/controller/run_plan.hpp"
+#include "actors/controller/snapshot.hpp"
+#include "actors/controller/version_starts.hpp"
 #include "actors/protocol/role_shell.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace troupe::actors {
 
 struct CompanyPeers {
   std::string data = "data/0";
-  std::string generator = "generator/0";
   std::string policy = "policy/0";
+  std::vector<std::string> generators = {"generator/0"};  // up from the start
 };
 
 class Controller {
  public:
   Controller(RoleContext context, RunPlan plan, CompanyPeers peers, RunListener& listener);
+  Controller(const Controller&) = delete;
+  Controller& operator=(const Controller&) = delete;
 
   // The whole run. Error kInterrupted after a stop was asked for; a checkpoint is written first.
   async::task<core::Result<void>> run();
@@ -28,19 +41,64 @@ class Controller {
   // Puts the roles into the state of a checkpoint. Before `run`.
   async::task<core::Result<void>> load(std::string folder);
 
+  // What the company sees happen to other roles; called on the strand, at any time. Policy and data
+  // are needed: without one the run ends. Generators and attached rewards may come and go.
+  void peer_up(const std::string& name);
+  void peer_lost(const std::string& name, const core::Error& error);
+
+  async::task<core::Result<RewardsChanged>> on(AttachReward request);
+  async::task<core::Result<RewardsChanged>> on(ReweightReward request);
+  async::task<core::Result<RewardsChanged>> on(DetachReward request);
+
+  ControllerSnapshot snapshot() const;
+
  private:
+  struct Stay;  // for as long as the run lasts
+
+  static async::task<core::Result<void>> play(async::Scope& scope, Controller* self);
+  async::task<core::Result<void>> trainer();
+  async::task<core::Result<bool>> after_update(std::uint64_t done);  // true: asked to stop
   async::task<core::Result<void>> one_update(std::uint64_t update);
-  async::task<core::Result<GroupStatuses>> collect(std::uint64_t update, Generated& totals);
-  async::task<core::Result<Generated>> generate(std::vector<core::Ticket> tickets,
-                                                SamplingSpec sampling);
-  async::task<core::Result<void>> publish();
-  async::task<core::Result<void>> evaluate(std::uint64_t done, bool greedy);
+  async::task<core::Result<GroupStatuses>> collect(std::uint64_t update);
+  async::task<core::Result<void>> publish(std::uint64_t update);
   async::task<core::Result<void>> save(std::uint64_t done);
+  void report_groups(const GroupStatuses& statuses, UpdateReport& report);
+
+  // evaluation.cpp
+  async::task<core::Result<void>> evaluate(std::uint64_t done);
+  async::task<core::Result<void>> evaluate(std::uint64_t done, bool greedy);
+
+  // issuer.cpp
+  void release(std::uint64_t done);
+  async::task<core::Result<void>> issuer();
+  async::task<core::Result<void>> reissue(ReissueTickets request);
+  core::Result<std::vector<core::Ticket>> failed_groups(std::uint64_t update,
+                                                        const GroupStatuses& statuses);
+  TicketWork training_work(std::uint64_t update) const;
+  void retired(const core::Ticket& ticket);
+  void watch_stragglers(std::uint64_t update);
+  void end_run(core::Error error);
+  static async::task<core::Result<void>> fail_with(core::Error error);
 
   RoleContext context_;
-  RunPlan plan_;
-  CompanyPeers peers_;
+  const RunPlan plan_;
+  const CompanyPeers peers_;
   RunListener& listener_;
+  const std::shared_ptr<const SamplingSpec> sampling_;
+  async::Notifier changed_;
+  Fleet fleet_;
+  RewardDesk rewards_;
+  VersionStarts starts_;
+  async::Scope* scope_ = nullptr;  // while the run lasts
+  std::optional<core::Error> early_;
+  std::optional<std::uint64_t> released_;  // updates done, as the issuer is told
+  std::uint64_t done_;
+  std::uint64_t next_issue_;              // first update whose tickets were not asked for
+  std::uint64_t issued_;                  // updates whose tickets are out
+  std::optional<std::uint64_t> awaited_;  // the update that the trainer waits for
+  async::Timer straggler_timer_;
+  std::vector<std::uint64_t> staleness_;
+  std::map<std::string, std::uint64_t> counts_;
 };
 
 }  // namespace troupe::actors

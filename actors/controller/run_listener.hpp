@@ -3,13 +3,14 @@
 // roles write them but the run folder decides where they stand and when they count.
 #pragma once
 
+#include "actors/protocol/messages.hpp"
+#include "runtime/core/result.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "runtime/core/result.hpp"
 
 namespace troupe::actors {
 
@@ -33,8 +34,19 @@ class RunListener {
   // A phase begins ("generate", "train", ...); the one before it ends.
   virtual void on_phase(const std::string& phase) = 0;
   // A group that cannot be learned from; another prompt takes its place.
-  virtual void on_failed_group(std::uint64_t update, std::uint32_t slot,
+  virtual void on_failed_group(std::uint64_t update,
+                               std::uint32_t slot,
                                const std::string& cause) = 0;
+  // A role came, or went and why. Generators that go have their tickets sampled elsewhere.
+  virtual void on_peer(const std::string& name, bool up, const std::string& cause) {
+    static_cast<void>(name), static_cast<void>(up), static_cast<void>(cause);
+  }
+  // From the tickets of `from_update` on groups are scored by these rewards.
+  virtual void on_rewards(std::uint64_t set,
+                          std::uint64_t from_update,
+                          const std::vector<RewardMember>& members) {
+    static_cast<void>(set), static_cast<void>(from_update), static_cast<void>(members);
+  }
   virtual core::Result<void> on_update(const UpdateReport& report) = 0;
   virtual core::Result<void> on_evaluation(const EvaluationReport& report) = 0;
   // The folder that the roles write the checkpoint of `done` updates into, then its commit.

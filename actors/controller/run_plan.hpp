@@ -1,10 +1,13 @@
 // What a run does, update by update: a pure description, and the decisions that follow from it. The
-// staleness bound is part of it: a ticket of update u may be issued while u <= done + staleness_max.
+// staleness bound is part of it: a ticket of update u may be issued while u <= done +
+// staleness_max.
 #pragma once
 
-#include <cstdint>
-
 #include "actors/protocol/messages.hpp"
+#include "runtime/core/clock.hpp"
+
+#include <cstdint>
+#include <vector>
 
 namespace troupe::actors {
 
@@ -12,6 +15,7 @@ struct RunPlan {
   std::uint64_t first_update = 0;  // updates already done by a resumed run
   std::uint64_t updates = 0;       // of the whole run
   std::uint32_t groups = 1;        // of one update
+  std::int32_t samples = 1;        // of one group
   std::uint64_t staleness_max = 0;
   SamplingSpec sampling;
   std::uint64_t save_steps = 0;  // 0 = at the end only
@@ -22,6 +26,10 @@ struct RunPlan {
   std::uint64_t evaluation_steps = 0;  // 0 = at the start and the end only
 
   std::uint32_t attempts_max = 4;  // of one slot before the run gives up
+  // How long the trainer waits for an update before its unfinished groups are cut; 0 = for good.
+  core::Duration straggler_timeout{0};
+  bool recompute_kv = true;  // at a swap of weights running samples compute their keys again
+  std::vector<RewardMember> rewards;  // the run's own: set 0 of the data role
 
   bool may_issue(std::uint64_t update, std::uint64_t done) const {
     return update < updates && update <= done + staleness_max;

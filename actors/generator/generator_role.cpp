@@ -1,177 +1,218 @@
 // The shell of the generator role.
 #include "actors/generator/generator_role.hpp"
 
-#include <algorithm>
-
 #include "actors/protocol/ask.hpp"
+#include "runtime/core/check.hpp"
 
 namespace troupe::actors {
-namespace {
 
-engine::GroupRequest request_of(core::GroupId id, PromptTask task, const SamplingSpec& sampling) {
-  engine::GroupRequest request;
-  request.id = id;
-  request.prompt = std::move(task.tokens);
-  request.samples = task.samples;
-  request.seed = task.seed;
-  request.sampling.temperature = sampling.temperature;
-  request.sampling.top_p = sampling.top_p;
-  request.sampling.min_p = sampling.min_p;
-  request.sampling.top_k = sampling.top_k;
-  request.sampling.max_new_tokens = sampling.max_new_tokens;
-  request.sampling.stop_strings = sampling.stop;
-  return request;
-}
+using core::ErrorCode;
+namespace limits = core::limits;
 
-}  // namespace
-
-GeneratorRole::GeneratorRole(RoleContext context, std::unique_ptr<engine::Engine> engine,
+GeneratorRole::GeneratorRole(RoleContext context,
+                             EngineMaker maker,
                              std::shared_ptr<const engine::TokenText> text,
                              std::shared_ptr<weights::WeightSubscriber> subscriber,
+                             async::DeviceThread& fetch_thread,
                              std::string data_peer)
     : context_(std::move(context)),
-      engine_(std::move(engine)),
       text_(std::move(text)),
-      subscriber_(std::move(subscriber)),
-      data_peer_(std::move(data_peer)) {}
+      data_peer_(std::move(data_peer)),
+      weights_(context_, std::move(subscriber), fetch_thread, [this] { wake(); }) {
+  TROUPE_CHECK(context_.device != nullptr && context_.team != nullptr,
+               "a generator has a device thread and a team on it");
+  bench_ = std::make_shared<EngineBench>(std::move(maker), *context_.team, context_.activity);
+  say_idle();
+}
 
 async::task<core::Result<Generated>> GeneratorRole::on(Generate request) {
   const core::TimePoint begin = context_.timers->now();
-  FetchPrompts fetch{request.tickets};
-  auto prompts = co_await ask(context_, data_peer_, std::move(fetch));
-  if (!prompts) co_return prompts.failure();
-  auto round = std::make_shared<Round>();
-  for (const PromptTask& task : prompts->tasks) {
-    round->totals.prompt_tokens += task.tokens.size();
+  auto call = std::make_shared<GenerateCall>();
+  for (const core::Ticket& ticket : request.tickets) {
+    book_.ask(ticket, request.sampling, request.version_min, call);
   }
-  TROUPE_CO_TRY(co_await submit(std::move(prompts->tasks), request.sampling, round));
-  if (!pumping_) {
-    pumping_ = true;
-    context_.scope->spawn("engine", pump());
-  }
-  if (round->open_groups > 0) co_await async::Event::wait(round->done);
-  if (round->error) co_return core::fail(*round->error);
-  round->totals.seconds =
-      std::chrono::duration<double>(context_.timers->now() - begin).count();
-  co_return round->totals;
-}
-
-async::task<core::Result<std::size_t>> GeneratorRole::submit(std::vector<PromptTask> tasks,
-                                                             SamplingSpec sampling,
-                                                             std::shared_ptr<Round> round) {
-  std::vector<engine::GroupRequest> requests;
-  for (PromptTask& task : tasks) {
-    const core::GroupId id{next_group_++};
-    OpenGroup group;
-    group.ticket = task.ticket;
-    group.wanted = task.samples;
-    group.round = round;
-    open_.emplace(id, std::move(group));
-    ++round->open_groups;
-    requests.push_back(request_of(id, std::move(task), sampling));
-  }
-  engine::Engine* engine = engine_.get();
-  auto job = [engine, requests]() -> core::Result<void> {
-    for (const auto& one : requests) TROUPE_TRY(engine->submit(one));
-    return {};
-  };
-  auto submitted = co_await context_.device->run(std::move(job));
-  if (!submitted) {
-    // Nothing of this round stays behind: what had been taken is aborted and forgotten.
-    auto undo = [engine, requests]() -> core::Result<void> {
-      for (const auto& one : requests) engine->abort(one.id);
-      return {};
-    };
-    auto undone = co_await context_.device->run(std::move(undo));
-    for (const auto& one : requests) open_.erase(one.id);
-    if (!undone) co_return undone.failure();
-    co_return submitted.failure();
-  }
-  co_return requests.size();
-}
-
-async::task<core::Result<void>> GeneratorRole::pump() {
-  engine::Engine* engine = engine_.get();
-  while (!open_.empty()) {
-    auto job = [engine]() { return engine->step(); };
-    auto finished = co_await context_.device->run(std::move(job));
-    if (!finished) {
-      pumping_ = false;
-      fail_all(finished.error());
-      co_return core::Result<void>();
-    }
-    for (engine::Sample& sample : *finished) {
-      const auto place = open_.find(sample.group);
-      if (place == open_.end()) continue;
-      place->second.samples.push_back(std::move(sample));
-      if (static_cast<std::int32_t>(place->second.samples.size()) < place->second.wanted) continue;
-      OpenGroup whole = std::move(place->second);
-      open_.erase(place);
-      context_.scope->spawn("deliver", deliver(std::move(whole)));
-    }
-  }
-  pumping_ = false;
-  co_return core::Result<void>();
-}
-
-async::task<core::Result<void>> GeneratorRole::deliver(OpenGroup group) {
-  std::sort(group.samples.begin(), group.samples.end(),
-            [](const auto& a, const auto& b) { return a.index < b.index; });
-  PutGroup put;
-  put.ticket = group.ticket;
-  std::uint64_t tokens = 0;
-  for (engine::Sample& sample : group.samples) {
-    DeliveredSample delivered;
-    tokens += sample.tokens.size();
-    delivered.text = text_->decode(sample.tokens);
-    delivered.tokens = std::move(sample.tokens);
-    delivered.behaviour = std::move(sample.logprobs);
-    delivered.kept_mass = std::move(sample.kept_mass);
-    delivered.versions = std::move(sample.versions);
-    delivered.finish = std::string(engine::finish_name(sample.finish));
-    put.samples.push_back(std::move(delivered));
-  }
-  group.round->totals.samples += group.samples.size();
-  group.round->totals.tokens += tokens;
-  auto answer = co_await ask(context_, data_peer_, std::move(put));
-  std::optional<core::Error> error;
-  if (!answer) error = answer.error();
-  finish(*group.round, std::move(error));
-  co_return core::Result<void>();
-}
-
-void GeneratorRole::finish(Round& round, std::optional<core::Error> error) {
-  if (error && !round.error) round.error = std::move(error);
-  if (--round.open_groups == 0) round.done->fire();
-}
-
-void GeneratorRole::fail_all(const core::Error& error) {
-  auto open = std::move(open_);
-  open_.clear();
-  for (auto& [id, group] : open) finish(*group.round, error);
+  if (!std::exchange(fetching_, true)) context_.scope->spawn("prompts", fetch_prompts());
+  if (call->open > 0) co_await async::Event::wait(call->done);
+  if (call->error) co_return core::fail(*call->error);
+  call->totals.seconds = std::chrono::duration<double>(context_.timers->now() - begin).count();
+  co_return call->totals;
 }
 
 async::task<core::Result<Ack>> GeneratorRole::on(UpdateWeights request) {
-  weights::WeightLocation location;
-  location.host_id = request.source.host_id;
-  location.socket = request.source.socket;
-  location.tcp_host = request.source.tcp_host;
-  location.tcp_port = request.source.tcp_port;
-  location.key = request.source.key;
-  TROUPE_CO_TRY_ASSIGN(fetched, subscriber_->fetch(request.version, location, core::limits::kCallDeadline));
-  std::shared_ptr<weights::WeightIntake> intake = std::move(fetched);
-  engine::Engine* engine = engine_.get();
-  auto job = [engine, intake]() -> core::Result<void> {
-    core::SerialTeam team;
-    for (bool done = false; !done;) {
-      TROUPE_TRY_ASSIGN(more, intake->advance(team, core::limits::kCallDeadline));
-      done = more;
-    }
-    engine->set_weights(intake->take(), engine::KvAction::kRecompute);
-    return {};
-  };
-  TROUPE_CO_TRY(co_await context_.device->run(std::move(job)));
+  auto taken = co_await weights_.update(std::move(request));
+  co_return taken;
+}
+
+async::task<core::Result<Ack>> GeneratorRole::on(CutGroups request) {
+  std::vector<core::Ticket> retired;
+  for (const core::GroupId id : book_.cut(request.tickets, retired))
+    aborts_.push_back(id);
+  retire(retired);
+  wake();
   co_return Ack{};
+}
+
+async::task<core::Result<void>> GeneratorRole::fetch_prompts() {
+  for (;;) {
+    auto tickets = book_.take_asked(limits::kFetchTickets_max);
+    if (tickets.empty()) break;
+    TROUPE_CO_TRY(co_await fetch_some(std::move(tickets)));
+    wake();
+  }
+  fetching_ = false;
+  co_return core::Result<void>();
+}
+
+// A ticket that the data role does not want any more fails alone, not those that were asked with
+// it.
+async::task<core::Result<void>> GeneratorRole::fetch_some(std::vector<core::Ticket> tickets) {
+  FetchPrompts fetch{tickets};
+  auto prompts = co_await ask(context_, data_peer_, std::move(fetch));
+  if (!prompts && prompts.error().code == ErrorCode::kOverloaded) {
+    co_await async::sleep_for(*context_.timers, limits::kOverloadBackoff);
+    co_return co_await fetch_some(std::move(tickets));
+  }
+  if (!prompts && tickets.size() > 1) {
+    for (const core::Ticket& ticket : tickets) {
+      std::vector<core::Ticket> one(1, ticket);
+      TROUPE_CO_TRY(co_await fetch_some(std::move(one)));
+    }
+    co_return core::Result<void>();
+  }
+  if (!prompts) {
+    book_.end(tickets.front(), nullptr, prompts.error());
+    co_return core::Result<void>();
+  }
+  for (PromptTask& task : prompts->tasks) {
+    std::erase(tickets, task.ticket);
+    book_.put_prompt(std::move(task));
+  }
+  for (const core::Ticket& ticket : tickets)
+    book_.end(ticket, nullptr, std::nullopt);  // not needed
+  co_return core::Result<void>();
+}
+
+void GeneratorRole::wake() {
+  if (!std::exchange(pumping_, true)) context_.scope->spawn("engine", pump());
+}
+
+EngineWork GeneratorRole::next_work() {
+  EngineWork work;
+  work.aborts = std::exchange(aborts_, {});
+  if (weights_.version()) work.submits = book_.submit(*weights_.version());
+  work.intake = weights_.intake();
+  work.kv = weights_.kv();
+  return work;
+}
+
+async::task<core::Result<void>> GeneratorRole::pump() {
+  for (;;) {
+    EngineWork work = next_work();
+    if (work.aborts.empty() && !work.intake && book_.running() == 0) break;
+    if (context_.activity != nullptr) context_.activity->set_idle("waiting for the device");
+    const std::vector<core::GroupId> aborts = work.aborts;
+    auto job = [bench = bench_, work = std::move(work)]() mutable {
+      return bench->turn(std::move(work));
+    };
+    auto turn = co_await context_.device->run(std::move(job));
+    if (!turn) {
+      fail_running(turn.error());
+      if (weights_.intake()) weights_.broken(turn.error());
+      continue;
+    }
+    digest(std::move(*turn), aborts);
+  }
+  pumping_ = false;
+  say_idle();
+  co_return core::Result<void>();
+}
+
+void GeneratorRole::digest(EngineTurn turn, const std::vector<core::GroupId>& aborts) {
+  counters_ = turn.counters;
+  if (turn.swapped) weights_.swapped(*turn.swapped);
+  if (turn.intake_error) weights_.broken(*turn.intake_error);
+  for (const auto& [id, error] : turn.refused) {
+    if (const auto ticket = book_.ticket_of(id)) book_.end(*ticket, nullptr, error);
+  }
+  std::vector<core::Ticket> retired;
+  for (const core::GroupId id : aborts) {
+    if (auto group = book_.aborted(id, retired)) deliver_later(std::move(*group));
+  }
+  retire(retired);
+  for (engine::Sample& sample : turn.finished) {
+    if (auto group = book_.put_sample(std::move(sample))) deliver_later(std::move(*group));
+  }
+}
+
+void GeneratorRole::retire(const std::vector<core::Ticket>& tickets) {
+  for (const core::Ticket& ticket : tickets) {
+    book_.end(ticket, nullptr,
+              core::Error{ErrorCode::kDeadline, "a straggler was cut with nothing to deliver"});
+  }
+}
+
+// The engine's samples are of no more use: it forgets them before it is asked for others.
+void GeneratorRole::fail_running(const core::Error& error) {
+  for (const auto& [id, ticket] : book_.running_groups()) {
+    aborts_.push_back(id);
+    book_.end(ticket, nullptr, error);
+  }
+  if (!weights_.version()) aborts_.clear();
+}
+
+void GeneratorRole::deliver_later(SampledGroup group) {
+  context_.scope->spawn("deliver", deliver(std::move(group)));
+}
+
+async::task<core::Result<void>> GeneratorRole::deliver(SampledGroup group) {
+  PutGroup put;
+  put.ticket = group.ticket;
+  put.cut = group.cut;
+  for (const engine::Sample& sample : group.samples) {
+    DeliveredSample delivered;
+    tokens_ += sample.tokens.size();
+    delivered.text = text_->decode(sample.tokens);
+    delivered.tokens = sample.tokens;
+    delivered.behaviour = sample.logprobs;
+    delivered.kept_mass = sample.kept_mass;
+    delivered.versions = sample.versions;
+    delivered.finish = std::string(engine::finish_name(sample.finish));
+    put.samples.push_back(std::move(delivered));
+  }
+  auto answer = co_await ask(context_, data_peer_, put);
+  while (!answer && answer.error().code == ErrorCode::kOverloaded) {
+    co_await async::sleep_for(*context_.timers, limits::kOverloadBackoff);
+    answer = co_await ask(context_, data_peer_, put);
+  }
+  std::optional<core::Error> error;
+  if (!answer) error = answer.error();
+  book_.end(group.ticket, &group, error);
+  if (!pumping_) say_idle();
+  co_return core::Result<void>();
+}
+
+std::string GeneratorRole::state() const {
+  if (!weights_.version()) return "stale";
+  if (book_.running() > 0) return "sampling";
+  if (book_.held() > 0) return "waiting for weights";
+  return book_.size() > 0 ? "waiting for data" : "no tickets";
+}
+
+void GeneratorRole::say_idle() {
+  if (context_.activity == nullptr) return;
+  if (book_.held() > 0 || !weights_.version()) {
+    context_.activity->set_idle("waiting for weights");
+  } else {
+    context_.activity->set_idle(book_.asked() > 0 ? "waiting for prompts" : "no tickets");
+  }
+}
+
+wire::Amounts GeneratorRole::amounts() const {
+  return {{"version", static_cast<double>(weights_.version().value_or(0))},
+          {"tokens", static_cast<double>(tokens_)},
+          {"running", static_cast<double>(counters_.running_sequences)},
+          {"waiting", static_cast<double>(book_.asked() + book_.held())},
+          {"preempted", static_cast<double>(counters_.preempted)}};
 }
 
 }  // namespace troupe::actors

@@ -1,62 +1,68 @@
 // The generator role: one engine, fed with tickets. It fetches the prompts of its tickets from the
-// data role, and sends each group back there as soon as its last sample has ended; the controller
-// hears counts alone. The engine runs on the device thread, one step a job, so that other roles of a
-// process get their turns. Bounds: the engine's limits; one delivery in flight a group.
+// data role, holds each group until its weights are new enough, and sends it back to the data role
+// as soon as its last sample has ended; the controller hears counts alone. New weights are fetched
+// beside the sampling, packed in slices between steps and swapped at a step boundary.
+//
+// Runs on its strand; the engine on the device thread, one turn a job, so that other roles of a
+// process get theirs; fetching on a thread that may block. Bounds: the engine's limits;
+// kFetchTickets_max prompts a message; one delivery in flight a group.
 #pragma once
 
-#include <map>
-#include <memory>
-#include <set>
-#include <string>
-#include <vector>
-
+#include "actors/generator/engine_bench.hpp"
+#include "actors/generator/group_book.hpp"
+#include "actors/generator/weight_desk.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/role_shell.hpp"
-#include "runtime/engine/engine.hpp"
-#include "runtime/weights/weight_channel.hpp"
+#include "runtime/wire/role_report.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace troupe::actors {
 
 class GeneratorRole {
  public:
-  GeneratorRole(RoleContext context, std::unique_ptr<engine::Engine> engine,
+  // `fetch_thread` waits for weights and is used for nothing else; it outlives the role. The
+  // context names the device thread and the team on it.
+  GeneratorRole(RoleContext context,
+                EngineMaker maker,
                 std::shared_ptr<const engine::TokenText> text,
-                std::shared_ptr<weights::WeightSubscriber> subscriber, std::string data_peer);
+                std::shared_ptr<weights::WeightSubscriber> subscriber,
+                async::DeviceThread& fetch_thread,
+                std::string data_peer);
 
   async::task<core::Result<Generated>> on(Generate request);
+  async::task<core::Result<Ack>> on(CutGroups request);
   async::task<core::Result<Ack>> on(UpdateWeights request);
 
- private:
-  // One Generate call and what it still waits for.
-  struct Round {
-    std::size_t open_groups = 0;
-    Generated totals;
-    std::optional<core::Error> error;
-    std::shared_ptr<async::Event> done = std::make_shared<async::Event>();
-  };
-  struct OpenGroup {
-    core::Ticket ticket;
-    std::int32_t wanted = 0;
-    std::vector<engine::Sample> samples;
-    std::shared_ptr<Round> round;
-  };
+  std::string state() const;
+  wire::Amounts amounts() const;
 
-  async::task<core::Result<std::size_t>> submit(std::vector<PromptTask> tasks,
-                                                SamplingSpec sampling,
-                                                std::shared_ptr<Round> round);
+ private:
+  async::task<core::Result<void>> fetch_prompts();
+  async::task<core::Result<void>> fetch_some(std::vector<core::Ticket> tickets);
+  void wake();
+  EngineWork next_work();
   async::task<core::Result<void>> pump();
-  async::task<core::Result<void>> deliver(OpenGroup group);
-  void finish(Round& round, std::optional<core::Error> error);
-  void fail_all(const core::Error& error);
+  void digest(EngineTurn turn, const std::vector<core::GroupId>& aborts);
+  void retire(const std::vector<core::Ticket>& tickets);
+  void fail_running(const core::Error& error);
+  void deliver_later(SampledGroup group);
+  async::task<core::Result<void>> deliver(SampledGroup group);
+  void say_idle();
 
   RoleContext context_;
-  std::unique_ptr<engine::Engine> engine_;  // used on the device thread alone
+  std::shared_ptr<EngineBench> bench_;
   std::shared_ptr<const engine::TokenText> text_;
-  std::shared_ptr<weights::WeightSubscriber> subscriber_;
   std::string data_peer_;
-  std::uint64_t next_group_ = 1;
-  std::map<core::GroupId, OpenGroup> open_;
+  WeightDesk weights_;
+  GroupBook book_;
+  std::vector<core::GroupId> aborts_;  // for the next turn
+  engine::EngineCounters counters_;
+  std::uint64_t tokens_ = 0;  // sampled and delivered
   bool pumping_ = false;
+  bool fetching_ = false;
 };
 
 }  // namespace troupe::actors

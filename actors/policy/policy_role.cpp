@@ -26,14 +26,38 @@ learn::TrainGroup train_group(ExperienceGroup group) {
 
 }  // namespace
 
-PolicyRole::PolicyRole(RoleContext context, std::unique_ptr<learn::PolicyTrainer> trainer,
-                       std::shared_ptr<weights::WeightPublisher> publisher, std::string data_peer,
+PolicyRole::PolicyRole(RoleContext context,
+                       std::unique_ptr<learn::PolicyTrainer> trainer,
+                       std::shared_ptr<weights::WeightPublisher> publisher,
+                       std::string data_peer,
                        std::filesystem::path tokenizer_from)
     : context_(std::move(context)),
       trainer_(std::move(trainer)),
       publisher_(std::move(publisher)),
       data_peer_(std::move(data_peer)),
-      tokenizer_from_(std::move(tokenizer_from)) {}
+      tokenizer_from_(std::move(tokenizer_from)) {
+  if (context_.activity != nullptr) context_.activity->set_idle("waiting for groups");
+}
+
+template <class Job>
+async::task<std::invoke_result_t<Job&>> PolicyRole::work(const char* what, Job job) {
+  doing_ = what;
+  auto timed = [activity = context_.activity, what, job = std::move(job)]() mutable {
+    const MaybeBusy busy(activity, what);
+    return job();
+  };
+  auto result = co_await context_.device->run(std::move(timed));
+  doing_.clear();
+  co_return result;
+}
+
+std::string PolicyRole::state() const {
+  return doing_.empty() ? "waiting for groups" : doing_;
+}
+
+wire::Amounts PolicyRole::amounts() const {
+  return {{"version", static_cast<double>(version_)}, {"updates", static_cast<double>(updates_)}};
+}
 
 async::task<core::Result<Trained>> PolicyRole::on(TrainUpdate request) {
   std::vector<learn::TrainGroup> groups;
@@ -44,12 +68,15 @@ async::task<core::Result<Trained>> PolicyRole::on(TrainUpdate request) {
     if (page->groups.empty()) {
       co_return core::fail(core::ErrorCode::kData, "an empty page of experience");
     }
-    for (ExperienceGroup& group : page->groups) groups.push_back(train_group(std::move(group)));
+    for (ExperienceGroup& group : page->groups)
+      groups.push_back(train_group(std::move(group)));
   }
   auto trainer = trainer_;
   auto job = [trainer, groups]() { return trainer->update(groups); };
-  auto report = co_await context_.device->run(std::move(job));
+  auto report = co_await work("train", std::move(job));
   if (!report) co_return report.failure();
+  version_ = report->version;
+  ++updates_;
   Trained reply;
   reply.version = report->version;
   reply.metrics = std::move(report->metrics);
@@ -68,7 +95,9 @@ async::task<core::Result<Published>> PolicyRole::on(PublishWeights) {
     WeightSource source{at.host_id, at.socket, at.tcp_host, at.tcp_port, at.key};
     return Published{offer.version, std::move(source)};
   };
-  co_return co_await context_.device->run(std::move(job));
+  auto published = co_await work("publish", std::move(job));
+  if (published) version_ = published->version;
+  co_return published;
 }
 
 async::task<core::Result<Ack>> PolicyRole::on(SaveState request) {
@@ -83,7 +112,7 @@ async::task<core::Result<Ack>> PolicyRole::on(SaveState request) {
     }
     return trainer->save_state(folder);
   };
-  TROUPE_CO_TRY(co_await context_.device->run(std::move(job)));
+  TROUPE_CO_TRY(co_await work("save", std::move(job)));
   co_return Ack{};
 }
 
@@ -91,7 +120,7 @@ async::task<core::Result<Ack>> PolicyRole::on(LoadState request) {
   auto trainer = trainer_;
   const std::filesystem::path folder = std::filesystem::path(request.folder) / "policy";
   auto job = [trainer, folder]() { return trainer->load_state(folder); };
-  TROUPE_CO_TRY(co_await context_.device->run(std::move(job)));
+  TROUPE_CO_TRY(co_await work("load", std::move(job)));
   co_return Ack{};
 }
 
@@ -102,7 +131,7 @@ async::task<core::Result<Ack>> PolicyRole::on(SaveModel request) {
   auto job = [trainer, folder, tokenizer]() {
     return model::save_model(trainer->master(), folder, model::StorageDtype::kF32, tokenizer);
   };
-  TROUPE_CO_TRY(co_await context_.device->run(std::move(job)));
+  TROUPE_CO_TRY(co_await work("save", std::move(job)));
   co_return Ack{};
 }
 

@@ -1,6 +1,7 @@
 // Wires the roles of one process, runs the controller, takes everything down.
 #include "apps/troupe/train/local_company.hpp"
 
+#include <algorithm>
 #include <future>
 #include <mutex>
 #include <utility>
@@ -90,6 +91,7 @@ struct Stage {
   cluster::LoopbackNetwork network;
   std::shared_ptr<weights::LocalWeightChannel> channel =
       std::make_shared<weights::LocalWeightChannel>();
+  std::vector<std::unique_ptr<async::DeviceThread>> generator_threads;
   std::vector<std::unique_ptr<RoleHost>> hosts;
 };
 
@@ -111,6 +113,7 @@ class Company {
     stage_.io.run(stop());
     stage_.compute.close();
     stage_.blocking.close();
+    stage_.generator_threads.clear();
     stage_.io.join();
     return outcome;
   }
@@ -123,9 +126,9 @@ class Company {
     first_weights_ = trainer->packed();
     trainer_ = std::move(trainer);
     text_ = std::make_shared<actors::TokenizerText>(inputs_.tokenizer);
-    TROUPE_TRY_ASSIGN(engine, engine::Engine::create(first_weights_, engine::EngineLimits{},
-                                                     inputs_.eos, text_.get(), stage_.pool));
-    engine_ = std::move(engine);
+    actors::RunPlan& run = plan_.run;
+    run.samples = static_cast<std::int32_t>(plan_.config.rollout.n_samples_per_prompt);
+    run.rewards = actors::DataRoleOptions{}.rewards;
     return {};
   }
 
@@ -152,8 +155,8 @@ class Company {
     data.temperature = plan_.run.sampling.temperature;
     data.with_reference = with_reference;
     auto data_factory = factory_of<DataRole, IssueTickets, ReissueTickets, FetchPrompts, PutGroup,
-                                   AwaitGroups, FetchExperience, CommitUpdate, SaveState,
-                                   LoadState>([this, data](RoleContext context) {
+                                   AwaitGroups, FetchExperience, CommitUpdate, SetRewards,
+                                   DrainReward, SaveState, LoadState>([this, data](RoleContext context) {
       return std::make_shared<DataRole>(std::move(context), data, std::move(inputs_.prompts),
                                         std::move(inputs_.evaluation), std::move(sink_));
     });
@@ -175,22 +178,51 @@ class Company {
                                           "data/0", inputs_.model_folder);
     });
     TROUPE_CO_TRY(co_await host("policy/0", std::move(policy), &stage_.compute));
-    auto generator = factory_of<GeneratorRole, Generate, UpdateWeights>([this](
-                                                                           RoleContext context) {
-      return std::make_shared<GeneratorRole>(std::move(context), std::move(engine_), text_,
-                                             stage_.channel, "data/0");
-    });
-    TROUPE_CO_TRY(co_await host("generator/0", std::move(generator), &stage_.compute));
+    for (std::size_t i = 0; i < generators(); ++i) {
+      TROUPE_CO_TRY(co_await start_generator("generator/" + std::to_string(i)));
+    }
     first_weights_.reset();
     co_return co_await start_controller();
   }
 
+  std::size_t generators() const {
+    return 1;
+  }
+
+  // A generator alone takes turns with the trainer; else each has a thread of its own.
+  async::task<core::Result<void>> start_generator(std::string name) {
+    using namespace actors;
+    auto& threads = stage_.generator_threads;
+    threads.push_back(std::make_unique<async::DeviceThread>(name + " weights"));
+    async::DeviceThread* fetch = threads.back().get();
+    async::DeviceThread* device = &stage_.compute;
+    if (plan_.run.staleness_max > 0 || generators() > 1) {
+      threads.push_back(std::make_unique<async::DeviceThread>(name, &kernels::flush_denormals));
+      device = threads.back().get();
+    }
+    EngineMaker maker = [this](std::shared_ptr<const model::PackedWeights> weights) {
+      return engine::Engine::create(std::move(weights), engine::EngineLimits{}, inputs_.eos,
+                                    text_.get(), stage_.pool);
+    };
+    auto factory = factory_of<GeneratorRole, Generate, CutGroups, UpdateWeights>(
+        [this, maker, fetch](RoleContext context) {
+          return std::make_shared<GeneratorRole>(std::move(context), maker, text_, stage_.channel,
+                                                 *fetch, "data/0");
+        });
+    co_return co_await host(std::move(name), std::move(factory), device);
+  }
+
   async::task<core::Result<void>> start_controller() {
-    RoleHost::Factory factory = [this](const cluster::RoleServices& services)
+    actors::CompanyPeers peers;
+    peers.generators.clear();
+    for (std::size_t i = 0; i < generators(); ++i) {
+      peers.generators.push_back("generator/" + std::to_string(i));
+    }
+    RoleHost::Factory factory = [this, peers](const cluster::RoleServices& services)
         -> core::Result<std::unique_ptr<cluster::Role>> {
       return std::unique_ptr<cluster::Role>(std::make_unique<ControllerRole>(
-          std::make_unique<actors::Controller>(actors::context_of(services), plan_.run,
-                                               actors::CompanyPeers{}, listener_),
+          std::make_unique<actors::Controller>(actors::context_of(services), plan_.run, peers,
+                                               listener_),
           plan_.checkpoint, outcome_));
     };
     co_return co_await host("controller/0", std::move(factory), nullptr);
@@ -216,7 +248,6 @@ class Company {
   std::unique_ptr<learn::PolicyTrainer> trainer_;
   std::shared_ptr<const model::PackedWeights> first_weights_;
   std::shared_ptr<actors::TokenizerText> text_;
-  std::unique_ptr<engine::Engine> engine_;
 };
 
 }  // namespace

@@ -1,0 +1,170 @@
+// Tickets to generators and back.
+#include "actors/controller/fleet.hpp"
+
+#include "actors/protocol/ask.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+using core::ErrorCode;
+namespace limits = core::limits;
+
+namespace {
+
+// A generator that holds a prompt's prefix is worth two groups of extra load.
+std::int64_t margin_of(const RunPlan& plan) {
+  return std::int64_t{2} * plan.samples;
+}
+
+}  // namespace
+
+Fleet::Fleet(RoleContext context, const RunPlan& plan, RunListener& listener, Hooks hooks)
+    : context_(std::move(context)),
+      plan_(plan),
+      listener_(listener),
+      hooks_(std::move(hooks)),
+      router_(margin_of(plan), static_cast<std::uint32_t>(limits::kGeneratorGroups_max)) {}
+
+void Fleet::begin(async::Scope& scope) {
+  scope_ = &scope;
+  check_alone();
+  dispatch();
+}
+
+void Fleet::add(const std::vector<core::Ticket>& tickets, TicketWork like) {
+  for (const core::Ticket& ticket : tickets) {
+    TicketWork work = like;
+    work.ticket = ticket;
+    queue_.put(std::move(work));
+  }
+  dispatch();
+}
+
+std::uint32_t Fleet::capacity(WorkKind kind) const {
+  const std::uint32_t groups =
+      kind == WorkKind::kEvaluation ? plan_.evaluation_groups : plan_.groups;
+  const auto up = static_cast<std::uint32_t>(std::max<std::size_t>(router_.generators(), 1));
+  return std::max<std::uint32_t>((groups + up - 1) / up, 1);
+}
+
+void Fleet::dispatch() {
+  if (scope_ == nullptr) return;
+  for (const WorkKind kind : {WorkKind::kEvaluation, WorkKind::kTraining}) {
+    while (const TicketWork* next = queue_.front(kind)) {
+      const auto name = router_.pick(*next, capacity(kind));
+      if (!name) break;
+      send(*name, queue_.pop(kind));
+    }
+  }
+}
+
+void Fleet::send(const std::string& name, TicketWork work) {
+  router_.sent(name, work);
+  const std::uint64_t id = next_flight_++;
+  flights_.emplace(id, Flight{std::move(work), name, false, false});
+  scope_->spawn("", sample(id, name));
+}
+
+async::task<core::Result<void>> Fleet::sample(std::uint64_t id, std::string name) {
+  const auto place = flights_.find(id);
+  if (place == flights_.end()) co_return core::Result<void>();  // lost before it was sent
+  Generate request;
+  request.tickets = {place->second.work.ticket};
+  request.sampling = *place->second.work.sampling;
+  request.version_min = place->second.work.version_min;
+  auto reply = co_await ask(context_, std::move(name), std::move(request));
+  co_return ended(id, reply);
+}
+
+core::Result<void> Fleet::ended(std::uint64_t id, const core::Result<Generated>& reply) {
+  const auto place = flights_.find(id);
+  if (place == flights_.end()) return {};  // its generator was lost: the ticket is elsewhere
+  Flight flight = std::move(place->second);
+  flights_.erase(place);
+  const std::uint64_t update = flight.work.ticket.update;
+  router_.ended(flight.generator, flight.work);
+  if (reply) {
+    tokens_ += reply->tokens + reply->prompt_tokens;
+    const bool whole = reply->samples >= static_cast<std::uint64_t>(flight.work.samples);
+    if (flight.cut && !whole) ++counts_["cut short"];
+  } else if (!flight.forgotten) {
+    TROUPE_TRY(failed(std::move(flight), reply.error()));
+  }
+  if (open(update) == 0) hooks_.settled(update);
+  dispatch();
+  return {};
+}
+
+core::Result<void> Fleet::failed(Flight flight, const core::Error& error) {
+  switch (error.code) {
+    case ErrorCode::kPeerLost:
+    case ErrorCode::kClosed:
+      ++counts_["generator lost"];
+      queue_.put(std::move(flight.work));
+      lost(flight.generator, error.message);
+      return {};
+    case ErrorCode::kOverloaded:
+      ++counts_["generator full"];
+      router_.block(flight.generator, true);
+      queue_.put(std::move(flight.work));
+      scope_->spawn("", unblock(flight.generator));
+      return {};
+    case ErrorCode::kDeadline:
+      if (!flight.cut) return core::fail(error);
+      ++counts_["straggler retired"];
+      hooks_.retired(flight.work.ticket);
+      return {};
+    default:
+      return core::fail(error);
+  }
+}
+
+async::task<core::Result<void>> Fleet::unblock(std::string name) {
+  co_await async::sleep_for(*context_.timers, limits::kOverloadBackoff);
+  router_.block(name, false);
+  dispatch();
+  co_return core::Result<void>();
+}
+
+std::size_t Fleet::cut(std::uint64_t update) {
+  std::map<std::string, CutGroups> by_generator;
+  std::size_t groups = 0;
+  for (auto& [id, flight] : flights_) {
+    if (flight.work.ticket.update != update || flight.cut) continue;
+    flight.cut = true;
+    ++groups;
+    by_generator[flight.generator].tickets.push_back(flight.work.ticket);
+  }
+  for (auto& [name, request] : by_generator) {
+    scope_->spawn("", tell_cut(name, std::move(request)));
+  }
+  return groups;
+}
+
+// What becomes of the groups their Generate calls tell; what becomes of the generator, too.
+async::task<core::Result<void>> Fleet::tell_cut(std::string name, CutGroups request) {
+  auto reply = co_await ask(context_, std::move(name), std::move(request));
+  static_cast<void>(reply);
+  co_return core::Result<void>();
+}
+
+void Fleet::forget(std::uint64_t update) {
+  queue_.forget(update);
+  for (auto& [id, flight] : flights_) {
+    if (flight.work.ticket.update == update) flight.forgotten = true;
+  }
+}
+
+std::size_t Fleet::open(std::uint64_t update) const {
+  const auto flying = std::count_if(flights_.begin(), flights_.end(), [update](const auto& entry) {
+    return entry.second.work.ticket.update == update;
+  });
+  return queue_.count(update) + static_cast<std::size_t>(flying);
+}
+
+std::uint64_t Fleet::take_tokens() {
+  return std::exchange(tokens_, 0);
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,112 @@
+// Tickets: when they are issued, and when again.
+#include "actors/controller/controller.hpp"
+#include "actors/protocol/ask.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+void Controller::release(std::uint64_t done) {
+  released_ = done;
+  changed_.notify_all();
+}
+
+TicketWork Controller::training_work(std::uint64_t update) const {
+  TicketWork work;
+  work.kind = WorkKind::kTraining;
+  work.samples = plan_.samples;
+  work.sampling = sampling_;
+  work.version_min = starts_.min_for(update);
+  return work;
+}
+
+// Issues update after update, as soon as the bound and the rewards let it.
+async::task<core::Result<void>> Controller::issuer() {
+  while (next_issue_ < plan_.updates) {
+    if (!released_ || !plan_.may_issue(next_issue_, *released_) || rewards_.holds()) {
+      const bool woken = co_await changed_.wait(async::Deadline::none());
+      static_cast<void>(woken);
+      continue;
+    }
+    const std::uint64_t update = next_issue_++;
+    TicketWork work = training_work(update);
+    IssueTickets request;
+    request.update = update;
+    request.groups = plan_.groups;
+    request.version_min = work.version_min;
+    auto issued = co_await ask(context_, peers_.data, request);
+    if (!issued) co_return issued.failure();
+    issued_ = update + 1;
+    fleet_.add(issued->tickets, std::move(work));
+    changed_.notify_all();
+  }
+  co_return core::Result<void>();
+}
+
+// The groups that need another attempt. Error: kData when a slot has had its last.
+core::Result<std::vector<core::Ticket>> Controller::failed_groups(std::uint64_t update,
+                                                                  const GroupStatuses& statuses) {
+  std::vector<core::Ticket> failed;
+  for (const GroupStatus& group : statuses.groups) {
+    if (group.ready || group.state == "issued" || group.state == "generated") continue;
+    listener_.on_failed_group(update, group.ticket.slot, group.cause);
+    ++counts_["group failed"];
+    if (group.ticket.attempt + 1 >= plan_.attempts_max) {
+      return core::fail(core::ErrorCode::kData, std::to_string(plan_.attempts_max) +
+                                                    " groups in a row failed in one "
+                                                    "slot of update " +
+                                                    std::to_string(update) +
+                                                    "; the last: " + group.cause);
+    }
+    failed.push_back(group.ticket);
+  }
+  return failed;
+}
+
+async::task<core::Result<void>> Controller::reissue(ReissueTickets request) {
+  const std::uint64_t update = request.tickets.front().update;
+  auto reissued = co_await ask(context_, peers_.data, std::move(request));
+  if (!reissued) co_return reissued.failure();
+  fleet_.add(reissued->tickets, training_work(update));
+  co_return core::Result<void>();
+}
+
+void Controller::retired(const core::Ticket& ticket) {
+  const std::string cause = "it was cut at the straggler deadline with fewer than two samples done";
+  listener_.on_failed_group(ticket.update, ticket.slot, cause);
+  if (ticket.attempt + 1 >= plan_.attempts_max) {
+    end_run({core::ErrorCode::kDeadline,
+             std::to_string(plan_.attempts_max) + " groups in a row were too slow in slot " +
+                 std::to_string(ticket.slot) + " of update " + std::to_string(ticket.update) +
+                 "; raise rollout.straggler_timeout_s"});
+    return;
+  }
+  ReissueTickets request;
+  request.tickets.push_back(ticket);
+  scope_->spawn("", reissue(std::move(request)));
+}
+
+void Controller::watch_stragglers(std::uint64_t update) {
+  if (plan_.straggler_timeout <= core::Duration::zero() || scope_ == nullptr) return;
+  std::function<void()> fire = [this, update] {
+    if (awaited_ != update || scope_ == nullptr) return;
+    fleet_.cut(update);
+    watch_stragglers(update);
+  };
+  straggler_timer_ = context_.timers->arm(
+      scope_->executor(), context_.timers->now() + plan_.straggler_timeout, std::move(fire));
+}
+
+void Controller::end_run(core::Error error) {
+  if (scope_ == nullptr) {
+    if (!early_) early_ = std::move(error);
+    return;
+  }
+  scope_->spawn("", fail_with(std::move(error)));
+}
+
+async::task<core::Result<void>> Controller::fail_with(core::Error error) {
+  co_return core::fail(std::move(error));
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,123 @@
+// Changes of the set of rewards.
+#include "actors/controller/reward_board.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::actors {
+namespace {
+
+core::Failure refuse(std::string why) {
+  return core::fail(core::ErrorCode::kInvalidArgument, std::move(why));
+}
+
+core::Result<void> check_weight(const std::string& name, double weight) {
+  if (std::isfinite(weight) && weight != 0) return {};
+  return refuse("the weight of reward '" + name + "' is " + std::to_string(weight) +
+                "; give a finite number other than 0, or detach the reward");
+}
+
+}  // namespace
+
+RewardMember* RewardBoard::find(const std::string& name) {
+  const auto found = std::find_if(members_.begin(), members_.end(),
+                                  [&name](const auto& member) { return member.name == name; });
+  return found == members_.end() ? nullptr : &*found;
+}
+
+std::string RewardBoard::names() const {
+  std::string all;
+  for (const auto& member : members_)
+    all += (all.empty() ? "" : ", ") + member.name;
+  return all.empty() ? "none" : all;
+}
+
+core::Result<void> RewardBoard::attach(const AttachReward& request) {
+  if (request.name.empty() || request.peer.empty()) {
+    return refuse("a reward is attached with a name and the role that gives it");
+  }
+  if (find(request.name) != nullptr) {
+    return refuse("a reward '" + request.name +
+                  "' is attached already; choose another --name, or "
+                  "re-weight or detach that one");
+  }
+  const auto drains = std::find_if(draining_.begin(), draining_.end(),
+                                   [&](const auto& member) { return member.name == request.name; });
+  if (drains != draining_.end()) {
+    return refuse("reward '" + request.name +
+                  "' still scores its last groups; wait for its detach "
+                  "to answer, or choose another --name");
+  }
+  TROUPE_TRY(check_weight(request.name, request.weight));
+  members_.push_back({request.name, request.peer, request.weight});
+  attached_.insert(request.name);
+  ++set_;
+  return {};
+}
+
+core::Result<void> RewardBoard::reweight(const ReweightReward& request) {
+  RewardMember* member = find(request.name);
+  if (member == nullptr) {
+    return refuse("there is no reward '" + request.name + "'; attached are: " + names());
+  }
+  TROUPE_TRY(check_weight(request.name, request.weight));
+  member->weight = request.weight;
+  ++set_;
+  return {};
+}
+
+core::Result<void> RewardBoard::detach(const DetachReward& request) {
+  RewardMember* member = find(request.name);
+  if (member == nullptr) {
+    return refuse("there is no reward '" + request.name + "'; attached are: " + names());
+  }
+  if (members_.size() == 1) {
+    return refuse("'" + request.name +
+                  "' is the run's last reward; attach another one before it "
+                  "is detached");
+  }
+  draining_.push_back(*member);
+  members_.erase(members_.begin() + (member - members_.data()));
+  ++set_;
+  return {};
+}
+
+bool RewardBoard::is_attached(const std::string& peer) const {
+  const auto at_peer = [this, &peer](const RewardMember& member) {
+    return member.peer == peer && attached_.contains(member.name);
+  };
+  return std::any_of(members_.begin(), members_.end(), at_peer) ||
+         std::any_of(draining_.begin(), draining_.end(), at_peer);
+}
+
+bool RewardBoard::lose(const std::string& peer) {
+  if (!is_attached(peer)) return false;
+  const auto take = [this, &peer](std::vector<RewardMember>& from) {
+    for (const auto& member : from) {
+      if (member.peer == peer) lost_.push_back(member.name);
+    }
+    std::erase_if(from, [&peer](const auto& member) { return member.peer == peer; });
+  };
+  take(members_);
+  take(draining_);
+  for (const auto& name : lost_)
+    attached_.erase(name);
+  ++set_;
+  return true;
+}
+
+void RewardBoard::drained(const std::string& name) {
+  std::erase_if(draining_, [&name](const auto& member) { return member.name == name; });
+  attached_.erase(name);
+}
+
+SetRewards RewardBoard::change(std::uint64_t from_update) const {
+  SetRewards request;
+  request.set = set_;
+  request.from_update = from_update;
+  request.members = members_;
+  request.lost = lost_;
+  return request;
+}
+
+}  // namespace troupe::actors

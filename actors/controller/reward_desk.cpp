@@ -1,0 +1,104 @@
+// One change after another.
+#include "actors/controller/reward_desk.hpp"
+
+#include "actors/protocol/ask.hpp"
+
+namespace troupe::actors {
+
+struct RewardDesk::Turn {
+  explicit Turn(RewardDesk& owner) : desk(owner) { desk.changing_ = true; }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    desk.changing_ = false;
+    desk.changed_.notify_all();
+  }
+  RewardDesk& desk;
+};
+
+RewardDesk::RewardDesk(RoleContext context,
+                       std::string data_peer,
+                       std::vector<RewardMember> own,
+                       RunListener& listener,
+                       async::Notifier& changed,
+                       std::function<std::uint64_t()> next_issue)
+    : context_(std::move(context)),
+      data_peer_(std::move(data_peer)),
+      listener_(listener),
+      changed_(changed),
+      next_issue_(std::move(next_issue)),
+      board_(std::move(own)) {}
+
+async::task<core::Result<RewardsChanged>> RewardDesk::tell(RewardBoard next) {
+  SetRewards request = next.change(next_issue_());
+  const RewardsChanged reply{request.set, request.from_update};
+  auto answer = co_await ask(context_, data_peer_, std::move(request));
+  if (!answer) co_return answer.failure();
+  next.told();
+  board_ = std::move(next);
+  listener_.on_rewards(reply.set, reply.from_update, board_.members());
+  co_return reply;
+}
+
+template <class Request>
+async::task<core::Result<RewardsChanged>> RewardDesk::change(
+    core::Result<void> (RewardBoard::*step)(const Request&), Request request) {
+  while (changing_) {
+    const bool woken = co_await changed_.wait(async::Deadline::none());
+    static_cast<void>(woken);
+  }
+  const Turn turn(*this);
+  RewardBoard next = board_;
+  TROUPE_CO_TRY((next.*step)(request));
+  auto told = co_await tell(std::move(next));
+  co_return told;
+}
+
+async::task<core::Result<RewardsChanged>> RewardDesk::attach(AttachReward request) {
+  auto changed = co_await change(&RewardBoard::attach, std::move(request));
+  co_return changed;
+}
+
+async::task<core::Result<RewardsChanged>> RewardDesk::reweight(ReweightReward request) {
+  auto changed = co_await change(&RewardBoard::reweight, std::move(request));
+  co_return changed;
+}
+
+async::task<core::Result<RewardsChanged>> RewardDesk::detach(DetachReward request) {
+  const std::string name = request.name;
+  auto changed = co_await change(&RewardBoard::detach, std::move(request));
+  if (!changed) co_return changed.failure();
+  DrainReward drain{name};
+  auto drained = co_await ask(context_, data_peer_, std::move(drain));
+  if (!drained) co_return drained.failure();
+  board_.drained(name);
+  co_return changed;
+}
+
+async::task<core::Result<void>> RewardDesk::lose(std::string peer, std::string cause) {
+  while (changing_) {
+    const bool woken = co_await changed_.wait(async::Deadline::none());
+    static_cast<void>(woken);
+  }
+  {
+    const Turn turn(*this);
+    RewardBoard next = board_;
+    if (!next.lose(peer)) co_return core::Result<void>();
+    if (!next.bereft()) {
+      auto told = co_await tell(std::move(next));
+      if (!told) co_return told.failure();
+      co_return core::Result<void>();
+    }
+    board_ = std::move(next);  // the data role hears of it with the next reward
+  }
+  const std::uint64_t set = board_.set();
+  co_await async::sleep_for(*context_.timers, core::limits::kRewardWait);
+  if (!board_.bereft() || board_.set() != set) co_return core::Result<void>();
+  co_return core::fail(core::ErrorCode::kPeerLost,
+                       "the run's last reward, " + peer + ", is lost (" + cause +
+                           ") and none was attached within " +
+                           std::to_string(core::limits::kRewardWait.count() / 1000) +
+                           " s; run the same command again and attach a reward to it");
+}
+
+}  // namespace troupe::actors

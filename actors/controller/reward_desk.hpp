@@ -1,0 +1,56 @@
+// Changes of the rewards while a run goes on, one at a time: each is checked on a copy of the
+// board, told to the data role, and only then true. While one is under way no tickets are issued,
+// so that the update it takes effect from is never mistaken. Part of the controller, on its strand.
+// Bounds: one change at a time; without any reward the run ends after kRewardWait.
+#pragma once
+
+#include "actors/controller/reward_board.hpp"
+#include "actors/controller/run_listener.hpp"
+#include "actors/protocol/role_shell.hpp"
+
+#include <functional>
+#include <string>
+
+namespace troupe::actors {
+
+class RewardDesk {
+ public:
+  // `next_issue`: the first update whose tickets were not asked for yet. `changed` is woken when
+  // the issuer may look again.
+  RewardDesk(RoleContext context,
+             std::string data_peer,
+             std::vector<RewardMember> own,
+             RunListener& listener,
+             async::Notifier& changed,
+             std::function<std::uint64_t()> next_issue);
+
+  async::task<core::Result<RewardsChanged>> attach(AttachReward request);
+  async::task<core::Result<RewardsChanged>> reweight(ReweightReward request);
+  async::task<core::Result<RewardsChanged>> detach(DetachReward request);
+
+  bool is_attached(const std::string& peer) const { return board_.is_attached(peer); }
+  // An attached reward is gone. Error: kPeerLost when it was the last and none came in its place.
+  async::task<core::Result<void>> lose(std::string peer, std::string cause);
+
+  // True while tickets must wait.
+  bool holds() const noexcept { return changing_ || board_.bereft(); }
+  const RewardBoard& board() const noexcept { return board_; }
+
+ private:
+  struct Turn;  // one change at a time
+
+  template <class Request>
+  async::task<core::Result<RewardsChanged>> change(
+      core::Result<void> (RewardBoard::*step)(const Request&), Request request);
+  async::task<core::Result<RewardsChanged>> tell(RewardBoard next);
+
+  RoleContext context_;
+  const std::string data_peer_;
+  RunListener& listener_;
+  async::Notifier& changed_;
+  const std::function<std::uint64_t()> next_issue_;
+  RewardBoard board_;
+  bool changing_ = false;
+};
+
+}  // namespace troupe::actors

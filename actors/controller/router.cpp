@@ -1,0 +1,85 @@
+// Choosing by load and by key.
+#include "actors/controller/router.hpp"
+
+#include "runtime/core/check.hpp"
+
+namespace troupe::actors {
+
+std::uint64_t prompt_key(const TicketWork& work) {
+  return work.kind == WorkKind::kEvaluation ? std::uint64_t{work.ticket.slot} + 1 : 0;
+}
+
+void Router::up(const std::string& name) {
+  lines_[name] = Line{};
+}
+
+void Router::down(const std::string& name) {
+  lines_.erase(name);
+  std::erase_if(last_, [&name](const auto& entry) { return entry.second == name; });
+}
+
+void Router::fresh(const std::string& name) {
+  const auto found = lines_.find(name);
+  if (found != lines_.end()) found->second.fresh = true;
+}
+
+void Router::block(const std::string& name, bool blocked) {
+  const auto found = lines_.find(name);
+  if (found != lines_.end()) found->second.blocked = blocked;
+}
+
+bool Router::has_room(const Line& line, WorkKind kind, std::uint32_t capacity) const {
+  return line.fresh && !line.blocked && line.groups[0] + line.groups[1] < groups_max_ &&
+         line.groups[static_cast<std::size_t>(kind)] < capacity;
+}
+
+std::optional<std::string> Router::pick(const TicketWork& work, std::uint32_t capacity) const {
+  const std::pair<const std::string, Line>* least = nullptr;
+  for (const auto& entry : lines_) {
+    if (!has_room(entry.second, work.kind, capacity)) continue;
+    if (least == nullptr || entry.second.samples < least->second.samples) least = &entry;
+  }
+  if (least == nullptr) return std::nullopt;
+  const std::uint64_t key = prompt_key(work);
+  const auto known = key == 0 ? last_.end() : last_.find(key);
+  if (known != last_.end()) {
+    const auto line = lines_.find(known->second);
+    if (line != lines_.end() && has_room(line->second, work.kind, capacity) &&
+        line->second.samples <= least->second.samples + margin_samples_) {
+      return line->first;
+    }
+  }
+  return least->first;
+}
+
+void Router::sent(const std::string& name, const TicketWork& work) {
+  Line& line = lines_.at(name);
+  line.samples += work.samples;
+  ++line.groups[static_cast<std::size_t>(work.kind)];
+  if (const std::uint64_t key = prompt_key(work); key != 0) last_[key] = name;
+}
+
+void Router::ended(const std::string& name, const TicketWork& work) {
+  Line& line = lines_.at(name);
+  auto& groups = line.groups[static_cast<std::size_t>(work.kind)];
+  TROUPE_CHECK(groups > 0 && line.samples >= work.samples, "work ends once");
+  line.samples -= work.samples;
+  --groups;
+}
+
+std::int64_t Router::samples(const std::string& name) const {
+  const auto found = lines_.find(name);
+  return found == lines_.end() ? 0 : found->second.samples;
+}
+
+std::uint32_t Router::groups(const std::string& name) const {
+  const auto found = lines_.find(name);
+  return found == lines_.end() ? 0 : found->second.groups[0] + found->second.groups[1];
+}
+
+bool Router::is_fresh(const std::string& name) const {
+  const auto found = lines_.find(name);
+  return found != lines_.end() && found->second.fresh;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,34 @@
+// What the controller knows at one moment, for `troupe status` and the dashboard. A plain value.
+#pragma once
+
+#include "actors/protocol/messages.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+struct GeneratorLine {
+  std::string name;
+  std::string state;         // "lost", "stale" (no current weights yet), "fresh"
+  std::uint32_t groups = 0;  // being sampled there
+  std::int64_t samples = 0;
+  std::optional<core::Version> version;  // that it said it holds
+};
+
+struct ControllerSnapshot {
+  core::Version version = 0;  // newest published
+  std::uint64_t done = 0;     // updates
+  std::uint64_t issued = 0;   // updates whose tickets are out
+  std::uint64_t queue = 0;    // tickets that wait for a generator
+  std::vector<GeneratorLine> generators;
+  std::vector<std::uint64_t> staleness;  // trained tokens by age in updates, of the whole run
+  std::map<std::string, std::uint64_t> counts;  // what went another way than planned, by cause
+  std::uint64_t reward_set = 0;
+  std::vector<RewardMember> rewards;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,40 @@
+// Two ordered lines of tickets.
+#include "actors/controller/ticket_queue.hpp"
+
+#include "runtime/core/check.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+void TicketQueue::put(TicketWork work) {
+  const core::Ticket ticket = work.ticket;
+  const Place place{ticket.update, ticket.attempt == 0, ticket.slot, ticket.attempt};
+  Line& into = line(work.kind);
+  into.emplace(place, std::move(work));
+}
+
+const TicketWork* TicketQueue::front(WorkKind kind) const {
+  const Line& from = line(kind);
+  return from.empty() ? nullptr : &from.begin()->second;
+}
+
+TicketWork TicketQueue::pop(WorkKind kind) {
+  Line& from = line(kind);
+  TROUPE_CHECK(!from.empty(), "a ticket is waiting");
+  return std::move(from.extract(from.begin()).mapped());
+}
+
+void TicketQueue::forget(std::uint64_t update) {
+  const auto of_update = [update](const auto& entry) { return entry.first.update == update; };
+  std::erase_if(evaluation_, of_update);
+  std::erase_if(training_, of_update);
+}
+
+std::size_t TicketQueue::count(std::uint64_t update) const {
+  const auto of_update = [update](const auto& entry) { return entry.first.update == update; };
+  return static_cast<std::size_t>(std::count_if(evaluation_.begin(), evaluation_.end(), of_update) +
+                                  std::count_if(training_.begin(), training_.end(), of_update));
+}
+
+}  // namespace troupe::actors

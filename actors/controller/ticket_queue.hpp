@@ -1,0 +1,58 @@
+// Tickets that wait for a generator, in the order in which they are to be sampled: evaluations
+// before training (training waits for them), then by update, within it slots that were issued
+// again, then by slot. A ticket that comes back takes its old place, which is the front. A pure
+// value. Bound: the groups of the open updates.
+#pragma once
+
+#include "actors/protocol/messages.hpp"
+
+#include <compare>
+#include <cstddef>
+#include <map>
+#include <memory>
+
+namespace troupe::actors {
+
+enum class WorkKind { kEvaluation, kTraining };
+
+struct TicketWork {
+  core::Ticket ticket;
+  WorkKind kind = WorkKind::kTraining;
+  std::int32_t samples = 1;
+  std::shared_ptr<const SamplingSpec> sampling;
+  core::Version version_min = 0;
+};
+
+class TicketQueue {
+ public:
+  // A ticket that waits already is left as it is.
+  void put(TicketWork work);
+  // The first of a kind; null when none waits.
+  const TicketWork* front(WorkKind kind) const;
+  TicketWork pop(WorkKind kind);
+  // Drops what waits of an update.
+  void forget(std::uint64_t update);
+
+  std::size_t size() const noexcept { return evaluation_.size() + training_.size(); }
+  std::size_t count(std::uint64_t update) const;
+
+ private:
+  struct Place {
+    std::uint64_t update = 0;
+    bool first_attempt = true;  // false sorts first
+    std::uint32_t slot = 0;
+    std::uint32_t attempt = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  using Line = std::map<Place, TicketWork>;
+
+  Line& line(WorkKind kind) { return kind == WorkKind::kEvaluation ? evaluation_ : training_; }
+  const Line& line(WorkKind kind) const {
+    return kind == WorkKind::kEvaluation ? evaluation_ : training_;
+  }
+
+  Line evaluation_;
+  Line training_;
+};
+
+}  // namespace troupe::actors

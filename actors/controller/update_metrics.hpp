@@ -1,0 +1,16 @@
+// The metrics of an update that follow from its groups: rewards, lengths, staleness. Pure
+// functions; docs/metrics.md says what the names mean.
+#pragma once
+
+#include "actors/controller/run_listener.hpp"
+#include "actors/protocol/messages.hpp"
+
+namespace troupe::actors {
+
+// Mean, deviation, extremes of the groups' mean scores, and the mean length of a response.
+void add_reward_metrics(const GroupStatuses& statuses, Metrics& metrics);
+
+// Ages in updates of the tokens learned from. Nothing when the data role counted none.
+void add_staleness_metrics(const GroupStatuses& statuses, Metrics& metrics);
+
+}  // namespace troupe::actors

@@ -1,0 +1,61 @@
+// One turn of the engine.
+#include "actors/generator/engine_bench.hpp"
+
+#include "actors/protocol/role_shell.hpp"
+#include "runtime/core/check.hpp"
+#include "runtime/core/limits.hpp"
+
+namespace troupe::actors {
+core::Result<EngineTurn> EngineBench::turn(EngineWork work) {
+  EngineTurn turn;
+  TROUPE_CHECK(engine_ != nullptr || (work.submits.empty() && work.aborts.empty()),
+               "groups run once there are weights");
+  for (const core::GroupId id : work.aborts)
+    engine_->abort(id);  // what it had drawn is not used
+  for (engine::GroupRequest& request : work.submits) {
+    const core::GroupId id = request.id;
+    const auto taken = engine_->submit(std::move(request));
+    if (!taken) turn.refused.emplace_back(id, taken.error());
+  }
+  if (work.intake) TROUPE_TRY(pack(work, turn));
+  if (engine_ != nullptr) {
+    TROUPE_TRY(step(turn));
+    turn.counters = engine_->counters();
+  }
+  return turn;
+}
+
+core::Result<void> EngineBench::pack(const EngineWork& work, EngineTurn& turn) {
+  const MaybeBusy guard(activity_, "pack");
+  const bool runs = engine_ != nullptr && !engine_->idle();
+  for (bool done = false; !done;) {
+    const core::Duration budget = runs ? core::limits::kWeightSlice : core::limits::kCallDeadline;
+    const auto advanced = work.intake->advance(team_, budget);
+    if (!advanced) {
+      turn.intake_error = advanced.error();
+      return {};
+    }
+    done = *advanced;
+    if (!done && runs) return {};  // the next slice comes after a step
+  }
+  auto weights = work.intake->take();
+  const core::Version version = weights->version();
+  if (engine_ == nullptr) {
+    TROUPE_TRY_ASSIGN(made, maker_(std::move(weights)));
+    engine_ = std::move(made);
+  } else {
+    engine_->set_weights(std::move(weights), work.kv);
+  }
+  turn.swapped = version;
+  return {};
+}
+
+core::Result<void> EngineBench::step(EngineTurn& turn) {
+  if (engine_->idle()) return {};
+  const MaybeBusy guard(activity_, "step");
+  TROUPE_TRY_ASSIGN(finished, engine_->step());
+  turn.finished = std::move(finished);
+  return {};
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,58 @@
+// The engine on its device thread: one turn does what has piled up since the last one (cuts, new
+// groups, a slice of packing new weights, the swap) and then one step. While the engine has samples
+// to go on with, packing takes at most kWeightSlice of a turn; with nothing to run it is done at
+// once. Made without an engine: the first weights make it. Shared with the jobs; used on the device
+// thread.
+#pragma once
+
+#include "runtime/core/activity.hpp"
+#include "runtime/core/team.hpp"
+#include "runtime/engine/engine.hpp"
+#include "runtime/weights/weight_channel.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace troupe::actors {
+
+using EngineMaker = std::function<core::Result<std::unique_ptr<engine::Engine>>(
+    std::shared_ptr<const model::PackedWeights>)>;
+
+struct EngineWork {
+  std::vector<core::GroupId> aborts;
+  std::vector<engine::GroupRequest> submits;
+  std::shared_ptr<weights::WeightIntake> intake;  // null: none on its way
+  engine::KvAction kv = engine::KvAction::kRecompute;
+};
+
+struct EngineTurn {
+  std::vector<engine::Sample> finished;
+  std::vector<std::pair<core::GroupId, core::Error>> refused;  // of the submits
+  std::optional<core::Version> swapped;     // the engine computes with these from this turn on
+  std::optional<core::Error> intake_error;  // the intake is of no more use
+  engine::EngineCounters counters;
+};
+
+class EngineBench {
+ public:
+  // `activity` may be null.
+  EngineBench(EngineMaker maker, core::TeamRunner& team, core::Activity* activity)
+      : maker_(std::move(maker)), team_(team), activity_(activity) {}
+
+  // Errors: those of Engine::step and of making the engine.
+  core::Result<EngineTurn> turn(EngineWork work);
+
+ private:
+  core::Result<void> pack(const EngineWork& work, EngineTurn& turn);
+  core::Result<void> step(EngineTurn& turn);
+
+  EngineMaker maker_;
+  core::TeamRunner& team_;
+  core::Activity* activity_;
+  std::unique_ptr<engine::Engine> engine_;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,99 @@
+// What a generator was asked to sample and how far each group is. A pure state machine: no clock,
+// no thread, no message. Groups are kept in ticket order, evaluations first, and go to the engine
+// in it.
+//
+//   asked -> fetching (its prompt) -> held (until the weights are new enough) -> running -> leaving
+//
+// A ticket that is asked for again joins the group that is there. Owned by the generator role, used
+// on its strand. Bound: the groups that the controller sends at a time.
+#pragma once
+
+#include "actors/protocol/messages.hpp"
+#include "runtime/async/event.hpp"
+#include "runtime/core/error.hpp"
+#include "runtime/engine/types.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace troupe::actors {
+
+// One Generate request and what it still waits for.
+struct GenerateCall {
+  std::size_t open = 0;
+  Generated totals;
+  std::optional<core::Error> error;
+  std::shared_ptr<async::Event> done = std::make_shared<async::Event>();
+};
+
+struct SampledGroup {
+  core::Ticket ticket;
+  std::vector<engine::Sample> samples;
+  bool cut = false;
+};
+
+class GroupBook {
+ public:
+  void ask(const core::Ticket& ticket,
+           const SamplingSpec& sampling,
+           core::Version version_min,
+           std::shared_ptr<GenerateCall> call);
+
+  // The next tickets whose prompts are to be fetched.
+  std::vector<core::Ticket> take_asked(std::size_t count_max);
+  void put_prompt(PromptTask task);
+
+  // Requests for the groups that an engine of this version may run. They count as running from now
+  // on.
+  std::vector<engine::GroupRequest> submit(core::Version version);
+
+  // A sample that ended in the engine; the group with its last one.
+  std::optional<SampledGroup> put_sample(engine::Sample sample);
+
+  // Cuts stragglers. Groups in the engine are named for it to abort; `aborted` follows. The others
+  // have nothing to deliver and are returned in `retired`.
+  std::vector<core::GroupId> cut(const std::vector<core::Ticket>& tickets,
+                                 std::vector<core::Ticket>& retired);
+  // What had ended of an aborted group: two samples or more, or nothing, then the ticket is in
+  // `retired`. Nothing at all for a group that had ended before.
+  std::optional<SampledGroup> aborted(core::GroupId id, std::vector<core::Ticket>& retired);
+
+  // The group is done with, for all who asked for it. `sampled` is null where nothing came of it.
+  void end(const core::Ticket& ticket,
+           const SampledGroup* sampled,
+           const std::optional<core::Error>& error);
+  // Running groups and their tickets, after the engine failed.
+  std::vector<std::pair<core::GroupId, core::Ticket>> running_groups() const;
+  std::optional<core::Ticket> ticket_of(core::GroupId id) const;
+
+  std::size_t asked() const { return count(State::kAsked) + count(State::kFetching); }
+  std::size_t held() const { return count(State::kHeld); }
+  std::size_t running() const noexcept { return running_.size(); }
+  std::size_t size() const noexcept { return groups_.size(); }
+
+ private:
+  enum class State { kAsked, kFetching, kHeld, kRunning, kLeaving };
+  struct Group {
+    State state = State::kAsked;
+    SamplingSpec sampling;
+    core::Version version_min = 0;
+    PromptTask task;
+    std::vector<engine::Sample> samples;
+    std::vector<std::shared_ptr<GenerateCall>> calls;
+  };
+  struct Before {
+    bool operator()(const core::Ticket& a, const core::Ticket& b) const;
+  };
+
+  std::size_t count(State state) const;
+  SampledGroup leave(core::GroupId id, bool cut);
+
+  std::map<core::Ticket, Group, Before> groups_;
+  std::map<core::GroupId, core::Ticket> running_;
+  std::uint64_t next_group_ = 1;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,89 @@
+// From an announced version to the engine.
+#include "actors/generator/weight_desk.hpp"
+
+#include "runtime/core/limits.hpp"
+
+namespace troupe::actors {
+namespace {
+
+weights::WeightLocation location_of(const WeightSource& source) {
+  return {source.host_id, source.socket, source.tcp_host, source.tcp_port, source.key};
+}
+
+}  // namespace
+
+WeightDesk::WeightDesk(RoleContext context,
+                       std::shared_ptr<weights::WeightSubscriber> subscriber,
+                       async::DeviceThread& fetch_thread,
+                       std::function<void()> arrived)
+    : context_(std::move(context)),
+      subscriber_(std::move(subscriber)),
+      fetch_thread_(fetch_thread),
+      arrived_(std::move(arrived)),
+      changed_(*context_.timers) {}
+
+async::task<core::Result<Ack>> WeightDesk::update(UpdateWeights request) {
+  const core::Version version = request.version;
+  if (!holds(version) && (!wanted_ || wanted_->version < version)) {
+    failed_.reset();
+    wanted_ = std::move(request);
+    if (!std::exchange(fetching_, true)) context_.scope->spawn("weights", fetch());
+  }
+  while (!holds(version)) {
+    if (failed_ && failed_->version >= version) co_return core::fail(failed_->error);
+    const bool woken = co_await changed_.wait(async::Deadline::none());
+    static_cast<void>(woken);
+  }
+  co_return Ack{};
+}
+
+async::task<core::Result<void>> WeightDesk::fetch() {
+  while (wanted_ && !holds(wanted_->version)) {
+    if (intake_) {  // one at a time: the one that is being packed is finished first
+      const bool woken = co_await changed_.wait(async::Deadline::none());
+      static_cast<void>(woken);
+      continue;
+    }
+    const UpdateWeights target = *wanted_;
+    const weights::WeightLocation location = location_of(target.source);
+    auto subscriber = subscriber_;
+    auto job = [subscriber, location, version = target.version]() {
+      return subscriber->fetch(version, location, core::limits::kCallDeadline);
+    };
+    auto fetched = co_await fetch_thread_.run(std::move(job));
+    if (fetched) {
+      intake_ = std::move(*fetched);
+      kv_ = target.recompute_kv ? engine::KvAction::kRecompute : engine::KvAction::kKeep;
+      arrived_();
+    } else if (wanted_->version == target.version) {
+      give_up(target.version, fetched.error());
+    }
+  }
+  wanted_.reset();
+  fetching_ = false;
+  co_return core::Result<void>();
+}
+
+void WeightDesk::give_up(core::Version version, const core::Error& error) {
+  failed_ = Failed{version, error.within("weights of version " + std::to_string(version))};
+  wanted_.reset();
+  changed_.notify_all();
+}
+
+void WeightDesk::swapped(core::Version version) {
+  intake_.reset();
+  version_ = version;
+  changed_.notify_all();
+}
+
+void WeightDesk::broken(const core::Error& error) {
+  const core::Version version = intake_->version();
+  intake_.reset();
+  if (wanted_ && wanted_->version <= version) {
+    give_up(version, error);
+  } else {
+    changed_.notify_all();  // a newer one is wanted and comes next
+  }
+}
+
+}  // namespace troupe::actors

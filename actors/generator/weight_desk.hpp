@@ -1,0 +1,61 @@
+// The weights on their way into a generator: which version is wanted, which is being fetched or
+// packed, which the engine holds, and who waits for it. One version at a time; when several are
+// wanted, the newest is fetched next. Fetching may block, so it is a job of a thread of its own.
+// Part of the generator role, on its strand. Bound: one fetch or intake at a time.
+#pragma once
+
+#include "actors/protocol/messages.hpp"
+#include "actors/protocol/role_shell.hpp"
+#include "runtime/engine/types.hpp"
+#include "runtime/weights/weight_channel.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace troupe::actors {
+
+class WeightDesk {
+ public:
+  // `arrived`: an intake is there to be packed.
+  WeightDesk(RoleContext context,
+             std::shared_ptr<weights::WeightSubscriber> subscriber,
+             async::DeviceThread& fetch_thread,
+             std::function<void()> arrived);
+
+  // Answers once the engine holds that version or a newer one. Errors: those of fetching it.
+  async::task<core::Result<Ack>> update(UpdateWeights request);
+
+  // What is to be packed now; null when nothing is.
+  const std::shared_ptr<weights::WeightIntake>& intake() const noexcept { return intake_; }
+  engine::KvAction kv() const noexcept { return kv_; }
+
+  void swapped(core::Version version);
+  void broken(const core::Error& error);
+
+  // Of the weights that the engine holds; none before the first.
+  const std::optional<core::Version>& version() const noexcept { return version_; }
+
+ private:
+  struct Failed {
+    core::Version version = 0;
+    core::Error error;
+  };
+  bool holds(core::Version version) const { return version_ && *version_ >= version; }
+  async::task<core::Result<void>> fetch();
+  void give_up(core::Version version, const core::Error& error);
+
+  RoleContext context_;
+  std::shared_ptr<weights::WeightSubscriber> subscriber_;
+  async::DeviceThread& fetch_thread_;
+  std::function<void()> arrived_;
+  async::Notifier changed_;
+  std::optional<UpdateWeights> wanted_;  // the newest
+  std::shared_ptr<weights::WeightIntake> intake_;
+  engine::KvAction kv_ = engine::KvAction::kRecompute;
+  std::optional<core::Version> version_;
+  std::optional<Failed> failed_;
+  bool fetching_ = false;
+};
+
+}  // namespace troupe::actors

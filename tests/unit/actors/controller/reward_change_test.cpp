@@ -1,0 +1,174 @@
+// Rewards attached, re-weighted, detached and lost while a run goes on.
+#include "actors/controller/reward_board.hpp"
+#include "tests/unit/actors/controller/scripted_company.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace troupe::actors {
+namespace {
+
+using namespace testing;
+
+Script reward_script() {
+  Script script;
+  script.plan.updates = 30;
+  script.plan.groups = 4;
+  script.plan.samples = 2;
+  script.plan.staleness_max = 2;
+  script.plan.rewards = {{"rule", "reward/rule", 1.0}};
+  return script;
+}
+
+std::string code_of(const core::Result<void>& result) {
+  return result ? "" : std::string(core::error_name(result.error().code));
+}
+
+}  // namespace
+
+TEST(RewardBoard, RefusesWhatMakesNoSense) {
+  RewardBoard board({{"rule", "reward/rule", 1.0}});
+  EXPECT_FALSE(board.attach({"rule", "reward/other", 1.0}));
+  EXPECT_FALSE(board.attach({"x", "reward/x", 0.0}));
+  EXPECT_FALSE(board.attach({"x", "reward/x", std::nan("")}));
+  EXPECT_FALSE(board.attach({"", "reward/x", 1.0}));
+  EXPECT_FALSE(board.reweight({"x", 1.0}));
+  EXPECT_FALSE(board.reweight({"rule", 0.0}));
+  EXPECT_FALSE(board.detach({"x"}));
+  const auto last = board.detach({"rule"});
+  ASSERT_FALSE(last);
+  EXPECT_EQ(last.error().code, core::ErrorCode::kInvalidArgument);
+  EXPECT_NE(last.error().message.find("attach another"), std::string::npos);
+  EXPECT_EQ(board.set(), 0u) << "a refused change changes nothing";
+}
+
+TEST(RewardBoard, EachChangeMakesANewSet) {
+  RewardBoard board({{"rule", "reward/rule", 1.0}});
+  EXPECT_EQ(code_of(board.attach({"x", "reward/x", -0.5})), "");
+  EXPECT_EQ(code_of(board.reweight({"rule", 2.0})), "");
+  const SetRewards told = board.change(7);
+  EXPECT_EQ(told.set, 2u);
+  EXPECT_EQ(told.from_update, 7u);
+  ASSERT_EQ(told.members.size(), 2u);
+  EXPECT_EQ(told.members[0].weight, 2.0);
+  EXPECT_EQ(told.members[1].weight, -0.5);
+}
+
+TEST(RewardBoard, OnlyAttachedRewardsCanBeLost) {
+  RewardBoard board({{"rule", "reward/rule", 1.0}});
+  EXPECT_FALSE(board.lose("reward/rule"));
+  ASSERT_TRUE(board.attach({"x", "reward/x", 1.0}));
+  EXPECT_TRUE(board.lose("reward/x"));
+  EXPECT_EQ(board.change(0).lost, std::vector<std::string>{"x"});
+  EXPECT_EQ(board.change(0).members.size(), 1u);
+  EXPECT_FALSE(board.bereft());
+  board.told();
+  EXPECT_TRUE(board.change(0).lost.empty());
+}
+
+TEST(RewardBoard, ADetachedRewardThatStillScoresCanBeLostAndKeepsItsName) {
+  RewardBoard board({{"rule", "reward/rule", 1.0}});
+  ASSERT_TRUE(board.attach({"x", "reward/x", 1.0}));
+  ASSERT_TRUE(board.detach({"x"}));
+  EXPECT_FALSE(board.attach({"x", "reward/x", 1.0}));
+  EXPECT_TRUE(board.is_attached("reward/x"));
+  board.drained("x");
+  EXPECT_FALSE(board.is_attached("reward/x"));
+  EXPECT_TRUE(board.attach({"x", "reward/x", 1.0}));
+}
+
+TEST(RewardChange, HoldsFromTheFirstUpdateWithoutTickets) {
+  ScriptedCompany company(reward_script());
+  company.data().reward_change_time = 300ms;  // long enough that updates would go out meanwhile
+  company.at(1s, [&company] {
+    company.ask_controller(AttachReward{"x", "reward/x", 0.5}, "attach");
+  });
+  ASSERT_TRUE(company.play());
+  std::string from;
+  for (const auto& event : company.events()) {
+    if (event.starts_with("attach holds from ")) from = event.substr(18);
+  }
+  ASSERT_FALSE(from.empty());
+  EXPECT_TRUE(company.has("rewards 1 from " + from + ": rule x"));
+  EXPECT_GT(company.place("issue " + from + ".0.0"), company.place("rewards 1 set"));
+  const std::string before = "u" + std::to_string(std::stoull(from.substr(1)) - 1);
+  EXPECT_LT(company.place("issue " + before + ".0.0"),
+            company.place("rewards 1 from " + from + ": rule x"));
+}
+
+TEST(RewardChange, ChangesComeOneAfterAnother) {
+  ScriptedCompany company(reward_script());
+  company.data().reward_change_time = 100ms;
+  company.at(1s, [&company] {
+    company.ask_controller(AttachReward{"x", "reward/x", 0.5}, "attach x");
+    company.ask_controller(AttachReward{"x", "reward/x", 0.5}, "attach x again");
+    company.ask_controller(ReweightReward{"x", 2.0}, "reweight x");
+  });
+  ASSERT_TRUE(company.play());
+  ASSERT_EQ(company.count("rewards 2 from"), 1u);
+  std::size_t second = 0;
+  for (std::size_t i = 0; i < company.events().size(); ++i) {
+    if (company.events()[i].starts_with("rewards 2 from")) second = i;
+  }
+  EXPECT_LT(company.place("rewards 1 set"), second);
+  EXPECT_EQ(company.count("attach x again: a reward 'x' is attached already"), 1u);
+  EXPECT_EQ(company.controller().snapshot().reward_set, 2u);
+  EXPECT_EQ(company.controller().snapshot().rewards.at(1).weight, 2.0);
+}
+
+TEST(RewardChange, DetachAnswersOnceTheRewardHasScoredItsLastGroup) {
+  ScriptedCompany company(reward_script());
+  company.at(500ms, [&company] {
+    company.ask_controller(AttachReward{"x", "reward/x", 0.5}, "attach");
+  });
+  company.at(1s, [&company] { company.ask_controller(DetachReward{"x"}, "detach"); });
+  ASSERT_TRUE(company.play());
+  std::size_t answered = 0;
+  for (std::size_t i = 0; i < company.events().size(); ++i) {
+    if (company.events()[i].starts_with("detach holds")) answered = i;
+  }
+  EXPECT_LT(company.place("rewards 2 set"), company.place("drain x"));
+  EXPECT_GT(answered, company.place("drained x"));
+}
+
+TEST(RewardChange, ALostRewardLeavesTheSet) {
+  ScriptedCompany company(reward_script());
+  company.at(500ms, [&company] {
+    company.ask_controller(AttachReward{"x", "reward/x", 0.5}, "attach");
+  });
+  company.at(1s, [&company] { company.tell_lost("reward/x"); });
+  ASSERT_TRUE(company.play());
+  EXPECT_TRUE(company.has("rewards 2 set"));
+  bool named = false;
+  for (const auto& event : company.events()) {
+    named = named || (event.starts_with("rewards 2 from") && event.ends_with(": rule -x"));
+  }
+  EXPECT_TRUE(named);
+}
+
+TEST(RewardChange, TheRunWaitsForAnotherRewardWhenTheLastIsLost) {
+  for (const bool another : {true, false}) {
+    ScriptedCompany company(reward_script());
+    company.at(500ms, [&company] {
+      company.ask_controller(AttachReward{"x", "reward/x", 0.5}, "attach");
+    });
+    company.at(700ms, [&company] { company.ask_controller(DetachReward{"rule"}, "detach"); });
+    company.at(1500ms, [&company] { company.tell_lost("reward/x"); });
+    if (another) {
+      company.at(60s, [&company] {
+        company.ask_controller(AttachReward{"y", "reward/y", 1.0}, "attach y");
+      });
+    }
+    const auto outcome = company.play();
+    EXPECT_EQ(outcome.has_value(), another);
+    if (another) {
+      EXPECT_GT(company.took(), 60s);
+    } else {
+      EXPECT_EQ(outcome.error().code, core::ErrorCode::kPeerLost);
+      EXPECT_NE(outcome.error().message.find("reward/x"), std::string::npos);
+    }
+  }
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,46 @@
+// What happens in a scripted run of a company on virtual time: how fast roles are, how long
+// samples, which groups fail. Weights grow by two versions an update, so the age of a token of
+// version w in an update u is u - w / 2.
+#pragma once
+
+#include "actors/controller/run_plan.hpp"
+#include "actors/data/data_role.hpp"
+#include "runtime/cluster/sim/sim_network.hpp"
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace troupe::actors::testing {
+
+using namespace std::chrono_literals;
+
+struct Script {
+  std::uint64_t seed = 1;
+  RunPlan plan;
+  std::map<std::string, core::Duration> token_time = {{"generator/0", 1ms}};  // by generator
+  core::Duration train_time = 50ms;
+  core::Duration push_time = 5ms;   // of weights into a generator
+  core::Duration score_time = 3ms;  // of a group
+  // Length of a sample; 0: it never ends.
+  std::function<std::uint64_t(const core::Ticket&, std::size_t sample)> length =
+      [](const core::Ticket&, std::size_t) { return std::uint64_t{20}; };
+  // Whether a group cannot be scored, and how long finding out takes.
+  std::function<bool(const core::Ticket&)> fails = [](const core::Ticket&) { return false; };
+  std::set<std::string> late;  // generators that are not there from the start
+  cluster::sim::Faults faults;
+};
+
+// One line of what happened, in the order in which it did.
+using Events = std::vector<std::string>;
+
+inline std::string text_of(const core::Ticket& ticket) {
+  const bool evaluation = ticket.update >= kFirstEvaluation;
+  return (evaluation ? "e" : "u") +
+         std::to_string(evaluation ? ticket.update - kFirstEvaluation : ticket.update) + "." +
+         std::to_string(ticket.slot) + "." + std::to_string(ticket.attempt);
+}
+
+}  // namespace troupe::actors::testing

@@ -1,0 +1,150 @@
+// A policy and generators that follow a script on virtual time, and a listener.
+#pragma once
+
+#include "actors/controller/run_listener.hpp"
+#include "actors/protocol/ask.hpp"
+#include "tests/unit/actors/controller/script.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace troupe::actors::testing {
+
+class ScriptedPolicy {
+ public:
+  ScriptedPolicy(RoleContext context, const Script& script, Events& events)
+      : context_(std::move(context)),
+        script_(script),
+        events_(events),
+        version_(2 * script.plan.first_update) {}
+
+  async::task<core::Result<Trained>> on(TrainUpdate request) {
+    EXPECT_EQ(2 * request.update, version_);
+    co_await async::sleep_for(*context_.timers, script_.train_time);
+    version_ += 2;
+    events_.push_back("trained " + std::to_string(request.update));
+    Trained reply{version_, {{"async/staleness_mean", 0.0}}};
+    co_return reply;
+  }
+  async::task<core::Result<Published>> on(PublishWeights) {
+    events_.push_back("publish " + std::to_string(version_));
+    co_return Published{version_, {}};
+  }
+  async::task<core::Result<Ack>> on(SaveState) { co_return Ack{}; }
+  async::task<core::Result<Ack>> on(SaveModel) { co_return Ack{}; }
+
+ private:
+  RoleContext context_;
+  const Script& script_;
+  Events& events_;
+  core::Version version_;
+};
+
+// Draws tokens one by one on virtual time; each carries the weights that are there at that moment.
+class ScriptedGenerator {
+ public:
+  ScriptedGenerator(RoleContext context, const Script& script, Events& events, std::string name)
+      : context_(std::move(context)),
+        script_(script),
+        events_(events),
+        name_(std::move(name)),
+        changed_(*context_.timers) {}
+
+  async::task<core::Result<Generated>> on(Generate request) {
+    const core::Ticket ticket = request.tickets.at(0);
+    events_.push_back("generate " + text_of(ticket) + " at " + name_);
+    EXPECT_TRUE(version_.has_value()) << name_ << " got a ticket before its first weights";
+    while (*version_ < request.version_min) {
+      const bool woken = co_await changed_.wait(async::Deadline::none());
+      static_cast<void>(woken);
+    }
+    const bool evaluation = ticket.update >= kFirstEvaluation;
+    const auto count = static_cast<std::size_t>(evaluation ? script_.plan.evaluation_samples
+                                                           : script_.plan.samples);
+    std::vector<std::uint64_t> lengths;
+    for (std::size_t i = 0; i < count; ++i)
+      lengths.push_back(script_.length(ticket, i));
+    std::vector<DeliveredSample> samples(count);
+    std::size_t open = count;
+    while (open > 0 && !cut_.contains(ticket)) {
+      co_await async::sleep_for(*context_.timers, script_.token_time.at(name_));
+      for (std::size_t i = 0; i < count; ++i) {
+        if (samples[i].versions.size() == lengths[i] && lengths[i] > 0) continue;
+        samples[i].tokens.push_back(1);
+        samples[i].behaviour.push_back(-1.0f);
+        samples[i].versions.push_back(*version_);
+        if (samples[i].versions.size() == lengths[i]) --open;
+      }
+    }
+    PutGroup put;
+    put.ticket = ticket;
+    put.cut = open > 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (samples[i].versions.size() == lengths[i]) put.samples.push_back(std::move(samples[i]));
+    }
+    if (put.samples.size() < 2 && put.cut) {
+      co_return core::fail(core::ErrorCode::kDeadline, "cut with nothing to deliver");
+    }
+    Generated reply;
+    reply.samples = put.samples.size();
+    auto answer = co_await ask(context_, "data/0", std::move(put));
+    if (!answer) co_return answer.failure();
+    co_return reply;
+  }
+
+  async::task<core::Result<Ack>> on(CutGroups request) {
+    for (const auto& ticket : request.tickets)
+      cut_.insert(ticket);
+    co_return Ack{};
+  }
+
+  async::task<core::Result<Ack>> on(UpdateWeights request) {
+    co_await async::sleep_for(*context_.timers, script_.push_time);
+    if (!version_ || *version_ < request.version) version_ = request.version;
+    events_.push_back("weights " + std::to_string(request.version) + " at " + name_);
+    changed_.notify_all();
+    co_return Ack{};
+  }
+
+ private:
+  RoleContext context_;
+  const Script& script_;
+  Events& events_;
+  std::string name_;
+  async::Notifier changed_;
+  std::optional<core::Version> version_;
+  std::set<core::Ticket> cut_;
+};
+
+class Hearer final : public RunListener {
+ public:
+  explicit Hearer(Events& events) : events_(events) {}
+  void on_phase(const std::string&) override {}
+  void on_failed_group(std::uint64_t, std::uint32_t, const std::string&) override { ++failed; }
+  core::Result<void> on_update(const UpdateReport& report) override {
+    reports.push_back(report);
+    return {};
+  }
+  core::Result<void> on_evaluation(const EvaluationReport& report) override {
+    events_.push_back("evaluated " + std::to_string(report.done));
+    return {};
+  }
+  core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t) override {
+    return std::filesystem::path("/nowhere");
+  }
+  core::Result<void> commit_checkpoint(std::uint64_t) override { return {}; }
+  bool stop_requested() const override { return stop; }
+  void on_peer(const std::string& name, bool up, const std::string&) override {
+    events_.push_back(name + (up ? " up" : " lost"));
+  }
+
+  std::vector<UpdateReport> reports;
+  int failed = 0;
+  bool stop = false;
+
+ private:
+  Events& events_;
+};
+
+}  // namespace troupe::actors::testing

@@ -1,0 +1,308 @@
+// The generator role: weights before tickets, swaps between steps, cuts, failures, and the bits of
+// the engine underneath.
+#include "tests/unit/actors/generator/generator_stage.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::actors {
+namespace {
+
+using namespace testing;
+
+const std::string kPeer = "generator/0";
+
+// Sample i of a group ends after as many tokens as its slot says, plus i.
+bool ends_by_slot(const engine::GroupRequest& request, const engine::Sample& sample) {
+  return sample.tokens.size() >= request.seed + static_cast<std::uint64_t>(sample.index);
+}
+
+// Nothing ends before three tokens of version 2 or newer were drawn.
+bool ends_on_new_weights(const engine::GroupRequest&, const engine::Sample& sample) {
+  return std::count_if(sample.versions.begin(), sample.versions.end(),
+                       [](core::Version version) { return version >= 2; }) >= 3;
+}
+
+async::task<core::Result<void>> update_to(Play play, core::Version version, bool recompute) {
+  UpdateWeights request;
+  request.version = version;
+  request.recompute_kv = recompute;
+  auto taken = co_await ask(play.context, kPeer, std::move(request));
+  if (!taken) co_return taken.failure();
+  co_return core::Result<void>();
+}
+
+// Asks for groups and keeps the answer.
+async::task<core::Result<void>> generate_into(
+    Play play, Generate request, std::shared_ptr<std::optional<core::Result<Generated>>> answer) {
+  answer->emplace(co_await ask(play.context, kPeer, std::move(request)));
+  co_return core::Result<void>();
+}
+
+using Answer = std::shared_ptr<std::optional<core::Result<Generated>>>;
+
+Answer start_generate(Play play, Generate request) {
+  auto answer = std::make_shared<std::optional<core::Result<Generated>>>();
+  play.context.scope->spawn("", generate_into(play, std::move(request), answer));
+  return answer;
+}
+
+async::task<void> wait_for(Play play, Answer answer) {
+  std::function<bool()> there = [answer] { return answer->has_value(); };
+  EXPECT_TRUE(co_await comes_true(play, std::move(there)));
+}
+
+async::task<void> held_script(Play play) {
+  EXPECT_EQ(play.generator->state(), "stale");
+  const Answer old = start_generate(play, generate_of({4, 2}, 1));
+  const Answer fresh = start_generate(play, generate_of({3}, 2));
+  play.subscriber->publish(1);
+  EXPECT_TRUE(co_await update_to(play, 1, true));
+  co_await wait_for(play, old);
+  EXPECT_TRUE(old->value());
+  EXPECT_FALSE(fresh->has_value());
+  EXPECT_EQ(play.log->count("submit 3"), 0u);
+  EXPECT_EQ(play.generator->state(), "waiting for weights");
+  play.subscriber->publish(2);
+  EXPECT_TRUE(co_await update_to(play, 2, true));
+  co_await wait_for(play, fresh);
+  const Generated totals = old->value().value();
+  EXPECT_EQ(totals.samples, 6u);
+  EXPECT_EQ(totals.tokens, (4u + 5 + 6) + (2u + 3 + 4));
+  for (const PutGroup& group : play.data->put) {
+    for (const auto& sample : group.samples) {
+      for (const core::Version version : sample.versions) {
+        EXPECT_EQ(version, group.ticket.slot == 3 ? 2u : 1u);
+      }
+    }
+  }
+  const auto lines = play.log->all();
+  EXPECT_LT(std::find(lines.begin(), lines.end(), "submit 2"),
+            std::find(lines.begin(), lines.end(), "submit 4"));
+}
+
+async::task<void> swap_script(Play play, bool recompute) {
+  play.subscriber->publish(1, 4);
+  EXPECT_TRUE(co_await update_to(play, 1, recompute));
+  EXPECT_EQ(play.log->count("slice"), 0u) << "with nothing to run it packs without slicing";
+  EXPECT_EQ(play.log->count("pack"), 4u);
+  const Answer answer = start_generate(play, generate_of({1, 2}, 1));
+  std::function<bool()> steps = [play] { return play.log->count("step") > 2; };
+  EXPECT_TRUE(co_await comes_true(play, std::move(steps)));
+  play.subscriber->publish(2, 5);
+  EXPECT_TRUE(co_await update_to(play, 2, recompute));
+  co_await wait_for(play, answer);
+  EXPECT_TRUE(answer->value());
+  EXPECT_EQ(play.log->count("slice"), 5u);
+  EXPECT_EQ(play.log->count(recompute ? "swap to 2 recompute" : "swap to 2 keep"), 1u);
+  // A step between any two slices, and the swap at a step boundary.
+  const auto lines = play.log->all();
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    EXPECT_FALSE(lines[i] == "slice" && lines[i - 1] == "slice");
+  }
+  for (const PutGroup& group : play.data->put) {
+    for (const auto& sample : group.samples) {
+      EXPECT_TRUE(std::is_sorted(sample.versions.begin(), sample.versions.end()));
+      EXPECT_EQ(sample.versions.front(), 1u);
+      EXPECT_EQ(sample.versions.back(), 2u);
+    }
+  }
+}
+
+struct Updates {
+  int asked = 0;
+  std::vector<core::Version> answered;
+};
+
+async::task<core::Result<void>> update_into(Play play,
+                                            core::Version version,
+                                            std::shared_ptr<Updates> updates) {
+  ++updates->asked;
+  TROUPE_CO_TRY(co_await update_to(play, version, true));
+  updates->answered.push_back(version);
+  co_return core::Result<void>();
+}
+
+async::task<void> newest_script(Play play) {
+  auto updates = std::make_shared<Updates>();
+  play.subscriber->open(false);
+  play.subscriber->publish(1);
+  play.context.scope->spawn("", update_into(play, 1, updates));
+  std::function<bool()> fetching = [play] { return play.subscriber->fetched().size() == 1; };
+  EXPECT_TRUE(co_await comes_true(play, std::move(fetching)));
+  play.context.scope->spawn("", update_into(play, 2, updates));
+  play.context.scope->spawn("", update_into(play, 3, updates));
+  std::function<bool()> asked = [updates] { return updates->asked == 3; };
+  EXPECT_TRUE(co_await comes_true(play, std::move(asked)));
+  CutGroups nothing;  // once this is answered, what was asked before it has been heard
+  auto heard = co_await ask(play.context, kPeer, std::move(nothing));
+  EXPECT_TRUE(heard.has_value());
+  play.subscriber->publish(3);
+  play.subscriber->open(true);
+  std::function<bool()> all = [updates] { return updates->answered.size() == 3; };
+  EXPECT_TRUE(co_await comes_true(play, std::move(all)));
+  EXPECT_EQ(play.subscriber->fetched(), (std::vector<core::Version>{1, 3}));
+  EXPECT_EQ(updates->answered.front(), 1u);
+  EXPECT_EQ(play.log->count("swap to 3 recompute"), 1u);
+}
+
+async::task<void> failing_fetch_script(Play play) {
+  play.subscriber->publish(1);
+  const auto missing = co_await update_to(play, 5, true);
+  EXPECT_FALSE(missing.has_value());
+  EXPECT_EQ(missing.error().code, core::ErrorCode::kNotFound);
+  EXPECT_NE(missing.error().message.find("version 5"), std::string::npos);
+  play.subscriber->publish(2, -1);
+  const auto torn = co_await update_to(play, 2, true);
+  EXPECT_FALSE(torn.has_value());
+  EXPECT_EQ(torn.error().code, core::ErrorCode::kData);
+  play.subscriber->publish(3);
+  EXPECT_TRUE(co_await update_to(play, 3, true));
+}
+
+async::task<void> cut_script(Play play) {
+  play.subscriber->publish(1);
+  EXPECT_TRUE(co_await update_to(play, 1, true));
+  const Answer shortened = start_generate(play, generate_of({1}, 1));
+  const Answer nothing = start_generate(play, generate_of({2}, 1));
+  const Answer held = start_generate(play, generate_of({3}, 9));
+  std::function<bool()> steps = [play] { return play.log->count("step") > 5; };
+  EXPECT_TRUE(co_await comes_true(play, std::move(steps)));
+  CutGroups cut;
+  cut.tickets = {{0, 1, 0}, {0, 2, 0}, {0, 3, 0}, {0, 77, 0}};
+  auto acknowledged = co_await ask(play.context, kPeer, std::move(cut));
+  EXPECT_TRUE(acknowledged.has_value());
+  co_await wait_for(play, shortened);
+  co_await wait_for(play, nothing);
+  co_await wait_for(play, held);
+  EXPECT_TRUE(shortened->value().has_value());
+  EXPECT_EQ(shortened->value().value().samples, 2u);
+  EXPECT_EQ(nothing->value().error().code, core::ErrorCode::kDeadline);
+  EXPECT_EQ(held->value().error().code, core::ErrorCode::kDeadline);
+  EXPECT_EQ(play.data->put.size(), 1u);
+  EXPECT_TRUE(play.data->put[0].cut);
+  EXPECT_EQ(play.generator->state(), "no tickets");
+}
+
+async::task<void> failure_script(Play play) {
+  play.subscriber->publish(1);
+  EXPECT_TRUE(co_await update_to(play, 1, true));
+  const Answer numeric = start_generate(play, generate_of({666, 5}, 1));
+  co_await wait_for(play, numeric);
+  EXPECT_EQ(numeric->value().error().code, core::ErrorCode::kNumeric);
+  const Answer gone = start_generate(play, generate_of({404}, 1));
+  const Answer good = start_generate(play, generate_of({6}, 1));
+  co_await wait_for(play, gone);
+  co_await wait_for(play, good);
+  EXPECT_EQ(gone->value().error().code, core::ErrorCode::kNotFound);
+  EXPECT_TRUE(good->value().has_value()) << "a ticket that is gone fails alone";
+}
+
+async::task<void> twice_script(Play play) {
+  play.subscriber->publish(1);
+  const Answer first = start_generate(play, generate_of({4}, 1));
+  const Answer second = start_generate(play, generate_of({4}, 1));
+  EXPECT_TRUE(co_await update_to(play, 1, true));
+  co_await wait_for(play, first);
+  co_await wait_for(play, second);
+  EXPECT_TRUE(first->value().has_value());
+  EXPECT_TRUE(second->value().has_value());
+  EXPECT_EQ(play.data->put.size(), 1u);
+}
+
+async::task<void> bits_script(Play play) {
+  play.subscriber->publish(0);
+  EXPECT_TRUE(co_await update_to(play, 0, true));
+  std::vector<Answer> answers;
+  for (std::uint32_t slot = 1; slot <= 9; ++slot) {
+    std::vector<std::uint32_t> one(1, slot);
+    answers.push_back(start_generate(play, generate_of(std::move(one), 0)));
+  }
+  for (const Answer& answer : answers) {
+    co_await wait_for(play, answer);
+    EXPECT_TRUE(answer->value().has_value());
+  }
+  const auto amounts = play.generator->amounts();
+  EXPECT_GT(amounts.at(1).second, 0) << "tokens";
+  const auto account = play.context.activity;
+  EXPECT_NE(account, nullptr);
+}
+
+}  // namespace
+
+TEST(GeneratorRole, HoldsGroupsUntilTheWeightsAreNewEnoughAndKeepsTicketOrder) {
+  GeneratorStage stage;
+  stage.play(stage.scripted(ends_by_slot), held_script);
+}
+
+TEST(GeneratorRole, PacksInSlicesBetweenStepsAndSwapsAtABoundary) {
+  for (const bool recompute : {false, true}) {
+    GeneratorStage stage;
+    stage.play(stage.scripted(ends_on_new_weights),
+               [recompute](Play play) { return swap_script(std::move(play), recompute); });
+  }
+}
+
+TEST(GeneratorRole, TheNewestWeightsWantedAreFetchedNext) {
+  GeneratorStage stage;
+  stage.play(stage.scripted(ends_by_slot), newest_script);
+}
+
+TEST(GeneratorRole, WeightsThatCannotBeHadAreAnErrorAndTheNextOnesAreTaken) {
+  GeneratorStage stage;
+  stage.play(stage.scripted(ends_by_slot), failing_fetch_script);
+}
+
+TEST(GeneratorRole, ACutGroupIsDeliveredShortOrNotAtAll) {
+  GeneratorStage stage;
+  const auto ends = [](const engine::GroupRequest& request, const engine::Sample& sample) {
+    return request.seed == 1 && sample.index != 1 && sample.tokens.size() == 3;
+  };
+  stage.play(stage.scripted(ends), cut_script);
+}
+
+TEST(GeneratorRole, FailuresEndTheirGroupsByName) {
+  GeneratorStage stage;
+  stage.play(stage.scripted(ends_by_slot), failure_script);
+}
+
+TEST(GeneratorRole, ATicketThatIsAskedForTwiceIsOneGroup) {
+  GeneratorStage stage;
+  stage.play(stage.scripted(ends_by_slot), twice_script);
+}
+
+TEST(GeneratorRole, DeliversTheBitsOfTheEngine) {
+  core::SerialTeam team;
+  std::vector<engine::GroupRequest> requests;
+  for (std::uint32_t slot = 1; slot <= 9; ++slot) {
+    core::Rng rng(slot);
+    auto request = engine::request_of(slot, engine::random_prompt(rng, 5 + slot % 20), 3, 40);
+    request.seed = slot;
+    requests.push_back(std::move(request));
+  }
+  auto alone = engine::make_engine(engine::tiny_weights(0, 0), engine::EngineLimits{}, team, {3});
+  const engine::Samples wanted = engine::run_all(*alone, requests);
+
+  GeneratorStage stage;
+  std::vector<PutGroup> put;
+  EngineMaker maker = [&team](engine::Weights weights) {
+    return engine::Engine::create(std::move(weights), engine::EngineLimits{}, {3}, nullptr, team);
+  };
+  std::shared_ptr<PromptGiver> data;
+  stage.play(maker, [&data](Play play) {
+    data = play.data;
+    return bits_script(std::move(play));
+  });
+  ASSERT_EQ(data->put.size(), 9u);
+  for (const PutGroup& group : data->put) {
+    ASSERT_EQ(group.samples.size(), 3u);
+    for (std::int32_t i = 0; i < 3; ++i) {
+      const auto& got = group.samples[static_cast<std::size_t>(i)];
+      const auto& sample = wanted.at({group.ticket.slot, i});
+      EXPECT_EQ(got.tokens, sample.tokens);
+      EXPECT_TRUE(engine::same_bits(got.behaviour, sample.logprobs));
+      EXPECT_EQ(got.versions, sample.versions);
+    }
+  }
+}
+
+}  // namespace troupe::actors
