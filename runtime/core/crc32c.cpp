@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kLane_bytes = 4096;
 constexpr std::size_t kBlock_bytes = 3 * kLane_bytes;
+constexpr std::size_t kLine_bytes = 64;
 constexpr std::uint32_t kPolynomial = 0x82F63B78u;
 
 // A linear map of 32 bits: the images of the single bits.
@@ -57,12 +58,32 @@ std::uint64_t word_at(const char* bytes) noexcept {
   return word;
 }
 
-std::uint64_t block_state(const char* bytes, std::uint64_t a) noexcept {
+// Past the caches.
+void stream_line(char* to, const char* from) noexcept {
+  for (std::size_t i = 0; i < kLine_bytes; i += 16) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i),
+                     _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
+  }
+}
+
+// One block, which is also copied when `to` (on a multiple of 16) is not null. The next block is asked
+// for ahead: each lane is one page, so the processor's own prefetching starts anew all the time.
+template <bool kCopies>
+std::uint64_t block_state(const char* bytes, std::uint64_t a, char* to) noexcept {
   std::uint64_t b = 0, c = 0;
-  for (std::size_t i = 0; i < kLane_bytes; i += 8) {
-    a = _mm_crc32_u64(a, word_at(bytes + i));
-    b = _mm_crc32_u64(b, word_at(bytes + kLane_bytes + i));
-    c = _mm_crc32_u64(c, word_at(bytes + 2 * kLane_bytes + i));
+  for (std::size_t i = 0; i < kLane_bytes; i += kLine_bytes) {
+    const char* const lanes[] = {bytes + i, bytes + kLane_bytes + i, bytes + 2 * kLane_bytes + i};
+    for (const char* const lane : lanes)
+      _mm_prefetch(lane + kBlock_bytes, _MM_HINT_T0);
+    for (std::size_t j = 0; j < kLine_bytes; j += 8) {
+      a = _mm_crc32_u64(a, word_at(lanes[0] + j));
+      b = _mm_crc32_u64(b, word_at(lanes[1] + j));
+      c = _mm_crc32_u64(c, word_at(lanes[2] + j));
+    }
+    if constexpr (kCopies) {
+      for (const char* const lane : lanes)
+        stream_line(to + (lane - bytes), lane);
+    }
   }
   return shifted(shifted(a) ^ b) ^ c;
 }
@@ -76,23 +97,13 @@ std::uint32_t tail_state(const char* bytes, std::size_t size, std::uint64_t stat
   return narrow;
 }
 
-// `to` on a multiple of 16.
-void stream_block(char* to, const char* from) noexcept {
-  for (std::size_t i = 0; i < kBlock_bytes; i += 64) {
-    for (std::size_t j = i; j < i + 64; j += 16) {
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to + j),
-                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + j)));
-    }
-  }
-}
-
 }  // namespace
 
 std::uint32_t crc32c(const void* bytes, std::size_t size, std::uint32_t crc) noexcept {
   std::uint64_t state = static_cast<std::uint32_t>(~crc);
   const char* next = static_cast<const char*>(bytes);
   for (; size >= kBlock_bytes; size -= kBlock_bytes, next += kBlock_bytes)
-    state = block_state(next, state);
+    state = block_state<false>(next, state, nullptr);
   return ~tail_state(next, size, state);
 }
 
@@ -100,24 +111,18 @@ std::uint32_t copy_crc32c(void* to,
                           const void* from,
                           std::size_t size,
                           std::uint32_t crc) noexcept {
-  std::uint64_t state = static_cast<std::uint32_t>(~crc);
   const char* next = static_cast<const char*>(from);
   char* out = static_cast<char*>(to);
-  const bool aligned = reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
-  for (; aligned && size >= kBlock_bytes; size -= kBlock_bytes) {
-    state = block_state(next, state);  // from now on the block is in the first-level cache
-    stream_block(out, next);
-    next += kBlock_bytes;
-    out += kBlock_bytes;
+  if (reinterpret_cast<std::uintptr_t>(out) % 16 != 0) {
+    std::memcpy(out, next, size);
+    return crc32c(next, size, crc);
   }
+  std::uint64_t state = static_cast<std::uint32_t>(~crc);
+  for (; size >= kBlock_bytes; size -= kBlock_bytes, next += kBlock_bytes, out += kBlock_bytes)
+    state = block_state<true>(next, state, out);
   _mm_sfence();
   std::memcpy(out, next, size);
-  std::uint32_t narrow;
-  for (narrow = static_cast<std::uint32_t>(state); size >= kBlock_bytes; size -= kBlock_bytes) {
-    narrow = static_cast<std::uint32_t>(block_state(next, narrow));
-    next += kBlock_bytes;
-  }
-  return ~tail_state(next, size, narrow);
+  return ~tail_state(next, size, state);
 }
 
 }  // namespace troupe::core
