@@ -7,6 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -18,19 +19,22 @@ using core::ErrorCode;
 
 namespace {
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+// Records are collected, so that one buffer of a splice is one send and one wake-up of the peer.
+constexpr std::size_t kOut_bytes_max = 80u << 10;
+constexpr std::size_t kWrite_bytes_max = 64u << 10;
 }  // namespace
 
-// Like OpenSSL's socket BIO, but never raises SIGPIPE and knows when Asio has closed the socket.
+// Unlike OpenSSL's socket BIO: never raises SIGPIPE, and knows when Asio has closed the socket.
 int TlsStream::bio_write(BIO* bio, const char* data, int size) {
   auto* state = static_cast<BioState*>(BIO_get_data(bio));
   BIO_clear_retry_flags(bio);
   if (!state->socket.is_open()) return -1;
-  const auto sent = ::send(state->socket.native_handle(), data, static_cast<std::size_t>(size),
-                           MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
+  if (state->out.size() + static_cast<std::size_t>(size) > kOut_bytes_max) {
     BIO_set_retry_write(bio);
+    return -1;
   }
-  return static_cast<int>(sent);
+  state->out.insert(state->out.end(), data, data + size);
+  return size;
 }
 
 int TlsStream::bio_read(BIO* bio, char* into, int size) {
@@ -111,14 +115,47 @@ async::task<core::Result<void>> TlsStream::wait_for(int ssl_error, const char* d
   co_return core::fail(ErrorCode::kPeerLost, std::string(doing) + ": " + reason);
 }
 
+async::task<core::Result<void>> TlsStream::flush() {
+  while (bio_.sent < bio_.out.size()) {
+    if (!bio_.socket.is_open()) co_return core::fail(ErrorCode::kClosed, "closed");
+    const auto sent = ::send(bio_.socket.native_handle(), bio_.out.data() + bio_.sent,
+                             bio_.out.size() - bio_.sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0) {
+      bio_.sent += static_cast<std::size_t>(sent);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      TROUPE_CO_TRY(co_await wait_for(SSL_ERROR_WANT_WRITE, "TLS write"));
+    } else if (errno != EINTR) {
+      co_return core::fail(ErrorCode::kPeerLost, std::string("TLS write: ") + std::strerror(errno));
+    }
+  }
+  bio_.out.clear();
+  bio_.sent = 0;
+  co_return core::Result<void>();
+}
+
+// For the alert that says why a handshake failed: once, without waiting.
+void TlsStream::send_what_fits() noexcept {
+  if (!bio_.socket.is_open() || bio_.sent >= bio_.out.size()) return;
+  [[maybe_unused]] const auto sent =
+      ::send(bio_.socket.native_handle(), bio_.out.data() + bio_.sent, bio_.out.size() - bio_.sent,
+             MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 async::task<core::Result<void>> TlsStream::handshake() {
   bio_.socket.native_non_blocking(true);
   for (;;) {
     ERR_clear_error();
     errno = 0;
     const int done = SSL_do_handshake(ssl_.get());
-    if (done == 1) co_return core::Result<void>();
-    const int error = SSL_get_error(ssl_.get(), done);
+    const int error = done == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), done);
+    if (error == SSL_ERROR_NONE || error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
+      ERR_clear_error();
+      TROUPE_CO_TRY(co_await flush());
+      if (done == 1) co_return core::Result<void>();
+      if (error == SSL_ERROR_WANT_WRITE) continue;
+    } else {
+      send_what_fits();
+    }
     TROUPE_CO_TRY(co_await wait_for(error, "TLS handshake"));
   }
 }
@@ -138,6 +175,10 @@ async::task<core::Result<std::size_t>> TlsStream::read_some(char* into, std::siz
     }
     const int error = SSL_get_error(ssl_.get(), done);
     if (error == SSL_ERROR_ZERO_RETURN) co_return std::size_t{0};
+    if (error == SSL_ERROR_WANT_WRITE) {  // replies to key updates fill the records to be sent
+      ERR_clear_error();
+      co_return core::fail(ErrorCode::kPeerLost, "TLS read: the peer asks for too much");
+    }
     TROUPE_CO_TRY(co_await wait_for(error, "TLS read"));
   }
 }
@@ -157,15 +198,17 @@ async::task<core::Result<void>> TlsStream::write(const char* data, std::size_t s
   while (size > 0) {
     ERR_clear_error();
     errno = 0;
-    std::size_t sent = 0;
-    const int done = SSL_write_ex(ssl_.get(), data, size, &sent);
+    std::size_t taken = 0;
+    const std::size_t most = std::min(size, kWrite_bytes_max);
+    const int done = SSL_write_ex(ssl_.get(), data, most, &taken);
     if (done == 1) {
-      data += sent;
-      size -= sent;
-      continue;
+      data += taken;
+      size -= taken;
+      if (size > 0 && bio_.out.size() < kWrite_bytes_max) continue;
+    } else if (const int error = SSL_get_error(ssl_.get(), done); error != SSL_ERROR_WANT_WRITE) {
+      TROUPE_CO_TRY(co_await wait_for(error, "TLS write"));
     }
-    const int error = SSL_get_error(ssl_.get(), done);
-    TROUPE_CO_TRY(co_await wait_for(error, "TLS write"));
+    TROUPE_CO_TRY(co_await flush());
   }
   co_return core::Result<void>();
 }
@@ -174,10 +217,13 @@ async::task<core::Result<void>> TlsStream::finish() {
   for (;;) {
     ERR_clear_error();
     errno = 0;
-    const int done = SSL_shutdown(ssl_.get());
-    if (done >= 0) co_return core::Result<void>();  // 0: sent; the peer's own end comes by reading
-    const int error = SSL_get_error(ssl_.get(), done);
-    TROUPE_CO_TRY(co_await wait_for(error, "TLS end"));
+    const int done = SSL_shutdown(ssl_.get());  // 0: sent; the peer's own end comes by reading
+    const int error = done >= 0 ? SSL_ERROR_NONE : SSL_get_error(ssl_.get(), done);
+    if (error != SSL_ERROR_NONE && error != SSL_ERROR_WANT_WRITE) {
+      TROUPE_CO_TRY(co_await wait_for(error, "TLS end"));
+    }
+    TROUPE_CO_TRY(co_await flush());
+    if (done >= 0) co_return core::Result<void>();
   }
 }
 

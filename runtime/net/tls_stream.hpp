@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace troupe::net {
 
@@ -49,6 +50,8 @@ class TlsStream {
   struct BioState {
     Socket socket;
     bool eof = false;
+    std::vector<char> out;  // records that wait for `flush`; bounded by kOut_bytes_max
+    std::size_t sent = 0;   // of them
   };
   static int bio_write(BIO* bio, const char* data, int size);
   static int bio_read(BIO* bio, char* into, int size);
@@ -56,6 +59,9 @@ class TlsStream {
   static const BIO_METHOD* bio_method();
 
   async::task<core::Result<void>> wait_for(int ssl_error, const char* doing);
+  // Sends what `out` holds. The handshake and the one writer call it, never the reader.
+  async::task<core::Result<void>> flush();
+  void send_what_fits() noexcept;
 
   BioState bio_;
   SslPtr ssl_;
