@@ -66,6 +66,10 @@ async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
       (request.evaluation && evaluation_ == nullptr)) {
     co_return core::fail(ErrorCode::kInvalidArgument, "tickets asked for in a way that has none");
   }
+  if (book_of(request.update).committed(request.update)) {
+    co_return core::fail(ErrorCode::kInvalidArgument,
+                         "update " + std::to_string(request.update) + " is committed already");
+  }
   // Every evaluation starts from the first held-out prompt again.
   if (request.evaluation) evaluation_book_.set_next_prompt(0);
   const TicketBook::Order order{request.update, request.groups, request.samples,
@@ -181,6 +185,7 @@ async::task<core::Result<ExperiencePage>> DataRole::on(FetchExperience request) 
 
 async::task<core::Result<Ack>> DataRole::on(CommitUpdate request) {
   TicketBook& book = book_of(request.update);
+  if (book.committed(request.update)) co_return Ack{};
   std::vector<CommittedGroup> groups;
   for (const BookGroup* group : book.groups_of(request.update)) {
     TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));

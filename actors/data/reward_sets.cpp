@@ -4,7 +4,6 @@
 #include "runtime/core/check.hpp"
 #include "runtime/core/limits.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -41,49 +40,50 @@ std::optional<std::size_t> RewardSet::member(const std::string& name) const {
 }
 
 RewardSets::RewardSets(std::vector<RewardMember> first)
-    : first_(std::make_shared<const RewardSet>(RewardSet{0, 0, std::move(first)})), sets_{first_} {
+    : first_(std::make_shared<const RewardSet>(RewardSet{0, 0, std::move(first)})),
+      sets_{{first_, false}} {
   TROUPE_CHECK(!first_->members.empty(), "a run has a reward");
 }
 
 core::Result<bool> RewardSets::add(const SetRewards& request) {
   TROUPE_TRY(check_members(request));
   const RewardSet set{request.set, request.from_update, request.members};
-  for (const RewardSetPtr& known : sets_) {
-    if (*known == set) return false;
+  for (const Entry& known : sets_) {
+    if (*known.set == set) return false;
   }
   if (set.number <= newest()->number) {
     return core::fail(core::ErrorCode::kInvalidArgument,
                       "reward set " + std::to_string(set.number) + " comes after set " +
                           std::to_string(newest()->number));
   }
-  sets_.push_back(std::make_shared<const RewardSet>(set));
+  sets_.push_back({std::make_shared<const RewardSet>(set), false});
   for (const std::string& name : request.lost)
     retire(name);
   return true;
 }
 
 RewardSetPtr RewardSets::for_update(std::uint64_t update) const {
-  for (auto place = sets_.rbegin(); place != sets_.rend(); ++place) {
-    if ((*place)->from_update <= update) return *place;
-  }
-  return *std::min_element(sets_.rbegin(), sets_.rend(), [](const auto& a, const auto& b) {
-    return a->from_update < b->from_update;
-  });
+  std::size_t place = sets_.size() - 1;
+  while (place > 0 && sets_[place].set->from_update > update)
+    --place;
+  while (sets_[place].retired)
+    ++place;
+  return sets_[place].set;
 }
 
 void RewardSets::retire(const std::string& name) {
-  const RewardSetPtr last = newest();
-  std::erase_if(
-      sets_, [&](const RewardSetPtr& set) { return set != last && set->member(name).has_value(); });
+  TROUPE_CHECK(!newest()->member(name), "the newest reward set stays");
+  for (Entry& entry : sets_) {
+    if (entry.set->member(name)) entry.retired = true;
+  }
 }
 
 void RewardSets::forget_before(std::uint64_t update) {
   // What stands before the newest set that holds already can be given to nobody.
-  for (std::size_t i = sets_.size(); i-- > 0;) {
-    if (sets_[i]->from_update > update) continue;
-    sets_.erase(sets_.begin(), sets_.begin() + static_cast<std::ptrdiff_t>(i));
-    return;
-  }
+  std::size_t place = sets_.size() - 1;
+  while (place > 0 && sets_[place].set->from_update > update)
+    --place;
+  sets_.erase(sets_.begin(), sets_.begin() + static_cast<std::ptrdiff_t>(place));
 }
 
 }  // namespace troupe::actors

@@ -38,21 +38,25 @@ class RewardSets {
   // that is not the newest or stands for something else.
   core::Result<bool> add(const SetRewards& request);
 
-  // The set for a group that is issued now: the newest that holds for the update; else, when all of
-  // those are retired, the next to come.
+  // The set for a group that is issued now: the newest that holds for the update. In place of a
+  // retired one, the next after it.
   RewardSetPtr for_update(std::uint64_t update) const;
   RewardSetPtr first() const { return first_; }
-  RewardSetPtr newest() const { return sets_.back(); }
+  RewardSetPtr newest() const { return sets_.back().set; }
 
-  // No group gets a set before the newest that needs this reward any more.
+  // No group gets a set that needs this reward any more; the newest set must not.
   void retire(const std::string& name);
   // Drops what no update from `update` on can get.
   void forget_before(std::uint64_t update);
   std::size_t size() const noexcept { return sets_.size(); }
 
  private:
+  struct Entry {
+    RewardSetPtr set;
+    bool retired = false;
+  };
   RewardSetPtr first_;
-  std::vector<RewardSetPtr> sets_;  // by number; never empty
+  std::vector<Entry> sets_;  // by number; never empty, and the last is not retired
 };
 
 }  // namespace troupe::actors

@@ -10,6 +10,9 @@ namespace {
 
 using core::ErrorCode;
 
+// A doubled request comes within the span of a few updates.
+constexpr std::size_t kCommitted_max = 64;
+
 std::string place_of(const core::Ticket& ticket) {
   return "slot " + std::to_string(ticket.slot) + " of update " + std::to_string(ticket.update);
 }
@@ -303,11 +306,14 @@ std::uint64_t TicketBook::oldest_update() const noexcept {
 }
 
 core::Result<void> TicketBook::commit(std::uint64_t update) {
+  if (committed(update)) return {};
   if (!ready(update)) {
     return core::fail(ErrorCode::kInvalidArgument,
                       "update " + std::to_string(update) + " is not ready to be committed");
   }
   groups_.erase(groups_.lower_bound({update, 0}), groups_.lower_bound({update + 1, 0}));
+  committed_.insert(update);
+  if (committed_.size() > kCommitted_max) committed_.erase(committed_.begin());
   return {};
 }
 

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -86,8 +87,12 @@ class TicketBook {
   bool any_failed(std::uint64_t update) const;
   bool ready(std::uint64_t update) const;  // every group ready, and there is one
 
-  // Forgets the update. Error: kInvalidArgument unless every group is ready.
+  // Forgets the update's groups. Done before: nothing happens. Error: kInvalidArgument unless every
+  // group is ready.
   core::Result<void> commit(std::uint64_t update);
+  // True for an update among the newest that were committed: it gets no tickets again, though the
+  // request may come twice.
+  bool committed(std::uint64_t update) const { return committed_.contains(update); }
 
   // Takes over the tickets that were open when a state was saved, as issued. Error
   // kInvalidArgument: other groups are open already.
@@ -117,6 +122,7 @@ class TicketBook {
   std::uint64_t next_update_ = 0;
   BookCounts counts_;
   std::map<Slot, BookGroup> groups_;
+  std::set<std::uint64_t> committed_;  // the newest kCommitted_max
 };
 
 }  // namespace troupe::actors

@@ -59,13 +59,14 @@ TEST(RewardSets, WrongSetsAreRefused) {
   EXPECT_EQ(sets.size(), 1u);
 }
 
-TEST(RewardSets, ASetWithALostRewardIsNeverGivenOutAgain) {
+TEST(RewardSets, TheNextSetTakesThePlaceOfOneWithALostReward) {
   RewardSets sets({kA});
   sets.add(change(1, 2, {kA, kB})).value();
-  sets.add(change(2, 4, {kA}, {"b"})).value();
-  EXPECT_EQ(numbers(sets, 6), (Numbers{0, 0, 0, 0, 2, 2}));
-  sets.add(change(3, 9, {kC}, {"a"})).value();
-  EXPECT_EQ(numbers(sets, 4), (Numbers{3, 3, 3, 3}));  // nothing else is left
+  sets.add(change(2, 4, {kC}, {"b"})).value();
+  EXPECT_EQ(numbers(sets, 6), (Numbers{0, 0, 2, 2, 2, 2}));
+  sets.add(change(3, 9, {kA})).value();
+  sets.add(change(4, 9, {kB}, {"c", "a"})).value();
+  EXPECT_EQ(numbers(sets, 4), (Numbers{4, 4, 4, 4}));  // nothing else is left
   EXPECT_EQ(sets.first()->number, 0u);                 // evaluations keep it
 }
 

@@ -265,6 +265,8 @@ TEST(TicketBook, CommitNeedsEverythingReadyAndForgets) {
   }
   c.book.issue({1, 1}, c.set);
   EXPECT_TRUE(c.book.commit(0));
+  EXPECT_TRUE(c.book.commit(0));  // a repeated request
+  EXPECT_TRUE(c.book.committed(0));
   EXPECT_EQ(c.book.open_groups(), 1u);
   EXPECT_EQ(c.book.oldest_update(), 1u);
 }

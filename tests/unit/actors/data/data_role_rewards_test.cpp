@@ -1,0 +1,174 @@
+// Rewards that come, go and are lost while groups are in flight: each group is scored by the set of
+// its ticket, and nobody waits for a reward that has gone.
+#include "tests/unit/actors/data/data_stage.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::actors {
+namespace {
+
+using namespace test;
+using core::ErrorCode;
+
+const RewardMember kRight{"right", "reward/right", 1}, kShort{"short", "reward/short", 1};
+
+DataRoleOptions starting_with(std::vector<RewardMember> rewards) {
+  DataRoleOptions options;
+  options.samples = 2;
+  options.rewards = std::move(rewards);
+  return options;
+}
+
+// Two rewards; a group's mean tells its set: 1.5 for `right`, 150 for `short`.
+struct Rewards : DataStage {
+  explicit Rewards(std::vector<RewardMember> first = {kRight})
+      : DataStage(starting_with(std::move(first))),
+        right(reward("reward/right", numbers_times(1))),
+        brief(reward("reward/short", numbers_times(100))) {}
+  double mean(std::uint64_t update, std::size_t slot = 0) {
+    const auto statuses = ask(AwaitGroups{update, {}});
+    EXPECT_TRUE(statuses) << statuses.error().message;
+    return statuses->groups[slot].mean_score;
+  }
+  std::shared_ptr<ScriptedReward> right, brief;
+};
+
+}  // namespace
+
+TEST(DataRoleRewards, AGroupKeepsTheSetOfItsTicket) {
+  Rewards stage;
+  const auto before = stage.issue(0, 1)[0];
+  const auto early = stage.issue(1, 2);
+  ASSERT_TRUE(stage.ask(change(1, 1, {kRight, kShort})));
+  const auto later = stage.issue(2, 1)[0];
+  const auto again = stage.reissue(early[1])->tickets[0];  // the set in force now
+  for (const auto& ticket : {before, early[0], again, later}) {
+    ASSERT_TRUE(stage.ask(delivery(ticket, 2)));
+  }
+  EXPECT_EQ(stage.mean(0), 1.5);
+  EXPECT_EQ(stage.mean(1, 0), 1.5);
+  EXPECT_EQ(stage.mean(1, 1), 151.5);
+  EXPECT_EQ(stage.mean(2), 151.5);
+  EXPECT_EQ(stage.amount("reward_set"), 1);
+  EXPECT_EQ(stage.brief->calls.size(), 2u);
+}
+
+TEST(DataRoleRewards, AChangeAheadLeavesEarlierUpdatesAlone) {
+  Rewards stage;
+  ASSERT_TRUE(stage.ask(change(1, 2, {kShort})));
+  const auto early = stage.reissue(stage.issue(1, 1)[0])->tickets[0];
+  const auto later = stage.issue(2, 1)[0];
+  stage.ask(delivery(early, 2)).value();
+  stage.ask(delivery(later, 2)).value();
+  EXPECT_EQ(stage.mean(1), 1.5);
+  EXPECT_EQ(stage.mean(2), 150);
+}
+
+TEST(DataRoleRewards, EvaluationsAreScoredByTheFirstSet) {
+  Rewards stage;
+  ASSERT_TRUE(stage.ask(change(1, 0, {kShort})));
+  IssueTickets issue;
+  issue.update = kFirstEvaluation + 8;
+  issue.groups = 1;
+  issue.samples = 1;
+  issue.evaluation = true;
+  const auto ticket = stage.ask(issue)->tickets[0];
+  stage.ask(delivery(ticket, 1)).value();
+  EXPECT_EQ(stage.mean(issue.update), 1);
+}
+
+TEST(DataRoleRewards, ALostRewardFailsItsGroupsAtOnceAndTheSlotGoesOnWithoutIt) {
+  Rewards stage({kRight, kShort});
+  const auto tickets = stage.issue(0, 2);
+  stage.network.crash("reward/short");
+  stage.ask(delivery(tickets[0], 2)).value();
+  auto waiting = stage.begin(AwaitGroups{0, {}});
+  stage.run(5s);
+  EXPECT_FALSE(waiting.done());
+  ASSERT_TRUE(stage.ask(change(1, 0, {kRight}, {"short"})));
+  stage.run(1ms);
+  ASSERT_TRUE(waiting.done());
+  for (const auto& group : waiting.value()->groups) {
+    EXPECT_EQ(group.state, "failed");
+    EXPECT_EQ(group.cause, "reward short was lost");
+  }
+  ReissueTickets again;
+  again.tickets = tickets;
+  const auto fresh = stage.ask(again);
+  for (const auto& ticket : fresh->tickets)
+    stage.ask(delivery(ticket, 2)).value();
+  EXPECT_EQ(stage.mean(0, 0), 1.5);
+  EXPECT_EQ(stage.mean(0, 1), 1.5);
+  EXPECT_EQ(stage.amount("failed_groups/reward_lost"), 2);
+  stage.run(61s);
+  EXPECT_EQ(stage.amount("failed_groups/reward_gone"), 0);  // nobody waited on
+}
+
+TEST(DataRoleRewards, ALossThatIsToldTwiceSparesTheNextOfThatName) {
+  Rewards stage({kRight, kShort});
+  const auto lost = change(1, 0, {kRight}, {"short"});
+  ASSERT_TRUE(stage.ask(lost));
+  ASSERT_TRUE(stage.ask(change(2, 0, {kRight, kShort})));
+  const auto ticket = stage.issue(0, 1)[0];
+  EXPECT_TRUE(stage.ask(lost));
+  EXPECT_EQ(stage.amount("open_groups/issued"), 1);
+  stage.ask(delivery(ticket, 2)).value();
+  EXPECT_EQ(stage.mean(0), 151.5);
+}
+
+TEST(DataRoleRewards, DrainAnswersWhenTheLastGroupIsScored) {
+  Rewards stage({kRight, kShort});
+  stage.brief->hold();
+  const auto tickets = stage.issue(0, 2);
+  ASSERT_TRUE(stage.ask(change(1, 1, {kRight})));
+  stage.ask(delivery(tickets[0], 2)).value();
+  auto drained = stage.begin(DrainReward{"short"});
+  stage.run(1s);
+  EXPECT_FALSE(drained.done());
+  stage.brief->release();
+  stage.run(1s);
+  EXPECT_FALSE(drained.done());  // the other group has no samples yet
+  stage.ask(delivery(tickets[1], 2)).value();
+  stage.run(1ms);
+  ASSERT_TRUE(drained.done());
+  EXPECT_TRUE(drained.value());
+}
+
+TEST(DataRoleRewards, AfterADrainNoSlotGetsTheReward) {
+  Rewards stage({kRight, kShort});
+  const auto tickets = stage.issue(0, 2);
+  ASSERT_TRUE(stage.ask(change(1, 1, {kRight})));
+  stage.right->answer = failing(ErrorCode::kData, "no");
+  for (const auto& ticket : tickets)
+    stage.ask(delivery(ticket, 2)).value();
+  stage.run(1ms);
+  ASSERT_TRUE(stage.ask(DrainReward{"short"}));
+  stage.right->answer = numbers_times(1);
+  const auto again = stage.reissue(tickets[0])->tickets[0];
+  stage.ask(delivery(again, 2)).value();
+  stage.run(1ms);
+  EXPECT_EQ(stage.ask(AwaitGroups{0, {}})->groups[0].mean_score, 1.5);
+}
+
+TEST(DataRoleRewards, DrainWaitsForUpdatesThatStillGetTheReward) {
+  Rewards stage({kRight, kShort});
+  ASSERT_TRUE(stage.ask(change(1, 2, {kRight})));  // updates 0 and 1 are still to come
+  auto drained = stage.begin(DrainReward{"short"});
+  for (std::uint64_t update = 0; update < 2; ++update) {
+    stage.run(1s);
+    EXPECT_FALSE(drained.done());
+    stage.ask(delivery(stage.issue(update, 1)[0], 2)).value();
+    EXPECT_EQ(stage.mean(update), 151.5);
+  }
+  stage.run(1ms);
+  EXPECT_TRUE(drained.done());
+}
+
+TEST(DataRoleRewards, ARewardOfTheNewestSetIsNotDrained) {
+  Rewards stage({kRight, kShort});
+  const auto refused = stage.ask(DrainReward{"short"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,321 @@
+// The data role among scripted scorers: what is asked of whom, what becomes of groups whose scorers
+// are away, late or wrong, and what is said of them.
+#include "tests/unit/actors/data/data_stage.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::actors {
+namespace {
+
+using namespace test;
+using core::ErrorCode;
+
+const RewardMember kRight{"right", "reward/right", 2}, kShort{"short", "reward/short", -1};
+
+DataRoleOptions options_of(std::vector<RewardMember> rewards, std::int32_t samples = 2) {
+  DataRoleOptions options;
+  options.samples = samples;
+  options.rewards = std::move(rewards);
+  return options;
+}
+
+std::vector<std::string> states_of(const GroupStatuses& statuses) {
+  std::vector<std::string> states;
+  for (const auto& group : statuses.groups)
+    states.push_back(group.state);
+  return states;
+}
+using States = std::vector<std::string>;
+
+AwaitGroups await(std::uint64_t update, std::vector<core::Version> starts = {}) {
+  return {update, std::move(starts)};
+}
+
+std::vector<std::int64_t> ms_between(const std::vector<core::TimePoint>& times) {
+  std::vector<std::int64_t> gaps;
+  for (std::size_t i = 1; i < times.size(); ++i) {
+    gaps.push_back(std::chrono::round<std::chrono::milliseconds>(times[i] - times[i - 1]).count());
+  }
+  return gaps;
+}
+
+}  // namespace
+
+TEST(DataRole, AsksEveryRewardAtOnceAndAddsUp) {
+  DataStage stage(options_of({kRight, kShort}));
+  const auto right = stage.reward("reward/right", numbers_times(1));
+  const auto brief = stage.reward("reward/short", numbers_times(10));
+  right->hold();
+  brief->hold();
+  const auto ticket = stage.issue(0, 1)[0];
+  ASSERT_TRUE(stage.ask(delivery(ticket, 2)));
+  stage.run(1ms);
+  ASSERT_EQ(right->calls.size(), 1u);
+  ASSERT_EQ(brief->calls.size(), 1u);
+  EXPECT_EQ(right->calls[0].items.size(), 2u);
+  EXPECT_EQ(right->calls[0].items[1].prompt, "p0");
+  EXPECT_EQ(right->calls[0].items[1].response, "2");
+  EXPECT_EQ(right->calls[0].items[1].label, "l0");
+  right->release();
+  brief->release();
+  const auto statuses = stage.ask(await(0));
+  ASSERT_TRUE(statuses);
+  EXPECT_EQ(states_of(*statuses), (States{"ready"}));
+  EXPECT_EQ(statuses->groups[0].mean_score, ((2 * 1 - 10) + (2 * 2 - 20)) / 2.0);
+  const std::vector<std::pair<std::string, double>> means = {{"right", 1.5}, {"short", 15.0}};
+  EXPECT_EQ(statuses->rewards, means);
+}
+
+TEST(DataRole, AnErrorOfARewardFailsTheGroupAndIsNotRepeated) {
+  DataStage stage(options_of({kRight, kShort}));
+  stage.reward("reward/right", numbers_times(1));
+  const auto brief = stage.reward("reward/short", failing(ErrorCode::kData, "it raised"));
+  const auto ticket = stage.issue(0, 1)[0];
+  ASSERT_TRUE(stage.ask(delivery(ticket, 2)));
+  const auto statuses = stage.ask(await(0));
+  EXPECT_EQ(states_of(*statuses), (States{"failed"}));
+  EXPECT_EQ(statuses->groups[0].cause, "reward short: reward/short: it raised");
+  stage.run(5s);
+  EXPECT_EQ(brief->calls.size(), 1u);
+  EXPECT_EQ(stage.amount("failed_groups/reward_error"), 1);
+  EXPECT_EQ(stage.amount("open_groups/failed"), 1);
+}
+
+TEST(DataRole, AnswersOfTheWrongLengthFailTheGroup) {
+  DataStage stage(options_of({kRight}));
+  stage.reward("reward/right", [](const Score&) -> core::Result<Scores> {
+    return Scores{{1.0}, {""}};
+  });
+  ASSERT_TRUE(stage.ask(delivery(stage.issue(0, 1)[0], 2)));
+  const auto statuses = stage.ask(await(0));
+  ASSERT_TRUE(statuses);
+  EXPECT_NE(statuses->groups[0].cause.find("1 answers for 2 samples"), std::string::npos);
+}
+
+TEST(DataRole, AwaitAnswersAtTheFirstFailure) {
+  DataStage stage(options_of({kRight}));
+  stage.reward("reward/right", [](const Score& request) -> core::Result<Scores> {
+    if (request.items[0].prompt == "p1") return core::fail(ErrorCode::kData, "not this one");
+    return numbers_times(1)(request);
+  });
+  const auto tickets = stage.issue(0, 3);
+  auto waiting = stage.begin(await(0));
+  stage.ask(delivery(tickets[0], 2)).value();
+  stage.run(1s);
+  EXPECT_FALSE(waiting.done());
+  stage.ask(delivery(tickets[1], 2)).value();
+  stage.run(1ms);
+  ASSERT_TRUE(waiting.done());
+  EXPECT_EQ(states_of(*waiting.value()), (States{"ready", "failed", "issued"}));
+  const auto again = stage.reissue(tickets[1]);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->tickets[0], (core::Ticket{0, 1, 1}));
+  auto rest = stage.begin(await(0));
+  stage.ask(delivery(tickets[2], 2)).value();
+  stage.ask(delivery(again->tickets[0], 2)).value();
+  stage.run(1ms);
+  ASSERT_TRUE(rest.done());
+  EXPECT_EQ(states_of(*rest.value()), (States{"ready", "ready", "ready"}));
+}
+
+TEST(DataRole, AwaitOfAnUpdateWithoutTicketsIsAnError) {
+  DataStage stage(options_of({kRight}));
+  EXPECT_EQ(stage.ask(await(7)).error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(DataRole, AgesReachTheAsker) {
+  DataStage stage(options_of({kRight}));
+  stage.reward("reward/right", numbers_times(1));
+  const auto ticket = stage.issue(5, 1, 3)[0];
+  stage.ask(delivery(ticket, 2, {3, 3, 4})).value();
+  const auto statuses = stage.ask(await(5, {2, 3, 4}));
+  ASSERT_TRUE(statuses);
+  EXPECT_EQ(statuses->staleness, (std::vector<std::uint64_t>{2, 4}));
+  EXPECT_EQ(statuses->crossed, 2u);
+}
+
+TEST(DataRole, ALostRewardIsAskedAgainUntilItIsBackAndCountsOnce) {
+  DataStage stage(options_of({kRight}));
+  const auto right = stage.reward("reward/right", numbers_times(1));
+  right->hold();
+  const auto ticket = stage.issue(0, 1)[0];
+  stage.ask(delivery(ticket, 2)).value();
+  stage.run(10ms);
+  ASSERT_EQ(right->calls.size(), 1u);  // at work when it dies
+  stage.network.crash("reward/right");
+  stage.run(20s);
+  EXPECT_EQ(stage.amount("open_groups/generated"), 1);
+  const auto back = stage.reward("reward/right", numbers_times(3));
+  stage.run(1100ms);
+  EXPECT_EQ(back->calls.size(), 1u);
+  const auto statuses = stage.ask(await(0));
+  EXPECT_EQ(states_of(*statuses), (States{"ready"}));
+  EXPECT_EQ(statuses->groups[0].mean_score, 2 * 4.5);
+  EXPECT_EQ(stage.amount("failed_groups/reward_gone"), 0);
+  EXPECT_GT(stage.amount("scorer_retries"), 15);
+}
+
+TEST(DataRole, PausesDoubleUpToOneSecond) {
+  DataStage stage(options_of({kRight}));
+  const auto right = stage.reward("reward/right", failing(ErrorCode::kOverloaded, "full"));
+  stage.ask(delivery(stage.issue(0, 1)[0], 2)).value();
+  stage.run(5s);
+  EXPECT_EQ(ms_between(right->times),
+            (std::vector<std::int64_t>{50, 100, 200, 400, 800, 1000, 1000, 1000}));
+}
+
+TEST(DataRole, ARewardThatStaysAwayFailsTheGroupAfterAMinute) {
+  DataStage stage(options_of({kRight, kShort}));
+  stage.reward("reward/right", numbers_times(1));
+  const auto ticket = stage.issue(0, 1)[0];  // nobody plays reward/short
+  stage.ask(delivery(ticket, 2)).value();
+  auto waiting = stage.begin(await(0));
+  stage.run(59s);
+  EXPECT_FALSE(waiting.done());
+  stage.run(1500ms);
+  ASSERT_TRUE(waiting.done());
+  const auto& group = waiting.value()->groups[0];
+  EXPECT_EQ(group.state, "failed");
+  EXPECT_EQ(group.cause.rfind("reward short: ", 0), 0u) << group.cause;
+  EXPECT_EQ(stage.amount("failed_groups/reward_gone"), 1);
+  const double retries = stage.amount("scorer_retries");
+  stage.run(5s);
+  EXPECT_EQ(stage.amount("scorer_retries"), retries);
+}
+
+TEST(DataRole, NobodyIsAskedForAGroupThatHasFailed) {
+  DataStage stage(options_of({kRight, kShort}));
+  stage.reward("reward/right", failing(ErrorCode::kData, "no"));
+  const auto brief = stage.reward("reward/short", failing(ErrorCode::kOverloaded, "full"));
+  stage.ask(delivery(stage.issue(0, 1)[0], 2)).value();
+  stage.run(10s);
+  EXPECT_LE(brief->calls.size(), 2u);
+  EXPECT_EQ(stage.amount("failed_groups/reward_error"), 1);
+  EXPECT_EQ(stage.amount("failed_groups/reward_gone"), 0);
+}
+
+TEST(DataRole, AReferenceThatIsAwayIsAwaitedAndAWrongAnswerFails) {
+  auto options = options_of({kRight});
+  options.with_reference = true;
+  DataStage stage(options);
+  stage.reward("reward/right", numbers_times(1));
+  const auto tickets = stage.issue(0, 2);
+  stage.ask(delivery(tickets[0], 2)).value();
+  stage.run(5s);
+  bool short_answers = false;
+  const auto reference = std::make_shared<ScriptedReference>(
+      &stage.time, [&short_answers](const ScoreLogprobs& request) -> core::Result<Logprobs> {
+        Logprobs reply;
+        for (const auto& response : request.responses) {
+          reply.samples.emplace_back(response.size() - (short_answers ? 1 : 0), -2.0f);
+        }
+        return reply;
+      });
+  stage.play("reference/0", reference);
+  stage.run(2s);
+  EXPECT_EQ(stage.amount("open_groups/ready"), 1);
+  short_answers = true;
+  stage.ask(delivery(tickets[1], 2)).value();
+  stage.run(1s);
+  EXPECT_EQ(stage.amount("failed_groups/reference"), 1);
+}
+
+TEST(DataRole, AScorerIsAskedForSoManyGroupsAtATime) {
+  DataStage stage(options_of({kRight}));
+  const auto right = stage.reward("reward/right", numbers_times(1));
+  right->delay = 10ms;
+  const auto tickets = stage.issue(0, 100);
+  for (const auto& ticket : tickets)
+    stage.begin(delivery(ticket, 2));
+  const auto statuses = stage.ask(await(0));
+  ASSERT_TRUE(statuses);
+  EXPECT_EQ(states_of(*statuses), States(100, "ready"));
+  EXPECT_EQ(right->most_inside, static_cast<int>(core::limits::kScorerCalls_max));
+  EXPECT_EQ(right->calls.size(), 100u);
+}
+
+TEST(DataRole, DoubledAndLateDeliveriesAreAcknowledgedAndScoredOnce) {
+  DataStage stage(options_of({kRight}));
+  const auto right = stage.reward("reward/right", numbers_times(1));
+  const auto tickets = stage.issue(0, 2);
+  const auto again = stage.reissue(tickets[1])->tickets[0];
+  EXPECT_TRUE(stage.ask(delivery(tickets[0], 2)));
+  EXPECT_TRUE(stage.ask(delivery(tickets[0], 2)));
+  EXPECT_TRUE(stage.ask(delivery(tickets[1], 2)));
+  EXPECT_TRUE(stage.ask(delivery(again, 2)));
+  ASSERT_TRUE(stage.ask(await(0)));
+  EXPECT_TRUE(stage.ask(CommitUpdate{0, 1}));
+  EXPECT_TRUE(stage.ask(CommitUpdate{0, 1}));
+  EXPECT_FALSE(stage.ask(IssueTickets{0, 2}));
+  EXPECT_TRUE(stage.ask(delivery(again, 2)));
+  EXPECT_EQ(right->calls.size(), 2u);
+  EXPECT_EQ(stage.amount("duplicate_groups/repeated"), 1);
+  EXPECT_EQ(stage.amount("duplicate_groups/replaced"), 1);
+  EXPECT_EQ(stage.amount("duplicate_groups/closed"), 1);
+  EXPECT_EQ(stage.amount("put_tokens"), 8);
+}
+
+TEST(DataRole, StaleAndMisshapenDeliveriesAreErrorsOfTheGenerator) {
+  DataStage stage(options_of({kRight}, 3));
+  stage.reward("reward/right", numbers_times(1));
+  const auto ticket = stage.issue(4, 1, 2)[0];
+  EXPECT_EQ(stage.ask(delivery(ticket, 3, {2, 1})).error().code, ErrorCode::kData);
+  EXPECT_EQ(stage.ask(delivery(ticket, 2, {2})).error().code, ErrorCode::kData);
+  auto uneven = delivery(ticket, 3, {2});
+  uneven.samples[0].behaviour.push_back(0);
+  EXPECT_FALSE(stage.ask(uneven));
+  EXPECT_EQ(stage.amount("stale_refused"), 1);
+  auto cut = delivery(ticket, 2, {2});
+  cut.cut = true;
+  EXPECT_TRUE(stage.ask(cut));
+  EXPECT_EQ(stage.amount("cut_groups"), 1);
+  EXPECT_EQ(stage.ask(await(4))->groups[0].samples, 2u);
+}
+
+TEST(DataRole, ReissueIsAllOrNothing) {
+  DataStage stage(options_of({kRight}));
+  const auto right = stage.reward("reward/right", numbers_times(1));
+  const auto tickets = stage.issue(0, 2);
+  stage.ask(delivery(tickets[1], 2)).value();
+  ReissueTickets both;
+  both.tickets = tickets;
+  const auto refused = stage.ask(both);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("slot 1"), std::string::npos);
+  EXPECT_EQ(stage.issue(0, 2), tickets);
+}
+
+TEST(DataRole, ASavedStateGivesTheSamePromptsToTheSameTickets) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "data_role_XXXXXX").string();
+  const std::filesystem::path folder = ::mkdtemp(pattern.data());
+  FetchPrompts fetch;
+  std::vector<PromptTask> before, after;
+  {
+    DataStage stage(options_of({kRight}));
+    stage.reward("reward/right", numbers_times(1));
+    stage.issue(0, 2);
+    const auto second = stage.issue(1, 2);
+    fetch.tickets = {{0, 0, 0}, stage.reissue({0, 1, 0})->tickets[0], second[0], second[1]};
+    stage.ask(delivery(second[1], 2)).value();  // done, but not committed
+    before = stage.ask(fetch)->tasks;
+    ASSERT_TRUE(stage.ask(SaveState{folder.string()}));
+    stage.issue(2, 2);  // after the checkpoint: taken back by the resume
+  }
+  DataStage stage(options_of({kRight}));
+  ASSERT_TRUE(stage.ask(LoadState{folder.string()}));
+  EXPECT_EQ(stage.issue(0, 2)[1], fetch.tickets[1]);
+  stage.issue(1, 2);
+  after = stage.ask(fetch)->tasks;
+  ASSERT_EQ(after.size(), before.size());
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    EXPECT_EQ(after[i].prompt, before[i].prompt);
+    EXPECT_EQ(after[i].seed, before[i].seed);
+    EXPECT_EQ(after[i].samples, before[i].samples);
+  }
+  fetch.tickets = stage.issue(2, 2);
+  EXPECT_EQ(stage.ask(fetch)->tasks[0].prompt, 5u);
+  EXPECT_FALSE(stage.ask(LoadState{folder.string()}));  // too late
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace troupe::actors
