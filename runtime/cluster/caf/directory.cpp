@@ -38,7 +38,7 @@ Result<void> Directory::fit(const PeerName& name) const {
   return {};
 }
 
-Result<void> Directory::join(const wire::Hello& hello, const caf::actor& handle) {
+Result<std::vector<caf::actor>> Directory::join(const wire::Hello& hello, const caf::actor& handle) {
   const std::unique_lock lock(mutex_);
   if (closed_) return core::fail(ErrorCode::kClosed, "the exchange is closed");
   TROUPE_TRY(fit(hello.name));
@@ -51,7 +51,14 @@ Result<void> Directory::join(const wire::Hello& hello, const caf::actor& handle)
   }
   last_.erase(hello.name);
   bound_.emplace(hello.name, Binding{hello, handle, true});
-  return {};
+  return doors_;
+}
+
+std::vector<Binding> Directory::let_in(const caf::actor& door) {
+  const std::unique_lock lock(mutex_);
+  if (closed_) return {};
+  doors_.push_back(door);
+  return locals_now();
 }
 
 Result<Directory::Claim> Directory::claim(const wire::Hello& hello, const Address& address) const {
@@ -126,6 +133,7 @@ std::optional<Binding> Directory::drop(const Address& address) {
 
 std::vector<Binding> Directory::drop_all(const caf::node_id& node) {
   const std::unique_lock lock(mutex_);
+  std::erase_if(doors_, [&node](const caf::actor& door) { return door.node() == node; });
   std::vector<Binding> gone;
   for (auto place = bound_.begin(); place != bound_.end();) {
     const auto next = std::next(place);
@@ -161,6 +169,10 @@ std::optional<Binding> Directory::find(const PeerName& name) const {
 
 std::vector<Binding> Directory::locals() const {
   const std::shared_lock lock(mutex_);
+  return locals_now();
+}
+
+std::vector<Binding> Directory::locals_now() const {
   std::vector<Binding> roles;
   for (const auto& [name, binding] : bound_) {
     if (binding.local) roles.push_back(binding);
@@ -187,9 +199,11 @@ Result<void> Directory::send(const PeerName& from,
 // A handle's end may end its actor, which then asks this directory: never under the lock.
 void Directory::close() {
   Bound gone;
+  std::vector<caf::actor> doors;
   const std::unique_lock lock(mutex_);
   closed_ = true;
   gone.swap(bound_);
+  doors.swap(doors_);
   last_.clear();
 }
 

@@ -34,21 +34,26 @@ class Directory {
   enum class Sender { kBound, kDeparted, kFenced, kStranger };
 
   // A role of this process. Errors: kInvalidArgument (name in use or unfit), kOverloaded, kClosed.
-  core::Result<void> join(const wire::Hello& hello, const caf::actor& handle);
+  // Gives the doors it must be announced at: of the processes that are in at this moment.
+  core::Result<std::vector<caf::actor>> join(const wire::Hello& hello, const caf::actor& handle);
 
   // May this remote address have this name? kInvalidArgument says why not.
   core::Result<Claim> claim(const wire::Hello& hello, const Address& address) const;
   void bind(const wire::Hello& hello, const caf::actor& handle);
 
+  // Another process is in; gives the local roles to introduce there. Between them, `join` and this
+  // leave no role out.
+  std::vector<Binding> let_in(const caf::actor& door);
+
   // Each gives what was bound, if it was.
   std::optional<Binding> drop(const PeerName& name, const Address& address);
   std::optional<Binding> drop(const Address& address);  // remote ones
-  std::vector<Binding> drop_all(const caf::node_id& node);
+  std::vector<Binding> drop_all(const caf::node_id& node);  // and its door
   std::optional<Binding> fence(const PeerName& name);  // a remote one, not to be heard again
 
   Sender sender(const PeerName& name, const Address& address) const;
   std::optional<Binding> find(const PeerName& name) const;
-  std::vector<Binding> locals() const;
+  std::vector<Binding> locals() const;  // the roles of this process
 
   // From a local role to a peer. Errors: kPeerLost (no such peer), kClosed (no such local role any
   // more).
@@ -66,12 +71,14 @@ class Directory {
   };
   using Bound = std::map<PeerName, Binding>;
 
+  std::vector<Binding> locals_now() const;
   core::Result<void> fit(const PeerName& name) const;
   Binding take(Bound::iterator place, bool fenced);
 
   mutable std::shared_mutex mutex_;
   Bound bound_;
   std::map<PeerName, Last> last_;
+  std::vector<caf::actor> doors_;
   bool closed_ = false;
 };
 

@@ -39,7 +39,7 @@ caf::behavior Door::make_behavior() {
       [this](const Parcel& parcel, const caf::actor& who) { introduced(parcel, who); },
       [this](const Parcel& parcel) { answered(parcel); },
       [this](const Dial& wanted) { dial(wanted); },
-      [this](const Announce& joined) { announce(joined.name); },
+      [this](const Doubt& doubt) { send(doubt.asker, Cleared{doubt.from, doubt.parcel}); },
       [this](const Leave&) { quit(); },
   };
 }
@@ -70,14 +70,6 @@ void Door::dial(const Dial& wanted) {
   send(remote.door, Parcel(wire::hello_frame(wanted.self)), role->handle);
 }
 
-void Door::announce(const PeerName& name) {
-  const auto role = core_->directory.find(name);
-  if (!role || !role->local) return;
-  for (const auto& [node, remote] : remotes_) {
-    if (remote.in) introduce(remote, *role);
-  }
-}
-
 void Door::introduce(const Remote& remote, const Binding& role) {
   const auto frame = wire::hello_frame(role.hello);
   core_->count_out(frame);
@@ -86,8 +78,7 @@ void Door::introduce(const Remote& remote, const Binding& role) {
 
 void Door::let_in(Remote& remote) {
   if (std::exchange(remote.in, true)) return;
-  for (const auto& role : core_->directory.locals())
-    introduce(remote, role);
+  for (const auto& role : core_->directory.let_in(remote.door)) introduce(remote, role);
 }
 
 // The answer to a hello goes to the door it came from, under the name it was about.
@@ -102,6 +93,7 @@ void Door::tell(const caf::actor& door, const wire::Hello& hello, const Result<v
   send(door, Parcel(frame));
 }
 
+// Our roles are introduced over there before the newcomer can be called from here.
 void Door::introduced(const Parcel& parcel, const caf::actor& who) {
   core_->count_in(parcel);
   const auto door = caf::actor_cast<caf::actor>(current_sender());
@@ -110,49 +102,51 @@ void Door::introduced(const Parcel& parcel, const caf::actor& who) {
   };
   if (!parcel.frame) return wrong(parcel.problem);
   if (!door || door.node() == node()) return wrong("nobody of another process sent it");
-  auto hello = wire::read_hello(*parcel.frame);
+  const auto hello = wire::read_hello(*parcel.frame);
   if (!hello) return wrong(hello.error().message);
-  const auto word = admitted(*hello, who);
-  if (!word) wrong(word.error().message);
-  tell(door, *hello, word);
-  if (!word) return;
+  const auto claim = admitted(*hello, who);
+  if (!claim) {
+    wrong(claim.error().message);
+    return tell(door, *hello, claim.failure());
+  }
+  tell(door, *hello, {});
   Remote& remote = remotes_[door.node()];
   if (!remote.door) {
     remote.door = door;
     monitor(door);
   }
   let_in(remote);
+  if (*claim != Directory::Claim::kKnown) bind(*hello, who);
 }
 
-Result<void> Door::admitted(const wire::Hello& hello, const caf::actor& who) {
+Result<Directory::Claim> Door::admitted(const wire::Hello& hello, const caf::actor& who) {
   const auto from = current_sender()->node();
   if (!who || who.node() != from) {
     return core::fail(ErrorCode::kInvalidArgument,
                       shown(hello.name) + " is not an actor of the process that introduced it");
   }
   TROUPE_TRY_ASSIGN(claim, core_->directory.claim(hello, address_of(who)));
-  if (claim == Directory::Claim::kKnown) return {};
-  const std::string origin = origin_of(from);
   const auto known = remotes_.find(from);
-  if (known == remotes_.end() || !known->second.trusted) {
-    if (!core_->hooks.admit) {
-      return core::fail(ErrorCode::kUnsupported, "this process takes nobody in");
-    }
-    TROUPE_TRY(core_->hooks.admit(hello, origin));
+  const bool trusted = known != remotes_.end() && known->second.trusted;
+  if (claim == Directory::Claim::kKnown || trusted) return claim;
+  if (!core_->hooks.admit) {
+    return core::fail(ErrorCode::kUnsupported, "this process takes nobody in");
   }
-  if (claim == Directory::Claim::kReplaces) {
-    const auto old = core_->directory.find(hello.name);
-    const auto gone = core_->directory.drop(hello.name, address_of(old->handle));
-    if (gone) {
-      core_->lose(*gone,
-                  {ErrorCode::kPeerLost, hello.name + " is lost: it has started again as epoch " +
-                                             std::to_string(hello.epoch)});
-    }
+  TROUPE_TRY(core_->hooks.admit(hello, origin_of(from)));
+  return claim;
+}
+
+void Door::bind(const wire::Hello& hello, const caf::actor& who) {
+  const auto old = core_->directory.find(hello.name);
+  const auto gone = old ? core_->directory.drop(hello.name, address_of(old->handle)) : std::nullopt;
+  if (gone) {
+    core_->lose(*gone,
+                {ErrorCode::kPeerLost, hello.name + " is lost: it has started again as epoch " +
+                                           std::to_string(hello.epoch)});
   }
   core_->directory.bind(hello, who);
   monitor(who);
-  if (core_->hooks.arrived) core_->hooks.arrived(hello, origin);
-  return {};
+  if (core_->hooks.arrived) core_->hooks.arrived(hello, origin_of(who.node()));
 }
 
 void Door::answered(const Parcel& parcel) {

@@ -35,9 +35,9 @@ class Door final : public caf::event_based_actor {
   };
 
   void dial(const Dial& wanted);
-  void announce(const PeerName& name);
   void introduced(const Parcel& parcel, const caf::actor& who);
-  core::Result<void> admitted(const wire::Hello& hello, const caf::actor& who);
+  core::Result<Directory::Claim> admitted(const wire::Hello& hello, const caf::actor& who);
+  void bind(const wire::Hello& hello, const caf::actor& who);
   void answered(const Parcel& parcel);
   void let_in(Remote& remote);
   void introduce(const Remote& remote, const Binding& role);

@@ -105,11 +105,9 @@ Result<std::unique_ptr<Exchange>> Exchange::create(Options options,
 Result<std::shared_ptr<Endpoint>> Exchange::join(Identity identity, async::Executor strand) {
   const std::shared_lock gate(impl_->gate);
   if (impl_->closed) return core::fail(ErrorCode::kClosed, "the exchange is closed");
-  const PeerName name = identity.self;
   auto member = std::make_shared<exchange::Member>(std::move(identity), std::move(strand),
                                                    impl_->timers, impl_->core);
-  TROUPE_TRY(member->enter(impl_->system.get()));
-  caf::anon_send(impl_->door, exchange::Announce{name});
+  TROUPE_TRY(member->enter(impl_->system.get(), impl_->door));
   return std::shared_ptr<Endpoint>(std::move(member));
 }
 

@@ -23,8 +23,8 @@ class Member final : public Endpoint {
          std::shared_ptr<Core> core);
   ~Member() override;
 
-  // Makes the actor and takes the name.
-  core::Result<void> enter(caf::actor_system& system);
+  // Makes the actor, takes the name and announces it, so that nothing the role says comes before.
+  core::Result<void> enter(caf::actor_system& system, const caf::actor& door);
 
   async::task<void> stop() override;
   std::uint64_t actor() const noexcept override { return actor_.load(std::memory_order_relaxed); }

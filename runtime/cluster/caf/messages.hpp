@@ -2,12 +2,14 @@
 // CAF's serialisation, so none can come from another process.
 #pragma once
 
+#include "runtime/cluster/caf/parcel.hpp"
 #include "runtime/cluster/transport.hpp"
 #include "runtime/core/error.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/wire/hello.hpp"
 
 #include <caf/actor.hpp>
+#include <caf/actor_control_block.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 
 #include <future>
@@ -25,9 +27,16 @@ struct Lost {
 // To any of them: end in order.
 struct Leave {};
 
-// To the door: a local role has joined.
-struct Announce {
-  PeerName name;
+// To the door, from a role's actor: a frame of an address that is not known under its name. And back,
+// once every introduction that came before the frame has been heard.
+struct Doubt {
+  caf::actor asker;
+  caf::strong_actor_ptr from;
+  Parcel parcel;
+};
+struct Cleared {
+  caf::strong_actor_ptr from;
+  Parcel parcel;
 };
 
 // One `connect` that waits for the other side's word. Set once, by whoever comes first.
@@ -54,5 +63,6 @@ struct Dial {
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Leave)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Announce)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Doubt)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Cleared)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Dial)

@@ -20,7 +20,8 @@ void ignore_strangers(caf::event_based_actor& actor,
   actor.set_default_handler(
       [core, name](caf::scheduled_actor*, caf::message_view&) -> caf::result<caf::message> {
         core->refuse(name + " got a message that is no frame");
-        return caf::sec::unexpected_message;
+        // Any other result would be sent back, and end a sender that does not expect it.
+        return caf::delegated<caf::message>();
       });
   actor.set_error_handler(
       [core, name](caf::error&) { core->refuse(name + " got an error that is no frame"); });
@@ -32,12 +33,16 @@ void ignore_strangers(caf::event_based_actor& actor,
 
 Shell::Shell(caf::actor_config& config,
              std::shared_ptr<Core> core,
+             caf::actor door,
              std::weak_ptr<Member> member,
              PeerName name)
     : caf::event_based_actor(config),
       core_(std::move(core)),
+      door_(std::move(door)),
       member_(std::move(member)),
       name_(std::move(name)) {}
+
+void Shell::on_exit() { door_ = nullptr; }
 
 caf::behavior Shell::make_behavior() {
   ignore_strangers(*this, core_, name_);
@@ -49,6 +54,7 @@ caf::behavior Shell::make_behavior() {
         boost::asio::post(member->strand(),
                           [member, lost] { member->on_peer_lost(lost.peer, lost.cause); });
       },
+      [this](const Cleared& cleared) { check(cleared.parcel, cleared.from, true); },
       [this](const Leave&) { quit(); },
   };
 }
@@ -58,28 +64,36 @@ void Shell::take(const Parcel& parcel) {
   const auto from = current_sender();
   if (!parcel.frame) return core_->refuse(name_ + " got garbage: " + parcel.problem);
   if (!from) return core_->refuse(name_ + " got a frame without a sender");
-  const auto header = wire::read_header(*parcel.frame);
-  if (!header) return core_->refuse(name_ + " got garbage: " + header.error().message);
-  if (known(*header, from)) hand_over(*header, *parcel.frame);
+  check(parcel, from, false);
 }
 
-bool Shell::known(const wire::Header& header, const caf::strong_actor_ptr& from) {
-  switch (core_->directory.sender(header.sender, address_of(from))) {
-    case Directory::Sender::kBound:
-      return true;
+void Shell::check(const Parcel& parcel, const caf::strong_actor_ptr& from, bool cleared) {
+  const auto header = wire::read_header(*parcel.frame);
+  if (!header) return core_->refuse(name_ + " got garbage: " + header.error().message);
+  switch (core_->directory.sender(header->sender, address_of(from))) {
+    case Directory::Sender::kBound: return hand_over(*header, *parcel.frame);
     case Directory::Sender::kDeparted:
       // It answered and then left: the answer counts.
-      if (header.reply) return true;
+      if (header->reply) return hand_over(*header, *parcel.frame);
       [[fallthrough]];
     case Directory::Sender::kFenced:
       core_->stray.fetch_add(1, std::memory_order_relaxed);
-      return false;
-    case Directory::Sender::kStranger:
-      break;
+      if (!header->reply) turn_away(*header, from);
+      return;
+    case Directory::Sender::kStranger: break;
   }
-  core_->refuse(name_ + " got a frame that says it is from " + shown(header.sender) +
+  if (!cleared) return send(door_, Doubt{caf::actor_cast<caf::actor>(this), from, parcel});
+  core_->refuse(name_ + " got a frame that says it is from " + shown(header->sender) +
                 ", from an address that is not known under this name");
-  return false;
+}
+
+// Who was given up and asks all the same need not wait for its deadline to learn it.
+void Shell::turn_away(const wire::Header& header, const caf::strong_actor_ptr& from) {
+  const core::Error why{ErrorCode::kPeerLost,
+                        header.sender + " was given up here: it can come back as a later epoch"};
+  const auto frame = wire::failure_frame(wire::reply_header(header, name_), why);
+  core_->count_out(frame);
+  send(caf::actor_cast<caf::actor>(from), Parcel(frame));
 }
 
 void Shell::hand_over(const wire::Header& header, const wire::Frame& frame) {
