@@ -19,9 +19,18 @@ std::string line_of(const ordered_json& object) {
   return object.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
+ordered_json scores_json(const actors::BookSample& sample, const actors::RewardSet& set) {
+  ordered_json scores = ordered_json::object();
+  for (std::size_t m = 0; m < set.members.size(); ++m) {
+    scores[set.members[m].name] = sample.components[m].value_or(0.0);  // committed: all are there
+  }
+  return scores;
+}
+
 ordered_json sample_json(std::uint64_t step, const actors::CommittedGroup& committed,
                          std::size_t index) {
   const actors::BookSample& sample = committed.group->samples[index];
+  const actors::RewardSet& set = *committed.group->rewards;
   const auto [oldest, newest] = std::minmax_element(sample.versions.begin(), sample.versions.end());
   return {{"step", step},
           {"slot", committed.group->ticket.slot},
@@ -33,10 +42,37 @@ ordered_json sample_json(std::uint64_t step, const actors::CommittedGroup& commi
           {"label", committed.prompt->label},
           {"tokens", sample.tokens.size()},
           {"reward", sample.score.value_or(0.0)},
+          {"reward_set", set.number},
+          {"rewards", scores_json(sample, set)},
           {"finish_reason", sample.finish},
           {"truncated", sample.finish == "length"},
           {"version_min", *oldest},
           {"version_max", *newest}};
+}
+
+ordered_json ledger_json(const actors::CommittedGroup& committed) {
+  const actors::BookGroup& group = *committed.group;
+  core::Version oldest = group.samples.front().versions.front(), newest = oldest;
+  for (const actors::BookSample& sample : group.samples) {
+    for (const core::Version version : sample.versions) {
+      oldest = std::min(oldest, version);
+      newest = std::max(newest, version);
+    }
+  }
+  ordered_json weights = ordered_json::object();
+  for (const auto& member : group.rewards->members) weights[member.name] = member.weight;
+  return {{"update", group.ticket.update},
+          {"slot", group.ticket.slot},
+          {"attempt", group.ticket.attempt},
+          {"position", group.prompt},
+          {"replaced", group.replaced},
+          {"prompt_id", committed.prompt->row},
+          {"samples", group.samples.size()},
+          {"set", group.rewards->number},
+          {"rewards", std::move(weights)},
+          {"version_min", oldest},
+          {"version_max", newest},
+          {"outcome", "trained"}};
 }
 
 core::Result<void> make_folder_of(const std::filesystem::path& file) {
@@ -64,14 +100,7 @@ core::Result<void> RunFiles::commit(std::uint64_t update, std::uint64_t after_st
     for (std::size_t i = 0; i < committed.group->samples.size(); ++i) {
       lines += line_of(sample_json(after_step, committed, i));
     }
-    const ordered_json record = {{"update", update},
-                                 {"slot", committed.group->ticket.slot},
-                                 {"attempt", committed.group->ticket.attempt},
-                                 {"position", committed.group->prompt},
-                                 {"prompt_id", committed.prompt->row},
-                                 {"samples", committed.group->samples.size()},
-                                 {"outcome", "trained"}};
-    TROUPE_TRY(ledger_.append(after_step, record.dump()));
+    TROUPE_TRY(ledger_.append(after_step, ledger_json(committed).dump()));
   }
   const auto file = folder_.rollouts_file(after_step);
   TROUPE_TRY(make_folder_of(file));
