@@ -1,0 +1,107 @@
+// How often a batch is tried: a hang costs one deadline and is tried again once, a lost worker a
+// few times, an exception never.
+#include "actors/reward/reward_retries.hpp"
+
+#include "actors/reward/python_reward.hpp"
+#include "runtime/core/limits.hpp"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace troupe::actors {
+namespace {
+
+using core::ErrorCode;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+
+// Fails as often as it is told, then scores 1.
+class ScriptedSource final : public RewardSource {
+ public:
+  explicit ScriptedSource(std::deque<ErrorCode> errors) : errors_(std::move(errors)) {}
+  std::string name() const override { return "scripted"; }
+  core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
+                                               core::Duration deadline) override {
+    deadlines.push_back(deadline);
+    if (errors_.empty()) return std::vector<RewardScore>(items.size(), {1.0, ""});
+    const ErrorCode code = errors_.front();
+    errors_.pop_front();
+    return core::fail(code, "as told");
+  }
+  std::vector<core::Duration> deadlines;
+
+ private:
+  std::deque<ErrorCode> errors_;
+};
+
+struct Tried {
+  explicit Tried(std::deque<ErrorCode> errors) : source(std::move(errors)) {
+    result.emplace(score_with_retries(source, {{}, {}}, 7s, tries));
+  }
+  ScriptedSource source;
+  RewardTries tries;
+  std::optional<core::Result<std::vector<RewardScore>>> result;
+};
+
+}  // namespace
+
+TEST(RewardRetries, OneHangCostsOneDeadline) {
+  const Tried tried({ErrorCode::kDeadline});
+  EXPECT_TRUE(*tried.result);
+  EXPECT_EQ(tried.source.deadlines, (std::vector<core::Duration>{7s, 7s}));
+  EXPECT_EQ(tried.tries.hangs, 1u);
+}
+
+TEST(RewardRetries, ASecondHangIsTheLast) {
+  const Tried tried({ErrorCode::kDeadline, ErrorCode::kDeadline, ErrorCode::kDeadline});
+  ASSERT_FALSE(*tried.result);
+  EXPECT_EQ(tried.result->error().code, ErrorCode::kDeadline);
+  EXPECT_NE(tried.result->error().message.find("2 tries of 7 s"), std::string::npos)
+      << tried.result->error().message;
+  EXPECT_EQ(tried.tries.calls, 2u);
+}
+
+TEST(RewardRetries, ALostWorkerIsReplacedAFewTimes) {
+  EXPECT_TRUE(*Tried({ErrorCode::kPeerLost, ErrorCode::kPeerLost}).result);
+  const Tried tried(std::deque<ErrorCode>(9, ErrorCode::kPeerLost));
+  ASSERT_FALSE(*tried.result);
+  EXPECT_EQ(tried.tries.deaths, core::limits::kRewardRetries_max + 1);
+  // The role itself is there: whoever asked must not wait for it.
+  EXPECT_EQ(tried.result->error().code, ErrorCode::kData);
+}
+
+TEST(RewardRetries, OtherErrorsAreNotTriedAgain) {
+  for (const ErrorCode code : {ErrorCode::kData, ErrorCode::kConfig, ErrorCode::kUnsupported}) {
+    const Tried tried({code});
+    EXPECT_EQ(tried.result->error().code, code);
+    EXPECT_EQ(tried.tries.calls, 1u);
+  }
+}
+
+TEST(RewardRetries, AHangingPythonFunctionIsKilledAndItsBatchScored) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "retries_XXXXXX").string();
+  const std::filesystem::path folder = ::mkdtemp(pattern.data());
+  std::ofstream(folder / "reward.py") << "import os, time\n"
+                                         "flag = os.path.join(os.path.dirname(__file__), 'seen')\n"
+                                         "def reward_func(queries, prompts, labels):\n"
+                                         "    if not os.path.exists(flag):\n"
+                                         "        open(flag, 'w').close()\n"
+                                         "        while True: time.sleep(1)\n"
+                                         "    return [1.0] * len(queries)\n";
+  auto source = make_python_reward({.file = folder / "reward.py"});
+  ASSERT_TRUE(source) << source.error().message;
+  RewardTries tries;
+  const auto scores = score_with_retries(**source, {{"q", "a", "", ""}}, 3000ms, tries);
+  ASSERT_TRUE(scores) << scores.error().message;
+  EXPECT_EQ((*scores)[0].value, 1.0);
+  EXPECT_EQ(tries.calls, 2u);
+  EXPECT_EQ(tries.hangs, 1u);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace troupe::actors
