@@ -36,9 +36,12 @@ core::Result<std::shared_ptr<Snapshot>> Snapshot::create(const SnapshotShape& sh
   std::shared_ptr<Snapshot> snapshot(
       new Snapshot(shape, std::move(memory), static_cast<char*>(mapped)));
   ::madvise(mapped, bytes, MADV_HUGEPAGE);
-  // Every page now: a first touch while the trainer waits would cost more than the copy.
-  if (::fallocate(snapshot->fd(), 0, 0, static_cast<off_t>(bytes)) != 0) return no_memory(bytes);
-  ::madvise(mapped, bytes, MADV_POPULATE_WRITE);
+  // Every page now, and large ones: a first touch while the trainer waits would cost more than the
+  // copy. Allocating through the mapping is what makes them large; older kernels cannot.
+  if (::madvise(mapped, bytes, MADV_POPULATE_WRITE) != 0 &&
+      (errno != EINVAL || ::fallocate(snapshot->fd(), 0, 0, static_cast<off_t>(bytes)) != 0)) {
+    return no_memory(bytes);
+  }
   if (::fcntl(snapshot->fd(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) != 0) {
     return no_memory(bytes);
   }

@@ -27,6 +27,7 @@ class Snapshot {
   core::Version version() const { return version_; }
   std::uint64_t id() const { return id_; }
   int fd() const { return memory_.get(); }
+  const char* bytes() const { return mapped_; }
 
  private:
   Snapshot(const SnapshotShape& shape, OwnedFd memory, char* mapped);
