@@ -207,7 +207,11 @@ class Peer {
   }
 
   pid_t pid() const { return pid_; }
-  void signal(int number) const { ::kill(pid_, number); }
+  void signal(int number) const {
+    ::kill(pid_, number);
+    // A process goes on for a moment before it is stopped.
+    if (number == SIGSTOP) ::waitpid(pid_, nullptr, WUNTRACED);
+  }
   // Lets it end by itself; gives its exit status.
   int end() {
     ::close(std::exchange(input_, -1));
