@@ -38,7 +38,8 @@ Result<void> Directory::fit(const PeerName& name) const {
   return {};
 }
 
-Result<std::vector<caf::actor>> Directory::join(const wire::Hello& hello, const caf::actor& handle) {
+Result<std::vector<caf::actor>> Directory::join(const wire::Hello& hello,
+                                                const caf::actor& handle) {
   const std::unique_lock lock(mutex_);
   if (closed_) return core::fail(ErrorCode::kClosed, "the exchange is closed");
   TROUPE_TRY(fit(hello.name));

@@ -47,9 +47,9 @@ class Directory {
 
   // Each gives what was bound, if it was.
   std::optional<Binding> drop(const PeerName& name, const Address& address);
-  std::optional<Binding> drop(const Address& address);  // remote ones
+  std::optional<Binding> drop(const Address& address);      // remote ones
   std::vector<Binding> drop_all(const caf::node_id& node);  // and its door
-  std::optional<Binding> fence(const PeerName& name);  // a remote one, not to be heard again
+  std::optional<Binding> fence(const PeerName& name);       // a remote one, not to be heard again
 
   Sender sender(const PeerName& name, const Address& address) const;
   std::optional<Binding> find(const PeerName& name) const;

@@ -39,7 +39,9 @@ caf::behavior Door::make_behavior() {
       [this](const Parcel& parcel, const caf::actor& who) { introduced(parcel, who); },
       [this](const Parcel& parcel) { answered(parcel); },
       [this](const Dial& wanted) { dial(wanted); },
-      [this](const Doubt& doubt) { send(doubt.asker, Cleared{doubt.from, doubt.parcel}); },
+      [this](const Doubt& doubt) {
+        send(doubt.asker, Cleared{doubt.from, doubt.parcel});
+      },
       [this](const Leave&) { quit(); },
   };
 }
@@ -78,7 +80,8 @@ void Door::introduce(const Remote& remote, const Binding& role) {
 
 void Door::let_in(Remote& remote) {
   if (std::exchange(remote.in, true)) return;
-  for (const auto& role : core_->directory.let_in(remote.door)) introduce(remote, role);
+  for (const auto& role : core_->directory.let_in(remote.door))
+    introduce(remote, role);
 }
 
 // The answer to a hello goes to the door it came from, under the name it was about.

@@ -72,9 +72,9 @@ class Exchange {
   // ended), kDeadline (frozen, or no troupe process), or what the other side said.
   core::Result<void> connect(std::uint16_t port, const wire::Hello& self, core::Duration deadline);
 
-  // Gives a remote name up: calls to it fail with kPeerLost at once, frames of its address are counted
-  // and dropped (its requests are answered with kPeerLost), and it comes back only with a higher
-  // epoch. Nothing if the name is not known.
+  // Gives a remote name up: calls to it fail with kPeerLost at once, frames of its address are
+  // counted and dropped (its requests are answered with kPeerLost), and it comes back only with a
+  // higher epoch. Nothing if the name is not known.
   void forget(const PeerName& name, const core::Error& cause);
 
   // Ends a local role's actor, and only that: a fault for tests. False when there is none.

@@ -27,8 +27,8 @@ struct Lost {
 // To any of them: end in order.
 struct Leave {};
 
-// To the door, from a role's actor: a frame of an address that is not known under its name. And back,
-// once every introduction that came before the frame has been heard.
+// To the door, from a role's actor: a frame of an address that is not known under its name. And
+// back, once every introduction that came before the frame has been heard.
 struct Doubt {
   caf::actor asker;
   caf::strong_actor_ptr from;

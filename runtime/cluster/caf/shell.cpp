@@ -42,7 +42,9 @@ Shell::Shell(caf::actor_config& config,
       member_(std::move(member)),
       name_(std::move(name)) {}
 
-void Shell::on_exit() { door_ = nullptr; }
+void Shell::on_exit() {
+  door_ = nullptr;
+}
 
 caf::behavior Shell::make_behavior() {
   ignore_strangers(*this, core_, name_);
@@ -71,7 +73,8 @@ void Shell::check(const Parcel& parcel, const caf::strong_actor_ptr& from, bool 
   const auto header = wire::read_header(*parcel.frame);
   if (!header) return core_->refuse(name_ + " got garbage: " + header.error().message);
   switch (core_->directory.sender(header->sender, address_of(from))) {
-    case Directory::Sender::kBound: return hand_over(*header, *parcel.frame);
+    case Directory::Sender::kBound:
+      return hand_over(*header, *parcel.frame);
     case Directory::Sender::kDeparted:
       // It answered and then left: the answer counts.
       if (header->reply) return hand_over(*header, *parcel.frame);
@@ -80,7 +83,8 @@ void Shell::check(const Parcel& parcel, const caf::strong_actor_ptr& from, bool 
       core_->stray.fetch_add(1, std::memory_order_relaxed);
       if (!header->reply) turn_away(*header, from);
       return;
-    case Directory::Sender::kStranger: break;
+    case Directory::Sender::kStranger:
+      break;
   }
   if (!cleared) return send(door_, Doubt{caf::actor_cast<caf::actor>(this), from, parcel});
   core_->refuse(name_ + " got a frame that says it is from " + shown(header->sender) +

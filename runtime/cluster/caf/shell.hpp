@@ -33,8 +33,8 @@ class Shell final : public caf::event_based_actor {
 
  private:
   void take(const Parcel& parcel);
-  // Hands the frame over if its sender is who its header says. The first time that this is not so, the
-  // door is asked: its introduction may still wait there.
+  // Hands the frame over if its sender is who its header says. The first time that this is not so,
+  // the door is asked: its introduction may still wait there.
   void check(const Parcel& parcel, const caf::strong_actor_ptr& from, bool cleared);
   void turn_away(const wire::Header& header, const caf::strong_actor_ptr& from);
   void hand_over(const wire::Header& header, const wire::Frame& frame);
