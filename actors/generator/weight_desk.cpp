@@ -10,6 +10,13 @@ weights::WeightLocation location_of(const WeightSource& source) {
   return {source.host_id, source.socket, source.tcp_host, source.tcp_port, source.key};
 }
 
+// What another try may mend.
+bool passes(core::ErrorCode code) {
+  return code == core::ErrorCode::kPeerLost || code == core::ErrorCode::kClosed ||
+         code == core::ErrorCode::kDeadline || code == core::ErrorCode::kOverloaded ||
+         code == core::ErrorCode::kData;
+}
+
 }  // namespace
 
 WeightDesk::WeightDesk(RoleContext context,
@@ -38,6 +45,7 @@ async::task<core::Result<Ack>> WeightDesk::update(UpdateWeights request) {
 }
 
 async::task<core::Result<void>> WeightDesk::fetch() {
+  std::uint64_t tries = 0;
   while (wanted_ && !holds(wanted_->version)) {
     if (intake_) {  // one at a time: the one that is being packed is finished first
       const bool woken = co_await changed_.wait(async::Deadline::none());
@@ -55,8 +63,13 @@ async::task<core::Result<void>> WeightDesk::fetch() {
       intake_ = std::move(*fetched);
       kv_ = target.recompute_kv ? engine::KvAction::kRecompute : engine::KvAction::kKeep;
       arrived_();
+      tries = 0;
     } else if (wanted_->version == target.version) {
-      give_up(target.version, fetched.error());
+      if (passes(fetched.error().code) && ++tries < core::limits::kFetchTries_max) {
+        co_await async::sleep_for(*context_.timers, core::limits::kOverloadBackoff);
+      } else {
+        give_up(target.version, fetched.error());
+      }
     }
   }
   wanted_.reset();
@@ -65,7 +78,12 @@ async::task<core::Result<void>> WeightDesk::fetch() {
 }
 
 void WeightDesk::give_up(core::Version version, const core::Error& error) {
-  failed_ = Failed{version, error.within("weights of version " + std::to_string(version))};
+  core::Error failure = error.within("weights of version " + std::to_string(version));
+  // To whoever asked, a lost peer would be this role.
+  if (failure.code == core::ErrorCode::kPeerLost || failure.code == core::ErrorCode::kClosed) {
+    failure.code = core::ErrorCode::kResources;
+  }
+  failed_ = Failed{version, std::move(failure)};
   wanted_.reset();
   changed_.notify_all();
 }

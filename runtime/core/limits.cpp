@@ -39,6 +39,7 @@ constexpr Row kTable[] = {
     {"longest pause", ms(kPeerPause_max), "ms"},
     {"scorer away", ms(kPeerAway_max), "ms"},
     {"weight slice", ms(kWeightSlice), "ms"},
+    {"tries of a weight fetch", kFetchTries_max, ""},
     {"prompts of one message", kFetchTickets_max, ""},
     {"groups of a generator", kGeneratorGroups_max, "at a time"},
     {"overload back-off", ms(kOverloadBackoff), "ms"},

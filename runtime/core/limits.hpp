@@ -41,6 +41,7 @@ inline constexpr std::chrono::milliseconds kPeerPause_min{50};       // before a
 inline constexpr std::chrono::milliseconds kPeerPause_max{1'000};    // the pause doubles up to this
 inline constexpr std::chrono::milliseconds kPeerAway_max{60'000};    // a scorer, until its groups fail
 inline constexpr std::chrono::milliseconds kWeightSlice{2};          // packing between two engine steps
+inline constexpr std::uint64_t kFetchTries_max = 3;                  // of one version of the weights
 inline constexpr std::uint64_t kFetchTickets_max = 64;               // prompts asked for in one message
 inline constexpr std::uint64_t kGeneratorGroups_max = 128;           // groups sent to one generator at a time
 inline constexpr std::chrono::milliseconds kOverloadBackoff{50};     // before a refused call is made again

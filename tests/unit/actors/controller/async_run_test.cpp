@@ -175,6 +175,24 @@ TEST(AsyncRun, WithoutAnyGeneratorTheRunEndsSayingSo) {
   EXPECT_GE(company.took(), core::limits::kGeneratorWait);
 }
 
+TEST(AsyncRun, AGeneratorThatComesInTimeLetsTheRunGoOn) {
+  Script script = async_script(1, 10);
+  script.token_time = {{"generator/0", 1s}, {"generator/1", 1s}};
+  script.length = [](const core::Ticket&, std::size_t) { return std::uint64_t{50}; };
+  ScriptedCompany company(script);
+  company.at(10s, [&company] {
+    company.crash("generator/0");
+    company.crash("generator/1");
+  });
+  company.at(200s, [&company] {
+    company.start_generator("generator/0");
+    company.tell_up("generator/0");
+  });
+  ASSERT_TRUE(company.play());
+  EXPECT_EQ(company.data().trained.size(), 80u);
+  EXPECT_GT(company.took(), 10s + core::limits::kGeneratorWait) << "it outlived the wait";
+}
+
 TEST(AsyncRun, ALostPolicyEndsTheRunByName) {
   ScriptedCompany company(async_script(1, 10));
   company.at(700ms, [&company] { company.tell_lost("policy/0"); });

@@ -159,6 +159,19 @@ async::task<void> failing_fetch_script(Play play) {
   EXPECT_TRUE(co_await update_to(play, 3, true));
 }
 
+async::task<void> losing_fetch_script(Play play) {
+  play.subscriber->publish(1);
+  play.subscriber->lose(2);
+  EXPECT_TRUE(co_await update_to(play, 1, true)) << "the third try holds";
+  EXPECT_EQ(play.subscriber->fetched().size(), 3u);
+  play.subscriber->publish(2);
+  play.subscriber->lose(3);
+  const auto lost = co_await update_to(play, 2, true);
+  EXPECT_FALSE(lost.has_value());
+  EXPECT_EQ(lost.error().code, core::ErrorCode::kResources) << "or this role would count as lost";
+  EXPECT_TRUE(co_await update_to(play, 2, true)) << "it may be asked again";
+}
+
 async::task<void> cut_script(Play play) {
   play.subscriber->publish(1);
   EXPECT_TRUE(co_await update_to(play, 1, true));
@@ -250,6 +263,11 @@ TEST(GeneratorRole, TheNewestWeightsWantedAreFetchedNext) {
 TEST(GeneratorRole, WeightsThatCannotBeHadAreAnErrorAndTheNextOnesAreTaken) {
   GeneratorStage stage;
   stage.play(stage.scripted(ends_by_slot), failing_fetch_script);
+}
+
+TEST(GeneratorRole, ABrokenFetchIsTriedAgain) {
+  GeneratorStage stage;
+  stage.play(stage.scripted(ends_by_slot), losing_fetch_script);
 }
 
 TEST(GeneratorRole, ACutGroupIsDeliveredShortOrNotAtAll) {

@@ -129,6 +129,10 @@ class ScriptedSubscriber final : public weights::WeightSubscriber {
     changed_.notify_all();
     const core::Version newest = newest_;  // when it was asked
     changed_.wait(lock, [this] { return open_; });
+    if (losses_ > 0) {
+      --losses_;
+      return core::fail(core::ErrorCode::kPeerLost, "the connection broke");
+    }
     if (newest < at_least) return core::fail(core::ErrorCode::kNotFound, "only older ones");
     return std::unique_ptr<weights::WeightIntake>(
         std::make_unique<ScriptedIntake>(newest, slices_, log_));
@@ -138,6 +142,11 @@ class ScriptedSubscriber final : public weights::WeightSubscriber {
     const std::lock_guard lock(mutex_);
     newest_ = version;
     slices_ = slices;
+  }
+  // The next fetches lose their connection.
+  void lose(int times) {
+    const std::lock_guard lock(mutex_);
+    losses_ = times;
   }
   void open(bool open) {
     const std::lock_guard lock(mutex_);
@@ -156,6 +165,7 @@ class ScriptedSubscriber final : public weights::WeightSubscriber {
   bool open_ = true;
   core::Version newest_ = 0;
   int slices_ = 1;
+  int losses_ = 0;
   std::vector<core::Version> fetched_;
 };
 
