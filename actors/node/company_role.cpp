@@ -20,6 +20,12 @@ bool is_final(ErrorCode code) {
          code == ErrorCode::kNotFound;
 }
 
+// "generator/0 is lost: why", also when the cause begins so.
+std::string lost_text(const std::string& name, const core::Error& cause) {
+  const std::string head = name + " is lost: ";
+  return cause.message.starts_with(head) ? cause.message : head + cause.message;
+}
+
 bool offers(const Join& join, const char* kind) {
   return std::find(join.roles.begin(), join.roles.end(), kind) != join.roles.end();
 }
@@ -133,6 +139,65 @@ async::task<core::Result<Status>> CompanyRole::on(QueryStatus) {
   co_return Status{std::move(json)};
 }
 
+// ---- rewards that guests bring
+// -------------------------------------------------------------------------
+
+async::task<core::Result<RewardsChanged>> CompanyRole::on(AttachReward request) {
+  if (!co_await arrived(request.peer, 1)) {
+    co_return core::fail(ErrorCode::kPeerLost,
+                         "the reward role " + request.peer + " did not introduce itself");
+  }
+  auto attached = hooks_.attach(std::move(request));
+  auto changed = co_await std::move(attached);
+  co_return changed;
+}
+
+async::task<core::Result<RewardsChanged>> CompanyRole::on(ReweightReward request) {
+  auto reweighted = hooks_.reweight(std::move(request));
+  auto changed = co_await std::move(reweighted);
+  co_return changed;
+}
+
+async::task<core::Result<RewardsChanged>> CompanyRole::on(DetachReward request) {
+  const auto found = brought_.find("reward/" + request.name);
+  const std::string node = found == brought_.end() ? "" : found->second;
+  auto detached = hooks_.detach(std::move(request));
+  auto changed = co_await std::move(detached);
+  if (changed && !node.empty()) context_.scope->spawn("dismiss " + node, dismiss(node));
+  co_return changed;
+}
+
+// A node that does not answer any more is seen to by its silence.
+async::task<core::Result<void>> CompanyRole::dismiss(std::string node) {
+  const auto deadline = async::Deadline::after(*context_.timers, limits::kLinkSilence_max);
+  auto frame = wire::shutdown_frame(context_.transport->new_request(deadline));
+  auto answered = co_await context_.transport->call(node, std::move(frame), deadline);
+  if (!answered) hooks_.note(node + " could not be dismissed: " + answered.error().message);
+  co_return core::Result<void>();
+}
+
+async::task<void> CompanyRole::dismiss_all(async::Deadline deadline) {
+  resting_ = parting_ = true;
+  failed_ = true;  // no process is started any more
+  std::vector<async::task<core::Result<void>>> all;
+  for (const auto& [name, member] : membership_.members())
+    all.push_back(dismiss(name));
+  auto told = co_await async::all(std::move(all));
+  if (!told) hooks_.note(told.error().message);
+  for (;;) {
+    tend_local_nodes();
+    const bool ended = std::none_of(locals_.begin(), locals_.end(),
+                                    [](const LocalState& state) { return state.running; });
+    if (ended || !co_await until(deadline)) co_return;
+  }
+}
+
+// A moment; false once the deadline has passed.
+async::task<bool> CompanyRole::until(async::Deadline deadline) {
+  co_await async::sleep_for(*context_.timers, limits::kLookEvery / 10);
+  co_return deadline.remaining(*context_.timers) > core::Duration::zero();
+}
+
 void CompanyRole::look_at_silence() {
   for (const Membership::Change& change : membership_.look(context_.timers->now())) {
     char seconds[32];
@@ -152,14 +217,23 @@ void CompanyRole::look_at_silence() {
 void CompanyRole::give_up(const std::string& node, const core::Error& cause) {
   const Member* const member = membership_.find(node);
   if (member == nullptr) return;
-  if (!member->join.roles.empty()) hooks_.note(node + " is lost: " + cause.message);
+  // An end that was asked for is no news.
+  if (!member->join.roles.empty() && !parting_) hooks_.note(lost_text(node, cause));
   membership_.remove(node);
   admission_.forget(node);
-  const core::Error why{ErrorCode::kPeerLost, node + " is lost: " + cause.message};
+  const core::Error why{ErrorCode::kPeerLost, lost_text(node, cause)};
   hooks_.fence(node, why);
   for (const std::string& role : cast_.node_out(node, why, context_.timers->now())) {
     hooks_.fence(role, why);
     hooks_.role_lost(role, why);
+  }
+  for (auto place = brought_.begin(); place != brought_.end();) {
+    const std::string role = place->first;
+    const bool theirs = place->second == node;
+    ++place;
+    if (!theirs) continue;
+    hooks_.fence(role, why);
+    on_lost(role, 0, why);
   }
   // A generator that a guest brought goes with it.
   std::vector<std::string> theirs;
@@ -221,12 +295,11 @@ async::task<bool> CompanyRole::arrived(std::string role, std::uint64_t epoch) {
   co_return true;
 }
 
-void CompanyRole::on_arrived(const wire::Hello& hello) {
+void CompanyRole::on_arrived(const wire::Hello& hello, const std::string& origin) {
   if (hello.name.starts_with("node/")) return;  // it will ask to join
   std::uint64_t& epoch = introduced_[hello.name];
   epoch = std::max(epoch, hello.epoch);
-  // A role that nobody wanted is a reward that a guest brings: callable, and known to the
-  // controller when it is attached.
+  if (cast_.find(hello.name) == nullptr) brought_[hello.name] = admission_.node_of(origin);
   changed_.notify_all();
 }
 
@@ -236,6 +309,8 @@ void CompanyRole::on_lost(const std::string& name, std::uint64_t epoch, const co
   } else if (cast_.find(name) != nullptr) {
     lose_role(name, epoch, cause);
   } else {
+    introduced_.erase(name);
+    brought_.erase(name);
     hooks_.role_lost(name, cause);
   }
 }
@@ -256,7 +331,7 @@ void CompanyRole::lose_role(const std::string& role,
   const Part* const part = cast_.find(role);
   const bool was_up = part != nullptr && part->state == PartState::kUp;
   if (!cast_.lost(role, epoch, cause, context_.timers->now())) return;
-  hooks_.note(role + " is lost: " + cause.message);
+  if (!parting_) hooks_.note(lost_text(role, cause));
   if (was_up) hooks_.role_lost(role, cause);
   changed_.notify_all();
 }
@@ -268,6 +343,22 @@ void CompanyRole::fail_run(const core::Error& error) {
 
 // ---- the run
 // ---------------------------------------------------------------------------------------------
+
+CompanyView CompanyRole::view() const {
+  const core::TimePoint now = context_.timers->now();
+  const auto seconds = [&](core::TimePoint since) {
+    return std::chrono::duration<double>(now - since).count();
+  };
+  CompanyView view;
+  for (const auto& [name, member] : membership_.members()) {
+    view.nodes.push_back({member.join, health_name(member.health), seconds(member.last_beat),
+                          seconds(member.joined)});
+  }
+  for (const auto& [name, part] : cast_.parts())
+    view.parts.push_back(part);
+  view.brought = brought_;
+  return view;
+}
 
 async::task<core::Result<void>> CompanyRole::await_up(std::vector<std::string> kinds,
                                                       async::Deadline deadline) {
@@ -287,7 +378,7 @@ async::task<core::Result<void>> CompanyRole::await_up(std::vector<std::string> k
 }
 
 async::task<void> CompanyRole::end_run() {
-  resting_ = true;
+  resting_ = parting_ = true;
   std::vector<Part> played;
   for (const auto& [name, part] : cast_.parts()) {
     if (part.state != PartState::kWanted) played.push_back(part);

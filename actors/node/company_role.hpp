@@ -40,6 +40,18 @@ struct CompanyOptions {
   std::map<std::string, std::uint32_t> threads;  // by kind
 };
 
+// Who is in and who plays what, for `status`.
+struct CompanyView {
+  struct Node {
+    Join join;
+    std::string health;
+    double silent_s = 0, age_s = 0;
+  };
+  std::vector<Node> nodes;
+  std::vector<Part> parts;
+  std::map<std::string, std::string> brought;  // node by the reward role it brought
+};
+
 // Called on the company's strand.
 struct CompanyHooks {
   std::function<void(const std::string& role)> role_up;
@@ -49,8 +61,12 @@ struct CompanyHooks {
   std::function<void(const core::Error&)> hopeless;
   // The transport drops the name and fails what waits for it.
   std::function<void(const std::string& name, const core::Error& cause)> fence;
-  // What goes on, as JSON; empty: not answered here.
+  // What goes on, as JSON.
   std::function<async::task<core::Result<std::string>>()> status;
+  // Changes of the reward set, for the controller of the run.
+  std::function<async::task<core::Result<RewardsChanged>>(AttachReward)> attach;
+  std::function<async::task<core::Result<RewardsChanged>>(ReweightReward)> reweight;
+  std::function<async::task<core::Result<RewardsChanged>>(DetachReward)> detach;
 };
 
 class CompanyRole {
@@ -61,15 +77,23 @@ class CompanyRole {
               NodeLauncher& launcher,
               CompanyHooks hooks);
 
-  // Starts the local processes and looks after everything until cancelled. Spawned once.
-  async::task<core::Result<void>> attend();
+  // Starts the local processes and looks after everything from then on. Called once, on the strand.
+  void begin() { context_.scope->spawn("company", attend()); }
+
+  CompanyView view() const;
 
   async::task<core::Result<Joined>> on(Join request);
   async::task<core::Result<Ack>> on(Beat request);
   async::task<core::Result<Status>> on(QueryStatus request);
 
+  // A reward that a guest brings is attached once its role has introduced itself; after the last
+  // group that needed it is scored, the guest is dismissed.
+  async::task<core::Result<RewardsChanged>> on(AttachReward request);
+  async::task<core::Result<RewardsChanged>> on(ReweightReward request);
+  async::task<core::Result<RewardsChanged>> on(DetachReward request);
+
   // From the transport, posted to the strand.
-  void on_arrived(const wire::Hello& hello);
+  void on_arrived(const wire::Hello& hello, const std::string& origin);
   void on_lost(const std::string& name, std::uint64_t epoch, const core::Error& cause);
 
   // Waits until all roles of these kinds are up.
@@ -77,12 +101,15 @@ class CompanyRole {
                                            async::Deadline deadline);
   // Stops every role; they are wanted again after `begin_run`.
   async::task<void> end_run();
-  void begin_run() { resting_ = false; }
+  void begin_run() { resting_ = parting_ = false; }
+  // Asks every node to end and waits until the local ones have, at most until the deadline.
+  async::task<void> dismiss_all(async::Deadline deadline);
 
   const Membership& membership() const noexcept { return membership_; }
   const Cast& cast() const noexcept { return cast_; }
 
  private:
+  async::task<core::Result<void>> attend();
   struct LocalState {
     LocalNode node;
     bool running = false;
@@ -99,6 +126,8 @@ class CompanyRole {
   void give_up(const std::string& node, const core::Error& cause);
   void lose_role(const std::string& role, std::uint64_t epoch, const core::Error& cause);
   void fail_run(const core::Error& error);
+  async::task<core::Result<void>> dismiss(std::string node);
+  async::task<bool> until(async::Deadline deadline);
   LocalState* local(const std::string& node);
 
   RoleContext context_;
@@ -111,8 +140,10 @@ class CompanyRole {
   std::vector<LocalState> locals_;
   std::map<std::string, std::string> exit_causes_;   // of local processes, by node
   std::map<std::string, std::uint64_t> introduced_;  // epoch by role
+  std::map<std::string, std::string> brought_;       // node by the reward role it brought
   std::uint64_t next_generator_ = 0;
-  bool resting_ = false;
+  bool resting_ = false;  // no role is started
+  bool parting_ = false;  // roles and nodes end because they were asked to
   bool failed_ = false;
   async::Notifier changed_;
 };

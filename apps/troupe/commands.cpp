@@ -10,12 +10,14 @@ namespace {
 constexpr Command kCommands[] = {
     {"train", run_train}, {"config", run_config},   {"generate", run_generate},
     {"chat", run_chat},   {"doctor", run_doctor},   {"bench", run_bench},
+    {"node", run_node},   {"attach", run_attach},   {"detach", run_detach},
+    {"re-weight", run_reweight}, {"status", run_status},
     {"data", run_data},   {"version", run_version}, {"ca", run_ca},
     {"serve-reward", run_serve_reward},
 };
 
 constexpr const char* kHelp =
-    "troupe: trains language models from feedback, on one machine, from one command\n"
+    "troupe: trains language models from feedback, on one machine or many\n"
     "\n"
     "usage: troupe COMMAND ...   (troupe COMMAND --help for its flags)\n"
     "\n"
@@ -23,6 +25,11 @@ constexpr const char* kHelp =
     "  train ppo CONFIG.yaml [--key v]   reinforcement learning from prompts and a reward\n"
     "  config show [CONFIG.yaml] [...]   all keys with the values that a run would use\n"
     "  config validate CONFIG.yaml [..]  check a configuration and say what it means\n"
+    "\n"
+    "while a run goes on\n"
+    "  status --join RUN                 who is in, who plays what, who waits for whom\n"
+    "  attach reward --join RUN ...      add a reward; detach and re-weight change it\n"
+    "  node --join HOST:PORT ...         play roles for it, from this or another host\n"
     "\n"
     "use a model\n"
     "  generate --model M --prompt TEXT  sample responses\n"

@@ -18,14 +18,19 @@ struct Command {
   core::Result<void> (*run)(Words words);
 };
 
+core::Result<void> run_attach(Words words);
 core::Result<void> run_bench(Words words);
 core::Result<void> run_ca(Words words);
 core::Result<void> run_chat(Words words);
 core::Result<void> run_config(Words words);
 core::Result<void> run_data(Words words);
+core::Result<void> run_detach(Words words);
 core::Result<void> run_doctor(Words words);
 core::Result<void> run_generate(Words words);
+core::Result<void> run_node(Words words);
+core::Result<void> run_reweight(Words words);
 core::Result<void> run_serve_reward(Words words);
+core::Result<void> run_status(Words words);
 core::Result<void> run_train(Words words);
 core::Result<void> run_version(Words words);
 

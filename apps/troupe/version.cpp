@@ -3,7 +3,11 @@
 
 #include <cstdio>
 
+#include "apps/troupe/build_facts.hpp"
+
 namespace troupe::app {
+
+std::string build_version() { return TROUPE_VERSION; }
 
 core::Result<void> run_version(Words) {
   std::printf("troupe %s (%s, %s)\n", TROUPE_VERSION, TROUPE_BUILD_TYPE,

@@ -1,6 +1,7 @@
 // The rules between configuration keys.
 #include "runtime/core/config_set.hpp"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -49,11 +50,15 @@ Result<void> check_batches(const TrainConfig& c, const Origins& origins) {
 Result<void> check_reward(const TrainConfig& c, const Origins& origins) {
   const bool rule = !c.reward.rule.empty();
   const bool python = !c.reward.python.empty();
-  if (!rule && !python) {
-    return fail(ErrorCode::kConfig, "no reward: set --reward.rule or --reward.python");
+  const bool http = !c.reward.http.empty();
+  if (!rule && !python && !http) {
+    return fail(ErrorCode::kConfig,
+                "no reward: set --reward.rule, --reward.python or --reward.http");
   }
-  if (rule && python) {
-    return refuse(origins, "reward.python", "reward.rule is set too; keep one of them");
+  if (rule + python + http > 1) {
+    return refuse(origins, python ? "reward.python" : "reward.http",
+                  std::string(rule ? "reward.rule" : "reward.http") +
+                      " is set too; keep one of them");
   }
   if (rule && c.data.label_key.empty()) {
     return refuse(origins, "reward.rule", "compares with a label: set --data.label_key");
@@ -89,6 +94,30 @@ Result<void> check_data(const TrainConfig& c, const Origins& origins) {
   return {};
 }
 
+Result<void> check_cluster(const TrainConfig& c, const Origins& origins) {
+  const auto& files = c.cluster;
+  const int given = !files.ca.empty() + !files.certificate.empty() + !files.key.empty();
+  if (given != 0 && given != 3) {
+    return refuse(origins, "cluster.ca",
+                  "cluster.ca, cluster.certificate and cluster.key go together (troupe ca init)");
+  }
+  for (const std::string& kind : files.local_roles) {
+    if (kind != "policy" && kind != "reference" && kind != "reward" && kind != "generator") {
+      return refuse(origins, "cluster.local_roles",
+                    "there is no role '" + kind + "'; expected policy, reference, reward, generator");
+    }
+  }
+  if (std::find(files.local_roles.begin(), files.local_roles.end(), "policy") ==
+      files.local_roles.end()) {
+    return refuse(origins, "cluster.local_roles", "the policy runs where the run is started");
+  }
+  if (c.cluster.transport == "loopback" && c.rollout.generators < 1) {
+    return refuse(origins, "rollout.generators",
+                  "nobody can join a run in one process; give 1 or --cluster.transport caf");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_config(const TrainConfig& config, const Origins& origins) {
@@ -97,6 +126,7 @@ Result<void> check_config(const TrainConfig& config, const Origins& origins) {
   TROUPE_TRY(check_reward(config, origins));
   TROUPE_TRY(check_data(config, origins));
   if (config.run.path.empty()) return refuse(origins, "run.path", "must name a folder");
+  TROUPE_TRY(check_cluster(config, origins));
   if (config.resume.empty()) {
     return refuse(origins, "resume", "expected auto, off or a checkpoint folder");
   }

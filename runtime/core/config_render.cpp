@@ -186,10 +186,11 @@ bool config_key_may_change(std::string_view name) {
   for (const std::string_view free :
        {"run.path", "resume", "ckpt.save_steps", "ckpt.max_num", "logger.tensorboard", "log.format",
         "train.threads", "eval.dataset", "eval.steps", "eval.n_samples_per_prompt",
-        "eval.temperature"}) {
+        "eval.temperature", "rollout.generators", "rollout.straggler_timeout_s", "reward.deadline_s",
+        "log.trace"}) {
     if (name == free) return true;
   }
-  return false;
+  return name.starts_with("cluster.");
 }
 
 }  // namespace troupe::core

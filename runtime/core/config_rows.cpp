@@ -75,6 +75,22 @@ void rollout_rows(std::vector<ConfigRow>& rows) {
                      .help("a response ends once its text holds one of these")
                      .with_escapes()
                      .peer("none"));
+  rows.push_back(TROUPE_KEY(rollout.generators)
+                     .help("generation engines that the run starts; 0 = only those that join")
+                     .unit("engines")
+                     .range(0, 256)
+                     .peer("--vllm_num_engines"));
+  rows.push_back(TROUPE_KEY(rollout.straggler_timeout_s)
+                     .help("when training has waited this long, groups go on with the samples that "
+                           "have ended (2 or more), or are sampled anew; 0 = wait for all")
+                     .unit("seconds")
+                     .range(0, 1e6)
+                     .peer("none"));
+  rows.push_back(TROUPE_KEY(rollout.kv_on_update)
+                     .help("keys and values of running samples when new weights come: keep them, or "
+                           "recompute them with the new weights")
+                     .one_of({{"keep", ""}, {"recompute", ""}})
+                     .peer("none"));
 }
 
 void train_rows(std::vector<ConfigRow>& rows) {
@@ -104,10 +120,10 @@ void train_rows(std::vector<ConfigRow>& rows) {
                      .range(0, 1024)
                      .peer("none"));
   rows.push_back(TROUPE_KEY(train.staleness_max)
-                     .help("updates that a sample may be old. Only 0, synchronous training, works "
-                           "in this version")
+                     .help("updates that a token may be older than the weights it trains; 0 = "
+                           "synchronous, above 0 generators go on while the policy trains")
                      .unit("updates")
-                     .range(0, 0)
+                     .range(0, 64)
                      .peer("--train.async_enable, --train.async_queue_size"));
   rows.push_back(TROUPE_KEY(train.nonfinite_steps_max)
                      .help("stop when more optimiser steps in a row than this give NaN or infinity")
@@ -180,6 +196,14 @@ void reward_and_eval_rows(std::vector<ConfigRow>& rows) {
   rows.push_back(TROUPE_KEY(reward.python)
                      .help("file with reward_func, run in a worker process")
                      .peer("--reward.remote_url FILE.py"));
+  rows.push_back(TROUPE_KEY(reward.http)
+                     .help("URL of a reward server that speaks OpenRLHF's JSON")
+                     .peer("--reward.remote_url http://..."));
+  rows.push_back(TROUPE_KEY(reward.deadline_s)
+                     .help("longest wait for the scores of one group; then it is tried once more")
+                     .unit("seconds")
+                     .above(0, 86400)
+                     .peer("none"));
   rows.push_back(TROUPE_KEY(reward.clip_range)
                      .help("scores are clipped to this range")
                      .items(2)
@@ -222,6 +246,34 @@ void run_rows(std::vector<ConfigRow>& rows) {
                      .help("progress: auto = live block on a terminal, else one line an update")
                      .one_of({{"auto", ""}, {"plain", ""}, {"json", ""}})
                      .peer("none"));
+  rows.push_back(TROUPE_KEY(log.trace)
+                     .help("write RUN/trace.json, what each role did when, for chrome://tracing")
+                     .peer("none"));
+}
+
+void cluster_rows(std::vector<ConfigRow>& rows) {
+  rows.push_back(TROUPE_KEY(cluster.transport)
+                     .help("caf = every heavy role in a process of its own; loopback = all in one")
+                     .one_of({{"caf", ""}, {"loopback", ""}})
+                     .peer("none"));
+  rows.push_back(TROUPE_KEY(cluster.local_roles)
+                     .help("kinds of roles that the run starts here; the others wait for a node that "
+                           "offers them (troupe node --join)")
+                     .peer("none"));
+  rows.push_back(TROUPE_KEY(cluster.listen)
+                     .help("HOST:PORT where nodes join and rewards attach; port 0 = any free one")
+                     .peer("none"));
+  rows.push_back(TROUPE_KEY(cluster.token_file)
+                     .help("join token, mode 0600; empty = RUN/join_token, made by the run")
+                     .peer("none"));
+  rows.push_back(TROUPE_KEY(cluster.ca)
+                     .help("certificate of the run's CA (troupe ca init); joins need one of it then")
+                     .peer("none"));
+  rows.push_back(TROUPE_KEY(cluster.certificate).help("certificate of this host").peer("none"));
+  rows.push_back(TROUPE_KEY(cluster.key).help("private key of this host, mode 0600").peer("none"));
+  rows.push_back(TROUPE_KEY(cluster.status_listen)
+                     .help("HOST:PORT of /metrics and /healthz, loopback; empty = none")
+                     .peer("none"));
 }
 
 #undef TROUPE_KEY
@@ -234,6 +286,7 @@ std::vector<ConfigRow> make_table() {
   algo_rows(rows);
   data_rows(rows);
   reward_and_eval_rows(rows);
+  cluster_rows(rows);
   run_rows(rows);
   return rows;
 }

@@ -39,6 +39,9 @@ struct TrainConfig {
     std::int64_t top_k = 0;
     double min_p = 0.0;
     std::vector<std::string> stop;
+    std::int64_t generators = 1;  // started by the run; nodes that join may bring more
+    double straggler_timeout_s = 0;  // 0 = wait for every sample
+    std::string kv_on_update = "keep";
   } rollout;
 
   struct Train {
@@ -80,6 +83,8 @@ struct TrainConfig {
     std::string rule;  // "" = none
     std::string rule_pattern;
     std::string python;
+    std::string http;
+    double deadline_s = 30;
     std::vector<double> clip_range = {-10, 10};
   } reward;
 
@@ -101,12 +106,22 @@ struct TrainConfig {
 
   std::string resume = "auto";  // "auto", "off" or a checkpoint folder
 
+  struct Cluster {
+    std::string transport = "caf";
+    std::vector<std::string> local_roles = {"policy", "reference", "reward", "generator"};
+    std::string listen = "127.0.0.1:0";
+    std::string token_file;
+    std::string ca, certificate, key;  // files; all three or none
+    std::string status_listen = "127.0.0.1:0";
+  } cluster;
+
   struct Logger {
     bool tensorboard = true;
   } logger;
 
   struct Log {
     std::string format = "auto";
+    bool trace = false;
   } log;
 
   // Samples of one update.

@@ -84,7 +84,7 @@ TEST_F(CommandLine, WrongValuesNameKeyRangeAndLine) {
   const std::string yaml = file("c.yaml", "rollout:\n  batch_size: 0\n");
   expect({"config", "show", yaml}, 2, {"c.yaml:2: rollout.batch_size = 0", "1 to 1048576"});
   expect({"config", "show", "--train.seed", "x"}, 2, {"train.seed = x", "whole number"});
-  expect({"config", "show", "--train.staleness_max", "1"}, 2, {"only 0", "synchronous"});
+  expect({"config", "show", "--train.staleness_max", "65"}, 2, {"0 to 64"});
   expect({"config", "show", "--pretrain", "x"}, 2, {"'actor.model_name_or_path'"});
   expect({"config", "show", "/no/such.yaml"}, 2, {"/no/such.yaml"});
 }

@@ -1,41 +1,29 @@
 // Loads model, tokenizer, prompts and reward, and checks them against each other.
 #include "apps/troupe/train/run_inputs.hpp"
 
-#include <optional>
-
-#include "actors/reward/python_reward.hpp"
-#include "actors/reward/rule_reward.hpp"
 #include "apps/troupe/end_tokens.hpp"
+#include "apps/troupe/roles/role_workshop.hpp"
 #include "runtime/text/chat_template.hpp"
+
+#include <optional>
 
 namespace troupe::app {
 namespace {
 
 using core::ErrorCode;
 
-core::Result<std::unique_ptr<actors::RewardSource>> make_reward(const core::TrainConfig& config) {
-  if (!config.reward.python.empty()) {
-    actors::PythonRewardOptions options;
-    options.file = config.reward.python;
-    return actors::make_python_reward(std::move(options));
-  }
-  actors::RuleKind kind = actors::RuleKind::kExact;
-  if (config.reward.rule == "last_number") kind = actors::RuleKind::kLastNumber;
-  if (config.reward.rule == "regex") kind = actors::RuleKind::kRegex;
-  return actors::make_rule_reward(kind, config.reward.rule_pattern);
-}
-
-core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(
-    const core::TrainConfig& config, const std::string& files, bool training,
-    const text::Tokenizer& tokenizer, const text::ChatTemplate* chat) {
+core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(const core::TrainConfig& config,
+                                                                   const std::string& files,
+                                                                   bool training,
+                                                                   const text::Tokenizer& tokenizer,
+                                                                   const text::ChatTemplate* chat) {
   actors::DatasetPromptsOptions options;
   options.files = files;
   options.columns.input_key = config.data.input_key;
   options.columns.label_key = config.data.label_key;
   options.columns.as_chat = config.data.apply_chat_template;
   options.columns.input_template = config.data.input_template;
-  options.columns.max_samples =
-      training ? static_cast<std::uint64_t>(config.data.max_samples) : 0;
+  options.columns.max_samples = training ? static_cast<std::uint64_t>(config.data.max_samples) : 0;
   options.prompt_tokens_max = static_cast<std::uint64_t>(config.data.prompt_max_len);
   options.shuffle = training;
   options.seed = static_cast<std::uint64_t>(config.train.seed);
@@ -55,7 +43,7 @@ core::Result<void> check_lengths(const core::TrainConfig& config, const model::M
 
 }  // namespace
 
-core::Result<RunInputs> load_inputs(const core::TrainConfig& config) {
+core::Result<RunInputs> load_inputs(const core::TrainConfig& config, bool models) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY(check_lengths(config, spec));
@@ -75,11 +63,15 @@ core::Result<RunInputs> load_inputs(const core::TrainConfig& config) {
                       load_prompts(config, config.eval.dataset, false, tokenizer, chat_ptr));
     evaluation = std::move(loaded);
   }
-  TROUPE_TRY_ASSIGN(reward, make_reward(config));
   std::vector<std::int32_t> eos = end_tokens(tokenizer, spec);
-  TROUPE_TRY_ASSIGN(params, model::load_model(folder));
-  return RunInputs{std::move(folder),  std::move(tokenizer),  std::move(eos),   std::move(params),
-                   std::move(prompts), std::move(evaluation), std::move(reward)};
+  RunInputs inputs{std::move(folder),  std::move(tokenizer),  std::move(eos), nullptr,
+                   std::move(prompts), std::move(evaluation), nullptr};
+  if (!models) return inputs;
+  TROUPE_TRY_ASSIGN(reward, make_reward(config));
+  inputs.reward = std::move(reward);
+  TROUPE_TRY_ASSIGN(params, model::load_model(inputs.model_folder));
+  inputs.params = std::move(params);
+  return inputs;
 }
 
 }  // namespace troupe::app

@@ -2,15 +2,15 @@
 // prompts, the held-out problems and the reward. Built by the command that trains, on its thread.
 #pragma once
 
-#include <filesystem>
-#include <memory>
-#include <vector>
-
 #include "actors/data/dataset_prompts.hpp"
 #include "actors/reward/reward_source.hpp"
 #include "runtime/core/train_config.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/text/tokenizer.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <vector>
 
 namespace troupe::app {
 
@@ -24,6 +24,8 @@ struct RunInputs {
   std::unique_ptr<actors::RewardSource> reward;
 };
 
-core::Result<RunInputs> load_inputs(const core::TrainConfig& config);
+// With `models`: the model's weights and the reward too, for roles of this process; else they are
+// null.
+core::Result<RunInputs> load_inputs(const core::TrainConfig& config, bool models);
 
 }  // namespace troupe::app

@@ -1,11 +1,11 @@
 // Metrics, progress, checkpoints, phases.
 #include "apps/troupe/train/run_reporter.hpp"
 
+#include "apps/troupe/stop_signal.hpp"
+
 #include <chrono>
 #include <cstdio>
 #include <numeric>
-
-#include "apps/troupe/stop_signal.hpp"
 
 namespace troupe::app {
 namespace {
@@ -38,23 +38,33 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(const core::TrainCo
       new RunReporter(std::move(files), config, first, updates, clock));
 }
 
-RunReporter::RunReporter(Files files, const core::TrainConfig& config, std::uint64_t first,
-                         std::uint64_t updates, const core::Clock& clock)
+RunReporter::RunReporter(Files files,
+                         const core::TrainConfig& config,
+                         std::uint64_t first,
+                         std::uint64_t updates,
+                         const core::Clock& clock)
     : files_(std::move(files)),
       timer_(clock),
       progress_(stdout, observe::detect_style(config.log.format, stdout), clock, first, updates) {}
 
 void RunReporter::note(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  say(text);
+}
+
+void RunReporter::say(const std::string& text) {
   files_.log.info(text);
   progress_.note(text);
 }
 
 void RunReporter::on_phase(const std::string& phase) {
+  const std::lock_guard lock(mutex_);
   timer_.begin(phase);
   progress_.activity(phase);
 }
 
 std::vector<std::pair<std::string, double>> RunReporter::phases() {
+  const std::lock_guard lock(mutex_);
   timer_.end();
   return timer_.totals();
 }
@@ -65,13 +75,34 @@ core::Result<void> RunReporter::record(const observe::MetricRow& row) {
   return {};
 }
 
-void RunReporter::on_failed_group(std::uint64_t update, std::uint32_t slot,
+void RunReporter::on_failed_group(std::uint64_t update,
+                                  std::uint32_t slot,
                                   const std::string& cause) {
   note("update " + std::to_string(update + 1) + ", prompt " + std::to_string(slot + 1) +
-                 " replaced: " + cause);
+       " replaced: " + cause);
+}
+
+// Comings and goings are in the log, and on the terminal by what the company says of them.
+void RunReporter::on_peer(const std::string& name, bool up, const std::string& cause) {
+  const std::lock_guard lock(mutex_);
+  files_.log.info(name + (up ? " is up" : " is lost: " + cause));
+}
+
+void RunReporter::on_rewards(std::uint64_t set,
+                             std::uint64_t from_update,
+                             const std::vector<actors::RewardMember>& members) {
+  std::string text = "reward set " + std::to_string(set) + " from update " +
+                     std::to_string(from_update + 1) + " on:";
+  for (const actors::RewardMember& member : members) {
+    char weight[32];
+    std::snprintf(weight, sizeof weight, " x %g", member.weight);
+    text += " " + member.name + weight;
+  }
+  note(text);
 }
 
 core::Result<void> RunReporter::on_update(const actors::UpdateReport& report) {
+  const std::lock_guard lock(mutex_);
   const observe::MetricRow row{report.done, unix_seconds(), report.metrics};
   TROUPE_TRY(record(row));
   progress_.update(row);
@@ -79,35 +110,39 @@ core::Result<void> RunReporter::on_update(const actors::UpdateReport& report) {
 }
 
 core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& report) {
+  const std::lock_guard lock(mutex_);
   const double mean = std::accumulate(report.accuracy.begin(), report.accuracy.end(), 0.0) /
                       static_cast<double>(report.accuracy.size());
   const char* name = report.greedy ? "eval/greedy" : "eval/pass@1";
   TROUPE_TRY(record({report.done, unix_seconds(), {{name, mean}, {"time/eval", report.seconds}}}));
   char line[160];
   std::snprintf(line, sizeof line, "held-out after %llu updates: %s %.3f on %zu problems (%.1f s)",
-                static_cast<unsigned long long>(report.done),
-                report.greedy ? "greedy" : "sampled", mean, report.accuracy.size(),
-                report.seconds);
-  note(line);
+                static_cast<unsigned long long>(report.done), report.greedy ? "greedy" : "sampled",
+                mean, report.accuracy.size(), report.seconds);
+  say(line);
   return {};
 }
 
 core::Result<std::filesystem::path> RunReporter::begin_checkpoint(std::uint64_t done) {
+  const std::lock_guard lock(mutex_);
   TROUPE_TRY_ASSIGN(folder, files_.checkpoints.begin(done));
   open_checkpoint_.emplace(std::move(folder));
   return open_checkpoint_->path();
 }
 
 core::Result<void> RunReporter::commit_checkpoint(std::uint64_t done) {
+  const std::lock_guard lock(mutex_);
   TROUPE_CHECK(open_checkpoint_.has_value(), "a checkpoint is begun before it is committed");
   TROUPE_TRY(files_.metrics.sync());
   store::AtomicFolder open = std::move(*open_checkpoint_);
   open_checkpoint_.reset();
   TROUPE_TRY_ASSIGN(folder, files_.checkpoints.commit(done, std::move(open), "{}"));
-  note("checkpoint " + folder.string());
+  say("checkpoint " + folder.string());
   return {};
 }
 
-bool RunReporter::stop_requested() const { return app::stop_requested().load(); }
+bool RunReporter::stop_requested() const {
+  return app::stop_requested().load();
+}
 
 }  // namespace troupe::app

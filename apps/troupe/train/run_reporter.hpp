@@ -1,14 +1,8 @@
 // Tells people and files what a run does: metrics.jsonl (the truth), TensorBoard, the terminal, the
-// checkpoints and the time spent by phase. The controller's listener; used on its strand. Owned by the
-// command that trains, which reads the totals after the run.
+// checkpoints and the time spent by phase. The controller's listener; safe on any thread, because
+// the company has things to say too. Owned by the command that trains, which reads the totals after
+// the run.
 #pragma once
-
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "actors/controller/run_listener.hpp"
 #include "runtime/core/clock.hpp"
@@ -22,6 +16,14 @@
 #include "runtime/store/checkpoint_store.hpp"
 #include "runtime/store/run_folder.hpp"
 
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace troupe::app {
 
 class RunReporter final : public actors::RunListener {
@@ -34,8 +36,11 @@ class RunReporter final : public actors::RunListener {
                                                          const core::Clock& clock);
 
   void on_phase(const std::string& phase) override;
-  void on_failed_group(std::uint64_t update, std::uint32_t slot,
-                       const std::string& cause) override;
+  void on_failed_group(std::uint64_t update, std::uint32_t slot, const std::string& cause) override;
+  void on_peer(const std::string& name, bool up, const std::string& cause) override;
+  void on_rewards(std::uint64_t set,
+                  std::uint64_t from_update,
+                  const std::vector<actors::RewardMember>& members) override;
   core::Result<void> on_update(const actors::UpdateReport& report) override;
   core::Result<void> on_evaluation(const actors::EvaluationReport& report) override;
   core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t done) override;
@@ -55,10 +60,15 @@ class RunReporter final : public actors::RunListener {
     store::CheckpointStore checkpoints;
   };
 
-  RunReporter(Files files, const core::TrainConfig& config, std::uint64_t first,
-              std::uint64_t updates, const core::Clock& clock);
+  RunReporter(Files files,
+              const core::TrainConfig& config,
+              std::uint64_t first,
+              std::uint64_t updates,
+              const core::Clock& clock);
   core::Result<void> record(const observe::MetricRow& row);
+  void say(const std::string& text);
 
+  mutable std::mutex mutex_;  // of everything below
   Files files_;
   std::optional<store::AtomicFolder> open_checkpoint_;
   observe::PhaseTimer timer_;

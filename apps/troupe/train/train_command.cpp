@@ -1,15 +1,20 @@
 // `troupe train ppo CONFIG.yaml [--key v]`: from configuration to a finished run.
-#include <cstdio>
-
 #include "apps/troupe/commands.hpp"
+#include "apps/troupe/roles/role_factories.hpp"
+#include "apps/troupe/system_facts.hpp"
+#include "apps/troupe/train/head.hpp"
 #include "apps/troupe/train/learn_settings.hpp"
 #include "apps/troupe/train/local_company.hpp"
+#include "apps/troupe/train/note_line.hpp"
 #include "apps/troupe/train/run_files.hpp"
 #include "apps/troupe/train/run_reporter.hpp"
 #include "apps/troupe/train/run_summary.hpp"
 #include "runtime/core/config_render.hpp"
+#include "runtime/core/limits.hpp"
 #include "runtime/store/config_file.hpp"
 #include "runtime/store/run_start.hpp"
+
+#include <cstdio>
 
 namespace troupe::app {
 namespace {
@@ -17,17 +22,28 @@ namespace {
 constexpr const char* kHelp =
     "usage: troupe train ppo CONFIG.yaml [CONFIG.yaml ...] [--key v | key=v ...]\n"
     "\n"
-    "Trains a policy from rewards: samples groups of responses, scores them, and learns from them.\n"
-    "Files are read from left to right, flags come last; an interrupted run goes on where it stopped\n"
+    "Trains a policy from rewards: samples groups of responses, scores them, and learns from "
+    "them.\n"
+    "Files are read from left to right, flags come last; an interrupted run goes on where it "
+    "stopped\n"
     "(--resume auto). A run writes into its folder (--run.path): docs/run_folder.md.\n";
 
-actors::RunPlan plan_of(const core::TrainConfig& config, std::uint64_t updates,
+core::Duration seconds(double value) {
+  return std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(value));
+}
+
+actors::RunPlan plan_of(const core::TrainConfig& config,
+                        std::uint64_t updates,
                         std::uint64_t evaluation_prompts) {
   actors::RunPlan plan;
   plan.updates = updates;
   plan.groups = static_cast<std::uint32_t>(config.rollout.batch_size);
+  plan.samples = static_cast<std::int32_t>(config.rollout.n_samples_per_prompt);
   plan.staleness_max = static_cast<std::uint64_t>(config.train.staleness_max);
   plan.sampling = sampling_spec(config);
+  plan.straggler_timeout = seconds(config.rollout.straggler_timeout_s);
+  plan.recompute_kv = config.rollout.kv_on_update == "recompute";
+  plan.rewards = data_options(config).rewards;
   plan.save_steps = static_cast<std::uint64_t>(config.ckpt.save_steps);
   plan.evaluation_groups = static_cast<std::uint32_t>(evaluation_prompts);
   plan.evaluation_samples = static_cast<std::int32_t>(config.eval.n_samples_per_prompt);
@@ -36,31 +52,118 @@ actors::RunPlan plan_of(const core::TrainConfig& config, std::uint64_t updates,
   return plan;
 }
 
+using Origins = std::map<std::string, std::string, std::less<>>;
+
+// A run, and the runs that follow it from the last commit when the policy was lost.
+class Training {
+ public:
+  Training(core::TrainConfig config, Origins origins)
+      : config_(std::move(config)), origins_(std::move(origins)), begin_(clock_.now()) {}
+
+  core::Result<void> run() {
+    for (std::uint64_t losses = 0;;) {
+      const std::uint64_t done_before = done_;
+      auto outcome = play();
+      if (outcome || outcome.error().code != core::ErrorCode::kPeerLost || loopback()) {
+        return outcome;
+      }
+      losses = done_ > done_before ? 1 : losses + 1;
+      if (losses > core::limits::kRestarts_max) return outcome;
+      notes_.say(outcome.error().message + "; going on from the last commit");
+      config_.resume = "auto";
+    }
+  }
+
+ private:
+  bool loopback() const { return config_.cluster.transport == "loopback"; }
+
+  core::Result<void> play() {
+    TROUPE_TRY_ASSIGN(inputs, load_inputs(config_, loopback()));
+    TROUPE_TRY_ASSIGN(updates, updates_of_run(config_, inputs.prompts->size()));
+    TROUPE_TRY_ASSIGN(start, store::start_run(config_, origins_));
+    CompanyPlan plan;
+    plan.config = config_;
+    plan.run = plan_of(config_, updates, inputs.evaluation ? inputs.evaluation->size() : 0);
+    if (start.checkpoint) {
+      plan.checkpoint = start.checkpoint->folder.string();
+      plan.run.first_update = done_ = start.checkpoint->step;
+    }
+    TROUPE_TRY_ASSIGN(files, RunFiles::open(start.folder));
+    TROUPE_TRY_ASSIGN(
+        reporter, RunReporter::open(config_, start.folder, plan.run.first_update, updates, clock_));
+    notes_.attach(reporter.get());
+    for (const std::string& note : start.notes)
+      reporter->note(note);
+    auto ended = loopback()
+                     ? run_local(std::move(plan), std::move(inputs), std::move(files), *reporter)
+                     : run_company(std::move(plan), std::move(inputs), std::move(files),
+                                   start.folder, *reporter);
+    if (ended) head_.reset();  // says good-bye while there is somebody to hear it
+    notes_.attach(nullptr);
+    TROUPE_TRY(ended);
+    const auto phases = reporter->phases();
+    reporter.reset();  // the live block ends before the table begins
+    print_summary(start.folder, updates, load_s_, phases);
+    return {};
+  }
+
+  void loaded() {
+    if (load_s_ == 0) load_s_ = std::chrono::duration<double>(clock_.now() - begin_).count();
+  }
+
+  core::Result<void> run_local(CompanyPlan plan,
+                               RunInputs inputs,
+                               std::unique_ptr<actors::GroupSink> files,
+                               RunReporter& reporter) {
+    loaded();
+    return run_local_company(std::move(plan), std::move(inputs), std::move(files), reporter);
+  }
+
+  core::Result<void> run_company(CompanyPlan plan,
+                                 RunInputs inputs,
+                                 std::unique_ptr<actors::GroupSink> files,
+                                 const store::RunFolder& folder,
+                                 RunReporter& reporter) {
+    if (!head_) {
+      HeadOptions options;
+      options.config = config_;
+      options.updates = plan.run.updates;
+      options.run_folder = folder.path();
+      options.cores = plan_cores(config_, static_cast<std::uint32_t>(usable_cores()));
+      reporter.note(options.cores.text());
+      auto note = [this](const std::string& text) { notes_.say(text); };
+      TROUPE_TRY_ASSIGN(head, Head::open(std::move(options), std::move(note)));
+      head_ = std::move(head);
+      reporter.note("join with --join " + head_->address() + ", or --join " +
+                    folder.path().string() + " on this machine" + head_->status_text());
+    }
+    Play play;
+    play.plan = plan.run;
+    play.checkpoint = plan.checkpoint;
+    play.data.options = data_options(config_);
+    play.data.prompts = std::move(inputs.prompts);
+    play.data.evaluation = std::move(inputs.evaluation);
+    play.data.sink = std::move(files);
+    play.listener = &reporter;
+    loaded();
+    return head_->play(std::move(play));
+  }
+
+  core::TrainConfig config_;
+  const Origins origins_;
+  const core::SteadyClock clock_;
+  const core::TimePoint begin_;
+  double load_s_ = 0;
+  std::uint64_t done_ = 0;  // updates of the checkpoint that the last play began with
+  NoteLine notes_;
+  std::unique_ptr<Head> head_;
+};
+
 core::Result<void> train_ppo(Words words) {
   TROUPE_TRY_ASSIGN(builder, store::read_configuration(words));
   TROUPE_TRY_ASSIGN(config, builder.finish());
-  const core::SteadyClock clock;
-  const core::TimePoint begin = clock.now();
-  TROUPE_TRY_ASSIGN(inputs, load_inputs(config));
-  TROUPE_TRY_ASSIGN(updates, updates_of_run(config, inputs.prompts->size()));
-  TROUPE_TRY_ASSIGN(start, store::start_run(config, builder.origins()));
-  CompanyPlan plan;
-  plan.config = config;
-  plan.run = plan_of(config, updates, inputs.evaluation ? inputs.evaluation->size() : 0);
-  if (start.checkpoint) {
-    plan.checkpoint = start.checkpoint->folder.string();
-    plan.run.first_update = start.checkpoint->step;
-  }
-  TROUPE_TRY_ASSIGN(files, RunFiles::open(start.folder));
-  TROUPE_TRY_ASSIGN(reporter, RunReporter::open(config, start.folder, plan.run.first_update, updates,
-                                                clock));
-  for (const std::string& note : start.notes) reporter->note(note);
-  const double load_s = std::chrono::duration<double>(clock.now() - begin).count();
-  TROUPE_TRY(run_local_company(std::move(plan), std::move(inputs), std::move(files), *reporter));
-  const auto phases = reporter->phases();
-  reporter.reset();  // the live block ends before the table begins
-  print_summary(start.folder, updates, load_s, phases);
-  return {};
+  Training training(std::move(config), builder.origins());
+  return training.run();
 }
 
 }  // namespace

@@ -1,0 +1,41 @@
+// The node processes of a run on its own host: this very program again, as `troupe node --local`.
+// Each leads a process group (Ctrl-C reaches the run alone), dies with the run, and writes what it
+// has to say to a log of its own. Owned by the command that trains; used on the company's strand.
+#pragma once
+
+#include "actors/node/launcher.hpp"
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+class LocalNodes final : public actors::NodeLauncher {
+ public:
+  // `port`: of the company on 127.0.0.1. Logs go to `log_folder`/NAME.log, which is made where
+  // needed.
+  LocalNodes(std::uint16_t port, std::filesystem::path log_folder);
+  ~LocalNodes() override;  // kills what is left
+
+  core::Result<void> start(const std::string& node,
+                           const std::vector<std::string>& kinds,
+                           const std::string& pass) override;
+  void kill(const std::string& node) override;
+  std::vector<Exit> exits() override;
+  int pid(const std::string& node) const override;
+
+  std::size_t running() const noexcept { return pids_.size(); }
+  std::filesystem::path log_of(const std::string& node) const;
+
+ private:
+  std::uint16_t port_;
+  std::filesystem::path log_folder_;
+  std::map<std::string, pid_t> pids_;
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,149 @@
+// `troupe node`: plays roles for a company of another process or host.
+#include "apps/troupe/commands.hpp"
+#include "apps/troupe/node/join_flags.hpp"
+#include "apps/troupe/node/node_process.hpp"
+#include "apps/troupe/node/spliced_subscriber.hpp"
+#include "apps/troupe/roles/role_workshop.hpp"
+#include "apps/troupe/stop_signal.hpp"
+#include "runtime/core/limits.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+using core::Result;
+
+struct Options {
+  JoinFlags join;
+  std::string roles = "generator", name;
+  std::int64_t local = 0;
+};
+
+Result<std::vector<std::string>> kinds_of(const std::string& text) {
+  std::vector<std::string> kinds;
+  std::istringstream words(text);
+  for (std::string kind; std::getline(words, kind, ',');) {
+    if (kind != "generator" && kind != "reward" && kind != "reference" && kind != "policy") {
+      return core::fail(ErrorCode::kConfig, "--roles: there is no role '" + kind +
+                                                "'; expected generator, reward, reference");
+    }
+    kinds.push_back(kind);
+  }
+  if (kinds.empty()) return core::fail(ErrorCode::kConfig, "--roles: name at least one role");
+  return kinds;
+}
+
+void say(const std::string& text) {
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+// A process that `troupe train` started.
+Result<void> run_local(const Options& options, NodeSelf self) {
+  self.port = static_cast<std::uint16_t>(options.local);
+  if (const char* pass = std::getenv("TROUPE_NODE_PASS")) self.pass = pass;
+  ::unsetenv("TROUPE_NODE_PASS");
+  NodeCalls calls;
+  calls.maker = [] { return std::make_unique<RoleWorkshop>(); };
+  calls.note = say;
+  TROUPE_TRY_ASSIGN(end, live_as_node(self, calls));
+  if (end == NodeEnd::kLost) return core::fail(ErrorCode::kPeerLost, "the run went away");
+  return {};
+}
+
+// One stay; the splice carries it.
+Result<NodeEnd> stay(const JoinTarget& target, NodeSelf self) {
+  async::IoThreads io(1);
+  TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
+  self.port = splice->local_port();
+  self.pass = splice->pass();
+  NodeCalls calls;
+  calls.maker = [&io, &target] {
+    return std::make_unique<RoleWorkshop>(
+        [&io, &target](std::shared_ptr<weights::WeightSubscriber> inner) {
+          return std::make_shared<SplicedSubscriber>(io, target, std::move(inner));
+        });
+  };
+  calls.note = say;
+  calls.once_in = [&](NodeGuest) -> Result<bool> {
+    say(self.name + " is in the company of " + target.name());
+    return true;
+  };
+  auto end = live_as_node(self, calls);
+  splice->stop();
+  return end;
+}
+
+// Errors that come back however often one tries.
+bool is_final(ErrorCode code) {
+  return code == ErrorCode::kConfig || code == ErrorCode::kUnsupported;
+}
+
+Result<void> wait_before_retry(core::Duration wait) {
+  const auto until = std::chrono::steady_clock::now() + wait;
+  while (std::chrono::steady_clock::now() < until) {
+    if (stop_requested()) return core::fail(ErrorCode::kInterrupted, "interrupted");
+    ::usleep(20'000);
+  }
+  return {};
+}
+
+Result<void> run_remote(const Options& options, const NodeSelf& self) {
+  TROUPE_TRY_ASSIGN(target, find_company(options.join));
+  core::Duration wait = core::limits::kRestartAfter;
+  std::string last;
+  for (;;) {
+    auto end = stay(target, self);
+    if (end && *end == NodeEnd::kDismissed) {
+      say("the company has ended; so does " + self.name);
+      return {};
+    }
+    if (end && *end == NodeEnd::kStopped) return core::fail(ErrorCode::kInterrupted, "interrupted");
+    if (!end && is_final(end.error().code)) return end.failure();
+    const std::string why = end ? "the company went away" : end.error().message;
+    if (why != last) say(why + "; trying again until it is there (Ctrl-C ends this)");
+    last = why;
+    wait = end ? core::Duration(core::limits::kRestartAfter)
+               : std::min<core::Duration>(wait * 2, core::limits::kRestartAfter_max);
+    TROUPE_TRY(wait_before_retry(wait));
+  }
+}
+
+}  // namespace
+
+Result<void> run_node(Words words) {
+  Options options;
+  std::vector<Flag> flags = options.join.flags();
+  flags[0].required = false;
+  flags.push_back({"--roles", &options.roles, "kinds it offers: generator,reward,reference"});
+  flags.push_back({"--name", &options.name, "its name in the company (default: host and pid)"});
+  flags.push_back(
+      {"--local", &options.local, "used by troupe train for its own processes", false, 1, 65535});
+  TROUPE_TRY_ASSIGN(outcome,
+                    parse_flags("troupe node: plays roles for a running company. Starts in "
+                                "any order: it waits for the company.",
+                                flags, words));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  NodeSelf self;
+  TROUPE_TRY_ASSIGN(kinds, kinds_of(options.roles));
+  self.kinds = std::move(kinds);
+  if (options.name.empty()) {
+    char host[128] = "host";
+    ::gethostname(host, sizeof host - 1);
+    options.name = std::string(host) + "-" + std::to_string(::getpid());
+  }
+  self.name = "node/" + options.name;
+  if (options.local > 0) return run_local(options, std::move(self));
+  if (options.join.join.empty()) {
+    return core::fail(ErrorCode::kConfig, "--join is not set; give HOST:PORT of a running company");
+  }
+  return run_remote(options, self);
+}
+
+}  // namespace troupe::app

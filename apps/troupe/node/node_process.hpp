@@ -1,0 +1,55 @@
+// One life of a node inside a company: from the connection to the day it is dismissed, stopped or
+// given up. Builds the threads and the transport of the process, and takes everything down again in
+// order. Called on the main thread, which it blocks.
+#pragma once
+
+#include "actors/node/node_role.hpp"
+#include "runtime/async/io_threads.hpp"
+#include "runtime/cluster/caf/exchange.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+struct NodeSelf {
+  std::string name;                // "node/gpu1"
+  std::vector<std::string> kinds;  // it offers to play
+  std::uint16_t port = 0;          // of the company, or of the splice to it, on 127.0.0.1
+  std::string pass;
+  std::string host_id;  // this_host_id(), or what tests say
+};
+
+enum class NodeEnd {
+  kDismissed,  // the company asked it to end
+  kStopped,    // by a signal
+  kLost,       // the company went away, or gave the node up
+};
+
+// A node that is in, for a caller who wants more of it than to play roles.
+struct NodeGuest {
+  cluster::Exchange* exchange = nullptr;
+  async::IoThreads* io = nullptr;
+  std::uint64_t run_id = 0;
+  std::uint64_t epoch = 0;
+  actors::RoleContext context;  // of the node's own role, for calls to company/0
+  // Runs a coroutine on that role's strand and waits for its end.
+  std::function<void(async::task<void>)> run;
+};
+
+struct NodeCalls {
+  // Makes the roles that the company asks for; empty when the node offers none.
+  std::function<std::unique_ptr<actors::RoleMaker>()> maker;
+  // Called once the company took the node in, on the main thread. False or an error: the node ends.
+  std::function<core::Result<bool>(NodeGuest)> once_in;
+  // Called on the main thread before the node is taken down.
+  std::function<void(NodeGuest)> before_end;
+  std::function<void(const std::string&)> note;
+};
+
+// Error: why the company could not be reached or refused the node.
+core::Result<NodeEnd> live_as_node(const NodeSelf& self, const NodeCalls& calls);
+
+}  // namespace troupe::app

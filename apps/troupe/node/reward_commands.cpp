@@ -1,0 +1,200 @@
+// `troupe attach reward`, `detach reward`, `re-weight reward`: rewards that come and go while a run
+// goes on. The attached reward lives in the process of the command, until it is detached.
+#include "apps/troupe/commands.hpp"
+#include "apps/troupe/node/ask_company.hpp"
+#include "apps/troupe/roles/role_factories.hpp"
+#include "apps/troupe/roles/role_workshop.hpp"
+#include "runtime/core/limits.hpp"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+using core::Result;
+
+struct Options {
+  JoinFlags join;
+  std::string name, python, rule, pattern, http;
+  double weight = 1, deadline_s = 30;
+};
+
+// "attach reward ...": the kind is there to be extended, and checked.
+Result<Words> after_kind(const char* command, Words words) {
+  if (!words.empty() && words[0] == "reward") return words.subspan(1);
+  if (wants_help(words)) return words;
+  return core::fail(ErrorCode::kConfig, std::string("there is no `") + command + " " +
+                                            (words.empty() ? std::string("...") : words[0]) +
+                                            "`; use `troupe " + command + " reward`");
+}
+
+Result<void> check_name(const std::string& name) {
+  if (!name.empty()) return {};
+  return core::fail(ErrorCode::kConfig, "--name is not set; give the reward a name");
+}
+
+Result<std::unique_ptr<actors::RewardSource>> source_of(const Options& options) {
+  const int given = !options.python.empty() + !options.rule.empty() + !options.http.empty();
+  if (given != 1) {
+    return core::fail(
+        ErrorCode::kConfig,
+        "give exactly one of --python FILE, --rule exact|last_number|regex, --http URL");
+  }
+  core::TrainConfig config;
+  config.reward.python = options.python;
+  config.reward.rule = options.rule;
+  config.reward.rule_pattern = options.pattern;
+  config.reward.http = options.http;
+  if (!options.rule.empty() && options.rule != "exact" && options.rule != "last_number" &&
+      options.rule != "regex") {
+    return core::fail(ErrorCode::kConfig, "--rule: there is no rule '" + options.rule +
+                                              "'; expected exact, last_number, regex");
+  }
+  return make_reward(config);
+}
+
+void say(const std::string& text) {
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+// The reward as a role of this process.
+class Attached {
+ public:
+  Attached(const Options& options, std::unique_ptr<actors::RewardSource> source)
+      : options_(options), source_(std::move(source)), thread_("reward") {}
+  ~Attached() { thread_.close(); }
+
+  Result<bool> attach(NodeGuest guest) {
+    Result<void> started;
+    guest.io->run(start(guest, &started));
+    TROUPE_TRY(started);
+    actors::AttachReward request{options_.name, "reward/" + options_.name, options_.weight};
+    TROUPE_TRY_ASSIGN(changed, ask_from(guest, std::move(request), core::limits::kCallDeadline));
+    say("reward " + options_.name + " scores from update " +
+        std::to_string(changed.from_update + 1) + " on (set " + std::to_string(changed.set) +
+        "); `troupe detach reward --name " + options_.name + "` ends it");
+    return true;
+  }
+
+  void leave(NodeGuest guest) {
+    if (host_) guest.io->run(stop());
+    host_.reset();
+  }
+
+ private:
+  async::task<void> start(NodeGuest guest, Result<void>* out) {
+    const cluster::Identity identity{"reward/" + options_.name, core::RunId{guest.run_id},
+                                     guest.epoch};
+    auto endpoint = guest.exchange->join(identity, guest.io->make_strand());
+    if (!endpoint) {
+      *out = endpoint.failure();
+      co_return;
+    }
+    host_ = std::make_unique<cluster::RoleHost>(std::move(*endpoint), cluster::RoleHost::Hooks{},
+                                                &thread_);
+    const auto deadline = std::chrono::duration_cast<core::Duration>(
+        std::chrono::duration<double>(options_.deadline_s));
+    *out = co_await host_->start(reward_factory(std::move(source_), deadline));
+  }
+  async::task<void> stop() { co_await host_->stop(); }
+
+  const Options& options_;
+  std::unique_ptr<actors::RewardSource> source_;
+  async::DeviceThread thread_;
+  std::unique_ptr<cluster::RoleHost> host_;
+};
+
+Result<void> attach(const Options& options) {
+  TROUPE_TRY(check_name(options.name));
+  if (!std::isfinite(options.weight) || options.weight == 0) {
+    return core::fail(ErrorCode::kConfig, "--weight: expected a number other than 0");
+  }
+  TROUPE_TRY_ASSIGN(source, source_of(options));
+  TROUPE_TRY_ASSIGN(target, find_company(options.join));
+  async::IoThreads io(1);
+  TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
+  NodeSelf self;
+  self.name = "node/reward-" + options.name + "-" + std::to_string(::getpid());
+  self.kinds = {"attach"};
+  self.port = splice->local_port();
+  self.pass = splice->pass();
+  Attached attached(options, std::move(source));
+  NodeCalls calls;
+  calls.note = say;
+  calls.once_in = [&](NodeGuest guest) { return attached.attach(std::move(guest)); };
+  calls.before_end = [&](NodeGuest guest) { attached.leave(std::move(guest)); };
+  auto end = live_as_node(self, calls);
+  splice->stop();
+  if (!end) return end.failure();
+  if (*end == NodeEnd::kStopped) {
+    return core::fail(ErrorCode::kInterrupted, "interrupted; groups that needed reward " +
+                                                   options.name + " are sampled again");
+  }
+  if (*end == NodeEnd::kLost) return core::fail(ErrorCode::kPeerLost, "the company went away");
+  say("reward " + options.name + " is detached");
+  return {};
+}
+
+}  // namespace
+
+Result<void> run_attach(Words words) {
+  Options options;
+  std::vector<Flag> flags = options.join.flags();
+  flags.push_back({"--name", &options.name, "name of the reward in the run"});
+  flags.push_back({"--weight", &options.weight, "factor of its score in the sum"});
+  flags.push_back({"--python", &options.python, "file with reward_func"});
+  flags.push_back({"--rule", &options.rule, "exact, last_number or regex"});
+  flags.push_back({"--pattern", &options.pattern, "regular expression of --rule regex"});
+  flags.push_back({"--http", &options.http, "URL of a reward server (OpenRLHF's JSON)"});
+  flags.push_back({"--deadline-s", &options.deadline_s, "seconds for the scores of one group",
+                   false, 0.001, 86400});
+  TROUPE_TRY_ASSIGN(rest, after_kind("attach", words));
+  TROUPE_TRY_ASSIGN(outcome,
+                    parse_flags("troupe attach reward: adds a reward to a run that goes on; "
+                                "it lives in this process",
+                                flags, rest));
+  return outcome == FlagsOutcome::kHelpShown ? Result<void>() : attach(options);
+}
+
+Result<void> run_detach(Words words) {
+  Options options;
+  std::vector<Flag> flags = options.join.flags();
+  flags.push_back({"--name", &options.name, "name of the reward"});
+  TROUPE_TRY_ASSIGN(rest, after_kind("detach", words));
+  TROUPE_TRY_ASSIGN(outcome,
+                    parse_flags("troupe detach reward: takes a reward out of a run, once the "
+                                "last group that needs it is scored",
+                                flags, rest));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY(check_name(options.name));
+  TROUPE_TRY_ASSIGN(changed, ask_company(options.join, actors::DetachReward{options.name},
+                                         core::limits::kSpawnDeadline));
+  say("reward " + options.name + " scores no longer from update " +
+      std::to_string(changed.from_update + 1) + " on");
+  return {};
+}
+
+Result<void> run_reweight(Words words) {
+  Options options;
+  std::vector<Flag> flags = options.join.flags();
+  flags.push_back({"--name", &options.name, "name of the reward"});
+  flags.push_back({"--weight", &options.weight, "new factor of its score in the sum", true});
+  TROUPE_TRY_ASSIGN(rest, after_kind("re-weight", words));
+  TROUPE_TRY_ASSIGN(
+      outcome, parse_flags("troupe re-weight reward: changes the weight of a reward", flags, rest));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY(check_name(options.name));
+  actors::ReweightReward request{options.name, options.weight};
+  TROUPE_TRY_ASSIGN(changed,
+                    ask_company(options.join, std::move(request), core::limits::kCallDeadline));
+  say("reward " + options.name + " weighs " + std::to_string(options.weight) + " from update " +
+      std::to_string(changed.from_update + 1) + " on");
+  return {};
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,156 @@
+// Wiring of the roles.
+#include "apps/troupe/roles/role_factories.hpp"
+
+#include "actors/protocol/role_adapter.hpp"
+#include "apps/troupe/train/controller_json.hpp"
+
+#include <utility>
+
+namespace troupe::app {
+
+using namespace actors;
+
+namespace {
+
+// What others may ask the controller.
+class ControllerFront {
+ public:
+  explicit ControllerFront(std::shared_ptr<Controller> controller)
+      : controller_(std::move(controller)) {}
+  async::task<core::Result<RewardsChanged>> on(AttachReward request) {
+    return controller_->on(std::move(request));
+  }
+  async::task<core::Result<RewardsChanged>> on(ReweightReward request) {
+    return controller_->on(std::move(request));
+  }
+  async::task<core::Result<RewardsChanged>> on(DetachReward request) {
+    return controller_->on(std::move(request));
+  }
+  async::task<core::Result<Status>> on(QueryStatus) {
+    co_return Status{controller_json(controller_->snapshot())};
+  }
+
+ private:
+  std::shared_ptr<Controller> controller_;
+};
+
+// The controller as a role: it asks, and answers those who change rewards.
+class ControllerRole final : public cluster::Role {
+ public:
+  ControllerRole(std::shared_ptr<Controller> controller, ControllerParts parts, std::string self)
+      : controller_(std::move(controller)),
+        parts_(std::move(parts)),
+        handler_(handler_of<AttachReward, ReweightReward, DetachReward, QueryStatus>(
+            std::make_shared<ControllerFront>(controller_), std::move(self))) {}
+
+  async::task<core::Result<wire::Frame>> handle(wire::Frame request) override {
+    return handler_(std::move(request));
+  }
+  async::task<core::Result<void>> run() override {
+    auto played = co_await play();
+    parts_.ended(std::move(played));
+    co_return core::Result<void>();
+  }
+  wire::Amounts amounts() const override {
+    const ControllerSnapshot now = controller_->snapshot();
+    return {{"version", static_cast<double>(now.version)},
+            {"updates", static_cast<double>(now.done)},
+            {"queue", static_cast<double>(now.queue)}};
+  }
+
+ private:
+  async::task<core::Result<void>> play() {
+    if (!parts_.checkpoint.empty()) {
+      TROUPE_CO_TRY(co_await controller_->load(parts_.checkpoint));
+    }
+    co_return co_await controller_->run();
+  }
+
+  std::shared_ptr<Controller> controller_;
+  ControllerParts parts_;
+  cluster::Handler handler_;
+};
+
+}  // namespace
+
+Factory policy_factory(std::unique_ptr<learn::PolicyTrainer> trainer,
+                       std::shared_ptr<weights::WeightPublisher> publisher,
+                       std::filesystem::path model_folder) {
+  auto held = std::make_shared<std::unique_ptr<learn::PolicyTrainer>>(std::move(trainer));
+  return factory_of<PolicyRole, TrainUpdate, PublishWeights, SaveState, LoadState, SaveModel>(
+      [held, publisher, model_folder](RoleContext context) {
+        return std::make_shared<PolicyRole>(std::move(context), std::move(*held), publisher,
+                                            "data/0", model_folder);
+      });
+}
+
+Factory generator_factory(EngineMaker maker,
+                          std::shared_ptr<const engine::TokenText> text,
+                          std::shared_ptr<weights::WeightSubscriber> subscriber,
+                          async::DeviceThread& fetch_thread) {
+  return factory_of<GeneratorRole, Generate, CutGroups, UpdateWeights>(
+      [maker, text, subscriber, &fetch_thread](RoleContext context) {
+        return std::make_shared<GeneratorRole>(std::move(context), maker, text, subscriber,
+                                               fetch_thread, "data/0");
+      });
+}
+
+Factory reference_factory(std::shared_ptr<const model::PackedWeights> weights,
+                          core::TeamRunner& team,
+                          std::int64_t micro_rows_max) {
+  return factory_of<ReferenceRole, ScoreLogprobs>(
+      [weights, &team, micro_rows_max](RoleContext context) {
+        return std::make_shared<ReferenceRole>(std::move(context), weights, team, micro_rows_max);
+      });
+}
+
+Factory reward_factory(std::unique_ptr<RewardSource> source, core::Duration deadline) {
+  auto held = std::make_shared<std::unique_ptr<RewardSource>>(std::move(source));
+  return factory_of<RewardRole, Score>([held, deadline](RoleContext context) {
+    return std::make_shared<RewardRole>(std::move(context), std::move(*held),
+                                        RewardRoleOptions{deadline});
+  });
+}
+
+Factory data_factory(DataParts parts) {
+  auto held = std::make_shared<DataParts>(std::move(parts));
+  return factory_of<DataRole, IssueTickets, ReissueTickets, FetchPrompts, PutGroup, AwaitGroups,
+                    FetchExperience, CommitUpdate, SetRewards, DrainReward, SaveState, LoadState>(
+      [held](RoleContext context) {
+        return std::make_shared<DataRole>(std::move(context), std::move(held->options),
+                                          std::move(held->prompts), std::move(held->evaluation),
+                                          std::move(held->sink));
+      });
+}
+
+Factory controller_factory(ControllerParts parts) {
+  auto held = std::make_shared<ControllerParts>(std::move(parts));
+  return
+      [held](
+          const cluster::RoleServices& services) -> core::Result<std::unique_ptr<cluster::Role>> {
+        auto controller = std::make_shared<Controller>(context_of(services), held->plan,
+                                                       held->peers, *held->listener);
+        if (held->made) held->made(*controller, services.executor);
+        return std::unique_ptr<cluster::Role>(std::make_unique<ControllerRole>(
+            controller, std::move(*held), services.transport->identity().self));
+      };
+}
+
+DataRoleOptions data_options(const core::TrainConfig& config) {
+  DataRoleOptions options;
+  options.samples = static_cast<std::int32_t>(config.rollout.n_samples_per_prompt);
+  options.seed = static_cast<std::uint64_t>(config.train.seed);
+  options.temperature = static_cast<float>(config.rollout.temperature);
+  options.with_reference = config.algo.kl.init_coef != 0;
+  options.rewards = {{reward_name(config), "reward/0", 1.0}};
+  return options;
+}
+
+std::string reward_name(const core::TrainConfig& config) {
+  if (!config.reward.python.empty()) {
+    return std::filesystem::path(config.reward.python).stem().string();
+  }
+  return config.reward.http.empty() ? config.reward.rule : "http";
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,140 @@
+// Loading of models and rewards for the roles of a process.
+#include "apps/troupe/roles/role_workshop.hpp"
+
+#include "actors/generator/tokenizer_text.hpp"
+#include "actors/reward/http_reward.hpp"
+#include "actors/reward/python_reward.hpp"
+#include "actors/reward/rule_reward.hpp"
+#include "apps/troupe/end_tokens.hpp"
+#include "apps/troupe/roles/role_factories.hpp"
+#include "apps/troupe/system_facts.hpp"
+#include "apps/troupe/train/learn_settings.hpp"
+#include "kernels/ops.hpp"
+#include "runtime/store/config_file.hpp"
+#include "runtime/weights/remote_subscriber.hpp"
+#include "runtime/weights/shared_publisher.hpp"
+
+#include <charconv>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+using core::Result;
+
+Result<core::TrainConfig> config_of(const actors::Spawn& spawn) {
+  TROUPE_TRY_ASSIGN(texts, store::parse_config_text(spawn.config, "the run's configuration"));
+  core::ConfigBuilder builder;
+  TROUPE_TRY(builder.set_all(texts));
+  return builder.finish();
+}
+
+Result<std::uint64_t> number_setting(const actors::Spawn& spawn, const std::string& name) {
+  for (const auto& [key, value] : spawn.settings) {
+    std::uint64_t number = 0;
+    const auto parsed = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (key == name && parsed.ec == std::errc()) return number;
+  }
+  return core::fail(ErrorCode::kData, "a start of " + spawn.name + " without the setting " + name);
+}
+
+}  // namespace
+
+RoleWorkshop::RoleWorkshop(Reach reach)
+    : reach_(std::move(reach)),
+      compute_("compute", &kernels::flush_denormals),
+      blocking_("reward"),
+      fetch_("weights") {}
+
+RoleWorkshop::~RoleWorkshop() {
+  compute_.close();
+  blocking_.close();
+  fetch_.close();
+}
+
+async::task<Result<actors::RoleRecipe>> RoleWorkshop::make(actors::Spawn spawn) {
+  auto job = [this, spawn]() { return load(spawn); };
+  auto recipe = co_await compute_.run(std::move(job));
+  co_return recipe;
+}
+
+core::TeamRunner& RoleWorkshop::pool(std::uint32_t threads) {
+  if (!pool_) {
+    const int size = threads > 0 ? static_cast<int>(threads) : usable_cores();
+    pool_ = std::make_unique<async::CpuPool>(size, &kernels::flush_denormals);
+  }
+  return *pool_;
+}
+
+Result<actors::RoleRecipe> RoleWorkshop::load(const actors::Spawn& spawn) {
+  TROUPE_TRY_ASSIGN(config, config_of(spawn));
+  if (spawn.kind == "reward") return load_reward(config);
+  pool(spawn.threads);
+  if (spawn.kind == "policy") return load_policy(config, spawn);
+  if (spawn.kind == "generator") return load_generator(config);
+  if (spawn.kind == "reference") return load_reference(config);
+  return core::fail(ErrorCode::kUnsupported, "this node cannot play a role of kind " + spawn.kind);
+}
+
+RoleWorkshop::Recipe RoleWorkshop::load_policy(const core::TrainConfig& config,
+                                               const actors::Spawn& spawn) {
+  TROUPE_TRY_ASSIGN(updates, number_setting(spawn, "updates"));
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(params, model::load_model(folder));
+  TROUPE_TRY_ASSIGN(trainer, learn::PolicyTrainer::create(
+                                 std::move(params), trainer_settings(config, updates), *pool_));
+  TROUPE_TRY_ASSIGN(publisher, weights::SharedWeightPublisher::create({}, *pool_));
+  return actors::RoleRecipe{policy_factory(std::move(trainer), std::move(publisher), folder),
+                            &compute_, pool_.get()};
+}
+
+RoleWorkshop::Recipe RoleWorkshop::load_generator(const core::TrainConfig& config) {
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+  TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
+  const std::vector<std::int32_t> eos = end_tokens(tokenizer, spec);
+  auto text = std::make_shared<actors::TokenizerText>(std::move(tokenizer));
+  core::TeamRunner* const team = pool_.get();
+  // No weights are read here: they come from the policy.
+  actors::EngineMaker maker = [eos, text, team](std::shared_ptr<const model::PackedWeights> first) {
+    return engine::Engine::create(std::move(first), engine::EngineLimits{}, eos, text.get(), *team);
+  };
+  std::shared_ptr<weights::WeightSubscriber> subscriber =
+      std::make_shared<weights::RemoteWeightSubscriber>(spec);
+  if (reach_) subscriber = reach_(std::move(subscriber));
+  return actors::RoleRecipe{
+      generator_factory(std::move(maker), std::move(text), std::move(subscriber), fetch_),
+      &compute_, pool_.get()};
+}
+
+RoleWorkshop::Recipe RoleWorkshop::load_reference(const core::TrainConfig& config) {
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(params, model::load_model(folder));
+  auto packed = std::make_shared<model::PackedWeights>(params->spec());
+  pool_->run([&](core::Team team) { packed->fill(team, *params, 0); });
+  return actors::RoleRecipe{
+      reference_factory(std::move(packed), *pool_, config.train.micro_tokens_max), &compute_,
+      pool_.get()};
+}
+
+RoleWorkshop::Recipe RoleWorkshop::load_reward(const core::TrainConfig& config) {
+  TROUPE_TRY_ASSIGN(source, make_reward(config));
+  const auto deadline = std::chrono::duration_cast<core::Duration>(
+      std::chrono::duration<double>(config.reward.deadline_s));
+  return actors::RoleRecipe{reward_factory(std::move(source), deadline), &blocking_, nullptr};
+}
+
+core::Result<std::unique_ptr<actors::RewardSource>> make_reward(const core::TrainConfig& config) {
+  if (!config.reward.http.empty()) return actors::make_http_reward(config.reward.http);
+  if (!config.reward.python.empty()) {
+    actors::PythonRewardOptions options;
+    options.file = config.reward.python;
+    return actors::make_python_reward(std::move(options));
+  }
+  actors::RuleKind kind = actors::RuleKind::kExact;
+  if (config.reward.rule == "last_number") kind = actors::RuleKind::kLastNumber;
+  if (config.reward.rule == "regex") kind = actors::RuleKind::kRegex;
+  return actors::make_rule_reward(kind, config.reward.rule_pattern);
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,48 @@
+// A process that plays roles: the threads that they compute on, and the loading of what each kind
+// needs. One a process; owned by whoever runs the node, outlives its roles. Loading runs on the
+// compute thread, so that a node goes on giving signs of life meanwhile.
+#pragma once
+
+#include "actors/node/role_maker.hpp"
+#include "actors/reward/reward_source.hpp"
+#include "runtime/async/cpu_pool.hpp"
+#include "runtime/async/device_thread.hpp"
+#include "runtime/core/train_config.hpp"
+#include "runtime/weights/weight_channel.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace troupe::app {
+
+class RoleWorkshop final : public actors::RoleMaker {
+ public:
+  // Turns a subscriber into one that reaches a trainer on another host; null: as it is.
+  using Reach = std::function<std::shared_ptr<weights::WeightSubscriber>(
+      std::shared_ptr<weights::WeightSubscriber>)>;
+  explicit RoleWorkshop(Reach reach = nullptr);
+  ~RoleWorkshop() override;
+
+  async::task<core::Result<actors::RoleRecipe>> make(actors::Spawn spawn) override;
+
+ private:
+  using Recipe = core::Result<actors::RoleRecipe>;
+  Recipe load(const actors::Spawn& spawn);
+  Recipe load_policy(const core::TrainConfig& config, const actors::Spawn& spawn);
+  Recipe load_generator(const core::TrainConfig& config);
+  Recipe load_reference(const core::TrainConfig& config);
+  Recipe load_reward(const core::TrainConfig& config);
+  core::TeamRunner& pool(std::uint32_t threads);
+
+  Reach reach_;
+  std::unique_ptr<async::CpuPool> pool_;  // made when the first role computes
+  async::DeviceThread compute_;
+  async::DeviceThread blocking_;  // rewards wait here
+  async::DeviceThread fetch_;     // weights are waited for here
+};
+
+// The reward that a configuration names. Errors: kConfig naming file and key.
+core::Result<std::unique_ptr<actors::RewardSource>> make_reward(const core::TrainConfig& config);
+
+}  // namespace troupe::app

@@ -1,0 +1,25 @@
+// Which role computes with how many cores of this host. Synchronous training leases all cores to
+// each role in turn; asynchronous training splits them, because generators and the policy run at
+// once. Pure.
+#pragma once
+
+#include "runtime/core/train_config.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace troupe::app {
+
+struct CorePlan {
+  std::uint32_t cores = 1;
+  bool split = false;
+  std::map<std::string, std::uint32_t> threads;  // by kind of role
+
+  std::string text() const;  // one line for the user
+};
+
+// `cores`: that this process may use; train.threads above 0 replaces it.
+CorePlan plan_cores(const core::TrainConfig& config, std::uint32_t cores);
+
+}  // namespace troupe::app

@@ -1,0 +1,30 @@
+// How a run ended: the first word counts. Set on any thread, waited for on one.
+#pragma once
+
+#include "runtime/core/result.hpp"
+
+#include <future>
+#include <mutex>
+#include <utility>
+
+namespace troupe::app {
+
+class Outcome {
+ public:
+  void set(core::Result<void> result) {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(set_, true)) promise_.set_value(std::move(result));
+  }
+  bool is_set() const {
+    const std::lock_guard lock(mutex_);
+    return set_;
+  }
+  core::Result<void> wait() { return promise_.get_future().get(); }
+
+ private:
+  mutable std::mutex mutex_;
+  bool set_ = false;
+  std::promise<core::Result<void>> promise_;
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,39 @@
+// RUN/trace.json: what each role did when, for chrome://tracing and Perfetto. Spans come in pieces;
+// the file is readable after `close`, and after a crash too (the format forgives a missing end).
+// Owned by the status desk, used on its strand.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/wire/role_report.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+class TraceFile {
+ public:
+  static core::Result<TraceFile> create(const std::filesystem::path& file);
+  // `process`: the node that plays the role; it becomes a process of the trace, the role a thread.
+  void add(const std::string& process,
+           const std::string& role,
+           const std::vector<wire::Span>& spans);
+  void close();
+
+ private:
+  explicit TraceFile(std::ofstream out) : out_(std::move(out)) {}
+  int number_of(std::map<std::string, int>& known,
+                const std::string& name,
+                const char* kind,
+                int pid);
+  void line(const std::string& text);
+
+  std::ofstream out_;
+  std::map<std::string, int> processes_, roles_;
+  bool first_ = true;
+};
+
+}  // namespace troupe::app
