@@ -126,9 +126,7 @@ class Company {
     first_weights_ = trainer->packed();
     trainer_ = std::move(trainer);
     text_ = std::make_shared<actors::TokenizerText>(inputs_.tokenizer);
-    actors::RunPlan& run = plan_.run;
-    run.samples = static_cast<std::int32_t>(plan_.config.rollout.n_samples_per_prompt);
-    run.rewards = actors::DataRoleOptions{}.rewards;
+    plan_.run.rewards = actors::DataRoleOptions{}.rewards;  // those of its data role
     return {};
   }
 
@@ -186,7 +184,7 @@ class Company {
   }
 
   std::size_t generators() const {
-    return 1;
+    return static_cast<std::size_t>(std::max<std::int64_t>(plan_.config.rollout.generators, 1));
   }
 
   // A generator alone takes turns with the trainer; else each has a thread of its own.
