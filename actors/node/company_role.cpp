@@ -45,7 +45,7 @@ CompanyRole::CompanyRole(RoleContext context,
       membership_(options_.arithmetic, options_.build),
       changed_(*context_.timers) {
   for (const LocalNode& node : options_.local_nodes)
-    locals_.push_back({node, false, {}, 0});
+    locals_.push_back({node, false, {}, false, 0});
   for (const WantedRole& role : options_.roles) {
     cast_.want(role.kind, role.name, role.bound);
     if (role.kind == "generator") ++next_generator_;
@@ -74,10 +74,9 @@ async::task<core::Result<void>> CompanyRole::attend() {
 void CompanyRole::tend_local_nodes() {
   const core::TimePoint now = context_.timers->now();
   for (const NodeLauncher::Exit& exit : launcher_.exits()) {
-    exit_causes_[exit.node] = exit.cause;
     LocalState* const state = local(exit.node);
     if (state == nullptr) continue;
-    state->running = false;
+    state->running = state->joined = false;
     ++state->failures;
     state->start_at =
         now + limits::kRestartAfter * (1 << std::min<std::uint64_t>(state->failures, 5));
@@ -88,6 +87,9 @@ void CompanyRole::tend_local_nodes() {
     give_up(exit.node, {ErrorCode::kPeerLost, "its process " + exit.cause});
   }
   for (LocalState& state : locals_) {
+    if (state.running && !state.joined && now - state.start_at > limits::kNodeStart) {
+      launcher_.kill(state.node.name);  // its end shows among the exits
+    }
     if (state.running || now < state.start_at || failed_) continue;
     const std::string pass = admission_.issue_pass();
     if (auto started = launcher_.start(state.node.name, state.node.kinds, pass); !started) {
@@ -95,6 +97,7 @@ void CompanyRole::tend_local_nodes() {
       return;
     }
     state.running = true;
+    state.start_at = now;
   }
 }
 
@@ -111,6 +114,7 @@ async::task<core::Result<Joined>> CompanyRole::on(Join request) {
   TROUPE_CO_TRY(membership_.join(request, context_.timers->now()));
   LocalState* const state = local(request.name);
   if (state != nullptr) {
+    state->joined = true;
     state->failures = 0;
   } else if (!request.roles.empty()) {
     hooks_.note(request.name + " joined from " + request.host + " (" +
@@ -216,7 +220,10 @@ void CompanyRole::look_at_silence() {
 
 void CompanyRole::give_up(const std::string& node, const core::Error& cause) {
   const Member* const member = membership_.find(node);
-  if (member == nullptr) return;
+  if (member == nullptr) {
+    admission_.forget(node);  // its link broke before it asked to join
+    return;
+  }
   // An end that was asked for is no news.
   if (!member->join.roles.empty() && !parting_) hooks_.note(lost_text(node, cause));
   membership_.remove(node);
@@ -296,16 +303,16 @@ async::task<bool> CompanyRole::arrived(std::string role, std::uint64_t epoch) {
 }
 
 void CompanyRole::on_arrived(const wire::Hello& hello, const std::string& origin) {
-  if (hello.name.starts_with("node/")) return;  // it will ask to join
   std::uint64_t& epoch = introduced_[hello.name];
   epoch = std::max(epoch, hello.epoch);
+  if (hello.name.starts_with("node/")) return;  // it will ask to join
   if (cast_.find(hello.name) == nullptr) brought_[hello.name] = admission_.node_of(origin);
   changed_.notify_all();
 }
 
 void CompanyRole::on_lost(const std::string& name, std::uint64_t epoch, const core::Error& cause) {
   if (name.starts_with("node/")) {
-    context_.scope->spawn("lost " + name, give_up_soon(name, cause));
+    context_.scope->spawn("lost " + name, give_up_soon(name, epoch, cause));
   } else if (cast_.find(name) != nullptr) {
     lose_role(name, epoch, cause);
   } else {
@@ -316,12 +323,15 @@ void CompanyRole::on_lost(const std::string& name, std::uint64_t epoch, const co
 }
 
 // The end of a process is seen by its socket first; what ended it the kernel tells a moment later.
-async::task<core::Result<void>> CompanyRole::give_up_soon(std::string node, core::Error cause) {
+// News of a process that another has followed already are no news.
+async::task<core::Result<void>> CompanyRole::give_up_soon(std::string node,
+                                                          std::uint64_t epoch,
+                                                          core::Error cause) {
   if (local(node) != nullptr) {
     co_await async::sleep_for(*context_.timers, limits::kLookEvery);
     tend_local_nodes();
   }
-  give_up(node, cause);
+  if (introduced_[node] <= epoch) give_up(node, cause);
   co_return core::Result<void>();
 }
 
@@ -339,6 +349,7 @@ void CompanyRole::lose_role(const std::string& role,
 void CompanyRole::fail_run(const core::Error& error) {
   if (std::exchange(failed_, true)) return;
   hooks_.hopeless(error);
+  changed_.notify_all();
 }
 
 // ---- the run

@@ -113,7 +113,8 @@ class CompanyRole {
   struct LocalState {
     LocalNode node;
     bool running = false;
-    core::TimePoint start_at{};
+    core::TimePoint start_at{};  // of the next process, or of the one that runs
+    bool joined = false;
     std::uint64_t failures = 0;  // in a row, without having joined
   };
 
@@ -122,7 +123,9 @@ class CompanyRole {
   void start_due_roles();
   async::task<core::Result<void>> start_role(Part part);
   async::task<bool> arrived(std::string role, std::uint64_t epoch);
-  async::task<core::Result<void>> give_up_soon(std::string node, core::Error cause);
+  async::task<core::Result<void>> give_up_soon(std::string node,
+                                               std::uint64_t epoch,
+                                               core::Error cause);
   void give_up(const std::string& node, const core::Error& cause);
   void lose_role(const std::string& role, std::uint64_t epoch, const core::Error& cause);
   void fail_run(const core::Error& error);
@@ -138,7 +141,6 @@ class CompanyRole {
   Membership membership_;
   Cast cast_;
   std::vector<LocalState> locals_;
-  std::map<std::string, std::string> exit_causes_;   // of local processes, by node
   std::map<std::string, std::uint64_t> introduced_;  // epoch by role
   std::map<std::string, std::string> brought_;       // node by the reward role it brought
   std::uint64_t next_generator_ = 0;

@@ -132,8 +132,11 @@ class NodeProcess {
     }
     if (calls_.once_in) {
       auto stays = calls_.once_in(guest());
-      if (!stays) return stays.failure();
-      if (!*stays) return NodeEnd::kDismissed;
+      if (!stays || !*stays) {
+        if (calls_.before_end) calls_.before_end(guest());
+        if (!stays) return stays.failure();
+        return NodeEnd::kDismissed;
+      }
     }
     const NodeEnd end = ending_.wait();
     if (calls_.before_end) calls_.before_end(guest());

@@ -23,6 +23,16 @@ TEST(Admission, APassIsGoodOnce) {
   EXPECT_FALSE(admission.admit(hello("node/b", pass), "y"));
 }
 
+TEST(Admission, ABrokenLinkIsMadeAgainWithTheSamePass) {
+  Admission admission;
+  const std::string pass = admission.issue_pass();
+  ASSERT_TRUE(admission.admit(hello("node/a", pass), "x"));
+  EXPECT_FALSE(admission.admit(hello("node/a", pass), "y")) << "still there";
+  admission.forget("node/a");
+  EXPECT_FALSE(admission.admit(hello("node/b", pass), "y"));
+  EXPECT_TRUE(admission.admit(hello("node/a", pass), "y"));
+}
+
 TEST(Admission, ANameIsTakenUntilItsNodeIsForgotten) {
   Admission admission;
   ASSERT_TRUE(admission.admit(hello("node/a", admission.issue_pass()), "x"));
