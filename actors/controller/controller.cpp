@@ -206,6 +206,7 @@ async::task<core::Result<void>> Controller::publish(std::uint64_t update) {
   PublishWeights request;
   auto published = co_await ask(context_, peers_.policy, request);
   if (!published) co_return published.failure();
+  if (published_) published_(*published);
   starts_.record(update, published->version);
   fleet_.offer(*published);
   co_return core::Result<void>();

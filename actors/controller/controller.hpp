@@ -17,6 +17,7 @@
 #include "actors/controller/version_starts.hpp"
 #include "actors/protocol/role_shell.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +53,9 @@ class Controller {
 
   ControllerSnapshot snapshot() const;
 
+  // `told` is called on the strand with each version, before any generator hears of it.
+  void when_published(std::function<void(const Published&)> told) { published_ = std::move(told); }
+
  private:
   struct Stay;  // for as long as the run lasts
 
@@ -84,6 +88,7 @@ class Controller {
   const RunPlan plan_;
   const CompanyPeers peers_;
   RunListener& listener_;
+  std::function<void(const Published&)> published_;
   const std::shared_ptr<const SamplingSpec> sampling_;
   async::Notifier changed_;
   Fleet fleet_;

@@ -1,9 +1,9 @@
 // The shell of the reference role, and the scoring of a batch of groups.
 #include "actors/reference/reference_role.hpp"
 
-#include <numeric>
-
 #include "runtime/core/limits.hpp"
+
+#include <numeric>
 
 namespace troupe::actors {
 namespace {
@@ -20,7 +20,8 @@ std::int64_t rows_of(const ScoreLogprobs& request) {
 
 ReferenceRole::ReferenceRole(RoleContext context,
                              std::shared_ptr<const model::PackedWeights> weights,
-                             core::TeamRunner& team, std::int64_t micro_rows_max)
+                             core::TeamRunner& team,
+                             std::int64_t micro_rows_max)
     : context_(std::move(context)),
       weights_(std::move(weights)),
       team_(team),
@@ -63,7 +64,11 @@ async::task<core::Result<void>> ReferenceRole::work() {
     auto weights = weights_;
     auto scratch = scratch_;
     core::TeamRunner* team = &team_;
-    auto job = [weights, scratch, team, batch]() { return score(*weights, *team, *scratch, batch); };
+    core::Activity* const activity = context_.activity;
+    auto job = [weights, scratch, team, batch, activity]() {
+      const MaybeBusy guard(activity, "score");
+      return score(*weights, *team, *scratch, batch);
+    };
     auto scored = co_await context_.device->run(std::move(job));
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (scored) {
@@ -85,7 +90,8 @@ core::Result<std::vector<Logprobs>> ReferenceRole::score(const model::PackedWeig
   for (const auto& pending : batch) {
     model::SampleGroup group;
     group.prompt = pending->request.prompt;
-    for (const auto& response : pending->request.responses) group.responses.push_back(response);
+    for (const auto& response : pending->request.responses)
+      group.responses.push_back(response);
     groups.push_back(std::move(group));
   }
   model::GroupPlan plan;

@@ -16,7 +16,8 @@ async::task<core::Result<Scores>> RewardRole::on(Score request) {
   }
   auto source = source_;
   auto tries = std::make_shared<RewardTries>();
-  auto job = [source, items, tries, deadline = options_.deadline]() {
+  auto job = [source, items, tries, deadline = options_.deadline, activity = context_.activity]() {
+    const MaybeBusy guard(activity, "score");
     return score_with_retries(*source, items, deadline, *tries);
   };
   auto scores = co_await context_.device->run(std::move(job));

@@ -113,6 +113,7 @@ struct Head::Impl {
   void role_lost(const std::string& role, const core::Error& cause);
 
   Result<void> play(Play play);
+  void write_report();
   async::task<Result<void>> start_play(Play* play);
   async::task<Result<void>> await_roles();
   async::task<void> stop_play();
@@ -282,6 +283,7 @@ async::task<Result<void>> Head::Impl::start_play(Play* play) {
   Result<void> up;
   co_await async::run_on(company_strand, store_result(await_roles(), &up));
   if (!up) co_return up;
+  desk->play_begins();
   TROUPE_CO_TRY(co_await host("data/0", data_factory(std::move(play->data)), data_host));
   ControllerParts parts;
   parts.plan = play->plan;
@@ -291,6 +293,10 @@ async::task<Result<void>> Head::Impl::start_play(Play* play) {
   parts.made = [this](actors::Controller& made, async::Executor strand) {
     controller = &made;
     controller_strand = std::move(strand);
+    made.when_published([this](const actors::Published& published) {
+      if (published.source.tcp_port == 0) return;
+      door->set_weights_port(static_cast<std::uint16_t>(published.source.tcp_port));
+    });
   };
   parts.ended = [ended = current_outcome()](Result<void> result) { ended->set(std::move(result)); };
   TROUPE_CO_TRY(
@@ -319,6 +325,12 @@ async::task<void> Head::Impl::stop_play() {
   co_await async::run_on(company_strand, company->end_run());
 }
 
+void Head::Impl::write_report() {
+  actors::CompanyView view;
+  own_io.run(async::run_on(company_strand, take_view(company, &view)));
+  if (auto written = desk->write_report(std::move(view)); !written) note(written.error().message);
+}
+
 Result<void> Head::Impl::play(Play play_now) {
   ++plays;
   if (plays > 1) {
@@ -330,6 +342,7 @@ Result<void> Head::Impl::play(Play play_now) {
   // What made a start impossible says more than that it did not come about.
   if (!started && !waited_for->is_set()) waited_for->set(std::move(started));
   Result<void> ended = waited_for->wait();
+  write_report();
   role_io.run(stop_play());
   return ended;
 }

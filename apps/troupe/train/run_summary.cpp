@@ -1,20 +1,25 @@
 // Prints the table at the end of a run.
 #include "apps/troupe/train/run_summary.hpp"
 
+#include "apps/troupe/train/evaluations.hpp"
+#include "apps/troupe/train/run_report.hpp"
+#include "runtime/learn/evaluation.hpp"
+
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdio>
-
-#include "apps/troupe/train/evaluations.hpp"
-#include "runtime/learn/evaluation.hpp"
 
 namespace troupe::app {
 namespace {
 
 constexpr int kResamples = 10'000;
 
-void print_row(const char* name, const std::vector<double>& before,
-               const std::vector<double>& after, double before_mean, double after_mean) {
+void print_row(const char* name,
+               const std::vector<double>& before,
+               const std::vector<double>& after,
+               double before_mean,
+               double after_mean) {
   const auto interval = learn::paired_bootstrap(before, after, kResamples, 1);
   if (!interval) return;
   std::printf("  %-22s %8.3f %8.3f %+9.3f   [%+.3f, %+.3f]\n", name, before_mean, after_mean,
@@ -27,28 +32,61 @@ void print_evaluations(const store::RunFolder& folder, std::uint64_t updates) {
   if (!first || !last || first->sampled.size() != last->sampled.size()) return;
   std::printf("\nheld-out accuracy, %zu problems %15s %8s %9s   %s\n", first->sampled.size(),
               "before", "after", "change", "95 % interval (paired bootstrap)");
-  print_row("sampled", first->sampled, last->sampled, first->sampled_mean(),
-            last->sampled_mean());
+  print_row("sampled", first->sampled, last->sampled, first->sampled_mean(), last->sampled_mean());
   print_row("greedy", first->greedy, last->greedy, first->greedy_mean(), last->greedy_mean());
+}
+
+void print_company(const store::RunFolder& folder) {
+  const auto report = read_report(folder.path());
+  if (!report) return;
+  std::printf("\ngenerators and policy busy at once %12.1f s of %.1f s (%.0f %%)\n",
+              report->busy_together_s, report->wall_s,
+              100 * report->busy_together_s / std::max(report->wall_s, 1e-9));
+  std::uint64_t tokens = 0;
+  for (const std::uint64_t count : report->staleness)
+    tokens += count;
+  std::printf("trained tokens by age in updates  ");
+  for (std::size_t age = 0; age < report->staleness.size(); ++age) {
+    std::printf("  %zu: %llu (%.0f %%)", age,
+                static_cast<unsigned long long>(report->staleness[age]),
+                100.0 * static_cast<double>(report->staleness[age]) /
+                    static_cast<double>(std::max<std::uint64_t>(tokens, 1)));
+  }
+  std::printf("\nsequences across a new version    %llu\n",
+              static_cast<unsigned long long>(report->crossed));
+  for (const RoleShare& role : report->roles) {
+    std::printf("  %-22s busy %3.0f %%; %s %.0f %%\n", role.name.c_str(), 100 * role.busy,
+                role.idle_cause.c_str(), 100 * role.idle);
+  }
+}
+
+// Of the process and the largest of those it started.
+double peak_gb() {
+  rusage own{}, children{};
+  ::getrusage(RUSAGE_SELF, &own);
+  ::getrusage(RUSAGE_CHILDREN, &children);
+  return static_cast<double>(std::max(own.ru_maxrss, children.ru_maxrss)) / 1e6;
 }
 
 }  // namespace
 
-void print_summary(const store::RunFolder& folder, std::uint64_t updates, double load_s,
+void print_summary(const store::RunFolder& folder,
+                   std::uint64_t updates,
+                   double load_s,
                    const std::vector<std::pair<std::string, double>>& phases) {
   print_evaluations(folder, updates);
   double total = load_s;
-  for (const auto& [name, seconds] : phases) total += seconds;
+  for (const auto& [name, seconds] : phases)
+    total += seconds;
   std::printf("\nwall time by phase %24s %8s\n", "seconds", "share");
   std::printf("  %-22s %16.1f %7.1f%%\n", "load", load_s, 100 * load_s / total);
   for (const auto& [name, seconds] : phases) {
     std::printf("  %-22s %16.1f %7.1f%%\n", name.c_str(), seconds, 100 * seconds / total);
   }
   std::printf("  %-22s %16.1f\n", "all", total);
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  std::printf("\npeak memory %.2f GB; run folder %s\n",
-              static_cast<double>(usage.ru_maxrss) / 1e6, folder.path().c_str());
+  print_company(folder);
+  std::printf("\npeak memory of one process %.2f GB; run folder %s\n", peak_gb(),
+              folder.path().c_str());
 }
 
 }  // namespace troupe::app

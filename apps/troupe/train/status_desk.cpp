@@ -8,7 +8,9 @@
 #include "apps/troupe/train/trace_file.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/net/http_server.hpp"
+#include "runtime/store/atomic_file.hpp"
 
+#include <atomic>
 #include <mutex>
 #include <set>
 
@@ -70,6 +72,7 @@ struct StatusDesk::Impl {
 
   // On the desk's strand.
   std::map<std::string, wire::RoleReport> roles;
+  std::atomic<core::TimePoint> play_began{};
   double last_progress = -1;
   core::TimePoint moved{};
   bool closed = false;
@@ -82,6 +85,8 @@ struct StatusDesk::Impl {
   async::task<std::string> controller_state();
   async::task<void> render(actors::CompanyView view, StatusFacts* facts);
   async::task<net::HttpResponse> serve(net::HttpRequest request);
+  async::task<void> report_into(actors::CompanyView view, std::string* text);
+  async::task<void> ask_and_render(actors::CompanyView view, StatusFacts* facts);
   Result<void> open_http();
   async::task<void> stop() { co_await host->stop(); }
 };
@@ -172,8 +177,22 @@ async::task<void> StatusDesk::Impl::render(actors::CompanyView view, StatusFacts
   facts->bytes = counters.bytes_in + counters.bytes_out;
   facts->refused = counters.refused;
   facts->stray = counters.stray;
-  facts->watched_s = std::chrono::duration<double>(timers.now() - opened).count();
+  const core::TimePoint began = play_began.load();
+  const core::TimePoint since = began == core::TimePoint{} ? opened : began;
+  facts->watched_s = std::chrono::duration<double>(timers.now() - since).count();
   facts->busy_together_s = together.seconds();
+}
+
+async::task<void> StatusDesk::Impl::ask_and_render(actors::CompanyView view, StatusFacts* facts) {
+  co_await ask_all();
+  co_await render(std::move(view), facts);
+}
+
+async::task<void> StatusDesk::Impl::report_into(actors::CompanyView view, std::string* text) {
+  StatusFacts facts;
+  auto rendered = ask_and_render(std::move(view), &facts);
+  co_await async::run_on(context.scope->executor(), std::move(rendered));
+  *text = status_json(facts);
 }
 
 async::task<net::HttpResponse> StatusDesk::Impl::serve(net::HttpRequest request) {
@@ -257,6 +276,16 @@ async::task<Result<std::string>> StatusDesk::json(actors::CompanyView view) {
   StatusFacts facts;
   co_await async::run_on(impl_->context.scope->executor(), impl_->render(std::move(view), &facts));
   co_return status_json(facts);
+}
+
+void StatusDesk::play_begins() {
+  impl_->play_began = impl_->timers.now();
+}
+
+Result<void> StatusDesk::write_report(actors::CompanyView view) {
+  std::string text;
+  impl_->io.run(impl_->report_into(std::move(view), &text));
+  return store::replace_file(impl_->parts.run_folder / "status.json", text + "\n");
 }
 
 std::uint16_t StatusDesk::http_port() const {

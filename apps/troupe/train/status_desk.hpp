@@ -41,6 +41,12 @@ class StatusDesk {
   // The whole of it as one JSON object; awaited on any executor.
   async::task<core::Result<std::string>> json(actors::CompanyView view);
 
+  // A play begins: from here on it is counted how long generators and the policy are busy at once.
+  void play_begins();
+  // Asks everybody once more and leaves the whole of it in RUN/status.json. While the roles are
+  // still there; not on an io thread.
+  core::Result<void> write_report(actors::CompanyView view);
+
   // Sends a request to the controller in the name of the desk; awaited on any executor.
   template <class Request>
   async::task<core::Result<typename Request::Reply>> ask_controller(Request request) {

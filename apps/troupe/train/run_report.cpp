@@ -1,0 +1,42 @@
+// Reads status.json and sums async/crossed.
+#include "apps/troupe/train/run_report.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <fstream>
+
+namespace troupe::app {
+
+std::optional<RunReport> read_report(const std::filesystem::path& run_folder) {
+  std::ifstream in(run_folder / "status.json");
+  const auto status = nlohmann::json::parse(in, nullptr, false);
+  if (!status.is_object() || !status.contains("run")) return std::nullopt;
+  RunReport report;
+  report.wall_s = status.value("watched_s", 0.0);
+  report.busy_together_s = status.value("busy_together_s", 0.0);
+  for (const auto& tokens : status["run"].value("staleness_tokens", nlohmann::json::array())) {
+    report.staleness.push_back(tokens.get<std::uint64_t>());
+  }
+  for (const auto& role : status["roles"]) {
+    RoleShare share;
+    const double wall = std::max(role.value("wall_s", 0.0), 1e-9);
+    share.name = role.value("name", "");
+    share.busy = role.value("busy_s", 0.0) / wall;
+    for (const auto& [cause, seconds] : role["idle_s"].items()) {
+      if (seconds.get<double>() / wall <= share.idle) continue;
+      share.idle = seconds.get<double>() / wall;
+      share.idle_cause = cause;
+    }
+    report.roles.push_back(std::move(share));
+  }
+  std::ifstream metrics(run_folder / "metrics.jsonl");
+  for (std::string line; std::getline(metrics, line);) {
+    const auto row = nlohmann::json::parse(line, nullptr, false);
+    if (row.is_object())
+      report.crossed += static_cast<std::uint64_t>(row.value("async/crossed", 0.0));
+  }
+  return report;
+}
+
+}  // namespace troupe::app
