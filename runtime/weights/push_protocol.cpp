@@ -6,6 +6,7 @@
 
 #include <sys/random.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string_view>
 
@@ -171,6 +172,10 @@ std::string random_key() {
 std::string own_host_id() {
   std::string id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  // Abstract sockets, and with them shared memory, end at the network namespace.
+  std::error_code error;
+  const auto network = std::filesystem::read_symlink("/proc/self/ns/net", error);
+  if (!error) id += "/" + network.string();
   return id;
 }
 

@@ -109,7 +109,8 @@ bool same_key(std::string_view a, std::string_view b) noexcept;
 // 64 random hexadecimal characters; a random 64-bit number. From the system's generator.
 std::string random_key();
 std::uint64_t random_id();
-// Names this machine while it is up: processes with the same id can share memory.
+// Names this machine while it is up, and the network namespace: processes with the same id reach each
+// other's abstract sockets and can share memory.
 std::string own_host_id();
 
 }  // namespace troupe::weights

@@ -124,7 +124,7 @@ Result<void> run_node(Words words) {
   flags.push_back({"--roles", &options.roles, "kinds it offers: generator,reward,reference"});
   flags.push_back({"--name", &options.name, "its name in the company (default: host and pid)"});
   flags.push_back(
-      {"--local", &options.local, "used by troupe train for its own processes", false, 1, 65535});
+      {"--local", &options.local, "used by troupe train for its own processes", false, 0, 65535});
   TROUPE_TRY_ASSIGN(outcome,
                     parse_flags("troupe node: plays roles for a running company. Starts in "
                                 "any order: it waits for the company.",
