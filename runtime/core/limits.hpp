@@ -74,7 +74,7 @@ inline constexpr std::chrono::milliseconds kRestartAfter_max{5'000};
 inline constexpr std::chrono::milliseconds kRestartWindow{60'000};
 inline constexpr std::uint64_t kRestarts_max = 8;                    // of one role in that window
 inline constexpr std::chrono::milliseconds kSpawnDeadline{600'000};  // to load and start a role
-inline constexpr std::chrono::milliseconds kNodeStart{60'000};       // of a local process until it joins
+inline constexpr std::chrono::milliseconds kNodeStart{20'000};       // of a local process until it joins
 inline constexpr std::chrono::milliseconds kStatusEvery{500};        // roles are asked for their accounts
 inline constexpr std::chrono::milliseconds kNoProgress{60'000};      // then it is said who waits for whom
 

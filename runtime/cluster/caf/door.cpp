@@ -67,6 +67,7 @@ void Door::dial(const Dial& wanted) {
     remote.door = wanted.door;
     monitor(remote.door);
   }
+  remote.trusted = true;  // whom we call is who says its names
   remote.dials.push_back(wanted);
   core_->count_out(wire::hello_frame(wanted.self));
   send(remote.door, Parcel(wire::hello_frame(wanted.self)), role->handle);
@@ -96,7 +97,8 @@ void Door::tell(const caf::actor& door, const wire::Hello& hello, const Result<v
   send(door, Parcel(frame));
 }
 
-// Our roles are introduced over there before the newcomer can be called from here.
+// Our roles are introduced over there before the newcomer can be called from here, and before it
+// hears that it is in: then it can call them at once.
 void Door::introduced(const Parcel& parcel, const caf::actor& who) {
   core_->count_in(parcel);
   const auto door = caf::actor_cast<caf::actor>(current_sender());
@@ -112,13 +114,13 @@ void Door::introduced(const Parcel& parcel, const caf::actor& who) {
     wrong(claim.error().message);
     return tell(door, *hello, claim.failure());
   }
-  tell(door, *hello, {});
   Remote& remote = remotes_[door.node()];
   if (!remote.door) {
     remote.door = door;
     monitor(door);
   }
   let_in(remote);
+  tell(door, *hello, {});
   if (*claim != Directory::Claim::kKnown) bind(*hello, who);
 }
 
@@ -171,8 +173,10 @@ void Door::answered(const Parcel& parcel) {
   if (open != remote.dials.end()) {
     const auto welcome = open->welcome;
     remote.dials.erase(open);
-    if (failure) return welcome->set(core::fail(*failure));
-    remote.trusted = true;
+    if (failure) {
+      remote.trusted = remote.in || !remote.dials.empty();
+      return welcome->set(core::fail(*failure));
+    }
     let_in(remote);
     welcome->set({});
   } else if (failure) {

@@ -30,7 +30,7 @@ class Door final : public caf::event_based_actor {
   struct Remote {
     caf::actor door;
     bool in = false;          // its roles are known here, and ours there
-    bool trusted = false;     // it has let us in, so it may introduce its own
+    bool trusted = false;     // we called it, so it may introduce its own
     std::vector<Dial> dials;  // that wait for its word
   };
 
