@@ -11,6 +11,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 
 namespace troupe::app {
@@ -98,8 +99,17 @@ Result<void> run_remote(const Options& options, const NodeSelf& self) {
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
   core::Duration wait = core::limits::kRestartAfter;
   std::string last;
+  std::optional<std::chrono::steady_clock::time_point> taken;  // since when the name is
   for (;;) {
     auto end = stay(target, self);
+    // One's own former life is given up when it is frozen; whoever is still there is another.
+    if (end || end.error().code != ErrorCode::kInvalidArgument) {
+      taken.reset();
+    } else if (const auto now = std::chrono::steady_clock::now(); !taken) {
+      taken = now;
+    } else if (now - *taken > 2 * core::limits::kFrozenAfter) {
+      return end.failure();
+    }
     if (end && *end == NodeEnd::kDismissed) {
       say("the company has ended; so does " + self.name);
       return {};

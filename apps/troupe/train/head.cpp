@@ -360,8 +360,8 @@ async::task<void> Head::Impl::stop_company() {
 }
 
 void Head::Impl::close() {
+  if (company) own_io.run(dismiss());  // through the door, too
   if (door) door->stop();
-  if (company) own_io.run(dismiss());
   if (desk) desk->close();
   if (company_host) own_io.run(stop_company());
   nodes.reset();

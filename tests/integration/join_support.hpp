@@ -1,0 +1,77 @@
+// A tiny run that others join: the head, nodes, and what is asked of them. Used by the tests whose
+// names begin with join_; every wait ends.
+#pragma once
+
+#include "apps/troupe/train/ledger_check.hpp"
+#include "tests/integration/two_hosts.hpp"
+
+namespace troupe::test {
+
+using Words = std::vector<std::string>;
+
+inline Words operator+(Words left, const Words& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+// Files of a test and the commands on them.
+class Joining : public testing::Test {
+ protected:
+  // `troupe train ppo` in the background.
+  Background head(const std::string& run, const Words& more, int network = -1) {
+    return start(files_.words(run) + more, run + ".head", network);
+  }
+  Background start(const Words& words, const std::string& log, int network = -1) {
+    return Background(Words{troupe_program()} + words, files_ / (log + ".log"), network);
+  }
+  Ended ends(const Words& words, double limit_s = 20, int network = -1) {
+    return troupe_ends(words, files_ / "command.log", limit_s, network);
+  }
+
+  // What RUN/company.json says, once it is there.
+  nlohmann::json company_of(const std::string& run) {
+    nlohmann::json company;
+    within(20, [&] {
+      company = nlohmann::json::parse(text_of(files_ / run / "company.json"), nullptr, false);
+      return company.is_object();
+    });
+    return company.is_object() ? company : nlohmann::json::object();
+  }
+  std::string address_of(const std::string& run) {
+    const auto company = company_of(run);
+    return company.value("host", "?") + ":" + std::to_string(company.value("port", 0));
+  }
+  std::string token_of(const std::string& run) { return (files_ / run / "join_token").string(); }
+  std::size_t updates_of(const std::string& run) { return metrics_of(files_ / run).size(); }
+
+  void expect_clean_ledger(const std::string& run) {
+    const auto check = app::check_ledger(files_ / run);
+    ASSERT_TRUE(check) << check.error().message;
+    EXPECT_TRUE(check->clean()) << "lost " << check->lost() << ", doubled " << check->doubled();
+  }
+  // The same metrics and the same trained model, bit for bit.
+  void expect_same_bits(const std::string& run, const std::string& other) {
+    const auto left = metrics_of(files_ / run), right = metrics_of(files_ / other);
+    EXPECT_EQ(left.size(), right.size());
+    for (const auto& [step, row] : left) {
+      if (right.contains(step)) {
+        EXPECT_EQ(row, right.at(step)) << "update " << step;
+      }
+    }
+    const auto hash_left = hashes_of(last_checkpoint(run));
+    EXPECT_FALSE(hash_left.empty());
+    EXPECT_EQ(hash_left, hashes_of(last_checkpoint(other)));
+  }
+  std::filesystem::path last_checkpoint(const std::string& run) {
+    std::filesystem::path last;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(files_ / run / "ckpt", error)) {
+      if (entry.is_directory() && entry.path() > last) last = entry.path();
+    }
+    return last;
+  }
+
+  TinyRun files_;
+};
+
+}  // namespace troupe::test
