@@ -1,6 +1,7 @@
 // Picks the benchmark.
 #include "apps/troupe/bench/bench.hpp"
 
+#include "apps/troupe/bench/attach.hpp"
 #include "apps/troupe/bench/exact.hpp"
 #include "apps/troupe/bench/push.hpp"
 #include "apps/troupe/bench/train.hpp"
@@ -16,6 +17,7 @@ constexpr Bench kBenches[] = {
     {"exact", "log-probs of engine and trainer, bit by bit", bench_exact},
     {"train", "optimiser steps of the policy's trainer", bench_train},
     {"push", "new weights from a trainer to an engine in another process", bench_push},
+    {"attach", "rewards that come and go while a run goes on", bench_attach},
 };
 
 void print_help() {

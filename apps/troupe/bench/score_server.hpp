@@ -1,0 +1,48 @@
+// A reward server of the benchmarks: gives every sample the same score by the path that it was
+// asked at, and remembers when each path was first asked and for how many samples. Its handler runs
+// on the server's strand; the other functions may be called from any thread. Bounded by the paths
+// that are asked for.
+#pragma once
+
+#include "runtime/async/io_threads.hpp"
+#include "runtime/net/http_server.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace troupe::app {
+
+// "lab-12" is the name of an attached reward, the path that it asks at, and the score that it gives: 7,
+// half of the number and one.
+std::string lab_reward(std::uint64_t number);
+bool is_lab_reward(const std::string& name);
+double lab_score(const std::string& name);
+
+class ScoreServer {
+ public:
+  static core::Result<std::unique_ptr<ScoreServer>> open();
+  ~ScoreServer();
+
+  std::string url(const std::string& name) const;
+  // clock_ns() at the answer to its first samples.
+  std::optional<std::int64_t> first_ns(const std::string& name) const;
+
+ private:
+  struct Seen {
+    std::int64_t first_ns = 0;
+    std::uint64_t samples = 0;
+  };
+  ScoreServer() : io_(1) {}
+  async::task<net::HttpResponse> serve(net::HttpRequest request);
+
+  async::IoThreads io_;
+  std::unique_ptr<net::HttpServer> http_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Seen> seen_;
+};
+
+}  // namespace troupe::app
