@@ -42,6 +42,9 @@ class Joining : public testing::Test {
     return company.value("host", "?") + ":" + std::to_string(company.value("port", 0));
   }
   std::string token_of(const std::string& run) { return (files_ / run / "join_token").string(); }
+  bool log_says(const std::string& run, const std::string& part) {
+    return text_of(files_ / run / "troupe.log").find(part) != std::string::npos;
+  }
   std::size_t updates_of(const std::string& run) { return metrics_of(files_ / run).size(); }
 
   void expect_clean_ledger(const std::string& run) {
