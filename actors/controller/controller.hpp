@@ -15,6 +15,7 @@
 #include "actors/controller/run_plan.hpp"
 #include "actors/controller/snapshot.hpp"
 #include "actors/controller/version_starts.hpp"
+#include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
 
 #include <functional>

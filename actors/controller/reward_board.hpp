@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actors/protocol/messages.hpp"
+#include "actors/protocol/messages_rewards.hpp"
 #include "runtime/core/result.hpp"
 
 #include <cstdint>

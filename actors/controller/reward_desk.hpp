@@ -6,6 +6,7 @@
 
 #include "actors/controller/reward_board.hpp"
 #include "actors/controller/run_listener.hpp"
+#include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
 
 #include <functional>

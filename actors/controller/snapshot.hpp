@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/protocol/messages.hpp"
+#include "actors/protocol/messages_rewards.hpp"
 
 #include <cstdint>
 #include <map>

@@ -14,6 +14,7 @@
 #include "actors/data/ticket_book.hpp"
 #include "actors/data/ticket_name.hpp"
 #include "actors/protocol/messages.hpp"
+#include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "runtime/wire/role_report.hpp"
 

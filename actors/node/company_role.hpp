@@ -8,6 +8,7 @@
 #include "actors/node/cast.hpp"
 #include "actors/node/launcher.hpp"
 #include "actors/node/membership.hpp"
+#include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "runtime/wire/hello.hpp"
 
@@ -145,7 +146,8 @@ class CompanyRole {
   std::map<std::string, std::string> brought_;       // node by the reward role it brought
   std::uint64_t next_generator_ = 0;
   bool resting_ = false;  // no role is started
-  bool parting_ = false;  // roles and nodes end because they were asked to
+  bool parting_ = false;  // roles end because they were asked to
+  bool dismissing_ = false;  // so do nodes
   bool failed_ = false;
   async::Notifier changed_;
 };

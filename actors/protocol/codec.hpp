@@ -5,6 +5,7 @@
 
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_node.hpp"
+#include "actors/protocol/messages_rewards.hpp"
 #include "runtime/core/result.hpp"
 #include "schema/envelope.capnp.h"
 

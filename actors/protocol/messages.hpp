@@ -81,8 +81,8 @@ struct GroupStatuses {
   std::vector<std::pair<std::string, double>> rewards;  // mean of each reward of the set
 };
 
-// Answers once every group of the update is ready, or as soon as one has failed. `starts`: version of
-// the weights at the start of each of the newest updates, the update's own last; ages are counted in it.
+// Answers once every group is ready, or as soon as one has failed. `starts`: version of the weights at
+// the start of each of the newest updates, the update's own last; ages are counted in it.
 struct AwaitGroups {
   using Reply = GroupStatuses;
   std::uint64_t update = 0;
@@ -115,7 +115,7 @@ struct ExperiencePage {
   std::uint32_t next = 0;               // the next cursor; equal to the count of groups at the end
 };
 
-// Groups of a ready update from slot `cursor` on, as many as one frame holds, at least one.
+// Groups of a ready update from slot `cursor` on: as many as one frame holds.
 struct FetchExperience {
   using Reply = ExperiencePage;
   std::uint64_t update = 0;
@@ -162,11 +162,10 @@ struct CutGroups {
 
 // Where a version of the weights can be had; empty fields: not that way.
 struct WeightSource {
-  std::string host_id;   // of the sender: memory is shared with receivers of the same id
-  std::string socket;    // Unix socket that hands out the shared buffer
-  std::string tcp_host;
+  std::string host_id;           // of the sender: memory is shared with receivers of the same id
+  std::string socket, tcp_host;  // Unix socket that hands out the shared buffer; or TCP
   std::uint32_t tcp_port = 0;
-  std::string key;       // said first by a receiver
+  std::string key;  // said first by a receiver
   friend bool operator==(const WeightSource&, const WeightSource&) = default;
 };
 
@@ -194,56 +193,7 @@ struct Score {
   std::vector<ScoreItem> items;
 };
 
-// ---- reward sets: to the data role, and to the controller ---------------------------------------------
-
-// One reward of a set. The score of a sample is the sum of weight times score over the members.
-struct RewardMember {
-  std::string name;  // as the user calls it: "format"
-  std::string peer;  // the role that gives it: "reward/format"
-  double weight = 1;
-  friend bool operator==(const RewardMember&, const RewardMember&) = default;
-};
-
-// Groups issued from now on for updates from `from_update` on are scored by this set; a reissued slot
-// gets the set in force then. Groups that still wait for a `lost` reward fail, to be issued again.
-struct SetRewards {
-  using Reply = Ack;
-  std::uint64_t set = 0;
-  std::uint64_t from_update = 0;
-  std::vector<RewardMember> members;
-  std::vector<std::string> lost;
-};
-
-// Answers once no open group waits for the reward.
-struct DrainReward {
-  using Reply = Ack;
-  std::string name;
-};
-
-// To the controller. The reply names the first update whose tickets the change holds for.
-struct RewardsChanged {
-  std::uint64_t set = 0;
-  std::uint64_t from_update = 0;
-};
-struct AttachReward {
-  using Reply = RewardsChanged;
-  std::string name;
-  std::string peer;
-  double weight = 1;
-};
-struct ReweightReward {
-  using Reply = RewardsChanged;
-  std::string name;
-  double weight = 1;
-};
-// Answers once the last group that needs the reward is scored.
-struct DetachReward {
-  using Reply = RewardsChanged;
-  std::string name;
-};
-
 // ---- to the reference role -------------------------------------------------------------------------
-
 struct Logprobs {
   std::vector<std::vector<float>> samples;  // one value per response token
 };

@@ -2,21 +2,14 @@
 #include "apps/troupe/train/local_company.hpp"
 
 #include <algorithm>
-#include <future>
-#include <mutex>
 #include <utility>
 #include <vector>
 
-#include "actors/controller/controller.hpp"
-#include "actors/data/data_role.hpp"
-#include "actors/generator/generator_role.hpp"
 #include "actors/generator/tokenizer_text.hpp"
-#include "actors/policy/policy_role.hpp"
-#include "actors/protocol/role_adapter.hpp"
-#include "actors/reference/reference_role.hpp"
-#include "actors/reward/reward_role.hpp"
+#include "apps/troupe/roles/role_factories.hpp"
 #include "apps/troupe/system_facts.hpp"
 #include "apps/troupe/train/learn_settings.hpp"
+#include "apps/troupe/train/outcome.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
 #include "runtime/async/io_threads.hpp"
@@ -28,51 +21,6 @@ namespace troupe::app {
 namespace {
 
 using cluster::RoleHost;
-
-// How the run ended: what the controller says, or the first error that escaped another role.
-class Outcome {
- public:
-  void set(core::Result<void> result) {
-    const std::lock_guard lock(mutex_);
-    if (!std::exchange(set_, true)) promise_.set_value(std::move(result));
-  }
-  core::Result<void> wait() { return promise_.get_future().get(); }
-
- private:
-  std::mutex mutex_;
-  bool set_ = false;
-  std::promise<core::Result<void>> promise_;
-};
-
-// The controller as a role: it asks, and answers nothing.
-class ControllerRole final : public cluster::Role {
- public:
-  ControllerRole(std::unique_ptr<actors::Controller> controller, std::string checkpoint,
-                 Outcome& outcome)
-      : controller_(std::move(controller)),
-        checkpoint_(std::move(checkpoint)),
-        outcome_(outcome) {}
-
-  async::task<core::Result<wire::Frame>> handle(wire::Frame request) override {
-    co_return core::fail(core::ErrorCode::kUnsupported,
-                         "the controller does not answer " + wire::frame_kind(request));
-  }
-  async::task<core::Result<void>> run() override {
-    auto played = co_await play();
-    outcome_.set(std::move(played));
-    co_return core::Result<void>();
-  }
-
- private:
-  async::task<core::Result<void>> play() {
-    if (!checkpoint_.empty()) TROUPE_CO_TRY(co_await controller_->load(checkpoint_));
-    co_return co_await controller_->run();
-  }
-
-  std::unique_ptr<actors::Controller> controller_;
-  std::string checkpoint_;
-  Outcome& outcome_;
-};
 
 // Everything that lives as long as the run.
 struct Stage {
@@ -86,12 +34,12 @@ struct Stage {
   async::SteadyTimers timers;
   async::CpuPool pool;
   async::DeviceThread compute;
-  async::DeviceThread blocking;  // Python rewards wait here
+  async::DeviceThread blocking;  // rewards wait here
+  std::vector<std::unique_ptr<async::DeviceThread>> generator_threads;
   async::IoThreads io;
   cluster::LoopbackNetwork network;
   std::shared_ptr<weights::LocalWeightChannel> channel =
       std::make_shared<weights::LocalWeightChannel>();
-  std::vector<std::unique_ptr<async::DeviceThread>> generator_threads;
   std::vector<std::unique_ptr<RoleHost>> hosts;
 };
 
@@ -106,7 +54,6 @@ class Company {
         stage_(static_cast<int>(plan_.config.train.threads)) {}
 
   core::Result<void> run() {
-    TROUPE_TRY(build_models());
     core::Result<void> outcome;
     stage_.io.run(start_into(&outcome));
     if (outcome) outcome = outcome_.wait();
@@ -119,18 +66,7 @@ class Company {
   }
 
  private:
-  core::Result<void> build_models() {
-    TROUPE_TRY_ASSIGN(trainer, learn::PolicyTrainer::create(
-                                   std::move(inputs_.params),
-                                   trainer_settings(plan_.config, plan_.run.updates), stage_.pool));
-    first_weights_ = trainer->packed();
-    trainer_ = std::move(trainer);
-    text_ = std::make_shared<actors::TokenizerText>(inputs_.tokenizer);
-    plan_.run.rewards = actors::DataRoleOptions{}.rewards;  // those of its data role
-    return {};
-  }
-
-  async::task<core::Result<void>> host(std::string name, RoleHost::Factory factory,
+  async::task<core::Result<void>> host(std::string name, Factory factory,
                                        async::DeviceThread* device) {
     cluster::Identity identity{name, core::RunId{run_id_}, 1};
     auto endpoint = stage_.network.join(identity, stage_.io.make_strand());
@@ -145,42 +81,40 @@ class Company {
   }
 
   async::task<core::Result<void>> start() {
-    using namespace actors;
-    const bool with_reference = plan_.config.algo.kl.init_coef != 0;
-    DataRoleOptions data;
-    data.samples = static_cast<std::int32_t>(plan_.config.rollout.n_samples_per_prompt);
-    data.seed = static_cast<std::uint64_t>(plan_.config.train.seed);
-    data.temperature = plan_.run.sampling.temperature;
-    data.with_reference = with_reference;
-    auto data_factory = factory_of<DataRole, IssueTickets, ReissueTickets, FetchPrompts, PutGroup,
-                                   AwaitGroups, FetchExperience, CommitUpdate, SetRewards,
-                                   DrainReward, SaveState, LoadState>([this, data](RoleContext context) {
-      return std::make_shared<DataRole>(std::move(context), data, std::move(inputs_.prompts),
-                                        std::move(inputs_.evaluation), std::move(sink_));
-    });
-    TROUPE_CO_TRY(co_await host("data/0", std::move(data_factory), nullptr));
-    auto reward_factory = factory_of<RewardRole, Score>([this](RoleContext context) {
-      return std::make_shared<RewardRole>(std::move(context), std::move(inputs_.reward));
-    });
-    TROUPE_CO_TRY(co_await host("reward/0", std::move(reward_factory), &stage_.blocking));
-    if (with_reference) {
-      auto reference = factory_of<ReferenceRole, ScoreLogprobs>([this](RoleContext context) {
-        return std::make_shared<ReferenceRole>(std::move(context), first_weights_, stage_.pool,
-                                               plan_.config.train.micro_tokens_max);
-      });
+    const core::TrainConfig& config = plan_.config;
+    TROUPE_CO_TRY_ASSIGN(trainer, learn::PolicyTrainer::create(
+                                      std::move(inputs_.params),
+                                      trainer_settings(config, plan_.run.updates), stage_.pool));
+    auto first_weights = trainer->packed();
+    DataParts data{data_options(config), std::move(inputs_.prompts), std::move(inputs_.evaluation),
+                   std::move(sink_)};
+    TROUPE_CO_TRY(co_await host("data/0", data_factory(std::move(data)), nullptr));
+    const auto deadline = std::chrono::duration_cast<core::Duration>(
+        std::chrono::duration<double>(config.reward.deadline_s));
+    TROUPE_CO_TRY(co_await host("reward/0", reward_factory(std::move(inputs_.reward), deadline),
+                                &stage_.blocking));
+    if (config.algo.kl.init_coef != 0) {
+      auto reference =
+          reference_factory(first_weights, stage_.pool, config.train.micro_tokens_max);
       TROUPE_CO_TRY(co_await host("reference/0", std::move(reference), &stage_.compute));
     }
-    auto policy = factory_of<PolicyRole, TrainUpdate, PublishWeights, SaveState, LoadState,
-                             SaveModel>([this](RoleContext context) {
-      return std::make_shared<PolicyRole>(std::move(context), std::move(trainer_), stage_.channel,
-                                          "data/0", inputs_.model_folder);
-    });
+    first_weights.reset();
+    auto policy = policy_factory(std::move(trainer), stage_.channel, inputs_.model_folder);
     TROUPE_CO_TRY(co_await host("policy/0", std::move(policy), &stage_.compute));
+    text_ = std::make_shared<actors::TokenizerText>(inputs_.tokenizer);
+    actors::CompanyPeers peers;
+    peers.generators.clear();
     for (std::size_t i = 0; i < generators(); ++i) {
-      TROUPE_CO_TRY(co_await start_generator("generator/" + std::to_string(i)));
+      peers.generators.push_back("generator/" + std::to_string(i));
+      TROUPE_CO_TRY(co_await start_generator(peers.generators.back()));
     }
-    first_weights_.reset();
-    co_return co_await start_controller();
+    ControllerParts parts;
+    parts.plan = plan_.run;
+    parts.peers = std::move(peers);
+    parts.checkpoint = plan_.checkpoint;
+    parts.listener = &listener_;
+    parts.ended = [this](core::Result<void> ended) { outcome_.set(std::move(ended)); };
+    co_return co_await host("controller/0", controller_factory(std::move(parts)), nullptr);
   }
 
   std::size_t generators() const {
@@ -189,41 +123,20 @@ class Company {
 
   // A generator alone takes turns with the trainer; else each has a thread of its own.
   async::task<core::Result<void>> start_generator(std::string name) {
-    using namespace actors;
     auto& threads = stage_.generator_threads;
     threads.push_back(std::make_unique<async::DeviceThread>(name + " weights"));
-    async::DeviceThread* fetch = threads.back().get();
+    async::DeviceThread& fetch = *threads.back();
     async::DeviceThread* device = &stage_.compute;
     if (plan_.run.staleness_max > 0 || generators() > 1) {
       threads.push_back(std::make_unique<async::DeviceThread>(name, &kernels::flush_denormals));
       device = threads.back().get();
     }
-    EngineMaker maker = [this](std::shared_ptr<const model::PackedWeights> weights) {
+    actors::EngineMaker maker = [this](std::shared_ptr<const model::PackedWeights> weights) {
       return engine::Engine::create(std::move(weights), engine::EngineLimits{}, inputs_.eos,
                                     text_.get(), stage_.pool);
     };
-    auto factory = factory_of<GeneratorRole, Generate, CutGroups, UpdateWeights>(
-        [this, maker, fetch](RoleContext context) {
-          return std::make_shared<GeneratorRole>(std::move(context), maker, text_, stage_.channel,
-                                                 *fetch, "data/0");
-        });
+    auto factory = generator_factory(std::move(maker), text_, stage_.channel, fetch);
     co_return co_await host(std::move(name), std::move(factory), device);
-  }
-
-  async::task<core::Result<void>> start_controller() {
-    actors::CompanyPeers peers;
-    peers.generators.clear();
-    for (std::size_t i = 0; i < generators(); ++i) {
-      peers.generators.push_back("generator/" + std::to_string(i));
-    }
-    RoleHost::Factory factory = [this, peers](const cluster::RoleServices& services)
-        -> core::Result<std::unique_ptr<cluster::Role>> {
-      return std::unique_ptr<cluster::Role>(std::make_unique<ControllerRole>(
-          std::make_unique<actors::Controller>(actors::context_of(services), plan_.run, peers,
-                                               listener_),
-          plan_.checkpoint, outcome_));
-    };
-    co_return co_await host("controller/0", std::move(factory), nullptr);
   }
 
   async::task<void> start_into(core::Result<void>* outcome) { *outcome = co_await start(); }
@@ -240,11 +153,9 @@ class Company {
   std::unique_ptr<actors::GroupSink> sink_;
   actors::RunListener& listener_;
   Stage stage_;
-  std::uint64_t run_id_ = core::derive_seed(static_cast<std::uint64_t>(
-      std::chrono::steady_clock::now().time_since_epoch().count()), 1);
+  std::uint64_t run_id_ = core::derive_seed(
+      static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()), 1);
   Outcome outcome_;
-  std::unique_ptr<learn::PolicyTrainer> trainer_;
-  std::shared_ptr<const model::PackedWeights> first_weights_;
   std::shared_ptr<actors::TokenizerText> text_;
 };
 

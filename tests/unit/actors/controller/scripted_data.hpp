@@ -2,6 +2,7 @@
 // are trained on.
 #pragma once
 
+#include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "tests/unit/actors/controller/script.hpp"
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/data/data_role.hpp"
+#include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/dispatch.hpp"
 #include "runtime/cluster/sim/sim_network.hpp"
 #include "tests/unit/actors/data/book_support.hpp"
