@@ -2,7 +2,9 @@
 #include "apps/troupe/bench/bench.hpp"
 
 #include "apps/troupe/bench/attach.hpp"
+#include "apps/troupe/bench/control.hpp"
 #include "apps/troupe/bench/exact.hpp"
+#include "apps/troupe/bench/overlap.hpp"
 #include "apps/troupe/bench/push.hpp"
 #include "apps/troupe/bench/train.hpp"
 
@@ -18,6 +20,8 @@ constexpr Bench kBenches[] = {
     {"train", "optimiser steps of the policy's trainer", bench_train},
     {"push", "new weights from a trainer to an engine in another process", bench_push},
     {"attach", "rewards that come and go while a run goes on", bench_attach},
+    {"overlap", "an asynchronous run against the longest of its sides", bench_overlap},
+    {"control", "processor time of a run's head for a sample", bench_control},
 };
 
 void print_help() {
