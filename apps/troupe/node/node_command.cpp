@@ -108,7 +108,9 @@ Result<void> run_remote(const Options& options, const NodeSelf& self) {
     } else if (const auto now = std::chrono::steady_clock::now(); !taken) {
       taken = now;
     } else if (now - *taken > 2 * core::limits::kFrozenAfter) {
-      return end.failure();
+      return core::fail(ErrorCode::kConfig, "the company of " + target.name() + " does not take " +
+                                                self.name + ": " + end.error().message +
+                                                "; give this node another --name");
     }
     if (end && *end == NodeEnd::kDismissed) {
       say("the company has ended; so does " + self.name);
@@ -116,7 +118,8 @@ Result<void> run_remote(const Options& options, const NodeSelf& self) {
     }
     if (end && *end == NodeEnd::kStopped) return core::fail(ErrorCode::kInterrupted, "interrupted");
     if (!end && is_final(end.error().code)) return end.failure();
-    const std::string why = end ? "the company went away" : end.error().message;
+    std::string why = end ? "the company went away" : end.error().message;
+    if (taken) why = "the company does not take " + self.name + " yet";
     if (why != last) say(why + "; trying again until it is there (Ctrl-C ends this)");
     last = why;
     wait = end ? core::Duration(core::limits::kRestartAfter)

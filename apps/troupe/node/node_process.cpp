@@ -82,8 +82,8 @@ actors::Join join_of(const NodeSelf& self) {
   join.host_id = weights::own_host_id();
   join.pid = static_cast<std::uint32_t>(::getpid());
   join.cores = static_cast<std::uint32_t>(usable_cores());
-  join.arithmetic = kArithmetic;
-  join.build = build_version();
+  join.arithmetic = self.arithmetic.empty() ? kArithmetic : self.arithmetic;
+  join.build = self.build.empty() ? build_version() : self.build;
   join.roles = self.kinds;
   return join;
 }

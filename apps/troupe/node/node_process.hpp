@@ -19,7 +19,7 @@ struct NodeSelf {
   std::vector<std::string> kinds;  // it offers to play
   std::uint16_t port = 0;          // of the company, or of the splice to it, on 127.0.0.1
   std::string pass;
-  std::string host_id;  // this_host_id(), or what tests say
+  std::string build, arithmetic;  // this program's when empty
 };
 
 enum class NodeEnd {

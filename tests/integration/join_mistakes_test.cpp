@@ -1,0 +1,181 @@
+// What goes wrong when somebody joins a run, asks it or changes its rewards: each mistake ends
+// within seconds with its exit code and one clear error, and the run goes on unharmed.
+#include "apps/troupe/node/join_flags.hpp"
+#include "apps/troupe/node/node_process.hpp"
+#include "tests/integration/join_support.hpp"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+namespace troupe::test {
+namespace {
+
+// A port of 127.0.0.1 that is taken; who connects hears nothing but a line of plain text.
+class PlainServer {
+ public:
+  PlainServer() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    ::bind(socket_, reinterpret_cast<sockaddr*>(&address), size);
+    ::listen(socket_, 8);
+    ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size);
+    address_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+    thread_ = std::thread([this] {
+      for (int peer; (peer = ::accept(socket_, nullptr, nullptr)) >= 0; ::close(peer)) {
+        static_cast<void>(::send(peer, "220 hello\r\n", 11, MSG_NOSIGNAL));
+      }
+    });
+  }
+  PlainServer(const PlainServer&) = delete;
+  PlainServer& operator=(const PlainServer&) = delete;
+  ~PlainServer() {
+    ::shutdown(socket_, SHUT_RDWR);
+    thread_.join();
+    ::close(socket_);
+  }
+  const std::string& address() const { return address_; }
+
+ private:
+  int socket_;
+  std::string address_;
+  std::thread thread_;
+};
+
+class JoinMistakes : public Joining {
+ protected:
+  void expect(const Words& words, int status, const Words& parts) {
+    const Ended ended = ends(words);
+    std::string command;
+    for (const std::string& word : words)
+      command += word + " ";
+    EXPECT_EQ(ended.status, status) << command << "\n" << ended.text;
+    EXPECT_NE(ended.text.find("error: "), std::string::npos) << command << "\n" << ended.text;
+    for (const std::string& part : parts) {
+      EXPECT_NE(ended.text.find(part), std::string::npos)
+          << command << "\nmissing: " << part << "\n"
+          << ended.text;
+    }
+  }
+  // Comes in by the run's door like `troupe node`, and is not taken.
+  void expect_unfit(app::NodeSelf self, const std::string& what) {
+    app::JoinFlags flags;
+    flags.join = (files_ / "run").string();
+    const auto target = app::find_company(flags);
+    ASSERT_TRUE(target) << target.error().message;
+    async::IoThreads io(1);
+    const auto splice = app::enter(io, *target, "company");
+    ASSERT_TRUE(splice) << splice.error().message;
+    self.name = "node/unfit";
+    self.kinds = {"generator"};
+    self.port = (*splice)->local_port();
+    self.pass = (*splice)->pass();
+    app::NodeCalls calls;
+    calls.note = [](const std::string&) {};
+    calls.once_in = [](app::NodeGuest) -> core::Result<bool> { return false; };
+    const auto end = app::live_as_node(self, calls);
+    (*splice)->stop();
+    ASSERT_FALSE(end);
+    EXPECT_EQ(end.error().code, core::ErrorCode::kUnsupported) << end.error().message;
+    EXPECT_NE(end.error().message.find(what), std::string::npos) << end.error().message;
+    EXPECT_NE(end.error().message.find("this company"), std::string::npos) << end.error().message;
+  }
+  std::string write(const std::string& name, const std::string& text, mode_t mode) {
+    const std::string path = (files_ / name).string();
+    std::ofstream(path) << text;
+    ::chmod(path.c_str(), mode);
+    return path;
+  }
+};
+
+TEST_F(JoinMistakes, OfTheAddressAndTheProofAreNamed) {
+  const PlainServer plain;
+  const std::string token = write("token", std::string(64, 'a') + "\n", 0600);
+  const std::string open_token = write("open", std::string(64, 'a') + "\n", 0644);
+  const std::string short_token = write("short", "abc\n", 0600);
+  const Words status = {"status", "--token-file", token, "--join"};
+  for (const char* malformed : {"nowhere", "host:", ":7000", "host:70000", "host:seven"}) {
+    expect(status + Words{malformed}, 2, {"--join", malformed});
+  }
+  expect(status + Words{files_.model()}, 2, {"--join", "company.json"});
+  expect(status + Words{"127.0.0.1:1"}, 5, {"127.0.0.1:1", "refused"});
+  expect(status + Words{plain.address()}, 5, {plain.address(), "no door of this run"});
+  expect({"status", "--join", plain.address()}, 2, {"--token-file", "--ca"});
+  expect({"status", "--join", plain.address(), "--token-file", "/no/such"}, 2, {"/no/such"});
+  expect({"status", "--join", plain.address(), "--token-file", open_token}, 2,
+         {"chmod 600", open_token});
+  expect({"status", "--join", plain.address(), "--token-file", short_token}, 2, {short_token});
+  expect({"status", "--join", plain.address(), "--ca", token}, 2, {"certificate"});
+  expect({"node", "--join", plain.address(), "--roles", "juggler"}, 2, {"--roles", "juggler"});
+  expect({"node"}, 2, {"--join"});
+}
+
+TEST_F(JoinMistakes, OfTheHeadsAddressesAreNamed) {
+  const PlainServer taken;
+  const auto head_with = [&](const std::string& key, const std::string& value) {
+    return files_.words("run") + Words{key, value};
+  };
+  const std::string open_token = write("open", std::string(64, 'a') + "\n", 0644);
+  expect(head_with("--cluster.listen", taken.address()), 3, {"cluster.listen", taken.address()});
+  expect(head_with("--cluster.status_listen", taken.address()), 3,
+         {"cluster.status_listen", taken.address()});
+  expect(head_with("--cluster.listen", "nowhere"), 2, {"cluster.listen"});
+  expect(head_with("--cluster.token_file", open_token), 2, {open_token, "chmod 600"});
+  expect(head_with("--cluster.ca", "/no/such/ca.crt"), 2, {"cluster.ca"});
+}
+
+TEST_F(JoinMistakes, OfGuestsLeaveTheRunUnharmed) {
+  Background run = head("run", {"--train.max_steps", "100000", "--ckpt.save_steps", "100000"});
+  ASSERT_TRUE(within(30, [&] { return updates_of("run") > 1; })) << run.text();
+  const std::string folder = (files_ / "run").string();
+  const Words attach = {"attach", "reward", "--join", folder, "--name"};
+  const Words detach = {"detach", "reward", "--join", folder, "--name"};
+  const Words reweight = {"re-weight", "reward", "--join", folder, "--name"};
+  expect({"attach", "critic", "--join", folder}, 2, {"attach critic", "attach reward"});
+  expect(attach + Words{"x", "--rule", "nonsense"}, 2, {"--rule", "nonsense"});
+  expect(attach + Words{"x", "--python", "/no/such.py"}, 2, {"/no/such.py"});
+  expect(attach + Words{"x", "--rule", "exact", "--weight", "nan"}, 2, {"--weight"});
+  expect(attach + Words{"regex", "--rule", "exact"}, 2, {"regex"});
+  expect(detach + Words{"nobody"}, 2, {"nobody"});
+  expect(detach + Words{"regex"}, 2, {"regex"});
+  expect(reweight + Words{"nobody", "--weight", "2"}, 2, {"nobody"});
+  expect(reweight + Words{"regex", "--weight", "0"}, 2, {"weight"});
+  expect(reweight + Words{"regex", "--weight", "nan"}, 2, {"weight"});
+
+  // A second node of one name.
+  const Words node = {"node", "--join", folder, "--roles", "reference", "--name", "twin"};
+  Background first = start(node, "first");
+  ASSERT_TRUE(within(20, [&] { return run.says("node/twin joined"); })) << first.text();
+  expect(node, 2, {"twin", "--name"});
+  EXPECT_TRUE(first.running()) << first.text();
+
+  // Nodes of another program or another arithmetic.
+  app::NodeSelf older, coarser;
+  older.build = "0.0.1";
+  coarser.arithmetic = "bf16-compute";
+  expect_unfit(older, "0.0.1");
+  expect_unfit(coarser, "bf16-compute");
+  EXPECT_TRUE(within(5, [&] { return run.says("troupe 0.0.1"); })) << run.text();
+
+  // A stranger is refused and named.
+  const std::string wrong = write("wrong", std::string(64, 'b') + "\n", 0600);
+  const Words stranger = {"status", "--join", address_of("run"), "--token-file", wrong};
+  const auto before = std::chrono::steady_clock::now();
+  expect(stranger, 2, {"token"});
+  const Seconds took = std::chrono::steady_clock::now() - before;
+  EXPECT_TRUE(within(5, [&] { return run.says("refused at the door: 127.0.0.1:"); }));
+  EXPECT_TRUE(run.says("wrong join token")) << run.text();
+  RecordProperty("stranger_refused_s", std::to_string(took.count()));
+  std::printf("a stranger was refused within %.2f s\n", took.count());
+
+  const std::size_t done = updates_of("run");
+  EXPECT_TRUE(within(20, [&] { return updates_of("run") > done; })) << run.text();
+  run.signal(SIGINT);
+  EXPECT_EQ(run.wait(30), 130) << run.text();
+  EXPECT_EQ(first.wait(10), 0) << first.text();
+  expect_clean_ledger("run");
+}
+
+}  // namespace
+}  // namespace troupe::test
