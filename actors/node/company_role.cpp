@@ -56,7 +56,7 @@ async::task<core::Result<void>> CompanyRole::attend() {
   for (;;) {
     tend_local_nodes();
     look_at_silence();
-    if (!resting_) start_due_roles();
+    if (!resting_ && !failed_) start_due_roles();
     if (const auto part = cast_.hopeless(context_.timers->now())) {
       fail_run({ErrorCode::kPeerLost, part->name + " was lost " +
                                           std::to_string(limits::kRestarts_max) + " times within " +
@@ -88,6 +88,7 @@ void CompanyRole::tend_local_nodes() {
   }
   for (LocalState& state : locals_) {
     if (state.running && !state.joined && now - state.start_at > limits::kNodeStart) {
+      hooks_.note(state.node.name + " did not join in time; its process is started again");
       launcher_.kill(state.node.name);  // its end shows among the exits
     }
     if (state.running || now < state.start_at || failed_) continue;
@@ -111,7 +112,11 @@ CompanyRole::LocalState* CompanyRole::local(const std::string& node) {
 // -----------------------------------------------------------------------------------------------
 
 async::task<core::Result<Joined>> CompanyRole::on(Join request) {
-  TROUPE_CO_TRY(membership_.join(request, context_.timers->now()));
+  if (dismissing_) co_return core::fail(ErrorCode::kPeerLost, "the run has ended");
+  if (auto in = membership_.join(request, context_.timers->now()); !in) {
+    hooks_.note("refused: " + in.error().message);
+    co_return in.failure();
+  }
   LocalState* const state = local(request.name);
   if (state != nullptr) {
     state->joined = true;
@@ -180,28 +185,6 @@ async::task<core::Result<void>> CompanyRole::dismiss(std::string node) {
   co_return core::Result<void>();
 }
 
-async::task<void> CompanyRole::dismiss_all(async::Deadline deadline) {
-  resting_ = parting_ = true;
-  failed_ = true;  // no process is started any more
-  std::vector<async::task<core::Result<void>>> all;
-  for (const auto& [name, member] : membership_.members())
-    all.push_back(dismiss(name));
-  auto told = co_await async::all(std::move(all));
-  if (!told) hooks_.note(told.error().message);
-  for (;;) {
-    tend_local_nodes();
-    const bool ended = std::none_of(locals_.begin(), locals_.end(),
-                                    [](const LocalState& state) { return state.running; });
-    if (ended || !co_await until(deadline)) co_return;
-  }
-}
-
-// A moment; false once the deadline has passed.
-async::task<bool> CompanyRole::until(async::Deadline deadline) {
-  co_await async::sleep_for(*context_.timers, limits::kLookEvery / 10);
-  co_return deadline.remaining(*context_.timers) > core::Duration::zero();
-}
-
 void CompanyRole::look_at_silence() {
   for (const Membership::Change& change : membership_.look(context_.timers->now())) {
     char seconds[32];
@@ -225,7 +208,7 @@ void CompanyRole::give_up(const std::string& node, const core::Error& cause) {
     return;
   }
   // An end that was asked for is no news.
-  if (!member->join.roles.empty() && !parting_) hooks_.note(lost_text(node, cause));
+  if (!member->join.roles.empty() && !dismissing_) hooks_.note(lost_text(node, cause));
   membership_.remove(node);
   admission_.forget(node);
   const core::Error why{ErrorCode::kPeerLost, lost_text(node, cause)};
@@ -278,7 +261,14 @@ async::task<core::Result<void>> CompanyRole::start_role(Part part) {
   context.call_deadline = limits::kSpawnDeadline;
   auto spawned = co_await ask(context, part.node, std::move(spawn));
   if (!spawned) {
-    if (is_final(spawned.error().code)) fail_run(spawned.error());
+    if (is_final(spawned.error().code)) {
+      if (part.bound == part.node && local(part.node) == nullptr) {  // a guest's own generator
+        hooks_.note(part.node + " cannot play " + part.name + ": " + spawned.error().message);
+        cast_.drop(part.name);
+        co_return core::Result<void>();
+      }
+      fail_run(spawned.error());
+    }
     lose_role(part.name, part.epoch, spawned.error());
     co_return core::Result<void>();
   }
@@ -341,7 +331,7 @@ void CompanyRole::lose_role(const std::string& role,
   const Part* const part = cast_.find(role);
   const bool was_up = part != nullptr && part->state == PartState::kUp;
   if (!cast_.lost(role, epoch, cause, context_.timers->now())) return;
-  if (!parting_) hooks_.note(lost_text(role, cause));
+  if (!parting_ && !failed_) hooks_.note(lost_text(role, cause));
   if (was_up) hooks_.role_lost(role, cause);
   changed_.notify_all();
 }
@@ -350,60 +340,6 @@ void CompanyRole::fail_run(const core::Error& error) {
   if (std::exchange(failed_, true)) return;
   hooks_.hopeless(error);
   changed_.notify_all();
-}
-
-// ---- the run
-// ---------------------------------------------------------------------------------------------
-
-CompanyView CompanyRole::view() const {
-  const core::TimePoint now = context_.timers->now();
-  const auto seconds = [&](core::TimePoint since) {
-    return std::chrono::duration<double>(now - since).count();
-  };
-  CompanyView view;
-  for (const auto& [name, member] : membership_.members()) {
-    view.nodes.push_back({member.join, health_name(member.health), seconds(member.last_beat),
-                          seconds(member.joined)});
-  }
-  for (const auto& [name, part] : cast_.parts())
-    view.parts.push_back(part);
-  view.brought = brought_;
-  return view;
-}
-
-async::task<core::Result<void>> CompanyRole::await_up(std::vector<std::string> kinds,
-                                                      async::Deadline deadline) {
-  for (;;) {
-    const bool all = std::all_of(kinds.begin(), kinds.end(),
-                                 [&](const std::string& kind) { return cast_.all_up(kind); });
-    if (all) co_return core::Result<void>();
-    if (failed_) co_return core::fail(ErrorCode::kClosed, "the run has ended");
-    if (!co_await changed_.wait(deadline)) {
-      std::string missing;
-      for (const std::string& kind : kinds) {
-        if (!cast_.all_up(kind)) missing += (missing.empty() ? "" : ", ") + kind;
-      }
-      co_return core::fail(ErrorCode::kDeadline, "these roles did not come up: " + missing);
-    }
-  }
-}
-
-async::task<void> CompanyRole::end_run() {
-  resting_ = parting_ = true;
-  std::vector<Part> played;
-  for (const auto& [name, part] : cast_.parts()) {
-    if (part.state != PartState::kWanted) played.push_back(part);
-  }
-  RoleContext context = context_;
-  context.call_deadline = limits::kShutdownDeadline;
-  for (const Part& part : played) {
-    StopRole stop{part.name};
-    auto stopped = co_await ask(context, part.node, std::move(stop));
-    if (!stopped) hooks_.note(part.name + " could not be stopped: " + stopped.error().message);
-    const core::Error cause{ErrorCode::kClosed, "the run has ended"};
-    cast_.retire(part.name);
-    hooks_.fence(part.name, cause);
-  }
 }
 
 }  // namespace troupe::actors

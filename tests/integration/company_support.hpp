@@ -1,0 +1,216 @@
+// A run that plays over several processes, for tests that kill, freeze and stop them. Leads a
+// process group of its own; every wait is bounded, and what is left at the end of the test is
+// killed. Used on a test's main thread.
+#pragma once
+
+#include "apps/troupe/train/ledger_check.hpp"
+#include "train_support.hpp"
+
+#include <sys/prctl.h>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <set>
+#include <thread>
+
+namespace troupe::test {
+
+// Polls until the condition holds; false at the limit.
+inline bool holds_within(double limit_s, const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(limit_s);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+// Parent and state of a process; nothing when there is none.
+struct ProcessFacts {
+  pid_t parent = 0;
+  char state = '?';
+  std::vector<std::string> words;
+};
+inline std::optional<ProcessFacts> facts_of(pid_t pid) {
+  const std::filesystem::path folder = "/proc/" + std::to_string(pid);
+  const std::string stat = text_of(folder / "stat");
+  const auto name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  ProcessFacts facts;
+  std::istringstream fields(stat.substr(name_end + 1));
+  fields >> facts.state >> facts.parent;
+  std::istringstream words(text_of(folder / "cmdline"));
+  for (std::string word; std::getline(words, word, '\0');)
+    facts.words.push_back(word);
+  return facts;
+}
+
+class CompanyRun {
+ public:
+  static constexpr double kLimit_s = 60;
+
+  CompanyRun(const TinyRun& files, const std::string& name, std::vector<std::string> more = {})
+      : folder_(files / name), output_(files / (name + ".out")) {
+    std::vector<std::string> words = {troupe_path()};
+    for (const auto& word : files.words(name))
+      words.push_back(word);
+    words.insert(words.end(), more.begin(), more.end());
+    std::vector<char*> argv;
+    for (auto& word : words)
+      argv.push_back(word.data());
+    argv.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::setpgid(0, 0);
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      const int out = ::open(output_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+      ::dup2(::open("/dev/null", O_RDONLY), 0);
+      ::dup2(out, 1);
+      ::dup2(out, 2);
+      ::execv(argv[0], argv.data());
+      ::_exit(127);
+    }
+  }
+  CompanyRun(const CompanyRun&) = delete;
+  CompanyRun& operator=(const CompanyRun&) = delete;
+  ~CompanyRun() {
+    if (!ended()) {
+      nodes();
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
+    for (const pid_t pid : seen_) {
+      if (is_node(pid)) ::kill(pid, SIGKILL);
+    }
+  }
+
+  // pid by name ("policy", "generator-0"), of the node processes that live now.
+  std::map<std::string, pid_t> nodes() {
+    std::map<std::string, pid_t> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const pid_t pid = std::atoi(entry.path().filename().c_str());
+      const auto facts = pid > 0 ? facts_of(pid) : std::nullopt;
+      if (!facts || facts->parent != pid_ || facts->state == 'Z') continue;
+      for (std::size_t i = 0; i + 1 < facts->words.size(); ++i) {
+        if (facts->words[i] == "--name") found[facts->words[i + 1]] = pid;
+      }
+      if (is_node(pid)) seen_.insert(pid);
+    }
+    return found;
+  }
+
+  // The node's process, once the run has recorded `steps` updates; 0 when that does not come.
+  pid_t node_after(const std::string& name, std::size_t steps) {
+    pid_t pid = 0;
+    holds_within(kLimit_s, [&] {
+      if (this->steps() < steps) return ended();
+      const auto now = nodes();
+      if (const auto found = now.find(name); found != now.end()) pid = found->second;
+      return pid > 0 || ended();
+    });
+    return pid;
+  }
+  bool await_steps(std::size_t steps) {
+    return holds_within(kLimit_s, [&] { return this->steps() >= steps || ended(); }) && !ended();
+  }
+
+  // Exit status, 128 + signal; nothing when it still runs at the limit: a hang.
+  std::optional<int> wait(double limit_s = kLimit_s) {
+    holds_within(limit_s, [this] { return ended(); });
+    return status_;
+  }
+  void signal(int number) { ::kill(pid_, number); }
+
+  // True when every node process that was ever seen is gone, at the latest after `limit_s`.
+  bool all_nodes_gone(double limit_s = 2) const {
+    return holds_within(limit_s, [this] {
+      return std::none_of(seen_.begin(), seen_.end(), [](pid_t pid) { return is_node(pid); });
+    });
+  }
+
+  std::size_t steps() const {
+    const std::string text = text_of(folder_ / "metrics.jsonl");
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+  std::string log() const { return text_of(folder_ / "troupe.log"); }
+  std::string output() const { return text_of(output_); }
+  const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  static std::string troupe_path() {
+    const char* folder = std::getenv("TROUPE_BUILD_DIR");
+    return std::string(folder != nullptr ? folder : "build") + "/troupe";
+  }
+  static bool is_node(pid_t pid) {
+    const auto facts = facts_of(pid);
+    return facts && facts->state != 'Z' && facts->words.size() > 2 && facts->words[1] == "node" &&
+           facts->words[2] == "--local";
+  }
+  bool ended() {
+    int status = 0;
+    if (!status_ && ::waitpid(pid_, &status, WNOHANG) == pid_) {
+      status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+    return status_.has_value();
+  }
+
+  std::filesystem::path folder_, output_;
+  pid_t pid_ = 0;
+  std::set<pid_t> seen_;
+  std::optional<int> status_;
+};
+
+inline void expect_clean_ledger(const std::filesystem::path& run) {
+  const auto checked = app::check_ledger(run);
+  ASSERT_TRUE(checked) << checked.error().message;
+  EXPECT_EQ(checked->lost(), 0u);
+  EXPECT_EQ(checked->doubled(), 0u);
+  EXPECT_EQ(checked->wrong_scores, 0u);
+  EXPECT_EQ(checked->unclear_sets, 0u);
+  EXPECT_GT(checked->samples, 0u);
+}
+
+// Versions between the oldest token of any rollout and the weights that it trained.
+inline std::uint64_t oldest_age(const std::filesystem::path& run) {
+  std::uint64_t oldest = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(run / "rollouts")) {
+    std::ifstream in(entry.path());
+    for (std::string text; std::getline(in, text);) {
+      const auto line = nlohmann::json::parse(text);
+      const auto step = line["step"].get<std::uint64_t>();
+      oldest = std::max(oldest, step - 1 - line["version_min"].get<std::uint64_t>());
+    }
+  }
+  return oldest;
+}
+
+inline std::string checkpoint_name(int step) {
+  char name[32];
+  std::snprintf(name, sizeof name, "step_%06d", step);
+  return name;
+}
+
+// Same weights, optimiser state, metrics (without times) and rollouts after `steps` updates.
+inline void expect_same_bits(const std::filesystem::path& a,
+                             const std::filesystem::path& b,
+                             int steps) {
+  auto metrics = metrics_of(a), others_metrics = metrics_of(b);
+  EXPECT_EQ(metrics.size(), static_cast<std::size_t>(steps));
+  for (auto* rows : {&metrics, &others_metrics}) {
+    for (auto& [step, row] : *rows)
+      row.erase("async/generators");  // how many there were
+  }
+  EXPECT_EQ(metrics, others_metrics);
+  auto hashes = hashes_of(a / "ckpt" / checkpoint_name(steps));
+  auto others = hashes_of(b / "ckpt" / checkpoint_name(steps));
+  EXPECT_TRUE(hashes.contains("policy/weights.safetensors"));
+  EXPECT_EQ(hashes, others);
+  for (int step = 1; step <= steps; ++step) {
+    const std::string name = "rollouts/" + checkpoint_name(step) + ".jsonl";
+    EXPECT_FALSE(text_of(a / name).empty()) << name;
+    EXPECT_EQ(text_of(a / name), text_of(b / name)) << name;
+  }
+}
+
+}  // namespace troupe::test
