@@ -177,5 +177,23 @@ TEST_F(JoinMistakes, OfGuestsLeaveTheRunUnharmed) {
   expect_clean_ledger("run");
 }
 
+TEST_F(JoinMistakes, ANodeThatLacksTheModelCostsTheRunNothing) {
+  // Each host looks for the model where it stands: "tiny" is there for the head alone.
+  const Words here = {"env", "-C", std::filesystem::path(files_.model()).parent_path().string()};
+  const Words train = Words{troupe_program()} + files_.words("run") +
+                      Words{"--actor.model_name_or_path", "tiny",  "--train.max_steps", "100000",
+                            "--ckpt.save_steps",          "100000"};
+  Background run(here + train, files_ / "run.log");
+  ASSERT_TRUE(within(30, [&] { return updates_of("run") > 1; })) << run.text();
+  Background node = start({"node", "--join", (files_ / "run").string(), "--name", "bare"}, "node");
+  EXPECT_TRUE(within(20, [&] { return run.says("node/bare cannot play generator/1"); }))
+      << run.text() << node.text();
+  const std::size_t done = updates_of("run");
+  EXPECT_TRUE(within(20, [&] { return updates_of("run") > done; })) << run.text();
+  run.signal(SIGINT);
+  EXPECT_EQ(run.wait(30), 130) << run.text();
+  expect_clean_ledger("run");
+}
+
 }  // namespace
 }  // namespace troupe::test
