@@ -34,6 +34,23 @@ TEST_F(JoinHosts, ANodeThatSamplesEverythingGivesTheBitsOfALocalRun) {
   expect_clean_ledger("far");
 }
 
+TEST_F(JoinHosts, AllRolesButThePolicyMayPlayElsewhere) {
+  const Ended local = ends(files_.words("local"), 60);
+  ASSERT_EQ(local.status, 0) << local.text;
+  Background run = head("run", listening() + Words{"--cluster.local_roles", "policy"}, hosts_.a());
+  ASSERT_FALSE(company_of("run").empty()) << run.text();
+  const Words proof = {"--token-file", token_of("run")};
+  Background far =
+      start(node(address_of("run"), "generator,reward", "far") + proof, "node", hosts_.b());
+  Background other =
+      start(node(address_of("run"), "reference", "other") + proof, "other", hosts_.b());
+  EXPECT_EQ(run.wait(60), 0) << run.text() << far.text() << other.text();
+  EXPECT_EQ(far.wait(10), 0) << far.text();
+  EXPECT_EQ(other.wait(10), 0) << other.text();
+  expect_same_bits("run", "local");
+  expect_clean_ledger("run");
+}
+
 TEST_F(JoinHosts, ANodeMayWaitForItsCompanyAndProveItselfByACertificate) {
   const auto certificates = [&](const std::string& name) {
     const std::string folder = (files_ / name).string();
