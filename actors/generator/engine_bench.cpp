@@ -19,7 +19,7 @@ core::Result<EngineTurn> EngineBench::turn(EngineWork work) {
   }
   if (work.intake) TROUPE_TRY(pack(work, turn));
   if (engine_ != nullptr) {
-    TROUPE_TRY(step(turn));
+    TROUPE_TRY(step(turn, work.intake != nullptr));
     turn.counters = engine_->counters();
   }
   return turn;
@@ -50,11 +50,15 @@ core::Result<void> EngineBench::pack(const EngineWork& work, EngineTurn& turn) {
   return {};
 }
 
-core::Result<void> EngineBench::step(EngineTurn& turn) {
-  if (engine_->idle()) return {};
-  const MaybeBusy guard(activity_, "step");
-  TROUPE_TRY_ASSIGN(finished, engine_->step());
-  turn.finished = std::move(finished);
+// Until a sample is done or the turn is over; one step between two slices of packing.
+core::Result<void> EngineBench::step(EngineTurn& turn, bool once) {
+  const auto end = std::chrono::steady_clock::now() + kEngineTurn;
+  const MaybeBusy guard(engine_->idle() ? nullptr : activity_, "step");
+  while (!engine_->idle() && turn.finished.empty()) {
+    TROUPE_TRY_ASSIGN(finished, engine_->step());
+    turn.finished = std::move(finished);
+    if (once || std::chrono::steady_clock::now() >= end) break;
+  }
   return {};
 }
 

@@ -1,8 +1,9 @@
 // The engine on its device thread: one turn does what has piled up since the last one (cuts, new
-// groups, a slice of packing new weights, the swap) and then one step. While the engine has samples
-// to go on with, packing takes at most kWeightSlice of a turn; with nothing to run it is done at
-// once. Made without an engine: the first weights make it. Shared with the jobs; used on the device
-// thread.
+// groups, a slice of packing new weights, the swap) and then steps until a sample is done, at most
+// for kEngineTurn and the step at hand, so that short steps do not each cost a way between two
+// threads. While the engine has samples to go on with, packing takes at most kWeightSlice of a turn
+// and is followed by one step; with nothing to run it is done at once. Made without an engine: the
+// first weights make it. Shared with the jobs; used on the device thread.
 #pragma once
 
 #include "runtime/core/activity.hpp"
@@ -10,6 +11,7 @@
 #include "runtime/engine/engine.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,6 +19,9 @@
 #include <vector>
 
 namespace troupe::actors {
+
+// What waits for the next turn (cuts, new groups, weights) waits no longer than this and a step.
+inline constexpr std::chrono::milliseconds kEngineTurn{2};
 
 using EngineMaker = std::function<core::Result<std::unique_ptr<engine::Engine>>(
     std::shared_ptr<const model::PackedWeights>)>;
@@ -47,7 +52,7 @@ class EngineBench {
 
  private:
   core::Result<void> pack(const EngineWork& work, EngineTurn& turn);
-  core::Result<void> step(EngineTurn& turn);
+  core::Result<void> step(EngineTurn& turn, bool once);
 
   EngineMaker maker_;
   core::TeamRunner& team_;
