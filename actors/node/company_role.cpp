@@ -76,6 +76,8 @@ void CompanyRole::tend_local_nodes() {
   for (const NodeLauncher::Exit& exit : launcher_.exits()) {
     LocalState* const state = local(exit.node);
     if (state == nullptr) continue;
+    const core::Error ended{ErrorCode::kPeerLost, "its process " + exit.cause};
+    if (!state->joined && !dismissing_) hooks_.note(lost_text(exit.node, ended));
     state->running = state->joined = false;
     ++state->failures;
     state->start_at =
@@ -84,7 +86,7 @@ void CompanyRole::tend_local_nodes() {
       fail_run({ErrorCode::kResources,
                 "the process of " + exit.node + " cannot be kept up: it " + exit.cause});
     }
-    give_up(exit.node, {ErrorCode::kPeerLost, "its process " + exit.cause});
+    give_up(exit.node, ended);
   }
   for (LocalState& state : locals_) {
     if (state.running && !state.joined && now - state.start_at > limits::kNodeStart) {

@@ -36,18 +36,11 @@ def wait_for_steps(company, steps, limit_s=30):
         time.sleep(0.002)
 
 
-def noticed_s(company, node, since, kind):
+def noticed_s(company, node, since):
     """Seconds from the fault to the head's note about it; None without a note."""
     for when, line in company.log():
-        if when < since - 0.002 or f"node/{node} is lost" not in line:
-            continue
-        return when - since
-    return None
-
-
-def suspected_s(company, node, since):
-    for when, line in company.log():
-        if when >= since and f"node/{node} has been silent" in line:
+        known = f"node/{node} is lost" in line or f"node/{node} did not join" in line
+        if when >= since - 0.002 and known:
             return when - since
     return None
 
@@ -58,6 +51,9 @@ def strike(company, rng, kind):
     share = rng.random()
     victim = rng.random()
     if moment == "start":
+        end = time.monotonic() + 10
+        while not company.nodes() and time.monotonic() < end:
+            time.sleep(0.002)
         time.sleep(share * 0.8)
     else:
         wait_for_steps(company, 1 if moment == "early" else rng.randrange(2, UPDATES // 2))
@@ -107,6 +103,8 @@ def one_run(args, files, folder, number, whole):
                 line["node"] = "none: the run was over"
             else:
                 line.update(node=fault["node"], steps=fault["steps"], moment=fault["moment"])
+                # A process that has not joined yet gives no signs of life that could end.
+                line["joining"] = fault["moment"] == "start" and fault["steps"] == 0
         status = company.wait(LIMIT_S)
         line["status"] = status
         line["left"] = len(company.leftovers())
@@ -117,7 +115,7 @@ def one_run(args, files, folder, number, whole):
         if line["left"]:
             bad.append("processes were left")
         if kind != "head" and fault is not None:
-            found = noticed_s(company, fault["node"], fault["at"], kind)
+            found = noticed_s(company, fault["node"], fault["at"])
             if found is not None:
                 line["noticed_s"] = round(found, 3)
         checked = company.check()
@@ -160,10 +158,12 @@ def campaign(args, files, folder):
                "lost": sum(line["lost"] or 0 for line in lines),
                "doubled": sum(line["doubled"] or 0 for line in lines)}
     for kind in ("kill", "freeze"):
-        times = [line["noticed_s"] for line in lines
-                 if line["fault"] == kind and "noticed_s" in line]
-        summary[kind] = {"noticed": len(times), "p50_s": middle(times),
-                         "max_s": max(times, default=None)}
+        struck = [line for line in lines if line["fault"] == kind and "moment" in line]
+        times = [line["noticed_s"] for line in struck
+                 if "noticed_s" in line and not line["joining"]]
+        joining = [line["noticed_s"] for line in struck if "noticed_s" in line and line["joining"]]
+        summary[kind] = {"struck": len(struck), "noticed": len(times), "p50_s": middle(times),
+                         "max_s": max(times, default=None), "before_it_had_joined": joining}
     print(json.dumps({"summary": summary}), flush=True)
     return 1 if summary["bad"] else 0
 

@@ -40,7 +40,7 @@ TEST(CompanyRole, EveryRoleComesBackAfterWhateverHappens) {
     for (int fault = 0; fault < 5; ++fault) {
       stage.run_for(milliseconds(stage.rng().next_below(4000)));
       const std::string node = kNodes[stage.rng().next_below(kNodes.size())];
-      switch (stage.rng().next_below(5)) {
+      switch (stage.rng().next_below(6)) {
         case 0:
           stage.crash(node);
           break;
@@ -56,6 +56,9 @@ TEST(CompanyRole, EveryRoleComesBackAfterWhateverHappens) {
           break;
         case 3:
           stage.crash_role(kRoles[stage.rng().next_below(kRoles.size())].name);
+          break;
+        case 4:
+          stage.freeze(node);  // for good
           break;
         default:
           stage.crash(node);
