@@ -60,9 +60,8 @@ class TwoHosts {
     std::istringstream in(words);
     for (std::string word; in >> word;)
       all.push_back(word);
-    Background command(
-        all, std::filesystem::temp_directory_path() / ("troupe-ip-" + std::to_string(::getpid())),
-        network);
+    const ScratchFolder scratch;
+    Background command(all, scratch / "ip.log", network);
     const auto status = command.wait(10);
     return status == 0;
   }
