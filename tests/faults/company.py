@@ -1,5 +1,5 @@
-"""A run of `troupe train ppo` on the tiny model as the fault campaign sees it: starts it in a process
-group of its own, finds its node processes, and reads what it left behind. Every wait is bounded."""
+"""A run of `troupe train ppo` on the tiny model as the fault campaign sees it: starts it in a
+process group of its own, finds its node processes, and reads what it left behind. Every wait is bounded."""
 
 import hashlib
 import json

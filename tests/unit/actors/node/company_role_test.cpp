@@ -83,6 +83,17 @@ TEST(CompanyRole, ARoleWhoseActorEndsIsStartedAgainInTheSameProcessWithAHigherEp
     EXPECT_FALSE(note.starts_with("node/")) << note;
 }
 
+TEST(CompanyRole, ProcessesThatNeverComeUpEndTheRunAndItsWait) {
+  CompanyStage stage(5, local_nodes(), kRoles);
+  stage.doom();
+  auto up = stage.await_up({"policy", "reward"});
+  stage.run_for(seconds(120));
+  EXPECT_NE(stage.hopeless().find("cannot be kept up: it ended with status 1"), std::string::npos)
+      << stage.hopeless();
+  ASSERT_TRUE(up.done()) << "it waits on";
+  EXPECT_FALSE(up.value());
+}
+
 TEST(CompanyRole, ACalmCompanyHasNothingToSay) {
   CompanyStage stage(3, local_nodes(), kRoles);
   stage.run_for(seconds(120));

@@ -105,6 +105,15 @@ class CompanyStage final : public NodeLauncher {
   void cut(const std::string& node) { network_.cut(node, "company/0"); }
   void heal() { network_.heal(); }
 
+  // Processes end at once from now on.
+  void doom() { doomed_ = true; }
+  const std::string& hopeless() const { return hopeless_; }
+  // Asks on the company's strand; the answer is there once time has passed.
+  cluster::testing::Later<core::Result<void>> await_up(std::vector<std::string> kinds) {
+    const auto deadline = async::Deadline::after(time_, std::chrono::hours(1));
+    return {strand_, company_->await_up(std::move(kinds), deadline)};
+  }
+
   // ---- what must hold
   // Where the role stands now: its node and epoch; "" when nowhere.
   std::pair<std::string, std::uint64_t> place_of(const std::string& role) const {
@@ -148,7 +157,10 @@ class CompanyStage final : public NodeLauncher {
     hooks.role_up = [](const std::string&) {};
     hooks.role_lost = [](const std::string&, const core::Error&) {};
     hooks.note = [this](const std::string& text) { notes_.push_back(text); };
-    hooks.hopeless = [](const core::Error& error) { ADD_FAILURE() << error.message; };
+    hooks.hopeless = [this](const core::Error& error) {
+      EXPECT_TRUE(doomed_) << error.message;
+      hopeless_ = error.message;
+    };
     hooks.fence = [](const std::string&, const core::Error&) {};
     return hooks;
   }
@@ -225,6 +237,10 @@ class CompanyStage final : public NodeLauncher {
   }
   void begin_life(const std::string& node, const std::vector<std::string>& kinds) {
     if (over_) return;
+    if (doomed_) {
+      pending_exits_.push_back({time_.now(), {node, "ended with status 1"}});
+      return;
+    }
     auto joined = network_.join({node, core::RunId{0}, ++epochs_});
     ASSERT_TRUE(joined) << joined.error().message;
     auto life = std::make_unique<Life>();
@@ -278,6 +294,8 @@ class CompanyStage final : public NodeLauncher {
   std::vector<std::string> notes_;
   std::uint64_t epochs_ = 0;
   bool over_ = false;
+  bool doomed_ = false;
+  std::string hopeless_;
 };
 
 }  // namespace troupe::actors::testing
