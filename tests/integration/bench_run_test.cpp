@@ -1,0 +1,41 @@
+// `troupe bench overlap` and `control` start whole runs of a tiny model: their accounts are
+// complete and possible. Nothing is asserted of times.
+#include "exact_support.hpp"
+
+namespace troupe::test {
+
+TEST(BenchRun, OverlapAccountsForEverySide) {
+  const ProgramRun run = run_troupe(
+      {"bench", "overlap", "--reward-ms", "2", "--updates", "8", "--warm-up", "2", "--layers", "1",
+       "--hidden", "32", "--groups", "2", "--new-tokens", "8", "--limit-s", "25", "--json"});
+  ASSERT_EQ(run.status, 0) << run.output;
+  ASSERT_TRUE(run.line.is_object()) << run.output;
+  EXPECT_EQ(run.line["updates"], 8);
+  EXPECT_EQ(run.line["staleness_max"], 1);
+  for (const char* side : {"step_s_async", "step_s_sync", "step_s_sync_same_share", "longer_side_s",
+                           "generator_s", "policy_s", "reward_s", "ratio"}) {
+    EXPECT_GT(run.line[side].get<double>(), 0) << side;
+  }
+  for (const char* share : {"generator_idle_share", "policy_idle_share", "busy_together_share"}) {
+    EXPECT_GE(run.line[share].get<double>(), 0) << share;
+    EXPECT_LE(run.line[share].get<double>(), 1.001) << share;
+  }
+  double idle = 0;
+  for (const auto& [cause, share] : run.line["generator_idle"].items())
+    idle += share.get<double>();
+  EXPECT_NEAR(idle, run.line["generator_idle_share"].get<double>(), 0.01);
+}
+
+TEST(BenchRun, ControlCountsWholeUpdates) {
+  const ProgramRun run = run_troupe({"bench", "control", "--groups", "4", "--samples", "4",
+                                     "--updates", "6", "--limit-s", "25", "--json"});
+  ASSERT_EQ(run.status, 0) << run.output;
+  ASSERT_TRUE(run.line.is_object()) << run.output;
+  EXPECT_GE(run.line["samples"].get<std::uint64_t>(), 3u * 6 * 16);
+  EXPECT_EQ(run.line["samples"].get<std::uint64_t>() % 16, 0u);
+  EXPECT_GT(run.line["us_per_sample"].get<double>(), 0);
+  EXPECT_GT(run.line["reward_node_mb"].get<double>(), 0);
+  EXPECT_GT(run.line["head_mb"].get<double>(), 0);
+}
+
+}  // namespace troupe::test
