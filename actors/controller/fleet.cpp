@@ -110,6 +110,11 @@ core::Result<void> Fleet::failed(Flight flight, const core::Error& error) {
       queue_.put(std::move(flight.work));
       scope_->spawn("", unblock(flight.generator));
       return {};
+    case ErrorCode::kNotFound:
+      // The data role has given the ticket up, say because its reward was lost while the ticket was
+      // on its way: the slot has another attempt, or gets one.
+      ++counts_["ticket given up"];
+      return {};
     case ErrorCode::kDeadline:
       if (!flight.cut) return core::fail(error);
       ++counts_["straggler retired"];
