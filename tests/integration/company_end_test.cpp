@@ -13,7 +13,7 @@ void expect_start_fails(const TinyRun& files,
                         const std::string& text,
                         std::vector<std::string> words = {}) {
   CompanyRun run(files, "run", std::move(words));
-  holds_within(20, [&] { return !run.nodes().empty() || run.wait(0); });
+  within(20, [&] { return !run.nodes().empty() || run.wait(0); });
   EXPECT_EQ(run.wait(30), status) << run.output();
   EXPECT_NE(run.output().find(text), std::string::npos) << run.output();
   EXPECT_EQ(run.output().find("is lost"), std::string::npos) << run.output();
@@ -99,7 +99,7 @@ TEST(CompanyEnd, ARoleThatDiesAgainAndAgainEndsTheRunWithItsLastCause) {
   ASSERT_TRUE(run.await_steps(1)) << run.output();
   pid_t killed = 0;
   std::size_t kills = 0;
-  const bool ended = holds_within(60, [&] {
+  const bool ended = within(60, [&] {
     if (run.wait(0)) return true;
     const auto now = run.nodes();
     const auto found = now.find("reward");

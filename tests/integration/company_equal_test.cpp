@@ -15,7 +15,7 @@ TEST(CompanyEqual, ProcessesAndGeneratorsDoNotChangeTheRun) {
   for (std::size_t way = 0; way < ways.size(); ++way) {
     CompanyRun run(files, "way" + std::to_string(way), ways[way]);
     if (way > 0) {
-      EXPECT_TRUE(holds_within(30, [&] { return run.nodes().size() == 3 + way; }));
+      EXPECT_TRUE(within(30, [&] { return run.nodes().size() == 3 + way; }));
     }
     ASSERT_EQ(run.wait(), 0) << run.output();
     EXPECT_TRUE(run.all_nodes_gone());

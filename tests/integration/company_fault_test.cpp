@@ -22,7 +22,7 @@ void strike_each(const std::vector<std::string>& names, int signal_number, const
     ASSERT_EQ(::kill(pid, signal_number), 0);
     if (signal_number == SIGSTOP) {
       // Some go on after they were given up: whatever they do then, they do no harm.
-      EXPECT_TRUE(holds_within(30, [&] {
+      EXPECT_TRUE(within(30, [&] {
         return run.log().find("node/" + name + " is lost") != std::string::npos;
       })) << run.log();
       if (name == "reward" || name == "policy") ::kill(pid, SIGCONT);

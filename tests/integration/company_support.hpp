@@ -3,6 +3,7 @@
 // killed. Used on a test's main thread.
 #pragma once
 
+#include "within.hpp"
 #include "apps/troupe/train/ledger_check.hpp"
 #include "train_support.hpp"
 
@@ -15,16 +16,6 @@
 #include <thread>
 
 namespace troupe::test {
-
-// Polls until the condition holds; false at the limit.
-inline bool holds_within(double limit_s, const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(limit_s);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() >= end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
-}
 
 // Parent and state of a process; nothing when there is none.
 struct ProcessFacts {
@@ -103,7 +94,7 @@ class CompanyRun {
   // The node's process, once the run has recorded `steps` updates; 0 when that does not come.
   pid_t node_after(const std::string& name, std::size_t steps) {
     pid_t pid = 0;
-    holds_within(kLimit_s, [&] {
+    within(kLimit_s, [&] {
       if (this->steps() < steps) return ended();
       const auto now = nodes();
       if (const auto found = now.find(name); found != now.end()) pid = found->second;
@@ -112,19 +103,19 @@ class CompanyRun {
     return pid;
   }
   bool await_steps(std::size_t steps) {
-    return holds_within(kLimit_s, [&] { return this->steps() >= steps || ended(); }) && !ended();
+    return within(kLimit_s, [&] { return this->steps() >= steps || ended(); }) && !ended();
   }
 
   // Exit status, 128 + signal; nothing when it still runs at the limit: a hang.
   std::optional<int> wait(double limit_s = kLimit_s) {
-    holds_within(limit_s, [this] { return ended(); });
+    within(limit_s, [this] { return ended(); });
     return status_;
   }
   void signal(int number) { ::kill(pid_, number); }
 
   // True when every node process that was ever seen is gone, at the latest after `limit_s`.
   bool all_nodes_gone(double limit_s = 2) const {
-    return holds_within(limit_s, [this] {
+    return within(limit_s, [this] {
       return std::none_of(seen_.begin(), seen_.end(), [](pid_t pid) { return is_node(pid); });
     });
   }

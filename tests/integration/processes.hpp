@@ -2,9 +2,9 @@
 // test whatever happens, and waits that always end. Used on a test's main thread.
 #pragma once
 
+#include "within.hpp"
 #include "tests/integration/train_support.hpp"
 
-#include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
 
@@ -16,16 +16,6 @@
 namespace troupe::test {
 
 using Seconds = std::chrono::duration<double>;
-
-// Polls until the condition holds; false at the limit.
-inline bool within(double limit_s, const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + Seconds(limit_s);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() >= end) return false;
-    ::poll(nullptr, 0, 20);
-  }
-  return true;
-}
 
 inline std::string troupe_program() {
   const char* folder = std::getenv("TROUPE_BUILD_DIR");
