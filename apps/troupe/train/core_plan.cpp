@@ -15,8 +15,9 @@ CorePlan plan_cores(const core::TrainConfig& config, std::uint32_t cores) {
     plan.threads = {{"policy", plan.cores}, {"generator", plan.cores}, {"reference", plan.cores}};
     return plan;
   }
-  // Training takes about as long as sampling on a processor; the reference is read in passing.
-  const std::uint32_t policy = std::max(1u, plan.cores / 2);
+  // Training takes longer than sampling on a processor, so with two cores the policy takes both and the
+  // generators run in between.
+  const std::uint32_t policy = plan.cores <= 2 ? plan.cores : std::max(1u, plan.cores / 2);
   const std::uint32_t rest = plan.cores > policy ? plan.cores - policy : 1;
   plan.threads = {{"policy", policy},
                   {"generator", std::max(1u, rest / generators)},
