@@ -149,8 +149,10 @@ async::task<core::Result<void>> Controller::one_update(std::uint64_t update) {
   report.metrics.emplace_back("time/train", seconds_between(generated, after_train));
   report.metrics.emplace_back("time/sync", seconds_between(after_train, end));
   report.metrics.emplace_back("time/step", step_s);
+  std::uint64_t tokens = 0;
+  for (const GroupStatus& group : statuses->groups) tokens += group.tokens;
   report.metrics.emplace_back("perf/tokens_per_s",
-                              static_cast<double>(fleet_.take_tokens()) / std::max(step_s, 1e-9));
+                              static_cast<double>(tokens) / std::max(step_s, 1e-9));
   co_return listener_.on_update(report);
 }
 

@@ -85,7 +85,6 @@ core::Result<void> Fleet::ended(std::uint64_t id, const core::Result<Generated>&
   const std::uint64_t update = flight.work.ticket.update;
   router_.ended(flight.generator, flight.work);
   if (reply) {
-    tokens_ += reply->tokens + reply->prompt_tokens;
     const bool whole = reply->samples >= static_cast<std::uint64_t>(flight.work.samples);
     if (flight.cut && !whole) ++counts_["cut short"];
   } else if (!flight.forgotten) {
@@ -166,10 +165,6 @@ std::size_t Fleet::open(std::uint64_t update) const {
     return entry.second.work.ticket.update == update;
   });
   return queue_.count(update) + static_cast<std::size_t>(flying);
-}
-
-std::uint64_t Fleet::take_tokens() {
-  return std::exchange(tokens_, 0);
 }
 
 }  // namespace troupe::actors

@@ -55,7 +55,6 @@ class Fleet {
   std::size_t open(std::uint64_t update) const;  // groups queued or being sampled
   std::size_t waiting() const noexcept { return queue_.size(); }
   std::size_t generators_up() const noexcept { return router_.generators(); }
-  std::uint64_t take_tokens();  // sampled and prompt tokens since the last call
   const std::map<std::string, std::uint64_t>& counts() const noexcept { return counts_; }
   std::vector<GeneratorLine> lines() const;
 
@@ -101,7 +100,6 @@ class Fleet {
   std::optional<Published> latest_;
   std::uint64_t alone_ = 0;  // grows when the last generator goes
   std::string last_cause_;
-  std::uint64_t tokens_ = 0;
   std::map<std::string, std::uint64_t> counts_;
 };
 

@@ -52,7 +52,7 @@ core::Result<void> EngineBench::pack(const EngineWork& work, EngineTurn& turn) {
 
 // Until a sample is done or the turn is over; one step between two slices of packing.
 core::Result<void> EngineBench::step(EngineTurn& turn, bool once) {
-  const auto end = std::chrono::steady_clock::now() + kEngineTurn;
+  const auto end = std::chrono::steady_clock::now() + core::limits::kEngineTurn;
   const MaybeBusy guard(engine_->idle() ? nullptr : activity_, "step");
   while (!engine_->idle() && turn.finished.empty()) {
     TROUPE_TRY_ASSIGN(finished, engine_->step());

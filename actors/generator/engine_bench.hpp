@@ -20,9 +20,6 @@
 
 namespace troupe::actors {
 
-// What waits for the next turn (cuts, new groups, weights) waits no longer than this and a step.
-inline constexpr std::chrono::milliseconds kEngineTurn{2};
-
 using EngineMaker = std::function<core::Result<std::unique_ptr<engine::Engine>>(
     std::shared_ptr<const model::PackedWeights>)>;
 

@@ -61,7 +61,9 @@ std::string Admission::issue_pass() {
 }
 
 core::Result<void> Admission::admit(const wire::Hello& hello, const std::string& origin) {
-  if (!well_formed(hello.name)) return refuse("a name that is none");
+  if (!well_formed(hello.name)) {
+    return refuse("a name may hold letters, digits, '-', '_' and '.'; give another --name");
+  }
   const std::lock_guard lock(mutex_);
   return is_node(hello.name) ? admit_node(hello, origin) : admit_role(hello, origin);
 }

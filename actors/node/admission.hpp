@@ -43,7 +43,7 @@ class Admission {
 
   mutable std::mutex mutex_;
   std::deque<std::string> passes_;
-  std::map<std::string, Guest> guests_;  // by node name
+  std::map<std::string, Guest> guests_;             // by node name
   std::map<std::string, std::string> last_passes_;  // by node name: a broken link may be made again
 };
 

@@ -210,7 +210,10 @@ void CompanyRole::give_up(const std::string& node, const core::Error& cause) {
     return;
   }
   // An end that was asked for is no news.
-  if (!member->join.roles.empty() && !dismissing_) hooks_.note(lost_text(node, cause));
+  if (!member->join.roles.empty() && !dismissing_) {
+    hooks_.note(cause.message.ends_with("it has stopped") ? node + " has left"
+                                                          : lost_text(node, cause));
+  }
   membership_.remove(node);
   admission_.forget(node);
   const core::Error why{ErrorCode::kPeerLost, lost_text(node, cause)};

@@ -106,7 +106,6 @@ class CompanyRole {
   // Asks every node to end and waits until the local ones have, at most until the deadline.
   async::task<void> dismiss_all(async::Deadline deadline);
 
-  const Membership& membership() const noexcept { return membership_; }
   const Cast& cast() const noexcept { return cast_; }
 
  private:
@@ -145,8 +144,8 @@ class CompanyRole {
   std::map<std::string, std::uint64_t> introduced_;  // epoch by role
   std::map<std::string, std::string> brought_;       // node by the reward role it brought
   std::uint64_t next_generator_ = 0;
-  bool resting_ = false;  // no role is started
-  bool parting_ = false;  // roles end because they were asked to
+  bool resting_ = false;     // no role is started
+  bool parting_ = false;     // roles end because they were asked to
   bool dismissing_ = false;  // so do nodes
   bool failed_ = false;
   async::Notifier changed_;

@@ -126,7 +126,7 @@ struct FetchExperience {
 struct CommitUpdate {
   using Reply = Ack;
   std::uint64_t update = 0;
-  std::uint64_t after_step = 0;  // optimiser steps taken before it was sampled; names eval files
+  std::uint64_t after_step = 0;  // updates done with it; names rollout and eval files
 };
 
 // ---- to a generator --------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ struct Published {
   WeightSource source;
 };
 
-// Packs the current weights and offers them in the weight channel.
+// Takes a snapshot of the current weights and offers it in the weight channel.
 struct PublishWeights {
   using Reply = Published;
 };

@@ -47,7 +47,6 @@ class Scope {
   std::size_t children() const noexcept { return children_.size(); }
   bool cancelled() const noexcept { return cancelled_; }
   const Executor& executor() const noexcept { return executor_; }
-  const std::optional<core::Error>& first_error() const noexcept { return error_; }
 
   // Called at the first error, before the siblings are cancelled.
   void on_error(std::function<void(const core::Error&)> hook) { error_hook_ = std::move(hook); }

@@ -56,9 +56,9 @@ Result<void> check_reward(const TrainConfig& c, const Origins& origins) {
                 "no reward: set --reward.rule, --reward.python or --reward.http");
   }
   if (rule + python + http > 1) {
-    return refuse(origins, python ? "reward.python" : "reward.http",
-                  std::string(rule ? "reward.rule" : "reward.http") +
-                      " is set too; keep one of them");
+    return refuse(
+        origins, python ? "reward.python" : "reward.http",
+        std::string(rule ? "reward.rule" : "reward.http") + " is set too; keep one of them");
   }
   if (rule && c.data.label_key.empty()) {
     return refuse(origins, "reward.rule", "compares with a label: set --data.label_key");
@@ -103,13 +103,18 @@ Result<void> check_cluster(const TrainConfig& c, const Origins& origins) {
   }
   for (const std::string& kind : files.local_roles) {
     if (kind != "policy" && kind != "reference" && kind != "reward" && kind != "generator") {
-      return refuse(origins, "cluster.local_roles",
-                    "there is no role '" + kind + "'; expected policy, reference, reward, generator");
+      return refuse(
+          origins, "cluster.local_roles",
+          "there is no role '" + kind + "'; expected policy, reference, reward, generator");
     }
   }
   if (std::find(files.local_roles.begin(), files.local_roles.end(), "policy") ==
       files.local_roles.end()) {
     return refuse(origins, "cluster.local_roles", "the policy runs where the run is started");
+  }
+  if (c.cluster.transport == "loopback" && origins.contains("cluster.listen")) {
+    return refuse(origins, "cluster.listen",
+                  "a run in one process has no door; leave it out or use --cluster.transport caf");
   }
   if (c.cluster.transport == "loopback" && c.rollout.generators < 1) {
     return refuse(origins, "rollout.generators",

@@ -24,7 +24,7 @@ bool is_bool_word(std::string_view text) {
   return false;
 }
 
-std::vector<std::string> split_numbers(std::string_view text) {
+std::vector<std::string> split_items(std::string_view text) {
   if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
   std::vector<std::string> out;
   while (true) {
@@ -95,12 +95,15 @@ class Reader {
         value = unescape_flag(value);
     }
     const bool numbers = row->field.index() == 4;
-    if (numbers && values.size() == 1) values = split_numbers(values.front());
+    if (numbers && values.size() == 1) values = split_items(values.front());
     if (row->is_list() && !numbers) {
+      // Words are separated by commas; a stop text may hold one.
+      if (!row->escapes && values.size() == 1) values = split_items(values.front());
       // A second --rollout.stop adds to the first.
       for (ConfigText& setting : out_.settings) {
         if (setting.name == name) {
-          setting.values.push_back(std::move(values.front()));
+          for (std::string& value : values)
+            setting.values.push_back(std::move(value));
           return {};
         }
       }

@@ -16,6 +16,7 @@ std::string_view section_title(std::string_view section) {
       {"data", "training prompts"},
       {"reward", "scores"},
       {"eval", "held-out evaluation"},
+      {"cluster", "processes, other hosts, the door"},
       {"run", "where everything is written"},
       {"ckpt", "checkpoints"},
       {"resume", "going on with a run"},

@@ -75,6 +75,13 @@ constexpr Row kTable[] = {
     {"node start", ms(kNodeStart), "ms"},
     {"status", ms(kStatusEvery), "ms"},
     {"no progress", ms(kNoProgress), "ms"},
+    {"engine turn", ms(kEngineTurn), "ms, of short steps"},
+    {"weight readers", kWeightReaders_max, "per publisher"},
+    {"weight strangers", kWeightStrangers_max, "per publisher"},
+    {"weight mappings", kWeightMappings_max, "per receiver"},
+    {"weight hello", ms(kWeightHello), "ms"},
+    {"weight stall", ms(kWeightStall), "ms"},
+    {"weight buffer", ms(kWeightReuse), "ms until a leased one is passed over"},
     {"", 0, ""},
 };
 }  // namespace

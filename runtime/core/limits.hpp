@@ -77,6 +77,13 @@ inline constexpr std::chrono::milliseconds kSpawnDeadline{600'000};  // to load 
 inline constexpr std::chrono::milliseconds kNodeStart{20'000};       // of a local process until it joins
 inline constexpr std::chrono::milliseconds kStatusEvery{500};        // roles are asked for their accounts
 inline constexpr std::chrono::milliseconds kNoProgress{60'000};      // then it is said who waits for whom
+inline constexpr std::chrono::milliseconds kEngineTurn{2};           // of short steps, before news is heard
+inline constexpr std::uint64_t kWeightReaders_max = 64;              // snapshots lent by one publisher
+inline constexpr std::uint64_t kWeightStrangers_max = 16;            // connections that have not asked yet
+inline constexpr std::uint64_t kWeightMappings_max = 3;              // that a receiver keeps between versions
+inline constexpr std::chrono::milliseconds kWeightHello{5'000};      // then a silent receiver is cut
+inline constexpr std::chrono::milliseconds kWeightStall{10'000};     // without a byte taken: the same
+inline constexpr std::chrono::milliseconds kWeightReuse{20};         // for a leased buffer, then a fresh one
 
 struct Row {
   std::string_view name;

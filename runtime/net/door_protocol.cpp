@@ -140,7 +140,7 @@ async::task<core::Result<DoorRequest>> admit(TlsStream* tls, const DoorAuth* aut
   TROUPE_CO_TRY(co_await tls->read_exactly(given.data(), given.size()));
   TROUPE_CO_TRY_ASSIGN(wanted, proof_of("client", exchange, auth->token));
   if (!same(wanted, given.data())) {
-    std::string reason = "the join token is not the door's";
+    std::string reason = "wrong join token";
     TROUPE_CO_TRY(co_await answer(tls, DoorVerdict::kNotProven, "", std::move(reason)));
     co_return core::fail(ErrorCode::kConfig, "wrong join token");
   }

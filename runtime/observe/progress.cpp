@@ -27,7 +27,7 @@ constexpr Named kShown[] = {
     {"reward", "reward", "reward/mean", "%.3f", ""},
     {"kl", "kl", "kl/ref", "%.5f", ""},
     {"tokens/s", "tokens_per_s", "perf/tokens_per_s", "%.0f", ""},
-    {"step", "step_s", "time/step", "%.1f", " s"},
+    {"step", "step_s", "time/step", "%.3g", " s"},
 };
 
 std::optional<double> value_of(const MetricRow& row, const Named& named) {

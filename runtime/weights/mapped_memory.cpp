@@ -52,7 +52,7 @@ core::Result<std::shared_ptr<const MappedMemory>> MappingSet::get(const OwnedFd&
     return kept_.back();
   }
   TROUPE_TRY_ASSIGN(made, MappedMemory::map(memory, id, bytes));
-  if (kept_.size() >= kMappings_max) kept_.erase(kept_.begin());
+  if (kept_.size() >= core::limits::kWeightMappings_max) kept_.erase(kept_.begin());
   kept_.push_back(made);
   return made;
 }

@@ -33,7 +33,7 @@ class MappedMemory {
 
 class MappingSet {
  public:
-  // The mapping of buffer `id`, kept or made; the oldest beyond kMappings_max is let go.
+  // The mapping of buffer `id`, kept or made; the oldest beyond kWeightMappings_max is let go.
   core::Result<std::shared_ptr<const MappedMemory>> get(const OwnedFd& memory,
                                                         std::uint64_t id,
                                                         std::uint64_t bytes);

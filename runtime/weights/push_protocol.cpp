@@ -137,7 +137,7 @@ core::Result<void> check_answer(const Answer& answer,
     case AnswerStatus::kMalformed:
       return fail(ErrorCode::kInvalidArgument, source + " could not read our request");
     case AnswerStatus::kTooMany:
-      return fail(ErrorCode::kOverloaded, source + " serves " + to_string(kReaders_max) +
+      return fail(ErrorCode::kOverloaded, source + " serves " + to_string(core::limits::kWeightReaders_max) +
                                               " receivers already; ask again later");
   }
   return fail(ErrorCode::kData, source + " answers with the unknown status " +

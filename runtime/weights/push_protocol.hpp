@@ -4,6 +4,7 @@
 // Pure functions; bounds below.
 #pragma once
 
+#include "runtime/core/limits.hpp"
 #include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/model/params.hpp"
@@ -21,12 +22,6 @@ inline constexpr std::size_t kKey_chars = 64;
 inline constexpr std::uint64_t kBucket_bytes = 4ull << 20;
 inline constexpr std::uint64_t kBucket_bytes_min = 64ull << 10;
 inline constexpr std::uint64_t kBucket_bytes_max = 16ull << 20;
-inline constexpr std::size_t kReaders_max = 64;             // snapshots lent by one publisher
-inline constexpr std::size_t kStrangers_max = 16;           // connections that have not asked yet
-inline constexpr std::chrono::milliseconds kHelloWait{5'000};   // then a silent receiver is cut
-inline constexpr std::chrono::milliseconds kStallWait{10'000};  // without a byte taken: the same
-inline constexpr std::chrono::milliseconds kReuseWait{20};  // for a leased buffer, then a fresh one
-inline constexpr std::size_t kMappings_max = 3;             // that a receiver keeps between versions
 
 enum class Wants : std::uint32_t { kMemory = 1, kStream = 2 };
 

@@ -18,10 +18,10 @@ core::Result<std::shared_ptr<Snapshot>> SnapshotPool::take(const SnapshotShape& 
   std::unique_lock lock(mutex_);
   std::shared_ptr<Snapshot> found = find_free();
   if (found == nullptr && all_.size() >= 2) {
-    ended_.wait_for(lock, kReuseWait, [&] { return (found = find_free()) != nullptr; });
+    ended_.wait_for(lock, core::limits::kWeightReuse, [&] { return (found = find_free()) != nullptr; });
   }
   if (found != nullptr) return found;
-  TROUPE_CHECK(all_.size() < kReaders_max + 2, "more snapshots than receivers can hold");
+  TROUPE_CHECK(all_.size() < core::limits::kWeightReaders_max + 2, "more snapshots than receivers can hold");
   lock.unlock();  // only this thread takes; making one costs a page fault for every page
   TROUPE_TRY_ASSIGN(made, Snapshot::create(shape));
   lock.lock();

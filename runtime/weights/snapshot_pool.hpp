@@ -1,7 +1,7 @@
 // The snapshots of one publisher: two in turn, and more only while receivers hold on to older ones. A
 // lease is a shared pointer; a snapshot that anyone leases is never written. Leases are given and ended
 // by the server's thread, snapshots are taken and offered by the publisher's. Bound: each receiver
-// leases one snapshot at most, so at most kReaders_max + 2 exist.
+// leases one snapshot at most, so at most kWeightReaders_max + 2 exist.
 #pragma once
 
 #include "runtime/weights/snapshot.hpp"
@@ -14,7 +14,7 @@ namespace troupe::weights {
 
 class SnapshotPool {
  public:
-  // One that is neither the newest nor leased, to be filled. When there is none: waits kReuseWait at
+  // One that is neither the newest nor leased, to be filled. When there is none: waits kWeightReuse at
   // most, then makes one. Error: kResources.
   core::Result<std::shared_ptr<Snapshot>> take(const SnapshotShape& shape);
   // What was taken is filled: the newest from now on.

@@ -87,14 +87,14 @@ int WeightServer::poll_timeout_ms(core::TimePoint from) const {
 void WeightServer::accept_from(const OwnedFd& listener, Wants way) {
   OwnedFd socket = accept_one(listener);
   if (!socket || (way == Wants::kMemory && !same_user(socket))) return;
-  if (readers_.size() >= kReaders_max + kStrangers_max) {
+  if (readers_.size() >= core::limits::kWeightReaders_max + core::limits::kWeightStrangers_max) {
     ++refused_;
     return;
   }
   Reader reader;
   reader.socket = std::move(socket);
   reader.way = way;
-  reader.until = now() + kHelloWait;
+  reader.until = now() + core::limits::kWeightHello;
   readers_.push_back(std::move(reader));
 }
 
@@ -144,7 +144,7 @@ bool WeightServer::answer(Reader& reader) {
     reply.status = AnswerStatus::kWrongKey;
   } else if (reader.hello.wants != reader.way) {
     reply.status = AnswerStatus::kMalformed;
-  } else if (leases() >= kReaders_max) {
+  } else if (leases() >= core::limits::kWeightReaders_max) {
     reply.status = AnswerStatus::kTooMany;
   } else {
     reader.lease = pool_.lease_newest();
@@ -177,7 +177,7 @@ bool WeightServer::answer(Reader& reader) {
     return false;
   }
   reader.state = State::kStream;
-  reader.until = now() + kStallWait;
+  reader.until = now() + core::limits::kWeightStall;
   return stream(reader);
 }
 
@@ -196,7 +196,7 @@ bool WeightServer::stream(Reader& reader) {
     }
     reader.sent += static_cast<std::uint64_t>(n);
     turn += static_cast<std::size_t>(n);
-    reader.until = now() + kStallWait;
+    reader.until = now() + core::limits::kWeightStall;
   }
   if (reader.sent == bytes) reader.state = State::kHeld;
   return true;

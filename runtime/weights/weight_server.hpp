@@ -1,7 +1,7 @@
 // Serves the newest snapshot to receivers: a descriptor over the Unix socket, a stream over TCP. One
 // thread, one poll loop, every socket non-blocking, so a slow, frozen or dead receiver holds up nobody;
 // it keeps its own snapshot until its connection ends. Owned by the publisher.
-// Bounds: kReaders_max receivers and kStrangers_max that have not asked yet; kHelloWait for a request; kStallWait for a stream on which nothing
+// Bounds: kWeightReaders_max receivers and kWeightStrangers_max that have not asked yet; kWeightHello for a request; kWeightStall for a stream on which nothing
 // moves. A connection that holds shared memory may last: the receiver is at work, or frozen.
 #pragma once
 

@@ -99,7 +99,12 @@ Result<JoinTarget> find_company(const JoinFlags& flags) {
     TROUPE_TRY_ASSIGN(found, from_run_folder(flags.join));
     target = std::move(found);
   } else {
-    TROUPE_TRY_ASSIGN(address, parse_address(flags.join, "--join"));
+    auto parsed = parse_address(flags.join, "--join");
+    if (!parsed) {
+      return fail(ErrorCode::kConfig,
+                  "--join: '" + flags.join + "' is neither HOST:PORT nor the folder of a run");
+    }
+    const auto address = std::move(parsed).value();
     target.host = address.first;
     target.port = address.second;
   }

@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -136,8 +137,11 @@ Result<void> run_node(Words words) {
   flags[0].required = false;
   flags.push_back({"--roles", &options.roles, "kinds it offers: generator,reward,reference"});
   flags.push_back({"--name", &options.name, "its name in the company (default: host and pid)"});
-  flags.push_back(
-      {"--local", &options.local, "used by troupe train for its own processes", false, 0, 65535});
+  // `troupe train` starts its own processes with it; nobody else has a use for it.
+  if (std::find(words.begin(), words.end(), "--local") != words.end()) {
+    flags.push_back(
+        {"--local", &options.local, "port of the company on this host", false, 0, 65535});
+  }
   TROUPE_TRY_ASSIGN(outcome,
                     parse_flags("troupe node: plays roles for a running company. Starts in "
                                 "any order: it waits for the company.",
@@ -153,6 +157,12 @@ Result<void> run_node(Words words) {
   }
   self.name = "node/" + options.name;
   if (options.local > 0) return run_local(options, std::move(self));
+  if (std::find(self.kinds.begin(), self.kinds.end(), "policy") != self.kinds.end()) {
+    return core::fail(
+        ErrorCode::kConfig,
+        "--roles: the policy runs where the run is started; offer generator, reward or "
+        "reference");
+  }
   if (options.join.join.empty()) {
     return core::fail(ErrorCode::kConfig, "--join is not set; give HOST:PORT of a running company");
   }

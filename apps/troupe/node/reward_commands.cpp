@@ -57,6 +57,12 @@ Result<std::unique_ptr<actors::RewardSource>> source_of(const Options& options) 
   return make_reward(config);
 }
 
+std::string number_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
 void say(const std::string& text) {
   std::printf("%s\n", text.c_str());
   std::fflush(stdout);
@@ -192,7 +198,7 @@ Result<void> run_reweight(Words words) {
   actors::ReweightReward request{options.name, options.weight};
   TROUPE_TRY_ASSIGN(changed,
                     ask_company(options.join, std::move(request), core::limits::kCallDeadline));
-  say("reward " + options.name + " weighs " + std::to_string(options.weight) + " from update " +
+  say("reward " + options.name + " weighs " + number_text(options.weight) + " from update " +
       std::to_string(changed.from_update + 1) + " on");
   return {};
 }

@@ -14,6 +14,8 @@ namespace troupe::app {
 struct CorePlan {
   std::uint32_t cores = 1;
   bool split = false;
+  std::uint32_t generators = 1;  // of this host
+  bool reference = false;
   std::map<std::string, std::uint32_t> threads;  // by kind of role
 
   std::string text() const;  // one line for the user

@@ -7,6 +7,7 @@
 #include "apps/troupe/build_facts.hpp"
 #include "apps/troupe/node/join_flags.hpp"
 #include "apps/troupe/node/local_nodes.hpp"
+#include "apps/troupe/stop_signal.hpp"
 #include "apps/troupe/train/head_door.hpp"
 #include "apps/troupe/train/outcome.hpp"
 #include "apps/troupe/train/status_desk.hpp"
@@ -341,6 +342,11 @@ Result<void> Head::Impl::play(Play play_now) {
   Result<void> started = run_here(role_io, start_play(&play_now));
   // What made a start impossible says more than that it did not come about.
   if (!started && !waited_for->is_set()) waited_for->set(std::move(started));
+  for (bool told = false; !waited_for->wait_for(limits::kLookEvery);) {
+    if (stop_requested() && !std::exchange(told, true)) {
+      note("stopping after this update, with a checkpoint; Ctrl-C again ends at once");
+    }
+  }
   Result<void> ended = waited_for->wait();
   write_report();
   role_io.run(stop_play());

@@ -1,6 +1,7 @@
 // How a run ended: the first word counts. Set on any thread, waited for on one.
 #pragma once
 
+#include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
 
 #include <future>
@@ -19,12 +20,17 @@ class Outcome {
     const std::lock_guard lock(mutex_);
     return set_;
   }
-  core::Result<void> wait() { return promise_.get_future().get(); }
+  core::Result<void> wait() { return future_.get(); }
+  // True once it is set; false after `span`.
+  bool wait_for(core::Duration span) const {
+    return future_.wait_for(span) == std::future_status::ready;
+  }
 
  private:
   mutable std::mutex mutex_;
   bool set_ = false;
   std::promise<core::Result<void>> promise_;
+  std::future<core::Result<void>> future_ = promise_.get_future();
 };
 
 }  // namespace troupe::app

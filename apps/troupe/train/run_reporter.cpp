@@ -85,7 +85,7 @@ void RunReporter::on_failed_group(std::uint64_t update,
 // Comings and goings are in the log, and on the terminal by what the company says of them.
 void RunReporter::on_peer(const std::string& name, bool up, const std::string& cause) {
   const std::lock_guard lock(mutex_);
-  files_.log.info(name + (up ? " is up" : " is lost: " + cause));
+  files_.log.info(name + (up ? " is up" : ": " + cause));
 }
 
 void RunReporter::on_rewards(std::uint64_t set,

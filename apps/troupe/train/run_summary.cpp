@@ -36,24 +36,30 @@ void print_evaluations(const store::RunFolder& folder, std::uint64_t updates) {
   print_row("greedy", first->greedy, last->greedy, first->greedy_mean(), last->greedy_mean());
 }
 
-void print_company(const store::RunFolder& folder) {
-  const auto report = read_report(folder.path());
-  if (!report) return;
+// How much ran at once and how old the tokens were: of asynchronous runs.
+void print_overlap(const RunReport& report) {
   std::printf("\ngenerators and policy busy at once %12.1f s of %.1f s (%.0f %%)\n",
-              report->busy_together_s, report->wall_s,
-              100 * report->busy_together_s / std::max(report->wall_s, 1e-9));
+              report.busy_together_s, report.wall_s,
+              100 * report.busy_together_s / std::max(report.wall_s, 1e-9));
   std::uint64_t tokens = 0;
-  for (const std::uint64_t count : report->staleness)
+  for (const std::uint64_t count : report.staleness)
     tokens += count;
   std::printf("trained tokens by age in updates  ");
-  for (std::size_t age = 0; age < report->staleness.size(); ++age) {
+  for (std::size_t age = 0; age < report.staleness.size(); ++age) {
     std::printf("  %zu: %llu (%.0f %%)", age,
-                static_cast<unsigned long long>(report->staleness[age]),
-                100.0 * static_cast<double>(report->staleness[age]) /
+                static_cast<unsigned long long>(report.staleness[age]),
+                100.0 * static_cast<double>(report.staleness[age]) /
                     static_cast<double>(std::max<std::uint64_t>(tokens, 1)));
   }
   std::printf("\nsequences across a new version    %llu\n",
-              static_cast<unsigned long long>(report->crossed));
+              static_cast<unsigned long long>(report.crossed));
+}
+
+void print_company(const store::RunFolder& folder) {
+  const auto report = read_report(folder.path());
+  if (!report) return;
+  if (report->staleness.size() > 1) print_overlap(*report);
+  std::printf("\n");
   for (const RoleShare& role : report->roles) {
     std::printf("  %-22s busy %3.0f %%; %s %.0f %%\n", role.name.c_str(), 100 * role.busy,
                 role.idle_cause.c_str(), 100 * role.idle);
@@ -78,7 +84,7 @@ void print_summary(const store::RunFolder& folder,
   double total = load_s;
   for (const auto& [name, seconds] : phases)
     total += seconds;
-  std::printf("\nwall time by phase %24s %8s\n", "seconds", "share");
+  std::printf("\nwall time of the run by phase %13s %8s\n", "seconds", "share");
   std::printf("  %-22s %16.1f %7.1f%%\n", "load", load_s, 100 * load_s / total);
   for (const auto& [name, seconds] : phases) {
     std::printf("  %-22s %16.1f %7.1f%%\n", name.c_str(), seconds, 100 * seconds / total);

@@ -14,6 +14,7 @@
 #include "runtime/store/config_file.hpp"
 #include "runtime/store/run_start.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace troupe::app {
@@ -50,6 +51,21 @@ actors::RunPlan plan_of(const core::TrainConfig& config,
   plan.evaluation_temperature = static_cast<float>(config.eval.temperature);
   plan.evaluation_steps = static_cast<std::uint64_t>(config.eval.steps);
   return plan;
+}
+
+// Kinds of roles that have to come from other nodes: "generator,reward".
+std::string awaited_kinds(const core::TrainConfig& config) {
+  const auto& here = config.cluster.local_roles;
+  std::string kinds;
+  const auto add = [&](const std::string& kind, bool wanted) {
+    const bool local = std::find(here.begin(), here.end(), kind) != here.end() &&
+                       (kind != "generator" || config.rollout.generators > 0);
+    if (wanted && !local) kinds += (kinds.empty() ? "" : ",") + kind;
+  };
+  add("generator", true);
+  add("reward", true);
+  add("reference", config.algo.kl.init_coef != 0);
+  return kinds;
 }
 
 using Origins = std::map<std::string, std::string, std::less<>>;
@@ -136,6 +152,11 @@ class Training {
       head_ = std::move(head);
       reporter.note("join with --join " + head_->address() + ", or --join " +
                     folder.path().string() + " on this machine" + head_->status_text());
+      const std::string missing = awaited_kinds(config_);
+      if (!missing.empty()) {
+        reporter.note("waiting for nodes that play " + missing + ": troupe node --join " +
+                      head_->address() + " --roles " + missing);
+      }
     }
     Play play;
     play.plan = plan.run;

@@ -53,7 +53,7 @@ TEST(Progress, LinesOutsideATerminal) {
   progress.update(kRow);
   progress.note("saved \x1b[2J");
   EXPECT_EQ(screen.text(),
-            "step=2/10 reward=0.500 kl=0.25000 tokens_per_s=812 step_s=6.0 eta=1min20s\n"
+            "step=2/10 reward=0.500 kl=0.25000 tokens_per_s=812 step_s=6 eta=1min20s\n"
             "saved [2J\n");
 }
 
@@ -87,7 +87,7 @@ TEST(Progress, LiveBlockIsDrawnOverItself) {
   progress.update(kRow);
   const std::string second =
       "\x1b[2A\r\x1b[Jstep 2/4  [############............]  ETA 10 s\n"
-      "reward 0.500   kl 0.25000   tokens/s 812   step 6.0 s\n"
+      "reward 0.500   kl 0.25000   tokens/s 812   step 6 s\n"
       "generate 3/8\n";
   EXPECT_EQ(screen.text(), first + second);
   progress.note("evaluated");

@@ -169,7 +169,7 @@ TEST(SharedWeightChannel, TooManyReceiversAreTurnedAway) {
   const WeightLocation at = only_memory(source.publish(1));
   RemoteWeightSubscriber subscriber(tiny());
   std::vector<std::unique_ptr<WeightIntake>> held;
-  for (std::size_t i = 0; i < kReaders_max; ++i) {
+  for (std::size_t i = 0; i < core::limits::kWeightReaders_max; ++i) {
     auto intake = subscriber.fetch(1, at, kLong);
     ASSERT_TRUE(intake) << intake.error().message;
     held.push_back(std::move(intake).value());
