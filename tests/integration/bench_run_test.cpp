@@ -6,11 +6,11 @@ namespace troupe::test {
 
 TEST(BenchRun, OverlapAccountsForEverySide) {
   const ProgramRun run = run_troupe(
-      {"bench", "overlap", "--reward-ms", "2", "--updates", "8", "--warm-up", "2", "--layers", "1",
-       "--hidden", "32", "--groups", "2", "--new-tokens", "8", "--limit-s", "25", "--json"});
+      {"bench", "overlap", "--reward-ms", "20", "--updates", "60", "--warm-up", "2", "--layers",
+       "1", "--hidden", "32", "--groups", "2", "--new-tokens", "8", "--limit-s", "40", "--json"});
   ASSERT_EQ(run.status, 0) << run.output;
   ASSERT_TRUE(run.line.is_object()) << run.output;
-  EXPECT_EQ(run.line["updates"], 8);
+  EXPECT_EQ(run.line["updates"], 60);
   EXPECT_EQ(run.line["staleness_max"], 1);
   for (const char* side : {"step_s_async", "step_s_sync", "step_s_sync_same_share", "longer_side_s",
                            "generator_s", "policy_s", "reward_s", "ratio"}) {

@@ -90,7 +90,8 @@ double role_seconds(const json& status, const std::string& role, const std::stri
 
 double idle_seconds(const json& status, const std::string& role) {
   double sum = 0;
-  const json part = part_named(status.value("roles", json::array()), role);
+  // The cast names every role from the start; accounts come half a second later.
+  const json part = part_named(status.value("cast", json::array()), role);
   const json causes = part.value("idle_s", json::object());
   for (const auto& [cause, seconds] : causes.items())
     sum += seconds.get<double>();
@@ -98,7 +99,8 @@ double idle_seconds(const json& status, const std::string& role) {
 }
 
 pid_t pid_of_role(const json& status, const std::string& role) {
-  const json part = part_named(status.value("roles", json::array()), role);
+  // The cast names every role from the start; accounts come half a second later.
+  const json part = part_named(status.value("cast", json::array()), role);
   const json node = part_named(status.value("nodes", json::array()), part.value("node", ""));
   return node.value("pid", 0);
 }

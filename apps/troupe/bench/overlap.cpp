@@ -6,6 +6,7 @@
 #include "apps/troupe/bench/train_job.hpp"
 #include "apps/troupe/flags.hpp"
 #include "apps/troupe/system_facts.hpp"
+#include "runtime/core/limits.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -119,6 +120,13 @@ Result<Sides> watch(const Job& job, std::int64_t staleness, std::int64_t threads
   Sides sides;
   const double wall =
       role_seconds(after, "policy/0", "wall_s") - role_seconds(before, "policy/0", "wall_s");
+  const double least = 2 * std::chrono::duration<double>(core::limits::kStatusEvery).count();
+  if (wall < least) {
+    return core::fail(
+        core::ErrorCode::kConfig,
+        "the measured updates took too short for the roles' accounts, which are taken "
+        "every half second; raise --updates");
+  }
   const auto last = static_cast<std::size_t>(job.warm_up + job.updates);
   sides.updates = static_cast<std::uint64_t>(job.updates);
   sides.step_s = (steps.at(last - 1) - steps.at(static_cast<std::size_t>(job.warm_up) - 1)) /
