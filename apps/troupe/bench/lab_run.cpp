@@ -90,8 +90,7 @@ double role_seconds(const json& status, const std::string& role, const std::stri
 
 double idle_seconds(const json& status, const std::string& role) {
   double sum = 0;
-  // The cast names every role from the start; accounts come half a second later.
-  const json part = part_named(status.value("cast", json::array()), role);
+  const json part = part_named(status.value("roles", json::array()), role);
   const json causes = part.value("idle_s", json::object());
   for (const auto& [cause, seconds] : causes.items())
     sum += seconds.get<double>();
