@@ -149,4 +149,11 @@ core::Result<std::unique_ptr<RewardSource>> make_rule_reward(RuleKind kind,
   }
 }
 
+std::optional<RuleKind> rule_kind(const std::string& name) {
+  if (name == "exact") return RuleKind::kExact;
+  if (name == "last_number") return RuleKind::kLastNumber;
+  if (name == "regex") return RuleKind::kRegex;
+  return std::nullopt;
+}
+
 }  // namespace troupe::actors

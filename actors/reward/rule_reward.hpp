@@ -12,6 +12,9 @@ namespace troupe::actors {
 
 enum class RuleKind { kExact, kLastNumber, kRegex };
 
+// The kind of that name ("exact", "last_number", "regex"); nothing when there is none.
+std::optional<RuleKind> rule_kind(const std::string& name);
+
 // `pattern` is used by kRegex alone. Errors: kConfig for a pattern that is empty or malformed.
 core::Result<std::unique_ptr<RewardSource>> make_rule_reward(RuleKind kind,
                                                              const std::string& pattern);

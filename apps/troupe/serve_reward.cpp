@@ -7,6 +7,7 @@
 #include "actors/reward/rule_reward.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/flags.hpp"
+#include "apps/troupe/node/join_flags.hpp"
 #include "apps/troupe/stop_signal.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/core/limits.hpp"
@@ -14,7 +15,6 @@
 
 #include <poll.h>
 
-#include <charconv>
 #include <cstdio>
 #include <utility>
 
@@ -41,16 +41,11 @@ Result<std::unique_ptr<actors::RewardSource>> source_of(const Flags& flags) {
     options.file = flags.python;
     return actors::make_python_reward(std::move(options));
   }
-  constexpr std::pair<const char*, actors::RuleKind> kKinds[] = {
-      {"exact", actors::RuleKind::kExact},
-      {"last_number", actors::RuleKind::kLastNumber},
-      {"regex", actors::RuleKind::kRegex}};
-  for (const auto& [name, kind] : kKinds) {
-    if (flags.rule != name) continue;
-    if (kind == actors::RuleKind::kRegex && flags.pattern.empty()) {
+  if (const auto kind = actors::rule_kind(flags.rule)) {
+    if (*kind == actors::RuleKind::kRegex && flags.pattern.empty()) {
       return fail(ErrorCode::kConfig, "--rule regex needs a pattern; give --pattern");
     }
-    return actors::make_rule_reward(kind, flags.pattern);
+    return actors::make_rule_reward(*kind, flags.pattern);
   }
   return fail(ErrorCode::kConfig,
               "there is no rule '" + flags.rule + "'; --rule takes exact, last_number or regex");
@@ -59,16 +54,13 @@ Result<std::unique_ptr<actors::RewardSource>> source_of(const Flags& flags) {
 // "HOST:PORT", with brackets around IPv6.
 Result<net::HttpServerOptions> listen_options(const Flags& flags) {
   net::HttpServerOptions options;
-  const auto colon = flags.listen.rfind(':');
-  std::string host = flags.listen.substr(0, colon);
-  const char* digits = flags.listen.data() + (colon == std::string::npos ? 0 : colon + 1);
-  const char* end = flags.listen.data() + flags.listen.size();
-  const auto parsed = std::from_chars(digits, end, options.port);
-  if (colon == std::string::npos || host.empty() || parsed.ec != std::errc() || parsed.ptr != end) {
+  auto address = parse_address(flags.listen, "--listen");
+  if (!address) {
     return fail(ErrorCode::kConfig,
                 "--listen " + flags.listen + " is not HOST:PORT, as in 127.0.0.1:5000");
   }
-  if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  std::string host = std::move(address->first);
+  options.port = address->second;
   const bool loopback = host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
   if (!loopback && !flags.insecure) {
     return fail(ErrorCode::kConfig,

@@ -1,6 +1,8 @@
 // fork, exec, waitpid and /proc.
 #include "apps/troupe/bench/lab_process.hpp"
 
+#include "apps/troupe/exec_words.hpp"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -50,10 +52,7 @@ bool holds_within(double limit_s, const std::function<bool()>& condition) {
 core::Result<LabProcess> LabProcess::start(std::vector<std::string> arguments,
                                            const std::filesystem::path& log) {
   arguments.insert(arguments.begin(), "troupe");
-  std::vector<char*> argv;
-  for (std::string& word : arguments)
-    argv.push_back(word.data());
-  argv.push_back(nullptr);
+  std::vector<char*> argv = exec_pointers(arguments);
   const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_TRUNC | O_CLOEXEC, 0600);
   if (out < 0) {
     return core::fail(core::ErrorCode::kResources,

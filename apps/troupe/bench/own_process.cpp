@@ -1,6 +1,8 @@
 // fork and exec of /proc/self/exe with a pipe for its output.
 #include "apps/troupe/bench/own_process.hpp"
 
+#include "apps/troupe/exec_words.hpp"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -14,27 +16,6 @@ namespace troupe::app {
 namespace {
 
 using core::ErrorCode;
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (std::string& text : strings)
-    result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
-}
-
-std::vector<std::string> merged_environment(const std::vector<std::string>& changes) {
-  std::vector<std::string> result = changes;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const std::string name = text.substr(0, text.find('=') + 1);
-    bool replaced = false;
-    for (const std::string& change : changes)
-      replaced = replaced || change.compare(0, name.size(), name) == 0;
-    if (!replaced) result.push_back(text);
-  }
-  return result;
-}
 
 core::Failure cannot_start() {
   return core::fail(ErrorCode::kResources,
@@ -68,8 +49,8 @@ core::Result<std::string> run_own_process(const std::vector<std::string>& argume
   std::vector<std::string> words = arguments;
   words.insert(words.begin(), "troupe");
   std::vector<std::string> variables = merged_environment(environment);
-  auto argv = pointers(words);
-  auto envp = pointers(variables);
+  auto argv = exec_pointers(words);
+  auto envp = exec_pointers(variables);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return cannot_start();
   const pid_t parent = ::getpid();

@@ -1,6 +1,8 @@
 // fork and exec of /proc/self/exe; ends are collected without blocking.
 #include "apps/troupe/node/local_nodes.hpp"
 
+#include "apps/troupe/exec_words.hpp"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -14,23 +16,6 @@ namespace troupe::app {
 namespace {
 
 using core::ErrorCode;
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (std::string& text : strings)
-    result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
-}
-
-std::vector<std::string> environment_with(const std::string& pass) {
-  std::vector<std::string> result;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (std::strncmp(*entry, "TROUPE_NODE_PASS=", 17) != 0) result.emplace_back(*entry);
-  }
-  result.push_back("TROUPE_NODE_PASS=" + pass);
-  return result;
-}
 
 // Only async-signal-safe calls: runs between fork and exec.
 [[noreturn]] void become_node(int log, int nothing, pid_t parent, char** argv, char** envp) {
@@ -91,9 +76,9 @@ core::Result<void> LocalNodes::start(const std::string& node,
                                     "--local", std::to_string(port_),
                                     "--name",  node.substr(node.find('/') + 1),
                                     "--roles", offered};
-  std::vector<std::string> variables = environment_with(pass);
-  auto argv = pointers(words);
-  auto envp = pointers(variables);
+  std::vector<std::string> variables = merged_environment({"TROUPE_NODE_PASS=" + pass});
+  auto argv = exec_pointers(words);
+  auto envp = exec_pointers(variables);
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child == 0) become_node(log, nothing, parent, argv.data(), envp.data());

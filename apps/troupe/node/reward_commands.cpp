@@ -1,5 +1,6 @@
 // `troupe attach reward`, `detach reward`, `re-weight reward`: rewards that come and go while a run
 // goes on. The attached reward lives in the process of the command, until it is detached.
+#include "actors/reward/rule_reward.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/node/ask_company.hpp"
 #include "apps/troupe/roles/role_factories.hpp"
@@ -49,8 +50,7 @@ Result<std::unique_ptr<actors::RewardSource>> source_of(const Options& options) 
   config.reward.rule = options.rule;
   config.reward.rule_pattern = options.pattern;
   config.reward.http = options.http;
-  if (!options.rule.empty() && options.rule != "exact" && options.rule != "last_number" &&
-      options.rule != "regex") {
+  if (!options.rule.empty() && !actors::rule_kind(options.rule)) {
     return core::fail(ErrorCode::kConfig, "--rule: there is no rule '" + options.rule +
                                               "'; expected exact, last_number, regex");
   }

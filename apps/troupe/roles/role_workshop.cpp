@@ -131,10 +131,9 @@ core::Result<std::unique_ptr<actors::RewardSource>> make_reward(const core::Trai
     options.file = config.reward.python;
     return actors::make_python_reward(std::move(options));
   }
-  actors::RuleKind kind = actors::RuleKind::kExact;
-  if (config.reward.rule == "last_number") kind = actors::RuleKind::kLastNumber;
-  if (config.reward.rule == "regex") kind = actors::RuleKind::kRegex;
-  return actors::make_rule_reward(kind, config.reward.rule_pattern);
+  const auto kind = actors::rule_kind(config.reward.rule);
+  TROUPE_CHECK(kind.has_value(), "the configuration table knows the rules");
+  return actors::make_rule_reward(*kind, config.reward.rule_pattern);
 }
 
 }  // namespace troupe::app

@@ -80,7 +80,7 @@ struct StatusDesk::Impl {
   async::task<Result<void>> start();
   async::task<Result<void>> watch();
   async::task<void> ask_all();
-  async::task<void> ask_one(std::string role);
+  async::task<void> ask_one(std::string role, std::string node);
   void watch_progress();
   async::task<std::string> controller_state();
   async::task<void> render(actors::CompanyView view, StatusFacts* facts);
@@ -120,11 +120,19 @@ async::task<void> StatusDesk::Impl::ask_all() {
   }
   names.insert({"controller/0", "data/0"});
   std::erase_if(roles, [&](const auto& one) { return !names.contains(one.first); });
-  for (const std::string& name : names)
-    co_await ask_one(name);
+  std::map<std::string, std::string> places;  // only the trace wants to know them
+  if (trace) {
+    const auto view = co_await parts.view();
+    for (const actors::Part& part : view.parts) places[part.name] = part.node;
+  }
+  for (const std::string& name : names) {
+    const auto place = places.find(name);
+    std::string node = place == places.end() ? "head" : place->second;
+    co_await ask_one(name, std::move(node));
+  }
 }
 
-async::task<void> StatusDesk::Impl::ask_one(std::string role) {
+async::task<void> StatusDesk::Impl::ask_one(std::string role, std::string node) {
   const auto deadline = async::Deadline::after(timers, limits::kSuspectAfter);
   const auto known = roles.find(role);
   const std::uint64_t after = known == roles.end() ? 0 : known->second.next_span;
@@ -135,11 +143,6 @@ async::task<void> StatusDesk::Impl::ask_one(std::string role) {
   if (!report) co_return;
   together.add(role, report->spans);
   if (trace) {
-    std::string node = "head";
-    const auto view = co_await parts.view();
-    for (const actors::Part& part : view.parts) {
-      if (part.name == role) node = part.node;
-    }
     trace->add(node, role, report->spans);
   }
   report->spans.clear();
