@@ -49,14 +49,6 @@ struct Ops {
                      float* panels,
                      std::int64_t panel_begin,
                      std::int64_t panel_end);
-  // y[c][r] = x[r][c] for r in [0, rows), c in [c_begin, c_end).
-  void (*transpose)(const float* x,
-                    std::int64_t ldx,
-                    std::int64_t rows,
-                    float* y,
-                    std::int64_t ldy,
-                    std::int64_t c_begin,
-                    std::int64_t c_end);
 
   // ---- rows ----
 

@@ -27,6 +27,9 @@ struct Gemm {
   const float* a = nullptr;
   std::int64_t lda = 0;
   const float* b = nullptr;  // packed panels [panels_of(n)][k][16], 64-byte aligned
+  // The backward pass reads its operands as they lie, then without bias and residual:
+  bool a_by_columns = false;  // element (m, k) is a[k * lda + m]: the transpose of a matrix
+  std::int64_t ldb = 0;       // above 0: element (k, n) is b[k * ldb + n], nothing is packed
   float* c = nullptr;
   std::int64_t ldc = 0;
   const float* bias = nullptr;      // [n]

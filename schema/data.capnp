@@ -49,6 +49,7 @@ struct GroupStatus {
   tokens @4 :UInt64;
   meanScore @5 :Float64;
   state @6 :Text;  # "issued", "generated", "ready", "failed"
+  filtered @7 :Bool;  # failed because its mean score is outside the range that is kept
 }
 
 struct GroupStatuses {

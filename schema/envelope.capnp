@@ -9,6 +9,7 @@ using Generator = import "/schema/generator.capnp";
 using Reward = import "/schema/reward.capnp";
 using Reference = import "/schema/reference.capnp";
 using Policy = import "/schema/policy.capnp";
+using Critic = import "/schema/critic.capnp";
 using Node = import "/schema/node.capnp";
 
 struct Header {
@@ -104,5 +105,9 @@ struct Envelope {
     reweightReward @46 :Reward.AttachReward;
     detachReward @47 :Reward.RewardName;
     rewardsChanged @48 :Reward.RewardsChanged;
+    scoreValues @49 :Critic.ScoreValues;
+    values @50 :Critic.Values;
+    putReturns @51 :Critic.PutReturns;
+    trainCritic @52 :Critic.TrainCritic;
   }
 }

@@ -64,13 +64,19 @@ Controller::Controller(RoleContext context, RunPlan plan, CompanyPeers peers, Ru
 }
 
 async::task<core::Result<void>> Controller::load(std::string folder) {
-  LoadState policy{folder};
-  auto loaded = co_await ask(context_, peers_.policy, std::move(policy));
-  if (!loaded) co_return loaded.failure();
-  LoadState data{folder};
-  auto data_loaded = co_await ask(context_, peers_.data, std::move(data));
-  if (!data_loaded) co_return data_loaded.failure();
+  for (std::string peer : stateful_peers()) {
+    LoadState load{folder};
+    auto loaded = co_await ask(context_, std::move(peer), std::move(load));
+    if (!loaded) co_return loaded.failure();
+  }
   co_return core::Result<void>();
+}
+
+std::vector<std::string> Controller::stateful_peers() const {
+  std::vector<std::string> peers = {peers_.policy};
+  if (!peers_.critic.empty()) peers.push_back(peers_.critic);
+  peers.push_back(peers_.data);
+  return peers;
 }
 
 async::task<core::Result<void>> Controller::run() {
@@ -83,6 +89,7 @@ async::task<core::Result<void>> Controller::play(async::Scope& scope, Controller
   self->scope_ = &scope;
   self->fleet_.begin(scope);
   scope.spawn("", self->issuer());
+  scope.spawn("", self->watch_stop());
   auto played = co_await self->trainer();
   if (!played) co_return played.failure();
   scope.cancel();  // weights that are still on their way, timers
@@ -110,16 +117,35 @@ async::task<core::Result<void>> Controller::trainer() {
   co_return core::Result<void>();
 }
 
+// A run that is asked to stop ends after its update; one that has no generator to finish it with
+// ends now.
+async::task<core::Result<void>> Controller::watch_stop() {
+  for (;;) {
+    co_await async::sleep_for(*context_.timers, core::limits::kLookEvery);
+    if (listener_.stop_requested() && awaited_ && fleet_.generators_up() == 0) break;
+  }
+  const bool learned = done_ > plan_.first_update;
+  if (learned && saved_ != done_) TROUPE_CO_TRY(co_await save(done_, false));
+  co_return core::fail(
+      core::ErrorCode::kInterrupted,
+      "stopped as asked, without a generator for update " + std::to_string(done_ + 1) +
+          "; run the same command again to go on from update " + std::to_string(done_));
+}
+
 async::task<core::Result<bool>> Controller::after_update(std::uint64_t done) {
   if (plan_.evaluate_after(done)) TROUPE_CO_TRY(co_await evaluate(done));
   const bool stop = listener_.stop_requested();
-  if (stop || plan_.save_after(done)) TROUPE_CO_TRY(co_await save(done));
+  const bool best = listener_.is_best(done);
+  if (stop || plan_.save_after(done) || best) {
+    TROUPE_CO_TRY(co_await save(done, best || done == plan_.updates));
+  }
   co_return stop;
 }
 
 async::task<core::Result<void>> Controller::one_update(std::uint64_t update) {
   const core::TimePoint begin = context_.timers->now();
   auto statuses = co_await collect(update);
+  if (!statuses && used_up_) co_return co_await prompts_used_up(*used_up_);
   if (!statuses) co_return statuses.failure();
   const core::TimePoint generated = context_.timers->now();
 
@@ -137,12 +163,16 @@ async::task<core::Result<void>> Controller::one_update(std::uint64_t update) {
   auto committed = co_await ask(context_, peers_.data, commit);
   if (!committed) co_return committed.failure();
   fleet_.forget(update);
+  const std::uint64_t filtered = forget_slots(update);
   const core::TimePoint end = context_.timers->now();
 
   UpdateReport report;
   report.done = update + 1;
   report.metrics = std::move(trained->metrics);
   report_groups(*statuses, report);
+  if (plan_.filters) {
+    report.metrics.emplace_back("reward/filtered_groups", static_cast<double>(filtered));
+  }
   const double step_s = seconds_between(begin, end);
   report.metrics.emplace_back("async/version", static_cast<double>(trained->version));
   report.metrics.emplace_back("time/generate", seconds_between(begin, generated));
@@ -150,7 +180,8 @@ async::task<core::Result<void>> Controller::one_update(std::uint64_t update) {
   report.metrics.emplace_back("time/sync", seconds_between(after_train, end));
   report.metrics.emplace_back("time/step", step_s);
   std::uint64_t tokens = 0;
-  for (const GroupStatus& group : statuses->groups) tokens += group.tokens;
+  for (const GroupStatus& group : statuses->groups)
+    tokens += group.tokens;
   report.metrics.emplace_back("perf/tokens_per_s",
                               static_cast<double>(tokens) / std::max(step_s, 1e-9));
   co_return listener_.on_update(report);
@@ -171,6 +202,7 @@ void Controller::report_groups(const GroupStatuses& statuses, UpdateReport& repo
 async::task<core::Result<GroupStatuses>> Controller::collect(std::uint64_t update) {
   listener_.on_phase("generate");
   while (issued_ <= update) {
+    if (used_up_) co_return core::fail(*used_up_);
     const bool woken = co_await changed_.wait(async::Deadline::none());
     static_cast<void>(woken);
   }
@@ -199,7 +231,11 @@ async::task<core::Result<GroupStatuses>> Controller::collect(std::uint64_t updat
     TROUPE_CO_TRY_ASSIGN(failed, failed_groups(update, *statuses));
     again.tickets = std::move(failed);
     if (again.tickets.empty()) continue;
-    TROUPE_CO_TRY(co_await reissue(std::move(again)));
+    auto reissued = co_await reissue(std::move(again));
+    if (!reissued && reissued.error().code == core::ErrorCode::kNotFound) {
+      used_up_ = reissued.error();
+    }
+    TROUPE_CO_TRY(reissued);
     listener_.on_phase("generate");
   }
 }
@@ -214,20 +250,38 @@ async::task<core::Result<void>> Controller::publish(std::uint64_t update) {
   co_return core::Result<void>();
 }
 
-async::task<core::Result<void>> Controller::save(std::uint64_t done) {
+// The dataset ends before the run does, because groups were filtered. What was learned is kept.
+async::task<core::Result<void>> Controller::prompts_used_up(core::Error error) {
+  if (saved_ != done_) TROUPE_CO_TRY(co_await save(done_, true));
+  co_return core::fail(core::ErrorCode::kData,
+                       error.message + " after " + std::to_string(done_) + " of " +
+                           std::to_string(plan_.updates) + " updates, with " +
+                           std::to_string(counts_["group filtered"]) +
+                           " groups filtered; what was learned is in the last checkpoint. "
+                           "To go on from it, give its folder as --resume with a new "
+                           "--run.path and more --train.num_episodes, or a wider "
+                           "--algo.dynamic_filtering_range");
+}
+
+async::task<core::Result<void>> Controller::save(std::uint64_t done, bool models) {
   listener_.on_phase("checkpoint");
   TROUPE_CO_TRY_ASSIGN(folder, listener_.begin_checkpoint(done));
-  SaveState policy{folder.string()};
-  auto policy_saved = co_await ask(context_, peers_.policy, policy);
-  if (!policy_saved) co_return policy_saved.failure();
-  SaveState data{folder.string()};
-  auto data_saved = co_await ask(context_, peers_.data, data);
-  if (!data_saved) co_return data_saved.failure();
-  if (done == plan_.updates) {
+  for (std::string peer : stateful_peers()) {
+    SaveState state{folder.string()};
+    auto saved = co_await ask(context_, std::move(peer), std::move(state));
+    if (!saved) co_return saved.failure();
+  }
+  if (models) {
     SaveModel model{(folder / "model").string()};
     auto model_saved = co_await ask(context_, peers_.policy, model);
     if (!model_saved) co_return model_saved.failure();
   }
+  if (models && plan_.save_critic && !peers_.critic.empty()) {
+    SaveModel critic{(folder / "critic_model").string()};
+    auto critic_saved = co_await ask(context_, peers_.critic, critic);
+    if (!critic_saved) co_return critic_saved.failure();
+  }
+  saved_ = done;
   co_return listener_.commit_checkpoint(done);
 }
 
@@ -242,7 +296,7 @@ void Controller::peer_up(const std::string& name) {
 void Controller::peer_lost(const std::string& name, const core::Error& error) {
   if (fleet_.knows(name)) return fleet_.lost(name, error.message);
   listener_.on_peer(name, false, error.message);
-  if (name == peers_.policy || name == peers_.data) {
+  if (name == peers_.policy || name == peers_.critic || name == peers_.data) {
     const bool named = error.message.find(name) != std::string::npos;
     end_run({core::ErrorCode::kPeerLost, named ? error.message : name + ": " + error.message});
   } else if (rewards_.is_attached(name) && scope_ != nullptr) {

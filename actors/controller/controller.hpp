@@ -28,6 +28,7 @@ namespace troupe::actors {
 struct CompanyPeers {
   std::string data = "data/0";
   std::string policy = "policy/0";
+  std::string critic;  // "" = none
   std::vector<std::string> generators = {"generator/0"};  // up from the start
 };
 
@@ -43,8 +44,8 @@ class Controller {
   // Puts the roles into the state of a checkpoint. Before `run`.
   async::task<core::Result<void>> load(std::string folder);
 
-  // What the company sees happen to other roles; called on the strand, at any time. Policy and data
-  // are needed: without one the run ends. Generators and attached rewards may come and go.
+  // What the company sees happen to other roles; called on the strand, at any time. Policy, critic
+  // and data are needed: without one the run ends. Generators and attached rewards may come and go.
   void peer_up(const std::string& name);
   void peer_lost(const std::string& name, const core::Error& error);
 
@@ -66,7 +67,10 @@ class Controller {
   async::task<core::Result<void>> one_update(std::uint64_t update);
   async::task<core::Result<GroupStatuses>> collect(std::uint64_t update);
   async::task<core::Result<void>> publish(std::uint64_t update);
-  async::task<core::Result<void>> save(std::uint64_t done);
+  async::task<core::Result<void>> save(std::uint64_t done, bool models);
+  async::task<core::Result<void>> prompts_used_up(core::Error error);
+  async::task<core::Result<void>> watch_stop();
+  std::vector<std::string> stateful_peers() const;  // whose state is part of a checkpoint
   void report_groups(const GroupStatuses& statuses, UpdateReport& report);
 
   // evaluation.cpp
@@ -79,6 +83,9 @@ class Controller {
   async::task<core::Result<void>> reissue(ReissueTickets request);
   core::Result<std::vector<core::Ticket>> failed_groups(std::uint64_t update,
                                                         const GroupStatuses& statuses);
+  core::Result<void> count_filtered(const GroupStatus& group);
+  bool count_fault(const core::Ticket& ticket);  // true: the slot has had its last
+  std::uint64_t forget_slots(std::uint64_t update);  // gives the groups that were filtered
   TicketWork training_work(std::uint64_t update) const;
   void retired(const core::Ticket& ticket);
   void watch_stragglers(std::uint64_t update);
@@ -102,6 +109,10 @@ class Controller {
   std::uint64_t next_issue_;              // first update whose tickets were not asked for
   std::uint64_t issued_;                  // updates whose tickets are out
   std::optional<std::uint64_t> awaited_;  // the update that the trainer waits for
+  std::optional<core::Error> used_up_;    // no prompts are left for the update after issued_
+  std::optional<std::uint64_t> saved_;    // updates done at the newest checkpoint of this play
+  // By update and slot, until the update is committed.
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> faults_, filtered_;
   async::Timer straggler_timer_;
   std::vector<std::uint64_t> staleness_;
   std::map<std::string, std::uint64_t> counts_;

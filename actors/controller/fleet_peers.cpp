@@ -97,6 +97,12 @@ async::task<core::Result<void>> Fleet::push(std::string name, std::uint64_t life
       co_return core::Result<void>();
     }
     const bool superseded = latest_->version > version;
+    const bool unfit = error.code == ErrorCode::kNotFound || error.code == ErrorCode::kData;
+    if (unfit && !superseded && router_.generators() > 1) {
+      // One that cannot take the weights is of no use, the others are.
+      lost(name, "it could not take the weights: " + error.message);
+      co_return core::Result<void>();
+    }
     if (error.code != ErrorCode::kOverloaded && !superseded) co_return core::fail(error);
   }
   if (generator.sent < latest_->version) start_push(name);

@@ -35,6 +35,11 @@ async::task<core::Result<void>> Controller::issuer() {
     request.groups = plan_.groups;
     request.version_min = work.version_min;
     auto issued = co_await ask(context_, peers_.data, request);
+    if (!issued && issued.error().code == core::ErrorCode::kNotFound) {
+      used_up_ = issued.error();
+      changed_.notify_all();
+      co_return core::Result<void>();
+    }
     if (!issued) co_return issued.failure();
     issued_ = update + 1;
     fleet_.add(issued->tickets, std::move(work));
@@ -49,9 +54,14 @@ core::Result<std::vector<core::Ticket>> Controller::failed_groups(std::uint64_t 
   std::vector<core::Ticket> failed;
   for (const GroupStatus& group : statuses.groups) {
     if (group.ready || group.state == "issued" || group.state == "generated") continue;
+    if (group.filtered) {
+      TROUPE_TRY(count_filtered(group));
+      failed.push_back(group.ticket);
+      continue;
+    }
     listener_.on_failed_group(update, group.ticket.slot, group.cause);
     ++counts_["group failed"];
-    if (group.ticket.attempt + 1 >= plan_.attempts_max) {
+    if (count_fault(group.ticket)) {
       return core::fail(core::ErrorCode::kData, std::to_string(plan_.attempts_max) +
                                                     " groups in a row failed in one "
                                                     "slot of update " +
@@ -61,6 +71,33 @@ core::Result<std::vector<core::Ticket>> Controller::failed_groups(std::uint64_t 
     failed.push_back(group.ticket);
   }
   return failed;
+}
+
+// Not a fault of the group: it has no end but that of the data, and a bound for a reward that never
+// varies.
+core::Result<void> Controller::count_filtered(const GroupStatus& group) {
+  ++counts_["group filtered"];
+  const std::uint32_t filtered = ++filtered_[{group.ticket.update, group.ticket.slot}];
+  if (filtered < plan_.filtered_max) return {};
+  return core::fail(core::ErrorCode::kData,
+                    std::to_string(filtered) + " groups in a row were filtered in slot " +
+                        std::to_string(group.ticket.slot) + " of update " +
+                        std::to_string(group.ticket.update) + "; the last: " + group.cause +
+                        "; look at the reward, or widen --algo.dynamic_filtering_range");
+}
+
+bool Controller::count_fault(const core::Ticket& ticket) {
+  return ++faults_[{ticket.update, ticket.slot}] >= plan_.attempts_max;
+}
+
+std::uint64_t Controller::forget_slots(std::uint64_t update) {
+  std::uint64_t filtered = 0;
+  for (const auto& [slot, count] : filtered_)
+    filtered += slot.first == update ? count : 0;
+  const auto of_update = [update](const auto& entry) { return entry.first.first <= update; };
+  std::erase_if(faults_, of_update);
+  std::erase_if(filtered_, of_update);
+  return filtered;
 }
 
 async::task<core::Result<void>> Controller::reissue(ReissueTickets request) {
@@ -74,7 +111,7 @@ async::task<core::Result<void>> Controller::reissue(ReissueTickets request) {
 void Controller::retired(const core::Ticket& ticket) {
   const std::string cause = "it was cut at the straggler deadline with fewer than two samples done";
   listener_.on_failed_group(ticket.update, ticket.slot, cause);
-  if (ticket.attempt + 1 >= plan_.attempts_max) {
+  if (count_fault(ticket)) {
     end_run({core::ErrorCode::kDeadline,
              std::to_string(plan_.attempts_max) + " groups in a row were too slow in slot " +
                  std::to_string(ticket.slot) + " of update " + std::to_string(ticket.update) +

@@ -53,6 +53,12 @@ class RunListener {
   // The folder that the roles write the checkpoint of `done` updates into, then its commit.
   virtual core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t done) = 0;
   virtual core::Result<void> commit_checkpoint(std::uint64_t done) = 0;
+  // True when the evaluation after `done` updates was the best so far: a checkpoint is made then, with
+  // the model beside it.
+  virtual bool is_best(std::uint64_t done) const {
+    static_cast<void>(done);
+    return false;
+  }
   // True once the user asked to stop.
   virtual bool stop_requested() const = 0;
 };

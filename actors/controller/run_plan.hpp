@@ -20,15 +20,18 @@ struct RunPlan {
   std::uint64_t staleness_max = 0;
   SamplingSpec sampling;
   std::uint64_t save_steps = 0;  // 0 = at the end only
+  bool save_critic = false;      // the critic, too, becomes a model folder at the end
 
   std::uint32_t evaluation_groups = 0;  // 0 = no evaluation
   std::int32_t evaluation_samples = 1;
   float evaluation_temperature = 1;
   std::uint64_t evaluation_steps = 0;  // 0 = at the start and the end only
 
-  std::uint32_t attempts_max = 4;  // of one slot before the run gives up
+  std::uint32_t attempts_max = 4;    // that may go wrong in one slot before the run gives up
+  std::uint32_t filtered_max = 100;  // groups of one slot in a row that are not worth learning from
   // How long the trainer waits for an update before its unfinished groups are cut; 0 = for good.
   core::Duration straggler_timeout{0};
+  bool filters = false;     // the data role filters groups by their mean score
   bool recompute_kv = true;  // at a swap of weights running samples compute their keys again
   std::vector<RewardMember> rewards;  // the run's own: set 0 of the data role
 

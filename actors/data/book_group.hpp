@@ -38,9 +38,16 @@ enum class FailureKind {
   kRewardGone,  // a reward stayed away for too long
   kRewardLost,  // a reward was given up
   kReference,   // the reference model answered with an error, or stayed away
+  kFiltered,    // its mean score is outside the range that is kept: nothing went wrong
 };
-inline constexpr std::array<std::string_view, 5> kFailureKinds = {
-    "unscored", "reward_error", "reward_gone", "reward_lost", "reference"};
+inline constexpr std::array<std::string_view, 6> kFailureKinds = {
+    "unscored", "reward_error", "reward_gone", "reward_lost", "reference", "filtered"};
+
+// Mean scores of groups that are worth learning from; the ends are outside.
+struct MeanRange {
+  double low = 0, high = 1;
+  bool holds(double mean) const { return low < mean && mean < high; }
+};
 
 // Why a delivery was not taken though nothing is wrong with it.
 enum class DuplicateKind {
@@ -65,6 +72,7 @@ struct BookGroup {
   bool referenced = false;
   bool restored = false;  // came from a saved state and was not asked for since
   std::string cause;      // of kFailed
+  bool filtered = false;  // failed because of its mean score alone
 };
 
 }  // namespace troupe::actors

@@ -39,7 +39,7 @@ DataRole::DataRole(RoleContext context,
       prompts_(std::move(prompts)),
       evaluation_(std::move(evaluation)),
       sink_(std::move(sink)),
-      book_(options_.samples, options_.with_reference),
+      book_(options_.samples, options_.with_reference, options_.filter),
       evaluation_book_(options_.samples, false),
       sets_(options_.rewards),
       changed_(*context_.timers) {}
@@ -61,6 +61,16 @@ core::Result<const Prompt*> DataRole::prompt_of(const BookGroup& group) {
   return &open_prompts_.emplace(group.ticket, std::move(prompt).value()).first->second;
 }
 
+core::Result<void> DataRole::check_prompts_left(std::uint64_t update, std::uint64_t wanted) const {
+  if (options_.episodes == 0 || update >= kFirstEvaluation) return {};
+  const std::uint64_t most = prompts_->size() * options_.episodes;
+  if (book_.next_prompt() + wanted <= most) return {};
+  return core::fail(ErrorCode::kNotFound,
+                    "the prompts are used up: " + std::to_string(book_.next_prompt()) + " of " +
+                        std::to_string(most) + " are taken, update " + std::to_string(update + 1) +
+                        " asks for " + std::to_string(wanted) + " more");
+}
+
 async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
   if (request.evaluation != (request.update >= kFirstEvaluation) || request.groups == 0 ||
       (request.evaluation && evaluation_ == nullptr)) {
@@ -69,6 +79,9 @@ async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
   if (book_of(request.update).committed(request.update)) {
     co_return core::fail(ErrorCode::kInvalidArgument,
                          "update " + std::to_string(request.update) + " is committed already");
+  }
+  if (book_of(request.update).groups_of(request.update).empty()) {
+    TROUPE_CO_TRY(check_prompts_left(request.update, request.groups));
   }
   // Every evaluation starts from the first held-out prompt again.
   if (request.evaluation) evaluation_book_.set_next_prompt(0);
@@ -83,6 +96,9 @@ async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
 async::task<core::Result<Tickets>> DataRole::on(ReissueTickets request) {
   for (const core::Ticket& ticket : request.tickets) {
     TROUPE_CO_TRY(book_of(ticket.update).may_reissue(ticket));
+  }
+  if (!request.tickets.empty()) {
+    TROUPE_CO_TRY(check_prompts_left(request.tickets[0].update, request.tickets.size()));
   }
   Tickets reply;
   for (const core::Ticket& ticket : request.tickets) {

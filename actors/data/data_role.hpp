@@ -32,6 +32,8 @@ struct DataRoleOptions {
   bool with_reference = false;  // training groups need reference log-probs
   std::vector<RewardMember> rewards = {{"reward", "reward/0", 1}};  // set 0
   std::string reference_peer = "reference/0";
+  std::uint64_t episodes = 0;       // passes over the prompts; 0 = no end
+  std::optional<MeanRange> filter;  // of training groups; none: every group is kept
   Patience patience;  // with scorers that are away
 };
 
@@ -62,6 +64,7 @@ class DataRole {
   TicketBook& book_of(std::uint64_t update);
   RewardSetPtr rewards_for(std::uint64_t update) const;
   core::Result<const Prompt*> prompt_of(const BookGroup& group);
+  core::Result<void> check_prompts_left(std::uint64_t update, std::uint64_t wanted) const;
   bool needed(const std::string& reward) const;
   CallGate* gate_to(const std::string& peer);
   async::task<core::Result<void>> score(core::Ticket ticket, std::size_t member);

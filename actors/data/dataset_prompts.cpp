@@ -1,6 +1,10 @@
 // Renders, tokenises and checks the rows of a dataset.
 #include "actors/data/dataset_prompts.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
 namespace troupe::actors {
 namespace {
 
@@ -18,15 +22,35 @@ core::Result<std::string> text_of_row(const data::PromptRow& row, const text::Ch
   return rendered;
 }
 
+// The rows of all files, one file after the other, and how many each has. Without shares the files
+// are one.
+struct Rows {
+  std::vector<data::PromptRow> rows;
+  std::vector<std::uint64_t> sizes;
+};
+
+core::Result<Rows> load_rows(const DatasetPromptsOptions& options) {
+  Rows all;
+  std::string_view rest = options.files;
+  while (!rest.empty()) {
+    const auto end = options.shares.empty() ? rest.size() : std::min(rest.find(','), rest.size());
+    TROUPE_TRY_ASSIGN(rows, data::load_prompts(std::string(rest.substr(0, end)), options.columns));
+    all.sizes.push_back(rows.size());
+    std::move(rows.begin(), rows.end(), std::back_inserter(all.rows));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return all;
+}
+
 }  // namespace
 
 core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
     const DatasetPromptsOptions& options, const text::Tokenizer& tokenizer,
     const text::ChatTemplate* chat) {
-  TROUPE_TRY_ASSIGN(rows, data::load_prompts(options.files, options.columns));
+  TROUPE_TRY_ASSIGN(loaded, load_rows(options));
   std::vector<Prompt> prompts;
-  prompts.reserve(rows.size());
-  for (data::PromptRow& row : rows) {
+  prompts.reserve(loaded.rows.size());
+  for (data::PromptRow& row : loaded.rows) {
     TROUPE_TRY_ASSIGN(rendered, text_of_row(row, chat));
     auto encoded = tokenizer.encode(rendered);
     if (!encoded) return core::fail(encoded.error().within(row.where));
@@ -42,8 +66,12 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
     prompts.push_back({prompts.size(), std::move(encoded->ids), std::move(rendered),
                        std::move(row.label), std::move(row.columns_json)});
   }
-  std::optional<data::PromptOrder> order;
-  if (options.shuffle) order.emplace(prompts.size(), options.seed);
+  std::optional<data::BlendOrder> order;
+  if (options.shuffle) {
+    TROUPE_TRY_ASSIGN(blended,
+                      data::BlendOrder::create(loaded.sizes, options.shares, options.seed));
+    order.emplace(std::move(blended));
+  }
   return std::unique_ptr<DatasetPrompts>(new DatasetPrompts(std::move(prompts), std::move(order)));
 }
 

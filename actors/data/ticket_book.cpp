@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <numeric>
 
 namespace troupe::actors {
@@ -53,6 +54,23 @@ void add_up(BookSample& sample, const RewardSet& set) {
   } else {
     sample.missing_cause = "the weighted sum of its rewards is not finite";
   }
+}
+
+// Of the samples that have a score, in their order.
+double mean_score(const BookGroup& group) {
+  double sum = 0, count = 0;
+  for (const BookSample& sample : group.samples) {
+    if (!sample.score) continue;
+    sum += *sample.score;
+    ++count;
+  }
+  return sum / count;
+}
+
+std::string number_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
 }
 
 }  // namespace
@@ -227,11 +245,21 @@ bool TicketBook::fail(const core::Ticket& ticket, FailureKind kind, std::string 
 
 void TicketBook::settle(BookGroup& group) {
   const bool scored = std::count(group.scored.begin(), group.scored.end(), false) == 0;
-  if (!scored || (needs_reference_ && !group.referenced)) return;
+  if (!scored) return;
   const std::size_t needed = group.wanted >= 2 ? 2 : 1;
   const auto kept = static_cast<std::size_t>(
       std::count_if(group.samples.begin(), group.samples.end(),
                     [](const BookSample& sample) { return sample.score.has_value(); }));
+  // A filtered group need not wait for the reference.
+  if (filter_ && kept >= needed && !filter_->holds(mean_score(group))) {
+    group.filtered = true;
+    fail_group(group, FailureKind::kFiltered,
+               "its mean score of " + number_text(mean_score(group)) + " is not between " +
+                   number_text(filter_->low) + " and " + number_text(filter_->high) +
+                   " (--algo.dynamic_filtering_range)");
+    return;
+  }
+  if (needs_reference_ && !group.referenced) return;
   counts_.dropped_samples += group.samples.size() - kept;
   if (kept < needed) {
     const auto first = std::find_if(group.samples.begin(), group.samples.end(),

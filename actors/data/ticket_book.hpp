@@ -40,8 +40,11 @@ struct BookCounts {
 class TicketBook {
  public:
   // `samples`: size of a group; `needs_reference`: a group is ready only with reference log-probs.
-  TicketBook(std::int32_t samples, bool needs_reference)
-      : samples_(samples), needs_reference_(needs_reference) {}
+  // With `filter` a group whose mean score is outside fails as filtered, to be issued again.
+  TicketBook(std::int32_t samples,
+             bool needs_reference,
+             std::optional<MeanRange> filter = std::nullopt)
+      : samples_(samples), needs_reference_(needs_reference), filter_(filter) {}
 
   struct Order {
     std::uint64_t update = 0;
@@ -118,6 +121,7 @@ class TicketBook {
 
   std::int32_t samples_;
   bool needs_reference_;
+  std::optional<MeanRange> filter_;
   std::uint64_t next_prompt_ = 0;
   std::uint64_t next_update_ = 0;
   BookCounts counts_;

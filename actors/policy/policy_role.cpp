@@ -3,6 +3,7 @@
 
 #include "actors/protocol/ask.hpp"
 #include "runtime/model/params.hpp"
+#include "runtime/store/atomic_folder.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -30,50 +31,96 @@ PolicyRole::PolicyRole(RoleContext context,
                        std::unique_ptr<learn::PolicyTrainer> trainer,
                        std::shared_ptr<weights::WeightPublisher> publisher,
                        std::string data_peer,
-                       std::filesystem::path tokenizer_from)
+                       std::filesystem::path tokenizer_from,
+                       CriticLink critic)
     : context_(std::move(context)),
       trainer_(std::move(trainer)),
       publisher_(std::move(publisher)),
       data_peer_(std::move(data_peer)),
-      tokenizer_from_(std::move(tokenizer_from)) {
-  if (context_.activity != nullptr) context_.activity->set_idle("waiting for groups");
-}
-
-template <class Job>
-async::task<std::invoke_result_t<Job&>> PolicyRole::work(const char* what, Job job) {
-  doing_ = what;
-  auto timed = [activity = context_.activity, what, job = std::move(job)]() mutable {
-    const MaybeBusy busy(activity, what);
-    return job();
-  };
-  auto result = co_await context_.device->run(std::move(timed));
-  doing_.clear();
-  co_return result;
-}
-
-std::string PolicyRole::state() const {
-  return doing_.empty() ? "waiting for groups" : doing_;
-}
+      tokenizer_from_(std::move(tokenizer_from)),
+      critic_(std::move(critic)),
+      work_(context_, "waiting for groups") {}
 
 wire::Amounts PolicyRole::amounts() const {
   return {{"version", static_cast<double>(version_)}, {"updates", static_cast<double>(updates_)}};
 }
 
-async::task<core::Result<Trained>> PolicyRole::on(TrainUpdate request) {
-  std::vector<learn::TrainGroup> groups;
-  while (groups.size() < request.groups) {
-    FetchExperience fetch{request.update, static_cast<std::uint32_t>(groups.size())};
+void PolicyRole::idle_for(const char* cause) {
+  if (context_.activity != nullptr) context_.activity->set_idle(cause);
+}
+
+async::task<core::Result<TrainGroups>> PolicyRole::fetch(TrainUpdate request) {
+  auto groups = std::make_shared<std::vector<learn::TrainGroup>>();
+  while (groups->size() < request.groups) {
+    FetchExperience fetch{request.update, static_cast<std::uint32_t>(groups->size())};
     auto page = co_await ask(context_, data_peer_, fetch);
     if (!page) co_return page.failure();
     if (page->groups.empty()) {
       co_return core::fail(core::ErrorCode::kData, "an empty page of experience");
     }
     for (ExperienceGroup& group : page->groups)
-      groups.push_back(train_group(std::move(group)));
+      groups->push_back(train_group(std::move(group)));
   }
+  co_return groups;
+}
+
+// The critic's answer to a request that runs beside a job of the device thread.
+struct PolicyRole::CriticAnswer {
+  using Reply = async::Oneshot<core::Result<Trained>>;
+  static async::task<void> bring(RoleContext context, std::string peer, std::uint64_t update,
+                                 learn::ValueTargets targets, std::shared_ptr<Reply> to) {
+    to->set(co_await train_critic(std::move(context), std::move(peer), update,
+                                  std::move(targets)));
+  }
+};
+
+async::task<core::Result<learn::UpdateReport>> PolicyRole::learn_with_critic(
+    std::uint64_t update, learn::ValueTargets targets) {
+  auto answer = std::make_shared<CriticAnswer::Reply>();
+  context_.scope->spawn("critic", CriticAnswer::bring(context_, critic_.peer, update,
+                                                      std::move(targets), answer));
+  std::optional<core::Result<Trained>> critic;
+  if (critic_.in_turn) critic.emplace(co_await CriticAnswer::Reply::take(answer));
+  if (critic && !*critic) co_return critic->failure();
+  idle_for("waiting for groups");
   auto trainer = trainer_;
-  auto job = [trainer, groups]() { return trainer->update(groups); };
-  auto report = co_await work("train", std::move(job));
+  auto job = [trainer]() { return trainer->learn(); };
+  auto report = co_await work_.run("train", std::move(job));
+  if (!report) co_return report.failure();
+  idle_for("waiting for the critic");
+  if (!critic) critic.emplace(co_await CriticAnswer::Reply::take(answer));
+  idle_for("waiting for groups");
+  if (!*critic) co_return critic->failure();
+  for (auto& metric : (*critic)->metrics)
+    report->metrics.push_back(std::move(metric));
+  co_return std::move(*report);
+}
+
+async::task<core::Result<learn::UpdateReport>> PolicyRole::learn(std::uint64_t update,
+                                                                 TrainGroups groups) {
+  auto trainer = trainer_;
+  if (critic_.peer.empty()) {
+    auto job = [trainer, groups]() { return trainer->update(std::move(*groups)); };
+    auto report = co_await work_.run("train", std::move(job));
+    co_return report;
+  }
+  idle_for("waiting for the critic");
+  auto valued = co_await fetch_values(context_, critic_.peer, update, groups);
+  idle_for("waiting for groups");
+  if (!valued) co_return valued.failure();
+  auto job = [trainer, groups]() { return trainer->prepare(std::move(*groups)); };
+  auto targets = co_await work_.run("prepare", std::move(job));
+  if (!targets) co_return targets.failure();
+  if (critic_.in_turn) idle_for("waiting for the critic");
+  auto report = co_await learn_with_critic(update, std::move(*targets));
+  idle_for("waiting for groups");
+  co_return report;
+}
+
+async::task<core::Result<Trained>> PolicyRole::on(TrainUpdate request) {
+  auto groups = co_await fetch(request);
+  if (!groups) co_return groups.failure();
+  auto report = co_await learn(request.update, std::move(*groups));
   if (!report) co_return report.failure();
   version_ = report->version;
   ++updates_;
@@ -95,7 +142,7 @@ async::task<core::Result<Published>> PolicyRole::on(PublishWeights) {
     WeightSource source{at.host_id, at.socket, at.tcp_host, at.tcp_port, at.key};
     return Published{offer.version, std::move(source)};
   };
-  auto published = co_await work("publish", std::move(job));
+  auto published = co_await work_.run("publish", std::move(job));
   if (published) version_ = published->version;
   co_return published;
 }
@@ -104,15 +151,10 @@ async::task<core::Result<Ack>> PolicyRole::on(SaveState request) {
   auto trainer = trainer_;
   const std::filesystem::path folder = std::filesystem::path(request.folder) / "policy";
   auto job = [trainer, folder]() -> core::Result<void> {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) {
-      return core::fail(core::ErrorCode::kResources,
-                        "cannot make " + folder.string() + ": " + error.message());
-    }
+    TROUPE_TRY(store::make_folder(folder));
     return trainer->save_state(folder);
   };
-  TROUPE_CO_TRY(co_await work("save", std::move(job)));
+  TROUPE_CO_TRY(co_await work_.run("save", std::move(job)));
   co_return Ack{};
 }
 
@@ -120,7 +162,7 @@ async::task<core::Result<Ack>> PolicyRole::on(LoadState request) {
   auto trainer = trainer_;
   const std::filesystem::path folder = std::filesystem::path(request.folder) / "policy";
   auto job = [trainer, folder]() { return trainer->load_state(folder); };
-  TROUPE_CO_TRY(co_await work("load", std::move(job)));
+  TROUPE_CO_TRY(co_await work_.run("load", std::move(job)));
   co_return Ack{};
 }
 
@@ -128,10 +170,18 @@ async::task<core::Result<Ack>> PolicyRole::on(SaveModel request) {
   auto trainer = trainer_;
   const std::filesystem::path folder = request.folder;
   const std::filesystem::path tokenizer = tokenizer_from_;
-  auto job = [trainer, folder, tokenizer]() {
-    return model::save_model(trainer->master(), folder, model::StorageDtype::kF32, tokenizer);
+  // With LoRA the model is the merged one, and the adapter lies beside it.
+  auto job = [trainer, folder, tokenizer]() -> core::Result<void> {
+    if (trainer->average() != nullptr) {
+      TROUPE_TRY(model::save_model(*trainer->average(), folder.parent_path() / "ema",
+                                   model::StorageDtype::kF32, tokenizer));
+    }
+    TROUPE_TRY(
+        model::save_model(trainer->master(), folder, model::StorageDtype::kF32, tokenizer));
+    if (!trainer->has_adapter()) return {};
+    return trainer->save_adapter(folder.parent_path() / "adapter", tokenizer.string());
   };
-  TROUPE_CO_TRY(co_await work("save", std::move(job)));
+  TROUPE_CO_TRY(co_await work_.run("save", std::move(job)));
   co_return Ack{};
 }
 

@@ -1,8 +1,11 @@
-// The policy role: fetches an update's experience from the data role, in ticket order, and has the
-// trainer learn from it; publishes the new weights; writes its state and the model.
+// The policy role: fetches an update's experience from the data role, in ticket order, has the critic
+// value it where there is one, and has the trainer learn from it; publishes the new weights; writes
+// its state and the model.
 // Runs on its strand; the trainer runs on the device thread. One request at a time.
 #pragma once
 
+#include "actors/policy/critic_link.hpp"
+#include "actors/protocol/device_work.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "runtime/learn/trainer.hpp"
@@ -12,7 +15,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <type_traits>
 
 namespace troupe::actors {
 
@@ -23,7 +25,8 @@ class PolicyRole {
              std::unique_ptr<learn::PolicyTrainer> trainer,
              std::shared_ptr<weights::WeightPublisher> publisher,
              std::string data_peer,
-             std::filesystem::path tokenizer_from);
+             std::filesystem::path tokenizer_from,
+             CriticLink critic = {});
 
   async::task<core::Result<Trained>> on(TrainUpdate request);
   async::task<core::Result<Published>> on(PublishWeights request);
@@ -31,20 +34,24 @@ class PolicyRole {
   async::task<core::Result<Ack>> on(LoadState request);
   async::task<core::Result<Ack>> on(SaveModel request);
 
-  std::string state() const;
+  std::string state() const { return work_.state(); }
   wire::Amounts amounts() const;
 
  private:
-  // A job of the device thread; the role's account says what it is.
-  template <class Job>
-  async::task<std::invoke_result_t<Job&>> work(const char* what, Job job);
+  async::task<core::Result<TrainGroups>> fetch(TrainUpdate request);
+  async::task<core::Result<learn::UpdateReport>> learn(std::uint64_t update, TrainGroups groups);
+  async::task<core::Result<learn::UpdateReport>> learn_with_critic(std::uint64_t update,
+                                                                   learn::ValueTargets targets);
+  void idle_for(const char* cause);
+  struct CriticAnswer;
 
   RoleContext context_;
   std::shared_ptr<learn::PolicyTrainer> trainer_;  // used on the device thread alone
   std::shared_ptr<weights::WeightPublisher> publisher_;
   std::string data_peer_;
   std::filesystem::path tokenizer_from_;
-  std::string doing_;  // "" between requests
+  const CriticLink critic_;
+  DeviceWork work_;
   core::Version version_ = 0;
   std::uint64_t updates_ = 0;
 };

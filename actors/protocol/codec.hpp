@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actors/protocol/messages.hpp"
+#include "actors/protocol/messages_critic.hpp"
 #include "actors/protocol/messages_node.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "runtime/core/result.hpp"
@@ -51,6 +52,10 @@ TROUPE_DECLARE_CODEC(TrainUpdate)
 TROUPE_DECLARE_CODEC(Trained)
 TROUPE_DECLARE_CODEC(PublishWeights)
 TROUPE_DECLARE_CODEC(Published)
+TROUPE_DECLARE_CODEC(ScoreValues)
+TROUPE_DECLARE_CODEC(CriticValues)
+TROUPE_DECLARE_CODEC(PutReturns)
+TROUPE_DECLARE_CODEC(TrainCritic)
 TROUPE_DECLARE_CODEC(SaveState)
 TROUPE_DECLARE_CODEC(LoadState)
 TROUPE_DECLARE_CODEC(SaveModel)

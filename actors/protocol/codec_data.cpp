@@ -137,6 +137,7 @@ void Codec<GroupStatuses>::write(const GroupStatuses& message,
     list[i].setTokens(group.tokens);
     list[i].setMeanScore(group.mean_score);
     list[i].setState(group.state);
+    list[i].setFiltered(group.filtered);
   }
 }
 template <>
@@ -150,7 +151,7 @@ core::Result<GroupStatuses> Codec<GroupStatuses>::read(schema::Envelope::Reader 
   for (const auto in : statuses.getGroups()) {
     message.groups.push_back({read_ticket(in.getTicket()), in.getReady(), text_of(in.getState()),
                               text_of(in.getCause()), in.getSamples(), in.getTokens(),
-                              in.getMeanScore()});
+                              in.getMeanScore(), in.getFiltered()});
   }
   for (const auto tokens : statuses.getStaleness()) message.staleness.push_back(tokens);
   message.crossed = statuses.getCrossed();

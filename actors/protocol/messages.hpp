@@ -72,6 +72,7 @@ struct GroupStatus {
   std::uint32_t samples = 0;
   std::uint64_t tokens = 0;
   double mean_score = 0;
+  bool filtered = false;  // failed because of its mean score
 };
 
 struct GroupStatuses {
@@ -178,7 +179,6 @@ struct UpdateWeights {
 };
 
 // ---- to a reward role --------------------------------------------------------------------------------
-
 struct ScoreItem {
   std::string prompt, response, label, columns;
 };

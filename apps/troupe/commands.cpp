@@ -13,7 +13,8 @@ constexpr Command kCommands[] = {
     {"node", run_node},   {"attach", run_attach},   {"detach", run_detach},
     {"re-weight", run_reweight}, {"status", run_status},
     {"data", run_data},   {"version", run_version}, {"ca", run_ca},
-    {"serve-reward", run_serve_reward},
+    {"serve-reward", run_serve_reward}, {"merge-lora", run_merge_lora},
+    {"score", run_score}, {"eval", run_eval},
 };
 
 constexpr const char* kHelp =
@@ -34,6 +35,12 @@ constexpr const char* kHelp =
     "use a model\n"
     "  generate --model M --prompt TEXT  sample responses\n"
     "  chat --model M                    talk to a chat model\n"
+    "  merge-lora --model M --adapter A  one model of a base and a LoRA adapter\n"
+    "\n"
+    "work on whole files\n"
+    "  generate --data F --n N --out O   sample every prompt, resumable\n"
+    "  score --data F --out O ...        score responses; best of n, pairs, conditional rows\n"
+    "  eval --model M --data F ...       pass@k, maj@k; --reward-model RM: pairs\n"
     "\n"
     "between programs and hosts\n"
     "  serve-reward --python FILE        give a reward over HTTP (OpenRLHF's JSON)\n"

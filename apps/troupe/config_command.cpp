@@ -15,7 +15,8 @@ constexpr const char* kHelp =
     "show      print every key with its value as YAML; a comment says where it was set\n"
     "validate  check all keys and the rules between them, then print what a run would do\n"
     "\n"
-    "Files are read from left to right, flags come last. Keys: troupe train ppo --help\n";
+    "Files are read from left to right, flags come last. A file for another method than ppo says so\n"
+    "(method: dpo), or give --method dpo. Keys: troupe train METHOD --help\n";
 
 core::Result<void> show(Words words) {
   TROUPE_TRY_ASSIGN(builder, store::read_configuration(words));
@@ -23,21 +24,39 @@ core::Result<void> show(Words words) {
   return {};
 }
 
+long long whole(std::int64_t value) {
+  return static_cast<long long>(value);
+}
+
+void say_update(const core::TrainConfig& config) {
+  const auto optimiser_steps = config.mini_batches() * config.train.max_epochs;
+  std::printf("an update: %lld prompts x %lld samples = %lld samples of at most %lld tokens\n",
+              whole(config.rollout.batch_size), whole(config.rollout.n_samples_per_prompt),
+              whole(config.samples_per_update()), whole(config.rollout.max_new_tokens));
+  std::printf("           %lld optimiser steps of %lld samples (%lld passes)\n",
+              whole(optimiser_steps), whole(config.samples_per_update() / config.mini_batches()),
+              whole(config.train.max_epochs));
+}
+
+void say_step(const core::TrainConfig& config) {
+  const bool pairs = (core::method_bit(config.method) & core::kPairs) != 0;
+  std::printf("an optimiser step: %lld %s of at most %lld tokens; %lld passes over %s\n",
+              whole(config.train.batch_size), pairs ? "pairs" : "samples",
+              whole(config.data.max_len), whole(config.train.max_epochs),
+              config.data.dataset.c_str());
+}
+
 core::Result<void> validate(Words words) {
   TROUPE_TRY_ASSIGN(builder, store::read_configuration(words));
   TROUPE_TRY_ASSIGN(config, builder.finish());
-  const auto optimiser_steps = config.mini_batches() * config.train.max_epochs;
-  std::printf("valid: %zu keys set, the others at their defaults\n", builder.origins().size());
-  std::printf("an update: %lld prompts x %lld samples = %lld samples of at most %lld tokens\n",
-              static_cast<long long>(config.rollout.batch_size),
-              static_cast<long long>(config.rollout.n_samples_per_prompt),
-              static_cast<long long>(config.samples_per_update()),
-              static_cast<long long>(config.rollout.max_new_tokens));
-  std::printf("           %lld optimiser steps of %lld samples (%lld passes)\n",
-              static_cast<long long>(optimiser_steps),
-              static_cast<long long>(config.samples_per_update() / config.mini_batches()),
-              static_cast<long long>(config.train.max_epochs));
-  std::printf("run folder: %s\n", config.run.path.c_str());
+  std::printf("valid for `troupe train %s`: %zu keys set, the others at their defaults\n",
+              config.method.c_str(), builder.origins().size());
+  if (config.method == "ppo") {
+    say_update(config);
+  } else {
+    say_step(config);
+  }
+  std::printf("learning rate %g, run folder: %s\n", config.actor.adam.lr, config.run.path.c_str());
   return {};
 }
 

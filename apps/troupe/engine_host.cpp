@@ -30,6 +30,7 @@ core::Result<std::unique_ptr<EngineHost>> EngineHost::load(const std::string& na
   const int cores = threads > 0 ? static_cast<int>(threads) : usable_cores();
   std::unique_ptr<EngineHost> host(new EngineHost(name, std::move(tokenizer), cores));
   host->context_ = spec.context;
+  host->folder_ = folder;
   if (auto chat = text::ChatTemplate::load(folder)) {
     host->chat_.emplace(std::move(*chat));
   } else {

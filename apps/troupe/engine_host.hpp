@@ -9,6 +9,7 @@
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,9 @@ class EngineHost {
   const text::Tokenizer& tokenizer() const { return tokenizer_; }
   const std::string& model_name() const { return name_; }
   std::int64_t context() const { return context_; }
+  const std::filesystem::path& folder() const { return folder_; }
+  // Null when the model has no chat template.
+  const text::ChatTemplate* chat() const { return chat_ ? &*chat_ : nullptr; }
 
   // Token ids of a completion prompt.
   core::Result<std::vector<std::int32_t>> encode(const std::string& prompt) const;
@@ -42,6 +46,7 @@ class EngineHost {
   std::string no_chat_;  // why there is no template
   actors::TokenizerText text_;
   async::CpuPool pool_;
+  std::filesystem::path folder_;
   std::int64_t context_ = 0;
   std::unique_ptr<engine::Engine> engine_;
 };

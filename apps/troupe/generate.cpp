@@ -1,20 +1,19 @@
-// `troupe generate`: samples responses to one prompt or a file of prompts.
+// `troupe generate`: samples responses to one prompt, a file of prompts (to the terminal) or a
+// dataset (to a file: generate_batch.hpp).
+#include "apps/troupe/batch/batch_sampler.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/engine_host.hpp"
 #include "apps/troupe/flags.hpp"
+#include "apps/troupe/generate_batch.hpp"
 #include "apps/troupe/sampling_flags.hpp"
-#include "apps/troupe/stop_signal.hpp"
 #include "apps/troupe/stream_printer.hpp"
-#include "runtime/core/rng.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/observe/terminal_text.hpp"
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -26,25 +25,23 @@ using core::fail;
 using core::Result;
 
 struct Options {
-  std::string model, prompt, prompts, input_key = "prompt";
+  std::string model, prompt, prompts, out, output_key = "response";
   std::int64_t samples = 1, threads = 0;
-  bool chat = false, json = false;
+  bool json = false, overwrite = false;
+  PromptFlags dataset;
   SamplingFlags sampling;
 };
-
-// Prompts that are in the engine or wait to be printed; the others wait in the file's order.
-constexpr std::size_t kOpenGroups_max = 256;
 
 Result<std::vector<data::PromptRow>> read_prompts(const Options& options) {
   if (!options.prompts.empty()) {
     data::DatasetColumns columns;
-    columns.input_key = options.input_key;
-    columns.as_chat = options.chat;
+    columns.input_key = options.dataset.input_key;
+    columns.as_chat = options.dataset.chat;
     return data::load_prompts(options.prompts, columns);
   }
   data::PromptRow row;
   row.where = "--prompt";
-  if (options.chat) {
+  if (options.dataset.chat) {
     row.messages.push_back({"user", options.prompt});
   } else {
     row.prompt = options.prompt;
@@ -64,60 +61,28 @@ class Generation {
   }
 
   Result<void> run() {
-    engine::Engine& engine = host_.engine();
-    for (;;) {
-      if (stop_requested()) return fail(ErrorCode::kInterrupted, "interrupted");
-      while (next_ < rows_.size() && next_ - printed_ < kOpenGroups_max) {
-        TROUPE_TRY(submit(next_++));
-      }
-      if (engine.idle()) return {};
-      TROUPE_TRY_ASSIGN(samples, engine.step());
-      if (stream_) {
-        TROUPE_TRY(printer_->show(engine.drawn({0}, 0)));
-      }
-      for (engine::Sample& sample : samples) {
-        open_[sample.group.value].push_back(std::move(sample));
-      }
-      TROUPE_TRY(print_whole_groups());
-    }
+    BatchSampler sampler(host_.engine(), options_.sampling.params(),
+                         static_cast<std::int32_t>(options_.samples),
+                         static_cast<std::uint64_t>(options_.sampling.seed));
+    BatchSampler::Hooks hooks;
+    hooks.prompt = [this](std::size_t index) { return tokens_of(rows_[index]); };
+    hooks.done = [this](std::size_t, const std::vector<engine::Sample>& samples) -> Result<void> {
+      for (const engine::Sample& sample : samples)
+        TROUPE_TRY(print(sample));
+      return {};
+    };
+    if (stream_) hooks.stepped = [this] { return printer_->show(host_.engine().drawn({0}, 0)); };
+    return sampler.run(0, rows_.size(), hooks);
   }
 
  private:
-  Result<void> submit(std::size_t index) {
-    const data::PromptRow& row = rows_[index];
+  Result<std::vector<std::int32_t>> tokens_of(const data::PromptRow& row) {
     std::vector<text::ChatMessage> messages;
-    for (const data::ChatMessage& message : row.messages) {
+    for (const data::ChatMessage& message : row.messages)
       messages.push_back({message.role, message.content});
-    }
     auto ids = messages.empty() ? host_.encode(row.prompt) : host_.encode_chat(messages);
     if (!ids) return fail(ids.error().within(row.where));
-    engine::GroupRequest request;
-    request.id.value = index;
-    request.prompt = std::move(*ids);
-    request.samples = static_cast<std::int32_t>(options_.samples);
-    request.seed = core::derive_seed(static_cast<std::uint64_t>(options_.sampling.seed), index);
-    request.sampling = options_.sampling.params();
-    if (auto taken = host_.engine().submit(std::move(request)); !taken) {
-      return fail(taken.error().within(row.where));
-    }
-    return {};
-  }
-
-  // Groups come out in the order of their prompts, samples by index, whatever finished first.
-  Result<void> print_whole_groups() {
-    for (;;) {
-      const auto group = open_.find(printed_);
-      if (group == open_.end() ||
-          std::ssize(group->second) < static_cast<std::ptrdiff_t>(options_.samples)) {
-        return {};
-      }
-      std::sort(group->second.begin(), group->second.end(),
-                [](const auto& a, const auto& b) { return a.index < b.index; });
-      for (const engine::Sample& sample : group->second)
-        TROUPE_TRY(print(sample));
-      open_.erase(group);
-      ++printed_;
-    }
+    return ids;
   }
 
   Result<void> print(const engine::Sample& sample) {
@@ -165,9 +130,6 @@ class Generation {
   std::vector<data::PromptRow> rows_;
   const bool stream_, to_terminal_;
   std::optional<StreamPrinter> printer_;
-  std::size_t next_ = 0;     // the next prompt to submit
-  std::size_t printed_ = 0;  // prompts whose samples have all been printed
-  std::map<std::uint64_t, std::vector<engine::Sample>> open_;  // finished samples by prompt
 };
 
 }  // namespace
@@ -178,17 +140,30 @@ Result<void> run_generate(Words words) {
       {"--model", &options.model, "Hugging Face folder or org/name", true},
       {"--prompt", &options.prompt, "the prompt"},
       {"--prompts", &options.prompts, "instead: a .jsonl or .json file of prompts"},
-      {"--input-key", &options.input_key, "column of the prompt in that file"},
-      {"--chat", &options.chat, "apply the model's chat template"},
       {"--n", &options.samples, "samples of each prompt", false, 1, 1024},
       {"--json", &options.json, "one JSON object a sample, with tokens and log-probs"},
+      {"--out", &options.out, "with --data: the .jsonl file to write, one row a sample"},
+      {"--output-key", &options.output_key, "with --data: column of the response"},
+      {"--overwrite", &options.overwrite, "with --data: begin anew, whatever --out holds"},
       {"--threads", &options.threads, "0 = all usable cores", false, 0, 1024}};
+  options.dataset.add_to(flags);
   options.sampling.add_to(flags);
   TROUPE_TRY_ASSIGN(outcome,
                     parse_flags("troupe generate: sample responses of a model", flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
-  if (options.prompt.empty() == options.prompts.empty()) {
-    return fail(ErrorCode::kConfig, "troupe generate: give --prompt or --prompts, not both");
+  const int sources =
+      !options.prompt.empty() + !options.prompts.empty() + !options.dataset.data.empty();
+  if (sources != 1) {
+    return fail(ErrorCode::kConfig, "troupe generate: give one of --prompt, --prompts and --data");
+  }
+  if (!options.dataset.data.empty()) {
+    GenerateBatch job{options.model,     options.out,      options.output_key,
+                      options.samples,   options.threads,  options.json,
+                      options.overwrite, options.sampling, options.dataset};
+    return generate_batch(job);
+  }
+  if (!options.out.empty()) {
+    return fail(ErrorCode::kConfig, "troupe generate: --out goes with --data");
   }
   TROUPE_TRY_ASSIGN(rows, read_prompts(options));
   TROUPE_TRY_ASSIGN(host, EngineHost::load(options.model, options.threads));

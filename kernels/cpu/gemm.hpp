@@ -6,6 +6,8 @@
 //    (530 kB at most), where it stays in the second-level cache; a sliver of B passes over all
 //    tiles while the next one is fetched evenly. A chain that is cut at the end of a block of k
 //    goes on from C, unrounded.
+//  - operands of the backward pass: A by columns is copied to tiles in which the rows of one k lie
+//    side by side (nothing is transposed); plain B is copied sliver by sliver (74 kB).
 #pragma once
 
 #include "kernels/cpu/gemm_tile.hpp"
@@ -33,8 +35,8 @@ template <int kRows, int kPanels>
   for (std::int64_t begin = 0; begin < g.k;) {
     const std::int64_t end = begin < body ? body : g.k;
     const float* from = begin < body ? b + kAhead * kPanel : b + kPanels * stride;
-    tile.template multiply<3>(a + begin, g.lda, b + begin * kPanel, stride, end - begin,
-                              {from, 1u << 16});
+    tile.template multiply<3>(a + begin, {g.lda, 1}, b + begin * kPanel, stride, end - begin,
+                              {from, 1u << 16, kPanel, stride});
     begin = end;
   }
   tile.finish(g, row, panel, true);
@@ -76,13 +78,23 @@ void direct(const Gemm& g,
 // ---- many rows ----
 
 // A block of A, copied tile by tile, against all panels of the call.
+template <bool kByColumns>
 struct BlockA {
   alignas(64) float a[kTiles * kTileRows * kStrideA];
+  alignas(64) float b[kBlockK * kTilePanels * kPanel];  // a sliver of plain B
   std::int64_t first_row = 0, tiles = 0, rows = 0, k_begin = 0, k = 0;
+  std::int64_t tile_begin[kTiles + 1] = {};  // rows of the block
 
-  std::int64_t tile_row(std::int64_t tile) const { return rows * tile / tiles; }
+  void set_rows(std::int64_t begin, std::int64_t end) {
+    first_row = begin;
+    rows = end - begin;
+    tiles = (rows + kTileRows - 1) / kTileRows;
+    for (std::int64_t tile = 0; tile <= tiles; ++tile)
+      tile_begin[tile] = rows * tile / tiles;
+  }
 
   void copy(const Gemm& g) {
+    if constexpr (kByColumns) return copy_columns(g);
     for (std::int64_t r = 0; r < rows; ++r) {
       const float* from = g.a + (first_row + r) * g.lda + k_begin;
       float* to = a + r * kStrideA;
@@ -90,39 +102,80 @@ struct BlockA {
     }
   }
 
+  // Tile after tile [k][kTileRows]. A store writes sixteen numbers; what is too much lies where the
+  // next k goes, or behind the last.
+  void copy_columns(const Gemm& g) {
+    static_assert(kTileRows <= 16 && (kStrideA - kBlockK) * kTileRows >= 16);
+    for (std::int64_t i = 0; i < k; ++i) {
+      const float* from = g.a + (k_begin + i) * g.lda + first_row;
+      for (std::int64_t tile = 0; tile < tiles; ++tile) {
+        const std::int64_t begin = tile_begin[tile];
+        const Mask mask = Mask::first(tile_begin[tile + 1] - begin);
+        Vec::load(from + begin, mask).store(a + (tile * kStrideA + i) * kTileRows);
+      }
+    }
+  }
+
+  template <int kPanels>
+  void copy_sliver(const Gemm& g, std::int64_t panel) {
+    const std::int64_t column = panel * kPanel;
+    const float* from = g.b + k_begin * g.ldb + column;
+    const Mask last = Mask::first(g.n - column - (kPanels - 1) * kPanel);
+    for (std::int64_t i = 0; i < k; ++i)
+      for (int p = 0; p < kPanels; ++p) {
+        const float* line = from + i * g.ldb + p * kPanel;
+        (p + 1 < kPanels ? Vec::load(line) : Vec::load(line, last)).store(b + (p * k + i) * kPanel);
+      }
+  }
+
   template <int kRows, int kPanels>
   [[gnu::noinline]] void block(const Gemm& g, std::int64_t tile, std::int64_t panel) const {
-    const std::int64_t row = first_row + tile_row(tile);
-    const std::int64_t stride = g.k * kPanel;
-    const float* b = g.b + panel * stride + k_begin * kPanel;
+    const std::int64_t row = first_row + tile_begin[tile];
+    const bool plain = g.ldb > 0;
+    const std::int64_t stride = plain ? k * kPanel : g.k * kPanel;
+    const float* const panels = plain ? b : g.b + panel * stride + k_begin * kPanel;
     // Over all tiles, the same rows of the next panels are fetched once.
-    const Prefetch next{b + kPanels * stride + k * tile / tiles * kPanel,
-                        static_cast<std::uint32_t>((1u << 16) / tiles)};
+    const std::int64_t line = k * tile / tiles;
+    const auto step = static_cast<std::uint32_t>((1u << 16) / tiles);
+    const Prefetch next =
+        plain ? Prefetch{g.b + (k_begin + line) * g.ldb + (panel + kPanels) * kPanel, step, g.ldb,
+                         kPanel}
+              : Prefetch{panels + kPanels * stride + line * kPanel, step, kPanel, stride};
     Tile<kRows, kPanels> sum;
     sum.start(g, row, panel, k_begin > 0 || g.accumulate);
     if (tile + 1 < tiles)
       for (std::int64_t r = 0; r < kRows; ++r)
         for (int p = 0; p < kPanels; ++p)
           __builtin_prefetch(g.c + (row + kRows + r) * g.ldc + (panel + p) * kPanel, 1);
-    sum.template multiply<2>(a + tile_row(tile) * kStrideA, kStrideA, b, stride, k, next);
+    if constexpr (kByColumns) {
+      sum.template multiply<2>(a + tile * kStrideA * kTileRows, {1, kTileRows}, panels, stride, k,
+                               next);
+    } else {
+      sum.template multiply<2>(a + tile_begin[tile] * kStrideA, {kStrideA, 1}, panels, stride, k,
+                               next);
+    }
     sum.finish(g, row, panel, k_begin + k == g.k);
   }
 
   template <int kPanels, int kRows>
   void block_rows(const Gemm& g, std::int64_t tile, std::int64_t panel) const {
-    if (tile_row(tile + 1) - tile_row(tile) == kRows) return block<kRows, kPanels>(g, tile, panel);
+    if (tile_begin[tile + 1] - tile_begin[tile] == kRows)
+      return block<kRows, kPanels>(g, tile, panel);
     if constexpr (kRows > 1) block_rows<kPanels, kRows - 1>(g, tile, panel);
   }
 
   template <int kPanels>
-  std::int64_t slivers(const Gemm& g, std::int64_t panel, std::int64_t panel_end) const {
-    for (; panel + kPanels <= panel_end; panel += kPanels)
+  std::int64_t slivers(const Gemm& g, std::int64_t panel, std::int64_t panel_end) {
+    for (; panel + kPanels <= panel_end; panel += kPanels) {
+      if (g.ldb > 0) copy_sliver<kPanels>(g, panel);
       for (std::int64_t tile = 0; tile < tiles; ++tile)
         block_rows<kPanels, kTileRows>(g, tile, panel);
+    }
     return panel;
   }
 };
 
+template <bool kByColumns>
 void blocked(const Gemm& g,
              std::int64_t m_begin,
              std::int64_t m_end,
@@ -130,18 +183,17 @@ void blocked(const Gemm& g,
              std::int64_t panel_end) {
   constexpr std::int64_t kRowsMax = kTiles * kTileRows;
   const std::int64_t row_blocks = (m_end - m_begin + kRowsMax - 1) / kRowsMax;
-  const std::int64_t k_blocks = (g.k + kBlockK - 1) / kBlockK;
-  BlockA block;
+  const std::int64_t k_blocks = g.k > 0 ? (g.k + kBlockK - 1) / kBlockK : 1;
+  BlockA<kByColumns> block;
   for (std::int64_t i = 0; i < row_blocks; ++i) {
-    block.first_row = m_begin + (m_end - m_begin) * i / row_blocks;
-    block.rows = m_begin + (m_end - m_begin) * (i + 1) / row_blocks - block.first_row;
-    block.tiles = (block.rows + kTileRows - 1) / kTileRows;
+    block.set_rows(m_begin + (m_end - m_begin) * i / row_blocks,
+                   m_begin + (m_end - m_begin) * (i + 1) / row_blocks);
     for (std::int64_t j = 0; j < k_blocks; ++j) {
       block.k_begin = g.k * j / k_blocks;
       block.k = g.k * (j + 1) / k_blocks - block.k_begin;
       block.copy(g);
-      const std::int64_t rest = block.slivers<kTilePanels>(g, panel_begin, panel_end);
-      if (rest < panel_end) block.slivers<1>(g, rest, panel_end);
+      const std::int64_t rest = block.template slivers<kTilePanels>(g, panel_begin, panel_end);
+      if (rest < panel_end) block.template slivers<1>(g, rest, panel_end);
     }
   }
 }
@@ -157,12 +209,14 @@ void gemm(const Gemm& g,
           std::int64_t panel_end) {
   const std::int64_t rows = m_end - m_begin;
   if (rows <= 0 || panel_begin >= panel_end) return;
+  if (g.a_by_columns) return blocked<true>(g, m_begin, m_end, panel_begin, panel_end);
+  if (g.ldb > 0) return blocked<false>(g, m_begin, m_end, panel_begin, panel_end);
   // Partial sums may stand in C only while nobody waits for what stands there.
   const bool whole_chains = g.k > kBlockK && residual_is_output(g);
   if (rows <= kDirectRows || g.k == 0 || whole_chains) {
     direct(g, m_begin, m_end, panel_begin, panel_end);
   } else {
-    blocked(g, m_begin, m_end, panel_begin, panel_end);
+    blocked<false>(g, m_begin, m_end, panel_begin, panel_end);
   }
 }
 

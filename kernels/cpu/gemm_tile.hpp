@@ -14,16 +14,23 @@ namespace {
 struct Prefetch {
   const float* from = nullptr;
   std::uint32_t step = 0;
+  std::int64_t line_stride = kPanel;
+  std::int64_t panel_stride = 0;
+};
+
+// Where the tile finds A: element (r, k) is a[r * row_stride + k * k_stride].
+struct StrideA {
+  std::int64_t row, k;
 };
 
 template <int kRows, int kPanels>
 struct Tile {
   Vec sum[kRows][kPanels];
 
-  // Adds k products to every chain. A has row stride `lda`; panels are `panel_stride` apart.
+  // Adds k products to every chain. Panels of B are `panel_stride` apart.
   template <int kLocality>
   [[gnu::always_inline]] void multiply(const float* a,
-                                       std::int64_t lda,
+                                       StrideA stride,
                                        const float* b,
                                        std::int64_t panel_stride,
                                        std::int64_t k,
@@ -41,7 +48,7 @@ struct Tile {
         column[p] = Vec::load(b_k + p * panel_stride);
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
-        const Vec x = Vec::all(a_k[r * lda]);
+        const Vec x = Vec::all(a_k[r * stride.row]);
 #pragma GCC unroll 8
         for (int p = 0; p < kPanels; ++p)
           local[r][p] = fma(x, column[p], local[r][p]);
@@ -49,20 +56,22 @@ struct Tile {
     };
     // Four at a time: integer work would take the ports of the multiply-adds.
     std::uint64_t line = 0;
-    const float* const four_end = a + k / 4 * 4;
-    const float* const end = a + k;
-    for (; a != four_end; a += 4, b += 4 * kPanel) {
-      const float* fetch = prefetch.from + (line >> 16) * kPanel;
+    const float* const four_end = b + k / 4 * 4 * kPanel;
+    const float* const end = b + k * kPanel;
+    for (; b != four_end; a += 4 * stride.k, b += 4 * kPanel) {
+      const float* fetch =
+          prefetch.from + static_cast<std::int64_t>(line >> 16) * prefetch.line_stride;
       line += 4 * prefetch.step;
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) {
 #pragma GCC unroll 8
         for (int p = 0; p < kPanels; ++p)
-          __builtin_prefetch(fetch + p * panel_stride + i * kPanel, 0, kLocality);
-        step(a + i, b + i * kPanel);
+          __builtin_prefetch(fetch + p * prefetch.panel_stride + i * prefetch.line_stride, 0,
+                             kLocality);
+        step(a + i * stride.k, b + i * kPanel);
       }
     }
-    for (; a != end; ++a, b += kPanel)
+    for (; b != end; a += stride.k, b += kPanel)
       step(a, b);
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r)

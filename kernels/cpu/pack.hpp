@@ -95,21 +95,6 @@ void pack_plain(const float* x,
   }
 }
 
-void transpose(const float* x,
-               std::int64_t ldx,
-               std::int64_t rows,
-               float* y,
-               std::int64_t ldy,
-               std::int64_t c_begin,
-               std::int64_t c_end) {
-  constexpr std::int64_t kColumns = 64;  // whole lines of x, and of y sixteen rows of x at a time
-  constexpr std::int64_t kRows = 16;
-  for (std::int64_t c = c_begin; c < c_end; c += kColumns)
-    for (std::int64_t r = 0; r < rows; r += kRows)
-      transpose_block(x + r * ldx + c, ldx, smaller(kRows, rows - r), smaller(kColumns, c_end - c),
-                      y + c * ldy + r, ldy);
-}
-
 void kv_write(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
   for (std::int64_t row = row_begin; row < row_end; ++row) {
     for (std::int32_t s = w.slot_begin[row]; s < w.slot_begin[row + 1]; ++s) {

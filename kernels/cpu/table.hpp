@@ -19,7 +19,6 @@ constexpr Ops make_table(const char* name) {
       .gemm = gemm,
       .pack_transposed = pack_transposed,
       .pack_plain = pack_plain,
-      .transpose = transpose,
       .rmsnorm = rmsnorm,
       .rope = rope,
       .silu_mul = silu_mul,

@@ -1,4 +1,4 @@
-// Products, packing and transposition, one output at a time.
+// Products and packing, one output at a time.
 #include "kernels/reference/reference.hpp"
 
 #include <cmath>
@@ -13,10 +13,12 @@ void gemm(const Gemm& g,
   const std::int64_t n_end = panel_end * kPanel < g.n ? panel_end * kPanel : g.n;
   for (std::int64_t m = m_begin; m < m_end; ++m) {
     for (std::int64_t n = panel_begin * kPanel; n < n_end; ++n) {
-      const float* b = g.b + n / kPanel * kPanel * g.k + n % kPanel;
+      const bool packed = g.ldb == 0;
+      const float* b = packed ? g.b + n / kPanel * kPanel * g.k + n % kPanel : g.b + n;
+      const std::int64_t ldb = packed ? kPanel : g.ldb;
       float sum = g.accumulate ? g.c[m * g.ldc + n] : 0.0f;
       for (std::int64_t k = 0; k < g.k; ++k)
-        sum = std::fma(g.a[m * g.lda + k], b[k * kPanel], sum);
+        sum = std::fma(g.a[g.a_by_columns ? k * g.lda + m : m * g.lda + k], b[k * ldb], sum);
       if (g.bias != nullptr) sum = sum + g.bias[n];
       if (g.residual != nullptr) sum = sum + g.residual[m * g.ldr + n];
       g.c[m * g.ldc + n] = sum;
@@ -52,18 +54,6 @@ void pack_plain(const float* x,
         const std::int64_t column = panel * kPanel + c;
         panels[(panel * k + i) * kPanel + c] = column < n ? x[i * ldx + column] : 0.0f;
       }
-}
-
-void transpose(const float* x,
-               std::int64_t ldx,
-               std::int64_t rows,
-               float* y,
-               std::int64_t ldy,
-               std::int64_t c_begin,
-               std::int64_t c_end) {
-  for (std::int64_t c = c_begin; c < c_end; ++c)
-    for (std::int64_t r = 0; r < rows; ++r)
-      y[c * ldy + r] = x[r * ldx + c];
 }
 
 }  // namespace troupe::kernels::reference

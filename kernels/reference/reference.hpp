@@ -28,13 +28,6 @@ void pack_plain(const float* x,
                 float* panels,
                 std::int64_t panel_begin,
                 std::int64_t panel_end);
-void transpose(const float* x,
-               std::int64_t ldx,
-               std::int64_t rows,
-               float* y,
-               std::int64_t ldy,
-               std::int64_t c_begin,
-               std::int64_t c_end);
 
 void rmsnorm(const float* x,
              std::int64_t ldx,

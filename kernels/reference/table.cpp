@@ -8,7 +8,6 @@ constinit const Ops kOps{
     .gemm = gemm,
     .pack_transposed = pack_transposed,
     .pack_plain = pack_plain,
-    .transpose = transpose,
     .rmsnorm = rmsnorm,
     .rope = rope,
     .silu_mul = silu_mul,

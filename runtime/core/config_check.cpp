@@ -22,7 +22,8 @@ Failure refuse(const Origins& origins, std::string_view key, const std::string& 
 
 Result<void> check_needed(const TrainConfig& config) {
   for (const ConfigRow& row : config_table()) {
-    if (row.required && config_value_yaml(config, row) == "\"\"") {
+    if (row.required && (row.methods & method_bit(config.method)) != 0 &&
+        config_value_yaml(config, row) == "\"\"") {
       return fail(ErrorCode::kConfig, std::string(row.name) + " is not set (" +
                                           std::string(row.help_text) + "): give --" +
                                           std::string(row.name) + " or put it in the YAML file");
@@ -51,9 +52,17 @@ Result<void> check_reward(const TrainConfig& c, const Origins& origins) {
   const bool rule = !c.reward.rule.empty();
   const bool python = !c.reward.python.empty();
   const bool http = !c.reward.http.empty();
-  if (!rule && !python && !http) {
+  const auto models = c.reward.model_name_or_path.size();
+  if (!rule && !python && !http && models == 0) {
     return fail(ErrorCode::kConfig,
-                "no reward: set --reward.rule, --reward.python or --reward.http");
+                "no reward: set --reward.rule, --reward.python, --reward.http or "
+                "--reward.model_name_or_path");
+  }
+  const std::size_t rewards = models + (rule || python || http ? 1 : 0);
+  if (!c.reward.weights.empty() && c.reward.weights.size() != rewards) {
+    return refuse(origins, "reward.weights",
+                  std::to_string(c.reward.weights.size()) + " weights for " +
+                      std::to_string(rewards) + " reward(s)");
   }
   if (rule + python + http > 1) {
     return refuse(
@@ -91,6 +100,16 @@ Result<void> check_data(const TrainConfig& c, const Origins& origins) {
   if (c.eval.steps > 0 && c.eval.dataset.empty()) {
     return refuse(origins, "eval.steps", "needs --eval.dataset");
   }
+  if (!c.ckpt.best_metric_key.empty()) {
+    const std::string& key = c.ckpt.best_metric_key;
+    if (!key.starts_with("eval/") && !key.starts_with("-eval/")) {
+      return refuse(origins, "ckpt.best_metric_key",
+                    "names a figure of an evaluation, as eval/pass@1 or -eval/loss");
+    }
+    if (c.eval.dataset.empty()) {
+      return refuse(origins, "ckpt.best_metric_key", "needs --eval.dataset");
+    }
+  }
   return {};
 }
 
@@ -102,10 +121,11 @@ Result<void> check_cluster(const TrainConfig& c, const Origins& origins) {
                   "cluster.ca, cluster.certificate and cluster.key go together (troupe ca init)");
   }
   for (const std::string& kind : files.local_roles) {
-    if (kind != "policy" && kind != "reference" && kind != "reward" && kind != "generator") {
+    if (kind != "policy" && kind != "critic" && kind != "reference" && kind != "reward" &&
+        kind != "generator") {
       return refuse(
           origins, "cluster.local_roles",
-          "there is no role '" + kind + "'; expected policy, reference, reward, generator");
+          "there is no role '" + kind + "'; expected policy, critic, reference, reward, generator");
     }
   }
   if (std::find(files.local_roles.begin(), files.local_roles.end(), "policy") ==
@@ -123,15 +143,95 @@ Result<void> check_cluster(const TrainConfig& c, const Origins& origins) {
   return {};
 }
 
+// Rules of reinforcement learning.
+Result<void> check_algo(const TrainConfig& c, const Origins& origins) {
+  const std::string& estimator = c.algo.advantage.estimator;
+  const bool group = estimator != "gae" && estimator != "vtrace" && estimator != "reinforce";
+  if (group && c.rollout.n_samples_per_prompt < 2) {
+    return refuse(origins, "rollout.n_samples_per_prompt",
+                  "algo.advantage.estimator " + estimator +
+                      " compares the samples of a prompt: give at least 2");
+  }
+  if (group && c.algo.advantage.gamma != 1) {
+    return refuse(origins, "algo.advantage.gamma", estimator + " has one reward a sample: give 1");
+  }
+  if (c.algo.kl.init_coef != 0 && c.algo.kl.use_loss && c.algo.kl.estimator == "k1") {
+    return refuse(origins, "algo.kl.estimator",
+                  "k1 has no expected gradient in the loss: give k2 or k3, or "
+                  "--algo.kl.use_loss false");
+  }
+  if (c.algo.kl.target > 0 && c.algo.kl.init_coef == 0) {
+    return refuse(origins, "algo.kl.target", "steers algo.kl.init_coef, which is 0");
+  }
+  if (c.algo.objective == "online_dpo" && c.rollout.n_samples_per_prompt < 2) {
+    return refuse(origins, "algo.objective", "online_dpo compares the samples of a prompt");
+  }
+  if (c.algo.objective == "online_dpo" && !group) {
+    return refuse(origins, "algo.advantage.estimator",
+                  estimator + " compares no samples, which online_dpo does: give rloo or dr_grpo");
+  }
+  if (c.algo.objective == "gspo" && (!group || c.algo.reducer != "sample_mean")) {
+    return refuse(origins, "algo.objective",
+                  "gspo has one advantage a sample and a mean over samples: give "
+                  "--algo.reducer sample_mean and an estimator that compares samples");
+  }
+  if (c.algo.kl.per_sample && c.algo.kl.use_loss) {
+    return refuse(origins, "algo.kl.per_sample", "is of the reward: give --algo.kl.use_loss false");
+  }
+  if (c.algo.objective == "gspo" && c.algo.kl.init_coef != 0 && !c.algo.kl.use_loss &&
+      !c.algo.kl.per_sample) {
+    return refuse(origins, "algo.kl.use_loss",
+                  "gspo has one advantage a sample: give --algo.kl.per_sample true too");
+  }
+  if (c.algo.correction.type != "none" && c.algo.objective == "online_dpo") {
+    return refuse(origins, "algo.correction.type", "has nothing to weigh in online_dpo");
+  }
+  const std::string& objective = c.algo.objective;
+  const std::string& correction = c.algo.correction.type;
+  const bool own_ratio = objective == "decoupled" || objective == "a3po" || objective == "bypass" ||
+                         objective == "cispo" || objective == "topr";
+  if (own_ratio && (correction == "tis" || correction == "seq_tis" || correction == "mis" ||
+                    correction == "icepop")) {
+    return refuse(origins, "algo.correction.type",
+                  objective + " weighs tokens of older policies itself; " + correction +
+                      " would do it twice: give --algo.objective ppo, or one of geo_rs, m2po, opsm");
+  }
+  if (c.actor.dual_clip != 0 && c.actor.dual_clip <= 1) {
+    return refuse(origins, "actor.dual_clip", "must be above 1, or 0 for none");
+  }
+  if (c.algo.dynamic_filtering_range[0] >= c.algo.dynamic_filtering_range[1]) {
+    return refuse(origins, "algo.dynamic_filtering_range",
+                  "the first value must be below the second");
+  }
+  if (c.algo.correction.low >= c.algo.correction.high &&
+      (c.algo.correction.type == "icepop" || c.algo.correction.type == "geo_rs")) {
+    return refuse(origins, "algo.correction.low", "must be below algo.correction.high");
+  }
+  return {};
+}
+
+Result<void> check_supervised(const TrainConfig& c, const Origins& origins) {
+  if (c.train.batch_size < 1) {
+    return refuse(origins, "train.batch_size",
+                  "supervised training needs at least 1 sample a step");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_config(const TrainConfig& config, const Origins& origins) {
   TROUPE_TRY(check_needed(config));
-  TROUPE_TRY(check_batches(config, origins));
-  TROUPE_TRY(check_reward(config, origins));
-  TROUPE_TRY(check_data(config, origins));
   if (config.run.path.empty()) return refuse(origins, "run.path", "must name a folder");
-  TROUPE_TRY(check_cluster(config, origins));
+  TROUPE_TRY(check_data(config, origins));
+  if (config.method == "ppo") {
+    TROUPE_TRY(check_batches(config, origins));
+    TROUPE_TRY(check_reward(config, origins));
+    TROUPE_TRY(check_algo(config, origins));
+    TROUPE_TRY(check_cluster(config, origins));
+  } else {
+    TROUPE_TRY(check_supervised(config, origins));
+  }
   if (config.resume.empty()) {
     return refuse(origins, "resume", "expected auto, off or a checkpoint folder");
   }

@@ -65,7 +65,7 @@ class Reader {
  private:
   // `--name` with its values in the words that follow.
   Result<void> take_words(const std::string& name) {
-    const ConfigRow* row = find_config_row(name);
+    const ConfigRow* row = config_row_of(name);
     if (row == nullptr) return fail(unknown_config_key(name, kWhere));
     if (row->is_bool()) {
       const bool given = next_ < words_.size() && is_bool_word(words_[next_]);
@@ -87,9 +87,10 @@ class Reader {
     return take(name, std::move(values));
   }
 
-  Result<void> take(const std::string& name, std::vector<std::string> values) {
-    const ConfigRow* row = find_config_row(name);
-    if (row == nullptr) return fail(unknown_config_key(name, kWhere));
+  Result<void> take(const std::string& written, std::vector<std::string> values) {
+    const ConfigRow* row = config_row_of(written);
+    if (row == nullptr) return fail(unknown_config_key(written, kWhere));
+    const std::string name(row->name);
     if (row->escapes) {
       for (std::string& value : values)
         value = unescape_flag(value);

@@ -1,6 +1,8 @@
 // Texts made from the configuration table.
 #include "runtime/core/config_render.hpp"
 
+#include "runtime/core/config_set.hpp"
+
 #include <algorithm>
 
 namespace troupe::core {
@@ -9,12 +11,17 @@ namespace {
 // What a section is about, for help pages and the reference.
 std::string_view section_title(std::string_view section) {
   constexpr std::pair<std::string_view, std::string_view> kTitles[] = {
-      {"actor", "the policy and its optimiser"},
+      {"method", "what is trained"},
+      {"actor", "the trained model and its optimiser"},
+      {"critic", "the value model of gae and vtrace"},
+      {"ref", "the frozen reference model"},
       {"rollout", "sampling of responses"},
       {"train", "batches, length, threads"},
       {"algo", "advantage, objective, KL"},
-      {"data", "training prompts"},
+      {"data", "training prompts and rows"},
       {"reward", "scores"},
+      {"dpo", "the loss of dpo, ipo and cdpo"},
+      {"kto", "the loss of kto"},
       {"eval", "held-out evaluation"},
       {"cluster", "processes, other hosts, the door"},
       {"run", "where everything is written"},
@@ -50,8 +57,14 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t colum
   return out;
 }
 
+// The defaults of one method, or the table's for several.
+TrainConfig defaults_of(Methods methods) {
+  const std::string name = method_names(methods);
+  return name.find(',') == name.npos ? ConfigBuilder(name).current() : TrainConfig{};
+}
+
 // "int, 1 to 10 tokens, default 4".
-std::string facts(const ConfigRow& row) {
+std::string facts(const ConfigRow& row, const TrainConfig& defaults) {
   std::string out = row.type_name();
   if (const std::string range = row.range_text(); !range.empty()) {
     out += row.choices.empty() ? ", " + range : ": " + range;
@@ -59,8 +72,18 @@ std::string facts(const ConfigRow& row) {
   if (!row.unit_text.empty() && row.min != row.max) {
     out += (row.range_text().empty() ? ", " : " ") + std::string(row.unit_text);
   }
-  out += row.required ? ", needed" : ", default " + config_value_yaml(TrainConfig{}, row);
+  out += row.required ? ", needed" : ", default " + config_value_yaml(defaults, row);
   return out;
+}
+
+// "`1e-06`; rm `9e-6`".
+std::string default_text(const ConfigRow& row) {
+  std::string text = "`" + config_value_yaml(TrainConfig{}, row) + "`";
+  for (const MethodDefault& entry : method_defaults()) {
+    if (entry.key != row.name) continue;
+    text += "; " + method_names(entry.methods) + " `" + std::string(entry.value) + "`";
+  }
+  return text;
 }
 
 std::string table_cell(std::string text) {
@@ -82,8 +105,10 @@ std::vector<std::string_view> config_sections() {
 
 std::string config_yaml(const TrainConfig& config, const ConfigOrigins& origins) {
   std::string out;
+  const Methods method = method_bit(config.method);
   std::vector<std::string> open;  // the sections that the last line stands in
   for (const ConfigRow& row : config_table()) {
+    if ((row.methods & method) == 0) continue;
     std::vector<std::string> path;
     std::string_view rest = row.name;
     for (auto dot = rest.find('.'); dot != rest.npos; dot = rest.find('.')) {
@@ -110,15 +135,16 @@ std::string config_yaml(const TrainConfig& config, const ConfigOrigins& origins)
   return out;
 }
 
-std::string config_overview(std::size_t columns) {
+std::string config_overview(std::size_t columns, Methods methods) {
   std::string out;
   for (const std::string_view section : config_sections()) {
     std::string names;
     for (const ConfigRow& row : config_table()) {
-      if (row.section() != section) continue;
+      if (row.section() != section || (row.methods & methods) == 0) continue;
       if (!names.empty()) names += ' ';
       names += row.name == section ? row.name : row.name.substr(section.size() + 1);
     }
+    if (names.empty()) continue;
     std::string head = "  " + std::string(section);
     head.resize(12, ' ');
     out += head + wrapped(names, 12, columns) + "\n";
@@ -126,14 +152,15 @@ std::string config_overview(std::size_t columns) {
   return out;
 }
 
-std::string config_section_help(std::string_view section, std::size_t columns) {
+std::string config_section_help(std::string_view section, std::size_t columns, Methods methods) {
   std::string out;
+  const TrainConfig defaults = defaults_of(methods);
   for (const ConfigRow& row : config_table()) {
-    if (row.section() != section) continue;
+    if (row.section() != section || (row.methods & methods) == 0) continue;
     if (out.empty()) {
       out = std::string(section) + ": " + std::string(section_title(section)) + "\n";
     }
-    out += "  --" + std::string(row.name) + "  (" + facts(row) + ")\n      " +
+    out += "  --" + std::string(row.name) + "  (" + facts(row, defaults) + ")\n      " +
            wrapped(row.help_text, 6, columns) + "\n";
     if (!row.peer_text.empty()) {
       out += "      OpenRLHF: " + wrapped(row.peer_text, 16, columns) + "\n";
@@ -155,16 +182,16 @@ std::string config_markdown() {
       "name or default differs.\n";
   for (const std::string_view section : config_sections()) {
     out += "\n## " + std::string(section) + ": " + std::string(section_title(section)) + "\n\n";
-    out += "| key | type | range | unit | default | meaning | OpenRLHF |\n";
-    out += "|---|---|---|---|---|---|---|\n";
+    out += "| key | type | range | unit | default | meaning | OpenRLHF | read by |\n";
+    out += "|---|---|---|---|---|---|---|---|\n";
     for (const ConfigRow& row : config_table()) {
       if (row.section() != section) continue;
-      const std::string value =
-          row.required ? "needed" : "`" + config_value_yaml(TrainConfig{}, row) + "`";
+      const std::string value = row.required ? "needed" : default_text(row);
       out += "| `" + std::string(row.name) + "` | " + row.type_name() + " | " +
              table_cell(row.range_text()) + " | " + std::string(row.unit_text) + " | " + value +
              " | " + table_cell(std::string(row.help_text)) + " | " +
-             (row.peer_text.empty() ? "same" : table_cell(std::string(row.peer_text))) + " |\n";
+             (row.peer_text.empty() ? "same" : table_cell(std::string(row.peer_text))) + " | " +
+             (row.methods == kAllMethods ? "all" : method_names(row.methods)) + " |\n";
     }
   }
   return out;
@@ -187,8 +214,8 @@ bool config_key_may_change(std::string_view name) {
   for (const std::string_view free :
        {"run.path", "resume", "ckpt.save_steps", "ckpt.max_num", "logger.tensorboard", "log.format",
         "train.threads", "eval.dataset", "eval.steps", "eval.n_samples_per_prompt",
-        "eval.temperature", "rollout.generators", "rollout.straggler_timeout_s", "reward.deadline_s",
-        "log.trace"}) {
+        "eval.temperature", "eval.pass_score", "ckpt.best_metric_key", "log.names", "rollout.generators",
+        "rollout.straggler_timeout_s", "reward.deadline_s", "log.trace"}) {
     if (name == free) return true;
   }
   return name.starts_with("cluster.");

@@ -18,10 +18,14 @@ using ConfigOrigins = std::map<std::string, std::string, std::less<>>;
 std::string config_yaml(const TrainConfig& config, const ConfigOrigins& origins);
 
 // One line a section: `  rollout     batch_size n_samples_per_prompt ...`, wrapped at `columns`.
-std::string config_overview(std::size_t columns);
+// Only the keys that one of `methods` reads.
+std::string config_overview(std::size_t columns, Methods methods = kAllMethods);
 
-// Flags of one section with type, range, unit, default and help; empty for an unknown section.
-std::string config_section_help(std::string_view section, std::size_t columns);
+// Flags of one section with type, range, unit, default and help; of one method the default is its
+// own. Empty for a section that is unknown or that none of `methods` reads.
+std::string config_section_help(std::string_view section,
+                                std::size_t columns,
+                                Methods methods = kAllMethods);
 
 // docs/configuration.md.
 std::string config_markdown();

@@ -1,6 +1,8 @@
 // Parsing of single values and the checks of their rows.
 #include "runtime/core/config_set.hpp"
 
+#include "runtime/core/check.hpp"
+
 #include <charconv>
 #include <cmath>
 #include <type_traits>
@@ -162,9 +164,46 @@ Error unknown_config_key(std::string_view name, std::string_view where) {
   return {ErrorCode::kConfig, message};
 }
 
+ConfigBuilder::ConfigBuilder(std::string_view method) {
+  config_.method = method;
+  const Methods bit = method_bit(method);
+  TROUPE_CHECK(bit != 0, "a method of the table");
+  for (const MethodDefault& entry : method_defaults()) {
+    if ((entry.methods & bit) == 0) continue;
+    const auto set = this->set({std::string(entry.key), {std::string(entry.value)}, false, ""});
+    TROUPE_CHECK(set.has_value(), "a method's default fits its key");
+  }
+  origins_.clear();
+}
+
+Result<std::string> config_method(std::span<const ConfigText> texts,
+                                  std::string_view asked,
+                                  std::string_view fallback) {
+  std::string method(asked);
+  for (const ConfigText& text : texts) {
+    if (text.name != "method" || text.values.size() != 1) continue;
+    const std::string& word = text.values.front();
+    if (method_bit(word) == 0) {
+      return fail(ErrorCode::kConfig, text.where + ": method = " + word + ": expected one of " +
+                                          method_names(kAllMethods));
+    }
+    if (!method.empty() && method != word) {
+      return fail(ErrorCode::kConfig, text.where + ": this is a configuration of `train " + word +
+                                          "`, not of `train " + method + "`");
+    }
+    method = word;
+  }
+  return method.empty() ? std::string(fallback) : method;
+}
+
 Result<void> ConfigBuilder::set(const ConfigText& text) {
   const ConfigRow* row = find_config_row(text.name);
   if (row == nullptr) return fail(unknown_config_key(text.name, text.where));
+  if ((row->methods & method_bit(config_.method)) == 0) {
+    return fail(ErrorCode::kConfig, text.where + ": " + text.name + " is not read by `train " +
+                                        config_.method + "` (only by " +
+                                        method_names(row->methods) + "); take it out");
+  }
   TrainConfig defaults;
   TROUPE_TRY(std::visit(
       [&](auto access) -> Result<void> {

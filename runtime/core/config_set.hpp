@@ -25,6 +25,9 @@ struct ConfigText {
 
 class ConfigBuilder {
  public:
+  // A configuration of `troupe train METHOD`, with that method's defaults.
+  explicit ConfigBuilder(std::string_view method = "ppo");
+
   // Errors (kConfig): unknown key (names the nearest), wrong type, out of range; each says where.
   Result<void> set(const ConfigText& text);
   Result<void> set_all(std::span<const ConfigText> texts);
@@ -41,6 +44,12 @@ class ConfigBuilder {
   TrainConfig config_;
   std::map<std::string, std::string, std::less<>> origins_;
 };
+
+// The method that the texts ask for, `fallback` when none does; `asked` (may be empty) is the word
+// of the command line, which they must not contradict. Error kConfig: they do, or no such method.
+Result<std::string> config_method(std::span<const ConfigText> texts,
+                                  std::string_view asked,
+                                  std::string_view fallback = "ppo");
 
 // The rules between keys, each error naming the keys. `origins` may be empty.
 Result<void> check_config(const TrainConfig& config,

@@ -110,6 +110,11 @@ ConfigRow ConfigRow::items(std::size_t count) && {
   list_size = count;
   return std::move(*this);
 }
+ConfigRow ConfigRow::only(Methods readers) && {
+  methods = readers;
+  return std::move(*this);
+}
+
 ConfigRow ConfigRow::needed() && {
   required = true;
   return std::move(*this);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/core/train_config.hpp"
+#include "runtime/core/train_method.hpp"
 
 #include <limits>
 #include <span>
@@ -41,7 +42,8 @@ struct ConfigRow {
   std::vector<ConfigChoice> choices;  // non-empty: one of these words
   std::size_t list_size = 0;          // of a list of numbers; 0 = any
   bool required = false;
-  bool escapes = false;  // \n \t \\ in a flag's value are one character each
+  Methods methods = kAllMethods;  // those that read the key
+  bool escapes = false;           // \n \t \\ in a flag's value are one character each
 
   // How the rows of config_rows.cpp read.
   ConfigRow help(std::string_view text) &&;
@@ -53,6 +55,7 @@ struct ConfigRow {
   ConfigRow one_of(std::vector<ConfigChoice> words) &&;
   ConfigRow items(std::size_t count) &&;
   ConfigRow needed() &&;
+  ConfigRow only(Methods readers) &&;
   ConfigRow with_escapes() &&;
 
   bool is_bool() const { return field.index() == 0; }
@@ -72,10 +75,14 @@ std::span<const ConfigRow> config_table();
 // Null when there is no such key.
 const ConfigRow* find_config_row(std::string_view name);
 
+// The same, also by OpenRLHF's name where that means the same and takes the same values.
+const ConfigRow* config_row_of(std::string_view name);
+
 // The key that a misspelt name most likely means; empty when nothing is close.
 std::string nearest_config_name(std::string_view name);
 
-// For names of other trainers and of earlier versions: a sentence with the name to use, else empty.
+// For OpenRLHF's names, dotted and flat: a sentence with what to write here, or why there is no such
+// key; else empty.
 std::string renamed_config_key(std::string_view name);
 
 // The value of a row as written in YAML: `1e-06`, `"text"`, `[0.9, 0.95]`, `true`.

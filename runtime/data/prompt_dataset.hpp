@@ -1,9 +1,10 @@
-// Prompt datasets: JSONL (one object a line) or JSON (an array of objects), read whole. Columns are
+// Prompt datasets (.jsonl, .json, .csv: table_reader.hpp), read whole. Columns are
 // mapped to prompt and label; the other columns go along, for reward functions that want them.
 // Built once, then read-only. Bounds: kJsonLine_bytes_max a line, JSON depth 64, file 4 GiB.
 #pragma once
 
 #include "runtime/core/result.hpp"
+#include "runtime/text/chat_template.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -12,17 +13,14 @@
 
 namespace troupe::data {
 
-struct ChatMessage {
-  std::string role;
-  std::string content;
-};
+using ChatMessage = text::ChatMessage;
 
 struct PromptRow {
-  std::string prompt;                 // empty when `messages` is set
-  std::vector<ChatMessage> messages;  // of a chat prompt
-  std::string label;                  // text of the label column; numbers as written in JSON
-  std::string columns_json;           // the whole object, compact
-  std::string where;                  // "train.jsonl:12"
+  std::string prompt;                       // empty when `messages` is set
+  std::vector<text::ChatMessage> messages;  // of a chat prompt
+  std::string label;                        // text of the label column; numbers as written in JSON
+  std::string columns_json;                 // the whole object, compact
+  std::string where;                        // "train.jsonl:12"
 };
 
 struct DatasetColumns {
@@ -33,9 +31,9 @@ struct DatasetColumns {
   std::uint64_t max_samples = 0;  // 0: all
 };
 
-// `files`: paths separated by commas, .jsonl or .json. Errors are kData and name file:line: not
-// JSON, not an object, missing column, wrong type, empty prompt, no rows at all; kNotFound: no such
-// file.
+// `files`: paths separated by commas, .jsonl, .json or .csv. Errors are kData and name file:line:
+// not JSON, not an object, missing column, wrong type, empty prompt, no rows at all; kNotFound: no
+// such file.
 core::Result<std::vector<PromptRow>> load_prompts(const std::string& files,
                                                   const DatasetColumns& columns);
 

@@ -1,4 +1,4 @@
-// Group steps, clipping and whitening of scores.
+// Group steps and whitening.
 #include "runtime/learn/advantage.hpp"
 
 #include "runtime/core/check.hpp"
@@ -59,10 +59,15 @@ std::string ticket_name(const core::Ticket& ticket) {
   return "update " + std::to_string(ticket.update) + ", slot " + std::to_string(ticket.slot);
 }
 
+bool compares_samples(AdvantageKind kind) {
+  return kind == AdvantageKind::kGrpo || kind == AdvantageKind::kDrGrpo ||
+         kind == AdvantageKind::kRloo || kind == AdvantageKind::kReinforceBaseline;
+}
+
 core::Result<std::vector<double>> group_advantages(AdvantageKind kind,
                                                    std::span<const double> scores,
                                                    const std::string& group) {
-  if (scores.size() < 2) {
+  if (compares_samples(kind) && scores.size() < 2) {
     return core::fail(core::ErrorCode::kInvalidArgument,
                       "group of " + group + " has " + std::to_string(scores.size()) +
                           " finished sample(s); a group advantage needs at least 2 "
@@ -75,6 +80,7 @@ core::Result<std::vector<double>> group_advantages(AdvantageKind kind,
                                                        " is not a finite number; check the reward");
     }
   }
+  if (!compares_samples(kind)) return std::vector<double>(scores.begin(), scores.end());
   // Said outright, for the mean of equal numbers may differ from them by a rounding.
   const auto [low, high] = std::minmax_element(scores.begin(), scores.end());
   if (*low == *high) return std::vector<double>(scores.size(), 0.0);
@@ -86,62 +92,27 @@ core::Result<std::vector<double>> group_advantages(AdvantageKind kind,
       return centred(scores);
     case AdvantageKind::kRloo:
       return leave_one_out(scores);
+    case AdvantageKind::kReinforce:
+    case AdvantageKind::kGae:
+    case AdvantageKind::kVtrace:
+      break;
   }
   TROUPE_CHECK(false, "unknown advantage kind");
 }
 
-void whiten(std::span<double> advantages, std::span<const std::int64_t> tokens) {
-  TROUPE_CHECK(advantages.size() == tokens.size(), "one token count per advantage");
-  double count = 0, sum = 0;
-  for (std::size_t i = 0; i < advantages.size(); ++i) {
-    count += static_cast<double>(tokens[i]);
-    sum += static_cast<double>(tokens[i]) * advantages[i];
-  }
-  if (count == 0) return;
-  const double mean = sum / count;
+void whiten(std::span<double> advantages, bool divide) {
+  if (advantages.empty()) return;
+  const double mean = mean_of(advantages);
   double squares = 0;
-  for (std::size_t i = 0; i < advantages.size(); ++i) {
-    const double distance = advantages[i] - mean;
-    squares += static_cast<double>(tokens[i]) * distance * distance;
+  for (double& advantage : advantages) {
+    advantage -= mean;
+    squares += advantage * advantage;
   }
-  const double scale = 1.0 / std::sqrt(std::max(squares / count, kWhitenVarianceMin));
+  if (!divide) return;
+  const double variance = squares / static_cast<double>(advantages.size());
+  const double scale = 1.0 / std::sqrt(std::max(variance, kWhitenVarianceMin));
   for (double& advantage : advantages)
-    advantage = (advantage - mean) * scale;
-}
-
-core::Result<std::vector<std::vector<double>>> update_advantages(
-    const AlgoSettings& algo, const std::vector<TrainGroup>& groups) {
-  std::vector<std::vector<double>> result;
-  std::vector<double> flat;
-  std::vector<std::int64_t> tokens;
-  for (const TrainGroup& group : groups) {
-    const std::string name = ticket_name(group.ticket);
-    std::vector<double> scores;
-    for (const TrainSample& sample : group.samples) {
-      if (sample.tokens.empty()) {
-        return core::fail(core::ErrorCode::kInvalidArgument,
-                          "sample " + std::to_string(scores.size()) + " in the group of " + name +
-                              " has no tokens; unfinished samples must be left out");
-      }
-      tokens.push_back(static_cast<std::int64_t>(sample.tokens.size()));
-      // An infinite score is a broken reward, not a large one: it stays for the group step to
-      // refuse.
-      scores.push_back(std::isfinite(sample.score)
-                           ? std::clamp(sample.score, algo.reward_clip_low, algo.reward_clip_high)
-                           : sample.score);
-    }
-    TROUPE_TRY_ASSIGN(advantages, group_advantages(algo.advantage, scores, name));
-    flat.insert(flat.end(), advantages.begin(), advantages.end());
-    result.push_back(std::move(advantages));
-  }
-  if (algo.advantage != AdvantageKind::kReinforceBaseline) return result;
-  whiten(flat, tokens);
-  std::size_t next = 0;
-  for (auto& group : result) {
-    for (double& advantage : group)
-      advantage = flat[next++];
-  }
-  return result;
+    advantage *= scale;
 }
 
 }  // namespace troupe::learn

@@ -1,24 +1,47 @@
-// Comparing two evaluations of the same problems. Pure functions on small arrays.
+// Figures of an evaluation: pass@k, maj@k, intervals, and the comparison of two evaluations of the
+// same problems. Pure functions on small arrays.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "runtime/core/result.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
 
 namespace troupe::learn {
 
 struct Interval {
-  double mean = 0;   // of the differences
-  double low = 0;    // 2.5th percentile
-  double high = 0;   // 97.5th percentile
+  double mean = 0;
+  double low = 0;   // 2.5th percentile
+  double high = 0;  // 97.5th percentile
 };
 
 // Paired bootstrap over problems (Efron & Tibshirani 1993, ch. 13, percentile interval): mean of
 // after[i] - before[i] and its 95 % interval from `resamples` draws of problems with replacement.
 //   before, after  [problems] accuracy of each problem, same order; at least 2
 core::Result<Interval> paired_bootstrap(const std::vector<double>& before,
-                                        const std::vector<double>& after, int resamples,
+                                        const std::vector<double>& after,
+                                        int resamples,
                                         std::uint64_t seed);
+
+// The mean of `values` with its 95 % percentile interval, problems drawn with replacement. One value
+// gives a point; none is an error (kInvalidArgument).
+core::Result<Interval> bootstrap_mean(const std::vector<double>& values,
+                                      int resamples,
+                                      std::uint64_t seed);
+
+// The chance that at least one of k samples is right, from `right` of `n` samples of a problem: the
+// unbiased estimator 1 - C(n - right, k) / C(n, k) of Chen et al. 2021 ("Evaluating Large Language
+// Models Trained on Code"), as its product form. 1 <= k <= n.
+double pass_at_k(std::int64_t n, std::int64_t right, std::int64_t k);
+
+// The expected score of the answer that most of k samples give. `answers` and `scores` are of one
+// problem's samples in their order. The mean over the n / k blocks of k samples that do not overlap
+// (what is left over is not used); answers with as many votes share: the mean of their scores. An
+// empty answer is a vote for nothing and scores 0. 1 <= k <= n.
+double majority_at_k(std::span<const std::string> answers,
+                     std::span<const double> scores,
+                     std::int64_t k);
 
 }  // namespace troupe::learn

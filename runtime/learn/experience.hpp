@@ -14,6 +14,7 @@ struct TrainSample {
   std::vector<float> behaviour;         // l_mu per token, at the sampling temperature
   std::vector<core::Version> versions;  // per token
   std::vector<float> reference;         // l_ref per token; empty without a reference model
+  std::vector<float> values;            // V_t per token, at the update's start; empty: no critic
   double score = 0;                     // combined reward, before shaping
   bool truncated = false;               // ended by length
 };

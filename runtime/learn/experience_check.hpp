@@ -19,10 +19,11 @@ struct Staleness {
 };
 
 // Errors, naming group and sample: kInvalidArgument (a list of records that has not one entry per
-// token, a version that does not exist yet, no reference log-probs although `needs_reference`),
-// kNumeric (a recorded log-prob that is not finite).
+// token, a version that does not exist yet, no reference log-probs or values although they are
+// needed), kNumeric (a recorded number that is not finite).
 core::Result<Staleness> check_experience(const std::vector<TrainGroup>& groups,
                                          core::Version version,
-                                         bool needs_reference);
+                                         bool needs_reference,
+                                         bool needs_values = false);
 
 }  // namespace troupe::learn

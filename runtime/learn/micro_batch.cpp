@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <string>
 
 namespace troupe::learn {
@@ -124,6 +125,45 @@ class Cutter {
   MiniBatch result_;
 };
 
+// The groups of one mini-batch in micro-batches of at most `rows_max` rows: those that learn first.
+MiniBatch cut(const std::vector<TrainGroup>& groups,
+              std::span<const std::size_t> run,
+              const std::vector<bool>& learns,
+              std::int64_t rows_max) {
+  Cutter cutter(groups, rows_max);
+  for (const bool part : {true, false}) {
+    cutter.begin_part(part);
+    for (const std::size_t index : run) {
+      if ((learns.empty() || learns[index]) == part) cutter.add_group(index);
+    }
+  }
+  return cutter.finish();
+}
+
+// The same number of micro-batches, of sizes as equal as whole groups allow: memory goes by the
+// largest one. Where a group is too large for a micro-batch, as filled.
+MiniBatch cut_evenly(const std::vector<TrainGroup>& groups,
+                     std::span<const std::size_t> run,
+                     const std::vector<bool>& learns,
+                     std::int64_t rows_max) {
+  MiniBatch best = cut(groups, run, learns, rows_max);
+  std::int64_t low = 1, high = rows_max;
+  for (const std::size_t index : run)
+    low = std::max(low, part_rows(groups[index], 0, groups[index].samples.size()));
+  if (low > rows_max || best.micro_batches.size() < 2) return best;
+  while (low < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    MiniBatch tighter = cut(groups, run, learns, middle);
+    if (tighter.micro_batches.size() > best.micro_batches.size()) {
+      low = middle + 1;
+    } else {
+      high = middle;
+      best = std::move(tighter);
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 std::int64_t part_rows(const TrainGroup& group, std::size_t begin, std::size_t end) {
@@ -141,14 +181,9 @@ core::Result<UpdatePlan> plan_update(const std::vector<TrainGroup>& groups,
       std::min(count, static_cast<std::size_t>(std::max<std::int64_t>(batch.mini_batches, 1)));
   UpdatePlan plan;
   for (std::size_t run = 0; run < runs; ++run) {
-    Cutter cutter(groups, batch.micro_tokens_max);
-    for (const bool part : {true, false}) {
-      cutter.begin_part(part);
-      for (std::size_t i = count * run / runs; i < count * (run + 1) / runs; ++i) {
-        if ((learns.empty() || learns[order[i]]) == part) cutter.add_group(order[i]);
-      }
-    }
-    plan.mini_batches.push_back(cutter.finish());
+    const std::size_t first = count * run / runs, end = count * (run + 1) / runs;
+    plan.mini_batches.push_back(cut_evenly(groups, std::span(order).subspan(first, end - first),
+                                           learns, batch.micro_tokens_max));
     const MiniBatch& mini = plan.mini_batches.back();
     plan.tokens += mini.tokens;
     plan.micro_batches += static_cast<std::int64_t>(mini.micro_batches.size());

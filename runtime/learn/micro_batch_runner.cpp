@@ -4,7 +4,6 @@
 #include "runtime/core/check.hpp"
 #include "runtime/model/train_logprobs.hpp"
 
-#include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 
 #include <cmath>
@@ -38,13 +37,8 @@ ObjectiveStats not_finite() {
 
 MicroBatchRunner::MicroBatchRunner(const AlgoSettings& algo,
                                    core::TeamRunner& team,
-                                   const model::ParamStore& master,
-                                   model::ParamStore& grads)
-    : algo_(algo), team_(team), forward_(team, master, &grads) {
-  // For the whole process: LibTorch's own threads would change the order of its sums, and take
-  // cores that the team has.
-  at::set_num_threads(1);
-}
+                                   model::TrainForward& forward)
+    : algo_(algo), team_(team), forward_(forward) {}
 
 core::Result<void> MicroBatchRunner::build(const model::PackedWeights& weights,
                                            const std::vector<TrainGroup>& groups,
@@ -88,7 +82,7 @@ core::Result<ObjectiveStats> MicroBatchRunner::run(const model::PackedWeights& w
                                                    const UpdateContext& update,
                                                    const MicroBatch& micro) {
   TROUPE_TRY(build(weights, update.groups, micro));
-  const TokenBatch batch = token_batch(algo_, update, micro);
+  const TokenBatch batch = token_batch(algo_, update, micro, weights.version());
   const auto failed = [](const char* why) {
     return core::fail(core::ErrorCode::kInternal,
                       std::string("LibTorch failed in a training step: ") + why);

@@ -9,7 +9,6 @@
 #include "runtime/learn/update_context.hpp"
 #include "runtime/model/group_plan.hpp"
 #include "runtime/model/packed.hpp"
-#include "runtime/model/params.hpp"
 #include "runtime/model/score.hpp"
 #include "runtime/model/train_graph.hpp"
 
@@ -20,10 +19,7 @@ namespace troupe::learn {
 class MicroBatchRunner {
  public:
   // All outlive the runner.
-  MicroBatchRunner(const AlgoSettings& algo,
-                   core::TeamRunner& team,
-                   const model::ParamStore& master,
-                   model::ParamStore& grads);
+  MicroBatchRunner(const AlgoSettings& algo, core::TeamRunner& team, model::TrainForward& forward);
 
   // Forward, loss and, when the micro-batch learns and the loss is finite, backward into `grads`.
   // A loss or log-prob that is not finite comes back as a loss that is not.
@@ -45,7 +41,7 @@ class MicroBatchRunner {
 
   const AlgoSettings& algo_;
   core::TeamRunner& team_;
-  model::TrainForward forward_;
+  model::TrainForward& forward_;
   model::GroupPlan plan_;
   model::ScoreScratch scratch_;
 };

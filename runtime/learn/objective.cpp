@@ -17,7 +17,7 @@ at::Tensor tensor_of(std::span<const double> values) {
 }
 
 std::vector<double> values_of(const at::Tensor& tensor) {
-  const auto flat = tensor.to(at::kDouble).contiguous();
+  const auto flat = tensor.detach().to(at::kDouble).contiguous();
   const double* data = flat.const_data_ptr<double>();
   return {data, data + flat.numel()};
 }
@@ -30,24 +30,78 @@ at::Tensor clipped_objective(const AlgoSettings& algo,
                              const at::Tensor& r,
                              const at::Tensor& advantage) {
   const auto bounded = at::clamp(r, 1.0 - algo.eps_clip_low, 1.0 + algo.eps_clip_high);
-  return at::minimum(r * advantage, bounded * advantage);
+  const auto objective = at::minimum(r * advantage, bounded * advantage);
+  if (algo.dual_clip == 0) return objective;
+  const auto floor = at::maximum(objective, algo.dual_clip * advantage);
+  return at::where(advantage < 0, floor, objective);
+}
+
+// Every token gets its sample's mean.
+at::Tensor mean_over_samples(const at::Tensor& values, const std::vector<TokenRange>& samples) {
+  std::vector<at::Tensor> parts;
+  for (const TokenRange& sample : samples) {
+    const auto begin = static_cast<std::int64_t>(sample.begin);
+    const auto end = static_cast<std::int64_t>(sample.end);
+    parts.push_back(values.slice(0, begin, end).mean().expand({end - begin}));
+  }
+  return at::cat(parts);
+}
+
+at::Tensor token_objective(const AlgoSettings& algo,
+                           const TokenBatch& batch,
+                           const at::Tensor& l,
+                           const at::Tensor& l_p) {
+  const auto advantage = tensor_of(batch.advantage);
+  if (algo.objective == ObjectiveKind::kGspo) {
+    return clipped_objective(algo, ratio(mean_over_samples(l - l_p, sample_ranges(batch))),
+                             advantage);
+  }
+  if (clips_ratio(algo.objective)) return clipped_objective(algo, ratio(l - l_p), advantage);
+  return advantage * l;
+}
+
+at::Tensor dpo_loss(const AlgoSettings& algo, const TokenBatch& batch, const at::Tensor& l) {
+  TROUPE_CHECK(batch.reference.size() == batch.size(), "one reference log-prob per token");
+  const auto samples = sample_ranges(batch);
+  TROUPE_CHECK(samples.size() % 2 == 0, "online DPO learns from pairs");
+  const auto over_reference = l - tensor_of(batch.reference);
+  const auto sum_of = [&](const TokenRange& sample) {
+    return over_reference
+        .slice(0, static_cast<std::int64_t>(sample.begin), static_cast<std::int64_t>(sample.end))
+        .sum();
+  };
+  auto loss = over_reference.sum() * 0.0;
+  for (std::size_t i = 0; i < samples.size(); i += 2) {
+    if (batch.advantage[samples[i].begin] == 0) continue;
+    const auto h = sum_of(samples[i]) - sum_of(samples[i + 1]);
+    loss = loss - batch.pair_weight * at::log_sigmoid(algo.dpo_beta * h);
+  }
+  return loss;
 }
 
 at::Tensor kl_estimate(KlEstimator estimator, const at::Tensor& d) {
+  TROUPE_CHECK(estimator != KlEstimator::kK1, "k1 has no expected gradient in the loss");
   if (estimator == KlEstimator::kK2) return 0.5 * d * d;
   return at::exp(-d) - 1.0 + d;
 }
 
 }  // namespace
 
-double token_weight(Reducer reducer,
-                    std::int64_t mini_batches,
-                    std::int64_t update_tokens,
-                    std::int64_t update_samples,
-                    std::int64_t sample_tokens) {
-  const auto steps = static_cast<double>(mini_batches);
-  if (reducer == Reducer::kTokenMean) return steps / static_cast<double>(update_tokens);
-  return steps / (static_cast<double>(update_samples) * static_cast<double>(sample_tokens));
+bool clips_ratio(ObjectiveKind kind) {
+  switch (kind) {
+    case ObjectiveKind::kPpo:
+    case ObjectiveKind::kDecoupled:
+    case ObjectiveKind::kA3po:
+    case ObjectiveKind::kBypass:
+    case ObjectiveKind::kGspo:
+      return true;
+    case ObjectiveKind::kCispo:
+    case ObjectiveKind::kReinforce:
+    case ObjectiveKind::kTopr:
+    case ObjectiveKind::kOnlineDpo:
+      break;
+  }
+  return false;
 }
 
 at::Tensor policy_loss(const AlgoSettings& algo,
@@ -57,23 +111,25 @@ at::Tensor policy_loss(const AlgoSettings& algo,
   const auto l = logprobs.to(at::kDouble);
   TROUPE_CHECK(l.dim() == 1 && l.numel() == static_cast<std::int64_t>(batch.size()),
                "one log-prob per token");
-  const auto l_mu = tensor_of(batch.behaviour);
-  const auto l_p = batch.anchor.empty() ? l.detach() : tensor_of(batch.anchor);
-  auto objective = clipped_objective(algo, ratio(l - l_p), tensor_of(batch.advantage));
-  const bool decoupled = algo.objective == ObjectiveKind::kDecoupled;
-  if (decoupled) objective = ratio(l_p - l_mu).clamp_max(algo.correction_max) * objective;
-  auto per_token = -objective;
-  if (algo.kl_coef != 0) {
+  const OffPolicy off = off_policy(algo, batch, values_of(l));
+  const auto weight = tensor_of(batch.weight);
+  at::Tensor loss;
+  if (algo.objective == ObjectiveKind::kOnlineDpo) {
+    loss = dpo_loss(algo, batch, l);
+  } else {
+    const auto objective = token_objective(algo, batch, l, tensor_of(off.anchor));
+    loss = -(weight * tensor_of(off.weight) * objective).sum();
+  }
+  if (algo.kl_coef != 0 && algo.kl_in_loss) {
     TROUPE_CHECK(batch.reference.size() == batch.size(), "one reference log-prob per token");
-    auto kl = kl_estimate(algo.kl_estimator, l - tensor_of(batch.reference));
-    if (decoupled) kl = ratio(l.detach() - l_mu) * kl;
-    per_token = per_token + algo.kl_coef * kl;
+    const auto kl = kl_estimate(algo.kl_estimator, l - tensor_of(batch.reference));
+    loss = loss + algo.kl_coef * (weight * tensor_of(off.kl) * kl).sum();
   }
   if (algo.entropy_coef != 0) {
     TROUPE_CHECK(entropy.defined() && entropy.numel() == l.numel(), "one entropy per token");
-    per_token = per_token - algo.entropy_coef * entropy.to(at::kDouble);
+    loss = loss - algo.entropy_coef * (weight * entropy.to(at::kDouble)).sum();
   }
-  return (tensor_of(batch.weight) * per_token).sum();
+  return loss;
 }
 
 LossGradient loss_and_gradient(const AlgoSettings& algo,

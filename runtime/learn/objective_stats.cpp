@@ -18,6 +18,25 @@ double excess(double x) {
   return std::expm1(x) - x;
 }
 
+// log r of every token; with gspo the mean of its sample.
+std::vector<double> log_ratios_of(const AlgoSettings& algo,
+                                  const TokenBatch& batch,
+                                  std::span<const double> l,
+                                  const std::vector<double>& anchor) {
+  std::vector<double> result(l.size());
+  for (std::size_t t = 0; t < l.size(); ++t)
+    result[t] = l[t] - anchor[t];
+  if (algo.objective != ObjectiveKind::kGspo) return result;
+  for (const TokenRange& sample : sample_ranges(batch)) {
+    double sum = 0;
+    for (std::size_t t = sample.begin; t < sample.end; ++t)
+      sum += result[t];
+    for (std::size_t t = sample.begin; t < sample.end; ++t)
+      result[t] = sum / sample.size();
+  }
+  return result;
+}
+
 }  // namespace
 
 void ObjectiveStats::add(const ObjectiveStats& other) {
@@ -27,6 +46,7 @@ void ObjectiveStats::add(const ObjectiveStats& other) {
   loss += other.loss;
   clipped_low += other.clipped_low;
   clipped_high += other.clipped_high;
+  clipped_dual += other.clipped_dual;
   ratio_sum += other.ratio_sum;
   rho_sum += other.rho_sum;
   rho_square_sum += other.rho_square_sum;
@@ -49,27 +69,30 @@ ObjectiveStats observe(const AlgoSettings& algo,
                        const TokenBatch& batch,
                        std::span<const double> logprobs,
                        std::span<const double> entropy) {
-  TROUPE_CHECK(logprobs.size() == batch.size(), "one log-prob per token");
+  const OffPolicy off = off_policy(algo, batch, logprobs);
+  const std::vector<double> log_ratios = log_ratios_of(algo, batch, logprobs, off.anchor);
   ObjectiveStats stats;
   stats.tokens = static_cast<std::int64_t>(batch.size());
   stats.has_reference = !batch.reference.empty();
   stats.has_entropy = !entropy.empty();
+  stats.masked = off.cut;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const double l = logprobs[i];
-    const double anchor = batch.anchor.empty() ? l : batch.anchor[i];
-    const double log_r = clamped(l - anchor);
+    const double log_r = clamped(log_ratios[i]);
     const double r = std::exp(log_r);
-    const double rho = std::exp(clamped(anchor - batch.behaviour[i]));
-    if (batch.advantage[i] < 0 && r < 1 - algo.eps_clip_low) ++stats.clipped_low;
-    if (batch.advantage[i] > 0 && r > 1 + algo.eps_clip_high) ++stats.clipped_high;
+    const double rho = off.rho[i];
+    if (clips_ratio(algo.objective)) {
+      if (batch.advantage[i] < 0 && r < 1 - algo.eps_clip_low) ++stats.clipped_low;
+      if (batch.advantage[i] > 0 && r > 1 + algo.eps_clip_high) ++stats.clipped_high;
+      if (algo.dual_clip != 0 && batch.advantage[i] < 0 && r > algo.dual_clip) ++stats.clipped_dual;
+    }
     stats.ratio_sum += r;
     stats.ratio_min = i == 0 ? r : std::min(stats.ratio_min, r);
     stats.ratio_max = i == 0 ? r : std::max(stats.ratio_max, r);
     stats.rho_sum += rho;
     stats.rho_square_sum += rho * rho;
     stats.rho_max = std::max(stats.rho_max, rho);
-    if (algo.objective == ObjectiveKind::kDecoupled && rho > algo.correction_max) ++stats.masked;
-    stats.kl_old_sum += excess(log_r);
+    stats.kl_old_sum += excess(clamped(l - off.anchor[i]));
     stats.kl_rollout_sum += excess(clamped(l - batch.behaviour[i]));
     if (stats.has_reference) stats.kl_ref_sum += excess(clamped(batch.reference[i] - l));
     if (stats.has_entropy) stats.entropy_sum += entropy[i];
@@ -80,7 +103,7 @@ ObjectiveStats observe(const AlgoSettings& algo,
 std::vector<std::pair<std::string, double>> ObjectiveStats::metrics() const {
   const double n = static_cast<double>(std::max<std::int64_t>(tokens, 1));
   std::vector<std::pair<std::string, double>> rows = {
-      {"policy/clipfrac", static_cast<double>(clipped_low + clipped_high) / n},
+      {"policy/clipfrac", static_cast<double>(clipped_low + clipped_high + clipped_dual) / n},
       {"policy/clipfrac_low", static_cast<double>(clipped_low) / n},
       {"policy/clipfrac_high", static_cast<double>(clipped_high) / n},
       {"policy/ratio_mean", ratio_sum / n},
@@ -93,6 +116,9 @@ std::vector<std::pair<std::string, double>> ObjectiveStats::metrics() const {
       {"async/rho_max", rho_max},
       {"async/masked_share", static_cast<double>(masked) / n},
   };
+  if (clipped_dual > 0) {
+    rows.emplace_back("policy/clipfrac_dual", static_cast<double>(clipped_dual) / n);
+  }
   if (has_reference) rows.emplace_back("kl/ref", kl_ref_sum / n);
   if (has_entropy) rows.emplace_back("policy/entropy", entropy_sum / n);
   return rows;

@@ -45,20 +45,44 @@ std::string first_nonfinite(const model::ParamStore& store) {
 }
 
 AdamW::AdamW(const model::ModelSpec& spec, const OptimSettings& optim)
-    : optim_(optim), m_(spec), v_(spec) {}
+    : optim_(optim), m_(spec), v_(m_.same_layout()) {
+  find_runs(m_.layout());
+}
+
+AdamW::AdamW(const model::ParamStore& params,
+             const std::shared_ptr<const model::ParamLayout>& trained,
+             const OptimSettings& optim)
+    : optim_(optim), m_(params.spec(), trained), v_(params.spec(), trained) {
+  find_runs(params.layout());
+}
+
+void AdamW::find_runs(const model::ParamLayout& params) {
+  params_size_ = params.total;
+  if (params.total == m_.size()) {
+    runs_ = {{0, 0, m_.size()}};
+    return;
+  }
+  for (const model::ParamView& view : m_.layout().views) {
+    const model::ParamView* param = params.find(view.name);
+    TROUPE_CHECK(param != nullptr && param->count == view.count, "moments of another model");
+    if (!runs_.empty() && runs_.back().param + runs_.back().count == param->offset &&
+        runs_.back().moment + runs_.back().count == view.offset) {
+      runs_.back().count += view.count;
+    } else {
+      runs_.push_back({param->offset, view.offset, view.count});
+    }
+  }
+}
 
 void AdamW::step(core::TeamRunner& team,
                  model::ParamStore& params,
                  const model::ParamStore& grads,
                  double lr,
                  double grad_scale) {
-  TROUPE_CHECK(params.size() == m_.size() && grads.size() == m_.size(), "stores of one layout");
+  TROUPE_CHECK(params.size() == params_size_ && grads.size() == m_.size(),
+               "stores of the optimiser's layouts");
   ++steps_;
   kernels::AdamW a;
-  a.param = params.data();
-  a.grad = grads.data();
-  a.m = m_.data();
-  a.v = v_.data();
   a.lr = static_cast<float>(lr);
   a.beta1 = static_cast<float>(optim_.beta1);
   a.beta2 = static_cast<float>(optim_.beta2);
@@ -71,8 +95,15 @@ void AdamW::step(core::TeamRunner& team,
   a.correction1 = static_cast<float>(1.0 - std::pow(static_cast<double>(a.beta1), t));
   a.correction2 = static_cast<float>(1.0 - std::pow(static_cast<double>(a.beta2), t));
   team.run([&](core::Team member) {
-    const auto [begin, end] = member.share(m_.size(), kGrain);
-    kernels::ops().adamw(a, begin, end);
+    kernels::AdamW part = a;
+    for (const Run& run : runs_) {
+      part.param = params.data() + run.param;
+      part.grad = grads.data() + run.moment;
+      part.m = m_.data() + run.moment;
+      part.v = v_.data() + run.moment;
+      const auto [begin, end] = member.share(run.count, kGrain);
+      kernels::ops().adamw(part, begin, end);
+    }
   });
 }
 

@@ -1,4 +1,5 @@
-// AdamW over the flat buffers of a model, and the global norm of its gradient. Elementwise work is
+// AdamW over the flat buffers of a model, or of what of it is trained, and the global norm of its
+// gradient. Elementwise work is
 // shared out over the team; sums are taken in chunks of a fixed size and order, so the bits do not
 // depend on the number of threads. The trainer owns the optimiser and calls it from one thread.
 #pragma once
@@ -8,6 +9,7 @@
 #include "runtime/model/params.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,14 +27,20 @@ double clip_scale(double norm, double norm_max);
 std::string first_nonfinite(const model::ParamStore& store);
 
 // Decoupled weight decay (Loshchilov & Hutter 2019), one group: like torch.optim.AdamW over all
-// parameters, decay applies to every tensor, norms and biases included. Per element, at step t:
+// parameters, decay applies to every trained tensor, norms and biases included; a frozen one has no
+// moments and does not move, by decay neither. Per element, at step t:
 //   p -= lr wd p;  m = b1 m + (1-b1) g;  v = b2 v + (1-b2) g^2
 //   p -= lr (m / (1-b1^t)) / (sqrt(v / (1-b2^t)) + eps)
 class AdamW {
  public:
   AdamW(const model::ModelSpec& spec, const OptimSettings& optim);
+  // Moments of the layout `trained`, for steps of stores with the layout of `params`, which has all
+  // of its tensors and perhaps more.
+  AdamW(const model::ParamStore& params,
+        const std::shared_ptr<const model::ParamLayout>& trained,
+        const OptimSettings& optim);
 
-  // One step with the gradient `grads` * `grad_scale`; both stores have the optimiser's layout.
+  // One step with the gradient `grads` * `grad_scale`; `grads` has the layout of the moments.
   void step(core::TeamRunner& team,
             model::ParamStore& params,
             const model::ParamStore& grads,
@@ -47,7 +55,15 @@ class AdamW {
   const model::ParamStore& second_moment() const { return v_; }
 
  private:
+  // Neighbours in the parameters and in the moments.
+  struct Run {
+    std::int64_t param = 0, moment = 0, count = 0;
+  };
+  void find_runs(const model::ParamLayout& params);
+
   OptimSettings optim_;
+  std::int64_t params_size_ = 0;
+  std::vector<Run> runs_;
   model::ParamStore m_;
   model::ParamStore v_;
   std::int64_t steps_ = 0;  // applied ones; a skipped step does not age the moments

@@ -2,27 +2,85 @@
 // docs/algorithms.md; the config table fills them.
 #pragma once
 
+#include "runtime/model/trained_layout.hpp"
+
 #include <cstdint>
 #include <string>
 
 namespace troupe::learn {
 
-enum class AdvantageKind { kGrpo, kDrGrpo, kRloo, kReinforceBaseline };
-enum class ObjectiveKind { kPpo, kDecoupled };
-enum class KlEstimator { kK2, kK3 };
-enum class Reducer { kTokenMean, kSampleMean };
+enum class AdvantageKind {
+  kGrpo,
+  kDrGrpo,
+  kRloo,
+  kReinforceBaseline,
+  kReinforce,  // discounted rewards to go, no group step
+  kGae,
+  kVtrace,
+};
+enum class ObjectiveKind {
+  kPpo,
+  kDecoupled,
+  kA3po,
+  kBypass,
+  kGspo,
+  kCispo,
+  kReinforce,
+  kTopr,
+  kOnlineDpo,
+};
+enum class CorrectionKind { kNone, kTis, kSeqTis, kMis, kIcepop, kGeoRs, kM2po, kOpsm };
+enum class KlEstimator { kK1, kK2, kK3 };
+enum class Reducer { kTokenMean, kSampleMean, kConstant };
+enum class ClipOrder { kBeforeGroupStep, kAfterGroupStep };
+
+// What happens to a score before the group step, besides the clip.
+struct RewardShaping {
+  bool normalise_running = false;    // (R - mean) / std of all scores so far
+  std::int64_t overlong_tokens = 0;  // last tokens of the longest response with a penalty; 0 = none
+  double overlong_factor = 1.0;
+  std::int64_t response_tokens_max = 0;  // longest response, for the overlong penalty
+  double stop_properly_coef = 1.0;       // of samples cut by length; 1 = none
+};
 
 struct AlgoSettings {
   AdvantageKind advantage = AdvantageKind::kGrpo;
-  ObjectiveKind objective = ObjectiveKind::kDecoupled;
-  Reducer reducer = Reducer::kTokenMean;
-  double eps_clip_low = 0.2, eps_clip_high = 0.2;
-  double correction_max = 2.0;  // C of min(rho, C)
-  double kl_coef = 0.0;         // in the loss; 0 = no reference model at all
-  KlEstimator kl_estimator = KlEstimator::kK2;
-  double temperature = 1.0;  // of sampling; log-probs use z / temperature
+  double gamma = 1.0, lambda = 1.0;
+  double vtrace_rho_max = 1.0, vtrace_c_max = 1.0;
+  bool whiten_std = true;  // false: whitening takes off the mean only
+
+  RewardShaping shaping;
   double reward_clip_low = -10, reward_clip_high = 10;
+  ClipOrder clip_order = ClipOrder::kBeforeGroupStep;
+
+  ObjectiveKind objective = ObjectiveKind::kDecoupled;
+  double eps_clip_low = 0.2, eps_clip_high = 0.2;
+  double dual_clip = 0.0;       // 0 = none, else above 1
+  double correction_max = 2.0;  // C of min(rho, C) in kDecoupled and kA3po
+  double cispo_max = 5.0;       // upper bound of pi/mu in kCispo
+  double dpo_beta = 0.1;        // kOnlineDpo
+  CorrectionKind correction = CorrectionKind::kNone;
+  double correction_low = 0.5, correction_high = 2.0;
+
+  Reducer reducer = Reducer::kTokenMean;
+  double reducer_constant = 1.0;  // tokens, kConstant
+
+  double kl_coef = 0.0;  // 0 = no KL term
+  KlEstimator kl_estimator = KlEstimator::kK2;
+  bool kl_in_loss = true;      // false: in the reward
+  bool kl_per_sample = false;  // in the reward as one sum, before the group step
+  double kl_target = 0.0;      // 0 = kl_coef stays
+  double kl_horizon = 10000;   // samples
+  double kl_stop = 0.0;        // 0 = never
+
+  double temperature = 1.0;  // of sampling; log-probs use z / temperature
   double entropy_coef = 0.0;
+
+  bool has_critic() const {
+    return advantage == AdvantageKind::kGae || advantage == AdvantageKind::kVtrace;
+  }
+  bool kl_in_reward() const { return kl_coef != 0 && !kl_in_loss; }
+  bool needs_reference() const { return kl_coef != 0 || objective == ObjectiveKind::kOnlineDpo; }
 };
 
 struct OptimSettings {
@@ -32,6 +90,8 @@ struct OptimSettings {
   double warmup_ratio = 0.03;            // of the optimiser steps of the run
   double lr_min_ratio = 0.1;             // cosine ends at this share of lr
   std::int64_t nonfinite_steps_max = 3;  // skipped in a row before the run stops
+  bool checkpointing = false;            // of activations: less memory, more time, the same bits
+  model::TrainedSet trained;             // all weights, all but some, or adapters
 };
 
 struct BatchSettings {

@@ -8,6 +8,7 @@
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/learn/experience.hpp"
+#include "runtime/learn/ptx_term.hpp"
 #include "runtime/learn/settings.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
@@ -25,7 +26,12 @@ struct TrainerSettings {
   AlgoSettings algo;
   OptimSettings optim;
   BatchSettings batch;
-  std::int64_t total_steps = 0;  // optimiser steps of the whole run, for the schedule
+  std::int64_t total_steps = 0;         // optimiser steps of the whole run, for the schedule
+  std::uint64_t freezing_steps = 0;     // first updates that the policy only passes
+  double ema_beta = -1;                 // of the moving average of the weights; below 0 = none
+  std::shared_ptr<const PtxTexts> ptx;  // null: no such term
+  // Where a batch that stops the run is written; empty = nowhere.
+  std::filesystem::path dump_folder;
 };
 
 struct UpdateReport {
@@ -38,21 +44,38 @@ struct UpdateReport {
   std::vector<std::pair<std::string, double>> metrics;
 };
 
+// Targets of the value function, one per policy token; empty for estimators without a critic.
+struct ValueTargets {
+  std::vector<std::vector<std::vector<float>>> returns;  // [group][sample][token]
+};
+
 class PolicyTrainer {
  public:
   static core::Result<std::unique_ptr<PolicyTrainer>> create(
       std::unique_ptr<model::ParamStore> master, TrainerSettings settings, core::TeamRunner& team);
   virtual ~PolicyTrainer() = default;
 
-  // One update over `groups` (ticket order). A step with a non-finite loss or gradient is skipped
-  // and counted; more than nonfinite_steps_max in a row is kNumeric.
-  virtual core::Result<UpdateReport> update(const std::vector<TrainGroup>& groups) = 0;
+  // An update has two halves, so that a critic can learn beside the policy. `prepare` takes the
+  // groups (ticket order; with `values` for estimators that have a critic), finds anchors and
+  // advantages, and returns what the values should have been. `learn` takes the optimiser steps;
+  // one with a non-finite loss or gradient is skipped and counted, more than nonfinite_steps_max in
+  // a row is kNumeric.
+  virtual core::Result<ValueTargets> prepare(std::vector<TrainGroup> groups) = 0;
+  virtual core::Result<UpdateReport> learn() = 0;
+  core::Result<UpdateReport> update(std::vector<TrainGroup> groups);  // both
 
   // Panels of the current weights for the engine, made once per version and shared.
   virtual std::shared_ptr<const model::PackedWeights> packed() = 0;
 
   virtual const model::ParamStore& master() const = 0;
+  // Moving average of the weights over optimiser steps; null without one.
+  virtual const model::ParamStore* average() const = 0;
   virtual core::Version version() const = 0;  // optimiser steps taken (skipped ones included)
+
+  // With LoRA: the adapters alone, as trainable_model.hpp says.
+  virtual bool has_adapter() const = 0;
+  virtual core::Result<void> save_adapter(const std::filesystem::path& folder,
+                                          const std::string& base) const = 0;
 
   // Weights (f32), moments, step counts and schedule position as safetensors + JSON in `folder`,
   // which must exist; the caller makes the commit atomic. Load restores the same bits.

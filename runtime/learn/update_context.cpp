@@ -6,15 +6,58 @@
 namespace troupe::learn {
 namespace {
 
-void append(std::vector<double>& to, const std::vector<float>& from) {
+template <class Value>
+void append(std::vector<double>& to, const std::vector<Value>& from) {
   to.insert(to.end(), from.begin(), from.end());
+}
+
+// a = (v_p - v_mu) / (v_now - v_mu) of a3po: 1 at the update's first step, 0 for a token of the
+// current weights or of the update's start.
+double anchor_share(core::Version made_by, core::Version start, core::Version now) {
+  if (now <= made_by) return 0;
+  return static_cast<double>(start - made_by) / static_cast<double>(now - made_by);
 }
 
 }  // namespace
 
-AnchorSource anchor_source(bool on_policy, std::int64_t optimiser_steps) {
-  if (on_policy) return AnchorSource::kBehaviour;
-  return optimiser_steps == 1 ? AnchorSource::kCurrent : AnchorSource::kScored;
+bool start_needed(const AlgoSettings& algo) {
+  return algo.kl_in_reward() || (algo.kl_coef != 0 && algo.kl_target > 0) ||
+         algo.advantage == AdvantageKind::kVtrace || algo.correction == CorrectionKind::kM2po;
+}
+
+AnchorSource anchor_source(ObjectiveKind objective,
+                           bool on_policy,
+                           std::int64_t optimiser_steps,
+                           bool start_needed) {
+  if (on_policy || objective == ObjectiveKind::kBypass) return AnchorSource::kBehaviour;
+  if (objective == ObjectiveKind::kA3po) return AnchorSource::kInterpolated;
+  return optimiser_steps == 1 && !start_needed ? AnchorSource::kCurrent : AnchorSource::kScored;
+}
+
+TokenTable<double> update_mask(const std::vector<TrainGroup>& groups,
+                               const TokenTable<float>& scored,
+                               double tau) {
+  std::vector<double> log_rho;
+  const auto order = by_ticket(groups);
+  for (const std::size_t g : order) {
+    for (std::size_t i = 0; i < groups[g].samples.size(); ++i) {
+      const auto& l_mu = groups[g].samples[i].behaviour;
+      const auto& l_p = start_logprobs(scored, groups, g, i);
+      for (std::size_t t = 0; t < l_mu.size(); ++t)
+        log_rho.push_back(static_cast<double>(l_p[t]) - static_cast<double>(l_mu[t]));
+    }
+  }
+  const std::vector<double> keep = second_moment_mask(log_rho, tau);
+  TokenTable<double> table(groups.size());
+  auto next = keep.begin();
+  for (const std::size_t g : order) {
+    for (const TrainSample& sample : groups[g].samples) {
+      const auto count = static_cast<std::ptrdiff_t>(sample.tokens.size());
+      table[g].emplace_back(next, next + count);
+      next += count;
+    }
+  }
+  return table;
 }
 
 std::vector<model::SampleGroup> sample_groups(const std::vector<TrainGroup>& groups,
@@ -34,22 +77,33 @@ std::vector<model::SampleGroup> sample_groups(const std::vector<TrainGroup>& gro
 
 TokenBatch token_batch(const AlgoSettings& algo,
                        const UpdateContext& update,
-                       const MicroBatch& micro) {
+                       const MicroBatch& micro,
+                       core::Version now) {
   TokenBatch batch;
+  const auto steps = static_cast<std::int64_t>(update.plan.mini_batches.size());
+  if (update.pairs > 0) {
+    batch.pair_weight = static_cast<double>(steps) / static_cast<double>(update.pairs);
+  }
   for (const GroupPart& part : micro.parts) {
     for (std::size_t i = part.sample_begin; i < part.sample_end; ++i) {
       const TrainSample& sample = update.groups[part.group].samples[i];
       const std::size_t count = sample.tokens.size();
       const double weight =
-          token_weight(algo.reducer, static_cast<std::int64_t>(update.plan.mini_batches.size()),
-                       update.plan.tokens, update.plan.samples, static_cast<std::int64_t>(count));
-      batch.advantage.insert(batch.advantage.end(), count, update.advantages[part.group][i]);
+          token_weight(algo.reducer, steps, update.plan.tokens, update.plan.samples,
+                       static_cast<std::int64_t>(count), algo.reducer_constant);
+      append(batch.advantage, update.advantages[part.group][i]);
       batch.weight.insert(batch.weight.end(), count, weight);
       append(batch.behaviour, sample.behaviour);
-      if (algo.kl_coef != 0) append(batch.reference, sample.reference);
+      if (algo.needs_reference()) append(batch.reference, sample.reference);
       if (update.anchor == AnchorSource::kBehaviour) append(batch.anchor, sample.behaviour);
       if (update.anchor == AnchorSource::kScored)
         append(batch.anchor, update.scored[part.group][i]);
+      if (update.anchor == AnchorSource::kInterpolated) {
+        for (const core::Version made_by : sample.versions)
+          batch.anchor_share.push_back(anchor_share(made_by, update.start, now));
+      }
+      if (!update.keep.empty()) append(batch.keep, update.keep[part.group][i]);
+      batch.sample_ends.push_back(batch.size());
     }
   }
   return batch;
@@ -58,7 +112,7 @@ TokenBatch token_batch(const AlgoSettings& algo,
 void scatter_scored(const std::vector<TrainGroup>& groups,
                     const MicroBatch& micro,
                     const std::vector<float>& logprobs,
-                    std::vector<std::vector<std::vector<float>>>& scored) {
+                    TokenTable<float>& scored) {
   auto next = logprobs.begin();
   for (const GroupPart& part : micro.parts) {
     scored[part.group].resize(groups[part.group].samples.size());

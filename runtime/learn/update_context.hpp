@@ -2,10 +2,12 @@
 // cut out of it. Plain data on the trainer's thread; lives for one update.
 #pragma once
 
+#include "runtime/core/ids.hpp"
 #include "runtime/learn/experience.hpp"
 #include "runtime/learn/micro_batch.hpp"
 #include "runtime/learn/objective.hpp"
 #include "runtime/learn/settings.hpp"
+#include "runtime/learn/update_advantages.hpp"
 #include "runtime/model/group_plan.hpp"
 
 #include <cstdint>
@@ -15,35 +17,53 @@ namespace troupe::learn {
 
 // Where l_p, the policy at the update's start, comes from (docs/algorithms.md, "The anchor").
 enum class AnchorSource {
-  kBehaviour,  // every token is of the starting version and the forward is exact: l_p = l_mu
-  kCurrent,    // one optimiser step: l_p = sg(l)
-  kScored,     // an extra forward before the first step
+  kBehaviour,     // every token is of the starting version and the forward is exact: l_p = l_mu
+  kCurrent,       // one optimiser step: l_p = sg(l)
+  kScored,        // an extra forward before the first step
+  kInterpolated,  // a3po: between l_mu and sg(l), by how old the token is
 };
 
 struct UpdateContext {
   const std::vector<TrainGroup>& groups;
-  std::vector<std::vector<double>> advantages;  // [group][sample]
+  TokenTable<double> advantages;
   UpdatePlan plan;
   AnchorSource anchor = AnchorSource::kBehaviour;
-  std::vector<std::vector<std::vector<float>>> scored;  // [group][sample][token], kScored only
+  core::Version start = 0;   // version of the weights that the update starts from
+  TokenTable<float> scored;  // l_p of an extra forward; empty where none was needed
+  TokenTable<double> keep;   // m2po: 0 for masked tokens; empty otherwise
+  std::int64_t pairs = 0;    // online DPO: groups with a best and a worst sample
 };
 
-AnchorSource anchor_source(bool on_policy, std::int64_t optimiser_steps);
+// `start_needed`: something before the first step reads l_p, so that sg(l) comes too late.
+AnchorSource anchor_source(ObjectiveKind objective,
+                           bool on_policy,
+                           std::int64_t optimiser_steps,
+                           bool start_needed);
+
+// Whether advantages or masks are computed from l_p.
+bool start_needed(const AlgoSettings& algo);
+
+// 1 per token, or 0 where m2po masks it: over all tokens of the update, so that the mask does not
+// depend on how it is cut, at l_p.
+TokenTable<double> update_mask(const std::vector<TrainGroup>& groups,
+                               const TokenTable<float>& scored,
+                               double tau);
 
 // The groups of a micro-batch as the model takes them; spans into `groups`.
 std::vector<model::SampleGroup> sample_groups(const std::vector<TrainGroup>& groups,
                                               const MicroBatch& micro);
 
 // Advantages, weights and log-probs of the micro-batch's tokens, by part, sample, position: the
-// order of model::GroupPlan::targets.
+// order of model::GroupPlan::targets. `now`: version of the weights, for the interpolated anchor.
 TokenBatch token_batch(const AlgoSettings& algo,
                        const UpdateContext& update,
-                       const MicroBatch& micro);
+                       const MicroBatch& micro,
+                       core::Version now);
 
 // Spreads log-probs in that order over `scored` [group][sample][token].
 void scatter_scored(const std::vector<TrainGroup>& groups,
                     const MicroBatch& micro,
                     const std::vector<float>& logprobs,
-                    std::vector<std::vector<std::vector<float>>>& scored);
+                    TokenTable<float>& scored);
 
 }  // namespace troupe::learn

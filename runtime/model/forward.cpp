@@ -146,6 +146,7 @@ void feed_forward_block(const LayerCall& c, const Shares& shares) {
                .b = c.layer.gate_up,
                .c = c.io.gate_up,
                .ldc = 2 * ffn});
+  if (c.io.out == nullptr) return;
   shares.meet();
   if (const Range own = shares.rows(); !own.empty()) {
     ops().silu_mul(c.io.gate_up, 2 * ffn, ffn, c.io.act, ffn, own.begin, own.end);

@@ -25,7 +25,8 @@ struct LayerBuffers {
   float* x_mid = nullptr;      // [rows, hidden] after attention and residual
   float* gate_up = nullptr;    // [rows, 2 ffn]
   float* act = nullptr;        // [rows, ffn] scratch
-  float* out = nullptr;        // [rows, hidden]; may be `x`'s memory when x is not kept
+  // [rows, hidden]; may be `x`'s memory when x is not kept; null: gate_up is the last thing wanted.
+  float* out = nullptr;
   float* inv_rms1 = nullptr;   // [rows] or null
   float* inv_rms2 = nullptr;   // [rows] or null
 };

@@ -1,21 +1,15 @@
-// Building the plan of a micro-batch.
+// Building the plan of a micro-batch of groups.
 #include "runtime/model/group_plan.hpp"
 
-#include <algorithm>
+#include "runtime/model/plan_builder.hpp"
+
 #include <string>
 
 namespace troupe::model {
 namespace {
 
 using core::Result;
-using kernels::kKvBlock;
 
-std::int32_t narrow(std::int64_t value) {
-  return static_cast<std::int32_t>(value);
-}
-std::int64_t blocks_for(std::int64_t tokens) {
-  return (tokens + kKvBlock - 1) / kKvBlock;
-}
 std::int64_t length(std::span<const std::int32_t> tokens) {
   return std::ssize(tokens);
 }
@@ -23,138 +17,6 @@ std::int64_t length(std::span<const std::int32_t> tokens) {
 std::int64_t own_rows(std::span<const std::int32_t> response) {
   return response.empty() ? 0 : length(response) - 1;
 }
-
-Result<void> check_tokens(std::span<const std::int32_t> tokens,
-                          const ModelSpec& spec,
-                          const std::string& where) {
-  for (const std::int32_t token : tokens) {
-    if (token >= 0 && token < spec.vocab) continue;
-    return core::fail(core::ErrorCode::kData, where + ": token id " + std::to_string(token) +
-                                                  " is outside the vocabulary of " +
-                                                  std::to_string(spec.vocab));
-  }
-  return {};
-}
-
-Result<void> check_group(const SampleGroup& group,
-                         const ModelSpec& spec,
-                         const std::string& where) {
-  if (group.prompt.empty()) return core::fail(core::ErrorCode::kData, where + ": empty prompt");
-  TROUPE_TRY(check_tokens(group.prompt, spec, where + ", prompt"));
-  for (std::size_t i = 0; i < group.responses.size(); ++i) {
-    const auto response = group.responses[i];
-    const std::string sample = where + ", sample " + std::to_string(i);
-    TROUPE_TRY(check_tokens(response, spec, sample));
-    const std::int64_t rows = length(group.prompt) + own_rows(response);
-    if (rows > spec.context) {
-      return core::fail(core::ErrorCode::kData, sample + ": " + std::to_string(rows + 1) +
-                                                    " tokens exceed the context of " +
-                                                    std::to_string(spec.context));
-    }
-  }
-  return {};
-}
-
-class Builder {
- public:
-  explicit Builder(GroupPlan& out) : plan_(out.plan), targets_(out.targets) {
-    plan_.clear();
-    targets_.row.clear();
-    targets_.token.clear();
-  }
-
-  void add(const SampleGroup& group) {
-    plan_.group_begin.push_back(narrow(std::ssize(plan_.segments)));
-    const std::int64_t prompt = length(group.prompt);
-    const std::int64_t prompt_block = next_block_;
-    next_block_ += blocks_for(prompt);
-    prompt_table_ = std::ssize(plan_.block_table);
-    for (std::int64_t b = prompt_block; b < next_block_; ++b) {
-      plan_.block_table.push_back(narrow(b));
-    }
-    // The samples' own blocks start after the prompt's full ones; reserved before the prompt's rows
-    // are written, which go to them too.
-    const std::int64_t full = prompt / kKvBlock;
-    own_block_.clear();
-    for (const auto response : group.responses) {
-      own_block_.push_back(next_block_);
-      if (own_rows(response) > 0) next_block_ += blocks_for(prompt + own_rows(response)) - full;
-    }
-    add_prompt(group, prompt_block);
-    for (std::size_t i = 0; i < group.responses.size(); ++i) {
-      add_sample(group, group.responses[i], own_block_[i]);
-    }
-  }
-
-  void finish(std::int64_t kv_heads, int members) {
-    plan_.group_begin.push_back(narrow(std::ssize(plan_.segments)));
-    plan_.slot_begin.push_back(narrow(std::ssize(plan_.slots)));
-    plan_.finish(kv_heads, members);
-  }
-
- private:
-  void add_row(std::int32_t token, std::int64_t position) {
-    plan_.tokens.push_back(token);
-    plan_.positions.push_back(narrow(position));
-    plan_.slot_begin.push_back(narrow(std::ssize(plan_.slots)));
-  }
-
-  void add_prompt(const SampleGroup& group, std::int64_t prompt_block) {
-    const std::int64_t prompt = length(group.prompt);
-    const std::int64_t full = prompt / kKvBlock;
-    plan_.segments.push_back({narrow(plan_.rows()), narrow(prompt), 0, narrow(prompt_table_)});
-    for (std::int64_t p = 0; p < prompt; ++p) {
-      add_row(group.prompt[static_cast<std::size_t>(p)], p);
-      plan_.slots.push_back(narrow(prompt_block * kKvBlock + p));
-      if (p < full * kKvBlock) continue;
-      for (std::size_t i = 0; i < group.responses.size(); ++i) {
-        if (own_rows(group.responses[i]) == 0) continue;
-        plan_.slots.push_back(narrow(own_block_[i] * kKvBlock + p - full * kKvBlock));
-      }
-    }
-    const bool wanted = std::any_of(group.responses.begin(), group.responses.end(),
-                                    [](auto response) { return !response.empty(); });
-    prompt_logit_row_ = narrow(std::ssize(plan_.logit_rows));
-    if (wanted) plan_.logit_rows.push_back(narrow(plan_.rows() - 1));
-  }
-
-  void add_sample(const SampleGroup& group,
-                  std::span<const std::int32_t> response,
-                  std::int64_t own_block) {
-    if (response.empty()) return;
-    add_target(prompt_logit_row_, response[0]);
-    const std::int64_t rows = own_rows(response);
-    if (rows == 0) return;
-    const std::int64_t prompt = length(group.prompt);
-    const std::int64_t full = prompt / kKvBlock;
-    const std::int64_t table = std::ssize(plan_.block_table);
-    for (std::int64_t b = 0; b < blocks_for(prompt + rows); ++b) {
-      const std::int32_t shared =
-          b < full ? plan_.block_table[static_cast<std::size_t>(prompt_table_ + b)]
-                   : narrow(own_block + b - full);
-      plan_.block_table.push_back(shared);
-    }
-    plan_.segments.push_back({narrow(plan_.rows()), narrow(rows), narrow(prompt), narrow(table)});
-    for (std::int64_t i = 0; i < rows; ++i) {
-      add_row(response[static_cast<std::size_t>(i)], prompt + i);
-      plan_.slots.push_back(narrow(own_block * kKvBlock + prompt + i - full * kKvBlock));
-      add_target(narrow(std::ssize(plan_.logit_rows)), response[static_cast<std::size_t>(i + 1)]);
-      plan_.logit_rows.push_back(narrow(plan_.rows() - 1));
-    }
-  }
-
-  void add_target(std::int32_t row, std::int32_t token) {
-    targets_.row.push_back(row);
-    targets_.token.push_back(token);
-  }
-
-  ForwardPlan& plan_;
-  TokenTargets& targets_;
-  std::int64_t next_block_ = 0;
-  std::int64_t prompt_table_ = 0;        // of the group being added
-  std::int32_t prompt_logit_row_ = 0;    // of the group being added
-  std::vector<std::int64_t> own_block_;  // first own block of each of its samples
-};
 
 }  // namespace
 
@@ -169,9 +31,9 @@ Result<void> build_group_plan(std::span<const SampleGroup> groups,
                               const ModelSpec& spec,
                               int members,
                               GroupPlan& out) {
-  Builder builder(out);
+  PlanBuilder builder(out, GroupRows::kPredicting);
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    TROUPE_TRY(check_group(groups[i], spec, "group " + std::to_string(i)));
+    TROUPE_TRY(builder.check(groups[i], spec, "group " + std::to_string(i)));
     builder.add(groups[i]);
   }
   builder.finish(spec.kv_heads, members);

@@ -20,12 +20,12 @@ std::int64_t logits_ld(const ModelSpec& spec) {
 struct Chunk {
   const HeadCall& call;
   std::int64_t begin, rows;
+  float* first_logits = nullptr;
+  bool kept = false;  // the logits stand there from the forward pass
 
   const ModelSpec& spec() const { return call.weights.spec(); }
   const float* head_in() const { return call.head_in + begin * spec().hidden; }
-  float* logits(std::int64_t row) const {
-    return call.scratch.logits.data() + row * logits_ld(spec());
-  }
+  float* logits(std::int64_t row) const { return first_logits + row * logits_ld(spec()); }
   // Calls f(index of target) for the targets of a row of the chunk.
   template <class F>
   void each_target(std::int64_t row, F&& f) const {
@@ -39,8 +39,13 @@ struct Chunk {
 
 template <class F>
 void each_chunk(const HeadCall& call, F&& f) {
-  for (std::int64_t begin = 0; begin < call.rows; begin += kHeadRows_max) {
-    f(Chunk{call, begin, std::min(kHeadRows_max, call.rows - begin)});
+  HeadScratch& scratch = call.scratch;
+  const std::int64_t ld = logits_ld(call.weights.spec());
+  for (std::int64_t i = 0; i < scratch.chunks; ++i) {
+    const std::int64_t begin = i * kHeadRows_max;
+    f(Chunk{call, begin, std::min(kHeadRows_max, call.rows - begin),
+            scratch.logits.data() + scratch.place(i) * kHeadRows_max * ld,
+            scratch.kept && scratch.stays(i)});
   }
 }
 
@@ -124,16 +129,20 @@ void backward_chunk(Team team, const Chunk& chunk, const HeadGrad& grad) {
   const auto [first, last] = team.share(vocab_blocks(spec));
   for (std::int64_t block = first; block < last; ++block) {
     const std::int64_t end = std::min((block + 1) * kVocabBlock, spec.vocab);
-    ops().gemm(gemm, 0, chunk.rows, block * kBlockPanels, kernels::panels_of(end));
+    if (!chunk.kept) {
+      ops().gemm(gemm, 0, chunk.rows, block * kBlockPanels, kernels::panels_of(end));
+    }
     grad_of_columns(chunk, grad, block * kVocabBlock, end);
   }
   pack_input(team, {chunk.head_in(), chunk.rows, spec.hidden, spec.hidden},
              scratch.packed_rows.data());
   team.barrier();
   const Matrix dlogits{chunk.logits(0), chunk.rows, spec.vocab, ld};
-  const std::int64_t head = grad.master.layout().head;
-  weight_grad(team, dlogits, scratch.packed_rows.data(), spec.hidden, grad.grads.data() + head,
-              products);
+  const std::int64_t head = grad.master.layout().head, trained = grad.grads.layout().head;
+  if (trained >= 0) {
+    weight_grad(team, dlogits, scratch.packed_rows.data(), spec.hidden,
+                grad.grads.data() + trained);
+  }
   input_grad(team, dlogits, {grad.master.data() + head, spec.vocab, spec.hidden, spec.hidden},
              grad.dhead_in + chunk.begin * spec.hidden, spec.hidden, products);
   team.barrier();
@@ -163,18 +172,28 @@ void HeadScratch::prepare(const ModelSpec& spec,
                           std::int64_t rows,
                           float temperature,
                           int members,
-                          bool backward) {
+                          bool backward,
+                          std::int64_t logits_max) {
   const std::int64_t chunk = std::min(rows, kHeadRows_max);
+  const std::int64_t chunk_logits = kHeadRows_max * logits_ld(spec);
+  chunks = (rows + kHeadRows_max - 1) / kHeadRows_max;
+  places = std::clamp<std::int64_t>(backward ? logits_max / chunk_logits : 1, 1, chunks);
+  kept = backward;
   row_targets.build(targets, rows);
   inv_temperature.assign(static_cast<std::size_t>(chunk), 1.0f / temperature);
-  logits.reserve_discard(chunk * logits_ld(spec));
+  logits.reserve_discard(((places - 1) * kHeadRows_max + chunk) * logits_ld(spec));
   block_max.reserve_discard(chunk * vocab_blocks(spec));
   block_sum.reserve_discard(chunk * vocab_blocks(spec));
   if (!backward) return;
   packed_rows.reserve_discard(kernels::packed_size(spec.hidden, chunk));
   products.resize(static_cast<std::size_t>(members));
   for (ProductScratch& product : products)
-    product.reserve(chunk, spec.vocab);
+    product.reserve(chunk, spec.vocab, spec.hidden);
+}
+
+// When there are places for all, each has its own. Else the last ones have, and the others share.
+std::int64_t HeadScratch::place(std::int64_t chunk) const {
+  return std::max<std::int64_t>(0, chunk - (chunks - places));
 }
 
 void head_logprobs(Team team, const HeadCall& call, float* logprobs) {

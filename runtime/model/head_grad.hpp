@@ -1,6 +1,6 @@
-// Log-probs of chosen tokens and their gradient, over the head in chunks of rows: the logits of at
-// most kHeadRows_max rows exist at a time (rows x vocabulary x 4 bytes), the backward pass makes
-// them again.
+// Log-probs of chosen tokens and their gradient, over the head in chunks of kHeadRows_max rows. The
+// logits (rows x vocabulary x 4 bytes) of as many chunks as the caller has room for are kept from
+// the forward to the backward pass, which makes the others again, in the memory of one chunk.
 //   logprob = s[target] - lse,   s = z / temperature,   z = head_in W^T,   entropy = lse - sum p s
 // Scratch is prepared outside a region; the two passes are called by every member of the team.
 #pragma once
@@ -27,18 +27,25 @@ struct RowTargets {
 };
 
 struct HeadScratch {
-  core::Buffer<float> logits, block_max, block_sum, packed_rows;
+  core::Buffer<float> logits;  // chunk after chunk, those that are made again in the first place
+  std::int64_t chunks = 0, places = 0;
+  bool kept = false;  // the logits are those of the forward pass
+  core::Buffer<float> block_max, block_sum, packed_rows;
   std::vector<float> inv_temperature;  // [rows of a chunk], all the same
   RowTargets row_targets;
   std::vector<ProductScratch> products;
   // Outside a region, before the passes over `rows` head rows. `backward` adds what only the
-  // gradient needs.
+  // gradient needs; then logits may take up to `logits_max` floats, but at least a chunk's.
   void prepare(const ModelSpec& spec,
                const TokenTargets& targets,
                std::int64_t rows,
                float temperature,
                int members,
-               bool backward);
+               bool backward,
+               std::int64_t logits_max = 0);
+  // Where the logits of a chunk are, and whether they stay there until the backward pass.
+  std::int64_t place(std::int64_t chunk) const;
+  bool stays(std::int64_t chunk) const { return chunks <= places || place(chunk) > 0; }
 };
 
 struct HeadCall {
@@ -63,6 +70,7 @@ struct HeadGrad {
   float* dhead_in = nullptr;  // [rows, hidden], written
 };
 
+// Turns the kept logits into their gradients; the caller says so afterwards (scratch.kept = false).
 void head_backward(core::Team team, const HeadCall& call, const HeadGrad& grad);
 
 }  // namespace troupe::model

@@ -13,6 +13,12 @@ namespace {
 using core::Team;
 using kernels::ops;
 
+// The maps that read the same rows.
+constexpr Linear kQkv[] = {Linear::kQ, Linear::kK, Linear::kV};
+constexpr Linear kO[] = {Linear::kO};
+constexpr Linear kGateUp[] = {Linear::kGate, Linear::kUp};
+constexpr Linear kDown[] = {Linear::kDown};
+
 class LayerPass {
  public:
   LayerPass(Team team, const LayerBackward& call)
@@ -20,6 +26,7 @@ class LayerPass {
         call_(call),
         spec_(call.weights.spec()),
         at_(call.master.layout().layers[static_cast<std::size_t>(call.layer)]),
+        to_(call.grads.layout().layers[static_cast<std::size_t>(call.layer)]),
         packed_(call.weights.layer(call.layer)),
         s_(call.scratch),
         products_(call.scratch.products[static_cast<std::size_t>(team.rank)]),
@@ -33,9 +40,11 @@ class LayerPass {
     team_.barrier();
     feed_forward_products();
     team_.barrier();
-    norm_backward(call_.io.x_mid, packed_.post_norm, call_.io.inv_rms2, at_.post_norm);
-    pack_input(team_, kept(call_.io.attention, spec_.q_width()), s_.packed_wide.data());
-    normalise(call_.io.x, packed_.input_norm);
+    norm_backward(call_.io.x_mid, packed_.post_norm, call_.io.inv_rms2, to_.post_norm);
+    if (wants(kO)) {
+      pack_input(team_, kept(call_.io.attention, spec_.q_width()), s_.packed_wide.data());
+    }
+    if (wants(kQkv)) normalise(call_.io.x, packed_.input_norm);
     team_.barrier();
     output_products();
     team_.barrier();
@@ -45,7 +54,7 @@ class LayerPass {
     team_.barrier();
     qkv_products();
     team_.barrier();
-    norm_backward(call_.io.x, packed_.input_norm, call_.io.inv_rms1, at_.input_norm);
+    norm_backward(call_.io.x, packed_.input_norm, call_.io.inv_rms1, to_.input_norm);
     team_.barrier();
   }
 
@@ -58,6 +67,13 @@ class LayerPass {
   }
   float* grad(std::int64_t offset) const { return call_.grads.data() + offset; }
   bool idle() const { return own_.first >= own_.second; }
+
+  // Does one of the maps have a gradient of its own?
+  bool wants(std::span<const Linear> maps) const {
+    const auto trained = [&](Linear linear) { return to_.of(linear) >= 0; };
+    return std::any_of(maps.begin(), maps.end(), trained) ||
+           has_adapter(call_.lora, call_.layer, maps);
+  }
 
   void normalise(const float* x, const float* weight_data) {
     if (idle()) return;
@@ -82,11 +98,13 @@ class LayerPass {
   // act and the feed-forward's normed rows again; keys and values back in their pools; dact.
   void recompute() {
     if (!idle()) {
-      ops().silu_mul(call_.io.gate_up, 2 * spec_.ffn, spec_.ffn, s_.act.data(), spec_.ffn,
-                     own_.first, own_.second);
+      if (wants(kDown)) {
+        ops().silu_mul(call_.io.gate_up, 2 * spec_.ffn, spec_.ffn, s_.act.data(), spec_.ffn,
+                       own_.first, own_.second);
+      }
       ops().kv_write(kv(call_.io.qkv, s_.k_pool.data(), s_.v_pool.data()), own_.first, own_.second);
     }
-    normalise(call_.io.x_mid, packed_.post_norm);
+    if (wants(kGateUp)) normalise(call_.io.x_mid, packed_.post_norm);
     const std::int64_t block = spec_.kv_width() * kernels::kKvBlock;
     const auto [first, last] = team_.share(call_.kv_blocks);
     const auto bytes = static_cast<std::size_t>((last - first) * block) * sizeof(float);
@@ -97,8 +115,10 @@ class LayerPass {
   }
 
   void activation() {
-    pack_input(team_, kept(s_.act.data(), spec_.ffn), s_.packed_wide.data());
-    pack_input(team_, kept(s_.normed.data(), spec_.hidden), s_.packed_hidden.data());
+    if (wants(kDown)) pack_input(team_, kept(s_.act.data(), spec_.ffn), s_.packed_wide.data());
+    if (wants(kGateUp)) {
+      pack_input(team_, kept(s_.normed.data(), spec_.hidden), s_.packed_hidden.data());
+    }
     if (idle()) return;
     ops().silu_mul_backward(call_.io.gate_up, 2 * spec_.ffn, spec_.ffn, s_.dact.data(), spec_.ffn,
                             call_.io.gate_up, 2 * spec_.ffn, own_.first, own_.second);
@@ -106,9 +126,9 @@ class LayerPass {
 
   void feed_forward_products() {
     const Matrix dgate_up = kept(call_.io.gate_up, 2 * spec_.ffn);
-    weight_grad(team_, kept(call_.dx, spec_.hidden), s_.packed_wide.data(), spec_.ffn,
-                grad(at_.down), products_);
-    weight_grad(team_, dgate_up, s_.packed_hidden.data(), spec_.hidden, grad(at_.gate), products_);
+    weight_grads(kDown, kept(call_.dx, spec_.hidden), kept(s_.act.data(), spec_.ffn),
+                 s_.packed_wide.data());
+    weight_grads(kGateUp, dgate_up, kept(s_.normed.data(), spec_.hidden), s_.packed_hidden.data());
     input_grad(team_, dgate_up, weight(at_.gate, 2 * spec_.ffn, spec_.hidden), s_.dnormed.data(),
                spec_.hidden, products_);
   }
@@ -122,7 +142,7 @@ class LayerPass {
                              spec_.hidden, call_.dx, spec_.hidden, own_.first, own_.second);
     }
     const auto [first, last] = team_.share(spec_.hidden, kernels::kPanel);
-    if (first < last) {
+    if (first < last && weight_offset >= 0) {
       ops().rmsnorm_weight_grad(x, spec_.hidden, inv_rms, s_.dnormed.data(), spec_.hidden, rows_,
                                 grad(weight_offset), first, last);
     }
@@ -130,10 +150,12 @@ class LayerPass {
 
   void output_products() {
     const Matrix dx = kept(call_.dx, spec_.hidden);
-    weight_grad(team_, dx, s_.packed_wide.data(), spec_.q_width(), grad(at_.o), products_);
+    weight_grads(kO, dx, kept(call_.io.attention, spec_.q_width()), s_.packed_wide.data());
     input_grad(team_, dx, weight(at_.o, spec_.hidden, spec_.q_width()), s_.dattention.data(),
                spec_.q_width(), products_);
-    pack_input(team_, kept(s_.normed.data(), spec_.hidden), s_.packed_hidden.data());
+    if (wants(kQkv)) {
+      pack_input(team_, kept(s_.normed.data(), spec_.hidden), s_.packed_hidden.data());
+    }
   }
 
   void attention() {
@@ -167,20 +189,44 @@ class LayerPass {
 
   void qkv_products() {
     const Matrix dqkv = kept(s_.dqkv.data(), spec_.qkv_width());
-    weight_grad(team_, dqkv, s_.packed_hidden.data(), spec_.hidden, grad(at_.q), products_);
+    weight_grads(kQkv, dqkv, kept(s_.normed.data(), spec_.hidden), s_.packed_hidden.data());
     input_grad(team_, dqkv, weight(at_.q, spec_.qkv_width(), spec_.hidden), s_.dnormed.data(),
                spec_.hidden, products_);
-    if (!spec_.qkv_bias) return;
-    const auto [first, last] = team_.share(spec_.qkv_width(), kernels::kPanel);
-    if (first < last) {
-      ops().column_sum(s_.dqkv.data(), spec_.qkv_width(), rows_, grad(at_.q_bias), first, last);
+    const std::int64_t k = spec_.q_width(), v = k + spec_.kv_width();
+    bias_grad(to_.q_bias, 0, k);
+    bias_grad(to_.k_bias, k, spec_.kv_width());
+    bias_grad(to_.v_bias, v, spec_.kv_width());
+  }
+
+  void bias_grad(std::int64_t offset, std::int64_t column, std::int64_t width) {
+    const auto [first, last] = team_.share(width, kernels::kPanel);
+    if (offset < 0 || first >= last) return;
+    ops().column_sum(s_.dqkv.data() + column, spec_.qkv_width(), rows_, grad(offset), first, last);
+  }
+
+  // Of maps that read the same x and whose outputs lie side by side in dy: one product for trained
+  // neighbours, none for frozen ones, and the thin ones of adapters.
+  void weight_grads(std::span<const Linear> maps, Matrix dy, Matrix x, const float* packed_x) {
+    std::int64_t column = 0;
+    for (std::size_t i = 0; i < maps.size();) {
+      const std::int64_t begin = column, offset = to_.of(maps[i]);
+      column += shape_of(spec_, maps[i++]).rows;
+      if (offset < 0) continue;
+      while (i < maps.size() && to_.of(maps[i]) == offset + (column - begin) * x.columns)
+        column += shape_of(spec_, maps[i++]).rows;
+      weight_grad(team_, {dy.data + begin, rows_, column - begin, dy.ld}, packed_x, x.columns,
+                  grad(offset));
     }
+    if (!has_adapter(call_.lora, call_.layer, maps)) return;
+    adapter_grads(team_, {*call_.lora, call_.layer, maps, dy, x, packed_x, call_.grads},
+                  s_.adapters);
   }
 
   const Team team_;
   const LayerBackward& call_;
   const ModelSpec& spec_;
-  const LayerOffsets& at_;
+  const LayerOffsets& at_;  // in the master
+  const LayerOffsets& to_;  // in the gradients
   const PackedLayer& packed_;
   BackwardScratch& s_;
   ProductScratch& products_;
@@ -232,9 +278,10 @@ void BackwardScratch::reserve(const ModelSpec& spec,
   for (auto* buffer : {&k_pool, &v_pool, &dk_pool, &dv_pool})
     buffer->reserve_discard(pool);
   products.resize(static_cast<std::size_t>(members));
-  const std::int64_t widest = std::max({2 * spec.ffn, spec.qkv_width(), spec.hidden});
-  for (ProductScratch& product : products)
-    product.reserve(rows, widest);
+  for (ProductScratch& product : products) {
+    product.reserve(rows, std::max(2 * spec.ffn, spec.qkv_width()), spec.hidden);
+    product.reserve(rows, spec.hidden, std::max(spec.ffn, spec.q_width()));
+  }
 }
 
 void layer_backward(Team team, const LayerBackward& call) {
@@ -244,6 +291,7 @@ void layer_backward(Team team, const LayerBackward& call) {
 void embedding_backward(Team team, const ForwardPlan& plan, const float* dx, ParamStore& grads) {
   const std::int64_t hidden = grads.spec().hidden;
   const auto [first, last] = team.share(hidden, kernels::kPanel);
+  if (grads.layout().embedding < 0) return;
   float* table = grads.data() + grads.layout().embedding;
   for (std::int64_t row = 0; row < plan.rows(); ++row) {
     float* out = table + plan.tokens[static_cast<std::size_t>(row)] * hidden;

@@ -1,5 +1,6 @@
 // The backward pass of one layer, written by hand on the kernels: from the gradient of its output
-// to the gradient of its input, adding the weights' gradients to the gradient store. It needs what
+// to the gradient of its input, adding the weights' gradients to the gradient store: those that its
+// layout has, and no product for others. It needs what
 // the forward kept (LayerBuffers) and computes `normed` and `act` again. Every member of the team
 // calls `layer_backward`; outputs are split, never a sum, so the bits do not depend on the size of
 // the team. Nothing is allocated inside.
@@ -8,6 +9,7 @@
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/model/forward.hpp"
+#include "runtime/model/lora_grad.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/plan.hpp"
 #include "runtime/model/products.hpp"
@@ -38,14 +40,16 @@ struct BackwardScratch {
   core::Buffer<float> normed, act, dact, dnormed, dqkv, dattention;
   core::Buffer<float> packed_wide, packed_hidden;  // operands of the weights' gradients
   core::Buffer<float> k_pool, v_pool, dk_pool, dv_pool;
+  AdapterScratch adapters;
   std::vector<ProductScratch> products;
   void reserve(const ModelSpec& spec, std::int64_t rows, std::int64_t kv_blocks, int members);
 };
 
 struct LayerBackward {
   const ParamStore& master;  // the values that the forward's panels were packed from
-  ParamStore& grads;
+  ParamStore& grads;             // of the trained tensors
   const PackedWeights& weights;  // norms and rotary tables
+  const Lora* lora = nullptr;    // null: no adapters
   std::int64_t layer = 0;
   const ForwardPlan& plan;
   const AttentionUnits& units;

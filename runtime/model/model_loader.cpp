@@ -1,6 +1,7 @@
 // Weights from a Hugging Face folder: one safetensors file or shards with their index. Every tensor
 // of the layout must be there with its shape, and nothing that the model would not use.
 #include "runtime/core/limits.hpp"
+#include "runtime/core/rng.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/store/safetensors.hpp"
 
@@ -25,6 +26,7 @@ constexpr const char* kSingle = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 constexpr const char* kHead = "lm_head.weight";
 constexpr const char* kEmbedding = "model.embed_tokens.weight";
+constexpr const char* kScore = "score.weight";
 
 core::Failure bad(const fs::path& where, const std::string& why) {
   return core::fail(ErrorCode::kData, where.string() + ": " + why);
@@ -146,20 +148,43 @@ Result<void> check_tied_head(const Index& index) {
              "tie_word_embeddings = true; set it to false to use both");
 }
 
+// A head as new reward models and critics start: N(0, 1 / (hidden + 1)) of deviation (Stiennon et
+// al. 2020, and OpenRLHF). Scores begin near 0, whatever the width.
+void fill_fresh_score(std::span<float> head, std::uint64_t seed) {
+  constexpr std::uint64_t kStream = 0x73636f7265;  // "score"
+  core::Rng rng(seed, kStream);
+  const double deviation = 1.0 / (static_cast<double>(head.size()) + 1.0);
+  for (float& value : head)
+    value = static_cast<float>(deviation * rng.next_normal());
+}
+
 }  // namespace
 
-Result<std::unique_ptr<ParamStore>> load_model(const fs::path& folder) {
+Result<std::unique_ptr<ParamStore>> load_model(const fs::path& folder,
+                                               HeadKind head,
+                                               std::uint64_t seed) {
   TROUPE_TRY_ASSIGN(spec, read_spec(folder));
+  if (head == HeadKind::kLanguage && spec.head == HeadKind::kScore) {
+    return bad(folder, "holds a " + spec.architecture +
+                           ", which scores text and cannot write any; a language model is needed "
+                           "here");
+  }
   TROUPE_TRY_ASSIGN(files, open_weights(folder));
   TROUPE_TRY_ASSIGN(index, index_tensors(files));
   if (spec.tied) {
     TROUPE_TRY(check_tied_head(index));
     index.erase(kHead);
   }
+  const bool fresh_score = head == HeadKind::kScore && spec.head == HeadKind::kLanguage;
+  if (fresh_score) {
+    index.erase(kHead);
+    spec = with_score_head(spec);
+  }
   // All names are checked before the buffer is made.
   const ParamLayout layout(spec);
   std::set<std::string_view> expected;
   for (const ParamView& view : layout.views) {
+    if (fresh_score && view.name == kScore) continue;
     expected.insert(view.name);
     if (!index.contains(view.name)) return bad(folder, "tensor " + view.name + " is missing");
   }
@@ -170,7 +195,9 @@ Result<std::unique_ptr<ParamStore>> load_model(const fs::path& folder) {
     }
   }
   auto params = std::make_unique<ParamStore>(spec);
+  if (fresh_score) fill_fresh_score(params->view(kScore), seed);
   for (const ParamView& view : params->layout().views) {
+    if (fresh_score && view.name == kScore) continue;
     TROUPE_TRY(read_tensor(index.find(view.name)->second, view, params->data()));
   }
   return params;

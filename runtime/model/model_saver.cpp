@@ -30,8 +30,7 @@ constexpr const char* kTokenizerFiles[] = {"tokenizer.json",
 
 // The config as it was read, with the dtype that the weights now have.
 std::string config_text(const ModelSpec& spec, StorageDtype dtype) {
-  const std::string text = spec.config_json.empty() ? format_spec(spec) : spec.config_json;
-  auto config = ordered_json::parse(text);
+  auto config = ordered_json::parse(current_config(spec));
   const char* name = dtype == StorageDtype::kF32 ? "float32" : "bfloat16";
   if (config.contains("dtype")) config["dtype"] = name;
   if (config.contains("torch_dtype") || !config.contains("dtype")) config["torch_dtype"] = name;

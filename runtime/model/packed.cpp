@@ -55,7 +55,7 @@ PackedWeights::PackedWeights(const ModelSpec& spec) : spec_(spec) {
     for (std::int64_t i = 0; i < spec.layers; ++i)
       layers_.push_back(carve_layer(carver, spec));
     final_norm_ = carver.take(spec.hidden);
-    head_ = carver.take(kernels::packed_size(spec.vocab, spec.hidden));
+    head_ = carver.take(kernels::packed_size(spec.head_rows(), spec.hidden));
     embedding_ = spec.tied ? nullptr : carver.take(spec.vocab * spec.hidden);
     rope_cos_ = carver.take(spec.context * spec.head_dim / 2);
     rope_sin_ = carver.take(spec.context * spec.head_dim / 2);
@@ -110,7 +110,7 @@ void PackedWeights::plan_fill() {
     add_panels(layer.gate_up, at.gate, 2 * spec_.ffn, spec_.hidden);
     add_panels(layer.down, at.down, spec_.hidden, spec_.ffn);
   }
-  add_panels(head_, layout.head, spec_.vocab, spec_.hidden);
+  add_panels(head_, layout.head, spec_.head_rows(), spec_.hidden);
   if (embedding_ != nullptr) add_copy(embedding_, layout.embedding, spec_.vocab * spec_.hidden);
   add_copy(final_norm_, layout.final_norm, spec_.hidden);
 }

@@ -33,7 +33,7 @@ class PackedWeights {
   core::Version version() const { return version_; }
   const PackedLayer& layer(std::int64_t i) const { return layers_[static_cast<std::size_t>(i)]; }
   const float* final_norm() const { return final_norm_; }
-  const float* head() const { return head_; }  // panels over the vocabulary
+  const float* head() const { return head_; }  // panels over the vocabulary, or over one column
   // Tables [context][head_dim / 2].
   const float* rope_cos() const { return rope_cos_; }
   const float* rope_sin() const { return rope_sin_; }

@@ -10,14 +10,43 @@ namespace troupe::model {
 namespace {
 
 // Lays tensors one after another. Within a group they touch, so that q, k, v (and gate, up) can be
-// read as one matrix; groups start on multiples of 16 elements.
+// read as one matrix; groups start on multiples of 16 elements. A tensor that is not wanted takes no
+// place and has offset -1.
 class Layouter {
  public:
-  explicit Layouter(std::vector<ParamView>& views) : views_(views) {}
+  Layouter(std::vector<ParamView>& views, const LayoutChoice& choice)
+      : views_(views), choice_(choice) {}
 
   void start_group() { total_ = (total_ + 15) / 16 * 16; }
 
-  std::int64_t add(std::string name, std::vector<std::int64_t> shape) {
+  std::int64_t add(const std::string& name, std::vector<std::int64_t> shape) {
+    return choice_.keep(name) ? place(name, std::move(shape)) : -1;
+  }
+  std::int64_t add_alone(const std::string& name, std::vector<std::int64_t> shape) {
+    start_group();
+    return add(name, std::move(shape));
+  }
+
+  AdapterOffsets add_adapter(const ModelSpec& spec, std::int64_t layer, Linear linear) {
+    AdapterOffsets at;
+    at.rank = choice_.rank(layer, linear);
+    if (at.rank == 0) return at;
+    const std::string module = module_name(layer, linear);
+    const LinearShape shape = shape_of(spec, linear);
+    start_group();
+    at.a = place(module + ".lora_A.weight", {at.rank, shape.columns});
+    start_group();
+    at.b = place(module + ".lora_B.weight", {shape.rows, at.rank});
+    return at;
+  }
+
+  std::int64_t total() {
+    start_group();
+    return total_;
+  }
+
+ private:
+  std::int64_t place(std::string name, std::vector<std::int64_t> shape) {
     std::int64_t count = 1;
     for (const std::int64_t dimension : shape)
       count *= dimension;
@@ -27,18 +56,8 @@ class Layouter {
     return offset;
   }
 
-  std::int64_t add_alone(std::string name, std::vector<std::int64_t> shape) {
-    start_group();
-    return add(std::move(name), std::move(shape));
-  }
-
-  std::int64_t total() {
-    start_group();
-    return total_;
-  }
-
- private:
   std::vector<ParamView>& views_;
+  const LayoutChoice& choice_;
   std::int64_t total_ = 0;
 };
 
@@ -67,16 +86,40 @@ LayerOffsets add_layer(Layouter& layouter, const ModelSpec& spec, std::int64_t i
   return at;
 }
 
+LayoutChoice whole_model() {
+  return {[](const std::string&) { return true; },
+          [](std::int64_t, Linear) { return std::int64_t{0}; }};
+}
+
 }  // namespace
 
-ParamLayout::ParamLayout(const ModelSpec& spec) {
-  Layouter layouter(views);
+ParamLayout::ParamLayout(const ModelSpec& spec) : ParamLayout(spec, whole_model()) {}
+
+ParamLayout::ParamLayout(const ModelSpec& spec, const LayoutChoice& choice) {
+  Layouter layouter(views, choice);
   embedding = layouter.add_alone("model.embed_tokens.weight", {spec.vocab, spec.hidden});
-  for (std::int64_t i = 0; i < spec.layers; ++i)
+  for (std::int64_t i = 0; i < spec.layers; ++i) {
     layers.push_back(add_layer(layouter, spec, i));
+    LayerAdapters& of_layer = adapters.emplace_back();
+    for (const Linear linear : kAllLinears)
+      of_layer[index_of(linear)] = layouter.add_adapter(spec, i, linear);
+  }
   final_norm = layouter.add_alone("model.norm.weight", {spec.hidden});
-  head = spec.tied ? embedding : layouter.add_alone("lm_head.weight", {spec.vocab, spec.hidden});
+  if (spec.tied) {
+    head = embedding;
+  } else {
+    const bool score = spec.head == HeadKind::kScore;
+    head = layouter.add_alone(score ? "score.weight" : "lm_head.weight",
+                              {spec.head_rows(), spec.hidden});
+  }
   total = layouter.total();
+}
+
+const ParamView* ParamLayout::find(std::string_view name) const {
+  for (const ParamView& view : views) {
+    if (view.name == name) return &view;
+  }
+  return nullptr;
 }
 
 ParamStore::ParamStore(const ModelSpec& spec)
@@ -90,12 +133,9 @@ ParamStore ParamStore::same_layout() const {
 }
 
 std::span<float> ParamStore::view(std::string_view name) {
-  for (const ParamView& tensor : layout_->views) {
-    if (tensor.name == name) {
-      return {data_.data() + tensor.offset, static_cast<std::size_t>(tensor.count)};
-    }
-  }
-  return {};
+  const ParamView* tensor = layout_->find(name);
+  if (tensor == nullptr) return {};
+  return {data_.data() + tensor->offset, static_cast<std::size_t>(tensor->count)};
 }
 
 std::span<const float> ParamStore::view(std::string_view name) const {

@@ -1,14 +1,17 @@
 // The weights of a model: one flat f32 buffer with a named view per Hugging Face tensor. The
 // trainer owns one as its master copy; gradients and optimiser moments are stores of the same
-// layout. Not thread-safe; readers may share it while nobody writes.
+// layout, or of a smaller one with only what is trained (trained_layout.hpp). Not thread-safe; readers may share it while nobody writes.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/model/linears.hpp"
 #include "runtime/model/spec.hpp"
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,16 +30,36 @@ struct ParamView {
 // Where each tensor of one layer starts, in elements of the flat buffer; -1 when absent.
 struct LayerOffsets {
   std::int64_t input_norm, q, k, v, q_bias, k_bias, v_bias, o, post_norm, gate, up, down;
+  std::int64_t of(Linear linear) const {
+    const std::int64_t all[] = {q, k, v, o, gate, up, down};
+    return all[index_of(linear)];
+  }
+};
+
+// A low-rank adapter of one linear map: A [rank, columns] and B [rows, rank]. Rank 0: none.
+struct AdapterOffsets {
+  std::int64_t rank = 0, a = -1, b = -1;
+};
+using LayerAdapters = std::array<AdapterOffsets, kLinears>;
+
+// Which tensors a layout has: those of the model that `keep` wants, and adapters of rank `rank`.
+struct LayoutChoice {
+  std::function<bool(const std::string& name)> keep;
+  std::function<std::int64_t(std::int64_t layer, Linear linear)> rank;
 };
 
 // The order and place of all tensors, the same for weights, gradients and moments.
 struct ParamLayout {
-  explicit ParamLayout(const ModelSpec& spec);
+  explicit ParamLayout(const ModelSpec& spec);  // all tensors of the model, no adapters
+  ParamLayout(const ModelSpec& spec, const LayoutChoice& choice);
   std::vector<ParamView> views;  // in the fixed order of the buffer
   std::vector<LayerOffsets> layers;
+  std::vector<LayerAdapters> adapters;  // by layer
+  // -1 when absent.
   std::int64_t embedding = 0;
   std::int64_t final_norm = 0;
-  std::int64_t head = 0;  // equal to `embedding` when tied
+  std::int64_t head = 0;  // lm_head, or `embedding` when tied, or score [1, hidden]
+  const ParamView* find(std::string_view name) const;  // null when absent
   // Elements. Tensors start on multiples of 16, except that q, k, v lie side by side as one matrix
   // [qkv_width, hidden], so do their biases, and gate and up as one [2 ffn, hidden].
   std::int64_t total = 0;
@@ -45,9 +68,16 @@ struct ParamLayout {
 class ParamStore {
  public:
   explicit ParamStore(const ModelSpec& spec);  // zeros
-  ParamStore same_layout() const;              // zeros, for gradients and moments
+  ParamStore(const ModelSpec& spec, std::shared_ptr<const ParamLayout> layout);  // zeros
+  ParamStore same_layout() const;  // zeros, for gradients and moments
   const ModelSpec& spec() const { return spec_; }
+  // What a score head's values are normalised by, stored in config.json.
+  void set_score_scale(double mean, double std) {
+    spec_.score_mean = mean;
+    spec_.score_std = std;
+  }
   const ParamLayout& layout() const { return *layout_; }
+  const std::shared_ptr<const ParamLayout>& shared_layout() const { return layout_; }
   float* data() { return data_.data(); }
   const float* data() const { return data_.data(); }
   std::int64_t size() const { return layout_->total; }
@@ -55,7 +85,6 @@ class ParamStore {
   std::span<const float> view(std::string_view name) const;
 
  private:
-  ParamStore(const ModelSpec& spec, std::shared_ptr<const ParamLayout> layout);
   ModelSpec spec_;
   std::shared_ptr<const ParamLayout> layout_;
   core::Buffer<float> data_;
@@ -65,8 +94,12 @@ enum class StorageDtype { kF32, kBf16 };
 
 // Reads model.safetensors or the shards of model.safetensors.index.json (f32, bf16, f16 storage).
 // Every tensor must be there with its shape; `.bin`/`.pt` weights are refused with the way to
-// convert.
-core::Result<std::unique_ptr<ParamStore>> load_model(const std::filesystem::path& folder);
+// convert. `head` is what the caller needs. kScore from a folder without a score head: its body and
+// a fresh head, normal with deviation 1 / (hidden + 1) from `seed`. kLanguage from a folder with a
+// score head is an error that names it.
+core::Result<std::unique_ptr<ParamStore>> load_model(const std::filesystem::path& folder,
+                                                     HeadKind head = HeadKind::kLanguage,
+                                                     std::uint64_t seed = 0);
 
 // Writes config.json, model.safetensors (sharded above `shard_bytes_max` with its index) so that
 // transformers opens it unchanged, and copies the tokenizer files of `tokenizer_from` when not

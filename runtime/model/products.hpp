@@ -1,7 +1,7 @@
 // The two products of a linear layer's backward pass, shared over a team by outputs, so that their
 // bits do not depend on its size. For y[m, n] = x[m, k] W^T with W [n, k]:
-//   input_grad   dX[m, k]  = dY W        members split the columns of dX and pack W as they go
-//   weight_grad  dW[n, k] += dY^T X      members split the rows of dW and transpose dY as they go
+//   input_grad   dX[m, k]  = dY W        members split the columns of dX; W is read as it lies
+//   weight_grad  dW[n, k] += dY^T X      members split the rows of dW; dY is read by columns
 // Internal to this room. No barriers inside; callers put them between a write and its readers.
 #pragma once
 
@@ -12,19 +12,15 @@
 
 namespace troupe::model {
 
-// One member's scratch: panels of W, then a transposed piece of dY. Bounded: see products.cpp.
+// One member's scratch: sums of one piece of a long product. Bounded: see products.cpp.
 class ProductScratch {
  public:
-  // Not inside a region. `rows`: most rows of dY; `n`: widest dY.
-  void reserve(std::int64_t rows, std::int64_t n);
-  float* panels() { return panels_.data(); }
-  float* transposed() { return transposed_.data(); }
+  // Not inside a region. `rows`: most rows of dY; `n`: widest dY; `columns`: widest dX of such a dY.
+  void reserve(std::int64_t rows, std::int64_t n, std::int64_t columns);
   float* sums() { return sums_.data(); }
 
  private:
-  core::Buffer<float> panels_;
-  core::Buffer<float> transposed_;
-  core::Buffer<float> sums_;  // of one piece of a long product
+  core::Buffer<float> sums_;
 };
 
 // A row-major matrix: `rows` rows of `columns`, `ld` apart.
@@ -41,11 +37,7 @@ void input_grad(
 void pack_input(core::Team team, Matrix x, float* packed);
 
 // dw [dy.columns, columns] += dy^T * x, with x [dy.rows, columns] packed by `pack_input`.
-void weight_grad(core::Team team,
-                 Matrix dy,
-                 const float* packed_x,
-                 std::int64_t columns,
-                 float* dw,
-                 ProductScratch& scratch);
+void weight_grad(
+    core::Team team, Matrix dy, const float* packed_x, std::int64_t columns, float* dw);
 
 }  // namespace troupe::model

@@ -1,9 +1,20 @@
-// Log-probs without gradients.
+// Log-probs and values without gradients.
 #include "runtime/model/score.hpp"
 
+#include "runtime/core/check.hpp"
 #include "runtime/model/layer_grad.hpp"
+#include "runtime/model/value_head.hpp"
 
 namespace troupe::model {
+namespace {
+
+void make_room(const ModelSpec& spec, const ForwardPlan& plan, ScoreScratch& scratch) {
+  const std::int64_t blocks = kv_blocks_of(plan);
+  scratch.forward.reserve(spec, plan.rows(), static_cast<std::int64_t>(plan.logit_rows.size()));
+  if (scratch.pool.blocks() < blocks) scratch.pool = KvPool(spec, 1, blocks + blocks / 4);
+}
+
+}  // namespace
 
 void score_logprobs(core::TeamRunner& team,
                     const PackedWeights& weights,
@@ -14,10 +25,9 @@ void score_logprobs(core::TeamRunner& team,
                     std::span<float> logprobs,
                     std::span<float> entropies) {
   const ModelSpec& spec = weights.spec();
+  TROUPE_CHECK(spec.head == HeadKind::kLanguage, "log-probs of a score model");
   const auto rows = static_cast<std::int64_t>(plan.logit_rows.size());
-  const std::int64_t blocks = kv_blocks_of(plan);
-  scratch.forward.reserve(spec, plan.rows(), rows);
-  if (scratch.pool.blocks() < blocks) scratch.pool = KvPool(spec, 1, blocks + blocks / 4);
+  make_room(spec, plan, scratch);
   scratch.head.prepare(spec, targets, rows, temperature, team.size(), false);
   scratch.lse.resize(static_cast<std::size_t>(rows));
   scratch.entropy.resize(entropies.empty() ? 0 : static_cast<std::size_t>(rows));
@@ -35,6 +45,20 @@ void score_logprobs(core::TeamRunner& team,
   for (std::size_t i = 0; i < entropies.size(); ++i) {
     entropies[i] = scratch.entropy[static_cast<std::size_t>(targets.row[i])];
   }
+}
+
+void score_values(core::TeamRunner& team,
+                  const PackedWeights& weights,
+                  const ForwardPlan& plan,
+                  ScoreScratch& scratch,
+                  std::span<float> values) {
+  TROUPE_CHECK(values.size() == plan.logit_rows.size(), "one value for each logit row");
+  make_room(weights.spec(), plan, scratch);
+  team.run([&](core::Team member) {
+    forward_hidden(member, weights, plan, scratch.pool, scratch.forward);
+    value_forward(member, weights, scratch.forward.head_in.data(),
+                  static_cast<std::int64_t>(values.size()), values.data());
+  });
 }
 
 std::vector<float> score_logprobs(core::TeamRunner& team,

@@ -1,5 +1,5 @@
-// Log-probs without gradients, on the same forward: the reference role, and the check of the engine
-// against the trainer. Scratch is owned by the caller and reused from batch to batch.
+// Log-probs and values without gradients, on the same forward: the reference role, reward models,
+// critics, and the check of the engine against the trainer. Scratch is owned by the caller and reused from batch to batch.
 #pragma once
 
 #include "runtime/core/team.hpp"
@@ -29,6 +29,14 @@ void score_logprobs(core::TeamRunner& team,
                     ScoreScratch& scratch,
                     std::span<float> logprobs,
                     std::span<float> entropies = {});
+
+// Of a model with a score head: values[i] at row plan.logit_rows[i]; one for each logit row. They are
+// as the head gives them, not normalised by the spec's mean and deviation.
+void score_values(core::TeamRunner& team,
+                  const PackedWeights& weights,
+                  const ForwardPlan& plan,
+                  ScoreScratch& scratch,
+                  std::span<float> values);
 
 // The same with scratch of its own.
 std::vector<float> score_logprobs(core::TeamRunner& team,

@@ -20,13 +20,15 @@ using nlohmann::json;
 
 struct Architecture {
   const char* name;
-  const char* model_type;
+  HeadKind head;
   bool qkv_bias;
   std::int64_t context_default;
 };
 constexpr Architecture kArchitectures[] = {
-    {"LlamaForCausalLM", "llama", false, 2048},
-    {"Qwen2ForCausalLM", "qwen2", true, 32768},
+    {"LlamaForCausalLM", HeadKind::kLanguage, false, 2048},
+    {"Qwen2ForCausalLM", HeadKind::kLanguage, true, 32768},
+    {"LlamaForSequenceClassification", HeadKind::kScore, false, 2048},
+    {"Qwen2ForSequenceClassification", HeadKind::kScore, true, 32768},
 };
 
 std::string offered() {
@@ -38,12 +40,29 @@ std::string offered() {
   return list;
 }
 
+// OpenRLHF's own classes hold the body and the head of transformers' classification models, under
+// the prefix that `value_head_prefix` names.
+Result<std::string> name_of_openrlhf(const ConfigReader& config, const std::string& name) {
+  TROUPE_TRY_ASSIGN(prefix, config.text("value_head_prefix", "score"));
+  if (prefix != "score") {
+    return config.unsupported("value_head_prefix `" + prefix + "`; offered is score");
+  }
+  TROUPE_TRY_ASSIGN(type, config.text("model_type", ""));
+  if (type == "llama") return std::string("LlamaForSequenceClassification");
+  if (type == "qwen2") return std::string("Qwen2ForSequenceClassification");
+  return config.unsupported("a " + name + " of model_type `" + type + "`; offered are llama, qwen2");
+}
+
 Result<Architecture> architecture_of(const ConfigReader& config) {
   const json* list = config.find("architectures");
   if (list == nullptr || !list->is_array() || list->empty() || !list->front().is_string()) {
     return config.malformed("needs `architectures`, a list with one name");
   }
-  const auto& name = list->front().get_ref<const std::string&>();
+  std::string name = list->front().get<std::string>();
+  if (name == "RewardModel" || name == "CriticModel") {
+    TROUPE_TRY_ASSIGN(known, name_of_openrlhf(config, name));
+    name = std::move(known);
+  }
   for (const Architecture& row : kArchitectures) {
     if (name == row.name) return row;
   }
@@ -104,6 +123,29 @@ Result<void> check_shape(const ConfigReader& config, const ModelSpec& spec) {
   return {};
 }
 
+// A score head has one label; transformers' default without the keys is two, OpenRLHF has no labels.
+Result<void> read_score_head(const ConfigReader& config, ModelSpec& spec) {
+  std::size_t labels = 2;
+  if (const json* names = config.find("id2label"); names != nullptr && names->is_object()) {
+    labels = names->size();
+  }
+  if (const json* count = config.find("num_labels"); count != nullptr) {
+    labels = count->is_number_unsigned() ? count->get<std::size_t>() : 0;
+  }
+  if (config.find("value_head_prefix") != nullptr) labels = 1;
+  if (labels != 1) {
+    return config.unsupported("a " + spec.architecture + " with " + std::to_string(labels) +
+                              " labels; a score model has one (`id2label` with one entry)");
+  }
+  TROUPE_TRY_ASSIGN(mean, config.number("mean", 0.0));
+  TROUPE_TRY_ASSIGN(std, config.number("std", 1.0));
+  if (!(std > 0)) return config.malformed("`std` of the scores must be above 0");
+  spec.score_mean = mean;
+  spec.score_std = std;
+  spec.tied = false;  // there is no head that could be the embedding
+  return {};
+}
+
 Result<std::int64_t> head_dim_of(const ConfigReader& config, const ModelSpec& spec) {
   if (config.find("head_dim") != nullptr) return config.whole("head_dim", 2, kHeadDim_max);
   if (spec.hidden % spec.heads != 0 || spec.hidden / spec.heads > kHeadDim_max) {
@@ -119,6 +161,7 @@ Result<ModelSpec> read_fields(const ConfigReader& config) {
   TROUPE_TRY_ASSIGN(architecture, architecture_of(config));
   TROUPE_TRY(refuse_variants(config));
   spec.architecture = architecture.name;
+  spec.head = architecture.head;
   spec.qkv_bias = architecture.qkv_bias;
   TROUPE_TRY_ASSIGN(layers, config.whole("num_hidden_layers", 1, kLayers_max));
   TROUPE_TRY_ASSIGN(hidden, config.whole("hidden_size", 2, kWidth_max));
@@ -140,6 +183,7 @@ Result<ModelSpec> read_fields(const ConfigReader& config) {
   spec.context = context;
   spec.rms_eps = static_cast<float>(rms_eps);
   spec.tied = tied;
+  if (spec.head == HeadKind::kScore) TROUPE_TRY(read_score_head(config, spec));
   TROUPE_TRY_ASSIGN(head_dim, head_dim_of(config, spec));
   spec.head_dim = head_dim;
   TROUPE_TRY(check_shape(config, spec));
@@ -155,7 +199,7 @@ Result<ModelSpec> read_fields(const ConfigReader& config) {
 std::int64_t ModelSpec::parameter_count() const {
   const std::int64_t attention = hidden * (qkv_width() + q_width()) + (qkv_bias ? qkv_width() : 0);
   const std::int64_t layer = attention + 3 * hidden * ffn + 2 * hidden;
-  return layers * layer + hidden + vocab * hidden * (tied ? 1 : 2);
+  return layers * layer + hidden + hidden * (vocab + (tied ? 0 : head_rows()));
 }
 
 Result<ModelSpec> parse_spec(const std::string& config_json, const std::string& where) {

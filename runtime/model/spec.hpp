@@ -1,6 +1,7 @@
 // What a model is made of, read from a Hugging Face config.json. A value type.
 // Llama (SmolLM2, Llama 3 with its RoPE scaling) and Qwen2/2.5; other architectures are refused by
-// name.
+// name. A model ends in a language head (logits) or in a score head (one number a token: reward
+// models and critics).
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -22,8 +23,13 @@ struct RopeSpec {
   std::int64_t original_context = 8192;
 };
 
+// What follows the final norm: the logits of the vocabulary, or one score (transformers'
+// *ForSequenceClassification with one label).
+enum class HeadKind { kLanguage, kScore };
+
 struct ModelSpec {
-  std::string architecture;  // "LlamaForCausalLM", "Qwen2ForCausalLM"
+  std::string architecture;  // "LlamaForCausalLM", "Qwen2ForSequenceClassification", ...
+  HeadKind head = HeadKind::kLanguage;
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
@@ -33,9 +39,12 @@ struct ModelSpec {
   std::int64_t vocab = 0;
   std::int64_t context = 0;  // max_position_embeddings
   float rms_eps = 1e-5f;
-  bool tied = false;      // the head is the embedding
+  bool tied = false;      // the head is the embedding; never with a score head
   bool qkv_bias = false;  // Qwen2
   RopeSpec rope;
+  // Of a reward model's scores over its evaluation set, as its training found them: the keys `mean`
+  // and `std` of config.json. Users of scores subtract and divide; the forward does not.
+  double score_mean = 0, score_std = 1;
   std::vector<std::int32_t>
       eos;                  // of config.json; the tokenizer's and generation_config's add to it
   std::string config_json;  // the text as read, written back by save_model
@@ -43,6 +52,8 @@ struct ModelSpec {
   std::int64_t q_width() const { return heads * head_dim; }
   std::int64_t kv_width() const { return kv_heads * head_dim; }
   std::int64_t qkv_width() const { return q_width() + 2 * kv_width(); }
+  // Rows of the head's matrix: the vocabulary, or 1.
+  std::int64_t head_rows() const { return head == HeadKind::kScore ? 1 : vocab; }
   std::int64_t parameter_count() const;
 };
 
@@ -53,6 +64,12 @@ core::Result<ModelSpec> parse_spec(const std::string& config_json, const std::st
 
 // A config.json for a spec that was not read from one (transformers opens it).
 std::string format_spec(const ModelSpec& spec);
+// The text that save_model writes: config_json as it was read (else format_spec) with what a run
+// may have changed put in: mean and std of a score model.
+std::string current_config(const ModelSpec& spec);
+
+// The same body with a score head in place of the language head.
+ModelSpec with_score_head(const ModelSpec& spec);
 
 // A folder from a user's word: a path, or org/name looked up in the local hub cache
 // ($HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub; refs/main, then newest snapshot).

@@ -124,19 +124,48 @@ struct HeadNode : Function<HeadNode> {
   }
 };
 
+struct ValueNode : Function<ValueNode> {
+  static Variable forward(AutogradContext* ctx, const Variable& head_in, TrainTape* tape) {
+    (void)head_in;
+    keep(ctx, tape);
+    tape->forward_values();
+    return at::tensor(tape->values(), at::kFloat);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+    TrainTape& tape = tape_of(ctx);
+    const float* dvalues = values_of(gradients[0]);
+    TROUPE_CHECK(dvalues != nullptr, "values without gradient");
+    tape.backward_values(dvalues);
+    return {view_of(tape.dhead_in(), tape.logit_rows(), tape.spec().hidden), Variable()};
+  }
+};
+
 }  // namespace
 
 struct TrainForward::State {
-  State(core::TeamRunner& team, const ParamStore& master, ParamStore* grads)
-      : tape(team, master, grads), anchor(at::zeros({}, at::kFloat)) {
+  State(core::TeamRunner& team, const ParamStore& master, ParamStore* grads, TapeOptions options)
+      : tape(team, master, grads, options), anchor(at::zeros({}, at::kFloat)) {
     anchor.set_requires_grad(grads != nullptr);
+  }
+  // The graph up to the head's input.
+  Variable head_in(const PackedWeights& weights, const ForwardPlan& plan) {
+    tape.begin(weights, plan);
+    Variable x = EmbeddingNode::apply(anchor, &tape);
+    for (std::int64_t layer = 0; layer < tape.spec().layers; ++layer) {
+      x = LayerNode::apply(x, &tape, layer);
+    }
+    return FinalNormNode::apply(x, &tape);
   }
   TrainTape tape;
   at::Tensor anchor;
 };
 
-TrainForward::TrainForward(core::TeamRunner& team, const ParamStore& master, ParamStore* grads)
-    : state_(std::make_unique<State>(team, master, grads)) {}
+TrainForward::TrainForward(core::TeamRunner& team,
+                           const ParamStore& master,
+                           ParamStore* grads,
+                           bool checkpointing,
+                           const Lora* lora)
+    : state_(std::make_unique<State>(team, master, grads, TapeOptions{checkpointing, lora})) {}
 TrainForward::~TrainForward() = default;
 
 TokenLogprobs TrainForward::logprobs(const PackedWeights& weights,
@@ -145,15 +174,15 @@ TokenLogprobs TrainForward::logprobs(const PackedWeights& weights,
                                      float temperature,
                                      bool want_entropy) {
   TrainTape& tape = state_->tape;
-  tape.begin(weights, plan);
-  Variable x = EmbeddingNode::apply(state_->anchor, &tape);
-  for (std::int64_t layer = 0; layer < tape.spec().layers; ++layer) {
-    x = LayerNode::apply(x, &tape, layer);
-  }
-  const Variable head_in = FinalNormNode::apply(x, &tape);
+  const Variable head_in = state_->head_in(weights, plan);
   const variable_list outputs =
       HeadNode::apply(head_in, &tape, &targets, static_cast<double>(temperature), want_entropy);
   return {outputs[0], want_entropy ? outputs[1] : at::Tensor()};
+}
+
+at::Tensor TrainForward::values(const PackedWeights& weights, const ForwardPlan& plan) {
+  const Variable head_in = state_->head_in(weights, plan);
+  return ValueNode::apply(head_in, &state_->tape);
 }
 
 std::uint64_t TrainForward::bytes() const {

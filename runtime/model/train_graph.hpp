@@ -11,15 +11,25 @@
 
 #include <memory>
 
+namespace at {
+class Tensor;
+}
+
 namespace troupe::model {
 
+class Lora;
 struct TokenLogprobs;  // train_logprobs.hpp, for those who include ATen anyway
 
 class TrainForward {
  public:
   // `master` holds the values that the weights of each call were packed from. Null `grads`: forward
-  // only. All outlive this object; one thread.
-  TrainForward(core::TeamRunner& team, const ParamStore& master, ParamStore* grads);
+  // only. The layout of `grads` says what is trained, `lora` holds the adapters that it has;
+  // `checkpointing` trades time for memory and changes no bit. All outlive this object; one thread.
+  TrainForward(core::TeamRunner& team,
+               const ParamStore& master,
+               ParamStore* grads,
+               bool checkpointing = false,
+               const Lora* lora = nullptr);
   ~TrainForward();
 
   // Log-probs of the targets, with grad. The graph lives until the next call, which reuses its
@@ -30,6 +40,9 @@ class TrainForward {
                          const TokenTargets& targets,
                          float temperature,
                          bool want_entropy);
+
+  // Of a model with a score head: its value at each of plan.logit_rows, with grad. The same rules.
+  at::Tensor values(const PackedWeights& weights, const ForwardPlan& plan);
 
   std::uint64_t bytes() const;  // of kept activations and scratch
 

@@ -2,6 +2,7 @@
 #include "runtime/model/train_tape.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/model/trained_layout.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -16,31 +17,44 @@ std::int64_t rounded(std::int64_t count) {
   return (count + 15) / 16 * 16;
 }
 
-// Floats that one layer keeps.
-std::int64_t layer_floats(const ModelSpec& spec, std::int64_t rows) {
-  return rounded(rows * spec.hidden) * 2 + rounded(rows * spec.qkv_width()) +
+// Logits that are kept for the backward pass take at most this share of what the layers keep.
+constexpr std::int64_t kLogitsShare = 3;
+
+// Floats between a layer's input and its output that its backward pass reads.
+std::int64_t inner_floats(const ModelSpec& spec, std::int64_t rows) {
+  return rounded(rows * spec.hidden) + rounded(rows * spec.qkv_width()) +
          rounded(rows * spec.q_width()) + rounded(rows * spec.heads) +
          rounded(rows * 2 * spec.ffn) + rounded(rows) * 2;
 }
 
 }  // namespace
 
-TrainTape::TrainTape(core::TeamRunner& team, const ParamStore& master, ParamStore* grads)
-    : team_(team), master_(master), grads_(grads) {}
+TrainTape::TrainTape(core::TeamRunner& team,
+                     const ParamStore& master,
+                     ParamStore* grads,
+                     TapeOptions options)
+    : team_(team),
+      master_(master),
+      grads_(grads),
+      options_(options),
+      first_trained_(grads == nullptr ? master.spec().layers
+                                      : first_trained_layer(grads->layout())) {}
 
 void TrainTape::carve(std::int64_t rows) {
   const ModelSpec& s = spec();
-  arena_.reserve_discard(layer_floats(s, rows) * s.layers + rounded(rows * s.hidden));
+  // Inner values: a set for each layer that has a backward pass, or one for all in turn.
+  const std::int64_t trained = s.layers - first_trained_;
+  const std::int64_t sets = options_.checkpointing ? 1 : std::max<std::int64_t>(trained, 1);
+  kept_floats_ = inner_floats(s, rows) * sets + rounded(rows * s.hidden) * (1 + trained);
+  arena_.reserve_discard(kept_floats_);
   float* next = arena_.data();
   const auto take = [&](std::int64_t count) {
     float* piece = next;
     next += rounded(count);
     return piece;
   };
-  layers_.assign(static_cast<std::size_t>(s.layers), {});
-  hidden_.assign(1, take(rows * s.hidden));
-  for (LayerBuffers& io : layers_) {
-    io.x = hidden_.back();
+  std::vector<LayerBuffers> inner(static_cast<std::size_t>(sets));
+  for (LayerBuffers& io : inner) {
     io.qkv = take(rows * s.qkv_width());
     io.attention = take(rows * s.q_width());
     io.lse = take(rows * s.heads);
@@ -48,9 +62,17 @@ void TrainTape::carve(std::int64_t rows) {
     io.gate_up = take(rows * 2 * s.ffn);
     io.inv_rms1 = take(rows);
     io.inv_rms2 = take(rows);
-    io.out = take(rows * s.hidden);
     io.normed = scratch_.normed.data();
     io.act = scratch_.act.data();
+  }
+  layers_.clear();
+  hidden_.assign(1, take(rows * s.hidden));
+  for (std::int64_t layer = 0; layer < s.layers; ++layer) {
+    const std::int64_t set = std::clamp<std::int64_t>(layer - first_trained_, 0, sets - 1);
+    LayerBuffers io = inner[static_cast<std::size_t>(set)];
+    io.x = hidden_.back();
+    io.out = layer < first_trained_ ? hidden_.back() : take(rows * s.hidden);
+    layers_.push_back(io);
     hidden_.push_back(io.out);
   }
 }
@@ -72,6 +94,7 @@ void TrainTape::begin(const PackedWeights& weights, const ForwardPlan& plan) {
   if (grads_ == nullptr) return;
   units_.assign(plan, s.kv_heads, team_.size());
   backward_.reserve(s, rows, kv_blocks_, team_.size());
+  backward_.adapters.reserve(options_.lora, s.layers, rows);
   dx_.reserve_discard(rows * s.hidden);
   dhead_in_.reserve_discard(logit_rows() * s.hidden);
   dlast_.reserve_discard(logit_rows() * s.hidden);
@@ -120,6 +143,7 @@ HeadCall TrainTape::head_call() {
 }
 
 void TrainTape::forward_head(const TokenTargets& targets, float temperature, bool want_entropy) {
+  TROUPE_CHECK(spec().head == HeadKind::kLanguage, "log-probs of a score model");
   targets_ = targets;
   const auto rows = static_cast<std::size_t>(logit_rows());
   const auto count = static_cast<std::size_t>(targets.size());
@@ -127,12 +151,27 @@ void TrainTape::forward_head(const TokenTargets& targets, float temperature, boo
   row_entropy_.resize(want_entropy ? rows : 0);
   logprobs_.resize(count);
   entropies_.resize(want_entropy ? count : 0);
-  head_.prepare(spec(), targets_, logit_rows(), temperature, team_.size(), grads_ != nullptr);
+  head_.prepare(spec(), targets_, logit_rows(), temperature, team_.size(), grads_ != nullptr,
+                kept_floats_ / kLogitsShare);
   const HeadCall call = head_call();
   team_.run([&](Team team) { head_logprobs(team, call, logprobs_.data()); });
   for (std::size_t i = 0; i < entropies_.size(); ++i) {
     entropies_[i] = row_entropy_[static_cast<std::size_t>(targets_.row[i])];
   }
+}
+
+void TrainTape::forward_values() {
+  values_.resize(static_cast<std::size_t>(logit_rows()));
+  if (grads_ != nullptr) value_head_.prepare(spec(), logit_rows(), team_.size());
+  team_.run([&](Team team) {
+    value_forward(team, *weights_, head_in_.data(), logit_rows(), values_.data());
+  });
+}
+
+void TrainTape::backward_values(const float* dvalues) {
+  TROUPE_CHECK(grads_ != nullptr, "backward of a forward-only tape");
+  const ValueGrad grad{head_in_.data(), logit_rows(), dvalues, master_, *grads_, dhead_in_.data()};
+  team_.run([&](Team team) { value_backward(team, grad, value_head_); });
 }
 
 void TrainTape::backward_head(const float* dlogprobs, const float* dentropies) {
@@ -141,6 +180,7 @@ void TrainTape::backward_head(const float* dlogprobs, const float* dentropies) {
   const HeadCall call = head_call();
   const HeadGrad grad{dlogprobs, dentropies, master_, *grads_, dhead_in_.data()};
   team_.run([&](Team team) { head_backward(team, call, grad); });
+  head_.kept = false;
 }
 
 void TrainTape::backward_final_norm(const float* dhead_in) {
@@ -161,10 +201,10 @@ void TrainTape::backward_final_norm(const float* dhead_in) {
                              dhead_in, width, width, dlast_.data(), width, first, last);
     }
     const auto [column, column_end] = team.share(width, kernels::kPanel);
-    if (column < column_end) {
+    const std::int64_t norm = grads_->layout().final_norm;
+    if (norm >= 0 && column < column_end) {
       ops().rmsnorm_weight_grad(last_in_.data(), width, last_inv_rms_.data(), dhead_in, width,
-                                count, grads_->data() + grads_->layout().final_norm, column,
-                                column_end);
+                                count, grads_->data() + norm, column, column_end);
     }
     team.barrier();
     for (std::int64_t i = first; i < last; ++i) {
@@ -178,18 +218,26 @@ void TrainTape::backward_layer(std::int64_t layer) {
   TROUPE_CHECK(grads_ != nullptr, "backward of a forward-only tape");
   TROUPE_CHECK(layer == next_backward_ - 1, "a layer's backward pass runs once, last layer first");
   next_backward_ = layer;
+  if (layer < first_trained_) return;
+  const LayerBuffers& io = layers_[static_cast<std::size_t>(layer)];
+  LayerBuffers again = io;
+  again.out = nullptr;  // the next layer has it
   const LayerBackward call{master_,
                            *grads_,
                            *weights_,
+                           options_.lora,
                            layer,
                            *plan_,
                            units_,
-                           layers_[static_cast<std::size_t>(layer)],
+                           io,
                            kv_blocks_,
                            backward_,
                            dx_.data()};
   team_.run([&](Team team) {
     kernels::flush_denormals();
+    if (options_.checkpointing) {
+      layer_forward(team, *weights_, layer, *plan_, pool_.k(layer), pool_.v(layer), again);
+    }
     layer_backward(team, call);
   });
 }
@@ -213,12 +261,16 @@ std::uint64_t TrainTape::bytes() const {
                              &dlast_,
                              &head_.logits,
                              &head_.packed_rows,
+                             &value_head_.packed_rows,
                              &backward_.normed,
                              &backward_.act,
                              &backward_.dact,
                              &backward_.dnormed,
                              &backward_.dqkv,
                              &backward_.dattention,
+                             &backward_.adapters.low_x,
+                             &backward_.adapters.low_dy,
+                             &backward_.adapters.packed,
                              &backward_.packed_wide,
                              &backward_.packed_hidden,
                              &backward_.k_pool,

@@ -25,12 +25,16 @@ struct Named {
 // What is shown of a row, in this order; KL falls back to the sampler's own.
 constexpr Named kShown[] = {
     {"reward", "reward", "reward/mean", "%.3f", ""},
+    {"loss", "loss", "policy/loss", "%.4f", ""},
+    {"right", "accuracy", "rewards/accuracies", "%.3f", ""},
     {"kl", "kl", "kl/ref", "%.5f", ""},
     {"tokens/s", "tokens_per_s", "perf/tokens_per_s", "%.0f", ""},
     {"step", "step_s", "time/step", "%.3g", " s"},
 };
 
 std::optional<double> value_of(const MetricRow& row, const Named& named) {
+  // The loss says something where there is no reward: in supervised training.
+  if (std::string_view(named.key) == "loss" && row.find("reward/mean")) return std::nullopt;
   auto value = row.find(named.metric);
   if (!value && std::string_view(named.key) == "kl") value = row.find("kl/rollout_train");
   return value;

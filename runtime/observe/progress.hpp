@@ -45,8 +45,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // An update is done: shows reward/mean, kl/ref (else kl/rollout_train), perf/tokens_per_s,
-  // time/step.
+  // An update is done: shows reward/mean (else policy/loss and rewards/accuracies), kl/ref (else
+  // kl/rollout_train), perf/tokens_per_s, time/step.
   void update(const MetricRow& row);
   // What is going on now ("generate 12/64"); seen in the live block alone.
   void activity(std::string_view text);

@@ -2,6 +2,7 @@
 #include "runtime/observe/tensorboard_writer.hpp"
 
 #include "runtime/observe/event_proto.hpp"
+#include "runtime/observe/metric_names.hpp"
 
 #include <unistd.h>
 
@@ -38,8 +39,11 @@ core::Result<TensorboardWriter> TensorboardWriter::create(const std::filesystem:
 }
 
 core::Result<void> TensorboardWriter::write(const MetricRow& row) {
+  auto values = row.values;
+  for (auto& [name, value] : values)
+    name = metric_name(name, names_);
   return file_.append(
-      framed(scalars_event(row.wall_time_s, static_cast<std::int64_t>(row.step), row.values)));
+      framed(scalars_event(row.wall_time_s, static_cast<std::int64_t>(row.step), values)));
 }
 
 core::Result<void> TensorboardWriter::write_text(std::uint64_t step,

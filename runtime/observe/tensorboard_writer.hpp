@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace troupe::observe {
 
@@ -21,6 +23,9 @@ class TensorboardWriter {
                                                 double wall_time_s,
                                                 std::optional<std::uint64_t> resumed_at);
 
+  // Figures under the names of `style` (--log.names); ours from the start.
+  void use_names(std::string style) { names_ = std::move(style); }
+
   core::Result<void> write(const MetricRow& row);
   core::Result<void> write_text(std::uint64_t step,
                                 double wall_time_s,
@@ -31,6 +36,7 @@ class TensorboardWriter {
  private:
   explicit TensorboardWriter(store::AppendFile file) : file_(std::move(file)) {}
   store::AppendFile file_;
+  std::string names_ = "ours";
 };
 
 }  // namespace troupe::observe

@@ -30,13 +30,6 @@ fs::path parent_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-Result<void> make_folders(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) return io_failure("make folder", path, error.value());
-  return {};
-}
-
 // Syncs every file, then every folder from the leaves up, so that names come after contents.
 Result<void> sync_tree(const fs::path& folder) {
   std::error_code error;
@@ -76,11 +69,18 @@ int exchange(const fs::path& temporary, const fs::path& target) {
 
 }  // namespace
 
+Result<void> make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return io_failure("make folder", path, error.value());
+  return {};
+}
+
 Result<AtomicFolder> AtomicFolder::begin(const fs::path& target) {
   static std::atomic<unsigned> next{0};  // only makes names differ within the process
   const fs::path place = without_slash(target);
   const fs::path parent = parent_of(place);
-  TROUPE_TRY(make_folders(parent));
+  TROUPE_TRY(make_folder(parent));
   const std::string name = std::string(kPrefix) + std::to_string(::getpid()) + "-" +
                            std::to_string(next.fetch_add(1)) + "-" + place.filename().string();
   const fs::path temporary = parent / name;

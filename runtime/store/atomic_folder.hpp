@@ -41,6 +41,8 @@ class AtomicFolder {
 // that alone writes there (it holds the run folder's lock). Returns how many went.
 core::Result<int> remove_leftovers(const std::filesystem::path& parent);
 
+// Makes a folder and its parents, where they are not there.
+core::Result<void> make_folder(const std::filesystem::path& path);
 // Writes a whole file, not yet synced; `commit` or `sync_path` does that.
 core::Result<void> write_file(const std::filesystem::path& path, std::string_view content);
 core::Result<void> copy_file(const std::filesystem::path& from, const std::filesystem::path& to);

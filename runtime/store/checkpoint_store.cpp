@@ -78,6 +78,7 @@ Result<fs::path> CheckpointStore::commit(std::uint64_t step,
   if (done) done = folder.commit(AtomicFolder::Existing::kReplace);
   if (!done) return save_failure(done.error(), target);
   at(Stage::kCommitted);
+  link_best();
   TROUPE_TRY(prune(step));
   at(Stage::kPruned);
   return target;
@@ -129,10 +130,22 @@ Result<void> CheckpointStore::clean() const {
   return {};
 }
 
+// A convenience for people; what it leads to is known without it.
+void CheckpointStore::link_best() const {
+  std::error_code ignored;
+  if (!best_ || !fs::exists(folder_of(*best_), ignored)) return;
+  const fs::path made = folder_ / ".tmp-best";
+  fs::remove(made, ignored);
+  fs::create_directory_symlink(folder_of(*best_).filename(), made, ignored);
+  fs::rename(made, folder_ / "best", ignored);
+}
+
 Result<void> CheckpointStore::prune(std::uint64_t newest) const {
   TROUPE_TRY_ASSIGN(all, steps());
   // Steps after `newest` are leftovers of a future that was given up; they never count as kept.
   std::erase_if(all, [newest](std::uint64_t step) { return step > newest; });
+  // The best one stays whatever its age, unless it is the newest, which stays anyway.
+  if (best_ && *best_ != newest) std::erase(all, *best_);
   const auto keep = static_cast<std::size_t>(keep_);
   for (std::size_t i = 0; i + keep < all.size(); ++i) {
     // Renamed first: a removal that is cut short must not leave half a checkpoint with a good name.

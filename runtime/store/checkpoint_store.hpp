@@ -62,6 +62,10 @@ class CheckpointStore {
   // The steps that have a folder, ascending; not verified.
   core::Result<std::vector<std::uint64_t>> steps() const;
 
+  // The checkpoint of this step stays beside the newest ones, and does not count among them, until
+  // another takes its place; ckpt/best is a link to it once it is there.
+  void keep_also(std::optional<std::uint64_t> step) { best_ = step; }
+
   // Removes what crashed writers left.
   core::Result<void> clean() const;
 
@@ -69,11 +73,13 @@ class CheckpointStore {
 
  private:
   core::Result<void> prune(std::uint64_t newest) const;
+  void link_best() const;
   void at(Stage stage) const;
 
   std::filesystem::path folder_;
   std::int64_t keep_;
   Hook hook_;
+  std::optional<std::uint64_t> best_;
 };
 
 // Reads the manifest and checks every file against it. Error kData says which file and how it

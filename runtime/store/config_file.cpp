@@ -50,8 +50,10 @@ class Flattener {
       if (!entry.first.IsScalar()) {
         return fail(ErrorCode::kConfig, place(entry.first) + ": a key must be a plain word");
       }
-      const std::string name = prefix + entry.first.Scalar();
-      const bool is_key = core::find_config_row(name) != nullptr;
+      std::string name = prefix + entry.first.Scalar();
+      const core::ConfigRow* row = core::config_row_of(name);
+      const bool is_key = row != nullptr;
+      if (is_key) name = row->name;  // written by a peer's name, perhaps
       if (entry.second.IsMap() && !is_key) {
         TROUPE_TRY(visit(entry.second, name + ".", depth + 1));
       } else {
@@ -157,14 +159,18 @@ Result<std::vector<ConfigText>> read_config_file(const std::filesystem::path& fi
   return parse_config_text(text, file.string());
 }
 
-Result<core::ConfigBuilder> read_configuration(std::span<const std::string> words) {
+Result<core::ConfigBuilder> read_configuration(std::span<const std::string> words,
+                                               std::string_view method) {
   TROUPE_TRY_ASSIGN(arguments, core::parse_config_arguments(words));
-  core::ConfigBuilder builder;
+  std::vector<ConfigText> all;
   for (const std::string& file : arguments.files) {
     TROUPE_TRY_ASSIGN(texts, read_config_file(file));
-    TROUPE_TRY(builder.set_all(texts));
+    all.insert(all.end(), texts.begin(), texts.end());
   }
-  TROUPE_TRY(builder.set_all(arguments.settings));
+  all.insert(all.end(), arguments.settings.begin(), arguments.settings.end());
+  TROUPE_TRY_ASSIGN(found, core::config_method(all, method));
+  core::ConfigBuilder builder(found);
+  TROUPE_TRY(builder.set_all(all));
   return builder;
 }
 

@@ -20,8 +20,9 @@ core::Result<std::vector<core::ConfigText>> read_config_file(const std::filesyst
 core::Result<std::vector<core::ConfigText>> parse_config_text(const std::string& text,
                                                               const std::string& where);
 
-// The configuration of `troupe train CONFIG.yaml... [--key v | key=v]...`, checked per key; call
-// `finish` on the result for the rules between keys.
-core::Result<core::ConfigBuilder> read_configuration(std::span<const std::string> words);
+// The configuration of `troupe train METHOD CONFIG.yaml... [--key v | key=v]...`, checked per key;
+// call `finish` on the result for the rules between keys. `method` empty: the files say it.
+core::Result<core::ConfigBuilder> read_configuration(std::span<const std::string> words,
+                                                     std::string_view method = {});
 
 }  // namespace troupe::store

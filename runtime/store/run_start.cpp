@@ -23,7 +23,8 @@ Result<void> check_same(const RunFolder& folder, const TrainConfig& config) {
   TROUPE_TRY_ASSIGN(text, read_all(folder.config_file()));
   if (text.empty()) return {};
   TROUPE_TRY_ASSIGN(texts, parse_config_text(text, folder.config_file().string()));
-  core::ConfigBuilder before;
+  TROUPE_TRY_ASSIGN(method, core::config_method(texts, {}));
+  core::ConfigBuilder before(method);
   TROUPE_TRY(before.set_all(texts));
   std::string differing;
   for (const auto& difference : core::config_differences(before.current(), config)) {

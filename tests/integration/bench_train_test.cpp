@@ -22,9 +22,27 @@ TEST(BenchTrain, ReportsTheUpdateThatItWasAskedFor) {
   EXPECT_LE(run.line["share_of_fma"], 1.0);
 }
 
+TEST(BenchTrain, CountsTokensOfSequencesAndPairsAsTrainersDo) {
+  const ScratchFolder folder;
+  const std::string model = make_tiny_model(folder);
+  const auto tokens = [&](const std::string& objective) -> std::int64_t {
+    const ProgramRun run =
+        run_troupe({"bench", "train", "--model", model, "--objective", objective, "--prompts", "3",
+                    "--prompt-tokens", "12", "--new-tokens", "20", "--threads", "2", "--json"});
+    EXPECT_EQ(run.status, 0) << run.output;
+    if (!run.line.is_object()) return -1;
+    EXPECT_GT(run.line["share_of_fma"], 0.0) << objective;
+    return run.line["tokens"];
+  };
+  EXPECT_EQ(tokens("sft"), 3 * 20);
+  EXPECT_EQ(tokens("dpo"), 3 * 2 * (12 + 20));
+  EXPECT_EQ(tokens("rm"), 3 * 2 * (12 + 20));
+  EXPECT_EQ(tokens("ppo"), 3 * 20);
+}
+
 TEST(BenchTrain, RefusesAnUnknownObjective) {
   const ScratchFolder folder;
-  EXPECT_EQ(run_troupe({"bench", "train", "--model", make_tiny_model(folder), "--objective", "dpo"})
+  EXPECT_EQ(run_troupe({"bench", "train", "--model", make_tiny_model(folder), "--objective", "dop"})
                 .status,
             2);
 }

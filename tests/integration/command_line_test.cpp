@@ -85,7 +85,7 @@ TEST_F(CommandLine, WrongValuesNameKeyRangeAndLine) {
   expect({"config", "show", yaml}, 2, {"c.yaml:2: rollout.batch_size = 0", "1 to 1048576"});
   expect({"config", "show", "--train.seed", "x"}, 2, {"train.seed = x", "whole number"});
   expect({"config", "show", "--train.staleness_max", "65"}, 2, {"0 to 64"});
-  expect({"config", "show", "--pretrain", "x"}, 2, {"'actor.model_name_or_path'"});
+  expect({"config", "show", "--remote_rm_url", "x"}, 2, {"'reward.http'"});
   expect({"config", "show", "/no/such.yaml"}, 2, {"/no/such.yaml"});
 }
 
@@ -105,7 +105,8 @@ TEST_F(CommandLine, UnknownArchitectureIsNamed) {
 
 TEST_F(CommandLine, UnknownSubcommandsAndFlags) {
   expect({"frobnicate"}, 2, {"'frobnicate'"});
-  expect({"train", "dpo", "c.yaml"}, 2, {"train dpo"});
+  expect({"train", "dop", "c.yaml"}, 2, {"train dop", "kto"});
+  expect({"train", "grpo", "c.yaml"}, 2, {"train ppo", "estimator group_norm"});
   expect({"bench", "nothing"}, 2, {"'nothing'"});
   expect({"generate", "--modle", "x"}, 2, {"--model"});
   expect({"generate", "--model", "x", "--prompt", "a", "--n", "0"}, 2, {"--n"});

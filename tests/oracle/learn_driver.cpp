@@ -1,18 +1,22 @@
 // What the oracle test of runtime/learn drives: one JSON request a line on stdin, one JSON answer a
 // line on stdout. An answer is {"ok": ...} or {"error": sentence}. One thread, no state.
 //
-//   {"op": "advantages", "kind": K, "groups": [{"scores": [...], "lengths": [...]}]} -> [[...]]
-//   {"op": "loss", "algo": A, "tokens": {"advantage", "weight", "behaviour", "anchor", "reference",
-//    "logprobs", "entropy"}} -> {"loss", "logprobs", "entropy", "metrics"}
+//   {"op": "advantages", "algo": A, "updates": [[{"scores": [...], "lengths": [...], and by sample
+//    "truncated", "values", "behaviour", "scored", "reference"}]]} -> one a update: {"advantages",
+//    "returns": [[[...]]], "kl"}; the updates share the reward normaliser
+//   {"op": "loss", "algo": A, "tokens": {the columns of learn::TokenBatch, "logprobs", "entropy"}} ->
+//    {"loss", "logprobs", "entropy", "weights", "metrics"}
+//   {"op": "m2po", "log_rho": [...], "tau": T} -> mask
 //   {"op": "adamw", "optim": O, "params": [...], "grads": [[...]], "lr": [...]} -> [[...]]
 //   {"op": "schedule", "optim": O, "total_steps": N} -> [...]
 //   {"op": "train", "model": F, "out": F, "algo": A, "optim": O, "batch": B, "total_steps": N,
 //    "updates": [[group]]} -> {"metrics": [{...}]}; weights and moments are saved in `out`
-#include "runtime/learn/advantage.hpp"
+#include "runtime/learn/names.hpp"
 #include "runtime/learn/objective_stats.hpp"
 #include "runtime/learn/optimizer.hpp"
 #include "runtime/learn/schedule.hpp"
 #include "runtime/learn/trainer.hpp"
+#include "runtime/learn/update_advantages.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -39,28 +43,42 @@ void choose(const json& from,
   if (from.contains(key)) value = names.at(from.at(key).get<std::string>());
 }
 
+template <class Value>
+void take(const json& from, const char* key, Value& value) {
+  if (from.contains(key)) value = from.at(key).get<Value>();
+}
+
 learn::AlgoSettings algo_of(const json& from) {
   learn::AlgoSettings algo;
-  choose(from, "advantage",
-         {{"grpo", learn::AdvantageKind::kGrpo},
-          {"rloo", learn::AdvantageKind::kRloo},
-          {"dr_grpo", learn::AdvantageKind::kDrGrpo},
-          {"reinforce_baseline", learn::AdvantageKind::kReinforceBaseline}},
-         algo.advantage);
-  choose(from, "objective",
-         {{"decoupled", learn::ObjectiveKind::kDecoupled}, {"ppo", learn::ObjectiveKind::kPpo}},
-         algo.objective);
-  choose(from, "reducer",
-         {{"token_mean", learn::Reducer::kTokenMean}, {"sample_mean", learn::Reducer::kSampleMean}},
-         algo.reducer);
-  choose(from, "kl_estimator", {{"k2", learn::KlEstimator::kK2}, {"k3", learn::KlEstimator::kK3}},
-         algo.kl_estimator);
-  algo.eps_clip_low = from.value("eps_clip_low", algo.eps_clip_low);
-  algo.eps_clip_high = from.value("eps_clip_high", algo.eps_clip_high);
-  algo.correction_max = from.value("correction_max", algo.correction_max);
-  algo.kl_coef = from.value("kl_coef", algo.kl_coef);
-  algo.entropy_coef = from.value("entropy_coef", algo.entropy_coef);
-  algo.temperature = from.value("temperature", algo.temperature);
+  choose(from, "advantage", learn::kAdvantageNames, algo.advantage);
+  choose(from, "objective", learn::kObjectiveNames, algo.objective);
+  choose(from, "correction", learn::kCorrectionNames, algo.correction);
+  choose(from, "reducer", learn::kReducerNames, algo.reducer);
+  choose(from, "kl_estimator", learn::kKlNames, algo.kl_estimator);
+  choose(from, "clip_order", learn::kClipOrderNames, algo.clip_order);
+  take(from, "gamma", algo.gamma);
+  take(from, "lambda", algo.lambda);
+  take(from, "vtrace_rho_max", algo.vtrace_rho_max);
+  take(from, "vtrace_c_max", algo.vtrace_c_max);
+  take(from, "whiten_std", algo.whiten_std);
+  take(from, "normalise_running", algo.shaping.normalise_running);
+  take(from, "overlong_tokens", algo.shaping.overlong_tokens);
+  take(from, "overlong_factor", algo.shaping.overlong_factor);
+  take(from, "response_tokens_max", algo.shaping.response_tokens_max);
+  take(from, "stop_properly_coef", algo.shaping.stop_properly_coef);
+  take(from, "eps_clip_low", algo.eps_clip_low);
+  take(from, "eps_clip_high", algo.eps_clip_high);
+  take(from, "dual_clip", algo.dual_clip);
+  take(from, "correction_max", algo.correction_max);
+  take(from, "cispo_max", algo.cispo_max);
+  take(from, "dpo_beta", algo.dpo_beta);
+  take(from, "correction_low", algo.correction_low);
+  take(from, "correction_high", algo.correction_high);
+  take(from, "kl_coef", algo.kl_coef);
+  take(from, "kl_in_loss", algo.kl_in_loss);
+  take(from, "kl_per_sample", algo.kl_per_sample);
+  take(from, "entropy_coef", algo.entropy_coef);
+  take(from, "temperature", algo.temperature);
   return algo;
 }
 
@@ -93,28 +111,56 @@ learn::TrainGroup group_of(const json& from) {
   return group;
 }
 
+// Groups of {scores, lengths} and, by sample, {truncated, values, behaviour, scored, reference};
+// several updates in a row share the normaliser.
 Result<json> advantages(const json& request) {
-  std::vector<learn::TrainGroup> groups;
-  for (const json& item : request.at("groups")) {
-    learn::TrainGroup group;
-    group.ticket.slot = static_cast<std::uint32_t>(groups.size());
-    for (std::size_t i = 0; i < item.at("scores").size(); ++i) {
-      learn::TrainSample sample;
-      sample.score = item.at("scores")[i].get<double>();
-      sample.tokens.resize(item.at("lengths")[i].get<std::size_t>());
-      group.samples.push_back(std::move(sample));
+  learn::RunningMoments moments;
+  const auto algo = algo_of(request.at("algo"));
+  json answers = json::array();
+  for (const json& update : request.at("updates")) {
+    std::vector<learn::TrainGroup> groups;
+    learn::TokenTable<float> scored;
+    for (const json& item : update) {
+      learn::TrainGroup group;
+      group.ticket.slot = static_cast<std::uint32_t>(groups.size());
+      for (std::size_t i = 0; i < item.at("scores").size(); ++i) {
+        learn::TrainSample sample;
+        sample.score = item.at("scores")[i].get<double>();
+        sample.tokens.resize(item.at("lengths")[i].get<std::size_t>());
+        if (item.contains("truncated")) sample.truncated = item["truncated"][i].get<bool>();
+        const auto row = [&](const char* key) {
+          return item.contains(key) ? item[key][i].get<std::vector<float>>() : std::vector<float>{};
+        };
+        sample.values = row("values");
+        sample.reference = row("reference");
+        sample.behaviour = row("behaviour");
+        group.samples.push_back(std::move(sample));
+      }
+      if (item.contains("scored")) {
+        scored.push_back(item["scored"].get<std::vector<std::vector<float>>>());
+      }
+      groups.push_back(std::move(group));
     }
-    groups.push_back(std::move(group));
+    TROUPE_TRY_ASSIGN(found, learn::update_advantages(algo, groups, scored, moments));
+    answers.push_back(
+        {{"advantages", found.tokens}, {"returns", found.returns}, {"kl", found.kl_of_sample}});
   }
-  TROUPE_TRY_ASSIGN(result, learn::update_advantages(algo_of(request.at("algo")), groups));
-  return json(result);
+  return answers;
 }
 
 Result<json> loss(const json& request) {
   const json& tokens = request.at("tokens");
   const auto column = [&](const char* name) { return tokens.value(name, std::vector<double>{}); };
-  learn::TokenBatch batch{column("advantage"), column("weight"), column("behaviour"),
-                          column("anchor"), column("reference")};
+  learn::TokenBatch batch;
+  batch.advantage = column("advantage");
+  batch.weight = column("weight");
+  batch.behaviour = column("behaviour");
+  batch.anchor = column("anchor");
+  batch.reference = column("reference");
+  batch.anchor_share = column("anchor_share");
+  batch.keep = column("keep");
+  batch.pair_weight = tokens.value("pair_weight", 0.0);
+  batch.sample_ends = tokens.value("sample_ends", std::vector<std::size_t>{});
   const auto algo = algo_of(request.at("algo"));
   const auto logprobs = column("logprobs"), entropy = column("entropy");
   const auto result = learn::loss_and_gradient(algo, batch, logprobs, entropy);
@@ -125,7 +171,13 @@ Result<json> loss(const json& request) {
   return json{{"loss", result.loss},
               {"logprobs", result.logprobs},
               {"entropy", result.entropy},
+              {"weights", learn::off_policy(algo, batch, logprobs).weight},
               {"metrics", metrics}};
+}
+
+Result<json> m2po(const json& request) {
+  return json(learn::second_moment_mask(request.at("log_rho").get<std::vector<double>>(),
+                                        request.at("tau").get<double>()));
 }
 
 // A model whose only use is a flat buffer with room for the values.
@@ -202,6 +254,7 @@ Result<json> answer(const json& request) {
   const auto op = request.at("op").get<std::string>();
   if (op == "advantages") return advantages(request);
   if (op == "loss") return loss(request);
+  if (op == "m2po") return m2po(request);
   if (op == "adamw") return adamw(request);
   if (op == "schedule") return schedule(request);
   if (op == "train") return train(request);

@@ -103,8 +103,10 @@ def drive(command, folder, token_sequences, scratch, temperature=1.0):
     return load_file(reply)
 
 
-def save(folder, out, dtype="f32", shard_bytes=4 << 30):
-    subprocess.run([DRIVER, "save", folder, out, dtype, str(shard_bytes)], check=True, timeout=120)
+def save(folder, out, dtype="f32", shard_bytes=4 << 30, score_seed=None):
+    head = [] if score_seed is None else ["score", str(score_seed)]
+    subprocess.run([DRIVER, "save", folder, out, dtype, str(shard_bytes), *head], check=True,
+                   timeout=120)
 
 
 def logits_difference(model, ours, token_sequences):

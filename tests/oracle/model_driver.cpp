@@ -3,13 +3,20 @@
 //   model_driver logits    FOLDER SEQUENCES.json OUT.safetensors   "<i>": [tokens, vocab]
 //   model_driver logprobs  FOLDER SEQUENCES.json OUT.safetensors   "<i>.logprobs", "<i>.entropies"
 //   model_driver gradients FOLDER SEQUENCES.json OUT.safetensors   one tensor per parameter, "loss"
-//   model_driver save      FOLDER OUT_FOLDER f32|bf16 SHARD_BYTES
+//   model_driver values    FOLDER SEQUENCES.json OUT.safetensors   "<i>": [tokens] of a score head
+//   model_driver value_gradients FOLDER SEQUENCES.json OUT.safetensors   of half their mean square
+//   model_driver save      FOLDER OUT_FOLDER f32|bf16 SHARD_BYTES [score SEED]
+//   model_driver adapter   FOLDER OUT_FOLDER RANK ALPHA TARGET,TARGET,... SEED
+//     a random adapter of the model: PEFT's folder OUT_FOLDER, and OUT_FOLDER.merged
+//   model_driver adapter_gradients FOLDER SEQUENCES.json OUT.safetensors ADAPTER
+//     of the adapter's tensors, the loss as for `gradients`
 //
 // SEQUENCES.json: {"sequences": [[ids]], "temperature": t}. Log-probs are of tokens 1.. given those
 // before; the gradient is of their mean negative log-prob over all sequences, all samples of one
-// plan.
+// plan. A score head is read where there is one; `save ... score SEED` makes one where there is none.
 #include "runtime/model/forward.hpp"
 #include "runtime/model/group_plan.hpp"
+#include "runtime/model/peft_folder.hpp"
 #include "runtime/model/score.hpp"
 #include "runtime/model/train_logprobs.hpp"
 #include "runtime/store/safetensors.hpp"
@@ -19,6 +26,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -80,8 +88,8 @@ class Outputs {
 };
 
 struct Loaded {
-  explicit Loaded(const char* folder)
-      : params(model::load_model(folder).value()), weights(params->spec()) {
+  explicit Loaded(const char* folder, model::HeadKind head = model::HeadKind::kLanguage)
+      : params(model::load_model(folder, head).value()), weights(params->spec()) {
     weights.fill({}, *params, 0);
   }
   std::unique_ptr<model::ParamStore> params;
@@ -134,6 +142,52 @@ void write_logprobs(const char* folder, const Input& input, const char* out) {
   outputs.write(out);
 }
 
+// Every token of every sequence has a head row: a token is put behind each.
+model::GroupPlan plan_of_all_tokens(Input input, const model::ModelSpec& spec, int members) {
+  for (auto& sequence : input.sequences)
+    sequence.push_back(0);
+  return plan_of(input, spec, members);
+}
+
+void write_values(const char* folder, const Input& input, const char* out) {
+  const Loaded model(folder, model::HeadKind::kScore);
+  PairTeam team;
+  model::ScoreScratch scratch;
+  Outputs outputs;
+  for (std::size_t i = 0; i < input.sequences.size(); ++i) {
+    const model::GroupPlan plan =
+        plan_of_all_tokens({{input.sequences[i]}}, model.weights.spec(), team.size());
+    std::vector<float> values(plan.plan.logit_rows.size());
+    model::score_values(team, model.weights, plan.plan, scratch, values);
+    const auto count = static_cast<std::int64_t>(values.size());
+    outputs.add(std::to_string(i), {count}, std::move(values));
+  }
+  outputs.write(out);
+}
+
+void write_tensors(Outputs& outputs, const model::ParamStore& store) {
+  for (const model::ParamView& view : store.layout().views) {
+    const auto values = store.view(view.name);
+    outputs.add(view.name, view.shape, {values.begin(), values.end()});
+  }
+}
+
+void write_value_gradients(const char* folder, const Input& input, const char* out) {
+  at::set_num_threads(1);
+  const Loaded model(folder, model::HeadKind::kScore);
+  PairTeam team;
+  model::ParamStore grads = model.params->same_layout();
+  const model::GroupPlan plan = plan_of_all_tokens(input, model.weights.spec(), team.size());
+  model::TrainForward forward(team, *model.params, &grads);
+  const at::Tensor values = forward.values(model.weights, plan.plan);
+  const at::Tensor loss = values.square().mean() * 0.5;
+  loss.backward();
+  Outputs outputs;
+  outputs.add("loss", {1}, {loss.item<float>()});
+  write_tensors(outputs, grads);
+  outputs.write(out);
+}
+
 void write_gradients(const char* folder, const Input& input, const char* out) {
   at::set_num_threads(1);
   const Loaded model(folder);
@@ -147,15 +201,58 @@ void write_gradients(const char* folder, const Input& input, const char* out) {
   loss.backward();
   Outputs outputs;
   outputs.add("loss", {1}, {loss.item<float>()});
-  for (const model::ParamView& view : grads.layout().views) {
-    const auto values = grads.view(view.name);
-    outputs.add(view.name, view.shape, {values.begin(), values.end()});
-  }
+  write_tensors(outputs, grads);
   outputs.write(out);
 }
 
-int save(const char* folder, const char* out, const std::string& dtype, const char* shard_bytes) {
+void write_adapter_gradients(const char* folder,
+                             const Input& input,
+                             const char* out,
+                             const char* adapter) {
+  at::set_num_threads(1);
+  Loaded model(folder);
+  PairTeam team;
+  const auto lora = model::load_adapter(adapter, *model.params).value();
+  lora->merge(team, *model.params);
+  model.weights.fill({}, *model.params, 1);
+  model::ParamStore grads = lora->values().same_layout();
+  const model::GroupPlan plan = plan_of(input, model.weights.spec(), team.size());
+  model::TrainForward forward(team, *model.params, &grads, /*checkpointing=*/true, lora.get());
+  const auto result =
+      forward.logprobs(model.weights, plan.plan, plan.targets, input.temperature, false);
+  const at::Tensor loss = -result.logprobs.mean();
+  loss.backward();
+  Outputs outputs;
+  outputs.add("loss", {1}, {loss.item<float>()});
+  write_tensors(outputs, grads);
+  outputs.write(out);
+}
+
+int make_adapter(const char* folder, const std::string& out, char** words) {
   const auto params = model::load_model(folder).value();
+  model::LoraSettings settings{std::stoll(words[0]), std::stod(words[1]), {}};
+  std::stringstream targets(words[2]);
+  for (std::string word; std::getline(targets, word, ',');)
+    settings.target.push_back(word);
+  const auto layout = model::trained_layout(params->spec(), {{}, settings, 0}, "actor").value();
+  model::Lora lora(*params, layout, settings.alpha / static_cast<double>(settings.rank));
+  model::randomise(lora.values(), std::stoull(words[3]), 0.2f);
+  model::save_adapter(lora, settings, folder, out).value();
+  core::SerialTeam team;
+  lora.merge(team, *params);
+  model::save_model(*params, out + ".merged", model::StorageDtype::kF32, {}).value();
+  return 0;
+}
+
+int save(const char* folder,
+         const char* out,
+         const std::string& dtype,
+         const char* shard_bytes,
+         const char* score_seed) {
+  const auto params = score_seed == nullptr ? model::load_model(folder).value()
+                                            : model::load_model(folder, model::HeadKind::kScore,
+                                                                std::stoull(score_seed))
+                                                  .value();
   const auto stored = dtype == "bf16" ? model::StorageDtype::kBf16 : model::StorageDtype::kF32;
   const auto saved = model::save_model(*params, out, stored, folder, std::stoull(shard_bytes));
   if (!saved) std::fprintf(stderr, "%s\n", saved.error().message.c_str());
@@ -166,7 +263,13 @@ int save(const char* folder, const char* out, const std::string& dtype, const ch
 
 int main(int argc, char** argv) {
   const std::string command = argc > 1 ? argv[1] : "";
-  if (command == "save" && argc == 6) return save(argv[2], argv[3], argv[4], argv[5]);
+  if (command == "save" && argc == 6) return save(argv[2], argv[3], argv[4], argv[5], nullptr);
+  if (command == "save" && argc == 8) return save(argv[2], argv[3], argv[4], argv[5], argv[7]);
+  if (command == "adapter" && argc == 8) return make_adapter(argv[2], argv[3], argv + 4);
+  if (command == "adapter_gradients" && argc == 6) {
+    write_adapter_gradients(argv[2], read_input(argv[3]), argv[4], argv[5]);
+    return 0;
+  }
   if (argc != 5) {
     std::fprintf(stderr, "usage: see the head of model_driver.cpp\n");
     return 2;
@@ -176,6 +279,10 @@ int main(int argc, char** argv) {
     write_logits(argv[2], input, argv[4]);
   } else if (command == "logprobs") {
     write_logprobs(argv[2], input, argv[4]);
+  } else if (command == "values") {
+    write_values(argv[2], input, argv[4]);
+  } else if (command == "value_gradients") {
+    write_value_gradients(argv[2], input, argv[4]);
   } else if (command == "gradients") {
     write_gradients(argv[2], input, argv[4]);
   } else {

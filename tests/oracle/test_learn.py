@@ -65,7 +65,11 @@ def groups_of_scores(generator, samples):
 
 def our_advantages(kind, scores, lengths):
     groups = [{"scores": s.tolist(), "lengths": n.tolist()} for s, n in zip(scores, lengths)]
-    return drive({"op": "advantages", "algo": {"advantage": kind}, "groups": groups})
+    answer = drive({"op": "advantages", "algo": {"advantage": kind}, "updates": [groups]})[0]
+    for group in answer["advantages"]:
+        for sample in group:
+            assert len(set(sample)) == 1, "one advantage for all tokens of a sample"
+    return [[sample[0] for sample in group] for group in answer["advantages"]]
 
 
 @pytest.mark.parametrize("samples", [2, 4, 8])

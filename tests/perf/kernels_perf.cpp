@@ -1,5 +1,5 @@
 // Measures the kernels against the machine's limits, found in the same run: one JSON object a line.
-//   kernels_perf [gemm|attention|rows|all] [threads] [milliseconds a figure] [wall|cpu]
+//   kernels_perf [gemm|backward|attention|rows|all] [threads] [milliseconds a figure] [wall|cpu]
 // TROUPE_ISA picks the level. Not a test: it asserts nothing. Other load on the machine shows in
 // wall time; `cpu` takes the longest processor time of a member instead, which it shows in less.
 #include "kernels/calibrate.hpp"
@@ -117,6 +117,48 @@ void gemm_shape(const Bench& bench, std::int64_t k, std::int64_t n) {
                      ",\"k\":" + std::to_string(k),
                  flops, 4.0 * static_cast<double>(n * k), seconds);
   }
+}
+
+// The two products of a linear layer's backward pass, operands as they lie: dX[m, k] = dY[m, n] W
+// and dW[n, k] += dY^T X with X packed.
+void backward_shape(const Bench& bench, std::int64_t m, std::int64_t k, std::int64_t n) {
+  const core::Buffer<float> dy = random_floats(m * n), w = random_floats(n * k);
+  const core::Buffer<float> x = random_floats(packed_size(k, m));
+  core::Buffer<float> dx = random_floats(m * k), dw = random_floats(n * k);
+  const Gemm input{.m = m,
+                   .n = k,
+                   .k = n,
+                   .a = dy.data(),
+                   .lda = n,
+                   .b = w.data(),
+                   .ldb = k,
+                   .c = dx.data(),
+                   .ldc = k};
+  const Gemm weight{.m = n,
+                    .n = k,
+                    .k = m,
+                    .a = dy.data(),
+                    .lda = n,
+                    .b = x.data(),
+                    .a_by_columns = true,
+                    .c = dw.data(),
+                    .ldc = k,
+                    .accumulate = true};
+  const auto run = [&](const char* name, const Body& body) {
+    bench.report(name,
+                 "\"m\":" + std::to_string(m) + ",\"n\":" + std::to_string(n) +
+                     ",\"k\":" + std::to_string(k),
+                 2.0 * static_cast<double>(m * n * k), 4.0 * static_cast<double>(n * k),
+                 bench.best_seconds(body));
+  };
+  run("input_grad", [&](core::Team team) {
+    const auto [begin, end] = team.share(panels_of(k));
+    ops().gemm(input, 0, m, begin, end);
+  });
+  run("weight_grad", [&](core::Team team) {
+    const auto [begin, end] = team.share(n);
+    ops().gemm(weight, begin, end, 0, panels_of(k));
+  });
 }
 
 struct AttentionSetup {
@@ -246,10 +288,6 @@ void rows_and_vocab(const Bench& bench) {
     const auto [begin, end] = team.share(panels_of(kHidden));
     ops().pack_plain(embedding.data(), kHidden, kHidden, kVocab, panels.data(), begin, end);
   });
-  run("transpose", 1.0 * kVocab * kHidden, 8.0 * kVocab * kHidden, [&](core::Team team) {
-    const auto [begin, end] = team.share(kHidden, 16);
-    ops().transpose(embedding.data(), kHidden, kVocab, panels.data(), kVocab, begin, end);
-  });
   run("adamw", 1.0 * (1 << 22), 28.0 * (1 << 22), [&](core::Team team) {
     const auto [begin, end] = team.share(1 << 22, 16);
     ops().adamw(AdamW{.param = param.data(),
@@ -294,6 +332,12 @@ int run_all(const char* what, int threads, double budget_s, bool cpu) {
     gemm_shape(bench, 1536, 576);
     gemm_shape(bench, 2048, 2048);
     gemm_shape(bench, 576, 49152);
+  }
+  if (wanted("backward")) {
+    for (const auto& [k, n] : {std::pair<int, int>{576, 960}, {576, 3072}, {1536, 576}})
+      for (const std::int64_t m : {256, 1072})
+        backward_shape(bench, m, k, n);
+    backward_shape(bench, 256, 576, 49152);
   }
   if (wanted("attention")) {
     attention_case(bench, 32, 200, 1);

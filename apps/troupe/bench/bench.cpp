@@ -4,6 +4,7 @@
 #include "apps/troupe/bench/attach.hpp"
 #include "apps/troupe/bench/control.hpp"
 #include "apps/troupe/bench/exact.hpp"
+#include "apps/troupe/bench/lag.hpp"
 #include "apps/troupe/bench/overlap.hpp"
 #include "apps/troupe/bench/push.hpp"
 #include "apps/troupe/bench/train.hpp"
@@ -18,6 +19,7 @@ constexpr Bench kBenches[] = {
     {"gemm", "matrix products at the shapes of a model", bench_gemm},
     {"exact", "log-probs of engine and trainer, bit by bit", bench_exact},
     {"train", "optimiser steps of the policy's trainer", bench_train},
+    {"lag", "what each objective loses when its samples are old", bench_lag},
     {"push", "new weights from a trainer to an engine in another process", bench_push},
     {"attach", "rewards that come and go while a run goes on", bench_attach},
     {"overlap", "an asynchronous run against the longest of its sides", bench_overlap},

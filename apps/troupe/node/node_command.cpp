@@ -31,9 +31,10 @@ Result<std::vector<std::string>> kinds_of(const std::string& text) {
   std::vector<std::string> kinds;
   std::istringstream words(text);
   for (std::string kind; std::getline(words, kind, ',');) {
-    if (kind != "generator" && kind != "reward" && kind != "reference" && kind != "policy") {
+    if (kind != "generator" && kind != "reward" && kind != "reference" && kind != "critic" &&
+        kind != "policy") {
       return core::fail(ErrorCode::kConfig, "--roles: there is no role '" + kind +
-                                                "'; expected generator, reward, reference");
+                                                "'; expected generator, reward, reference, critic");
     }
     kinds.push_back(kind);
   }
@@ -135,7 +136,7 @@ Result<void> run_node(Words words) {
   Options options;
   std::vector<Flag> flags = options.join.flags();
   flags[0].required = false;
-  flags.push_back({"--roles", &options.roles, "kinds it offers: generator,reward,reference"});
+  flags.push_back({"--roles", &options.roles, "kinds it offers: generator,reward,reference,critic"});
   flags.push_back({"--name", &options.name, "its name in the company (default: host and pid)"});
   // `troupe train` starts its own processes with it; nobody else has a use for it.
   if (std::find(words.begin(), words.end(), "--local") != words.end()) {
@@ -160,8 +161,8 @@ Result<void> run_node(Words words) {
   if (std::find(self.kinds.begin(), self.kinds.end(), "policy") != self.kinds.end()) {
     return core::fail(
         ErrorCode::kConfig,
-        "--roles: the policy runs where the run is started; offer generator, reward or "
-        "reference");
+        "--roles: the policy runs where the run is started; offer generator, reward, "
+        "reference or critic");
   }
   if (options.join.join.empty()) {
     return core::fail(ErrorCode::kConfig, "--join is not set; give HOST:PORT of a running company");

@@ -3,8 +3,12 @@
 #include "actors/reward/rule_reward.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/node/ask_company.hpp"
+#include "apps/troupe/roles/model_roles.hpp"
 #include "apps/troupe/roles/role_factories.hpp"
 #include "apps/troupe/roles/role_workshop.hpp"
+#include "apps/troupe/system_facts.hpp"
+#include "kernels/ops.hpp"
+#include "runtime/async/cpu_pool.hpp"
 #include "runtime/core/limits.hpp"
 
 #include <unistd.h>
@@ -20,7 +24,9 @@ using core::Result;
 
 struct Options {
   JoinFlags join;
-  std::string name, python, rule, pattern, http;
+  std::string name, python, rule, pattern, http, model;
+  std::string normalize = "none", input_key = "input";
+  bool chat = false;
   double weight = 1, deadline_s = 30;
 };
 
@@ -38,14 +44,26 @@ Result<void> check_name(const std::string& name) {
   return core::fail(ErrorCode::kConfig, "--name is not set; give the reward a name");
 }
 
-Result<std::unique_ptr<actors::RewardSource>> source_of(const Options& options) {
-  const int given = !options.python.empty() + !options.rule.empty() + !options.http.empty();
+// `team` computes a model's scores.
+Result<std::unique_ptr<actors::RewardSource>> source_of(const Options& options,
+                                                        core::TeamRunner& team) {
+  const int given = !options.python.empty() + !options.rule.empty() + !options.http.empty() +
+                    !options.model.empty();
   if (given != 1) {
     return core::fail(
         ErrorCode::kConfig,
-        "give exactly one of --python FILE, --rule exact|last_number|regex, --http URL");
+        "give exactly one of --python FILE, --rule exact|last_number|regex, --http URL, --model "
+        "FOLDER");
+  }
+  if (options.normalize != "none" && options.normalize != "stored") {
+    return core::fail(ErrorCode::kConfig,
+                      "--normalize: '" + options.normalize + "'; expected none or stored");
   }
   core::TrainConfig config;
+  config.reward.normalize = options.normalize;
+  config.data.apply_chat_template = options.chat;
+  config.data.input_key = options.input_key;
+  if (!options.model.empty()) return make_model_reward(config, options.model, team);
   config.reward.python = options.python;
   config.reward.rule = options.rule;
   config.reward.rule_pattern = options.pattern;
@@ -72,7 +90,7 @@ void say(const std::string& text) {
 class Attached {
  public:
   Attached(const Options& options, std::unique_ptr<actors::RewardSource> source)
-      : options_(options), source_(std::move(source)), thread_("reward") {}
+      : options_(options), source_(std::move(source)), thread_("reward", &kernels::flush_denormals) {}
   ~Attached() { thread_.close(); }
 
   Result<bool> attach(NodeGuest guest) {
@@ -120,7 +138,12 @@ Result<void> attach(const Options& options) {
   if (!std::isfinite(options.weight) || options.weight == 0) {
     return core::fail(ErrorCode::kConfig, "--weight: expected a number other than 0");
   }
-  TROUPE_TRY_ASSIGN(source, source_of(options));
+  // A model computes on all cores that this process may use; other rewards need no team.
+  std::unique_ptr<core::TeamRunner> team = std::make_unique<core::SerialTeam>();
+  if (!options.model.empty()) {
+    team = std::make_unique<async::CpuPool>(usable_cores(), &kernels::flush_denormals);
+  }
+  TROUPE_TRY_ASSIGN(source, source_of(options, *team));
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
   async::IoThreads io(1);
   TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
@@ -157,6 +180,13 @@ Result<void> run_attach(Words words) {
   flags.push_back({"--rule", &options.rule, "exact, last_number or regex"});
   flags.push_back({"--pattern", &options.pattern, "regular expression of --rule regex"});
   flags.push_back({"--http", &options.http, "URL of a reward server (OpenRLHF's JSON)"});
+  flags.push_back({"--model", &options.model, "folder of a learned reward model"});
+  flags.push_back({"--normalize", &options.normalize,
+                   "of --model: none, or stored (mean and deviation of its config.json)"});
+  flags.push_back({"--apply-chat-template", &options.chat,
+                   "of --model: the run's prompts are chats"});
+  flags.push_back({"--input-key", &options.input_key,
+                   "of --model with chats: column that holds the prompt"});
   flags.push_back({"--deadline-s", &options.deadline_s, "seconds for the scores of one group",
                    false, 0.001, 86400});
   TROUPE_TRY_ASSIGN(rest, after_kind("attach", words));

@@ -1,7 +1,9 @@
 // Wiring of the roles.
 #include "apps/troupe/roles/role_factories.hpp"
 
+#include "actors/critic/critic_relay.hpp"
 #include "actors/protocol/role_adapter.hpp"
+#include "apps/troupe/roles/model_roles.hpp"
 #include "apps/troupe/train/controller_json.hpp"
 
 #include <utility>
@@ -79,13 +81,23 @@ class ControllerRole final : public cluster::Role {
 
 Factory policy_factory(std::unique_ptr<learn::PolicyTrainer> trainer,
                        std::shared_ptr<weights::WeightPublisher> publisher,
-                       std::filesystem::path model_folder) {
+                       std::filesystem::path model_folder,
+                       CriticLink critic) {
   auto held = std::make_shared<std::unique_ptr<learn::PolicyTrainer>>(std::move(trainer));
   return factory_of<PolicyRole, TrainUpdate, PublishWeights, SaveState, LoadState, SaveModel>(
-      [held, publisher, model_folder](RoleContext context) {
+      [held, publisher, model_folder, critic](RoleContext context) {
         return std::make_shared<PolicyRole>(std::move(context), std::move(*held), publisher,
-                                            "data/0", model_folder);
+                                            "data/0", model_folder, critic);
       });
+}
+
+Factory critic_factory(std::unique_ptr<learn::CriticTrainer> trainer,
+                       std::filesystem::path model_folder) {
+  auto held = std::make_shared<std::unique_ptr<learn::CriticTrainer>>(std::move(trainer));
+  return factory_of<CriticRole, ScoreValues, PutReturns, TrainCritic, SaveState, LoadState,
+                    SaveModel>([held, model_folder](RoleContext context) {
+    return std::make_shared<CriticRole>(std::move(context), std::move(*held), model_folder);
+  });
 }
 
 Factory generator_factory(EngineMaker maker,
@@ -140,21 +152,35 @@ Factory controller_factory(ControllerParts parts) {
       };
 }
 
+bool has_critic(const core::TrainConfig& config) {
+  const std::string& estimator = config.algo.advantage.estimator;
+  return estimator == "gae" || estimator == "vtrace";
+}
+
+CriticLink critic_link(const core::TrainConfig& config) {
+  if (!has_critic(config)) return {};
+  const bool here = config.cluster.transport == "loopback";
+  return {here ? "critic/0" : kCriticRelay, config.train.staleness_max == 0};
+}
+
 DataRoleOptions data_options(const core::TrainConfig& config) {
   DataRoleOptions options;
   options.samples = static_cast<std::int32_t>(config.rollout.n_samples_per_prompt);
   options.seed = static_cast<std::uint64_t>(config.train.seed);
   options.temperature = static_cast<float>(config.rollout.temperature);
-  options.with_reference = config.algo.kl.init_coef != 0;
-  options.rewards = {{reward_name(config), "reward/0", 1.0}};
-  return options;
-}
-
-std::string reward_name(const core::TrainConfig& config) {
-  if (!config.reward.python.empty()) {
-    return std::filesystem::path(config.reward.python).stem().string();
+  options.with_reference = config.has_reference();
+  options.rewards.clear();
+  for (const RewardPart& part : reward_parts(config))
+    options.rewards.push_back({part.name, part.role, part.weight});
+  if (config.algo.dynamic_filtering_enable) {
+    options.filter = MeanRange{config.algo.dynamic_filtering_range[0],
+                               config.algo.dynamic_filtering_range[1]};
+    // Without a number of updates the passes over the data decide when a run has had enough.
+    if (config.train.max_steps == 0) {
+      options.episodes = static_cast<std::uint64_t>(config.train.num_episodes);
+    }
   }
-  return config.reward.http.empty() ? config.reward.rule : "http";
+  return options;
 }
 
 }  // namespace troupe::app

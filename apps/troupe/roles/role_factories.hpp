@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/controller/controller.hpp"
+#include "actors/critic/critic_role.hpp"
 #include "actors/data/data_role.hpp"
 #include "actors/generator/generator_role.hpp"
 #include "actors/policy/policy_role.hpp"
@@ -22,6 +23,10 @@ using Factory = cluster::RoleHost::Factory;
 
 Factory policy_factory(std::unique_ptr<learn::PolicyTrainer> trainer,
                        std::shared_ptr<weights::WeightPublisher> publisher,
+                       std::filesystem::path model_folder,
+                       actors::CriticLink critic);
+
+Factory critic_factory(std::unique_ptr<learn::CriticTrainer> trainer,
                        std::filesystem::path model_folder);
 
 Factory generator_factory(actors::EngineMaker maker,
@@ -56,10 +61,12 @@ struct ControllerParts {
 };
 Factory controller_factory(ControllerParts parts);
 
+// True when the configured estimator needs a critic.
+bool has_critic(const core::TrainConfig& config);
+// Where the policy finds its critic, and whether the two learn one after the other.
+actors::CriticLink critic_link(const core::TrainConfig& config);
+
 // What the configuration says of the data role.
 actors::DataRoleOptions data_options(const core::TrainConfig& config);
-
-// The name under which the configured reward stands in reward sets: its rule, or its file's stem.
-std::string reward_name(const core::TrainConfig& config);
 
 }  // namespace troupe::app

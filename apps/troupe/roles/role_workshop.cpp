@@ -6,9 +6,10 @@
 #include "actors/reward/python_reward.hpp"
 #include "actors/reward/rule_reward.hpp"
 #include "apps/troupe/end_tokens.hpp"
+#include "apps/troupe/roles/model_roles.hpp"
 #include "apps/troupe/roles/role_factories.hpp"
 #include "apps/troupe/system_facts.hpp"
-#include "apps/troupe/train/learn_settings.hpp"
+#include "apps/troupe/train/policy_settings.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/store/config_file.hpp"
 #include "runtime/weights/remote_subscriber.hpp"
@@ -68,9 +69,10 @@ core::TeamRunner& RoleWorkshop::pool(std::uint32_t threads) {
 
 Result<actors::RoleRecipe> RoleWorkshop::load(const actors::Spawn& spawn) {
   TROUPE_TRY_ASSIGN(config, config_of(spawn));
-  if (spawn.kind == "reward") return load_reward(config);
+  if (spawn.kind == "reward") return load_reward(config, spawn);
   pool(spawn.threads);
   if (spawn.kind == "policy") return load_policy(config, spawn);
+  if (spawn.kind == "critic") return load_critic(config, spawn);
   if (spawn.kind == "generator") return load_generator(config);
   if (spawn.kind == "reference") return load_reference(config);
   return core::fail(ErrorCode::kUnsupported, "this node cannot play a role of kind " + spawn.kind);
@@ -81,11 +83,21 @@ RoleWorkshop::Recipe RoleWorkshop::load_policy(const core::TrainConfig& config,
   TROUPE_TRY_ASSIGN(updates, number_setting(spawn, "updates"));
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(params, model::load_model(folder));
-  TROUPE_TRY_ASSIGN(trainer, learn::PolicyTrainer::create(
-                                 std::move(params), trainer_settings(config, updates), *pool_));
+  TROUPE_TRY_ASSIGN(settings, policy_settings(config, updates, folder));
+  TROUPE_TRY_ASSIGN(trainer, learn::PolicyTrainer::create(std::move(params), std::move(settings),
+                                                          *pool_));
   TROUPE_TRY_ASSIGN(publisher, weights::SharedWeightPublisher::create({}, *pool_));
-  return actors::RoleRecipe{policy_factory(std::move(trainer), std::move(publisher), folder),
-                            &compute_, pool_.get()};
+  return actors::RoleRecipe{
+      policy_factory(std::move(trainer), std::move(publisher), folder, critic_link(config)),
+      &compute_, pool_.get()};
+}
+
+RoleWorkshop::Recipe RoleWorkshop::load_critic(const core::TrainConfig& config,
+                                               const actors::Spawn& spawn) {
+  TROUPE_TRY_ASSIGN(updates, number_setting(spawn, "updates"));
+  TROUPE_TRY_ASSIGN(made, make_critic(config, updates, *pool_));
+  return actors::RoleRecipe{critic_factory(std::move(made.trainer), made.folder), &compute_,
+                            pool_.get()};
 }
 
 RoleWorkshop::Recipe RoleWorkshop::load_generator(const core::TrainConfig& config) {
@@ -108,20 +120,27 @@ RoleWorkshop::Recipe RoleWorkshop::load_generator(const core::TrainConfig& confi
 }
 
 RoleWorkshop::Recipe RoleWorkshop::load_reference(const core::TrainConfig& config) {
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
-  TROUPE_TRY_ASSIGN(params, model::load_model(folder));
-  auto packed = std::make_shared<model::PackedWeights>(params->spec());
-  pool_->run([&](core::Team team) { packed->fill(team, *params, 0); });
+  TROUPE_TRY_ASSIGN(packed, reference_weights(config, *pool_));
   return actors::RoleRecipe{
       reference_factory(std::move(packed), *pool_, config.train.micro_tokens_max), &compute_,
       pool_.get()};
 }
 
-RoleWorkshop::Recipe RoleWorkshop::load_reward(const core::TrainConfig& config) {
-  TROUPE_TRY_ASSIGN(source, make_reward(config));
+RoleWorkshop::Recipe RoleWorkshop::load_reward(const core::TrainConfig& config,
+                                               const actors::Spawn& spawn) {
   const auto deadline = std::chrono::duration_cast<core::Duration>(
       std::chrono::duration<double>(config.reward.deadline_s));
-  return actors::RoleRecipe{reward_factory(std::move(source), deadline), &blocking_, nullptr};
+  for (const RewardPart& part : reward_parts(config)) {
+    if (part.role != spawn.name) continue;
+    if (part.folder.empty()) {
+      TROUPE_TRY_ASSIGN(source, make_reward(config));
+      return actors::RoleRecipe{reward_factory(std::move(source), deadline), &blocking_, nullptr};
+    }
+    core::TeamRunner& team = pool(spawn.threads);
+    TROUPE_TRY_ASSIGN(source, make_model_reward(config, part.folder, team));
+    return actors::RoleRecipe{reward_factory(std::move(source), deadline), &compute_, &team};
+  }
+  return core::fail(ErrorCode::kUnsupported, "the run's configuration has no " + spawn.name);
 }
 
 core::Result<std::unique_ptr<actors::RewardSource>> make_reward(const core::TrainConfig& config) {

@@ -32,7 +32,8 @@ class RoleWorkshop final : public actors::RoleMaker {
   Recipe load_policy(const core::TrainConfig& config, const actors::Spawn& spawn);
   Recipe load_generator(const core::TrainConfig& config);
   Recipe load_reference(const core::TrainConfig& config);
-  Recipe load_reward(const core::TrainConfig& config);
+  Recipe load_critic(const core::TrainConfig& config, const actors::Spawn& spawn);
+  Recipe load_reward(const core::TrainConfig& config, const actors::Spawn& spawn);
   core::TeamRunner& pool(std::uint32_t threads);
 
   Reach reach_;

@@ -1,6 +1,6 @@
 // Which role computes with how many cores of this host. Synchronous training leases all cores to
-// each role in turn; asynchronous training splits them, because generators and the policy run at
-// once. Pure.
+// each role in turn, the critic learning before the policy does; asynchronous training splits them,
+// because generators, policy and critic run at once. Pure.
 #pragma once
 
 #include "runtime/core/train_config.hpp"
@@ -16,6 +16,8 @@ struct CorePlan {
   bool split = false;
   std::uint32_t generators = 1;  // of this host
   bool reference = false;
+  bool critic = false;
+  std::uint32_t reward_models = 0;
   std::map<std::string, std::uint32_t> threads;  // by kind of role
 
   std::string text() const;  // one line for the user

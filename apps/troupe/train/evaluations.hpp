@@ -2,11 +2,14 @@
 // Used at the end of a run for the table of before and after. Pure reading.
 #pragma once
 
+#include "actors/controller/run_listener.hpp"
+#include "apps/troupe/batch/eval_figures.hpp"
+#include "runtime/core/result.hpp"
+
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
-
-#include "runtime/core/result.hpp"
 
 namespace troupe::app {
 
@@ -21,5 +24,16 @@ struct Evaluation {
 
 // Error: kData naming the file and line that cannot be read.
 core::Result<Evaluation> read_evaluation(const std::filesystem::path& file, std::uint64_t step);
+
+// The sampled problems of eval/step_N.jsonl with their answers, as `rule` and `pattern` see them.
+// Error: kData naming the file and line that cannot be read.
+core::Result<std::vector<EvalProblem>> read_problems(const std::filesystem::path& file,
+                                                     const std::string& rule,
+                                                     const std::string& pattern);
+
+// eval/pass@1, eval/pass@n, eval/maj@n, eval/reward and the like, and eval/SET/... of each data
+// source; n is the fewest samples of a problem.
+core::Result<actors::Metrics> evaluation_metrics(const std::vector<EvalProblem>& problems,
+                                                 double pass_score);
 
 }  // namespace troupe::app

@@ -1,12 +1,14 @@
 // Wiring of the head: transport, company, door, and the two roles of each play.
 #include "apps/troupe/train/head.hpp"
 
+#include "actors/critic/critic_relay.hpp"
 #include "actors/node/company_role.hpp"
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "apps/troupe/build_facts.hpp"
 #include "apps/troupe/node/join_flags.hpp"
 #include "apps/troupe/node/local_nodes.hpp"
+#include "apps/troupe/roles/model_roles.hpp"
 #include "apps/troupe/stop_signal.hpp"
 #include "apps/troupe/train/head_door.hpp"
 #include "apps/troupe/train/outcome.hpp"
@@ -42,8 +44,12 @@ void cast_roles(const core::TrainConfig& config, actors::CompanyOptions& options
     options.roles.push_back({kind, name, here ? "node/" + node : ""});
   };
   add("policy", "policy/0", "policy");
-  add("reward", "reward/0", "reward");
-  if (config.algo.kl.init_coef != 0) add("reference", "reference/0", "reference");
+  if (has_critic(config)) add("critic", "critic/0", "critic");
+  for (const RewardPart& part : reward_parts(config)) {
+    const std::string node = part.folder.empty() ? "reward" : "reward-" + part.name;
+    add("reward", part.role, node);
+  }
+  if (config.has_reference()) add("reference", "reference/0", "reference");
   if (!contains(config.cluster.local_roles, "generator")) return;
   for (std::int64_t i = 0; i < config.rollout.generators; ++i) {
     const std::string number = std::to_string(i);
@@ -97,7 +103,7 @@ struct Head::Impl {
   actors::Controller* controller = nullptr;  // used on its strand
   async::Executor controller_strand;
   bool live = false;  // company's strand: the controller hears of comings and goings
-  std::unique_ptr<cluster::RoleHost> data_host, controller_host;
+  std::unique_ptr<cluster::RoleHost> data_host, relay_host, controller_host;
 
   std::shared_ptr<Outcome> current_outcome() {
     const std::lock_guard lock(outcome_mutex);
@@ -117,6 +123,7 @@ struct Head::Impl {
   void write_report();
   async::task<Result<void>> start_play(Play* play);
   async::task<Result<void>> await_roles();
+  async::task<Result<void>> host_relay();
   async::task<void> stop_play();
   async::task<void> go_deaf();
   async::task<Result<void>> host(const std::string& name,
@@ -274,10 +281,21 @@ async::task<Result<void>> Head::Impl::host(const std::string& name,
 
 async::task<Result<void>> Head::Impl::await_roles() {
   std::vector<std::string> kinds = {"policy", "reward"};
-  if (options.config.algo.kl.init_coef != 0) kinds.push_back("reference");
+  if (has_critic(options.config)) kinds.push_back("critic");
+  if (options.config.has_reference()) kinds.push_back("reference");
   company->begin_run();
   const auto deadline = async::Deadline::after(timers, limits::kSpawnDeadline);
   co_return co_await company->await_up(std::move(kinds), deadline);
+}
+
+async::task<Result<void>> Head::Impl::host_relay() {
+  using actors::CriticRelay;
+  auto factory =
+      actors::factory_of<CriticRelay, actors::ScoreValues, actors::PutReturns, actors::TrainCritic>(
+          [](actors::RoleContext context) {
+            return std::make_shared<CriticRelay>(std::move(context), "critic/0");
+          });
+  co_return co_await host(actors::kCriticRelay, std::move(factory), relay_host);
 }
 
 async::task<Result<void>> Head::Impl::start_play(Play* play) {
@@ -286,9 +304,11 @@ async::task<Result<void>> Head::Impl::start_play(Play* play) {
   if (!up) co_return up;
   desk->play_begins();
   TROUPE_CO_TRY(co_await host("data/0", data_factory(std::move(play->data)), data_host));
+  if (has_critic(options.config)) TROUPE_CO_TRY(co_await host_relay());
   ControllerParts parts;
   parts.plan = play->plan;
   parts.peers.generators.clear();  // they are told of as they are up
+  if (has_critic(options.config)) parts.peers.critic = "critic/0";
   parts.checkpoint = play->checkpoint;
   parts.listener = play->listener;
   parts.made = [this](actors::Controller& made, async::Executor strand) {
@@ -321,6 +341,8 @@ async::task<void> Head::Impl::stop_play() {
   if (controller_host) co_await controller_host->stop();
   controller = nullptr;
   controller_host.reset();
+  if (relay_host) co_await relay_host->stop();
+  relay_host.reset();
   if (data_host) co_await data_host->stop();
   data_host.reset();
   co_await async::run_on(company_strand, company->end_run());

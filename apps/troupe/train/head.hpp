@@ -37,8 +37,8 @@ class Head {
   static core::Result<std::unique_ptr<Head>> open(HeadOptions options, Note note);
   ~Head();  // dismisses every node
 
-  // The run to its end. kPeerLost when the policy was lost: it may be played again from a
-  // checkpoint.
+  // The run to its end. kPeerLost when policy or critic was lost: it may be played again
+  // from a checkpoint.
   core::Result<void> play(Play play);
 
   // Where other commands reach this company: "127.0.0.1:4711".

@@ -8,6 +8,25 @@
 
 namespace troupe::app {
 
+// The optimiser of one section of the configuration: config.actor or config.critic.
+template <class Section>
+learn::OptimSettings optim_of(const Section& section, const core::TrainConfig& config) {
+  learn::OptimSettings optim;
+  optim.lr = section.adam.lr;
+  optim.beta1 = section.adam.betas[0];
+  optim.beta2 = section.adam.betas[1];
+  optim.eps = section.adam.eps;
+  optim.weight_decay = section.adam.weight_decay;
+  optim.grad_norm_max = section.max_norm;
+  optim.warmup_ratio = section.lr_warmup_ratio;
+  optim.lr_min_ratio = section.min_lr_ratio;
+  optim.nonfinite_steps_max = config.train.nonfinite_steps_max;
+  return optim;
+}
+
+// AdamW, schedule and clipping of the trained model (keys actor.*).
+learn::OptimSettings optim_settings(const core::TrainConfig& config);
+
 // `updates`: of the whole run.
 learn::TrainerSettings trainer_settings(const core::TrainConfig& config, std::uint64_t updates);
 

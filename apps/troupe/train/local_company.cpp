@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "actors/generator/tokenizer_text.hpp"
+#include "apps/troupe/roles/model_roles.hpp"
 #include "apps/troupe/roles/role_factories.hpp"
 #include "apps/troupe/system_facts.hpp"
-#include "apps/troupe/train/learn_settings.hpp"
+#include "apps/troupe/train/policy_settings.hpp"
 #include "apps/troupe/train/outcome.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
@@ -82,27 +83,37 @@ class Company {
 
   async::task<core::Result<void>> start() {
     const core::TrainConfig& config = plan_.config;
-    TROUPE_CO_TRY_ASSIGN(trainer, learn::PolicyTrainer::create(
-                                      std::move(inputs_.params),
-                                      trainer_settings(config, plan_.run.updates), stage_.pool));
+    TROUPE_CO_TRY_ASSIGN(settings,
+                         policy_settings(config, plan_.run.updates, inputs_.model_folder));
+    TROUPE_CO_TRY_ASSIGN(trainer,
+                         learn::PolicyTrainer::create(std::move(inputs_.params),
+                                                      std::move(settings), stage_.pool));
     auto first_weights = trainer->packed();
     DataParts data{data_options(config), std::move(inputs_.prompts), std::move(inputs_.evaluation),
                    std::move(sink_)};
     TROUPE_CO_TRY(co_await host("data/0", data_factory(std::move(data)), nullptr));
-    const auto deadline = std::chrono::duration_cast<core::Duration>(
-        std::chrono::duration<double>(config.reward.deadline_s));
-    TROUPE_CO_TRY(co_await host("reward/0", reward_factory(std::move(inputs_.reward), deadline),
-                                &stage_.blocking));
-    if (config.algo.kl.init_coef != 0) {
-      auto reference =
-          reference_factory(first_weights, stage_.pool, config.train.micro_tokens_max);
+    TROUPE_CO_TRY(co_await start_rewards());
+    if (config.has_reference()) {
+      std::shared_ptr<const model::PackedWeights> frozen = first_weights;
+      if (!config.ref.model_name_or_path.empty()) {
+        TROUPE_CO_TRY_ASSIGN(other, reference_weights(config, stage_.pool));
+        frozen = std::move(other);
+      }
+      auto reference = reference_factory(frozen, stage_.pool, config.train.micro_tokens_max);
       TROUPE_CO_TRY(co_await host("reference/0", std::move(reference), &stage_.compute));
     }
     first_weights.reset();
-    auto policy = policy_factory(std::move(trainer), stage_.channel, inputs_.model_folder);
+    auto policy = policy_factory(std::move(trainer), stage_.channel, inputs_.model_folder,
+                                 critic_link(config));
     TROUPE_CO_TRY(co_await host("policy/0", std::move(policy), &stage_.compute));
     text_ = std::make_shared<actors::TokenizerText>(inputs_.tokenizer);
     actors::CompanyPeers peers;
+    if (has_critic(config)) {
+      peers.critic = "critic/0";
+      TROUPE_CO_TRY_ASSIGN(critic, make_critic(config, plan_.run.updates, stage_.pool));
+      auto made = critic_factory(std::move(critic.trainer), critic.folder);
+      TROUPE_CO_TRY(co_await host(peers.critic, std::move(made), &stage_.compute));
+    }
     peers.generators.clear();
     for (std::size_t i = 0; i < generators(); ++i) {
       peers.generators.push_back("generator/" + std::to_string(i));
@@ -115,6 +126,24 @@ class Company {
     parts.listener = &listener_;
     parts.ended = [this](core::Result<void> ended) { outcome_.set(std::move(ended)); };
     co_return co_await host("controller/0", controller_factory(std::move(parts)), nullptr);
+  }
+
+  async::task<core::Result<void>> start_rewards() {
+    const core::TrainConfig& config = plan_.config;
+    const auto deadline = std::chrono::duration_cast<core::Duration>(
+        std::chrono::duration<double>(config.reward.deadline_s));
+    for (const RewardPart& part : reward_parts(config)) {
+      std::unique_ptr<actors::RewardSource> source = std::move(inputs_.reward);
+      async::DeviceThread* device = &stage_.blocking;
+      if (!part.folder.empty()) {
+        TROUPE_CO_TRY_ASSIGN(made, make_model_reward(config, part.folder, stage_.pool));
+        source = std::move(made);
+        device = &stage_.compute;
+      }
+      auto factory = reward_factory(std::move(source), deadline);
+      TROUPE_CO_TRY(co_await host(part.role, std::move(factory), device));
+    }
+    co_return core::Result<void>();
   }
 
   std::size_t generators() const {

@@ -2,13 +2,13 @@
 #include "apps/troupe/train/run_files.hpp"
 
 #include <algorithm>
-#include <system_error>
 
 #include <nlohmann/json.hpp>
 
 #include "actors/data/data_role.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_file.hpp"
+#include "runtime/store/atomic_folder.hpp"
 
 namespace troupe::app {
 namespace {
@@ -75,14 +75,6 @@ ordered_json ledger_json(const actors::CommittedGroup& committed) {
           {"outcome", "trained"}};
 }
 
-core::Result<void> make_folder_of(const std::filesystem::path& file) {
-  std::error_code error;
-  std::filesystem::create_directories(file.parent_path(), error);
-  if (!error) return {};
-  return core::fail(core::ErrorCode::kResources,
-                    "cannot make " + file.parent_path().string() + ": " + error.message());
-}
-
 }  // namespace
 
 core::Result<std::unique_ptr<RunFiles>> RunFiles::open(const store::RunFolder& folder) {
@@ -103,7 +95,7 @@ core::Result<void> RunFiles::commit(std::uint64_t update, std::uint64_t after_st
     TROUPE_TRY(ledger_.append(after_step, ledger_json(committed).dump()));
   }
   const auto file = folder_.rollouts_file(after_step);
-  TROUPE_TRY(make_folder_of(file));
+  TROUPE_TRY(store::make_folder(file.parent_path()));
   TROUPE_TRY(store::replace_file(file, lines));
   return ledger_.sync();
 }
@@ -114,20 +106,32 @@ core::Result<void> RunFiles::commit_evaluation(
   for (const actors::CommittedGroup& committed : groups) {
     ordered_json rewards = ordered_json::array();
     ordered_json responses = ordered_json::array();
+    ordered_json reasons = ordered_json::array();
+    ordered_json tokens = ordered_json::array();
     for (const actors::BookSample& sample : committed.group->samples) {
       rewards.push_back(sample.score.value_or(0.0));
       responses.push_back(sample.text);
+      reasons.push_back(sample.finish);
+      tokens.push_back(sample.tokens.size());
     }
-    lines += line_of({{"step", after_step},
+    ordered_json line = {{"step", after_step},
                       {"mode", greedy ? "greedy" : "sampled"},
                       {"prompt_id", committed.prompt->row},
                       {"prompt", committed.prompt->text},
                       {"label", committed.prompt->label},
                       {"rewards", std::move(rewards)},
-                      {"responses", std::move(responses)}});
+                      {"responses", std::move(responses)},
+                      {"finish_reasons", std::move(reasons)},
+                      {"tokens", std::move(tokens)}};
+    const auto columns = ordered_json::parse(committed.prompt->columns, nullptr, false);
+    if (columns.is_object() && columns.contains("datasource")) {
+      const auto& source = columns["datasource"];
+      line["datasource"] = source.is_string() ? source.get<std::string>() : source.dump();
+    }
+    lines += line_of(line);
   }
   const auto file = folder_.eval_file(after_step);
-  TROUPE_TRY(make_folder_of(file));
+  TROUPE_TRY(store::make_folder(file.parent_path()));
   // Greedy comes first and starts the file anew; the sampled lines follow.
   std::string before;
   if (!greedy) {

@@ -2,6 +2,7 @@
 #include "apps/troupe/train/run_inputs.hpp"
 
 #include "apps/troupe/end_tokens.hpp"
+#include "apps/troupe/roles/model_roles.hpp"
 #include "apps/troupe/roles/role_workshop.hpp"
 #include "runtime/text/chat_template.hpp"
 
@@ -25,6 +26,7 @@ core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(const core::T
   options.columns.input_template = config.data.input_template;
   options.columns.max_samples = training ? static_cast<std::uint64_t>(config.data.max_samples) : 0;
   options.prompt_tokens_max = static_cast<std::uint64_t>(config.data.prompt_max_len);
+  if (training) options.shares = config.data.probs;
   options.shuffle = training;
   options.seed = static_cast<std::uint64_t>(config.train.seed);
   return actors::DatasetPrompts::load(options, tokenizer, chat);
@@ -47,6 +49,7 @@ core::Result<RunInputs> load_inputs(const core::TrainConfig& config, bool models
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY(check_lengths(config, spec));
+  TROUPE_TRY(check_model_roles(config));
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   std::optional<text::ChatTemplate> chat;
   if (auto loaded = text::ChatTemplate::load(folder)) {
@@ -67,8 +70,10 @@ core::Result<RunInputs> load_inputs(const core::TrainConfig& config, bool models
   RunInputs inputs{std::move(folder),  std::move(tokenizer),  std::move(eos), nullptr,
                    std::move(prompts), std::move(evaluation), nullptr};
   if (!models) return inputs;
-  TROUPE_TRY_ASSIGN(reward, make_reward(config));
-  inputs.reward = std::move(reward);
+  if (reward_parts(config).front().folder.empty()) {
+    TROUPE_TRY_ASSIGN(reward, make_reward(config));
+    inputs.reward = std::move(reward);
+  }
   TROUPE_TRY_ASSIGN(params, model::load_model(inputs.model_folder));
   inputs.params = std::move(params);
   return inputs;

@@ -21,11 +21,11 @@ struct RunInputs {
   std::unique_ptr<model::ParamStore> params;
   std::unique_ptr<actors::DatasetPrompts> prompts;
   std::unique_ptr<actors::DatasetPrompts> evaluation;  // null without eval.dataset
-  std::unique_ptr<actors::RewardSource> reward;
+  std::unique_ptr<actors::RewardSource> reward;  // null without rule, Python file and server
 };
 
 // With `models`: the model's weights and the reward too, for roles of this process; else they are
-// null.
+// null. Learned reward models are loaded by their roles.
 core::Result<RunInputs> load_inputs(const core::TrainConfig& config, bool models);
 
 }  // namespace troupe::app

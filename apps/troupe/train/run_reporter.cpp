@@ -2,6 +2,7 @@
 #include "apps/troupe/train/run_reporter.hpp"
 
 #include "apps/troupe/stop_signal.hpp"
+#include "apps/troupe/train/evaluations.hpp"
 
 #include <chrono>
 #include <cstdio>
@@ -30,20 +31,28 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(const core::TrainCo
     if (first > 0) resumed_at = first;
     TROUPE_TRY_ASSIGN(writer, observe::TensorboardWriter::create(folder.tensorboard_folder(),
                                                                  unix_seconds(), resumed_at));
+    writer.use_names(config.log.names);
     tensorboard.emplace(std::move(writer));
   }
   Files files{std::move(log), std::move(metrics), std::move(tensorboard),
               store::CheckpointStore(folder.checkpoint_folder(), config.ckpt.max_num)};
-  return std::unique_ptr<RunReporter>(
-      new RunReporter(std::move(files), config, first, updates, clock));
+  std::unique_ptr<RunReporter> made(
+      new RunReporter(std::move(files), config, folder, first, updates, clock));
+  TROUPE_TRY(made->best_.read(folder.metrics_file()));
+  if (const auto& best = made->best_.best()) made->files_.checkpoints.keep_also(best->step);
+  return made;
 }
 
 RunReporter::RunReporter(Files files,
                          const core::TrainConfig& config,
+                         const store::RunFolder& folder,
                          std::uint64_t first,
                          std::uint64_t updates,
                          const core::Clock& clock)
-    : files_(std::move(files)),
+    : config_(config),
+      eval_folder_(folder.path() / "eval"),
+      files_(std::move(files)),
+      best_(config.ckpt.best_metric_key),
       timer_(clock),
       progress_(stdout, observe::detect_style(config.log.format, stdout), clock, first, updates) {}
 
@@ -72,7 +81,18 @@ std::vector<std::pair<std::string, double>> RunReporter::phases() {
 core::Result<void> RunReporter::record(const observe::MetricRow& row) {
   TROUPE_TRY(files_.metrics.write(row));
   if (files_.tensorboard) TROUPE_TRY(files_.tensorboard->write(row));
+  if (!best_.offer(row)) return {};
+  files_.checkpoints.keep_also(row.step);
+  char line[160];
+  std::snprintf(line, sizeof line, "best %s so far: %.4f after %llu", best_.name().c_str(),
+                best_.best()->value, static_cast<unsigned long long>(row.step));
+  say(line);
   return {};
+}
+
+bool RunReporter::is_best(std::uint64_t done) const {
+  const std::lock_guard lock(mutex_);
+  return done > 0 && best_.best() && best_.best()->step == done;
 }
 
 void RunReporter::on_failed_group(std::uint64_t update,
@@ -113,12 +133,37 @@ core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& re
   const std::lock_guard lock(mutex_);
   const double mean = std::accumulate(report.accuracy.begin(), report.accuracy.end(), 0.0) /
                       static_cast<double>(report.accuracy.size());
-  const char* name = report.greedy ? "eval/greedy" : "eval/pass@1";
-  TROUPE_TRY(record({report.done, unix_seconds(), {{name, mean}, {"time/eval", report.seconds}}}));
+  observe::MetricRow row{report.done, unix_seconds(), {{"eval/greedy", mean}}};
+  if (!report.greedy) {
+    TROUPE_TRY_ASSIGN(figures, sampled_figures(report));
+    row.values = std::move(figures);
+  }
+  row.values.emplace_back("time/eval", report.seconds);
+  TROUPE_TRY(record(row));
   char line[160];
   std::snprintf(line, sizeof line, "held-out after %llu updates: %s %.3f on %zu problems (%.1f s)",
                 static_cast<unsigned long long>(report.done), report.greedy ? "greedy" : "sampled",
                 mean, report.accuracy.size(), report.seconds);
+  say(line);
+  return {};
+}
+
+// Of the samples that the data role has just written down.
+core::Result<actors::Metrics> RunReporter::sampled_figures(
+    const actors::EvaluationReport& report) const {
+  char name[40];
+  std::snprintf(name, sizeof name, "step_%06llu.jsonl",
+                static_cast<unsigned long long>(report.done));
+  TROUPE_TRY_ASSIGN(problems, read_problems(eval_folder_ / name, config_.reward.rule,
+                                            config_.reward.rule_pattern));
+  return evaluation_metrics(problems, config_.eval.pass_score);
+}
+
+core::Result<void> RunReporter::on_figures(std::uint64_t done,
+                                           const actors::Metrics& figures,
+                                           const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  TROUPE_TRY(record({done, unix_seconds(), figures}));
   say(line);
   return {};
 }

@@ -7,6 +7,7 @@
 #include "actors/controller/run_listener.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/train_config.hpp"
+#include "runtime/observe/best_metric.hpp"
 #include "runtime/observe/log.hpp"
 #include "runtime/observe/metrics_writer.hpp"
 #include "runtime/observe/phase_timer.hpp"
@@ -45,7 +46,13 @@ class RunReporter final : public actors::RunListener {
   core::Result<void> on_evaluation(const actors::EvaluationReport& report) override;
   core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t done) override;
   core::Result<void> commit_checkpoint(std::uint64_t done) override;
+  bool is_best(std::uint64_t done) const override;
   bool stop_requested() const override;
+
+  // What was measured after `done` updates besides the update itself; `line` says it to the user.
+  core::Result<void> on_figures(std::uint64_t done,
+                                const actors::Metrics& figures,
+                                const std::string& line);
 
   // A line above the progress, kept in troupe.log too.
   void note(const std::string& text);
@@ -62,15 +69,20 @@ class RunReporter final : public actors::RunListener {
 
   RunReporter(Files files,
               const core::TrainConfig& config,
+              const store::RunFolder& folder,
               std::uint64_t first,
               std::uint64_t updates,
               const core::Clock& clock);
   core::Result<void> record(const observe::MetricRow& row);
+  core::Result<actors::Metrics> sampled_figures(const actors::EvaluationReport& report) const;
   void say(const std::string& text);
 
+  const core::TrainConfig config_;
+  const std::filesystem::path eval_folder_;
   mutable std::mutex mutex_;  // of everything below
   Files files_;
   std::optional<store::AtomicFolder> open_checkpoint_;
+  observe::BestMetric best_;
   observe::PhaseTimer timer_;
   observe::Progress progress_;
 };

@@ -1,4 +1,4 @@
-// `troupe train ppo CONFIG.yaml [--key v]`: from configuration to a finished run.
+// `troupe train METHOD CONFIG.yaml [--key v]`: from configuration to a finished run.
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/roles/role_factories.hpp"
 #include "apps/troupe/system_facts.hpp"
@@ -9,8 +9,11 @@
 #include "apps/troupe/train/run_files.hpp"
 #include "apps/troupe/train/run_reporter.hpp"
 #include "apps/troupe/train/run_summary.hpp"
+#include "apps/troupe/train/supervised_run.hpp"
+#include "apps/troupe/train/train_help.hpp"
 #include "runtime/core/config_render.hpp"
 #include "runtime/core/limits.hpp"
+#include "runtime/core/train_method.hpp"
 #include "runtime/store/config_file.hpp"
 #include "runtime/store/run_start.hpp"
 
@@ -19,15 +22,6 @@
 
 namespace troupe::app {
 namespace {
-
-constexpr const char* kHelp =
-    "usage: troupe train ppo CONFIG.yaml [CONFIG.yaml ...] [--key v | key=v ...]\n"
-    "\n"
-    "Trains a policy from rewards: samples groups of responses, scores them, and learns from "
-    "them.\n"
-    "Files are read from left to right, flags come last; an interrupted run goes on where it "
-    "stopped\n"
-    "(--resume auto). A run writes into its folder (--run.path): docs/run_folder.md.\n";
 
 core::Duration seconds(double value) {
   return std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(value));
@@ -45,6 +39,8 @@ actors::RunPlan plan_of(const core::TrainConfig& config,
   plan.straggler_timeout = seconds(config.rollout.straggler_timeout_s);
   plan.recompute_kv = config.rollout.kv_on_update == "recompute";
   plan.rewards = data_options(config).rewards;
+  plan.filters = config.algo.dynamic_filtering_enable;
+  plan.save_critic = config.critic.save_value_network;
   plan.save_steps = static_cast<std::uint64_t>(config.ckpt.save_steps);
   plan.evaluation_groups = static_cast<std::uint32_t>(evaluation_prompts);
   plan.evaluation_samples = static_cast<std::int32_t>(config.eval.n_samples_per_prompt);
@@ -63,14 +59,15 @@ std::string awaited_kinds(const core::TrainConfig& config) {
     if (wanted && !local) kinds += (kinds.empty() ? "" : ",") + kind;
   };
   add("generator", true);
+  add("critic", has_critic(config));
   add("reward", true);
-  add("reference", config.algo.kl.init_coef != 0);
+  add("reference", config.has_reference());
   return kinds;
 }
 
 using Origins = std::map<std::string, std::string, std::less<>>;
 
-// A run, and the runs that follow it from the last commit when the policy was lost.
+// A run, and the runs that follow it from the last commit when policy or critic was lost.
 class Training {
  public:
   Training(core::TrainConfig config, Origins origins)
@@ -181,36 +178,68 @@ class Training {
 };
 
 core::Result<void> train_ppo(Words words) {
-  TROUPE_TRY_ASSIGN(builder, store::read_configuration(words));
+  TROUPE_TRY_ASSIGN(builder, store::read_configuration(words, "ppo"));
   TROUPE_TRY_ASSIGN(config, builder.finish());
   Training training(std::move(config), builder.origins());
   return training.run();
 }
 
+core::Result<void> train_supervised(const std::string& method, Words words) {
+  TROUPE_TRY_ASSIGN(builder, store::read_configuration(words, method));
+  TROUPE_TRY_ASSIGN(config, builder.finish());
+  SupervisedRun run(std::move(config), builder.origins());
+  return run.run();
+}
+
+void print_help(const std::string& method, const std::string& section_name) {
+  // `--help rollout` describes the keys of one section.
+  const core::Methods bit = core::method_bit(method);
+  const std::string section =
+      method.empty() ? "" : core::config_section_help(section_name, 100, bit);
+  if (!section.empty()) {
+    std::fputs(section.c_str(), stdout);
+    return;
+  }
+  std::fputs(train_help(method).c_str(), stdout);
+  if (method.empty()) return;
+  std::fputs("\nKeys by section (--help SECTION describes them):\n", stdout);
+  std::fputs(core::config_overview(100, bit).c_str(), stdout);
+}
+
+// Kinds of reinforcement learning that other programs have commands of their own for: the settings
+// that make them here. Empty for another word.
+std::string settings_of_kind(const std::string& word) {
+  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"grpo", "--algo.advantage.estimator group_norm"},
+      {"rloo", "--algo.advantage.estimator rloo"},
+      {"dr_grpo", "--algo.advantage.estimator dr_grpo"},
+      {"reinforce", "--algo.advantage.estimator reinforce"},
+      {"gspo", "--algo.objective gspo"},
+      {"online_dpo", "--algo.objective online_dpo"}};
+  for (const auto& [kind, settings] : kKinds) {
+    if (kind == word) return std::string(settings);
+  }
+  return {};
+}
+
 }  // namespace
 
 core::Result<void> run_train(Words words) {
-  const bool method = !words.empty() && words[0] == "ppo";
+  const core::Methods method = words.empty() ? 0 : core::method_bit(words[0]);
   if (words.empty() || wants_help(words)) {
-    // `--help rollout` describes the keys of one section.
-    const std::string section = method ? core::config_section_help(words.back(), 100) : "";
-    if (!section.empty()) {
-      std::fputs(section.c_str(), stdout);
-      return {};
-    }
-    std::fputs(kHelp, stdout);
-    if (method) {
-      std::fputs("\nKeys by section (--help SECTION describes them):\n", stdout);
-      std::fputs(core::config_overview(100).c_str(), stdout);
-    }
-    if (!method) std::fputs("\nKeys: troupe train ppo --help\n", stdout);
+    print_help(method == 0 ? "" : words[0], words.empty() ? "" : words.back());
     return {};
   }
-  if (!method) {
-    return core::fail(core::ErrorCode::kConfig,
-                      "there is no `train " + words[0] + "`; use `troupe train ppo`");
+  if (method == 0) {
+    const std::string settings = settings_of_kind(words[0]);
+    return core::fail(
+        core::ErrorCode::kConfig,
+        "there is no `train " + words[0] + "`; " +
+            (settings.empty() ? "choose one of " + core::method_names(core::kAllMethods)
+                              : "it is `train ppo` with " + settings + ", docs/recipes.md"));
   }
-  return train_ppo(words.subspan(1));
+  return method == core::kPpo ? train_ppo(words.subspan(1))
+                              : train_supervised(words[0], words.subspan(1));
 }
 
 }  // namespace troupe::app

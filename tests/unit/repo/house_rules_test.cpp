@@ -72,7 +72,7 @@ const std::map<std::string, std::set<std::string>> kMayUse = {
     {"runtime/net", {"runtime/async"}},
     {"runtime/model", {"kernels", "runtime/store"}},
     {"runtime/engine", {"runtime/model", "kernels", "runtime/store"}},
-    {"runtime/learn", {"runtime/model", "kernels", "runtime/store"}},
+    {"runtime/learn", {"runtime/data", "runtime/model", "kernels", "runtime/store"}},
     {"runtime/weights", {"runtime/model", "runtime/async", "runtime/net"}},
 };
 

@@ -29,6 +29,11 @@ struct Script {
       [](const core::Ticket&, std::size_t) { return std::uint64_t{20}; };
   // Whether a group cannot be scored, and how long finding out takes.
   std::function<bool(const core::Ticket&)> fails = [](const core::Ticket&) { return false; };
+  // Whether a group's mean score is outside the range that is kept.
+  std::function<bool(const core::Ticket&)> filtered = [](const core::Ticket&) { return false; };
+  std::uint64_t prompts_max = 0;  // of the dataset; 0 = no end
+  bool critic = false;
+  std::set<std::string> unfit;  // generators that cannot take weights
   std::set<std::string> late;  // generators that are not there from the start
   cluster::sim::Faults faults;
 };

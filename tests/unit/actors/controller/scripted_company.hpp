@@ -31,6 +31,11 @@ class ScriptedCompany {
     auto policy = std::make_shared<ScriptedPolicy>(begin("policy/0"), script_, events_);
     serve<TrainUpdate, PublishWeights, SaveState, SaveModel>("policy/0", policy);
     CompanyPeers peers;
+    if (script_.critic) {
+      peers.critic = "critic/0";
+      auto critic = std::make_shared<ScriptedCritic>(begin(peers.critic), events_);
+      serve<SaveState, LoadState, SaveModel>(peers.critic, critic);
+    }
     peers.generators.clear();
     for (const auto& [name, speed] : script_.token_time) {
       if (late_.contains(name)) continue;

@@ -21,6 +21,8 @@ class ScriptedData {
         changed_(*context_.timers) {}
 
   async::task<core::Result<Tickets>> on(IssueTickets request) {
+    const bool fresh = groups_[request.update].empty();
+    if (fresh && used_up(request.update, request.groups)) co_return no_more();
     events_.push_back("issue " + text_of({request.update, 0, 0}));
     Tickets reply;
     for (std::uint32_t slot = 0; slot < request.groups; ++slot) {
@@ -36,6 +38,7 @@ class ScriptedData {
   }
 
   async::task<core::Result<Tickets>> on(ReissueTickets request) {
+    if (used_up(request.tickets.at(0).update, request.tickets.size())) co_return no_more();
     Tickets reply;
     for (const core::Ticket& ticket : request.tickets) {
       events_.push_back("reissue " + text_of(ticket));
@@ -80,7 +83,8 @@ class ScriptedData {
       status.ticket = group.ticket;
       status.ready = group.state == "ready";
       status.state = group.state;
-      if (group.state == "failed") status.cause = "no score";
+      status.filtered = group.state == "failed" && script_.filtered(group.ticket);
+      if (group.state == "failed") status.cause = status.filtered ? "mean 1" : "no score";
       status.samples = static_cast<std::uint32_t>(group.samples.size());
       if (status.ready) count(request, group, reply);
       reply.groups.push_back(std::move(status));
@@ -155,10 +159,19 @@ class ScriptedData {
     co_await async::sleep_for(*context_.timers, script_.score_time);
     Group& group = groups_.at(ticket.update).at(ticket.slot);
     if (group.ticket == ticket) {
-      group.state = script_.fails(ticket) ? "failed" : "ready";
+      const bool failed = script_.fails(ticket) || script_.filtered(ticket);
+      group.state = failed ? "failed" : "ready";
       changed_.notify_all();
     }
     co_return core::Result<void>();
+  }
+
+  bool used_up(std::uint64_t update, std::size_t wanted) const {
+    return script_.prompts_max > 0 && update < kFirstEvaluation &&
+           prompts_ + wanted > script_.prompts_max;
+  }
+  static core::Failure no_more() {
+    return core::fail(core::ErrorCode::kNotFound, "the prompts are used up");
   }
 
   static bool settled(const Slots& slots) {

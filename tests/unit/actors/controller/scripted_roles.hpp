@@ -41,6 +41,28 @@ class ScriptedPolicy {
   core::Version version_;
 };
 
+// Saves, and says so.
+class ScriptedCritic {
+ public:
+  ScriptedCritic(const RoleContext&, Events& events) : events_(events) {}
+  async::task<core::Result<Ack>> on(SaveState) {
+    events_.push_back("critic saves");
+    co_return Ack{};
+  }
+  async::task<core::Result<Ack>> on(LoadState) {
+    events_.push_back("critic loads");
+    co_return Ack{};
+  }
+  async::task<core::Result<Ack>> on(SaveModel request) {
+    const auto slash = request.folder.rfind('/');
+    events_.push_back("critic writes " + request.folder.substr(slash + 1));
+    co_return Ack{};
+  }
+
+ private:
+  Events& events_;
+};
+
 // Draws tokens one by one on virtual time; each carries the weights that are there at that moment.
 class ScriptedGenerator {
  public:
@@ -100,6 +122,9 @@ class ScriptedGenerator {
   }
 
   async::task<core::Result<Ack>> on(UpdateWeights request) {
+    if (script_.unfit.contains(name_)) {
+      co_return core::fail(core::ErrorCode::kNotFound, "no way to the sender");
+    }
     co_await async::sleep_for(*context_.timers, script_.push_time);
     if (!version_ || *version_ < request.version) version_ = request.version;
     events_.push_back("weights " + std::to_string(request.version) + " at " + name_);

@@ -39,6 +39,40 @@ TEST(Codec, GenerateKeepsTheOldestVersionAllowed) {
   EXPECT_EQ(read.version_min, 9u);
 }
 
+TEST(Codec, CriticPagesKeepGroupsValuesAndTheirPlace) {
+  ScoreValues page;
+  page.update = 5;
+  page.cursor = 3;
+  page.groups = {{{5, 3, 1}, {1, 2}, {{4, 5, 6}, {7}}}, {{5, 4, 0}, {8}, {{9}}}};
+  const auto read = through_a_frame(page);
+  EXPECT_EQ(read.update, 5u);
+  EXPECT_EQ(read.cursor, 3u);
+  ASSERT_EQ(read.groups.size(), 2u);
+  EXPECT_EQ(read.groups[0].ticket, (core::Ticket{5, 3, 1}));
+  EXPECT_EQ(read.groups[0].prompt, (std::vector<std::int32_t>{1, 2}));
+  EXPECT_EQ(read.groups[0].responses, page.groups[0].responses);
+  EXPECT_EQ(read.groups[1].responses, page.groups[1].responses);
+  PutReturns returns{5, 3, {{{{0.5f, -1}, {2}}}, {{{3}}}}};
+  const auto back = through_a_frame(returns);
+  EXPECT_EQ(back.update, 5u);
+  EXPECT_EQ(back.cursor, 3u);
+  ASSERT_EQ(back.groups.size(), 2u);
+  EXPECT_EQ(back.groups[0].samples, returns.groups[0].samples);
+  const auto values = through_a_frame(CriticValues{returns.groups});
+  ASSERT_EQ(values.groups.size(), 2u);
+  EXPECT_EQ(values.groups[1].samples, returns.groups[1].samples);
+  EXPECT_EQ(through_a_frame(TrainCritic{6, 8}).groups, 8u);
+}
+
+TEST(Codec, AGroupSaysThatItWasFiltered) {
+  GroupStatuses statuses;
+  statuses.groups.resize(2);
+  statuses.groups[1].filtered = true;
+  const auto read = through_a_frame(statuses);
+  EXPECT_FALSE(read.groups[0].filtered);
+  EXPECT_TRUE(read.groups[1].filtered);
+}
+
 TEST(Codec, UpdateWeightsAndPublishedKeepTheSource) {
   const auto update = through_a_frame(UpdateWeights{5, source(), true});
   EXPECT_EQ(update.version, 5u);

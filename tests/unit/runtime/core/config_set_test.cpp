@@ -59,8 +59,9 @@ TEST(ConfigBuilder, UnknownKeyNamesTheNearestAndThePlace) {
 }
 
 TEST(ConfigBuilder, OldNameIsAnsweredWithTheNewOne) {
-  EXPECT_EQ(refusal("pretrain", "x"),
-            "demo.yaml:4: 'pretrain' is called 'actor.model_name_or_path' here");
+  EXPECT_EQ(refusal("ckpt_path", "x"),
+            "demo.yaml:4: 'ckpt_path' is called 'run.path' here; checkpoints and model stand below "
+            "it");
 }
 
 TEST(ConfigBuilder, WrongTypesSayWhatIsExpected) {
@@ -70,8 +71,9 @@ TEST(ConfigBuilder, WrongTypesSayWhatIsExpected) {
             "demo.yaml:4: train.seed = 1.5: expected a whole number, 0 to 1e+18");
   EXPECT_EQ(refusal("logger.tensorboard", "maybe"),
             "demo.yaml:4: logger.tensorboard = maybe: expected true or false");
-  EXPECT_EQ(refusal("algo.objective", "gspo"),
-            "demo.yaml:4: algo.objective = gspo: expected one of ppo | decoupled");
+  EXPECT_EQ(
+      refusal("algo.reducer", "gspo"),
+      "demo.yaml:4: algo.reducer = gspo: expected one of token_mean | sample_mean | constant");
 }
 
 TEST(ConfigBuilder, RangesAreChecked) {
@@ -133,6 +135,30 @@ TEST(ConfigBuilder, RulesBetweenKeys) {
   EXPECT_NE(with("data.input_template", "no place").find("{}"), std::string::npos);
   EXPECT_NE(with("eval.steps", "5").find("eval.dataset"), std::string::npos);
   EXPECT_NE(with("run.path", "").find("folder"), std::string::npos);
+}
+
+TEST(ConfigBuilder, RulesOfObjectives) {
+  const auto with = [](std::initializer_list<std::pair<const char*, const char*>> keys) {
+    ConfigBuilder builder = minimal();
+    for (const auto& [name, value] : keys)
+      EXPECT_TRUE(set(builder, name, value)) << name;
+    return final_refusal(std::move(builder));
+  };
+  const auto says = [](const std::string& message, const char* words) {
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  says(with({{"algo.correction.type", "tis"}}), "would do it twice");
+  EXPECT_EQ(with({{"algo.correction.type", "tis"}, {"algo.objective", "ppo"}}), "accepted");
+  EXPECT_EQ(with({{"algo.correction.type", "m2po"}}), "accepted");
+  says(with({{"algo.objective", "gspo"}}), "--algo.reducer sample_mean");
+  EXPECT_EQ(with({{"algo.objective", "gspo"}, {"algo.reducer", "sample_mean"}}), "accepted");
+  EXPECT_EQ(with({{"algo.objective", "online_dpo"}}), "accepted");
+  says(with({{"algo.objective", "online_dpo"}, {"algo.advantage.estimator", "gae"}}),
+       "compares no samples");
+  says(with({{"algo.kl.per_sample", "true"}}), "--algo.kl.use_loss false");
+  says(with({{"algo.advantage.gamma", "0.9"}}), "give 1");
+  EXPECT_EQ(with({{"algo.advantage.estimator", "gae"}, {"rollout.n_samples_per_prompt", "1"}}),
+            "accepted");
 }
 
 TEST(TrainConfig, BatchArithmetic) {

@@ -43,10 +43,31 @@ TEST(ConfigTable, DefaultsPassTheirOwnRanges) {
     if (row.is_list() || row.required) continue;
     std::string text = config_value_yaml(TrainConfig{}, row);
     if (text.starts_with('"')) text = text.substr(1, text.size() - 2);
-    ConfigBuilder builder;
+    const std::string readers = method_names(row.methods);
+    ConfigBuilder builder(readers.substr(0, readers.find(',')));
+    if (row.name == "method") text = builder.current().method;
     auto done = builder.set({std::string(row.name), {text}, false, "test"});
     EXPECT_TRUE(done) << (done ? "" : done.error().message);
   }
+}
+
+TEST(ConfigTable, AMethodHasItsOwnDefaultsAndKeys) {
+  EXPECT_EQ(ConfigBuilder("ppo").current().actor.adam.lr, 1e-6);
+  EXPECT_EQ(ConfigBuilder("rm").current().actor.adam.lr, 9e-6);
+  EXPECT_EQ(ConfigBuilder("cdpo").current().dpo.label_smoothing, 0.1);
+  ConfigBuilder dpo("dpo");
+  auto refused = dpo.set({"rollout.batch_size", {"4"}, false, "a.yaml:3"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "a.yaml:3: rollout.batch_size is not read by `train dpo` (only by ppo); take it out");
+}
+
+TEST(ConfigTable, AFileSaysItsMethodAndMustNotContradictTheCommand) {
+  const std::vector<ConfigText> texts = {{"method", {"rm"}, false, "a.yaml:1"}};
+  EXPECT_EQ(config_method(texts, "").value(), "rm");
+  EXPECT_EQ(config_method({}, "").value(), "ppo");
+  EXPECT_EQ(config_method(texts, "sft").error().message,
+            "a.yaml:1: this is a configuration of `train rm`, not of `train sft`");
 }
 
 TEST(ConfigTable, NearestNameFindsTyposAndShortForms) {
@@ -95,7 +116,7 @@ TEST(ConfigTable, KeysThatMayChangeExist) {
   int free_keys = 0;
   for (const ConfigRow& row : config_table())
     free_keys += config_key_may_change(row.name);
-  EXPECT_EQ(free_keys, 23);
+  EXPECT_EQ(free_keys, 26);
 }
 
 TEST(ConfigHelp, OverviewIsShortAndNamesEveryKey) {
@@ -117,6 +138,18 @@ TEST(ConfigHelp, SectionsDescribeTypeRangeAndDefault) {
             std::string::npos)
       << page;
   EXPECT_EQ(config_section_help("nothing", 100), "");
+}
+
+TEST(ConfigHelp, AMethodShowsOnlyItsKeysAndDefaults) {
+  const std::string page = config_overview(100, kDpo);
+  EXPECT_NE(page.find("chosen_key"), std::string::npos);
+  EXPECT_EQ(page.find("rollout"), std::string::npos) << page;
+  EXPECT_EQ(config_section_help("rollout", 100, kDpo), "");
+  const std::string actor = config_section_help("actor", 100, kDpo);
+  EXPECT_NE(actor.find("--actor.adam.lr  (float, above 0, at most 1, default 5e-07)"),
+            std::string::npos)
+      << actor;
+  EXPECT_EQ(actor.find("eps_clip"), std::string::npos);
 }
 
 TEST(ConfigHelp, ReferencePageIsCurrent) {

@@ -56,6 +56,19 @@ TEST(PlanUpdate, KeepsGroupsWholeWhileTheyFit) {
   EXPECT_EQ(micro[1].parts[0].group, 2u);
 }
 
+TEST(PlanUpdate, MicroBatchesAreAsEqualAsWholeGroupsAllow) {
+  // Four groups of 10 rows with a bound of 35: two and two, not three and one.
+  std::vector<TrainGroup> groups;
+  for (std::uint32_t slot = 0; slot < 4; ++slot)
+    groups.push_back(group_of(slot, 4, {4, 4}));
+  const auto plan = plan_update(groups, batch_of(35));
+  ASSERT_TRUE(plan.has_value());
+  const auto& micro = plan->mini_batches[0].micro_batches;
+  ASSERT_EQ(micro.size(), 2u);
+  EXPECT_EQ(micro[0].rows, 20);
+  EXPECT_EQ(micro[1].rows, 20);
+}
+
 TEST(PlanUpdate, SplitsALargeGroupBetweenSamples) {
   // Prompt 4, each sample 3 rows more; a bound of 11 takes two samples at a time.
   const auto plan = plan_update({group_of(0, 4, {4, 4, 4, 4, 4})}, batch_of(11));

@@ -134,6 +134,83 @@ TEST(DecoupledObjective, WithoutAnAnchorTheRatioIsOneAndRhoIsDetached) {
   }
 }
 
+TEST(PpoObjective, DualClipBoundsTheLossOfNegativeAdvantages) {
+  auto algo = settings(ObjectiveKind::kPpo);
+  algo.dual_clip = 3;
+  expect_loss(one_token(algo, -2.0, 2.5), 5.0, 5.0);  // below c: as without
+  expect_loss(one_token(algo, -2.0, 8.0), 6.0, 0.0);  // c |A|, no gradient
+  expect_loss(one_token(algo, 2.0, 8.0), -2.6, 0.0);  // a positive one is clipped as ever
+  expect_loss(one_token(algo, 2.0, 0.5), -1.0, -1.0);
+}
+
+TEST(BypassObjective, TakesTheRatioToTheBehaviour) {
+  // pi/mu = 1.1 * 1.1 = 1.21 inside the clip; 1.1 * 1.5 above it.
+  const auto algo = settings(ObjectiveKind::kBypass);
+  expect_loss(one_token(algo, 2.0, 1.1, 1.1), -2.42, -2.42);
+  expect_loss(one_token(algo, 2.0, 1.1, 1.5), -2.6, 0.0);
+}
+
+TEST(A3poObjective, InterpolatesTheAnchorWithoutAGradient) {
+  // l_mu = -1, l = -1 + log 4, a = 1/2: l_p = -1 + log 2, r = 2, rho = 2 (C = 2).
+  TokenBatch batch;
+  batch.advantage = {-1};
+  batch.weight = {1};
+  batch.behaviour = {-1};
+  batch.anchor_share = {0.5};
+  const auto algo = settings(ObjectiveKind::kA3po);
+  expect_loss(loss_and_gradient(algo, batch, Values{-1 + std::log(4.0)}, {}), 4, 4);
+}
+
+TEST(GspoObjective, HasOneRatioASample) {
+  // Log-ratios log 1.21 and 0: the sample's ratio is 1.1 for both tokens; the other's is 0.5.
+  auto algo = settings(ObjectiveKind::kGspo);
+  TokenBatch batch;
+  batch.advantage = {2, 2, -1};
+  batch.weight = {0.25, 0.25, 0.5};
+  batch.anchor = batch.behaviour = {-1, -1, -1};
+  batch.sample_ends = {2, 3};
+  const Values l = {-1 + std::log(1.21), -1, -1 + std::log(0.5)};
+  const auto got = loss_and_gradient(algo, batch, l, {});
+  // -(0.5 * 1.1 * 2) + 0.5 * 0.8; the second sample is clipped.
+  EXPECT_NEAR(got.loss, -1.1 + 0.4, 1e-12);
+  EXPECT_NEAR(got.logprobs[0], -0.55, 1e-12);
+  EXPECT_NEAR(got.logprobs[1], -0.55, 1e-12);
+  EXPECT_EQ(got.logprobs[2], 0.0);
+}
+
+TEST(CispoObjective, WeighsTheLogProbByACutDetachedRatio) {
+  auto algo = settings(ObjectiveKind::kCispo);
+  algo.cispo_max = 2.5;
+  // l = -1 + log 1.2; pi/mu = 1.2 and 6.
+  const double l = -1 + std::log(1.2);
+  expect_loss(one_token(algo, 2.0, 1.2), -1.2 * 2 * l, -2.4);
+  expect_loss(one_token(algo, 2.0, 1.2, 5), -2.5 * 2 * l, -5);
+}
+
+TEST(ReinforceObjective, IsTheAdvantageTimesTheLogProb) {
+  expect_loss(one_token(settings(ObjectiveKind::kReinforce), -2.0, 1.0, 7), -2, 2);
+}
+
+TEST(OnlineDpoObjective, ComparesTheSamplesOfAPair) {
+  // h = (0.5 - 0.1) - (-0.2) = 0.6; s = s(0.5 * 0.6) = s(0.3).
+  auto algo = settings(ObjectiveKind::kOnlineDpo);
+  algo.dpo_beta = 0.5;
+  TokenBatch batch;
+  batch.advantage = {1, 1, -1, 0, -0.0};
+  batch.weight = Values(5, 0.2);
+  batch.behaviour = Values(5, -1);
+  batch.reference = {-1.5, -0.9, -0.8, -1, -1};
+  batch.sample_ends = {2, 3, 4, 5};
+  batch.pair_weight = 1;
+  const auto got = loss_and_gradient(algo, batch, Values{-1, -1, -1, -3, -1}, {});
+  const double s = 1 / (1 + std::exp(-0.3));
+  EXPECT_NEAR(got.loss, -std::log(s), 1e-12);
+  EXPECT_NEAR(got.logprobs[0], -(1 - s) * 0.5, 1e-12);
+  EXPECT_NEAR(got.logprobs[1], -(1 - s) * 0.5, 1e-12);
+  EXPECT_NEAR(got.logprobs[2], (1 - s) * 0.5, 1e-12);
+  EXPECT_EQ(got.logprobs[3], 0.0);  // a pair without a best and a worst teaches nothing
+}
+
 TEST(KlInTheLoss, MatchesHandWorkedEstimators) {
   // d = l - l_ref = log 2; advantage 0 leaves the KL term alone.
   TokenBatch batch;
@@ -185,6 +262,9 @@ TEST(Reducer, TokenMeanAndSampleMeanDifferOnUnequalLengths) {
   EXPECT_DOUBLE_EQ(token_weight(Reducer::kTokenMean, 1, 4, 2, 3), 0.25);
   EXPECT_DOUBLE_EQ(token_weight(Reducer::kSampleMean, 1, 4, 2, 1), 0.5);
   EXPECT_DOUBLE_EQ(token_weight(Reducer::kSampleMean, 1, 4, 2, 3), 1.0 / 6);
+  // Dr.GRPO: divided by a constant, not by the length.
+  EXPECT_DOUBLE_EQ(token_weight(Reducer::kConstant, 1, 4, 2, 1, 10), 0.05);
+  EXPECT_DOUBLE_EQ(token_weight(Reducer::kConstant, 1, 4, 2, 3, 10), 0.05);
   // In three mini-batches each step keeps the scale of a mean.
   EXPECT_DOUBLE_EQ(token_weight(Reducer::kTokenMean, 3, 4, 2, 3), 0.75);
   EXPECT_DOUBLE_EQ(token_weight(Reducer::kSampleMean, 3, 4, 2, 3), 0.5);
@@ -220,6 +300,31 @@ TEST(PolicyLoss, DecoupledGradientsMatchFiniteDifferences) {
   const TokenBatch batch = mixed_batch(&l);
   // The KL term is left out: its weight moves with l and is detached, which differences cannot see.
   expect_finite_differences(settings(ObjectiveKind::kDecoupled), batch, l, {});
+}
+
+TEST(PolicyLoss, GradientsOfTheOtherObjectivesMatchFiniteDifferences) {
+  Values l;
+  TokenBatch batch = mixed_batch(&l);
+  batch.sample_ends = {4, 8};
+  batch.pair_weight = 0.7;
+  for (const auto kind : {ObjectiveKind::kBypass, ObjectiveKind::kGspo, ObjectiveKind::kReinforce,
+                          ObjectiveKind::kOnlineDpo}) {
+    auto algo = settings(kind);
+    algo.eps_clip_low = algo.eps_clip_high = 0.5;
+    expect_finite_differences(algo, batch, l, {});
+  }
+  auto dual = settings(ObjectiveKind::kPpo);
+  dual.dual_clip = 1.4;
+  expect_finite_differences(dual, batch, l, {});
+  // Corrections are computed from the anchor, which does not move with l.
+  for (const auto correction : {CorrectionKind::kTis, CorrectionKind::kSeqTis, CorrectionKind::kMis,
+                                CorrectionKind::kIcepop, CorrectionKind::kGeoRs}) {
+    auto algo = settings(ObjectiveKind::kPpo);
+    algo.correction = correction;
+    algo.correction_low = 0.7;
+    algo.correction_high = 1.2;
+    expect_finite_differences(algo, batch, l, {});
+  }
 }
 
 TEST(PolicyLoss, K2GradientAveragedOverThePolicyIsThatOfTheReverseKl) {

@@ -60,7 +60,7 @@ class ModelFolder : public testing::Test {
 };
 
 TEST(ParamLayout, CountsParametersAndKeepsMatricesTogether) {
-  for (const ModelSpec& spec : {tiny_spec(), qwen_spec()}) {
+  for (const ModelSpec& spec : {tiny_spec(), qwen_spec(), with_score_head(tiny_spec())}) {
     const ParamLayout layout(spec);
     std::int64_t count = 0;
     for (const ParamView& view : layout.views)
@@ -224,6 +224,51 @@ TEST_F(ModelFolder, RefusesPicklesAndEmptyFolders) {
   std::ofstream(folder_ / "pytorch_model.bin") << "pickle";
   expect_load_error(core::ErrorCode::kData, "pickle");
   expect_load_error(core::ErrorCode::kData, "save_pretrained");
+}
+
+TEST_F(ModelFolder, AScoreModelTravels) {
+  for (const ModelSpec& body : {tiny_spec(), qwen_spec()}) {
+    fs::remove_all(folder_);
+    const ParamStore params = random_model(with_score_head(body));
+    EXPECT_EQ(params.view("score.weight").size(), static_cast<std::size_t>(body.hidden));
+    EXPECT_TRUE(params.view("lm_head.weight").empty());
+    ASSERT_TRUE(save_model(params, folder_, StorageDtype::kF32, {}));
+    const auto loaded = load_model(folder_, HeadKind::kScore, 77);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    expect_same(params, **loaded);
+    expect_load_error(core::ErrorCode::kData, "ForSequenceClassification, which scores text");
+  }
+}
+
+// The body is the file's; the head is bell-shaped of deviation 1 / (hidden + 1), from the seed.
+TEST_F(ModelFolder, ALanguageModelGetsAFreshScoreHead) {
+  ModelSpec wide = tiny_spec();
+  wide.hidden = 2000;
+  for (const ModelSpec& spec : {tiny_spec(), qwen_spec(), wide}) {
+    fs::remove_all(folder_);
+    const ParamStore params = random_model(spec);
+    ASSERT_TRUE(save_model(params, folder_, StorageDtype::kF32, {}));
+    const auto one = load_model(folder_, HeadKind::kScore, 1);
+    const auto same = load_model(folder_, HeadKind::kScore, 1);
+    const auto other = load_model(folder_, HeadKind::kScore, 2);
+    ASSERT_TRUE(one && same && other) << one.error().message;
+    EXPECT_EQ((*one)->spec().head, HeadKind::kScore);
+    expect_same(**one, **same);
+    const auto a = (*one)->view("score.weight"), b = (*other)->view("score.weight");
+    EXPECT_NE(std::memcmp(a.data(), b.data(), a.size_bytes()), 0);
+    double squares = 0;
+    for (const float value : a)
+      squares += static_cast<double>(value) * static_cast<double>(value);
+    const double deviation = std::sqrt(squares / static_cast<double>(a.size()));
+    const double expected = 1.0 / (static_cast<double>(spec.hidden) + 1.0);
+    EXPECT_NEAR(deviation / expected, 1.0, 3.0 / std::sqrt(2.0 * static_cast<double>(a.size())));
+    for (const ParamView& view : params.layout().views) {
+      if (view.name == "lm_head.weight") continue;
+      const auto body = (*one)->view(view.name);
+      ASSERT_EQ(std::memcmp(body.data(), params.data() + view.offset, body.size_bytes()), 0)
+          << view.name;
+    }
+  }
 }
 
 TEST_F(ModelFolder, RefusesAnIndexThatLeavesTheFolder) {

@@ -134,6 +134,67 @@ TEST(ModelSpec, RefusesMalformedValues) {
   expect_error(llama(R"("rope_scaling": {"rope_type": "linear"})"), kData, "factor");
 }
 
+// One label makes a score model; transformers counts two where nothing is said.
+TEST(ModelSpec, ReadsAScoreHead) {
+  const std::string llama_score =
+      llama(R"("architectures": ["LlamaForSequenceClassification"], "id2label": {"0": "LABEL_0"},
+               "tie_word_embeddings": true, "mean": -0.5, "std": 2.25)",
+            "architectures");
+  const auto spec = parse_spec(llama_score, "c");
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(spec->head, HeadKind::kScore);
+  EXPECT_EQ(spec->head_rows(), 1);
+  EXPECT_FALSE(spec->tied);
+  EXPECT_EQ(spec->score_mean, -0.5);
+  EXPECT_EQ(spec->score_std, 2.25);
+  const auto qwen = parse_spec(
+      llama(R"("architectures": ["Qwen2ForSequenceClassification"], "num_labels": 1)",
+            "architectures"),
+      "c");
+  ASSERT_TRUE(qwen) << qwen.error().message;
+  EXPECT_TRUE(qwen->qkv_bias);
+  EXPECT_EQ(qwen->score_std, 1.0);
+  const std::string head = R"("architectures": ["LlamaForSequenceClassification"], )";
+  using enum core::ErrorCode;
+  expect_error(llama(head + R"("hidden_act": "silu")", "architectures"), kUnsupported, "2 labels");
+  expect_error(llama(head + R"("num_labels": 3)", "architectures"), kUnsupported, "3 labels");
+  expect_error(llama(head + R"("num_labels": 1, "std": 0)", "architectures"), kData, "`std`");
+}
+
+TEST(ModelSpec, ReadsTheRewardModelsOfOpenRlhf) {
+  const std::string head = R"("architectures": ["RewardModel"], "model_type": "llama", )";
+  const auto spec = parse_spec(
+      llama(head + R"("value_head_prefix": "score", "mean": 1.5, "std": 2)", "architectures"), "c");
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(spec->architecture, "LlamaForSequenceClassification");
+  EXPECT_EQ(spec->score_mean, 1.5);
+  EXPECT_NE(current_config(*spec).find("LlamaForSequenceClassification"), std::string::npos);
+  using enum core::ErrorCode;
+  expect_error(llama(head + R"("value_head_prefix": "value_head")", "architectures"), kUnsupported,
+               "value_head_prefix `value_head`");
+  expect_error(llama(R"("architectures": ["CriticModel"], "value_head_prefix": "score")",
+                     "architectures"),
+               kUnsupported, "a CriticModel of model_type ``");
+}
+
+TEST(ModelSpec, AScoreHeadChangesTheConfigAsTransformersReadsIt) {
+  const auto language = parse_spec(llama(R"("eos_token_id": 2, "pad_token_id": 0)"), "c");
+  ASSERT_TRUE(language);
+  EXPECT_EQ(current_config(*language), language->config_json);
+  ModelSpec score = with_score_head(*language);
+  score.score_mean = 3;
+  score.score_std = 0.5;
+  const auto again = parse_spec(current_config(score), "c");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->architecture, "LlamaForSequenceClassification");
+  EXPECT_EQ(again->head, HeadKind::kScore);
+  EXPECT_EQ(again->score_mean, 3);
+  EXPECT_EQ(again->score_std, 0.5);
+  EXPECT_NE(again->config_json.find("\"pad_token_id\": 0"), std::string::npos);
+  EXPECT_EQ(score.parameter_count(),
+            language->parameter_count() - language->vocab * language->hidden + language->hidden);
+}
+
 TEST(ModelSpec, FormatReadsBack) {
   ModelSpec spec = *parse_spec(llama(R"("head_dim": 20, "eos_token_id": 7,
       "rope_scaling": {"rope_type": "linear", "factor": 2.5})"),

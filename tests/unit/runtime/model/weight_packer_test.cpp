@@ -41,7 +41,7 @@ void expect_same(const PackedWeights& a, const PackedWeights& b) {
     EXPECT_TRUE(same(x.down, y.down, kernels::packed_size(spec.hidden, spec.ffn)));
   }
   EXPECT_TRUE(same(a.final_norm(), b.final_norm(), spec.hidden));
-  EXPECT_TRUE(same(a.head(), b.head(), kernels::packed_size(spec.vocab, spec.hidden)));
+  EXPECT_TRUE(same(a.head(), b.head(), kernels::packed_size(spec.head_rows(), spec.hidden)));
   std::vector<float> left(static_cast<std::size_t>(spec.hidden)), right = left;
   for (const std::int32_t token : {0, 1, static_cast<std::int32_t>(spec.vocab - 1)}) {
     a.embed(token, left.data());
@@ -89,7 +89,8 @@ TEST_P(WeightPackerOf, OverwritesAllOfAnOlderVersion) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Specs, WeightPackerOf,
-                         testing::Values(tiny_spec(), qwen_spec(), large_spec()));
+                         testing::Values(tiny_spec(), qwen_spec(), large_spec(),
+                                         with_score_head(tiny_spec())));
 
 }  // namespace
 }  // namespace troupe::model

@@ -69,6 +69,20 @@ TEST_F(Checkpoints, KeepsTheNewestOnes) {
   EXPECT_EQ(*checkpoints.steps(), (std::vector<std::uint64_t>{3, 4}));
 }
 
+TEST_F(Checkpoints, TheBestOneStaysBesideTheNewest) {
+  CheckpointStore checkpoints(folder_, 2);
+  checkpoints.keep_also(1);
+  for (const std::uint64_t step : {1u, 2u, 3u, 4u})
+    ASSERT_TRUE(save(checkpoints, step));
+  EXPECT_EQ(checkpoints.steps().value(), (std::vector<std::uint64_t>{1, 3, 4}));
+  EXPECT_EQ(fs::read_symlink(folder_ / "best"), "step_000001");
+  EXPECT_EQ(newest(), 4u) << "the best is no newest";
+  checkpoints.keep_also(5);  // a better one comes: the old best goes
+  ASSERT_TRUE(save(checkpoints, 5));
+  EXPECT_EQ(checkpoints.steps().value(), (std::vector<std::uint64_t>{4, 5}));
+  EXPECT_EQ(fs::read_symlink(folder_ / "best"), "step_000005");
+}
+
 TEST_F(Checkpoints, OldOnesGoOnlyAfterTheNewOneIsCommitted) {
   using Steps = std::vector<std::uint64_t>;
   std::map<Stage, Steps> seen;

@@ -102,8 +102,9 @@ TEST(ConfigFile, RefusalsNameFileAndLine) {
   EXPECT_EQ(refusal("train:\n  seed:\n"), "demo.yaml:2: train.seed has no value");
   EXPECT_EQ(refusal("train:\n  seed: 1\ntrain.seed: 2\n"),
             "demo.yaml:3: train.seed is given twice, first at demo.yaml:2");
-  EXPECT_EQ(refusal("pretrain: x\n"),
-            "demo.yaml:1: 'pretrain' is called 'actor.model_name_or_path' here");
+  EXPECT_EQ(
+      refusal("save_path: x\n"),
+      "demo.yaml:1: 'save_path' is called 'run.path' here; checkpoints and model stand below it");
   EXPECT_EQ(refusal("- a\n- b\n"), "demo.yaml:1: expected `key: value` pairs at the top");
 }
 

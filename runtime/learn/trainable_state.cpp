@@ -1,7 +1,8 @@
-// The trainer's state on disk: weights.safetensors, adam_m.safetensors and adam_v.safetensors (f32,
-// the Hugging Face names of the weights) and trainer_state.json with the counts. Everything else
-// follows from the configuration. Loading looks at all files before it changes anything.
-#include "runtime/learn/trainer_impl.hpp"
+// A trained model's state on disk: weights.safetensors, adam_m.safetensors and adam_v.safetensors
+// (f32, the Hugging Face names of the weights) and trainer_state.json with the counts. With LoRA the
+// weights are the adapters, and the counts name the CRC of the base that they belong to. Everything
+// else follows from the configuration. Loading looks at all files before it changes anything.
+#include "runtime/learn/trainable_model.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/safetensors.hpp"
 
@@ -58,6 +59,7 @@ struct Counts {
   core::Version version = 0;
   std::int64_t adam_steps = 0;
   std::int64_t skipped_in_row = 0;
+  std::int64_t base_crc = -1;  // of adapters
 };
 
 core::Result<Counts> read_counts(const std::filesystem::path& path) {
@@ -80,34 +82,45 @@ core::Result<Counts> read_counts(const std::filesystem::path& path) {
     return bad("has format " + state["format"].dump() + ", this program reads " +
                std::to_string(kStateFormat));
   }
+  const auto crc = state.find("base_crc32c");
+  const bool has_crc = crc != state.end() && crc->is_number_unsigned();
   return Counts{state["version"].get<core::Version>(), state["adam_steps"].get<std::int64_t>(),
-                state["skipped_in_row"].get<std::int64_t>()};
+                state["skipped_in_row"].get<std::int64_t>(),
+                has_crc ? crc->get<std::int64_t>() : -1};
 }
 
 }  // namespace
 
-core::Result<void> PolicyTrainerImpl::save_state(const std::filesystem::path& folder) const {
-  TROUPE_TRY(write_store(*master_, folder / kWeights));
+core::Result<void> TrainableModel::save_state(const std::filesystem::path& folder) const {
+  TROUPE_TRY(write_store(values(), folder / kWeights));
   TROUPE_TRY(write_store(optimiser_.first_moment(), folder / kFirstMoment));
   TROUPE_TRY(write_store(optimiser_.second_moment(), folder / kSecondMoment));
-  const json state = {{"format", kStateFormat},
-                      {"version", version_},
-                      {"adam_steps", optimiser_.steps()},
-                      {"skipped_in_row", skipped_in_row_}};
+  json state = {{"format", kStateFormat},
+                {"version", version_},
+                {"adam_steps", optimiser_.steps()},
+                {"skipped_in_row", skipped_in_row_}};
+  if (lora_) state["base_crc32c"] = lora_->base_crc();
   return store::write_file(folder / kCounts, state.dump(2) + "\n");
 }
 
-core::Result<void> PolicyTrainerImpl::load_state(const std::filesystem::path& folder) {
+core::Result<void> TrainableModel::load_state(const std::filesystem::path& folder) {
   TROUPE_TRY_ASSIGN(counts, read_counts(folder / kCounts));
-  TROUPE_TRY_ASSIGN(weights, open_store(*master_, folder / kWeights));
-  TROUPE_TRY_ASSIGN(first, open_store(*master_, folder / kFirstMoment));
-  TROUPE_TRY_ASSIGN(second, open_store(*master_, folder / kSecondMoment));
-  TROUPE_TRY(read_store(weights, *master_));
+  if (lora_ && counts.base_crc != std::int64_t{lora_->base_crc()}) {
+    return core::fail(ErrorCode::kData, folder.string() +
+                                            " holds adapters of other base weights than these; "
+                                            "resume with the model that the run began with, --" +
+                                            key_ + ".model_name_or_path");
+  }
+  TROUPE_TRY_ASSIGN(weights, open_store(values(), folder / kWeights));
+  TROUPE_TRY_ASSIGN(first, open_store(grads_, folder / kFirstMoment));
+  TROUPE_TRY_ASSIGN(second, open_store(grads_, folder / kSecondMoment));
+  TROUPE_TRY(read_store(weights, values()));
   TROUPE_TRY(read_store(first, optimiser_.first_moment()));
   TROUPE_TRY(read_store(second, optimiser_.second_moment()));
   optimiser_.set_steps(counts.adam_steps);
   version_ = counts.version;
   skipped_in_row_ = counts.skipped_in_row;
+  if (lora_) lora_->merge(team_, *master_);
   packed_.reset();  // of other weights, perhaps under the same version
   return {};
 }

@@ -1,0 +1,60 @@
+// The critic role: values the tokens of an update for the policy, page by page, then learns from
+// what the values should have been. It keeps an update's groups, values and returns from its first
+// page to its training; the values of update u are those of the critic after u updates. Runs on its
+// strand; the trainer runs on the device thread. One update at a time; bound: the groups of one
+// update.
+#pragma once
+
+#include "actors/protocol/device_work.hpp"
+#include "actors/protocol/messages_critic.hpp"
+#include "actors/protocol/role_shell.hpp"
+#include "runtime/learn/critic_trainer.hpp"
+#include "runtime/wire/role_report.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+class CriticRole {
+ public:
+  // `tokenizer_from`: the folder whose tokenizer files go with a saved model.
+  CriticRole(RoleContext context,
+             std::unique_ptr<learn::CriticTrainer> trainer,
+             std::filesystem::path tokenizer_from);
+
+  async::task<core::Result<CriticValues>> on(ScoreValues request);
+  async::task<core::Result<Ack>> on(PutReturns request);
+  async::task<core::Result<Trained>> on(TrainCritic request);
+  async::task<core::Result<Ack>> on(SaveState request);
+  async::task<core::Result<Ack>> on(LoadState request);
+  async::task<core::Result<Ack>> on(SaveModel request);
+
+  std::string state() const { return work_.state(); }
+  wire::Amounts amounts() const;
+
+ private:
+  // Of the update between its first page and its training.
+  struct Held {
+    std::uint64_t update = 0;
+    std::vector<learn::TrainGroup> groups;
+    learn::TokenValues values, returns;
+  };
+
+  core::Result<void> check_page(const char* what,
+                                std::uint64_t update,
+                                std::uint32_t cursor,
+                                std::size_t held) const;
+
+  RoleContext context_;
+  std::shared_ptr<learn::CriticTrainer> trainer_;  // used on the device thread alone
+  std::filesystem::path tokenizer_from_;
+  std::shared_ptr<Held> held_;
+  DeviceWork work_;
+  core::Version version_ = 0;
+  std::uint64_t updates_ = 0;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,111 @@
+// Pages to the critic and back.
+#include "actors/policy/critic_link.hpp"
+
+#include "actors/protocol/ask.hpp"
+#include "runtime/core/limits.hpp"
+
+namespace troupe::actors {
+namespace {
+
+using core::ErrorCode;
+
+// Room for headers and pointers; an answer is as large as its request.
+constexpr std::uint64_t kPage_bytes_max = core::limits::kFrame_bytes_max * 3 / 4;
+
+core::Error from_critic(const core::Error& error, const std::string& peer) {
+  const bool lost = error.code == ErrorCode::kClosed || error.code == ErrorCode::kPeerLost;
+  const core::Error named = error.within(peer);
+  return lost ? core::Error{ErrorCode::kPeerLost, named.message} : named;
+}
+
+ScoreValues value_page(std::uint64_t update,
+                       const std::vector<learn::TrainGroup>& groups,
+                       std::size_t cursor) {
+  ScoreValues page;
+  page.update = update;
+  page.cursor = static_cast<std::uint32_t>(cursor);
+  std::uint64_t bytes = 0;
+  for (; cursor < groups.size(); ++cursor) {
+    const learn::TrainGroup& group = groups[cursor];
+    ValueGroup one{group.ticket, group.prompt, {}};
+    bytes += 256 + group.prompt.size() * 4;
+    for (const learn::TrainSample& sample : group.samples) {
+      bytes += 32 + sample.tokens.size() * 4;
+      one.responses.push_back(sample.tokens);
+    }
+    if (!page.groups.empty() && bytes > kPage_bytes_max) break;
+    page.groups.push_back(std::move(one));
+  }
+  return page;
+}
+
+PutReturns returns_page(std::uint64_t update,
+                        const learn::ValueTargets& targets,
+                        std::size_t cursor) {
+  PutReturns page;
+  page.update = update;
+  page.cursor = static_cast<std::uint32_t>(cursor);
+  std::uint64_t bytes = 0;
+  for (; cursor < targets.returns.size(); ++cursor) {
+    bytes += 256;
+    for (const auto& sample : targets.returns[cursor])
+      bytes += 32 + sample.size() * 4;
+    if (!page.groups.empty() && bytes > kPage_bytes_max) break;
+    page.groups.push_back({targets.returns[cursor]});
+  }
+  return page;
+}
+
+core::Result<void> take_values(CriticValues values,
+                               std::vector<learn::TrainGroup>& groups,
+                               std::size_t cursor,
+                               std::size_t count) {
+  bool fits = values.groups.size() == count;
+  for (std::size_t g = 0; fits && g < count; ++g) {
+    auto& samples = groups[cursor + g].samples;
+    auto& given = values.groups[g].samples;
+    fits = given.size() == samples.size();
+    for (std::size_t i = 0; fits && i < samples.size(); ++i) {
+      fits = given[i].size() == samples[i].tokens.size();
+      samples[i].values = std::move(given[i]);
+    }
+  }
+  if (fits) return {};
+  return core::fail(ErrorCode::kData, "the critic's values do not fit the groups it was sent");
+}
+
+}  // namespace
+
+async::task<core::Result<void>> fetch_values(RoleContext context,
+                                             std::string peer,
+                                             std::uint64_t update,
+                                             TrainGroups groups) {
+  for (std::size_t cursor = 0; cursor < groups->size();) {
+    ScoreValues page = value_page(update, *groups, cursor);
+    const std::size_t count = page.groups.size();
+    auto values = co_await ask(context, peer, std::move(page));
+    if (!values) co_return core::fail(from_critic(values.error(), peer));
+    TROUPE_CO_TRY(take_values(std::move(*values), *groups, cursor, count));
+    cursor += count;
+  }
+  co_return core::Result<void>();
+}
+
+async::task<core::Result<Trained>> train_critic(RoleContext context,
+                                                std::string peer,
+                                                std::uint64_t update,
+                                                learn::ValueTargets targets) {
+  const std::size_t groups = targets.returns.size();
+  for (std::size_t cursor = 0; cursor < groups;) {
+    PutReturns page = returns_page(update, targets, cursor);
+    cursor += page.groups.size();
+    auto put = co_await ask(context, peer, std::move(page));
+    if (!put) co_return core::fail(from_critic(put.error(), peer));
+  }
+  TrainCritic train{update, static_cast<std::uint32_t>(groups)};
+  auto trained = co_await ask(context, peer, train);
+  if (!trained) co_return core::fail(from_critic(trained.error(), peer));
+  co_return std::move(*trained);
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,35 @@
+// The policy's side of the talk with the critic: an update's groups over in pages of at most one
+// frame and their values back, the returns over, one request to learn. Coroutines on the policy
+// role's strand; they keep nothing. A critic that is away is kPeerLost, by its name.
+#pragma once
+
+#include "actors/protocol/messages_critic.hpp"
+#include "actors/protocol/role_shell.hpp"
+#include "runtime/learn/trainer.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+struct CriticLink {
+  std::string peer;     // "critic/0"; "" without a critic
+  bool in_turn = true;  // the critic learns before the policy does; else both at once
+};
+
+using TrainGroups = std::shared_ptr<std::vector<learn::TrainGroup>>;
+
+// Fills the `values` of every sample.
+async::task<core::Result<void>> fetch_values(RoleContext context,
+                                             std::string peer,
+                                             std::uint64_t update,
+                                             TrainGroups groups);
+
+// Sends the returns, in the order of the groups, and has the critic learn.
+async::task<core::Result<Trained>> train_critic(RoleContext context,
+                                                std::string peer,
+                                                std::uint64_t update,
+                                                learn::ValueTargets targets);
+
+}  // namespace troupe::actors

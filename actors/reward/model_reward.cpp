@@ -1,0 +1,240 @@
+// Texts to tokens, tokens to batches, batches to scores.
+#include "actors/reward/model_reward.hpp"
+
+#include "runtime/model/packed.hpp"
+#include "runtime/model/params.hpp"
+#include "runtime/model/score.hpp"
+#include "runtime/model/sequence_plan.hpp"
+#include "runtime/text/chat_template.hpp"
+#include "runtime/text/tokenizer.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace troupe::actors {
+namespace {
+
+using core::ErrorCode;
+using nlohmann::json;
+using Ids = std::vector<std::int32_t>;
+
+// Consecutive items that share their first `shared` tokens.
+struct Bundle {
+  std::vector<std::size_t> items;
+  std::size_t shared = 0;
+};
+
+std::size_t common_prefix(const Ids& a, const Ids& b, std::size_t most) {
+  std::size_t length = 0;
+  while (length < most && length < a.size() && length < b.size() && a[length] == b[length])
+    ++length;
+  return length;
+}
+
+// A sample keeps at least one token of its own, and a bundle shares at least one.
+std::vector<Bundle> bundles_of(const std::vector<Ids>& tokens, std::int64_t rows_max) {
+  std::vector<Bundle> bundles;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].empty()) continue;
+    const std::size_t own = tokens[i].size() - 1;
+    if (!bundles.empty()) {
+      Bundle& open = bundles.back();
+      const Ids& first = tokens[open.items.front()];
+      const std::size_t shared = common_prefix(first, tokens[i], std::min(open.shared, own));
+      auto wanted = static_cast<std::int64_t>(tokens[i].size());
+      for (const std::size_t item : open.items) {
+        wanted += static_cast<std::int64_t>(tokens[item].size() - shared);
+      }
+      // Sharing less than half of what the others share costs more than it saves.
+      if (shared > 0 && shared * 2 >= open.shared && wanted <= rows_max) {
+        open.items.push_back(i);
+        open.shared = shared;
+        continue;
+      }
+    }
+    bundles.push_back({{i}, own});
+  }
+  return bundles;
+}
+
+class ModelReward final : public RewardSource {
+ public:
+  ModelReward(ModelRewardOptions options,
+              std::shared_ptr<const model::PackedWeights> weights,
+              text::Tokenizer tokenizer,
+              std::optional<text::ChatTemplate> chat,
+              std::int32_t eos,
+              core::TeamRunner& team)
+      : options_(std::move(options)),
+        weights_(std::move(weights)),
+        tokenizer_(std::move(tokenizer)),
+        chat_(std::move(chat)),
+        eos_(eos),
+        team_(team) {}
+
+  std::string name() const override { return options_.folder.filename().string(); }
+
+  core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
+                                               core::Duration) override {
+    std::vector<RewardScore> scores(items.size());
+    std::vector<Ids> tokens(items.size());
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      auto ids = tokens_of(items[i]);
+      if (ids) {
+        tokens[i] = std::move(*ids);
+      } else {
+        scores[i].cause = ids.error().message;
+      }
+    }
+    const std::vector<Bundle> bundles = bundles_of(tokens, options_.rows_max);
+    for (std::size_t begin = 0; begin < bundles.size();) {
+      std::vector<model::SampleGroup> groups;
+      std::vector<std::size_t> order;
+      std::int64_t rows = 0;
+      std::size_t end = begin;
+      for (; end < bundles.size(); ++end) {
+        model::SampleGroup group = group_of(bundles[end], tokens);
+        rows += model::rows_with_last(group);
+        if (end > begin && rows > options_.rows_max) break;
+        groups.push_back(std::move(group));
+        order.insert(order.end(), bundles[end].items.begin(), bundles[end].items.end());
+      }
+      TROUPE_TRY(score_batch(groups, order, scores));
+      begin = end;
+    }
+    return scores;
+  }
+
+ private:
+  core::Result<std::string> text_of(const RewardItem& item) const {
+    if (!chat_) return item.prompt + item.response;
+    const json row = json::parse(item.columns, nullptr, false);
+    const auto column = row.is_object() ? row.find(options_.input_key) : row.end();
+    if (!row.is_object() || column == row.end()) {
+      return core::fail(ErrorCode::kData, "the row has no column '" + options_.input_key +
+                                              "' to render the chat from");
+    }
+    json messages = json::array();
+    if (column->is_string()) {
+      messages.push_back({{"role", "user"}, {"content", *column}});
+    } else {
+      messages = *column;
+    }
+    messages.push_back({{"role", "assistant"}, {"content", item.response}});
+    text::RenderOptions options;
+    options.add_generation_prompt = false;
+    return chat_->render_json(messages.dump(), options);
+  }
+
+  // Ends with exactly one end-of-sequence token, whatever the template closes with.
+  core::Result<Ids> tokens_of(const RewardItem& item) const {
+    TROUPE_TRY_ASSIGN(text, text_of(item));
+    while (!text.empty() && text.back() == '\n')
+      text.pop_back();
+    TROUPE_TRY_ASSIGN(encoded, tokenizer_.encode(text));
+    Ids ids(encoded.ids.begin(), encoded.ids.end());
+    if (ids.empty() || ids.back() != eos_) ids.push_back(eos_);
+    const std::int64_t context = weights_->spec().context;
+    if (ids.size() < 2) return core::fail(ErrorCode::kData, "prompt and response are empty");
+    if (static_cast<std::int64_t>(ids.size()) <= context) return ids;
+    return core::fail(ErrorCode::kData, "prompt and response have " + std::to_string(ids.size()) +
+                                            " tokens, the reward model's context is " +
+                                            std::to_string(context));
+  }
+
+  static model::SampleGroup group_of(const Bundle& bundle, const std::vector<Ids>& tokens) {
+    model::SampleGroup group;
+    const Ids& first = tokens[bundle.items.front()];
+    group.prompt = std::span(first).first(bundle.shared);
+    for (const std::size_t item : bundle.items) {
+      group.responses.push_back(std::span(tokens[item]).subspan(bundle.shared));
+    }
+    return group;
+  }
+
+  core::Result<void> score_batch(const std::vector<model::SampleGroup>& groups,
+                                 const std::vector<std::size_t>& order,
+                                 std::vector<RewardScore>& scores) {
+    const model::ModelSpec& spec = weights_->spec();
+    TROUPE_TRY(model::build_last_token_plan(groups, spec, team_.size(), plan_));
+    std::vector<float> values(order.size());
+    model::score_values(team_, *weights_, plan_.plan, scratch_, values);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      double value = values[i];
+      if (options_.normalise) value = (value - spec.score_mean) / spec.score_std;
+      if (std::isfinite(value)) {
+        scores[order[i]].value = value;
+      } else {
+        scores[order[i]].cause = "the reward model's score is not a finite number";
+      }
+    }
+    return {};
+  }
+
+  ModelRewardOptions options_;
+  std::shared_ptr<const model::PackedWeights> weights_;
+  text::Tokenizer tokenizer_;
+  std::optional<text::ChatTemplate> chat_;
+  std::int32_t eos_;
+  core::TeamRunner& team_;
+  model::GroupPlan plan_;
+  model::ScoreScratch scratch_;
+};
+
+}  // namespace
+
+namespace {
+
+struct Folder {
+  text::Tokenizer tokenizer;
+  std::optional<text::ChatTemplate> chat;
+  std::int32_t eos = 0;
+};
+
+core::Result<Folder> open_folder(const std::filesystem::path& path, bool as_chat) {
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(path));
+  if (spec.head != model::HeadKind::kScore) {
+    return core::fail(ErrorCode::kConfig, "reward.model_name_or_path: " + path.string() +
+                                              " has no score head (it is a " + spec.architecture +
+                                              "); train one with `troupe train rm`, or give a "
+                                              "*ForSequenceClassification model with one label");
+  }
+  TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(path));
+  const auto ends = tokenizer.eos_ids();
+  const std::vector<std::int32_t>& end = ends.empty() ? spec.eos : ends;
+  if (end.empty()) {
+    return core::fail(ErrorCode::kConfig,
+                      path.string() +
+                          " names no end-of-sequence token, which a reward model's "
+                          "texts end with; set eos_token in its tokenizer_config.json");
+  }
+  Folder folder{std::move(tokenizer), std::nullopt, end.front()};
+  if (as_chat) {
+    TROUPE_TRY_ASSIGN(loaded, text::ChatTemplate::load(path));
+    folder.chat.emplace(std::move(loaded));
+  }
+  return core::Result<Folder>(std::move(folder));
+}
+
+}  // namespace
+
+core::Result<void> check_reward_folder(const std::filesystem::path& folder, bool as_chat) {
+  TROUPE_TRY(open_folder(folder, as_chat));
+  return {};
+}
+
+core::Result<std::unique_ptr<RewardSource>> make_model_reward(ModelRewardOptions options,
+                                                              core::TeamRunner& team) {
+  TROUPE_TRY_ASSIGN(folder, open_folder(options.folder, options.as_chat));
+  TROUPE_TRY_ASSIGN(params, model::load_model(options.folder, model::HeadKind::kScore));
+  auto packed = std::make_shared<model::PackedWeights>(params->spec());
+  team.run([&](core::Team member) { packed->fill(member, *params, 0); });
+  return std::unique_ptr<RewardSource>(std::make_unique<ModelReward>(
+      std::move(options), std::move(packed), std::move(folder.tokenizer), std::move(folder.chat),
+      folder.eos, team));
+}
+
+}  // namespace troupe::actors

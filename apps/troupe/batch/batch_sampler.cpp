@@ -1,0 +1,60 @@
+// Keeps the engine full and puts what comes out in order.
+#include "apps/troupe/batch/batch_sampler.hpp"
+
+#include "apps/troupe/stop_signal.hpp"
+#include "runtime/core/rng.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::app {
+
+BatchSampler::BatchSampler(engine::Engine& engine,
+                           engine::SamplingParams sampling,
+                           std::int32_t samples,
+                           std::uint64_t seed)
+    : engine_(engine), sampling_(std::move(sampling)), samples_(samples), seed_(seed) {}
+
+core::Result<void> BatchSampler::run(std::size_t first, std::size_t end, const Hooks& hooks) {
+  std::size_t next = next_done_ = first;
+  for (;;) {
+    if (stop_requested()) return core::fail(core::ErrorCode::kInterrupted, "interrupted");
+    while (next < end && next - next_done_ < kOpenGroups_max)
+      TROUPE_TRY(submit(next++, hooks));
+    if (engine_.idle()) return {};
+    TROUPE_TRY_ASSIGN(samples, engine_.step());
+    if (hooks.stepped) TROUPE_TRY(hooks.stepped());
+    for (engine::Sample& sample : samples)
+      open_[sample.group.value].push_back(std::move(sample));
+    TROUPE_TRY(hand_out(hooks));
+  }
+}
+
+core::Result<void> BatchSampler::submit(std::size_t index, const Hooks& hooks) {
+  TROUPE_TRY_ASSIGN(tokens, hooks.prompt(index));
+  engine::GroupRequest request;
+  request.id.value = index;
+  request.prompt = std::move(tokens);
+  request.samples = samples_;
+  request.seed = core::derive_seed(seed_, index);
+  request.sampling = sampling_;
+  if (auto taken = engine_.submit(std::move(request)); !taken) {
+    return core::fail(taken.error().within("prompt " + std::to_string(index + 1)));
+  }
+  return {};
+}
+
+core::Result<void> BatchSampler::hand_out(const Hooks& hooks) {
+  for (;;) {
+    const auto group = open_.find(next_done_);
+    if (group == open_.end() || std::ssize(group->second) < samples_) return {};
+    std::vector<engine::Sample> samples = std::move(group->second);
+    open_.erase(group);
+    std::sort(samples.begin(), samples.end(),
+              [](const auto& a, const auto& b) { return a.index < b.index; });
+    TROUPE_TRY(hooks.done(next_done_, std::move(samples)));
+    ++next_done_;
+  }
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,52 @@
+// Samples a list of prompts with one engine, continuously batched: as many groups as fit are in the
+// engine, and groups come out in the order of their prompts, whatever finished first. A group's
+// tokens depend on weights, prompt, parameters, seed and its number alone, so a list may be cut
+// anywhere and gone on with later. Owned by a command; runs on its thread.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/engine/engine.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+namespace troupe::app {
+
+class BatchSampler {
+ public:
+  // Prompts that are in the engine or wait for an earlier one to end.
+  static constexpr std::size_t kOpenGroups_max = 256;
+
+  struct Hooks {
+    // Tokens of prompt `index`, which is then sampled. An error ends the run.
+    std::function<core::Result<std::vector<std::int32_t>>(std::size_t index)> prompt;
+    // All samples of prompt `index`, by their number. Called in the order of the prompts.
+    std::function<core::Result<void>(std::size_t index, std::vector<engine::Sample> samples)> done;
+    // After each step of the engine; may be empty.
+    std::function<core::Result<void>()> stepped = {};
+  };
+
+  // `seed` of the whole list; prompt i samples from derive_seed(seed, i).
+  BatchSampler(engine::Engine& engine,
+               engine::SamplingParams sampling,
+               std::int32_t samples,
+               std::uint64_t seed);
+
+  // Prompts `first` to `end` - 1. Error kInterrupted: the user asked to stop.
+  core::Result<void> run(std::size_t first, std::size_t end, const Hooks& hooks);
+
+ private:
+  core::Result<void> submit(std::size_t index, const Hooks& hooks);
+  core::Result<void> hand_out(const Hooks& hooks);
+
+  engine::Engine& engine_;
+  const engine::SamplingParams sampling_;
+  const std::int32_t samples_;
+  const std::uint64_t seed_;
+  std::size_t next_done_ = 0;                                  // the next prompt to hand out
+  std::map<std::uint64_t, std::vector<engine::Sample>> open_;  // finished samples by prompt
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,20 @@
+// Name to folder to source.
+#include "apps/troupe/batch/model_source.hpp"
+
+#include "actors/reward/model_reward.hpp"
+#include "runtime/model/params.hpp"
+
+namespace troupe::app {
+
+core::Result<std::unique_ptr<actors::RewardSource>> model_source(const ModelSourceOptions& options,
+                                                                 core::TeamRunner& team) {
+  actors::ModelRewardOptions made;
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(options.name));
+  made.folder = std::move(folder);
+  made.normalise = options.stored;
+  made.as_chat = options.as_chat;
+  made.input_key = options.input_key;
+  return actors::make_model_reward(std::move(made), team);
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,48 @@
+// Flags to dataset options.
+#include "apps/troupe/batch/prompt_flags.hpp"
+
+#include "runtime/core/config_flags.hpp"
+
+namespace troupe::app {
+
+void PromptFlags::add_to(std::vector<Flag>& flags) {
+  flags.push_back({"--data", &data, "rows: .jsonl or .json files, separated by commas"});
+  flags.push_back({"--input-key,--data.input_key", &input_key, "column of the prompt"});
+  flags.push_back({"--label-key,--data.label_key", &label_key, "column of the expected answer"});
+  flags.push_back({"--chat,--apply-chat-template,--data.apply_chat_template", &chat,
+                   "apply the model's chat template"});
+  flags.push_back({"--input-template,--data.input_template", &input_template,
+                   "text around a prompt, which replaces {}; \\n is a newline"});
+  flags.push_back({"--max-samples,--data.max_samples", &samples_max,
+                   "only the first rows of the data; 0 = all", false, 0, 1e12});
+}
+
+core::Result<actors::DatasetPromptsOptions> PromptFlags::options() const {
+  actors::DatasetPromptsOptions options;
+  options.files = data;
+  options.columns.input_key = input_key;
+  options.columns.label_key = label_key;
+  options.columns.as_chat = chat;
+  options.columns.input_template = core::unescape_flag(input_template);
+  options.columns.max_samples = static_cast<std::uint64_t>(samples_max);
+  options.shuffle = false;
+  if (!input_template.empty() && chat) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "--input-template cannot be combined with --chat; leave one out");
+  }
+  if (!input_template.empty() && input_template.find("{}") == std::string::npos) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "--input-template has no {} where the prompt would go");
+  }
+  return options;
+}
+
+std::vector<std::pair<std::string, std::string>> PromptFlags::settings() const {
+  return {{"--input-key", input_key},
+          {"--label-key", label_key},
+          {"--chat", chat ? "true" : "false"},
+          {"--input-template", input_template},
+          {"--max-samples", std::to_string(samples_max)}};
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,33 @@
+// The flags that say how the rows of a dataset become prompts, shared by `generate --data`, `eval`
+// and `score`; each has the data.* key of training as a second name. A value type.
+#pragma once
+
+#include "actors/data/dataset_prompts.hpp"
+#include "apps/troupe/flags.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::app {
+
+struct PromptFlags {
+  std::string data;
+  std::string input_key = "prompt";
+  std::string label_key;
+  std::string input_template;
+  bool chat = false;
+  std::int64_t samples_max = 0;
+
+  // Appends the flags that fill this object, which must outlive their parsing.
+  void add_to(std::vector<Flag>& flags);
+
+  // In file order, templates resolved. Errors: kConfig for flags that exclude each other.
+  core::Result<actors::DatasetPromptsOptions> options() const;
+
+  // What they mean for the content of a file that is made from the data.
+  std::vector<std::pair<std::string, std::string>> settings() const;
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,270 @@
+// `troupe eval`: how well a model does on held-out problems (pass@k, maj@k), or a reward model on
+// pairs (accuracy). Figures with 95 % intervals, as a table or JSON. See docs/batch.md.
+#include "apps/troupe/batch/batch_progress.hpp"
+#include "apps/troupe/batch/batch_sampler.hpp"
+#include "apps/troupe/batch/eval_figures.hpp"
+#include "apps/troupe/batch/model_source.hpp"
+#include "apps/troupe/batch/pair_accuracy.hpp"
+#include "apps/troupe/batch/prompt_flags.hpp"
+#include "apps/troupe/batch/reward_flags.hpp"
+#include "apps/troupe/commands.hpp"
+#include "apps/troupe/engine_host.hpp"
+#include "apps/troupe/sampling_flags.hpp"
+#include "apps/troupe/system_facts.hpp"
+#include "kernels/ops.hpp"
+#include "runtime/async/cpu_pool.hpp"
+#include "runtime/store/atomic_file.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <utility>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+using core::fail;
+using core::Result;
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string model, ks = "1", source_key = "datasource", answer_pattern, out;
+  std::int64_t samples = 1, threads = 0;
+  double pass_score = 0.5;
+  bool json = false;
+  PromptFlags prompts;
+  SamplingFlags sampling;
+  RewardFlags reward;
+  PairFlags pairs;
+};
+
+// "1,4,8", each from 1 to the samples of a problem.
+Result<std::vector<std::int64_t>> ks_of(const Options& options) {
+  std::vector<std::int64_t> ks;
+  std::string_view rest = options.ks;
+  while (!rest.empty()) {
+    const auto comma = std::min(rest.find(','), rest.size());
+    const std::string_view word = rest.substr(0, comma);
+    std::int64_t k = 0;
+    const auto parsed = std::from_chars(word.data(), word.data() + word.size(), k);
+    if (parsed.ec != std::errc{} || parsed.ptr != word.data() + word.size() || k < 1 ||
+        k > options.samples) {
+      return fail(ErrorCode::kConfig, "--k " + options.ks + ": '" + std::string(word) +
+                                          "' is not a whole number from 1 to --n (" +
+                                          std::to_string(options.samples) + ")");
+    }
+    ks.push_back(k);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  if (ks.empty()) return fail(ErrorCode::kConfig, "--k names no number, as in --k 1,4,8");
+  std::sort(ks.begin(), ks.end());
+  ks.erase(std::unique(ks.begin(), ks.end()), ks.end());
+  return ks;
+}
+
+class Evaluating {
+ public:
+  Evaluating(const Options& options, EngineHost& host, actors::DatasetPrompts& prompts)
+      : options_(options), host_(host), prompts_(prompts) {}
+
+  Result<std::vector<EvalProblem>> run(actors::RewardSource& source) {
+    TROUPE_TRY(sample());
+    TROUPE_TRY_ASSIGN(scores, score_items(source, items_, options_.reward.deadline()));
+    const auto samples = static_cast<std::size_t>(options_.samples);
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      if (!scores[i].value) {
+        return fail(ErrorCode::kData, "problem " + std::to_string(i / samples + 1) + " of " +
+                                          options_.prompts.data +
+                                          " cannot be scored: " + scores[i].cause);
+      }
+      problems_[i / samples].scores.push_back(*scores[i].value);
+    }
+    if (!options_.pairs.model.empty()) TROUPE_TRY(rate());
+    if (!options_.out.empty()) TROUPE_TRY(write());
+    return std::move(problems_);
+  }
+
+ private:
+  Result<void> sample() {
+    problems_.resize(prompts_.size());
+    BatchProgress progress("sampled", "problems", 0, prompts_.size());
+    std::uint64_t tokens = 0;
+    BatchSampler sampler(host_.engine(), options_.sampling.params(),
+                         static_cast<std::int32_t>(options_.samples),
+                         static_cast<std::uint64_t>(options_.sampling.seed));
+    BatchSampler::Hooks hooks;
+    hooks.prompt = [this](std::size_t index) -> Result<std::vector<std::int32_t>> {
+      TROUPE_TRY_ASSIGN(prompt, prompts_.at(index));
+      return std::move(prompt.tokens);
+    };
+    hooks.done = [&](std::size_t index, const std::vector<engine::Sample>& samples) {
+      for (const engine::Sample& sample : samples)
+        tokens += sample.tokens.size();
+      progress.at(index + 1, tokens);
+      return take(index, samples);
+    };
+    return sampler.run(0, prompts_.size(), hooks);
+  }
+
+  Result<void> take(std::size_t index, const std::vector<engine::Sample>& samples) {
+    TROUPE_TRY_ASSIGN(prompt, prompts_.at(index));
+    EvalProblem& problem = problems_[index];
+    const Json columns = Json::parse(prompt.columns);
+    const auto source = columns.find(options_.source_key);
+    if (source != columns.end()) {
+      problem.source = source->is_string() ? source->get<std::string>() : source->dump();
+    }
+    for (const engine::Sample& sample : samples) {
+      TROUPE_TRY_ASSIGN(text, host_.tokenizer().decode(sample.tokens, true));
+      const std::string& rule = options_.answer_pattern.empty() ? options_.reward.rule : "";
+      const std::string& pattern =
+          options_.answer_pattern.empty() ? options_.reward.pattern : options_.answer_pattern;
+      problem.answers.push_back(answer_of(rule, pattern, text));
+      problem.cut.push_back(sample.finish == engine::FinishReason::kLength);
+      problem.lengths.push_back(static_cast<double>(sample.tokens.size()));
+      items_.push_back({prompt.text, std::move(text), prompt.label, prompt.columns});
+    }
+    return {};
+  }
+
+  // What a reward model says of the same samples, beside the score that counts.
+  Result<void> rate() {
+    async::CpuPool pool(options_.threads > 0 ? static_cast<int>(options_.threads) : usable_cores(),
+                        &kernels::flush_denormals);
+    TROUPE_TRY_ASSIGN(model, model_source({options_.pairs.model, false, options_.prompts.chat,
+                                           options_.prompts.input_key},
+                                          pool));
+    TROUPE_TRY_ASSIGN(scores, score_items(*model, items_, options_.reward.deadline()));
+    const auto samples = static_cast<std::size_t>(options_.samples);
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      if (!scores[i].value) {
+        return fail(ErrorCode::kData, "--reward-model " + options_.pairs.model +
+                                          " cannot score problem " +
+                                          std::to_string(i / samples + 1) + ": " + scores[i].cause);
+      }
+      problems_[i / samples].rated.push_back(*scores[i].value);
+    }
+    return {};
+  }
+
+  // Rows as `generate --data` and `score` write them.
+  Result<void> write() const {
+    std::string lines;
+    const auto samples = static_cast<std::size_t>(options_.samples);
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      Json row = Json::parse(items_[i].columns);
+      const EvalProblem& problem = problems_[i / samples];
+      row["prompt_id"] = i / samples;
+      row["sample"] = i % samples;
+      row["response"] = items_[i].response;
+      row["finish_reason"] = problem.cut[i % samples] ? "length" : "stop";
+      row["answer_given"] = problem.answers[i % samples];
+      row["reward"] = problem.scores[i % samples];
+      if (!problem.rated.empty()) row["reward_model"] = problem.rated[i % samples];
+      lines += row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    }
+    return store::replace_file(options_.out, lines);
+  }
+
+  const Options& options_;
+  EngineHost& host_;
+  actors::DatasetPrompts& prompts_;
+  std::vector<EvalProblem> problems_;
+  std::vector<actors::RewardItem> items_;
+};
+
+Json json_of(const EvalSet& set) {
+  Json out = {{"problems", set.problems}};
+  for (const EvalFigure& figure : set.figures) {
+    out[figure.name] = {
+        {"mean", figure.value.mean}, {"low", figure.value.low}, {"high", figure.value.high}};
+  }
+  return out;
+}
+
+void print(const Options& options, const std::vector<EvalSet>& sets) {
+  if (options.json) {
+    Json line = {{"model", options.model}, {"data", options.prompts.data}, {"n", options.samples}};
+    line["all"] = json_of(sets.front());
+    for (std::size_t i = 1; i < sets.size(); ++i)
+      line["sets"][sets[i].name] = json_of(sets[i]);
+    std::printf("%s\n", line.dump().c_str());
+    return;
+  }
+  for (const EvalSet& set : sets) {
+    std::printf("%s, %llu problems x %lld samples   (95 %% bootstrap interval)\n",
+                set.name.empty() ? options.prompts.data.c_str() : set.name.c_str(),
+                static_cast<unsigned long long>(set.problems),
+                static_cast<long long>(options.samples));
+    for (const EvalFigure& figure : set.figures) {
+      std::printf("  %-16s %8.4f   [%.4f, %.4f]\n", figure.name.c_str(), figure.value.mean,
+                  figure.value.low, figure.value.high);
+    }
+  }
+}
+
+Result<void> check(const Options& options) {
+  if (options.prompts.data.empty()) {
+    return fail(ErrorCode::kConfig, "troupe eval: give --data, the held-out rows");
+  }
+  if (options.model.empty() && !options.pairs.model.empty()) {
+    if (options.reward.given()) {
+      return fail(ErrorCode::kConfig,
+                  "troupe eval: a reward model alone is evaluated on pairs, without --rule, "
+                  "--python and --http; --model names the model to sample");
+    }
+    return {};
+  }
+  if (options.model.empty()) {
+    return fail(ErrorCode::kConfig, "troupe eval: give --model or --reward-model");
+  }
+  if (options.reward.needs_label() && options.prompts.label_key.empty()) {
+    return fail(ErrorCode::kConfig,
+                "--rule " + options.reward.rule + " compares with a label; give --label-key");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> run_eval(Words words) {
+  Options options;
+  options.sampling.temperature = 0.6;
+  std::vector<Flag> flags = {
+      {"--model", &options.model, "Hugging Face folder or org/name"},
+      {"--n", &options.samples, "samples of each problem", false, 1, 1024},
+      {"--k", &options.ks, "pass@k and maj@k for these, as 1,4,8"},
+      {"--pass-score", &options.pass_score, "a sample passes at this score", false, -1e9, 1e9},
+      {"--answer-pattern", &options.answer_pattern,
+       "for maj@k: group 1 of this expression is the answer, in place of what the rule compares"},
+      {"--source-key", &options.source_key, "column that names sets of problems"},
+      {"--out", &options.out, "also write the samples and scores to this .jsonl file"},
+      {"--json", &options.json, "one JSON object"},
+      {"--threads", &options.threads, "0 = all usable cores", false, 0, 1024}};
+  options.prompts.add_to(flags);
+  options.reward.add_to(flags);
+  options.pairs.add_to(flags);
+  options.sampling.add_to(flags);
+  TROUPE_TRY_ASSIGN(outcome,
+                    parse_flags("troupe eval: evaluate a model or a reward model", flags, words));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY(check(options));
+  if (options.model.empty()) {
+    return print_pair_accuracy(options.pairs, options.prompts, options.threads, options.json);
+  }
+  TROUPE_TRY_ASSIGN(ks, ks_of(options));
+  TROUPE_TRY_ASSIGN(source, options.reward.source());
+  TROUPE_TRY_ASSIGN(dataset, options.prompts.options());
+  TROUPE_TRY_ASSIGN(host, EngineHost::load(options.model, options.threads));
+  TROUPE_TRY_ASSIGN(prompts,
+                    actors::DatasetPrompts::load(dataset, host->tokenizer(), host->chat()));
+  TROUPE_TRY_ASSIGN(problems, Evaluating(options, *host, *prompts).run(*source));
+  TROUPE_TRY_ASSIGN(sets, eval_figures(problems, ks, options.pass_score));
+  print(options, sets);
+  return {};
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,27 @@
+// `troupe generate --data`: samples every prompt of a dataset into a JSON-lines file, one row a
+// sample, resumable. See docs/batch.md.
+#pragma once
+
+#include "apps/troupe/batch/prompt_flags.hpp"
+#include "apps/troupe/sampling_flags.hpp"
+#include "runtime/core/result.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace troupe::app {
+
+struct GenerateBatch {
+  std::string model, out, output_key = "response";
+  std::int64_t samples = 1, threads = 0;
+  bool tokens = false;  // rows carry token ids and log-probs
+  bool overwrite = false;
+  SamplingFlags sampling;
+  PromptFlags prompts;
+};
+
+// Errors: what loading and sampling give; kInterrupted after a signal, then the same command goes
+// on.
+core::Result<void> generate_batch(const GenerateBatch& job);
+
+}  // namespace troupe::app

@@ -1,0 +1,54 @@
+// `troupe merge-lora`: one model out of a base model and a LoRA adapter, PEFT's or our own. The
+// same merge that a run with adapters computes on, so its result has the same bits.
+#include "apps/troupe/commands.hpp"
+#include "apps/troupe/flags.hpp"
+#include "runtime/core/team.hpp"
+#include "runtime/model/params.hpp"
+#include "runtime/model/peft_folder.hpp"
+#include "runtime/model/spec.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+using core::Result;
+
+Result<model::StorageDtype> dtype_of(const std::string& name) {
+  if (name == "f32") return model::StorageDtype::kF32;
+  if (name == "bf16") return model::StorageDtype::kBf16;
+  return core::fail(ErrorCode::kConfig, "--dtype " + name + " is not offered; choose f32 or bf16");
+}
+
+}  // namespace
+
+Result<void> run_merge_lora(Words words) {
+  std::string base, adapter, output, dtype_name = "f32";
+  bool any_base = false;
+  TROUPE_TRY_ASSIGN(
+      outcome,
+      parse_flags(
+          "troupe merge-lora: put a LoRA adapter (a PEFT folder) into its base model",
+          {{"--model", &base, "the base model: a folder, or org/name of the local hub cache", true},
+           {"--adapter", &adapter, "folder with adapter_config.json", true},
+           {"--output", &output, "folder to write the merged model to", true},
+           {"--dtype", &dtype_name, "of the weights written: f32 or bf16"},
+           {"--any-base", &any_base, "take weights that the adapter was not trained on"}},
+          words));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(dtype, dtype_of(dtype_name));
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(base));
+  TROUPE_TRY_ASSIGN(config, model::read_adapter_config(adapter));
+  TROUPE_TRY_ASSIGN(params, model::load_model(folder, config.head));
+  TROUPE_TRY_ASSIGN(lora, model::load_adapter(adapter, *params, any_base));
+  core::SerialTeam team;
+  lora->merge(team, *params);
+  TROUPE_TRY(model::save_model(*params, output, dtype, folder));
+  std::printf("%s: %s of %s merged\n", output.c_str(), adapter.c_str(), base.c_str());
+  return {};
+}
+
+}  // namespace troupe::app

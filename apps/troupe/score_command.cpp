@@ -1,0 +1,252 @@
+// `troupe score`: gives every row of a file with responses a score, and writes all rows, the best
+// of each prompt, pairs, or rows for conditional training. Resumable. See docs/batch.md.
+#include "apps/troupe/batch/batch_progress.hpp"
+#include "apps/troupe/batch/model_source.hpp"
+#include "apps/troupe/batch/part_file.hpp"
+#include "apps/troupe/batch/prompt_flags.hpp"
+#include "apps/troupe/batch/reward_flags.hpp"
+#include "apps/troupe/batch/selection.hpp"
+#include "apps/troupe/commands.hpp"
+#include "apps/troupe/system_facts.hpp"
+#include "kernels/ops.hpp"
+#include "runtime/async/cpu_pool.hpp"
+#include "runtime/data/prompt_dataset.hpp"
+#include "runtime/model/params.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+using core::fail;
+using core::Result;
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string model, out, csft;
+  SelectionKeys keys;
+  std::int64_t threads = 0;
+  bool best = false, pairs = false, normalise = false, stored = false, overwrite = false;
+  PromptFlags data;
+  RewardFlags reward;
+};
+
+Result<void> check(const Options& options) {
+  if (options.data.data.empty() || options.out.empty()) {
+    return fail(ErrorCode::kConfig, "troupe score: give --data and --out");
+  }
+  if (options.best + options.pairs + !options.csft.empty() > 1) {
+    return fail(ErrorCode::kConfig,
+                "troupe score: give at most one of --best-of-n, --pairs and --csft");
+  }
+  if (options.normalise && options.csft.empty()) {
+    return fail(ErrorCode::kConfig, "troupe score: --normalize-reward goes with --csft");
+  }
+  if (!options.model.empty() && options.reward.given()) {
+    return fail(ErrorCode::kConfig,
+                "troupe score: give --model (a reward model) or one of --rule, --python, --http");
+  }
+  if (options.stored && options.model.empty()) {
+    return fail(ErrorCode::kConfig, "troupe score: --stored goes with --model");
+  }
+  if (options.reward.needs_label() && options.data.label_key.empty()) {
+    return fail(ErrorCode::kConfig,
+                "--rule " + options.reward.rule + " compares with a label; give --label-key");
+  }
+  return {};
+}
+
+class Scoring {
+ public:
+  explicit Scoring(const Options& options) : options_(options) {}
+
+  Result<void> run() {
+    TROUPE_TRY_ASSIGN(prompts, options_.data.options());
+    TROUPE_TRY_ASSIGN(identity, files_identity(options_.data.data));
+    TROUPE_TRY_ASSIGN(settings, settings_of(identity));
+    TROUPE_TRY_ASSIGN(rows, data::load_prompts(options_.data.data, prompts.columns));
+    rows_ = std::move(rows);
+    TROUPE_TRY(check_rows());
+    TROUPE_TRY_ASSIGN(source, make_source());
+    source_ = std::move(source);
+    TROUPE_TRY_ASSIGN(part, PartFile::open(options_.out, settings, kScoreRows, options_.overwrite));
+    TROUPE_TRY(score_rows(part));
+    return finish(part);
+  }
+
+ private:
+  Result<PartSettings> settings_of(const std::string& identity) {
+    PartSettings settings = {{"--data", identity},
+                             {"--response-key", options_.keys.response},
+                             {"--reward-key", options_.keys.reward},
+                             {"--stored", options_.stored ? "true" : "false"}};
+    if (!options_.model.empty()) {
+      TROUPE_TRY_ASSIGN(folder, model::resolve_model(options_.model));
+      settings.emplace_back("--model", model_identity(folder));
+    }
+    for (auto& setting : options_.data.settings())
+      settings.push_back(std::move(setting));
+    TROUPE_TRY_ASSIGN(reward, options_.reward.settings());
+    for (auto& setting : reward)
+      settings.push_back(std::move(setting));
+    return settings;
+  }
+
+  Result<void> check_rows() const {
+    for (const data::PromptRow& row : rows_) {
+      const Json columns = Json::parse(row.columns_json);
+      const auto response = columns.find(options_.keys.response);
+      if (response == columns.end() || !response->is_string()) {
+        return fail(ErrorCode::kData, row.where + ": no text in column '" + options_.keys.response +
+                                          "'; set --response-key");
+      }
+      if (columns.contains(options_.keys.reward)) {
+        return fail(ErrorCode::kConfig, row.where + " has a column '" + options_.keys.reward +
+                                            "' already; name another with --reward-key");
+      }
+      const bool seen = !row.messages.empty() && !columns.contains("rendered_prompt");
+      if (seen && (!options_.reward.python.empty() || !options_.reward.http.empty())) {
+        return fail(ErrorCode::kData, row.where +
+                                          ": a chat without the text that the model saw (column "
+                                          "rendered_prompt, which generate --data writes)");
+      }
+    }
+    return {};
+  }
+
+  Result<std::unique_ptr<actors::RewardSource>> make_source() {
+    if (options_.model.empty()) return options_.reward.source();
+    const int cores = options_.threads > 0 ? static_cast<int>(options_.threads) : usable_cores();
+    pool_ = std::make_unique<async::CpuPool>(cores, &kernels::flush_denormals);
+    kernels::flush_denormals();
+    return model_source(
+        {options_.model, options_.stored, options_.data.chat, options_.data.input_key}, *pool_);
+  }
+
+  actors::RewardItem item_of(const data::PromptRow& row) const {
+    const Json columns = Json::parse(row.columns_json);
+    const auto rendered = columns.find("rendered_prompt");
+    const bool seen = rendered != columns.end() && rendered->is_string();
+    return {seen ? rendered->get<std::string>() : row.prompt,
+            columns[options_.keys.response].get<std::string>(), row.label, row.columns_json};
+  }
+
+  Result<void> score_rows(PartFile& part) {
+    std::size_t next = std::min<std::size_t>(part.bundles() * kScoreRows, rows_.size());
+    BatchProgress progress("scored", "rows", next, rows_.size());
+    while (next < rows_.size()) {
+      const std::size_t end = std::min(next + kScoreRows, rows_.size());
+      std::vector<actors::RewardItem> items;
+      for (std::size_t i = next; i < end; ++i)
+        items.push_back(item_of(rows_[i]));
+      auto scores = score_items(*source_, items, options_.reward.deadline());
+      if (!scores) {
+        core::Error error = scores.error();
+        error.message = "after " + std::to_string(next) + " of " + std::to_string(rows_.size()) +
+                        " rows: " + error.message + "; the same command goes on from there";
+        return fail(std::move(error));
+      }
+      std::string lines;
+      for (std::size_t i = next; i < end; ++i)
+        lines += scored_line(rows_[i], (*scores)[i - next]);
+      TROUPE_TRY(part.append(lines, 1));
+      next = end;
+      progress.at(next, 0);
+    }
+    return {};
+  }
+
+  std::string scored_line(const data::PromptRow& row, const actors::RewardScore& score) const {
+    Json columns = Json::parse(row.columns_json);
+    columns[options_.keys.reward] = score.value ? Json(*score.value) : Json(nullptr);
+    if (!score.value) columns["reward_error"] = score.cause;
+    return columns.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+
+  Result<void> finish(PartFile& part) {
+    TROUPE_TRY_ASSIGN(lines, part.content());
+    TROUPE_TRY(say_scores(lines));
+    if (!options_.best && !options_.pairs && options_.csft.empty()) return part.finish();
+    auto selected = options_.best ? best_of_n(lines, options_.keys)
+                    : options_.pairs
+                        ? best_against_worst(lines, options_.keys)
+                        : conditional_rows(lines, options_.keys, options_.csft, options_.normalise);
+    if (!selected) return selected.failure();
+    TROUPE_TRY(part.finish(selected->lines));
+    std::printf("%s: %llu rows of %llu prompts", options_.out.c_str(),
+                static_cast<unsigned long long>(selected->rows),
+                static_cast<unsigned long long>(selected->prompts));
+    if (options_.pairs) {
+      std::printf("; %llu prompts without a pair (equal scores or texts)",
+                  static_cast<unsigned long long>(selected->equal));
+    }
+    std::printf("\n");
+    return {};
+  }
+
+  Result<void> say_scores(const std::string& lines) const {
+    std::uint64_t scored = 0, missing = 0;
+    double sum = 0;
+    std::string cause;
+    std::string_view rest = lines;
+    while (!rest.empty()) {
+      const auto end = std::min(rest.find('\n'), rest.size());
+      const Json row = Json::parse(rest.substr(0, end), nullptr, false);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      if (row.is_object() && row[options_.keys.reward].is_number()) {
+        sum += row[options_.keys.reward].get<double>();
+        ++scored;
+      } else {
+        if (missing++ == 0 && row.is_object()) cause = row.value("reward_error", "");
+      }
+    }
+    if (scored == 0) {
+      return fail(ErrorCode::kData, "no row could be scored; the first cause: " + cause);
+    }
+    std::printf("%llu rows scored, mean %.4f", static_cast<unsigned long long>(scored),
+                sum / static_cast<double>(scored));
+    if (missing > 0) {
+      std::printf("; %llu without a score, the first because %s",
+                  static_cast<unsigned long long>(missing), cause.c_str());
+    }
+    std::printf("\n");
+    return {};
+  }
+
+  const Options& options_;
+  std::unique_ptr<async::CpuPool> pool_;  // of a reward model
+  std::vector<data::PromptRow> rows_;
+  std::unique_ptr<actors::RewardSource> source_;
+};
+
+}  // namespace
+
+Result<void> run_score(Words words) {
+  Options options;
+  std::vector<Flag> flags = {
+      {"--model", &options.model, "reward model: a folder with a score head"},
+      {"--out", &options.out, "the .jsonl file to write"},
+      {"--response-key", &options.keys.response, "column of the response"},
+      {"--reward-key", &options.keys.reward, "column of the score that is written"},
+      {"--best-of-n", &options.best, "keep the best row of each prompt"},
+      {"--pairs", &options.pairs, "best against worst of each prompt: chosen and rejected"},
+      {"--csft", &options.csft, "write the score into the prompt, as '<rm_score>: {:.2f}'"},
+      {"--normalize-reward", &options.normalise, "with --csft: scores less mean over deviation"},
+      {"--stored", &options.stored, "scores less the reward model's own mean over its deviation"},
+      {"--overwrite", &options.overwrite, "begin anew, whatever --out holds"},
+      {"--threads", &options.threads, "0 = all usable cores", false, 0, 1024}};
+  options.data.add_to(flags);
+  options.reward.add_to(flags);
+  TROUPE_TRY_ASSIGN(outcome, parse_flags("troupe score: score responses", flags, words));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY(check(options));
+  options.keys.input = options.data.input_key;
+  return Scoring(options).run();
+}
+
+}  // namespace troupe::app

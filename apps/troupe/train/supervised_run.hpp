@@ -1,0 +1,57 @@
+// A run of `troupe train sft|pretrain|rm|dpo|ipo|cdpo|kto`: one process, one model, optimiser steps
+// over rows in a seeded order, evaluations, checkpoints, the model at the end. The run folder is
+// that of PPO runs (docs/run_folder.md). Owned by the command; its thread; bounded by one step's
+// batch.
+#pragma once
+
+#include "apps/troupe/train/run_reporter.hpp"
+#include "apps/troupe/train/supervised_inputs.hpp"
+#include "runtime/async/cpu_pool.hpp"
+#include "runtime/core/clock.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/core/train_config.hpp"
+#include "runtime/learn/supervised/supervised_trainer.hpp"
+#include "runtime/store/run_start.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+class SupervisedRun {
+ public:
+  using Origins = std::map<std::string, std::string, std::less<>>;
+  SupervisedRun(core::TrainConfig config, Origins origins);
+  ~SupervisedRun();
+
+  core::Result<void> run();
+
+ private:
+  core::Result<void> load();   // model, reference and trainer
+  core::Result<void> begin();  // run folder, reporter, checkpoint
+  core::Result<void> train();
+  core::Result<void> step(std::uint64_t done);
+  core::Result<void> evaluate(std::uint64_t done);
+  core::Result<void> save(std::uint64_t done);
+  // The rows of a step that ended the run, for the user to look at; returns the file's path.
+  core::Result<std::string> dump(const std::vector<std::uint64_t>& rows, std::uint64_t done) const;
+  void summary();
+
+  const core::TrainConfig config_;
+  const Origins origins_;
+  const core::SteadyClock clock_;
+  const core::TimePoint begin_;
+  async::CpuPool pool_;
+  SupervisedInputs inputs_;
+  std::unique_ptr<learn::SupervisedTrainer> trainer_;
+  std::unique_ptr<store::RunStart> start_;
+  std::unique_ptr<RunReporter> reporter_;
+  double load_s_ = 0;
+  std::uint64_t evaluated_ = 0;  // steps done at the last evaluation
+  bool has_evaluated_ = false;
+};
+
+}  // namespace troupe::app

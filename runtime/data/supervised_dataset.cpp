@@ -1,0 +1,160 @@
+// Reads, checks and keeps the rows.
+#include "runtime/data/supervised_dataset.hpp"
+
+#include "runtime/data/supervised_rows.hpp"
+#include "runtime/data/table_reader.hpp"
+
+#include <algorithm>
+
+namespace troupe::data {
+
+using core::Result;
+
+class SupervisedLoader {
+ public:
+  SupervisedLoader(const SupervisedColumns& columns,
+                   const SupervisedLimits& limits,
+                   const text::Tokenizer& tokenizer,
+                   const text::ChatTemplate* chat)
+      : limits_(limits), coder_(tokenizer, chat), rows_(columns, coder_) {}
+
+  Result<void> read(const std::string& file, std::string_view key) {
+    out_.files_.push_back(file);
+    out_.file_rows_.push_back(0);
+    if (full()) return {};
+    return read_table(file, key, [this](const Json& row, const std::string& where) -> Result<bool> {
+      TROUPE_TRY_ASSIGN(coded, rows_.code(row, where));
+      TROUPE_TRY(add(coded, where));
+      return !full();
+    });
+  }
+
+  Result<SupervisedDataset> finish(const std::string& files) {
+    if (!out_.rows_.empty()) {
+      out_.tokens_.shrink_to_fit();
+      out_.learn_.shrink_to_fit();
+      return std::move(out_);
+    }
+    return bad_row("dataset " + files,
+                   out_.dropped_ == 0
+                       ? std::string("holds no rows; add some or choose another")
+                       : "all " + std::to_string(out_.dropped_) +
+                             " rows are longer than --data.max_len " + std::to_string(longest()));
+  }
+
+ private:
+  std::int64_t longest() const { return std::min(limits_.tokens_max, limits_.context); }
+
+  bool full() const {
+    const std::uint64_t rows = limits_.each_file ? out_.file_rows_.back() : out_.rows_.size();
+    return limits_.max_samples > 0 && rows >= limits_.max_samples;
+  }
+
+  Result<void> add(const CodedRow& coded, const std::string& where) {
+    const auto tokens = static_cast<std::int64_t>(
+        coded.prompt.size() + std::max(coded.answer.size(), coded.rejected.size()));
+    if (tokens > longest()) {
+      if (limits_.drop_too_long) {
+        ++out_.dropped_;
+        return {};
+      }
+      const bool by_model = limits_.context < limits_.tokens_max;
+      return bad_row(where, std::to_string(tokens) + " tokens, more than " +
+                                (by_model ? "the model's context of " : "--data.max_len ") +
+                                std::to_string(longest()) +
+                                "; shorten it, or leave such rows out with "
+                                "--data.drop_too_long true");
+    }
+    for (const Tokens* part : {&coded.prompt, &coded.answer, &coded.rejected}) {
+      for (const std::int32_t token : *part) {
+        if (token >= 0 && token < limits_.vocab) continue;
+        return bad_row(where, "token id " + std::to_string(token) +
+                                  " is outside the vocabulary of " + std::to_string(limits_.vocab) +
+                                  ": the tokenizer does not belong to this model");
+      }
+    }
+    SupervisedDataset::Place place;
+    place.begin = out_.tokens_.size();
+    place.prompt = static_cast<std::uint32_t>(coded.prompt.size());
+    place.answer = static_cast<std::uint32_t>(coded.answer.size());
+    place.rejected = static_cast<std::uint32_t>(coded.rejected.size());
+    place.file = static_cast<std::uint32_t>(out_.files_.size() - 1);
+    place.line = std::strtoull(where.c_str() + out_.files_.back().size() + 1, nullptr, 10);
+    if (place.line == 0) {  // "data.json item 12"
+      place.line = std::strtoull(where.c_str() + where.rfind(' ') + 1, nullptr, 10);
+    }
+    place.margin = coded.margin;
+    place.desirable = coded.desirable;
+    for (const Tokens* part : {&coded.prompt, &coded.answer, &coded.rejected}) {
+      out_.tokens_.insert(out_.tokens_.end(), part->begin(), part->end());
+    }
+    out_.learn_.insert(out_.learn_.end(), coded.learn.begin(), coded.learn.end());
+    out_.rows_.push_back(place);
+    ++out_.file_rows_.back();
+    return {};
+  }
+
+  const SupervisedLimits& limits_;
+  const DialogueCoder coder_;
+  const RowCoder rows_;
+  SupervisedDataset out_;
+};
+
+Result<SupervisedDataset> SupervisedDataset::load(const std::string& files,
+                                                  std::string_view key,
+                                                  const SupervisedColumns& columns,
+                                                  const SupervisedLimits& limits,
+                                                  const text::Tokenizer& tokenizer,
+                                                  const text::ChatTemplate* chat) {
+  SupervisedLoader loader(columns, limits, tokenizer, chat);
+  for (const std::string& file : split_files(files)) {
+    TROUPE_TRY(loader.read(file, key));
+  }
+  return loader.finish(files);
+}
+
+SupervisedDataset SupervisedDataset::of_tokens(std::span<const TokenRow> rows) {
+  SupervisedDataset out;
+  out.files_.emplace_back("tokens");
+  out.file_rows_.push_back(rows.size());
+  for (const TokenRow& row : rows) {
+    Place place;
+    place.begin = out.tokens_.size();
+    place.prompt = static_cast<std::uint32_t>(row.prompt.size());
+    place.answer = static_cast<std::uint32_t>(row.answer.size());
+    place.rejected = static_cast<std::uint32_t>(row.rejected.size());
+    place.line = out.rows_.size() + 1;
+    for (const auto* part : {&row.prompt, &row.answer, &row.rejected})
+      out.tokens_.insert(out.tokens_.end(), part->begin(), part->end());
+    if (row.prompt.empty() && row.rejected.empty()) {
+      out.learn_.resize(out.tokens_.size(), 1);
+      out.learn_[place.begin] = 0;
+    }
+    out.rows_.push_back(place);
+  }
+  return out;
+}
+
+SupervisedRow SupervisedDataset::row(std::uint64_t index) const {
+  const Place& place = rows_[index];
+  const std::span<const std::int32_t> all(tokens_);
+  SupervisedRow row;
+  row.id = index;
+  row.prompt = all.subspan(place.begin, place.prompt);
+  row.answer = all.subspan(place.begin + place.prompt, place.answer);
+  row.rejected = all.subspan(place.begin + place.prompt + place.answer, place.rejected);
+  if (!learn_.empty()) {
+    row.learn = std::span<const std::uint8_t>(learn_).subspan(place.begin, place.answer);
+  }
+  row.margin = place.margin;
+  row.desirable = place.desirable;
+  return row;
+}
+
+std::string SupervisedDataset::where(std::uint64_t index) const {
+  const Place& place = rows_[index];
+  const std::string& file = files_[place.file];
+  return file + (file.ends_with(".json") ? " item " : ":") + std::to_string(place.line);
+}
+
+}  // namespace troupe::data

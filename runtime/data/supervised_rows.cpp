@@ -1,0 +1,263 @@
+// Columns to tokens, one kind of row after the other.
+#include "runtime/data/supervised_rows.hpp"
+
+#include <charconv>
+#include <cmath>
+
+namespace troupe::data {
+namespace {
+
+using core::Result;
+using text::ChatMessage;
+
+template <class T>
+Result<T> at(Result<T> result, const std::string& where) {
+  if (result) return result;
+  return core::fail(result.error().within(where));
+}
+
+Result<bool> label_of(const Json& value, const std::string& where, const std::string& key) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number() && (value == 0 || value == 1)) return value == 1;
+  if (value.is_string()) {
+    const auto& word = value.get_ref<const std::string&>();
+    if (word == "true" || word == "True" || word == "1") return true;
+    if (word == "false" || word == "False" || word == "0") return false;
+  }
+  return bad_row(where, "column '" + key + "' must be true or false (or 1 or 0), it is " +
+                            value.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+Result<double> margin_of(const Json& value, const std::string& where, const std::string& key) {
+  double margin = std::nan("");
+  if (value.is_number()) margin = value.get<double>();
+  if (value.is_string()) {
+    const auto& word = value.get_ref<const std::string&>();
+    const char* end = word.data() + word.size();
+    double parsed = 0;
+    const auto read = std::from_chars(word.data(), end, parsed);
+    if (read.ec == std::errc() && read.ptr == end) margin = parsed;
+  }
+  if (std::isfinite(margin)) return margin;
+  return bad_row(where, "column '" + key + "' must be a number");
+}
+
+bool same(const ChatMessage& a, const ChatMessage& b) {
+  return a.role == b.role && a.content == b.content;
+}
+
+}  // namespace
+
+Result<CodedRow> RowCoder::code(const Json& row, const std::string& where) const {
+  switch (columns_.kind) {
+    case RowKind::kAnswer:
+      return answer_row(row, where);
+    case RowKind::kText:
+      return text_row(row, where);
+    case RowKind::kPair:
+      return pair_row(row, where);
+    case RowKind::kRated:
+      break;
+  }
+  return rated_row(row, where);
+}
+
+Result<std::vector<ChatMessage>> RowCoder::chat_messages(const Json& list,
+                                                         const std::string& where,
+                                                         const std::string& key) const {
+  if (!columns_.as_chat) {
+    return bad_row(
+        where, "column '" + key + "' is a list of messages; set --data.apply_chat_template true");
+  }
+  return messages_in(list, where, key);
+}
+
+Result<std::string> RowCoder::answer_text(const Json& value,
+                                          const std::string& where,
+                                          const std::string& key) const {
+  if (value.is_string()) {
+    if (value.get_ref<const std::string&>().empty()) {
+      return bad_row(where, "column '" + key + "' is empty");
+    }
+    return value.get<std::string>();
+  }
+  if (value.is_array()) {
+    TROUPE_TRY_ASSIGN(messages, chat_messages(value, where, key));
+    if (messages.size() == 1 && messages[0].role == "assistant" && !messages[0].content.empty()) {
+      return std::move(messages[0].content);
+    }
+    return bad_row(where, "column '" + key +
+                              "' must be one message of the assistant when the prompt has a column "
+                              "of its own");
+  }
+  return bad_row(where, "column '" + key + "' must be text or a list of messages");
+}
+
+Result<CodedAnswers> RowCoder::answers(const Json& prompt,
+                                       const std::string& prompt_key,
+                                       const std::vector<std::string>& answers,
+                                       const std::string& where) const {
+  if (prompt.is_array()) {
+    TROUPE_TRY_ASSIGN(messages, chat_messages(prompt, where, prompt_key));
+    return at(coder_.answers(messages, answers), where);
+  }
+  if (!prompt.is_string()) {
+    return bad_row(where, "column '" + prompt_key + "' must be text or a list of messages");
+  }
+  const auto& words = prompt.get_ref<const std::string&>();
+  if (words.empty()) return bad_row(where, "column '" + prompt_key + "' is empty");
+  if (columns_.as_chat) {
+    const ChatMessage message{"user", words};
+    return at(coder_.answers({&message, 1}, answers), where);
+  }
+  return at(coder_.plain_answers(fill_template(columns_.input_template, words), answers), where);
+}
+
+Result<CodedRow> RowCoder::answer_row(const Json& row, const std::string& where) const {
+  std::string key = columns_.input_key;
+  if (!row.contains(key) && row.contains("messages")) key = "messages";
+  TROUPE_TRY_ASSIGN(input, column(row, where, key, "data.input_key"));
+  // Without an answer column the input is the dialogue.
+  const bool whole =
+      columns_.output_key.empty() || (input->is_array() && !row.contains(columns_.output_key));
+  CodedText coded;
+  if (whole) {
+    if (!input->is_array()) {
+      return bad_row(where, "column '" + key +
+                                "' must be a list of messages where no column holds the answer; "
+                                "set --data.output_key");
+    }
+    TROUPE_TRY_ASSIGN(messages, chat_messages(*input, where, key));
+    TROUPE_TRY_ASSIGN(dialogue, at(coder_.dialogue(messages, columns_.every_turn), where));
+    coded = std::move(dialogue);
+  } else {
+    TROUPE_TRY_ASSIGN(output, column(row, where, columns_.output_key, "data.output_key"));
+    TROUPE_TRY_ASSIGN(text, answer_text(*output, where, columns_.output_key));
+    if (input->is_array() && columns_.every_turn) {
+      TROUPE_TRY_ASSIGN(messages, chat_messages(*input, where, key));
+      messages.push_back({"assistant", std::move(text)});
+      TROUPE_TRY_ASSIGN(dialogue, at(coder_.dialogue(messages, true), where));
+      coded = std::move(dialogue);
+    } else {
+      TROUPE_TRY_ASSIGN(split, answers(*input, key, {text}, where));
+      coded = joined(split.prompt, split.answers[0]);
+    }
+  }
+  CodedRow out;
+  out.answer = std::move(coded.tokens);
+  out.learn = std::move(coded.learn);
+  return out;
+}
+
+Result<CodedRow> RowCoder::text_row(const Json& row, const std::string& where) const {
+  TROUPE_TRY_ASSIGN(input, column(row, where, columns_.input_key, "data.input_key"));
+  if (!input->is_string() || input->get_ref<const std::string&>().empty()) {
+    return bad_row(where, "column '" + columns_.input_key + "' must be text, and not empty");
+  }
+  const auto& words = input->get_ref<const std::string&>();
+  TROUPE_TRY_ASSIGN(tokens, at(coder_.plain(fill_template(columns_.input_template, words)), where));
+  if (tokens.size() < 2) return bad_row(where, "a text of one token has nothing to predict");
+  CodedRow out;
+  out.learn.assign(tokens.size(), 1);
+  out.learn[0] = 0;  // nothing comes before it
+  out.answer = std::move(tokens);
+  return out;
+}
+
+Result<CodedRow> RowCoder::pair_row(const Json& row, const std::string& where) const {
+  TROUPE_TRY_ASSIGN(coded, pair(row, where));
+  if (coded.answers[0] == coded.answers[1]) {
+    return bad_row(where, "'" + columns_.chosen_key + "' and '" + columns_.rejected_key +
+                              "' are equal: there is nothing to prefer; leave the row out");
+  }
+  CodedRow out;
+  out.prompt = std::move(coded.prompt);
+  out.answer = std::move(coded.answers[0]);
+  out.rejected = std::move(coded.answers[1]);
+  if (!columns_.margin_key.empty()) {
+    TROUPE_TRY_ASSIGN(value, column(row, where, columns_.margin_key, "data.margin_key"));
+    TROUPE_TRY_ASSIGN(margin, margin_of(*value, where, columns_.margin_key));
+    out.margin = margin;
+  }
+  return out;
+}
+
+Result<CodedAnswers> RowCoder::pair(const Json& row, const std::string& where) const {
+  TROUPE_TRY_ASSIGN(chosen, column(row, where, columns_.chosen_key, "data.chosen_key"));
+  TROUPE_TRY_ASSIGN(rejected, column(row, where, columns_.rejected_key, "data.rejected_key"));
+  if (!columns_.prompt_key.empty()) {
+    TROUPE_TRY_ASSIGN(prompt, column(row, where, columns_.prompt_key, "data.prompt_key"));
+    TROUPE_TRY_ASSIGN(better, answer_text(*chosen, where, columns_.chosen_key));
+    TROUPE_TRY_ASSIGN(worse, answer_text(*rejected, where, columns_.rejected_key));
+    return answers(*prompt, columns_.prompt_key, {better, worse}, where);
+  }
+  if (chosen->is_array() && rejected->is_array()) return dialogue_pair(*chosen, *rejected, where);
+  if (chosen->is_string() && rejected->is_string()) return text_pair(*chosen, *rejected, where);
+  return bad_row(where, "'" + columns_.chosen_key + "' and '" + columns_.rejected_key +
+                            "' must both be text or both be lists of messages");
+}
+
+// Whole dialogues that differ in the assistant's last turn.
+Result<CodedAnswers> RowCoder::dialogue_pair(const Json& chosen,
+                                             const Json& rejected,
+                                             const std::string& where) const {
+  TROUPE_TRY_ASSIGN(better, chat_messages(chosen, where, columns_.chosen_key));
+  TROUPE_TRY_ASSIGN(worse, chat_messages(rejected, where, columns_.rejected_key));
+  const std::size_t turns = better.size() - 1;
+  bool fits = better.size() == worse.size() && turns > 0 && better.back().role == "assistant" &&
+              worse.back().role == "assistant";
+  for (std::size_t i = 0; fits && i < turns; ++i)
+    fits = same(better[i], worse[i]);
+  if (!fits) {
+    return bad_row(where, "'" + columns_.chosen_key + "' and '" + columns_.rejected_key +
+                              "' must be the same dialogue up to the assistant's last turn; or "
+                              "give the prompt a column of its own (--data.prompt_key)");
+  }
+  return at(coder_.answers(std::span(better).first(turns),
+                           std::vector<std::string>{better.back().content, worse.back().content}),
+            where);
+}
+
+// Whole texts; what their tokens have in common at the start is the prompt.
+Result<CodedAnswers> RowCoder::text_pair(const Json& chosen,
+                                         const Json& rejected,
+                                         const std::string& where) const {
+  if (columns_.as_chat) {
+    return bad_row(where,
+                   "texts without a prompt cannot go through the chat template; set "
+                   "--data.prompt_key, or give lists of messages");
+  }
+  TROUPE_TRY_ASSIGN(better, at(coder_.plain(chosen.get_ref<const std::string&>()), where));
+  TROUPE_TRY_ASSIGN(worse, at(coder_.plain(rejected.get_ref<const std::string&>()), where));
+  std::size_t shared = 0;
+  while (shared < better.size() && shared < worse.size() && better[shared] == worse[shared])
+    ++shared;
+  if (shared == better.size() && shared == worse.size()) shared = 0;  // equal: said by the caller
+  CodedAnswers out;
+  if (shared == 0 && better != worse) {
+    return bad_row(where, "'" + columns_.chosen_key + "' and '" + columns_.rejected_key +
+                              "' have no beginning in common; set --data.prompt_key");
+  }
+  const auto middle = static_cast<std::ptrdiff_t>(shared);
+  out.prompt.assign(better.begin(), better.begin() + middle);
+  out.answers = {Tokens(better.begin() + middle, better.end()),
+                 Tokens(worse.begin() + middle, worse.end())};
+  return out;
+}
+
+Result<CodedRow> RowCoder::rated_row(const Json& row, const std::string& where) const {
+  const std::string& key = columns_.input_key;
+  TROUPE_TRY_ASSIGN(input, column(row, where, key, "data.input_key"));
+  TROUPE_TRY_ASSIGN(output, column(row, where, columns_.output_key, "data.output_key"));
+  TROUPE_TRY_ASSIGN(label, column(row, where, columns_.label_key, "data.label_key"));
+  TROUPE_TRY_ASSIGN(words, answer_text(*output, where, columns_.output_key));
+  TROUPE_TRY_ASSIGN(desirable, label_of(*label, where, columns_.label_key));
+  TROUPE_TRY_ASSIGN(coded, answers(*input, key, {words}, where));
+  CodedRow out;
+  out.prompt = std::move(coded.prompt);
+  out.answer = std::move(coded.answers[0]);
+  out.desirable = desirable;
+  return out;
+}
+
+}  // namespace troupe::data

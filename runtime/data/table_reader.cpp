@@ -1,0 +1,188 @@
+// JSON lines, JSON arrays, CSV records.
+#include "runtime/data/table_reader.hpp"
+
+#include "runtime/core/limits.hpp"
+#include "runtime/data/csv_reader.hpp"
+
+#include <fstream>
+#include <iterator>
+
+namespace troupe::data {
+namespace {
+
+namespace fs = std::filesystem;
+using core::ErrorCode;
+using core::fail;
+using core::Result;
+
+constexpr int kDepth_max = 64;
+constexpr std::uint64_t kFile_bytes_max = 4ull << 30;
+constexpr std::uint64_t kRow_bytes_max = core::limits::kJsonLine_bytes_max;
+
+// Depth is checked while parsing, before a deep document can be built (or destroyed) recursively.
+Result<Json> parse_json(std::string_view text, const std::string& where) {
+  bool too_deep = false;
+  const Json::parser_callback_t watch = [&too_deep](int depth, Json::parse_event_t, Json&) {
+    if (depth > kDepth_max) too_deep = true;
+    return depth <= kDepth_max;
+  };
+  try {
+    Json value = Json::parse(text.begin(), text.end(), watch);
+    if (too_deep) {
+      return bad_row(where, "JSON nested deeper than " + std::to_string(kDepth_max) + " levels");
+    }
+    return value;
+  } catch (const nlohmann::json::exception& error) {
+    // "[json.exception.parse_error.101] parse error at line 1, column 5: ..." without its tag.
+    std::string why = error.what();
+    if (const auto tag = why.find("] "); tag != why.npos) why.erase(0, tag + 2);
+    return bad_row(where, "not valid JSON: " + why);
+  }
+}
+
+// The next line without its newline, reading at most `bytes_max` + 1 bytes of it; false at the end.
+bool next_line(std::istream& in, std::string& line, std::uint64_t bytes_max) {
+  constexpr int kEnd = std::char_traits<char>::eof();
+  line.clear();
+  int c = in.rdbuf()->sbumpc();
+  if (c == kEnd) return false;
+  for (; c != kEnd && c != '\n' && line.size() <= bytes_max; c = in.rdbuf()->sbumpc()) {
+    line += static_cast<char>(c);
+  }
+  return true;
+}
+
+Result<bool> give(const Json& row, const std::string& where, const TakeRow& take) {
+  if (!row.is_object()) return bad_row(where, "expected a JSON object");
+  return take(row, where);
+}
+
+Result<void> read_lines(std::istream& in, const fs::path& file, const TakeRow& take) {
+  std::string line;
+  for (std::uint64_t number = 1; next_line(in, line, kRow_bytes_max); ++number) {
+    const std::string where = file.string() + ":" + std::to_string(number);
+    if (line.size() > kRow_bytes_max) {
+      return bad_row(where, "line longer than " + std::to_string(kRow_bytes_max >> 20) + " MiB");
+    }
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    TROUPE_TRY_ASSIGN(json, parse_json(line, where));
+    TROUPE_TRY_ASSIGN(more, give(json, where, take));
+    if (!more) break;
+  }
+  return {};
+}
+
+Result<void> read_array(std::istream& in, const fs::path& file, const TakeRow& take) {
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  TROUPE_TRY_ASSIGN(json, parse_json(text, file.string()));
+  if (!json.is_array()) {
+    return bad_row(file.string(),
+                   "expected a list of objects; a file with one object a line must be "
+                   "called .jsonl");
+  }
+  std::uint64_t number = 0;
+  for (const Json& item : json) {
+    TROUPE_TRY_ASSIGN(more, give(item, file.string() + " item " + std::to_string(++number), take));
+    if (!more) break;
+  }
+  return {};
+}
+
+Result<void> read_csv(std::istream& in, const fs::path& file, const TakeRow& take) {
+  CsvReader reader(in, file.string(), kRow_bytes_max);
+  TROUPE_TRY_ASSIGN(header, reader.next());
+  if (!header) return {};
+  const std::vector<std::string> names = std::move(header->fields);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty()) return bad_row(header->where, "the header has a column without a name");
+    for (std::size_t j = 0; j < i; ++j) {
+      if (names[j] == names[i]) return bad_row(header->where, "two columns '" + names[i] + "'");
+    }
+  }
+  for (;;) {
+    TROUPE_TRY_ASSIGN(record, reader.next());
+    if (!record) return {};
+    if (record->fields.size() != names.size()) {
+      return bad_row(record->where, std::to_string(record->fields.size()) +
+                                        " fields, the header has " + std::to_string(names.size()));
+    }
+    Json row = Json::object();
+    for (std::size_t i = 0; i < names.size(); ++i)
+      row[names[i]] = std::move(record->fields[i]);
+    TROUPE_TRY_ASSIGN(more, take(row, record->where));
+    if (!more) return {};
+  }
+}
+
+}  // namespace
+
+core::Failure bad_row(const std::string& where, const std::string& why) {
+  return fail(ErrorCode::kData, where + ": " + why);
+}
+
+Result<void> read_table(const fs::path& file, std::string_view key, const TakeRow& take) {
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) {
+    return fail(ErrorCode::kNotFound, "dataset " + file.string() + ": no such file; set --" +
+                                          std::string(key) + " to a .jsonl, .json or .csv file");
+  }
+  if (fs::file_size(file, error) > kFile_bytes_max) {
+    return bad_row(file.string(), "larger than 4 GiB; split it and give the parts");
+  }
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return bad_row(file.string(), "cannot be read; check its permissions");
+  if (file.extension() == ".csv") return read_csv(in, file, take);
+  return file.extension() == ".json" ? read_array(in, file, take) : read_lines(in, file, take);
+}
+
+std::vector<std::string> split_files(std::string_view files) {
+  std::vector<std::string> names;
+  while (!files.empty()) {
+    const auto comma = files.find(',');
+    const std::string_view name = files.substr(0, comma);
+    if (!name.empty()) names.emplace_back(name);
+    files.remove_prefix(comma == files.npos ? files.size() : comma + 1);
+  }
+  return names;
+}
+
+std::string columns_of(const Json& row) {
+  std::string out;
+  for (const auto& [key, value] : row.items())
+    out += (out.empty() ? "" : ", ") + key;
+  return out.size() > 200 ? out.substr(0, 200) + "..." : out;
+}
+
+Result<const Json*> column(const Json& row,
+                           const std::string& where,
+                           const std::string& key,
+                           std::string_view flag) {
+  const auto found = row.find(key);
+  if (found != row.end()) return &*found;
+  return bad_row(where, "no column '" + key + "' (there is: " + columns_of(row) + "); set --" +
+                            std::string(flag));
+}
+
+Result<std::vector<text::ChatMessage>> messages_in(const Json& list,
+                                                   const std::string& where,
+                                                   const std::string& key) {
+  std::vector<text::ChatMessage> out;
+  for (const Json& item : list) {
+    if (!item.is_object() || !item.contains("role") || !item.contains("content") ||
+        !item["role"].is_string() || !item["content"].is_string()) {
+      return bad_row(where, "column '" + key +
+                                "': a chat message must be {\"role\": text, \"content\": text}");
+    }
+    out.push_back({item["role"].get<std::string>(), item["content"].get<std::string>()});
+  }
+  if (out.empty()) return bad_row(where, "column '" + key + "': the list of messages is empty");
+  return out;
+}
+
+std::string fill_template(const std::string& pattern, const std::string& prompt) {
+  const auto hole = pattern.find("{}");
+  if (hole == pattern.npos) return prompt;
+  return pattern.substr(0, hole) + prompt + pattern.substr(hole + 2);
+}
+
+}  // namespace troupe::data

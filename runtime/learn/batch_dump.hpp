@@ -1,0 +1,24 @@
+// The record of a mini-batch that made a run stop, for whoever looks for the cause: one JSON object
+// a sample. Called once, on the trainer's thread, when the run is lost anyway.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/learn/update_context.hpp"
+
+#include <filesystem>
+#include <vector>
+
+namespace troupe::learn {
+
+// Writes `path`. Each line: update, slot, sample (index in its group), prompt, tokens, versions,
+// score, behaviour (l_mu), logprobs (l on the weights at the end), advantages, micro_batch and loss
+// (of its micro-batch). Numbers that are not finite are null; `losses` are of the micro-batches
+// that ran, the others' are null.
+//   logprobs  [group][sample][token], empty where the model could not be run
+core::Result<void> dump_batch(const std::filesystem::path& path,
+                              const UpdateContext& update,
+                              const MiniBatch& mini,
+                              const TokenTable<float>& logprobs,
+                              const std::vector<double>& losses);
+
+}  // namespace troupe::learn

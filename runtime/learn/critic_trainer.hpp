@@ -1,0 +1,70 @@
+// The critic's trainer: a score model under training that values every response token at the
+// position before it, and learns from what the values should have been. Owned by the critic role;
+// everything runs on its device thread, numeric work on its team. Values, losses and gradients have
+// the same bits for one micro-batch plan, whatever the number of threads. Bound: micro_tokens_max
+// rows at a time.
+#pragma once
+
+#include "runtime/core/ids.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/core/team.hpp"
+#include "runtime/learn/experience.hpp"
+#include "runtime/learn/settings.hpp"
+#include "runtime/model/params.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::learn {
+
+struct CriticSettings {
+  OptimSettings optim;
+  BatchSettings batch;           // as the policy's, so that both take the same number of steps
+  double value_clip = 0.5;       // 0 = none
+  std::int64_t total_steps = 0;  // optimiser steps of the whole run, for the schedule
+  // V = scale * head + shift: a critic that starts from a reward model whose scores are normalised
+  // speaks in normalised units too.
+  double scale = 1, shift = 0;
+};
+
+// [group][sample][token]
+using TokenValues = std::vector<std::vector<std::vector<float>>>;
+
+struct CriticReport {
+  core::Version version = 0;  // optimiser steps, skipped ones included
+  // value/loss, value/clipfrac, value/explained_var, value/grad_norm, value/lr, value/skipped_steps
+  std::vector<std::pair<std::string, double>> metrics;
+};
+
+class CriticTrainer {
+ public:
+  // `master` has a score head. Errors: kConfig, naming the key, for settings that make no sense.
+  static core::Result<std::unique_ptr<CriticTrainer>> create(
+      std::unique_ptr<model::ParamStore> master, CriticSettings settings, core::TeamRunner& team);
+  virtual ~CriticTrainer() = default;
+
+  // V of every response token under the current weights; of the groups only ticket, prompt and
+  // tokens are read. Errors: those of plan_update; kNumeric naming the group of a value that is not
+  // finite.
+  virtual core::Result<TokenValues> values(const std::vector<TrainGroup>& groups) = 0;
+
+  // Learns from an update: `old` are its values at the start, `returns` what they should have been.
+  // A step with a loss or gradient that is not finite is skipped and counted, more than
+  // nonfinite_steps_max in a row is kNumeric. Error kInvalidArgument: lists that do not fit.
+  virtual core::Result<CriticReport> update(const std::vector<TrainGroup>& groups,
+                                            const TokenValues& old,
+                                            const TokenValues& returns) = 0;
+
+  virtual const model::ParamStore& master() const = 0;
+  virtual core::Version version() const = 0;
+
+  // As PolicyTrainer's.
+  virtual core::Result<void> save_state(const std::filesystem::path& folder) const = 0;
+  virtual core::Result<void> load_state(const std::filesystem::path& folder) = 0;
+};
+
+}  // namespace troupe::learn

@@ -1,0 +1,26 @@
+// The KL to the reference model outside the loss: estimators on plain numbers, and the coefficient
+// that is steered to a target. Plain C++; the controller is the trainer's. Any one thread.
+#pragma once
+
+#include "runtime/learn/settings.hpp"
+
+#include <cstdint>
+
+namespace troupe::learn {
+
+// Bound of d in the reward.
+inline constexpr double kRewardKlMax = 10.0;
+
+// KL_t of one token, d = l_p - l_ref clamped to +-10: k1 = d, k2 = d^2/2, k3 = exp(-d) - 1 + d.
+// (The peer clamps the estimate instead, so its k3 of a large d differs.)
+double reward_kl(KlEstimator estimator, double d);
+
+// beta *= 1 + clip(K/target - 1, +-0.2) * samples/horizon, with K the mean over the samples of
+// their summed KL (Ziegler et al. 2019, section 2.2). A target of 0 leaves it alone.
+struct KlController {
+  double coef = 0;
+
+  void update(double kl_of_sample, double target, std::int64_t samples, double horizon);
+};
+
+}  // namespace troupe::learn

@@ -1,0 +1,61 @@
+// The next-token loss on plain texts that is mixed into each optimiser step of the policy (PPO-ptx,
+// Ouyang et al. 2022), so that it keeps what it knew. Owned by the trainer, used from its thread.
+// Bound: one micro-batch of texts a step.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/core/team.hpp"
+#include "runtime/model/group_plan.hpp"
+#include "runtime/model/packed.hpp"
+#include "runtime/model/train_graph.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace troupe::learn {
+
+// Tokenised texts of at least two tokens; built once, then read-only.
+struct PtxTexts {
+  std::vector<std::vector<std::int32_t>> texts;
+  double coef = 0;         // weight of the mean loss of a token
+  std::uint64_t seed = 0;  // of their order
+};
+
+// The order of a pass over `count` texts: a permutation made from (seed, pass) alone, so that the
+// text at any place of the endless stream is a function of its index.
+std::vector<std::uint64_t> ptx_order(std::uint64_t count, std::uint64_t seed, std::uint64_t pass);
+
+class PtxTerm {
+ public:
+  // What one step added: the mean loss of a token before its weight, and how far the cursor moved.
+  struct Part {
+    double nll = 0;
+    std::uint64_t texts = 0;
+  };
+
+  // `texts` is not empty and no text longer than `rows_max` + 1; all outlive the term.
+  PtxTerm(std::shared_ptr<const PtxTexts> texts,
+          std::int64_t rows_max,
+          core::TeamRunner& team,
+          model::TrainForward& forward);
+
+  double coef() const { return texts_->coef; }
+  // Adds the gradient of coef * nll over the texts from place `cursor` of the endless stream on, as
+  // many as fill a micro-batch, packed without seeing each other. A loss that is not finite comes
+  // back without a gradient.
+  core::Result<Part> add(const model::PackedWeights& weights, std::uint64_t cursor);
+
+ private:
+  const std::vector<std::int32_t>& text_at(std::uint64_t place);
+
+  const std::shared_ptr<const PtxTexts> texts_;
+  const std::int64_t rows_max_;
+  core::TeamRunner& team_;
+  model::TrainForward& forward_;
+  std::uint64_t pass_ = 0;
+  std::vector<std::uint64_t> order_;  // of pass_; empty before the first use
+  model::GroupPlan plan_;
+};
+
+}  // namespace troupe::learn

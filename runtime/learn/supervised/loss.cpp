@@ -1,0 +1,200 @@
+// Each loss as a few ATen operations.
+#include "runtime/learn/supervised/loss.hpp"
+
+#include "runtime/core/check.hpp"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::learn {
+namespace {
+
+// A copy, so that the graph owns what it keeps for the backward pass.
+at::Tensor tensor_of(const std::vector<double>& values) {
+  auto tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kDouble);
+  std::copy(values.begin(), values.end(), tensor.data_ptr<double>());
+  return tensor;
+}
+
+std::vector<double> values_of(const at::Tensor& tensor) {
+  const auto flat = tensor.to(at::kDouble).contiguous();
+  const double* data = flat.const_data_ptr<double>();
+  return {data, data + flat.numel()};
+}
+
+// beta (l - l_ref) of each row, or the scores of a reward model.
+struct Rewards {
+  at::Tensor chosen, rejected;
+};
+
+Rewards implicit_rewards(const LossSettings& s,
+                         const RowFacts& facts,
+                         const at::Tensor& first,
+                         const at::Tensor& second) {
+  TROUPE_CHECK(facts.reference_first.size() == facts.size(), "one reference log-prob per answer");
+  Rewards out{first - tensor_of(facts.reference_first), {}};
+  if (second.defined()) out.rejected = second - tensor_of(facts.reference_second);
+  if (s.kind == LossKind::kIpo && s.length_mean) {
+    out.chosen = out.chosen / tensor_of(facts.first_tokens);
+    out.rejected = out.rejected / tensor_of(facts.second_tokens);
+  }
+  out.chosen = s.beta * out.chosen;
+  if (second.defined()) out.rejected = s.beta * out.rejected;
+  return out;
+}
+
+at::Tensor per_row(const LossSettings& s,
+                   const RowFacts& facts,
+                   const StepTotals& totals,
+                   const Rewards& rewards) {
+  switch (s.kind) {
+    case LossKind::kAnswer:
+      break;
+    case LossKind::kReward:
+      return -at::log_sigmoid(rewards.chosen - rewards.rejected - tensor_of(facts.margin));
+    case LossKind::kDpo: {
+      const auto h = rewards.chosen - rewards.rejected;  // beta h
+      auto loss = -(1 - s.label_smoothing) * at::log_sigmoid(h);
+      if (s.label_smoothing > 0) loss = loss - s.label_smoothing * at::log_sigmoid(-h);
+      return loss;
+    }
+    case LossKind::kIpo: {
+      const auto h = (rewards.chosen - rewards.rejected) / s.beta;
+      return at::square(h - 1 / (2 * s.beta));
+    }
+    case LossKind::kKto: {
+      const auto good = tensor_of(facts.desirable);
+      const auto z = s.beta * totals.z;  // rewards are beta g
+      const auto gain = s.desirable_weight * (1 - at::sigmoid(rewards.chosen - z));
+      const auto cost = s.undesirable_weight * (1 - at::sigmoid(z - rewards.chosen));
+      return good * gain + (1 - good) * cost;
+    }
+  }
+  return {};
+}
+
+void note_rewards(const LossSettings& s,
+                  const RowFacts& facts,
+                  const StepTotals& totals,
+                  const Rewards& rewards,
+                  RowFigures& figures) {
+  const std::vector<double> chosen = values_of(rewards.chosen);
+  const bool pairs = s.pairs();
+  const std::vector<double> rejected =
+      pairs ? values_of(rewards.rejected) : std::vector<double>(chosen.size(), 0);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const bool good = pairs || facts.desirable[i] != 0;
+    const auto note = [](double value, double& sum, double& squares, double& rows) {
+      sum += value;
+      squares += value * value;
+      rows += 1;
+    };
+    if (good) note(chosen[i], figures.chosen, figures.chosen_squares, figures.chosen_rows);
+    if (pairs || !good) {
+      note(pairs ? rejected[i] : chosen[i], figures.rejected, figures.rejected_squares,
+           figures.rejected_rows);
+    }
+    const double ahead = pairs ? chosen[i] - rejected[i] : chosen[i] - s.beta * totals.z;
+    figures.correct += (ahead > 0) == good ? 1 : 0;
+  }
+}
+
+double sum_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values)
+    sum += value;
+  return sum;
+}
+
+}  // namespace
+
+void RowFigures::add(const RowFigures& other) {
+  loss += other.loss;
+  nll += other.nll;
+  rows += other.rows;
+  first_tokens += other.first_tokens;
+  chosen += other.chosen;
+  rejected += other.rejected;
+  chosen_rows += other.chosen_rows;
+  rejected_rows += other.rejected_rows;
+  correct += other.correct;
+  chosen_squares += other.chosen_squares;
+  rejected_squares += other.rejected_squares;
+  chosen_logprobs += other.chosen_logprobs;
+  rejected_logprobs += other.rejected_logprobs;
+}
+
+at::Tensor supervised_loss(const LossSettings& s,
+                           const RowFacts& facts,
+                           const StepTotals& totals,
+                           const at::Tensor& first,
+                           const at::Tensor& second,
+                           RowFigures& figures) {
+  TROUPE_CHECK(first.numel() == static_cast<std::int64_t>(facts.size()), "one value per row");
+  TROUPE_CHECK(s.pairs() == second.defined(), "pairs have two values a row");
+  RowFigures own;
+  own.rows = static_cast<double>(facts.size());
+  own.first_tokens = sum_of(facts.first_tokens);
+  at::Tensor loss;
+  if (s.kind == LossKind::kAnswer) {
+    loss = -first.sum() / totals.first_tokens;
+  } else {
+    const Rewards rewards =
+        s.has_reference() ? implicit_rewards(s, facts, first, second) : Rewards{first, second};
+    loss = per_row(s, facts, totals, rewards).sum() / totals.rows;
+    if (s.nll_coef != 0) loss = loss - s.nll_coef * first.sum() / totals.first_tokens;
+    note_rewards(s, facts, totals, rewards, own);
+  }
+  if (s.kind != LossKind::kReward) {
+    own.nll = -first.sum().item<double>();
+    own.chosen_logprobs = -own.nll;
+    if (second.defined()) own.rejected_logprobs = second.sum().item<double>();
+  }
+  own.loss = loss.item<double>();
+  figures.add(own);
+  return loss;
+}
+
+SupervisedGradient supervised_gradient(const LossSettings& settings,
+                                       const RowFacts& facts,
+                                       const StepTotals& totals,
+                                       const std::vector<double>& first,
+                                       const std::vector<double>& second) {
+  const c10::AutoGradMode with_grad(true);
+  auto a = tensor_of(first).requires_grad_(true);
+  at::Tensor b;
+  if (!second.empty()) b = tensor_of(second).requires_grad_(true);
+  SupervisedGradient out;
+  const auto loss = supervised_loss(settings, facts, totals, a, b, out.figures);
+  loss.backward();
+  out.loss = loss.item<double>();
+  out.first = values_of(a.grad());
+  if (b.defined()) out.second = values_of(b.grad());
+  return out;
+}
+
+Metrics row_metrics(const LossSettings& s, const RowFigures& f, double z) {
+  Metrics rows;
+  if (s.kind == LossKind::kAnswer) return rows;
+  const auto mean = [](double sum, double count) { return count > 0 ? sum / count : 0.0; };
+  const double chosen = mean(f.chosen, f.chosen_rows);
+  const double rejected = mean(f.rejected, f.rejected_rows);
+  if (f.chosen_rows > 0) rows.emplace_back("rewards/chosen", chosen);
+  if (f.rejected_rows > 0) rows.emplace_back("rewards/rejected", rejected);
+  if (f.chosen_rows > 0 && f.rejected_rows > 0) {
+    rows.emplace_back("rewards/margins", chosen - rejected);
+  }
+  rows.emplace_back("rewards/accuracies", mean(f.correct, f.rows));
+  if (s.kind == LossKind::kKto) rows.emplace_back("kl/z", z);
+  if (s.kind == LossKind::kDpo || s.kind == LossKind::kIpo) {
+    rows.emplace_back("logps/chosen", mean(f.chosen_logprobs, f.rows));
+    rows.emplace_back("logps/rejected", mean(f.rejected_logprobs, f.rows));
+  }
+  if (s.nll_coef != 0) rows.emplace_back("policy/nll", mean(f.nll, f.first_tokens));
+  return rows;
+}
+
+}  // namespace troupe::learn

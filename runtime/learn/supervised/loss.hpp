@@ -1,0 +1,81 @@
+// The losses of supervised and preference training (docs/algorithms.md, "Supervised and preference
+// losses"), over what the model says of the rows of one micro-batch. Computed in f64 on ATen
+// tensors with autograd; totals of the whole optimiser step make the losses of its micro-batches
+// add up to the loss of the big batch. Stateless; runs on the trainer's thread.
+#pragma once
+
+#include "runtime/learn/supervised/settings.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace at {
+class Tensor;
+}
+
+namespace troupe::learn {
+
+// What is known about the rows of a micro-batch besides what the trained model says of them; one
+// entry a row. Vectors that a kind of loss does not read may be empty.
+struct RowFacts {
+  std::vector<double> first_tokens, second_tokens;        // targets of the (better), worse answer
+  std::vector<double> reference_first, reference_second;  // sums of log-probs of the reference
+  std::vector<double> margin;                             // of kReward
+  std::vector<double> desirable;                          // of kKto: 1 or 0
+
+  std::size_t size() const { return first_tokens.size(); }
+};
+
+// Of the whole optimiser step.
+struct StepTotals {
+  double rows = 0;
+  double first_tokens = 0;  // targets of sequences or of better answers
+  double z = 0;             // of kKto: max(0, mean of g over mismatched pairs)
+};
+
+// Sums over rows, for metrics.
+struct RowFigures {
+  double loss = 0;  // share of the step's loss
+  double nll = 0;   // sum over the tokens of (better) answers
+  double rows = 0, first_tokens = 0;
+  double chosen = 0, rejected = 0;            // sums of scores or implicit rewards
+  double chosen_rows = 0, rejected_rows = 0;  // how many
+  double correct = 0;                         // rows that are ordered or judged the right way
+  double chosen_squares = 0, rejected_squares = 0;
+  double chosen_logprobs = 0, rejected_logprobs = 0;
+
+  void add(const RowFigures& other);
+};
+
+// The micro-batch's share of the step's loss. `first` and `second` are f64 [rows] with grad: sums
+// of log-probs of the answers, or scores; `second` is undefined where rows have one answer. Adds to
+// `figures`.
+at::Tensor supervised_loss(const LossSettings& settings,
+                           const RowFacts& facts,
+                           const StepTotals& totals,
+                           const at::Tensor& first,
+                           const at::Tensor& second,
+                           RowFigures& figures);
+
+struct SupervisedGradient {
+  double loss = 0;
+  std::vector<double> first, second;
+  RowFigures figures;
+};
+
+// The same from plain values, with d loss / d first and second.
+SupervisedGradient supervised_gradient(const LossSettings& settings,
+                                       const RowFacts& facts,
+                                       const StepTotals& totals,
+                                       const std::vector<double>& first,
+                                       const std::vector<double>& second);
+
+using Metrics = std::vector<std::pair<std::string, double>>;
+
+// rewards/chosen, rewards/rejected, rewards/margins, rewards/accuracies, logps/chosen, ... as far
+// as the kind has them; without the loss itself.
+Metrics row_metrics(const LossSettings& settings, const RowFigures& figures, double z);
+
+}  // namespace troupe::learn

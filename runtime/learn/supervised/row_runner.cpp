@@ -1,0 +1,143 @@
+// Plans, sums, gradients.
+#include "runtime/learn/supervised/row_runner.hpp"
+
+#include "runtime/core/check.hpp"
+#include "runtime/model/sequence_plan.hpp"
+#include "runtime/model/train_logprobs.hpp"
+
+#include <c10/core/GradMode.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace troupe::learn {
+namespace {
+
+model::SampleGroup group_of(const data::SupervisedRow& row) {
+  model::SampleGroup group{row.prompt, {row.answer}};
+  if (!row.rejected.empty()) group.responses.push_back(row.rejected);
+  return group;
+}
+
+double targets_of(const data::SupervisedRow& row) {
+  if (row.learn.empty()) return static_cast<double>(row.answer.size());
+  return static_cast<double>(row.learn.size()) -
+         static_cast<double>(std::count(row.learn.begin(), row.learn.end(), std::uint8_t{0}));
+}
+
+core::Failure failed(const char* why) {
+  return core::fail(core::ErrorCode::kInternal,
+                    std::string("LibTorch failed in a training step: ") + why);
+}
+
+}  // namespace
+
+RowFacts facts_of(const LossSettings& settings, std::span<const data::SupervisedRow> rows) {
+  RowFacts facts;
+  for (const data::SupervisedRow& row : rows) {
+    facts.first_tokens.push_back(targets_of(row));
+    facts.second_tokens.push_back(static_cast<double>(row.rejected.size()));
+    if (settings.kind == LossKind::kReward) facts.margin.push_back(row.margin);
+    if (settings.kind == LossKind::kKto) facts.desirable.push_back(row.desirable ? 1 : 0);
+  }
+  return facts;
+}
+
+std::int64_t RowRunner::cost(const data::SupervisedRow& row) const {
+  if (settings_.kind == LossKind::kAnswer) {
+    return model::rows_of(model::Sequence{row.answer, row.learn});
+  }
+  if (settings_.kind == LossKind::kReward) return model::rows_with_last(group_of(row));
+  return model::rows_of(group_of(row));
+}
+
+core::Result<void> RowRunner::build(const model::ModelSpec& spec,
+                                    std::span<const data::SupervisedRow> rows) {
+  if (settings_.kind == LossKind::kAnswer) {
+    std::vector<model::Sequence> sequences;
+    for (const data::SupervisedRow& row : rows)
+      sequences.push_back({row.answer, row.learn});
+    TROUPE_TRY(model::build_sequence_plan(sequences, spec, team_.size(), plan_));
+  } else {
+    std::vector<model::SampleGroup> groups;
+    for (const data::SupervisedRow& row : rows)
+      groups.push_back(group_of(row));
+    const bool last = settings_.kind == LossKind::kReward;
+    TROUPE_TRY(last ? model::build_last_token_plan(groups, spec, team_.size(), plan_)
+                    : model::build_group_plan(groups, spec, team_.size(), plan_));
+  }
+  find_slots(rows);
+  return {};
+}
+
+void RowRunner::find_slots(std::span<const data::SupervisedRow> rows) {
+  slots_.clear();
+  if (settings_.kind == LossKind::kReward) return;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto slot = static_cast<std::int64_t>(2 * i);
+    const auto first = static_cast<std::size_t>(targets_of(rows[i]));
+    slots_.insert(slots_.end(), first, slot);
+    slots_.insert(slots_.end(), rows[i].rejected.size(), slot + 1);
+  }
+  TROUPE_CHECK(std::ssize(slots_) == plan_.targets.size(), "the plan has the rows' targets");
+}
+
+core::Result<RowFigures> RowRunner::learn(const model::PackedWeights& weights,
+                                          std::span<const data::SupervisedRow> rows,
+                                          const RowFacts& facts,
+                                          const StepTotals& totals) {
+  TROUPE_TRY(build(weights.spec(), rows));
+  try {
+    const c10::AutoGradMode with_grad(true);
+    const auto count = static_cast<std::int64_t>(rows.size());
+    at::Tensor values;  // [2 rows]
+    if (settings_.kind == LossKind::kReward) {
+      values = forward_.values(weights, plan_.plan).to(at::kDouble);
+    } else {
+      const auto out = forward_.logprobs(weights, plan_.plan, plan_.targets, 1.0f, false);
+      const auto slots = at::from_blob(slots_.data(), {std::ssize(slots_)}, at::kLong).clone();
+      values =
+          at::zeros({2 * count}, at::kDouble).index_add(0, slots, out.logprobs.to(at::kDouble));
+    }
+    const at::Tensor by_row = values.view({count, 2});
+    at::Tensor second;
+    if (settings_.pairs()) second = by_row.select(1, 1);
+    RowFigures figures;
+    const at::Tensor loss =
+        supervised_loss(settings_, facts, totals, by_row.select(1, 0), second, figures);
+    if (std::isfinite(figures.loss)) loss.backward();
+    return figures;
+  } catch (const c10::Error& error) {
+    return failed(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    return failed(error.what());
+  }
+}
+
+core::Result<RowValues> RowRunner::score(const model::PackedWeights& weights,
+                                         std::span<const data::SupervisedRow> rows) {
+  TROUPE_TRY(build(weights.spec(), rows));
+  RowValues out;
+  out.first.assign(rows.size(), 0);
+  if (settings_.pairs()) out.second.assign(rows.size(), 0);
+  if (settings_.kind == LossKind::kReward) {
+    std::vector<float> values(plan_.plan.logit_rows.size());
+    model::score_values(team_, weights, plan_.plan, scratch_, values);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      out.first[i] = values[2 * i];
+      out.second[i] = values[2 * i + 1];
+    }
+    return out;
+  }
+  std::vector<float> logprobs(slots_.size());
+  model::score_logprobs(team_, weights, plan_.plan, plan_.targets, 1.0f, scratch_, logprobs);
+  for (std::size_t t = 0; t < slots_.size(); ++t) {
+    const auto row = static_cast<std::size_t>(slots_[t] / 2);
+    (slots_[t] % 2 == 0 ? out.first : out.second)[row] += logprobs[t];
+  }
+  return out;
+}
+
+}  // namespace troupe::learn

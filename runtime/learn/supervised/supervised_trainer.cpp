@@ -1,0 +1,253 @@
+// Rows of a step: facts, totals, micro-batches, one optimiser step.
+#include "runtime/learn/supervised/supervised_trainer.hpp"
+
+#include "kernels/ops.hpp"
+#include "runtime/core/check.hpp"
+#include "runtime/learn/supervised/packing.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::learn {
+namespace {
+
+using core::ErrorCode;
+using core::Result;
+
+RowFacts chosen(const RowFacts& all, const std::vector<std::size_t>& indices) {
+  const auto pick = [&](const std::vector<double>& from) {
+    std::vector<double> out;
+    if (from.empty()) return out;
+    for (const std::size_t i : indices)
+      out.push_back(from[i]);
+    return out;
+  };
+  return {pick(all.first_tokens),     pick(all.second_tokens), pick(all.reference_first),
+          pick(all.reference_second), pick(all.margin),        pick(all.desirable)};
+}
+
+Result<void> check_settings(const SupervisedSettings& settings) {
+  const auto require = [](bool holds, const char* key, const char* rule) -> Result<void> {
+    if (holds) return {};
+    return core::fail(ErrorCode::kConfig, std::string(key) + " must be " + rule);
+  };
+  const LossSettings& loss = settings.loss;
+  TROUPE_TRY(require(!loss.has_reference() || loss.beta > 0,
+                     loss.kind == LossKind::kKto ? "kto.beta" : "dpo.beta", "above 0"));
+  TROUPE_TRY(require(loss.label_smoothing >= 0 && loss.label_smoothing < 0.5, "dpo.label_smoothing",
+                     "at least 0 and below 0.5"));
+  return require(settings.micro_tokens_max >= 1, "train.micro_tokens_max", "at least 1");
+}
+
+double sum_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values)
+    sum += value;
+  return sum;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SupervisedTrainer>> SupervisedTrainer::create(
+    std::unique_ptr<model::ParamStore> master,
+    std::shared_ptr<const model::PackedWeights> reference,
+    const SupervisedSettings& settings,
+    core::TeamRunner& team) {
+  TROUPE_TRY(check_settings(settings));
+  const bool scores = master->spec().head == model::HeadKind::kScore;
+  TROUPE_CHECK(scores == (settings.loss.kind == LossKind::kReward),
+               "a reward model has a score head, others have none");
+  TROUPE_TRY_ASSIGN(
+      model, TrainableModel::create(std::move(master), settings.optim, settings.total_steps, team));
+  if (!settings.loss.has_reference()) {
+    reference.reset();
+  } else if (!reference) {
+    auto panels = std::make_shared<model::PackedWeights>(model->spec());
+    team.run([&](core::Team member) {
+      kernels::flush_denormals();
+      panels->fill(member, model->master(), 0);
+    });
+    reference = std::move(panels);
+  }
+  return std::unique_ptr<SupervisedTrainer>(
+      new SupervisedTrainer(std::move(model), std::move(reference), settings));
+}
+
+SupervisedTrainer::SupervisedTrainer(std::unique_ptr<TrainableModel> model,
+                                     std::shared_ptr<const model::PackedWeights> reference,
+                                     const SupervisedSettings& settings)
+    : settings_(settings),
+      model_(std::move(model)),
+      runner_(settings_.loss, model_->team(), model_->forward()),
+      reference_(std::move(reference)) {}
+
+Result<void> SupervisedTrainer::check(const data::SupervisedDataset& data) const {
+  for (std::uint64_t i = 0; i < data.size(); ++i) {
+    const std::int64_t rows = runner_.cost(data.row(i));
+    if (rows <= settings_.micro_tokens_max) continue;
+    return core::fail(ErrorCode::kConfig,
+                      data.where(i) + " needs " + std::to_string(rows) +
+                          " rows at once, a micro-batch holds " +
+                          std::to_string(settings_.micro_tokens_max) +
+                          "; raise --train.micro_tokens_max or lower --data.max_len with "
+                          "--data.drop_too_long true");
+  }
+  return {};
+}
+
+std::vector<std::vector<std::size_t>> SupervisedTrainer::pack(
+    std::span<const data::SupervisedRow> rows) const {
+  std::vector<std::int64_t> costs;
+  for (const data::SupervisedRow& row : rows)
+    costs.push_back(runner_.cost(row));
+  return pack_longest_first(costs, settings_.micro_tokens_max);
+}
+
+Result<RowValues> SupervisedTrainer::score(const model::PackedWeights& weights,
+                                           std::span<const data::SupervisedRow> rows) {
+  RowValues out;
+  out.first.assign(rows.size(), 0);
+  if (settings_.loss.pairs()) out.second.assign(rows.size(), 0);
+  for (const auto& micro : pack(rows)) {
+    Rows part;
+    for (const std::size_t i : micro)
+      part.push_back(rows[i]);
+    TROUPE_TRY_ASSIGN(values, runner_.score(weights, part));
+    for (std::size_t k = 0; k < micro.size(); ++k) {
+      out.first[micro[k]] = values.first[k];
+      if (!values.second.empty()) out.second[micro[k]] = values.second[k];
+    }
+  }
+  return out;
+}
+
+Result<RowFacts> SupervisedTrainer::facts(const data::SupervisedDataset& data, const Rows& rows) {
+  RowFacts out = facts_of(settings_.loss, rows);
+  if (!settings_.loss.has_reference()) return out;
+  const Reference::Score score_rows = [this](const model::PackedWeights& weights,
+                                             std::span<const data::SupervisedRow> part) {
+    return score(weights, part);
+  };
+  TROUPE_TRY_ASSIGN(values, reference_.of(data, rows, score_rows));
+  out.reference_first = std::move(values.first);
+  out.reference_second = std::move(values.second);
+  return out;
+}
+
+Result<StepTotals> SupervisedTrainer::totals(const RowFacts& facts, const Rows& rows) {
+  StepTotals out;
+  out.rows = static_cast<double>(rows.size());
+  out.first_tokens = sum_of(facts.first_tokens);
+  if (settings_.loss.kind == LossKind::kKto) {
+    TROUPE_TRY_ASSIGN(mean, mismatched_kl(rows));
+    out.z = mean < 0 ? 0 : mean;  // a NaN stays one
+  }
+  return out;
+}
+
+// The mean of g over each prompt with the answer of the next row, cut to what a micro-batch and the
+// context hold. Nothing here has a gradient.
+Result<double> SupervisedTrainer::mismatched_kl(const Rows& rows) {
+  const std::int64_t longest = std::min(settings_.micro_tokens_max, model_->spec().context);
+  Rows pairs;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    data::SupervisedRow pair = rows[i];
+    pair.answer = rows[(i + 1) % rows.size()].answer;
+    // The last token of an answer has no row.
+    const std::int64_t room = longest - std::ssize(pair.prompt) + 1;
+    if (std::ssize(pair.answer) > room) {
+      pair.answer = pair.answer.first(static_cast<std::size_t>(std::max<std::int64_t>(room, 1)));
+    }
+    pairs.push_back(pair);
+  }
+  const auto weights = model_->packed();
+  TROUPE_TRY_ASSIGN(policy, score(*weights, pairs));
+  TROUPE_TRY_ASSIGN(reference, score(reference_.weights(), pairs));
+  double sum = 0;
+  for (std::size_t i = 0; i < pairs.size(); ++i)
+    sum += policy.first[i] - reference.first[i];
+  return sum / static_cast<double>(pairs.size());
+}
+
+Result<SupervisedStep> SupervisedTrainer::step(const data::SupervisedDataset& data,
+                                               std::span<const std::uint64_t> indices) {
+  TROUPE_CHECK(!indices.empty(), "a step needs rows");
+  model_->team().run([](core::Team) { kernels::flush_denormals(); });
+  Rows rows;
+  for (const std::uint64_t index : indices)
+    rows.push_back(data.row(index));
+  TROUPE_TRY_ASSIGN(all, facts(data, rows));
+  TROUPE_TRY_ASSIGN(total, totals(all, rows));
+  const auto micro_batches = pack(rows);
+  RowFigures figures;
+  const auto accumulate = [&](const model::PackedWeights& weights) -> Result<double> {
+    for (const auto& micro : micro_batches) {
+      Rows part;
+      for (const std::size_t i : micro)
+        part.push_back(rows[i]);
+      TROUPE_TRY_ASSIGN(own, runner_.learn(weights, part, chosen(all, micro), total));
+      figures.add(own);
+      if (!std::isfinite(figures.loss)) break;
+    }
+    return figures.loss;
+  };
+  const auto describe = [&] {
+    const std::string first = data.where(indices.front()), last = data.where(indices.back());
+    return "rows " + first + (indices.size() > 1 ? " to " + last : "");
+  };
+  TROUPE_TRY_ASSIGN(report, model_->step(accumulate, describe));
+  SupervisedStep out;
+  out.applied = report.applied;
+  out.micro_batches = std::ssize(micro_batches);
+  for (const data::SupervisedRow& row : rows)
+    out.tokens += row.tokens();
+  out.targets = static_cast<std::int64_t>(total.first_tokens +
+                                          (settings_.loss.pairs() ? sum_of(all.second_tokens) : 0));
+  if (report.applied) {
+    out.metrics.emplace_back("policy/loss", report.loss);
+    out.metrics.emplace_back("policy/grad_norm", report.grad_norm);
+  }
+  out.metrics.emplace_back("policy/lr", report.lr);
+  out.metrics.emplace_back("policy/skipped_steps", report.applied ? 0 : 1);
+  if (report.applied) {
+    for (auto& row : row_metrics(settings_.loss, figures, total.z))
+      out.metrics.push_back(std::move(row));
+  }
+  return out;
+}
+
+Result<SupervisedEvaluation> SupervisedTrainer::evaluate(const data::SupervisedDataset& data) {
+  model_->team().run([](core::Team) { kernels::flush_denormals(); });
+  Rows rows;
+  for (std::uint64_t i = 0; i < data.size(); ++i)
+    rows.push_back(data.row(i));
+  TROUPE_TRY_ASSIGN(all, facts(data, rows));
+  TROUPE_TRY_ASSIGN(total, totals(all, rows));
+  const auto weights = model_->packed();
+  TROUPE_TRY_ASSIGN(values, score(*weights, rows));
+  const SupervisedGradient result =
+      supervised_gradient(settings_.loss, all, total, values.first, values.second);
+  const RowFigures& f = result.figures;
+  SupervisedEvaluation out;
+  out.metrics.emplace_back("eval/loss", result.loss);
+  if (settings_.loss.kind == LossKind::kAnswer) {
+    out.metrics.emplace_back("eval/perplexity", std::exp(result.loss));
+    return out;
+  }
+  for (const auto& [name, value] : row_metrics(settings_.loss, f, total.z)) {
+    if (name == "rewards/accuracies") out.metrics.emplace_back("eval/accuracy", value);
+    if (name == "rewards/margins") out.metrics.emplace_back("eval/margins", value);
+  }
+  if (settings_.loss.kind != LossKind::kReward) return out;
+  const double count = f.chosen_rows + f.rejected_rows;
+  out.score_mean = (f.chosen + f.rejected) / count;
+  // Of a sample (n - 1) and at least 1e-8, as OpenRLHF stores it.
+  const double squares = f.chosen_squares + f.rejected_squares;
+  const double spread = squares - count * out.score_mean * out.score_mean;
+  out.score_std = std::max(std::sqrt(std::max(spread, 0.0) / (count - 1)), 1e-8);
+  out.metrics.emplace_back("eval/score_mean", out.score_mean);
+  out.metrics.emplace_back("eval/score_std", out.score_std);
+  return out;
+}
+
+}  // namespace troupe::learn

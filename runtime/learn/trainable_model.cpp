@@ -1,0 +1,160 @@
+// The optimiser step that all trainers share.
+#include "runtime/learn/trainable_model.hpp"
+
+#include "kernels/ops.hpp"
+#include "runtime/core/check.hpp"
+#include "runtime/model/peft_folder.hpp"
+
+#include <ATen/Parallel.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+namespace troupe::learn {
+namespace {
+
+using core::ErrorCode;
+
+core::Result<void> check_optim(const OptimSettings& optim, const std::string& section) {
+  const auto require = [&](bool holds, const char* key, const char* rule) -> core::Result<void> {
+    if (holds) return {};
+    return core::fail(ErrorCode::kConfig, section + "." + key + " must be " + rule);
+  };
+  // Betas are used as f32: one that rounds to 1 would never forget, and divide by zero.
+  const auto is_beta = [](double beta) { return beta >= 0 && static_cast<float>(beta) < 1.0f; };
+  TROUPE_TRY(require(std::isfinite(optim.lr) && optim.lr >= 0, "adam.lr", "at least 0"));
+  TROUPE_TRY(require(is_beta(optim.beta1) && is_beta(optim.beta2), "adam.betas",
+                     "at least 0 and below 1 as 32-bit numbers"));
+  TROUPE_TRY(require(static_cast<float>(optim.eps) > 0, "adam.eps", "above 0"));
+  TROUPE_TRY(require(optim.grad_norm_max >= 0, "max_norm", "at least 0"));
+  return {};
+}
+
+std::unique_ptr<model::Lora> fresh_adapters(const model::ParamStore& master,
+                                            const std::shared_ptr<const model::ParamLayout>& trained,
+                                            const model::TrainedSet& set) {
+  if (set.lora.rank == 0) return nullptr;
+  const double scale = set.lora.alpha / static_cast<double>(set.lora.rank);
+  auto lora = std::make_unique<model::Lora>(master, trained, scale);
+  lora->start(set.seed);
+  return lora;
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<TrainableModel>> TrainableModel::create(
+    std::unique_ptr<model::ParamStore> master,
+    const OptimSettings& optim,
+    std::int64_t total_steps,
+    core::TeamRunner& team,
+    std::string key) {
+  TROUPE_TRY(check_optim(optim, key));
+  auto trained = master->shared_layout();
+  if (!optim.trained.everything()) {
+    TROUPE_TRY_ASSIGN(part, model::trained_layout(master->spec(), optim.trained, key));
+    trained = std::move(part);
+  }
+  return std::unique_ptr<TrainableModel>(new TrainableModel(
+      std::move(master), std::move(trained), optim, total_steps, team, std::move(key)));
+}
+
+TrainableModel::TrainableModel(std::unique_ptr<model::ParamStore> master,
+                               std::shared_ptr<const model::ParamLayout> trained,
+                               const OptimSettings& optim,
+                               std::int64_t total_steps,
+                               core::TeamRunner& team,
+                               std::string key)
+    : optim_(optim),
+      team_(team),
+      key_(std::move(key)),
+      master_(std::move(master)),
+      lora_(fresh_adapters(*master_, trained, optim.trained)),
+      grads_(master_->spec(), trained),
+      optimiser_(values(), trained, optim),
+      schedule_(optim, total_steps),
+      forward_(team, *master_, &grads_, optim.checkpointing, lora_.get()) {
+  // For the whole process: LibTorch's own threads would change the order of its sums, and take
+  // cores that the team has.
+  at::set_num_threads(1);
+  if (lora_) lora_->merge(team_, *master_);  // changes no weight, makes the panels
+}
+
+std::shared_ptr<const model::PackedWeights> TrainableModel::packed() {
+  if (packed_ && packed_->version() == version_) return packed_;
+  // Panels that nobody else reads are filled again; else the readers keep theirs, and the panels of
+  // the version before come back when they are free: fresh memory costs a fault for every page.
+  if (!packed_ || packed_.use_count() > 1) {
+    std::swap(packed_, spare_);
+    if (!packed_ || packed_.use_count() > 1) {
+      packed_ = std::make_shared<model::PackedWeights>(master_->spec());
+    }
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);  // after the last other holder let go
+  team_.run([&](core::Team member) {
+    kernels::flush_denormals();
+    packed_->fill(member, *master_, version_);
+  });
+  return packed_;
+}
+
+void TrainableModel::zero_gradients() {
+  team_.run([&](core::Team member) {
+    const auto [begin, end] = member.share(grads_.size(), 64);
+    std::memset(grads_.data() + begin, 0, static_cast<std::size_t>(end - begin) * sizeof(float));
+  });
+}
+
+core::Result<StepReport> TrainableModel::step(const Accumulate& accumulate,
+                                              const Describe& describe) {
+  team_.run([](core::Team) { kernels::flush_denormals(); });
+  StepReport report;
+  report.lr = schedule_.rate(static_cast<std::int64_t>(version_));
+  zero_gradients();
+  {
+    const auto weights = packed();
+    TROUPE_TRY_ASSIGN(loss, accumulate(*weights));
+    if (!std::isfinite(loss)) return skip("the loss", describe, report.lr);
+    report.loss = loss;
+  }
+  report.grad_norm = global_norm(team_, grads_.data(), grads_.size());
+  if (!std::isfinite(report.grad_norm)) {
+    return skip("the gradient of " + first_nonfinite(grads_), describe, report.lr);
+  }
+  optimiser_.step(team_, values(), grads_, report.lr,
+                  clip_scale(report.grad_norm, optim_.grad_norm_max));
+  if (lora_) lora_->merge(team_, *master_);
+  report.applied = true;
+  ++version_;
+  skipped_in_row_ = 0;
+  return report;
+}
+
+core::Result<void> TrainableModel::save_adapter(const std::filesystem::path& folder,
+                                                const std::string& base) const {
+  TROUPE_CHECK(lora_ != nullptr, "an adapter of a model that has none");
+  return model::save_adapter(*lora_, optim_.trained.lora, base, folder);
+}
+
+std::uint64_t TrainableModel::training_bytes() const {
+  const auto floats = static_cast<std::uint64_t>(3 * grads_.size());  // and two moments
+  return floats * sizeof(float) + (lora_ ? lora_->bytes() : 0) + forward_.bytes();
+}
+
+core::Result<StepReport> TrainableModel::skip(const std::string& what,
+                                              const Describe& describe,
+                                              double lr) {
+  const core::Version step = version_++;
+  ++skipped_in_row_;
+  StepReport report;
+  report.lr = lr;
+  if (skipped_in_row_ <= optim_.nonfinite_steps_max) return report;
+  return core::fail(ErrorCode::kNumeric,
+                    "optimiser step " + std::to_string(step) + " (" + describe() + "): " + what +
+                        " is not finite; " + std::to_string(skipped_in_row_) +
+                        " such step(s) in a row, --train.nonfinite_steps_max is " +
+                        std::to_string(optim_.nonfinite_steps_max) + "; lower --" + key_ +
+                        ".adam.lr");
+}
+
+}  // namespace troupe::learn

@@ -1,0 +1,120 @@
+// One model under training: master weights, gradients, AdamW moments, schedule, and the packed
+// panels that its forward runs on; with LoRA the adapters, and master weights that they are merged
+// into after every step. Every trainer (policy, critic, supervised) has one and brings
+// only its loss. Runs on its owner's thread; numeric work on the team. Gradients and steps have the
+// same bits for one micro-batch plan, whatever the number of threads.
+#pragma once
+
+#include "runtime/core/ids.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/core/team.hpp"
+#include "runtime/learn/optimizer.hpp"
+#include "runtime/learn/schedule.hpp"
+#include "runtime/learn/settings.hpp"
+#include "runtime/model/lora.hpp"
+#include "runtime/model/packed.hpp"
+#include "runtime/model/params.hpp"
+#include "runtime/model/train_graph.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace troupe::learn {
+
+// What one optimiser step did.
+struct StepReport {
+  bool applied = false;  // false: skipped, something was not finite
+  double lr = 0;
+  double loss = 0;       // as the accumulator returned it
+  double grad_norm = 0;  // before clipping; 0 when skipped
+};
+
+class TrainableModel {
+ public:
+  // `key` is the section of the configuration in messages: "actor", "critic". `optim.trained` says
+  // what is trained; gradients and moments exist for that alone.
+  // Errors: kConfig, naming the key, for a value that makes no sense.
+  static core::Result<std::unique_ptr<TrainableModel>> create(
+      std::unique_ptr<model::ParamStore> master,
+      const OptimSettings& optim,
+      std::int64_t total_steps,
+      core::TeamRunner& team,
+      std::string key = "actor");
+
+  // Runs the forward and backward passes of a step on `weights` and returns the loss; gradients are
+  // zero before. A loss that is not finite, returned at once, skips the step.
+  using Accumulate = std::function<core::Result<double>(const model::PackedWeights& weights)>;
+  // Says what the step was about, for the error of too many skipped ones: "update 3, slot 1 to
+  // ...".
+  using Describe = std::function<std::string()>;
+
+  // One optimiser step: accumulate, clip, AdamW. A loss or gradient that is not finite skips it and
+  // is counted; more than nonfinite_steps_max in a row is kNumeric. Either way version() grows.
+  core::Result<StepReport> step(const Accumulate& accumulate, const Describe& describe);
+
+  // A step that moves nothing: schedule and version go on (a frozen policy).
+  void pass() { ++version_; }
+
+  // Panels of the current weights, made once per version and shared.
+  std::shared_ptr<const model::PackedWeights> packed();
+
+  // The graph that accumulators build their losses on; it adds to the gradients.
+  model::TrainForward& forward() { return forward_; }
+  core::TeamRunner& team() { return team_; }
+  // The weights that the model now has; with LoRA the merged ones.
+  const model::ParamStore& master() const { return *master_; }
+  const model::ModelSpec& spec() const { return master_->spec(); }
+  // Of a reward model that is done, before it is saved.
+  void set_score_scale(double mean, double std) { master_->set_score_scale(mean, std); }
+  core::Version version() const { return version_; }  // optimiser steps, skipped ones included
+  std::int64_t skipped_in_row() const { return skipped_in_row_; }
+
+  // Elements of the gradients, and of each moment.
+  std::int64_t trained_size() const { return grads_.size(); }
+
+  bool has_adapter() const { return lora_ != nullptr; }
+  // The adapters as a folder that PEFT opens; `base` is what it calls the base model. Only with
+  // has_adapter(). `troupe merge-lora` makes master() of it again, bit for bit.
+  core::Result<void> save_adapter(const std::filesystem::path& folder,
+                                  const std::string& base) const;
+
+  // Bytes of gradients, moments, adapters and kept activations: what training adds to the weights.
+  std::uint64_t training_bytes() const;
+
+  // What is trained (f32; with LoRA the adapters), moments and counts as safetensors and JSON in
+  // `folder`, which must exist; the caller makes the commit atomic. Load restores the same bits.
+  core::Result<void> save_state(const std::filesystem::path& folder) const;
+  core::Result<void> load_state(const std::filesystem::path& folder);
+
+ private:
+  TrainableModel(std::unique_ptr<model::ParamStore> master,
+                 std::shared_ptr<const model::ParamLayout> trained,
+                 const OptimSettings& optim,
+                 std::int64_t total_steps,
+                 core::TeamRunner& team,
+                 std::string key);
+  void zero_gradients();
+  // What the optimiser moves.
+  model::ParamStore& values() { return lora_ ? lora_->values() : *master_; }
+  const model::ParamStore& values() const { return lora_ ? lora_->values() : *master_; }
+  core::Result<StepReport> skip(const std::string& what, const Describe& describe, double lr);
+
+  OptimSettings optim_;
+  core::TeamRunner& team_;
+  const std::string key_;
+  std::unique_ptr<model::ParamStore> master_;
+  std::unique_ptr<model::Lora> lora_;  // null: the master's own weights are trained
+  model::ParamStore grads_;
+  AdamW optimiser_;
+  Schedule schedule_;
+  model::TrainForward forward_;
+  std::shared_ptr<model::PackedWeights> packed_;  // of version_, or older, or none yet
+  std::shared_ptr<model::PackedWeights> spare_;   // of the version before, for its memory
+  core::Version version_ = 0;
+  std::int64_t skipped_in_row_ = 0;
+};
+
+}  // namespace troupe::learn

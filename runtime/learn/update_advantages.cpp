@@ -1,0 +1,256 @@
+// The chain from scores to advantages.
+#include "runtime/learn/update_advantages.hpp"
+
+#include "runtime/core/check.hpp"
+#include "runtime/learn/advantage.hpp"
+#include "runtime/learn/kl_control.hpp"
+#include "runtime/learn/token_returns.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+namespace troupe::learn {
+namespace {
+
+using core::ErrorCode;
+
+class Chain {
+ public:
+  Chain(const AlgoSettings& algo,
+        const std::vector<TrainGroup>& groups,
+        const TokenTable<float>& scored,
+        RunningMoments& moments)
+      : algo_(algo),
+        groups_(groups),
+        scored_(scored),
+        moments_(moments),
+        order_(by_ticket(groups)) {}
+
+  core::Result<UpdateAdvantages> run() {
+    for (const TrainGroup& group : groups_)
+      TROUPE_TRY(check(group));
+    if (algo_.shaping.normalise_running) take_in_scores();
+    result_.tokens.resize(groups_.size());
+    if (algo_.has_critic()) result_.returns.resize(groups_.size());
+    for (const std::size_t index : order_)
+      TROUPE_TRY(group_step(index));
+    const auto samples = static_cast<double>(samples_);
+    if (samples_ > 0) result_.kl_of_sample = kl_sum_ / samples;
+    if (whitens()) whiten_all();
+    return std::move(result_);
+  }
+
+ private:
+  bool whitens() const {
+    return algo_.has_critic() || algo_.advantage == AdvantageKind::kReinforce ||
+           algo_.advantage == AdvantageKind::kReinforceBaseline;
+  }
+
+  core::Result<void> check(const TrainGroup& group) const {
+    for (std::size_t i = 0; i < group.samples.size(); ++i) {
+      const TrainSample& sample = group.samples[i];
+      const auto refuse = [&](const char* why) {
+        return core::fail(ErrorCode::kInvalidArgument,
+                          "sample " + std::to_string(i) + " in the group of " +
+                              ticket_name(group.ticket) + " has " + why);
+      };
+      const std::size_t count = sample.tokens.size();
+      if (count == 0) return refuse("no tokens; unfinished samples must be left out");
+      if (algo_.has_critic() && sample.values.size() != count) {
+        return refuse("not one value of the critic per token");
+      }
+      if (algo_.kl_coef != 0 && sample.reference.size() != count) {
+        return refuse("not one reference log-prob per token");
+      }
+    }
+    return {};
+  }
+
+  void take_in_scores() {
+    for (const std::size_t index : order_) {
+      for (const TrainSample& sample : groups_[index].samples) {
+        if (std::isfinite(sample.score)) moments_.add(sample.score);
+      }
+    }
+  }
+
+  double clipped(double score) const {
+    return std::clamp(score, algo_.reward_clip_low, algo_.reward_clip_high);
+  }
+
+  // Steps 1 to 3. An infinite score is a broken reward, not a large one: it stays as it is for the
+  // group step to refuse.
+  double score_of(const TrainSample& sample) const {
+    double score = sample.score;
+    if (!std::isfinite(score)) return score;
+    if (algo_.shaping.normalise_running) score = moments_.normalised(score);
+    score = shaped_score(algo_.shaping, sample, score);
+    return algo_.clip_order == ClipOrder::kBeforeGroupStep ? clipped(score) : score;
+  }
+
+  std::vector<double> kl_of(std::size_t index, std::size_t sample) {
+    const std::vector<float>& reference = groups_[index].samples[sample].reference;
+    const std::vector<float>& l_p = start_logprobs(scored_, groups_, index, sample);
+    std::vector<double> kl(reference.size());
+    for (std::size_t t = 0; t < kl.size(); ++t) {
+      const double d = static_cast<double>(l_p[t]) - static_cast<double>(reference[t]);
+      kl[t] = reward_kl(algo_.kl_estimator, d);
+    }
+    return kl;
+  }
+
+  core::Result<void> group_step(std::size_t index) {
+    const TrainGroup& group = groups_[index];
+    std::vector<double> scores;
+    std::vector<std::vector<double>> rewards;  // [sample][token]
+    for (std::size_t i = 0; i < group.samples.size(); ++i) {
+      double score = score_of(group.samples[i]);
+      std::vector<double> reward(group.samples[i].tokens.size());
+      if (algo_.kl_coef != 0) {
+        const std::vector<double> kl = kl_of(index, i);
+        const double sum = std::accumulate(kl.begin(), kl.end(), 0.0);
+        kl_sum_ += sum;
+        if (algo_.kl_in_reward() && algo_.kl_per_sample) {
+          score -= algo_.kl_coef * sum;
+        } else if (algo_.kl_in_reward()) {
+          for (std::size_t t = 0; t < kl.size(); ++t)
+            reward[t] = -algo_.kl_coef * kl[t];
+        }
+      }
+      ++samples_;
+      scores.push_back(score);
+      rewards.push_back(std::move(reward));
+    }
+    TROUPE_TRY_ASSIGN(stepped,
+                      group_advantages(algo_.advantage, scores, ticket_name(group.ticket)));
+    for (std::size_t i = 0; i < stepped.size(); ++i) {
+      const bool clip_now = algo_.clip_order == ClipOrder::kAfterGroupStep;
+      rewards[i].back() += clip_now ? clipped(stepped[i]) : stepped[i];
+      estimate(index, i, rewards[i]);
+    }
+    return {};
+  }
+
+  void estimate(std::size_t index, std::size_t sample, const std::vector<double>& rewards) {
+    if (!algo_.has_critic()) {
+      result_.tokens[index].push_back(rewards_to_go(rewards, {}, algo_.gamma));
+      return;
+    }
+    const TrainSample& from = groups_[index].samples[sample];
+    const std::vector<double> values(from.values.begin(), from.values.end());
+    TokenReturns returns;
+    if (algo_.advantage == AdvantageKind::kGae) {
+      returns = gae(rewards, values, {}, algo_.gamma, algo_.lambda);
+    } else {
+      const std::vector<double> log_w = log_weights(index, sample);
+      returns = vtrace(rewards, values, log_w, {},
+                       {algo_.gamma, algo_.lambda, algo_.vtrace_rho_max, algo_.vtrace_c_max});
+    }
+    result_.tokens[index].push_back(std::move(returns.advantages));
+    result_.returns[index].emplace_back(returns.targets.begin(), returns.targets.end());
+  }
+
+  std::vector<double> log_weights(std::size_t index, std::size_t sample) const {
+    const std::vector<float>& l_mu = groups_[index].samples[sample].behaviour;
+    const std::vector<float>& l_p = start_logprobs(scored_, groups_, index, sample);
+    std::vector<double> log_w(l_mu.size());
+    for (std::size_t t = 0; t < log_w.size(); ++t)
+      log_w[t] = static_cast<double>(l_p[t]) - static_cast<double>(l_mu[t]);
+    return log_w;
+  }
+
+  void whiten_all() {
+    std::vector<double> flat;
+    for (const std::size_t index : order_) {
+      for (const auto& sample : result_.tokens[index])
+        flat.insert(flat.end(), sample.begin(), sample.end());
+    }
+    whiten(flat, algo_.whiten_std);
+    std::size_t next = 0;
+    for (const std::size_t index : order_) {
+      for (auto& sample : result_.tokens[index]) {
+        for (double& advantage : sample)
+          advantage = flat[next++];
+      }
+    }
+    weigh_reinforce();
+  }
+
+  // V-trace's policy gradient has the factor min(rho_max, w_t). Objectives with a ratio bring it
+  // themselves; A l has none.
+  void weigh_reinforce() {
+    if (algo_.advantage != AdvantageKind::kVtrace || algo_.objective != ObjectiveKind::kReinforce) {
+      return;
+    }
+    for (std::size_t index = 0; index < groups_.size(); ++index) {
+      for (std::size_t i = 0; i < result_.tokens[index].size(); ++i) {
+        const std::vector<double> log_w = log_weights(index, i);
+        for (std::size_t t = 0; t < log_w.size(); ++t) {
+          result_.tokens[index][i][t] *= std::min(algo_.vtrace_rho_max, std::exp(log_w[t]));
+        }
+      }
+    }
+  }
+
+  const AlgoSettings& algo_;
+  const std::vector<TrainGroup>& groups_;
+  const TokenTable<float>& scored_;
+  RunningMoments& moments_;
+  const std::vector<std::size_t> order_;
+  UpdateAdvantages result_;
+  double kl_sum_ = 0;
+  std::int64_t samples_ = 0;
+};
+
+}  // namespace
+
+const std::vector<float>& start_logprobs(const TokenTable<float>& scored,
+                                         const std::vector<TrainGroup>& groups,
+                                         std::size_t group,
+                                         std::size_t sample) {
+  return scored.empty() ? groups[group].samples[sample].behaviour : scored[group][sample];
+}
+
+std::vector<std::size_t> by_ticket(const std::vector<TrainGroup>& groups) {
+  std::vector<std::size_t> order(groups.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return groups[a].ticket < groups[b].ticket;
+  });
+  return order;
+}
+
+core::Result<UpdateAdvantages> update_advantages(const AlgoSettings& algo,
+                                                 const std::vector<TrainGroup>& groups,
+                                                 const TokenTable<float>& scored,
+                                                 RunningMoments& moments) {
+  return Chain(algo, groups, scored, moments).run();
+}
+
+void keep_best_and_worst(std::vector<TrainGroup>& groups,
+                         TokenTable<double>& advantages,
+                         TokenTable<float>& scored) {
+  for (std::size_t index = 0; index < groups.size(); ++index) {
+    auto& samples = groups[index].samples;
+    const auto& before = advantages[index];
+    TROUPE_CHECK(samples.size() >= 2, "a group step refuses smaller groups");
+    std::size_t best = 0, worst = 0;
+    for (std::size_t i = 1; i < samples.size(); ++i) {
+      if (before[i][0] > before[best][0]) best = i;
+      if (before[i][0] < before[worst][0]) worst = i;
+    }
+    const double mark = best == worst ? 0 : 1;
+    if (best == worst) worst = best + 1;
+    if (!scored.empty()) scored[index] = {scored[index][best], scored[index][worst]};
+    std::vector<TrainSample> pair;
+    pair.push_back(std::move(samples[best]));
+    pair.push_back(std::move(samples[worst]));
+    samples = std::move(pair);
+    advantages[index] = {std::vector<double>(samples[0].tokens.size(), mark),
+                         std::vector<double>(samples[1].tokens.size(), -mark)};
+  }
+}
+
+}  // namespace troupe::learn

@@ -1,0 +1,78 @@
+// The clipped value loss and what is reported of a critic.
+#include "runtime/learn/value_loss.hpp"
+
+#include "runtime/core/check.hpp"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <limits>
+
+namespace troupe::learn {
+namespace {
+
+at::Tensor tensor_of(std::span<const double> values) {
+  const auto size = static_cast<std::int64_t>(values.size());
+  return at::from_blob(const_cast<double*>(values.data()), {size}, at::kDouble).clone();
+}
+
+double variance(std::span<const double> values) {
+  double mean = 0;
+  for (const double value : values)
+    mean += value;
+  mean /= static_cast<double>(values.size());
+  double sum = 0;
+  for (const double value : values)
+    sum += (value - mean) * (value - mean);
+  return sum / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+at::Tensor value_loss(double clip,
+                      const ValueBatch& batch,
+                      const at::Tensor& values,
+                      ValueStats& stats) {
+  const auto v = values.to(at::kDouble);
+  TROUPE_CHECK(v.dim() == 1 && v.numel() == static_cast<std::int64_t>(batch.returns.size()) &&
+                   batch.old.size() == batch.returns.size(),
+               "one value, one old value and one return per token");
+  const auto returns = tensor_of(batch.returns);
+  auto squares = (v - returns).square();
+  stats.tokens += v.numel();
+  if (clip > 0) {
+    const auto old = tensor_of(batch.old);
+    const auto held = (old + (v - old).clamp(-clip, clip) - returns).square();
+    stats.clipped += held.detach().gt(squares.detach()).sum().item<std::int64_t>();
+    squares = at::max(squares, held);
+  }
+  return 0.5 * batch.weight * squares.sum();
+}
+
+ValueGradient value_loss_and_gradient(double clip,
+                                      const ValueBatch& batch,
+                                      std::span<const double> values) {
+  const c10::AutoGradMode with_grad(true);
+  auto v = tensor_of(values).requires_grad_(true);
+  ValueGradient result;
+  const auto loss = value_loss(clip, batch, v, result.stats);
+  loss.backward();
+  result.loss = loss.item<double>();
+  const at::Tensor gradient = v.grad().contiguous();
+  const double* data = gradient.const_data_ptr<double>();
+  result.values.assign(data, data + gradient.numel());
+  return result;
+}
+
+double explained_variance(std::span<const double> values, std::span<const double> returns) {
+  TROUPE_CHECK(values.size() == returns.size(), "one value per return");
+  if (returns.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const double spread = variance(returns);
+  if (spread == 0) return std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    errors.push_back(returns[i] - values[i]);
+  return 1 - variance(errors) / spread;
+}
+
+}  // namespace troupe::learn

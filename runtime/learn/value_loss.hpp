@@ -1,0 +1,51 @@
+// The critic's loss of one micro-batch (docs/algorithms.md, "Critic"): half the squared error of
+// the values, with the value held near what it was when the update began, the larger of the two
+// counting. Computed in f64 on ATen tensors with autograd. Stateless; runs on the trainer's thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace at {
+class Tensor;
+}
+
+namespace troupe::learn {
+
+// What is known about the tokens of one micro-batch besides their current values V; one entry a
+// token, in the order of the values.
+struct ValueBatch {
+  std::vector<double> old;      // V at the start of the update
+  std::vector<double> returns;  // G: what V should have been
+  double weight = 0;            // share of a token in the update's mean
+};
+
+struct ValueStats {
+  std::int64_t tokens = 0;
+  std::int64_t clipped = 0;  // where the clipped error was the larger: no gradient
+};
+
+// The loss, sum over tokens of weight * 0.5 * max((V - G)^2, (V_old + clip(V - V_old, +-clip) -
+// G)^2), a scalar in f64; clip 0 leaves the second away. `values` [tokens] f32 or f64.
+at::Tensor value_loss(double clip,
+                      const ValueBatch& batch,
+                      const at::Tensor& values,
+                      ValueStats& stats);
+
+struct ValueGradient {
+  double loss = 0;
+  std::vector<double> values;  // d loss / d V per token
+  ValueStats stats;
+};
+
+// The same on plain numbers, for callers without a graph.
+ValueGradient value_loss_and_gradient(double clip,
+                                      const ValueBatch& batch,
+                                      std::span<const double> values);
+
+// 1 - Var(G - V) / Var(G), population variances: 1 is a perfect critic, 0 one that knows the mean
+// alone. Not a number when all returns are equal.
+double explained_variance(std::span<const double> values, std::span<const double> returns);
+
+}  // namespace troupe::learn

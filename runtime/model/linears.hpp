@@ -1,0 +1,35 @@
+// The seven linear maps of a layer, by number: their place in a layout, their shape, their name.
+// Adapters and the products of the backward pass go over them. Pure; any thread.
+#pragma once
+
+#include "runtime/model/spec.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace troupe::model {
+
+// Those that read the same rows stand together: q, k, v; gate, up.
+enum class Linear : std::uint8_t { kQ, kK, kV, kO, kGate, kUp, kDown };
+inline constexpr std::size_t kLinears = 7;
+inline constexpr std::array<Linear, kLinears> kAllLinears = {
+    Linear::kQ, Linear::kK, Linear::kV, Linear::kO, Linear::kGate, Linear::kUp, Linear::kDown};
+
+constexpr std::size_t index_of(Linear linear) {
+  return static_cast<std::size_t>(linear);
+}
+
+// Of the weight [rows, columns]: y[rows] = W x[columns].
+struct LinearShape {
+  std::int64_t rows = 0, columns = 0;
+};
+LinearShape shape_of(const ModelSpec& spec, Linear linear);
+
+// "q_proj", "down_proj".
+const char* short_name(Linear linear);
+// "model.layers.3.self_attn.q_proj".
+std::string module_name(std::int64_t layer, Linear linear);
+
+}  // namespace troupe::model

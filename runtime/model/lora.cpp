@@ -1,0 +1,163 @@
+// Merging: one product for each adapter, its rows shared out over the team.
+#include "runtime/model/lora.hpp"
+
+#include "kernels/ops.hpp"
+#include "runtime/core/check.hpp"
+#include "runtime/core/crc32c.hpp"
+#include "runtime/core/rng.hpp"
+
+#include <cmath>
+#include <cstring>
+
+namespace troupe::model {
+namespace {
+
+using core::Team;
+using kernels::ops;
+
+std::size_t bytes_of(std::int64_t count) {
+  return static_cast<std::size_t>(count) * sizeof(float);
+}
+
+}  // namespace
+
+Lora::Lora(const ParamStore& master, std::shared_ptr<const ParamLayout> trained, double scale)
+    : scale_(scale), values_(master.spec(), std::move(trained)) {
+  const ModelSpec& spec = master.spec();
+  const ParamLayout& layout = values_.layout();
+  std::int64_t base = 0, panels = 0;
+  const auto take_panels = [&](std::int64_t n, std::int64_t k) {
+    const std::int64_t offset = panels;
+    panels += kernels::packed_size(n, k);
+    return offset;
+  };
+  for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
+    auto& of_layer = index_.emplace_back(kLinears, -1);
+    for (const Linear linear : kAllLinears) {
+      const auto number = static_cast<std::size_t>(layer);
+      const AdapterOffsets& at = layout.adapters[number][index_of(linear)];
+      if (at.rank == 0) continue;
+      of_layer[index_of(linear)] = static_cast<std::int32_t>(adapters_.size());
+      Adapter& adapter = adapters_.emplace_back();
+      adapter.layer = layer;
+      adapter.linear = linear;
+      adapter.shape = shape_of(spec, linear);
+      adapter.at = at;
+      adapter.master = master.layout().layers[number].of(linear);
+      adapter.base = base;
+      base += adapter.shape.rows * adapter.shape.columns;
+      adapter.a_columns = take_panels(adapter.shape.columns, at.rank);
+      adapter.down = take_panels(at.rank, adapter.shape.columns);
+      adapter.back = take_panels(at.rank, adapter.shape.rows);
+    }
+  }
+  base_ = core::Buffer<float>(base);
+  panels_ = core::Buffer<float>(panels);
+  scaled_b_ = core::Buffer<float>(values_.size());
+  for (const Adapter& adapter : adapters_) {
+    std::memcpy(base_.data() + adapter.base, master.data() + adapter.master,
+                bytes_of(adapter.shape.rows * adapter.shape.columns));
+  }
+  for (const ParamView& view : layout.views) {
+    const auto whole = master.view(view.name);
+    if (!whole.empty()) std::memcpy(values_.data() + view.offset, whole.data(), whole.size_bytes());
+  }
+}
+
+void Lora::start(std::uint64_t seed) {
+  std::uint64_t stream = 0;
+  for (const Adapter& adapter : adapters_) {
+    const double bound = 1.0 / std::sqrt(static_cast<double>(adapter.shape.columns));
+    ++stream;
+    float* a = values_.data() + adapter.at.a;
+    for (std::int64_t i = 0; i < adapter.at.rank * adapter.shape.columns; ++i) {
+      const double unit = core::uniform(seed, stream, static_cast<std::uint64_t>(i));
+      a[i] = static_cast<float>((2 * unit - 1) * bound);
+    }
+    std::memset(values_.data() + adapter.at.b, 0, bytes_of(adapter.shape.rows * adapter.at.rank));
+  }
+}
+
+// Panels and scale B of one adapter; done by one member.
+void Lora::prepare(const Adapter& adapter) {
+  const auto& [rows, columns] = adapter.shape;
+  const std::int64_t rank = adapter.at.rank;
+  const float* a = values_.data() + adapter.at.a;
+  const float* b = values_.data() + adapter.at.b;
+  float* panels = panels_.data();
+  ops().pack_plain(a, columns, columns, rank, panels + adapter.a_columns, 0,
+                   kernels::panels_of(columns));
+  ops().pack_transposed(a, columns, rank, columns, panels + adapter.down, 0,
+                        kernels::panels_of(rank));
+  ops().pack_plain(b, rank, rank, rows, panels + adapter.back, 0, kernels::panels_of(rank));
+  const auto scale = static_cast<float>(scale_);
+  float* scaled = scaled_b_.data() + adapter.at.b;
+  for (std::int64_t i = 0; i < rows * rank; ++i)
+    scaled[i] = scale * b[i];
+}
+
+void Lora::add_to_base(Team team, const Adapter& adapter, float* master) const {
+  const auto& [rows, columns] = adapter.shape;
+  const kernels::Gemm gemm{.m = rows,
+                           .n = columns,
+                           .k = adapter.at.rank,
+                           .a = scaled_b_.data() + adapter.at.b,
+                           .lda = adapter.at.rank,
+                           .b = panels_.data() + adapter.a_columns,
+                           .c = master + adapter.master,
+                           .ldc = columns,
+                           .residual = base_.data() + adapter.base,
+                           .ldr = columns};
+  const auto [first, last] = team.share(rows);
+  if (first < last) ops().gemm(gemm, first, last, 0, kernels::panels_of(columns));
+}
+
+void Lora::merge(core::TeamRunner& team, ParamStore& master) {
+  team.run([&](Team member) {
+    kernels::flush_denormals();
+    const auto [first, last] = member.share(static_cast<std::int64_t>(adapters_.size()));
+    for (std::int64_t i = first; i < last; ++i)
+      prepare(adapters_[static_cast<std::size_t>(i)]);
+    member.barrier();
+    for (const Adapter& adapter : adapters_)
+      add_to_base(member, adapter, master.data());
+    if (member.rank != 0) return;
+    for (const ParamView& view : values_.layout().views) {
+      const auto whole = master.view(view.name);
+      if (whole.empty()) continue;
+      std::memcpy(whole.data(), values_.data() + view.offset, whole.size_bytes());
+    }
+  });
+}
+
+const Lora::Adapter* Lora::find(std::int64_t layer, Linear linear) const {
+  const std::int32_t i = index_[static_cast<std::size_t>(layer)][index_of(linear)];
+  return i < 0 ? nullptr : &adapters_[static_cast<std::size_t>(i)];
+}
+
+std::int64_t Lora::rank(std::int64_t layer, Linear linear) const {
+  const Adapter* adapter = find(layer, linear);
+  return adapter == nullptr ? 0 : adapter->at.rank;
+}
+
+const float* Lora::down_panels(std::int64_t layer, Linear linear) const {
+  const Adapter* adapter = find(layer, linear);
+  TROUPE_CHECK(adapter != nullptr, "panels of an adapter that is not there");
+  return panels_.data() + adapter->down;
+}
+
+const float* Lora::back_panels(std::int64_t layer, Linear linear) const {
+  const Adapter* adapter = find(layer, linear);
+  TROUPE_CHECK(adapter != nullptr, "panels of an adapter that is not there");
+  return panels_.data() + adapter->back;
+}
+
+std::uint32_t Lora::base_crc() const {
+  return core::crc32c(base_.data(), bytes_of(base_.size()));
+}
+
+std::uint64_t Lora::bytes() const {
+  return bytes_of(base_.size() + panels_.size() + scaled_b_.size() + values_.size());
+}
+
+}  // namespace troupe::model

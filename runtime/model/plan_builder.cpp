@@ -1,0 +1,182 @@
+// Rows, segments and KV blocks of a micro-batch.
+#include "runtime/model/plan_builder.hpp"
+
+#include <algorithm>
+
+namespace troupe::model {
+namespace {
+
+using kernels::kKvBlock;
+
+std::int32_t narrow(std::int64_t value) {
+  return static_cast<std::int32_t>(value);
+}
+std::int64_t blocks_for(std::int64_t tokens) {
+  return (tokens + kKvBlock - 1) / kKvBlock;
+}
+std::int64_t length(std::span<const std::int32_t> tokens) {
+  return std::ssize(tokens);
+}
+
+}  // namespace
+
+PlanBuilder::PlanBuilder(GroupPlan& out, GroupRows rows)
+    : plan_(out.plan), targets_(out.targets), rows_(rows) {
+  plan_.clear();
+  targets_.row.clear();
+  targets_.token.clear();
+}
+
+// Rows of a sample's own segment.
+std::int64_t PlanBuilder::own_rows(std::span<const std::int32_t> response) const {
+  if (rows_ == GroupRows::kLast) return length(response);
+  return response.empty() ? 0 : length(response) - 1;
+}
+
+core::Result<void> PlanBuilder::check(const SampleGroup& group,
+                                      const ModelSpec& spec,
+                                      const std::string& where) const {
+  const auto refuse = [](const std::string& place, const std::string& why) {
+    return core::fail(core::ErrorCode::kData, place + ": " + why);
+  };
+  if (group.prompt.empty()) return refuse(where, "empty prompt");
+  TROUPE_TRY(check_tokens(group.prompt, spec, where + ", prompt"));
+  const bool last = rows_ == GroupRows::kLast;
+  for (std::size_t i = 0; i < group.responses.size(); ++i) {
+    const auto response = group.responses[i];
+    const std::string sample = where + ", sample " + std::to_string(i);
+    if (last && response.empty()) return refuse(sample, "an empty response has no last token");
+    TROUPE_TRY(check_tokens(response, spec, sample));
+    const std::int64_t rows = length(group.prompt) + own_rows(response);
+    if (rows <= spec.context) continue;
+    return refuse(sample, std::to_string(last ? rows : rows + 1) +
+                              " tokens exceed the context of " + std::to_string(spec.context));
+  }
+  return {};
+}
+
+void PlanBuilder::add(const SampleGroup& group) {
+  plan_.group_begin.push_back(narrow(std::ssize(plan_.segments)));
+  const std::int64_t prompt = length(group.prompt);
+  const std::int64_t prompt_block = next_block_;
+  next_block_ += blocks_for(prompt);
+  prompt_table_ = std::ssize(plan_.block_table);
+  for (std::int64_t b = prompt_block; b < next_block_; ++b) {
+    plan_.block_table.push_back(narrow(b));
+  }
+  // The samples' own blocks start after the prompt's full ones; reserved before the prompt's rows
+  // are written, which go to them too.
+  const std::int64_t full = prompt / kKvBlock;
+  own_block_.clear();
+  for (const auto response : group.responses) {
+    own_block_.push_back(next_block_);
+    if (own_rows(response) > 0) next_block_ += blocks_for(prompt + own_rows(response)) - full;
+  }
+  add_prompt(group, prompt_block);
+  for (std::size_t i = 0; i < group.responses.size(); ++i) {
+    add_sample(group, group.responses[i], own_block_[i]);
+  }
+}
+
+void PlanBuilder::finish(std::int64_t kv_heads, int members) {
+  plan_.group_begin.push_back(narrow(std::ssize(plan_.segments)));
+  plan_.slot_begin.push_back(narrow(std::ssize(plan_.slots)));
+  plan_.finish(kv_heads, members);
+}
+
+void PlanBuilder::add_row(std::int32_t token, std::int64_t position) {
+  plan_.tokens.push_back(token);
+  plan_.positions.push_back(narrow(position));
+  plan_.slot_begin.push_back(narrow(std::ssize(plan_.slots)));
+}
+
+void PlanBuilder::add_prompt(const SampleGroup& group, std::int64_t prompt_block) {
+  const std::int64_t prompt = length(group.prompt);
+  const std::int64_t full = prompt / kKvBlock;
+  plan_.segments.push_back({narrow(plan_.rows()), narrow(prompt), 0, narrow(prompt_table_)});
+  for (std::int64_t p = 0; p < prompt; ++p) {
+    add_row(group.prompt[static_cast<std::size_t>(p)], p);
+    plan_.slots.push_back(narrow(prompt_block * kKvBlock + p));
+    if (p < full * kKvBlock) continue;
+    for (std::size_t i = 0; i < group.responses.size(); ++i) {
+      if (own_rows(group.responses[i]) == 0) continue;
+      plan_.slots.push_back(narrow(own_block_[i] * kKvBlock + p - full * kKvBlock));
+    }
+  }
+  const bool wanted = rows_ == GroupRows::kPredicting &&
+                      std::any_of(group.responses.begin(), group.responses.end(),
+                                  [](auto response) { return !response.empty(); });
+  prompt_logit_row_ = narrow(std::ssize(plan_.logit_rows));
+  if (wanted) plan_.logit_rows.push_back(narrow(plan_.rows() - 1));
+}
+
+void PlanBuilder::add_sample(const SampleGroup& group,
+                             std::span<const std::int32_t> response,
+                             std::int64_t own_block) {
+  if (response.empty()) return;
+  const bool last_only = rows_ == GroupRows::kLast;
+  if (!last_only) add_target(prompt_logit_row_, response[0]);
+  const std::int64_t rows = own_rows(response);
+  if (rows == 0) return;
+  const std::int64_t prompt = length(group.prompt);
+  const std::int64_t full = prompt / kKvBlock;
+  const std::int64_t table = std::ssize(plan_.block_table);
+  for (std::int64_t b = 0; b < blocks_for(prompt + rows); ++b) {
+    const std::int32_t shared = b < full
+                                    ? plan_.block_table[static_cast<std::size_t>(prompt_table_ + b)]
+                                    : narrow(own_block + b - full);
+    plan_.block_table.push_back(shared);
+  }
+  plan_.segments.push_back({narrow(plan_.rows()), narrow(rows), narrow(prompt), narrow(table)});
+  for (std::int64_t i = 0; i < rows; ++i) {
+    add_row(response[static_cast<std::size_t>(i)], prompt + i);
+    plan_.slots.push_back(narrow(own_block * kKvBlock + prompt + i - full * kKvBlock));
+    if (last_only) continue;
+    add_target(narrow(std::ssize(plan_.logit_rows)), response[static_cast<std::size_t>(i + 1)]);
+    plan_.logit_rows.push_back(narrow(plan_.rows() - 1));
+  }
+  if (last_only) plan_.logit_rows.push_back(narrow(plan_.rows() - 1));
+}
+
+void PlanBuilder::add(std::span<const std::int32_t> tokens, std::span<const std::uint8_t> learn) {
+  std::size_t rows = tokens.size();  // up to the last target, without it
+  while (rows > 0 && learn[rows - 1] == 0)
+    --rows;
+  if (rows < 2) return;
+  --rows;
+  plan_.group_begin.push_back(narrow(std::ssize(plan_.segments)));
+  const std::int64_t table = std::ssize(plan_.block_table);
+  const auto count = static_cast<std::int64_t>(rows);
+  plan_.segments.push_back({narrow(plan_.rows()), narrow(count), 0, narrow(table)});
+  for (std::size_t i = 0; i < rows; ++i) {
+    const auto position = static_cast<std::int64_t>(i);
+    add_row(tokens[i], position);
+    plan_.slots.push_back(narrow(next_block_ * kKvBlock + position));
+    if (learn[i + 1] == 0) continue;
+    add_target(narrow(std::ssize(plan_.logit_rows)), tokens[i + 1]);
+    plan_.logit_rows.push_back(narrow(plan_.rows() - 1));
+  }
+  for (std::int64_t b = 0; b < blocks_for(count); ++b) {
+    plan_.block_table.push_back(narrow(next_block_ + b));
+  }
+  next_block_ += blocks_for(count);
+}
+
+void PlanBuilder::add_target(std::int32_t row, std::int32_t token) {
+  targets_.row.push_back(row);
+  targets_.token.push_back(token);
+}
+
+core::Result<void> check_tokens(std::span<const std::int32_t> tokens,
+                                const ModelSpec& spec,
+                                const std::string& where) {
+  for (const std::int32_t token : tokens) {
+    if (token >= 0 && token < spec.vocab) continue;
+    return core::fail(core::ErrorCode::kData, where + ": token id " + std::to_string(token) +
+                                                  " is outside the vocabulary of " +
+                                                  std::to_string(spec.vocab));
+  }
+  return {};
+}
+
+}  // namespace troupe::model

@@ -1,0 +1,59 @@
+// Writes the segments, KV slots and block tables of micro-batches. What group_plan.cpp and
+// sequence_plan.cpp share: a prompt computed once, its samples behind it, and which rows the head
+// reads. One owner, one thread; bounded by the plan that it fills. Internal to this room.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/model/group_plan.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe::model {
+
+// Which rows of a group's samples go to the head.
+enum class GroupRows {
+  kPredicting,  // every row that predicts a response token; a response's last token has no row
+  kLast,        // the last token of every response, which has a row then; no targets
+};
+
+class PlanBuilder {
+ public:
+  PlanBuilder(GroupPlan& out, GroupRows rows);
+
+  // kData, naming `where`: an empty prompt, an id outside the vocabulary, more tokens than the
+  // context, a response without the last token that is to be read.
+  core::Result<void> check(const SampleGroup& group,
+                           const ModelSpec& spec,
+                           const std::string& where) const;
+  void add(const SampleGroup& group);
+  // One sequence: the rows before its last target; targets where `learn` is set (never at 0).
+  void add(std::span<const std::int32_t> tokens, std::span<const std::uint8_t> learn);
+  void finish(std::int64_t kv_heads, int members);
+
+ private:
+  std::int64_t own_rows(std::span<const std::int32_t> response) const;
+  void add_row(std::int32_t token, std::int64_t position);
+  void add_prompt(const SampleGroup& group, std::int64_t prompt_block);
+  void add_sample(const SampleGroup& group,
+                  std::span<const std::int32_t> response,
+                  std::int64_t own_block);
+  void add_target(std::int32_t row, std::int32_t token);
+
+  ForwardPlan& plan_;
+  TokenTargets& targets_;
+  const GroupRows rows_;
+  std::int64_t next_block_ = 0;
+  std::int64_t prompt_table_ = 0;        // of the group being added
+  std::int32_t prompt_logit_row_ = 0;    // of the group being added
+  std::vector<std::int64_t> own_block_;  // first own block of each of its samples
+};
+
+// kData, naming `where`: an id outside the vocabulary.
+core::Result<void> check_tokens(std::span<const std::int32_t> tokens,
+                                const ModelSpec& spec,
+                                const std::string& where);
+
+}  // namespace troupe::model

@@ -1,0 +1,42 @@
+// Plans of a micro-batch for supervised training: sequences of which chosen tokens are targets, and
+// groups of which the last token of every sample is read (reward models). Sequences never attend to
+// each other; only rows that predict a target go to the head, and rows after a sequence's last
+// target are left out. Pure functions on the caller's thread; plans are reused without allocation.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/model/group_plan.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace troupe::model {
+
+struct Sequence {
+  std::span<const std::int32_t> tokens;
+  std::span<const std::uint8_t> learn;  // [tokens]: not 0 where token i is a target; 0 at i = 0
+};
+
+// Rows that a sequence takes in a plan: its tokens before the last target.
+std::int64_t rows_of(const Sequence& sequence);
+
+// Builds `out`: the targets of all sequences, by sequence and position. A sequence without a target
+// takes no row. Errors (kData, naming the sequence): longer than the context + 1, an id outside the
+// vocabulary, a target at position 0 (nothing predicts it).
+core::Result<void> build_sequence_plan(std::span<const Sequence> sequences,
+                                       const ModelSpec& spec,
+                                       int members,
+                                       GroupPlan& out);
+
+// Rows that the group takes when its last tokens are read.
+std::int64_t rows_with_last(const SampleGroup& group);
+
+// Builds `out` with all rows, the last token's too, and the prompt computed once: plan.logit_rows
+// holds the last row of every sample, group by group; no targets. Errors as build_group_plan's, and
+// an empty response.
+core::Result<void> build_last_token_plan(std::span<const SampleGroup> groups,
+                                         const ModelSpec& spec,
+                                         int members,
+                                         GroupPlan& out);
+
+}  // namespace troupe::model

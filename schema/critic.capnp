@@ -1,0 +1,39 @@
+@0xd48e43a780a081e9;
+# To the critic.
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("troupe::schema");
+using Common = import "/schema/common.capnp";
+
+struct ValueGroup {
+  ticket @0 :Common.Ticket;
+  prompt @1 :Data;           # int32
+  responses @2 :List(Data);  # int32 each
+}
+
+# A page of an update's groups, in the order of the update. The critic keeps them until it has learned
+# from them; a page with cursor 0 begins anew.
+struct ScoreValues {
+  update @0 :UInt64;
+  cursor @1 :UInt32;
+  groups @2 :List(ValueGroup);
+}
+
+struct GroupValues {
+  samples @0 :List(Data);  # float32 each, one value per response token
+}
+
+struct Values {
+  groups @0 :List(GroupValues);
+}
+
+# A page of what the values should have been.
+struct PutReturns {
+  update @0 :UInt64;
+  cursor @1 :UInt32;
+  groups @2 :List(GroupValues);
+}
+
+struct TrainCritic {
+  update @0 :UInt64;
+  groups @1 :UInt32;  # of the whole update
+}

@@ -1,0 +1,205 @@
+// Supervised training with the real program: every method takes steps and leaves a model; killed
+// with -9 and started again it gives the run that was never interrupted; bad rows are refused with
+// file, line and the flag to change.
+#include "train_support.hpp"
+
+namespace troupe::test {
+namespace {
+
+struct Method {
+  const char* name;
+  const char* file;
+  std::vector<std::string> flags;
+};
+
+const std::vector<Method>& methods() {
+  static const std::vector<Method> all = {
+      {"sft", "answers.jsonl", {}},
+      {"pretrain", "answers.jsonl", {}},
+      {"rm", "pairs.jsonl", {"--data.prompt_key", "input"}},
+      {"dpo", "pairs.jsonl", {"--data.prompt_key", "input"}},
+      {"ipo", "pairs.jsonl", {"--data.prompt_key", "input"}},
+      {"cdpo", "pairs.jsonl", {"--data.prompt_key", "input"}},
+      {"kto", "rated.csv", {}},
+  };
+  return all;
+}
+
+// Model, tokenizer and rows in one folder.
+class TinySupervised {
+ public:
+  TinySupervised() {
+    model_ = make_tiny_model(folder_);
+    write_byte_tokenizer(model_);
+    std::ofstream answers(file("answers.jsonl")), pairs(file("pairs.jsonl"));
+    std::ofstream rated(file("rated.csv"));
+    rated << "input,output,label\n";
+    for (int i = 0; i < 12; ++i) {
+      const std::string prompt = std::to_string(i) + "+1=", good = std::to_string(i + 1);
+      answers << nlohmann::json({{"input", prompt}, {"output", good}}) << '\n';
+      pairs << nlohmann::json({{"input", prompt}, {"chosen", good}, {"rejected", "fish"}}) << '\n';
+      rated << prompt << ',' << (i % 2 == 0 ? good : "\"a \"\"fish\"\"\"") << ','
+            << (i % 2 == 0 ? "true" : "false") << '\n';
+    }
+    std::ofstream(file("tiny.yaml")) << "train: {batch_size: 4, threads: 2, seed: 5, "
+                                        "micro_tokens_max: 40}\n"
+                                        "actor: {adam: {lr: 1e-3}}\n"
+                                        "ckpt: {save_steps: 1, max_num: 2}\n"
+                                        "eval: {steps: 2}\n";
+  }
+
+  std::vector<std::string> words(const Method& method, const std::string& run, int steps) const {
+    std::vector<std::string> words = {"train",
+                                      method.name,
+                                      file("tiny.yaml"),
+                                      "--actor.model_name_or_path",
+                                      model_,
+                                      "--data.dataset",
+                                      file(method.file),
+                                      "--eval.dataset",
+                                      file(method.file),
+                                      "--run.path",
+                                      file(run),
+                                      "--train.max_steps",
+                                      std::to_string(steps)};
+    words.insert(words.end(), method.flags.begin(), method.flags.end());
+    return words;
+  }
+  std::string file(const std::string& name) const { return (folder_ / name).string(); }
+  std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
+
+ private:
+  ScratchFolder folder_;
+  std::string model_;
+};
+
+std::size_t steps_in(const std::filesystem::path& run) {
+  std::ifstream in(run / "metrics.jsonl");
+  std::size_t steps = 0;
+  for (std::string line; std::getline(in, line);)
+    steps += line.find("policy/loss") != line.npos ? 1 : 0;
+  return steps;
+}
+
+// The metrics lines, evaluations too, without times and speeds.
+std::vector<nlohmann::json> lines_of(const std::filesystem::path& run) {
+  std::vector<nlohmann::json> rows;
+  std::ifstream in(run / "metrics.jsonl");
+  for (std::string line; std::getline(in, line);) {
+    nlohmann::json kept;
+    const auto row = nlohmann::json::parse(line);
+    for (const auto& [name, value] : row.items()) {
+      const bool varies =
+          name == "time" || name.rfind("time/", 0) == 0 || name.rfind("perf/", 0) == 0;
+      if (!varies) kept[name] = value;
+    }
+    rows.push_back(std::move(kept));
+  }
+  return rows;
+}
+
+}  // namespace
+
+TEST(Supervised, EveryMethodTrainsEvaluatesAndLeavesAModel) {
+  const TinySupervised files;
+  for (const Method& method : methods()) {
+    const ProgramRun run = run_troupe(files.words(method, method.name, 2));
+    ASSERT_EQ(run.status, 0) << method.name << run.output;
+    EXPECT_NE(run.output.find("step=2/2 loss="), std::string::npos) << run.output;
+    EXPECT_NE(run.output.find("held-out after 2 steps: loss"), std::string::npos) << run.output;
+    const auto model = files / method.name / "ckpt" / "step_000002" / "model";
+    for (const char* name : {"config.json", "model.safetensors", "tokenizer.json"})
+      EXPECT_TRUE(std::filesystem::exists(model / name)) << method.name << " " << name;
+    const auto rows = lines_of(files / method.name);
+    ASSERT_EQ(rows.size(), 4u) << "evaluation, step, step, evaluation";
+    EXPECT_TRUE(rows[0].contains("eval/loss"));
+    EXPECT_TRUE(rows[1].contains("policy/grad_norm"));
+    EXPECT_NE(rows[0]["eval/loss"], rows[3]["eval/loss"]);
+  }
+  const auto config = nlohmann::json::parse(
+      text_of(files / "rm" / "ckpt" / "step_000002" / "model" / "config.json"));
+  const auto last = lines_of(files / "rm").back();
+  EXPECT_EQ(config["architectures"][0], "LlamaForSequenceClassification");
+  EXPECT_DOUBLE_EQ(config["mean"].get<double>(), last["eval/score_mean"].get<double>());
+  EXPECT_DOUBLE_EQ(config["std"].get<double>(), last["eval/score_std"].get<double>());
+}
+
+TEST(Supervised, KilledAndResumedEqualsAnUnbrokenRun) {
+  const TinySupervised files;
+  for (const char* name : {"sft", "kto"}) {
+    const Method& method = name == std::string("sft") ? methods()[0] : methods()[6];
+    const std::string whole = std::string(name) + "_whole", killed = std::string(name) + "_killed";
+    const ProgramRun unbroken = run_troupe(files.words(method, whole, 7));
+    ASSERT_EQ(unbroken.status, 0) << unbroken.output;
+    for (const std::size_t at : {2u, 5u}) {
+      const pid_t pid = start_troupe(files.words(method, killed, 7), files / "log");
+      int status = 0;
+      bool ended = false;
+      while (!ended && steps_in(files / killed) < at) {
+        ended = ::waitpid(pid, &status, WNOHANG) == pid;
+        ::sched_yield();
+      }
+      if (!ended) {
+        ::kill(pid, SIGKILL);
+        ::waitpid(pid, &status, 0);
+      }
+    }
+    const ProgramRun resumed = run_troupe(files.words(method, killed, 7));
+    ASSERT_EQ(resumed.status, 0) << resumed.output << text_of(files / "log");
+    EXPECT_EQ(lines_of(files / whole), lines_of(files / killed)) << name;
+    const auto hashes = hashes_of(files / whole / "ckpt" / "step_000007");
+    EXPECT_FALSE(hashes.empty());
+    EXPECT_EQ(hashes, hashes_of(files / killed / "ckpt" / "step_000007")) << name;
+  }
+}
+
+TEST(Supervised, AStopSignalEndsAfterACheckpointWithStatus130) {
+  const TinySupervised files;
+  const Method& sft = methods()[0];
+  const pid_t pid = start_troupe(files.words(sft, "stopped", 100000), files / "log");
+  while (steps_in(files / "stopped") < 2)
+    ::sched_yield();
+  ::kill(pid, SIGTERM);
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(WEXITSTATUS(status), 130) << text_of(files / "log");
+  EXPECT_NE(text_of(files / "log").find("the same command goes on from there"), std::string::npos);
+}
+
+TEST(Supervised, BadInputsSayWhereAndWhatToChange) {
+  const TinySupervised files;
+  const auto refusal = [&](const Method& method, const std::string& rows, int status,
+                           std::vector<std::string> more = {}) {
+    std::ofstream(files.file("bad.jsonl")) << rows;
+    Method bad = method;
+    bad.file = "bad.jsonl";
+    bad.flags.insert(bad.flags.end(), more.begin(), more.end());
+    std::filesystem::remove(files / "log");
+    const pid_t pid = start_troupe(files.words(bad, "bad", 2), files / "log");
+    int ended = 0;
+    ::waitpid(pid, &ended, 0);
+    const std::string said = text_of(files / "log");
+    EXPECT_EQ(WEXITSTATUS(ended), status) << said;
+    EXPECT_FALSE(std::filesystem::exists(files / "bad")) << "refused before a run folder is made";
+    return said;
+  };
+  const Method &sft = methods()[0], &dpo = methods()[3], &kto = methods()[6];
+  EXPECT_NE(refusal(sft, "", 4).find("holds no rows"), std::string::npos);
+  EXPECT_NE(refusal(sft, R"({"question": "a", "answer": "b"})", 4)
+                .find("bad.jsonl:1: no column 'input' (there is: question, answer)"),
+            std::string::npos);
+  EXPECT_NE(refusal(dpo, R"({"input": "a", "chosen": "b", "rejected": "b"})", 4)
+                .find("bad.jsonl:1: 'chosen' and 'rejected' are equal"),
+            std::string::npos);
+  EXPECT_NE(refusal(kto, R"({"input": "a", "output": "b", "label": "maybe"})", 4)
+                .find("must be true or false"),
+            std::string::npos);
+  EXPECT_NE(refusal(sft, R"({"input": "a", "output": "b"})", 2, {"--data.probs", "0.5,0.5"})
+                .find("data.probs: 2 share(s) for 1 file(s)"),
+            std::string::npos);
+  EXPECT_NE(refusal(sft, R"({"input": "a", "output": "bbbbbbbbbb"})", 4, {"--data.max_len", "5"})
+                .find("more than --data.max_len 5"),
+            std::string::npos);
+}
+
+}  // namespace troupe::test

@@ -1,0 +1,324 @@
+"""Supervised and preference training against outside programs, through the real binary.
+
+Three optimiser steps of `troupe train METHOD` on a tiny Llama, every row in every step, cut into
+several micro-batches, against the same steps in float64 by torch.optim.AdamW and clip_grad_norm_ on
+transformers' Llama. The losses are TRL 1.16's own code where it computes the same thing, run on
+stubs of its trainers: DPOTrainer._compute_loss (`sigmoid`; `ipo`, which divides by length; `sft` for
+the extra NLL), KTOTrainer._compute_loss, RewardTrainer.compute_loss; transformers' loss with labels
+for sft and pretrain; and a line of torch for cdpo (TRL's sigmoid ignores label_smoothing, its
+`robust` is another loss) and for ipo over sums, as the paper has it. Conventions that no oracle
+gives: plain answers end with the end token, and kto takes its z over each prompt with the answer of
+the step's next row (with two rows: the other's answer).
+"""
+
+import collections
+import functools
+import json
+import os
+import pathlib
+import subprocess
+import types
+
+import pytest
+import torch
+import torch.nn.functional as F
+from transformers import (AutoModelForCausalLM, AutoModelForSequenceClassification, LlamaConfig,
+                          LlamaForCausalLM, LlamaForSequenceClassification)
+from trl import DPOTrainer, KTOTrainer, RewardTrainer
+
+BUILD = pathlib.Path(os.environ.get("TROUPE_BUILD_DIR", pathlib.Path(__file__).parents[2] / "build"))
+END = 256
+STEPS, LR, EPS, CLIP, BETA = 3, 1e-3, 1e-4, 0.5, 0.2
+
+PAIRS = [("1+1=", "2", "11", 0.0), ("what is two and two? ", "four", "a fish, I think", 0.5),
+         ("9-4=", "5", "13", -0.25), ("say yes: ", "yes", "no", 1.0)]
+
+
+def byte_tokenizer(folder):
+    """Token b is byte b, token 256 the end."""
+    letters, extra = {"<|end|>": END}, 0
+    for byte in range(256):
+        prints = 0x21 <= byte <= 0x7E or 0xA1 <= byte <= 0xAC or byte >= 0xAE
+        letters[chr(byte) if prints else chr(256 + extra)] = byte
+        extra += 0 if prints else 1
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    end = {"id": END, "content": "<|end|>", "single_word": False, "lstrip": False, "rstrip": False,
+           "normalized": False, "special": True}
+    model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+             "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "vocab": letters,
+             "merges": []}
+    (folder / "tokenizer.json").write_text(json.dumps(
+        {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [end],
+         "normalizer": None, "pre_tokenizer": level, "post_processor": None, "decoder": level,
+         "model": model}))
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|end|>"}))
+
+
+@functools.cache
+def start_folder(root, score):
+    """A random model whose log-probs differ from token to token."""
+    config = LlamaConfig(vocab_size=257, hidden_size=48, intermediate_size=64, num_hidden_layers=2,
+                         num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128,
+                         tie_word_embeddings=False, bos_token_id=None, eos_token_id=END,
+                         pad_token_id=None, num_labels=1)
+    torch.manual_seed(3)
+    model = (LlamaForSequenceClassification if score else LlamaForCausalLM)(config)
+    with torch.no_grad():
+        for name, tensor in model.named_parameters():
+            tensor.normal_(1.0 if "norm" in name else 0.0, 0.15)
+    folder = root / ("score" if score else "language")
+    model.save_pretrained(folder)
+    byte_tokenizer(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("supervised")
+
+
+def ids(text, end=True):
+    return list(text.encode()) + ([END] if end else [])
+
+
+def train(root, name, method, rows, keys, score=False, micro=60):
+    """The run's metric rows and its final model folder."""
+    data = root / f"{name}.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = root / f"run_{name}"
+    flags = {"actor.model_name_or_path": start_folder(root, score), "data.dataset": data,
+             "run.path": run, "train.batch_size": len(rows), "train.max_steps": STEPS,
+             "train.threads": 1, "train.micro_tokens_max": micro, "actor.adam.lr": LR,
+             "actor.adam.eps": EPS, "actor.max_norm": CLIP, "actor.lr_warmup_ratio": 0,
+             "actor.min_lr_ratio": 1, **keys}
+    config = root / "empty.yaml"
+    config.write_text("{}\n")
+    words = [str(BUILD / "troupe"), "train", method, str(config)]
+    for key, value in flags.items():
+        words += [f"--{key}", str(value)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [line for line in lines if "policy/loss" in line], run / "ckpt" / "step_000003" / "model"
+
+
+class Batch:
+    """Prompts with answers, padded at the end, as TRL's collators have them."""
+
+    def __init__(self, pairs):
+        sequences = [(ids(prompt, False), ids(answer)) for prompt, answer in pairs]
+        width = max(len(p) + len(a) for p, a in sequences)
+        self.input_ids = torch.tensor([p + a + [0] * (width - len(p) - len(a)) for p, a in sequences])
+        self.attention = torch.tensor(
+            [[1] * (len(p) + len(a)) + [0] * (width - len(p) - len(a)) for p, a in sequences])
+        self.completion = torch.tensor(
+            [[0] * len(p) + [1] * len(a) + [0] * (width - len(p) - len(a)) for p, a in sequences])
+
+    def log_probs(self, model):
+        """Of every next token, 0 where it is no completion; what TRL's fused head returns."""
+        logits = model(input_ids=self.input_ids, attention_mask=self.attention).logits
+        picked = torch.log_softmax(logits[:, :-1], -1).gather(-1, self.input_ids[:, 1:, None])[..., 0]
+        return picked * self.completion[:, 1:]
+
+
+class StubAccelerator:
+    device = torch.device("cpu")
+
+    def gather(self, x):
+        return x
+
+    gather_for_metrics = gather
+
+    def unwrap_model(self, model):
+        return model
+
+
+def stub(**members):
+    return types.SimpleNamespace(
+        model=types.SimpleNamespace(training=True), accelerator=StubAccelerator(),
+        args=types.SimpleNamespace(center_rewards_coefficient=None), aux_loss_enabled=False, _metrics={"train": collections.defaultdict(list)},
+        _total_train_tokens=0, _tp_size=1, **members)
+
+
+def outputs_of(batch, log_probs):
+    zeros = torch.zeros_like(log_probs)
+    return lambda **kwargs: types.SimpleNamespace(
+        log_probs=log_probs, entropy=zeros, mean_logits=zeros, is_top1=zeros.bool())
+
+
+def trl_dpo(model, frozen, types_, weights, beta=BETA):
+    batch = Batch([(p, c) for p, c, _, _ in PAIRS] + [(p, r) for p, _, r, _ in PAIRS])
+    with torch.no_grad():
+        chosen, rejected = batch.log_probs(frozen).sum(1).chunk(2)
+    trainer = stub(ld_alpha=None, precompute_ref_logps=True, f_divergence_type="reverse_kl", beta=beta,
+                   loss_types=types_, loss_weights=weights, label_smoothing=0.0, use_weighting=False)
+    inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention,
+              "completion_mask": batch.completion, "ref_chosen_logps": chosen,
+              "ref_rejected_logps": rejected}
+    loss = DPOTrainer._compute_loss(trainer, outputs_of(batch, batch.log_probs(model)), inputs, False)
+    return loss, trainer._metrics["train"]
+
+
+def log_ratios(model, frozen):
+    chosen, rejected = Batch([(p, c) for p, c, _, _ in PAIRS]), Batch([(p, r) for p, _, r, _ in PAIRS])
+    ratio = lambda b: b.log_probs(model).sum(1) - b.log_probs(frozen).sum(1).detach()
+    return ratio(chosen) - ratio(rejected)
+
+
+def steps_by_torch(root, loss_of, score=False):
+    """Losses and the final weights of STEPS steps of AdamW in float64."""
+    kind = AutoModelForSequenceClassification if score else AutoModelForCausalLM
+    load = lambda: kind.from_pretrained(start_folder(root, score), dtype=torch.float64)
+    model, frozen = load(), load()
+    optimiser = torch.optim.AdamW(model.parameters(), lr=LR, betas=(0.9, 0.95), eps=EPS, weight_decay=0)
+    losses, metrics = [], []
+    for _ in range(STEPS):
+        loss, figures = loss_of(model, frozen)
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+        optimiser.step()
+        losses.append(loss.item())
+        metrics.append({name: values[-1] for name, values in figures.items()})
+    return losses, metrics, model.state_dict()
+
+
+def compare(root, name, method, rows, keys, loss_of, score=False, micro=60):
+    ours, folder = train(root, name, method, rows, keys, score, micro)
+    losses, metrics, weights = steps_by_torch(root, loss_of, score)
+    assert [row["policy/loss"] for row in ours] == pytest.approx(losses, rel=2e-5)
+    assert ours[-1]["train/micro_batches"] > 1, "the test is about accumulation too"
+    kind = AutoModelForSequenceClassification if score else AutoModelForCausalLM
+    trained = kind.from_pretrained(folder, dtype=torch.float64).state_dict()
+    moved = 0.0
+    start = kind.from_pretrained(start_folder(root, score), dtype=torch.float64).state_dict()
+    for key, tensor in weights.items():
+        moved = max(moved, (tensor - start[key]).abs().max().item())
+        assert (trained[key] - tensor).abs().max().item() < 1e-5, key
+    assert moved > LR, "three steps move weights by more than one learning rate"
+    for row, figures in zip(ours, metrics):
+        for key in set(row) & set(figures) & {"rewards/chosen", "rewards/rejected", "rewards/margins",
+                                              "rewards/accuracies", "logps/chosen", "logps/rejected"}:
+            assert row[key] == pytest.approx(figures[key], rel=1e-4, abs=1e-5), key
+
+
+PAIR_ROWS = [{"prompt": p, "chosen": c, "rejected": r, "m": m} for p, c, r, m in PAIRS]
+PAIR_KEYS = {"data.prompt_key": "prompt"}
+
+
+def test_sft_is_transformers_loss_over_answers(root):
+    batch = Batch([(p, c) for p, c, _, _ in PAIRS])
+
+    def loss_of(model, frozen):
+        labels = batch.input_ids.masked_fill(batch.completion == 0, -100)
+        return model(input_ids=batch.input_ids, attention_mask=batch.attention, labels=labels).loss, {}
+
+    rows = [{"input": p, "output": c} for p, c, _, _ in PAIRS]
+    compare(root, "sft", "sft", rows, {}, loss_of, micro=30)
+
+
+def test_sft_learns_every_answer_of_a_dialogue(root):
+    """The labels are written by hand: a and b of each turn, with the end token behind each."""
+    template = ("{% for m in messages %}[{{ m['role'] }}] {{ m['content'] }}{% if m['role'] == "
+                "'assistant' %}<|end|>{% endif %}{{ '\n' }}{% endfor %}"
+                "{% if add_generation_prompt %}[assistant] {% endif %}")
+    (start_folder(root, False) / "chat_template.jinja").write_text(template)
+    pieces = [("[user] hi\n[assistant] ", "ab"), ("\n[user] and\n[assistant] ", "c")]
+    tokens, labels = [], []
+    for prompt, answer in pieces:
+        tokens += ids(prompt, False) + ids(answer)
+        labels += [-100] * len(prompt) + ids(answer)
+
+    def loss_of(model, frozen):
+        other = Batch([("[user] x\n[assistant] ", "yes")])
+        first = model(input_ids=torch.tensor([tokens]), labels=torch.tensor([labels])).loss
+        return (first * 5 - other.log_probs(model).sum()) / 9, {}
+
+    turn = lambda role, text: {"role": role, "content": text}
+    rows = [{"messages": [turn("user", "hi"), turn("assistant", "ab"), turn("user", "and"),
+                          turn("assistant", "c")]},
+            {"messages": [turn("user", "x"), turn("assistant", "yes")]}]
+    keys = {"data.apply_chat_template": "true", "data.multiturn": "true"}
+    compare(root, "dialogue", "sft", rows, keys, loss_of)
+
+
+def test_pretrain_is_transformers_loss_over_all_tokens(root):
+    batch = Batch([("", p + c) for p, c, _, _ in PAIRS])
+
+    def loss_of(model, frozen):
+        labels = batch.input_ids.masked_fill(batch.attention == 0, -100)
+        return model(input_ids=batch.input_ids, attention_mask=batch.attention, labels=labels).loss, {}
+
+    compare(root, "pretrain", "pretrain", [{"input": p + c} for p, c, _, _ in PAIRS], {}, loss_of,
+            micro=30)
+
+
+def test_rm_is_trls_reward_loss_with_margins(root):
+    def loss_of(model, frozen):
+        batch = Batch([(p, c) for p, c, _, _ in PAIRS] + [(p, r) for p, _, r, _ in PAIRS])
+        last = batch.attention.sum(1) - 1
+        scores = model.score(model.model(input_ids=batch.input_ids,
+                                         attention_mask=batch.attention).last_hidden_state)
+        logits = scores[torch.arange(len(last)), last]
+        inputs = {"attention_mask": batch.attention, "margin": torch.tensor([m for *_, m in PAIRS])}
+        outputs = lambda **kwargs: types.SimpleNamespace(logits=logits)
+        trainer = stub()
+        return RewardTrainer.compute_loss(trainer, outputs, inputs), {}
+
+    compare(root, "rm", "rm", PAIR_ROWS, {**PAIR_KEYS, "data.margin_key": "m"}, loss_of, score=True)
+
+
+def test_dpo_is_trls_sigmoid(root):
+    compare(root, "dpo", "dpo", PAIR_ROWS, {**PAIR_KEYS, "dpo.beta": BETA},
+            lambda model, frozen: trl_dpo(model, frozen, ["sigmoid"], [1.0]))
+
+
+def test_dpo_with_nll_is_trls_sigmoid_and_sft(root):
+    compare(root, "rpo", "dpo", PAIR_ROWS, {**PAIR_KEYS, "dpo.beta": BETA, "dpo.nll_loss_coef": 0.3},
+            lambda model, frozen: trl_dpo(model, frozen, ["sigmoid", "sft"], [1.0, 0.3]))
+
+
+def test_ipo_with_length_mean_is_trls_ipo(root):
+    keys = {**PAIR_KEYS, "dpo.beta": BETA, "dpo.length_mean": "true"}
+    ours = lambda model, frozen: (trl_dpo(model, frozen, ["ipo"], [1.0])[0], {})
+    compare(root, "ipo_mean", "ipo", PAIR_ROWS, keys, ours)
+
+
+def test_ipo_over_sums_is_the_papers(root):
+    compare(root, "ipo", "ipo", PAIR_ROWS, {**PAIR_KEYS, "dpo.beta": BETA},
+            lambda model, frozen: (((log_ratios(model, frozen) - 1 / (2 * BETA)) ** 2).mean(), {}))
+
+
+def test_cdpo_gives_the_other_order_its_share(root):
+    def loss_of(model, frozen):
+        h = BETA * log_ratios(model, frozen)
+        return (-0.8 * F.logsigmoid(h) - 0.2 * F.logsigmoid(-h)).mean(), {}
+
+    compare(root, "cdpo", "cdpo", PAIR_ROWS,
+            {**PAIR_KEYS, "dpo.beta": BETA, "dpo.label_smoothing": 0.2}, loss_of)
+
+
+def test_kto_is_trls(root):
+    """Two rows, so that the mismatched pairs do not depend on the order. Two answers of different
+    lengths, weights that differ, and a z above 0 from the second step on."""
+    rows = [("1+1=", "2", True), ("what is two and two? ", "a fish, I think", False)]
+
+    def loss_of(model, frozen):
+        own = Batch([(p, a) for p, a, _ in rows])
+        swapped = Batch([(rows[0][0], rows[1][1]), (rows[1][0], rows[0][1])])
+        with torch.no_grad():
+            reference, swapped_reference = own.log_probs(frozen).sum(1), swapped.log_probs(frozen).sum(1)
+            kl = swapped.log_probs(model).sum(1)
+        trainer = stub(beta=BETA, loss_type="kto", calculate_KL=True, precompute_ref_logps=True,
+                       desirable_weight=1.3, undesirable_weight=0.7,
+                       _compute_kl_logps=lambda model, batch: kl)
+        inputs = {"input_ids": own.input_ids, "attention_mask": own.attention,
+                  "completion_mask": own.completion, "ref_logps": reference,
+                  "ref_KL_logps": swapped_reference, "label": torch.tensor([good for *_, good in rows])}
+        loss = KTOTrainer._compute_loss(trainer, outputs_of(own, own.log_probs(model)), inputs, False)
+        return loss, {k: v for k, v in trainer._metrics["train"].items() if not k.startswith("logps")}
+
+    keys = {"kto.beta": BETA, "kto.desirable_weight": 1.3, "kto.undesirable_weight": 0.7}
+    compare(root, "kto", "kto", [{"input": p, "output": a, "label": good} for p, a, good in rows], keys,
+            loss_of, micro=40)

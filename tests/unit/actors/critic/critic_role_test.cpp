@@ -1,0 +1,274 @@
+// Policy and critic over the loopback network: an update's groups go over in pages of one frame,
+// their values come back to the right tokens, the critic learns from the returns, and its figures
+// join the policy's. The trainers are scripted, so that an update can be larger than a frame.
+#include "actors/critic/critic_role.hpp"
+
+#include "actors/policy/policy_role.hpp"
+#include "actors/protocol/ask.hpp"
+#include "actors/protocol/role_adapter.hpp"
+#include "runtime/async/io_threads.hpp"
+#include "runtime/cluster/loopback/loopback.hpp"
+#include "runtime/weights/local_channel.hpp"
+#include "tests/unit/runtime/learn/fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+namespace troupe::actors {
+namespace {
+
+// What both trainers did, in order. Written on the device thread, read when all is over.
+struct Script {
+  std::vector<std::string> calls;
+  std::vector<learn::TrainGroup> prepared;
+  learn::TokenValues old, returns;
+  std::vector<std::size_t> pages;  // groups of each call for values
+  core::Result<void> critic_learns;
+};
+
+float value_of(std::int32_t token) {
+  return 0.25f * static_cast<float>(token) - 1;
+}
+
+class ScriptedCritic final : public learn::CriticTrainer {
+ public:
+  explicit ScriptedCritic(std::shared_ptr<Script> script)
+      : script_(std::move(script)), master_(learn::tiny_spec()) {}
+
+  core::Result<learn::TokenValues> values(const std::vector<learn::TrainGroup>& groups) override {
+    script_->pages.push_back(groups.size());
+    learn::TokenValues result;
+    for (const auto& group : groups) {
+      result.emplace_back();
+      for (const auto& sample : group.samples) {
+        result.back().emplace_back();
+        for (const std::int32_t token : sample.tokens)
+          result.back().back().push_back(value_of(token));
+      }
+    }
+    return result;
+  }
+  core::Result<learn::CriticReport> update(const std::vector<learn::TrainGroup>&,
+                                           const learn::TokenValues& old,
+                                           const learn::TokenValues& returns) override {
+    script_->calls.emplace_back("critic learns");
+    script_->old = old;
+    script_->returns = returns;
+    TROUPE_TRY(script_->critic_learns);
+    return learn::CriticReport{3, {{"value/loss", 0.5}}};
+  }
+  const model::ParamStore& master() const override { return master_; }
+  core::Version version() const override { return 0; }
+  core::Result<void> save_state(const std::filesystem::path&) const override { return {}; }
+  core::Result<void> load_state(const std::filesystem::path&) override { return {}; }
+
+ private:
+  std::shared_ptr<Script> script_;
+  model::ParamStore master_;
+};
+
+class ScriptedPolicy final : public learn::PolicyTrainer {
+ public:
+  explicit ScriptedPolicy(std::shared_ptr<Script> script)
+      : script_(std::move(script)), master_(learn::tiny_spec()) {}
+
+  core::Result<learn::ValueTargets> prepare(std::vector<learn::TrainGroup> groups) override {
+    script_->calls.emplace_back("policy prepares");
+    learn::ValueTargets targets;
+    for (const auto& group : groups) {
+      targets.returns.emplace_back();
+      for (const auto& sample : group.samples) {
+        targets.returns.back().push_back(sample.values);
+        for (float& value : targets.returns.back().back())
+          value += 1;
+      }
+    }
+    script_->prepared = std::move(groups);
+    return targets;
+  }
+  core::Result<learn::UpdateReport> learn() override {
+    script_->calls.emplace_back("policy learns");
+    learn::UpdateReport report;
+    report.version = 1;
+    report.metrics = {{"policy/loss", 0.1}};
+    return report;
+  }
+  std::shared_ptr<const model::PackedWeights> packed() override { return nullptr; }
+  const model::ParamStore& master() const override { return master_; }
+  bool has_adapter() const override { return false; }
+  core::Result<void> save_adapter(const std::filesystem::path&, const std::string&) const override {
+    return {};
+  }
+  const model::ParamStore* average() const override { return nullptr; }
+  core::Version version() const override { return 0; }
+  core::Result<void> save_state(const std::filesystem::path&) const override { return {}; }
+  core::Result<void> load_state(const std::filesystem::path&) override { return {}; }
+
+ private:
+  std::shared_ptr<Script> script_;
+  model::ParamStore master_;
+};
+
+// One group a page, so that a frame holds it whatever its size.
+class Pages {
+ public:
+  Pages(std::size_t groups, std::size_t tokens) : groups_(groups), tokens_(tokens) {}
+  async::task<core::Result<ExperiencePage>> on(FetchExperience request) {
+    ExperienceGroup group;
+    group.ticket = {request.update, request.cursor, 0};
+    group.prompt = {1, 2, 3};
+    for (std::int32_t i = 0; i < 2; ++i) {
+      ExperienceSample sample;
+      sample.tokens.assign(tokens_, static_cast<std::int32_t>(request.cursor) + i);
+      sample.finish = "eos";
+      group.samples.push_back(std::move(sample));
+    }
+    ExperiencePage page;
+    page.groups.push_back(std::move(group));
+    page.next = request.cursor + 1;
+    co_return page;
+  }
+  std::size_t groups() const { return groups_; }
+
+ private:
+  std::size_t groups_, tokens_;
+};
+
+class Asker final : public cluster::Role {
+ public:
+  using Answer = std::promise<core::Result<Trained>>;
+  Asker(RoleContext context, std::uint32_t groups, Answer* answer)
+      : context_(std::move(context)), groups_(groups), answer_(answer) {}
+  async::task<core::Result<wire::Frame>> handle(wire::Frame) override {
+    co_return core::fail(core::ErrorCode::kUnsupported, "answers nothing");
+  }
+  async::task<core::Result<void>> run() override {
+    TrainUpdate train{7, groups_};
+    auto trained = co_await ask(context_, "policy/0", train);
+    answer_->set_value(std::move(trained));
+    co_return core::Result<void>();
+  }
+
+ private:
+  RoleContext context_;
+  std::uint32_t groups_;
+  Answer* answer_;
+};
+
+async::task<void> start_host(cluster::RoleHost* host, cluster::RoleHost::Factory factory) {
+  auto started = co_await host->start(std::move(factory));
+  EXPECT_TRUE(started.has_value());
+}
+
+// One update of `groups` groups with two samples of `tokens` tokens each.
+core::Result<Trained> one_update(std::shared_ptr<Script> script,
+                                 std::size_t groups,
+                                 std::size_t tokens,
+                                 bool in_turn,
+                                 bool with_critic = true) {
+  async::SteadyTimers timers;
+  async::DeviceThread policy_device("policy"), critic_device("critic");
+  async::IoThreads io(1);
+  cluster::LoopbackNetwork network(timers);
+  core::SerialTeam team;
+  std::vector<std::unique_ptr<cluster::RoleHost>> hosts;
+  const auto host = [&](const std::string& name, async::DeviceThread* device,
+                        cluster::RoleHost::Factory factory) {
+    auto endpoint = network.join({name, core::RunId{9}, 1}, io.make_strand());
+    hosts.push_back(std::make_unique<cluster::RoleHost>(std::move(*endpoint),
+                                                        cluster::RoleHost::Hooks{}, device, &team));
+    io.run(start_host(hosts.back().get(), std::move(factory)));
+  };
+  auto pages = std::make_shared<Pages>(groups, tokens);
+  host("data/0", nullptr,
+       factory_of<Pages, FetchExperience>([pages](RoleContext) { return pages; }));
+  if (with_critic) {
+    host(
+        "critic/0", &critic_device,
+        factory_of<CriticRole, ScoreValues, PutReturns, TrainCritic>([script](RoleContext context) {
+          return std::make_shared<CriticRole>(std::move(context),
+                                              std::make_unique<ScriptedCritic>(script), "");
+        }));
+  }
+  host("policy/0", &policy_device,
+       factory_of<PolicyRole, TrainUpdate>([script, in_turn](RoleContext context) {
+         return std::make_shared<PolicyRole>(std::move(context),
+                                             std::make_unique<ScriptedPolicy>(script),
+                                             std::make_shared<weights::LocalWeightChannel>(),
+                                             "data/0", "", CriticLink{"critic/0", in_turn});
+       }));
+  Asker::Answer answer;
+  host("controller/0", nullptr,
+       [&](const cluster::RoleServices& services) -> core::Result<std::unique_ptr<cluster::Role>> {
+         return std::unique_ptr<cluster::Role>(std::make_unique<Asker>(
+             context_of(services), static_cast<std::uint32_t>(groups), &answer));
+       });
+  auto trained = answer.get_future().get();
+  for (auto place = hosts.rbegin(); place != hosts.rend(); ++place)
+    io.run((*place)->stop());
+  policy_device.close();
+  critic_device.close();
+  io.join();
+  return trained;
+}
+
+}  // namespace
+
+TEST(CriticRole, ValuesReachTheirTokensAndReturnsComeBackInPages) {
+  auto script = std::make_shared<Script>();
+  // 40000 tokens a group: 160 KB, so that a frame holds four of nine.
+  const auto trained = one_update(script, 9, 20000, true);
+  ASSERT_TRUE(trained) << trained.error().message;
+  EXPECT_GT(script->pages.size(), 2u);
+  ASSERT_EQ(script->prepared.size(), 9u);
+  for (std::size_t g = 0; g < 9; ++g) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      const auto token = static_cast<std::int32_t>(g + i);
+      const std::vector<float> values(20000, value_of(token)), returns(20000, value_of(token) + 1);
+      EXPECT_EQ(script->prepared[g].samples[i].values, values) << g << "/" << i;
+      EXPECT_EQ(script->old[g][i], values) << g << "/" << i;
+      EXPECT_EQ(script->returns[g][i], returns) << g << "/" << i;
+    }
+  }
+}
+
+TEST(CriticRole, LearnsBeforeThePolicyWhenTheyTakeTurns) {
+  auto script = std::make_shared<Script>();
+  const auto trained = one_update(script, 2, 5, true);
+  ASSERT_TRUE(trained) << trained.error().message;
+  EXPECT_EQ(script->calls,
+            (std::vector<std::string>{"policy prepares", "critic learns", "policy learns"}));
+  const std::vector<std::pair<std::string, double>> metrics = {{"policy/loss", 0.1},
+                                                               {"value/loss", 0.5}};
+  EXPECT_EQ(trained->metrics, metrics);
+}
+
+TEST(CriticRole, LearnsBesideThePolicyOtherwise) {
+  auto script = std::make_shared<Script>();
+  const auto trained = one_update(script, 2, 5, false);
+  ASSERT_TRUE(trained) << trained.error().message;
+  EXPECT_EQ(script->calls.size(), 3u);
+  EXPECT_EQ(trained->metrics.back().first, "value/loss");
+}
+
+TEST(CriticRole, ACriticThatIsAwayIsALostPeerByName) {
+  auto script = std::make_shared<Script>();
+  const auto trained = one_update(script, 2, 5, true, false);
+  ASSERT_FALSE(trained);
+  EXPECT_EQ(trained.error().code, core::ErrorCode::kPeerLost);
+  EXPECT_NE(trained.error().message.find("critic/0"), std::string::npos) << trained.error().message;
+}
+
+TEST(CriticRole, WhatStopsTheCriticStopsTheUpdate) {
+  for (const bool in_turn : {true, false}) {
+    auto script = std::make_shared<Script>();
+    script->critic_learns = core::fail(core::ErrorCode::kNumeric, "not finite");
+    const auto trained = one_update(script, 2, 5, in_turn);
+    ASSERT_FALSE(trained);
+    EXPECT_EQ(trained.error().code, core::ErrorCode::kNumeric);
+    EXPECT_NE(trained.error().message.find("critic/0"), std::string::npos);
+  }
+}
+
+}  // namespace troupe::actors

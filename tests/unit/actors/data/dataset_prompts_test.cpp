@@ -1,0 +1,67 @@
+// Which prompts a run sees, and how often, when files are blended by shares.
+#include "actors/data/dataset_prompts.hpp"
+
+#include "tests/unit/runtime/text/fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <string>
+
+namespace troupe::actors {
+namespace {
+
+class DatasetPromptsTest : public testing::Test {
+ protected:
+  DatasetPromptsTest() {
+    write("a.jsonl", "a", 6);
+    write("b.jsonl", "b", 2);
+    options_.files = path("a.jsonl") + "," + path("b.jsonl");
+    options_.seed = 7;
+  }
+
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  void write(const std::string& name, const std::string& letter, int rows) {
+    std::ofstream out(folder_.path() / name);
+    for (int i = 0; i < rows; ++i)
+      out << "{\"input\": \"" << letter << i << "\"}\n";
+  }
+  // How often each prompt comes in the first places of the stream.
+  std::map<std::string, int> counts(std::uint64_t places) {
+    auto prompts = DatasetPrompts::load(options_, tokenizer_, nullptr);
+    EXPECT_TRUE(prompts);
+    std::map<std::string, int> result;
+    for (std::uint64_t i = 0; prompts && i < places; ++i)
+      ++result[(*prompts)->at(i)->text];
+    return result;
+  }
+
+  text::TempFolder folder_;
+  text::Tokenizer tokenizer_ = text::byte_level_tokenizer();
+  DatasetPromptsOptions options_;
+};
+
+TEST_F(DatasetPromptsTest, WithoutSharesEveryPromptComesOnceInAPass) {
+  const auto seen = counts(8);
+  EXPECT_EQ(seen.size(), 8u);
+}
+
+TEST_F(DatasetPromptsTest, SharesSayHowOftenAFileComes) {
+  options_.shares = {0.25, 0.75};
+  int a = 0, b = 0;
+  for (const auto& [prompt, times] : counts(8))
+    (prompt[0] == 'a' ? a : b) += times;
+  EXPECT_EQ(a, 2);
+  EXPECT_EQ(b, 6);
+}
+
+TEST_F(DatasetPromptsTest, OneShareForTwoFilesIsRefused) {
+  options_.shares = {1};
+  const auto refused = DatasetPrompts::load(options_, tokenizer_, nullptr);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("data.probs"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace troupe::actors

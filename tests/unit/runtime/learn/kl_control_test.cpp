@@ -1,0 +1,35 @@
+// Estimators of the KL in the reward, and the steered coefficient. Conventions: docs/algorithms.md,
+// step 4.
+#include "runtime/learn/kl_control.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace troupe::learn {
+
+TEST(RewardKl, IsTheEstimatorOfTheClampedDifference) {
+  const double d = std::log(2.0);
+  EXPECT_DOUBLE_EQ(reward_kl(KlEstimator::kK1, d), d);
+  EXPECT_DOUBLE_EQ(reward_kl(KlEstimator::kK2, d), d * d / 2);
+  EXPECT_NEAR(reward_kl(KlEstimator::kK3, d), 0.5 - 1 + d, 1e-15);
+  EXPECT_EQ(reward_kl(KlEstimator::kK1, 12), 10.0);
+  EXPECT_EQ(reward_kl(KlEstimator::kK1, -12), -10.0);
+  EXPECT_EQ(reward_kl(KlEstimator::kK2, -12), 50.0);
+}
+
+TEST(KlController, MovesByAtMostAFifth) {
+  KlController control{0.1};
+  control.update(9, 0, 1000, 10000);
+  EXPECT_EQ(control.coef, 0.1);  // no target
+  control.update(6.6, 6, 1000, 10000);
+  EXPECT_NEAR(control.coef, 0.1 * (1 + 0.1 * 0.1), 1e-15);
+  control.coef = 0.1;
+  control.update(60, 6, 1000, 10000);
+  EXPECT_NEAR(control.coef, 0.1 * (1 + 0.2 * 0.1), 1e-15);
+  control.coef = 0.1;
+  control.update(0, 6, 1000, 10000);
+  EXPECT_NEAR(control.coef, 0.1 * (1 - 0.2 * 0.1), 1e-15);
+}
+
+}  // namespace troupe::learn

@@ -1,0 +1,129 @@
+// Hand-worked anchors and weights. Conventions: docs/algorithms.md, "Corrections".
+#include "runtime/learn/off_policy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace troupe::learn {
+namespace {
+
+using Values = std::vector<double>;
+
+// Two samples, of two and one token, with pi_p/mu = 0.5, 3 and 4, and l = l_p.
+TokenBatch three_tokens(Values* l) {
+  TokenBatch batch;
+  batch.advantage = {-1, 1, -1};
+  batch.weight = {1, 1, 1};
+  batch.behaviour = {-2, -2, -2};
+  batch.anchor = {-2 + std::log(0.5), -2 + std::log(3.0), -2 + std::log(4.0)};
+  batch.sample_ends = {2, 3};
+  *l = batch.anchor;
+  return batch;
+}
+
+AlgoSettings settings(ObjectiveKind objective, CorrectionKind correction = CorrectionKind::kNone) {
+  AlgoSettings algo;
+  algo.objective = objective;
+  algo.correction = correction;
+  algo.correction_low = 0.8;
+  algo.correction_high = 3.5;
+  algo.correction_max = 2;
+  algo.cispo_max = 3.5;
+  return algo;
+}
+
+void expect_weights(const AlgoSettings& algo, const Values& wanted, std::int64_t cut) {
+  Values l;
+  const TokenBatch batch = three_tokens(&l);
+  const OffPolicy off = off_policy(algo, batch, l);
+  for (std::size_t t = 0; t < 3; ++t)
+    EXPECT_NEAR(off.weight[t], wanted[t], 1e-14) << "token " << t;
+  EXPECT_EQ(off.cut, cut);
+}
+
+}  // namespace
+
+TEST(OffPolicy, CorrectionsOfTheClippedRatio) {
+  const auto ppo = [](CorrectionKind kind) { return settings(ObjectiveKind::kPpo, kind); };
+  expect_weights(ppo(CorrectionKind::kNone), {1, 1, 1}, 0);
+  expect_weights(ppo(CorrectionKind::kTis), {0.5, 3, 3.5}, 1);
+  expect_weights(ppo(CorrectionKind::kSeqTis), {1.5, 1.5, 3.5}, 1);
+  expect_weights(ppo(CorrectionKind::kMis), {0.5, 3, 0}, 1);
+  expect_weights(ppo(CorrectionKind::kIcepop), {0, 3, 0}, 2);
+  // Geometric means sqrt(1.5) = 1.22 and 4.
+  expect_weights(ppo(CorrectionKind::kGeoRs), {1, 1, 0}, 1);
+}
+
+TEST(OffPolicy, OpsmDropsNegativeAdvantagesOfSamplesThatThePolicyLeft) {
+  auto algo = settings(ObjectiveKind::kPpo, CorrectionKind::kOpsm);
+  algo.correction_high = 0.3;
+  Values l;
+  TokenBatch batch = three_tokens(&l);
+  // mean log(mu/pi) of the first sample: (1 + 0) / 2 = 0.5, over the limit; of the second: -log 4.
+  l = {-3, -2, -2 + std::log(4.0)};
+  const OffPolicy off = off_policy(algo, batch, l);
+  EXPECT_EQ(off.weight, (Values{0, 1, 1}));
+  EXPECT_EQ(off.cut, 1);
+}
+
+TEST(OffPolicy, M2poReadsTheMaskOfTheUpdate) {
+  Values l;
+  TokenBatch batch = three_tokens(&l);
+  batch.keep = {1, 0, 1};
+  const auto off = off_policy(settings(ObjectiveKind::kPpo, CorrectionKind::kM2po), batch, l);
+  EXPECT_EQ(off.weight, (Values{1, 0, 1}));
+}
+
+TEST(OffPolicy, WeightsOfTheObjectives) {
+  expect_weights(settings(ObjectiveKind::kDecoupled), {0.5, 2, 2}, 2);
+  expect_weights(settings(ObjectiveKind::kCispo), {0.5, 3, 3.5}, 1);
+  // prod pi/mu 1.5 and 4: cut to 1 where A < 0.
+  expect_weights(settings(ObjectiveKind::kTopr), {1, 1, 1}, 2);
+  // A mask may stand beside the objective's own weight.
+  expect_weights(settings(ObjectiveKind::kDecoupled, CorrectionKind::kGeoRs), {0.5, 2, 0}, 2);
+}
+
+TEST(OffPolicy, ToprWeighsUnlikelyNegativesByTheirProduct) {
+  Values l;
+  TokenBatch batch = three_tokens(&l);
+  l = {-2 + std::log(0.5), -2 + std::log(0.5), -2 + std::log(0.5)};
+  const auto off = off_policy(settings(ObjectiveKind::kTopr), batch, l);
+  EXPECT_NEAR(off.weight[0], 0.25, 1e-14);
+  EXPECT_EQ(off.weight[1], 1.0);  // A > 0
+  EXPECT_NEAR(off.weight[2], 0.5, 1e-14);
+}
+
+TEST(OffPolicy, AnchorOfBypassIsTheBehaviourAndOfA3poLiesBetween) {
+  Values l;
+  TokenBatch batch = three_tokens(&l);
+  EXPECT_EQ(off_policy(settings(ObjectiveKind::kBypass), batch, l).anchor, batch.behaviour);
+  batch.anchor.clear();
+  batch.anchor_share = {0, 0.25, 1};
+  l = {-1, -1, -1};
+  const auto off = off_policy(settings(ObjectiveKind::kA3po), batch, l);
+  EXPECT_EQ(off.anchor, (Values{-2, -1.75, -1}));
+  EXPECT_NEAR(off.weight[1], std::exp(0.25), 1e-14);
+  EXPECT_EQ(off.weight[2], 2.0);  // e, cut to C
+}
+
+TEST(OffPolicy, KlIsWeightedByPiOverMuWhereTokensMayBeOld) {
+  Values l;
+  const TokenBatch batch = three_tokens(&l);
+  for (const auto kind : {ObjectiveKind::kDecoupled, ObjectiveKind::kBypass, ObjectiveKind::kCispo})
+    EXPECT_NEAR(off_policy(settings(kind), batch, l).kl[1], 3, 1e-14);
+  EXPECT_NEAR(off_policy(settings(ObjectiveKind::kPpo, CorrectionKind::kTis), batch, l).kl[2], 4,
+              1e-14);
+  EXPECT_EQ(off_policy(settings(ObjectiveKind::kPpo), batch, l).kl, (Values{1, 1, 1}));
+}
+
+TEST(SecondMomentMask, KeepsTheLongestPrefixWithinTheMean) {
+  const Values log_rho = {0.1, -1, 0.2, 0.5, 0};
+  EXPECT_EQ(second_moment_mask(log_rho, 100), (Values{1, 1, 1, 1, 1}));
+  // Squares sorted 0 .01 .04 .25 1; prefix means 0 .005 .0167 .075 .26.
+  EXPECT_EQ(second_moment_mask(log_rho, 0.075), (Values{1, 0, 1, 1, 1}));
+  EXPECT_EQ(second_moment_mask(log_rho, 0.02), (Values{1, 0, 1, 0, 1}));
+  EXPECT_EQ(second_moment_mask(log_rho, 0), (Values{0, 0, 0, 0, 1}));
+}
+
+}  // namespace troupe::learn

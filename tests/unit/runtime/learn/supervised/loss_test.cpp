@@ -1,0 +1,170 @@
+// Hand-worked losses and gradients against finite differences in f64. Conventions: sums of
+// log-probs over answer tokens, means over the rows of the whole step, h and g as in
+// docs/algorithms.md, "Supervised and preference losses".
+#include "runtime/learn/supervised/loss.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace troupe::learn {
+namespace {
+
+using Values = std::vector<double>;
+
+LossSettings of_kind(LossKind kind) {
+  LossSettings settings;
+  settings.kind = kind;
+  settings.beta = 0.5;
+  return settings;
+}
+
+double softplus(double x) {
+  return std::log1p(std::exp(x));
+}
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+// Two pairs whose reference sums are -3, -4 and -5, -2; answers of 2, 4 and 5, 1 tokens.
+RowFacts two_pairs() {
+  return {.first_tokens = {2, 5},
+          .second_tokens = {4, 1},
+          .reference_first = {-3, -5},
+          .reference_second = {-4, -2},
+          .margin = {0, 0.7},
+          .desirable = {1, 0}};
+}
+const Values kFirst = {-2.5, -5.5}, kSecond = {-4.25, -1.0};
+// Implicit log-ratios: 0.5, -0.5 (better) and -0.25, 1 (worse): h = 0.75 and -1.5.
+
+void expect_finite_differences(const LossSettings& settings, double z = 0) {
+  const StepTotals totals{.rows = 3, .first_tokens = 9, .z = z};
+  const Values second = settings.pairs() ? kSecond : Values();
+  const auto got = supervised_gradient(settings, two_pairs(), totals, kFirst, second);
+  const double step = 1e-6;
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (const bool of_first : {true, false}) {
+      if (!of_first && second.empty()) continue;
+      const auto at = [&](double shift) {
+        Values a = kFirst, b = second;
+        (of_first ? a : b)[i] += shift;
+        return supervised_gradient(settings, two_pairs(), totals, a, b).loss;
+      };
+      const double slope = (at(step) - at(-step)) / (2 * step);
+      EXPECT_NEAR((of_first ? got.first : got.second)[i], slope, 1e-8) << i << of_first;
+    }
+  }
+}
+
+TEST(SupervisedLoss, AnswerLossIsTheMeanOverTheTokensOfTheWholeStep) {
+  const auto settings = of_kind(LossKind::kAnswer);
+  // 20 targets in the step, 7 of them here.
+  const auto got =
+      supervised_gradient(settings, two_pairs(), {.rows = 6, .first_tokens = 20}, kFirst, {});
+  EXPECT_NEAR(got.loss, 8.0 / 20, 1e-15);
+  EXPECT_NEAR(got.first[0], -1.0 / 20, 1e-15);
+  EXPECT_NEAR(got.first[1], -1.0 / 20, 1e-15) << "a longer answer weighs by its tokens";
+  EXPECT_EQ(got.figures.first_tokens, 7);
+}
+
+TEST(SupervisedLoss, RewardLossComparesScoresLessTheMargin) {
+  const auto settings = of_kind(LossKind::kReward);
+  const auto got = supervised_gradient(settings, two_pairs(), {.rows = 2, .first_tokens = 7},
+                                       {1.5, 0.5}, {1, 0});
+  EXPECT_NEAR(got.loss, (softplus(-0.5) + softplus(0.2)) / 2, 1e-12);
+  EXPECT_NEAR(got.first[1], -sigmoid(0.2) / 2, 1e-12) << "0.5 - 0 - 0.7 = -0.2";
+  EXPECT_EQ(got.figures.correct, 2) << "the margin does not count for accuracy";
+  expect_finite_differences(settings);
+}
+
+TEST(SupervisedLoss, DpoTakesSumsOverTokens) {
+  const auto settings = of_kind(LossKind::kDpo);
+  const auto got =
+      supervised_gradient(settings, two_pairs(), {.rows = 2, .first_tokens = 7}, kFirst, kSecond);
+  EXPECT_NEAR(got.loss, (softplus(-0.375) + softplus(0.75)) / 2, 1e-12);
+  EXPECT_NEAR(got.first[0], -0.5 * sigmoid(-0.375) / 2, 1e-12);
+  EXPECT_NEAR(got.second[0], 0.5 * sigmoid(-0.375) / 2, 1e-12);
+  const Metrics rows = row_metrics(settings, got.figures, 0);
+  EXPECT_EQ(rows[0].first, "rewards/chosen");
+  EXPECT_NEAR(rows[0].second, 0, 1e-12);  // (0.25 - 0.25) / 2
+  EXPECT_EQ(rows[1].first, "rewards/rejected");
+  EXPECT_NEAR(rows[1].second, 0.1875, 1e-12);
+  EXPECT_NEAR(rows[2].second, -0.1875, 1e-12);  // margins
+  EXPECT_NEAR(rows[3].second, 0.5, 1e-12);      // accuracies
+  expect_finite_differences(settings);
+}
+
+TEST(SupervisedLoss, LabelSmoothingGivesTheOtherOrderItsShare) {
+  auto settings = of_kind(LossKind::kDpo);
+  settings.label_smoothing = 0.1;
+  const auto got =
+      supervised_gradient(settings, two_pairs(), {.rows = 2, .first_tokens = 7}, kFirst, kSecond);
+  const double first = 0.9 * softplus(-0.375) + 0.1 * softplus(0.375);
+  const double second = 0.9 * softplus(0.75) + 0.1 * softplus(-0.75);
+  EXPECT_NEAR(got.loss, (first + second) / 2, 1e-12);
+  expect_finite_differences(settings);
+}
+
+TEST(SupervisedLoss, IpoIsTheSquareOfTheDistanceToItsTarget) {
+  auto settings = of_kind(LossKind::kIpo);  // 1 / (2 b) = 1
+  const StepTotals totals{.rows = 2, .first_tokens = 7};
+  const auto sums = supervised_gradient(settings, two_pairs(), totals, kFirst, kSecond);
+  EXPECT_NEAR(sums.loss, (0.0625 + 6.25) / 2, 1e-12);  // h = 0.75, -1.5
+  expect_finite_differences(settings);
+  settings.length_mean = true;
+  const auto means = supervised_gradient(settings, two_pairs(), totals, kFirst, kSecond);
+  const double a = 0.5 / 2 + 0.25 / 4 - 1, b = -0.5 / 5 - 1.0 / 1 - 1;
+  EXPECT_NEAR(means.loss, (a * a + b * b) / 2, 1e-12);
+  expect_finite_differences(settings);
+}
+
+TEST(SupervisedLoss, NllOnTheBetterAnswerIsPerToken) {
+  auto settings = of_kind(LossKind::kDpo);
+  const StepTotals totals{.rows = 2, .first_tokens = 7};
+  const double without = supervised_gradient(settings, two_pairs(), totals, kFirst, kSecond).loss;
+  settings.nll_coef = 0.3;
+  const auto got = supervised_gradient(settings, two_pairs(), totals, kFirst, kSecond);
+  EXPECT_NEAR(got.loss, without + 0.3 * 8.0 / 7, 1e-12);
+  expect_finite_differences(settings);
+}
+
+TEST(SupervisedLoss, KtoWeighsGoodAndBadAnswersAroundZ) {
+  auto settings = of_kind(LossKind::kKto);
+  settings.desirable_weight = 2;
+  settings.undesirable_weight = 3;
+  const auto got = supervised_gradient(settings, two_pairs(),
+                                       {.rows = 2, .first_tokens = 7, .z = 0.4}, kFirst, {});
+  // g = 0.5 (good), -0.5 (bad)
+  EXPECT_NEAR(got.loss, (2 * (1 - sigmoid(0.05)) + 3 * (1 - sigmoid(0.45))) / 2, 1e-12);
+  EXPECT_LT(got.first[0], 0) << "a good answer becomes more likely";
+  EXPECT_GT(got.first[1], 0) << "a bad one less";
+  EXPECT_EQ(got.figures.correct, 2);
+  expect_finite_differences(settings, 0.4);
+}
+
+TEST(SupervisedLoss, MicroBatchesAddUpToTheBigBatch) {
+  for (const LossKind kind :
+       {LossKind::kAnswer, LossKind::kReward, LossKind::kDpo, LossKind::kIpo, LossKind::kKto}) {
+    auto settings = of_kind(kind);
+    settings.nll_coef = kind == LossKind::kDpo ? 0.5 : 0;
+    const StepTotals totals{.rows = 2, .first_tokens = 7, .z = 0.2};
+    const Values second = settings.pairs() ? kSecond : Values();
+    const auto whole = supervised_gradient(settings, two_pairs(), totals, kFirst, second);
+    double loss = 0;
+    for (std::size_t i = 0; i < 2; ++i) {
+      const RowFacts all = two_pairs();
+      const RowFacts one{{all.first_tokens[i]},    {all.second_tokens[i]},
+                         {all.reference_first[i]}, {all.reference_second[i]},
+                         {all.margin[i]},          {all.desirable[i]}};
+      const Values b = second.empty() ? Values() : Values{second[i]};
+      const auto part = supervised_gradient(settings, one, totals, {kFirst[i]}, b);
+      loss += part.loss;
+      EXPECT_NEAR(part.first[0], whole.first[i], 1e-15);
+    }
+    EXPECT_NEAR(loss, whole.loss, 1e-14);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::learn

@@ -1,0 +1,219 @@
+// Steps on a tiny model: packing does not change what is learned, threads do not change a bit,
+// state comes back, and a loss that is not finite is skipped.
+#include "runtime/learn/supervised/supervised_trainer.hpp"
+
+#include "tests/unit/runtime/learn/fixture.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+namespace troupe::learn {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Token b is the letter 'A' + b, token 66 the end: as many as the fixture's model has.
+text::Tokenizer letters() {
+  std::string vocab = R"("<e>": 66)";
+  for (int b = 0; b < 66; ++b) {
+    std::string letter(1, static_cast<char>('!' + b));
+    if (letter == "\"" || letter == "\\") letter = "\\" + letter;
+    vocab += ", \"" + letter + "\": " + std::to_string(b);
+  }
+  const std::string json =
+      R"({"version": "1.0", "truncation": null, "padding": null, "normalizer": null,
+          "added_tokens": [{"id": 66, "content": "<e>", "single_word": false, "lstrip": false,
+                            "rstrip": false, "normalized": false, "special": true}],
+          "pre_tokenizer": null, "post_processor": null, "decoder": null,
+          "model": {"type": "BPE", "dropout": null, "unk_token": null,
+                    "continuing_subword_prefix": null, "end_of_word_suffix": null,
+                    "fuse_unk": false, "byte_fallback": false, "merges": [], "vocab": {)" +
+      vocab + "}}}";
+  text::SpecialTokens special;
+  special.eos = "<e>";
+  auto tokenizer = text::Tokenizer::parse(json, special, "letters");
+  EXPECT_TRUE(tokenizer) << tokenizer.error().message;
+  return *tokenizer;
+}
+
+class SupervisedTrainerTest : public testing::TestWithParam<LossKind> {
+ protected:
+  SupervisedTrainerTest()
+      : folder_(fs::temp_directory_path() / ("troupe_supervised_" + std::to_string(::getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~SupervisedTrainerTest() override { fs::remove_all(folder_); }
+
+  static data::RowKind row_kind(LossKind kind) {
+    if (kind == LossKind::kAnswer) return data::RowKind::kAnswer;
+    return kind == LossKind::kKto ? data::RowKind::kRated : data::RowKind::kPair;
+  }
+
+  data::SupervisedDataset rows(LossKind kind) {
+    std::ofstream out(folder_ / "rows.jsonl");
+    core::Rng rng(4);
+    const auto word = [&](std::uint64_t length) {
+      std::string text;
+      for (std::uint64_t i = 0; i < length; ++i)
+        text += static_cast<char>('0' + rng.next_below(10));
+      return text;
+    };
+    for (int i = 0; i < 6; ++i) {
+      out << R"({"input": ")" << word(3 + rng.next_below(20)) << R"(", "output": ")"
+          << word(1 + rng.next_below(9)) << R"(", "chosen": "a)" << word(1 + rng.next_below(12))
+          << R"(", "rejected": "b)" << word(1 + rng.next_below(5)) << R"(", "label": )"
+          << (i % 2 == 0 ? "true" : "false") << "}\n";
+    }
+    out.close();
+    data::SupervisedColumns columns;
+    columns.kind = row_kind(kind);
+    columns.prompt_key = "input";
+    const data::SupervisedLimits limits{.tokens_max = 100, .context = 128, .vocab = 67};
+    auto loaded = data::SupervisedDataset::load((folder_ / "rows.jsonl").string(), "data.dataset",
+                                                columns, limits, letters(), nullptr);
+    EXPECT_TRUE(loaded) << loaded.error().message;
+    return std::move(*loaded);
+  }
+
+  static std::unique_ptr<model::ParamStore> params(LossKind kind) {
+    model::ModelSpec spec = tiny_spec(false);
+    if (kind == LossKind::kReward) spec.head = model::HeadKind::kScore;
+    auto store = std::make_unique<model::ParamStore>(spec);
+    model::randomise(*store, 9, 0.15f);
+    return store;
+  }
+
+  static std::unique_ptr<SupervisedTrainer> trainer(LossKind kind,
+                                                    core::TeamRunner& team,
+                                                    std::int64_t micro = 2048) {
+    SupervisedSettings settings;
+    settings.loss.kind = kind;
+    settings.optim.lr = 1e-3;
+    settings.optim.eps = 1e-4;
+    settings.optim.nonfinite_steps_max = 1;
+    settings.micro_tokens_max = micro;
+    settings.total_steps = 10;
+    auto made = SupervisedTrainer::create(params(kind), nullptr, settings, team);
+    EXPECT_TRUE(made) << made.error().message;
+    return std::move(*made);
+  }
+
+  static std::vector<float> weights(const SupervisedTrainer& trainer) {
+    return {trainer.master().data(), trainer.master().data() + trainer.master().size()};
+  }
+
+  fs::path folder_;
+};
+
+const std::vector<std::uint64_t> kAll = {3, 0, 5, 1, 4, 2};
+
+TEST_P(SupervisedTrainerTest, PackingDoesNotChangeWhatIsLearned) {
+  const auto data = rows(GetParam());
+  core::SerialTeam team;
+  const auto whole = trainer(GetParam(), team), cut = trainer(GetParam(), team, 45);
+  for (int step = 0; step < 3; ++step) {
+    const auto a = whole->step(data, kAll), b = cut->step(data, kAll);
+    ASSERT_TRUE(a && b);
+    EXPECT_EQ(a->micro_batches, 1);
+    EXPECT_GT(b->micro_batches, 2);
+    EXPECT_NEAR(a->metrics[0].second, b->metrics[0].second, 1e-5) << a->metrics[0].first;
+    EXPECT_EQ(a->targets, b->targets);
+  }
+  const auto a = weights(*whole), b = weights(*cut);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    ASSERT_NEAR(a[i], b[i], 1e-5) << i;
+}
+
+TEST_P(SupervisedTrainerTest, ThreadsDoNotChangeABitAndStateComesBack) {
+  const auto data = rows(GetParam());
+  core::SerialTeam one;
+  ThreadTeam three(3);
+  const auto a = trainer(GetParam(), one, 60), b = trainer(GetParam(), three, 60);
+  const fs::path state = folder_ / "state";
+  fs::create_directories(state);
+  const auto c = trainer(GetParam(), one, 60);
+  for (int step = 0; step < 4; ++step) {
+    ASSERT_TRUE(a->step(data, kAll));
+    ASSERT_TRUE(b->step(data, kAll));
+    if (step == 1) {
+      ASSERT_TRUE(a->save_state(state));
+      ASSERT_TRUE(c->load_state(state));
+    }
+    if (step >= 2) {
+      ASSERT_TRUE(c->step(data, kAll));
+    }
+  }
+  EXPECT_EQ(weights(*a), weights(*b));
+  EXPECT_EQ(weights(*a), weights(*c));
+  EXPECT_EQ(c->version(), 4u);
+}
+
+TEST_P(SupervisedTrainerTest, TheLossFallsOnTheRowsItLearns) {
+  const auto data = rows(GetParam());
+  core::SerialTeam team;
+  const auto trained = trainer(GetParam(), team);
+  const auto before = trained->evaluate(data);
+  for (int step = 0; step < 8; ++step)
+    ASSERT_TRUE(trained->step(data, kAll));
+  const auto after = trained->evaluate(data);
+  ASSERT_TRUE(before && after);
+  EXPECT_EQ(before->metrics[0].first, "eval/loss");
+  EXPECT_LT(after->metrics[0].second, before->metrics[0].second);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds,
+                         SupervisedTrainerTest,
+                         testing::Values(LossKind::kAnswer,
+                                         LossKind::kReward,
+                                         LossKind::kDpo,
+                                         LossKind::kIpo,
+                                         LossKind::kKto));
+
+using SupervisedSteps = SupervisedTrainerTest;
+
+TEST_F(SupervisedSteps, TheFirstStepOfDpoKnowsNoPreference) {
+  const auto data = rows(LossKind::kDpo);
+  core::SerialTeam team;
+  const auto step = trainer(LossKind::kDpo, team)->step(data, kAll);
+  ASSERT_TRUE(step);
+  EXPECT_NEAR(step->metrics[0].second, std::log(2.0), 1e-12)
+      << "policy and reference are the same bits";
+}
+
+TEST_F(SupervisedSteps, ARowThatNoMicroBatchHoldsIsNamed) {
+  const auto data = rows(LossKind::kDpo);
+  core::SerialTeam team;
+  const auto checked = trainer(LossKind::kDpo, team, 10)->check(data);
+  ASSERT_FALSE(checked);
+  EXPECT_NE(checked.error().message.find("rows.jsonl:1 needs"), std::string::npos);
+  EXPECT_NE(checked.error().message.find("--train.micro_tokens_max"), std::string::npos);
+}
+
+TEST_F(SupervisedSteps, ANonFiniteStepIsSkippedAndTheSecondEndsTheRun) {
+  const auto data = rows(LossKind::kAnswer);
+  core::SerialTeam team;
+  auto broken = params(LossKind::kAnswer);
+  broken->data()[broken->layout().final_norm] = std::nanf("");
+  SupervisedSettings settings;
+  settings.optim.nonfinite_steps_max = 1;
+  settings.total_steps = 10;
+  auto made = SupervisedTrainer::create(std::move(broken), nullptr, settings, team);
+  ASSERT_TRUE(made);
+  const auto first = (*made)->step(data, kAll);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(first->applied);
+  const auto second = (*made)->step(data, kAll);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, core::ErrorCode::kNumeric);
+  EXPECT_NE(second.error().message.find("rows.jsonl:4 to "), std::string::npos)
+      << second.error().message;
+}
+
+}  // namespace
+}  // namespace troupe::learn

@@ -1,0 +1,461 @@
+// What reinforcement learning adds to the trainer: critics, objectives, anchors, KL control, frozen
+// updates, averages, alarms, and the record of a batch that stops a run.
+#include "runtime/learn/trainer.hpp"
+#include "tests/unit/runtime/learn/fixture.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+namespace troupe::learn {
+namespace {
+
+using Table = std::map<std::string, double>;
+
+TrainerSettings settings_of(ObjectiveKind objective = ObjectiveKind::kDecoupled) {
+  TrainerSettings settings;
+  settings.optim.lr = 1e-2;
+  settings.batch.micro_tokens_max = 4096;
+  settings.total_steps = 40;
+  settings.algo.objective = objective;
+  return settings;
+}
+
+class PolicyTrainerRl : public testing::Test {
+ protected:
+  PolicyTrainerRl()
+      : folder_(std::filesystem::temp_directory_path() /
+                ("troupe_trainer_rl_" + std::to_string(::getpid()))) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  ~PolicyTrainerRl() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<PolicyTrainer> make(const TrainerSettings& settings, std::uint64_t seed = 11) {
+    auto params = std::make_unique<model::ParamStore>(tiny_spec());
+    model::randomise(*params, seed, 0.15f);
+    auto trainer = PolicyTrainer::create(std::move(params), settings, team_);
+    EXPECT_TRUE(trainer.has_value()) << (trainer ? "" : trainer.error().message);
+    return std::move(trainer).value();
+  }
+
+  // Groups of the trainer's weights, with values.
+  static std::vector<TrainGroup> groups_of(PolicyTrainer& trainer,
+                                           std::uint64_t update,
+                                           std::size_t samples = 4) {
+    auto groups = random_groups(*trainer.packed(), update, 4, samples);
+    core::Rng rng(500 + update);
+    for (auto& group : groups) {
+      for (auto& sample : group.samples) {
+        for (std::size_t t = 0; t < sample.tokens.size(); ++t)
+          sample.values.push_back(static_cast<float>(rng.next_normal()));
+      }
+    }
+    return groups;
+  }
+
+  // The same, as if older weights had sampled them.
+  static std::vector<TrainGroup> stale(std::vector<TrainGroup> groups) {
+    core::Rng rng(9);
+    for (auto& group : groups) {
+      for (auto& sample : group.samples) {
+        for (std::size_t t = 0; t < sample.tokens.size(); ++t) {
+          sample.versions[t] -= 1;
+          sample.behaviour[t] += 0.3f * static_cast<float>(rng.next_normal());
+        }
+      }
+    }
+    return groups;
+  }
+
+  static Table run(PolicyTrainer& trainer, const std::vector<TrainGroup>& groups) {
+    auto report = trainer.update(groups);
+    EXPECT_TRUE(report.has_value()) << (report ? "" : report.error().message);
+    return report ? Table(report->metrics.begin(), report->metrics.end()) : Table{};
+  }
+
+  static double difference(const PolicyTrainer& a, const PolicyTrainer& b) {
+    double most = 0;
+    for (std::int64_t i = 0; i < a.master().size(); ++i) {
+      most = std::max(most, std::fabs(static_cast<double>(a.master().data()[i]) -
+                                      static_cast<double>(b.master().data()[i])));
+    }
+    return most;
+  }
+
+  core::SerialTeam team_;
+  std::filesystem::path folder_;
+};
+
+}  // namespace
+
+TEST_F(PolicyTrainerRl, GaeTakesOneSampleAPromptAndReturnsTargets) {
+  auto settings = settings_of(ObjectiveKind::kPpo);
+  settings.algo.advantage = AdvantageKind::kGae;
+  auto trainer = make(settings);
+  const auto groups = groups_of(*trainer, 0, 1);
+  auto targets = trainer->prepare(groups);
+  ASSERT_TRUE(targets.has_value());
+  ASSERT_EQ(targets->returns.size(), groups.size());
+  // gamma = lambda = 1: every target is the score.
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    ASSERT_EQ(targets->returns[g][0].size(), groups[g].samples[0].tokens.size());
+    for (const float target : targets->returns[g][0])
+      EXPECT_NEAR(target, groups[g].samples[0].score, 1e-5);
+  }
+  ASSERT_TRUE(trainer->learn().has_value());
+  auto without = groups;
+  without[2].samples[0].values.pop_back();
+  const auto refused = trainer->prepare(without);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().message.find("slot 2"), std::string::npos);
+}
+
+TEST_F(PolicyTrainerRl, EstimatorsWithoutACriticReturnNoTargets) {
+  auto trainer = make(settings_of());
+  auto targets = trainer->prepare(groups_of(*trainer, 0));
+  ASSERT_TRUE(targets.has_value());
+  EXPECT_TRUE(targets->returns.empty());
+}
+
+TEST_F(PolicyTrainerRl, VtraceOnPolicyIsGaeToTheBit) {
+  auto settings = settings_of(ObjectiveKind::kPpo);
+  settings.algo.lambda = 0.9;
+  settings.batch.mini_batches = 2;
+  settings.algo.advantage = AdvantageKind::kGae;
+  auto gae = make(settings);
+  settings.algo.advantage = AdvantageKind::kVtrace;
+  auto vtrace = make(settings);
+  const auto groups = groups_of(*gae, 0);
+  auto a = gae->prepare(groups), b = vtrace->prepare(groups);
+  ASSERT_TRUE(a.has_value() && b.has_value());
+  EXPECT_EQ(a->returns, b->returns);
+  ASSERT_TRUE(gae->learn().has_value() && vtrace->learn().has_value());
+  EXPECT_EQ(difference(*gae, *vtrace), 0.0);
+  // Off policy the targets are weighted by the policy at the start over the behaviour.
+  const auto old = stale(groups_of(*gae, 1));
+  a = gae->prepare(old);
+  b = vtrace->prepare(old);
+  ASSERT_TRUE(a.has_value() && b.has_value());
+  EXPECT_NE(a->returns, b->returns);
+}
+
+TEST_F(PolicyTrainerRl, EveryObjectiveAddsUpOverMicroBatches) {
+  const std::pair<ObjectiveKind, CorrectionKind> cases[] = {
+      {ObjectiveKind::kPpo, CorrectionKind::kSeqTis},
+      {ObjectiveKind::kPpo, CorrectionKind::kM2po},
+      {ObjectiveKind::kPpo, CorrectionKind::kOpsm},
+      {ObjectiveKind::kDecoupled, CorrectionKind::kGeoRs},
+      {ObjectiveKind::kA3po, CorrectionKind::kNone},
+      {ObjectiveKind::kBypass, CorrectionKind::kNone},
+      {ObjectiveKind::kGspo, CorrectionKind::kNone},
+      {ObjectiveKind::kCispo, CorrectionKind::kNone},
+      {ObjectiveKind::kReinforce, CorrectionKind::kNone},
+      {ObjectiveKind::kTopr, CorrectionKind::kNone},
+      {ObjectiveKind::kOnlineDpo, CorrectionKind::kNone},
+  };
+  for (const auto& [objective, correction] : cases) {
+    auto settings = settings_of(objective);
+    settings.algo.correction = correction;
+    settings.algo.correction_low = 0.97;
+    settings.algo.correction_high = correction == CorrectionKind::kM2po ? 0.05 : 1.03;
+    if (correction == CorrectionKind::kOpsm) settings.algo.correction_high = 0.01;
+    if (objective == ObjectiveKind::kGspo) settings.algo.reducer = Reducer::kSampleMean;
+    settings.optim.eps = 1.0;  // the step follows the gradient, not its sign
+    settings.optim.warmup_ratio = 0;
+    settings.optim.lr = 1.0;
+    auto start = make(settings), big = make(settings);
+    settings.batch.micro_tokens_max = 64;
+    auto small = make(settings);
+    std::map<std::string, double> whole, parts;
+    for (auto* trainer : {big.get(), small.get(), start.get()})
+      run(*trainer, std::vector<TrainGroup>(groups_of(*start, 0)));
+    const auto old = stale(groups_of(*start, 1));
+    whole = run(*big, old);
+    parts = run(*small, old);
+    const auto name = "objective " + std::to_string(static_cast<int>(objective)) + " correction " +
+                      std::to_string(static_cast<int>(correction));
+    EXPECT_NEAR(whole.at("policy/loss"), parts.at("policy/loss"),
+                1e-5 * std::fabs(whole.at("policy/loss")) + 1e-9)
+        << name;
+    EXPECT_EQ(whole.at("async/masked_share"), parts.at("async/masked_share")) << name;
+    EXPECT_GT(difference(*big, *start), 1e-6) << name;
+    EXPECT_LT(difference(*big, *small), 2e-5 * difference(*big, *start) + 1e-9) << name;
+    if (correction != CorrectionKind::kNone) {
+      EXPECT_GT(whole.at("async/masked_share"), 0.0) << name;
+      EXPECT_LT(whole.at("async/masked_share"), 1.0) << name;
+    }
+  }
+}
+
+TEST_F(PolicyTrainerRl, OnlineDpoMakesTheBestLikelierThanTheWorst) {
+  auto trainer = make(settings_of(ObjectiveKind::kOnlineDpo));
+  auto groups = groups_of(*trainer, 0);
+  for (auto& sample : groups[1].samples)
+    sample.score = 1;  // nothing to compare
+  const auto metrics = run(*trainer, groups);
+  EXPECT_NEAR(metrics.at("policy/zero_advantage_share"), 0.25, 1e-15);
+  double gain = 0;
+  for (const auto& group : groups) {
+    if (group.ticket.slot == 1) continue;
+    const auto by_score = [](const TrainSample& a, const TrainSample& b) {
+      return a.score < b.score;
+    };
+    const auto& s = group.samples;
+    const auto best = std::max_element(s.begin(), s.end(), by_score) - s.begin();
+    const auto worst = std::min_element(s.begin(), s.end(), by_score) - s.begin();
+    const auto now = exact_logprobs(*trainer->packed(), group);
+    for (const auto& [index, sign] : {std::pair{best, 1.0}, {worst, -1.0}}) {
+      const auto i = static_cast<std::size_t>(index);
+      for (std::size_t t = 0; t < now[i].size(); ++t)
+        gain += sign * static_cast<double>(now[i][t] - s[i].behaviour[t]);
+    }
+  }
+  EXPECT_GT(gain, 0);
+}
+
+TEST_F(PolicyTrainerRl, FrozenUpdatesOnlyPass) {
+  auto settings = settings_of();
+  settings.freezing_steps = 2;
+  settings.batch.mini_batches = 2;
+  auto trainer = make(settings), untouched = make(settings);
+  for (std::uint64_t update = 0; update < 2; ++update) {
+    const auto metrics = run(*trainer, groups_of(*trainer, update));
+    EXPECT_EQ(metrics.at("policy/frozen"), 1.0);
+    EXPECT_EQ(metrics.count("policy/loss"), 0u);
+  }
+  EXPECT_EQ(trainer->version(), 4u);
+  EXPECT_EQ(difference(*trainer, *untouched), 0.0);
+  ASSERT_TRUE(trainer->save_state(folder_).has_value());
+  auto resumed = make(settings, 3);
+  ASSERT_TRUE(resumed->load_state(folder_).has_value());
+  const auto groups = groups_of(*trainer, 2);
+  const auto a = run(*trainer, groups), b = run(*resumed, groups);
+  EXPECT_EQ(a.count("policy/frozen"), 0u);
+  EXPECT_EQ(a, b);
+  EXPECT_GT(difference(*trainer, *untouched), 0.0);
+}
+
+TEST_F(PolicyTrainerRl, LeavesOutTheStepsAfterTheKlIsTooLarge) {
+  auto settings = settings_of();
+  settings.batch.mini_batches = 4;
+  settings.batch.epochs = 2;
+  settings.algo.kl_stop = 1e-12;
+  auto stopping = make(settings);
+  const auto metrics = run(*stopping, groups_of(*stopping, 0));
+  // The first step is taken at distance 0, the second finds it above the bound and is the last.
+  EXPECT_EQ(metrics.at("policy/left_out_steps"), 6.0);
+  EXPECT_EQ(stopping->version(), 8u);
+  settings.algo.kl_stop = 1e6;
+  auto going = make(settings);
+  EXPECT_EQ(run(*going, groups_of(*going, 0)).at("policy/left_out_steps"), 0.0);
+}
+
+TEST_F(PolicyTrainerRl, AveragesTheWeightsAndSavesThem) {
+  auto settings = settings_of();
+  settings.ema_beta = 0.75;
+  auto trainer = make(settings);
+  const std::vector<float> start(trainer->master().data(),
+                                 trainer->master().data() + trainer->master().size());
+  run(*trainer, groups_of(*trainer, 0));
+  ASSERT_NE(trainer->average(), nullptr);
+  for (std::size_t i = 0; i < start.size(); i += 97) {
+    const float wanted = 0.75f * start[i] + 0.25f * trainer->master().data()[i];
+    EXPECT_EQ(trainer->average()->data()[i], wanted);
+  }
+  ASSERT_TRUE(trainer->save_state(folder_).has_value());
+  auto other = make(settings, 5);
+  ASSERT_TRUE(other->load_state(folder_).has_value());
+  EXPECT_EQ(std::memcmp(other->average()->data(), trainer->average()->data(),
+                        start.size() * sizeof(float)),
+            0);
+  auto without = settings_of();
+  EXPECT_EQ(make(without)->average(), nullptr);
+}
+
+TEST_F(PolicyTrainerRl, RunningStateComesBackWithItsBits) {
+  auto settings = settings_of();
+  settings.algo.shaping.normalise_running = true;
+  settings.algo.kl_coef = 0.05;
+  settings.algo.kl_target = 0.01;
+  settings.algo.kl_horizon = 100;
+  auto straight = make(settings), first = make(settings);
+  for (std::uint64_t update = 0; update < 2; ++update) {
+    const auto groups = groups_of(*straight, update);
+    EXPECT_EQ(run(*straight, groups), run(*first, groups));
+  }
+  ASSERT_TRUE(first->save_state(folder_).has_value());
+  auto second = make(settings, 77);
+  ASSERT_TRUE(second->load_state(folder_).has_value());
+  for (std::uint64_t update = 2; update < 4; ++update) {
+    const auto groups = groups_of(*straight, update);
+    const auto a = run(*straight, groups);
+    EXPECT_EQ(a, run(*second, groups));
+    EXPECT_NE(a.at("kl/coef"), 0.05);
+  }
+  EXPECT_EQ(difference(*straight, *second), 0.0);
+}
+
+TEST_F(PolicyTrainerRl, KlInTheRewardTakesAnExtraForwardForOldTokens) {
+  auto settings = settings_of(ObjectiveKind::kPpo);
+  settings.algo.kl_coef = 0.1;
+  settings.algo.kl_in_loss = false;
+  settings.algo.kl_estimator = KlEstimator::kK1;
+  settings.algo.advantage = AdvantageKind::kReinforce;
+  auto fresh = make(settings), old = make(settings);
+  const auto first = groups_of(*fresh, 0);
+  for (auto* trainer : {fresh.get(), old.get()})
+    run(*trainer, first);
+  const auto groups = groups_of(*fresh, 1);
+  // The behaviour plays no part: l_p is found by a forward pass.
+  const auto a = run(*fresh, groups), b = run(*old, stale(groups));
+  EXPECT_EQ(a.at("policy/loss"), b.at("policy/loss"));
+  EXPECT_EQ(a.at("kl/sample"), b.at("kl/sample"));
+}
+
+TEST_F(PolicyTrainerRl, RaisesAnAlarmWhenTheRewardRisesFarFromTheSampler) {
+  auto trainer = make(settings_of());
+  auto groups = groups_of(*trainer, 0);
+  EXPECT_EQ(run(*trainer, groups).at("alarm/reward_up_kl_high"), 0.0);
+  const auto far = [&](double bonus, float shift) {
+    auto next = groups_of(*trainer, 1);
+    for (auto& group : next) {
+      for (auto& sample : group.samples) {
+        sample.score += bonus;
+        for (float& l : sample.behaviour)
+          l += shift;
+        for (core::Version& version : sample.versions)
+          version -= 1;
+      }
+    }
+    return run(*trainer, next).at("alarm/reward_up_kl_high");
+  };
+  EXPECT_EQ(far(5, 0.0f), 0.0);
+  EXPECT_EQ(far(9, -1.0f), 1.0);
+  EXPECT_EQ(far(-9, -1.0f), 0.0);
+}
+
+TEST_F(PolicyTrainerRl, WritesTheBatchThatStopsTheRun) {
+  auto settings = settings_of();
+  settings.algo.advantage = AdvantageKind::kDrGrpo;
+  settings.algo.reward_clip_low = -1e301;
+  settings.algo.reward_clip_high = 1e301;
+  settings.optim.nonfinite_steps_max = 0;
+  settings.dump_folder = folder_;
+  auto trainer = make(settings);
+  auto groups = groups_of(*trainer, 7);
+  groups[0].samples[0].score = 1e300;
+  const auto result = trainer->update(groups);
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().code, core::ErrorCode::kNumeric);
+  const auto path = folder_ / "nonfinite_step_0.jsonl";
+  EXPECT_NE(result.error().message.find(path.string()), std::string::npos)
+      << result.error().message;
+  std::ifstream in(path);
+  std::size_t lines = 0;
+  for (std::string line; std::getline(in, line); ++lines) {
+    const auto row = nlohmann::json::parse(line);
+    const auto& group = groups[row.at("slot").get<std::size_t>()];
+    const auto& sample = group.samples[row.at("sample").get<std::size_t>()];
+    EXPECT_EQ(row.at("update"), 7);
+    EXPECT_EQ(row.at("tokens"), sample.tokens);
+    EXPECT_EQ(row.at("logprobs").size(), sample.tokens.size());
+    EXPECT_EQ(row.at("advantages").size(), sample.tokens.size());
+    EXPECT_EQ(row.at("behaviour")[0].get<float>(), sample.behaviour[0]);
+  }
+  EXPECT_EQ(lines, 16u);
+}
+
+TEST_F(PolicyTrainerRl, MixesTheLossOfTextsIntoEachStep) {
+  auto settings = settings_of();
+  settings.batch.micro_tokens_max = 64;
+  auto texts = std::make_shared<PtxTexts>();
+  core::Rng rng(4);
+  for (int i = 0; i < 7; ++i)
+    texts->texts.push_back(random_tokens(rng, 20));
+  texts->coef = 2;
+  settings.ptx = texts;
+  auto trainer = make(settings);
+  auto groups = groups_of(*trainer, 0, 2);
+  for (auto& group : groups) {
+    for (auto& sample : group.samples)
+      sample.score = 1;  // nothing to learn but the texts
+  }
+  // Three texts of 19 rows fill a micro-batch; their mean loss is what their log-probs say.
+  const auto order = ptx_order(7, 0, 0);
+  double nll = 0;
+  for (std::uint64_t place = 0; place < 3; ++place) {
+    const auto& text = texts->texts[order[place]];
+    TrainGroup as_group;
+    as_group.prompt = {text[0]};
+    as_group.samples.resize(1);
+    as_group.samples[0].tokens.assign(text.begin() + 1, text.end());
+    const auto logprobs = exact_logprobs(*trainer->packed(), as_group);
+    for (const float l : logprobs[0])
+      nll -= static_cast<double>(l) / (3 * 19);
+  }
+  const auto first = run(*trainer, groups);
+  EXPECT_NEAR(first.at("policy/ptx_loss"), nll, 1e-6);
+  EXPECT_NEAR(first.at("policy/loss"), 2 * nll, 1e-6);
+  EXPECT_GT(first.at("policy/grad_norm"), 0.0);
+  // The cursor goes on after a restart.
+  ASSERT_TRUE(trainer->save_state(folder_).has_value());
+  auto resumed = make(settings, 3);
+  ASSERT_TRUE(resumed->load_state(folder_).has_value());
+  const auto next = groups_of(*trainer, 1, 2);
+  EXPECT_EQ(run(*trainer, next), run(*resumed, next));
+  EXPECT_EQ(difference(*trainer, *resumed), 0.0);
+  // Enough passes over them lower their loss.
+  Table last;
+  for (std::uint64_t update = 2; update < 30; ++update)
+    last = run(*trainer, groups_of(*trainer, update, 2));
+  EXPECT_LT(last.at("policy/ptx_loss"), 0.7 * nll);
+}
+
+TEST(PtxOrder, IsAPermutationOfItsOwnInEveryPass) {
+  auto first = ptx_order(9, 5, 0), second = ptx_order(9, 5, 1);
+  EXPECT_EQ(first, ptx_order(9, 5, 0));
+  EXPECT_NE(first, second);
+  EXPECT_NE(first, ptx_order(9, 6, 0));
+  std::sort(first.begin(), first.end());
+  std::sort(second.begin(), second.end());
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(first.front(), 0u);
+  EXPECT_EQ(first.back(), 8u);
+}
+
+TEST_F(PolicyTrainerRl, RefusesCombinationsThatMakeNoSense) {
+  const auto refused = [&](auto change, const char* key) {
+    auto settings = settings_of();
+    change(settings);
+    auto trainer =
+        PolicyTrainer::create(std::make_unique<model::ParamStore>(tiny_spec()), settings, team_);
+    ASSERT_FALSE(trainer.has_value()) << key;
+    EXPECT_NE(trainer.error().message.find(key), std::string::npos) << trainer.error().message;
+  };
+  refused([](TrainerSettings& s) { s.algo.correction = CorrectionKind::kTis; },
+          "algo.correction.type");
+  refused([](TrainerSettings& s) { s.algo.objective = ObjectiveKind::kGspo; }, "algo.reducer");
+  refused([](TrainerSettings& s) { s.algo.gamma = 0.9; }, "algo.advantage.gamma");
+  refused([](TrainerSettings& s) { s.algo.dual_clip = 1; }, "actor.dual_clip");
+  refused(
+      [](TrainerSettings& s) {
+        s.algo.kl_coef = 1;
+        s.algo.kl_estimator = KlEstimator::kK1;
+      },
+      "algo.kl.estimator");
+  refused(
+      [](TrainerSettings& s) {
+        s.algo.objective = ObjectiveKind::kOnlineDpo;
+        s.algo.advantage = AdvantageKind::kGae;
+      },
+      "algo.advantage.estimator");
+}
+
+}  // namespace troupe::learn

@@ -1,0 +1,104 @@
+// The head in chunks of rows: however many chunks keep their logits from the forward to the backward
+// pass, and whatever the team, the gradients have the same bits.
+#include "runtime/model/head_grad.hpp"
+
+#include "tests/unit/runtime/model/test_models.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace troupe::model {
+namespace {
+
+constexpr std::int64_t kRows = 2 * kHeadRows_max + 88;  // three chunks
+
+struct HeadRun {
+  std::vector<float> logprobs, dhead_in, dweights;
+  std::int64_t places = 0;
+};
+
+class ChunkedHead : public ::testing::Test {
+ protected:
+  ChunkedHead() : model(tiny_spec()) {
+    const auto width = static_cast<std::size_t>(model.params.spec().hidden);
+    for (std::size_t i = 0; i < kRows * width; ++i)
+      head_in.push_back(0.01f * static_cast<float>(static_cast<int>(i * 37 % 211) - 105));
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      targets.row.push_back(static_cast<std::int32_t>(row));
+      targets.token.push_back(static_cast<std::int32_t>(row * 13 % model.params.spec().vocab));
+      coefficients.push_back(0.1f * static_cast<float>(row % 9) - 0.3f);
+    }
+  }
+
+  // `spoil`: kept logits are overwritten between the two passes.
+  HeadRun run(core::TeamRunner& team, std::int64_t chunks_kept, bool spoil = false) {
+    const ModelSpec& spec = model.params.spec();
+    const std::int64_t ld = kernels::panels_of(spec.vocab) * kernels::kPanel;
+    HeadScratch scratch;
+    scratch.prepare(spec, targets, kRows, 0.8f, team.size(), true,
+                    chunks_kept * kHeadRows_max * ld);
+    std::vector<float> lse(kRows), entropy(kRows);
+    HeadRun out;
+    out.places = scratch.places;
+    out.logprobs.resize(kRows);
+    out.dhead_in.resize(head_in.size());
+    const HeadCall call{model.weights, head_in.data(), kRows,         targets,
+                        scratch,       lse.data(),     entropy.data()};
+    team.run([&](core::Team member) { head_logprobs(member, call, out.logprobs.data()); });
+    if (spoil) std::fill_n(scratch.logits.data(), scratch.places * kHeadRows_max * ld, 0.0f);
+    ParamStore grads = model.params.same_layout();
+    const HeadGrad grad{coefficients.data(), coefficients.data(), model.params, grads,
+                        out.dhead_in.data()};
+    team.run([&](core::Team member) { head_backward(member, call, grad); });
+    out.dweights.assign(grads.data(), grads.data() + grads.size());
+    return out;
+  }
+
+  TestModel model;
+  std::vector<float> head_in, coefficients;
+  TokenTargets targets;
+};
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+bool same_bits(const HeadRun& a, const HeadRun& b) {
+  return same_bits(a.logprobs, b.logprobs) && same_bits(a.dhead_in, b.dhead_in) &&
+         same_bits(a.dweights, b.dweights);
+}
+
+TEST_F(ChunkedHead, KeptLogitsGiveTheBitsOfThoseMadeAgain) {
+  core::SerialTeam one;
+  PairTeam two;
+  const HeadRun expected = run(one, 0);
+  EXPECT_EQ(expected.places, 1);
+  EXPECT_TRUE(std::any_of(expected.dweights.begin(), expected.dweights.end(),
+                          [](float x) { return x != 0.0f; }));
+  for (const std::int64_t kept : {1, 2, 3, 100}) {
+    EXPECT_TRUE(same_bits(expected, run(one, kept))) << kept;
+    EXPECT_TRUE(same_bits(expected, run(two, kept))) << kept;
+  }
+  EXPECT_EQ(run(one, 2).places, 2);
+  EXPECT_EQ(run(one, 100).places, 3);
+}
+
+TEST_F(ChunkedHead, WithoutRoomTheLogitsAreMadeAgainAndWithRoomTheyAreNot) {
+  core::SerialTeam one;
+  const HeadRun expected = run(one, 0);
+  EXPECT_TRUE(same_bits(expected, run(one, 0, true)));
+  // Two places: the last chunk has its own, the first two share the other one.
+  const HeadRun partly = run(one, 2, true);
+  const std::size_t kept_from = 2 * kHeadRows_max * 60;
+  EXPECT_TRUE(std::equal(partly.dhead_in.begin(), partly.dhead_in.begin() + kept_from,
+                         expected.dhead_in.begin()));
+  EXPECT_FALSE(std::equal(partly.dhead_in.begin() + kept_from, partly.dhead_in.end(),
+                          expected.dhead_in.begin() + kept_from));
+  EXPECT_FALSE(same_bits(expected, run(one, 3, true)));
+}
+
+}  // namespace
+}  // namespace troupe::model
