@@ -11,6 +11,18 @@
 
 namespace troupe::engine {
 
+// Added to the logit of a token before the temperature.
+struct LogitBias {
+  std::int32_t token = 0;
+  float bias = 0.0f;
+};
+
+// A token and its log-prob at temperature 1.
+struct TokenLogprob {
+  std::int32_t token = 0;
+  float logprob = 0.0f;
+};
+
 struct SamplingParams {
   float temperature = 1.0f;  // 0 is greedy (log-probs then at temperature 1)
   std::int32_t top_k = 0;    // 0 = off
@@ -22,6 +34,19 @@ struct SamplingParams {
   std::vector<std::int32_t> stop_tokens;  // beside the engine's end tokens
   std::vector<std::string>
       stop_strings;  // checked on the decoded text; the match is kept in tokens
+  // Changes of the logits before the temperature; what is reported stays that of the model's own
+  // distribution. Repetition divides (positive) or multiplies (negative) the logits of tokens that
+  // the prompt or the response holds; presence and frequency subtract once, or once for each time,
+  // for tokens of the response (OpenAI's definition).
+  float repetition_penalty = 1.0f;
+  float presence_penalty = 0.0f;
+  float frequency_penalty = 0.0f;
+  std::vector<LogitBias> logit_bias;  // ascending ids
+  // What comes back beside the tokens.
+  bool entropies = false;         // of the full distribution at temperature
+  bool raw_logprobs = false;      // log-probs at temperature 1 too
+  std::int32_t top_logprobs = 0;  // the most likely tokens of each position, at temperature 1
+  bool prompt_logprobs = false;   // log-probs of the prompt's own tokens, at temperature 1
 };
 
 // n samples of one prompt. Sample i draws from seed derive_seed(seed, i); its tokens depend on the
@@ -44,6 +69,12 @@ struct Sample {
   std::vector<float> logprobs;          // full vocabulary, at temperature (1 when greedy)
   std::vector<float> kept_mass;         // probability kept by top-k/p, min-p; empty when off
   std::vector<core::Version> versions;  // weights that computed the token's distribution
+  std::vector<float> raw_logprobs;      // full vocabulary, at temperature 1; empty when not asked
+  std::vector<float> entropies;         // nats; empty when not asked
+  std::vector<TokenLogprob> top_logprobs;  // [tokens][top_logprobs], most likely first
+  // Of the prompt's tokens 1 .. P-1 given those before, in sample 0 alone; empty when not asked.
+  std::vector<float> prompt_logprobs;
+  std::vector<TokenLogprob> prompt_top_logprobs;  // [P-1][top_logprobs]
   FinishReason finish = FinishReason::kLength;
 };
 
