@@ -1,7 +1,7 @@
-// The two transcendental functions of Troupe, for single numbers. `exp_f32` has the bits of
-// Ops::exp; `log_f32` is the only logarithm of the forward pass. Both are plain IEEE arithmetic in
-// a fixed order, so their bits depend neither on the C library nor on the processor. Thread-safe,
-// no state.
+// The transcendental functions of Troupe, for single numbers. `exp_f32` has the bits of Ops::exp,
+// `tanh_f32` those of the soft cap of attention; `log_f32` is the only logarithm of the forward
+// pass. All are plain IEEE arithmetic in a fixed order, so their bits depend neither on the C
+// library nor on the processor. Thread-safe, no state.
 #pragma once
 
 namespace troupe::kernels {
@@ -10,5 +10,8 @@ namespace troupe::kernels {
 float exp_f32(float x) noexcept;
 // Natural logarithm, correct to within 1 ulp: -inf at 0, NaN below 0.
 float log_f32(float x) noexcept;
+
+// Hyperbolic tangent within 2 ulp, made from exp_f32: NaN stays NaN.
+float tanh_f32(float x) noexcept;
 
 }  // namespace troupe::kernels

@@ -54,7 +54,7 @@ struct KvWrite {
 };
 
 // Consecutive rows that hold consecutive positions of one sequence. Row i of the segment attends to
-// positions 0 .. first_position + i, found through the block table.
+// positions 0 .. first_position + i (or the last `window` of them), found through the block table.
 struct Segment {
   std::int32_t first_row = 0;
   std::int32_t rows = 0;
@@ -62,9 +62,21 @@ struct Segment {
   std::int32_t table = 0;  // index into block_table of the block that holds position 0
 };
 
+// The first key that a row with keys [0, keys) up to its own position sees. Always inlined, because
+// the sources of every vector level call it.
+[[gnu::always_inline]] constexpr std::int64_t first_key(std::int64_t keys, std::int64_t window) {
+  return window > 0 && keys > window ? keys - window : 0;
+}
+
 struct Attention {
   std::int64_t heads = 0, kv_heads = 0, head_dim = 0;
-  float scale = 0;           // 1 / sqrt(head_dim), multiplied onto the finished dot product
+  float scale = 0;  // 1 / sqrt(head_dim), multiplied onto the finished dot product
+  // Above 0: the row at position p sees the last `window` keys only, those with p - key < window.
+  // Blocks of the table that lie wholly before every row's window are never read: their entries may
+  // be anything. 0: every key up to p.
+  std::int64_t window = 0;
+  // Above 0: a score s (already scaled) becomes softcap * tanh(s / softcap). 0: off.
+  float softcap = 0;
   const float* q = nullptr;  // rows [heads * head_dim], rotated
   std::int64_t ldq = 0;
   const float* k_pool = nullptr;

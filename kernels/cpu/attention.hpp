@@ -1,8 +1,8 @@
 // Paged attention in the order of kernels/reference/attention.cpp. A tile of query heads ("virtual
 // rows": row after row, the heads of one kv head beside each other) goes over blocks of 64 keys:
 // scores with sixteen keys to a vector, softmax merge, then the weighted values with sixteen
-// dimensions to a vector. Rows see ever more keys down a tile, so the rows that see a block are a
-// tail of the tile.
+// dimensions to a vector. What a row sees begins and ends no earlier than for the row before it, so
+// the rows that see a block are a range of the tile.
 #pragma once
 
 #include "kernels/cpu/attention_tiles.hpp"
@@ -17,28 +17,48 @@ struct QueryTile {
   int rows = 0;
   const float* q[kQueryTile];
   float* out[kQueryTile];
-  std::int64_t keys[kQueryTile];  // how many keys each row sees
+  std::int64_t from[kQueryTile];  // each row sees keys [from, keys)
+  std::int64_t keys[kQueryTile];
   float max[kQueryTile];
   float sum[kQueryTile];
 };
 
-// Scores to weights: scores[64] of one row that sees `seen` keys of the block. Returns alpha.
-inline float softmax_merge(float* scores, std::int64_t seen, float scale, float& max, float& sum) {
+// The scaled score under the soft cap, if there is one.
+inline Vec scaled(Vec dot, const Attention& a) {
+  const Vec score = dot * Vec::all(a.scale);
+  return a.softcap > 0.0f ? Vec::all(a.softcap) * tanh(score / Vec::all(a.softcap)) : score;
+}
+
+// `x` where `mask` is set, except for the lanes below `from`; `otherwise` elsewhere.
+inline Vec between(std::int64_t from, Mask mask, Vec x, Vec otherwise) {
+  const Vec up_to = select(mask, x, otherwise);
+  return from > 0 ? select(Mask::first(from), otherwise, up_to) : up_to;
+}
+
+// Scores to weights: scores[64] of one row that sees keys [from, seen) of the block. Returns alpha.
+inline float softmax_merge(const Attention& a,
+                           float* scores,
+                           std::int64_t from,
+                           std::int64_t seen,
+                           float& max,
+                           float& sum) {
   Vec s[kKvBlocks];
   Vec largest = Vec::all(-kInfinity);
+  const int first = static_cast<int>(from / kKvBlock);
   const int blocks = static_cast<int>((seen + kKvBlock - 1) / kKvBlock);
-  for (int b = 0; b < blocks; ++b) {
+  for (int b = first; b < blocks; ++b) {
     const Mask mask = Mask::first(seen - b * kKvBlock);
-    s[b] = select(mask, Vec::load(scores + b * kKvBlock) * Vec::all(scale), Vec::all(-kInfinity));
+    s[b] = between(from - b * kKvBlock, mask, scaled(Vec::load(scores + b * kKvBlock), a),
+                   Vec::all(-kInfinity));
     largest = larger(s[b], largest);
   }
   const float block_max = largest.max();
   const float new_max = block_max > max ? block_max : max;
   const float alpha = exp_f32(max - new_max);
   Vec total = Vec::zero();
-  for (int b = 0; b < blocks; ++b) {
+  for (int b = first; b < blocks; ++b) {
     const Mask mask = Mask::first(seen - b * kKvBlock);
-    const Vec p = select(mask, exp(s[b] - Vec::all(new_max)), Vec::zero());
+    const Vec p = between(from - b * kKvBlock, mask, exp(s[b] - Vec::all(new_max)), Vec::zero());
     total = total + p;
     p.store(scores + b * kKvBlock);
   }
@@ -54,27 +74,35 @@ inline void attend(const Attention& a,
   alignas(64) float scores[kQueryTile * kAttentionBlock];
   const std::int64_t keys_max = tile.keys[tile.rows - 1];
   const std::int64_t block_floats = kKvBlock * a.head_dim;
-  int first = 0;  // rows before it see nothing of the block
-  for (std::int64_t begin = 0; begin < keys_max; begin += kAttentionBlock) {
+  int first = 0;  // rows [first, end) see something of the block
+  int end = 0;
+  for (std::int64_t begin = tile.from[0] / kAttentionBlock * kAttentionBlock; begin < keys_max;
+       begin += kAttentionBlock) {
     while (tile.keys[first] <= begin)
       ++first;
-    const int rows = tile.rows - first;
+    while (end < tile.rows && tile.from[end] < begin + kAttentionBlock)
+      ++end;
+    const int rows = end - first;
+    std::int64_t from[kQueryTile];
     std::int64_t seen[kQueryTile];
-    for (int r = 0; r < rows; ++r)
+    for (int r = 0; r < rows; ++r) {
+      from[r] = tile.from[first + r] > begin ? tile.from[first + r] - begin : 0;
       seen[r] = smaller(kAttentionBlock, tile.keys[first + r] - begin);
+    }
     const int blocks = static_cast<int>((seen[rows - 1] + kKvBlock - 1) / kKvBlock);
+    const int before = static_cast<int>(from[0] / kKvBlock);  // KV blocks that no row sees
     BlockView k{}, v{};
-    for (int b = 0; b < blocks; ++b) {
+    for (int b = before; b < blocks; ++b) {
       const std::int64_t block = table[begin / kKvBlock + b];
       k.base[b] = a.k_pool + (block * a.kv_heads + kv_head) * block_floats;
       v.base[b] = a.v_pool + (block * a.kv_heads + kv_head) * block_floats;
     }
-    dot_tile(rows, tile.q + first, k, blocks, a.head_dim, scores);
+    dot_tile(rows, tile.q + first, k, before, blocks, a.head_dim, scores);
     float alpha[kQueryTile];
     for (int r = 0; r < rows; ++r)
-      alpha[r] = softmax_merge(scores + r * kAttentionBlock, seen[r], a.scale, tile.max[first + r],
-                               tile.sum[first + r]);
-    value_tile(rows, scores, alpha, v, seen, a.head_dim, tile.out + first);
+      alpha[r] = softmax_merge(a, scores + r * kAttentionBlock, from[r], seen[r],
+                               tile.max[first + r], tile.sum[first + r]);
+    value_tile(rows, scores, alpha, v, from, seen, a.head_dim, tile.out + first);
   }
 }
 
@@ -92,6 +120,7 @@ void attention(const Attention& a, const AttentionItem& item) {
       tile.q[r] = a.q + row * a.ldq + head * a.head_dim;
       tile.out[r] = a.out + row * a.ldo + head * a.head_dim;
       tile.keys[r] = segment.first_position + i + 1;
+      tile.from[r] = first_key(tile.keys[r], a.window);
       tile.max[r] = -kInfinity;
       tile.sum[r] = 0.0f;
       for_lanes(a.head_dim,

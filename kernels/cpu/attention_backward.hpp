@@ -18,6 +18,7 @@ struct BackwardTile {
   const float* out[kBackwardTile];
   const float* dout[kBackwardTile];
   float* dq[kBackwardTile];
+  std::int64_t from[kBackwardTile];  // each row sees keys [from, keys)
   std::int64_t keys[kBackwardTile];
   float lse[kBackwardTile];
   float delta[kBackwardTile];  // sum of dout * out
@@ -33,19 +34,50 @@ struct TurnedBlock {
   alignas(64) float dk[kAttentionBlock * kHeadDimMax];
 };
 
-// p and ds of the tile's rows from `first` on; dp is in tile.ds on entry, scores in tile.p.
-inline void weight_gradients(
-    BackwardTile& tile, int first, const std::int64_t* seen, int blocks, float scale) {
-  for (int r = first; r < tile.rows; ++r) {
+// What the rows of a tile see of one block of 64 keys: rows [first, end), row r of them keys
+// [from[r], seen[r]), all within KV blocks [before, blocks).
+struct SeenKeys {
+  int first = 0;
+  int end = 0;
+  int before = 0;
+  int blocks = 0;
+  std::int64_t from[kBackwardTile];
+  std::int64_t seen[kBackwardTile];
+
+  SeenKeys(const BackwardTile& tile, std::int64_t begin) {
+    while (first < tile.rows && tile.keys[first] <= begin)
+      ++first;
+    end = first;
+    for (; end < tile.rows && tile.from[end] < begin + kAttentionBlock; ++end) {
+      from[end] = tile.from[end] > begin ? tile.from[end] - begin : 0;
+      seen[end] = smaller(kAttentionBlock, tile.keys[end] - begin);
+    }
+    if (first == end) return;
+    before = static_cast<int>(from[first] / kKvBlock);
+    blocks = static_cast<int>((seen[end - 1] + kKvBlock - 1) / kKvBlock);
+  }
+};
+
+// p and ds of the rows that see the block; dp is in tile.ds on entry, scores in tile.p.
+inline void weight_gradients(const Attention& a, const SeenKeys& at, BackwardTile& tile) {
+  for (int r = at.first; r < at.end; ++r) {
     float* p = tile.p + r * kAttentionBlock;
     float* ds = tile.ds + r * kAttentionBlock;
-    for (int b = 0; b < blocks; ++b) {
-      const Mask mask = Mask::first(seen[r] > b * kKvBlock ? seen[r] - b * kKvBlock : 0);
-      const Vec score = Vec::load(p + b * kKvBlock) * Vec::all(scale);
+    for (int b = at.before; b < at.blocks; ++b) {
+      const std::int64_t start = b * kKvBlock;
+      const Mask mask = Mask::first(at.seen[r] > start ? at.seen[r] - start : 0);
+      const Vec dp = Vec::load(ds + start) - Vec::all(tile.delta[r]);
+      Vec score = Vec::load(p + start) * Vec::all(a.scale);
+      Vec slope = Vec::all(1.0f);
+      if (a.softcap > 0.0f) {
+        const Vec t = tanh(score / Vec::all(a.softcap));
+        slope = fma(-t, t, slope);
+        score = Vec::all(a.softcap) * t;
+      }
       const Vec weight = exp(score - Vec::all(tile.lse[r]));
-      const Vec dp = Vec::load(ds + b * kKvBlock) - Vec::all(tile.delta[r]);
-      select(mask, weight, Vec::zero()).store(p + b * kKvBlock);
-      select(mask, (weight * dp) * Vec::all(scale), Vec::zero()).store(ds + b * kKvBlock);
+      const Vec gradient = ((weight * dp) * slope) * Vec::all(a.scale);
+      between(at.from[r] - start, mask, weight, Vec::zero()).store(p + start);
+      between(at.from[r] - start, mask, gradient, Vec::zero()).store(ds + start);
     }
   }
 }
@@ -58,36 +90,34 @@ inline void backward_block(const AttentionBackward& b,
                            TurnedBlock& turned,
                            BackwardTile& tile) {
   const Attention& a = b.forward;
-  int first = 0;
-  while (first < tile.rows && tile.keys[first] <= begin)
-    ++first;
-  if (first == tile.rows) return;
-  std::int64_t seen[kBackwardTile];
-  for (int r = first; r < tile.rows; ++r)
-    seen[r] = smaller(kAttentionBlock, tile.keys[r] - begin);
-  const int rows = tile.rows - first;
-  const int blocks = static_cast<int>((seen[tile.rows - 1] + kKvBlock - 1) / kKvBlock);
+  const SeenKeys at(tile, begin);
+  if (at.first == at.end) return;
+  const int rows = at.end - at.first;
   const std::int64_t block_floats = kKvBlock * a.head_dim;
   BlockView k{}, turned_k{}, turned_v{};
   std::int64_t base[kKvBlocks] = {};
-  for (int i = 0; i < blocks; ++i) {
+  for (int i = at.before; i < at.blocks; ++i) {
     base[i] = (table[begin / kKvBlock + i] * a.kv_heads + kv_head) * block_floats;
     k.base[i] = a.k_pool + base[i];
     turned_k.base[i] = turned.k + i * block_floats;
     turned_v.base[i] = turned.v + i * block_floats;
   }
-  dot_tile(rows, tile.q + first, k, blocks, a.head_dim, tile.p + first * kAttentionBlock);
-  dot_tile(rows, tile.dout + first, turned_v, blocks, a.head_dim,
-           tile.ds + first * kAttentionBlock);
-  weight_gradients(tile, first, seen, blocks, a.scale);
-  value_tile(rows, tile.ds + first * kAttentionBlock, nullptr, turned_k, seen + first, a.head_dim,
-             tile.dq + first);
-  for (int i = 0; i < blocks; ++i) {
-    while (seen[first] <= i * kKvBlock)
-      ++first;  // rows that see none of these 16 keys
-    add_outer(tile.ds + i * kKvBlock, tile.q, first, tile.rows, turned.dk + i * block_floats,
-              a.head_dim);
-    add_outer(tile.p + i * kKvBlock, tile.dout, first, tile.rows, b.dv_pool + base[i], a.head_dim);
+  float* p = tile.p + at.first * kAttentionBlock;
+  float* ds = tile.ds + at.first * kAttentionBlock;
+  dot_tile(rows, tile.q + at.first, k, at.before, at.blocks, a.head_dim, p);
+  dot_tile(rows, tile.dout + at.first, turned_v, at.before, at.blocks, a.head_dim, ds);
+  weight_gradients(a, at, tile);
+  value_tile(rows, ds, nullptr, turned_k, at.from + at.first, at.seen + at.first, a.head_dim,
+             tile.dq + at.first);
+  int first = at.first;  // rows [first, end) see some of the KV block's 16 keys
+  int end = at.first;
+  for (int i = at.before; i < at.blocks; ++i) {
+    while (at.seen[first] <= i * kKvBlock)
+      ++first;
+    while (end < at.end && at.from[end] < (i + 1) * kKvBlock)
+      ++end;
+    add_outer(tile.ds + i * kKvBlock, tile.q, first, end, turned.dk + i * block_floats, a.head_dim);
+    add_outer(tile.p + i * kKvBlock, tile.dout, first, end, b.dv_pool + base[i], a.head_dim);
   }
 }
 
@@ -110,6 +140,7 @@ inline void fill_tile(const AttentionBackward& b,
     tile.dout[r] = b.dout + row * b.lddo + column;
     tile.dq[r] = b.dq + row * b.lddq + column;
     tile.keys[r] = segment.first_position + i + 1;
+    tile.from[r] = first_key(tile.keys[r], a.window);
     tile.lse[r] = a.lse[row * a.heads + head];
     Vec delta = Vec::zero();
     for_lanes(a.head_dim, [&](std::int64_t d, auto mask) {
@@ -136,9 +167,12 @@ void attention_backward(const AttentionBackward& b,
     });
   TurnedBlock turned;
   BackwardTile tile;
-  for (std::int64_t begin = 0; begin < keys; begin += kAttentionBlock) {
+  const std::int64_t from = first_key(segment.first_position + 1, a.window);
+  for (std::int64_t begin = from / kAttentionBlock * kAttentionBlock; begin < keys;
+       begin += kAttentionBlock) {
+    const std::int64_t before = from > begin ? (from - begin) / kKvBlock : 0;
     const auto each_block = [&](auto&& f) {
-      for (std::int64_t i = 0; i < kKvBlocks && begin + i * kKvBlock < keys; ++i)
+      for (std::int64_t i = before; i < kKvBlocks && begin + i * kKvBlock < keys; ++i)
         f(i * block_floats, (table[begin / kKvBlock + i] * a.kv_heads + kv_head) * block_floats);
     };
     each_block([&](std::int64_t at, std::int64_t base) {

@@ -77,14 +77,15 @@ inline void dot_blocks(int rows,
                       scores + r * kAttentionBlock);
 }
 
-// Scores of `rows` rows against the first `blocks` KV blocks of the view.
+// Scores of `rows` rows against KV blocks [first, blocks) of the view.
 inline void dot_tile(int rows,
                      const float* const* q,
                      const BlockView& keys,
+                     int first,
                      int blocks,
                      std::int64_t head_dim,
                      float* scores) {
-  int b = 0;
+  int b = first;
   for (; b + kDotBlocks <= blocks; b += kDotBlocks)
     dot_blocks<kDotBlocks>(rows, q, keys.base + b, head_dim, scores + b * kKvBlock);
   if constexpr (kDotBlocks > 2)
@@ -177,20 +178,31 @@ inline void value_some(int rows,
     value_some<kRows - 1>(rows, weight, alpha, values, head_dim, begin, end, out);
 }
 
-// Weighted values of `rows` rows, of which row r sees the first seen[r] keys (not descending).
-// `alpha` may be null: then nothing is scaled.
+// Weighted values of `rows` rows, of which row r sees keys [from[r], seen[r]) of the block (neither
+// descends from row to row). `alpha` may be null: then nothing is scaled.
 inline void value_tile(int rows,
                        const float* weight,
                        const float* alpha,
                        const BlockView& values,
+                       const std::int64_t* from,
                        const std::int64_t* seen,
                        std::int64_t head_dim,
                        float* const* out) {
   for (int r = 0; r < rows; r += kValueRows) {
     const int some = rows - r < kValueRows ? rows - r : kValueRows;
     const float* p = weight + r * kAttentionBlock;
-    value_some(some, p, alpha != nullptr ? alpha + r : nullptr, values, head_dim, 0, seen[r],
-               out + r);
+    const float* scale = alpha != nullptr ? alpha + r : nullptr;
+    std::int64_t begin = from[r];
+    if (from[r + some - 1] > begin) {  // windows that begin apart: first each row's own keys
+      begin = from[r + some - 1];
+      const bool shared = begin < seen[r];
+      for (int i = 0; i < some; ++i)
+        value_rows<1>(p + i * kAttentionBlock, scale != nullptr ? scale + i : nullptr, values,
+                      head_dim, from[r + i], shared ? begin : seen[r + i], out + r + i);
+      if (!shared) continue;
+      scale = nullptr;
+    }
+    value_some(some, p, scale, values, head_dim, begin, seen[r], out + r);
     for (int i = 1; i < some; ++i)
       if (seen[r + i] > seen[r])
         value_rows<1>(p + i * kAttentionBlock, nullptr, values, head_dim, seen[r], seen[r + i],

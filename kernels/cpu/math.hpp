@@ -1,7 +1,7 @@
-// exp_f32 on sixteen lanes, in the order of kernels/reference/scalar.cpp. Compiled once per level
-// inside that level's namespace (TROUPE_KERNEL_LEVEL), like all sources of this folder: nothing
-// here may call an inline function that another level also compiles, or the linker could keep the
-// wrong one.
+// exp_f32 and tanh_f32 on sixteen lanes, in the order of kernels/reference/scalar.cpp. Compiled
+// once per level inside that level's namespace (TROUPE_KERNEL_LEVEL), like all sources of this
+// folder: nothing here may call an inline function that another level also compiles, or the linker
+// could keep the wrong one.
 #pragma once
 
 #include "kernels/exp_constants.hpp"
@@ -34,6 +34,20 @@ inline Vec exp(Vec x) {
   y = select(less(x, Vec::all(kLowest)), Vec::zero(), y);
   y = select(less(Vec::all(kHighest), x), Vec::all(kInfinity), y);
   return select(is_nan(x), x, y);
+}
+
+inline Vec tanh(Vec x) {
+  using namespace exp_constants;
+  const Vec size = larger(x, -x);
+  const Vec far = Vec::all(1.0f) - Vec::all(2.0f) / (exp(size + size) + Vec::all(1.0f));
+  const Vec z = x * x;
+  Vec p = Vec::all(kT5);
+  p = fma(p, z, Vec::all(kT4));
+  p = fma(p, z, Vec::all(kT3));
+  p = fma(p, z, Vec::all(kT2));
+  p = fma(p, z, Vec::all(kT1));
+  const Vec near = fma(x * z, p, x);
+  return select(less(size, Vec::all(kTanhSmall)), near, select(less(x, Vec::zero()), -far, far));
 }
 
 // Calls f(offset, mask) for groups of sixteen; `Full` groups pass no mask and so use plain loads.

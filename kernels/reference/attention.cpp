@@ -1,10 +1,12 @@
 // Paged attention, one query row and head at a time, with the softmax merged after every 64 keys
-// counted from position 0; and the traffic between rows and KV slots.
+// counted from position 0 (those before a row's window are skipped); and the traffic between rows
+// and KV slots.
 #include "kernels/reference/kv.hpp"
 #include "kernels/reference/lanes.hpp"
 #include "kernels/reference/reference.hpp"
 #include "kernels/scalar.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -12,10 +14,12 @@
 namespace troupe::kernels::reference {
 namespace {
 
-// The keys [begin, end) of one block of 64, merged into (max, sum, out).
+// The keys [begin, end) that a row sees of the block of 64 from `block` on, merged into (max, sum,
+// out).
 void merge_block(const Attention& a,
                  const KvView& kv,
                  const float* q,
+                 std::int64_t block,
                  std::int64_t begin,
                  std::int64_t end,
                  float& max,
@@ -27,22 +31,23 @@ void merge_block(const Attention& a,
     float dot = 0.0f;
     for (std::int64_t d = 0; d < a.head_dim; ++d)
       dot = std::fma(q[d], kv.k(key, d), dot);
-    p[static_cast<std::size_t>(key - begin)] = dot * a.scale;
-    block_max.take(key - begin, dot * a.scale);
+    const float score = capped(a, dot * a.scale);
+    p[static_cast<std::size_t>(key - block)] = score;
+    block_max.take(key - block, score);
   }
   const float new_max = larger(block_max.total(), max);
   const float alpha = exp_f32(max - new_max);
   LaneSum<float> block_sum;
   for (std::int64_t i = 0; i < kAttentionBlock; ++i) {  // keys that the row does not see weigh 0
     float& weight = p[static_cast<std::size_t>(i)];
-    weight = begin + i < end ? exp_f32(weight - new_max) : 0.0f;
+    weight = block + i >= begin && block + i < end ? exp_f32(weight - new_max) : 0.0f;
     block_sum[i] = block_sum[i] + weight;
   }
   sum = std::fma(sum, alpha, block_sum.total());
   for (std::int64_t d = 0; d < a.head_dim; ++d) {
     float value = out[d] * alpha;
     for (std::int64_t key = begin; key < end; ++key)
-      value = std::fma(p[static_cast<std::size_t>(key - begin)], kv.v(key, d), value);
+      value = std::fma(p[static_cast<std::size_t>(key - block)], kv.v(key, d), value);
     out[d] = value;
   }
   max = new_max;
@@ -64,10 +69,11 @@ void attention(const Attention& a, const AttentionItem& item) {
         out[d] = 0.0f;
       float max = -std::numeric_limits<float>::infinity();
       float sum = 0.0f;
-      for (std::int64_t begin = 0; begin < keys; begin += kAttentionBlock) {
-        const std::int64_t end = begin + kAttentionBlock < keys ? begin + kAttentionBlock : keys;
-        merge_block(a, kv, q, begin, end, max, sum, out);
-      }
+      const std::int64_t seen = first_key(keys, a.window);
+      for (std::int64_t block = seen / kAttentionBlock * kAttentionBlock; block < keys;
+           block += kAttentionBlock)
+        merge_block(a, kv, q, block, std::max(block, seen), std::min(block + kAttentionBlock, keys),
+                    max, sum, out);
       const float inverse = 1.0f / sum;
       for (std::int64_t d = 0; d < a.head_dim; ++d)
         out[d] = out[d] * inverse;

@@ -18,27 +18,37 @@ struct QueryHead {
   float lse;
 };
 
-// One KV block of 16 keys, of which the row sees [first, end). The others weigh nothing, but their
+// One KV block of 16 keys from `first` on, of which the row sees [begin, end). The others weigh
+// nothing, but their
 // zeros are added like the rest: that is what a vector of 16 keys does.
 void block_gradient(const AttentionBackward& b,
                     const KvView& kv,
                     const QueryHead& row,
                     float delta,
                     std::int64_t first,
+                    std::int64_t begin,
                     std::int64_t end) {
   const Attention& a = b.forward;
   for (std::int64_t key = first; key < first + kKvBlock; ++key) {
     float p = 0.0f;
     float ds = 0.0f;
-    if (key < end) {
+    if (key >= begin && key < end) {
       float dot = 0.0f;
       float dp = 0.0f;
       for (std::int64_t d = 0; d < a.head_dim; ++d) {
         dot = std::fma(row.q[d], kv.k(key, d), dot);
         dp = std::fma(row.dout[d], kv.v(key, d), dp);
       }
-      p = exp_f32(dot * a.scale - row.lse);
-      ds = (p * (dp - delta)) * a.scale;
+      const float score = dot * a.scale;
+      ds = dp - delta;
+      if (a.softcap > 0.0f) {
+        const float t = tanh_f32(score / a.softcap);
+        p = exp_f32(a.softcap * t - row.lse);
+        ds = ((p * ds) * std::fma(-t, t, 1.0f)) * a.scale;
+      } else {
+        p = exp_f32(score - row.lse);
+        ds = (p * ds) * a.scale;
+      }
       for (std::int64_t d = 0; d < a.head_dim; ++d)
         row.dq[d] = std::fma(ds, kv.k(key, d), row.dq[d]);
     }
@@ -74,8 +84,9 @@ void attention_backward(const AttentionBackward& b,
       const float delta_total = delta.total();
       for (std::int64_t d = 0; d < a.head_dim; ++d)
         query.dq[d] = 0.0f;
-      for (std::int64_t first = 0; first < keys; first += kKvBlock)
-        block_gradient(b, kv, query, delta_total, first, keys);
+      const std::int64_t begin = first_key(keys, a.window);
+      for (std::int64_t first = begin / kKvBlock * kKvBlock; first < keys; first += kKvBlock)
+        block_gradient(b, kv, query, delta_total, first, begin, keys);
     }
   }
 }

@@ -1,12 +1,18 @@
 // Where a key or value stands in the pools, by slot (block * 16 + place) or by a segment's
-// position. Used by the reference sources only.
+// position; and the soft cap of a score. Used by the reference sources only.
 #pragma once
 
+#include "kernels/scalar.hpp"
 #include "kernels/shapes.hpp"
 
 #include <cstdint>
 
 namespace troupe::kernels::reference {
+
+// A scaled score under the soft cap, if there is one.
+inline float capped(const Attention& a, float score) {
+  return a.softcap > 0.0f ? a.softcap * tanh_f32(score / a.softcap) : score;
+}
 
 inline std::int64_t k_index(std::int64_t kv_heads,
                             std::int64_t head_dim,

@@ -1,4 +1,5 @@
-// exp_f32 and log_f32, one number at a time: the definition that the vector levels repeat.
+// exp_f32, tanh_f32 and log_f32, one number at a time: the definition that the vector levels
+// repeat.
 #include "kernels/scalar.hpp"
 
 #include "kernels/exp_constants.hpp"
@@ -31,6 +32,20 @@ float exp_f32(float x) noexcept {
   if (x > kHighest) y = std::numeric_limits<float>::infinity();
   if (x != x) y = x;
   return y;
+}
+
+float tanh_f32(float x) noexcept {
+  using namespace exp_constants;
+  const float size = x > -x ? x : -x;
+  const float far = 1.0f - 2.0f / (exp_f32(size + size) + 1.0f);
+  const float z = x * x;
+  float p = kT5;
+  p = std::fma(p, z, kT4);
+  p = std::fma(p, z, kT3);
+  p = std::fma(p, z, kT2);
+  p = std::fma(p, z, kT1);
+  const float near = std::fma(x * z, p, x);
+  return size < kTanhSmall ? near : x < 0.0f ? -far : far;
 }
 
 // x = 2^e m with m in [sqrt(1/2), sqrt(2)); log m = 2 atanh(f), f = (m - 1) / (m + 1), in double.

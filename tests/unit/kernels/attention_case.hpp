@@ -1,5 +1,6 @@
 // A batch of segments over paged keys and values for the attention tests: random rows, shuffled
-// blocks, every slot that no row may see filled with NaN.
+// blocks, every slot that no row may see filled with NaN. With a window, table entries of blocks
+// that lie wholly before it point nowhere, as if the blocks had been given back.
 #pragma once
 
 #include "tests/unit/kernels/support.hpp"
@@ -13,14 +14,21 @@ struct Shape {
   std::int64_t heads, kv_heads, head_dim;
 };
 
+// What a layer may ask of attention beside its shape.
+struct Variant {
+  std::int64_t window = 0;
+  float softcap = 0;
+};
+
 struct AttentionCase {
   // Each sequence has `length` positions; the last `rows` of them are query rows of this batch.
   struct Sequence {
     std::int32_t length, rows;
   };
 
-  AttentionCase(Shape s, const std::vector<Sequence>& sequences, std::uint32_t seed)
+  AttentionCase(Shape s, const std::vector<Sequence>& sequences, std::uint32_t seed, Variant v = {})
       : shape(s),
+        variant(v),
         rows(count_rows(sequences)),
         blocks(count_blocks(sequences) + 2),
         q(Guarded::random(rows * (s.heads * s.head_dim + 8), seed)),
@@ -41,6 +49,7 @@ struct AttentionCase {
         table.push_back(order[next++]);
       first_row += sequence.rows;
       fill(segments.back(), sequence.length, seed + 10 * static_cast<std::uint32_t>(first_row));
+      give_back(segments.back());
     }
   }
 
@@ -78,6 +87,36 @@ struct AttentionCase {
     reference().kv_write(write(k, v, k_pool, v_pool, begin, slots), 0, length);
   }
 
+  // Slots before the window of the segment's first row hold NaN, blocks before it are gone.
+  void give_back(const Segment& segment) {
+    const std::int64_t seen = first_key(segment.first_position + 1, variant.window);
+    for (std::int64_t position = 0; position < seen; ++position)
+      for (std::int64_t head = 0; head < shape.kv_heads; ++head)
+        for (std::int64_t d = 0; d < shape.head_dim; ++d) {
+          k_pool[k_at(segment, position, head, d)] = kNan;
+          v_pool[v_at(segment, position, head, d)] = kNan;
+        }
+    for (std::int64_t block = 0; block < seen / kKvBlock; ++block)
+      table[static_cast<std::size_t>(segment.table + block)] = 1 << 28;
+  }
+
+  std::int64_t k_at(const Segment& s,
+                    std::int64_t position,
+                    std::int64_t head,
+                    std::int64_t d) const {
+    const std::int64_t at = slot(s, position);
+    return ((at / kKvBlock * shape.kv_heads + head) * shape.head_dim + d) * kKvBlock +
+           at % kKvBlock;
+  }
+  std::int64_t v_at(const Segment& s,
+                    std::int64_t position,
+                    std::int64_t head,
+                    std::int64_t d) const {
+    const std::int64_t at = slot(s, position);
+    return ((at / kKvBlock * shape.kv_heads + head) * kKvBlock + at % kKvBlock) * shape.head_dim +
+           d;
+  }
+
   KvWrite write(Guarded& k,
                 Guarded& v,
                 Guarded& to_k,
@@ -101,6 +140,8 @@ struct AttentionCase {
                      .kv_heads = shape.kv_heads,
                      .head_dim = shape.head_dim,
                      .scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim)),
+                     .window = variant.window,
+                     .softcap = variant.softcap,
                      .q = q.data(),
                      .ldq = ldq(),
                      .k_pool = k_pool.data(),
@@ -127,6 +168,7 @@ struct AttentionCase {
   }
 
   Shape shape;
+  Variant variant;
   std::int64_t rows, blocks;
   Guarded q, k_pool, v_pool, out, lse;
   std::vector<Segment> segments;
@@ -136,6 +178,21 @@ struct AttentionCase {
 inline const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all{{2, 2, 20},  {3, 1, 32}, {9, 3, 64},
                                       {4, 1, 128}, {4, 2, 16}, {1, 1, 36}};
+  return all;
+}
+
+// For tests that run over all variants too.
+inline const std::vector<Shape>& small_shapes() {
+  static const std::vector<Shape> all{{2, 2, 20}, {3, 1, 32}, {4, 2, 16}, {1, 1, 36}};
+  return all;
+}
+
+// Windows that begin inside, at and after the edges of blocks of 16 and 64 keys, with and without
+// a soft cap.
+inline const std::vector<Variant>& variants() {
+  static const std::vector<Variant> all{{0, 0.5f}, {0, 30.0f}, {1, 0},   {2, 2.0f},  {15, 0},
+                                        {16, 0},   {17, 0.7f}, {63, 0},  {64, 5.0f}, {65, 0},
+                                        {100, 0},  {128, 0},   {129, 0}, {1000, 0}};
   return all;
 }
 

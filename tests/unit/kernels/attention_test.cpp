@@ -1,48 +1,25 @@
 // Attention: against dense double arithmetic, the same bits on every level, and no dependence on
 // how rows are cut into items, how a prompt is cut into chunks, or where its blocks lie.
-#include "tests/unit/kernels/attention_case.hpp"
+#include "tests/unit/kernels/attention_dense.hpp"
 
 namespace troupe::kernels::test {
 namespace {
 
 using Sequences = std::vector<AttentionCase::Sequence>;
 
-// Dense softmax in double; the largest error over all outputs and log-sum-exps.
+// The largest error over all outputs and log-sum-exps.
 double error_against_dense(AttentionCase& c) {
   double worst = 0.0;
-  const std::int64_t group = c.shape.heads / c.shape.kv_heads;
-  const std::int64_t dim = c.shape.head_dim;
-  for (const Segment& segment : c.segments)
-    for (std::int64_t i = 0; i < segment.rows; ++i)
-      for (std::int64_t head = 0; head < c.shape.heads; ++head) {
-        const std::int64_t row = segment.first_row + i;
-        const float* q = c.q.data() + row * c.ldq() + head * dim;
-        std::vector<double> weight, sum(static_cast<std::size_t>(dim), 0.0);
-        double total = 0.0;
-        const auto base = [&](std::int64_t key) {
-          return (c.slot(segment, key) / kKvBlock * c.shape.kv_heads + head / group) * dim *
-                 kKvBlock;
-        };
-        for (std::int64_t key = 0; key <= segment.first_position + i; ++key) {
-          double dot = 0.0;
-          for (std::int64_t d = 0; d < dim; ++d)
-            dot += static_cast<double>(q[d]) *
-                   static_cast<double>(
-                       c.k_pool[base(key) + d * kKvBlock + c.slot(segment, key) % kKvBlock]);
-          const double w = std::exp(dot / std::sqrt(static_cast<double>(dim)));
-          total += w;
-          for (std::int64_t d = 0; d < dim; ++d)
-            sum[static_cast<std::size_t>(d)] +=
-                w * static_cast<double>(
-                        c.v_pool[base(key) + c.slot(segment, key) % kKvBlock * dim + d]);
-        }
-        for (std::int64_t d = 0; d < dim; ++d)
-          worst =
-              std::max(worst, std::abs(sum[static_cast<std::size_t>(d)] / total -
-                                       static_cast<double>(c.out[row * c.ldo() + head * dim + d])));
-        worst = std::max(worst, std::abs(std::log(total) -
-                                         static_cast<double>(c.lse[row * c.shape.heads + head])));
-      }
+  const auto take = [&](double expected, float actual) {
+    const double error = std::abs(expected - static_cast<double>(actual));
+    worst = error <= worst ? worst : error;  // a NaN stays
+  };
+  each_dense_row(c, [&](const Segment&, const DenseRow& r) {
+    for (std::int64_t d = 0; d < c.shape.head_dim; ++d)
+      take(r.out[static_cast<std::size_t>(d)],
+           c.out[r.row * c.ldo() + r.head * c.shape.head_dim + d]);
+    take(r.lse, c.lse[r.row * c.shape.heads + r.head]);
+  });
   return worst;
 }
 
@@ -70,6 +47,56 @@ TEST_P(AttentionAllLevels, CloseToDenseInDouble) {
     c.run(level());
     EXPECT_LT(error_against_dense(c), 3e-6);
   }
+}
+
+// As TwoKeysByHand with a third key before them that the window of 2 hides, and with a soft cap of
+// 0.5 that makes the scores 0 and tanh(2 ln 2) / 2 = (16 - 1) / (16 + 1) / 2 = 15 / 34.
+TEST_P(AttentionAllLevels, WindowAndSoftCapByHand) {
+  for (const float cap : {0.0f, 0.5f}) {
+    AttentionCase c({1, 1, 1}, {{3, 1}}, 1, {.window = 2, .softcap = cap});
+    const std::int64_t slot = c.slot(c.segments[0], 1);
+    c.q[0] = 2.0f;
+    c.k_pool[slot] = 0.0f;
+    c.k_pool[slot + 1] = std::log(2.0f) / 2.0f;
+    c.v_pool[slot] = 3.0f;
+    c.v_pool[slot + 1] = 9.0f;
+    c.run(level());
+    const float second = cap > 0.0f ? std::exp(15.0f / 34.0f) : 2.0f;
+    EXPECT_NEAR(c.out[0], (3.0f + 9.0f * second) / (1.0f + second), 1e-6);
+    EXPECT_NEAR(c.lse[0], std::log(1.0f + second), 1e-6);
+  }
+}
+
+TEST_P(AttentionAllLevels, WindowsAndCapsAreCloseToDenseInDouble) {
+  for (const Variant& variant : variants())
+    for (const Shape& shape : small_shapes()) {
+      AttentionCase c(shape, sequences(), 7, variant);
+      c.run(level());
+      EXPECT_LT(error_against_dense(c), 4e-6) << variant.window << " " << variant.softcap;
+    }
+}
+
+TEST_P(AttentionAllLevels, WindowBeyondTheContextChangesNoBit) {
+  AttentionCase plain({9, 3, 64}, sequences(), 13);
+  AttentionCase wide({9, 3, 64}, sequences(), 13, {.window = 200});
+  plain.run(level());
+  wide.run(level());
+  EXPECT_TRUE(same_bits(plain.out, wide.out));
+  EXPECT_TRUE(same_bits(plain.lse, wide.lse));
+}
+
+TEST_P(AttentionAllLevels, WindowedItemsMayBeCutAnywhere) {
+  for (const Variant& variant : variants())
+    for (const Shape& shape : {Shape{3, 1, 32}, Shape{4, 2, 16}}) {
+      AttentionCase whole(shape, sequences(), 11, variant);
+      whole.run(level());
+      for (const std::int32_t rows : {1, 2, 7, 33}) {
+        AttentionCase cut(shape, sequences(), 11, variant);
+        cut.run(level(), rows);
+        EXPECT_TRUE(same_bits(whole.out, cut.out)) << rows << " " << variant.window;
+        EXPECT_TRUE(same_bits(whole.lse, cut.lse)) << rows << " " << variant.window;
+      }
+    }
 }
 
 TEST_P(AttentionAllLevels, ItemsMayBeCutAnywhere) {
@@ -144,19 +171,42 @@ TEST_P(AttentionVectorLevels, SameBitsAsReference) {
   }
 }
 
-TEST_P(AttentionVectorLevels, SameBitsWithInfinitiesAndHugeScores) {
-  for (const float value : {kInf, -kInf, kNan, 1e30f, -1e30f, 1e-40f}) {
-    for (const std::int64_t row : {3, 40, 90}) {
-      AttentionCase expected({3, 1, 32}, {{100, 100}, {70, 2}}, 3);
-      expected.q[row * expected.ldq() + 5] = value;
-      expected.k_pool[expected.slot(expected.segments[0], 20)] = value;
-      AttentionCase actual(expected);
+TEST_P(AttentionVectorLevels, SameBitsAsReferenceWithWindowsAndCaps) {
+  for (const Variant& variant : variants())
+    for (const Shape& shape : small_shapes()) {
+      AttentionCase expected(shape, sequences(), 3, variant);
+      AttentionCase actual(shape, sequences(), 3, variant);
       expected.run(reference());
       actual.run(level());
-      EXPECT_TRUE(same_bits(expected.out, actual.out)) << value;
-      EXPECT_TRUE(same_bits(expected.lse, actual.lse)) << value;
+      EXPECT_TRUE(same_bits(expected.out, actual.out)) << variant.window << " " << shape.head_dim;
+      EXPECT_TRUE(same_bits(expected.lse, actual.lse)) << variant.window << " " << shape.head_dim;
     }
+}
+
+class AttentionOddValues : public AttentionVectorLevels {
+ protected:
+  void with(Variant variant) {
+    for (const float value : {kInf, -kInf, kNan, 1e30f, -1e30f, 1e-40f})
+      for (const std::int64_t row : {3, 40, 90})
+        both(variant, value, row);
   }
+  void both(Variant variant, float value, std::int64_t row) {
+    AttentionCase expected({3, 1, 32}, {{100, 100}, {70, 2}}, 3, variant);
+    expected.q[row * expected.ldq() + 5] = value;
+    expected.k_pool[expected.slot(expected.segments[0], 20)] = value;
+    AttentionCase actual(expected);
+    expected.run(reference());
+    actual.run(level());
+    EXPECT_TRUE(same_bits(expected.out, actual.out)) << value;
+    EXPECT_TRUE(same_bits(expected.lse, actual.lse)) << value;
+  }
+};
+TROUPE_VECTOR_LEVELS(AttentionOddValues);
+
+TEST_P(AttentionOddValues, SameBitsWithInfinitiesAndHugeScores) {
+  with({});
+  with({.window = 33});
+  with({.window = 0, .softcap = 30.0f});
 }
 
 TEST_P(AttentionVectorLevels, LogSumExpMayBeLeftOut) {

@@ -1,4 +1,5 @@
-// exp and log: accuracy over dense sweeps, the edges, and the same bits for one number and a row.
+// exp, tanh and log: accuracy over dense sweeps, the edges, and the same bits for one number and a
+// row.
 #include "kernels/scalar.hpp"
 
 #include "tests/unit/kernels/support.hpp"
@@ -56,6 +57,34 @@ TEST(ExpF32, KnownBits) {
   EXPECT_EQ(exp_f32(88.72f), 0x1.fe8c9p+127f);
   EXPECT_EQ(exp_f32(-87.33f), 0x1.01ae34p-126f);
   EXPECT_EQ(digest(exp_f32, -8000, 8000), 0x1481c8975b95e0bcu);
+}
+
+TEST(TanhF32, WithinTwoUlpOfDouble) {
+  flush_denormals();
+  double worst = 0.0;
+  for (std::uint32_t bits = 0x20000000; bits < 0x41b17000; bits += 181) {  // 1e-19 .. 22
+    const float x = std::bit_cast<float>(bits);
+    worst = std::max(worst, ulps(tanh_f32(x), std::tanh(static_cast<double>(x))));
+    EXPECT_EQ(tanh_f32(-x), -tanh_f32(x));
+  }
+  EXPECT_LE(worst, 2.0);
+}
+
+TEST(TanhF32, Edges) {
+  flush_denormals();
+  EXPECT_EQ(tanh_f32(0.0f), 0.0f);
+  EXPECT_EQ(tanh_f32(1e-30f), 1e-30f);
+  EXPECT_EQ(tanh_f32(20.0f), 1.0f);
+  EXPECT_EQ(tanh_f32(-1e30f), -1.0f);
+  EXPECT_EQ(tanh_f32(kInf), 1.0f);
+  EXPECT_EQ(tanh_f32(-kInf), -1.0f);
+  EXPECT_TRUE(std::isnan(tanh_f32(kNan)));
+}
+
+TEST(TanhF32, KnownBits) {
+  flush_denormals();
+  EXPECT_EQ(tanh_f32(1.0f), 0x1.85efacp-1f);
+  EXPECT_EQ(digest(tanh_f32, -1000, 1000), 0x7d77671cc185e2ffu);
 }
 
 TEST(LogF32, KnownBits) {
