@@ -44,7 +44,7 @@ core::Result<void> EngineBench::pack(const EngineWork& work, EngineTurn& turn) {
     TROUPE_TRY_ASSIGN(made, maker_(std::move(weights)));
     engine_ = std::move(made);
   } else {
-    engine_->set_weights(std::move(weights), work.kv);
+    TROUPE_TRY(engine_->set_weights(std::move(weights), work.kv));
   }
   turn.swapped = version;
   return {};

@@ -7,6 +7,20 @@
 // When blocks run short the youngest group's samples give theirs back and are computed again later
 // (preemption by recompute); tokens already sampled stay, so results keep their bits. Weights are
 // swapped between steps; each token carries the version that made it.
+//
+// States. Paused or not, and beside that what sleeps:
+//
+//   awake --sleep(kv)--> kv asleep --wake(kv)--> awake
+//   awake --sleep(weights, maybe kv)--> weights asleep --wake(weights)--> weights awaited
+//         --set_weights--> (kv asleep --wake(kv)-->) awake
+//
+// So new weights are there before memory for keys and values is taken again: old weights, new
+// weights and KV blocks never stand side by side. Any other order is refused (kInvalidArgument) and
+// changes nothing. While a part sleeps or weights are awaited, `submit` and `step` are refused
+// (kClosed); samples that were unfinished keep their tokens, are computed again later, and can be
+// aborted at any time. `set_weights` is refused (kClosed) while the weights sleep. An update in
+// pieces (begin, put, finish) happens outside, in a weights::WeightIntake that packs a shadow copy;
+// its end is `set_weights`.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -39,15 +53,18 @@ class Engine {
   virtual ~Engine() = default;
 
   // Errors: kInvalidArgument (empty prompt, id out of range, bad parameter), kData (prompt and
-  // max_new_tokens exceed the context), kOverloaded (queue full), kResources (could never fit).
+  // max_new_tokens exceed the context), kOverloaded (queue full), kResources (could never fit),
+  // kClosed (a part of the engine sleeps). While paused, groups wait.
   virtual core::Result<void> submit(GroupRequest request) = 0;
 
   // Ends the group's unfinished samples at once; they come back with what they have, kAborted.
   // Samples that had finished in an earlier step were already returned. Unknown ids give nothing.
+  // Works in every state.
   virtual std::vector<Sample> abort(core::GroupId group) = 0;
 
   // Runs one step and returns the samples that finished in it, by (group, index). Nothing to do
-  // returns nothing. Errors: kNumeric when logits are not finite (names group and position).
+  // returns nothing, and so does a paused engine. Errors: kNumeric when logits are not finite
+  // (names group and position), kClosed when a part of the engine sleeps.
   virtual core::Result<std::vector<Sample>> step() = 0;
 
   virtual bool idle() const = 0;
@@ -56,14 +73,37 @@ class Engine {
   // here. Good until the next call that changes the engine.
   virtual std::span<const std::int32_t> drawn(core::GroupId group, std::int32_t index) = 0;
 
-  // Takes effect for the next step; tokens drawn from then on carry the new version. With kRecompute
-  // running samples compute their keys and values again from their tokens, so log-probs have the
-  // bits of an engine that never had other weights. With kKeep they go on with those of the older
-  // versions: nothing is computed twice, and a sample may hold positions of several versions.
-  virtual void set_weights(std::shared_ptr<const model::PackedWeights> weights,
-                           KvAction action) = 0;
+  // No step computes anything until `resume`. Returns what kAbort ended, by (group, index), waiting
+  // groups included; the other modes return nothing. A paused engine can be paused again: kKeep
+  // after kRecompute changes nothing, the others do what they say.
+  virtual core::Result<std::vector<Sample>> pause(PauseMode mode) = 0;
+  // Errors: kInvalidArgument when the engine is not paused.
+  virtual core::Result<void> resume() = 0;
 
+  // Gives parts back until `wake`: the engine's hold on the weights (their memory is free when
+  // nobody else holds them), the memory of the KV blocks, which goes back to the system at once.
+  // Running samples lose their keys and values, as with PauseMode::kRecompute. Errors:
+  // kInvalidArgument when no part is named or one of them sleeps already.
+  virtual core::Result<MemoryReport> sleep(SleepParts parts) = 0;
+  // One part at a time: weights, then `set_weights`, then kv. Errors: kInvalidArgument for a part
+  // that does not sleep, or kv while weights are missing.
+  virtual core::Result<MemoryReport> wake(SleepParts parts) = 0;
+
+  virtual EngineState state() const = 0;
+
+  // Takes effect for the next step; tokens drawn from then on carry the new version. With
+  // kRecompute running samples compute their keys and values again from their tokens, so log-probs
+  // have the bits of an engine that never had other weights. With kKeep they go on with those of
+  // the older versions: nothing is computed twice, and a sample may hold positions of several
+  // versions. Whatever was cached under the old weights is never found again. The same pointer
+  // again changes nothing. Errors: kClosed while the weights sleep, kData for weights of another
+  // model.
+  virtual core::Result<void> set_weights(std::shared_ptr<const model::PackedWeights> weights,
+                                         KvAction action) = 0;
+
+  // Not while the weights sleep or are awaited (see `state`).
   virtual const model::PackedWeights& weights() const = 0;
+  virtual const model::ModelSpec& spec() const = 0;
   virtual EngineCounters counters() const = 0;
 };
 

@@ -29,12 +29,24 @@ enum class SampleStatus : std::uint8_t {
   kFinished,   // returned to the caller
 };
 
+// An entry of the prefix index: a block and a number that is never given twice. The default stands
+// for the empty prefix, before block 0.
+struct BlockEntry {
+  std::int32_t block = -1;
+  std::uint64_t serial = 0;
+  bool found() const { return block >= 0; }
+};
+
 struct SampleState {
   Sample out;
   std::uint64_t seed = 0;
   SampleStatus status = SampleStatus::kWaiting;
   std::int32_t computed = 0;         // positions with keys and values, once past the shared ones
   std::vector<std::int32_t> blocks;  // block of positions 16i .. 16i+15; the shared ones first
+  // Of `blocks`, the first that the prefix index knows, and its entry for the last of these.
+  std::int32_t indexed = 0;
+  BlockEntry entry;
+  bool mixed = false;  // its blocks hold keys of several versions: none may be indexed
 };
 
 struct Group {
@@ -67,6 +79,8 @@ struct Group {
     return position < prompt ? request.prompt[static_cast<std::size_t>(position)]
                              : sample.out.tokens[static_cast<std::size_t>(position - prompt)];
   }
+  // Rows of the prompt have log-probs to deliver: once, in sample 0, before the others have begun.
+  bool scores_prompt() const { return request.sampling.prompt_logprobs && !forked; }
   std::int32_t count(SampleStatus status) const {
     std::int32_t found = 0;
     for (const SampleState& sample : samples)

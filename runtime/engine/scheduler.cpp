@@ -8,8 +8,15 @@
 
 namespace troupe::engine {
 
-Scheduler::Scheduler(std::int32_t blocks, std::int32_t sequences_max, std::int32_t step_tokens_max)
-    : pool_(blocks), sequences_max_(sequences_max), step_tokens_max_(step_tokens_max) {
+Scheduler::Scheduler(std::int32_t blocks,
+                     std::int32_t sequences_max,
+                     std::int32_t step_tokens_max,
+                     bool prefix_cache)
+    : pool_(blocks),
+      index_(prefix_cache ? blocks : 0),
+      prefix_cache_(prefix_cache),
+      sequences_max_(sequences_max),
+      step_tokens_max_(step_tokens_max) {
   slices_.reserve(static_cast<std::size_t>(sequences_max));
   decode_.reserve(static_cast<std::size_t>(sequences_max));
 }
@@ -100,7 +107,9 @@ void Scheduler::commit(const Slice& slice, std::vector<BlockCopy>& copies) {
   Group& group = *slice.group;
   const std::int32_t end = slice.first + slice.count;
   group.shared_computed = std::max(group.shared_computed, std::min(end, group.shared_positions()));
-  if (end > group.shared_positions()) group.at(slice.sample).computed = end;
+  SampleState& computed = group.at(slice.sample);
+  if (end > group.shared_positions()) computed.computed = end;
+  index_blocks(group, computed, end);
   if (group.forked || end < group.prompt_size()) return;
   group.forked = true;
   const auto tail = static_cast<std::size_t>(group.shared_blocks());

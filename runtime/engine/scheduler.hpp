@@ -11,12 +11,21 @@
 // again later, from its tokens and on shared blocks if a sample of its group still holds them. The
 // oldest sample is never the victim of another, so the engine always gets on.
 //
+// Full blocks are entered into a prefix index as soon as they are computed. A group that enters
+// looks its prompt up block by block and starts from what is there, held by others or free; so does
+// a sample that comes back. The last position is always computed, since the next token is drawn
+// from it. A block found is never written: what differs comes after it, in blocks of the sample's
+// own. Two groups with one prompt that enter together both compute it (nobody waits for another's
+// blocks), and the second set of blocks stays out of the index. Groups that want log-probs of their
+// prompt compute all of it. Blocks computed by several versions of the weights are not entered.
+//
 // Decisions depend on requests and their order alone. Owned by the engine, on its thread. Bounds:
 // `sequences_max` running samples, the pool's blocks, kEngineQueue_groups_max waiting groups.
 #pragma once
 
 #include "runtime/engine/block_pool.hpp"
 #include "runtime/engine/group.hpp"
+#include "runtime/engine/prefix_index.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -43,7 +52,10 @@ struct BlockCopy {
 
 class Scheduler {
  public:
-  Scheduler(std::int32_t blocks, std::int32_t sequences_max, std::int32_t step_tokens_max);
+  Scheduler(std::int32_t blocks,
+            std::int32_t sequences_max,
+            std::int32_t step_tokens_max,
+            bool prefix_cache = true);
 
   // The request was checked: it can fit. Its samples are kWaiting.
   void submit(std::unique_ptr<Group> group);
@@ -63,21 +75,42 @@ class Scheduler {
   Group* find(core::GroupId id);
   // Takes a group out and frees what its samples hold. Null when there is no such group.
   std::unique_ptr<Group> remove(core::GroupId id);
-  // The weights changed: all keys and values are to be computed again.
-  void forget_computed();
+  // Every group that is here, oldest first.
+  std::vector<core::GroupId> groups() const;
+  // All samples give their blocks back and keep their tokens.
+  void release_all();
+  // Other weights from the next step on: nothing cached is found again, and running samples give
+  // their blocks back too (kRecompute) or go on with blocks of mixed versions (kKeep).
+  void new_weights(KvAction action);
+  // Nothing cached is found again: the blocks' memory goes.
+  void forget_cached() { index_.clear(); }
 
   bool idle() const { return waiting_.empty() && active_.empty(); }
   std::int64_t waiting_groups() const { return static_cast<std::int64_t>(waiting_.size()); }
   std::int32_t running() const { return running_; }
   std::uint64_t preempted() const { return preempted_; }
   const BlockPool& pool() const { return pool_; }
+  const PrefixIndex& index() const { return index_; }
+  std::uint64_t prefix_query_tokens() const { return query_tokens_; }
+  std::uint64_t prefix_hit_tokens() const { return hit_tokens_; }
+  std::uint64_t evicted() const { return evicted_; }
 
  private:
   bool takes_decode_row(const Group& group, const SampleState& sample) const;
   void grow_tables();
   void preempt_youngest();
   void preempt(Group& group, SampleState& sample);
+  void set_back(Group& group, SampleState& sample);
+  void requeue(std::size_t active);
   void release_blocks(SampleState& sample);
+  std::int32_t take_block();
+  PrefixIndex::Scope scope_of(const Group& group) const {
+    return {swaps_, group.request.cache_salt};
+  }
+  void look_up(const Group& group, const SampleState& sample, std::int32_t skip);
+  std::int32_t free_hits() const;
+  void take_hits(SampleState& sample, std::int32_t asked);
+  void index_blocks(const Group& group, SampleState& sample, std::int32_t computed);
   std::int32_t schedule_decode(std::int32_t budget);
   void schedule_running(std::int32_t& rest);
   void schedule_entering(std::int32_t& rest);
@@ -87,16 +120,21 @@ class Scheduler {
   bool admit_next();
 
   BlockPool pool_;
+  PrefixIndex index_;
+  const bool prefix_cache_;
   const std::int32_t sequences_max_;
   const std::int32_t step_tokens_max_;
   std::deque<std::unique_ptr<Group>> waiting_;
   std::vector<std::unique_ptr<Group>> active_;  // oldest first
   std::vector<Slice> slices_;
   std::vector<std::pair<Group*, std::int32_t>> decode_;  // scratch of schedule_decode
+  std::vector<std::int32_t> hits_;                       // blocks that look_up found
   std::size_t decode_turn_ = 0;  // whose turn it is when not all decode rows fit into a step
   std::int32_t running_ = 0;
   std::uint64_t preempted_ = 0;
   std::uint64_t next_order_ = 0;
+  std::uint64_t swaps_ = 0;  // of weights
+  std::uint64_t query_tokens_ = 0, hit_tokens_ = 0, evicted_ = 0;
 };
 
 }  // namespace troupe::engine

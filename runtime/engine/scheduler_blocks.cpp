@@ -15,7 +15,7 @@ void Scheduler::grow_tables() {
       while (sample.status == SampleStatus::kRunning &&
              static_cast<std::int32_t>(sample.blocks.size()) < blocks_for(group.length(sample))) {
         if (pool_.free_count() > 0) {
-          sample.blocks.push_back(pool_.take());
+          sample.blocks.push_back(take_block());
         } else {
           preempt_youngest();
         }
@@ -30,39 +30,54 @@ void Scheduler::preempt_youngest() {
     Group& group = *active_[g];
     if (group.count(SampleStatus::kRunning) == 0) continue;
     if (!group.forked) {
-      for (SampleState& sample : group.samples) {
-        preempt(group, sample);
-        sample.status = SampleStatus::kWaiting;
-      }
-      waiting_.push_front(std::move(active_[g]));
-      active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(g));
+      preempted_ += static_cast<std::uint64_t>(group.request.samples);
+      requeue(g);
       return;
     }
     for (auto sample = group.samples.rbegin(); sample != group.samples.rend(); ++sample) {
       if (sample->status != SampleStatus::kRunning) continue;
-      preempt(group, *sample);
+      set_back(group, *sample);
+      ++preempted_;
       return;
     }
   }
   TROUPE_CHECK(false, "no block is free and nothing runs");
 }
 
-void Scheduler::preempt(Group& group, SampleState& sample) {
+// An active group that is still in its prompt waits again, before all others.
+void Scheduler::requeue(std::size_t active) {
+  std::unique_ptr<Group> group = std::move(active_[active]);
+  active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(active));
+  for (SampleState& sample : group->samples) {
+    set_back(*group, sample);
+    sample.status = SampleStatus::kWaiting;
+  }
+  waiting_.push_front(std::move(group));
+}
+
+void Scheduler::set_back(Group& group, SampleState& sample) {
   release_blocks(sample);
   sample.status = SampleStatus::kPreempted;
-  ++preempted_;
+  if (!group.forked) {  // what was scored of the prompt is scored again
+    sample.out.prompt_logprobs.clear();
+    sample.out.prompt_top_logprobs.clear();
+  }
   if (group.count(SampleStatus::kRunning) == 0) {
     group.shared_computed = 0;
     group.shared_planned = 0;
   }
 }
 
+// From the last block on, so that of what is cached the tail is taken first.
 void Scheduler::release_blocks(SampleState& sample) {
   for (auto block = sample.blocks.rbegin(); block != sample.blocks.rend(); ++block) {
-    pool_.release(*block);
+    pool_.release(*block, prefix_cache_ && index_.holds(*block));
   }
   sample.blocks.clear();
   sample.computed = 0;
+  sample.indexed = 0;
+  sample.entry = {};
+  sample.mixed = false;
   if (sample.status == SampleStatus::kRunning) --running_;
 }
 
@@ -79,14 +94,27 @@ bool Scheduler::resume(Group& group, SampleState& sample) {
   }
   const std::int32_t wanted = blocks_for(group.length(sample));
   const std::int32_t shared = holder != nullptr ? group.shared_blocks() : 0;
-  if (pool_.free_count() < wanted - shared + spare_blocks()) return false;
+  hits_.clear();
+  if (holder == nullptr || (!holder->mixed && group.shared_computed == group.shared_positions())) {
+    look_up(group, sample, shared);
+  }
+  const auto found = static_cast<std::int32_t>(hits_.size());
+  if (pool_.free_count() - free_hits() < wanted - shared - found + spare_blocks()) return false;
   for (std::int32_t i = 0; i < shared; ++i) {
     const std::int32_t block = holder->blocks[static_cast<std::size_t>(i)];
     pool_.share(block);
     sample.blocks.push_back(block);
   }
-  for (std::int32_t i = shared; i < wanted; ++i)
-    sample.blocks.push_back(pool_.take());
+  take_hits(sample, group.length(sample) - shared * kBlockTokens);
+  for (std::int32_t i = shared + found; i < wanted; ++i)
+    sample.blocks.push_back(take_block());
+  const std::int32_t there = (shared + found) * kBlockTokens;
+  if (holder == nullptr) {
+    group.shared_computed = std::min(there, group.shared_positions());
+    group.shared_planned = group.shared_computed;
+  }
+  if (found > 0 && there > group.shared_positions()) sample.computed = there;
+  sample.mixed = holder != nullptr && holder->mixed;
   sample.status = SampleStatus::kRunning;
   ++running_;
   return true;
@@ -98,22 +126,28 @@ bool Scheduler::admit_next() {
   const std::int32_t samples = group.request.samples;
   const std::int32_t shared = group.shared_blocks();
   if (samples > sequences_max_ - running_) return false;
-  if (pool_.free_count() < shared + samples + spare_blocks()) return false;
+  hits_.clear();
+  if (!group.scores_prompt()) look_up(group, group.at(0), 0);
+  const auto found = static_cast<std::int32_t>(hits_.size());
+  if (pool_.free_count() - free_hits() < shared - found + samples + spare_blocks()) return false;
   const std::int32_t table_max =
       blocks_for(group.prompt_size() + group.request.sampling.max_new_tokens);
+  for (SampleState& sample : group.samples)
+    sample.blocks.reserve(static_cast<std::size_t>(table_max));
+  SampleState& first = group.at(0);
+  take_hits(first, group.scores_prompt() ? 0 : group.prompt_size());
+  for (std::int32_t b = found; b < shared; ++b)
+    first.blocks.push_back(take_block());
+  group.shared_computed = found * kBlockTokens;
+  group.shared_planned = group.shared_computed;
   for (std::int32_t i = 0; i < samples; ++i) {
     SampleState& sample = group.at(i);
-    sample.blocks.reserve(static_cast<std::size_t>(table_max));
-    for (std::int32_t b = 0; b < shared; ++b) {
-      if (i == 0) {
-        sample.blocks.push_back(pool_.take());
-      } else {
-        const std::int32_t block = group.at(0).blocks[static_cast<std::size_t>(b)];
-        pool_.share(block);
-        sample.blocks.push_back(block);
-      }
+    for (std::int32_t b = 0; b < shared && i > 0; ++b) {
+      const std::int32_t block = first.blocks[static_cast<std::size_t>(b)];
+      pool_.share(block);
+      sample.blocks.push_back(block);
     }
-    sample.blocks.push_back(pool_.take());
+    sample.blocks.push_back(take_block());
     sample.status = SampleStatus::kRunning;
     ++running_;
   }
@@ -160,11 +194,39 @@ std::unique_ptr<Group> Scheduler::remove(core::GroupId id) {
   return found;
 }
 
-void Scheduler::forget_computed() {
+std::vector<core::GroupId> Scheduler::groups() const {
+  std::vector<core::GroupId> ids;
+  ids.reserve(active_.size() + waiting_.size());
+  for (const auto& group : active_)
+    ids.push_back(group->request.id);
+  for (const auto& group : waiting_)
+    ids.push_back(group->request.id);
+  return ids;
+}
+
+void Scheduler::release_all() {
+  for (std::size_t g = active_.size(); g-- > 0;) {
+    Group& group = *active_[g];
+    if (!group.forked) {
+      requeue(g);
+      continue;
+    }
+    for (SampleState& sample : group.samples) {
+      if (sample.status == SampleStatus::kRunning) set_back(group, sample);
+    }
+  }
+}
+
+void Scheduler::new_weights(KvAction action) {
+  ++swaps_;
+  index_.clear();
+  if (action == KvAction::kRecompute) {
+    release_all();
+    return;
+  }
   for (const auto& group : active_) {
-    group->shared_computed = 0;
     for (SampleState& sample : group->samples)
-      sample.computed = 0;
+      sample.mixed = sample.status == SampleStatus::kRunning;
   }
 }
 

@@ -49,14 +49,32 @@ void StepPlan::add(const Slice& slice) {
     plan_.slots.push_back(block * kBlockTokens + position % kBlockTokens);
     plan_.slot_begin.push_back(static_cast<std::int32_t>(plan_.slots.size()));
   }
+  if (group.scores_prompt()) add_scored(slice, plan_.rows() - slice.count);
   if (!slice.draws) return;
-  const auto logit_row = static_cast<std::int32_t>(plan_.logit_rows.size());
-  plan_.logit_rows.push_back(static_cast<std::int32_t>(plan_.rows() - 1));
-  inv_temperature_.push_back(engine::inv_temperature(group.request.sampling));
+  add_head_row(plan_.rows() - 1, engine::inv_temperature(group.request.sampling));
+  const auto logit_row = static_cast<std::int32_t>(plan_.logit_rows.size()) - 1;
   const std::int32_t first = group.forked ? slice.sample : 0;
   const std::int32_t last = group.forked ? slice.sample : group.request.samples - 1;
   for (std::int32_t i = first; i <= last; ++i)
-    jobs_.push_back({&group, i, logit_row});
+    jobs_.push_back({&group, i, logit_row, -1, end});
+}
+
+// The rows of a prompt whose successor is a token of the prompt too.
+void StepPlan::add_scored(const Slice& slice, std::int64_t first_row) {
+  const std::int32_t prompt = slice.group->prompt_size();
+  for (std::int32_t i = 0; i < slice.count; ++i) {
+    const std::int32_t next = slice.first + i + 1;
+    if (next >= prompt) return;
+    add_head_row(first_row + i, 1.0f);
+    const auto logit_row = static_cast<std::int32_t>(plan_.logit_rows.size()) - 1;
+    jobs_.push_back({slice.group, slice.sample, logit_row,
+                     slice.group->request.prompt[static_cast<std::size_t>(next)], next});
+  }
+}
+
+void StepPlan::add_head_row(std::int64_t row, float inv_temperature) {
+  plan_.logit_rows.push_back(static_cast<std::int32_t>(row));
+  inv_temperature_.push_back(inv_temperature);
 }
 
 }  // namespace troupe::engine

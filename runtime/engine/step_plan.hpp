@@ -12,12 +12,16 @@
 
 namespace troupe::engine {
 
-// Sample `sample` draws its next token from head row `logit_row`. Jobs are in row order; the
-// samples of a group whose prompt just ended draw from one row.
+// Sample `sample` draws its next token from head row `logit_row`; or, when `target` is a token,
+// nothing is drawn and the log-prob of that token is wanted, at temperature 1 (the prompt's token
+// at position `position`). Jobs are in row order; the samples of a group whose prompt just ended
+// draw from one row.
 struct DrawJob {
   Group* group = nullptr;
   std::int32_t sample = 0;
   std::int32_t logit_row = 0;
+  std::int32_t target = -1;
+  std::int32_t position = 0;  // of the token drawn or scored
 };
 
 class StepPlan {
@@ -37,6 +41,8 @@ class StepPlan {
 
  private:
   void add(const Slice& slice);
+  void add_scored(const Slice& slice, std::int64_t first_row);
+  void add_head_row(std::int64_t row, float inv_temperature);
 
   const std::int64_t kv_heads_;
   model::ForwardPlan plan_;

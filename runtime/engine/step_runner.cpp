@@ -97,6 +97,12 @@ Draw StepRunner::draw(Sampler& sampler, const DrawJob& job, std::int64_t row_beg
     failed.logprob = head.lse;
     return failed;
   }
+  if (job.target >= 0) {
+    Draw scored;
+    scored.token = job.target;
+    scored.logprob = model::token_logprob(head.logits[job.target], head.inv_temperature, head.lse);
+    return scored;
+  }
   const SampleState& sample = job.group->at(job.sample);
   const auto position = static_cast<std::uint64_t>(job.group->length(sample));
   return sampler.draw(head, job.group->request.sampling,

@@ -56,6 +56,7 @@ struct GroupRequest {
   std::vector<std::int32_t> prompt;  // at least one token, ids in the vocabulary
   std::int32_t samples = 1;
   std::uint64_t seed = 0;
+  std::uint64_t cache_salt = 0;  // keys and values are shared only with groups of the same salt
   SamplingParams sampling;
 };
 
@@ -81,18 +82,59 @@ struct Sample {
 // What becomes of the keys and values of running samples when the weights change.
 enum class KvAction : std::uint8_t { kRecompute, kKeep };
 
+// What becomes of unfinished samples when the engine is paused: they come back as they are
+// (kAborted), stay with their keys and values, or stay with their tokens alone and are computed
+// again after `resume`.
+enum class PauseMode : std::uint8_t { kAbort, kKeep, kRecompute };
+
+// What an engine can give back for a while: its hold on the weights, the memory of its KV blocks.
+struct SleepParts {
+  bool weights = false;
+  bool kv = false;
+};
+
+// Bytes before and after `sleep` or `wake`: panels of the weights that the engine holds, memory
+// mapped for KV blocks.
+struct MemoryReport {
+  struct Part {
+    std::uint64_t before = 0;
+    std::uint64_t after = 0;
+  };
+  Part weights, kv;
+  // The weights were let go of, but somebody else holds them too: their memory is not free yet.
+  bool weights_held_elsewhere = false;
+};
+
+// kAwaited: woken, and `set_weights` has not been called yet.
+enum class WeightsState : std::uint8_t { kAwake, kAsleep, kAwaited };
+
+struct EngineState {
+  WeightsState weights = WeightsState::kAwake;
+  bool kv_asleep = false;
+  bool paused = false;
+  // Neither part sleeps: samples are taken and steps are computed (none while paused).
+  bool awake() const { return weights == WeightsState::kAwake && !kv_asleep; }
+};
+
 struct EngineLimits {
   std::int32_t context = 0;            // 0 = the model's
   std::int32_t sequences_max = 256;    // running at once
   std::int32_t step_tokens_max = 512;  // rows of one step: decode first, then prefill chunks
   std::int64_t kv_blocks = 0;          // 0 = from kv_bytes_max
   std::uint64_t kv_bytes_max = 1ull << 30;
+  bool prefix_cache = true;  // full blocks of earlier prompts and responses are found again
 };
 
 struct EngineCounters {
   std::uint64_t steps = 0, prefill_tokens = 0, decode_tokens = 0, finished = 0, aborted = 0,
                 preempted = 0;
-  std::int64_t waiting_groups = 0, running_sequences = 0, free_blocks = 0, total_blocks = 0;
+  // Prompt tokens (and tokens of samples that came back) that were looked up in the prefix index,
+  // those of them whose keys and values were there, and blocks that lost their entry for room.
+  std::uint64_t prefix_query_tokens = 0, prefix_hit_tokens = 0, evicted = 0;
+  // free_blocks counts those that hold nothing and those that are cached and held by nobody;
+  // cached_blocks all that the prefix index knows.
+  std::int64_t waiting_groups = 0, running_sequences = 0, free_blocks = 0, total_blocks = 0,
+               cached_blocks = 0;
 };
 
 }  // namespace troupe::engine

@@ -66,7 +66,7 @@ class RoundRun {
       for (engine::Sample& sample : finished)
         take(std::move(sample));
       if (round_.swap_steps > 0 && engine->counters().steps % swap_steps() == 0) {
-        engine->set_weights(inputs_.weights, engine::KvAction::kRecompute);
+        TROUPE_TRY(engine->set_weights(inputs_.weights, engine::KvAction::kRecompute));
         ++coverage_.swaps;
       }
     }

@@ -119,7 +119,7 @@ class Run {
       std::size_t count,
       std::int32_t samples,
       std::uint64_t seed) {
-    engine_->set_weights(std::move(weights), engine::KvAction::kRecompute);
+    TROUPE_TRY(engine_->set_weights(std::move(weights), engine::KvAction::kRecompute));
     std::vector<learn::TrainGroup> groups(count);
     for (std::size_t g = 0; g < count; ++g) {
       groups[g].ticket.slot = static_cast<std::uint32_t>(g);

@@ -48,8 +48,8 @@ core::Result<void> PushDecode::run(LineChannel& channel, engine::KvAction action
   engine::EngineLimits limits;
   limits.sequences_max = static_cast<std::int32_t>(job_.batch);
   limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
-  TROUPE_TRY_ASSIGN(engine, engine::Engine::create(panels_of(base_, 0, team_), limits, {}, nullptr,
-                                                   team_));
+  TROUPE_TRY_ASSIGN(engine,
+                    engine::Engine::create(panels_of(base_, 0, team_), limits, {}, nullptr, team_));
   engine_ = std::move(engine);
   new_tokens_ = action == engine::KvAction::kRecompute
                     ? kCheckedTokens
@@ -93,7 +93,7 @@ core::Result<void> PushDecode::go_on_with_weights(engine::KvAction action) {
   if (intake_ == nullptr) return {};
   TROUPE_TRY_ASSIGN(done, intake_->advance(team_, std::chrono::microseconds(job_.slice_us)));
   if (!done) return {};
-  engine_->set_weights(intake_->take(), action);
+  TROUPE_TRY(engine_->set_weights(intake_->take(), action));
   swapped_ = intake_->version();
   intake_.reset();
   return {};

@@ -79,11 +79,24 @@ class ScriptedEngine final : public engine::Engine {
   }
   bool idle() const override { return running_.empty(); }
   std::span<const std::int32_t> drawn(core::GroupId, std::int32_t) override { return {}; }
-  void set_weights(engine::Weights weights, engine::KvAction action) override {
+  core::Result<std::vector<engine::Sample>> pause(engine::PauseMode) override {
+    return std::vector<engine::Sample>();
+  }
+  core::Result<void> resume() override { return {}; }
+  core::Result<engine::MemoryReport> sleep(engine::SleepParts) override {
+    return engine::MemoryReport();
+  }
+  core::Result<engine::MemoryReport> wake(engine::SleepParts) override {
+    return engine::MemoryReport();
+  }
+  engine::EngineState state() const override { return {}; }
+  core::Result<void> set_weights(engine::Weights weights, engine::KvAction action) override {
     log_.add("swap to " + std::to_string(weights->version()) +
              (action == engine::KvAction::kKeep ? " keep" : " recompute"));
     weights_ = std::move(weights);
+    return {};
   }
+  const model::ModelSpec& spec() const override { return weights_->spec(); }
   const model::PackedWeights& weights() const override { return *weights_; }
   engine::EngineCounters counters() const override { return {}; }
 

@@ -50,7 +50,7 @@ void expect_exact_swap(EngineLimits limits, int steps) {
   Samples samples;
   for (int i = 0; i < steps; ++i)
     step_into(*engine, samples);
-  engine->set_weights(new_weights, KvAction::kRecompute);
+  ASSERT_TRUE(engine->set_weights(new_weights, KvAction::kRecompute));
   EXPECT_EQ(engine->weights().version(), 11u);
   while (!engine->idle())
     step_into(*engine, samples);
@@ -105,7 +105,9 @@ void expect_kept(EngineLimits limits, int steps) {
     for (std::uint64_t id = 1; id <= 6; ++id)
       for (std::int32_t i = 0; i < 2; ++i)
         drawn[{id, i}] = engine->drawn(core::GroupId{id}, i).size();
-    if (swap) engine->set_weights(new_weights, KvAction::kKeep);
+    if (swap) {
+      EXPECT_TRUE(engine->set_weights(new_weights, KvAction::kKeep));
+    }
     while (!engine->idle())
       step_into(*engine, samples);
     for (const auto& [key, sample] : samples) {
@@ -145,7 +147,7 @@ TEST(EngineWeights, GroupsForkFromPromptsOfAnOlderVersion) {
   ASSERT_TRUE(engine->submit(request_of(1, random_prompt(rng, 50), 3, 8)));
   Samples samples;
   step_into(*engine, samples);
-  engine->set_weights(new_weights, KvAction::kKeep);
+  ASSERT_TRUE(engine->set_weights(new_weights, KvAction::kKeep));
   while (!engine->idle())
     step_into(*engine, samples);
   ASSERT_EQ(samples.size(), 3u);
@@ -162,7 +164,7 @@ TEST(EngineWeights, TheSameWeightsAgainChangeNothing) {
   ASSERT_TRUE(engine->submit(request_of(1, random_prompt(rng, 30), 2, 10)));
   Samples samples;
   step_into(*engine, samples);
-  engine->set_weights(weights, KvAction::kRecompute);
+  ASSERT_TRUE(engine->set_weights(weights, KvAction::kRecompute));
   while (!engine->idle())
     step_into(*engine, samples);
   EXPECT_EQ(engine->counters().prefill_tokens, 30u);

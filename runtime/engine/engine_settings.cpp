@@ -1,0 +1,54 @@
+// Defaults and refusals.
+#include "runtime/engine/engine_settings.hpp"
+
+#include "runtime/engine/group.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace troupe::engine {
+
+using core::ErrorCode;
+using core::fail;
+using std::to_string;
+
+namespace {
+constexpr std::uint64_t kBlocks_max = 1ull << 26;  // slot numbers fit into 32 bits
+}
+
+core::Result<EngineSettings> settings_for(const model::ModelSpec& spec,
+                                          const EngineLimits& limits) {
+  EngineSettings settings;
+  const std::int64_t context = limits.context == 0 ? spec.context : limits.context;
+  if (context < 1 || context > spec.context) {
+    return fail(ErrorCode::kInvalidArgument, "the engine's context is " + to_string(context) +
+                                                 "; the model has positions for " +
+                                                 to_string(spec.context));
+  }
+  if (limits.sequences_max < 1 || limits.step_tokens_max < 1) {
+    return fail(ErrorCode::kInvalidArgument,
+                "sequences_max and step_tokens_max must be at least 1; they are " +
+                    to_string(limits.sequences_max) + " and " + to_string(limits.step_tokens_max));
+  }
+  const auto block_bytes =
+      static_cast<std::uint64_t>(spec.layers * 2 * spec.kv_width() * kBlockTokens) * sizeof(float);
+  std::uint64_t blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(limits.kv_blocks, 0));
+  if (blocks == 0) {
+    const auto useful = static_cast<std::uint64_t>(limits.sequences_max) *
+                        static_cast<std::uint64_t>(blocks_for(context));
+    blocks = std::min(limits.kv_bytes_max / block_bytes, useful);
+  }
+  if (blocks == 0) {
+    return fail(ErrorCode::kResources, "kv_bytes_max is " + to_string(limits.kv_bytes_max) +
+                                           " and one KV block takes " + to_string(block_bytes) +
+                                           " bytes; raise it");
+  }
+  settings.blocks = static_cast<std::int32_t>(std::min(blocks, kBlocks_max));
+  settings.context = static_cast<std::int32_t>(context);
+  settings.sequences_max = limits.sequences_max;
+  settings.step_tokens_max = limits.step_tokens_max;
+  settings.prefix_cache = limits.prefix_cache;
+  return settings;
+}
+
+}  // namespace troupe::engine

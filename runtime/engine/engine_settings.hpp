@@ -1,0 +1,24 @@
+// EngineLimits as numbers that fit a model: what is 0 there is filled in, what cannot be is
+// refused. Pure functions.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/engine/types.hpp"
+#include "runtime/model/spec.hpp"
+
+#include <cstdint>
+
+namespace troupe::engine {
+
+struct EngineSettings {
+  std::int32_t context = 0;
+  std::int32_t sequences_max = 0;
+  std::int32_t step_tokens_max = 0;
+  std::int32_t blocks = 0;
+  bool prefix_cache = true;
+};
+
+// Errors: kInvalidArgument, or kResources when kv_bytes_max holds no block.
+core::Result<EngineSettings> settings_for(const model::ModelSpec& spec, const EngineLimits& limits);
+
+}  // namespace troupe::engine
