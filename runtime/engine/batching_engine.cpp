@@ -31,6 +31,12 @@ std::unique_ptr<Group> BatchingEngine::make_group(GroupRequest request) const {
     group->end_tokens.insert(group->end_tokens.end(), eos_.begin(), eos_.end());
   }
   std::sort(group->end_tokens.begin(), group->end_tokens.end());
+  if (request.sampling.repetition_penalty != 1.0f) {
+    std::vector<std::int32_t>& tokens = group->prompt_tokens;
+    tokens = request.prompt;
+    std::sort(tokens.begin(), tokens.end());
+    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  }
   group->samples.resize(static_cast<std::size_t>(request.samples));
   for (std::int32_t i = 0; i < request.samples; ++i) {
     SampleState& sample = group->at(i);
@@ -129,12 +135,17 @@ void BatchingEngine::commit(std::span<const Slice> slices, std::span<const Draw>
   if (!finished_.empty()) scheduler_.sweep();
 }
 
-// The log-prob of a prompt's token. A prompt that is computed again overwrites what it had.
+// The log-prob of a prompt's token, and the most likely ones in its place. A prompt that is
+// computed again overwrites what it had.
 void BatchingEngine::score(const DrawJob& job, const Draw& draw) {
   Sample& out = job.group->at(job.sample).out;
   const auto at = static_cast<std::size_t>(job.position - 1);
   if (out.prompt_logprobs.size() <= at) out.prompt_logprobs.resize(at + 1);
   out.prompt_logprobs[at] = draw.logprob;
+  const std::size_t end = (at + 1) * draw.top.size();
+  if (out.prompt_top_logprobs.size() < end) out.prompt_top_logprobs.resize(end);
+  std::copy(draw.top.begin(), draw.top.end(),
+            out.prompt_top_logprobs.begin() + static_cast<std::ptrdiff_t>(at * draw.top.size()));
 }
 
 void BatchingEngine::append(const DrawJob& job, const Draw& draw) {
@@ -150,11 +161,19 @@ void BatchingEngine::append(const DrawJob& job, const Draw& draw) {
     out.logprobs.reserve(most);
     out.versions.reserve(most);
     if (truncated) out.kept_mass.reserve(most);
+    if (params.raw_logprobs) out.raw_logprobs.reserve(most);
+    if (params.entropies) out.entropies.reserve(most);
+    out.top_logprobs.reserve(most * static_cast<std::size_t>(params.top_logprobs));
+    if (penalises(params)) state.counts.reserve(params.max_new_tokens);
   }
   out.tokens.push_back(draw.token);
   out.logprobs.push_back(draw.logprob);
   out.versions.push_back(weights_->version());
   if (truncated) out.kept_mass.push_back(draw.kept_mass);
+  if (params.raw_logprobs) out.raw_logprobs.push_back(draw.raw_logprob);
+  if (params.entropies) out.entropies.push_back(draw.entropy);
+  out.top_logprobs.insert(out.top_logprobs.end(), draw.top.begin(), draw.top.end());
+  if (penalises(params)) state.counts.add(draw.token);
   ++counters_.decode_tokens;
   if (!finished(group, state)) return;
   scheduler_.finish(group, job.sample);

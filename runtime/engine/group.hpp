@@ -9,6 +9,7 @@
 #pragma once
 
 #include "kernels/shapes.hpp"
+#include "runtime/engine/token_counts.hpp"
 #include "runtime/engine/types.hpp"
 
 #include <cstdint>
@@ -47,6 +48,7 @@ struct SampleState {
   std::int32_t indexed = 0;
   BlockEntry entry;
   bool mixed = false;  // its blocks hold keys of several versions: none may be indexed
+  TokenCounts counts;                // of out.tokens, when a penalty asks for them
 };
 
 struct Group {
@@ -54,9 +56,11 @@ struct Group {
   std::uint64_t order = 0;  // place in the queue: smaller is older
   std::vector<SampleState> samples;
   std::vector<std::int32_t> end_tokens;  // ascending: a sample that draws one is finished
-  bool forked = false;                   // the prompt is computed, samples have tokens of their own
-  std::int32_t shared_computed = 0;      // of the shared positions
-  std::int32_t shared_planned = 0;       // the same once the slices of this step have run
+  // Distinct tokens of the prompt, ascending, when the repetition penalty asks for them.
+  std::vector<std::int32_t> prompt_tokens;
+  bool forked = false;               // the prompt is computed, samples have tokens of their own
+  std::int32_t shared_computed = 0;  // of the shared positions
+  std::int32_t shared_planned = 0;   // the same once the slices of this step have run
 
   std::int32_t prompt_size() const { return static_cast<std::int32_t>(request.prompt.size()); }
   std::int32_t shared_blocks() const { return prompt_size() / kBlockTokens; }

@@ -41,6 +41,51 @@ core::Result<void> check_numbers(const SamplingParams& p) {
   return {};
 }
 
+bool within(float value, float low, float high) {
+  return value >= low && value <= high;  // false for NaN
+}
+
+core::Result<void> check_penalties(const SamplingParams& p, const RequestBounds& bounds) {
+  if (!within(p.repetition_penalty, kRepetition_min, kRepetition_max)) {
+    return invalid("repetition_penalty is " + to_string(p.repetition_penalty) +
+                   "; it must be between 0.01 and 100, and 1 turns it off");
+  }
+  if (!within(p.presence_penalty, -kPenalty_max, kPenalty_max)) {
+    return invalid("presence_penalty is " + to_string(p.presence_penalty) +
+                   "; it must be between -2 and 2, and 0 turns it off");
+  }
+  if (!within(p.frequency_penalty, -kPenalty_max, kPenalty_max)) {
+    return invalid("frequency_penalty is " + to_string(p.frequency_penalty) +
+                   "; it must be between -2 and 2, and 0 turns it off");
+  }
+  if (p.logit_bias.size() > kLogitBias_max) {
+    return invalid("logit_bias names " + to_string(p.logit_bias.size()) + " tokens; at most " +
+                   to_string(kLogitBias_max) + " are taken");
+  }
+  std::int32_t before = -1;
+  for (const LogitBias& entry : p.logit_bias) {
+    if (entry.token < 0 || entry.token >= bounds.vocab) {
+      return invalid("logit_bias: token " + to_string(entry.token) +
+                     " is outside the vocabulary of " + to_string(bounds.vocab));
+    }
+    if (entry.token <= before) {
+      return invalid("logit_bias: token " + to_string(entry.token) + " stands after " +
+                     to_string(before) + "; ids must ascend, each once");
+    }
+    if (!within(entry.bias, -kLogitBias_size_max, kLogitBias_size_max)) {
+      return invalid("logit_bias: the bias of token " + to_string(entry.token) + " is " +
+                     to_string(entry.bias) + "; it must be between -1e6 and 1e6");
+    }
+    before = entry.token;
+  }
+  const std::int64_t most = std::min<std::int64_t>(kTopLogprobs_max, bounds.vocab);
+  if (p.top_logprobs < 0 || p.top_logprobs > most) {
+    return invalid("top_logprobs is " + to_string(p.top_logprobs) + "; it must be between 0 and " +
+                   to_string(most));
+  }
+  return {};
+}
+
 core::Result<void> check_stops(const SamplingParams& p, const RequestBounds& bounds) {
   if (p.stop_tokens.size() > kStopTokens_max) {
     return invalid(to_string(p.stop_tokens.size()) + " stop tokens; at most " +
@@ -101,6 +146,7 @@ core::Result<void> check_size(const GroupRequest& request, const RequestBounds& 
 
 core::Result<void> check_sampling(const SamplingParams& params, const RequestBounds& bounds) {
   TROUPE_TRY(check_numbers(params));
+  TROUPE_TRY(check_penalties(params, bounds));
   return check_stops(params, bounds);
 }
 

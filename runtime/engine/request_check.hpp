@@ -15,6 +15,13 @@ inline constexpr std::size_t kStopString_bytes_max = 256;
 inline constexpr float kTemperature_min = 1e-3f;  // below it, greedy (0) is meant
 inline constexpr float kTemperature_max = 1e3f;
 
+inline constexpr float kRepetition_min = 1e-2f;  // of the repetition penalty; 1 is off
+inline constexpr float kRepetition_max = 1e2f;
+inline constexpr float kPenalty_max = 2.0f;  // presence and frequency, either sign
+inline constexpr std::size_t kLogitBias_max = 1024;
+inline constexpr float kLogitBias_size_max = 1e6f;  // enough to forbid or to force a token
+inline constexpr std::int32_t kTopLogprobs_max = 128;
+
 struct RequestBounds {
   std::int64_t vocab = 0;
   std::int64_t context = 0;

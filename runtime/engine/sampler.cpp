@@ -1,9 +1,11 @@
-// Greedy, plain and truncated draws.
+// Greedy, plain and truncated draws, and what is told beside them.
 #include "runtime/engine/sampler.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/model/forward.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace troupe::engine {
 
@@ -12,27 +14,72 @@ float inv_temperature(const SamplingParams& params) {
 }
 
 Sampler::Sampler(std::int64_t vocab, const kernels::Ops& ops)
-    : ops_(ops), vocab_(vocab), row_(vocab, ops), kept_(vocab) {}
+    : ops_(ops),
+      vocab_(vocab),
+      row_(vocab, ops),
+      kept_(vocab),
+      changes_(vocab),
+      report_(vocab, ops) {}
 
 Draw Sampler::draw(const HeadRow& row,
                    const SamplingParams& params,
                    double u,
-                   std::span<const std::int32_t> masked) {
-  row_.load(row, masked);
+                   const DrawHistory& history,
+                   std::span<TokenLogprob> top) {
+  row_.load(row, changes_.find(row.logits, row.inv_temperature, params, history));
   Draw draw;
   if (params.temperature == 0.0f) {
     draw.token = largest();
   } else if (KeptSet::truncates(params, vocab_)) {
     kept_.find(row_, params);
     draw.token = among_kept(u);
-    float scale = row_.max() - row.lse;
-    ops_.exp(&scale, &scale, 1);
-    draw.kept_mass = std::min(1.0f, static_cast<float>(kept_.mass() * static_cast<double>(scale)));
+    draw.kept_mass = (penalises(params) || !params.logit_bias.empty()) ? own_kept_mass(row)
+                                                                       : masked_kept_mass(row);
   } else {
     draw.token = by_inversion(u);
   }
-  draw.logprob = row.logits[draw.token] * row.inv_temperature - row.lse;
+  draw.logprob = model::token_logprob(row.logits[draw.token], row.inv_temperature, row.lse);
+  if (params.entropies) draw.entropy = report_.entropy(row);
+  if (params.raw_logprobs || !top.empty()) {
+    report_.read(row);
+    draw.raw_logprob = report_.logprob(draw.token);
+    report_.most_likely(top);
+    draw.top = top;
+  }
   return draw;
+}
+
+Draw Sampler::score(const HeadRow& row, std::int32_t token, std::span<TokenLogprob> top) {
+  Draw draw;
+  draw.token = token;
+  report_.read(row);
+  draw.logprob = draw.raw_logprob = report_.logprob(token);
+  report_.most_likely(top);
+  draw.top = top;
+  return draw;
+}
+
+// Where no score but minus infinity was put in: the weights at hand are the model's own.
+float Sampler::masked_kept_mass(const HeadRow& row) const {
+  float scale = row_.max() - row.lse;
+  ops_.exp(&scale, &scale, 1);
+  return std::min(1.0f, static_cast<float>(kept_.mass() * static_cast<double>(scale)));
+}
+
+// Where penalties or biases changed scores: the logits are asked again.
+float Sampler::own_kept_mass(const HeadRow& row) const {
+  const std::vector<Candidate>& tokens = kept_.tokens();
+  float p[kernels::kVocabBlock];
+  double mass = 0.0;
+  for (std::size_t at = 0; at < tokens.size(); at += std::size(p)) {
+    const std::size_t count = std::min(std::size(p), tokens.size() - at);
+    for (std::size_t i = 0; i < count; ++i)
+      p[i] = model::token_logprob(row.logits[tokens[at + i].id], row.inv_temperature, row.lse);
+    ops_.exp(p, p, static_cast<std::int64_t>(count));
+    for (std::size_t i = 0; i < count; ++i)
+      mass += static_cast<double>(p[i]);
+  }
+  return std::min(1.0f, static_cast<float>(mass));
 }
 
 std::int32_t Sampler::largest() {

@@ -1,11 +1,15 @@
 // Draws the next token of a sample from its row of logits: the arg max (ties: lower id), or by
 // inverting the cumulative distribution at a uniform number that depends on the sample's seed and
-// the position alone. The log-prob is that of the full vocabulary at the temperature, before top-k,
-// top-p, min-p and the mask; it is z * inv_temperature - lse in float, as the trainer computes it.
+// the position alone. Penalties, biases and the mask change the scores that are drawn from
+// (logit_changes.hpp), then top-k, top-p and min-p cut them. What is reported stays that of the
+// model's own distribution before all of these: the log-prob is that of the full vocabulary at the
+// temperature, z * inv_temperature - lse in float, as the trainer computes it.
 // One per team member: scratch for one thread, nothing kept between draws.
 #pragma once
 
 #include "runtime/engine/kept_set.hpp"
+#include "runtime/engine/logit_changes.hpp"
+#include "runtime/engine/row_report.hpp"
 #include "runtime/engine/types.hpp"
 #include "runtime/engine/vocab_row.hpp"
 
@@ -23,20 +27,30 @@ float inv_temperature(const SamplingParams& params);
 struct Draw {
   std::int32_t token = 0;
   float logprob = 0.0f;
-  float kept_mass = 1.0f;  // probability of the tokens that could have been drawn
+  // The model's own probability, at the temperature, of the tokens that could have been drawn.
+  float kept_mass = 1.0f;
+  // These three only when the parameters ask for them.
+  float raw_logprob = 0.0f;                // at temperature 1
+  float entropy = 0.0f;                    // of the full distribution at the temperature, nats
+  std::span<const TokenLogprob> top = {};  // most likely first, at temperature 1
 };
 
 class Sampler {
  public:
   explicit Sampler(std::int64_t vocab, const kernels::Ops& ops = kernels::ops());
 
-  // `u` in (0, 1). `masked`: ids ascending that are not to be drawn.
+  // `u` in (0, 1). `top` has room for params.top_logprobs tokens.
   Draw draw(const HeadRow& row,
             const SamplingParams& params,
             double u,
-            std::span<const std::int32_t> masked);
+            const DrawHistory& history,
+            std::span<TokenLogprob> top = {});
+  // Draws nothing: `token` itself, its log-prob at temperature 1 (raw_logprob too) and `top`.
+  Draw score(const HeadRow& row, std::int32_t token, std::span<TokenLogprob> top = {});
 
  private:
+  float masked_kept_mass(const HeadRow& row) const;
+  float own_kept_mass(const HeadRow& row) const;
   std::int32_t largest();
   std::int32_t by_inversion(double u);
   std::int32_t among_kept(double u) const;
@@ -45,6 +59,8 @@ class Sampler {
   const std::int64_t vocab_;
   VocabRow row_;
   KeptSet kept_;
+  LogitChanges changes_;
+  RowReport report_;
 };
 
 }  // namespace troupe::engine

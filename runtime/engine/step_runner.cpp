@@ -16,11 +16,15 @@ std::int64_t head_rows_for(std::int64_t ldl, std::int32_t sequences_max) {
   return std::min<std::int64_t>(rows, sequences_max);
 }
 
-// Ids that must not be drawn yet.
-std::span<const std::int32_t> masked_ids(const Group& group, const SampleState& sample) {
+// What the sample has behind it; end tokens must not be drawn yet while it is short.
+DrawHistory history_of(const Group& group, const SampleState& sample) {
   const bool early =
       static_cast<std::int32_t>(sample.out.tokens.size()) < group.request.sampling.min_new_tokens;
-  return early ? std::span<const std::int32_t>(group.end_tokens) : std::span<const std::int32_t>();
+  DrawHistory history;
+  if (early) history.masked = group.end_tokens;
+  history.prompt = group.prompt_tokens;
+  history.response = sample.counts.entries();
+  return history;
 }
 
 }  // namespace
@@ -40,6 +44,7 @@ StepRunner::StepRunner(const model::ModelSpec& spec,
   for (int i = 0; i < team.size(); ++i)
     samplers_.emplace_back(spec.vocab);
   draws_.reserve(static_cast<std::size_t>(sequences_max));
+  top_begin_.reserve(static_cast<std::size_t>(sequences_max) + 1);
 }
 
 std::span<const Draw> StepRunner::run(const model::PackedWeights& weights,
@@ -50,9 +55,22 @@ std::span<const Draw> StepRunner::run(const model::PackedWeights& weights,
   step_ = &step;
   pool_ = &pool;
   draws_.resize(step.jobs().size());
+  place_alternatives();
   scratch_.reserve(weights.spec(), plan.rows(), static_cast<std::int64_t>(plan.logit_rows.size()));
   team_.run(region_);
   return draws_;
+}
+
+// Room for the most likely tokens of each job that wants them.
+void StepRunner::place_alternatives() {
+  top_begin_.clear();
+  std::size_t end = 0;
+  for (const DrawJob& job : step_->jobs()) {
+    top_begin_.push_back(end);
+    end += static_cast<std::size_t>(job.group->request.sampling.top_logprobs);
+  }
+  top_begin_.push_back(end);
+  top_.resize(end);
 }
 
 void StepRunner::member(core::Team team) {
@@ -80,11 +98,12 @@ void StepRunner::draw_rows(core::Team team, std::int64_t row_begin, std::int64_t
   const auto offset = first - jobs.begin();
   for (auto i = begin + offset; i < end + offset; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    draws_[at] = draw(samplers_[static_cast<std::size_t>(team.rank)], jobs[at], row_begin);
+    draws_[at] = draw(samplers_[static_cast<std::size_t>(team.rank)], at, row_begin);
   }
 }
 
-Draw StepRunner::draw(Sampler& sampler, const DrawJob& job, std::int64_t row_begin) const {
+Draw StepRunner::draw(Sampler& sampler, std::size_t at, std::int64_t row_begin) {
+  const DrawJob& job = step_->jobs()[at];
   const std::int64_t row = job.logit_row - row_begin;
   HeadRow head;
   head.logits = logits_.data() + row * ldl_;
@@ -97,17 +116,14 @@ Draw StepRunner::draw(Sampler& sampler, const DrawJob& job, std::int64_t row_beg
     failed.logprob = head.lse;
     return failed;
   }
-  if (job.target >= 0) {
-    Draw scored;
-    scored.token = job.target;
-    scored.logprob = model::token_logprob(head.logits[job.target], head.inv_temperature, head.lse);
-    return scored;
-  }
+  const std::span<TokenLogprob> top(top_.data() + top_begin_[at],
+                                    top_begin_[at + 1] - top_begin_[at]);
+  if (job.target >= 0) return sampler.score(head, job.target, top);
   const SampleState& sample = job.group->at(job.sample);
   const auto position = static_cast<std::uint64_t>(job.group->length(sample));
   return sampler.draw(head, job.group->request.sampling,
                       core::uniform(sample.seed, kSamplingStream, position),
-                      masked_ids(*job.group, sample));
+                      history_of(*job.group, sample), top);
 }
 
 }  // namespace troupe::engine

@@ -25,16 +25,17 @@ class StepRunner {
  public:
   StepRunner(const model::ModelSpec& spec, std::int32_t sequences_max, core::TeamRunner& team);
 
-  // Keys and values go to `pool`; returns the draw of each job of `step`. The log-prob of a draw is
-  // not finite when its logits are not.
+  // Keys and values go to `pool`; returns the draw of each job of `step`, good until the next call.
+  // The log-prob of a draw is not finite when its logits are not.
   std::span<const Draw> run(const model::PackedWeights& weights,
                             const StepPlan& step,
                             model::KvPool& pool);
 
  private:
   void member(core::Team team);
+  void place_alternatives();
   void draw_rows(core::Team team, std::int64_t row_begin, std::int64_t row_end);
-  Draw draw(Sampler& sampler, const DrawJob& job, std::int64_t row_begin) const;
+  Draw draw(Sampler& sampler, std::size_t job, std::int64_t row_begin);
 
   core::TeamRunner& team_;
   const std::int64_t vocab_;
@@ -47,7 +48,9 @@ class StepRunner {
   core::Buffer<float> logits_;     // [head_rows, ldl]
   core::Buffer<float> block_max_;  // [head_rows, blocks]
   core::Buffer<float> block_sum_;
-  std::vector<Draw> draws_;  // by job
+  std::vector<Draw> draws_;             // by job
+  std::vector<std::size_t> top_begin_;  // [jobs + 1]: where each job's entries of `top_` begin
+  std::vector<TokenLogprob> top_;
   // Arguments of the running region.
   const model::PackedWeights* weights_ = nullptr;
   const StepPlan* step_ = nullptr;

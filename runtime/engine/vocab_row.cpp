@@ -1,4 +1,4 @@
-// Block statistics of one row, restated where tokens are masked.
+// Block statistics of one row, restated where scores are changed.
 #include "runtime/engine/vocab_row.hpp"
 
 #include <algorithm>
@@ -25,15 +25,15 @@ std::int64_t VocabRow::block_size(std::int64_t block) const {
   return std::min(kernels::kVocabBlock, vocab_ - block_begin(block));
 }
 
-void VocabRow::load(const HeadRow& row, std::span<const std::int32_t> masked) {
+void VocabRow::load(const HeadRow& row, std::span<const ChangedScore> changed) {
   row_ = row;
-  masked_ = masked;
+  changed_ = changed;
   std::copy_n(row.block_max, blocks_, block_max_.begin());
   std::copy_n(row.block_sum, blocks_, block_sum_.begin());
   std::int64_t restated = -1;
-  for (const std::int32_t token : masked) {
-    if (token / kernels::kVocabBlock == restated) continue;
-    restated = token / kernels::kVocabBlock;
+  for (const ChangedScore& entry : changed) {
+    if (entry.token / kernels::kVocabBlock == restated) continue;
+    restated = entry.token / kernels::kVocabBlock;
     restate(restated);
   }
   max_ = *std::max_element(block_max_.begin(), block_max_.end());
@@ -47,7 +47,7 @@ void VocabRow::load(const HeadRow& row, std::span<const std::int32_t> masked) {
   }
 }
 
-// Maximum and sum of a block that has masked tokens, over the others.
+// Maximum and sum of a block that has changed tokens.
 void VocabRow::restate(std::int64_t block) {
   const std::span<float> s = scores(block);
   const float max = *std::max_element(s.begin(), s.end());
@@ -70,9 +70,11 @@ std::span<float> VocabRow::scores(std::int64_t block) {
   for (std::size_t i = 0; i < s.size(); ++i)
     s[i] = logits[i] * row_.inv_temperature;
   const auto end = begin + static_cast<std::int64_t>(s.size());
-  auto token = std::lower_bound(masked_.begin(), masked_.end(), begin);
-  for (; token != masked_.end() && *token < end; ++token) {
-    s[static_cast<std::size_t>(*token - begin)] = kMinusInfinity;
+  auto entry = std::lower_bound(
+      changed_.begin(), changed_.end(), begin,
+      [](const ChangedScore& score, std::int64_t first) { return score.token < first; });
+  for (; entry != changed_.end() && entry->token < end; ++entry) {
+    s[static_cast<std::size_t>(entry->token - begin)] = entry->score;
   }
   return s;
 }

@@ -1,4 +1,4 @@
-// One row of logits seen as a distribution at its temperature, with some tokens masked out: the
+// One row of logits seen as a distribution at its temperature, with some tokens changed: the
 // scaled scores s = z * inv_temperature block by block, their maximum M, and the mass of each block
 // relative to exp(M). All draws read the row through this class; sums run in a fixed order, in
 // double over float exponentials of the kernels, so a result is the same on every instruction set.
@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernels/ops.hpp"
+#include "runtime/engine/logit_changes.hpp"
 
 #include <cstdint>
 #include <span>
@@ -26,8 +27,9 @@ class VocabRow {
  public:
   VocabRow(std::int64_t vocab, const kernels::Ops& ops);
 
-  // `masked`: ids ascending that must not be drawn; at least one token stays.
-  void load(const HeadRow& row, std::span<const std::int32_t> masked);
+  // `changed`: scores that replace those of the logits, ids ascending; minus infinity masks a
+  // token, and at least one token stays. Must live as long as the row is read.
+  void load(const HeadRow& row, std::span<const ChangedScore> changed);
 
   const kernels::Ops& ops() const { return ops_; }
   std::int64_t blocks() const { return blocks_; }
@@ -41,7 +43,7 @@ class VocabRow {
   }
   double mass() const { return mass_; }
 
-  // Scaled scores of one block, minus infinity where masked; valid until the next call.
+  // Scaled scores of one block as changed; valid until the next call.
   std::span<float> scores(std::int64_t block);
 
  private:
@@ -51,7 +53,7 @@ class VocabRow {
   const std::int64_t vocab_;
   const std::int64_t blocks_;
   HeadRow row_;
-  std::span<const std::int32_t> masked_;
+  std::span<const ChangedScore> changed_;
   float max_ = 0.0f;
   double mass_ = 0.0;
   std::vector<float> block_max_;

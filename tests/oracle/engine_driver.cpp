@@ -6,8 +6,10 @@
 //   {"op": "load", "folder": F, "threads": N, "eos": [...], "sequences_max": N,
 //    "step_tokens_max": N, "kv_blocks": N} -> {"version"}
 //   {"op": "generate", "requests": [{"id", "prompt": [...], "samples", "seed", "sampling": {...}}]}
-//       -> {"samples": [{"group", "index", "tokens", "logprobs", "kept_mass", "versions",
-//       "finish"}]}
+//       -> {"samples": [{"group", "index", "tokens", "logprobs", "kept_mass", "raw_logprobs",
+//       "entropies", "top_logprobs": [[id, logprob], ...], "versions", "finish"}]}
+//   {"op": "changed", "logits": [...], "sampling": {...}, "prompt": [...], "response": [...]}
+//       -> {"scores": [...]}: the scaled scores that a draw would see
 //   {"op": "kept", "logits": [...], "sampling": {...}} -> {"ids": [...], "mass": M}
 #include "runtime/async/cpu_pool.hpp"
 #include "runtime/engine/engine.hpp"
@@ -19,6 +21,7 @@
 
 #include <iostream>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +50,14 @@ engine::SamplingParams sampling_of(const json& j) {
   p.min_new_tokens = j.value("min_new_tokens", p.min_new_tokens);
   p.ignore_eos = j.value("ignore_eos", p.ignore_eos);
   p.stop_tokens = j.value("stop_tokens", p.stop_tokens);
+  p.repetition_penalty = j.value("repetition_penalty", p.repetition_penalty);
+  p.presence_penalty = j.value("presence_penalty", p.presence_penalty);
+  p.frequency_penalty = j.value("frequency_penalty", p.frequency_penalty);
+  for (const json& entry : j.value("logit_bias", json::array()))
+    p.logit_bias.push_back({entry.at(0), entry.at(1)});
+  p.entropies = j.value("entropies", p.entropies);
+  p.raw_logprobs = j.value("raw_logprobs", p.raw_logprobs);
+  p.top_logprobs = j.value("top_logprobs", p.top_logprobs);
   return p;
 }
 
@@ -77,13 +88,15 @@ Result<json> load(const json& request, Loaded& loaded) {
 }
 
 json to_json(const engine::Sample& sample) {
-  return {{"group", sample.group.value},
-          {"index", sample.index},
-          {"tokens", sample.tokens},
-          {"logprobs", sample.logprobs},
-          {"kept_mass", sample.kept_mass},
-          {"versions", sample.versions},
-          {"finish", std::string(engine::finish_name(sample.finish))}};
+  json top = json::array();
+  for (const engine::TokenLogprob& entry : sample.top_logprobs)
+    top.push_back({entry.token, entry.logprob});
+  return {
+      {"group", sample.group.value},   {"index", sample.index},
+      {"tokens", sample.tokens},       {"logprobs", sample.logprobs},
+      {"kept_mass", sample.kept_mass}, {"raw_logprobs", sample.raw_logprobs},
+      {"entropies", sample.entropies}, {"top_logprobs", std::move(top)},
+      {"versions", sample.versions},   {"finish", std::string(engine::finish_name(sample.finish))}};
 }
 
 Result<json> generate(const json& request, Loaded& loaded) {
@@ -130,12 +143,35 @@ Result<json> kept(const json& request) {
   return json{{"ids", std::move(ids)}, {"mass", set.mass() / row.mass()}};
 }
 
+Result<json> changed(const json& request) {
+  const auto logits = request.at("logits").get<std::vector<float>>();
+  const engine::SamplingParams params = sampling_of(request.at("sampling"));
+  std::set<std::int32_t> prompt;
+  for (const json& token : request.at("prompt"))
+    prompt.insert(token.get<std::int32_t>());
+  const std::vector<std::int32_t> distinct(prompt.begin(), prompt.end());
+  engine::TokenCounts counts;
+  for (const json& token : request.at("response"))
+    counts.add(token.get<std::int32_t>());
+  engine::LogitChanges changes(static_cast<std::int64_t>(logits.size()));
+  const float scale = engine::inv_temperature(params);
+  std::vector<float> scores;
+  for (const float z : logits)
+    scores.push_back(z * scale);
+  for (const engine::ChangedScore& entry :
+       changes.find(logits.data(), scale, params, {{}, distinct, counts.entries()})) {
+    scores[static_cast<std::size_t>(entry.token)] = entry.score;
+  }
+  return json{{"scores", std::move(scores)}};
+}
+
 Result<json> answer(const json& request, Loaded& loaded) {
   const auto op = request.at("op").get<std::string>();
   if (op == "random_model") return random_model(request);
   if (op == "load") return load(request, loaded);
   if (op == "generate") return generate(request, loaded);
   if (op == "kept") return kept(request);
+  if (op == "changed") return changed(request);
   return core::fail(core::ErrorCode::kInvalidArgument, "no such op: " + op);
 }
 

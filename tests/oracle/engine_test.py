@@ -2,7 +2,8 @@
 
 Sources: `transformers` (LlamaForCausalLM and Qwen2ForCausalLM in float32 on the CPU; the logits
 processors TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper, MinPLogitsWarper in the
-order of `GenerationMixin`). The engine is driven through build/bin/engine_driver.
+order of `GenerationMixin`; RepetitionPenaltyLogitsProcessor and SequenceBiasLogitsProcessor; presence
+and frequency by OpenAI's formula, which transformers does not have). The engine is driven through build/bin/engine_driver.
 
 Tolerances: greedy tokens identical over 100 tokens; log-probs of sampled tokens within 1e-4 of
 teacher forcing; kept sets equal on rows where no cumulative mass lies within 1e-6 of a limit; kept
@@ -20,6 +21,8 @@ from transformers import AutoModelForCausalLM
 from transformers.generation.logits_process import (
     LogitsProcessorList,
     MinPLogitsWarper,
+    RepetitionPenaltyLogitsProcessor,
+    SequenceBiasLogitsProcessor,
     TemperatureLogitsWarper,
     TopKLogitsWarper,
     TopPLogitsWarper,
@@ -277,3 +280,110 @@ def test_truncated_samples_stay_in_the_set_and_carry_its_mass(driver, model, sam
             edge = full[step][keep].min().item()
             assert full[step][token].item() >= edge * (1 - 1e-3)
             assert abs(sample["kept_mass"][step] - mass) <= 1e-5 + 1.01 * edge
+
+
+CHANGES = [
+    {"repetition_penalty": 1.3},
+    {"repetition_penalty": 0.7, "temperature": 0.5},
+    {"logit_bias": [[3, 2.5], [17, -4.0], [299, 0.5]]},
+    {"presence_penalty": 0.8, "frequency_penalty": -0.4},
+    {
+        "repetition_penalty": 1.1,
+        "presence_penalty": -0.5,
+        "frequency_penalty": 1.7,
+        "logit_bias": [[0, 1.0], [5, 3.0]],
+        "temperature": 1.4,
+    },
+]
+
+
+@pytest.mark.parametrize("sampling", CHANGES, ids=str)
+def test_changed_scores_equal_the_processors(driver, sampling):
+    generator = torch.Generator().manual_seed(17)
+    for length in [0, 1, 40, 400]:
+        logits = torch.randn(300, generator=generator) * 3
+        prompt = torch.randint(0, 300, (20,), generator=generator)
+        response = torch.randint(0, 300, (length,), generator=generator)
+        expected = logits[None].clone()
+        seen = torch.cat([prompt, response])[None]
+        if "logit_bias" in sampling:
+            bias = {(token,): value for token, value in sampling["logit_bias"]}
+            expected = SequenceBiasLogitsProcessor(bias)(seen, expected)
+        if "repetition_penalty" in sampling:
+            penalty = RepetitionPenaltyLogitsProcessor(sampling["repetition_penalty"])
+            expected = penalty(seen, expected)
+        counts = torch.bincount(response, minlength=300)
+        expected = expected - sampling.get("frequency_penalty", 0.0) * counts
+        expected = expected - sampling.get("presence_penalty", 0.0) * (counts > 0)
+        expected = TemperatureLogitsWarper(sampling.get("temperature", 1.0))(None, expected)[0]
+        mine = driver.ask(
+            op="changed",
+            logits=logits.tolist(),
+            sampling=sampling,
+            prompt=prompt.tolist(),
+            response=response.tolist(),
+        )
+        assert (torch.tensor(mine["scores"]) - expected).abs().max().item() <= 1e-5
+
+
+def test_greedy_tokens_are_the_same_under_a_repetition_penalty(driver, model):
+    prompt = prompts(model, 2)[1]
+    most = 40
+    samples = generate(
+        driver,
+        [
+            {
+                "id": 1,
+                "prompt": prompt,
+                "sampling": {
+                    "temperature": 0.0,
+                    "repetition_penalty": 1.3,
+                    "max_new_tokens": most,
+                    "ignore_eos": True,
+                },
+            }
+        ],
+    )
+    with torch.no_grad():
+        expected = model.generate(
+            torch.tensor([prompt]),
+            attention_mask=torch.ones(1, len(prompt), dtype=torch.long),
+            do_sample=False,
+            repetition_penalty=1.3,
+            max_new_tokens=most,
+            min_new_tokens=None,
+            eos_token_id=None,
+            pad_token_id=0,
+        )[0, len(prompt) :].tolist()
+    assert samples[(1, 0)]["tokens"] == expected
+
+
+def test_reports_equal_teacher_forcing(driver, model):
+    prompt = prompts(model, 1)[0]
+    sampling = {
+        "temperature": 0.7,
+        "top_k": 20,
+        "max_new_tokens": 15,
+        "ignore_eos": True,
+        "entropies": True,
+        "raw_logprobs": True,
+        "top_logprobs": 5,
+    }
+    sample = generate(driver, [{"id": 1, "prompt": prompt, "seed": 3, "sampling": sampling}])[1, 0]
+    tokens = torch.tensor(sample["tokens"])[:, None]
+    logits = teacher_logits(model, prompt, sample["tokens"]).double()
+    raw = torch.log_softmax(logits, dim=-1)
+    cold = torch.log_softmax(logits / 0.7, dim=-1)
+    difference = torch.tensor(sample["raw_logprobs"]).double() - raw.gather(1, tokens)[:, 0]
+    assert difference.abs().max().item() <= LOGPROB_TOLERANCE
+    difference = torch.tensor(sample["logprobs"]).double() - cold.gather(1, tokens)[:, 0]
+    assert difference.abs().max().item() <= LOGPROB_TOLERANCE
+    entropy = -(cold.exp() * cold).sum(dim=-1)
+    difference = torch.tensor(sample["entropies"]).double() - entropy
+    assert difference.abs().max().item() <= LOGPROB_TOLERANCE
+    best = raw.topk(5, dim=-1)
+    ids = torch.tensor([entry[0] for entry in sample["top_logprobs"]]).reshape(-1, 5)
+    values = torch.tensor([entry[1] for entry in sample["top_logprobs"]]).reshape(-1, 5).double()
+    assert (values - best.values).abs().max().item() <= LOGPROB_TOLERANCE
+    # Tokens whose log-probs differ by rounding alone may change places.
+    assert (raw.gather(1, ids) - best.values).abs().max().item() <= LOGPROB_TOLERANCE

@@ -64,13 +64,21 @@ std::uint64_t allocations_of_steady_steps(core::TeamRunner& team, const Sampling
 }
 
 TEST(EngineAllocation, SteadyDecodeStepsTakeNothingFromTheHeap) {
-  SamplingParams plain, greedy, cut;
+  SamplingParams plain, greedy, cut, penalised, told;
   greedy.temperature = 0.0f;
   cut.top_k = 50;
   cut.top_p = 0.9f;
+  penalised.repetition_penalty = 1.2f;
+  penalised.frequency_penalty = 0.5f;
+  penalised.logit_bias = {{5, 1.0f}, {900, -2.0f}};
+  penalised.min_p = 0.001f;
+  told.temperature = 0.7f;
+  told.entropies = true;
+  told.raw_logprobs = true;
+  told.top_logprobs = 20;
   core::SerialTeam serial;
   async::CpuPool pool(2);
-  for (const SamplingParams& sampling : {plain, greedy, cut}) {
+  for (const SamplingParams& sampling : {plain, greedy, cut, penalised, told}) {
     EXPECT_EQ(allocations_of_steady_steps(serial, sampling), 0u);
     EXPECT_EQ(allocations_of_steady_steps(pool, sampling), 0u);
   }

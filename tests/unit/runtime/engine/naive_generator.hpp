@@ -8,6 +8,8 @@
 #include "tests/unit/runtime/engine/tiny_engine.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -18,7 +20,8 @@ inline Draw naive_draw(const model::PackedWeights& weights,
                        const GroupRequest& request,
                        std::int32_t index,
                        const std::vector<std::int32_t>& sequence,
-                       std::span<const std::int32_t> masked) {
+                       std::span<const std::int32_t> masked,
+                       std::span<TokenLogprob> top = {}) {
   const model::ModelSpec& spec = weights.spec();
   const auto length = static_cast<std::int32_t>(sequence.size());
   model::ForwardPlan plan;
@@ -48,7 +51,17 @@ inline Draw naive_draw(const model::PackedWeights& weights,
               model::merge_vocab_stats(max.data(), sum.data(), vocab_blocks)};
   const std::uint64_t seed = core::derive_seed(request.seed, static_cast<std::uint64_t>(index));
   const double u = core::uniform(seed, kSamplingStream, static_cast<std::uint64_t>(length));
-  return Sampler(spec.vocab).draw(row, request.sampling, u, masked);
+  // Counted anew from the whole sequence.
+  const auto response = sequence.begin() + static_cast<std::ptrdiff_t>(request.prompt.size());
+  const std::set<std::int32_t> prompt(sequence.begin(), response);
+  const std::vector<std::int32_t> distinct(prompt.begin(), prompt.end());
+  std::map<std::int32_t, std::int32_t> drawn;
+  for (auto token = response; token != sequence.end(); ++token)
+    ++drawn[*token];
+  std::vector<TokenCount> counts;
+  for (const auto& [token, count] : drawn)
+    counts.push_back({token, count});
+  return Sampler(spec.vocab).draw(row, request.sampling, u, {masked, distinct, counts}, top);
 }
 
 // One sample of `request`, without stop strings; `eos` ascending.
@@ -66,15 +79,19 @@ inline Sample naive_sample(const model::PackedWeights& weights,
   std::vector<std::int32_t> sequence = request.prompt;
   const bool truncated =
       params.temperature > 0.0f && KeptSet::truncates(params, weights.spec().vocab);
+  std::vector<TokenLogprob> top(static_cast<std::size_t>(params.top_logprobs));
   for (std::int32_t i = 0; i < params.max_new_tokens; ++i) {
     const bool early = i < params.min_new_tokens;
-    const Draw draw =
-        naive_draw(weights, request, index, sequence,
-                   early ? std::span<const std::int32_t>(ends) : std::span<const std::int32_t>());
+    const Draw draw = naive_draw(
+        weights, request, index, sequence,
+        early ? std::span<const std::int32_t>(ends) : std::span<const std::int32_t>(), top);
     sequence.push_back(draw.token);
     out.tokens.push_back(draw.token);
     out.logprobs.push_back(draw.logprob);
     if (truncated) out.kept_mass.push_back(draw.kept_mass);
+    if (params.raw_logprobs) out.raw_logprobs.push_back(draw.raw_logprob);
+    if (params.entropies) out.entropies.push_back(draw.entropy);
+    out.top_logprobs.insert(out.top_logprobs.end(), top.begin(), top.end());
     out.versions.push_back(weights.version());
     const bool is_eos = std::binary_search(eos.begin(), eos.end(), draw.token);
     if (!params.ignore_eos && is_eos) {

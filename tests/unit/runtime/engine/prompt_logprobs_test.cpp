@@ -66,6 +66,29 @@ TEST_F(PromptLogprobs, AreWholeWhenThePromptIsCached) {
   EXPECT_EQ(e->counters().prefill_tokens, 190u) << "a scored prompt is there for others";
 }
 
+// The first alternative is never less likely than the token that stands there, and equals it where
+// they are the same.
+TEST_F(PromptLogprobs, ComeWithTheMostLikelyTokens) {
+  auto e = make_engine(weights_, limits_of(8, 16, 60), team_);
+  GroupRequest request = scored(1, 50, 2);
+  request.sampling.top_logprobs = 3;
+  const Samples samples = run_all(*e, {request});
+  const Sample& first = samples.at({1, 0});
+  ASSERT_EQ(first.prompt_top_logprobs.size(), 3u * 49);
+  EXPECT_EQ(first.top_logprobs.size(), 3u * 4);
+  EXPECT_TRUE(samples.at({1, 1}).prompt_top_logprobs.empty());
+  for (std::size_t i = 0; i < 49; ++i) {
+    const TokenLogprob* top = &first.prompt_top_logprobs[3 * i];
+    EXPECT_GE(top[0].logprob, top[1].logprob);
+    EXPECT_GE(top[1].logprob, top[2].logprob);
+    EXPECT_GE(top[0].logprob, first.prompt_logprobs[i]);
+    for (int k = 0; k < 3; ++k)
+      if (top[k].token == request.prompt[i + 1]) {
+        EXPECT_EQ(top[k].logprob, first.prompt_logprobs[i]);
+      }
+  }
+}
+
 TEST_F(PromptLogprobs, OfOneTokenAreNone) {
   auto e = make_engine(weights_, limits_of(8, 64, 60), team_);
   EXPECT_TRUE(run_all(*e, {scored(1, 1)}).at({1, 0}).prompt_logprobs.empty());

@@ -69,6 +69,35 @@ TEST(CheckRequest, RefusesBadOnesAndSaysWhy) {
        Code::kInvalidArgument, "tokenizer"},
       {"empty stop string", [](GroupRequest& r) { r.sampling.stop_strings = {""}; },
        Code::kInvalidArgument, "stop string"},
+      {"repetition", [](GroupRequest& r) { r.sampling.repetition_penalty = 0.0f; },
+       Code::kInvalidArgument, "repetition_penalty"},
+      {"repetition nan", [](GroupRequest& r) { r.sampling.repetition_penalty = std::stof("nan"); },
+       Code::kInvalidArgument, "repetition_penalty"},
+      {"presence", [](GroupRequest& r) { r.sampling.presence_penalty = 2.5f; },
+       Code::kInvalidArgument, "presence_penalty"},
+      {"frequency", [](GroupRequest& r) { r.sampling.frequency_penalty = std::stof("-inf"); },
+       Code::kInvalidArgument, "frequency_penalty"},
+      {"bias outside",
+       [](GroupRequest& r) {
+         r.sampling.logit_bias = {{100, 1.0f}};
+       },
+       Code::kInvalidArgument, "token 100"},
+      {"bias twice",
+       [](GroupRequest& r) {
+         r.sampling.logit_bias = {{4, 1.0f}, {4, 1.0f}};
+       },
+       Code::kInvalidArgument, "ascend"},
+      {"bias infinite",
+       [](GroupRequest& r) {
+         r.sampling.logit_bias = {{4, std::stof("inf")}};
+       },
+       Code::kInvalidArgument, "bias of token 4"},
+      {"too many biases", [](GroupRequest& r) { r.sampling.logit_bias.resize(1025); },
+       Code::kInvalidArgument, "1025 tokens"},
+      {"top_logprobs", [](GroupRequest& r) { r.sampling.top_logprobs = 101; },
+       Code::kInvalidArgument, "between 0 and 100"},
+      {"negative top_logprobs", [](GroupRequest& r) { r.sampling.top_logprobs = -1; },
+       Code::kInvalidArgument, "top_logprobs"},
       {"too long", [](GroupRequest& r) { r.sampling.max_new_tokens = 62; }, Code::kData,
        "context of 64"},
       {"prompt too long", [](GroupRequest& r) { r.prompt.assign(64, 1); }, Code::kData, "shorten"},

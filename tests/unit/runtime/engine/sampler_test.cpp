@@ -52,7 +52,7 @@ void expect_distribution(const Logits& logits,
   constexpr std::int64_t kDraws = 60'000;
   for (std::int64_t i = 0; i < kDraws; ++i) {
     const double u = core::uniform(kSeed, kSamplingStream, static_cast<std::uint64_t>(i));
-    const Draw draw = sampler.draw(row, params, u, masked);
+    const Draw draw = sampler.draw(row, params, u, {.masked = masked});
     ++counts[static_cast<std::size_t>(draw.token)];
   }
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -120,7 +120,7 @@ TEST(Sampler, NeverDrawsAMaskedToken) {
   SamplingParams greedy;
   greedy.temperature = 0.0f;
   Sampler sampler(logits.vocab());
-  const Draw draw = sampler.draw(logits.head(1.0f), greedy, 0.5, ascending);
+  const Draw draw = sampler.draw(logits.head(1.0f), greedy, 0.5, {.masked = ascending});
   EXPECT_FALSE(std::binary_search(ascending.begin(), ascending.end(), draw.token));
 }
 
@@ -132,7 +132,7 @@ TEST(Sampler, MaskOfAWholeVocabularyBlockLeavesTheOthers) {
   Sampler sampler(logits.vocab());
   for (std::uint64_t i = 0; i < 100; ++i) {
     const double u = core::uniform(kSeed, 0, i);
-    EXPECT_GE(sampler.draw(logits.head(1.0f), {}, u, masked).token, 512);
+    EXPECT_GE(sampler.draw(logits.head(1.0f), {}, u, {.masked = masked}).token, 512);
   }
 }
 

@@ -83,7 +83,7 @@ inline GroupRequest request_of(std::uint64_t id,
   return request;
 }
 
-// Varied requests: all samplers, prompts around block edges, several samples.
+// Varied requests: all samplers and reports, prompts around block edges, several samples.
 inline std::vector<GroupRequest> varied_requests(std::uint64_t seed,
                                                  std::uint64_t count,
                                                  std::int32_t samples_max = 3,
@@ -96,7 +96,7 @@ inline std::vector<GroupRequest> varied_requests(std::uint64_t seed,
         id, random_prompt(rng, length),
         static_cast<std::int32_t>(1 + rng.next_below(static_cast<std::uint64_t>(samples_max))),
         static_cast<std::int32_t>(1 + rng.next_below(30)));
-    switch (id % 5) {
+    switch (id % 7) {
       case 0:
         request.sampling.temperature = 0.0f;
         break;
@@ -109,6 +109,20 @@ inline std::vector<GroupRequest> varied_requests(std::uint64_t seed,
       case 3:
         request.sampling.top_p = 0.8f;
         request.sampling.min_p = 0.01f;
+        break;
+      case 4:
+        request.sampling.temperature = 0.8f;
+        request.sampling.top_k = id % 2 == 0 ? 50 : 0;
+        request.sampling.repetition_penalty = 1.3f;
+        request.sampling.presence_penalty = 0.4f;
+        request.sampling.frequency_penalty = 0.7f;
+        request.sampling.logit_bias = {{3, 4.0f}, {700, -100.0f}};
+        break;
+      case 5:
+        request.sampling.temperature = 1.2f;
+        request.sampling.entropies = true;
+        request.sampling.raw_logprobs = true;
+        request.sampling.top_logprobs = 4;
         break;
       default:
         request.sampling.min_new_tokens = 1;
@@ -163,6 +177,13 @@ inline Samples run_all(Engine& engine, const std::vector<GroupRequest>& requests
   return samples;
 }
 
+inline bool same_bits(const std::vector<TokenLogprob>& a, const std::vector<TokenLogprob>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const TokenLogprob& x, const TokenLogprob& y) {
+                      return x.token == y.token && x.logprob == y.logprob;
+                    });
+}
+
 inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), 4 * a.size()) == 0);
 }
@@ -177,6 +198,9 @@ inline void expect_same(const Samples& a, const Samples& b) {
     ASSERT_EQ(sample.tokens, at->second.tokens) << who;
     ASSERT_TRUE(same_bits(sample.logprobs, at->second.logprobs)) << who;
     ASSERT_TRUE(same_bits(sample.kept_mass, at->second.kept_mass)) << who;
+    ASSERT_TRUE(same_bits(sample.raw_logprobs, at->second.raw_logprobs)) << who;
+    ASSERT_TRUE(same_bits(sample.entropies, at->second.entropies)) << who;
+    ASSERT_TRUE(same_bits(sample.top_logprobs, at->second.top_logprobs)) << who;
     ASSERT_EQ(sample.versions, at->second.versions) << who;
     ASSERT_EQ(sample.finish, at->second.finish) << who;
   }

@@ -1,0 +1,49 @@
+// What penalties, biases and masks make of a row's logits: the new scaled scores of the few tokens
+// that change. As vLLM orders it:
+//   z += bias;                                                    (SamplingParams::logit_bias)
+//   tokens of prompt or response: z = z > 0 ? z / r : z * r;       (repetition; Keskar et al. 2019)
+//   tokens of the response: z -= frequency * count, z -= presence  (OpenAI's definition)
+//   s = z * inv_temperature, or minus infinity where masked
+// Scratch for one thread; no more entries than the vocabulary has tokens.
+#pragma once
+
+#include "runtime/engine/token_counts.hpp"
+#include "runtime/engine/types.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace troupe::engine {
+
+// What a draw knows of the sample's past. All ascending and without doubles.
+struct DrawHistory {
+  std::span<const std::int32_t> masked = {};  // not to be drawn; at least one token stays
+  std::span<const std::int32_t> prompt = {};  // distinct tokens; read by the repetition penalty
+  std::span<const TokenCount> response = {};  // read by all three penalties
+};
+
+struct ChangedScore {
+  std::int32_t token = 0;
+  float score = 0.0f;  // scaled
+};
+
+// True when a penalty is on: then the response's tokens must be counted.
+bool penalises(const SamplingParams& params);
+
+class LogitChanges {
+ public:
+  explicit LogitChanges(std::int64_t vocab) : vocab_(vocab) {}
+
+  // The changed tokens, ascending; good until the next call.
+  std::span<const ChangedScore> find(const float* logits,
+                                     float inv_temperature,
+                                     const SamplingParams& params,
+                                     const DrawHistory& history);
+
+ private:
+  const std::int64_t vocab_;
+  std::vector<ChangedScore> changed_;
+};
+
+}  // namespace troupe::engine
