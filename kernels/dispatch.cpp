@@ -1,6 +1,7 @@
 // Which level runs: asks the processor and the system once, obeys TROUPE_ISA.
 #include "kernels/cpu/avx2.hpp"
 #include "kernels/cpu/avx512.hpp"
+#include "kernels/cpu/avx512_bf16.hpp"
 #include "kernels/ops.hpp"
 #include "kernels/reference/reference.hpp"
 #include "runtime/core/check.hpp"
@@ -63,6 +64,11 @@ const Ops& ops_for(Isa isa) {
 const Ops& ops() {
   static const Ops& chosen = choose();
   return chosen;
+}
+
+bool panel_dtype_available(const Ops& level, PanelDtype dtype) noexcept {
+  if (dtype != PanelDtype::kBf16Compute || &level == &reference::kOps) return true;
+  return &level == &avx512::kOps && avx512_bf16::available();
 }
 
 void flush_denormals() noexcept {

@@ -2,6 +2,8 @@
 // that TROUPE_ISA names. Chosen once, at the first call, for the life of the process; any thread.
 #pragma once
 
+#include "kernels/panels.hpp"
+
 namespace troupe::kernels {
 
 struct Ops;
@@ -15,6 +17,10 @@ const Ops& ops_for(Isa isa);
 // The widest available level, or the one that TROUPE_ISA names (reference, avx2, avx512); chosen at
 // the first call. An unknown or unavailable name prints an error and exits with status 2.
 const Ops& ops();
+
+// Whether a level multiplies panels of that dtype at speed: kBf16Compute needs the processor's dot
+// product (AVX512-bf16); the reference, which defines it, has all. Any level gives the right bits.
+bool panel_dtype_available(const Ops& level, PanelDtype dtype) noexcept;
 
 // Flushes denormals to zero, in and out, in the calling thread. Every computing thread calls it.
 void flush_denormals() noexcept;

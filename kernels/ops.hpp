@@ -32,13 +32,13 @@ struct Ops {
                std::int64_t m_end,
                std::int64_t panel_begin,
                std::int64_t panel_end);
-  // B[k][n] = w[n][k]: weights of y = x W^T (w is [n, k], ld `ldw`). Panels [panel_begin,
-  // panel_end).
+  // B[k][n] = w[n][k]: weights of y = x W^T (w is [n, k], ld `ldw`), rounded to the dtype of `to`.
+  // Panels [panel_begin, panel_end); each may be packed on its own.
   void (*pack_transposed)(const float* w,
                           std::int64_t ldw,
                           std::int64_t n,
                           std::int64_t k,
-                          float* panels,
+                          const PanelRoom& to,
                           std::int64_t panel_begin,
                           std::int64_t panel_end);
   // B[k][n] = x[k][n] (x is [k, n], ld `ldx`): operands of the backward products.

@@ -2,31 +2,24 @@
 // The sizes below are part of the arithmetic: changing one changes bits.
 #pragma once
 
+#include "kernels/panels.hpp"
+
 #include <cstdint>
 
 namespace troupe::kernels {
 
-inline constexpr std::int64_t kPanel = 16;           // columns of a packed panel
 inline constexpr std::int64_t kKvBlock = 16;         // token slots of one KV block
 inline constexpr std::int64_t kAttentionBlock = 64;  // keys between two merges of the softmax
 inline constexpr std::int64_t kVocabBlock = 512;     // vocabulary columns of one partial sum
 inline constexpr std::int64_t kNormChunk = 4096;     // elements of one partial sum of squares
 inline constexpr std::int64_t kHeadDimMax = 256;     // largest head_dim of attention_backward
 
-constexpr std::int64_t panels_of(std::int64_t columns) {
-  return (columns + kPanel - 1) / kPanel;
-}
-// Floats of a packed matrix with `n` columns: [panels_of(n)][k][16], the last panel zero-filled.
-constexpr std::int64_t packed_size(std::int64_t n, std::int64_t k) {
-  return panels_of(n) * kPanel * k;
-}
-
 // C[m, n] (+)= A[m, k] * B[k, n]  (+ bias[n]) (+ residual[m, n])
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;
   const float* a = nullptr;
   std::int64_t lda = 0;
-  const float* b = nullptr;  // packed panels [panels_of(n)][k][16], 64-byte aligned
+  Panels b;  // packed panels; or f32 numbers as they lie, see ldb
   // The backward pass reads its operands as they lie, then without bias and residual:
   bool a_by_columns = false;  // element (m, k) is a[k * lda + m]: the transpose of a matrix
   std::int64_t ldb = 0;       // above 0: element (k, n) is b[k * ldb + n], nothing is packed

@@ -4,6 +4,7 @@
 #include "kernels/cpu/avx2.hpp"
 
 #include "kernels/cpu/vec_avx2.hpp"
+#include "kernels/reference/reference.hpp"
 
 namespace troupe::kernels::avx2 {
 namespace {
@@ -20,6 +21,9 @@ constexpr int kDotBlocks = 1;
 constexpr int kValueRows = 6;
 constexpr int kValueVecs = 1;
 constexpr int kProbeChains = 6;
+
+// Nothing here multiplies bfloat16 pairs: the definition itself.
+constexpr auto dot_gemm = reference::gemm;
 
 }  // namespace
 }  // namespace troupe::kernels::avx2

@@ -3,23 +3,29 @@
 
 #include "kernels/cpu/avx512.hpp"
 
+#include "kernels/cpu/avx512_bf16.hpp"
+#include "kernels/cpu/tiles_avx512.hpp"
 #include "kernels/cpu/vec_avx512.hpp"
+#include "kernels/reference/reference.hpp"
 
 namespace troupe::kernels::avx512 {
 namespace {
 
-constexpr std::int64_t kDirectRows = 8;  // rows of A that go without a copy
-constexpr int kAccumulators = 28;        // of sixteen lanes
-constexpr int direct_panels(std::int64_t rows) {
-  return rows <= 2 ? 8 : rows <= 6 ? 4 : 3;
-}
-constexpr int kTileRows = 14;
-constexpr int kTilePanels = 2;
 constexpr int kDotRows = 6;
 constexpr int kDotBlocks = 4;
 constexpr int kValueRows = 6;
 constexpr int kValueVecs = 4;
 constexpr int kProbeChains = 12;
+
+// Products of bfloat16 pairs, where the processor has the instruction.
+void dot_gemm(const Gemm& g,
+              std::int64_t m_begin,
+              std::int64_t m_end,
+              std::int64_t panel_begin,
+              std::int64_t panel_end) {
+  const auto gemm = avx512_bf16::available() ? avx512_bf16::dot_gemm : reference::gemm;
+  gemm(g, m_begin, m_end, panel_begin, panel_end);
+}
 
 }  // namespace
 }  // namespace troupe::kernels::avx512

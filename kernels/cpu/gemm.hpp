@@ -15,42 +15,49 @@
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
-constexpr std::int64_t kBlockK = 576;            // k of one copied block of A
+constexpr std::int64_t kBlockK = 576;            // k of one copied block of A; whole lines
 constexpr std::int64_t kStrideA = kBlockK + 16;  // its row stride; not a power of two
 constexpr std::int64_t kTiles = 16;              // most tiles of one block of A
+
+// Floats of one panel.
+template <class Lines>
+std::int64_t panel_size(std::int64_t k) {
+  return (k + Lines::kDepth - 1) / Lines::kDepth * kPanel;
+}
 
 // ---- few rows ----
 
 constexpr std::int64_t kAhead = 24;  // lines of a panel fetched ahead
 
-template <int kRows, int kPanels>
+template <class Lines, int kRows, int kPanels>
 [[gnu::noinline]] void direct_tile(const Gemm& g, std::int64_t row, std::int64_t panel) {
   const float* a = g.a + row * g.lda;
-  const float* b = g.b + panel * g.k * kPanel;
-  const std::int64_t stride = g.k * kPanel;
-  const std::int64_t body = g.k > kAhead ? g.k - kAhead : 0;
+  const std::int64_t stride = panel_size<Lines>(g.k);
+  const float* b = g.b.f32() + panel * stride;
+  constexpr std::int64_t kAheadK = kAhead * Lines::kDepth;
+  const std::int64_t body = g.k > kAheadK ? (g.k - kAheadK) / 4 * 4 : 0;
   Tile<kRows, kPanels> tile;
   tile.start(g, row, panel, g.accumulate);
   // The last lines fetch the start of the panels that come next.
   for (std::int64_t begin = 0; begin < g.k;) {
     const std::int64_t end = begin < body ? body : g.k;
     const float* from = begin < body ? b + kAhead * kPanel : b + kPanels * stride;
-    tile.template multiply<3>(a + begin, {g.lda, 1}, b + begin * kPanel, stride, end - begin,
-                              {from, 1u << 16, kPanel, stride});
+    tile.template multiply<Lines, 3>(a + begin, {g.lda, 1}, b + begin / Lines::kDepth * kPanel,
+                                     stride, end - begin, {from, 1u << 16, kPanel, stride});
     begin = end;
   }
   tile.finish(g, row, panel, true);
 }
 
-template <int kPanels, int kRows>
+template <class Lines, int kPanels, int kRows>
 void direct_rows(const Gemm& g, std::int64_t rows, std::int64_t row, std::int64_t panel) {
   if constexpr (kRows * kPanels <= kAccumulators)
-    if (rows == kRows) return direct_tile<kRows, kPanels>(g, row, panel);
-  if constexpr (kRows > 1) direct_rows<kPanels, kRows - 1>(g, rows, row, panel);
+    if (rows == kRows) return direct_tile<Lines, kRows, kPanels>(g, row, panel);
+  if constexpr (kRows > 1) direct_rows<Lines, kPanels, kRows - 1>(g, rows, row, panel);
 }
 
 // All rows of one group of panels before the next group; returns the first panel that is left.
-template <int kPanels>
+template <class Lines, int kPanels>
 std::int64_t direct_groups(const Gemm& g,
                            std::int64_t m_begin,
                            std::int64_t m_end,
@@ -58,27 +65,28 @@ std::int64_t direct_groups(const Gemm& g,
                            std::int64_t panel_end) {
   for (; panel + kPanels <= panel_end; panel += kPanels)
     for (std::int64_t row = m_begin; row < m_end; row += kDirectRows)
-      direct_rows<kPanels, kDirectRows>(g, smaller(kDirectRows, m_end - row), row, panel);
+      direct_rows<Lines, kPanels, kDirectRows>(g, smaller(kDirectRows, m_end - row), row, panel);
   return panel;
 }
 
+template <class Lines>
 void direct(const Gemm& g,
             std::int64_t m_begin,
             std::int64_t m_end,
             std::int64_t panel,
             std::int64_t panel_end) {
   const int wide = direct_panels(m_end - m_begin);
-  if (wide == 8) panel = direct_groups<8>(g, m_begin, m_end, panel, panel_end);
-  if (wide == 4) panel = direct_groups<4>(g, m_begin, m_end, panel, panel_end);
-  if (wide == 3) panel = direct_groups<3>(g, m_begin, m_end, panel, panel_end);
-  if (wide == 2) panel = direct_groups<2>(g, m_begin, m_end, panel, panel_end);
-  direct_groups<1>(g, m_begin, m_end, panel, panel_end);
+  if (wide == 8) panel = direct_groups<Lines, 8>(g, m_begin, m_end, panel, panel_end);
+  if (wide == 4) panel = direct_groups<Lines, 4>(g, m_begin, m_end, panel, panel_end);
+  if (wide == 3) panel = direct_groups<Lines, 3>(g, m_begin, m_end, panel, panel_end);
+  if (wide == 2) panel = direct_groups<Lines, 2>(g, m_begin, m_end, panel, panel_end);
+  direct_groups<Lines, 1>(g, m_begin, m_end, panel, panel_end);
 }
 
 // ---- many rows ----
 
 // A block of A, copied tile by tile, against all panels of the call.
-template <bool kByColumns>
+template <class Lines, bool kByColumns>
 struct BlockA {
   alignas(64) float a[kTiles * kTileRows * kStrideA];
   alignas(64) float b[kBlockK * kTilePanels * kPanel];  // a sliver of plain B
@@ -119,7 +127,7 @@ struct BlockA {
   template <int kPanels>
   void copy_sliver(const Gemm& g, std::int64_t panel) {
     const std::int64_t column = panel * kPanel;
-    const float* from = g.b + k_begin * g.ldb + column;
+    const float* from = g.b.f32() + k_begin * g.ldb + column;
     const Mask last = Mask::first(g.n - column - (kPanels - 1) * kPanel);
     for (std::int64_t i = 0; i < k; ++i)
       for (int p = 0; p < kPanels; ++p) {
@@ -132,14 +140,15 @@ struct BlockA {
   [[gnu::noinline]] void block(const Gemm& g, std::int64_t tile, std::int64_t panel) const {
     const std::int64_t row = first_row + tile_begin[tile];
     const bool plain = g.ldb > 0;
-    const std::int64_t stride = plain ? k * kPanel : g.k * kPanel;
-    const float* const panels = plain ? b : g.b + panel * stride + k_begin * kPanel;
+    const std::int64_t stride = plain ? k * kPanel : panel_size<Lines>(g.k);
+    const float* const panels =
+        plain ? b : g.b.f32() + panel * stride + k_begin / Lines::kDepth * kPanel;
     // Over all tiles, the same rows of the next panels are fetched once.
-    const std::int64_t line = k * tile / tiles;
+    const std::int64_t line = k / Lines::kDepth * tile / tiles;
     const auto step = static_cast<std::uint32_t>((1u << 16) / tiles);
     const Prefetch next =
-        plain ? Prefetch{g.b + (k_begin + line) * g.ldb + (panel + kPanels) * kPanel, step, g.ldb,
-                         kPanel}
+        plain ? Prefetch{g.b.f32() + (k_begin + line) * g.ldb + (panel + kPanels) * kPanel, step,
+                         g.ldb, kPanel}
               : Prefetch{panels + kPanels * stride + line * kPanel, step, kPanel, stride};
     Tile<kRows, kPanels> sum;
     sum.start(g, row, panel, k_begin > 0 || g.accumulate);
@@ -148,11 +157,11 @@ struct BlockA {
         for (int p = 0; p < kPanels; ++p)
           __builtin_prefetch(g.c + (row + kRows + r) * g.ldc + (panel + p) * kPanel, 1);
     if constexpr (kByColumns) {
-      sum.template multiply<2>(a + tile * kStrideA * kTileRows, {1, kTileRows}, panels, stride, k,
-                               next);
+      sum.template multiply<Lines, 2>(a + tile * kStrideA * kTileRows, {1, kTileRows}, panels,
+                                      stride, k, next);
     } else {
-      sum.template multiply<2>(a + tile_begin[tile] * kStrideA, {kStrideA, 1}, panels, stride, k,
-                               next);
+      sum.template multiply<Lines, 2>(a + tile_begin[tile] * kStrideA, {kStrideA, 1}, panels,
+                                      stride, k, next);
     }
     sum.finish(g, row, panel, k_begin + k == g.k);
   }
@@ -175,7 +184,7 @@ struct BlockA {
   }
 };
 
-template <bool kByColumns>
+template <class Lines, bool kByColumns>
 void blocked(const Gemm& g,
              std::int64_t m_begin,
              std::int64_t m_end,
@@ -184,13 +193,14 @@ void blocked(const Gemm& g,
   constexpr std::int64_t kRowsMax = kTiles * kTileRows;
   const std::int64_t row_blocks = (m_end - m_begin + kRowsMax - 1) / kRowsMax;
   const std::int64_t k_blocks = g.k > 0 ? (g.k + kBlockK - 1) / kBlockK : 1;
-  BlockA<kByColumns> block;
+  const std::int64_t fours = (g.k + 3) / 4;  // blocks start with a line
+  BlockA<Lines, kByColumns> block;
   for (std::int64_t i = 0; i < row_blocks; ++i) {
     block.set_rows(m_begin + (m_end - m_begin) * i / row_blocks,
                    m_begin + (m_end - m_begin) * (i + 1) / row_blocks);
     for (std::int64_t j = 0; j < k_blocks; ++j) {
-      block.k_begin = g.k * j / k_blocks;
-      block.k = g.k * (j + 1) / k_blocks - block.k_begin;
+      block.k_begin = fours * j / k_blocks * 4;
+      block.k = smaller(fours * (j + 1) / k_blocks * 4, g.k) - block.k_begin;
       block.copy(g);
       const std::int64_t rest = block.template slivers<kTilePanels>(g, panel_begin, panel_end);
       if (rest < panel_end) block.template slivers<1>(g, rest, panel_end);
@@ -202,21 +212,18 @@ bool residual_is_output(const Gemm& g) {
   return g.residual != nullptr && g.residual < g.c + g.m * g.ldc && g.c < g.residual + g.m * g.ldr;
 }
 
-void gemm(const Gemm& g,
-          std::int64_t m_begin,
-          std::int64_t m_end,
-          std::int64_t panel_begin,
-          std::int64_t panel_end) {
-  const std::int64_t rows = m_end - m_begin;
-  if (rows <= 0 || panel_begin >= panel_end) return;
-  if (g.a_by_columns) return blocked<true>(g, m_begin, m_end, panel_begin, panel_end);
-  if (g.ldb > 0) return blocked<false>(g, m_begin, m_end, panel_begin, panel_end);
+template <class Lines>
+void packed_gemm(const Gemm& g,
+                 std::int64_t m_begin,
+                 std::int64_t m_end,
+                 std::int64_t panel_begin,
+                 std::int64_t panel_end) {
   // Partial sums may stand in C only while nobody waits for what stands there.
   const bool whole_chains = g.k > kBlockK && residual_is_output(g);
-  if (rows <= kDirectRows || g.k == 0 || whole_chains) {
-    direct(g, m_begin, m_end, panel_begin, panel_end);
+  if (m_end - m_begin <= kDirectRows || g.k == 0 || whole_chains) {
+    direct<Lines>(g, m_begin, m_end, panel_begin, panel_end);
   } else {
-    blocked<false>(g, m_begin, m_end, panel_begin, panel_end);
+    blocked<Lines, false>(g, m_begin, m_end, panel_begin, panel_end);
   }
 }
 

@@ -9,8 +9,27 @@
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
+// How a line of a panel (64 bytes, counted as 16 floats) gives the columns of its kDepth k.
+struct F32Lines {
+  static constexpr int kDepth = 1;
+  static Vec column(const float* line, int) { return Vec::load(line); }
+  static Vec multiply_add(Vec x, Vec column, Vec sum) { return fma(x, column, sum); }
+};
+struct Bf16Lines {
+  static constexpr int kDepth = 2;
+  static Vec column(const float* line, int i) {
+    return i == 0 ? Vec::first_bf16(line) : Vec::second_bf16(line);
+  }
+  static Vec multiply_add(Vec x, Vec column, Vec sum) { return fma(x, column, sum); }
+};
+struct Int8Lines {
+  static constexpr int kDepth = 4;
+  static Vec column(const float* line, int i) { return Vec::from_int8(line + i * kPanel / 4); }
+  static Vec multiply_add(Vec x, Vec column, Vec sum) { return fma(x, column, sum); }
+};
+
 // What to fetch while a tile multiplies: of each panel, lines from `from` on, `step` / 2^16 lines
-// for every k. Fetching a line again costs little, deciding not to costs more.
+// for every line. Fetching a line again costs little, deciding not to costs more.
 struct Prefetch {
   const float* from = nullptr;
   std::uint32_t step = 0;
@@ -27,8 +46,8 @@ template <int kRows, int kPanels>
 struct Tile {
   Vec sum[kRows][kPanels];
 
-  // Adds k products to every chain. Panels of B are `panel_stride` apart.
-  template <int kLocality>
+  // Adds k products to every chain. Panels of B are `panel_stride` floats apart, `b` starts a line.
+  template <class Lines, int kLocality>
   [[gnu::always_inline]] void multiply(const float* a,
                                        StrideA stride,
                                        const float* b,
@@ -41,38 +60,42 @@ struct Tile {
 #pragma GCC unroll 8
       for (int p = 0; p < kPanels; ++p)
         local[r][p] = sum[r][p];
-    const auto step = [&](const float* a_k, const float* b_k) [[gnu::always_inline]] {
+    const auto step = [&](const float* a_k, const float* b_k, int i) [[gnu::always_inline]] {
       Vec column[kPanels];
 #pragma GCC unroll 8
       for (int p = 0; p < kPanels; ++p)
-        column[p] = Vec::load(b_k + p * panel_stride);
+        column[p] = Lines::column(b_k + p * panel_stride, i);
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
         const Vec x = Vec::all(a_k[r * stride.row]);
 #pragma GCC unroll 8
         for (int p = 0; p < kPanels; ++p)
-          local[r][p] = fma(x, column[p], local[r][p]);
+          local[r][p] = Lines::multiply_add(x, column[p], local[r][p]);
       }
     };
     // Four at a time: integer work would take the ports of the multiply-adds.
     std::uint64_t line = 0;
-    const float* const four_end = b + k / 4 * 4 * kPanel;
-    const float* const end = b + k * kPanel;
-    for (; b != four_end; a += 4 * stride.k, b += 4 * kPanel) {
+    constexpr int kLines = 4 / Lines::kDepth;
+    const float* const four_end = b + k / 4 * kLines * kPanel;
+    for (; b != four_end; a += 4 * stride.k, b += kLines * kPanel) {
       const float* fetch =
           prefetch.from + static_cast<std::int64_t>(line >> 16) * prefetch.line_stride;
-      line += 4 * prefetch.step;
+      line += kLines * prefetch.step;
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) {
+        if (i % Lines::kDepth == 0)
 #pragma GCC unroll 8
-        for (int p = 0; p < kPanels; ++p)
-          __builtin_prefetch(fetch + p * prefetch.panel_stride + i * prefetch.line_stride, 0,
-                             kLocality);
-        step(a + i * stride.k, b + i * kPanel);
+          for (int p = 0; p < kPanels; ++p)
+            __builtin_prefetch(
+                fetch + p * prefetch.panel_stride + i / Lines::kDepth * prefetch.line_stride, 0,
+                kLocality);
+        step(a + i * stride.k, b + i / Lines::kDepth * kPanel, i % Lines::kDepth);
       }
     }
-    for (; b != end; a += stride.k, b += kPanel)
-      step(a, b);
+    const std::int64_t rest = k % 4;
+#pragma GCC unroll 3
+    for (int i = 0; i < 3; ++i)
+      if (i < rest) step(a + i * stride.k, b + i / Lines::kDepth * kPanel, i % Lines::kDepth);
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
@@ -109,6 +132,7 @@ struct Tile {
     each([&](int r, int p, Vec& x) {
       const std::int64_t column = (panel + p) * kPanel;
       const auto write = [&](auto mask) {
+        if (last && g.b.scale != nullptr) x = x * load(g.b.scale + column, mask);
         if (last && g.bias != nullptr) x = x + load(g.bias + column, mask);
         if (last && g.residual != nullptr)
           x = x + load(g.residual + (row + r) * g.ldr + column, mask);

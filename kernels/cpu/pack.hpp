@@ -58,23 +58,6 @@ inline void transpose_block(const float* x,
       y[c * ldy + r] = x[r * ldx + c];
 }
 
-void pack_transposed(const float* w,
-                     std::int64_t ldw,
-                     std::int64_t n,
-                     std::int64_t k,
-                     float* panels,
-                     std::int64_t panel_begin,
-                     std::int64_t panel_end) {
-  for (std::int64_t panel = panel_begin; panel < panel_end; ++panel) {
-    const std::int64_t columns = smaller(kPanel, n - panel * kPanel);
-    float* to = panels + panel * k * kPanel;
-    transpose_block(w + panel * kPanel * ldw, ldw, columns, k, to, kPanel);
-    for (std::int64_t i = 0; columns < kPanel && i < k; ++i)
-      for (std::int64_t c = columns; c < kPanel; ++c)
-        to[i * kPanel + c] = 0.0f;
-  }
-}
-
 void pack_plain(const float* x,
                 std::int64_t ldx,
                 std::int64_t n,

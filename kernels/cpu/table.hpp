@@ -3,9 +3,9 @@
 
 #include "kernels/cpu/attention.hpp"
 #include "kernels/cpu/attention_backward.hpp"
-#include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/gemm_entry.hpp"
 #include "kernels/cpu/optimizer.hpp"
-#include "kernels/cpu/pack.hpp"
+#include "kernels/cpu/pack_weights.hpp"
 #include "kernels/cpu/rows.hpp"
 #include "kernels/cpu/vocab.hpp"
 #include "kernels/ops.hpp"

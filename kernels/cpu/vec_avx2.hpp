@@ -42,6 +42,45 @@ struct Vec {
     _mm256_maskstore_ps(p + 8, _mm256_castps_si256(m.high), b);
   }
 
+  // Stored forms (kernels/panels.hpp). Of a line of bfloat16 pairs: the first and the second of
+  // each.
+  static Vec first_bf16(const void* line) {
+    const auto* p = static_cast<const __m256i*>(line);
+    return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_load_si256(p), 16)),
+            _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_load_si256(p + 1), 16))};
+  }
+  static Vec second_bf16(const void* line) {
+    const auto* p = static_cast<const __m256i*>(line);
+    const __m256i upper = _mm256_set1_epi32(-65536);
+    return {_mm256_castsi256_ps(_mm256_and_si256(_mm256_load_si256(p), upper)),
+            _mm256_castsi256_ps(_mm256_and_si256(_mm256_load_si256(p + 1), upper))};
+  }
+  static void store_bf16(void* line, Vec first, Vec second) {
+    auto* p = static_cast<__m256i*>(line);
+    _mm256_store_si256(p, pair_bf16(first.a, second.a));
+    _mm256_store_si256(p + 1, pair_bf16(first.b, second.b));
+  }
+  static Vec from_int8(const void* p) {
+    const auto* q = static_cast<const unsigned char*>(p);
+    return {widened_int8(q), widened_int8(q + 8)};
+  }
+  void store_int8(void* p) const {
+    const __m256i words = _mm256_permute4x64_epi64(
+        _mm256_packs_epi32(_mm256_cvtps_epi32(a), _mm256_cvtps_epi32(b)), 0xd8);
+    const __m256i bytes = _mm256_permute4x64_epi64(_mm256_packs_epi16(words, words), 0x08);
+    _mm_store_si128(static_cast<__m128i*>(p), _mm256_castsi256_si128(bytes));
+  }
+  // Of non-negative numbers the larger by their bits, so that a NaN is the largest.
+  friend Vec larger_bits(Vec x, Vec y) {
+    return {
+        _mm256_castsi256_ps(_mm256_max_epu32(_mm256_castps_si256(x.a), _mm256_castps_si256(y.a))),
+        _mm256_castsi256_ps(_mm256_max_epu32(_mm256_castps_si256(x.b), _mm256_castps_si256(y.b)))};
+  }
+  Vec magnitude() const {
+    const __m256 sign = _mm256_set1_ps(-0.0f);
+    return {_mm256_andnot_ps(sign, a), _mm256_andnot_ps(sign, b)};
+  }
+
   friend Vec operator+(Vec x, Vec y) { return {_mm256_add_ps(x.a, y.a), _mm256_add_ps(x.b, y.b)}; }
   friend Vec operator-(Vec x, Vec y) { return {_mm256_sub_ps(x.a, y.a), _mm256_sub_ps(x.b, y.b)}; }
   friend Vec operator*(Vec x, Vec y) { return {_mm256_mul_ps(x.a, y.a), _mm256_mul_ps(x.b, y.b)}; }
@@ -98,6 +137,24 @@ struct Vec {
   static __m256 add_exponent(__m256 x, __m256 y) {
     return _mm256_castsi256_ps(
         _mm256_add_epi32(_mm256_castps_si256(x), _mm256_slli_epi32(_mm256_castps_si256(y), 23)));
+  }
+  static __m256 widened_int8(const unsigned char* p) {
+    return _mm256_cvtepi32_ps(
+        _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+  }
+  // bfloat16 in the upper halves: nearest, ties to even; a NaN is 0x7fc0. What the lower halves
+  // hold is of no meaning.
+  static __m256i rounded_bf16(__m256 x) {
+    const __m256i bits = _mm256_castps_si256(x);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i sum = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+    const __m256i nan = _mm256_cmpgt_epi32(_mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff)),
+                                           _mm256_set1_epi32(0x7f800000));
+    return _mm256_blendv_epi8(sum, _mm256_set1_epi32(0x7fc00000), nan);
+  }
+  static __m256i pair_bf16(__m256 first, __m256 second) {
+    return _mm256_or_si256(_mm256_srli_epi32(rounded_bf16(first), 16),
+                           _mm256_and_si256(rounded_bf16(second), _mm256_set1_epi32(-65536)));
   }
 };
 

@@ -1,13 +1,13 @@
-// Sixteen f32 lanes in one AVX-512 register. Included by avx512.cpp only; vec_avx2.hpp has the same
-// members, and the sources beside it are written once on them. Every operation rounds once per
-// lane, as the reference level does.
+// Sixteen f32 lanes in one AVX-512 register. Included by the avx512 sources only; vec_avx2.hpp has
+// the same members, and the sources beside it are written once on them. Every operation rounds once
+// per lane, as the reference level does.
 #pragma once
 
 #include <immintrin.h>
 
 #include <cstdint>
 
-namespace troupe::kernels::avx512 {
+namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
 struct Mask {
@@ -26,6 +26,34 @@ struct Vec {
   static Vec load(const float* p, Mask m) { return {_mm512_maskz_loadu_ps(m.bits, p)}; }
   void store(float* p) const { _mm512_storeu_ps(p, r); }
   void store(float* p, Mask m) const { _mm512_mask_storeu_ps(p, m.bits, r); }
+
+  // Stored forms (kernels/panels.hpp). Of a line of bfloat16 pairs: the first and the second of
+  // each.
+  static Vec first_bf16(const void* line) {
+    return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_load_si512(line), 16))};
+  }
+  static Vec second_bf16(const void* line) {
+    return {
+        _mm512_castsi512_ps(_mm512_and_si512(_mm512_load_si512(line), _mm512_set1_epi32(-65536)))};
+  }
+  static void store_bf16(void* line, Vec first, Vec second) {
+    _mm512_store_si512(
+        line, _mm512_or_si512(_mm512_srli_epi32(first.rounded_bf16(), 16),
+                              _mm512_and_si512(second.rounded_bf16(), _mm512_set1_epi32(-65536))));
+  }
+  static Vec from_int8(const void* p) {
+    return {
+        _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_load_si128(static_cast<const __m128i*>(p))))};
+  }
+  void store_int8(void* p) const {
+    _mm_store_si128(static_cast<__m128i*>(p), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(r)));
+  }
+  // Of non-negative numbers the larger by their bits, so that a NaN is the largest.
+  friend Vec larger_bits(Vec x, Vec y) {
+    return {
+        _mm512_castsi512_ps(_mm512_max_epu32(_mm512_castps_si512(x.r), _mm512_castps_si512(y.r)))};
+  }
+  Vec magnitude() const { return {_mm512_abs_ps(r)}; }
 
   friend Vec operator+(Vec x, Vec y) { return {_mm512_add_ps(x.r, y.r)}; }
   friend Vec operator-(Vec x, Vec y) { return {_mm512_sub_ps(x.r, y.r)}; }
@@ -67,6 +95,18 @@ struct Vec {
     const __m128 two = _mm_max_ps(_mm_movehl_ps(four, four), four);
     return _mm_cvtss_f32(_mm_max_ss(_mm_shuffle_ps(two, two, 1), two));
   }
+
+ private:
+  // bfloat16 in the upper halves: nearest, ties to even; a NaN is 0x7fc0. What the lower halves
+  // hold is of no meaning.
+  __m512i rounded_bf16() const {
+    const __m512i bits = _mm512_castps_si512(r);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+    const __mmask16 nan = _mm512_cmpgt_epu32_mask(
+        _mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff)), _mm512_set1_epi32(0x7f800000));
+    return _mm512_mask_mov_epi32(sum, nan, _mm512_set1_epi32(0x7fc00000));
+  }
 };
 
 // Sixteen f64 lanes, for sums of squares.
@@ -90,4 +130,4 @@ struct WideSum {
 };
 
 }  // namespace
-}  // namespace troupe::kernels::avx512
+}  // namespace troupe::kernels::TROUPE_KERNEL_LEVEL

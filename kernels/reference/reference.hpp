@@ -18,7 +18,7 @@ void pack_transposed(const float* w,
                      std::int64_t ldw,
                      std::int64_t n,
                      std::int64_t k,
-                     float* panels,
+                     const PanelRoom& to,
                      std::int64_t panel_begin,
                      std::int64_t panel_end);
 void pack_plain(const float* x,

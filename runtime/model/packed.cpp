@@ -20,6 +20,11 @@ class Carver {
     used_ += (count + 15) / 16 * 16;
     return piece;
   }
+  kernels::Panels take_panels(kernels::PanelDtype dtype, std::int64_t n, std::int64_t k) {
+    const bool scaled = dtype == kernels::PanelDtype::kInt8;
+    const float* data = take(kernels::packed_bytes(dtype, n, k) / 4);
+    return {data, dtype, scaled ? take(kernels::panels_of(n) * kernels::kPanel) : nullptr};
+  }
   std::int64_t used() const { return used_; }
 
  private:
@@ -27,14 +32,14 @@ class Carver {
   std::int64_t used_ = 0;
 };
 
-PackedLayer carve_layer(Carver& carver, const ModelSpec& spec) {
+PackedLayer carve_layer(Carver& carver, const ModelSpec& spec, kernels::PanelDtype dtype) {
   PackedLayer layer;
   layer.input_norm = carver.take(spec.hidden);
-  layer.qkv = carver.take(kernels::packed_size(spec.qkv_width(), spec.hidden));
-  layer.o = carver.take(kernels::packed_size(spec.hidden, spec.q_width()));
+  layer.qkv = carver.take_panels(dtype, spec.qkv_width(), spec.hidden);
+  layer.o = carver.take_panels(dtype, spec.hidden, spec.q_width());
   layer.post_norm = carver.take(spec.hidden);
-  layer.gate_up = carver.take(kernels::packed_size(2 * spec.ffn, spec.hidden));
-  layer.down = carver.take(kernels::packed_size(spec.hidden, spec.ffn));
+  layer.gate_up = carver.take_panels(dtype, 2 * spec.ffn, spec.hidden);
+  layer.down = carver.take_panels(dtype, spec.hidden, spec.ffn);
   if (spec.qkv_bias) layer.qkv_bias = carver.take(spec.qkv_width());
   return layer;
 }
@@ -44,18 +49,20 @@ float* writable(const float* piece) {
   return const_cast<float*>(piece);
 }
 
-// A unit is small enough for a slice of a fraction of a millisecond, large enough to be worth taking.
+// A unit is small enough for a slice of a fraction of a millisecond, large enough to be worth
+// taking.
 constexpr std::int64_t kUnit_elements = 32 << 10;
 
 }  // namespace
 
-PackedWeights::PackedWeights(const ModelSpec& spec) : spec_(spec) {
+PackedWeights::PackedWeights(const ModelSpec& spec, kernels::PanelDtype dtype)
+    : spec_(spec), dtype_(dtype) {
   const auto carve = [&](Carver carver) {
     layers_.clear();
     for (std::int64_t i = 0; i < spec.layers; ++i)
-      layers_.push_back(carve_layer(carver, spec));
+      layers_.push_back(carve_layer(carver, spec, dtype));
     final_norm_ = carver.take(spec.hidden);
-    head_ = carver.take(kernels::packed_size(spec.head_rows(), spec.hidden));
+    head_ = carver.take_panels(dtype, spec.head_rows(), spec.hidden);
     embedding_ = spec.tied ? nullptr : carver.take(spec.vocab * spec.hidden);
     rope_cos_ = carver.take(spec.context * spec.head_dim / 2);
     rope_sin_ = carver.take(spec.context * spec.head_dim / 2);
@@ -74,17 +81,16 @@ void PackedWeights::embed(std::int32_t token, float* out) const {
                 static_cast<std::size_t>(spec_.hidden) * sizeof(float));
     return;
   }
-  const float* column =
-      head_ + token / kernels::kPanel * kernels::kPanel * spec_.hidden + token % kernels::kPanel;
-  for (std::int64_t i = 0; i < spec_.hidden; ++i)
-    out[i] = column[i * kernels::kPanel];
+  kernels::unpack_column(head_, spec_.hidden, token, out);
 }
 
-void PackedWeights::add_panels(const float* out,
+void PackedWeights::add_panels(const kernels::Panels& out,
                                std::int64_t flat,
                                std::int64_t n,
                                std::int64_t k) {
-  Piece piece{out, flat, n, k, 0, units_, true};
+  const kernels::PanelRoom room{const_cast<void*>(out.data), out.dtype,
+                                const_cast<float*>(out.scale)};
+  Piece piece{room, flat, n, k, 0, units_, true};
   const std::int64_t panels = std::max<std::int64_t>(kUnit_elements / (k * kernels::kPanel), 1);
   piece.unit_rows = panels * kernels::kPanel;
   units_ += (n + piece.unit_rows - 1) / piece.unit_rows;
@@ -92,7 +98,7 @@ void PackedWeights::add_panels(const float* out,
 }
 
 void PackedWeights::add_copy(const float* out, std::int64_t flat, std::int64_t count) {
-  pieces_.push_back({out, flat, count, 1, kUnit_elements, units_, false});
+  pieces_.push_back({writable(out), flat, count, 1, kUnit_elements, units_, false});
   units_ += (count + kUnit_elements - 1) / kUnit_elements;
 }
 
@@ -124,10 +130,10 @@ void PackedWeights::fill_unit(std::int64_t unit, const float* flat) {
   const std::int64_t end = std::min(begin + piece.unit_rows, piece.n);
   const float* from = flat + piece.flat;
   if (piece.panels) {
-    kernels::ops().pack_transposed(from, piece.k, piece.n, piece.k, writable(piece.out),
+    kernels::ops().pack_transposed(from, piece.k, piece.n, piece.k, piece.out,
                                    begin / kernels::kPanel, kernels::panels_of(end));
   } else {
-    std::memcpy(writable(piece.out) + begin, from + begin,
+    std::memcpy(piece.out.f32() + begin, from + begin,
                 static_cast<std::size_t>(end - begin) * sizeof(float));
   }
 }

@@ -3,6 +3,7 @@
 // Immutable once made and shared by pointer; `version` is the policy version that the panels hold.
 #pragma once
 
+#include "kernels/panels.hpp"
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/ids.hpp"
 #include "runtime/core/team.hpp"
@@ -16,35 +17,40 @@ namespace troupe::model {
 
 struct PackedLayer {
   const float* input_norm = nullptr;  // [hidden]
-  const float* qkv = nullptr;         // panels over q, k, v columns in this order (qkv_width)
+  kernels::Panels qkv;                // panels over q, k, v columns in this order (qkv_width)
   const float* qkv_bias = nullptr;    // [qkv_width] or null
-  const float* o = nullptr;           // panels over hidden
+  kernels::Panels o;                  // panels over hidden
   const float* post_norm = nullptr;
-  const float* gate_up = nullptr;  // panels over gate columns, then up columns (2 ffn)
-  const float* down = nullptr;     // panels over hidden
+  kernels::Panels gate_up;  // panels over gate columns, then up columns (2 ffn)
+  kernels::Panels down;     // panels over hidden
 };
 
 class PackedWeights {
  public:
   // Room for `spec`'s panels, not yet filled. ffn, q and kv widths need not be multiples of 16.
-  explicit PackedWeights(const ModelSpec& spec);
+  // `dtype` is how matrices and head are stored. Norms, biases and an embedding that is not tied
+  // stay f32: of an embedding a step reads a row a token, so its width costs memory but no time.
+  explicit PackedWeights(const ModelSpec& spec,
+                         kernels::PanelDtype dtype = kernels::PanelDtype::kF32);
 
   const ModelSpec& spec() const { return spec_; }
+  kernels::PanelDtype dtype() const { return dtype_; }
   core::Version version() const { return version_; }
   const PackedLayer& layer(std::int64_t i) const { return layers_[static_cast<std::size_t>(i)]; }
   const float* final_norm() const { return final_norm_; }
-  const float* head() const { return head_; }  // panels over the vocabulary, or over one column
+  kernels::Panels head() const { return head_; }  // panels over the vocabulary, or over one column
   // Tables [context][head_dim / 2].
   const float* rope_cos() const { return rope_cos_; }
   const float* rope_sin() const { return rope_sin_; }
-  // The embedding of `token` into out[hidden] (gathered from the head's panels when tied).
+  // The embedding of `token` into out[hidden]: gathered from the head's panels when tied, so
+  // rounded as these are.
   void embed(std::int32_t token, float* out) const;
 
   // Fills all panels from `params`; every member of the team calls it. Barriers inside.
   void fill(core::Team team, const ParamStore& params, core::Version version);
 
-  // The same in pieces, for one who cannot stop for the whole (weight_packer.hpp): each unit once, in
-  // any order, on any thread, then the version. `flat` is a buffer in the order of ParamLayout.
+  // The same in pieces, for one who cannot stop for the whole (weight_packer.hpp): each unit once,
+  // in any order, on any thread, then the version. `flat` is a buffer in the order of ParamLayout.
   std::int64_t fill_units() const { return units_; }
   void fill_unit(std::int64_t unit, const float* flat);
   void set_version(core::Version version) { version_ = version; }
@@ -57,7 +63,7 @@ class PackedWeights {
  private:
   // Rows [n][k] of the flat buffer that become panels, or numbers that are copied as they are.
   struct Piece {
-    const float* out = nullptr;
+    kernels::PanelRoom out;
     std::int64_t flat = 0;        // offset of the first element in the flat buffer
     std::int64_t n = 0, k = 0;    // copied pieces have rows of kCopyRow elements and no panels
     std::int64_t unit_rows = 0;   // rows of a unit; whole panels
@@ -65,15 +71,16 @@ class PackedWeights {
     bool panels = false;
   };
   void plan_fill();
-  void add_panels(const float* out, std::int64_t flat, std::int64_t n, std::int64_t k);
+  void add_panels(const kernels::Panels& out, std::int64_t flat, std::int64_t n, std::int64_t k);
   void add_copy(const float* out, std::int64_t flat, std::int64_t count);
 
   ModelSpec spec_;
+  kernels::PanelDtype dtype_;
   core::Version version_ = 0;
   core::Buffer<float> data_;
   std::vector<PackedLayer> layers_;
   const float* final_norm_ = nullptr;
-  const float* head_ = nullptr;
+  kernels::Panels head_;
   const float* embedding_ = nullptr;  // row-major, only when untied
   const float* rope_cos_ = nullptr;
   const float* rope_sin_ = nullptr;

@@ -1,7 +1,9 @@
 // Measures the kernels against the machine's limits, found in the same run: one JSON object a line.
 //   kernels_perf [gemm|backward|attention|rows|all] [threads] [milliseconds a figure] [wall|cpu]
-// TROUPE_ISA picks the level. Not a test: it asserts nothing. Other load on the machine shows in
-// wall time; `cpu` takes the longest processor time of a member instead, which it shows in less.
+//   [dtype]
+// TROUPE_ISA picks the level, `dtype` (f32, bf16, int8, bf16-compute) the panels of gemm. Not a
+// test: it asserts nothing. Other load on the machine shows in wall time; `cpu` takes the longest
+// processor time of a member instead, which it shows in less.
 #include "kernels/calibrate.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/core/buffer.hpp"
@@ -34,6 +36,7 @@ struct Bench {
   int threads;
   double budget_s;
   bool cpu;
+  PanelDtype dtype = PanelDtype::kF32;
   MachineLimits limits{};
 
   // Every member of a fresh team runs `member`.
@@ -100,13 +103,23 @@ core::Buffer<float> random_floats(std::int64_t count) {
 }
 
 void gemm_shape(const Bench& bench, std::int64_t k, std::int64_t n) {
-  const core::Buffer<float> b = random_floats(packed_size(n, k));
-  for (const std::int64_t m : {1, 8, 32, 256, 2048}) {
+  const core::Buffer<float> weights = random_floats(n * k);
+  core::Buffer<float> b(packed_bytes(bench.dtype, n, k) / 4), scale(panels_of(n) * kPanel);
+  const PanelRoom room(b.data(), bench.dtype, scale.data());
+  ops().pack_transposed(weights.data(), k, n, k, room, 0, panels_of(n));
+  const float* const scales = bench.dtype == PanelDtype::kInt8 ? scale.data() : nullptr;
+  for (const std::int64_t m : {1, 2, 4, 8, 16, 32, 256, 2048}) {
     if (m == 2048 && (k != 2048 || n != 2048)) continue;
     const core::Buffer<float> a = random_floats(m * k);
     core::Buffer<float> c = random_floats(m * n);
-    const Gemm g{
-        .m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .c = c.data(), .ldc = n};
+    const Gemm g{.m = m,
+                 .n = n,
+                 .k = k,
+                 .a = a.data(),
+                 .lda = k,
+                 .b = {b.data(), bench.dtype, scales},
+                 .c = c.data(),
+                 .ldc = n};
     const double seconds = bench.best_seconds([&](core::Team team) {
       const auto [begin, end] = team.share(panels_of(n));
       ops().gemm(g, 0, m, begin, end);
@@ -114,8 +127,8 @@ void gemm_shape(const Bench& bench, std::int64_t k, std::int64_t n) {
     const double flops = 2.0 * static_cast<double>(m * n * k);
     bench.report("gemm",
                  "\"m\":" + std::to_string(m) + ",\"n\":" + std::to_string(n) +
-                     ",\"k\":" + std::to_string(k),
-                 flops, 4.0 * static_cast<double>(n * k), seconds);
+                     ",\"k\":" + std::to_string(k) + ",\"dtype\":\"" + name_of(bench.dtype) + "\"",
+                 flops, bytes_of_weight(bench.dtype) * static_cast<double>(n * k), seconds);
   }
 }
 
@@ -310,8 +323,8 @@ void rows_and_vocab(const Bench& bench) {
   });
 }
 
-int run_all(const char* what, int threads, double budget_s, bool cpu) {
-  Bench bench{.threads = threads, .budget_s = budget_s, .cpu = cpu};
+int run_all(const char* what, int threads, double budget_s, bool cpu, PanelDtype dtype) {
+  Bench bench{.threads = threads, .budget_s = budget_s, .cpu = cpu, .dtype = dtype};
   {
     Calibration calibration(ops());
     bench.with_team([&](core::Team team) {
@@ -357,5 +370,10 @@ int main(int argc, char** argv) {
   const int threads = argc > 2 ? std::atoi(argv[2]) : 1;
   const double budget_ms = argc > 3 ? std::atof(argv[3]) : 100.0;
   const bool cpu = argc > 4 && std::strcmp(argv[4], "cpu") == 0;
-  return troupe::kernels::run_all(what, threads < 1 ? 1 : threads, budget_ms * 1e-3, cpu);
+  troupe::kernels::PanelDtype dtype{};
+  if (argc > 5 && !troupe::kernels::parse_panel_dtype(argv[5], dtype)) {
+    std::fprintf(stderr, "kernels_perf: no dtype %s\n", argv[5]);
+    return 2;
+  }
+  return troupe::kernels::run_all(what, threads < 1 ? 1 : threads, budget_ms * 1e-3, cpu, dtype);
 }

@@ -3,6 +3,7 @@
 #include "apps/troupe/bench/bench.hpp"
 #include "apps/troupe/bench/machine.hpp"
 #include "apps/troupe/bench/train_job.hpp"
+#include "apps/troupe/dtype_flag.hpp"
 #include "apps/troupe/flags.hpp"
 #include "apps/troupe/system_facts.hpp"
 #include "kernels/ops.hpp"
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <vector>
 
 namespace troupe::app {
@@ -59,13 +61,44 @@ void fill(core::TeamRunner& team, core::Buffer<float>& buffer) {
   });
 }
 
+// As many copies of one packed matrix as there is room for.
+class Copies {
+ public:
+  Copies(core::TeamRunner& team, const Shape& shape, kernels::PanelDtype dtype)
+      : dtype_(dtype),
+        size_(kernels::packed_bytes(dtype, shape.n, shape.k) / 4),
+        count_(std::max<std::int64_t>(1, kWeights_bytes / 4 / size_)),
+        data_(size_ * count_),
+        scale_(kernels::panels_of(shape.n) * kernels::kPanel) {
+    core::Buffer<float> weights(shape.n * shape.k);
+    fill(team, weights);
+    const kernels::PanelRoom room(data_.data(), dtype, scale_.data());
+    team.run([&](core::Team member) {
+      const auto [begin, end] = member.share(kernels::panels_of(shape.n));
+      kernels::ops().pack_transposed(weights.data(), shape.k, shape.n, shape.k, room, begin, end);
+      member.barrier();
+      const auto [first, last] = member.share(count_ - 1);
+      for (std::int64_t i = first; i < last; ++i)
+        std::memcpy(data_.data() + (i + 1) * size_, data_.data(),
+                    static_cast<std::size_t>(size_) * 4);
+    });
+  }
+  kernels::Panels turn(std::int64_t i) const {
+    return {data_.data() + i % count_ * size_, dtype_,
+            dtype_ == kernels::PanelDtype::kInt8 ? scale_.data() : nullptr};
+  }
+
+ private:
+  kernels::PanelDtype dtype_;
+  std::int64_t size_, count_;  // size in floats
+  core::Buffer<float> data_, scale_;
+};
+
 // Seconds of one product, the median of the repetitions.
 double time_product(core::TeamRunner& team,
                     std::int64_t m,
                     const Shape& shape,
-                    const core::Buffer<float>& weights) {
-  const std::int64_t size = kernels::packed_size(shape.n, shape.k);
-  const std::int64_t copies = weights.size() / size;
+                    const Copies& weights) {
   core::Buffer<float> a(m * shape.k), c(m * shape.n);
   fill(team, a);
   std::int64_t turn = 0;
@@ -75,7 +108,7 @@ double time_product(core::TeamRunner& team,
                              .k = shape.k,
                              .a = a.data(),
                              .lda = shape.k,
-                             .b = weights.data() + turn++ % copies * size,
+                             .b = weights.turn(turn++),
                              .c = c.data(),
                              .ldc = shape.n};
     team.run([&](core::Team member) {
@@ -99,7 +132,7 @@ double time_product(core::TeamRunner& team,
 }
 
 struct GemmFlags {
-  std::string model;
+  std::string model, dtype = "f32";
   std::int64_t m = 0, n = 0, k = 0, threads = 0;
   bool json = false;
 };
@@ -118,10 +151,11 @@ core::Result<std::vector<Shape>> chosen_shapes(const GemmFlags& flags) {
 void report(const GemmFlags& flags,
             std::int64_t m,
             const Shape& shape,
+            kernels::PanelDtype dtype,
             double seconds,
             const kernels::MachineLimits& limits) {
   const double flops = 2.0 * static_cast<double>(m * shape.n * shape.k);
-  const double bytes = 4.0 * static_cast<double>(kernels::packed_size(shape.n, shape.k));
+  const double bytes = static_cast<double>(kernels::packed_bytes(dtype, shape.n, shape.k));
   const double gflops = flops / seconds * 1e-9;
   const double share = limits.share_of_limit(flops, bytes, seconds);
   if (flags.json) {
@@ -129,7 +163,7 @@ void report(const GemmFlags& flags,
                                          {"m", m},
                                          {"n", shape.n},
                                          {"k", shape.k},
-                                         {"dtype", "f32"},
+                                         {"dtype", kernels::name_of(dtype)},
                                          {"isa", kernels::ops().name},
                                          {"threads", flags.threads},
                                          {"gflops", gflops},
@@ -153,31 +187,28 @@ core::Result<void> bench_gemm(Words words) {
   TROUPE_TRY_ASSIGN(
       outcome,
       parse_flags(
-          "troupe bench gemm: C[m,n] = A[m,k] B[k,n] with packed f32 weights, medians of 3",
+          "troupe bench gemm: C[m,n] = A[m,k] B[k,n] with packed weights, medians of 3",
           {{"--model", &flags.model, "take the shapes of a model"},
            {"--m", &flags.m, "rows; 0 = 1, 8, 32 and 256", false, 0, 65536},
            {"--n", &flags.n, "columns; with --k instead of a model's shapes", false, 0, 1e6},
            {"--k", &flags.k, "inner size", false, 0, 1e6},
+           {"--dtype", &flags.dtype, kDtypeHelp},
            {"--threads", &flags.threads, "0 = all usable cores", false, 0, 1024},
            {"--json", &flags.json, "one JSON object a line"}},
           words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe bench gemm", flags.dtype));
   TROUPE_TRY_ASSIGN(shapes, chosen_shapes(flags));
   if (flags.threads == 0) flags.threads = usable_cores();
   kernels::flush_denormals();
   async::CpuPool pool(static_cast<int>(flags.threads), kernels::flush_denormals);
-  std::int64_t largest = 0;
-  for (const Shape& shape : shapes) {
-    largest = std::max(largest, kernels::packed_size(shape.n, shape.k));
-  }
   const auto limits = measure_limits(pool);
-  core::Buffer<float> weights(std::max(largest, kWeights_bytes / 4));
-  fill(pool, weights);
   const std::vector<std::int64_t> rows =
       flags.m > 0 ? std::vector<std::int64_t>{flags.m} : std::vector<std::int64_t>{1, 8, 32, 256};
-  for (const std::int64_t m : rows) {
-    for (const Shape& shape : shapes) {
-      report(flags, m, shape, time_product(pool, m, shape, weights), limits);
+  for (const Shape& shape : shapes) {
+    const Copies weights(pool, shape, dtype);
+    for (const std::int64_t m : rows) {
+      report(flags, m, shape, dtype, time_product(pool, m, shape, weights), limits);
     }
   }
   return {};

@@ -71,10 +71,10 @@ TEST_F(TrainerState, LoadingReplacesPanelsOfTheSameVersion) {
   auto saved = make(1);
   ASSERT_TRUE(saved->save_state(folder_).has_value());
   auto loaded = make(2);
-  const float before = loaded->packed()->head()[0];
+  const float before = loaded->packed()->head().f32()[0];
   ASSERT_TRUE(loaded->load_state(folder_).has_value());
-  EXPECT_NE(loaded->packed()->head()[0], before);
-  EXPECT_EQ(loaded->packed()->head()[0], saved->packed()->head()[0]);
+  EXPECT_NE(loaded->packed()->head().f32()[0], before);
+  EXPECT_EQ(loaded->packed()->head().f32()[0], saved->packed()->head().f32()[0]);
 }
 
 TEST_F(TrainerState, RefusesTheStateOfAnotherModelAndKeepsItsOwn) {

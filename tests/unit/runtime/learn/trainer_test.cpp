@@ -265,11 +265,11 @@ TEST(PolicyTrainer, SharesOneCopyOfThePanels) {
   auto held = trainer->packed();
   EXPECT_EQ(trainer->packed().get(), held.get());
   const auto groups = random_groups(*held, 0, 2, 3);
-  const float before = held->head()[5];
+  const float before = held->head().f32()[5];
   run(*trainer, groups);
   // A holder keeps what it has; the trainer makes new panels for the new version.
   EXPECT_EQ(held->version(), 0u);
-  EXPECT_EQ(held->head()[5], before);
+  EXPECT_EQ(held->head().f32()[5], before);
   auto next = trainer->packed();
   EXPECT_EQ(next->version(), 1u);
   EXPECT_NE(next.get(), held.get());

@@ -31,17 +31,20 @@ void expect_same(const PackedWeights& a, const PackedWeights& b) {
   for (std::int64_t i = 0; i < spec.layers; ++i) {
     const PackedLayer &x = a.layer(i), &y = b.layer(i);
     EXPECT_TRUE(same(x.input_norm, y.input_norm, spec.hidden));
-    EXPECT_TRUE(same(x.qkv, y.qkv, kernels::packed_size(spec.qkv_width(), spec.hidden)));
+    EXPECT_TRUE(
+        same(x.qkv.f32(), y.qkv.f32(), kernels::packed_size(spec.qkv_width(), spec.hidden)));
     if (spec.qkv_bias) {
       EXPECT_TRUE(same(x.qkv_bias, y.qkv_bias, spec.qkv_width()));
     }
-    EXPECT_TRUE(same(x.o, y.o, kernels::packed_size(spec.hidden, spec.q_width())));
+    EXPECT_TRUE(same(x.o.f32(), y.o.f32(), kernels::packed_size(spec.hidden, spec.q_width())));
     EXPECT_TRUE(same(x.post_norm, y.post_norm, spec.hidden));
-    EXPECT_TRUE(same(x.gate_up, y.gate_up, kernels::packed_size(2 * spec.ffn, spec.hidden)));
-    EXPECT_TRUE(same(x.down, y.down, kernels::packed_size(spec.hidden, spec.ffn)));
+    EXPECT_TRUE(
+        same(x.gate_up.f32(), y.gate_up.f32(), kernels::packed_size(2 * spec.ffn, spec.hidden)));
+    EXPECT_TRUE(same(x.down.f32(), y.down.f32(), kernels::packed_size(spec.hidden, spec.ffn)));
   }
   EXPECT_TRUE(same(a.final_norm(), b.final_norm(), spec.hidden));
-  EXPECT_TRUE(same(a.head(), b.head(), kernels::packed_size(spec.head_rows(), spec.hidden)));
+  EXPECT_TRUE(
+      same(a.head().f32(), b.head().f32(), kernels::packed_size(spec.head_rows(), spec.hidden)));
   std::vector<float> left(static_cast<std::size_t>(spec.hidden)), right = left;
   for (const std::int32_t token : {0, 1, static_cast<std::int32_t>(spec.vocab - 1)}) {
     a.embed(token, left.data());
@@ -56,7 +59,8 @@ TEST_P(WeightPackerOf, SlicesGiveTheBitsOfFill) {
   PairTeam two;
   core::TeamRunner* const teams[] = {&one, &two};
   for (core::TeamRunner* team : teams) {
-    for (const core::Duration budget : {core::Duration(nanoseconds(0)), core::Duration(seconds(9))}) {
+    for (const core::Duration budget :
+         {core::Duration(nanoseconds(0)), core::Duration(seconds(9))}) {
       PackedWeights packed(GetParam());
       WeightPacker packer(packed, model.params.data(), 7);
       std::int64_t slices = 1;
@@ -88,9 +92,10 @@ TEST_P(WeightPackerOf, OverwritesAllOfAnOlderVersion) {
   expect_same(packed, model.weights);
 }
 
-INSTANTIATE_TEST_SUITE_P(Specs, WeightPackerOf,
-                         testing::Values(tiny_spec(), qwen_spec(), large_spec(),
-                                         with_score_head(tiny_spec())));
+INSTANTIATE_TEST_SUITE_P(
+    Specs,
+    WeightPackerOf,
+    testing::Values(tiny_spec(), qwen_spec(), large_spec(), with_score_head(tiny_spec())));
 
 }  // namespace
 }  // namespace troupe::model

@@ -1,0 +1,19 @@
+// Products of bfloat16 pairs (PanelDtype::kBf16Compute) with the dot product of AVX512-bf16,
+// compiled with that instruction set: call dot_gemm only where available() is true.
+#pragma once
+
+#include "kernels/shapes.hpp"
+
+namespace troupe::kernels::avx512_bf16 {
+
+// What the processor has, asked each time: a read of one number.
+bool available() noexcept;
+// As Ops::gemm. k at most 2 * kPairs_max.
+inline constexpr std::int64_t kPairs_max = 32 << 10;
+void dot_gemm(const Gemm& g,
+              std::int64_t m_begin,
+              std::int64_t m_end,
+              std::int64_t panel_begin,
+              std::int64_t panel_end);
+
+}  // namespace troupe::kernels::avx512_bf16
