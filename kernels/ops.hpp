@@ -63,13 +63,15 @@ struct Ops {
                   float* inv_rms,
                   std::int64_t row_begin,
                   std::int64_t row_end);
-  // Rotates pairs (i, i + d/2) of each head in place: x1' = fma(x1, c, -(x2*s)),
-  // x2' = fma(x2, c, x1*s), with the row of `cos`/`sin` [position][head_dim/2] at positions[row].
+  // Rotates pairs (i, i + d/2) of the first d = `rotary` numbers of each head in place: x1' =
+  // fma(x1, c, -(x2*s)), x2' = fma(x2, c, x1*s), with the row of `cos`/`sin` [position][d/2] at
+  // positions[row].
   // `inverse` rotates by the opposite angle (the backward pass).
   void (*rope)(float* x,
                std::int64_t ldx,
                std::int64_t heads,
                std::int64_t head_dim,
+               std::int64_t rotary,
                const std::int32_t* positions,
                const float* cos,
                const float* sin,
@@ -78,6 +80,15 @@ struct Ops {
                std::int64_t row_end);
   // y = (g / (1 + exp(-g))) * u; gate_up rows hold g in [0, ffn) and u in [ffn, 2 ffn).
   void (*silu_mul)(const float* gate_up,
+                   std::int64_t ldg,
+                   std::int64_t ffn,
+                   float* y,
+                   std::int64_t ldy,
+                   std::int64_t row_begin,
+                   std::int64_t row_end);
+  // The same with the tanh form of GELU in place of g / (1 + exp(-g)) (Hendrycks & Gimpel 2016):
+  // g (1 + tanh(t)) / 2 = g / (1 + exp(-2t)), t = sqrt(2/pi) (g + 0.044715 g^3).
+  void (*gelu_mul)(const float* gate_up,
                    std::int64_t ldg,
                    std::int64_t ffn,
                    float* y,
@@ -102,6 +113,10 @@ struct Ops {
 
   // ---- vocabulary ----
 
+  // In place: x[i] = cap * tanh_f32(x[i] / cap).
+  void (*softcap)(float* x, std::int64_t count, float cap);
+  // In place: grad[i] *= 1 - (y[i] / cap)^2, for y as `softcap` left it.
+  void (*softcap_backward)(const float* y, float* grad, std::int64_t count, float cap);
   // For one row and vocabulary block b (kVocabBlock columns): max of z*inv_temperature and
   // sum of exp(z*inv_temperature - max). `logits` points at the block; `count` columns.
   void (*vocab_stats)(
@@ -148,6 +163,16 @@ struct Ops {
                               std::int64_t d_end);
   // dgate_up from dy; may be called with dgate_up == gate_up.
   void (*silu_mul_backward)(const float* gate_up,
+                            std::int64_t ldg,
+                            std::int64_t ffn,
+                            const float* dy,
+                            std::int64_t ldy,
+                            float* dgate_up,
+                            std::int64_t lddg,
+                            std::int64_t row_begin,
+                            std::int64_t row_end);
+  // The same for gelu_mul.
+  void (*gelu_mul_backward)(const float* gate_up,
                             std::int64_t ldg,
                             std::int64_t ffn,
                             const float* dy,

@@ -1,5 +1,6 @@
 // `troupe doctor`: what this machine offers and which bounds hold. Looks only; changes nothing.
 #include "apps/troupe/commands.hpp"
+#include "apps/troupe/doctor_models.hpp"
 #include "apps/troupe/system_facts.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/core/limits.hpp"
@@ -15,7 +16,8 @@ namespace {
 constexpr const char* kHelp =
     "usage: troupe doctor [--model M] [--run-path DIR]\n"
     "\n"
-    "Prints processor and kernel level, cores, memory, free disk, and the table of limits.\n"
+    "Prints processor and kernel level, cores, memory, free disk, a trial of every family of\n"
+    "models, and the table of limits.\n"
     "--model M       also look the model up and say what it is\n"
     "--run-path DIR  the disk that holds the run folder (default: the current folder)\n";
 
@@ -82,6 +84,7 @@ core::Result<void> run_doctor(Words words) {
   print_processor();
   print_memory_and_disk(run_path);
   if (!model.empty()) TROUPE_TRY(print_model(model));
+  TROUPE_TRY(print_families());
   std::printf("\nlimits\n");
   for (const core::limits::Row* row = core::limits::table(); !row->name.empty(); ++row) {
     std::printf("  %-22.*s %12llu %.*s\n", static_cast<int>(row->name.size()), row->name.data(),

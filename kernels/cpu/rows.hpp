@@ -38,13 +38,14 @@ void rope(float* x,
           std::int64_t ldx,
           std::int64_t heads,
           std::int64_t head_dim,
+          std::int64_t rotary,
           const std::int32_t* positions,
           const float* cos,
           const float* sin,
           bool inverse,
           std::int64_t row_begin,
           std::int64_t row_end) {
-  const std::int64_t half = head_dim / 2;
+  const std::int64_t half = rotary / 2;
   for (std::int64_t row = row_begin; row < row_end; ++row) {
     const float* c_row = cos + positions[row] * half;
     const float* s_row = sin + positions[row] * half;
@@ -58,23 +59,6 @@ void rope(float* x,
         store(first, fma(x1, c, -(x2 * s)), mask);
         store(first + half, fma(x2, c, x1 * s), mask);
       }
-    });
-  }
-}
-
-void silu_mul(const float* gate_up,
-              std::int64_t ldg,
-              std::int64_t ffn,
-              float* y,
-              std::int64_t ldy,
-              std::int64_t row_begin,
-              std::int64_t row_end) {
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
-    const float* gates = gate_up + row * ldg;
-    for_lanes(ffn, [&](std::int64_t i, auto mask) {
-      const Vec gate = load(gates + i, mask);
-      const Vec silu = gate / (Vec::all(1.0f) + exp(-gate));
-      store(y + row * ldy + i, silu * load(gates + ffn + i, mask), mask);
     });
   }
 }
@@ -129,32 +113,6 @@ void rmsnorm_weight_grad(const float* x,
                 load(x + row * ldx + i, mask) * Vec::all(inv_rms[row]), sum);
     store(dweight + i, sum, mask);
   });
-}
-
-void silu_mul_backward(const float* gate_up,
-                       std::int64_t ldg,
-                       std::int64_t ffn,
-                       const float* dy,
-                       std::int64_t ldy,
-                       float* dgate_up,
-                       std::int64_t lddg,
-                       std::int64_t row_begin,
-                       std::int64_t row_end) {
-  const Vec one = Vec::all(1.0f);
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
-    const float* gates = gate_up + row * ldg;
-    float* out = dgate_up + row * lddg;
-    for_lanes(ffn, [&](std::int64_t i, auto mask) {
-      const Vec gate = load(gates + i, mask);
-      const Vec up = load(gates + ffn + i, mask);
-      const Vec grad = load(dy + row * ldy + i, mask);
-      const Vec denominator = one + exp(-gate);
-      const Vec sigmoid = one / denominator;
-      const Vec slope = fma(gate, one - sigmoid, one);
-      store(out + i, ((grad * up) * sigmoid) * slope, mask);
-      store(out + ffn + i, grad * (gate / denominator), mask);
-    });
-  }
 }
 
 void column_sum(const float* dy,

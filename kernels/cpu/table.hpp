@@ -1,6 +1,7 @@
 // The table of one vector level.
 #pragma once
 
+#include "kernels/cpu/activations.hpp"
 #include "kernels/cpu/attention.hpp"
 #include "kernels/cpu/attention_backward.hpp"
 #include "kernels/cpu/gemm_entry.hpp"
@@ -22,17 +23,21 @@ constexpr Ops make_table(const char* name) {
       .rmsnorm = rmsnorm,
       .rope = rope,
       .silu_mul = silu_mul,
+      .gelu_mul = gelu_mul,
       .exp = exp_row,
       .kv_write = kv_write,
       .attention = attention,
       .attention_backward = attention_backward,
       .kv_gather = kv_gather,
+      .softcap = softcap,
+      .softcap_backward = softcap_backward,
       .vocab_stats = vocab_stats,
       .vocab_weighted = vocab_weighted,
       .vocab_grad = vocab_grad,
       .rmsnorm_backward = rmsnorm_backward,
       .rmsnorm_weight_grad = rmsnorm_weight_grad,
       .silu_mul_backward = silu_mul_backward,
+      .gelu_mul_backward = gelu_mul_backward,
       .column_sum = column_sum,
       .adamw = adamw,
       .sum_squares = sum_squares,

@@ -1,4 +1,4 @@
-// Functions of single rows, forward: RMSNorm, rotary positions, SiLU times up, exp.
+// Functions of single rows, forward: RMSNorm, rotary positions, exp.
 #include "kernels/reference/lanes.hpp"
 #include "kernels/reference/reference.hpp"
 #include "kernels/scalar.hpp"
@@ -34,13 +34,14 @@ void rope(float* x,
           std::int64_t ldx,
           std::int64_t heads,
           std::int64_t head_dim,
+          std::int64_t rotary,
           const std::int32_t* positions,
           const float* cos,
           const float* sin,
           bool inverse,
           std::int64_t row_begin,
           std::int64_t row_end) {
-  const std::int64_t half = head_dim / 2;
+  const std::int64_t half = rotary / 2;
   for (std::int64_t row = row_begin; row < row_end; ++row) {
     for (std::int64_t head = 0; head < heads; ++head) {
       float* first = x + row * ldx + head * head_dim;
@@ -53,22 +54,6 @@ void rope(float* x,
         first[i] = std::fma(x1, c, -(x2 * s));
         second[i] = std::fma(x2, c, x1 * s);
       }
-    }
-  }
-}
-
-void silu_mul(const float* gate_up,
-              std::int64_t ldg,
-              std::int64_t ffn,
-              float* y,
-              std::int64_t ldy,
-              std::int64_t row_begin,
-              std::int64_t row_end) {
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
-    for (std::int64_t i = 0; i < ffn; ++i) {
-      const float gate = gate_up[row * ldg + i];
-      const float up = gate_up[row * ldg + ffn + i];
-      y[row * ldy + i] = (gate / (1.0f + exp_f32(-gate))) * up;
     }
   }
 }

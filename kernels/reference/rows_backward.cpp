@@ -50,30 +50,6 @@ void rmsnorm_weight_grad(const float* x,
       dweight[i] = std::fma(dy[row * ldy + i], x[row * ldx + i] * inv_rms[row], dweight[i]);
 }
 
-// With s = 1 / (1 + exp(-g)): du = dy (g / (1 + exp(-g))), dg = dy u s (1 + g (1 - s)).
-void silu_mul_backward(const float* gate_up,
-                       std::int64_t ldg,
-                       std::int64_t ffn,
-                       const float* dy,
-                       std::int64_t ldy,
-                       float* dgate_up,
-                       std::int64_t lddg,
-                       std::int64_t row_begin,
-                       std::int64_t row_end) {
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
-    for (std::int64_t i = 0; i < ffn; ++i) {
-      const float gate = gate_up[row * ldg + i];
-      const float up = gate_up[row * ldg + ffn + i];
-      const float grad = dy[row * ldy + i];
-      const float denominator = 1.0f + exp_f32(-gate);
-      const float sigmoid = 1.0f / denominator;
-      const float slope = std::fma(gate, 1.0f - sigmoid, 1.0f);
-      dgate_up[row * lddg + i] = ((grad * up) * sigmoid) * slope;
-      dgate_up[row * lddg + ffn + i] = grad * (gate / denominator);
-    }
-  }
-}
-
 void column_sum(const float* dy,
                 std::int64_t ldy,
                 std::int64_t rows,

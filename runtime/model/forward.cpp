@@ -5,7 +5,7 @@
 
 #include "runtime/core/check.hpp"
 
-#include <cmath>
+#include <cstring>
 
 namespace troupe::model {
 namespace {
@@ -55,6 +55,7 @@ class Shares {
 struct LayerCall {
   Team team;
   const PackedWeights& weights;
+  std::int64_t index;
   const PackedLayer& layer;
   const ForwardPlan& plan;
   float* k_pool;
@@ -72,14 +73,33 @@ void normalise(
                 rows.begin, rows.end);
 }
 
+// The norms of q and k heads, in place; the values before are kept where a backward pass follows.
+void normalise_heads(const LayerCall& c, Range rows) {
+  const ModelSpec& spec = c.spec();
+  const std::int64_t width = spec.qkv_width(), normed = spec.q_width() + spec.kv_width();
+  for (std::int64_t row = rows.begin; c.io.qk_raw != nullptr && row < rows.end; ++row) {
+    std::memcpy(c.io.qk_raw + row * normed, c.io.qkv + row * width,
+                static_cast<std::size_t>(normed) * sizeof(float));
+  }
+  for (std::int64_t head = 0; head < spec.heads + spec.kv_heads; ++head) {
+    float* x = c.io.qkv + head * spec.head_dim;
+    float* inv_rms = c.io.inv_rms_qk;
+    if (inv_rms != nullptr) inv_rms += head * c.plan.rows();
+    ops().rmsnorm(x, width, head < spec.heads ? c.layer.q_norm : c.layer.k_norm, spec.rms_eps,
+                  spec.head_dim, x, width, inv_rms, rows.begin, rows.end);
+  }
+}
+
 // Rotates q and k and writes k and v to their slots.
 void rotate_and_store(const LayerCall& c, Range rows) {
   if (rows.empty()) return;
   const ModelSpec& spec = c.spec();
   const std::int64_t width = spec.qkv_width();
+  if (spec.qk_norm) normalise_heads(c, rows);
   // q and k heads lie side by side, so they turn in one call.
-  ops().rope(c.io.qkv, width, spec.heads + spec.kv_heads, spec.head_dim, c.plan.positions.data(),
-             c.weights.rope_cos(), c.weights.rope_sin(), false, rows.begin, rows.end);
+  ops().rope(c.io.qkv, width, spec.heads + spec.kv_heads, spec.head_dim, spec.rotary(),
+             c.plan.positions.data(), c.layer.rope_cos, c.layer.rope_sin, false, rows.begin,
+             rows.end);
   const kernels::KvWrite write{spec.kv_heads,
                                spec.head_dim,
                                c.io.qkv + spec.q_width(),
@@ -94,11 +114,44 @@ void rotate_and_store(const LayerCall& c, Range rows) {
 }
 
 void attend(const LayerCall& c) {
-  const kernels::Attention attention = attention_of(c.spec(), c.plan, c.io, c.k_pool, c.v_pool);
+  const kernels::Attention attention =
+      attention_of(c.spec(), c.index, c.plan, c.io, c.k_pool, c.v_pool);
   const auto rank = static_cast<std::size_t>(c.team.rank);
   for (std::int32_t i = c.plan.item_begin[rank]; i < c.plan.item_begin[rank + 1]; ++i) {
     ops().attention(attention, c.plan.items[static_cast<std::size_t>(i)]);
   }
+}
+
+// What attention or feed-forward add to the residual stream: a product, normed first in some
+// families.
+struct Branch {
+  kernels::Gemm product;        // without c and residual
+  const float* norm = nullptr;  // [hidden] or null
+  float* kept = nullptr;        // the product before the norm, or null: nobody wants it
+  float* inv_rms = nullptr;
+  const float* residual = nullptr;
+  float* out = nullptr;  // null: only what a backward pass reads is wanted
+};
+
+void add_branch(const LayerCall& c, const Shares& shares, const Branch& branch) {
+  const std::int64_t hidden = c.spec().hidden;
+  Gemm product = branch.product;
+  product.ldc = hidden;
+  if (branch.norm == nullptr) {
+    product.c = branch.out;
+    product.residual = branch.residual;
+    product.ldr = hidden;
+    shares.gemm(product);
+    return;
+  }
+  product.c = branch.kept != nullptr ? branch.kept : c.io.normed;
+  shares.gemm(product);
+  shares.meet();
+  const Range own = shares.rows();
+  normalise(c, own, product.c, branch.norm, branch.inv_rms);
+  if (branch.out == nullptr) return;
+  for (std::int64_t i = own.begin * hidden; i < own.end * hidden; ++i)
+    branch.out[i] = branch.residual[i] + c.io.normed[i];
 }
 
 void attention_block(const LayerCall& c, const Shares& shares) {
@@ -120,23 +173,26 @@ void attention_block(const LayerCall& c, const Shares& shares) {
   c.team.barrier();
   attend(c);
   c.team.barrier();
-  shares.gemm({.m = rows,
-               .n = hidden,
-               .k = spec.q_width(),
-               .a = c.io.attention,
-               .lda = spec.q_width(),
-               .b = c.layer.o,
-               .c = c.io.x_mid,
-               .ldc = hidden,
-               .residual = c.io.x,
-               .ldr = hidden});
+  add_branch(c, shares,
+             {.product = {.m = rows,
+                          .n = hidden,
+                          .k = spec.q_width(),
+                          .a = c.io.attention,
+                          .lda = spec.q_width(),
+                          .b = c.layer.o,
+                          .bias = c.layer.o_bias},
+              .norm = c.layer.attention_out_norm,
+              .kept = c.io.attention_out,
+              .inv_rms = c.io.inv_rms_attention_out,
+              .residual = c.io.x,
+              .out = c.io.x_mid});
   shares.meet();
 }
 
 void feed_forward_block(const LayerCall& c, const Shares& shares) {
   const ModelSpec& spec = c.spec();
   const std::int64_t rows = c.plan.rows(), hidden = spec.hidden, ffn = spec.ffn;
-  normalise(c, shares.rows(), c.io.x_mid, c.layer.post_norm, c.io.inv_rms2);
+  normalise(c, shares.rows(), c.io.x_mid, c.layer.ffn_norm, c.io.inv_rms2);
   shares.meet();
   shares.gemm({.m = rows,
                .n = 2 * ffn,
@@ -145,28 +201,34 @@ void feed_forward_block(const LayerCall& c, const Shares& shares) {
                .lda = hidden,
                .b = c.layer.gate_up,
                .c = c.io.gate_up,
-               .ldc = 2 * ffn});
-  if (c.io.out == nullptr) return;
+               .ldc = 2 * ffn,
+               .bias = c.layer.gate_up_bias});
+  if (c.io.out == nullptr && c.io.ffn_out == nullptr) return;
   shares.meet();
   if (const Range own = shares.rows(); !own.empty()) {
-    ops().silu_mul(c.io.gate_up, 2 * ffn, ffn, c.io.act, ffn, own.begin, own.end);
+    const auto activate = spec.activation == Activation::kSilu ? ops().silu_mul : ops().gelu_mul;
+    activate(c.io.gate_up, 2 * ffn, ffn, c.io.act, ffn, own.begin, own.end);
   }
   shares.meet();
-  shares.gemm({.m = rows,
-               .n = hidden,
-               .k = ffn,
-               .a = c.io.act,
-               .lda = ffn,
-               .b = c.layer.down,
-               .c = c.io.out,
-               .ldc = hidden,
-               .residual = c.io.x_mid,
-               .ldr = hidden});
+  add_branch(c, shares,
+             {.product = {.m = rows,
+                          .n = hidden,
+                          .k = ffn,
+                          .a = c.io.act,
+                          .lda = ffn,
+                          .b = c.layer.down,
+                          .bias = c.layer.down_bias},
+              .norm = c.layer.ffn_out_norm,
+              .kept = c.io.ffn_out,
+              .inv_rms = c.io.inv_rms_ffn_out,
+              .residual = c.io.x_mid,
+              .out = c.io.out});
 }
 
 }  // namespace
 
 kernels::Attention attention_of(const ModelSpec& spec,
+                                std::int64_t layer,
                                 const ForwardPlan& plan,
                                 const LayerBuffers& io,
                                 const float* k_pool,
@@ -175,7 +237,9 @@ kernels::Attention attention_of(const ModelSpec& spec,
   a.heads = spec.heads;
   a.kv_heads = spec.kv_heads;
   a.head_dim = spec.head_dim;
-  a.scale = 1.0f / std::sqrt(static_cast<float>(spec.head_dim));
+  a.scale = spec.attention_scale();
+  a.window = spec.window_of(layer);
+  a.softcap = spec.attention_softcap;
   a.q = io.qkv;
   a.ldq = spec.qkv_width();
   a.k_pool = k_pool;
@@ -205,7 +269,7 @@ void layer_forward(Team team,
                    const LayerBuffers& io) {
   TROUPE_DCHECK(static_cast<int>(plan.item_begin.size()) == team.size + 1,
                 "the plan was finished for another team size");
-  const LayerCall call{team, weights, weights.layer(layer), plan, k_pool, v_pool, io};
+  const LayerCall call{team, weights, layer, weights.layer(layer), plan, k_pool, v_pool, io};
   const Shares shares(team, plan.rows());
   attention_block(call, shares);
   feed_forward_block(call, shares);

@@ -18,17 +18,27 @@ namespace troupe::model {
 // Where one layer puts its intermediate values; rows of plan.rows(). All row-major f32.
 struct LayerBuffers {
   const float* x = nullptr;    // [rows, hidden] input
-  float* normed = nullptr;     // [rows, hidden] scratch (used twice)
+  float* normed = nullptr;     // [rows, hidden] scratch
   float* qkv = nullptr;        // [rows, qkv_width], q and k rotated
   float* attention = nullptr;  // [rows, q_width]
   float* lse = nullptr;        // [rows, heads], or null when no backward pass follows
-  float* x_mid = nullptr;      // [rows, hidden] after attention and residual
-  float* gate_up = nullptr;    // [rows, 2 ffn]
-  float* act = nullptr;        // [rows, ffn] scratch
-  // [rows, hidden]; may be `x`'s memory when x is not kept; null: gate_up is the last thing wanted.
+  // Of families with such norms, what a backward pass reads; else null. q and k heads before theirs
+  // [rows, q_width + kv_width]; the products before those that go before the residual [rows,
+  // hidden].
+  float* qk_raw = nullptr;
+  float* attention_out = nullptr;
+  float* ffn_out = nullptr;
+  float* inv_rms_qk = nullptr;             // [heads + kv_heads][rows]
+  float* inv_rms_attention_out = nullptr;  // [rows]
+  float* inv_rms_ffn_out = nullptr;        // [rows]
+  float* x_mid = nullptr;                  // [rows, hidden] after attention and residual
+  float* gate_up = nullptr;                // [rows, 2 ffn]
+  float* act = nullptr;                    // [rows, ffn] scratch
+  // [rows, hidden]; may be `x`'s memory when x is not kept; null: only what a backward pass reads
+  // is wanted.
   float* out = nullptr;
-  float* inv_rms1 = nullptr;   // [rows] or null
-  float* inv_rms2 = nullptr;   // [rows] or null
+  float* inv_rms1 = nullptr;  // [rows] or null
+  float* inv_rms2 = nullptr;  // [rows] or null
 };
 
 // x[rows, hidden] = embeddings of plan.tokens.
@@ -36,6 +46,7 @@ void embed_rows(core::Team team, const PackedWeights& weights, const ForwardPlan
 
 // The attention of one layer as the kernels take it; the backward pass uses the same.
 kernels::Attention attention_of(const ModelSpec& spec,
+                                std::int64_t layer,
                                 const ForwardPlan& plan,
                                 const LayerBuffers& io,
                                 const float* k_pool,
@@ -84,6 +95,9 @@ void head_forward(core::Team team,
                   float* block_max,
                   float* block_sum);
 
+// The soft cap of `count` columns of fresh logits, in place; nothing in families without one.
+void cap_logits(
+    const ModelSpec& spec, float* logits, std::int64_t rows, std::int64_t ldl, std::int64_t count);
 std::int64_t vocab_blocks(const ModelSpec& spec);
 // Merges the partial sums of one row: M = max over blocks; S = fma chain over blocks ascending of
 // sum_b * exp(max_b - M); returns M + log(S).

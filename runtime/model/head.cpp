@@ -44,15 +44,23 @@ void head_forward(core::Team team,
   for (std::int64_t block = first; block < last; ++block) {
     const std::int64_t panel = block * kBlockPanels;
     ops.gemm(gemm, 0, rows, panel, std::min(panel + kBlockPanels, panels));
-    if (block_max == nullptr) continue;
     const std::int64_t column = block * kernels::kVocabBlock;
     const std::int64_t count = std::min(kernels::kVocabBlock, spec.vocab - column);
+    cap_logits(spec, logits + column, rows, ldl, count);
+    if (block_max == nullptr) continue;
     for (std::int64_t row = 0; row < rows; ++row) {
       ops.vocab_stats(logits + row * ldl + column, count, inv_temperature[row],
                       block_max + row * blocks + block, block_sum + row * blocks + block);
     }
   }
   team.barrier();
+}
+
+void cap_logits(
+    const ModelSpec& spec, float* logits, std::int64_t rows, std::int64_t ldl, std::int64_t count) {
+  if (spec.final_softcap == 0) return;
+  for (std::int64_t row = 0; row < rows; ++row)
+    kernels::ops().softcap(logits + row * ldl, count, spec.final_softcap);
 }
 
 float merge_vocab_stats(const float* block_max, const float* block_sum, std::int64_t blocks) {

@@ -96,18 +96,22 @@ void grad_of_columns(const Chunk& chunk,
                      std::int64_t end) {
   const HeadCall& call = chunk.call;
   const float inv_temperature = call.scratch.inv_temperature[0];
+  const float cap = chunk.spec().final_softcap;
   for (std::int64_t row = 0; row < chunk.rows; ++row) {
     float* logits = chunk.logits(row);
     const RowGrad sum = sum_of(chunk, grad, row);
     const float entropy = call.entropy == nullptr ? 0.0f : call.entropy[chunk.begin + row];
+    float capped[kVocabBlock];  // the logits, where a soft cap has a gradient of its own
+    if (cap > 0) std::copy(logits + begin, logits + end, capped);
     // No column is the target here: a row may have several, so their share is added after.
     ops().vocab_grad(logits, begin, end, inv_temperature, call.lse[chunk.begin + row], -1,
                      sum.logprob, sum.entropy, entropy);
-    if (grad.logprobs == nullptr) continue;
     chunk.each_target(row, [&](std::size_t i) {
       const std::int32_t token = call.targets.token[i];
-      if (token >= begin && token < end) logits[token] += grad.logprobs[i] * inv_temperature;
+      if (grad.logprobs == nullptr || token < begin || token >= end) return;
+      logits[token] += grad.logprobs[i] * inv_temperature;
     });
+    if (cap > 0) ops().softcap_backward(capped, logits + begin, end - begin, cap);
   }
 }
 
@@ -130,7 +134,9 @@ void backward_chunk(Team team, const Chunk& chunk, const HeadGrad& grad) {
   for (std::int64_t block = first; block < last; ++block) {
     const std::int64_t end = std::min((block + 1) * kVocabBlock, spec.vocab);
     if (!chunk.kept) {
+      const std::int64_t column = block * kVocabBlock;
       ops().gemm(gemm, 0, chunk.rows, block * kBlockPanels, kernels::panels_of(end));
+      cap_logits(spec, chunk.logits(0) + column, chunk.rows, ld, end - column);
     }
     grad_of_columns(chunk, grad, block * kVocabBlock, end);
   }

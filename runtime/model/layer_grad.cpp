@@ -1,4 +1,4 @@
-// The nine phases of one layer's backward pass. Within a phase members write outputs that no other
+// The phases of one layer's backward pass. Within a phase members write outputs that no other
 // member reads; a barrier follows each.
 #include "runtime/model/layer_grad.hpp"
 
@@ -34,18 +34,21 @@ class LayerPass {
         own_(team.share(call.plan.rows())) {}
 
   void run() {
+    branch_norm(call_.io.ffn_out, packed_.ffn_out_norm, call_.io.inv_rms_ffn_out, to_.ffn_out_norm);
     recompute();
     team_.barrier();
     activation();
     team_.barrier();
     feed_forward_products();
     team_.barrier();
-    norm_backward(call_.io.x_mid, packed_.post_norm, call_.io.inv_rms2, to_.post_norm);
+    norm_backward(call_.io.x_mid, packed_.ffn_norm, call_.io.inv_rms2, to_.ffn_norm);
     if (wants(kO)) {
       pack_input(team_, kept(call_.io.attention, spec_.q_width()), s_.packed_wide.data());
     }
     if (wants(kQkv)) normalise(call_.io.x, packed_.input_norm);
     team_.barrier();
+    branch_norm(call_.io.attention_out, packed_.attention_out_norm, call_.io.inv_rms_attention_out,
+                to_.attention_out_norm);
     output_products();
     team_.barrier();
     attention();
@@ -75,6 +78,40 @@ class LayerPass {
            has_adapter(call_.lora, call_.layer, maps);
   }
 
+  // The gradient of what a branch adds to the residual stream, before the branch's own norm.
+  Matrix dbranch() const {
+    return kept(spec_.post_norms ? s_.dbranch.data() : call_.dx, spec_.hidden);
+  }
+
+  // Back through the norm of a branch: dbranch from dx, which stays. Nothing in families without
+  // one.
+  void branch_norm(const float* x,
+                   const float* weight_data,
+                   const float* inv_rms,
+                   std::int64_t weight_offset) {
+    if (weight_data == nullptr) return;
+    const std::int64_t hidden = spec_.hidden;
+    float* out = s_.dbranch.data();
+    if (!idle()) {
+      std::memset(out + own_.first * hidden, 0,
+                  static_cast<std::size_t>((own_.second - own_.first) * hidden) * sizeof(float));
+      ops().rmsnorm_backward(x, hidden, weight_data, inv_rms, call_.dx, hidden, hidden, out, hidden,
+                             own_.first, own_.second);
+    }
+    norm_weight_grad(x, inv_rms, call_.dx, weight_offset);
+    team_.barrier();
+  }
+
+  void norm_weight_grad(const float* x,
+                        const float* inv_rms,
+                        const float* dy,
+                        std::int64_t weight_offset) {
+    const auto [first, last] = team_.share(spec_.hidden, kernels::kPanel);
+    if (first >= last || weight_offset < 0) return;
+    ops().rmsnorm_weight_grad(x, spec_.hidden, inv_rms, dy, spec_.hidden, rows_,
+                              grad(weight_offset), first, last);
+  }
+
   void normalise(const float* x, const float* weight_data) {
     if (idle()) return;
     ops().rmsnorm(x, spec_.hidden, weight_data, spec_.rms_eps, spec_.hidden, s_.normed.data(),
@@ -99,19 +136,20 @@ class LayerPass {
   void recompute() {
     if (!idle()) {
       if (wants(kDown)) {
-        ops().silu_mul(call_.io.gate_up, 2 * spec_.ffn, spec_.ffn, s_.act.data(), spec_.ffn,
-                       own_.first, own_.second);
+        const bool silu = spec_.activation == Activation::kSilu;
+        (silu ? ops().silu_mul : ops().gelu_mul)(call_.io.gate_up, 2 * spec_.ffn, spec_.ffn,
+                                                 s_.act.data(), spec_.ffn, own_.first, own_.second);
       }
       ops().kv_write(kv(call_.io.qkv, s_.k_pool.data(), s_.v_pool.data()), own_.first, own_.second);
     }
-    if (wants(kGateUp)) normalise(call_.io.x_mid, packed_.post_norm);
+    if (wants(kGateUp)) normalise(call_.io.x_mid, packed_.ffn_norm);
     const std::int64_t block = spec_.kv_width() * kernels::kKvBlock;
     const auto [first, last] = team_.share(call_.kv_blocks);
     const auto bytes = static_cast<std::size_t>((last - first) * block) * sizeof(float);
     std::memset(s_.dk_pool.data() + first * block, 0, bytes);
     std::memset(s_.dv_pool.data() + first * block, 0, bytes);
-    input_grad(team_, kept(call_.dx, spec_.hidden), weight(at_.down, spec_.hidden, spec_.ffn),
-               s_.dact.data(), spec_.ffn, products_);
+    input_grad(team_, dbranch(), weight(at_.down, spec_.hidden, spec_.ffn), s_.dact.data(),
+               spec_.ffn, products_);
   }
 
   void activation() {
@@ -120,17 +158,21 @@ class LayerPass {
       pack_input(team_, kept(s_.normed.data(), spec_.hidden), s_.packed_hidden.data());
     }
     if (idle()) return;
-    ops().silu_mul_backward(call_.io.gate_up, 2 * spec_.ffn, spec_.ffn, s_.dact.data(), spec_.ffn,
-                            call_.io.gate_up, 2 * spec_.ffn, own_.first, own_.second);
+    const bool silu = spec_.activation == Activation::kSilu;
+    (silu ? ops().silu_mul_backward : ops().gelu_mul_backward)(
+        call_.io.gate_up, 2 * spec_.ffn, spec_.ffn, s_.dact.data(), spec_.ffn, call_.io.gate_up,
+        2 * spec_.ffn, own_.first, own_.second);
   }
 
   void feed_forward_products() {
     const Matrix dgate_up = kept(call_.io.gate_up, 2 * spec_.ffn);
-    weight_grads(kDown, kept(call_.dx, spec_.hidden), kept(s_.act.data(), spec_.ffn),
-                 s_.packed_wide.data());
+    weight_grads(kDown, dbranch(), kept(s_.act.data(), spec_.ffn), s_.packed_wide.data());
     weight_grads(kGateUp, dgate_up, kept(s_.normed.data(), spec_.hidden), s_.packed_hidden.data());
     input_grad(team_, dgate_up, weight(at_.gate, 2 * spec_.ffn, spec_.hidden), s_.dnormed.data(),
                spec_.hidden, products_);
+    bias_grad(to_.down_bias, dbranch(), 0, spec_.hidden);
+    bias_grad(to_.gate_bias, dgate_up, 0, spec_.ffn);
+    bias_grad(to_.up_bias, dgate_up, spec_.ffn, spec_.ffn);
   }
 
   void norm_backward(const float* x,
@@ -141,18 +183,15 @@ class LayerPass {
       ops().rmsnorm_backward(x, spec_.hidden, weight_data, inv_rms, s_.dnormed.data(), spec_.hidden,
                              spec_.hidden, call_.dx, spec_.hidden, own_.first, own_.second);
     }
-    const auto [first, last] = team_.share(spec_.hidden, kernels::kPanel);
-    if (first < last && weight_offset >= 0) {
-      ops().rmsnorm_weight_grad(x, spec_.hidden, inv_rms, s_.dnormed.data(), spec_.hidden, rows_,
-                                grad(weight_offset), first, last);
-    }
+    norm_weight_grad(x, inv_rms, s_.dnormed.data(), weight_offset);
   }
 
   void output_products() {
-    const Matrix dx = kept(call_.dx, spec_.hidden);
-    weight_grads(kO, dx, kept(call_.io.attention, spec_.q_width()), s_.packed_wide.data());
-    input_grad(team_, dx, weight(at_.o, spec_.hidden, spec_.q_width()), s_.dattention.data(),
+    const Matrix dy = dbranch();
+    weight_grads(kO, dy, kept(call_.io.attention, spec_.q_width()), s_.packed_wide.data());
+    input_grad(team_, dy, weight(at_.o, spec_.hidden, spec_.q_width()), s_.dattention.data(),
                spec_.q_width(), products_);
+    bias_grad(to_.o_bias, dy, 0, spec_.hidden);
     if (wants(kQkv)) {
       pack_input(team_, kept(s_.normed.data(), spec_.hidden), s_.packed_hidden.data());
     }
@@ -161,7 +200,7 @@ class LayerPass {
   void attention() {
     kernels::AttentionBackward backward;
     backward.forward =
-        attention_of(spec_, call_.plan, call_.io, s_.k_pool.data(), s_.v_pool.data());
+        attention_of(spec_, call_.layer, call_.plan, call_.io, s_.k_pool.data(), s_.v_pool.data());
     backward.dout = s_.dattention.data();
     backward.lddo = spec_.q_width();
     backward.dq = s_.dqkv.data();
@@ -177,14 +216,44 @@ class LayerPass {
     }
   }
 
-  // From the pools to rows; then q and k turn back.
+  // From the pools to rows; then q and k turn back, and go back through their norms.
   void gather() {
     if (idle()) return;
     ops().kv_gather(kv(s_.dqkv.data(), s_.dk_pool.data(), s_.dv_pool.data()), own_.first,
                     own_.second);
     ops().rope(s_.dqkv.data(), spec_.qkv_width(), spec_.heads + spec_.kv_heads, spec_.head_dim,
-               call_.plan.positions.data(), call_.weights.rope_cos(), call_.weights.rope_sin(),
+               spec_.rotary(), call_.plan.positions.data(), packed_.rope_cos, packed_.rope_sin,
                true, own_.first, own_.second);
+    if (spec_.qk_norm) heads_backward();
+  }
+
+  // Own rows of dqkv become gradients of q and k before their norms; dqk keeps those after.
+  void heads_backward() {
+    const std::int64_t width = spec_.qkv_width(), normed = spec_.q_width() + spec_.kv_width();
+    const auto bytes = static_cast<std::size_t>(normed) * sizeof(float);
+    for (std::int64_t row = own_.first; row < own_.second; ++row) {
+      std::memcpy(s_.dqk.data() + row * normed, s_.dqkv.data() + row * width, bytes);
+      std::memset(s_.dqkv.data() + row * width, 0, bytes);
+    }
+    for (std::int64_t head = 0; head < spec_.heads + spec_.kv_heads; ++head) {
+      const std::int64_t at = head * spec_.head_dim;
+      ops().rmsnorm_backward(call_.io.qk_raw + at, normed,
+                             head < spec_.heads ? packed_.q_norm : packed_.k_norm,
+                             call_.io.inv_rms_qk + head * rows_, s_.dqk.data() + at, normed,
+                             spec_.head_dim, s_.dqkv.data() + at, width, own_.first, own_.second);
+    }
+  }
+
+  // Heads of one weight ascending, rows ascending in each.
+  void head_norm_grads(std::int64_t offset, std::int64_t begin, std::int64_t end) {
+    const std::int64_t normed = spec_.q_width() + spec_.kv_width();
+    const auto [first, last] = team_.share(spec_.head_dim, kernels::kPanel);
+    if (offset < 0 || first >= last) return;
+    for (std::int64_t head = begin; head < end; ++head) {
+      const std::int64_t at = head * spec_.head_dim;
+      ops().rmsnorm_weight_grad(call_.io.qk_raw + at, normed, call_.io.inv_rms_qk + head * rows_,
+                                s_.dqk.data() + at, normed, rows_, grad(offset), first, last);
+    }
   }
 
   void qkv_products() {
@@ -193,15 +262,19 @@ class LayerPass {
     input_grad(team_, dqkv, weight(at_.q, spec_.qkv_width(), spec_.hidden), s_.dnormed.data(),
                spec_.hidden, products_);
     const std::int64_t k = spec_.q_width(), v = k + spec_.kv_width();
-    bias_grad(to_.q_bias, 0, k);
-    bias_grad(to_.k_bias, k, spec_.kv_width());
-    bias_grad(to_.v_bias, v, spec_.kv_width());
+    bias_grad(to_.q_bias, dqkv, 0, k);
+    bias_grad(to_.k_bias, dqkv, k, spec_.kv_width());
+    bias_grad(to_.v_bias, dqkv, v, spec_.kv_width());
+    head_norm_grads(to_.q_norm, 0, spec_.heads);
+    head_norm_grads(to_.k_norm, spec_.heads, spec_.heads + spec_.kv_heads);
   }
 
-  void bias_grad(std::int64_t offset, std::int64_t column, std::int64_t width) {
+  // Of the columns [column, column + width) of dy.
+  void bias_grad(std::int64_t offset, Matrix dy, std::int64_t column, std::int64_t width) {
+    if (offset < 0) return;
     const auto [first, last] = team_.share(width, kernels::kPanel);
-    if (offset < 0 || first >= last) return;
-    ops().column_sum(s_.dqkv.data() + column, spec_.qkv_width(), rows_, grad(offset), first, last);
+    if (first >= last) return;
+    ops().column_sum(dy.data + column, dy.ld, rows_, grad(offset), first, last);
   }
 
   // Of maps that read the same x and whose outputs lie side by side in dy: one product for trained
@@ -272,6 +345,8 @@ void BackwardScratch::reserve(const ModelSpec& spec,
   dnormed.reserve_discard(rows * spec.hidden);
   dqkv.reserve_discard(rows * spec.qkv_width());
   dattention.reserve_discard(rows * spec.q_width());
+  dbranch.reserve_discard(spec.post_norms ? rows * spec.hidden : 0);
+  dqk.reserve_discard(spec.qk_norm ? rows * (spec.q_width() + spec.kv_width()) : 0);
   packed_wide.reserve_discard(kernels::packed_size(std::max(spec.ffn, spec.q_width()), rows));
   packed_hidden.reserve_discard(kernels::packed_size(spec.hidden, rows));
   const std::int64_t pool = kv_blocks * kernels::kKvBlock * spec.kv_width();
@@ -290,6 +365,7 @@ void layer_backward(Team team, const LayerBackward& call) {
 
 void embedding_backward(Team team, const ForwardPlan& plan, const float* dx, ParamStore& grads) {
   const std::int64_t hidden = grads.spec().hidden;
+  const float scale = grads.spec().embed_scale;
   const auto [first, last] = team.share(hidden, kernels::kPanel);
   if (grads.layout().embedding < 0) return;
   float* table = grads.data() + grads.layout().embedding;
@@ -297,7 +373,7 @@ void embedding_backward(Team team, const ForwardPlan& plan, const float* dx, Par
     float* out = table + plan.tokens[static_cast<std::size_t>(row)] * hidden;
     const float* in = dx + row * hidden;
     for (std::int64_t i = first; i < last; ++i)
-      out[i] += in[i];
+      out[i] += in[i] * scale;
   }
   team.barrier();
 }

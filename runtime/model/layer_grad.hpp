@@ -38,6 +38,8 @@ class AttentionUnits {
 // Scratch that all layers use in turn. [rows, ...] buffers; `members` product scratches.
 struct BackwardScratch {
   core::Buffer<float> normed, act, dact, dnormed, dqkv, dattention;
+  core::Buffer<float> dbranch;  // of a product before its norm, where a family has such
+  core::Buffer<float> dqk;      // of q and k after their norms, where a family has such
   core::Buffer<float> packed_wide, packed_hidden;  // operands of the weights' gradients
   core::Buffer<float> k_pool, v_pool, dk_pool, dv_pool;
   AdapterScratch adapters;
@@ -46,7 +48,7 @@ struct BackwardScratch {
 };
 
 struct LayerBackward {
-  const ParamStore& master;  // the values that the forward's panels were packed from
+  const ParamStore& master;      // the values that the forward's panels were packed from
   ParamStore& grads;             // of the trained tensors
   const PackedWeights& weights;  // norms and rotary tables
   const Lora* lora = nullptr;    // null: no adapters
@@ -62,7 +64,7 @@ struct LayerBackward {
 
 void layer_backward(core::Team team, const LayerBackward& call);
 
-// Adds dx's rows to the embedding's gradient, rows ascending.
+// Adds dx's rows, scaled as the embeddings are, to the embedding's gradient, rows ascending.
 void embedding_backward(core::Team team,
                         const ForwardPlan& plan,
                         const float* dx,

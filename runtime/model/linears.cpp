@@ -1,13 +1,14 @@
-// Names and shapes of a layer's linear maps, as Hugging Face has them for Llama and Qwen2.
+// Names and shapes of a layer's linear maps, as Hugging Face has them.
 // Pure; any thread.
 #include "runtime/model/linears.hpp"
 
 namespace troupe::model {
 
 LinearShape shape_of(const ModelSpec& spec, Linear linear) {
+  if (!has_linear(spec, linear)) return {0, spec.hidden};
   switch (linear) {
     case Linear::kQ:
-      return {spec.q_width(), spec.hidden};
+      return {spec.fused_linears ? spec.qkv_width() : spec.q_width(), spec.hidden};
     case Linear::kK:
     case Linear::kV:
       return {spec.kv_width(), spec.hidden};
@@ -15,22 +16,29 @@ LinearShape shape_of(const ModelSpec& spec, Linear linear) {
       return {spec.hidden, spec.q_width()};
     case Linear::kGate:
     case Linear::kUp:
-      return {spec.ffn, spec.hidden};
+      return {spec.fused_linears ? 2 * spec.ffn : spec.ffn, spec.hidden};
     case Linear::kDown:
       return {spec.hidden, spec.ffn};
   }
   return {};
 }
 
-const char* short_name(Linear linear) {
+bool has_linear(const ModelSpec& spec, Linear linear) {
+  const bool second = linear == Linear::kK || linear == Linear::kV || linear == Linear::kUp;
+  return !(spec.fused_linears && second);
+}
+
+const char* short_name(const ModelSpec& spec, Linear linear) {
   constexpr std::array<const char*, kLinears> kNames = {
       "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"};
+  if (spec.fused_linears && linear == Linear::kQ) return "qkv_proj";
+  if (spec.fused_linears && linear == Linear::kGate) return "gate_up_proj";
   return kNames[index_of(linear)];
 }
 
-std::string module_name(std::int64_t layer, Linear linear) {
+std::string module_name(const ModelSpec& spec, std::int64_t layer, Linear linear) {
   const char* block = linear < Linear::kGate ? ".self_attn." : ".mlp.";
-  return "model.layers." + std::to_string(layer) + block + short_name(linear);
+  return "model.layers." + std::to_string(layer) + block + short_name(spec, linear);
 }
 
 }  // namespace troupe::model

@@ -26,10 +26,13 @@ struct LinearShape {
   std::int64_t rows = 0, columns = 0;
 };
 LinearShape shape_of(const ModelSpec& spec, Linear linear);
+// Of a family that fuses them, q stands for q, k, v and gate for gate and up; k, v and up are not
+// there and have no rows.
+bool has_linear(const ModelSpec& spec, Linear linear);
 
-// "q_proj", "down_proj".
-const char* short_name(Linear linear);
+// "q_proj", "down_proj"; "qkv_proj", "gate_up_proj" where fused.
+const char* short_name(const ModelSpec& spec, Linear linear);
 // "model.layers.3.self_attn.q_proj".
-std::string module_name(std::int64_t layer, Linear linear);
+std::string module_name(const ModelSpec& spec, std::int64_t layer, Linear linear);
 
 }  // namespace troupe::model

@@ -37,11 +37,31 @@ PackedLayer carve_layer(Carver& carver, const ModelSpec& spec, kernels::PanelDty
   layer.input_norm = carver.take(spec.hidden);
   layer.qkv = carver.take_panels(dtype, spec.qkv_width(), spec.hidden);
   layer.o = carver.take_panels(dtype, spec.hidden, spec.q_width());
-  layer.post_norm = carver.take(spec.hidden);
+  layer.ffn_norm = carver.take(spec.hidden);
   layer.gate_up = carver.take_panels(dtype, 2 * spec.ffn, spec.hidden);
   layer.down = carver.take_panels(dtype, spec.hidden, spec.ffn);
   if (spec.qkv_bias) layer.qkv_bias = carver.take(spec.qkv_width());
+  if (spec.qk_norm) layer.q_norm = carver.take(spec.head_dim);
+  if (spec.qk_norm) layer.k_norm = carver.take(spec.head_dim);
+  if (spec.o_bias) layer.o_bias = carver.take(spec.hidden);
+  if (spec.mlp_bias) layer.gate_up_bias = carver.take(2 * spec.ffn);
+  if (spec.mlp_bias) layer.down_bias = carver.take(spec.hidden);
+  if (spec.post_norms) layer.attention_out_norm = carver.take(spec.hidden);
+  if (spec.post_norms) layer.ffn_out_norm = carver.take(spec.hidden);
   return layer;
+}
+
+// One pair of rotary tables for all layers, or one for full and one for sliding layers.
+struct RopeTables {
+  const float *cos = nullptr, *sin = nullptr;
+};
+
+RopeTables carve_tables(Carver& carver, const ModelSpec& spec) {
+  const std::int64_t count = spec.context * spec.rotary() / 2;
+  RopeTables tables;
+  tables.cos = carver.take(count);
+  tables.sin = carver.take(count);
+  return tables;
 }
 
 // The panels belong to this object's buffer; only `fill` writes them.
@@ -57,6 +77,7 @@ constexpr std::int64_t kUnit_elements = 32 << 10;
 
 PackedWeights::PackedWeights(const ModelSpec& spec, kernels::PanelDtype dtype)
     : spec_(spec), dtype_(dtype) {
+  RopeTables full, sliding;
   const auto carve = [&](Carver carver) {
     layers_.clear();
     for (std::int64_t i = 0; i < spec.layers; ++i)
@@ -64,24 +85,37 @@ PackedWeights::PackedWeights(const ModelSpec& spec, kernels::PanelDtype dtype)
     final_norm_ = carver.take(spec.hidden);
     head_ = carver.take_panels(dtype, spec.head_rows(), spec.hidden);
     embedding_ = spec.tied ? nullptr : carver.take(spec.vocab * spec.hidden);
-    rope_cos_ = carver.take(spec.context * spec.head_dim / 2);
-    rope_sin_ = carver.take(spec.context * spec.head_dim / 2);
+    full = carve_tables(carver, spec);
+    sliding = spec.sliding_rope ? carve_tables(carver, spec) : full;
     return carver.used();
   };
   data_ = core::Buffer<float>(carve(Carver(nullptr)));
   carve(Carver(data_.data()));
-  rope_tables(spec, spec.context, writable(rope_cos_), writable(rope_sin_));
+  const auto fill_tables = [&](const RopeSpec& rope, const RopeTables& tables) {
+    rope_tables(rope, spec.rotary(), spec.context, writable(tables.cos), writable(tables.sin));
+  };
+  fill_tables(spec.rope, full);
+  if (spec.sliding_rope) fill_tables(*spec.sliding_rope, sliding);
+  for (std::int64_t i = 0; i < spec.layers; ++i) {
+    const RopeTables& tables = spec.slides(i) ? sliding : full;
+    layers_[static_cast<std::size_t>(i)].rope_cos = tables.cos;
+    layers_[static_cast<std::size_t>(i)].rope_sin = tables.sin;
+  }
   plan_fill();
 }
 
 void PackedWeights::embed(std::int32_t token, float* out) const {
   TROUPE_DCHECK(token >= 0 && token < spec_.vocab, "token id outside the vocabulary");
+  const float scale = spec_.embed_scale;
   if (embedding_ != nullptr) {
-    std::memcpy(out, embedding_ + token * spec_.hidden,
-                static_cast<std::size_t>(spec_.hidden) * sizeof(float));
+    const float* row = embedding_ + token * spec_.hidden;
+    for (std::int64_t i = 0; i < spec_.hidden; ++i)
+      out[i] = row[i] * scale;
     return;
   }
   kernels::unpack_column(head_, spec_.hidden, token, out);
+  for (std::int64_t i = 0; scale != 1.0f && i < spec_.hidden; ++i)
+    out[i] *= scale;
 }
 
 void PackedWeights::add_panels(const kernels::Panels& out,
@@ -97,28 +131,42 @@ void PackedWeights::add_panels(const kernels::Panels& out,
   pieces_.push_back(piece);
 }
 
-void PackedWeights::add_copy(const float* out, std::int64_t flat, std::int64_t count) {
-  pieces_.push_back({writable(out), flat, count, 1, kUnit_elements, units_, false});
+void PackedWeights::add_copy(const float* out,
+                             std::int64_t flat,
+                             std::int64_t count,
+                             bool plus_one) {
+  if (out == nullptr) return;
+  pieces_.push_back({writable(out), flat, count, 1, kUnit_elements, units_, false, plus_one});
   units_ += (count + kUnit_elements - 1) / kUnit_elements;
 }
 
 void PackedWeights::plan_fill() {
   const ParamLayout layout(spec_);
   flat_size_ = layout.total;
+  const auto add_norm = [&](const float* out, std::int64_t flat, std::int64_t count) {
+    add_copy(out, flat, count, spec_.norm_plus_one);
+  };
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const LayerOffsets& at = layout.layers[i];
     const PackedLayer& layer = layers_[i];
-    add_copy(layer.input_norm, at.input_norm, spec_.hidden);
+    add_norm(layer.input_norm, at.input_norm, spec_.hidden);
     add_panels(layer.qkv, at.q, spec_.qkv_width(), spec_.hidden);
-    if (spec_.qkv_bias) add_copy(layer.qkv_bias, at.q_bias, spec_.qkv_width());
+    add_copy(layer.qkv_bias, at.q_bias, spec_.qkv_width());
+    add_norm(layer.q_norm, at.q_norm, spec_.head_dim);
+    add_norm(layer.k_norm, at.k_norm, spec_.head_dim);
     add_panels(layer.o, at.o, spec_.hidden, spec_.q_width());
-    add_copy(layer.post_norm, at.post_norm, spec_.hidden);
+    add_copy(layer.o_bias, at.o_bias, spec_.hidden);
+    add_norm(layer.attention_out_norm, at.attention_out_norm, spec_.hidden);
+    add_norm(layer.ffn_norm, at.ffn_norm, spec_.hidden);
     add_panels(layer.gate_up, at.gate, 2 * spec_.ffn, spec_.hidden);
+    add_copy(layer.gate_up_bias, at.gate_bias, 2 * spec_.ffn);
     add_panels(layer.down, at.down, spec_.hidden, spec_.ffn);
+    add_copy(layer.down_bias, at.down_bias, spec_.hidden);
+    add_norm(layer.ffn_out_norm, at.ffn_out_norm, spec_.hidden);
   }
   add_panels(head_, layout.head, spec_.head_rows(), spec_.hidden);
   if (embedding_ != nullptr) add_copy(embedding_, layout.embedding, spec_.vocab * spec_.hidden);
-  add_copy(final_norm_, layout.final_norm, spec_.hidden);
+  add_norm(final_norm_, layout.final_norm, spec_.hidden);
 }
 
 void PackedWeights::fill_unit(std::int64_t unit, const float* flat) {
@@ -132,6 +180,9 @@ void PackedWeights::fill_unit(std::int64_t unit, const float* flat) {
   if (piece.panels) {
     kernels::ops().pack_transposed(from, piece.k, piece.n, piece.k, piece.out,
                                    begin / kernels::kPanel, kernels::panels_of(end));
+  } else if (piece.plus_one) {
+    for (std::int64_t i = begin; i < end; ++i)
+      piece.out.f32()[i] = 1.0f + from[i];
   } else {
     std::memcpy(piece.out.f32() + begin, from + begin,
                 static_cast<std::size_t>(end - begin) * sizeof(float));

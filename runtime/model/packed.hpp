@@ -15,14 +15,25 @@
 
 namespace troupe::model {
 
+// What a family does not have is null. Norms are what a row is multiplied by: 1 + weight where the
+// family counts so.
 struct PackedLayer {
   const float* input_norm = nullptr;  // [hidden]
   kernels::Panels qkv;                // panels over q, k, v columns in this order (qkv_width)
-  const float* qkv_bias = nullptr;    // [qkv_width] or null
-  kernels::Panels o;                  // panels over hidden
-  const float* post_norm = nullptr;
-  kernels::Panels gate_up;  // panels over gate columns, then up columns (2 ffn)
-  kernels::Panels down;     // panels over hidden
+  const float* qkv_bias = nullptr;    // [qkv_width]
+  const float* q_norm = nullptr;      // [head_dim], of every head
+  const float* k_norm = nullptr;
+  kernels::Panels o;                          // panels over hidden
+  const float* o_bias = nullptr;              // [hidden]
+  const float* attention_out_norm = nullptr;  // [hidden], before the residual
+  const float* ffn_norm = nullptr;            // [hidden]
+  kernels::Panels gate_up;                    // panels over gate columns, then up columns (2 ffn)
+  const float* gate_up_bias = nullptr;        // [2 ffn]
+  kernels::Panels down;                       // panels over hidden
+  const float* down_bias = nullptr;           // [hidden]
+  const float* ffn_out_norm = nullptr;        // [hidden], before the residual
+  const float* rope_cos = nullptr;            // [context][rotary / 2], shared by layers
+  const float* rope_sin = nullptr;
 };
 
 class PackedWeights {
@@ -39,10 +50,7 @@ class PackedWeights {
   const PackedLayer& layer(std::int64_t i) const { return layers_[static_cast<std::size_t>(i)]; }
   const float* final_norm() const { return final_norm_; }
   kernels::Panels head() const { return head_; }  // panels over the vocabulary, or over one column
-  // Tables [context][head_dim / 2].
-  const float* rope_cos() const { return rope_cos_; }
-  const float* rope_sin() const { return rope_sin_; }
-  // The embedding of `token` into out[hidden]: gathered from the head's panels when tied, so
+  // The scaled embedding of `token` into out[hidden]: gathered from the head's panels when tied, so
   // rounded as these are.
   void embed(std::int32_t token, float* out) const;
 
@@ -69,10 +77,12 @@ class PackedWeights {
     std::int64_t unit_rows = 0;   // rows of a unit; whole panels
     std::int64_t first_unit = 0;  // number of the first unit
     bool panels = false;
+    bool plus_one = false;  // 1 + the number is stored
   };
   void plan_fill();
   void add_panels(const kernels::Panels& out, std::int64_t flat, std::int64_t n, std::int64_t k);
-  void add_copy(const float* out, std::int64_t flat, std::int64_t count);
+  // Nothing when there is no such tensor.
+  void add_copy(const float* out, std::int64_t flat, std::int64_t count, bool plus_one = false);
 
   ModelSpec spec_;
   kernels::PanelDtype dtype_;
@@ -82,8 +92,6 @@ class PackedWeights {
   const float* final_norm_ = nullptr;
   kernels::Panels head_;
   const float* embedding_ = nullptr;  // row-major, only when untied
-  const float* rope_cos_ = nullptr;
-  const float* rope_sin_ = nullptr;
   std::vector<Piece> pieces_;
   std::int64_t units_ = 0;
   std::int64_t flat_size_ = 0;

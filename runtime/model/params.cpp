@@ -10,8 +10,8 @@ namespace troupe::model {
 namespace {
 
 // Lays tensors one after another. Within a group they touch, so that q, k, v (and gate, up) can be
-// read as one matrix; groups start on multiples of 16 elements. A tensor that is not wanted takes no
-// place and has offset -1.
+// read as one matrix; groups start on multiples of 16 elements. A tensor that is not wanted takes
+// no place and has offset -1.
 class Layouter {
  public:
   Layouter(std::vector<ParamView>& views, const LayoutChoice& choice)
@@ -29,9 +29,9 @@ class Layouter {
 
   AdapterOffsets add_adapter(const ModelSpec& spec, std::int64_t layer, Linear linear) {
     AdapterOffsets at;
-    at.rank = choice_.rank(layer, linear);
+    at.rank = has_linear(spec, linear) ? choice_.rank(layer, linear) : 0;
     if (at.rank == 0) return at;
-    const std::string module = module_name(layer, linear);
+    const std::string module = module_name(spec, layer, linear);
     const LinearShape shape = shape_of(spec, linear);
     start_group();
     at.a = place(module + ".lora_A.weight", {at.rank, shape.columns});
@@ -61,28 +61,65 @@ class Layouter {
   std::int64_t total_ = 0;
 };
 
-LayerOffsets add_layer(Layouter& layouter, const ModelSpec& spec, std::int64_t index) {
-  const std::string layer = "model.layers." + std::to_string(index) + ".";
-  const std::string attention = layer + "self_attn.";
-  LayerOffsets at{};
-  at.q_bias = at.k_bias = at.v_bias = -1;
-  at.input_norm = layouter.add_alone(layer + "input_layernorm.weight", {spec.hidden});
+void add_attention(Layouter& layouter,
+                   const ModelSpec& spec,
+                   const std::string& prefix,
+                   LayerOffsets& at) {
   layouter.start_group();
-  at.q = layouter.add(attention + "q_proj.weight", {spec.q_width(), spec.hidden});
-  at.k = layouter.add(attention + "k_proj.weight", {spec.kv_width(), spec.hidden});
-  at.v = layouter.add(attention + "v_proj.weight", {spec.kv_width(), spec.hidden});
+  if (spec.fused_linears) {
+    at.q = layouter.add(prefix + "qkv_proj.weight", {spec.qkv_width(), spec.hidden});
+  } else {
+    at.q = layouter.add(prefix + "q_proj.weight", {spec.q_width(), spec.hidden});
+    at.k = layouter.add(prefix + "k_proj.weight", {spec.kv_width(), spec.hidden});
+    at.v = layouter.add(prefix + "v_proj.weight", {spec.kv_width(), spec.hidden});
+  }
   if (spec.qkv_bias) {
     layouter.start_group();
-    at.q_bias = layouter.add(attention + "q_proj.bias", {spec.q_width()});
-    at.k_bias = layouter.add(attention + "k_proj.bias", {spec.kv_width()});
-    at.v_bias = layouter.add(attention + "v_proj.bias", {spec.kv_width()});
+    at.q_bias = layouter.add(prefix + "q_proj.bias", {spec.q_width()});
+    at.k_bias = layouter.add(prefix + "k_proj.bias", {spec.kv_width()});
+    at.v_bias = layouter.add(prefix + "v_proj.bias", {spec.kv_width()});
   }
-  at.o = layouter.add_alone(attention + "o_proj.weight", {spec.hidden, spec.q_width()});
-  at.post_norm = layouter.add_alone(layer + "post_attention_layernorm.weight", {spec.hidden});
+  if (spec.qk_norm) {
+    at.q_norm = layouter.add_alone(prefix + "q_norm.weight", {spec.head_dim});
+    at.k_norm = layouter.add_alone(prefix + "k_norm.weight", {spec.head_dim});
+  }
+  at.o = layouter.add_alone(prefix + "o_proj.weight", {spec.hidden, spec.q_width()});
+  if (spec.o_bias) at.o_bias = layouter.add_alone(prefix + "o_proj.bias", {spec.hidden});
+}
+
+void add_feed_forward(Layouter& layouter,
+                      const ModelSpec& spec,
+                      const std::string& prefix,
+                      LayerOffsets& at) {
   layouter.start_group();
-  at.gate = layouter.add(layer + "mlp.gate_proj.weight", {spec.ffn, spec.hidden});
-  at.up = layouter.add(layer + "mlp.up_proj.weight", {spec.ffn, spec.hidden});
-  at.down = layouter.add_alone(layer + "mlp.down_proj.weight", {spec.hidden, spec.ffn});
+  if (spec.fused_linears) {
+    at.gate = layouter.add(prefix + "gate_up_proj.weight", {2 * spec.ffn, spec.hidden});
+  } else {
+    at.gate = layouter.add(prefix + "gate_proj.weight", {spec.ffn, spec.hidden});
+    at.up = layouter.add(prefix + "up_proj.weight", {spec.ffn, spec.hidden});
+  }
+  if (spec.mlp_bias) {
+    layouter.start_group();
+    at.gate_bias = layouter.add(prefix + "gate_proj.bias", {spec.ffn});
+    at.up_bias = layouter.add(prefix + "up_proj.bias", {spec.ffn});
+  }
+  at.down = layouter.add_alone(prefix + "down_proj.weight", {spec.hidden, spec.ffn});
+  if (spec.mlp_bias) at.down_bias = layouter.add_alone(prefix + "down_proj.bias", {spec.hidden});
+}
+
+LayerOffsets add_layer(Layouter& layouter, const ModelSpec& spec, std::int64_t index) {
+  const std::string layer = "model.layers." + std::to_string(index) + ".";
+  const auto norm = [&](const char* name) {
+    return layouter.add_alone(layer + name + ".weight", {spec.hidden});
+  };
+  LayerOffsets at;
+  at.input_norm = norm("input_layernorm");
+  add_attention(layouter, spec, layer + "self_attn.", at);
+  // Where attention is normed again, that norm has the name that the feed-forward's has elsewhere.
+  if (spec.post_norms) at.attention_out_norm = norm("post_attention_layernorm");
+  at.ffn_norm = norm(spec.post_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm");
+  add_feed_forward(layouter, spec, layer + "mlp.", at);
+  if (spec.post_norms) at.ffn_out_norm = norm("post_feedforward_layernorm");
   return at;
 }
 
@@ -146,7 +183,7 @@ void randomise(ParamStore& params, std::uint64_t seed, float std) {
   std::uint64_t stream = 0;
   for (const ParamView& tensor : params.layout().views) {
     const bool is_norm = tensor.name.find("norm.weight") != std::string::npos;
-    const float mean = is_norm ? 1.0f : 0.0f;
+    const float mean = is_norm && !params.spec().norm_plus_one ? 1.0f : 0.0f;
     const float deviation = is_norm ? 0.1f : std;
     float* out = params.data() + tensor.offset;
     ++stream;

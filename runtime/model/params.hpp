@@ -1,6 +1,7 @@
 // The weights of a model: one flat f32 buffer with a named view per Hugging Face tensor. The
 // trainer owns one as its master copy; gradients and optimiser moments are stores of the same
-// layout, or of a smaller one with only what is trained (trained_layout.hpp). Not thread-safe; readers may share it while nobody writes.
+// layout, or of a smaller one with only what is trained (trained_layout.hpp). Not thread-safe;
+// readers may share it while nobody writes.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -8,6 +9,7 @@
 #include "runtime/model/linears.hpp"
 #include "runtime/model/spec.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -27,12 +29,21 @@ struct ParamView {
   std::int64_t count = 0;
 };
 
-// Where each tensor of one layer starts, in elements of the flat buffer; -1 when absent.
+// Where each tensor of one layer starts, in elements of the flat buffer; -1 when absent. Where q,
+// k, v are one tensor of the file, `q` is its place; so is `gate` that of gate and up.
 struct LayerOffsets {
-  std::int64_t input_norm, q, k, v, q_bias, k_bias, v_bias, o, post_norm, gate, up, down;
+  std::int64_t input_norm = -1, q = -1, k = -1, v = -1, q_bias = -1, k_bias = -1, v_bias = -1;
+  std::int64_t q_norm = -1, k_norm = -1, o = -1, o_bias = -1, attention_out_norm = -1;
+  std::int64_t ffn_norm = -1, gate = -1, up = -1, gate_bias = -1, up_bias = -1;
+  std::int64_t down = -1, down_bias = -1, ffn_out_norm = -1;
   std::int64_t of(Linear linear) const {
     const std::int64_t all[] = {q, k, v, o, gate, up, down};
     return all[index_of(linear)];
+  }
+  // Is a tensor there that is no linear map?
+  bool has_vectors() const {
+    return std::max({input_norm, q_bias, k_bias, v_bias, q_norm, k_norm, o_bias, attention_out_norm,
+                     ffn_norm, gate_bias, up_bias, down_bias, ffn_out_norm}) >= 0;
   }
 };
 
@@ -67,7 +78,7 @@ struct ParamLayout {
 
 class ParamStore {
  public:
-  explicit ParamStore(const ModelSpec& spec);  // zeros
+  explicit ParamStore(const ModelSpec& spec);                                    // zeros
   ParamStore(const ModelSpec& spec, std::shared_ptr<const ParamLayout> layout);  // zeros
   ParamStore same_layout() const;  // zeros, for gradients and moments
   const ModelSpec& spec() const { return spec_; }

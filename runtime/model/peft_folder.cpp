@@ -43,7 +43,7 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 
 // Short names where all layers have the adapter or none, whole names else: PEFT then puts adapters
 // exactly where we have them.
-std::vector<std::string> target_modules(const ParamLayout& layout) {
+std::vector<std::string> target_modules(const ParamLayout& layout, const ModelSpec& spec) {
   std::vector<std::string> short_names, whole_names;
   bool even = true;
   for (const Linear linear : kAllLinears) {
@@ -51,9 +51,9 @@ std::vector<std::string> target_modules(const ParamLayout& layout) {
     for (std::size_t layer = 0; layer < layout.adapters.size(); ++layer) {
       if (layout.adapters[layer][index_of(linear)].rank == 0) continue;
       ++count;
-      whole_names.push_back(module_name(static_cast<std::int64_t>(layer), linear));
+      whole_names.push_back(module_name(spec, static_cast<std::int64_t>(layer), linear));
     }
-    if (count > 0) short_names.emplace_back(short_name(linear));
+    if (count > 0) short_names.emplace_back(short_name(spec, linear));
     even = even && (count == 0 || count == layout.adapters.size());
   }
   return even ? short_names : whole_names;
@@ -71,7 +71,7 @@ std::string config_text(const ParamLayout& layout,
   config["r"] = settings.rank;
   config["lora_alpha"] = settings.alpha;
   config["lora_dropout"] = 0.0;
-  config["target_modules"] = target_modules(layout);
+  config["target_modules"] = target_modules(layout, spec);
   config["modules_to_save"] = nullptr;
   if (layout.find(kScore) != nullptr) config["modules_to_save"] = {"score"};
   config["bias"] = "none";
@@ -133,8 +133,10 @@ class AdapterFile {
   AdapterFile(const store::SafetensorsFile& file, const ParamStore& base)
       : file_(file), base_(base) {
     for (std::int64_t layer = 0; layer < base.spec().layers; ++layer) {
-      for (const Linear linear : kAllLinears)
-        modules_.emplace(module_name(layer, linear), std::pair{layer, linear});
+      for (const Linear linear : kAllLinears) {
+        if (!has_linear(base.spec(), linear)) continue;
+        modules_.emplace(module_name(base.spec(), layer, linear), std::pair{layer, linear});
+      }
     }
   }
 
@@ -143,7 +145,7 @@ class AdapterFile {
     for (const store::TensorInfo& tensor : file_.tensors())
       TROUPE_TRY(take(tensor, contents));
     for (const auto& [place, rank] : contents.ranks) {
-      const std::string module = module_name(place.first, place.second);
+      const std::string module = module_name(base_.spec(), place.first, place.second);
       for (const char* half : {".lora_A.weight", ".lora_B.weight"}) {
         if (!contents.tensors.contains(module + half)) {
           return bad("tensor " + (kPrefix + module) + half + " is missing");

@@ -51,31 +51,86 @@ Result<void> read_kind(const ConfigReader& keys, RopeSpec& rope) {
   return read_llama3(keys, rope);
 }
 
+// One object of RoPE's keys onto the defaults in `rope`.
+Result<void> read_object(const ConfigReader& keys, bool partial_offered, RopeSpec& rope) {
+  TROUPE_TRY_ASSIGN(theta, keys.number("rope_theta", rope.theta));
+  TROUPE_TRY_ASSIGN(partial, keys.number("partial_rotary_factor", rope.partial));
+  if (partial != 1.0 && !partial_offered) {
+    return keys.unsupported("partial_rotary_factor other than 1");
+  }
+  if (!(partial > 0 && partial <= 1)) {
+    return keys.malformed("`partial_rotary_factor` must lie in (0, 1]");
+  }
+  if (!(theta > 1)) return keys.malformed("`rope_theta` must be above 1");
+  rope.theta = theta;
+  rope.partial = partial;
+  return read_kind(keys, rope);
+}
+
+// transformers 5: one object, or one for each type of layers.
+Result<void> read_parameters(const ConfigReader& config,
+                             const Family& family,
+                             const ConfigReader& keys,
+                             ModelSpec& spec) {
+  const char* kTypes[] = {"full_attention", "sliding_attention"};
+  if (keys.find(kTypes[0]) == nullptr && keys.find(kTypes[1]) == nullptr) {
+    if (spec.sliding_rope) {
+      return keys.malformed("needs `full_attention` and `sliding_attention`");
+    }
+    return read_object(keys, family.partial_rotary, spec.rope);
+  }
+  if (!spec.sliding_rope) return keys.unsupported("RoPE by layer type");
+  for (const char* type : kTypes) {
+    const json* own = keys.find(type);
+    if (own == nullptr) continue;
+    if (!own->is_object()) return keys.malformed("`" + std::string(type) + "` is not an object");
+    TROUPE_TRY(read_object(ConfigReader(*own, config.where() + ": rope_parameters: " + type),
+                           family.partial_rotary,
+                           type == kTypes[0] ? spec.rope : *spec.sliding_rope));
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<RopeSpec> read_rope(const ConfigReader& config) {
-  RopeSpec rope;
-  TROUPE_TRY_ASSIGN(theta, config.number("rope_theta", rope.theta));
-  rope.theta = theta;
+Result<void> read_rope(const ConfigReader& config, const Family& family, ModelSpec& spec) {
+  spec.rope.theta = family.rope_theta;
+  if (family.sliding_theta > 0) {
+    spec.sliding_rope = RopeSpec{};
+    TROUPE_TRY_ASSIGN(theta, config.number("rope_local_base_freq", family.sliding_theta));
+    if (!(theta > 1)) return config.malformed("`rope_local_base_freq` must be above 1");
+    spec.sliding_rope->theta = theta;
+  }
+  // The keys beside the object are the older spelling, and defaults of the newer one.
+  TROUPE_TRY_ASSIGN(theta, config.number("rope_theta", spec.rope.theta));
   TROUPE_TRY_ASSIGN(partial, config.number("partial_rotary_factor", 1.0));
-  if (partial != 1.0) return config.unsupported("partial_rotary_factor other than 1");
-  const char* key = config.find("rope_parameters") != nullptr ? "rope_parameters" : "rope_scaling";
-  const json* nested = config.find(key);
-  if (nested != nullptr) {
+  if (!(theta > 1)) return config.malformed("`rope_theta` must be above 1");
+  if (partial != 1.0 && !family.partial_rotary) {
+    return config.unsupported("partial_rotary_factor other than 1");
+  }
+  spec.rope.theta = theta;
+  spec.rope.partial = partial;
+  for (const char* key : {"rope_parameters", "rope_scaling"}) {
+    const json* nested = config.find(key);
+    if (nested == nullptr) continue;
     if (!nested->is_object())
       return config.malformed("`" + std::string(key) + "` is not an object");
     const ConfigReader keys(*nested, config.where() + ": " + key);
-    if (nested->contains("full_attention") || nested->contains("sliding_attention")) {
-      return keys.unsupported("RoPE by layer type");
-    }
-    TROUPE_TRY_ASSIGN(own_theta, keys.number("rope_theta", rope.theta));
-    TROUPE_TRY_ASSIGN(own_partial, keys.number("partial_rotary_factor", 1.0));
-    if (own_partial != 1.0) return keys.unsupported("partial_rotary_factor other than 1");
-    rope.theta = own_theta;
-    TROUPE_TRY(read_kind(keys, rope));
+    // Where layers differ, `rope_scaling` speaks of the full ones.
+    const bool scaling = std::string_view(key) == "rope_scaling";
+    if (scaling)
+      TROUPE_TRY(read_object(keys, family.partial_rotary, spec.rope));
+    else
+      TROUPE_TRY(read_parameters(config, family, keys, spec));
+    break;
   }
-  if (!(rope.theta > 1)) return config.malformed("`rope_theta` must be above 1");
-  return rope;
+  const double dims = static_cast<double>(spec.head_dim) * spec.rope.partial;
+  spec.rotary_dim = static_cast<std::int64_t>(dims);
+  if (spec.rotary_dim < 2 || spec.rotary_dim % 2 != 0) {
+    return config.malformed("partial_rotary_factor turns " + std::to_string(spec.rotary_dim) +
+                            " numbers of a head, which is odd or none");
+  }
+  return {};
 }
 
 }  // namespace troupe::model

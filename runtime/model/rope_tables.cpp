@@ -60,30 +60,30 @@ float scale_llama3(float frequency, const RopeSpec& rope) {
 
 }  // namespace
 
-std::vector<float> rope_frequencies(const ModelSpec& spec) {
+std::vector<float> rope_frequencies(const RopeSpec& rope, std::int64_t rotary) {
   std::vector<float> frequencies;
-  for (std::int64_t i = 0; i < spec.head_dim; i += 2) {
-    const float exponent = static_cast<float>(i) / static_cast<float>(spec.head_dim);
-    const float power =
-        static_cast<float>(std::pow(spec.rope.theta, static_cast<double>(exponent)));
+  for (std::int64_t i = 0; i < rotary; i += 2) {
+    const float exponent = static_cast<float>(i) / static_cast<float>(rotary);
+    const float power = static_cast<float>(std::pow(rope.theta, static_cast<double>(exponent)));
     const float frequency = 1.0f / power;
-    switch (spec.rope.kind) {
+    switch (rope.kind) {
       case RopeSpec::Kind::kDefault:
         frequencies.push_back(frequency);
         break;
       case RopeSpec::Kind::kLinear:
-        frequencies.push_back(frequency / static_cast<float>(spec.rope.factor));
+        frequencies.push_back(frequency / static_cast<float>(rope.factor));
         break;
       case RopeSpec::Kind::kLlama3:
-        frequencies.push_back(scale_llama3(frequency, spec.rope));
+        frequencies.push_back(scale_llama3(frequency, rope));
         break;
     }
   }
   return frequencies;
 }
 
-void rope_tables(const ModelSpec& spec, std::int64_t positions, float* cos, float* sin) {
-  const std::vector<float> frequencies = rope_frequencies(spec);
+void rope_tables(
+    const RopeSpec& rope, std::int64_t rotary, std::int64_t positions, float* cos, float* sin) {
+  const std::vector<float> frequencies = rope_frequencies(rope, rotary);
   for (std::int64_t position = 0; position < positions; ++position) {
     for (const float frequency : frequencies) {
       const float angle = static_cast<float>(position) * frequency;

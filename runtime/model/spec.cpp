@@ -1,5 +1,6 @@
 // config.json to ModelSpec. Everything that would change the arithmetic and is not offered is
-// refused by name; keys that do not matter are left alone. RoPE's keys are read in rope_spec.cpp.
+// refused by name; keys that do not matter are left alone. RoPE's keys are read in rope_spec.cpp,
+// windows in window_spec.cpp.
 #include "runtime/model/spec.hpp"
 
 #include "runtime/core/limits.hpp"
@@ -7,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <fstream>
 #include <limits>
 #include <optional>
@@ -19,26 +21,10 @@ using core::Result;
 using nlohmann::json;
 
 struct Architecture {
-  const char* name;
+  const Family& family;
+  std::string name;
   HeadKind head;
-  bool qkv_bias;
-  std::int64_t context_default;
 };
-constexpr Architecture kArchitectures[] = {
-    {"LlamaForCausalLM", HeadKind::kLanguage, false, 2048},
-    {"Qwen2ForCausalLM", HeadKind::kLanguage, true, 32768},
-    {"LlamaForSequenceClassification", HeadKind::kScore, false, 2048},
-    {"Qwen2ForSequenceClassification", HeadKind::kScore, true, 32768},
-};
-
-std::string offered() {
-  std::string list;
-  for (const Architecture& row : kArchitectures) {
-    if (!list.empty()) list += ", ";
-    list += row.name;
-  }
-  return list;
-}
 
 // OpenRLHF's own classes hold the body and the head of transformers' classification models, under
 // the prefix that `value_head_prefix` names.
@@ -48,9 +34,9 @@ Result<std::string> name_of_openrlhf(const ConfigReader& config, const std::stri
     return config.unsupported("value_head_prefix `" + prefix + "`; offered is score");
   }
   TROUPE_TRY_ASSIGN(type, config.text("model_type", ""));
-  if (type == "llama") return std::string("LlamaForSequenceClassification");
-  if (type == "qwen2") return std::string("Qwen2ForSequenceClassification");
-  return config.unsupported("a " + name + " of model_type `" + type + "`; offered are llama, qwen2");
+  if (const Family* family = family_of_type(type)) return std::string(family->score);
+  return config.unsupported("a " + name + " of model_type `" + type + "`; offered are " +
+                            offered_types());
 }
 
 Result<Architecture> architecture_of(const ConfigReader& config) {
@@ -63,34 +49,72 @@ Result<Architecture> architecture_of(const ConfigReader& config) {
     TROUPE_TRY_ASSIGN(known, name_of_openrlhf(config, name));
     name = std::move(known);
   }
-  for (const Architecture& row : kArchitectures) {
-    if (name == row.name) return row;
+  const Family* family = family_of(name);
+  if (family == nullptr) {
+    return core::fail(ErrorCode::kUnsupported, config.where() + ": architecture " + name +
+                                                   " is not offered; offered are " +
+                                                   offered_architectures());
   }
-  return core::fail(ErrorCode::kUnsupported, config.where() + ": architecture " + name +
-                                                 " is not offered; offered are " + offered());
+  const HeadKind head = name == family->score ? HeadKind::kScore : HeadKind::kLanguage;
+  return Architecture{*family, name, head};
+}
+
+Result<Activation> activation_of(const ConfigReader& config, const Family& family) {
+  TROUPE_TRY_ASSIGN(name, config.text(family.activation_key, family.activation));
+  if (name == "silu") return Activation::kSilu;
+  if (name == "gelu_pytorch_tanh") return Activation::kGeluTanh;
+  return config.unsupported(std::string(family.activation_key) + " `" + name +
+                            "`; offered are silu, gelu_pytorch_tanh");
 }
 
 // Keys whose other values would mean another computation.
-Result<void> refuse_variants(const ConfigReader& config) {
-  TROUPE_TRY_ASSIGN(activation, config.text("hidden_act", "silu"));
-  if (activation != "silu") {
-    return config.unsupported("hidden_act `" + activation + "`; offered is silu");
-  }
-  for (const char* key : {"attention_bias", "mlp_bias", "use_sliding_window"}) {
+Result<void> refuse_variants(const ConfigReader& config, const Family& family) {
+  const auto refuse = [&](const char* key, bool offered) -> Result<void> {
     TROUPE_TRY_ASSIGN(on, config.flag(key, false));
-    if (on) return config.unsupported(std::string(key) + " = true; offered is false");
-  }
+    if (on && !offered) return config.unsupported(std::string(key) + " = true; offered is false");
+    return {};
+  };
+  TROUPE_TRY(refuse("attention_bias", family.reads_attention_bias));
+  TROUPE_TRY(refuse("mlp_bias", family.reads_mlp_bias));
+  TROUPE_TRY(refuse("use_bidirectional_attention", false));
   if (config.find("quantization_config") != nullptr) {
     return config.unsupported("quantised weights (quantization_config); load the original model");
   }
-  if (const json* types = config.find("layer_types"); types != nullptr) {
-    for (const json& type : *types) {
-      if (type != "full_attention") {
-        return config.unsupported("layer type " + type.dump() + "; offered is full_attention");
-      }
-    }
-  }
   return {};
+}
+
+// What the family does that Llama does not.
+Result<void> read_variants(const ConfigReader& config, const Family& family, ModelSpec& spec) {
+  TROUPE_TRY_ASSIGN(activation, activation_of(config, family));
+  TROUPE_TRY_ASSIGN(attention_bias, config.flag("attention_bias", false));
+  TROUPE_TRY_ASSIGN(mlp_bias, config.flag("mlp_bias", false));
+  spec.activation = activation;
+  spec.qkv_bias = family.qkv_bias || attention_bias;
+  spec.o_bias = attention_bias;
+  spec.mlp_bias = mlp_bias;
+  spec.qk_norm = family.qk_norm;
+  spec.norm_plus_one = family.norm_plus_one;
+  spec.post_norms = family.post_norms;
+  spec.fused_linears = family.fused_linears;
+  if (family.scaled_embedding) {
+    spec.embed_scale = static_cast<float>(std::sqrt(static_cast<double>(spec.hidden)));
+  }
+  if (family.reads_query_scale) {
+    TROUPE_TRY_ASSIGN(scale, config.number("query_pre_attn_scalar", 256));
+    if (!(scale > 0)) return config.malformed("`query_pre_attn_scalar` must be above 0");
+    spec.query_scale = scale;
+  }
+  const auto cap = [&](const char* key, double fallback, float& out) -> Result<void> {
+    if (fallback < 0) return {};
+    TROUPE_TRY_ASSIGN(value, config.number_or_null(key, fallback));
+    if (value < 0) return config.malformed("`" + std::string(key) + "` is below 0");
+    out = static_cast<float>(value);
+    return {};
+  };
+  TROUPE_TRY(cap("attn_logit_softcapping", family.attention_softcap, spec.attention_softcap));
+  TROUPE_TRY(cap("final_logit_softcapping", family.final_softcap, spec.final_softcap));
+  TROUPE_TRY(read_windows(config, family, spec));
+  return read_rope(config, family, spec);
 }
 
 Result<std::vector<std::int32_t>> end_tokens(const ConfigReader& config, std::int64_t vocab) {
@@ -123,7 +147,8 @@ Result<void> check_shape(const ConfigReader& config, const ModelSpec& spec) {
   return {};
 }
 
-// A score head has one label; transformers' default without the keys is two, OpenRLHF has no labels.
+// A score head has one label; transformers' default without the keys is two, OpenRLHF has no
+// labels.
 Result<void> read_score_head(const ConfigReader& config, ModelSpec& spec) {
   std::size_t labels = 2;
   if (const json* names = config.find("id2label"); names != nullptr && names->is_object()) {
@@ -146,8 +171,12 @@ Result<void> read_score_head(const ConfigReader& config, ModelSpec& spec) {
   return {};
 }
 
-Result<std::int64_t> head_dim_of(const ConfigReader& config, const ModelSpec& spec) {
-  if (config.find("head_dim") != nullptr) return config.whole("head_dim", 2, kHeadDim_max);
+Result<std::int64_t> head_dim_of(const ConfigReader& config,
+                                 const Family& family,
+                                 const ModelSpec& spec) {
+  if (config.find("head_dim") != nullptr || family.head_dim > 0) {
+    return config.whole("head_dim", 2, kHeadDim_max, family.head_dim);
+  }
   if (spec.hidden % spec.heads != 0 || spec.hidden / spec.heads > kHeadDim_max) {
     return config.malformed("hidden_size " + std::to_string(spec.hidden) +
                             " does not divide into num_attention_heads " +
@@ -159,20 +188,20 @@ Result<std::int64_t> head_dim_of(const ConfigReader& config, const ModelSpec& sp
 Result<ModelSpec> read_fields(const ConfigReader& config) {
   ModelSpec spec;
   TROUPE_TRY_ASSIGN(architecture, architecture_of(config));
-  TROUPE_TRY(refuse_variants(config));
+  const Family& family = architecture.family;
+  TROUPE_TRY(refuse_variants(config, family));
   spec.architecture = architecture.name;
   spec.head = architecture.head;
-  spec.qkv_bias = architecture.qkv_bias;
   TROUPE_TRY_ASSIGN(layers, config.whole("num_hidden_layers", 1, kLayers_max));
   TROUPE_TRY_ASSIGN(hidden, config.whole("hidden_size", 2, kWidth_max));
   TROUPE_TRY_ASSIGN(heads, config.whole("num_attention_heads", 1, kHeads_max));
   TROUPE_TRY_ASSIGN(kv_heads, config.whole("num_key_value_heads", 1, kHeads_max, heads));
   TROUPE_TRY_ASSIGN(ffn, config.whole("intermediate_size", 1, kWidth_max));
   TROUPE_TRY_ASSIGN(vocab, config.whole("vocab_size", 1, kVocab_max));
-  TROUPE_TRY_ASSIGN(context, config.whole("max_position_embeddings", 1, kContext_max,
-                                          architecture.context_default));
-  TROUPE_TRY_ASSIGN(rms_eps, config.number("rms_norm_eps", 1e-6));
-  TROUPE_TRY_ASSIGN(tied, config.flag("tie_word_embeddings", false));
+  TROUPE_TRY_ASSIGN(context,
+                    config.whole("max_position_embeddings", 1, kContext_max, family.context));
+  TROUPE_TRY_ASSIGN(rms_eps, config.number("rms_norm_eps", family.rms_eps));
+  TROUPE_TRY_ASSIGN(tied, config.flag("tie_word_embeddings", family.tied));
   if (!(rms_eps > 0 && rms_eps < 1)) return config.malformed("`rms_norm_eps` must lie in (0, 1)");
   spec.layers = layers;
   spec.hidden = hidden;
@@ -184,11 +213,10 @@ Result<ModelSpec> read_fields(const ConfigReader& config) {
   spec.rms_eps = static_cast<float>(rms_eps);
   spec.tied = tied;
   if (spec.head == HeadKind::kScore) TROUPE_TRY(read_score_head(config, spec));
-  TROUPE_TRY_ASSIGN(head_dim, head_dim_of(config, spec));
+  TROUPE_TRY_ASSIGN(head_dim, head_dim_of(config, family, spec));
   spec.head_dim = head_dim;
+  TROUPE_TRY(read_variants(config, family, spec));
   TROUPE_TRY(check_shape(config, spec));
-  TROUPE_TRY_ASSIGN(rope, read_rope(config));
-  spec.rope = rope;
   TROUPE_TRY_ASSIGN(eos, end_tokens(config, vocab));
   spec.eos = std::move(eos);
   return spec;
@@ -197,9 +225,16 @@ Result<ModelSpec> read_fields(const ConfigReader& config) {
 }  // namespace
 
 std::int64_t ModelSpec::parameter_count() const {
-  const std::int64_t attention = hidden * (qkv_width() + q_width()) + (qkv_bias ? qkv_width() : 0);
-  const std::int64_t layer = attention + 3 * hidden * ffn + 2 * hidden;
+  const std::int64_t attention = hidden * (qkv_width() + q_width()) + (qkv_bias ? qkv_width() : 0) +
+                                 (o_bias ? hidden : 0) + (qk_norm ? 2 * head_dim : 0);
+  const std::int64_t feed_forward = 3 * hidden * ffn + (mlp_bias ? 2 * ffn + hidden : 0);
+  const std::int64_t layer = attention + feed_forward + (post_norms ? 4 : 2) * hidden;
   return layers * layer + hidden + hidden * (vocab + (tied ? 0 : head_rows()));
+}
+
+float ModelSpec::attention_scale() const {
+  if (query_scale > 0) return static_cast<float>(1.0 / std::sqrt(query_scale));
+  return 1.0f / std::sqrt(static_cast<float>(head_dim));
 }
 
 Result<ModelSpec> parse_spec(const std::string& config_json, const std::string& where) {

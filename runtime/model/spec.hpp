@@ -1,13 +1,14 @@
 // What a model is made of, read from a Hugging Face config.json. A value type.
-// Llama (SmolLM2, Llama 3 with its RoPE scaling) and Qwen2/2.5; other architectures are refused by
-// name. A model ends in a language head (logits) or in a score head (one number a token: reward
-// models and critics).
+// What is offered stands in families.hpp, as data; other architectures are refused by name. The
+// forward and backward passes read the fields here and know no family. A model ends in a language
+// head (logits) or in a score head (one number a token: reward models and critics).
 #pragma once
 
 #include "runtime/core/result.hpp"
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct RopeSpec {
   Kind kind = Kind::kDefault;
   double theta = 10000.0;
   double factor = 1.0;
+  double partial = 1.0;  // partial_rotary_factor: the share of a head's numbers that turn
   double low_freq_factor = 1.0;
   double high_freq_factor = 4.0;
   std::int64_t original_context = 8192;
@@ -26,6 +28,9 @@ struct RopeSpec {
 // What follows the final norm: the logits of the vocabulary, or one score (transformers'
 // *ForSequenceClassification with one label).
 enum class HeadKind { kLanguage, kScore };
+
+// Of the gate in the feed-forward block: silu, or gelu_pytorch_tanh.
+enum class Activation { kSilu, kGeluTanh };
 
 struct ModelSpec {
   std::string architecture;  // "LlamaForCausalLM", "Qwen2ForSequenceClassification", ...
@@ -41,7 +46,22 @@ struct ModelSpec {
   float rms_eps = 1e-5f;
   bool tied = false;      // the head is the embedding; never with a score head
   bool qkv_bias = false;  // Qwen2
+  bool o_bias = false;
+  bool mlp_bias = false;
+  Activation activation = Activation::kSilu;
+  bool qk_norm = false;         // each head of q and k is normed before it turns
+  bool norm_plus_one = false;   // norms multiply by 1 + their weight
+  bool post_norms = false;      // attention and feed-forward are normed again before they are added
+  bool fused_linears = false;   // the file has q, k, v as one tensor, and gate and up
+  float embed_scale = 1;        // of the embeddings
+  double query_scale = 0;       // scores are divided by its root; 0: by that of head_dim
+  float attention_softcap = 0;  // scores s become cap tanh(s / cap); 0: they stay
+  float final_softcap = 0;      // the same of logits
+  std::int64_t rotary_dim = 0;  // the first numbers of a head turn; 0: all
+  std::int64_t window = 0;      // tokens that a sliding layer sees, the own one among them
+  std::vector<bool> sliding;    // by layer; empty: none
   RopeSpec rope;
+  std::optional<RopeSpec> sliding_rope;  // of sliding layers, where it is another
   // Of a reward model's scores over its evaluation set, as its training found them: the keys `mean`
   // and `std` of config.json. Users of scores subtract and divide; the forward does not.
   double score_mean = 0, score_std = 1;
@@ -52,6 +72,16 @@ struct ModelSpec {
   std::int64_t q_width() const { return heads * head_dim; }
   std::int64_t kv_width() const { return kv_heads * head_dim; }
   std::int64_t qkv_width() const { return q_width() + 2 * kv_width(); }
+  std::int64_t rotary() const { return rotary_dim > 0 ? rotary_dim : head_dim; }
+  bool slides(std::int64_t layer) const {
+    return !sliding.empty() && sliding[static_cast<std::size_t>(layer)];
+  }
+  // Tokens that the layer's attention looks back on; 0: all.
+  std::int64_t window_of(std::int64_t layer) const { return slides(layer) ? window : 0; }
+  const RopeSpec& rope_of(std::int64_t layer) const {
+    return slides(layer) && sliding_rope ? *sliding_rope : rope;
+  }
+  float attention_scale() const;
   // Rows of the head's matrix: the vocabulary, or 1.
   std::int64_t head_rows() const { return head == HeadKind::kScore ? 1 : vocab; }
   std::int64_t parameter_count() const;
@@ -75,9 +105,10 @@ ModelSpec with_score_head(const ModelSpec& spec);
 // ($HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub; refs/main, then newest snapshot).
 core::Result<std::filesystem::path> resolve_model(const std::string& name_or_path);
 
-// The head_dim / 2 angular frequencies, scaled as `spec.rope` says.
-std::vector<float> rope_frequencies(const ModelSpec& spec);
-// Tables [positions][head_dim / 2] of cos and sin of position * frequency in f32.
-void rope_tables(const ModelSpec& spec, std::int64_t positions, float* cos, float* sin);
+// The rotary / 2 angular frequencies, scaled as `rope` says.
+std::vector<float> rope_frequencies(const RopeSpec& rope, std::int64_t rotary);
+// Tables [positions][rotary / 2] of cos and sin of position * frequency in f32.
+void rope_tables(
+    const RopeSpec& rope, std::int64_t rotary, std::int64_t positions, float* cos, float* sin);
 
 }  // namespace troupe::model

@@ -1,6 +1,7 @@
 // ModelSpec to config.json, for specs that were made by hand (tests, benches), and the changes that
 // a score head makes in a config.json that was read. transformers opens both.
-#include "runtime/model/spec.hpp"
+#include "runtime/core/check.hpp"
+#include "runtime/model/families.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -20,8 +21,36 @@ ordered_json rope_scaling(const RopeSpec& rope) {
           {"original_max_position_embeddings", rope.original_context}};
 }
 
-bool is_qwen2(const ModelSpec& spec) {
-  return spec.architecture.starts_with("Qwen2");
+// In the spelling of transformers 4, which 5 reads too.
+void put_rope(ordered_json& config, const ModelSpec& spec) {
+  config["rope_theta"] = spec.rope.theta;
+  config["rope_scaling"] = rope_scaling(spec.rope);
+  if (spec.rope.partial != 1.0) config["partial_rotary_factor"] = spec.rope.partial;
+  if (!spec.sliding_rope) return;
+  TROUPE_CHECK(spec.sliding_rope->kind == RopeSpec::Kind::kDefault, "no key for such a RoPE");
+  config["rope_local_base_freq"] = spec.sliding_rope->theta;
+}
+
+// The shortest decimal that reads back as the same float.
+ordered_json shortest(float value) {
+  return nlohmann::json::parse(ordered_json(value).dump());
+}
+
+// What the family reads besides Llama's keys.
+void put_variants(ordered_json& config, const Family& family, const ModelSpec& spec) {
+  const auto cap = [](float value) { return value > 0 ? shortest(value) : ordered_json(nullptr); };
+  if (family.reads_attention_bias) config["attention_bias"] = spec.o_bias;
+  if (family.reads_mlp_bias) config["mlp_bias"] = spec.mlp_bias;
+  if (family.reads_query_scale) config["query_pre_attn_scalar"] = spec.query_scale;
+  if (family.attention_softcap >= 0) config["attn_logit_softcapping"] = cap(spec.attention_softcap);
+  if (family.final_softcap >= 0) config["final_logit_softcapping"] = cap(spec.final_softcap);
+  if (family.windows == WindowRule::kNone) return;
+  config["sliding_window"] = nullptr;
+  if (spec.window > 0) config["sliding_window"] = spec.window;
+  if (family.windows == WindowRule::kAll) return;
+  if (family.windows == WindowRule::kUpper) config["use_sliding_window"] = spec.window > 0;
+  for (std::int64_t i = 0; i < spec.layers; ++i)
+    config["layer_types"].push_back(spec.slides(i) ? "sliding_attention" : "full_attention");
 }
 
 // The keys of a score head; transformers counts its labels by `id2label`.
@@ -38,13 +67,18 @@ void put_score_head(ordered_json& config, const ModelSpec& spec) {
   }
 }
 
+const Family& known_family(const ModelSpec& spec) {
+  const Family* family = family_of(spec.architecture);
+  TROUPE_CHECK(family != nullptr, "a spec of no offered architecture");
+  return *family;
+}
+
 }  // namespace
 
 ModelSpec with_score_head(const ModelSpec& spec) {
   ModelSpec out = spec;
   out.head = HeadKind::kScore;
-  out.architecture =
-      is_qwen2(spec) ? "Qwen2ForSequenceClassification" : "LlamaForSequenceClassification";
+  out.architecture = known_family(spec).score;
   out.tied = false;
   return out;
 }
@@ -60,23 +94,24 @@ std::string current_config(const ModelSpec& spec) {
 }
 
 std::string format_spec(const ModelSpec& spec) {
+  const Family& family = known_family(spec);
   ordered_json config;
   config["architectures"] = {spec.architecture};
-  config["model_type"] = is_qwen2(spec) ? "qwen2" : "llama";
+  config["model_type"] = family.model_type;
   config["hidden_size"] = spec.hidden;
   config["intermediate_size"] = spec.ffn;
   config["num_hidden_layers"] = spec.layers;
   config["num_attention_heads"] = spec.heads;
   config["num_key_value_heads"] = spec.kv_heads;
   config["head_dim"] = spec.head_dim;
-  config["hidden_act"] = "silu";
+  config[family.activation_key] =
+      spec.activation == Activation::kSilu ? "silu" : "gelu_pytorch_tanh";
   config["vocab_size"] = spec.vocab;
   config["max_position_embeddings"] = spec.context;
-  // The shortest decimal that reads back as the same float.
-  config["rms_norm_eps"] = nlohmann::json::parse(ordered_json(spec.rms_eps).dump());
-  config["rope_theta"] = spec.rope.theta;
-  config["rope_scaling"] = rope_scaling(spec.rope);
+  config["rms_norm_eps"] = shortest(spec.rms_eps);
+  put_rope(config, spec);
   config["tie_word_embeddings"] = spec.tied;
+  put_variants(config, family, spec);
   if (!spec.eos.empty()) config["eos_token_id"] = spec.eos;
   if (spec.head == HeadKind::kScore) put_score_head(config, spec);
   return config.dump(2) + "\n";

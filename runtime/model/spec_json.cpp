@@ -16,6 +16,11 @@ const json* ConfigReader::find(const char* key) const {
   return it == object_.end() || it->is_null() ? nullptr : &*it;
 }
 
+bool ConfigReader::is_null(const char* key) const {
+  const auto it = object_.find(key);
+  return it != object_.end() && it->is_null();
+}
+
 core::Failure ConfigReader::malformed(const std::string& why) const {
   return core::fail(ErrorCode::kData, where_ + ": " + why);
 }
@@ -49,6 +54,11 @@ Result<double> ConfigReader::number(const char* key, double fallback) const {
     return malformed("`" + std::string(key) + "` is " + value->dump() + ", not a number");
   }
   return value->get<double>();
+}
+
+Result<double> ConfigReader::number_or_null(const char* key, double fallback) const {
+  if (is_null(key)) return 0.0;
+  return number(key, fallback);
 }
 
 Result<bool> ConfigReader::flag(const char* key, bool fallback) const {

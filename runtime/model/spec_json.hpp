@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/core/result.hpp"
+#include "runtime/model/families.hpp"
 #include "runtime/model/spec.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -29,6 +30,7 @@ class ConfigReader {
 
   const std::string& where() const { return where_; }
   const nlohmann::json* find(const char* key) const;  // null when absent or JSON null
+  bool is_null(const char* key) const;                // there, with the value null
 
   // A whole number in [low, high]; `fallback` when absent, or an error when that is negative.
   core::Result<std::int64_t> whole(const char* key,
@@ -36,6 +38,8 @@ class ConfigReader {
                                    std::int64_t high,
                                    std::int64_t fallback = -1) const;
   core::Result<double> number(const char* key, double fallback) const;
+  // Of a key whose null means 0 (a cap that is off).
+  core::Result<double> number_or_null(const char* key, double fallback) const;
   core::Result<bool> flag(const char* key, bool fallback) const;
   core::Result<std::string> text(const char* key, const std::string& fallback) const;
 
@@ -50,7 +54,10 @@ class ConfigReader {
 // The document, an object; nesting is bounded.
 core::Result<nlohmann::json> parse_config_json(const std::string& text, const std::string& where);
 
-// `rope_theta` with `rope_scaling` (transformers 4) or `rope_parameters` (transformers 5).
-core::Result<RopeSpec> read_rope(const ConfigReader& config);
+// `rope_theta` with `rope_scaling` (transformers 4) or `rope_parameters` (transformers 5). Fills in
+// rope, sliding_rope and rotary_dim of a spec whose head_dim is known.
+core::Result<void> read_rope(const ConfigReader& config, const Family& family, ModelSpec& spec);
+// Which layers slide, and their window (window_spec.cpp), of a spec whose layers are known.
+core::Result<void> read_windows(const ConfigReader& config, const Family& family, ModelSpec& spec);
 
 }  // namespace troupe::model

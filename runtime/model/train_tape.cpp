@@ -20,11 +20,37 @@ std::int64_t rounded(std::int64_t count) {
 // Logits that are kept for the backward pass take at most this share of what the layers keep.
 constexpr std::int64_t kLogitsShare = 3;
 
-// Floats between a layer's input and its output that its backward pass reads.
+// What a layer keeps between its input and its output for its backward pass, each from
+// `take(floats)`.
+template <class Take>
+void take_inner(const ModelSpec& spec, std::int64_t rows, LayerBuffers& io, Take&& take) {
+  io.qkv = take(rows * spec.qkv_width());
+  io.attention = take(rows * spec.q_width());
+  io.lse = take(rows * spec.heads);
+  io.x_mid = take(rows * spec.hidden);
+  io.gate_up = take(rows * 2 * spec.ffn);
+  io.inv_rms1 = take(rows);
+  io.inv_rms2 = take(rows);
+  if (spec.qk_norm) {
+    io.qk_raw = take(rows * (spec.q_width() + spec.kv_width()));
+    io.inv_rms_qk = take(rows * (spec.heads + spec.kv_heads));
+  }
+  if (spec.post_norms) {
+    io.attention_out = take(rows * spec.hidden);
+    io.ffn_out = take(rows * spec.hidden);
+    io.inv_rms_attention_out = take(rows);
+    io.inv_rms_ffn_out = take(rows);
+  }
+}
+
 std::int64_t inner_floats(const ModelSpec& spec, std::int64_t rows) {
-  return rounded(rows * spec.hidden) + rounded(rows * spec.qkv_width()) +
-         rounded(rows * spec.q_width()) + rounded(rows * spec.heads) +
-         rounded(rows * 2 * spec.ffn) + rounded(rows) * 2;
+  std::int64_t floats = 0;
+  LayerBuffers none;
+  take_inner(spec, rows, none, [&](std::int64_t count) -> float* {
+    floats += rounded(count);
+    return nullptr;
+  });
+  return floats;
 }
 
 }  // namespace
@@ -55,13 +81,7 @@ void TrainTape::carve(std::int64_t rows) {
   };
   std::vector<LayerBuffers> inner(static_cast<std::size_t>(sets));
   for (LayerBuffers& io : inner) {
-    io.qkv = take(rows * s.qkv_width());
-    io.attention = take(rows * s.q_width());
-    io.lse = take(rows * s.heads);
-    io.x_mid = take(rows * s.hidden);
-    io.gate_up = take(rows * 2 * s.ffn);
-    io.inv_rms1 = take(rows);
-    io.inv_rms2 = take(rows);
+    take_inner(s, rows, io, take);
     io.normed = scratch_.normed.data();
     io.act = scratch_.act.data();
   }
@@ -222,17 +242,8 @@ void TrainTape::backward_layer(std::int64_t layer) {
   const LayerBuffers& io = layers_[static_cast<std::size_t>(layer)];
   LayerBuffers again = io;
   again.out = nullptr;  // the next layer has it
-  const LayerBackward call{master_,
-                           *grads_,
-                           *weights_,
-                           options_.lora,
-                           layer,
-                           *plan_,
-                           units_,
-                           io,
-                           kv_blocks_,
-                           backward_,
-                           dx_.data()};
+  const LayerBackward call{master_, *grads_, *weights_,  options_.lora, layer,     *plan_,
+                           units_,  io,      kv_blocks_, backward_,     dx_.data()};
   team_.run([&](Team team) {
     kernels::flush_denormals();
     if (options_.checkpointing) {
@@ -268,6 +279,8 @@ std::uint64_t TrainTape::bytes() const {
                              &backward_.dnormed,
                              &backward_.dqkv,
                              &backward_.dattention,
+                             &backward_.dbranch,
+                             &backward_.dqk,
                              &backward_.adapters.low_x,
                              &backward_.adapters.low_dy,
                              &backward_.adapters.packed,

@@ -2,9 +2,11 @@
 // keeps what the backward pass needs in an arena that is reused from micro-batch to micro-batch,
 // and carries the gradient of the residual stream back. train_graph.cpp turns its steps into
 // autograd nodes. One owner, one thread; parallel regions start inside the methods. Memory: rows x
-// (layers - first trained) x (2 hidden + qkv + q + heads + 2 ffn + 2) floats, with checkpointing
-// rows x that x hidden, and scratch of a few rows x ffn. Checkpointing changes no bit: a layer's
-// forward is computed again from its kept input by the same code.
+// (layers - first trained) x (2 hidden + qkv + q + heads + 2 ffn + 2) floats, more by 2 hidden + 2
+// with norms of branches and by q + k + heads + kv heads with norms of heads; with checkpointing
+// rows x (layers
+// - first trained) x hidden; and scratch of a few rows x ffn. Checkpointing changes no bit: a
+// layer's forward is computed again from its kept input by the same code.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -26,7 +28,8 @@ struct TapeOptions {
 
 class TrainTape {
  public:
-  // Null `grads`: forward only. The layout of `grads` says what is trained. All outlive this object.
+  // Null `grads`: forward only. The layout of `grads` says what is trained. All outlive this
+  // object.
   TrainTape(core::TeamRunner& team,
             const ParamStore& master,
             ParamStore* grads,

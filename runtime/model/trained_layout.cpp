@@ -75,8 +75,9 @@ Result<void> check_words(const std::vector<std::string>& words,
 Names all_modules(const ModelSpec& spec) {
   Names names;
   for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
-    for (const Linear linear : kAllLinears)
-      names.push_back(module_name(layer, linear));
+    for (const Linear linear : kAllLinears) {
+      if (has_linear(spec, linear)) names.push_back(module_name(spec, layer, linear));
+    }
   }
   return names;
 }
@@ -103,7 +104,7 @@ Result<void> check_lora(const ModelSpec& spec, const LoraSettings& lora, const s
 
 class Chooser {
  public:
-  explicit Chooser(const TrainedSet& set) : set_(set) {}
+  Chooser(const ModelSpec& spec, const TrainedSet& set) : spec_(spec), set_(set) {}
 
   LayoutChoice choice() const {
     return {[this](const std::string& name) { return keeps(name); },
@@ -120,7 +121,7 @@ class Chooser {
     return base && !frozen(name);
   }
   std::int64_t rank(std::int64_t layer, Linear linear) const {
-    const std::string module = module_name(layer, linear);
+    const std::string module = module_name(spec_, layer, linear);
     const auto& target = set_.lora.target;
     const bool wanted = std::any_of(target.begin(), target.end(), [&](const std::string& word) {
       return word == kAllLinear || ends_with_module(module, word);
@@ -128,6 +129,7 @@ class Chooser {
     return wanted && !frozen(module + ".weight") ? set_.lora.rank : 0;
   }
 
+  const ModelSpec& spec_;
   const TrainedSet& set_;
 };
 
@@ -139,7 +141,7 @@ Result<std::shared_ptr<const ParamLayout>> trained_layout(const ModelSpec& spec,
   if (set.lora.rank > 0) TROUPE_TRY(check_lora(spec, set.lora, key));
   const Names names = names_of(ParamLayout(spec));
   TROUPE_TRY(check_words(set.freeze, key + ".freeze", "tensor name", names, contains));
-  const Chooser chooser(set);
+  const Chooser chooser(spec, set);
   auto layout = std::make_shared<const ParamLayout>(spec, chooser.choice());
   if (layout->views.empty()) {
     return core::fail(
@@ -157,7 +159,7 @@ std::int64_t first_trained_layer(const ParamLayout& trained) {
     const bool linear = std::any_of(kAllLinears.begin(), kAllLinears.end(), [&](Linear l) {
       return at.of(l) >= 0 || adapters[index_of(l)].rank > 0;
     });
-    return linear || std::max({at.input_norm, at.post_norm, at.q_bias, at.k_bias, at.v_bias}) >= 0;
+    return linear || at.has_vectors();
   };
   if (trained.embedding >= 0) return 0;
   std::size_t layer = 0;

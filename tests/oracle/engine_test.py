@@ -1,6 +1,6 @@
 """The engine against transformers.
 
-Sources: `transformers` (LlamaForCausalLM and Qwen2ForCausalLM in float32 on the CPU; the logits
+Sources: `transformers` (each family's *ForCausalLM in float32 on the CPU; the logits
 processors TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper, MinPLogitsWarper in the
 order of `GenerationMixin`; RepetitionPenaltyLogitsProcessor and SequenceBiasLogitsProcessor; presence
 and frequency by OpenAI's formula, which transformers does not have). The engine is driven through build/bin/engine_driver.
@@ -75,6 +75,36 @@ TINY = {
     },
 }
 
+# The other families, on what they share; windows shorter than prompt and response.
+COMMON = {
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "vocab_size": 700,
+    "max_position_embeddings": 512,
+    "tie_word_embeddings": True,
+    "eos_token_id": 2,
+    "sliding_window": 24,
+    "torch_dtype": "float32",
+}
+GEMMA = {"hidden_activation": "gelu_pytorch_tanh", "query_pre_attn_scalar": 20,
+         "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}
+FAMILIES = {
+    "mistral": ("MistralForCausalLM", {"head_dim": 20}),
+    "qwen3": ("Qwen3ForCausalLM", {"use_sliding_window": True, "max_window_layers": 1}),
+    "phi3": ("Phi3ForCausalLM", {"pad_token_id": 0, "rope_parameters": {
+        "rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}}),
+    "gemma2": ("Gemma2ForCausalLM", {**GEMMA, "attn_logit_softcapping": 2.0,
+                                     "final_logit_softcapping": 5.0}),
+    "gemma3_text": ("Gemma3ForCausalLM", {**GEMMA, "rope_theta": 1000000.0,
+                                          "rope_local_base_freq": 10000.0}),
+}
+for family, (architecture, extra) in FAMILIES.items():
+    TINY[family] = {"architectures": [architecture], "model_type": family, **COMMON, **extra}
+
 
 # Threads that spin for each other are slow on a machine that does other work beside the tests.
 torch.set_num_threads(1)
@@ -112,7 +142,7 @@ def open_reference(folder):
     return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 
 
-@pytest.fixture(scope="module", params=["llama", "qwen2", "smollm2"])
+@pytest.fixture(scope="module", params=[*TINY, "smollm2"])
 def model(request, driver, tmp_path_factory):
     if request.param == "smollm2":
         folder = SMALL_MODEL

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM, LlamaConfig, Qwen2Config
+from transformers import (AutoModelForCausalLM, Gemma2Config, Gemma3TextConfig, LlamaConfig, MistralConfig,
+                          Phi3Config, Qwen2Config, Qwen3Config)
 from transformers.utils import logging
 
 logging.disable_progress_bar()
@@ -49,6 +50,40 @@ CASES = {
     "qwen2": (Qwen2Config, dict(rms_norm_eps=1e-6, rope_parameters=dict(
         rope_type="default", rope_theta=1000000.0))),
     "qwen2_tied": (Qwen2Config, dict(tie_word_embeddings=True, vocab_size=257)),
+    "llama_biases": (LlamaConfig, dict(attention_bias=True, mlp_bias=True)),
+    # Layers 1 and 2 slide; the window ends inside a block of 64 keys.
+    "qwen2_sliding": (Qwen2Config, dict(use_sliding_window=True, sliding_window=37, max_window_layers=1)),
+    "mistral": (MistralConfig, dict(hidden_size=60, num_attention_heads=3, num_key_value_heads=1,
+                                    head_dim=24, sliding_window=24)),
+    # Longer than a block of 64 keys, and not a multiple of the 16 slots of a KV block.
+    "mistral_wide": (MistralConfig, dict(sliding_window=101, vocab_size=257, tie_word_embeddings=True)),
+    "mistral_full": (MistralConfig, dict(sliding_window=None, num_key_value_heads=4)),
+    "qwen3": (Qwen3Config, dict(head_dim=24)),
+    "qwen3_sliding": (Qwen3Config, dict(
+        hidden_size=60, num_attention_heads=6, num_key_value_heads=2, head_dim=18, vocab_size=257,
+        tie_word_embeddings=True, use_sliding_window=True, sliding_window=16,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"])),
+    "qwen3_biases": (Qwen3Config, dict(head_dim=16, attention_bias=True)),
+    "phi3": (Phi3Config, dict(rope_parameters=dict(
+        rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.75))),
+    "phi3_sliding": (Phi3Config, dict(hidden_size=60, num_attention_heads=3, num_key_value_heads=3,
+                                      intermediate_size=90, vocab_size=257, sliding_window=40)),
+    "gemma2": (Gemma2Config, dict(head_dim=24, query_pre_attn_scalar=40, sliding_window=24,
+                                  attn_logit_softcapping=2.0, final_logit_softcapping=4.0)),
+    "gemma2_odd": (Gemma2Config, dict(
+        hidden_size=60, num_attention_heads=6, num_key_value_heads=1, head_dim=14, vocab_size=257,
+        query_pre_attn_scalar=14, attn_logit_softcapping=None, final_logit_softcapping=None,
+        sliding_window=70,
+        layer_types=["full_attention", "sliding_attention", "sliding_attention"])),
+    "gemma3": (Gemma3TextConfig, dict(
+        num_hidden_layers=7, head_dim=20, query_pre_attn_scalar=20, sliding_window=20,
+        rope_parameters=dict(
+            full_attention=dict(rope_type="linear", rope_theta=1000000.0, factor=8.0),
+            sliding_attention=dict(rope_type="default", rope_theta=10000.0)))),
+    "gemma3_odd": (Gemma3TextConfig, dict(
+        hidden_size=60, num_attention_heads=3, num_key_value_heads=1, head_dim=26, vocab_size=257,
+        query_pre_attn_scalar=30, sliding_window=65, final_logit_softcapping=5.0,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"])),
 }
 
 
@@ -61,7 +96,7 @@ def make_model(name):
     with torch.no_grad():
         for key, tensor in model.named_parameters():
             if "norm" in key:
-                tensor.normal_(1.0, 0.2)
+                tensor.normal_(0.0 if "gemma" in name else 1.0, 0.2)
             elif key.endswith("bias"):
                 tensor.normal_(0.0, 0.5)
             else:

@@ -1,6 +1,6 @@
 """Logits and log-probs equal transformers'.
 
-Source: transformers LlamaForCausalLM and Qwen2ForCausalLM in f32, eager attention. Tolerance: logits
+Source: transformers' *ForCausalLM of each family in f32, eager attention. Tolerance: logits
 max difference 2e-5 x max|logit|, both sides f32 with sums in different orders; log-probs and entropies
 against float64 on the same logits scale, 1e-4.
 """

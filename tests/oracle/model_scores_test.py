@@ -13,7 +13,7 @@ import torch
 from model_cases import drive, make_folder, save, sequences
 from transformers import AutoModelForSequenceClassification
 
-CASES = ["plain", "grouped", "qwen2", "qwen2_tied"]
+CASES = ["plain", "grouped", "qwen2", "qwen2_tied", "mistral", "qwen3", "phi3", "gemma2", "gemma3_odd"]
 
 
 def open_score_model(folder):

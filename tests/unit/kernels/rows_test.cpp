@@ -39,18 +39,75 @@ TEST_P(RowsAllLevels, RopeByHandAndBack) {
   const float cosine[6] = {1, 1, 0, 0.5f, 0, 1};  // positions 0..2, two pairs
   const float sine[6] = {0, 0, 1, 0.5f, -1, 0};
   const std::int32_t positions[2] = {9, 1};  // the first row is not in the range
-  level().rope(x.data() - 8, 8, 2, 4, positions, cosine, sine, false, 1, 2);
+  level().rope(x.data() - 8, 8, 2, 4, 4, positions, cosine, sine, false, 1, 2);
   EXPECT_EQ(x[0], -3.0f);  // 1*0 - 3*1
   EXPECT_EQ(x[2], 1.0f);   // 3*0 + 1*1
   EXPECT_EQ(x[1], -1.0f);  // 2*.5 - 4*.5
   EXPECT_EQ(x[3], 3.0f);   // 4*.5 + 2*.5
   EXPECT_EQ(x[4], -7.0f);
   EXPECT_EQ(x[6], 5.0f);
-  level().rope(x.data() - 8, 8, 2, 4, positions, cosine, sine, true, 1, 2);
+  level().rope(x.data() - 8, 8, 2, 4, 4, positions, cosine, sine, true, 1, 2);
   EXPECT_EQ(x[0], 1.0f);
   EXPECT_EQ(x[2], 3.0f);
   EXPECT_EQ(x[4], 5.0f);
   EXPECT_TRUE(x.guards_intact());
+}
+
+// Two heads of six numbers of which four turn: the last two of each stay.
+TEST_P(RowsAllLevels, RopeTurnsAPartOfAHead) {
+  Guarded x(12);
+  for (std::int64_t i = 0; i < 12; ++i)
+    x[i] = static_cast<float>(i + 1);
+  const float cosine[2] = {0, 0.5f}, sine[2] = {1, 0.5f};
+  const std::int32_t position = 0;
+  level().rope(x.data(), 12, 2, 6, 4, &position, cosine, sine, false, 0, 1);
+  const float expected[12] = {-3, -1, 1, 3, 5, 6, -9, -1, 7, 9, 11, 12};
+  for (std::int64_t i = 0; i < 12; ++i)
+    EXPECT_EQ(x[i], expected[i]) << i;
+  EXPECT_TRUE(x.guards_intact());
+}
+
+double gelu(double g) {
+  constexpr double kRoot = 0.79788456080286535588;  // sqrt(2 / pi)
+  return 0.5 * g * (1.0 + std::tanh(kRoot * (g + 0.044715 * g * g * g)));
+}
+
+TEST_P(RowsAllLevels, GeluMulCloseToDouble) {
+  const Guarded x = Guarded::random(2 * 300, 5, 6.0f);
+  Guarded y(300);
+  level().gelu_mul(x.data(), 600, 300, y.data(), 300, 0, 1);
+  for (std::int64_t i = 0; i < 300; ++i) {
+    const double expected = gelu(value(x[i])) * value(x[300 + i]);
+    EXPECT_NEAR(y[i], expected, 6e-7 * (1.0 + std::abs(expected)));
+  }
+}
+
+TEST_P(RowsAllLevels, GeluMulGradientCloseToDifferences) {
+  const std::int64_t ffn = 50;
+  const Guarded x = Guarded::random(2 * ffn, 5, 3.0f);
+  const Guarded dy = Guarded::random(ffn, 6);
+  Guarded dx(2 * ffn);
+  level().gelu_mul_backward(x.data(), 0, ffn, dy.data(), 0, dx.data(), 0, 0, 1);
+  for (std::int64_t i = 0; i < ffn; ++i) {
+    const double g = value(x[i]), u = value(x[ffn + i]), step = 1e-5;
+    const double slope = (gelu(g + step) - gelu(g - step)) / (2 * step);
+    EXPECT_NEAR(dx[i], value(dy[i]) * slope * u, 1e-5);
+    EXPECT_NEAR(dx[ffn + i], value(dy[i]) * gelu(g), 1e-5);
+  }
+}
+
+TEST_P(RowsAllLevels, SoftcapAndItsGradientCloseToDouble) {
+  const Guarded x = Guarded::random(70, 5, 40.0f);
+  const Guarded start = Guarded::random(70, 6);
+  Guarded y(x), grad(start);
+  level().softcap(y.data(), 70, 30.0f);
+  level().softcap_backward(y.data(), grad.data(), 70, 30.0f);
+  for (std::int64_t i = 0; i < 70; ++i) {
+    const double t = std::tanh(value(x[i]) / 30.0);
+    EXPECT_NEAR(y[i], 30.0 * t, 1e-5);
+    EXPECT_NEAR(grad[i], value(start[i]) * (1.0 - t * t), 1e-6);
+  }
+  EXPECT_TRUE(y.guards_intact() && grad.guards_intact());
 }
 
 TEST_P(RowsAllLevels, SiluMulCloseToDouble) {
@@ -140,6 +197,10 @@ TEST_P(RowsVectorLevels, ForwardSameBitsAsReference) {
       expect_same(Guarded(kRows * d), [&](const Ops& ops, Guarded& y) {
         ops.silu_mul(x.data(), 2 * d, d, y.data(), d, 0, kRows);
       });
+      expect_same(Guarded(kRows * d), [&](const Ops& ops, Guarded& y) {
+        ops.gelu_mul(x.data(), 2 * d, d, y.data(), d, 0, kRows);
+      });
+      expect_same(x, [&](const Ops& ops, Guarded& y) { ops.softcap(y.data(), y.size(), 3.0f); });
     }
 }
 
@@ -147,11 +208,12 @@ TEST_P(RowsVectorLevels, RopeSameBitsAsReference) {
   const std::int32_t positions[kRows] = {0, 7, 3, 3, 9};
   for (const std::int64_t head_dim : {2, 20, 32, 64, 128})
     for (const bool inverse : {false, true}) {
+      const std::int64_t rotary = inverse ? head_dim : (head_dim + 2) / 4 * 2;
       const Guarded cosine = Guarded::random(10 * head_dim / 2, 8);
       const Guarded sine = Guarded::random(10 * head_dim / 2, 9);
       expect_same(rows(kRows * (3 * head_dim + 1), 3), [&](const Ops& ops, Guarded& x) {
-        ops.rope(x.data(), 3 * head_dim + 1, 3, head_dim, positions, cosine.data(), sine.data(),
-                 inverse, 0, kRows);
+        ops.rope(x.data(), 3 * head_dim + 1, 3, head_dim, rotary, positions, cosine.data(),
+                 sine.data(), inverse, 0, kRows);
       });
     }
 }
@@ -180,6 +242,13 @@ TEST_P(RowsVectorLevels, BackwardSameBitsAsReference) {
       });
       expect_same(Guarded(kRows * 2 * d), [&](const Ops& ops, Guarded& out) {
         ops.silu_mul_backward(x.data(), 2 * d, d, dy.data(), d, out.data(), 2 * d, 0, kRows);
+      });
+      expect_same(x, [&](const Ops& ops, Guarded& in_place) {
+        ops.gelu_mul_backward(in_place.data(), 2 * d, d, dy.data(), d, in_place.data(), 2 * d, 0,
+                              kRows);
+      });
+      expect_same(start, [&](const Ops& ops, Guarded& grad) {
+        ops.softcap_backward(dy.data(), grad.data(), kRows * d, 3.0f);
       });
       expect_same(x, [&](const Ops& ops, Guarded& in_place) {
         ops.silu_mul_backward(in_place.data(), 2 * d, d, dy.data(), d, in_place.data(), 2 * d, 0,

@@ -202,10 +202,9 @@ TEST_P(Gradient, AccumulatesOverMicroBatches) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Specs,
-                         Gradient,
-                         testing::Values(tiny_spec(), qwen_spec()),
-                         [](const auto& info) { return info.param.architecture; });
+INSTANTIATE_TEST_SUITE_P(Specs, Gradient, testing::ValuesIn(varied_specs()), [](const auto& i) {
+  return i.param.architecture;
+});
 
 TEST(TrainTape, LogprobsAreTheScorers) {
   Problem problem(qwen_spec());

@@ -1,5 +1,5 @@
-// The head in chunks of rows: however many chunks keep their logits from the forward to the backward
-// pass, and whatever the team, the gradients have the same bits.
+// The head in chunks of rows: however many chunks keep their logits from the forward to the
+// backward pass, and whatever the team, the gradients have the same bits.
 #include "runtime/model/head_grad.hpp"
 
 #include "tests/unit/runtime/model/test_models.hpp"

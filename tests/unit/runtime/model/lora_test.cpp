@@ -129,7 +129,7 @@ TEST_P(LoraOf, GradientsAreThoseOfTheDenseWeight) {
     const ModelSpec& spec = dense.spec();
     for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
       for (const Linear linear : kAllLinears) {
-        const std::string module = module_name(layer, linear);
+        const std::string module = module_name(spec, layer, linear);
         const auto [rows, columns] = shape_of(spec, linear);
         const auto dw = dense.view(module + ".weight");
         const auto a = problem.lora.values().view(module + ".lora_A.weight");
@@ -213,7 +213,11 @@ TEST_P(LoraOf, TeamsAndCheckpointingGiveTheSameBits) {
 
 INSTANTIATE_TEST_SUITE_P(Specs,
                          LoraOf,
-                         testing::Values(tiny_spec(), qwen_spec(), with_score_head(qwen_spec())),
+                         testing::Values(tiny_spec(),
+                                         qwen_spec(),
+                                         with_score_head(qwen_spec()),
+                                         qwen3_spec(),
+                                         gemma_spec()),
                          [](const auto& i) { return i.param.architecture; });
 
 TEST(Lora, AScoreHeadIsTrainedWholeBesideTheAdapters) {

@@ -60,7 +60,8 @@ class ModelFolder : public testing::Test {
 };
 
 TEST(ParamLayout, CountsParametersAndKeepsMatricesTogether) {
-  for (const ModelSpec& spec : {tiny_spec(), qwen_spec(), with_score_head(tiny_spec())}) {
+  for (const ModelSpec& spec :
+       {tiny_spec(), qwen_spec(), with_score_head(tiny_spec()), qwen3_spec(), gemma_spec()}) {
     const ParamLayout layout(spec);
     std::int64_t count = 0;
     for (const ParamView& view : layout.views)

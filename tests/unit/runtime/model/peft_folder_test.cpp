@@ -80,7 +80,8 @@ class PeftFolder : public testing::Test {
 };
 
 TEST_F(PeftFolder, ThereAndBackToTheSameBits) {
-  for (const ModelSpec& spec : {tiny_spec(), qwen_spec(), with_score_head(qwen_spec())}) {
+  for (const ModelSpec& spec :
+       {tiny_spec(), qwen_spec(), with_score_head(qwen_spec()), gemma_spec()}) {
     const TestModel model(spec);
     for (const LoraSettings& lora :
          {settings(), settings({"all-linear"}), settings({"layers.1.self_attn.v_proj"})}) {
@@ -147,9 +148,8 @@ TEST_F(PeftFolder, NamesTensorsThatDoNotFit) {
   save(model.params, settings());
   rewrite([](auto&) {});
   EXPECT_TRUE(load_adapter(folder_, model.params));
-  expect_refusal(
-      TestModel(wide).params, ErrorCode::kData,
-      "mlp.down_proj.lora_A.weight has shape [3, 72] where this model has [rank, 80]");
+  expect_refusal(TestModel(wide).params, ErrorCode::kData,
+                 "mlp.down_proj.lora_A.weight has shape [3, 72] where this model has [rank, 80]");
   expect_refusal(
       TestModel(shallow).params, ErrorCode::kData,
       "base_model.model.model.layers.1.self_attn.q_proj.lora_A.weight is of no module of "

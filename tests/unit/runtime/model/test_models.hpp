@@ -39,8 +39,59 @@ inline ModelSpec qwen_spec() {
   return spec;
 }
 
+// Norms of heads, and q wider than the hidden state.
+inline ModelSpec qwen3_spec() {
+  ModelSpec spec = tiny_spec();
+  spec.architecture = "Qwen3ForCausalLM";
+  spec.qk_norm = true;
+  spec.heads = 4;
+  spec.kv_heads = 2;
+  spec.head_dim = 18;
+  spec.hidden = 64;
+  return spec;
+}
+
+// Fused tensors, a part of a head that turns, a window in every layer.
+inline ModelSpec phi3_spec() {
+  ModelSpec spec = tiny_spec();
+  spec.architecture = "Phi3ForCausalLM";
+  spec.fused_linears = true;
+  spec.rope.partial = 0.5;
+  spec.rotary_dim = 10;
+  spec.window = 13;
+  spec.sliding = {true, true};
+  spec.tied = false;
+  return spec;
+}
+
+// Everything that Gemma 2 and Gemma 3 do, at once, and biases.
+inline ModelSpec gemma_spec() {
+  ModelSpec spec = tiny_spec();
+  spec.architecture = "Gemma3ForCausalLM";
+  spec.activation = Activation::kGeluTanh;
+  spec.qkv_bias = spec.o_bias = spec.mlp_bias = true;
+  spec.qk_norm = spec.norm_plus_one = spec.post_norms = true;
+  spec.embed_scale = 7.7f;
+  spec.query_scale = 11;
+  spec.attention_softcap = 3;
+  spec.final_softcap = 2;
+  spec.window = 17;
+  spec.sliding = {true, false};
+  spec.sliding_rope = RopeSpec{};
+  spec.rope.theta = 1e6;
+  spec.rope.kind = RopeSpec::Kind::kLinear;
+  spec.rope.factor = 4;
+  return spec;
+}
+
+inline std::vector<ModelSpec> varied_specs() {
+  return {tiny_spec(), qwen_spec(), qwen3_spec(), phi3_spec(), gemma_spec()};
+}
+
 // How GoogleTest names a spec in messages.
-inline void PrintTo(const ModelSpec& spec, std::ostream* out) { *out << spec.architecture; }
+inline void PrintTo(const ModelSpec& spec, std::ostream* out) {
+  *out << spec.architecture;
+}
 
 // Two threads that run a region together.
 class PairTeam final : public core::TeamRunner {

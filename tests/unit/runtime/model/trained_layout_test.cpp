@@ -25,6 +25,7 @@ std::string refusal(const ModelSpec& spec, const TrainedSet& set) {
 
 ModelSpec deep(ModelSpec spec) {
   spec.layers = 6;
+  if (!spec.sliding.empty()) spec.sliding = {true, false, true, true, false, false};
   return spec;
 }
 
@@ -111,7 +112,11 @@ TEST_P(TrainedLayoutOf, NothingIsKeptBelowTheFirstTrainedLayer) {
 
 INSTANTIATE_TEST_SUITE_P(Specs,
                          TrainedLayoutOf,
-                         testing::Values(tiny_spec(), qwen_spec(), with_score_head(qwen_spec())),
+                         testing::Values(tiny_spec(),
+                                         qwen_spec(),
+                                         with_score_head(qwen_spec()),
+                                         qwen3_spec(),
+                                         gemma_spec()),
                          [](const auto& i) { return i.param.architecture; });
 
 TEST(TrainedLayout, EverythingIsTheModelsOwnLayout) {

@@ -217,10 +217,9 @@ TEST_P(ValueHead, TheGraphCarriesTheTapesGradients) {
   EXPECT_TRUE(same_bits(by_tape.data(), by_graph.data(), by_graph.size()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Specs,
-                         ValueHead,
-                         testing::Values(tiny_spec(), qwen_spec()),
-                         [](const auto& info) { return info.param.architecture; });
+INSTANTIATE_TEST_SUITE_P(Specs, ValueHead, testing::ValuesIn(varied_specs()), [](const auto& i) {
+  return i.param.architecture;
+});
 
 // The head's product by hand on each level's table, as value_forward calls it.
 TEST(ValueHeadByHand, AllLevelsOfTheKernelsGiveTheSameBits) {

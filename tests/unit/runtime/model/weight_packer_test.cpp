@@ -37,7 +37,7 @@ void expect_same(const PackedWeights& a, const PackedWeights& b) {
       EXPECT_TRUE(same(x.qkv_bias, y.qkv_bias, spec.qkv_width()));
     }
     EXPECT_TRUE(same(x.o.f32(), y.o.f32(), kernels::packed_size(spec.hidden, spec.q_width())));
-    EXPECT_TRUE(same(x.post_norm, y.post_norm, spec.hidden));
+    EXPECT_TRUE(same(x.ffn_norm, y.ffn_norm, spec.hidden));
     EXPECT_TRUE(
         same(x.gate_up.f32(), y.gate_up.f32(), kernels::packed_size(2 * spec.ffn, spec.hidden)));
     EXPECT_TRUE(same(x.down.f32(), y.down.f32(), kernels::packed_size(spec.hidden, spec.ffn)));
@@ -92,10 +92,13 @@ TEST_P(WeightPackerOf, OverwritesAllOfAnOlderVersion) {
   expect_same(packed, model.weights);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Specs,
-    WeightPackerOf,
-    testing::Values(tiny_spec(), qwen_spec(), large_spec(), with_score_head(tiny_spec())));
+INSTANTIATE_TEST_SUITE_P(Specs,
+                         WeightPackerOf,
+                         testing::Values(tiny_spec(),
+                                         qwen_spec(),
+                                         large_spec(),
+                                         gemma_spec(),
+                                         with_score_head(tiny_spec())));
 
 }  // namespace
 }  // namespace troupe::model

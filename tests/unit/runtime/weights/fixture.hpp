@@ -56,7 +56,7 @@ inline bool holds_version(const model::PackedWeights& got, core::Version version
   for (std::int64_t i = 0; i < spec.layers; ++i) {
     const auto &a = got.layer(i), &b = wanted.layer(i);
     all = all && same(a.input_norm, b.input_norm, spec.hidden) &&
-          same(a.post_norm, b.post_norm, spec.hidden) &&
+          same(a.ffn_norm, b.ffn_norm, spec.hidden) &&
           same(a.qkv, b.qkv, spec.qkv_width() * spec.hidden) &&
           same(a.o, b.o, spec.hidden * spec.q_width()) &&
           same(a.gate_up, b.gate_up, 2 * spec.ffn * spec.hidden) &&

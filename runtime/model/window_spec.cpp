@@ -1,0 +1,96 @@
+// The sliding windows of config.json: `layer_types` where it is, else the rule of the family.
+#include "runtime/model/spec_json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace troupe::model {
+namespace {
+
+using core::Result;
+using nlohmann::json;
+
+// By `layer_types`, one word a layer.
+Result<void> read_types(const ConfigReader& config, const json& types, ModelSpec& spec) {
+  if (!types.is_array() || types.size() != static_cast<std::size_t>(spec.layers)) {
+    return config.malformed("`layer_types` is not a list of num_hidden_layers words");
+  }
+  for (const json& type : types) {
+    if (type != "full_attention" && type != "sliding_attention") {
+      return config.unsupported("layer type " + type.dump() +
+                                "; offered are full_attention, sliding_attention");
+    }
+    spec.sliding.push_back(type == "sliding_attention");
+  }
+  return {};
+}
+
+Result<std::int64_t> first_sliding(const ConfigReader& config, const ModelSpec& spec) {
+  TROUPE_TRY_ASSIGN(on, config.flag("use_sliding_window", false));
+  if (!on) return spec.layers;
+  return config.whole("max_window_layers", 0, kLayers_max, 28);
+}
+
+Result<void> read_rule(const ConfigReader& config, const Family& family, ModelSpec& spec) {
+  std::int64_t pattern = family.pattern, first = 0;
+  if (family.windows == WindowRule::kPattern) {
+    TROUPE_TRY_ASSIGN(own, config.whole("sliding_window_pattern", 1, kLayers_max, pattern));
+    pattern = own;
+  }
+  if (family.windows == WindowRule::kUpper) {
+    TROUPE_TRY_ASSIGN(begin, first_sliding(config, spec));
+    first = begin;
+  }
+  for (std::int64_t i = 0; i < spec.layers; ++i)
+    spec.sliding.push_back(i >= first && (pattern == 0 || (i + 1) % pattern != 0));
+  return {};
+}
+
+bool any(const std::vector<bool>& flags) {
+  return std::find(flags.begin(), flags.end(), true) != flags.end();
+}
+
+}  // namespace
+
+Result<void> read_windows(const ConfigReader& config, const Family& family, ModelSpec& spec) {
+  const json* types = config.find("layer_types");
+  if (family.windows == WindowRule::kNone) {
+    TROUPE_TRY_ASSIGN(on, config.flag("use_sliding_window", false));
+    if (on) return config.unsupported("use_sliding_window = true; offered is false");
+    if (types != nullptr) TROUPE_TRY(read_types(config, *types, spec));
+    if (any(spec.sliding)) {
+      return config.unsupported("layer type sliding_attention; offered is full_attention");
+    }
+    spec.sliding.clear();
+    return {};
+  }
+  if (types != nullptr) {
+    TROUPE_TRY(read_types(config, *types, spec));
+  } else {
+    TROUPE_TRY(read_rule(config, family, spec));
+  }
+  const bool off = config.is_null("sliding_window");
+  TROUPE_TRY_ASSIGN(window, config.whole("sliding_window", 1, kContext_max, family.window));
+  if (family.windows == WindowRule::kAll) {
+    // These families slide in all layers or in none, whatever `layer_types` says.
+    const bool slides = !off && window > 0;
+    const bool all =
+        std::find(spec.sliding.begin(), spec.sliding.end(), false) == spec.sliding.end();
+    if (types != nullptr && (slides ? !all : any(spec.sliding))) {
+      return config.unsupported(
+          "layer_types that differ from sliding_window, which is for all layers");
+    }
+    spec.sliding.assign(static_cast<std::size_t>(spec.layers), slides);
+  }
+  if (!any(spec.sliding)) {
+    spec.sliding.clear();
+    return {};
+  }
+  if (off || window == 0) return config.malformed("has sliding layers, and no `sliding_window`");
+  spec.window = window;
+  return {};
+}
+
+}  // namespace troupe::model
