@@ -3,6 +3,8 @@
 #include "tests/integration/exact_support.hpp"
 
 #include <fstream>
+#include <set>
+#include <string>
 
 namespace troupe::test {
 namespace {
@@ -24,8 +26,13 @@ TEST(Exact, EngineAndTrainerAgreeInEveryBitOf100000Tokens) {
   EXPECT_EQ(engine["threads"], Range({1, 2}));
   EXPECT_EQ(engine["samples_per_group"], Range({1, 8}));
   EXPECT_GE(engine["temperatures"].size(), 2u);
-  EXPECT_GT(engine["preempted"], 0);
-  EXPECT_GT(engine["weight_swaps"], 0);
+  const auto covers = engine["covers"].get<std::set<std::string>>();
+  for (const char* name : {"batch", "chunked_prefill", "threads", "preemption", "prefix_hits",
+                           "eviction", "abort_and_resubmit", "pause_abort", "pause_keep",
+                           "pause_recompute", "sleep_kv", "sleep_weights", "sleep_weights_and_kv",
+                           "weight_swap_recompute", "other_weights_on_the_same_prompts"}) {
+    EXPECT_EQ(covers.count(name), 1u) << name;
+  }
 
   const auto& trainer = run.line["trainer"];
   EXPECT_EQ(trainer["tokens"], 100000);
@@ -52,6 +59,18 @@ TEST(Exact, OneUlpInOneWeightIsSeen) {
   EXPECT_GT(run.line["differing_bits"], 0);
   EXPECT_GT(run.line["trainer"]["differing_tokens"], 1000) << "most tokens should show it";
   EXPECT_EQ(run.line["scorer_differing_bits"], 0) << "the change was on the trainer's side only";
+}
+
+TEST(Exact, ASoakLosesNoBlockAndNoBit) {
+  const ScratchFolder folder;
+  const ProgramRun run =
+      run_troupe({"bench", "exact", "--model", make_tiny_model(folder), "--soak", "6", "--json"});
+  ASSERT_TRUE(run.line.is_object()) << run.output;
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.line["leaked_blocks"], 0);
+  EXPECT_EQ(run.line["differing_samples"], 0);
+  EXPECT_GT(run.line["samples"], 0);
+  EXPECT_GT(run.line["events"].size(), 0u);
 }
 
 TEST(Exact, TheTrainersSideRefusesADamagedTranscript) {

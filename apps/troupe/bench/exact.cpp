@@ -2,6 +2,7 @@
 #include "apps/troupe/bench/exact.hpp"
 
 #include "apps/troupe/bench/exact_engine.hpp"
+#include "apps/troupe/bench/exact_soak.hpp"
 #include "apps/troupe/bench/exact_trainer.hpp"
 #include "apps/troupe/bench/own_process.hpp"
 #include "apps/troupe/flags.hpp"
@@ -31,7 +32,7 @@ constexpr double kTokens_max = 1e7;
 
 struct ExactFlags {
   std::string model, file, trainer_isa;
-  std::int64_t tokens = 5000, seed = 1;
+  std::int64_t tokens = 5000, seed = 1, soak_s = 0;
   bool json = false, plant_ulp = false;
 };
 
@@ -122,6 +123,23 @@ ordered_json range_json(const Coverage::Range& range) {
   return ordered_json::array({range.min, range.max});
 }
 
+// What really happened in this run and changed no bit.
+std::vector<std::string> covers(const Coverage& seen) {
+  std::vector<std::string> names;
+  const auto add = [&](const char* name, bool happened) {
+    if (happened) names.push_back(name);
+  };
+  add("batch", seen.batch.max > seen.batch.min);
+  add("chunked_prefill", seen.chunked_prompts > 0);
+  add("threads", seen.threads.max > seen.threads.min);
+  add("preemption", seen.preempted > 0);
+  add("prefix_hits", seen.prefix_hit_tokens > 0);
+  add("eviction", seen.evicted_blocks > 0);
+  for (const auto& [name, count] : seen.events)
+    add(name.c_str(), count > 0);
+  return names;
+}
+
 ordered_json coverage_json(const EngineSide& side) {
   const Coverage& seen = side.coverage;
   std::int64_t samples = 0;
@@ -142,7 +160,11 @@ ordered_json coverage_json(const EngineSide& side) {
           {"response_tokens", range_json(seen.response_tokens)},
           {"temperatures", temperatures},
           {"preempted", seen.preempted},
-          {"weight_swaps", seen.swaps},
+          {"chunked_prompts", seen.chunked_prompts},
+          {"prefix_hit_tokens", seen.prefix_hit_tokens},
+          {"evicted_blocks", seen.evicted_blocks},
+          {"events", seen.events},
+          {"covers", covers(seen)},
           {"isa", kernels::ops().name}};
 }
 
@@ -203,6 +225,32 @@ core::Result<void> compare_sides(const ExactFlags& flags) {
   return report(flags, side, std::move(trainer), trainer_s);
 }
 
+core::Result<void> soak(const ExactFlags& flags) {
+  TROUPE_TRY_ASSIGN(seen, run_soak(flags.model, static_cast<double>(flags.soak_s),
+                                   static_cast<std::uint64_t>(flags.seed)));
+  const ordered_json line = {{"bench", "exact"},
+                             {"model", flags.model},
+                             {"soak_s", seen.seconds},
+                             {"steps", seen.steps},
+                             {"groups", seen.groups},
+                             {"samples", seen.samples},
+                             {"tokens", seen.tokens},
+                             {"aborted_samples", seen.aborted_samples},
+                             {"refused_groups", seen.refused_groups},
+                             {"preempted", seen.preempted},
+                             {"prefix_hit_tokens", seen.prefix_hit_tokens},
+                             {"evicted_blocks", seen.evicted_blocks},
+                             {"events", seen.events},
+                             {"differing_samples", seen.differing_samples},
+                             {"leaked_blocks", seen.leaked_blocks},
+                             {"pss_start_mb", seen.pss_start_mb},
+                             {"pss_end_mb", seen.pss_end_mb},
+                             {"pss_max_mb", seen.pss_max_mb},
+                             {"isa", kernels::ops().name}};
+  std::printf("%s\n", line.dump(flags.json ? -1 : 2).c_str());
+  return seen.verdict();
+}
+
 }  // namespace
 
 core::Result<void> bench_exact(Words words) {
@@ -220,6 +268,10 @@ core::Result<void> bench_exact(Words words) {
           {{"--model", &flags.model, "model folder, or org/name in the local hub cache", true},
            {"--tokens", &flags.tokens, "response tokens to compare", false, 1, kTokens_max},
            {"--seed", &flags.seed, "of prompts, samples and order", false, 0, 1e18},
+           {"--soak", &flags.soak_s,
+            "instead: seconds of random submits, cuts, pauses, sleeps and updates, at the end of "
+            "which no block may be lost and memory must be what it was",
+            false, 0, 1e6},
            {"--file", &flags.file, "keep the engine's transcript in this file"},
            {"--trainer-isa", &flags.trainer_isa, "kernels of the trainer's side, as in TROUPE_ISA"},
            {"--plant-ulp", &flags.plant_ulp,
@@ -229,7 +281,7 @@ core::Result<void> bench_exact(Words words) {
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(flags.model));
   flags.model = folder.string();
-  return compare_sides(flags);
+  return flags.soak_s > 0 ? soak(flags) : compare_sides(flags);
 }
 
 }  // namespace troupe::app

@@ -19,24 +19,37 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kScorerRows = 384;
 constexpr std::int64_t kContext_min = 4;
+constexpr float kOtherScale = 0.97f;
 constexpr std::uint64_t kRoundStream = 0x65786163;  // keeps these seeds apart from a run's
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-core::Result<std::shared_ptr<model::PackedWeights>> load_packed(const std::filesystem::path& folder,
-                                                                core::TeamRunner& team) {
+}  // namespace
+
+core::Result<TwoWeights> load_two_weights(const std::filesystem::path& folder,
+                                          core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(params, model::load_model(folder));
   if (params->spec().context < kContext_min) {
     return core::fail(core::ErrorCode::kData, folder.string() + ": a context of " +
                                                   std::to_string(params->spec().context) +
                                                   " positions is too short for this benchmark");
   }
-  auto weights = std::make_shared<model::PackedWeights>(params->spec());
-  team.run([&](core::Team member) { weights->fill(member, *params, 0); });
-  return weights;
+  const auto pack = [&](core::Version version) {
+    auto weights = std::make_shared<model::PackedWeights>(params->spec());
+    team.run([&](core::Team member) { weights->fill(member, *params, version); });
+    return weights;
+  };
+  TwoWeights two;
+  two.weights = pack(0);
+  for (std::int64_t i = 0; i < params->size(); ++i)
+    params->data()[i] *= kOtherScale;
+  two.other = pack(1);
+  return two;
 }
+
+namespace {
 
 core::Result<Difference> check_with_scorer(const EngineSide& side,
                                            const model::PackedWeights& weights,
@@ -68,19 +81,20 @@ core::Result<EngineSide> run_engine_side(const std::filesystem::path& model,
   kernels::flush_denormals();
   async::CpuPool pool(2, kernels::flush_denormals);
   core::SerialTeam serial;
-  TROUPE_TRY_ASSIGN(weights, load_packed(model, pool));
+  TROUPE_TRY_ASSIGN(two, load_two_weights(model, pool));
   EngineSide side;
   const auto rounds = exact_rounds();
   const auto shares = share_tokens(rounds, tokens);
   const Clock::time_point start = Clock::now();
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     core::TeamRunner& team = rounds[i].threads > 1 ? static_cast<core::TeamRunner&>(pool) : serial;
-    const RoundInputs inputs{weights, team, core::derive_seed(seed, kRoundStream, i), shares[i]};
+    const RoundInputs inputs{two.weights, two.other, team, core::derive_seed(seed, kRoundStream, i),
+                             shares[i]};
     TROUPE_TRY(run_round(rounds[i], inputs, side.transcript, side.coverage));
     side.rounds += shares[i] > 0 ? 1 : 0;
   }
   side.engine_s = seconds_since(start);
-  TROUPE_TRY_ASSIGN(scorer, check_with_scorer(side, *weights, pool));
+  TROUPE_TRY_ASSIGN(scorer, check_with_scorer(side, *two.weights, pool));
   side.scorer = scorer;
   side.scorer_s = seconds_since(start) - side.engine_s;
   return side;

@@ -1,6 +1,6 @@
 // The engine's side of `troupe bench exact` as a whole: loads the model, runs all rounds, and
 // checks the log-probs once more with the scorer without gradients, in the same process. Runs on
-// the caller's thread with teams of one and two. Memory: packed weights, one engine, one
+// the caller's thread with teams of one and two. Memory: packed weights twice, one engine, one
 // micro-batch.
 #pragma once
 
@@ -12,6 +12,13 @@
 #include <filesystem>
 
 namespace troupe::app {
+
+// The model's weights packed, and others of its shape.
+struct TwoWeights {
+  std::shared_ptr<const model::PackedWeights> weights, other;
+};
+core::Result<TwoWeights> load_two_weights(const std::filesystem::path& folder,
+                                          core::TeamRunner& team);
 
 struct EngineSide {
   Transcript transcript;

@@ -1,7 +1,7 @@
 // The engine's side of `troupe bench exact`: rounds of generation under settings that must not
 // change a log-prob (batch, rows of a step, threads, group size, prompt length, sampler, too few KV
-// blocks, weights swapped in between). Runs on the caller's thread and the teams it is given;
-// memory: one engine at a time.
+// blocks, prompts that share their beginnings, and the events of exact_events.hpp). Runs on the
+// caller's thread and the teams it is given; memory: one engine at a time.
 #pragma once
 
 #include "apps/troupe/bench/exact_transcript.hpp"
@@ -11,8 +11,10 @@
 #include "runtime/model/packed.hpp"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace troupe::app {
@@ -25,7 +27,8 @@ struct Round {
   std::int32_t prompt_min = 1, prompt_max = 1;
   engine::SamplingParams sampling;  // max_new_tokens is set group by group
   bool scarce_blocks = false;       // KV blocks for about half of what the batch grows to
-  std::int32_t swap_steps = 0;      // weights are set again every so many steps; 0 = never
+  std::int32_t event_tokens = 0;    // something happens every so many tokens drawn; 0 = never
+  bool shared_prefixes = false;     // prompts begin like others
   std::int64_t weight = 1;          // share of the tokens
 };
 
@@ -45,13 +48,16 @@ struct Coverage {
   Range step_tokens;  // rows that a step may have
   Range threads, samples_per_group, prompt_tokens, response_tokens;
   std::vector<float> temperatures;  // ascending
-  std::uint64_t steps = 0, preempted = 0, swaps = 0;
+  std::uint64_t steps = 0, preempted = 0;
+  std::uint64_t prefix_hit_tokens = 0, evicted_blocks = 0, chunked_prompts = 0;
+  std::map<std::string, std::uint64_t> events;  // how often each happened
 };
 
 struct RoundInputs {
   std::shared_ptr<const model::PackedWeights> weights;
-  core::TeamRunner& team;  // of round.threads members
-  std::uint64_t seed = 0;  // of this round
+  std::shared_ptr<const model::PackedWeights> other;  // of the same model, with other numbers
+  core::TeamRunner& team;                             // of round.threads members
+  std::uint64_t seed = 0;                             // of this round
   std::int64_t tokens = 0;
 };
 

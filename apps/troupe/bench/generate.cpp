@@ -1,6 +1,7 @@
 // `troupe bench generate`: the engine on random prompts. Prefill is timed on requests for one
 // token, decoding on the steps in which the whole batch decodes and nothing is prefilled.
 #include "apps/troupe/bench/bench.hpp"
+#include "apps/troupe/bench/generate_group.hpp"
 #include "apps/troupe/bench/machine.hpp"
 #include "apps/troupe/bench/train_job.hpp"
 #include "apps/troupe/flags.hpp"
@@ -29,7 +30,7 @@ constexpr int kRepetitions = 3;
 
 struct Job {
   std::string model, dtype = "f32";
-  std::int64_t batch = 8, prompt_tokens = 64, new_tokens = 128, threads = 0;
+  std::int64_t batch = 8, prompt_tokens = 64, new_tokens = 128, threads = 0, group = 0;
   bool json = false;
 };
 
@@ -194,7 +195,8 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const Job& job, core::TeamRu
   team.run([&](core::Team member) { packed->fill(member, *params, 0); });
   params.reset();
   engine::EngineLimits limits;
-  limits.sequences_max = static_cast<std::int32_t>(std::max<std::int64_t>(job.batch, 1));
+  limits.sequences_max =
+      static_cast<std::int32_t>(std::max({job.batch, job.group, std::int64_t{1}}));
   limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
   return engine::Engine::create(std::move(packed), limits, {}, nullptr, team);
 }
@@ -210,6 +212,10 @@ Result<void> bench_generate(Words words) {
                    {"--batch", &job.batch, "samples at once", false, 1, 4096},
                    {"--prompt-tokens", &job.prompt_tokens, "of each prompt", false, 1, 1e6},
                    {"--new-tokens", &job.new_tokens, "of each response", false, 2, 1e6},
+                   {"--group", &job.group,
+                    "also the time until all first tokens of a group of so many samples, over that "
+                    "of one sample",
+                    false, 0, 4096},
                    {"--dtype", &job.dtype, "f32"},
                    {"--threads", &job.threads, "0 = all usable cores", false, 0, 1024},
                    {"--json", &job.json, "one JSON line"}},
@@ -220,19 +226,31 @@ Result<void> bench_generate(Words words) {
   async::CpuPool pool(static_cast<int>(job.threads), kernels::flush_denormals);
   TROUPE_TRY_ASSIGN(engine, make_engine(job, pool));
   TROUPE_TRY_ASSIGN(figures, measure(*engine, job, pool));
+  GroupFigures group;
+  if (job.group > 0) {
+    TROUPE_TRY_ASSIGN(
+        times, time_first_tokens(*engine, static_cast<std::int32_t>(job.group), job.prompt_tokens));
+    group = times;
+  }
   if (job.json) {
-    const nlohmann::ordered_json line = {{"bench", "generate"},
-                                         {"model", job.model},
-                                         {"batch", job.batch},
-                                         {"prompt_tokens", job.prompt_tokens},
-                                         {"new_tokens", job.new_tokens},
-                                         {"dtype", job.dtype},
-                                         {"isa", kernels::ops().name},
-                                         {"threads", job.threads},
-                                         {"decode_tokens_per_s", figures.decode_tokens_per_s},
-                                         {"prefill_tokens_per_s", figures.prefill_tokens_per_s},
-                                         {"share_of_limit", figures.decode_share},
-                                         {"prefill_share_of_limit", figures.prefill_share}};
+    nlohmann::ordered_json line = {{"bench", "generate"},
+                                   {"model", job.model},
+                                   {"batch", job.batch},
+                                   {"prompt_tokens", job.prompt_tokens},
+                                   {"new_tokens", job.new_tokens},
+                                   {"dtype", job.dtype},
+                                   {"isa", kernels::ops().name},
+                                   {"threads", job.threads},
+                                   {"decode_tokens_per_s", figures.decode_tokens_per_s},
+                                   {"prefill_tokens_per_s", figures.prefill_tokens_per_s},
+                                   {"share_of_limit", figures.decode_share},
+                                   {"prefill_share_of_limit", figures.prefill_share}};
+    if (job.group > 0) {
+      line["group"] = job.group;
+      line["first_token_s"] = group.one_s;
+      line["group_first_tokens_s"] = group.all_s;
+      line["group_first_token_ratio"] = group.ratio();
+    }
     std::printf("%s\n", line.dump().c_str());
   } else {
     std::printf("batch %lld, %s kernels, %lld threads\n", static_cast<long long>(job.batch),
@@ -241,6 +259,10 @@ Result<void> bench_generate(Words words) {
                 100 * figures.decode_share);
     std::printf("  prefill  %8.1f tokens/s, %3.0f %% of the limit\n", figures.prefill_tokens_per_s,
                 100 * figures.prefill_share);
+    if (job.group > 0) {
+      std::printf("  first token %.4f s; all %lld of a group %.4f s, %.3f times that\n",
+                  group.one_s, static_cast<long long>(job.group), group.all_s, group.ratio());
+    }
   }
   return {};
 }

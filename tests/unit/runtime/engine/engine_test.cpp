@@ -175,15 +175,27 @@ TEST_F(EngineTest, RefusalsLeaveTheOthersUnharmed) {
   expect_same(samples, naive_all(*weights_, {good}));
 }
 
+// Ten thousand at once, while others run.
 TEST_F(EngineTest, RefusesMoreGroupsThanTheQueueHolds) {
   auto e = engine();
-  for (std::uint64_t id = 0; id < core::limits::kEngineQueue_groups_max; ++id) {
-    ASSERT_TRUE(e->submit(request_of(id, {1, 2}, 1, 1)));
+  const GroupRequest running = plain(20000, 3);
+  ASSERT_TRUE(e->submit(running));
+  Samples samples;
+  step_into(*e, samples);
+  std::uint64_t taken = 0;
+  for (std::uint64_t id = 0; id < 10000; ++id) {
+    const auto submitted = e->submit(request_of(id, {1, 2}, 1, 1));
+    taken += submitted ? 1 : 0;
+    if (submitted) continue;
+    ASSERT_EQ(submitted.error().code, ErrorCode::kOverloaded);
+    ASSERT_NE(submitted.error().message.find("4096 groups wait already"), std::string::npos);
   }
-  const auto refused = e->submit(request_of(999999, {1}, 1, 1));
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::kOverloaded);
-  EXPECT_EQ(run_all(*e, {}).size(), core::limits::kEngineQueue_groups_max);
+  EXPECT_EQ(taken, core::limits::kEngineQueue_groups_max);
+  while (!e->idle())
+    step_into(*e, samples);
+  EXPECT_EQ(samples.size(), core::limits::kEngineQueue_groups_max + 3);
+  std::erase_if(samples, [](const auto& one) { return one.first.first != 20000; });
+  expect_same(samples, naive_all(*weights_, {running}));
 }
 
 TEST_F(EngineTest, RefusesImpossibleLimits) {

@@ -1,0 +1,65 @@
+// What may happen to an engine while it samples and must not change a bit: groups cut off and
+// handed in again, pauses in their three modes, sleep and wake, weights swapped there and back with
+// keys and values computed again, other weights at work in between on the same prompts. Used by the
+// rounds and the soak of `troupe bench exact`, on their thread; holds references to their parts.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/engine/engine.hpp"
+#include "runtime/model/packed.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace troupe::app {
+
+// A group that the engine holds.
+struct LiveGroup {
+  std::size_t place = 0;  // of the group in its owner's list
+  std::int32_t left = 0;  // samples that are still to come back
+  std::int32_t cuts = 0;  // times it was cut off; kCuts_max is the end of that, or it never ends
+  engine::GroupRequest request;
+};
+
+inline constexpr std::int32_t kCuts_max = 2;
+
+struct EventInputs {
+  std::shared_ptr<const model::PackedWeights> weights;  // those that all results come from
+  std::shared_ptr<const model::PackedWeights> other;
+  std::uint64_t seed = 0;
+};
+
+class ExactEvents {
+ public:
+  // `counts`: how often each event happened, by name; added to.
+  ExactEvents(engine::Engine& engine,
+              EventInputs inputs,
+              std::map<std::string, std::uint64_t>& counts)
+      : engine_(engine), inputs_(std::move(inputs)), counts_(counts) {}
+
+  // The next event in turn. Groups of `live` that it cuts off are handed in again: all their
+  // samples come back, those too that had finished before.
+  core::Result<void> next(std::map<std::uint64_t, LiveGroup>& live);
+
+ private:
+  using Live = std::map<std::uint64_t, LiveGroup>;
+  core::Result<void> cut_one(Live& live);
+  core::Result<void> pause(engine::PauseMode mode);
+  core::Result<void> pause_by_abort(Live& live);
+  core::Result<void> sleep(engine::SleepParts parts);
+  core::Result<void> swap_there_and_back();
+  core::Result<void> other_weights(Live& live);
+  core::Result<void> hand_in_again(LiveGroup& group);
+  static bool may_cut(const Live& live);
+  // A step of an engine that must do nothing.
+  core::Result<void> expect_still();
+
+  engine::Engine& engine_;
+  const EventInputs inputs_;
+  std::map<std::string, std::uint64_t>& counts_;
+  std::uint64_t turn_ = 0;
+};
+
+}  // namespace troupe::app
