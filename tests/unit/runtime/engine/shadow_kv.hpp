@@ -8,12 +8,12 @@
 
 #include "runtime/core/rng.hpp"
 #include "runtime/engine/scheduler.hpp"
+#include "tests/unit/runtime/engine/shadow_groups.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -24,34 +24,6 @@ using Event = std::tuple<std::uint64_t, std::int32_t, std::int32_t, std::int32_t
 using Drawn = std::map<std::pair<std::uint64_t, std::int32_t>, std::vector<std::int32_t>>;
 
 inline constexpr std::uint64_t kShadowVocab = 1000;
-
-inline std::unique_ptr<Group> make_group(std::uint64_t id,
-                                         std::vector<std::int32_t> prompt,
-                                         std::int32_t samples,
-                                         std::int32_t max_new) {
-  auto group = std::make_unique<Group>();
-  group->request.id.value = id;
-  group->request.prompt = std::move(prompt);
-  group->request.samples = samples;
-  group->request.sampling.max_new_tokens = max_new;
-  group->samples.resize(static_cast<std::size_t>(samples));
-  for (std::int32_t i = 0; i < samples; ++i) {
-    group->at(i).out.index = i;
-    group->at(i).seed = core::derive_seed(id, static_cast<std::uint64_t>(i));
-  }
-  return group;
-}
-
-// A prompt of tokens that no other group has.
-inline std::unique_ptr<Group> make_group(std::uint64_t id,
-                                         std::int32_t prompt,
-                                         std::int32_t samples,
-                                         std::int32_t max_new) {
-  std::vector<std::int32_t> tokens;
-  for (std::int32_t i = 0; i < prompt; ++i)
-    tokens.push_back(static_cast<std::int32_t>(id) * 1000 + i);
-  return make_group(id, std::move(tokens), samples, max_new);
-}
 
 class ShadowKv {
  public:
