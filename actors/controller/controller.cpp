@@ -332,6 +332,7 @@ ControllerSnapshot Controller::snapshot() const {
     now.counts[cause] += count;
   now.reward_set = rewards_.board().set();
   now.rewards = rewards_.board().members();
+  now.weights = fleet_.latest();
   return now;
 }
 

@@ -45,6 +45,7 @@ class Fleet {
 
   // The newest weights; every generator gets them, now or when it comes up.
   void offer(const Published& published);
+  const std::optional<Published>& latest() const noexcept { return latest_; }
 
   void add(const std::vector<core::Ticket>& tickets, TicketWork like);
   // Ends what is being sampled of the update; the number of groups asked for.

@@ -44,6 +44,13 @@ class EngineBench {
   EngineBench(EngineMaker maker, core::TeamRunner& team, core::Activity* activity)
       : maker_(std::move(maker)), team_(team), activity_(activity) {}
 
+  // With an engine that exists already.
+  EngineBench(std::unique_ptr<engine::Engine> engine, core::TeamRunner& team)
+      : team_(team), activity_(nullptr), engine_(std::move(engine)) {}
+
+  // Null before the first weights.
+  engine::Engine* engine() noexcept { return engine_.get(); }
+
   // Errors: those of Engine::step and of making the engine.
   core::Result<EngineTurn> turn(EngineWork work);
 

@@ -13,7 +13,7 @@ constexpr Command kCommands[] = {
     {"node", run_node},   {"attach", run_attach},   {"detach", run_detach},
     {"re-weight", run_reweight}, {"status", run_status},
     {"data", run_data},   {"version", run_version}, {"ca", run_ca},
-    {"serve-reward", run_serve_reward}, {"merge-lora", run_merge_lora},
+    {"serve", run_serve}, {"serve-reward", run_serve_reward}, {"merge-lora", run_merge_lora},
     {"score", run_score}, {"eval", run_eval},
 };
 
@@ -35,6 +35,7 @@ constexpr const char* kHelp =
     "use a model\n"
     "  generate --model M --prompt TEXT  sample responses\n"
     "  chat --model M                    talk to a chat model\n"
+    "  serve --model M                   OpenAI's API over HTTP\n"
     "  merge-lora --model M --adapter A  one model of a base and a LoRA adapter\n"
     "\n"
     "work on whole files\n"

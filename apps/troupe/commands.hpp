@@ -32,6 +32,7 @@ core::Result<void> run_merge_lora(Words words);
 core::Result<void> run_node(Words words);
 core::Result<void> run_reweight(Words words);
 core::Result<void> run_score(Words words);
+core::Result<void> run_serve(Words words);
 core::Result<void> run_serve_reward(Words words);
 core::Result<void> run_status(Words words);
 core::Result<void> run_train(Words words);

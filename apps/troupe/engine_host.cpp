@@ -2,7 +2,6 @@
 #include "apps/troupe/engine_host.hpp"
 
 #include "apps/troupe/end_tokens.hpp"
-
 #include "apps/troupe/system_facts.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/model/packed.hpp"
@@ -13,39 +12,57 @@
 
 namespace troupe::app {
 
-EngineHost::EngineHost(std::string name, text::Tokenizer tokenizer, int threads)
+EngineHost::EngineHost(std::string name,
+                       model::ModelSpec spec,
+                       text::Tokenizer tokenizer,
+                       int threads)
     : name_(std::move(name)),
+      spec_(std::move(spec)),
       tokenizer_(tokenizer),
       text_(std::move(tokenizer)),
       pool_(threads, kernels::flush_denormals) {
   kernels::flush_denormals();
 }
 
-core::Result<std::unique_ptr<EngineHost>> EngineHost::load(const std::string& name,
-                                                           std::int64_t threads) {
+core::Result<std::unique_ptr<EngineHost>> EngineHost::prepare(const std::string& name,
+                                                              std::int64_t threads) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(name));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   std::vector<std::int32_t> eos = end_tokens(tokenizer, spec);
   const int cores = threads > 0 ? static_cast<int>(threads) : usable_cores();
-  std::unique_ptr<EngineHost> host(new EngineHost(name, std::move(tokenizer), cores));
-  host->context_ = spec.context;
+  std::unique_ptr<EngineHost> host(
+      new EngineHost(name, std::move(spec), std::move(tokenizer), cores));
+  host->eos_ = std::move(eos);
   host->folder_ = folder;
   if (auto chat = text::ChatTemplate::load(folder)) {
     host->chat_.emplace(std::move(*chat));
   } else {
     host->no_chat_ = chat.error().message;
   }
-  std::shared_ptr<model::PackedWeights> packed;
-  {
-    TROUPE_TRY_ASSIGN(params, model::load_model(folder));
-    packed = std::make_shared<model::PackedWeights>(params->spec());
-    host->pool_.run([&](core::Team team) { packed->fill(team, *params, 0); });
-  }
-  TROUPE_TRY_ASSIGN(engine, engine::Engine::create(std::move(packed), engine::EngineLimits{},
-                                                   std::move(eos), &host->text_, host->pool_));
+  return host;
+}
+
+core::Result<std::unique_ptr<EngineHost>> EngineHost::load(const std::string& name,
+                                                           std::int64_t threads,
+                                                           engine::EngineLimits limits) {
+  TROUPE_TRY_ASSIGN(host, prepare(name, threads));
+  TROUPE_TRY_ASSIGN(packed, host->pack_weights());
+  TROUPE_TRY_ASSIGN(engine, host->make_engine(std::move(packed), limits));
   host->engine_ = std::move(engine);
   return host;
+}
+
+core::Result<std::unique_ptr<engine::Engine>> EngineHost::make_engine(
+    std::shared_ptr<const model::PackedWeights> weights, engine::EngineLimits limits) {
+  return engine::Engine::create(std::move(weights), limits, eos_, &text_, pool_);
+}
+
+core::Result<std::shared_ptr<const model::PackedWeights>> EngineHost::pack_weights() {
+  TROUPE_TRY_ASSIGN(params, model::load_model(folder_));
+  auto packed = std::make_shared<model::PackedWeights>(params->spec());
+  pool_.run([&](core::Team team) { packed->fill(team, *params, 0); });
+  return std::shared_ptr<const model::PackedWeights>(std::move(packed));
 }
 
 core::Result<std::vector<std::int32_t>> EngineHost::encode(const std::string& prompt) const {

@@ -21,15 +21,29 @@ class EngineHost {
  public:
   // `name`: a folder or org/name. `threads` 0: all usable cores.
   static core::Result<std::unique_ptr<EngineHost>> load(const std::string& name,
-                                                        std::int64_t threads);
+                                                        std::int64_t threads,
+                                                        engine::EngineLimits limits = {});
+
+  // Without weights and engine, for one who gets the weights from elsewhere.
+  static core::Result<std::unique_ptr<EngineHost>> prepare(const std::string& name,
+                                                           std::int64_t threads);
+  core::Result<std::unique_ptr<engine::Engine>> make_engine(
+      std::shared_ptr<const model::PackedWeights> weights, engine::EngineLimits limits);
 
   engine::Engine& engine() { return *engine_; }
+  const model::ModelSpec& spec() const { return spec_; }
+  // For one who drives it elsewhere, before this host is gone; `engine` is then of no more use.
+  std::unique_ptr<engine::Engine> take_engine() { return std::move(engine_); }
+  core::TeamRunner& team() { return pool_; }
+  // The weights of the folder, packed anew.
+  core::Result<std::shared_ptr<const model::PackedWeights>> pack_weights();
   const text::Tokenizer& tokenizer() const { return tokenizer_; }
   const std::string& model_name() const { return name_; }
-  std::int64_t context() const { return context_; }
+  std::int64_t context() const { return spec_.context; }
   const std::filesystem::path& folder() const { return folder_; }
   // Null when the model has no chat template.
   const text::ChatTemplate* chat() const { return chat_ ? &*chat_ : nullptr; }
+  const std::string& no_chat() const { return no_chat_; }  // why there is none
 
   // Token ids of a completion prompt.
   core::Result<std::vector<std::int32_t>> encode(const std::string& prompt) const;
@@ -38,16 +52,17 @@ class EngineHost {
       const std::vector<text::ChatMessage>& messages) const;
 
  private:
-  EngineHost(std::string name, text::Tokenizer tokenizer, int threads);
+  EngineHost(std::string name, model::ModelSpec spec, text::Tokenizer tokenizer, int threads);
 
   std::string name_;
+  model::ModelSpec spec_;
   text::Tokenizer tokenizer_;
   std::optional<text::ChatTemplate> chat_;
   std::string no_chat_;  // why there is no template
   actors::TokenizerText text_;
   async::CpuPool pool_;
   std::filesystem::path folder_;
-  std::int64_t context_ = 0;
+  std::vector<std::int32_t> eos_;
   std::unique_ptr<engine::Engine> engine_;
 };
 

@@ -84,10 +84,17 @@ std::vector<Sample> BatchingEngine::abort(core::GroupId group) {
   return partial;
 }
 
-std::span<const std::int32_t> BatchingEngine::drawn(core::GroupId group, std::int32_t index) {
+const Sample* BatchingEngine::unfinished(core::GroupId group, std::int32_t index) {
   Group* const found = scheduler_.find(group);
-  if (found == nullptr || index < 0 || index >= found->request.samples) return {};
-  return found->at(index).out.tokens;
+  if (found == nullptr || index < 0 || index >= found->request.samples) return nullptr;
+  const SampleState& state = found->at(index);
+  return state.status == SampleStatus::kFinished ? nullptr : &state.out;
+}
+
+std::span<const std::int32_t> BatchingEngine::drawn(core::GroupId group, std::int32_t index) {
+  const Sample* const sample = unfinished(group, index);
+  if (sample == nullptr) return {};
+  return sample->tokens;
 }
 
 core::Result<std::vector<Sample>> BatchingEngine::step() {

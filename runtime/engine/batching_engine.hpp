@@ -50,6 +50,7 @@ class BatchingEngine final : public Engine {
   core::Result<std::vector<Sample>> step() override;
   bool idle() const override { return scheduler_.idle(); }
   std::span<const std::int32_t> drawn(core::GroupId group, std::int32_t index) override;
+  const Sample* unfinished(core::GroupId group, std::int32_t index) override;
   core::Result<std::vector<Sample>> pause(PauseMode mode) override;
   core::Result<void> resume() override;
   core::Result<MemoryReport> sleep(SleepParts parts) override;

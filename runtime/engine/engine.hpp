@@ -72,6 +72,8 @@ class Engine {
   // The tokens that an unfinished sample has drawn so far, for streaming; empty for one that is not
   // here. Good until the next call that changes the engine.
   virtual std::span<const std::int32_t> drawn(core::GroupId group, std::int32_t index) = 0;
+  // All that an unfinished sample holds so far; null for one that is not here. Good as long.
+  virtual const Sample* unfinished(core::GroupId group, std::int32_t index) = 0;
 
   // No step computes anything until `resume`. Returns what kAbort ended, by (group, index), waiting
   // groups included; the other modes return nothing. A paused engine can be paused again: kKeep

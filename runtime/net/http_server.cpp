@@ -1,4 +1,5 @@
-// One coroutine a connection over Beast's stream, whose own timer limits each step.
+// One coroutine a connection over Beast's stream, whose own timer limits each step, and a second
+// one while a request is answered that waits for the client to go.
 #include "runtime/net/http_server.hpp"
 
 #include "runtime/async/deadline.hpp"
@@ -7,11 +8,14 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 
 namespace troupe::net {
@@ -26,33 +30,39 @@ namespace {
 
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::milliseconds kAcceptPause{100};
+constexpr std::chrono::milliseconds kRefusalPause{
+    5};  // between looks for a place among those told no
+constexpr std::chrono::milliseconds kRefusal{1'000};  // to take a refusal before the end
+constexpr std::size_t kRefusals_max = 256;  // connections being told that there are too many
+constexpr std::size_t kLinger_bytes_max = 1u << 20;  // of a refused request read and thrown away
 constexpr std::size_t kFirstRead_bytes = 4096;
 
+using Stream = beast::tcp_stream;
+using StreamPtr = std::shared_ptr<Stream>;
 using Parser = http::request_parser<http::string_body>;
 using Message = http::response<http::string_body>;
 
-Message plain(http::status status, const std::string& why, unsigned version) {
-  Message message(status, version);
-  message.set(http::field::content_type, "text/plain; charset=utf-8");
-  message.body() = why + "\n";
-  message.keep_alive(false);
-  message.prepare_payload();
-  return message;
-}
+// What becomes of a connection after a request.
+enum class Then { kNext, kClose, kLinger };
+
+struct Complaint {
+  http::status status = http::status::bad_request;
+  std::string why;
+};
 
 // What a request gets that could not be read; nothing for a connection that ended or was too slow.
-std::optional<Message> complaint(const boost::system::error_code& code) {
+std::optional<Complaint> complaint_of(const boost::system::error_code& code) {
   if (code == http::error::body_limit) {
-    return plain(http::status::payload_too_large, "the body is too large", 11);
+    return Complaint{http::status::payload_too_large, "the body is too large"};
   }
   if (code == http::error::header_limit || code == http::error::buffer_overflow) {
-    return plain(http::status::request_header_fields_too_large, "the header is too large", 11);
+    return Complaint{http::status::request_header_fields_too_large, "the header is too large"};
   }
   if (code == http::error::end_of_stream || code == http::error::partial_message ||
       code.category() != http::make_error_code(http::error::end_of_stream).category()) {
     return std::nullopt;
   }
-  return plain(http::status::bad_request, "this is no HTTP request: " + code.message(), 11);
+  return Complaint{http::status::bad_request, "this is no HTTP request: " + code.message()};
 }
 
 HttpRequest request_of(http::request<http::string_body>&& message) {
@@ -69,67 +79,56 @@ HttpRequest request_of(http::request<http::string_body>&& message) {
   return request;
 }
 
-Message message_of(HttpResponse response, bool keep_alive, bool head, unsigned version) {
-  Message message(static_cast<http::status>(response.status), version);
+template <class Body>
+http::response<Body> header_of(const HttpResponse& response, bool keep_alive, unsigned version) {
+  http::response<Body> message(static_cast<http::status>(response.status), version);
   message.set(http::field::content_type, response.content_type);
   message.set("X-Content-Type-Options", "nosniff");
   for (const auto& [name, value] : response.headers)
     message.set(name, value);
   message.keep_alive(keep_alive);
+  return message;
+}
+
+Message message_of(HttpResponse response, bool keep_alive, bool head, unsigned version) {
+  Message message = header_of<http::string_body>(response, keep_alive, version);
   message.content_length(response.body.size());
   if (!head) message.body() = std::move(response.body);
   return message;
 }
 
-std::string_view host_part(std::string_view authority) {
-  if (authority.starts_with('[')) {
-    const auto end = authority.find(']');
-    return end == authority.npos ? std::string_view() : authority.substr(1, end - 1);
-  }
-  return authority.substr(0, authority.find(':'));
-}
-
 }  // namespace
-
-std::string_view find_header(const HttpHeaders& headers, std::string_view name) {
-  for (const auto& [key, value] : headers) {
-    if (beast::iequals(key, name)) return value;
-  }
-  return {};
-}
-
-bool host_allowed(std::string_view header,
-                  bool bound_to_loopback,
-                  const std::vector<std::string>& allowed) {
-  const std::string_view host = host_part(header);
-  if (host.empty()) return false;
-  if (beast::iequals(host, "localhost")) return true;
-  boost::system::error_code code;
-  const auto address = asio::ip::make_address(host, code);
-  if (!code && (address.is_loopback() || !bound_to_loopback)) return true;
-  return std::any_of(allowed.begin(), allowed.end(),
-                     [host](const std::string& one) { return beast::iequals(host, one); });
-}
 
 struct HttpServer::Impl {
   Impl(async::IoThreads& io, HttpServerOptions given, Handler called)
       : options(std::move(given)), handler(std::move(called)), work(io) {}
 
   static async::task<void> accept_all(Impl* self);
-  static async::task<void> converse(Impl* self, std::shared_ptr<beast::tcp_stream> stream);
-  static async::task<bool> one_request(Impl* self,
-                                       beast::tcp_stream* stream,
+  static async::task<void> converse(Impl* self, StreamPtr stream);
+  static async::task<void> turn_away(Impl* self, StreamPtr stream);
+  static async::task<Then> one_request(Impl* self,
+                                       StreamPtr stream,
                                        beast::flat_buffer* buffer,
                                        bool first);
+  static async::task<Then> answer(Impl* self, StreamPtr stream, Parser* parser);
   static async::task<HttpResponse> respond(Impl* self, HttpRequest request);
-  std::optional<Message> refusal(const http::request<http::string_body>& message) const;
+  static async::task<bool> send_stream(Impl* self,
+                                       Stream* stream,
+                                       HttpResponse response,
+                                       std::shared_ptr<HttpPresence> client,
+                                       bool chunked);
+  static async::task<bool> send_piece(Impl* self, Stream* stream, std::string piece, bool chunked);
+  static async::task<void> linger(Stream* stream);
+  std::optional<Complaint> refusal(const http::request<http::string_body>& message) const;
+  HttpResponse complain(int status, const std::string& why) const;
+  Message last_word(const Complaint& complaint) const;
 
   const HttpServerOptions options;
   const Handler handler;
   async::SteadyTimers timers;
   StrandScope work;
   std::optional<tcp::acceptor> acceptor;
-  std::size_t connections = 0;
+  std::size_t connections = 0, refusals = 0;
   bool loopback = true;
   std::uint16_t port = 0;
   bool stopped = false;
@@ -145,39 +144,94 @@ async::task<void> HttpServer::Impl::accept_all(Impl* self) {
       co_await async::sleep_for(self->timers, kAcceptPause);
       continue;
     }
-    if (self->connections >= self->options.connections_max) continue;  // closed again
-    ++self->connections;
     boost::system::error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
-    auto stream = std::make_shared<beast::tcp_stream>(std::move(socket));
-    self->work.scope().spawn("", converse(self, std::move(stream)));
+    auto stream = std::make_shared<Stream>(std::move(socket));
+    if (self->connections < self->options.connections_max) {
+      self->work.scope().spawn("", converse(self, std::move(stream)));
+      ++self->connections;
+      continue;
+    }
+    while (self->refusals >= kRefusals_max)
+      co_await async::sleep_for(self->timers, kRefusalPause);
+    self->work.scope().spawn("", turn_away(self, std::move(stream)));
+    ++self->refusals;
   }
 }
 
-async::task<void> HttpServer::Impl::converse(Impl* self,
-                                             std::shared_ptr<beast::tcp_stream> stream) {
-  struct Counted {
-    std::size_t& count;
-    ~Counted() { --count; }
-  };
+struct Counted {
+  std::size_t& count;
+  ~Counted() { --count; }
+};
+
+async::task<void> HttpServer::Impl::converse(Impl* self, StreamPtr stream) {
   const Counted counted{self->connections};
   beast::flat_buffer buffer(limits::kHttpHeader_bytes_max + 64 * 1024);
-  bool first = true;
-  while (co_await one_request(self, stream.get(), &buffer, first))
-    first = false;
+  Then then = co_await one_request(self, stream, &buffer, true);
+  while (then == Then::kNext)
+    then = co_await one_request(self, stream, &buffer, false);
+  if (then == Then::kLinger) {
+    co_await linger(stream.get());
+    co_return;
+  }
   boost::system::error_code ignored;
   stream->socket().shutdown(tcp::socket::shutdown_send, ignored);
 }
 
+// One connection too many: its header is read, so that it can hear why.
+async::task<void> HttpServer::Impl::turn_away(Impl* self, StreamPtr stream) {
+  const Counted counted{self->refusals};
+  beast::flat_buffer buffer(limits::kHttpHeader_bytes_max + 64 * 1024);
+  Parser parser;
+  parser.header_limit(static_cast<std::uint32_t>(limits::kHttpHeader_bytes_max));
+  parser.body_limit(boost::none);
+  stream->expires_after(kRefusal);
+  const auto [code, size] = co_await http::async_read_header(*stream, buffer, parser, kToken);
+  if (code) co_return;
+  Message message = self->last_word(
+      {http::status::service_unavailable, "there are too many connections; try again later"});
+  message.set(http::field::retry_after, "1");
+  const auto [failed, sent] = co_await http::async_write(*stream, message, kToken);
+  if (!failed) co_await linger(stream.get());
+}
+
+// The end of a connection with bytes of the request still on their way: closed at once, they would
+// make the client's side throw away what it was told.
+async::task<void> HttpServer::Impl::linger(Stream* stream) {
+  boost::system::error_code ignored;
+  stream->socket().shutdown(tcp::socket::shutdown_send, ignored);
+  stream->expires_after(kRefusal);
+  std::vector<char> trash(16u << 10);
+  for (std::size_t seen = 0; seen < kLinger_bytes_max;) {
+    const auto room = asio::buffer(trash);
+    const auto [code, size] = co_await stream->async_read_some(room, kToken);
+    if (code) co_return;
+    seen += size;
+  }
+}
+
+HttpResponse HttpServer::Impl::complain(int status, const std::string& why) const {
+  if (options.complaint) return options.complaint(status, why);
+  HttpResponse response;
+  response.status = status;
+  response.content_type = "text/plain; charset=utf-8";
+  response.body = why + "\n";
+  return response;
+}
+
+Message HttpServer::Impl::last_word(const Complaint& complaint) const {
+  return message_of(complain(static_cast<int>(complaint.status), complaint.why), false, false, 11);
+}
+
 // A refusal on account of the header alone.
-std::optional<Message> HttpServer::Impl::refusal(
+std::optional<Complaint> HttpServer::Impl::refusal(
     const http::request<http::string_body>& message) const {
   const auto host = message.find(http::field::host);
   if (host == message.end()) {
-    return plain(http::status::bad_request, "the request has no Host header", 11);
+    return Complaint{http::status::bad_request, "the request has no Host header"};
   }
   if (!host_allowed(host->value(), loopback, options.allowed_hosts)) {
-    return plain(http::status::misdirected_request, "this server does not answer to that Host", 11);
+    return Complaint{http::status::misdirected_request, "this server does not answer to that Host"};
   }
   const auto origin = message.find(http::field::origin);
   if (origin == message.end()) return std::nullopt;
@@ -185,12 +239,11 @@ std::optional<Message> HttpServer::Impl::refusal(
   const auto scheme = from.find("://");
   from = scheme == from.npos ? std::string_view() : from.substr(scheme + 3);
   if (host_allowed(from, loopback, options.allowed_hosts)) return std::nullopt;
-  return plain(http::status::forbidden, "this server does not answer to pages of that Origin", 11);
+  return Complaint{http::status::forbidden, "this server does not answer to pages of that Origin"};
 }
 
-// True when the connection may go on.
-async::task<bool> HttpServer::Impl::one_request(Impl* self,
-                                                beast::tcp_stream* stream,
+async::task<Then> HttpServer::Impl::one_request(Impl* self,
+                                                StreamPtr stream,
                                                 beast::flat_buffer* buffer,
                                                 bool first) {
   const HttpServerOptions& options = self->options;
@@ -198,7 +251,7 @@ async::task<bool> HttpServer::Impl::one_request(Impl* self,
     stream->expires_after(first ? options.header_limit : options.idle_limit);
     const auto room = buffer->prepare(kFirstRead_bytes);
     const auto [code, size] = co_await stream->async_read_some(room, kToken);
-    if (code) co_return false;
+    if (code) co_return Then::kClose;
     buffer->commit(size);
   }
   Parser parser;
@@ -206,52 +259,146 @@ async::task<bool> HttpServer::Impl::one_request(Impl* self,
   parser.body_limit(options.body_bytes_max);
   stream->expires_after(options.header_limit);
   auto [code, header_size] = co_await http::async_read_header(*stream, *buffer, parser, kToken);
-  std::optional<Message> refused;
+  std::optional<Complaint> refused;
   if (!code) refused = self->refusal(parser.get());
   if (!code && !refused && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
     http::response<http::empty_body> proceed(http::status::continue_, 11);
     const auto [failed, sent] = co_await http::async_write(*stream, proceed, kToken);
-    if (failed) co_return false;
+    if (failed) co_return Then::kClose;
   }
   if (!code && !refused) {
     stream->expires_after(options.body_limit);
     const auto [failed, body_size] = co_await http::async_read(*stream, *buffer, parser, kToken);
     code = failed;
   }
-  if (code) refused = complaint(code);
-  if (code && !refused) co_return false;
-  const bool keep_alive = !refused && parser.get().keep_alive();
-  Message message;
+  if (code) refused = complaint_of(code);
+  if (code && !refused) co_return Then::kClose;
   if (refused) {
-    message = std::move(*refused);
-  } else {
-    stream->expires_never();
-    const bool head = parser.get().method() == http::verb::head;
-    const unsigned version = parser.get().version();
-    HttpRequest request = request_of(parser.release());
-    HttpResponse response = co_await respond(self, std::move(request));
-    message = message_of(std::move(response), keep_alive, head, version);
+    const Message message = self->last_word(*refused);
+    stream->expires_after(options.body_limit);
+    const auto [failed, sent] = co_await http::async_write(*stream, message, kToken);
+    co_return failed ? Then::kClose : Then::kLinger;
   }
-  stream->expires_after(options.body_limit);
-  const auto [failed, sent] = co_await http::async_write(*stream, message, kToken);
-  co_return !failed && keep_alive;
+  const Then then = co_await answer(self, std::move(stream), &parser);
+  co_return then;
+}
+
+// Until the client closes its end or breaks the connection, sends its next request (then it cannot
+// be watched) or has its answer.
+async::task<void> watch(StreamPtr stream, std::shared_ptr<HttpPresence> client) {
+  for (;;) {
+    const auto [code] = co_await stream->socket().async_wait(tcp::socket::wait_read, kToken);
+    if (code || client->over()) co_return;
+    char byte = 0;
+    const auto peeked = ::recv(stream->socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (peeked > 0) co_return;
+    if (peeked == 0 || (errno != EAGAIN && errno != EINTR)) {
+      client->leave();
+      co_return;
+    }
+  }
+}
+
+// A complete request: handled, and its answer sent.
+async::task<Then> HttpServer::Impl::answer(Impl* self, StreamPtr stream, Parser* parser) {
+  const bool keep_alive = parser->get().keep_alive();
+  const bool head = parser->get().method() == http::verb::head;
+  const unsigned version = parser->get().version();
+  stream->expires_never();
+  HttpRequest request = request_of(parser->release());
+  auto client = std::make_shared<HttpPresence>();
+  struct Ended {
+    HttpPresence& client;
+    ~Ended() { client.end(); }
+  };
+  const Ended ended{*client};
+  if (self->options.watch_clients) {
+    request.client = client;
+    self->work.scope().spawn("", watch(stream, client));
+  }
+  HttpResponse response = co_await respond(self, std::move(request));
+  if (client->gone()) co_return Then::kClose;
+  bool sent = false, again = keep_alive;
+  if (response.stream) {
+    const bool chunked = version >= 11;
+    again = again && chunked;
+    sent = co_await send_stream(self, stream.get(), std::move(response), client, chunked);
+  } else {
+    const Message message = message_of(std::move(response), keep_alive, head, version);
+    stream->expires_after(self->options.body_limit);
+    const auto [failed, size] = co_await http::async_write(*stream, message, kToken);
+    sent = !failed;
+  }
+  client->end();
+  boost::system::error_code ignored;
+  if (self->options.watch_clients) stream->socket().cancel(ignored);  // ends the watch
+  co_return sent&& again ? Then::kNext : Then::kClose;
+}
+
+// True when all of it was sent.
+async::task<bool> HttpServer::Impl::send_stream(Impl* self,
+                                                Stream* stream,
+                                                HttpResponse response,
+                                                std::shared_ptr<HttpPresence> client,
+                                                bool chunked) {
+  auto header = header_of<http::empty_body>(response, chunked, chunked ? 11 : 10);
+  header.chunked(chunked);
+  http::response_serializer<http::empty_body> serializer(header);
+  stream->expires_after(self->options.body_limit);
+  const auto [failed, size] = co_await http::async_write_header(*stream, serializer, kToken);
+  if (failed) co_return false;
+  try {
+    for (;;) {
+      stream->expires_never();
+      auto pull = response.stream->next();
+      auto piece = co_await std::move(pull);
+      if (client->gone()) co_return false;
+      if (!piece) break;
+      if (piece->empty()) continue;
+      const bool sent = co_await send_piece(self, stream, std::move(*piece), chunked);
+      if (!sent) co_return false;
+    }
+  } catch (const boost::system::system_error& thrown) {
+    if (thrown.code() == asio::error::operation_aborted && self->work.scope().cancelled()) throw;
+    co_return false;
+  } catch (const std::exception&) {
+    co_return false;
+  }
+  if (!chunked) co_return true;
+  stream->expires_after(self->options.body_limit);
+  const auto end = http::make_chunk_last();
+  const auto [cut, last] = co_await asio::async_write(*stream, end, kToken);
+  co_return !cut;
+}
+
+async::task<bool> HttpServer::Impl::send_piece(Impl* self,
+                                               Stream* stream,
+                                               std::string piece,
+                                               bool chunked) {
+  stream->expires_after(self->options.body_limit);
+  if (chunked) {
+    const auto chunk = http::make_chunk(asio::buffer(piece));
+    const auto [failed, size] = co_await asio::async_write(*stream, chunk, kToken);
+    co_return !failed;
+  }
+  const auto whole = asio::buffer(piece);
+  const auto [failed, size] = co_await asio::async_write(*stream, whole, kToken);
+  co_return !failed;
 }
 
 async::task<HttpResponse> HttpServer::Impl::respond(Impl* self, HttpRequest request) {
-  HttpResponse failed;
-  failed.status = 500;
-  failed.content_type = "text/plain; charset=utf-8";
+  std::string why;
   try {
     auto answer = self->handler(std::move(request));
     HttpResponse response = co_await std::move(answer);
     co_return response;
   } catch (const boost::system::system_error& thrown) {
     if (thrown.code() == asio::error::operation_aborted && self->work.scope().cancelled()) throw;
-    failed.body = std::string("internal error: ") + thrown.what() + "\n";
+    why = thrown.what();
   } catch (const std::exception& thrown) {
-    failed.body = std::string("internal error: ") + thrown.what() + "\n";
+    why = thrown.what();
   }
-  co_return failed;
+  co_return self->complain(500, "internal error: " + why);
 }
 
 core::Result<std::unique_ptr<HttpServer>> HttpServer::open(async::IoThreads& io,

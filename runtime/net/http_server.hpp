@@ -1,6 +1,8 @@
 // A small HTTP/1.1 server: keep-alive, one handler coroutine for all requests. Owned by a command
 // or a node; works on a strand of the io threads, which outlive it; its own functions are called
-// from other threads. Bounds: limits kHttp*; a header has kHttpHeader, a body kHttpBody to arrive.
+// from other threads. Bounds: limits kHttp*; a header has kHttpHeader, a body kHttpBody to arrive,
+// a piece of a stream kHttpBody to be taken. A connection beyond the bound is told so (503) and
+// closed; a body beyond its bound is refused (413) and not read.
 //
 // A request whose Host (or Origin, when there is one) is neither an address of this machine's kind
 // nor an allowed name is refused, so that a web page cannot reach the server through its reader's
@@ -32,6 +34,9 @@ struct HttpServerOptions {
   core::Duration header_limit = core::limits::kHttpHeader;
   core::Duration body_limit = core::limits::kHttpBody;
   core::Duration idle_limit = core::limits::kHttpIdle;
+  bool watch_clients = false;  // tell handlers when their client goes (HttpRequest::client)
+  // The form of what the server itself refuses or reports; a line of text when null.
+  std::function<HttpResponse(int status, const std::string& why)> complaint;
 };
 
 class HttpServer {

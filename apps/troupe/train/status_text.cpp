@@ -150,7 +150,10 @@ std::string status_json(const StatusFacts& facts) {
                    {"stray", facts.stray}}},
                  {"watched_s", facts.watched_s},
                  {"busy_together_s", facts.busy_together_s}};
-  if (!facts.controller.empty()) object["run"] = json::parse(facts.controller, nullptr, false);
+  if (!facts.controller.empty()) {
+    object["run"] = json::parse(facts.controller, nullptr, false);
+    if (object["run"].is_object()) object["run"].erase("weights");  // its key is for members alone
+  }
   return object.dump();
 }
 

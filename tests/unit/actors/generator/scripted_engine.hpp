@@ -79,6 +79,7 @@ class ScriptedEngine final : public engine::Engine {
   }
   bool idle() const override { return running_.empty(); }
   std::span<const std::int32_t> drawn(core::GroupId, std::int32_t) override { return {}; }
+  const engine::Sample* unfinished(core::GroupId, std::int32_t) override { return nullptr; }
   core::Result<std::vector<engine::Sample>> pause(engine::PauseMode) override {
     return std::vector<engine::Sample>();
   }

@@ -1,0 +1,85 @@
+// The engine of `troupe serve` between the requests: takes groups in and out from any thread,
+// drives the engine on its device thread turn by turn, and tells each listener what its group has
+// drawn. State lives on a strand of the pump; what the engine's thread keeps of groups is used
+// there alone. Owned by the command; the io threads outlive it. Bounds: groups are bounded by the
+// engine's queue (kOverloaded) and the server's connections; news of a group is at most what its
+// request asked for.
+#pragma once
+
+#include "actors/generator/engine_bench.hpp"
+#include "runtime/async/deadline.hpp"
+#include "runtime/async/io_threads.hpp"
+#include "runtime/async/task.hpp"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace troupe::app {
+
+// What became known of one group since the news before.
+struct GroupNews {
+  core::GroupId group;
+  std::vector<engine::Sample> grown;     // of unfinished samples: index, and only what is new
+  std::vector<engine::Sample> finished;  // whole, in the order they finished
+  std::optional<core::Error> error;      // the group is over
+  bool first_token = false;              // the group has its first token since now
+};
+
+// For /metrics; a copy.
+struct PumpCounters {
+  engine::EngineCounters engine;
+  engine::EngineState state;
+  core::Version version = 0;
+  bool ready = false;  // the engine holds weights
+};
+
+class EnginePump {
+ public:
+  using Listener = std::function<void(GroupNews)>;
+
+  // `bench` may be without an engine until weights come in.
+  EnginePump(async::IoThreads& io, std::unique_ptr<actors::EngineBench> bench);
+  ~EnginePump();  // stop()
+  EnginePump(const EnginePump&) = delete;
+  EnginePump& operator=(const EnginePump&) = delete;
+
+  core::GroupId next_id() noexcept { return {next_.fetch_add(1)}; }
+
+  // Any thread. The listener is called on `executor` until the group is over: all samples finished,
+  // an error, or `abort`, after which it may hear news that were under way. `grown` comes only when
+  // `stream` is set.
+  void submit(engine::GroupRequest request,
+              bool stream,
+              async::Executor executor,
+              Listener listener);
+  // Any thread. Its blocks are free when the engine's turn is over. Unknown ids do nothing.
+  void abort(core::GroupId group);
+
+  // New weights: packed in slices between steps and swapped in. `swapped` is called on the pump's
+  // strand with the version or the reason. One at a time.
+  using Swapped = std::function<void(core::Result<core::Version>)>;
+  void take_weights(std::shared_ptr<weights::WeightIntake> intake,
+                    engine::KvAction kv,
+                    Swapped swapped);
+
+  // Runs `call` on the engine's thread between two turns; samples that it ended (a pause) become
+  // news. Errors: its own; kClosed.
+  using Call = std::function<core::Result<std::vector<engine::Sample>>(engine::Engine&)>;
+  async::task<core::Result<void>> on_engine(Call call);
+
+  PumpCounters counters() const;
+
+  // Ends the turn at hand; listeners hear nothing more. No io thread. Idempotent.
+  void stop();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+  std::atomic<std::uint64_t> next_{1};
+};
+
+}  // namespace troupe::app

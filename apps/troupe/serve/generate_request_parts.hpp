@@ -1,0 +1,25 @@
+// What the readers of completions and chats share. Internal to them.
+#pragma once
+
+#include "apps/troupe/serve/generate_request.hpp"
+#include "apps/troupe/serve/json_fields.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace troupe::app {
+
+// The body as an object, at most kJsonDepth_max deep.
+std::variant<nlohmann::json, ApiError> read_object(const std::string& body);
+
+// Sampling, limits, streaming and what else both kinds have.
+void read_common(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out);
+
+// Dialogue: roles and texts; parts of type text are joined. Returns JSON for the template.
+std::string read_messages(JsonFields& fields, const nlohmann::json& messages);
+
+// A list of token ids; complains of anything else.
+std::vector<std::int32_t> read_tokens(JsonFields& fields,
+                                      std::string_view name,
+                                      const nlohmann::json& list);
+
+}  // namespace troupe::app

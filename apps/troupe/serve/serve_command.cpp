@@ -1,0 +1,161 @@
+// `troupe serve`: a model over HTTP, in OpenAI's API; with --join the policy of a run, as it
+// learns. Threads: one of io, one that tokenizes, one that drives the engine upon the process's
+// compute pool, and with --join those of a node and one that fetches weights; main waits for the
+// end.
+#include "apps/troupe/commands.hpp"
+#include "apps/troupe/node/node_process.hpp"
+#include "apps/troupe/node/spliced_subscriber.hpp"
+#include "apps/troupe/serve/api_service.hpp"
+#include "apps/troupe/serve/live_weights.hpp"
+#include "apps/troupe/serve/serve_options.hpp"
+#include "apps/troupe/stop_signal.hpp"
+#include "runtime/weights/remote_subscriber.hpp"
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+using core::fail;
+using core::Result;
+
+void say(const std::string& text) {
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+// A connection takes a descriptor; the default soft bound is often 1024.
+void raise_descriptor_bound() {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// The parts of a server, from the port down to the engine; taken down in the opposite order.
+class Serving {
+ public:
+  Serving(const ServeOptions& options,
+          std::unique_ptr<EngineHost> host,
+          ServedModel model,
+          std::unique_ptr<actors::EngineBench> bench)
+      : options_(options),
+        host_(std::move(host)),
+        model_(std::move(model)),
+        io_(1),
+        pump_(io_, std::move(bench)) {}
+  ~Serving() { stop(); }
+
+  Result<void> open(ApiKeys keys, bool can_reload) {
+    ApiServiceParts parts{.model = model_, .pump = pump_, .keys = std::move(keys)};
+    parts.bounds.n_max = static_cast<std::int32_t>(options_.sequences);
+    parts.bounds.logprobs_max = static_cast<std::int32_t>(options_.logprobs);
+    parts.loopback = options_.loopback();
+    parts.requests_max = static_cast<std::size_t>(options_.connections);
+    if (can_reload) parts.reload = [this] { return host_->pack_weights(); };
+    service_.emplace(std::move(parts));
+    TROUPE_TRY_ASSIGN(
+        server, net::HttpServer::open(io_, options_.listen(), [this](net::HttpRequest request) {
+          return ApiService::respond(&*service_, std::move(request));
+        }));
+    server_ = std::move(server);
+    say("serving " + model_.names.front() + " at " + options_.address(server_->port()));
+    return {};
+  }
+  void stop() {
+    if (server_) server_->stop();
+    pump_.stop();
+  }
+  EnginePump& pump() { return pump_; }
+
+ private:
+  const ServeOptions& options_;
+  std::unique_ptr<EngineHost> host_;
+  const ServedModel model_;
+  async::IoThreads io_;
+  EnginePump pump_;
+  std::optional<ApiService> service_;
+  std::unique_ptr<net::HttpServer> server_;
+};
+
+Result<void> serve_alone(const ServeOptions& options, ApiKeys keys) {
+  TROUPE_TRY_ASSIGN(host, EngineHost::load(options.model, options.threads, options.limits()));
+  TROUPE_TRY_ASSIGN(model, options.served_model(*host));
+  auto bench = std::make_unique<actors::EngineBench>(host->take_engine(), host->team());
+  Serving serving(options, std::move(host), std::move(model), std::move(bench));
+  TROUPE_TRY(serving.open(std::move(keys), true));
+  while (!stop_requested())
+    ::poll(nullptr, 0, 100);
+  serving.stop();
+  say("stopped");
+  return {};
+}
+
+async::task<void> begin_to_follow(LiveWeights* live, actors::RoleContext context) {
+  context.scope->spawn("weights", LiveWeights::follow(live, context));
+  co_return;
+}
+
+// The policy of a run. Nothing of the run waits for this guest.
+Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
+  TROUPE_TRY_ASSIGN(target, find_company(options.join));
+  TROUPE_TRY_ASSIGN(host, EngineHost::prepare(options.model, options.threads));
+  TROUPE_TRY_ASSIGN(model, options.served_model(*host));
+  EngineHost* const made = host.get();
+  const engine::EngineLimits limits = options.limits();
+  actors::EngineMaker maker = [made, limits](std::shared_ptr<const model::PackedWeights> first) {
+    return made->make_engine(std::move(first), limits);
+  };
+  auto bench = std::make_unique<actors::EngineBench>(std::move(maker), host->team(), nullptr);
+  auto inner = std::make_shared<weights::RemoteWeightSubscriber>(host->spec());
+  async::IoThreads io(1);
+  Serving serving(options, std::move(host), std::move(model), std::move(bench));
+  LiveWeights live(serving.pump(),
+                   std::make_shared<SplicedSubscriber>(io, target, std::move(inner)), &say);
+  TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
+  NodeSelf self;
+  self.name = "node/serve-" + std::to_string(::getpid());
+  self.kinds = {"serve"};
+  self.port = splice->local_port();
+  self.pass = splice->pass();
+  NodeCalls calls;
+  calls.note = &say;
+  calls.once_in = [&](NodeGuest guest) -> Result<bool> {
+    guest.run(begin_to_follow(&live, guest.context));
+    TROUPE_TRY(serving.open(keys, false));
+    return true;
+  };
+  calls.before_end = [&](NodeGuest) { serving.stop(); };
+  auto end = live_as_node(self, calls);
+  live.close();
+  serving.stop();
+  splice->stop();
+  if (!end) return end.failure();
+  if (*end == NodeEnd::kLost) return fail(ErrorCode::kPeerLost, "the company went away");
+  say("stopped");
+  return {};
+}
+
+}  // namespace
+
+Result<void> run_serve(Words words) {
+  ServeOptions options;
+  TROUPE_TRY_ASSIGN(outcome,
+                    parse_flags("troupe serve: a model over HTTP, in OpenAI's API; with --join "
+                                "the policy of a run",
+                                options.flags(), words));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(keys, ApiKeys::gather(options.keys, options.key_file));
+  TROUPE_TRY(options.check_listen(keys));
+  raise_descriptor_bound();
+  return options.join.join.empty() ? serve_alone(options, std::move(keys))
+                                   : serve_live(options, std::move(keys));
+}
+
+}  // namespace troupe::app

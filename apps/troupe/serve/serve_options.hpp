@@ -1,0 +1,39 @@
+// The flags of `troupe serve`, and what follows from them. Plain values; the main thread.
+#pragma once
+
+#include "apps/troupe/engine_host.hpp"
+#include "apps/troupe/flags.hpp"
+#include "apps/troupe/node/join_flags.hpp"
+#include "apps/troupe/serve/api_key.hpp"
+#include "apps/troupe/serve/served_model.hpp"
+#include "runtime/net/http_server.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+struct ServeOptions {
+  std::string model, host = "127.0.0.1", key_file, chat_template;
+  std::vector<std::string> names, keys, hosts;
+  std::int64_t port = 8000, threads = 0, connections = 1024;
+  std::int64_t context = 0, sequences = 256, step_tokens = 512, kv_bytes = 1ll << 30;
+  std::int64_t logprobs = 20;
+  bool insecure = false, no_prefix_cache = false;
+  JoinFlags join;
+
+  std::vector<Flag> flags();
+
+  bool loopback() const;
+  // Warns of an open port. Error kConfig: one that was not accepted by --insecure.
+  core::Result<void> check_listen(const ApiKeys& keys) const;
+  engine::EngineLimits limits() const;
+  net::HttpServerOptions listen() const;
+  // "http://127.0.0.1:8000/v1".
+  std::string address(std::uint16_t bound) const;
+  // Errors: --chat-template, or limits that fit no sequence.
+  core::Result<ServedModel> served_model(EngineHost& engine_host) const;
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,225 @@
+"""`troupe serve` against the clients it is made for and the model it serves: the stock `openai`
+package and lm-eval's `local-completions`, both unchanged, on a tiny Llama; texts, log-probs and
+log-likelihoods are those that transformers computes from the same folder.
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import openai
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+from supervised_test import END, byte_tokenizer
+
+BUILD = pathlib.Path(os.environ.get("TROUPE_BUILD_DIR", pathlib.Path(__file__).parents[2] / "build"))
+PATIENCE_S = 60
+KEY = "sesame"
+TEMPLATE = ("{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
+            "{% if add_generation_prompt %}assistant: {% endif %}")
+
+
+@contextlib.contextmanager
+def serve(folder, *flags):
+    """The real server on a free port; gives its address; ends it by SIGINT, cleanly."""
+    words = [os.environ.get("TROUPE_SERVE", BUILD / "troupe"), "serve", "--model", folder, "--port", "0",
+             "--served-model-name", "tiny", "--threads", "1", *flags]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    try:
+        yield re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline()).group(0)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_S) == 0
+        assert process.stdout.read() == "stopped\n"
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("serve") / "tiny"
+    torch.manual_seed(3)
+    config = LlamaConfig(vocab_size=257, hidden_size=64, intermediate_size=160, num_hidden_layers=2,
+                         num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=512,
+                         eos_token_id=END, bos_token_id=None, pad_token_id=END, tie_word_embeddings=False)
+    model = LlamaForCausalLM(config)
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.dim() > 1:
+                weight.normal_(0, 0.3)
+    model.save_pretrained(path)
+    byte_tokenizer(path)
+    (path / "chat_template.jinja").write_text(TEMPLATE)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+
+
+@pytest.fixture(scope="module")
+def tokenizer(folder):
+    return AutoTokenizer.from_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def address(folder):
+    with serve(folder, "--api-key", KEY) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def client(address):
+    return openai.OpenAI(base_url=address + "/v1", api_key=KEY, max_retries=0, timeout=PATIENCE_S)
+
+
+def logprobs_of(model, ids):
+    """[len(ids), vocabulary]: row i is the distribution of token i + 1."""
+    with torch.no_grad():
+        return model(torch.tensor([ids])).logits[0].log_softmax(-1)
+
+
+def greedy(model, ids, count):
+    with torch.no_grad():
+        out = model.generate(torch.tensor([ids]), max_new_tokens=count, min_new_tokens=count,
+                             do_sample=False)
+    return out[0, len(ids):].tolist()
+
+
+def test_greedy_text_is_that_of_transformers(client, model, tokenizer):
+    for prompt in ["2+2=", "Hello, ", "x"]:
+        ids = tokenizer(prompt)["input_ids"]
+        expected = greedy(model, ids, 40)
+        # transformers forbids the end token for all 40; the server counts it as any other.
+        answer = client.completions.create(model="tiny", prompt=prompt, max_tokens=40, temperature=0,
+                                           logit_bias={str(END): -100})
+        assert answer.choices[0].text == tokenizer.decode(expected)
+        assert answer.choices[0].finish_reason == "length"
+        assert answer.usage.prompt_tokens == len(ids) and answer.usage.completion_tokens == 40
+        by_ids = client.completions.create(model="tiny", prompt=[ids], max_tokens=40, temperature=0,
+                                           logit_bias={str(END): -100})
+        assert by_ids.choices[0].text == answer.choices[0].text
+
+
+def test_echoed_logprobs_are_those_of_transformers(client, model, tokenizer):
+    ids = tokenizer("the quick brown fox")["input_ids"]
+    answer = client.completions.create(model="tiny", prompt=[ids], max_tokens=5, temperature=0, echo=True,
+                                       logprobs=3, extra_body={"ignore_eos": True})
+    found = answer.choices[0].logprobs
+    assert found.token_logprobs[0] is None and found.top_logprobs[0] is None
+    assert found.tokens[:len(ids)] == [tokenizer.decode([i]) for i in ids]
+    assert len(found.token_logprobs) == len(ids) + 5 == len(found.text_offset)
+    table = logprobs_of(model, ids)
+    for i in range(1, len(ids)):
+        assert found.token_logprobs[i] == pytest.approx(table[i - 1, ids[i]].item(), abs=1e-4)
+        best = table[i - 1].topk(3).values.tolist()
+        assert sorted(found.top_logprobs[i].values(), reverse=True)[:1] == pytest.approx(best[:1], abs=1e-4)
+        assert found.tokens[i] in found.top_logprobs[i]  # bytes that are no text share the key U+FFFD
+    alone = client.completions.create(model="tiny", prompt=[ids], max_tokens=0, temperature=0, echo=True,
+                                      logprobs=3)
+    assert alone.choices[0].text == "the quick brown fox"
+    assert alone.choices[0].logprobs.token_logprobs == found.token_logprobs[:len(ids)]
+    assert alone.usage.completion_tokens == 0
+
+
+def test_logprobs_are_at_temperature_1_whatever_was_sampled(client, model, tokenizer):
+    ids = tokenizer("a")["input_ids"]
+    answer = client.completions.create(model="tiny", prompt="a", max_tokens=8, temperature=2.5, seed=7,
+                                       top_p=0.7, logprobs=0, extra_body={"ignore_eos": True})
+    # Byte tokens: what is not printable comes as U+FFFD, so the first token is found by its value.
+    first = answer.choices[0].logprobs.token_logprobs[0]
+    assert (logprobs_of(model, ids)[-1] - first).abs().min() < 1e-4
+    again = client.completions.create(model="tiny", prompt="a", max_tokens=8, temperature=2.5, seed=7,
+                                      top_p=0.7, logprobs=0, extra_body={"ignore_eos": True})
+    assert again.choices[0].text == answer.choices[0].text
+    assert again.choices[0].logprobs.token_logprobs == answer.choices[0].logprobs.token_logprobs
+
+
+def test_chat_renders_the_models_template(client, model, tokenizer):
+    messages = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "1+1?"}]
+    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    answer = client.chat.completions.create(model="tiny", messages=messages, max_completion_tokens=20,
+                                            temperature=0, logprobs=True, top_logprobs=2,
+                                            logit_bias={str(END): -100})
+    expected = greedy(model, ids, 20)
+    assert answer.choices[0].message.content == tokenizer.decode(expected)
+    assert answer.usage.prompt_tokens == len(ids)
+    content = answer.choices[0].logprobs.content
+    table = logprobs_of(model, ids + expected)
+    for i, one in enumerate(content):
+        assert one.logprob == pytest.approx(table[len(ids) - 1 + i, expected[i]].item(), abs=1e-4)
+        assert len(one.top_logprobs) == 2
+        assert one.top_logprobs[0].logprob == pytest.approx(table[len(ids) - 1 + i].max().item(), abs=1e-4)
+
+
+def test_streams_add_up_to_the_whole(client):
+    messages = [{"role": "user", "content": "tell"}]
+    asked = dict(model="tiny", messages=messages, max_tokens=60, seed=11, n=2, logprobs=True,
+                 top_logprobs=1, extra_body={"ignore_eos": True})
+    whole = client.chat.completions.create(**asked)
+    texts, logprobs, ends, usage = ["", ""], [[], []], [None, None], None
+    for chunk in client.chat.completions.create(**asked, stream=True, stream_options={"include_usage": True}):
+        usage = chunk.usage or usage
+        for choice in chunk.choices:
+            texts[choice.index] += choice.delta.content or ""
+            ends[choice.index] = choice.finish_reason or ends[choice.index]
+            if choice.logprobs:
+                logprobs[choice.index] += [one.logprob for one in choice.logprobs.content]
+    assert texts == [choice.message.content for choice in whole.choices]
+    assert logprobs == [[one.logprob for one in choice.logprobs.content] for choice in whole.choices]
+    assert ends == ["length", "length"]
+    assert usage == whole.usage and usage.completion_tokens == 120
+    pieces = [c.choices[0].text for c in client.completions.create(
+        model="tiny", prompt="tell", max_tokens=30, temperature=0, stream=True)]
+    assert "".join(pieces) == client.completions.create(
+        model="tiny", prompt="tell", max_tokens=30, temperature=0).choices[0].text
+
+
+def test_the_client_sees_openais_errors(client, address):
+    with pytest.raises(openai.BadRequestError) as bad:
+        client.completions.create(model="tiny", prompt="a", temperature=-1)
+    assert bad.value.param == "temperature" and bad.value.type == "invalid_request_error"
+    with pytest.raises(openai.NotFoundError) as missing:
+        client.completions.create(model="gpt-4", prompt="a")
+    assert missing.value.code == "model_not_found"
+    with pytest.raises(openai.BadRequestError) as long:
+        client.completions.create(model="tiny", prompt="a" * 600)
+    assert long.value.code == "context_length_exceeded"
+    with pytest.raises(openai.AuthenticationError):
+        openai.OpenAI(base_url=address + "/v1", api_key="wrong", max_retries=0).models.list()
+    assert [one.id for one in client.models.list()] == ["tiny"]
+    assert client.models.retrieve("tiny").max_model_len == 512
+
+
+@pytest.mark.parametrize("backend", ["huggingface", "auto"])
+def test_lm_eval_scores_as_transformers_does(folder, model, tokenizer, backend):
+    """`auto` asks the server for its tokenizer, as lm-eval does by default."""
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.openai_completions import LocalCompletionsAPI
+
+    pairs = [("the cat sat on the ", "mat"), ("1+1=", "2"), ("a b c ", "d e f"), ("x", "yz")]
+    with serve(folder) as url:
+        local = LocalCompletionsAPI(base_url=url + "/v1/completions", model="tiny", tokenizer=str(folder),
+                                    tokenizer_backend=backend, max_length=512, batch_size=2,
+                                    num_concurrent=1, max_retries=1)
+        requests = [Instance(request_type="loglikelihood", doc={}, arguments=pair, idx=0) for pair in pairs]
+        scored = local.loglikelihood(requests, disable_tqdm=True)
+        asked = [Instance(request_type="generate_until", doc={}, idx=0,
+                          arguments=(context, {"until": ["\n\n"], "max_gen_toks": 12, "temperature": 0}))
+                 for context, _ in pairs]
+        texts = local.generate_until(asked, disable_tqdm=True)
+    for (context, target), (value, is_greedy), text in zip(pairs, scored, texts, strict=True):
+        ids = tokenizer(context + target)["input_ids"]
+        start = len(tokenizer(context)["input_ids"])
+        table = logprobs_of(model, ids)
+        rows = range(start, len(ids))
+        assert value == pytest.approx(sum(table[i - 1, ids[i]].item() for i in rows), abs=1e-4 * len(ids))
+        assert is_greedy == all(table[i - 1].argmax().item() == ids[i] for i in rows)
+        assert isinstance(text, str)
