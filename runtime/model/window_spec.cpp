@@ -48,8 +48,24 @@ Result<void> read_rule(const ConfigReader& config, const Family& family, ModelSp
   return {};
 }
 
+bool contains(const std::vector<bool>& flags, bool flag) {
+  return std::find(flags.begin(), flags.end(), flag) != flags.end();
+}
 bool any(const std::vector<bool>& flags) {
-  return std::find(flags.begin(), flags.end(), true) != flags.end();
+  return contains(flags, true);
+}
+
+// Families that slide in all layers or in none, whatever `layer_types` says: a list that says
+// otherwise is refused. Window 0: none.
+Result<void> slide_all(const ConfigReader& config, std::int64_t window, ModelSpec& spec) {
+  const bool agrees = window > 0 ? !contains(spec.sliding, false) : !contains(spec.sliding, true);
+  if (config.find("layer_types") != nullptr && !agrees) {
+    return config.unsupported(
+        "layer_types that differ from sliding_window, which is for all layers");
+  }
+  spec.sliding.assign(window > 0 ? static_cast<std::size_t>(spec.layers) : 0, true);
+  spec.window = window;
+  return {};
 }
 
 }  // namespace
@@ -71,23 +87,13 @@ Result<void> read_windows(const ConfigReader& config, const Family& family, Mode
   } else {
     TROUPE_TRY(read_rule(config, family, spec));
   }
+  if (family.windows != WindowRule::kAll && !any(spec.sliding)) {
+    spec.sliding.clear();
+    return {};  // then nobody reads the window
+  }
   const bool off = config.is_null("sliding_window");
   TROUPE_TRY_ASSIGN(window, config.whole("sliding_window", 1, kContext_max, family.window));
-  if (family.windows == WindowRule::kAll) {
-    // These families slide in all layers or in none, whatever `layer_types` says.
-    const bool slides = !off && window > 0;
-    const bool all =
-        std::find(spec.sliding.begin(), spec.sliding.end(), false) == spec.sliding.end();
-    if (types != nullptr && (slides ? !all : any(spec.sliding))) {
-      return config.unsupported(
-          "layer_types that differ from sliding_window, which is for all layers");
-    }
-    spec.sliding.assign(static_cast<std::size_t>(spec.layers), slides);
-  }
-  if (!any(spec.sliding)) {
-    spec.sliding.clear();
-    return {};
-  }
+  if (family.windows == WindowRule::kAll) return slide_all(config, off ? 0 : window, spec);
   if (off || window == 0) return config.malformed("has sliding layers, and no `sliding_window`");
   spec.window = window;
   return {};
