@@ -25,15 +25,19 @@ TEST_P(EngineFamilies, SamplesHaveTheBitsOfANaiveGenerator) {
   model::ParamStore params(spec);
   model::randomise(params, 4, 0.25f);
   const Weights weights = pack(params, 3);
-  const std::vector<GroupRequest> requests = varied_requests(11, 7);
+  std::vector<GroupRequest> requests = varied_requests(11, 5);
+  core::Rng rng(5);
+  for (std::uint64_t id = 6; id < 12; ++id)  // long enough to run out of blocks together
+    requests.push_back(request_of(id, random_prompt(rng, 14 + id), 2, 28));
   const Samples expected = naive_all(*weights, requests);
   core::SerialTeam one;
   model::PairTeam two;
   auto roomy = make_engine(weights, limits_of(16, 64, 200), two);
   expect_same(run_all(*roomy, requests), expected);
   EXPECT_EQ(roomy->counters().preempted, 0u);
-  // Prompts in chunks of a few tokens, and too few blocks for all.
-  auto tight = make_engine(weights, limits_of(8, 13, 16), one);
+  auto chunked = make_engine(weights, limits_of(8, 13, 200), one);
+  expect_same(run_all(*chunked, requests), expected);
+  auto tight = make_engine(weights, limits_of(64, 96, 12), one);
   expect_same(run_all(*tight, requests), expected);
   EXPECT_GT(tight->counters().preempted, 0u);
 }
