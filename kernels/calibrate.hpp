@@ -22,6 +22,12 @@ struct MachineLimits {
   double share_of_limit(double flops, double bytes, double seconds) const;
 };
 
+// Multiply-adds that one lane of an instruction does: 2 for pairs of bfloat16. The peak is that of
+// f32 times this.
+constexpr double products_of_lane(PanelDtype dtype) {
+  return dtype == PanelDtype::kBf16Compute ? 2.0 : 1.0;
+}
+
 class Calibration {
  public:
   // `bytes` must be well above the last-level cache, or it is the cache that is measured.

@@ -1,6 +1,7 @@
 // `troupe chat`: a dialogue with a chat model, streamed. Lines that begin with '/' are commands.
 // Ctrl-C ends an answer; at the prompt it ends the program.
 #include "apps/troupe/commands.hpp"
+#include "apps/troupe/dtype_flag.hpp"
 #include "apps/troupe/engine_host.hpp"
 #include "apps/troupe/sampling_flags.hpp"
 #include "apps/troupe/stop_signal.hpp"
@@ -152,18 +153,20 @@ class Chat {
 }  // namespace
 
 Result<void> run_chat(Words words) {
-  std::string model, system;
+  std::string model, system, dtype_name = "f32";
   std::int64_t threads = 0;
   SamplingFlags sampling;
   std::vector<Flag> flags = {{"--model", &model, "Hugging Face folder or org/name", true},
                              {"--system", &system, "the system message"},
+                             {"--dtype", &dtype_name, kDtypeHelp},
                              {"--threads", &threads, "0 = all usable cores", false, 0, 1024}};
   sampling.add_to(flags);
   TROUPE_TRY_ASSIGN(outcome, parse_flags("troupe chat: talk to a chat model; /help there lists "
                                          "commands",
                                          flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY_ASSIGN(host, EngineHost::load(model, threads));
+  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe chat", dtype_name));
+  TROUPE_TRY_ASSIGN(host, EngineHost::load(model, threads, {}, dtype));
   return Chat(*host, std::move(sampling), system).run();
 }
 

@@ -36,6 +36,16 @@ void print_processor() {
   }
   std::printf("processor   %s\n", processor_name().c_str());
   std::printf("kernels     %s; TROUPE_ISA=NAME forces one\n", levels.c_str());
+  constexpr kernels::PanelDtype kDtypes[] = {kernels::PanelDtype::kF32, kernels::PanelDtype::kBf16,
+                                             kernels::PanelDtype::kInt8,
+                                             kernels::PanelDtype::kBf16Compute};
+  std::string dtypes;
+  for (const kernels::PanelDtype dtype : kDtypes) {
+    if (!kernels::panel_dtype_available(kernels::ops(), dtype)) continue;
+    if (!dtypes.empty()) dtypes += ", ";
+    dtypes += kernels::name_of(dtype);
+  }
+  std::printf("dtypes      %s (--dtype of weights)\n", dtypes.c_str());
   std::printf("cores       %d usable\n", usable_cores());
 }
 

@@ -45,8 +45,10 @@ core::Result<std::unique_ptr<EngineHost>> EngineHost::prepare(const std::string&
 
 core::Result<std::unique_ptr<EngineHost>> EngineHost::load(const std::string& name,
                                                            std::int64_t threads,
-                                                           engine::EngineLimits limits) {
+                                                           engine::EngineLimits limits,
+                                                           kernels::PanelDtype dtype) {
   TROUPE_TRY_ASSIGN(host, prepare(name, threads));
+  host->dtype_ = dtype;
   TROUPE_TRY_ASSIGN(packed, host->pack_weights());
   TROUPE_TRY_ASSIGN(engine, host->make_engine(std::move(packed), limits));
   host->engine_ = std::move(engine);
@@ -60,7 +62,7 @@ core::Result<std::unique_ptr<engine::Engine>> EngineHost::make_engine(
 
 core::Result<std::shared_ptr<const model::PackedWeights>> EngineHost::pack_weights() {
   TROUPE_TRY_ASSIGN(params, model::load_model(folder_));
-  auto packed = std::make_shared<model::PackedWeights>(params->spec());
+  auto packed = std::make_shared<model::PackedWeights>(params->spec(), dtype_);
   pool_.run([&](core::Team team) { packed->fill(team, *params, 0); });
   return std::shared_ptr<const model::PackedWeights>(std::move(packed));
 }

@@ -19,10 +19,13 @@ namespace troupe::app {
 
 class EngineHost {
  public:
-  // `name`: a folder or org/name. `threads` 0: all usable cores.
-  static core::Result<std::unique_ptr<EngineHost>> load(const std::string& name,
-                                                        std::int64_t threads,
-                                                        engine::EngineLimits limits = {});
+  // `name`: a folder or org/name. `threads` 0: all usable cores. `dtype`: how the weights are
+  // stored, by pack_weights as well.
+  static core::Result<std::unique_ptr<EngineHost>> load(
+      const std::string& name,
+      std::int64_t threads,
+      engine::EngineLimits limits = {},
+      kernels::PanelDtype dtype = kernels::PanelDtype::kF32);
 
   // Without weights and engine, for one who gets the weights from elsewhere.
   static core::Result<std::unique_ptr<EngineHost>> prepare(const std::string& name,
@@ -63,6 +66,7 @@ class EngineHost {
   async::CpuPool pool_;
   std::filesystem::path folder_;
   std::vector<std::int32_t> eos_;
+  kernels::PanelDtype dtype_ = kernels::PanelDtype::kF32;
   std::unique_ptr<engine::Engine> engine_;
 };
 

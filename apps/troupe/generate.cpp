@@ -2,6 +2,7 @@
 // dataset (to a file: generate_batch.hpp).
 #include "apps/troupe/batch/batch_sampler.hpp"
 #include "apps/troupe/commands.hpp"
+#include "apps/troupe/dtype_flag.hpp"
 #include "apps/troupe/engine_host.hpp"
 #include "apps/troupe/flags.hpp"
 #include "apps/troupe/generate_batch.hpp"
@@ -25,7 +26,7 @@ using core::fail;
 using core::Result;
 
 struct Options {
-  std::string model, prompt, prompts, out, output_key = "response";
+  std::string model, prompt, prompts, out, output_key = "response", dtype = "f32";
   std::int64_t samples = 1, threads = 0;
   bool json = false, overwrite = false;
   PromptFlags dataset;
@@ -145,28 +146,30 @@ Result<void> run_generate(Words words) {
       {"--out", &options.out, "with --data: the .jsonl file to write, one row a sample"},
       {"--output-key", &options.output_key, "with --data: column of the response"},
       {"--overwrite", &options.overwrite, "with --data: begin anew, whatever --out holds"},
+      {"--dtype", &options.dtype, kDtypeHelp},
       {"--threads", &options.threads, "0 = all usable cores", false, 0, 1024}};
   options.dataset.add_to(flags);
   options.sampling.add_to(flags);
   TROUPE_TRY_ASSIGN(outcome,
                     parse_flags("troupe generate: sample responses of a model", flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe generate", options.dtype));
   const int sources =
       !options.prompt.empty() + !options.prompts.empty() + !options.dataset.data.empty();
   if (sources != 1) {
     return fail(ErrorCode::kConfig, "troupe generate: give one of --prompt, --prompts and --data");
   }
   if (!options.dataset.data.empty()) {
-    GenerateBatch job{options.model,     options.out,      options.output_key,
-                      options.samples,   options.threads,  options.json,
-                      options.overwrite, options.sampling, options.dataset};
+    GenerateBatch job{options.model,    options.out,    options.output_key, options.samples,
+                      options.threads,  options.json,   options.overwrite,  dtype,
+                      options.sampling, options.dataset};
     return generate_batch(job);
   }
   if (!options.out.empty()) {
     return fail(ErrorCode::kConfig, "troupe generate: --out goes with --data");
   }
   TROUPE_TRY_ASSIGN(rows, read_prompts(options));
-  TROUPE_TRY_ASSIGN(host, EngineHost::load(options.model, options.threads));
+  TROUPE_TRY_ASSIGN(host, EngineHost::load(options.model, options.threads, {}, dtype));
   return Generation(*host, options, std::move(rows)).run();
 }
 

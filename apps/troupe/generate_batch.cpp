@@ -29,6 +29,7 @@ PartSettings settings_of(const GenerateBatch& job,
   PartSettings out = {{"--model", model_identity(host.folder())},
                       {"--data", data},
                       {"--n", std::to_string(job.samples)},
+                      {"--dtype", kernels::name_of(job.dtype)},
                       {"--output-key", job.output_key},
                       {"--json", job.tokens ? "true" : "false"},
                       {"--max-new-tokens", std::to_string(job.sampling.max_new_tokens)},
@@ -136,7 +137,7 @@ Result<void> generate_batch(const GenerateBatch& job) {
   }
   TROUPE_TRY_ASSIGN(options, job.prompts.options());
   TROUPE_TRY_ASSIGN(data, files_identity(job.prompts.data));
-  TROUPE_TRY_ASSIGN(host, EngineHost::load(job.model, job.threads));
+  TROUPE_TRY_ASSIGN(host, EngineHost::load(job.model, job.threads, {}, job.dtype));
   TROUPE_TRY_ASSIGN(prompts,
                     actors::DatasetPrompts::load(options, host->tokenizer(), host->chat()));
   TROUPE_TRY(check_prompts(job, *prompts, host->context()));

@@ -4,6 +4,7 @@
 
 #include "apps/troupe/batch/prompt_flags.hpp"
 #include "apps/troupe/sampling_flags.hpp"
+#include "kernels/panels.hpp"
 #include "runtime/core/result.hpp"
 
 #include <cstdint>
@@ -16,6 +17,7 @@ struct GenerateBatch {
   std::int64_t samples = 1, threads = 0;
   bool tokens = false;  // rows carry token ids and log-probs
   bool overwrite = false;
+  kernels::PanelDtype dtype = kernels::PanelDtype::kF32;  // how weights are stored
   SamplingFlags sampling;
   PromptFlags prompts;
 };

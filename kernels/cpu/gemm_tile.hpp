@@ -18,7 +18,9 @@ struct F32Lines {
 struct Bf16Lines {
   static constexpr int kDepth = 2;
   static Vec column(const float* line, int i) {
-    return i == 0 ? Vec::first_bf16(line) : Vec::second_bf16(line);
+    if (i == 0) return Vec::first_bf16(line);
+    asm("" : "+r"(line));  // read again: keeping the line costs registers that AVX2 lacks
+    return Vec::second_bf16(line);
   }
   static Vec multiply_add(Vec x, Vec column, Vec sum) { return fma(x, column, sum); }
 };
@@ -61,6 +63,14 @@ struct Tile {
       for (int p = 0; p < kPanels; ++p)
         local[r][p] = sum[r][p];
     const auto step = [&](const float* a_k, const float* b_k, int i) [[gnu::always_inline]] {
+      if constexpr (kRows == 1) {  // no column waits in a register for the others
+        const Vec x = Vec::all(a_k[0]);
+#pragma GCC unroll 8
+        for (int p = 0; p < kPanels; ++p)
+          local[0][p] =
+              Lines::multiply_add(x, Lines::column(b_k + p * panel_stride, i), local[0][p]);
+        return;
+      }
       Vec column[kPanels];
 #pragma GCC unroll 8
       for (int p = 0; p < kPanels; ++p)

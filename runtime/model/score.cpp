@@ -8,6 +8,12 @@
 namespace troupe::model {
 namespace {
 
+// Log-probs of int8 weights are not those of any policy: nobody may learn from them.
+void require_exact(const PackedWeights& weights) {
+  TROUPE_CHECK(weights.dtype() != kernels::PanelDtype::kInt8,
+               "int8 weights are for generation only; score with f32 or bf16 weights");
+}
+
 void make_room(const ModelSpec& spec, const ForwardPlan& plan, ScoreScratch& scratch) {
   const std::int64_t blocks = kv_blocks_of(plan);
   scratch.forward.reserve(spec, plan.rows(), static_cast<std::int64_t>(plan.logit_rows.size()));
@@ -24,6 +30,7 @@ void score_logprobs(core::TeamRunner& team,
                     ScoreScratch& scratch,
                     std::span<float> logprobs,
                     std::span<float> entropies) {
+  require_exact(weights);
   const ModelSpec& spec = weights.spec();
   TROUPE_CHECK(spec.head == HeadKind::kLanguage, "log-probs of a score model");
   const auto rows = static_cast<std::int64_t>(plan.logit_rows.size());
@@ -52,6 +59,7 @@ void score_values(core::TeamRunner& team,
                   const ForwardPlan& plan,
                   ScoreScratch& scratch,
                   std::span<float> values) {
+  require_exact(weights);
   TROUPE_CHECK(values.size() == plan.logit_rows.size(), "one value for each logit row");
   make_room(weights.spec(), plan, scratch);
   team.run([&](core::Team member) {

@@ -98,6 +98,9 @@ void TrainTape::carve(std::int64_t rows) {
 }
 
 void TrainTape::begin(const PackedWeights& weights, const ForwardPlan& plan) {
+  TROUPE_CHECK(
+      weights.dtype() == kernels::PanelDtype::kF32 || weights.dtype() == kernels::PanelDtype::kBf16,
+      "a trainer computes with f32 or bf16 weights; pack one of these");
   weights_ = &weights;
   plan_ = &plan;
   const ModelSpec& s = spec();

@@ -13,7 +13,8 @@
 //
 // SEQUENCES.json: {"sequences": [[ids]], "temperature": t}. Log-probs are of tokens 1.. given those
 // before; the gradient is of their mean negative log-prob over all sequences, all samples of one
-// plan. A score head is read where there is one; `save ... score SEED` makes one where there is none.
+// plan. A score head is read where there is one; `save ... score SEED` makes one where there is
+// none.
 #include "runtime/model/forward.hpp"
 #include "runtime/model/group_plan.hpp"
 #include "runtime/model/peft_folder.hpp"
@@ -88,16 +89,19 @@ class Outputs {
 };
 
 struct Loaded {
-  explicit Loaded(const char* folder, model::HeadKind head = model::HeadKind::kLanguage)
-      : params(model::load_model(folder, head).value()), weights(params->spec()) {
+  explicit Loaded(const char* folder,
+                  model::HeadKind head = model::HeadKind::kLanguage,
+                  kernels::PanelDtype dtype = kernels::PanelDtype::kF32)
+      : params(model::load_model(folder, head).value()), weights(params->spec(), dtype) {
     weights.fill({}, *params, 0);
   }
   std::unique_ptr<model::ParamStore> params;
   model::PackedWeights weights;
 };
 
+template <kernels::PanelDtype dtype = kernels::PanelDtype::kF32>
 void write_logits(const char* folder, const Input& input, const char* out) {
-  const Loaded model(folder);
+  const Loaded model(folder, model::HeadKind::kLanguage, dtype);
   const model::ModelSpec& spec = model.weights.spec();
   const std::int64_t ld = kernels::panels_of(spec.vocab) * kernels::kPanel;
   PairTeam team;
@@ -249,10 +253,10 @@ int save(const char* folder,
          const std::string& dtype,
          const char* shard_bytes,
          const char* score_seed) {
-  const auto params = score_seed == nullptr ? model::load_model(folder).value()
-                                            : model::load_model(folder, model::HeadKind::kScore,
-                                                                std::stoull(score_seed))
-                                                  .value();
+  const auto params =
+      score_seed == nullptr
+          ? model::load_model(folder).value()
+          : model::load_model(folder, model::HeadKind::kScore, std::stoull(score_seed)).value();
   const auto stored = dtype == "bf16" ? model::StorageDtype::kBf16 : model::StorageDtype::kF32;
   const auto saved = model::save_model(*params, out, stored, folder, std::stoull(shard_bytes));
   if (!saved) std::fprintf(stderr, "%s\n", saved.error().message.c_str());
@@ -277,6 +281,10 @@ int main(int argc, char** argv) {
   const Input input = read_input(argv[3]);
   if (command == "logits") {
     write_logits(argv[2], input, argv[4]);
+  } else if (command == "logits-bf16") {
+    write_logits<kernels::PanelDtype::kBf16>(argv[2], input, argv[4]);
+  } else if (command == "logits-int8") {
+    write_logits<kernels::PanelDtype::kInt8>(argv[2], input, argv[4]);
   } else if (command == "logprobs") {
     write_logprobs(argv[2], input, argv[4]);
   } else if (command == "values") {

@@ -24,6 +24,33 @@ def test_logits_of_random_models(name, tmp_path):
     assert worst <= TOLERANCE
 
 
+def _bf16(weight):
+    return weight.bfloat16().float()
+
+
+def _int8(weight):
+    largest = weight.abs().amax(1, keepdim=True)
+    return (weight * (127 / largest)).round().clamp(-127, 127) * (largest / 127)
+
+
+@pytest.mark.parametrize("stored, command", [(_bf16, "logits-bf16"), (_int8, "logits-int8")])
+@pytest.mark.parametrize("name", ["plain", "qwen2_tied"])
+def test_logits_of_stored_weights(name, stored, command, tmp_path):
+    """Matrices and head stored as bf16 (torch's rounding) or int8 by row; all else stays f32."""
+    make_folder(name, tmp_path / "model")
+    model = load_reference(tmp_path / "model")
+    tokens = sequences(model.config.vocab_size)
+    ours = drive(command, tmp_path / "model", tokens, tmp_path)
+    assert logits_difference(model, ours, tokens) > TOLERANCE, "the rounding must be seen"
+    with torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, torch.nn.Linear):
+                module.weight.copy_(stored(module.weight))
+    worst = logits_difference(model, ours, tokens)
+    print(f"{name} {command}: {worst:.2e}")
+    assert worst <= TOLERANCE
+
+
 @pytest.mark.parametrize("name", ["plain", "qwen2_tied"])
 def test_logprobs_and_entropies(name, tmp_path):
     make_folder(name, tmp_path / "model")

@@ -87,7 +87,8 @@ struct Bench {
         "{\"kernel\":\"%s\",\"isa\":\"%s\",\"threads\":%d,%s,\"us\":%.1f,"
         "\"gflops\":%.1f,\"gb_per_s\":%.1f,\"share_of_limit\":%.3f}\n",
         name.c_str(), ops().name, threads, sizes.c_str(), seconds * 1e6, flops / seconds * 1e-9,
-        bytes / seconds * 1e-9, limits.share_of_limit(flops, bytes, seconds));
+        bytes / seconds * 1e-9,
+        limits.share_of_limit(flops / products_of_lane(dtype), bytes, seconds));
     std::fflush(stdout);
   }
 };

@@ -157,7 +157,8 @@ void report(const GemmFlags& flags,
   const double flops = 2.0 * static_cast<double>(m * shape.n * shape.k);
   const double bytes = static_cast<double>(kernels::packed_bytes(dtype, shape.n, shape.k));
   const double gflops = flops / seconds * 1e-9;
-  const double share = limits.share_of_limit(flops, bytes, seconds);
+  const double share =
+      limits.share_of_limit(flops / kernels::products_of_lane(dtype), bytes, seconds);
   if (flags.json) {
     const nlohmann::ordered_json line = {{"bench", "gemm"},
                                          {"m", m},

@@ -4,6 +4,7 @@
 #include "apps/troupe/bench/generate_group.hpp"
 #include "apps/troupe/bench/machine.hpp"
 #include "apps/troupe/bench/train_job.hpp"
+#include "apps/troupe/dtype_flag.hpp"
 #include "apps/troupe/flags.hpp"
 #include "apps/troupe/system_facts.hpp"
 #include "kernels/ops.hpp"
@@ -32,6 +33,7 @@ struct Job {
   std::string model, dtype = "f32";
   std::int64_t batch = 8, prompt_tokens = 64, new_tokens = 128, threads = 0, group = 0;
   bool json = false;
+  kernels::PanelDtype panels = kernels::PanelDtype::kF32;  // what dtype names
 };
 
 double seconds_since(Clock::time_point start) {
@@ -45,7 +47,7 @@ double product_weights(const model::ModelSpec& spec) {
   return static_cast<double>(spec.layers * layer + spec.hidden * spec.vocab);
 }
 
-// What a stretch of work needs at least, for the share of the limit.
+// What a stretch of work needs at least, for the share of the limit. Products of pairs count half.
 struct Work {
   double flops = 0, bytes = 0;
 };
@@ -55,19 +57,20 @@ Work prefill_work(const model::ModelSpec& spec, const Job& job, double steps) {
   const double tokens = static_cast<double>(job.batch * job.prompt_tokens);
   const double head = static_cast<double>(spec.hidden * spec.vocab);
   const double weights = product_weights(spec) - head;
+  const double lane = kernels::products_of_lane(job.panels);
   const double keys = tokens * static_cast<double>(job.prompt_tokens + 1) / 2;
-  return {2 * weights * tokens + 2 * head * static_cast<double>(job.batch) +
+  return {(2 * weights * tokens + 2 * head * static_cast<double>(job.batch)) / lane +
               4 * keys * static_cast<double>(spec.layers * spec.q_width()),
-          4 * (weights * steps + head)};
+          kernels::bytes_of_weight(job.panels) * (weights * steps + head)};
 }
 
 // One decode step with `context` keys for each sample.
 Work decode_work(const model::ModelSpec& spec, const Job& job, double context) {
   const double rows = static_cast<double>(job.batch);
-  return {rows * (2 * product_weights(spec) +
+  return {rows * (2 * product_weights(spec) / kernels::products_of_lane(job.panels) +
                   4 * context * static_cast<double>(spec.layers * spec.q_width())),
-          4 * (product_weights(spec) +
-               rows * 2 * context * static_cast<double>(spec.layers * spec.kv_width()))};
+          kernels::bytes_of_weight(job.panels) * product_weights(spec) +
+              4 * rows * 2 * context * static_cast<double>(spec.layers * spec.kv_width())};
 }
 
 class Bench {
@@ -173,10 +176,6 @@ Result<Figures> measure(engine::Engine& engine, const Job& job, core::TeamRunner
 }
 
 Result<void> check_job(const Job& job, const model::ModelSpec& spec) {
-  if (job.dtype != "f32") {
-    return core::fail(core::ErrorCode::kConfig, "troupe bench generate: --dtype " + job.dtype +
-                                                    "; only f32 is computed here");
-  }
   if (job.prompt_tokens + job.new_tokens > spec.context) {
     return core::fail(core::ErrorCode::kConfig,
                       "troupe bench generate: --prompt-tokens and --new-tokens exceed the model's "
@@ -191,7 +190,7 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const Job& job, core::TeamRu
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY(check_job(job, spec));
   TROUPE_TRY_ASSIGN(params, model::load_model(folder));
-  auto packed = std::make_shared<model::PackedWeights>(params->spec());
+  auto packed = std::make_shared<model::PackedWeights>(params->spec(), job.panels);
   team.run([&](core::Team member) { packed->fill(member, *params, 0); });
   params.reset();
   engine::EngineLimits limits;
@@ -216,11 +215,13 @@ Result<void> bench_generate(Words words) {
                     "also the time until all first tokens of a group of so many samples, over that "
                     "of one sample",
                     false, 0, 4096},
-                   {"--dtype", &job.dtype, "f32"},
+                   {"--dtype", &job.dtype, kDtypeHelp},
                    {"--threads", &job.threads, "0 = all usable cores", false, 0, 1024},
                    {"--json", &job.json, "one JSON line"}},
                   words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(panels, panel_dtype("troupe bench generate", job.dtype));
+  job.panels = panels;
   if (job.threads == 0) job.threads = usable_cores();
   kernels::flush_denormals();
   async::CpuPool pool(static_cast<int>(job.threads), kernels::flush_denormals);
@@ -253,8 +254,9 @@ Result<void> bench_generate(Words words) {
     }
     std::printf("%s\n", line.dump().c_str());
   } else {
-    std::printf("batch %lld, %s kernels, %lld threads\n", static_cast<long long>(job.batch),
-                kernels::ops().name, static_cast<long long>(job.threads));
+    std::printf("batch %lld, %s weights, %s kernels, %lld threads\n",
+                static_cast<long long>(job.batch), job.dtype.c_str(), kernels::ops().name,
+                static_cast<long long>(job.threads));
     std::printf("  decode   %8.1f tokens/s, %3.0f %% of the limit\n", figures.decode_tokens_per_s,
                 100 * figures.decode_share);
     std::printf("  prefill  %8.1f tokens/s, %3.0f %% of the limit\n", figures.prefill_tokens_per_s,
