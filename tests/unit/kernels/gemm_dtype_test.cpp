@@ -101,8 +101,8 @@ TEST_P(GemmDtype, OneOutputByHand) {
   const std::vector<float> w{1.0f + 0x1p-8f, 1.0f + 0x1.8p-7f, 4.0f}, a{3.0f, 64.0f, 1.0f};
   EXPECT_EQ(one(PanelDtype::kBf16, a, w), 3.0f + 64.0f + 1.0f + 4.0f);
   EXPECT_EQ(one(PanelDtype::kBf16Compute, a, w), 3.0f + 64.0f + 1.0f + 4.0f);
-  EXPECT_EQ(one(PanelDtype::kInt8, {2.0f, 1.0f, 1.0f}, {127.0f, -63.5f, 1.0f}),
-            254.0f - 64.0f + 1.0f);
+  // Scale 2; -63.5 is a tie.
+  EXPECT_EQ(one(PanelDtype::kInt8, {2.0f, 1.0f, 1.0f}, {254.0f, -127.0f, 2.0f}), 382.0f);
 }
 
 // The storage keeps A as it is; the class of pairs rounds it.

@@ -140,8 +140,8 @@ TEST_P(EngineDtype, SlicesGiveTheBytesOfFill) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Embeddings, EngineDtypeDeathTest, testing::Values(true));
-INSTANTIATE_TEST_SUITE_P(Embeddings, EngineDtype, testing::Bool(), [](const auto& info) {
-  return info.param ? "Tied" : "Untied";
+INSTANTIATE_TEST_SUITE_P(Embeddings, EngineDtype, testing::Bool(), [](const auto& tied) {
+  return tied.param ? "Tied" : "Untied";
 });
 
 }  // namespace
