@@ -3,6 +3,7 @@
 // compute pool, and with --join those of a node and one that fetches weights; main waits for the
 // end.
 #include "apps/troupe/commands.hpp"
+#include "apps/troupe/dtype_flag.hpp"
 #include "apps/troupe/node/node_process.hpp"
 #include "apps/troupe/node/spliced_subscriber.hpp"
 #include "apps/troupe/serve/api_service.hpp"
@@ -85,7 +86,9 @@ class Serving {
 };
 
 Result<void> serve_alone(const ServeOptions& options, ApiKeys keys) {
-  TROUPE_TRY_ASSIGN(host, EngineHost::load(options.model, options.threads, options.limits()));
+  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype));
+  TROUPE_TRY_ASSIGN(host,
+                    EngineHost::load(options.model, options.threads, options.limits(), dtype));
   TROUPE_TRY_ASSIGN(model, options.served_model(*host));
   auto bench = std::make_unique<actors::EngineBench>(host->take_engine(), host->team());
   Serving serving(options, std::move(host), std::move(model), std::move(bench));
@@ -104,6 +107,10 @@ async::task<void> begin_to_follow(LiveWeights* live, actors::RoleContext context
 
 // The policy of a run. Nothing of the run waits for this guest.
 Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
+  if (options.dtype != "f32") {
+    return core::fail(core::ErrorCode::kConfig,
+                      "troupe serve: the weights of a run are f32; leave out --dtype with --join");
+  }
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
   TROUPE_TRY_ASSIGN(host, EngineHost::prepare(options.model, options.threads));
   TROUPE_TRY_ASSIGN(model, options.served_model(*host));

@@ -1,6 +1,7 @@
 // Flags to values.
 #include "apps/troupe/serve/serve_options.hpp"
 
+#include "apps/troupe/dtype_flag.hpp"
 #include "apps/troupe/serve/api_service.hpp"
 #include "runtime/engine/engine_settings.hpp"
 #include "runtime/engine/group.hpp"
@@ -35,6 +36,7 @@ std::vector<Flag> ServeOptions::flags() {
        100'000},
       {"--allow-host", &hosts, "host name by which clients call this server"},
       {"--insecure", &insecure, "listen beyond loopback without TLS"},
+      {"--dtype", &dtype, kDtypeHelp},
       {"--threads", &threads, "0 = all usable cores", false, 0, 1024}};
   for (Flag flag : join.flags()) {
     flag.required = false;
