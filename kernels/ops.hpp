@@ -95,6 +95,8 @@ struct Ops {
                    std::int64_t ldy,
                    std::int64_t row_begin,
                    std::int64_t row_end);
+  // Rows [row_begin, row_end) of kernels/shapes.hpp: MixRows.
+  void (*mix_rows)(const MixRows& mix, std::int64_t row_begin, std::int64_t row_end);
   // y[i] = exp_f32(x[i]): 0 below -87.33, +inf above 88.72, NaN stays NaN; within 2 ulp.
   void (*exp)(const float* x, float* y, std::int64_t count);
 

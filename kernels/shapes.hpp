@@ -99,6 +99,27 @@ struct AttentionBackward {
   float* dv_pool = nullptr;
 };
 
+// out[r] = residual[r] + (weight[r][0] * y[place[r][0]] + ... + extra_weight[r] * extra[r]): what
+// the experts that a row chose have to say. Per element one chain of fused multiply-adds from 0
+// over the choices ascending, then the extra row, then + residual, one rounding. All rows are `n`
+// wide.
+struct MixRows {
+  std::int64_t n = 0;
+  std::int64_t choices = 0;  // of each row
+  const float* y = nullptr;
+  std::int64_t ldy = 0;
+  const std::int32_t* place = nullptr;  // [rows][choices] rows of y
+  const float* weight = nullptr;        // [rows][choices]; null: all 1
+  const float* extra = nullptr;         // one more row for each; null: none
+  std::int64_t ldx = 0;
+  const float* extra_weight = nullptr;  // of row r at [r * ldw]; null: all 1
+  std::int64_t ldw = 0;
+  const float* residual = nullptr;  // may be the same memory as `out`
+  std::int64_t ldr = 0;
+  float* out = nullptr;
+  std::int64_t ldo = 0;
+};
+
 struct AdamW {
   float* param = nullptr;
   const float* grad = nullptr;

@@ -55,7 +55,13 @@ std::string tiny_config(const model::Family& family) {
                                    {"num_key_value_heads", 2},
                                    {"head_dim", 12},
                                    {"vocab_size", 257},
-                                   {"max_position_embeddings", 128}};
+                                   {"max_position_embeddings", 128},
+                                   // Read by the families with experts alone.
+                                   {"num_experts", 6},
+                                   {"num_experts_per_tok", 2},
+                                   {"moe_intermediate_size", 20},
+                                   {"shared_expert_intermediate_size", 24},
+                                   {"mlp_only_layers", {1}}};
   if (family.windows == model::WindowRule::kUpper) {
     config["use_sliding_window"] = true;
     config["max_window_layers"] = 1;

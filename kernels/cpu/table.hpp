@@ -5,6 +5,7 @@
 #include "kernels/cpu/attention.hpp"
 #include "kernels/cpu/attention_backward.hpp"
 #include "kernels/cpu/gemm_entry.hpp"
+#include "kernels/cpu/mix_rows.hpp"
 #include "kernels/cpu/optimizer.hpp"
 #include "kernels/cpu/pack_weights.hpp"
 #include "kernels/cpu/rows.hpp"
@@ -24,6 +25,7 @@ constexpr Ops make_table(const char* name) {
       .rope = rope,
       .silu_mul = silu_mul,
       .gelu_mul = gelu_mul,
+      .mix_rows = mix_rows,
       .exp = exp_row,
       .kv_write = kv_write,
       .attention = attention,

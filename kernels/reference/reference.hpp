@@ -64,6 +64,7 @@ void gelu_mul(const float* gate_up,
               std::int64_t ldy,
               std::int64_t row_begin,
               std::int64_t row_end);
+void mix_rows(const MixRows& mix, std::int64_t row_begin, std::int64_t row_end);
 void exp(const float* x, float* y, std::int64_t count);
 
 void kv_write(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end);

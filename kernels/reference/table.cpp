@@ -12,6 +12,7 @@ constinit const Ops kOps{
     .rope = rope,
     .silu_mul = silu_mul,
     .gelu_mul = gelu_mul,
+    .mix_rows = mix_rows,
     .exp = exp,
     .kv_write = kv_write,
     .attention = attention,

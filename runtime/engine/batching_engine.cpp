@@ -57,6 +57,7 @@ core::Result<void> BatchingEngine::submit(GroupRequest request) {
   bounds.blocks = settings_.blocks;
   bounds.end_tokens = eos_.size();
   bounds.has_text = text_ != nullptr;
+  bounds.has_experts = spec_.moe.sparse_layers(spec_.layers) > 0;
   TROUPE_TRY(check_request(request, bounds));
   const std::string where = "group " + to_string(request.id.value);
   if (scheduler_.find(request.id) != nullptr) {
@@ -170,6 +171,7 @@ void BatchingEngine::append(const DrawJob& job, const Draw& draw) {
     if (truncated) out.kept_mass.reserve(most);
     if (params.raw_logprobs) out.raw_logprobs.reserve(most);
     if (params.entropies) out.entropies.reserve(most);
+    out.routed_experts.reserve(most * draw.routed.size());
     out.top_logprobs.reserve(most * static_cast<std::size_t>(params.top_logprobs));
     if (penalises(params)) state.counts.reserve(params.max_new_tokens);
   }
@@ -180,6 +182,7 @@ void BatchingEngine::append(const DrawJob& job, const Draw& draw) {
   if (params.raw_logprobs) out.raw_logprobs.push_back(draw.raw_logprob);
   if (params.entropies) out.entropies.push_back(draw.entropy);
   out.top_logprobs.insert(out.top_logprobs.end(), draw.top.begin(), draw.top.end());
+  out.routed_experts.insert(out.routed_experts.end(), draw.routed.begin(), draw.routed.end());
   if (penalises(params)) state.counts.add(draw.token);
   ++counters_.decode_tokens;
   if (!finished(group, state)) return;

@@ -147,6 +147,9 @@ core::Result<void> check_size(const GroupRequest& request, const RequestBounds& 
 core::Result<void> check_sampling(const SamplingParams& params, const RequestBounds& bounds) {
   TROUPE_TRY(check_numbers(params));
   TROUPE_TRY(check_penalties(params, bounds));
+  if (params.routed_experts && !bounds.has_experts) {
+    return invalid("routed_experts is wanted, and this model has no experts");
+  }
   return check_stops(params, bounds);
 }
 

@@ -29,6 +29,7 @@ struct RequestBounds {
   std::int32_t blocks = 0;
   std::size_t end_tokens = 0;  // of the engine
   bool has_text = false;
+  bool has_experts = false;  // the model
 };
 
 core::Result<void> check_sampling(const SamplingParams& params, const RequestBounds& bounds);

@@ -29,10 +29,11 @@ struct Draw {
   float logprob = 0.0f;
   // The model's own probability, at the temperature, of the tokens that could have been drawn.
   float kept_mass = 1.0f;
-  // These three only when the parameters ask for them.
-  float raw_logprob = 0.0f;                // at temperature 1
-  float entropy = 0.0f;                    // of the full distribution at the temperature, nats
-  std::span<const TokenLogprob> top = {};  // most likely first, at temperature 1
+  // These only when the parameters ask for them.
+  float raw_logprob = 0.0f;                    // at temperature 1
+  float entropy = 0.0f;                        // of the full distribution at the temperature, nats
+  std::span<const TokenLogprob> top = {};      // most likely first, at temperature 1
+  std::span<const std::uint16_t> routed = {};  // experts, as in Sample::routed_experts
 };
 
 class Sampler {

@@ -2,6 +2,7 @@
 #include "runtime/engine/step_runner.hpp"
 
 #include "runtime/core/rng.hpp"
+#include "runtime/model/moe_forward.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -56,6 +57,7 @@ std::span<const Draw> StepRunner::run(const model::PackedWeights& weights,
   pool_ = &pool;
   draws_.resize(step.jobs().size());
   place_alternatives();
+  scratch_.keep_routed = wants_routed();
   scratch_.reserve(weights.spec(), plan.rows(), static_cast<std::int64_t>(plan.logit_rows.size()));
   team_.run(region_);
   return draws_;
@@ -71,6 +73,19 @@ void StepRunner::place_alternatives() {
   }
   top_begin_.push_back(end);
   top_.resize(end);
+}
+
+bool StepRunner::wants_routed() const {
+  const auto jobs = step_->jobs();
+  return std::any_of(jobs.begin(), jobs.end(),
+                     [](const DrawJob& job) { return job.group->request.sampling.routed_experts; });
+}
+
+// What the job's row chose, when that is wanted.
+std::span<const std::uint16_t> StepRunner::routed(const DrawJob& job) const {
+  if (!job.group->request.sampling.routed_experts) return {};
+  const std::int64_t width = model::routed_width(weights_->spec());
+  return {scratch_.routed.data() + job.logit_row * width, static_cast<std::size_t>(width)};
 }
 
 void StepRunner::member(core::Team team) {
@@ -99,6 +114,7 @@ void StepRunner::draw_rows(core::Team team, std::int64_t row_begin, std::int64_t
   for (auto i = begin + offset; i < end + offset; ++i) {
     const auto at = static_cast<std::size_t>(i);
     draws_[at] = draw(samplers_[static_cast<std::size_t>(team.rank)], at, row_begin);
+    draws_[at].routed = routed(jobs[at]);
   }
 }
 

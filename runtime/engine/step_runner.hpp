@@ -34,6 +34,8 @@ class StepRunner {
  private:
   void member(core::Team team);
   void place_alternatives();
+  bool wants_routed() const;
+  std::span<const std::uint16_t> routed(const DrawJob& job) const;
   void draw_rows(core::Team team, std::int64_t row_begin, std::int64_t row_end);
   Draw draw(Sampler& sampler, std::size_t job, std::int64_t row_begin);
 

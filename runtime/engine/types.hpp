@@ -47,6 +47,7 @@ struct SamplingParams {
   bool raw_logprobs = false;      // log-probs at temperature 1 too
   std::int32_t top_logprobs = 0;  // the most likely tokens of each position, at temperature 1
   bool prompt_logprobs = false;   // log-probs of the prompt's own tokens, at temperature 1
+  bool routed_experts = false;    // which experts each token's row chose; of a model with experts
 };
 
 // n samples of one prompt. Sample i draws from seed derive_seed(seed, i); its tokens depend on the
@@ -73,6 +74,9 @@ struct Sample {
   std::vector<float> raw_logprobs;      // full vocabulary, at temperature 1; empty when not asked
   std::vector<float> entropies;         // nats; empty when not asked
   std::vector<TokenLogprob> top_logprobs;  // [tokens][top_logprobs], most likely first
+  // [tokens][layers of experts][experts per token], ascending: what the row chose that predicted
+  // the token. Empty when not asked.
+  std::vector<std::uint16_t> routed_experts;
   // Of the prompt's tokens 1 .. P-1 given those before, in sample 0 alone; empty when not asked.
   std::vector<float> prompt_logprobs;
   std::vector<TokenLogprob> prompt_top_logprobs;  // [P-1][top_logprobs]

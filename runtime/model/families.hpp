@@ -38,7 +38,8 @@ struct Family {
   std::int64_t window = 0;  // sliding_window
   std::int64_t pattern = 0;
   // Flags of ModelSpec.
-  bool qkv_bias = false;  // always; the keys below are read where they are marked
+  bool qkv_bias = false;        // always; the keys below are read where they are marked
+  bool reads_qkv_bias = false;  // by default qkv_bias
   bool reads_attention_bias = false, reads_mlp_bias = false;
   bool qk_norm = false;
   bool norm_plus_one = false, post_norms = false, scaled_embedding = false;  // Gemma

@@ -1,9 +1,9 @@
-// The forward pass of one layer and of the whole stack. Two ways to share the work, same bits:
-// with few rows the members split the columns of each product (each reads half the weights), with
-// many rows they split the rows and need to meet only around the attention.
+// The forward pass of one layer and of the whole stack. How the work is shared: shares.hpp.
 #include "runtime/model/forward.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/model/moe_forward.hpp"
+#include "runtime/model/shares.hpp"
 
 #include <cstring>
 
@@ -14,49 +14,12 @@ using core::Team;
 using kernels::Gemm;
 using kernels::ops;
 
-// From this many rows per member on, members split rows.
-constexpr std::int64_t kRowsPerMember_min = 64;
-
-struct Range {
-  std::int64_t begin, end;
-  bool empty() const { return begin >= end; }
-};
-
-// How one call shares out rows and the panels of a product.
-class Shares {
- public:
-  Shares(Team team, std::int64_t rows)
-      : team_(team),
-        rows_(rows),
-        by_rows_(team.size == 1 || rows >= kRowsPerMember_min * team.size) {
-    const auto [begin, end] = team.share(rows);
-    own_ = {begin, end};
-  }
-  Range rows() const { return own_; }  // row-local work
-  void gemm(const Gemm& g) const {
-    const std::int64_t panels = kernels::panels_of(g.n);
-    const auto [begin, end] =
-        by_rows_ ? std::pair<std::int64_t, std::int64_t>{0, panels} : team_.share(panels);
-    const Range rows = by_rows_ ? own_ : Range{0, rows_};
-    if (begin < end && !rows.empty()) ops().gemm(g, rows.begin, rows.end, begin, end);
-  }
-  // Between row-local work and a product, either way round: needed only when columns are split.
-  void meet() const {
-    if (!by_rows_) team_.barrier();
-  }
-
- private:
-  Team team_;
-  std::int64_t rows_;
-  bool by_rows_;
-  Range own_{};
-};
-
 struct LayerCall {
   Team team;
   const PackedWeights& weights;
   std::int64_t index;
   const PackedLayer& layer;
+  bool sparse;  // its feed-forward part is experts
   const ForwardPlan& plan;
   float* k_pool;
   float* v_pool;
@@ -194,6 +157,10 @@ void feed_forward_block(const LayerCall& c, const Shares& shares) {
   const std::int64_t rows = c.plan.rows(), hidden = spec.hidden, ffn = spec.ffn;
   normalise(c, shares.rows(), c.io.x_mid, c.layer.ffn_norm, c.io.inv_rms2);
   shares.meet();
+  if (c.sparse) {
+    sparse_feed_forward(shares, spec, c.layer.moe, c.io, rows);
+    return;
+  }
   shares.gemm({.m = rows,
                .n = 2 * ffn,
                .k = hidden,
@@ -269,7 +236,9 @@ void layer_forward(Team team,
                    const LayerBuffers& io) {
   TROUPE_DCHECK(static_cast<int>(plan.item_begin.size()) == team.size + 1,
                 "the plan was finished for another team size");
-  const LayerCall call{team, weights, layer, weights.layer(layer), plan, k_pool, v_pool, io};
+  const LayerCall call{
+      team,   weights, layer, weights.layer(layer), weights.spec().moe.sparse(layer), plan,
+      k_pool, v_pool,  io};
   const Shares shares(team, plan.rows());
   attention_block(call, shares);
   feed_forward_block(call, shares);
@@ -282,8 +251,10 @@ void ForwardScratch::reserve(const ModelSpec& spec, std::int64_t rows, std::int6
   qkv.reserve_discard(rows * spec.qkv_width());
   attention.reserve_discard(rows * spec.q_width());
   x_mid.reserve_discard(rows * spec.hidden);
-  gate_up.reserve_discard(rows * 2 * spec.ffn);
-  act.reserve_discard(rows * spec.ffn);
+  gate_up.reserve_discard(rows * 2 * spec.dense_ffn());
+  act.reserve_discard(rows * spec.dense_ffn());
+  moe.reserve(spec, rows);
+  if (keep_routed) routed.reserve_discard(logit_rows * routed_width(spec));
   head_in.reserve_discard(logit_rows * spec.hidden);
 }
 
@@ -317,8 +288,14 @@ void forward_hidden(Team team,
   io.x_mid = scratch.x_mid.data();
   io.gate_up = scratch.gate_up.data();
   io.act = scratch.act.data();
-  for (std::int64_t layer = 0; layer < weights.spec().layers; ++layer) {
+  io.moe = scratch.moe.views(weights.spec().moe);
+  const ModelSpec& spec = weights.spec();
+  std::int64_t sparse = 0;
+  for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
     layer_forward(team, weights, layer, plan, pool.k(layer), pool.v(layer), io);
+    if (!scratch.keep_routed || !spec.moe.sparse(layer)) continue;
+    // The next layer of experts overwrites the choices, but not before all have met.
+    copy_choices(team, spec, io.moe.routing, plan.logit_rows, sparse++, scratch.routed.data());
   }
   normalise_logit_rows(team, weights, plan, scratch.x.data(), scratch.head_in.data());
 }

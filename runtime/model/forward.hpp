@@ -7,6 +7,7 @@
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/model/kv_pool.hpp"
+#include "runtime/model/moe_buffers.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/plan.hpp"
 
@@ -37,6 +38,7 @@ struct LayerBuffers {
   // [rows, hidden]; may be `x`'s memory when x is not kept; null: only what a backward pass reads
   // is wanted.
   float* out = nullptr;
+  MoeBuffers moe;             // of a layer of experts; gate_up and act are then the shared expert's
   float* inv_rms1 = nullptr;  // [rows] or null
   float* inv_rms2 = nullptr;  // [rows] or null
 };
@@ -63,6 +65,10 @@ void layer_forward(core::Team team,
 // Scratch of `forward_hidden`, grown as needed.
 struct ForwardScratch {
   core::Buffer<float> x, normed, qkv, attention, x_mid, gate_up, act, head_in;
+  MoeScratch moe;
+  // When wanted: the experts that each logit row chose, [logit_rows][layers of experts][k].
+  bool keep_routed = false;
+  core::Buffer<std::uint16_t> routed;
   // Not inside a parallel region: makes room for `rows` rows and `logit_rows` head rows.
   void reserve(const ModelSpec& spec, std::int64_t rows, std::int64_t logit_rows);
 };

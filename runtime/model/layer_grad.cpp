@@ -30,6 +30,7 @@ class LayerPass {
         packed_(call.weights.layer(call.layer)),
         s_(call.scratch),
         products_(call.scratch.products[static_cast<std::size_t>(team.rank)]),
+        sparse_(spec_.moe.sparse(call.layer)),
         rows_(call.plan.rows()),
         own_(team.share(call.plan.rows())) {}
 
@@ -37,9 +38,13 @@ class LayerPass {
     branch_norm(call_.io.ffn_out, packed_.ffn_out_norm, call_.io.inv_rms_ffn_out, to_.ffn_out_norm);
     recompute();
     team_.barrier();
-    activation();
-    team_.barrier();
-    feed_forward_products();
+    if (sparse_) {
+      experts();
+    } else {
+      activation();
+      team_.barrier();
+      feed_forward_products();
+    }
     team_.barrier();
     norm_backward(call_.io.x_mid, packed_.ffn_norm, call_.io.inv_rms2, to_.ffn_norm);
     if (wants(kO)) {
@@ -142,12 +147,13 @@ class LayerPass {
       }
       ops().kv_write(kv(call_.io.qkv, s_.k_pool.data(), s_.v_pool.data()), own_.first, own_.second);
     }
-    if (wants(kGateUp)) normalise(call_.io.x_mid, packed_.ffn_norm);
+    if (sparse_ || wants(kGateUp)) normalise(call_.io.x_mid, packed_.ffn_norm);
     const std::int64_t block = spec_.kv_width() * kernels::kKvBlock;
     const auto [first, last] = team_.share(call_.kv_blocks);
     const auto bytes = static_cast<std::size_t>((last - first) * block) * sizeof(float);
     std::memset(s_.dk_pool.data() + first * block, 0, bytes);
     std::memset(s_.dv_pool.data() + first * block, 0, bytes);
+    if (sparse_) return;
     input_grad(team_, dbranch(), weight(at_.down, spec_.hidden, spec_.ffn), s_.dact.data(),
                spec_.ffn, products_);
   }
@@ -162,6 +168,27 @@ class LayerPass {
     (silu ? ops().silu_mul_backward : ops().gelu_mul_backward)(
         call_.io.gate_up, 2 * spec_.ffn, spec_.ffn, s_.dact.data(), spec_.ffn, call_.io.gate_up,
         2 * spec_.ffn, own_.first, own_.second);
+  }
+
+  // The whole feed-forward part of a layer of experts; barriers inside.
+  void experts() {
+    const SparseBackward call{.spec = spec_,
+                              .master = call_.master.data(),
+                              .at = at_.moe,
+                              .grads = call_.grads.data(),
+                              .to = to_.moe,
+                              .io = call_.io,
+                              .rows = rows_,
+                              .normed = s_.normed.data(),
+                              .dy = call_.dx,
+                              .dnormed = s_.dnormed.data(),
+                              .act = s_.act.data(),
+                              .dact = s_.dact.data(),
+                              .packed_normed = s_.packed_hidden.data(),
+                              .packed_act = s_.packed_wide.data(),
+                              .scratch = s_.moe,
+                              .products = products_};
+    sparse_backward(team_, call);
   }
 
   void feed_forward_products() {
@@ -303,6 +330,7 @@ class LayerPass {
   const PackedLayer& packed_;
   BackwardScratch& s_;
   ProductScratch& products_;
+  const bool sparse_;  // the feed-forward part is experts
   const std::int64_t rows_;
   const std::pair<std::int64_t, std::int64_t> own_;
 };
@@ -340,22 +368,26 @@ void BackwardScratch::reserve(const ModelSpec& spec,
                               std::int64_t kv_blocks,
                               int members) {
   normed.reserve_discard(rows * spec.hidden);
-  act.reserve_discard(rows * spec.ffn);
-  dact.reserve_discard(rows * spec.ffn);
+  const std::int64_t ffn = spec.dense_ffn();
+  act.reserve_discard(rows * ffn);
+  dact.reserve_discard(rows * ffn);
+  moe.reserve(spec, rows);
   dnormed.reserve_discard(rows * spec.hidden);
   dqkv.reserve_discard(rows * spec.qkv_width());
   dattention.reserve_discard(rows * spec.q_width());
   dbranch.reserve_discard(spec.post_norms ? rows * spec.hidden : 0);
   dqk.reserve_discard(spec.qk_norm ? rows * (spec.q_width() + spec.kv_width()) : 0);
-  packed_wide.reserve_discard(kernels::packed_size(std::max(spec.ffn, spec.q_width()), rows));
+  packed_wide.reserve_discard(kernels::packed_size(std::max(ffn, spec.q_width()), rows));
   packed_hidden.reserve_discard(kernels::packed_size(spec.hidden, rows));
   const std::int64_t pool = kv_blocks * kernels::kKvBlock * spec.kv_width();
   for (auto* buffer : {&k_pool, &v_pool, &dk_pool, &dv_pool})
     buffer->reserve_discard(pool);
   products.resize(static_cast<std::size_t>(members));
   for (ProductScratch& product : products) {
-    product.reserve(rows, std::max(2 * spec.ffn, spec.qkv_width()), spec.hidden);
-    product.reserve(rows, spec.hidden, std::max(spec.ffn, spec.q_width()));
+    product.reserve(rows, std::max(2 * ffn, spec.qkv_width()), spec.hidden);
+    product.reserve(rows, spec.hidden, std::max(ffn, spec.q_width()));
+    product.reserve(rows, 2 * spec.moe.ffn, spec.hidden);
+    product.reserve(rows, spec.hidden, spec.moe.ffn);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/core/team.hpp"
 #include "runtime/model/forward.hpp"
 #include "runtime/model/lora_grad.hpp"
+#include "runtime/model/moe_grad.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/plan.hpp"
 #include "runtime/model/products.hpp"
@@ -42,6 +43,7 @@ struct BackwardScratch {
   core::Buffer<float> dqk;      // of q and k after their norms, where a family has such
   core::Buffer<float> packed_wide, packed_hidden;  // operands of the weights' gradients
   core::Buffer<float> k_pool, v_pool, dk_pool, dv_pool;
+  MoeGradScratch moe;
   AdapterScratch adapters;
   std::vector<ProductScratch> products;
   void reserve(const ModelSpec& spec, std::int64_t rows, std::int64_t kv_blocks, int members);

@@ -3,9 +3,17 @@
 #include "runtime/model/linears.hpp"
 
 namespace troupe::model {
+namespace {
+
+bool is_fused_away(const ModelSpec& spec, Linear linear) {
+  const bool second = linear == Linear::kK || linear == Linear::kV || linear == Linear::kUp;
+  return spec.fused_linears && second;
+}
+
+}  // namespace
 
 LinearShape shape_of(const ModelSpec& spec, Linear linear) {
-  if (!has_linear(spec, linear)) return {0, spec.hidden};
+  if (is_fused_away(spec, linear)) return {0, spec.hidden};
   switch (linear) {
     case Linear::kQ:
       return {spec.fused_linears ? spec.qkv_width() : spec.q_width(), spec.hidden};
@@ -23,9 +31,9 @@ LinearShape shape_of(const ModelSpec& spec, Linear linear) {
   return {};
 }
 
-bool has_linear(const ModelSpec& spec, Linear linear) {
-  const bool second = linear == Linear::kK || linear == Linear::kV || linear == Linear::kUp;
-  return !(spec.fused_linears && second);
+bool has_linear(const ModelSpec& spec, std::int64_t layer, Linear linear) {
+  const bool of_experts = linear >= Linear::kGate && spec.moe.sparse(layer);
+  return !is_fused_away(spec, linear) && !of_experts;
 }
 
 const char* short_name(const ModelSpec& spec, Linear linear) {

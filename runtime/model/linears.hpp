@@ -28,7 +28,8 @@ struct LinearShape {
 LinearShape shape_of(const ModelSpec& spec, Linear linear);
 // Of a family that fuses them, q stands for q, k, v and gate for gate and up; k, v and up are not
 // there and have no rows.
-bool has_linear(const ModelSpec& spec, Linear linear);
+// A layer of experts has no gate, up and down of its own.
+bool has_linear(const ModelSpec& spec, std::int64_t layer, Linear linear);
 
 // "q_proj", "down_proj"; "qkv_proj", "gate_up_proj" where fused.
 const char* short_name(const ModelSpec& spec, Linear linear);

@@ -2,6 +2,7 @@
 // of the layout must be there with its shape, and nothing that the model would not use.
 #include "runtime/core/limits.hpp"
 #include "runtime/core/rng.hpp"
+#include "runtime/model/moe_views.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/store/safetensors.hpp"
 
@@ -182,8 +183,10 @@ Result<std::unique_ptr<ParamStore>> load_model(const fs::path& folder,
   }
   // All names are checked before the buffer is made.
   const ParamLayout layout(spec);
+  const std::vector<ParamView> views =
+      stored_views(spec, layout, [&](const std::string& name) { return index.contains(name); });
   std::set<std::string_view> expected;
-  for (const ParamView& view : layout.views) {
+  for (const ParamView& view : views) {
     if (fresh_score && view.name == kScore) continue;
     expected.insert(view.name);
     if (!index.contains(view.name)) return bad(folder, "tensor " + view.name + " is missing");
@@ -196,7 +199,7 @@ Result<std::unique_ptr<ParamStore>> load_model(const fs::path& folder,
   }
   auto params = std::make_unique<ParamStore>(spec);
   if (fresh_score) fill_fresh_score(params->view(kScore), seed);
-  for (const ParamView& view : params->layout().views) {
+  for (const ParamView& view : views) {
     if (fresh_score && view.name == kScore) continue;
     TROUPE_TRY(read_tensor(index.find(view.name)->second, view, params->data()));
   }

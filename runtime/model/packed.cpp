@@ -32,14 +32,43 @@ class Carver {
   std::int64_t used_ = 0;
 };
 
-PackedLayer carve_layer(Carver& carver, const ModelSpec& spec, kernels::PanelDtype dtype) {
+PackedExpert carve_expert(Carver& carver,
+                          kernels::PanelDtype dtype,
+                          std::int64_t hidden,
+                          std::int64_t ffn) {
+  PackedExpert expert;
+  expert.gate_up = carver.take_panels(dtype, 2 * ffn, hidden);
+  expert.down = carver.take_panels(dtype, hidden, ffn);
+  return expert;
+}
+
+PackedMoe carve_experts(Carver& carver,
+                        kernels::PanelDtype dtype,
+                        const MoeSpec& moe,
+                        std::int64_t hidden) {
+  PackedMoe packed;
+  packed.router = carver.take(kernels::packed_size(moe.router_rows(), hidden));
+  for (std::int64_t e = 0; e < moe.experts; ++e)
+    packed.experts.push_back(carve_expert(carver, dtype, hidden, moe.ffn));
+  if (moe.has_shared()) packed.shared = carve_expert(carver, dtype, hidden, moe.shared_ffn);
+  return packed;
+}
+
+PackedLayer carve_layer(Carver& carver,
+                        const ModelSpec& spec,
+                        kernels::PanelDtype dtype,
+                        bool sparse) {
   PackedLayer layer;
   layer.input_norm = carver.take(spec.hidden);
   layer.qkv = carver.take_panels(dtype, spec.qkv_width(), spec.hidden);
   layer.o = carver.take_panels(dtype, spec.hidden, spec.q_width());
   layer.ffn_norm = carver.take(spec.hidden);
-  layer.gate_up = carver.take_panels(dtype, 2 * spec.ffn, spec.hidden);
-  layer.down = carver.take_panels(dtype, spec.hidden, spec.ffn);
+  if (sparse) {
+    layer.moe = carve_experts(carver, dtype, spec.moe, spec.hidden);
+  } else {
+    layer.gate_up = carver.take_panels(dtype, 2 * spec.ffn, spec.hidden);
+    layer.down = carver.take_panels(dtype, spec.hidden, spec.ffn);
+  }
   if (spec.qkv_bias) layer.qkv_bias = carver.take(spec.qkv_width());
   if (spec.qk_norm) layer.q_norm = carver.take(spec.head_dim);
   if (spec.qk_norm) layer.k_norm = carver.take(spec.head_dim);
@@ -81,7 +110,7 @@ PackedWeights::PackedWeights(const ModelSpec& spec, kernels::PanelDtype dtype)
   const auto carve = [&](Carver carver) {
     layers_.clear();
     for (std::int64_t i = 0; i < spec.layers; ++i)
-      layers_.push_back(carve_layer(carver, spec, dtype));
+      layers_.push_back(carve_layer(carver, spec, dtype, spec.moe.sparse(i)));
     final_norm_ = carver.take(spec.hidden);
     head_ = carver.take_panels(dtype, spec.head_rows(), spec.hidden);
     embedding_ = spec.tied ? nullptr : carver.take(spec.vocab * spec.hidden);
@@ -158,6 +187,10 @@ void PackedWeights::plan_fill() {
     add_copy(layer.o_bias, at.o_bias, spec_.hidden);
     add_norm(layer.attention_out_norm, at.attention_out_norm, spec_.hidden);
     add_norm(layer.ffn_norm, at.ffn_norm, spec_.hidden);
+    if (spec_.moe.sparse(static_cast<std::int64_t>(i))) {
+      plan_experts(layer.moe, at.moe);
+      continue;
+    }
     add_panels(layer.gate_up, at.gate, 2 * spec_.ffn, spec_.hidden);
     add_copy(layer.gate_up_bias, at.gate_bias, 2 * spec_.ffn);
     add_panels(layer.down, at.down, spec_.hidden, spec_.ffn);
@@ -167,6 +200,18 @@ void PackedWeights::plan_fill() {
   add_panels(head_, layout.head, spec_.head_rows(), spec_.hidden);
   if (embedding_ != nullptr) add_copy(embedding_, layout.embedding, spec_.vocab * spec_.hidden);
   add_norm(final_norm_, layout.final_norm, spec_.hidden);
+}
+
+void PackedWeights::plan_experts(const PackedMoe& packed, const MoeOffsets& at) {
+  const MoeSpec& moe = spec_.moe;
+  const auto add = [&](const PackedExpert& expert, const ExpertOffsets& from, std::int64_t ffn) {
+    add_panels(expert.gate_up, from.gate, 2 * ffn, spec_.hidden);
+    add_panels(expert.down, from.down, spec_.hidden, ffn);
+  };
+  add_panels(packed.router, at.router, moe.router_rows(), spec_.hidden);
+  for (std::size_t e = 0; e < packed.experts.size(); ++e)
+    add(packed.experts[e], at.experts[e], moe.ffn);
+  if (moe.has_shared()) add(packed.shared, at.shared, moe.shared_ffn);
 }
 
 void PackedWeights::fill_unit(std::int64_t unit, const float* flat) {

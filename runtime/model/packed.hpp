@@ -15,6 +15,19 @@
 
 namespace troupe::model {
 
+// The two products of a feed-forward network: an expert's.
+struct PackedExpert {
+  kernels::Panels gate_up;  // panels over gate columns, then up columns (2 ffn)
+  kernels::Panels down;     // panels over hidden
+};
+
+// A layer of experts; its PackedLayer has no gate_up and down.
+struct PackedMoe {
+  const float* router = nullptr;  // f32 panels over the experts, then the shared expert's gate
+  std::vector<PackedExpert> experts;
+  PackedExpert shared;
+};
+
 // What a family does not have is null. Norms are what a row is multiplied by: 1 + weight where the
 // family counts so.
 struct PackedLayer {
@@ -31,6 +44,7 @@ struct PackedLayer {
   const float* gate_up_bias = nullptr;        // [2 ffn]
   kernels::Panels down;                       // panels over hidden
   const float* down_bias = nullptr;           // [hidden]
+  PackedMoe moe;                              // in place of gate_up and down
   const float* ffn_out_norm = nullptr;        // [hidden], before the residual
   const float* rope_cos = nullptr;            // [context][rotary / 2], shared by layers
   const float* rope_sin = nullptr;
@@ -80,6 +94,7 @@ class PackedWeights {
     bool plus_one = false;  // 1 + the number is stored
   };
   void plan_fill();
+  void plan_experts(const PackedMoe& packed, const MoeOffsets& at);
   void add_panels(const kernels::Panels& out, std::int64_t flat, std::int64_t n, std::int64_t k);
   // Nothing when there is no such tensor.
   void add_copy(const float* out, std::int64_t flat, std::int64_t count, bool plus_one = false);

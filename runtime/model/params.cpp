@@ -29,7 +29,7 @@ class Layouter {
 
   AdapterOffsets add_adapter(const ModelSpec& spec, std::int64_t layer, Linear linear) {
     AdapterOffsets at;
-    at.rank = has_linear(spec, linear) ? choice_.rank(layer, linear) : 0;
+    at.rank = has_linear(spec, layer, linear) ? choice_.rank(layer, linear) : 0;
     if (at.rank == 0) return at;
     const std::string module = module_name(spec, layer, linear);
     const LinearShape shape = shape_of(spec, linear);
@@ -87,6 +87,32 @@ void add_attention(Layouter& layouter,
   if (spec.o_bias) at.o_bias = layouter.add_alone(prefix + "o_proj.bias", {spec.hidden});
 }
 
+MoeOffsets add_experts(Layouter& layouter, const ModelSpec& spec, std::int64_t layer) {
+  const MoeSpec& moe = spec.moe;
+  MoeOffsets at;
+  at.router = layouter.add_alone(router_name(moe.names, layer), {moe.experts, spec.hidden});
+  if (moe.has_shared()) at.shared_gate = layouter.add(shared_gate_name(layer), {1, spec.hidden});
+  at.experts.resize(static_cast<std::size_t>(moe.experts));
+  std::vector<ExpertNames> names;
+  for (std::int64_t e = 0; e < moe.experts; ++e)
+    names.push_back(expert_names(moe.names, layer, e));
+  layouter.start_group();
+  for (std::size_t e = 0; e < names.size(); ++e) {
+    at.experts[e].gate = layouter.add(names[e].gate, {moe.ffn, spec.hidden});
+    at.experts[e].up = layouter.add(names[e].up, {moe.ffn, spec.hidden});
+  }
+  layouter.start_group();
+  for (std::size_t e = 0; e < names.size(); ++e)
+    at.experts[e].down = layouter.add(names[e].down, {spec.hidden, moe.ffn});
+  if (!moe.has_shared()) return at;
+  const ExpertNames shared = shared_expert_names(layer);
+  layouter.start_group();
+  at.shared.gate = layouter.add(shared.gate, {moe.shared_ffn, spec.hidden});
+  at.shared.up = layouter.add(shared.up, {moe.shared_ffn, spec.hidden});
+  at.shared.down = layouter.add_alone(shared.down, {spec.hidden, moe.shared_ffn});
+  return at;
+}
+
 void add_feed_forward(Layouter& layouter,
                       const ModelSpec& spec,
                       const std::string& prefix,
@@ -118,7 +144,11 @@ LayerOffsets add_layer(Layouter& layouter, const ModelSpec& spec, std::int64_t i
   // Where attention is normed again, that norm has the name that the feed-forward's has elsewhere.
   if (spec.post_norms) at.attention_out_norm = norm("post_attention_layernorm");
   at.ffn_norm = norm(spec.post_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm");
-  add_feed_forward(layouter, spec, layer + "mlp.", at);
+  if (spec.moe.sparse(index)) {
+    at.moe = add_experts(layouter, spec, index);
+  } else {
+    add_feed_forward(layouter, spec, layer + "mlp.", at);
+  }
   if (spec.post_norms) at.ffn_out_norm = norm("post_feedforward_layernorm");
   return at;
 }

@@ -7,6 +7,7 @@
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/model/linears.hpp"
+#include "runtime/model/moe_offsets.hpp"
 #include "runtime/model/spec.hpp"
 
 #include <algorithm>
@@ -36,6 +37,7 @@ struct LayerOffsets {
   std::int64_t q_norm = -1, k_norm = -1, o = -1, o_bias = -1, attention_out_norm = -1;
   std::int64_t ffn_norm = -1, gate = -1, up = -1, gate_bias = -1, up_bias = -1;
   std::int64_t down = -1, down_bias = -1, ffn_out_norm = -1;
+  MoeOffsets moe;  // of a layer of experts, which has no gate, up and down of its own
   std::int64_t of(Linear linear) const {
     const std::int64_t all[] = {q, k, v, o, gate, up, down};
     return all[index_of(linear)];

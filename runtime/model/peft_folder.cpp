@@ -134,7 +134,7 @@ class AdapterFile {
       : file_(file), base_(base) {
     for (std::int64_t layer = 0; layer < base.spec().layers; ++layer) {
       for (const Linear linear : kAllLinears) {
-        if (!has_linear(base.spec(), linear)) continue;
+        if (!has_linear(base.spec(), layer, linear)) continue;
         modules_.emplace(module_name(base.spec(), layer, linear), std::pair{layer, linear});
       }
     }

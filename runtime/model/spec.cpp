@@ -90,6 +90,10 @@ Result<void> read_variants(const ConfigReader& config, const Family& family, Mod
   TROUPE_TRY_ASSIGN(mlp_bias, config.flag("mlp_bias", false));
   spec.activation = activation;
   spec.qkv_bias = family.qkv_bias || attention_bias;
+  if (family.reads_qkv_bias) {
+    TROUPE_TRY_ASSIGN(qkv_bias, config.flag("qkv_bias", family.qkv_bias));
+    spec.qkv_bias = qkv_bias;
+  }
   spec.o_bias = attention_bias;
   spec.mlp_bias = mlp_bias;
   spec.qk_norm = family.qk_norm;
@@ -113,6 +117,8 @@ Result<void> read_variants(const ConfigReader& config, const Family& family, Mod
   };
   TROUPE_TRY(cap("attn_logit_softcapping", family.attention_softcap, spec.attention_softcap));
   TROUPE_TRY(cap("final_logit_softcapping", family.final_softcap, spec.final_softcap));
+  TROUPE_TRY_ASSIGN(moe, read_moe(config, family.model_type, spec.layers, spec.ffn));
+  spec.moe = std::move(moe);
   TROUPE_TRY(read_windows(config, family, spec));
   return read_rope(config, family, spec);
 }
@@ -227,9 +233,18 @@ Result<ModelSpec> read_fields(const ConfigReader& config) {
 std::int64_t ModelSpec::parameter_count() const {
   const std::int64_t attention = hidden * (qkv_width() + q_width()) + (qkv_bias ? qkv_width() : 0) +
                                  (o_bias ? hidden : 0) + (qk_norm ? 2 * head_dim : 0);
-  const std::int64_t feed_forward = 3 * hidden * ffn + (mlp_bias ? 2 * ffn + hidden : 0);
-  const std::int64_t layer = attention + feed_forward + (post_norms ? 4 : 2) * hidden;
-  return layers * layer + hidden + hidden * (vocab + (tied ? 0 : head_rows()));
+  const std::int64_t dense = 3 * hidden * ffn + (mlp_bias ? 2 * ffn + hidden : 0);
+  const std::int64_t sparse_layers = moe.sparse_layers(layers);
+  const std::int64_t feed_forward =
+      (layers - sparse_layers) * dense + sparse_layers * moe.layer_parameters(hidden);
+  const std::int64_t layer = attention + (post_norms ? 4 : 2) * hidden;
+  return layers * layer + feed_forward + hidden + hidden * (vocab + (tied ? 0 : head_rows()));
+}
+
+std::int64_t ModelSpec::active_weights() const {
+  const std::int64_t sparse_layers = moe.sparse_layers(layers);
+  return layers * hidden * (qkv_width() + q_width()) + (layers - sparse_layers) * 3 * hidden * ffn +
+         sparse_layers * moe.layer_active_parameters(hidden);
 }
 
 float ModelSpec::attention_scale() const {

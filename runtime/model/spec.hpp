@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/core/result.hpp"
+#include "runtime/model/moe_spec.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -62,6 +63,7 @@ struct ModelSpec {
   std::vector<bool> sliding;    // by layer; empty: none
   RopeSpec rope;
   std::optional<RopeSpec> sliding_rope;  // of sliding layers, where it is another
+  MoeSpec moe;  // experts in place of the feed-forward network; `ffn` is that of dense layers
   // Of a reward model's scores over its evaluation set, as its training found them: the keys `mean`
   // and `std` of config.json. Users of scores subtract and divide; the forward does not.
   double score_mean = 0, score_std = 1;
@@ -82,9 +84,13 @@ struct ModelSpec {
     return slides(layer) && sliding_rope ? *sliding_rope : rope;
   }
   float attention_scale() const;
+  // The widest network that all rows pass: of a dense layer, or the shared expert's. 0: none.
+  std::int64_t dense_ffn() const { return moe.any() ? moe.dense_ffn(layers, ffn) : ffn; }
   // Rows of the head's matrix: the vocabulary, or 1.
   std::int64_t head_rows() const { return head == HeadKind::kScore ? 1 : vocab; }
   std::int64_t parameter_count() const;
+  // Numbers of the layers' matrices that one token is multiplied by: of experts, those it chooses.
+  std::int64_t active_weights() const;
 };
 
 // Reads `folder`/config.json. Errors: kNotFound (no such folder or file), kData (malformed, out of

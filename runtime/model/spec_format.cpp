@@ -2,6 +2,7 @@
 // a score head makes in a config.json that was read. transformers opens both.
 #include "runtime/core/check.hpp"
 #include "runtime/model/families.hpp"
+#include "runtime/model/spec_json.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -40,6 +41,7 @@ ordered_json shortest(float value) {
 void put_variants(ordered_json& config, const Family& family, const ModelSpec& spec) {
   const auto cap = [](float value) { return value > 0 ? shortest(value) : ordered_json(nullptr); };
   if (family.reads_attention_bias) config["attention_bias"] = spec.o_bias;
+  if (family.reads_qkv_bias) config["qkv_bias"] = spec.qkv_bias;
   if (family.reads_mlp_bias) config["mlp_bias"] = spec.mlp_bias;
   if (family.reads_query_scale) config["query_pre_attn_scalar"] = spec.query_scale;
   if (family.attention_softcap >= 0) config["attn_logit_softcapping"] = cap(spec.attention_softcap);
@@ -112,6 +114,7 @@ std::string format_spec(const ModelSpec& spec) {
   put_rope(config, spec);
   config["tie_word_embeddings"] = spec.tied;
   put_variants(config, family, spec);
+  put_moe(config, spec);
   if (!spec.eos.empty()) config["eos_token_id"] = spec.eos;
   if (spec.head == HeadKind::kScore) put_score_head(config, spec);
   return config.dump(2) + "\n";

@@ -54,6 +54,9 @@ class ConfigReader {
 // The document, an object; nesting is bounded.
 core::Result<nlohmann::json> parse_config_json(const std::string& text, const std::string& where);
 
+// The keys of a model with experts; nothing for a dense one.
+void put_moe(nlohmann::ordered_json& config, const ModelSpec& spec);
+
 // `rope_theta` with `rope_scaling` (transformers 4) or `rope_parameters` (transformers 5). Fills in
 // rope, sliding_rope and rotary_dim of a spec whose head_dim is known.
 core::Result<void> read_rope(const ConfigReader& config, const Family& family, ModelSpec& spec);

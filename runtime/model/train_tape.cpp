@@ -28,7 +28,7 @@ void take_inner(const ModelSpec& spec, std::int64_t rows, LayerBuffers& io, Take
   io.attention = take(rows * spec.q_width());
   io.lse = take(rows * spec.heads);
   io.x_mid = take(rows * spec.hidden);
-  io.gate_up = take(rows * 2 * spec.ffn);
+  io.gate_up = take(rows * 2 * spec.dense_ffn());
   io.inv_rms1 = take(rows);
   io.inv_rms2 = take(rows);
   if (spec.qk_norm) {
@@ -40,6 +40,12 @@ void take_inner(const ModelSpec& spec, std::int64_t rows, LayerBuffers& io, Take
     io.ffn_out = take(rows * spec.hidden);
     io.inv_rms_attention_out = take(rows);
     io.inv_rms_ffn_out = take(rows);
+  }
+  if (spec.moe.any()) {
+    const std::int64_t pairs = rows * spec.moe.experts_per_token;
+    io.moe.routing.scores = take(rows * scores_width(spec.moe));
+    io.moe.routing.weight = take(pairs);
+    io.moe.gate_up = take(pairs * 2 * spec.moe.ffn);
   }
 }
 
@@ -73,6 +79,7 @@ void TrainTape::carve(std::int64_t rows) {
   const std::int64_t sets = options_.checkpointing ? 1 : std::max<std::int64_t>(trained, 1);
   kept_floats_ = inner_floats(s, rows) * sets + rounded(rows * s.hidden) * (1 + trained);
   arena_.reserve_discard(kept_floats_);
+  experts_.reserve_discard(sets * rows * s.moe.experts_per_token);
   float* next = arena_.data();
   const auto take = [&](std::int64_t count) {
     float* piece = next;
@@ -81,9 +88,11 @@ void TrainTape::carve(std::int64_t rows) {
   };
   std::vector<LayerBuffers> inner(static_cast<std::size_t>(sets));
   for (LayerBuffers& io : inner) {
+    io.moe = scratch_.moe.views(s.moe);
     take_inner(s, rows, io, take);
     io.normed = scratch_.normed.data();
     io.act = scratch_.act.data();
+    io.moe.routing.expert = experts_.data() + (&io - inner.data()) * rows * s.moe.experts_per_token;
   }
   layers_.clear();
   hidden_.assign(1, take(rows * s.hidden));
@@ -106,7 +115,8 @@ void TrainTape::begin(const PackedWeights& weights, const ForwardPlan& plan) {
   const ModelSpec& s = spec();
   const std::int64_t rows = plan.rows();
   scratch_.normed.reserve_discard(rows * s.hidden);
-  scratch_.act.reserve_discard(rows * s.ffn);
+  scratch_.act.reserve_discard(rows * s.dense_ffn());
+  scratch_.moe.reserve(s, rows);
   carve(rows);
   kv_blocks_ = kv_blocks_of(plan);
   if (pool_.blocks() < kv_blocks_) pool_ = KvPool(s, 1, kv_blocks_ + kv_blocks_ / 4);
@@ -295,6 +305,8 @@ std::uint64_t TrainTape::bytes() const {
                              &backward_.dv_pool}) {
     floats += static_cast<std::uint64_t>(buffer->size());
   }
+  floats += scratch_.moe.words() + backward_.moe.floats();
+  floats += static_cast<std::uint64_t>(experts_.size());
   return floats * sizeof(float) + pool_.bytes();
 }
 

@@ -82,11 +82,12 @@ class TrainTape {
   const ForwardPlan* plan_ = nullptr;
   TokenTargets targets_;
 
-  std::int64_t kept_floats_ = 0;      // of this micro-batch's layers
-  core::Buffer<float> arena_;         // kept activations of all layers
-  std::vector<LayerBuffers> layers_;  // views into it, some shared
-  std::vector<float*> hidden_;        // [layers + 1]; the same up to the first trained layer's
-  std::int64_t next_backward_ = 0;    // the layer whose turn it is
+  std::int64_t kept_floats_ = 0;        // of this micro-batch's layers
+  core::Buffer<float> arena_;           // kept activations of all layers
+  core::Buffer<std::int32_t> experts_;  // kept choices of all layers of experts
+  std::vector<LayerBuffers> layers_;    // views into it, some shared
+  std::vector<float*> hidden_;          // [layers + 1]; the same up to the first trained layer's
+  std::int64_t next_backward_ = 0;      // the layer whose turn it is
 
   ForwardScratch scratch_;  // `normed` and `act` of the forward
   KvPool pool_;             // one layer's, used by all in turn

@@ -76,7 +76,7 @@ Names all_modules(const ModelSpec& spec) {
   Names names;
   for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
     for (const Linear linear : kAllLinears) {
-      if (has_linear(spec, linear)) names.push_back(module_name(spec, layer, linear));
+      if (has_linear(spec, layer, linear)) names.push_back(module_name(spec, layer, linear));
     }
   }
   return names;
@@ -159,7 +159,7 @@ std::int64_t first_trained_layer(const ParamLayout& trained) {
     const bool linear = std::any_of(kAllLinears.begin(), kAllLinears.end(), [&](Linear l) {
       return at.of(l) >= 0 || adapters[index_of(l)].rank > 0;
     });
-    return linear || at.has_vectors();
+    return linear || at.has_vectors() || at.moe.any();
   };
   if (trained.embedding >= 0) return 0;
   std::size_t layer = 0;

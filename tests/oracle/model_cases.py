@@ -12,7 +12,8 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 from transformers import (AutoModelForCausalLM, Gemma2Config, Gemma3TextConfig, LlamaConfig, MistralConfig,
-                          Phi3Config, Qwen2Config, Qwen3Config)
+                          MixtralConfig, Phi3Config, Qwen2Config, Qwen2MoeConfig, Qwen3Config,
+                          Qwen3MoeConfig)
 from transformers.utils import logging
 
 logging.disable_progress_bar()
@@ -64,6 +65,26 @@ CASES = {
         tie_word_embeddings=True, use_sliding_window=True, sliding_window=16,
         layer_types=["sliding_attention", "full_attention", "sliding_attention"])),
     "qwen3_biases": (Qwen3Config, dict(head_dim=16, attention_bias=True)),
+    "mixtral": (MixtralConfig, dict(num_local_experts=5, num_experts_per_tok=2,
+                                    intermediate_size=72)),
+    "mixtral_sliding": (MixtralConfig, dict(
+        hidden_size=60, num_attention_heads=3, num_key_value_heads=1, vocab_size=257,
+        intermediate_size=44, num_local_experts=3, num_experts_per_tok=1, sliding_window=40)),
+    # 19 experts and the shared one's gate: more than one panel. Layer 1 is dense.
+    "qwen2_moe": (Qwen2MoeConfig, dict(
+        num_experts=19, num_experts_per_tok=4, moe_intermediate_size=20,
+        shared_expert_intermediate_size=36, mlp_only_layers=[1])),
+    "qwen2_moe_normed": (Qwen2MoeConfig, dict(
+        hidden_size=60, num_attention_heads=3, num_key_value_heads=1, vocab_size=257,
+        num_experts=8, num_experts_per_tok=3, moe_intermediate_size=33, norm_topk_prob=True,
+        shared_expert_intermediate_size=50, decoder_sparse_step=2, qkv_bias=False,
+        tie_word_embeddings=True)),
+    "qwen3_moe": (Qwen3MoeConfig, dict(
+        head_dim=24, num_experts=16, num_experts_per_tok=4, moe_intermediate_size=24,
+        norm_topk_prob=True)),
+    "qwen3_moe_plain": (Qwen3MoeConfig, dict(
+        num_experts=40, num_experts_per_tok=8, moe_intermediate_size=17, mlp_only_layers=[0],
+        attention_bias=True, vocab_size=257, tie_word_embeddings=True)),
     "phi3": (Phi3Config, dict(rope_parameters=dict(
         rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.75))),
     "phi3_sliding": (Phi3Config, dict(hidden_size=60, num_attention_heads=3, num_key_value_heads=3,
@@ -92,7 +113,7 @@ def make_model(name):
     config_class, changes = CASES[name]
     config = config_class(**{**SMALL, **changes}, bos_token_id=1, eos_token_id=2, pad_token_id=None)
     torch.manual_seed(sum(map(ord, name)))
-    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    model = loop_experts(AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval())
     with torch.no_grad():
         for key, tensor in model.named_parameters():
             if "norm" in key:
@@ -117,8 +138,14 @@ def make_folder(name, folder, **options):
 
 
 def load_reference(folder):
-    return AutoModelForCausalLM.from_pretrained(
-        folder, dtype=torch.float32, attn_implementation="eager").eval()
+    return loop_experts(AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager").eval())
+
+
+def loop_experts(model):
+    """One expert after another: transformers' grouped product takes no doubles and no odd widths."""
+    model.config._experts_implementation = "eager"
+    return model
 
 
 def sequence(vocab, length, seed=0):
@@ -156,6 +183,24 @@ def logits_difference(model, ours, token_sequences):
     return worst
 
 
+def fuse_experts(tensors, names):
+    """Experts by number, as files have them, stacked as transformers has them in memory."""
+    spelling = [(".block_sparse_moe.", ".mlp."), (".w1.", ".gate_proj."), (".w3.", ".up_proj."),
+                (".w2.", ".down_proj.")]
+    for old, new in spelling:
+        tensors = {key.replace(old, new): tensor for key, tensor in tensors.items()}
+    for name in names:
+        if not name.endswith((".experts.gate_up_proj", ".experts.down_proj")):
+            continue
+        base, kind = name.rsplit(".", 1)
+        parts = ["gate_proj", "up_proj"] if kind == "gate_up_proj" else ["down_proj"]
+        count = sum(key.startswith(base) and key.endswith(parts[0] + ".weight") for key in tensors)
+        tensors[name] = torch.stack([
+            torch.cat([tensors.pop(f"{base}.{e}.{part}.weight") for part in parts])
+            for e in range(count)])
+    return tensors
+
+
 def gradient_differences(model, ours, token_sequences):
     """Relative L2 difference by tensor from autograd on `model`, and both losses."""
     total = sum(len(s) - 1 for s in token_sequences)
@@ -167,6 +212,7 @@ def gradient_differences(model, ours, token_sequences):
         loss += part.item()
     our_loss = ours.pop("loss").item()
     theirs = dict(model.named_parameters())
+    ours = fuse_experts(ours, theirs)
     assert set(ours) == set(theirs)
     return {key: ((ours[key] - theirs[key].grad).norm() / theirs[key].grad.norm()).item()
             for key in ours}, our_loss, loss

@@ -10,6 +10,7 @@ import pytest
 import torch
 from model_cases import (CASES, compare_all, drive, load_reference, make_folder, save, sequence,
                          sequences)
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 
@@ -18,6 +19,27 @@ def test_what_troupe_saves_transformers_opens_with_equal_logits(name, tmp_path):
     make_folder(name, tmp_path / "model")
     save(tmp_path / "model", tmp_path / "saved")
     compare_all(load_reference(tmp_path / "model"), load_reference(tmp_path / "saved"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_names_in_the_file_are_those_that_transformers_writes(name, tmp_path):
+    make_folder(name, tmp_path / "model")
+    save(tmp_path / "model", tmp_path / "saved")
+    theirs = load_file(tmp_path / "model" / "model.safetensors")
+    ours = load_file(tmp_path / "saved" / "model.safetensors")
+    assert {k: t.shape for k, t in ours.items()} == {k: t.shape for k, t in theirs.items()}
+
+
+@pytest.mark.parametrize("name", ["mixtral", "qwen2_moe", "qwen3_moe"])
+def test_experts_in_fused_tensors_are_read(name, tmp_path):
+    make_folder(name, tmp_path / "model")
+    make_folder(name, tmp_path / "fused", save_original_format=False)
+    assert any(k.endswith("experts.gate_up_proj")
+               for k in load_file(tmp_path / "fused" / "model.safetensors"))
+    tokens = sequences(300)[:4]
+    plain = drive("logits", tmp_path / "model", tokens, tmp_path)
+    fused = drive("logits", tmp_path / "fused", tokens, tmp_path)
+    assert all(torch.equal(plain[key], fused[key]) for key in plain)
 
 
 def test_shards_that_transformers_wrote_load(tmp_path):

@@ -36,7 +36,8 @@ def reference_logits_differ(model, folder, tmp_path):
 @pytest.mark.parametrize("name, target", [("plain", "all-linear"), ("qwen2", "q_proj,v_proj"),
                                           ("qwen2", "layers.1.mlp.down_proj,k_proj"),
                                           ("phi3", "all-linear"), ("gemma2", "o_proj,up_proj"),
-                                          ("qwen3", "all-linear")])
+                                          ("qwen3", "all-linear"),
+                                          ("mixtral", "all-linear")])
 def test_peft_opens_what_troupe_writes(name, target, tmp_path):
     make_folder(name, tmp_path / "base")
     our_adapter(tmp_path / "base", tmp_path / "adapter", 5, 7.5, target)

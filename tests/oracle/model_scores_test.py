@@ -10,23 +10,24 @@ import json
 
 import pytest
 import torch
-from model_cases import drive, make_folder, save, sequences
+from model_cases import drive, fuse_experts, loop_experts, make_folder, save, sequences
 from transformers import AutoModelForSequenceClassification
 
-CASES = ["plain", "grouped", "qwen2", "qwen2_tied", "mistral", "qwen3", "phi3", "gemma2", "gemma3_odd"]
+CASES = ["plain", "grouped", "qwen2", "qwen2_tied", "mistral", "qwen3", "phi3", "gemma2", "gemma3_odd",
+         "mixtral", "qwen2_moe", "qwen3_moe"]
 
 
 def open_score_model(folder):
-    return AutoModelForSequenceClassification.from_pretrained(
-        folder, dtype=torch.float32, attn_implementation="eager").eval()
+    return loop_experts(AutoModelForSequenceClassification.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager").eval())
 
 
 def score_folder(name, folder):
     """A random score model as transformers saves one."""
     make_folder(name, folder / "language")
     torch.manual_seed(3)
-    model = AutoModelForSequenceClassification.from_pretrained(
-        folder / "language", num_labels=1, dtype=torch.float32, attn_implementation="eager").eval()
+    model = loop_experts(AutoModelForSequenceClassification.from_pretrained(
+        folder / "language", num_labels=1, dtype=torch.float32, attn_implementation="eager").eval())
     with torch.no_grad():
         model.score.weight.normal_(0.0, 0.3)
     model.save_pretrained(folder / "score")
@@ -62,6 +63,7 @@ def test_gradients_of_the_values(name, tmp_path):
     loss.backward()
     assert abs(ours.pop("loss").item() - loss.item()) <= 1e-5 * loss.item()
     theirs = dict(model.named_parameters())
+    ours = fuse_experts(ours, theirs)
     assert set(ours) == set(theirs)
     for key, gradient in ours.items():
         expected = theirs[key].grad

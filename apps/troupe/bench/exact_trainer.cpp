@@ -115,7 +115,10 @@ class TrainerRun {
 
 std::int64_t rows_within(const model::ModelSpec& spec, std::int64_t bytes) {
   const std::int64_t per_row =
-      spec.layers * (2 * spec.hidden + spec.qkv_width() + spec.q_width() + 2 * spec.ffn) * 4;
+      spec.layers *
+      (2 * spec.hidden + spec.qkv_width() + spec.q_width() + 2 * spec.dense_ffn() +
+       spec.moe.experts_per_token * (2 * spec.hidden + 3 * spec.moe.ffn)) *
+      4;
   return std::max<std::int64_t>(1, bytes / per_row);
 }
 

@@ -40,11 +40,9 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Weights that every token goes through: those of the layers and of the head.
+// Weights that a token goes through: those of the layers (of experts, the chosen) and of the head.
 double product_weights(const model::ModelSpec& spec) {
-  const std::int64_t layer =
-      spec.hidden * spec.qkv_width() + spec.q_width() * spec.hidden + 3 * spec.hidden * spec.ffn;
-  return static_cast<double>(spec.layers * layer + spec.hidden * spec.vocab);
+  return static_cast<double>(spec.active_weights() + spec.hidden * spec.vocab);
 }
 
 // What a stretch of work needs at least, for the share of the limit. Products of pairs count half.

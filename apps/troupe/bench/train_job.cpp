@@ -69,10 +69,8 @@ core::Result<void> check_context(const TrainJob& job, const model::ModelSpec& sp
 }
 
 double weights_by_rows(const model::ModelSpec& spec, std::int64_t rows, std::int64_t logit_rows) {
-  const std::int64_t layer =
-      spec.hidden * (spec.qkv_width() + spec.q_width()) + 3 * spec.hidden * spec.ffn;
   const std::int64_t outputs = spec.head == model::HeadKind::kScore ? 1 : spec.vocab;
-  return static_cast<double>(rows) * static_cast<double>(spec.layers * layer) +
+  return static_cast<double>(rows) * static_cast<double>(spec.active_weights()) +
          static_cast<double>(logit_rows) * static_cast<double>(spec.hidden * outputs);
 }
 

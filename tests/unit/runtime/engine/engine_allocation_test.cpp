@@ -43,8 +43,21 @@ void operator delete[](void* memory, std::size_t) noexcept {
 namespace troupe::engine {
 namespace {
 
-std::uint64_t allocations_of_steady_steps(core::TeamRunner& team, const SamplingParams& sampling) {
-  auto engine = make_engine(tiny_weights(), limits_of(64, 128, 2000), team);
+Weights weights_with_experts() {
+  model::ModelSpec spec = tiny_spec();
+  spec.moe.experts = 6;
+  spec.moe.experts_per_token = 2;
+  spec.moe.ffn = 24;
+  spec.moe.shared_ffn = 20;
+  model::ParamStore params(spec);
+  model::randomise(params, 5, 0.25f);
+  return pack(params, 3);
+}
+
+std::uint64_t allocations_of_steady_steps(core::TeamRunner& team,
+                                          const SamplingParams& sampling,
+                                          Weights weights = tiny_weights()) {
+  auto engine = make_engine(std::move(weights), limits_of(64, 128, 2000), team);
   core::Rng rng(1);
   for (std::uint64_t id = 1; id <= 8; ++id) {
     GroupRequest request = request_of(id, random_prompt(rng, 10 + 3 * id), 4);
@@ -82,6 +95,14 @@ TEST(EngineAllocation, SteadyDecodeStepsTakeNothingFromTheHeap) {
     EXPECT_EQ(allocations_of_steady_steps(serial, sampling), 0u);
     EXPECT_EQ(allocations_of_steady_steps(pool, sampling), 0u);
   }
+}
+
+TEST(EngineAllocation, NorDoExperts) {
+  SamplingParams plain, routed;
+  routed.routed_experts = true;
+  async::CpuPool pool(2);
+  for (const SamplingParams& sampling : {plain, routed})
+    EXPECT_EQ(allocations_of_steady_steps(pool, sampling, weights_with_experts()), 0u);
 }
 
 TEST(EngineAllocation, TheCounterCounts) {

@@ -192,7 +192,7 @@ TEST_P(ForwardBits, OneUlpInOneWeightIsSeen) {
   TestModel model(GetParam());
   core::SerialTeam serial;
   const auto groups = varied_groups(257);
-  float& weight = model.params.view("model.layers.1.mlp.down_proj.weight")[100];
+  float& weight = model.params.view("model.layers.1.self_attn.o_proj.weight")[100];
   weight = 4.0f;  // large beside the others, or its last bit could be lost in their sum
   model.repack();
   const auto before = score(serial, model, groups);

@@ -84,8 +84,35 @@ inline ModelSpec gemma_spec() {
   return spec;
 }
 
+// Two layers of five experts, two a token.
+inline ModelSpec mixtral_spec() {
+  ModelSpec spec = tiny_spec();
+  spec.architecture = "MixtralForCausalLM";
+  spec.tied = false;
+  spec.moe.experts = 5;
+  spec.moe.experts_per_token = 2;
+  spec.moe.ffn = spec.ffn;
+  spec.moe.norm_topk = true;
+  spec.moe.names = MoeNames::kMixtral;
+  return spec;
+}
+
+// Experts and a shared one in layers 0 and 2, a dense network in layer 1.
+inline ModelSpec qwen_moe_spec() {
+  ModelSpec spec = qwen_spec();
+  spec.architecture = "Qwen2MoeForCausalLM";
+  spec.layers = 3;
+  spec.moe.experts = 19;  // the router's matrix has 20 rows
+  spec.moe.experts_per_token = 3;
+  spec.moe.ffn = 20;
+  spec.moe.shared_ffn = 36;
+  spec.moe.dense_layers = {1};
+  return spec;
+}
+
 inline std::vector<ModelSpec> varied_specs() {
-  return {tiny_spec(), qwen_spec(), qwen3_spec(), phi3_spec(), gemma_spec()};
+  return {tiny_spec(),  qwen_spec(),    qwen3_spec(),   phi3_spec(),
+          gemma_spec(), mixtral_spec(), qwen_moe_spec()};
 }
 
 // How GoogleTest names a spec in messages.

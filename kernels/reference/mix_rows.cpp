@@ -1,0 +1,26 @@
+// Weighted sums of rows found by number: the end of a layer of experts.
+#include "kernels/reference/reference.hpp"
+
+#include <cmath>
+
+namespace troupe::kernels::reference {
+
+void mix_rows(const MixRows& mix, std::int64_t row_begin, std::int64_t row_end) {
+  for (std::int64_t row = row_begin; row < row_end; ++row) {
+    const std::int32_t* places = mix.place + row * mix.choices;
+    for (std::int64_t i = 0; i < mix.n; ++i) {
+      float sum = 0.0f;
+      for (std::int64_t c = 0; c < mix.choices; ++c) {
+        const float weight = mix.weight == nullptr ? 1.0f : mix.weight[row * mix.choices + c];
+        sum = std::fma(weight, mix.y[places[c] * mix.ldy + i], sum);
+      }
+      if (mix.extra != nullptr) {
+        const float weight = mix.extra_weight == nullptr ? 1.0f : mix.extra_weight[row * mix.ldw];
+        sum = std::fma(weight, mix.extra[row * mix.ldx + i], sum);
+      }
+      mix.out[row * mix.ldo + i] = mix.residual[row * mix.ldr + i] + sum;
+    }
+  }
+}
+
+}  // namespace troupe::kernels::reference

@@ -1,0 +1,73 @@
+// The feed-forward part of a layer of experts: route, gather the rows of each expert, two products
+// an expert, and the weighted sum back in the rows. Each expert's rows are one product, of which
+// the team splits columns by cost; experts that nobody chose are not read. A row's result does not
+// depend on which other rows chose its experts (docs/adr/0003). Every member of the team calls this
+// with the same arguments; barriers are inside, one more must follow. Nothing is allocated.
+#pragma once
+
+#include "runtime/model/forward.hpp"
+#include "runtime/model/moe_routing.hpp"
+#include "runtime/model/shares.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+namespace troupe::model {
+
+// In: io.normed, the rows after the layer's second norm. Out: io.out = io.x_mid + the experts'
+// answers; or, where io.out is null, only what a backward pass needs.
+void sparse_feed_forward(const Shares& shares,
+                         const ModelSpec& spec,
+                         const PackedMoe& weights,
+                         const LayerBuffers& io,
+                         std::int64_t rows);
+
+// Numbers of one row's choices in all layers of experts.
+inline std::int64_t routed_width(const ModelSpec& spec) {
+  return spec.moe.sparse_layers(spec.layers) * spec.moe.experts_per_token;
+}
+
+// Copies the choices of this member's share of `rows` to out[i][sparse][k], out being [rows][layers
+// of experts][k].
+void copy_choices(core::Team team,
+                  const ModelSpec& spec,
+                  const Routing& routing,
+                  std::span<const std::int32_t> rows,
+                  std::int64_t sparse,
+                  std::uint16_t* out);
+
+// Cuts a product of `columns` columns for each expert's rows into the members' shares, whole panels
+// each: body(expert, panel_begin, panel_end). A panel costs its rows, and as much as some rows more
+// for being read.
+template <class Body>
+void share_expert_panels(core::Team team,
+                         std::int64_t experts,
+                         const ExpertRanges& ranges,
+                         std::int64_t columns,
+                         Body&& body) {
+  constexpr std::int64_t kReadCost = 8;
+  const std::int64_t panels = kernels::panels_of(columns);
+  const auto cost = [&](std::int64_t expert) -> std::int64_t {
+    const std::int64_t rows = ranges.rows(expert);
+    return rows == 0 ? 0 : rows + kReadCost;
+  };
+  std::int64_t total = 0;
+  for (std::int64_t e = 0; e < experts; ++e)
+    total += cost(e) * panels;
+  const std::int64_t from = total * team.rank / team.size;
+  const std::int64_t to = total * (team.rank + 1) / team.size;
+  std::int64_t at = 0;
+  for (std::int64_t e = 0; e < experts && at < to; ++e) {
+    const std::int64_t each = cost(e);
+    if (each == 0) continue;
+    // The first panel that starts at or after a bound is the next member's.
+    const auto cut = [&](std::int64_t bound) {
+      return bound <= at ? 0 : std::min((bound - at + each - 1) / each, panels);
+    };
+    if (const std::int64_t begin = cut(from), end = cut(to); begin < end) body(e, begin, end);
+    at += each * panels;
+  }
+}
+
+}  // namespace troupe::model

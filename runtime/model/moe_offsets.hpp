@@ -1,0 +1,29 @@
+// Where the tensors of a layer of experts start in a flat buffer of ParamLayout, in elements; -1
+// when absent. The router and the shared expert's gate lie side by side as one matrix [router_rows,
+// hidden]; so do gate and up of each expert, and of all experts one after another, and their down
+// matrices: the fused tensors of FusedNames as they are. A value type.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace troupe::model {
+
+struct ExpertOffsets {
+  std::int64_t gate = -1, up = -1, down = -1;
+  bool any() const { return std::max({gate, up, down}) >= 0; }
+};
+
+struct MoeOffsets {
+  std::int64_t router = -1;
+  std::int64_t shared_gate = -1;
+  std::vector<ExpertOffsets> experts;
+  ExpertOffsets shared;
+  bool any() const {
+    return std::max(router, shared_gate) >= 0 || shared.any() ||
+           std::any_of(experts.begin(), experts.end(), [](const auto& e) { return e.any(); });
+  }
+};
+
+}  // namespace troupe::model

@@ -1,0 +1,76 @@
+// What the feed-forward part of a layer is made of where it is a mixture of experts: a router picks
+// a few of many small networks for each token. Read from config.json as part of ModelSpec. A value
+// type.
+//   p = softmax(x W_router), the k largest (of equals the lower number); w = p, or p / sum of the
+//   chosen p (norm_topk); y = sum over the chosen of w_e * expert_e(x)  [+ sigmoid(x . g) *
+//   shared(x)]
+// (Shazeer et al. 2017; Jiang et al. 2024 for Mixtral; Qwen2-MoE's shared expert.)
+#pragma once
+
+#include "runtime/core/result.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::model {
+
+class ConfigReader;
+
+// The most experts of a layer; the members of a team count the rows of each on their stacks.
+inline constexpr std::int64_t kExperts_max = 512;
+
+// How a family names its tensors.
+enum class MoeNames : std::uint8_t {
+  kMixtral,  // block_sparse_moe.gate, block_sparse_moe.experts.E.{w1,w3,w2}
+  kQwen,     // mlp.gate, mlp.experts.E.{gate,up,down}_proj, mlp.shared_expert[_gate]
+};
+
+struct MoeSpec {
+  std::int64_t experts = 0;            // of a sparse layer; 0: all layers are dense
+  std::int64_t experts_per_token = 0;  // k
+  std::int64_t ffn = 0;                // width of one expert
+  std::int64_t shared_ffn = 0;         // width of the expert that every token passes; 0: none
+  bool norm_topk = false;              // weights of the chosen experts add up to 1
+  MoeNames names = MoeNames::kQwen;
+  std::vector<std::int64_t> dense_layers;  // ascending: layers with one plain network instead
+
+  bool any() const { return experts > 0; }
+  bool has_shared() const { return shared_ffn > 0; }
+  bool sparse(std::int64_t layer) const;
+  std::int64_t sparse_layers(std::int64_t layers) const;
+  // The widest network that all rows of a layer pass: a dense layer's (`plain`), or the shared
+  // expert's.
+  std::int64_t dense_ffn(std::int64_t layers, std::int64_t plain) const;
+  // Rows of the router's matrix: the experts, and the shared expert's gate below them.
+  std::int64_t router_rows() const { return experts + (has_shared() ? 1 : 0); }
+  // Numbers of one sparse layer's feed-forward part.
+  std::int64_t layer_parameters(std::int64_t hidden) const;
+  // Of those, what one token passes through.
+  std::int64_t layer_active_parameters(std::int64_t hidden) const;
+};
+
+// Names of tensors; `layer` and `expert` from 0.
+std::string router_name(MoeNames names, std::int64_t layer);
+struct ExpertNames {
+  std::string gate, up, down;
+};
+ExpertNames expert_names(MoeNames names, std::int64_t layer, std::int64_t expert);
+ExpertNames shared_expert_names(std::int64_t layer);
+std::string shared_gate_name(std::int64_t layer);
+// All experts of a layer as two tensors, [experts, 2 ffn, hidden] and [experts, hidden, ffn]: what
+// transformers 5 holds in memory and writes when it is told not to go back to the older names.
+struct FusedNames {
+  std::string gate_up, down;
+};
+FusedNames fused_names(std::int64_t layer);
+
+// The keys of a family whose `model_type` is "mixtral", "qwen2_moe" or "qwen3_moe"; no experts for
+// any other. `ffn` is the config's intermediate_size. Errors as parse_spec.
+core::Result<MoeSpec> read_moe(const ConfigReader& config,
+                               std::string_view model_type,
+                               std::int64_t layers,
+                               std::int64_t ffn);
+
+}  // namespace troupe::model
