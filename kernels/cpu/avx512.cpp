@@ -17,13 +17,15 @@ constexpr int kValueRows = 6;
 constexpr int kValueVecs = 4;
 constexpr int kProbeChains = 12;
 
-// Products of bfloat16 pairs, where the processor has the instruction.
+// Products of bfloat16 pairs, where the processor has the instruction and a row of pairs finds
+// room.
 void dot_gemm(const Gemm& g,
               std::int64_t m_begin,
               std::int64_t m_end,
               std::int64_t panel_begin,
               std::int64_t panel_end) {
-  const auto gemm = avx512_bf16::available() ? avx512_bf16::dot_gemm : reference::gemm;
+  const bool fits = g.k <= 2 * avx512_bf16::kPairs_max;
+  const auto gemm = fits && avx512_bf16::available() ? avx512_bf16::dot_gemm : reference::gemm;
   gemm(g, m_begin, m_end, panel_begin, panel_end);
 }
 

@@ -182,6 +182,13 @@ TEST_P(GemmDtype, RowsAndRangesChangeNoBit) {
     }
 }
 
+TEST_P(GemmDtype, RowsAsLongAsTheRoomForPairsAndLonger) {
+  for (const std::int64_t k : {65535, 65536, 65601}) {
+    const Case p(2, 3, k, PanelDtype::kBf16Compute);
+    EXPECT_TRUE(same_bits(run(reference(), p, Ending::kBoth), run(level(), p, Ending::kBoth))) << k;
+  }
+}
+
 // The residual may be C itself: then nobody may park a sum there.
 TEST_P(GemmDtype, ResidualInPlace) {
   for (const PanelDtype dtype : kStored)
