@@ -184,7 +184,8 @@ TEST_P(Gradient, SharedPromptsGetTheSumOverSamples) {
           static_cast<double>(shared.data()[i]) - static_cast<double>(separate.data()[i]), 2);
       norm += std::pow(static_cast<double>(shared.data()[i]), 2);
     }
-    EXPECT_LT(std::sqrt(difference / norm), 1e-5) << view.name;
+    // Of an expert that nobody chose, both are zero.
+    EXPECT_LE(std::sqrt(difference), 1e-5 * std::sqrt(norm)) << view.name;
   }
 }
 
