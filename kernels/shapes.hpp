@@ -81,12 +81,15 @@ struct Attention {
   float* lse = nullptr;  // [row][heads] log-sum-exp of the scaled scores, when not null
 };
 
-// Query rows [row_begin, row_end) of a segment (counted within it), all heads of one kv head.
+// Query rows [row_begin, row_end) of a segment (counted within it) and, of the heads that share one
+// kv head, [head_begin, head_end) (counted within these; head_end 0 means all of them).
 struct AttentionItem {
   std::int32_t segment = 0;
   std::int32_t kv_head = 0;
   std::int32_t row_begin = 0;
   std::int32_t row_end = 0;
+  std::int32_t head_begin = 0;
+  std::int32_t head_end = 0;
 };
 
 struct AttentionBackward {

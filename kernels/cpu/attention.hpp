@@ -108,14 +108,17 @@ inline void attend(const Attention& a,
 
 void attention(const Attention& a, const AttentionItem& item) {
   const Segment& segment = a.segments[item.segment];
-  const std::int64_t group = a.heads / a.kv_heads;
+  const std::int64_t shared =
+      a.heads / a.kv_heads;  // heads of the kv head, of which the item takes
+  const std::int64_t group = (item.head_end > 0 ? item.head_end : shared) - item.head_begin;
+  const std::int64_t first_head = item.kv_head * shared + item.head_begin;
   const std::int64_t total = (item.row_end - item.row_begin) * group;
   QueryTile tile;
   for (std::int64_t begin = 0; begin < total; begin += kQueryTile) {
     tile.rows = static_cast<int>(smaller(kQueryTile, total - begin));
     for (int r = 0; r < tile.rows; ++r) {
       const std::int64_t i = item.row_begin + (begin + r) / group;
-      const std::int64_t head = item.kv_head * group + (begin + r) % group;
+      const std::int64_t head = first_head + (begin + r) % group;
       const std::int64_t row = segment.first_row + i;
       tile.q[r] = a.q + row * a.ldq + head * a.head_dim;
       tile.out[r] = a.out + row * a.ldo + head * a.head_dim;
@@ -134,7 +137,7 @@ void attention(const Attention& a, const AttentionItem& item) {
       });
       if (a.lse == nullptr) continue;
       const std::int64_t row = segment.first_row + item.row_begin + (begin + r) / group;
-      const std::int64_t head = item.kv_head * group + (begin + r) % group;
+      const std::int64_t head = first_head + (begin + r) % group;
       a.lse[row * a.heads + head] = tile.max[r] + log_f32(tile.sum[r]);
     }
   }

@@ -59,10 +59,12 @@ void attention(const Attention& a, const AttentionItem& item) {
   const Segment& segment = a.segments[item.segment];
   const KvView kv(a, segment, item.kv_head);
   const std::int64_t group = a.heads / a.kv_heads;
+  const std::int64_t first_head = item.kv_head * group + item.head_begin;
+  const std::int64_t last_head = item.kv_head * group + (item.head_end > 0 ? item.head_end : group);
   for (std::int64_t i = item.row_begin; i < item.row_end; ++i) {
     const std::int64_t row = segment.first_row + i;
     const std::int64_t keys = segment.first_position + i + 1;
-    for (std::int64_t head = item.kv_head * group; head < (item.kv_head + 1) * group; ++head) {
+    for (std::int64_t head = first_head; head < last_head; ++head) {
       const float* q = a.q + row * a.ldq + head * a.head_dim;
       float* out = a.out + row * a.ldo + head * a.head_dim;
       for (std::int64_t d = 0; d < a.head_dim; ++d)

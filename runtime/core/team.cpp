@@ -6,6 +6,30 @@
 #include <chrono>
 
 namespace troupe::core {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+thread_local std::uint64_t waited_ns = 0;
+
+// Counts the time from its making to its end.
+class Wait {
+ public:
+  Clock::time_point start() const { return start_; }
+  ~Wait() {
+    const auto waited = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_);
+    waited_ns += static_cast<std::uint64_t>(waited.count());
+  }
+
+ private:
+  const Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+std::uint64_t barrier_wait_ns() noexcept {
+  return waited_ns;
+}
 
 void TeamBarrier::arrive_and_wait() noexcept {
   const std::uint32_t phase = phase_.load(std::memory_order_acquire);
@@ -15,15 +39,17 @@ void TeamBarrier::arrive_and_wait() noexcept {
     phase_.notify_all();
     return;
   }
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+  const Wait wait;
+  const auto limit = wait.start() + std::chrono::microseconds(20);
   for (;;) {
     for (int i = 0; i < 64; ++i) {
       if (phase_.load(std::memory_order_acquire) != phase) return;
       _mm_pause();
     }
-    if (std::chrono::steady_clock::now() >= limit) break;
+    if (Clock::now() >= limit) break;
   }
-  while (phase_.load(std::memory_order_acquire) == phase) phase_.wait(phase);
+  while (phase_.load(std::memory_order_acquire) == phase)
+    phase_.wait(phase);
 }
 
 }  // namespace troupe::core

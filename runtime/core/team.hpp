@@ -1,7 +1,7 @@
-// One member's view of a parallel region: its rank, the size, and a barrier. Numeric code is written
-// in this form (every member calls the same function and takes its share), so the engine and the
-// trainer run one forward. The pool that starts the members owns the barrier. Sharing work over a
-// team never changes a result's bits: members split outputs, never a sum.
+// One member's view of a parallel region: its rank, the size, and a barrier. Numeric code is
+// written in this form (every member calls the same function and takes its share), so the engine
+// and the trainer run one forward. The pool that starts the members owns the barrier. Sharing work
+// over a team never changes a result's bits: members split outputs, never a sum.
 #pragma once
 
 #include <atomic>
@@ -25,6 +25,9 @@ class TeamBarrier {
   std::atomic<std::uint32_t> phase_{0};
 };
 
+// Nanoseconds that the calling thread has waited in barriers for other members, ever.
+std::uint64_t barrier_wait_ns() noexcept;
+
 struct Team {
   int rank = 0;
   int size = 1;
@@ -44,8 +47,8 @@ struct Team {
   }
 };
 
-// Starts a parallel region: `run` calls the function once per member, the caller being member 0, and
-// returns when all have. Not reentrant.
+// Starts a parallel region: `run` calls the function once per member, the caller being member 0,
+// and returns when all have. Not reentrant.
 class TeamRunner {
  public:
   virtual ~TeamRunner() = default;

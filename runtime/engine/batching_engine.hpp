@@ -39,7 +39,8 @@ class BatchingEngine final : public Engine {
         plan_(settings.sequences_max,
               settings.step_tokens_max,
               std::int64_t{settings.sequences_max} * blocks_for(settings.context),
-              spec_.kv_heads),
+              spec_.kv_heads,
+              spec_.heads),
         pool_(spec_, spec_.layers, settings.blocks),
         runner_(spec_, settings.sequences_max, team) {
     copies_.reserve(static_cast<std::size_t>(settings.sequences_max));

@@ -8,8 +8,9 @@ namespace troupe::engine {
 StepPlan::StepPlan(std::int32_t sequences_max,
                    std::int32_t step_tokens_max,
                    std::int64_t table_blocks_max,
-                   std::int64_t kv_heads)
-    : kv_heads_(kv_heads) {
+                   std::int64_t kv_heads,
+                   std::int64_t heads)
+    : kv_heads_(kv_heads), shared_(heads / kv_heads) {
   const auto rows = static_cast<std::size_t>(step_tokens_max);
   const auto samples = static_cast<std::size_t>(sequences_max);
   plan_.tokens.reserve(rows);
@@ -31,7 +32,7 @@ void StepPlan::build(std::span<const Slice> slices, int members) {
   plan_.slot_begin.push_back(0);
   for (const Slice& slice : slices)
     add(slice);
-  plan_.finish(kv_heads_, members);
+  plan_.finish(kv_heads_, members, shared_);
 }
 
 void StepPlan::add(const Slice& slice) {

@@ -30,7 +30,8 @@ class StepPlan {
   StepPlan(std::int32_t sequences_max,
            std::int32_t step_tokens_max,
            std::int64_t table_blocks_max,
-           std::int64_t kv_heads);
+           std::int64_t kv_heads,
+           std::int64_t heads);
 
   void build(std::span<const Slice> slices, int members);
 
@@ -45,6 +46,7 @@ class StepPlan {
   void add_head_row(std::int64_t row, float inv_temperature);
 
   const std::int64_t kv_heads_;
+  const std::int64_t shared_;  // heads of one kv head
   model::ForwardPlan plan_;
   std::vector<DrawJob> jobs_;
   std::vector<float> inv_temperature_;

@@ -10,6 +10,8 @@ namespace {
 
 // Rows of one item: enough to use a block of keys well, few enough to share out evenly.
 constexpr std::int32_t kItemRows_max = 32;
+// With fewer items per member than this, one that lies across two members' shares is cut.
+constexpr std::size_t kItemsPerMember_min = 16;
 
 // Keys that the rows of an item look at, rounded up to blocks of the softmax: its cost.
 std::int64_t cost_of(const kernels::Segment& segment, std::int32_t begin, std::int32_t end) {
@@ -21,7 +23,31 @@ std::int64_t cost_of(const kernels::Segment& segment, std::int32_t begin, std::i
   return keys * kernels::kAttentionBlock;
 }
 
+std::int64_t heads_of(const kernels::AttentionItem& item, std::int64_t shared) {
+  return (item.head_end > 0 ? item.head_end : shared) - item.head_begin;
+}
+
 }  // namespace
+
+std::int64_t ForwardPlan::cost(const kernels::AttentionItem& item, std::int64_t shared) const {
+  const kernels::Segment& segment = segments[static_cast<std::size_t>(item.segment)];
+  return cost_of(segment, item.row_begin, item.row_end) * heads_of(item, shared);
+}
+
+// Leaves in items[at] the heads that come nearest to a cost of `wanted`, the others in an item
+// behind it. False when these are all or none.
+bool ForwardPlan::cut_between_heads(std::size_t at, std::int64_t shared, std::int64_t wanted) {
+  const kernels::AttentionItem item = items[at];
+  const std::int64_t heads = heads_of(item, shared), whole = cost(item, shared);
+  const std::int64_t own = (wanted * heads + whole / 2) / whole;
+  if (item.row_end - item.row_begin != 1 || own <= 0 || own >= heads) return false;
+  kernels::AttentionItem front = item, back = item;
+  front.head_end = back.head_begin = item.head_begin + static_cast<std::int32_t>(own);
+  back.head_end = item.head_begin + static_cast<std::int32_t>(heads);
+  items[at] = front;
+  items.insert(items.begin() + static_cast<std::ptrdiff_t>(at) + 1, back);
+  return true;
+}
 
 void ForwardPlan::clear() {
   tokens.clear();
@@ -36,7 +62,7 @@ void ForwardPlan::clear() {
   item_begin.clear();
 }
 
-void ForwardPlan::finish(std::int64_t kv_heads, int members) {
+void ForwardPlan::finish(std::int64_t kv_heads, int members, std::int64_t shared) {
   items.clear();
   item_begin.clear();
   std::int64_t total = 0;
@@ -45,8 +71,8 @@ void ForwardPlan::finish(std::int64_t kv_heads, int members) {
     for (std::int32_t head = 0; head < kv_heads; ++head) {
       for (std::int32_t row = 0; row < segment.rows; row += kItemRows_max) {
         const std::int32_t end = std::min(row + kItemRows_max, segment.rows);
-        items.push_back({static_cast<std::int32_t>(s), head, row, end});
-        total += cost_of(segment, row, end);
+        items.push_back({static_cast<std::int32_t>(s), head, row, end, 0, 0});
+        total += cost(items.back(), shared);
       }
     }
   }
@@ -54,14 +80,16 @@ void ForwardPlan::finish(std::int64_t kv_heads, int members) {
   item_begin.push_back(0);
   std::int64_t done = 0;
   std::size_t next = 0;
+  const bool few = items.size() < kItemsPerMember_min * static_cast<std::size_t>(members);
   for (int member = 0; member < members; ++member) {
     const std::int64_t target = total * (member + 1) / members;
     while (next < items.size()) {
-      const auto& item = items[next];
-      const std::int64_t cost =
-          cost_of(segments[static_cast<std::size_t>(item.segment)], item.row_begin, item.row_end);
-      if (member + 1 < members && done + cost / 2 >= target) break;
-      done += cost;
+      const std::int64_t whole = cost(items[next], shared);
+      if (member + 1 < members && done + whole > target) {
+        const bool cut = few && cut_between_heads(next, shared, target - done);
+        if (!cut && done + whole / 2 >= target) break;
+      }
+      done += cost(items[next], shared);
       ++next;
     }
     item_begin.push_back(static_cast<std::int32_t>(next));

@@ -31,8 +31,13 @@ struct ForwardPlan {
   std::int64_t rows() const { return static_cast<std::int64_t>(tokens.size()); }
   void clear();
   // Cuts the segments into attention items and shares them over `members`. Call once after
-  // building.
-  void finish(std::int64_t kv_heads, int members);
+  // building. `shared`: heads of one kv head; where a few single rows (decoding a small batch) do
+  // not share out evenly, one of them is cut between its heads.
+  void finish(std::int64_t kv_heads, int members, std::int64_t shared = 1);
+
+ private:
+  std::int64_t cost(const kernels::AttentionItem& item, std::int64_t shared) const;
+  bool cut_between_heads(std::size_t at, std::int64_t shared, std::int64_t wanted);
 };
 
 }  // namespace troupe::model

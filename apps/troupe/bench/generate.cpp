@@ -3,6 +3,7 @@
 #include "apps/troupe/bench/bench.hpp"
 #include "apps/troupe/bench/generate_group.hpp"
 #include "apps/troupe/bench/machine.hpp"
+#include "apps/troupe/bench/metered_team.hpp"
 #include "apps/troupe/bench/train_job.hpp"
 #include "apps/troupe/dtype_flag.hpp"
 #include "apps/troupe/flags.hpp"
@@ -73,7 +74,8 @@ Work decode_work(const model::ModelSpec& spec, const Job& job, double context) {
 
 class Bench {
  public:
-  Bench(engine::Engine& engine, const Job& job) : engine_(engine), job_(job) {}
+  Bench(engine::Engine& engine, const Job& job, const MeteredTeam& team)
+      : engine_(engine), job_(job), team_(team) {}
 
   // Seconds until every prompt has its first token, and the steps that it took.
   Result<std::pair<double, double>> prefill() {
@@ -88,12 +90,14 @@ class Bench {
 
   struct Decode {
     double seconds = 0, tokens = 0, steps = 0, context = 0;  // context: mean over the steps
+    double region_s = 0, wait_s = 0;                         // of `seconds`, see MeteredTeam
   };
   Result<Decode> decode() {
     TROUPE_TRY(submit(job_.new_tokens));
     Decode out;
     for (bool first_finished = false; !first_finished;) {
       const auto before = engine_.counters();
+      const double region_s = team_.region_s(), wait_s = team_.wait_s();
       const Clock::time_point start = Clock::now();
       TROUPE_TRY_ASSIGN(samples, engine_.step());
       const double seconds = seconds_since(start);
@@ -106,6 +110,8 @@ class Bench {
       out.seconds += seconds;
       out.tokens += static_cast<double>(job_.batch);
       out.steps += 1;
+      out.region_s += team_.region_s() - region_s;
+      out.wait_s += team_.wait_s() - wait_s;
     }
     while (!engine_.idle())
       TROUPE_TRY(engine_.step());
@@ -140,20 +146,25 @@ class Bench {
 
   engine::Engine& engine_;
   const Job& job_;
+  const MeteredTeam& team_;
   std::uint64_t next_id_ = 0;
 };
 
 struct Figures {
   double decode_tokens_per_s = 0, prefill_tokens_per_s = 0;
   double decode_share = 0, prefill_share = 0;
+  // Of a decode step: outside the parallel region (schedule, plan, bookkeeping), and in its
+  // barriers.
+  double serial_share = 0, barrier_share = 0;
 };
 
-Result<Figures> measure(engine::Engine& engine, const Job& job, core::TeamRunner& team) {
+Result<Figures> measure(engine::Engine& engine, const Job& job, MeteredTeam& team) {
   const model::ModelSpec& spec = engine.weights().spec();
-  Bench bench(engine, job);
+  Bench bench(engine, job, team);
   const auto before = measure_limits(team);
   TROUPE_TRY(bench.prefill());              // not counted
   std::vector<double> prefill_s, decode_s;  // of all prompts, of one step
+  std::vector<double> serial, barrier;      // shares of a step
   double prefill_steps = 0, context = 0;
   for (int i = 0; i < kRepetitions; ++i) {
     TROUPE_TRY_ASSIGN(prefill, bench.prefill());
@@ -161,6 +172,8 @@ Result<Figures> measure(engine::Engine& engine, const Job& job, core::TeamRunner
     prefill_s.push_back(prefill.first);
     prefill_steps = prefill.second;
     decode_s.push_back(decode.seconds / decode.steps);
+    serial.push_back(1 - decode.region_s / decode.seconds);
+    barrier.push_back(decode.wait_s / decode.seconds);
     context = decode.context;
   }
   const auto limits = best_of(before, measure_limits(team));
@@ -170,7 +183,9 @@ Result<Figures> measure(engine::Engine& engine, const Job& job, core::TeamRunner
   return Figures{static_cast<double>(job.batch) / step,
                  static_cast<double>(job.batch * job.prompt_tokens) / prefill,
                  limits.share_of_limit(step_least.flops, step_least.bytes, step),
-                 limits.share_of_limit(prefill_least.flops, prefill_least.bytes, prefill)};
+                 limits.share_of_limit(prefill_least.flops, prefill_least.bytes, prefill),
+                 median(serial),
+                 median(barrier)};
 }
 
 Result<void> check_job(const Job& job, const model::ModelSpec& spec) {
@@ -222,7 +237,8 @@ Result<void> bench_generate(Words words) {
   job.panels = panels;
   if (job.threads == 0) job.threads = usable_cores();
   kernels::flush_denormals();
-  async::CpuPool pool(static_cast<int>(job.threads), kernels::flush_denormals);
+  async::CpuPool threads(static_cast<int>(job.threads), kernels::flush_denormals);
+  MeteredTeam pool(threads);
   TROUPE_TRY_ASSIGN(engine, make_engine(job, pool));
   TROUPE_TRY_ASSIGN(figures, measure(*engine, job, pool));
   GroupFigures group;
@@ -232,18 +248,22 @@ Result<void> bench_generate(Words words) {
     group = times;
   }
   if (job.json) {
-    nlohmann::ordered_json line = {{"bench", "generate"},
-                                   {"model", job.model},
-                                   {"batch", job.batch},
-                                   {"prompt_tokens", job.prompt_tokens},
-                                   {"new_tokens", job.new_tokens},
-                                   {"dtype", job.dtype},
-                                   {"isa", kernels::ops().name},
-                                   {"threads", job.threads},
-                                   {"decode_tokens_per_s", figures.decode_tokens_per_s},
-                                   {"prefill_tokens_per_s", figures.prefill_tokens_per_s},
-                                   {"share_of_limit", figures.decode_share},
-                                   {"prefill_share_of_limit", figures.prefill_share}};
+    nlohmann::ordered_json line = {
+        {"bench", "generate"},
+        {"model", job.model},
+        {"batch", job.batch},
+        {"prompt_tokens", job.prompt_tokens},
+        {"new_tokens", job.new_tokens},
+        {"dtype", job.dtype},
+        {"isa", kernels::ops().name},
+        {"threads", job.threads},
+        {"decode_tokens_per_s", figures.decode_tokens_per_s},
+        {"prefill_tokens_per_s", figures.prefill_tokens_per_s},
+        {"share_of_limit", figures.decode_share},
+        {"prefill_share_of_limit", figures.prefill_share},
+        {"step_outside_share", figures.serial_share + figures.barrier_share},
+        {"step_serial_share", figures.serial_share},
+        {"step_barrier_share", figures.barrier_share}};
     if (job.group > 0) {
       line["group"] = job.group;
       line["first_token_s"] = group.one_s;
@@ -259,6 +279,10 @@ Result<void> bench_generate(Words words) {
                 100 * figures.decode_share);
     std::printf("  prefill  %8.1f tokens/s, %3.0f %% of the limit\n", figures.prefill_tokens_per_s,
                 100 * figures.prefill_share);
+    std::printf(
+        "  a step   %8.1f %% outside the kernels: %.1f %% between regions, %.1f %% in barriers\n",
+        100 * (figures.serial_share + figures.barrier_share), 100 * figures.serial_share,
+        100 * figures.barrier_share);
     if (job.group > 0) {
       std::printf("  first token %.4f s; all %lld of a group %.4f s, %.3f times that\n",
                   group.one_s, static_cast<long long>(job.group), group.all_s, group.ratio());

@@ -112,6 +112,26 @@ TEST_P(AttentionAllLevels, ItemsMayBeCutAnywhere) {
   }
 }
 
+TEST_P(AttentionAllLevels, ItemsMayBeCutBetweenHeads) {
+  for (const Shape& shape : shapes()) {
+    AttentionCase whole(shape, sequences(), 11);
+    whole.run(level());
+    AttentionCase cut(shape, sequences(), 11);
+    const Attention a = cut.args();
+    const auto shared = static_cast<std::int32_t>(shape.heads / shape.kv_heads);
+    for (std::int32_t s = 0; s < static_cast<std::int32_t>(cut.segments.size()); ++s)
+      for (std::int32_t kv_head = 0; kv_head < shape.kv_heads; ++kv_head)
+        for (std::int32_t head = 0; head < shared;) {
+          const std::int32_t end = std::min(shared, head + 1 + s % 2);
+          level().attention(
+              a, {s, kv_head, 0, cut.segments[static_cast<std::size_t>(s)].rows, head, end});
+          head = end;
+        }
+    EXPECT_TRUE(same_bits(whole.out, cut.out)) << shape.heads;
+    EXPECT_TRUE(same_bits(whole.lse, cut.lse)) << shape.heads;
+  }
+}
+
 // The same sequence as one prompt, in chunks, and one token at a time: segments with other rows and
 // first positions, the same bits.
 TEST_P(AttentionAllLevels, PromptsMayBeCutAnywhere) {

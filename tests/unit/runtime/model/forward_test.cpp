@@ -77,6 +77,34 @@ std::vector<float> score_alone(const TestModel& model, const std::vector<Group>&
   return all;
 }
 
+// One row, three kv heads of three heads each: two members take four and five heads, not three and
+// six; three members need no cut.
+TEST(ForwardPlan, AFewSingleRowsAreCutBetweenHeads) {
+  for (const int members : {1, 2, 3, 4}) {
+    ForwardPlan plan;
+    plan.tokens = {1};
+    plan.segments = {{0, 1, 99, 0}};
+    plan.finish(3, members, 3);
+    std::vector<int> seen(9);
+    std::vector<int> own;
+    for (std::size_t m = 0; m < static_cast<std::size_t>(members); ++m) {
+      own.push_back(0);
+      for (std::int32_t i = plan.item_begin[m]; i < plan.item_begin[m + 1]; ++i) {
+        const auto& item = plan.items[static_cast<std::size_t>(i)];
+        EXPECT_EQ(item.row_end - item.row_begin, 1);
+        const std::int32_t end = item.head_end > 0 ? item.head_end : 3;
+        for (std::int32_t head = item.head_begin; head < end; ++head, ++own.back())
+          ++seen[static_cast<std::size_t>(3 * item.kv_head + head)];
+      }
+    }
+    EXPECT_EQ(seen, std::vector<int>(9, 1)) << members;
+    EXPECT_LE(*std::max_element(own.begin(), own.end()), 9 / members + 1) << members;
+    if (members % 2 == 1) {
+      EXPECT_EQ(plan.items.size(), 3u);
+    }
+  }
+}
+
 TEST(ForwardPlan, ItemsCoverEveryRowOnceAndAreBalanced) {
   GroupPlan built = plan_of(varied_groups(257), tiny_spec(), 2);
   ForwardPlan& plan = built.plan;
