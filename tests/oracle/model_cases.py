@@ -69,7 +69,7 @@ CASES = {
                                     intermediate_size=72)),
     "mixtral_sliding": (MixtralConfig, dict(
         hidden_size=60, num_attention_heads=3, num_key_value_heads=1, vocab_size=257,
-        intermediate_size=44, num_local_experts=3, num_experts_per_tok=1, sliding_window=40)),
+        intermediate_size=44, num_local_experts=3, num_experts_per_tok=2, sliding_window=40)),
     # 19 experts and the shared one's gate: more than one panel. Layer 1 is dense.
     "qwen2_moe": (Qwen2MoeConfig, dict(
         num_experts=19, num_experts_per_tok=4, moe_intermediate_size=20,
