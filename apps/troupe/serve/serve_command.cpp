@@ -154,8 +154,7 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
 Result<void> run_serve(Words words) {
   ServeOptions options;
   TROUPE_TRY_ASSIGN(outcome,
-                    parse_flags("troupe serve: a model over HTTP, in OpenAI's API; with --join "
-                                "the policy of a run",
+                    parse_flags("troupe serve: a model over HTTP, in OpenAI's API",
                                 options.flags(), words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(keys, ApiKeys::gather(options.keys, options.key_file));
