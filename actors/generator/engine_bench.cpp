@@ -12,6 +12,7 @@ core::Result<EngineTurn> EngineBench::turn(EngineWork work) {
                "groups run once there are weights");
   for (const core::GroupId id : work.aborts)
     engine_->abort(id);  // what it had drawn is not used
+  TROUPE_TRY(wake_for(work));
   for (engine::GroupRequest& request : work.submits) {
     const core::GroupId id = request.id;
     const auto taken = engine_->submit(std::move(request));
@@ -20,9 +21,24 @@ core::Result<EngineTurn> EngineBench::turn(EngineWork work) {
   if (work.intake) TROUPE_TRY(pack(work, turn));
   if (engine_ != nullptr) {
     TROUPE_TRY(step(turn, work.intake != nullptr));
+    TROUPE_TRY(rest_after(work, turn));
     turn.counters = engine_->counters();
   }
   return turn;
+}
+
+core::Result<void> EngineBench::wake_for(const EngineWork& work) {
+  if (work.submits.empty() || !engine_->state().kv_asleep) return {};
+  TROUPE_TRY(engine_->wake({.kv = true}));
+  return {};
+}
+
+core::Result<void> EngineBench::rest_after(const EngineWork& work, EngineTurn& turn) {
+  if (work.rest && engine_->idle() && !engine_->state().kv_asleep) {
+    TROUPE_TRY(engine_->sleep({.kv = true}));
+  }
+  turn.resting = engine_->state().kv_asleep;
+  return {};
 }
 
 core::Result<void> EngineBench::pack(const EngineWork& work, EngineTurn& turn) {
@@ -53,8 +69,12 @@ core::Result<void> EngineBench::pack(const EngineWork& work, EngineTurn& turn) {
 // Until a sample is done or the turn is over; one step between two slices of packing.
 core::Result<void> EngineBench::step(EngineTurn& turn, bool once) {
   const auto end = std::chrono::steady_clock::now() + core::limits::kEngineTurn;
-  const MaybeBusy guard(engine_->idle() ? nullptr : activity_, "step");
-  while (!engine_->idle() && turn.finished.empty()) {
+  const auto computes = [this] {
+    const engine::EngineState state = engine_->state();
+    return !engine_->idle() && state.awake() && !state.paused;
+  };
+  const MaybeBusy guard(computes() ? activity_ : nullptr, "step");
+  while (computes() && turn.finished.empty()) {
     TROUPE_TRY_ASSIGN(finished, engine_->step());
     turn.finished = std::move(finished);
     if (once || std::chrono::steady_clock::now() >= end) break;

@@ -3,7 +3,9 @@
 // for kEngineTurn and the step at hand, so that short steps do not each cost a way between two
 // threads. While the engine has samples to go on with, packing takes at most kWeightSlice of a turn
 // and is followed by one step; with nothing to run it is done at once. Made without an engine: the
-// first weights make it. Shared with the jobs; used on the device thread.
+// first weights make it. An engine whose work has ended can be asked to rest: the memory of its
+// keys and values goes back to the system until groups come. Shared with the jobs; used on the
+// device thread.
 #pragma once
 
 #include "runtime/core/activity.hpp"
@@ -28,6 +30,7 @@ struct EngineWork {
   std::vector<engine::GroupRequest> submits;
   std::shared_ptr<weights::WeightIntake> intake;  // null: none on its way
   engine::KvAction kv = engine::KvAction::kRecompute;
+  bool rest = false;  // nothing more is known of: sleep once idle
 };
 
 struct EngineTurn {
@@ -36,6 +39,7 @@ struct EngineTurn {
   std::optional<core::Version> swapped;     // the engine computes with these from this turn on
   std::optional<core::Error> intake_error;  // the intake is of no more use
   engine::EngineCounters counters;
+  bool resting = false;  // its keys and values sleep
 };
 
 class EngineBench {
@@ -57,6 +61,8 @@ class EngineBench {
  private:
   core::Result<void> pack(const EngineWork& work, EngineTurn& turn);
   core::Result<void> step(EngineTurn& turn, bool once);
+  core::Result<void> wake_for(const EngineWork& work);
+  core::Result<void> rest_after(const EngineWork& work, EngineTurn& turn);
 
   EngineMaker maker_;
   core::TeamRunner& team_;

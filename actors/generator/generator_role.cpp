@@ -14,11 +14,13 @@ GeneratorRole::GeneratorRole(RoleContext context,
                              std::shared_ptr<const engine::TokenText> text,
                              std::shared_ptr<weights::WeightSubscriber> subscriber,
                              async::DeviceThread& fetch_thread,
-                             std::string data_peer)
+                             std::string data_peer,
+                             bool sleep_idle)
     : context_(std::move(context)),
       text_(std::move(text)),
       data_peer_(std::move(data_peer)),
-      weights_(context_, std::move(subscriber), fetch_thread, [this] { wake(); }) {
+      weights_(context_, std::move(subscriber), fetch_thread, [this] { wake(); }),
+      sleep_idle_(sleep_idle) {
   TROUPE_CHECK(context_.device != nullptr && context_.team != nullptr,
                "a generator has a device thread and a team on it");
   bench_ = std::make_shared<EngineBench>(std::move(maker), *context_.team, context_.activity);
@@ -106,9 +108,14 @@ EngineWork GeneratorRole::next_work() {
 }
 
 async::task<core::Result<void>> GeneratorRole::pump() {
+  bool rested = false;
   for (;;) {
     EngineWork work = next_work();
-    if (work.aborts.empty() && !work.intake && book_.running() == 0) break;
+    if (work.aborts.empty() && !work.intake && book_.running() == 0) {
+      if (!sleep_idle_ || resting_ || rested || !weights_.version()) break;
+      work.rest = true;
+    }
+    rested = work.rest;  // asked once; whether it slept is up to the engine
     if (context_.activity != nullptr) context_.activity->set_idle("waiting for the device");
     const std::vector<core::GroupId> aborts = work.aborts;
     auto job = [bench = bench_, work = std::move(work)]() mutable {
@@ -129,6 +136,7 @@ async::task<core::Result<void>> GeneratorRole::pump() {
 
 void GeneratorRole::digest(EngineTurn turn, const std::vector<core::GroupId>& aborts) {
   counters_ = turn.counters;
+  resting_ = turn.resting;
   if (turn.swapped) weights_.swapped(*turn.swapped);
   if (turn.intake_error) weights_.broken(*turn.intake_error);
   for (const auto& [id, error] : turn.refused) {
@@ -212,7 +220,9 @@ wire::Amounts GeneratorRole::amounts() const {
           {"tokens", static_cast<double>(tokens_)},
           {"running", static_cast<double>(counters_.running_sequences)},
           {"waiting", static_cast<double>(book_.asked() + book_.held())},
-          {"preempted", static_cast<double>(counters_.preempted)}};
+          {"preempted", static_cast<double>(counters_.preempted)},
+          {"prefix_hit_tokens", static_cast<double>(counters_.prefix_hit_tokens)},
+          {"resting", resting_ ? 1.0 : 0.0}};
 }
 
 }  // namespace troupe::actors

@@ -24,13 +24,15 @@ namespace troupe::actors {
 class GeneratorRole {
  public:
   // `fetch_thread` waits for weights and is used for nothing else; it outlives the role. The
-  // context names the device thread and the team on it.
+  // context names the device thread and the team on it. `sleep_idle`: an engine without work gives
+  // the memory of its keys and values back.
   GeneratorRole(RoleContext context,
                 EngineMaker maker,
                 std::shared_ptr<const engine::TokenText> text,
                 std::shared_ptr<weights::WeightSubscriber> subscriber,
                 async::DeviceThread& fetch_thread,
-                std::string data_peer);
+                std::string data_peer,
+                bool sleep_idle = false);
 
   async::task<core::Result<Generated>> on(Generate request);
   async::task<core::Result<Ack>> on(CutGroups request);
@@ -61,6 +63,8 @@ class GeneratorRole {
   std::vector<core::GroupId> aborts_;  // for the next turn
   engine::EngineCounters counters_;
   std::uint64_t tokens_ = 0;  // sampled and delivered
+  const bool sleep_idle_;
+  bool resting_ = false;
   bool pumping_ = false;
   bool fetching_ = false;
 };

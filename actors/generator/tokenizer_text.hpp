@@ -1,11 +1,11 @@
 // The engine's view of a tokenizer: response text without special tokens. Immutable; any thread.
 #pragma once
 
-#include <string>
-#include <utility>
-
 #include "runtime/engine/engine.hpp"
 #include "runtime/text/tokenizer.hpp"
+
+#include <string>
+#include <utility>
 
 namespace troupe::actors {
 

@@ -93,7 +93,7 @@ core::Result<void> Admission::admit_role(const wire::Hello& hello, const std::st
     return refuse(hello.name + " comes from a process that has not joined");
   const auto expected = guest->second.expected.find(hello.name);
   if (expected != guest->second.expected.end() && expected->second == hello.epoch) return {};
-  if (guest->second.rewards && hello.name.starts_with("reward/")) return {};
+  if (guest->second.kinds.contains(hello.name.substr(0, hello.name.find('/')))) return {};
   return refuse(hello.name + " was not started on " + guest->first);
 }
 
@@ -104,9 +104,10 @@ void Admission::expect(const std::string& node, const std::string& role, std::ui
   }
 }
 
-void Admission::allow_rewards(const std::string& node) {
+void Admission::allow_kind(const std::string& node, const std::string& kind) {
   const std::lock_guard lock(mutex_);
-  if (const auto guest = guests_.find(node); guest != guests_.end()) guest->second.rewards = true;
+  if (const auto guest = guests_.find(node); guest != guests_.end())
+    guest->second.kinds.insert(kind);
 }
 
 void Admission::forget(const std::string& node) {

@@ -24,8 +24,8 @@ class Admission {
 
   // A role that was started on that node may introduce itself, with this epoch.
   void expect(const std::string& node, const std::string& role, std::uint64_t epoch);
-  // Any "reward/..." of that node may: it attaches rewards.
-  void allow_rewards(const std::string& node);
+  // Any role of that kind ("reward" for "reward/...") of that node may: it brings its own.
+  void allow_kind(const std::string& node, const std::string& kind);
   // The node is gone; its origin and its roles mean nothing any more.
   void forget(const std::string& node);
 
@@ -36,7 +36,7 @@ class Admission {
   struct Guest {
     std::string origin;
     std::map<std::string, std::uint64_t> expected;  // epoch by role
-    bool rewards = false;
+    std::set<std::string> kinds;                    // of roles that it brings
   };
   core::Result<void> admit_node(const wire::Hello& hello, const std::string& origin);
   core::Result<void> admit_role(const wire::Hello& hello, const std::string& origin);

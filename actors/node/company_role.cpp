@@ -127,7 +127,8 @@ async::task<core::Result<Joined>> CompanyRole::on(Join request) {
     hooks_.note(request.name + " joined from " + request.host + " (" +
                 std::to_string(request.cores) + " cores)");
   }
-  if (offers(request, "attach")) admission_.allow_rewards(request.name);
+  if (offers(request, "attach")) admission_.allow_kind(request.name, "reward");
+  if (offers(request, "serve")) admission_.allow_kind(request.name, "serve");
   if (offers(request, "generator") && state == nullptr) {
     const std::string name = "generator/" + std::to_string(next_generator_++);
     cast_.want("generator", name, request.name);

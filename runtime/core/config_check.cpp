@@ -48,6 +48,21 @@ Result<void> check_batches(const TrainConfig& c, const Origins& origins) {
   return {};
 }
 
+Result<void> check_engine(const TrainConfig& c, const Origins& origins) {
+  const auto refuse_samples = [&](std::string_view key, std::int64_t samples) {
+    return refuse(origins, key,
+                  std::to_string(samples) + " samples of a prompt run together, but " +
+                      "rollout.max_num_seqs is " + std::to_string(c.rollout.max_num_seqs));
+  };
+  if (c.rollout.n_samples_per_prompt > c.rollout.max_num_seqs) {
+    return refuse_samples("rollout.n_samples_per_prompt", c.rollout.n_samples_per_prompt);
+  }
+  if (c.eval.n_samples_per_prompt > c.rollout.max_num_seqs) {
+    return refuse_samples("eval.n_samples_per_prompt", c.eval.n_samples_per_prompt);
+  }
+  return {};
+}
+
 Result<void> check_reward(const TrainConfig& c, const Origins& origins) {
   const bool rule = !c.reward.rule.empty();
   const bool python = !c.reward.python.empty();
@@ -192,9 +207,10 @@ Result<void> check_algo(const TrainConfig& c, const Origins& origins) {
                          objective == "cispo" || objective == "topr";
   if (own_ratio && (correction == "tis" || correction == "seq_tis" || correction == "mis" ||
                     correction == "icepop")) {
-    return refuse(origins, "algo.correction.type",
-                  objective + " weighs tokens of older policies itself; " + correction +
-                      " would do it twice: give --algo.objective ppo, or one of geo_rs, m2po, opsm");
+    return refuse(
+        origins, "algo.correction.type",
+        objective + " weighs tokens of older policies itself; " + correction +
+            " would do it twice: give --algo.objective ppo, or one of geo_rs, m2po, opsm");
   }
   if (c.actor.dual_clip != 0 && c.actor.dual_clip <= 1) {
     return refuse(origins, "actor.dual_clip", "must be above 1, or 0 for none");
@@ -226,6 +242,7 @@ Result<void> check_config(const TrainConfig& config, const Origins& origins) {
   TROUPE_TRY(check_data(config, origins));
   if (config.method == "ppo") {
     TROUPE_TRY(check_batches(config, origins));
+    TROUPE_TRY(check_engine(config, origins));
     TROUPE_TRY(check_reward(config, origins));
     TROUPE_TRY(check_algo(config, origins));
     TROUPE_TRY(check_cluster(config, origins));

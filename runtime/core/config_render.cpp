@@ -211,11 +211,29 @@ std::vector<ConfigDifference> config_differences(const TrainConfig& before,
 }
 
 bool config_key_may_change(std::string_view name) {
-  for (const std::string_view free :
-       {"run.path", "resume", "ckpt.save_steps", "ckpt.max_num", "logger.tensorboard", "log.format",
-        "train.threads", "eval.dataset", "eval.steps", "eval.n_samples_per_prompt",
-        "eval.temperature", "eval.pass_score", "ckpt.best_metric_key", "log.names", "rollout.generators",
-        "rollout.straggler_timeout_s", "reward.deadline_s", "log.trace"}) {
+  for (const std::string_view free : {"run.path",
+                                      "resume",
+                                      "ckpt.save_steps",
+                                      "ckpt.max_num",
+                                      "logger.tensorboard",
+                                      "log.format",
+                                      "train.threads",
+                                      "eval.dataset",
+                                      "eval.steps",
+                                      "eval.n_samples_per_prompt",
+                                      "eval.temperature",
+                                      "eval.pass_score",
+                                      "ckpt.best_metric_key",
+                                      "log.names",
+                                      "rollout.generators",
+                                      "rollout.straggler_timeout_s",
+                                      "rollout.max_num_seqs",
+                                      "rollout.max_num_batched_tokens",
+                                      "rollout.kv_cache_gb",
+                                      "rollout.enable_prefix_caching",
+                                      "rollout.enable_sleep",
+                                      "reward.deadline_s",
+                                      "log.trace"}) {
     if (name == free) return true;
   }
   return name.starts_with("cluster.");

@@ -51,6 +51,11 @@ void actor_rows(std::vector<ConfigRow>& rows) {
                      .only(kPpo));
   rows.push_back(TROUPE_KEY(actor.gradient_checkpointing_enable)
                      .help("keep only each layer's input and compute the rest again going back"));
+  rows.push_back(TROUPE_KEY(actor.param_dtype)
+                     .help("how policy, reference and engines hold weights in forward passes; "
+                           "what is trained stays 32 bits wide")
+                     .one_of({{"f32", ""}, {"bf16", ""}})
+                     .peer("--ds.param_dtype, default bf16"));
   rows.push_back(TROUPE_KEY(actor.freeze)
                      .help("tensors whose name holds one of these words are not trained")
                      .peer("--actor.freeze_visual_encoder"));
@@ -172,6 +177,34 @@ void rollout_rows(std::vector<ConfigRow>& rows) {
           .one_of({{"keep", ""}, {"recompute", ""}})
           .peer("none")
           .only(kPpo));
+  rows.push_back(TROUPE_KEY(rollout.max_num_seqs)
+                     .help("samples that one generation engine runs at once")
+                     .unit("samples")
+                     .range(1, 1 << 16)
+                     .peer("none (vLLM: same name)")
+                     .only(kPpo));
+  rows.push_back(TROUPE_KEY(rollout.max_num_batched_tokens)
+                     .help("rows of one step of an engine: running samples first, then prompts in "
+                           "chunks")
+                     .unit("tokens")
+                     .range(1, 1 << 20)
+                     .peer("none (vLLM: same name)")
+                     .only(kPpo));
+  rows.push_back(TROUPE_KEY(rollout.kv_cache_gb)
+                     .help("memory of one engine for keys and values; it takes no more than "
+                           "max_num_seqs sequences can use")
+                     .unit("GiB")
+                     .above(0, 1e6)
+                     .peer("--vllm_gpu_memory_utilization, a share")
+                     .only(kPpo));
+  rows.push_back(TROUPE_KEY(rollout.enable_prefix_caching)
+                     .help("reuse the keys and values of prompts that begin alike")
+                     .peer("--enable_prefix_caching, default false")
+                     .only(kPpo));
+  rows.push_back(TROUPE_KEY(rollout.enable_sleep)
+                     .help("an engine without work gives the memory of its keys and values back")
+                     .peer("--vllm_enable_sleep")
+                     .only(kPpo));
 }
 
 void train_rows(std::vector<ConfigRow>& rows) {

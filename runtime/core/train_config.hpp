@@ -30,9 +30,10 @@ struct TrainConfig {
     double max_norm = 1.0;
     double lr_warmup_ratio = 0.03;
     double min_lr_ratio = 0.1;
-    double dual_clip = 0.0;                       // 0 = none
+    double dual_clip = 0.0;  // 0 = none
     bool gradient_checkpointing_enable = false;
-    std::vector<std::string> freeze;              // parts of tensor names
+    std::string param_dtype = "f32";  // of weights in forward passes
+    std::vector<std::string> freeze;  // parts of tensor names
     struct Lora {
       std::int64_t rank = 0;  // 0 = all weights are trained
       double alpha = 16;
@@ -65,9 +66,14 @@ struct TrainConfig {
     std::int64_t top_k = 0;
     double min_p = 0.0;
     std::vector<std::string> stop;
-    std::int64_t generators = 1;  // started by the run; nodes that join may bring more
+    std::int64_t generators = 1;     // started by the run; nodes that join may bring more
     double straggler_timeout_s = 0;  // 0 = wait for every sample
     std::string kv_on_update = "keep";
+    std::int64_t max_num_seqs = 256;  // samples that one engine runs at once
+    std::int64_t max_num_batched_tokens = 512;
+    double kv_cache_gb = 1.0;
+    bool enable_prefix_caching = true;
+    bool enable_sleep = false;  // an idle engine gives its KV memory back
   } rollout;
 
   struct Train {
@@ -98,7 +104,7 @@ struct TrainConfig {
       std::string estimator = "k2";
       bool use_loss = true;
       bool per_sample = false;  // in the reward
-      double target = 0.0;  // 0 = the coefficient stays
+      double target = 0.0;      // 0 = the coefficient stays
       double horizon = 10000;
       double stop = 0.0;  // 0 = never
     } kl;
@@ -207,9 +213,7 @@ struct TrainConfig {
   } log;
 
   // Whether a frozen reference model is part of the run.
-  bool has_reference() const {
-    return algo.kl.init_coef != 0 || algo.objective == "online_dpo";
-  }
+  bool has_reference() const { return algo.kl.init_coef != 0 || algo.objective == "online_dpo"; }
   // Samples of one update.
   std::int64_t samples_per_update() const {
     return rollout.batch_size * rollout.n_samples_per_prompt;

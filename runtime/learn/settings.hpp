@@ -2,6 +2,7 @@
 // docs/algorithms.md; the config table fills them.
 #pragma once
 
+#include "kernels/panels.hpp"
 #include "runtime/model/trained_layout.hpp"
 
 #include <cstdint>
@@ -92,6 +93,9 @@ struct OptimSettings {
   std::int64_t nonfinite_steps_max = 3;  // skipped in a row before the run stops
   bool checkpointing = false;            // of activations: less memory, more time, the same bits
   model::TrainedSet trained;             // all weights, all but some, or adapters
+  // Panels of the forward pass, kF32 or kBf16. With kBf16 the loss is that of rounded weights; its
+  // gradient is taken as that of the weights before rounding, and the inputs' passes through these.
+  kernels::PanelDtype panels = kernels::PanelDtype::kF32;
 };
 
 struct BatchSettings {

@@ -31,9 +31,10 @@ core::Result<void> check_optim(const OptimSettings& optim, const std::string& se
   return {};
 }
 
-std::unique_ptr<model::Lora> fresh_adapters(const model::ParamStore& master,
-                                            const std::shared_ptr<const model::ParamLayout>& trained,
-                                            const model::TrainedSet& set) {
+std::unique_ptr<model::Lora> fresh_adapters(
+    const model::ParamStore& master,
+    const std::shared_ptr<const model::ParamLayout>& trained,
+    const model::TrainedSet& set) {
   if (set.lora.rank == 0) return nullptr;
   const double scale = set.lora.alpha / static_cast<double>(set.lora.rank);
   auto lora = std::make_unique<model::Lora>(master, trained, scale);
@@ -87,7 +88,7 @@ std::shared_ptr<const model::PackedWeights> TrainableModel::packed() {
   if (!packed_ || packed_.use_count() > 1) {
     std::swap(packed_, spare_);
     if (!packed_ || packed_.use_count() > 1) {
-      packed_ = std::make_shared<model::PackedWeights>(master_->spec());
+      packed_ = std::make_shared<model::PackedWeights>(master_->spec(), optim_.panels);
     }
   }
   std::atomic_thread_fence(std::memory_order_acquire);  // after the last other holder let go

@@ -1,4 +1,5 @@
-// Hello, answer, and the snapshot by one of two ways. Nothing that came is used before it was checked.
+// Hello, answer, and the snapshot by one of two ways. Nothing that came is used before it was
+// checked.
 #include "runtime/weights/remote_subscriber.hpp"
 
 #include "runtime/core/crc32c.hpp"
@@ -23,10 +24,9 @@ core::Result<void> say_hello(const OwnedFd& socket,
                              const WeightLocation& location,
                              core::TimePoint until) {
   if (location.key.size() != kKey_chars) {
-    return fail(ErrorCode::kInvalidArgument, "the key of a weight source has " +
-                                                 std::to_string(location.key.size()) +
-                                                 " characters instead of " +
-                                                 std::to_string(kKey_chars));
+    return fail(ErrorCode::kInvalidArgument,
+                "the key of a weight source has " + std::to_string(location.key.size()) +
+                    " characters instead of " + std::to_string(kKey_chars));
   }
   Hello hello;
   hello.at_least = at_least;
@@ -60,14 +60,16 @@ core::Result<void> receive_bucket(const OwnedFd& socket,
 
 }  // namespace
 
-RemoteWeightSubscriber::RemoteWeightSubscriber(const model::ModelSpec& spec, std::string host_id)
-    : shape_(model::ParamLayout(spec)), host_id_(std::move(host_id)), shadows_(spec) {}
+RemoteWeightSubscriber::RemoteWeightSubscriber(const model::ModelSpec& spec,
+                                               kernels::PanelDtype dtype,
+                                               std::string host_id)
+    : shape_(model::ParamLayout(spec)), host_id_(std::move(host_id)), shadows_(spec, dtype) {}
 
 core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
     core::Version at_least, const WeightLocation& location, core::Duration deadline) {
   const core::TimePoint until = std::chrono::steady_clock::now() + deadline;
-  const auto wrap = [&](core::Result<FlatWeights> flat)
-      -> core::Result<std::unique_ptr<WeightIntake>> {
+  const auto wrap =
+      [&](core::Result<FlatWeights> flat) -> core::Result<std::unique_ptr<WeightIntake>> {
     if (!flat) return flat.failure();
     return std::unique_ptr<WeightIntake>(
         std::make_unique<FlatIntake>(std::move(*flat), shadows_.take()));

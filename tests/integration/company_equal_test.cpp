@@ -25,6 +25,25 @@ TEST(CompanyEqual, ProcessesAndGeneratorsDoNotChangeTheRun) {
   }
 }
 
+// Policy, reference and engines round to the same bfloat16, so the log-probs of a sampled token
+// agree between them as they do with f32, and engines that slept in between change nothing.
+TEST(CompanyEqual, WeightsStoredAsBf16GiveTheSameBitsInOneProcessAndInSeveral) {
+  const TinyRun files;
+  const std::vector<std::string> keys = {
+      "--train.max_steps", "3", "--actor.param_dtype", "bf16", "--rollout.enable_sleep", "true"};
+  const auto with = [&keys](std::vector<std::string> more) {
+    more.insert(more.end(), keys.begin(), keys.end());
+    return more;
+  };
+  CompanyRun one(files, "one", with({"--cluster.transport", "loopback"}));
+  ASSERT_EQ(one.wait(), 0) << one.output();
+  CompanyRun several(files, "several", with({"--rollout.generators", "2"}));
+  ASSERT_EQ(several.wait(), 0) << several.output();
+  expect_same_bits(one.folder(), several.folder(), 3);
+  for (auto& [step, row] : metrics_of(one.folder()))
+    EXPECT_EQ(row["kl/rollout_train"], 0.0) << row.dump();
+}
+
 TEST(CompanyStale, TokensAreNoOlderThanTheBound) {
   const TinyRun files;
   CompanyRun run(

@@ -2,6 +2,7 @@
 #include "apps/troupe/roles/model_roles.hpp"
 
 #include "actors/reward/model_reward.hpp"
+#include "apps/troupe/roles/engine_settings.hpp"
 #include "apps/troupe/roles/role_factories.hpp"
 #include "apps/troupe/train/learn_settings.hpp"
 #include "runtime/core/rng.hpp"
@@ -133,7 +134,7 @@ core::Result<std::shared_ptr<const model::PackedWeights>> reference_weights(
   if (own) {
     TROUPE_TRY(check_fits(config, params->spec(), "ref.model_name_or_path", folder));
   }
-  auto packed = std::make_shared<model::PackedWeights>(params->spec());
+  auto packed = std::make_shared<model::PackedWeights>(params->spec(), forward_dtype(config));
   team.run([&](core::Team member) { packed->fill(member, *params, 0); });
   std::shared_ptr<const model::PackedWeights> result = std::move(packed);
   return result;

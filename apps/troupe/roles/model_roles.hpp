@@ -46,8 +46,8 @@ struct RewardPart {
 // folder of the same name gets "-2".
 std::vector<RewardPart> reward_parts(const core::TrainConfig& config);
 
-// Looks at the folders of critic, reference and reward models before anything starts, so that a wrong
-// one is an error of the configuration.
+// Looks at the folders of critic, reference and reward models before anything starts, so that a
+// wrong one is an error of the configuration.
 core::Result<void> check_model_roles(const core::TrainConfig& config);
 
 // A learned reward model as a source. `team` outlives it. Errors: kConfig naming the folder when it

@@ -14,8 +14,9 @@ using namespace actors;
 
 namespace {
 
-// What others may ask the controller. Its functions are coroutines and no mere forwarders: g++ 12 moves
-// the argument of a plain function inside a `co_await` expression byte by byte (docs/adr/0001).
+// What others may ask the controller. Its functions are coroutines and no mere forwarders: g++ 12
+// moves the argument of a plain function inside a `co_await` expression byte by byte
+// (docs/adr/0001).
 class ControllerFront {
  public:
   explicit ControllerFront(std::shared_ptr<Controller> controller)
@@ -103,11 +104,12 @@ Factory critic_factory(std::unique_ptr<learn::CriticTrainer> trainer,
 Factory generator_factory(EngineMaker maker,
                           std::shared_ptr<const engine::TokenText> text,
                           std::shared_ptr<weights::WeightSubscriber> subscriber,
-                          async::DeviceThread& fetch_thread) {
+                          async::DeviceThread& fetch_thread,
+                          bool sleep_idle) {
   return factory_of<GeneratorRole, Generate, CutGroups, UpdateWeights>(
-      [maker, text, subscriber, &fetch_thread](RoleContext context) {
+      [maker, text, subscriber, &fetch_thread, sleep_idle](RoleContext context) {
         return std::make_shared<GeneratorRole>(std::move(context), maker, text, subscriber,
-                                               fetch_thread, "data/0");
+                                               fetch_thread, "data/0", sleep_idle);
       });
 }
 
@@ -173,8 +175,8 @@ DataRoleOptions data_options(const core::TrainConfig& config) {
   for (const RewardPart& part : reward_parts(config))
     options.rewards.push_back({part.name, part.role, part.weight});
   if (config.algo.dynamic_filtering_enable) {
-    options.filter = MeanRange{config.algo.dynamic_filtering_range[0],
-                               config.algo.dynamic_filtering_range[1]};
+    options.filter =
+        MeanRange{config.algo.dynamic_filtering_range[0], config.algo.dynamic_filtering_range[1]};
     // Without a number of updates the passes over the data decide when a run has had enough.
     if (config.train.max_steps == 0) {
       options.episodes = static_cast<std::uint64_t>(config.train.num_episodes);

@@ -32,7 +32,8 @@ Factory critic_factory(std::unique_ptr<learn::CriticTrainer> trainer,
 Factory generator_factory(actors::EngineMaker maker,
                           std::shared_ptr<const engine::TokenText> text,
                           std::shared_ptr<weights::WeightSubscriber> subscriber,
-                          async::DeviceThread& fetch_thread);
+                          async::DeviceThread& fetch_thread,
+                          bool sleep_idle);
 
 // `team` outlives the role.
 Factory reference_factory(std::shared_ptr<const model::PackedWeights> weights,

@@ -6,6 +6,7 @@
 #include "actors/reward/python_reward.hpp"
 #include "actors/reward/rule_reward.hpp"
 #include "apps/troupe/end_tokens.hpp"
+#include "apps/troupe/roles/engine_settings.hpp"
 #include "apps/troupe/roles/model_roles.hpp"
 #include "apps/troupe/roles/role_factories.hpp"
 #include "apps/troupe/system_facts.hpp"
@@ -84,8 +85,8 @@ RoleWorkshop::Recipe RoleWorkshop::load_policy(const core::TrainConfig& config,
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(params, model::load_model(folder));
   TROUPE_TRY_ASSIGN(settings, policy_settings(config, updates, folder));
-  TROUPE_TRY_ASSIGN(trainer, learn::PolicyTrainer::create(std::move(params), std::move(settings),
-                                                          *pool_));
+  TROUPE_TRY_ASSIGN(trainer,
+                    learn::PolicyTrainer::create(std::move(params), std::move(settings), *pool_));
   TROUPE_TRY_ASSIGN(publisher, weights::SharedWeightPublisher::create({}, *pool_));
   return actors::RoleRecipe{
       policy_factory(std::move(trainer), std::move(publisher), folder, critic_link(config)),
@@ -108,14 +109,16 @@ RoleWorkshop::Recipe RoleWorkshop::load_generator(const core::TrainConfig& confi
   auto text = std::make_shared<actors::TokenizerText>(std::move(tokenizer));
   core::TeamRunner* const team = pool_.get();
   // No weights are read here: they come from the policy.
-  actors::EngineMaker maker = [eos, text, team](std::shared_ptr<const model::PackedWeights> first) {
-    return engine::Engine::create(std::move(first), engine::EngineLimits{}, eos, text.get(), *team);
+  actors::EngineMaker maker = [limits = engine_limits(config), eos, text,
+                               team](std::shared_ptr<const model::PackedWeights> first) {
+    return engine::Engine::create(std::move(first), limits, eos, text.get(), *team);
   };
   std::shared_ptr<weights::WeightSubscriber> subscriber =
-      std::make_shared<weights::RemoteWeightSubscriber>(spec);
+      std::make_shared<weights::RemoteWeightSubscriber>(spec, forward_dtype(config));
   if (reach_) subscriber = reach_(std::move(subscriber));
   return actors::RoleRecipe{
-      generator_factory(std::move(maker), std::move(text), std::move(subscriber), fetch_),
+      generator_factory(std::move(maker), std::move(text), std::move(subscriber), fetch_,
+                        config.rollout.enable_sleep),
       &compute_, pool_.get()};
 }
 

@@ -2,6 +2,7 @@
 // learns. Threads: one of io, one that tokenizes, one that drives the engine upon the process's
 // compute pool, and with --join those of a node and one that fetches weights; main waits for the
 // end.
+#include "actors/protocol/role_adapter.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/dtype_flag.hpp"
 #include "apps/troupe/node/node_process.hpp"
@@ -100,17 +101,64 @@ Result<void> serve_alone(const ServeOptions& options, ApiKeys keys) {
   return {};
 }
 
-async::task<void> begin_to_follow(LiveWeights* live, actors::RoleContext context) {
-  context.scope->spawn("weights", LiveWeights::follow(live, context));
-  co_return;
-}
+// What follows the run's weights, as a role of this process that nobody asks anything.
+class Follower final : public cluster::Role {
+ public:
+  Follower(LiveWeights& live, actors::RoleContext context)
+      : live_(live), context_(std::move(context)) {}
+  async::task<Result<wire::Frame>> handle(wire::Frame) override {
+    co_return fail(ErrorCode::kUnsupported, "a server of weights takes no requests of the run");
+  }
+  async::task<Result<void>> run() override {
+    co_await LiveWeights::follow(&live_, context_);
+    co_return Result<void>();
+  }
+
+ private:
+  LiveWeights& live_;
+  const actors::RoleContext context_;
+};
+
+class FollowerHost {
+ public:
+  explicit FollowerHost(LiveWeights& live) : live_(live) {}
+
+  Result<void> start(const NodeGuest& guest) {
+    Result<void> started;
+    guest.io->run(start_there(guest, &started));
+    return started;
+  }
+  void stop(const NodeGuest& guest) {
+    if (host_) guest.io->run(stop_there());
+    host_.reset();
+  }
+
+ private:
+  async::task<void> start_there(NodeGuest guest, Result<void>* out) {
+    const cluster::Identity identity{"serve/" + std::to_string(::getpid()),
+                                     core::RunId{guest.run_id}, guest.epoch};
+    auto endpoint = guest.exchange->join(identity, guest.io->make_strand());
+    if (!endpoint) {
+      *out = endpoint.failure();
+      co_return;
+    }
+    host_ = std::make_unique<cluster::RoleHost>(std::move(*endpoint), cluster::RoleHost::Hooks{});
+    cluster::RoleHost::Factory factory =
+        [this](const cluster::RoleServices& services) -> Result<std::unique_ptr<cluster::Role>> {
+      return std::unique_ptr<cluster::Role>(
+          std::make_unique<Follower>(live_, actors::context_of(services)));
+    };
+    *out = co_await host_->start(std::move(factory));
+  }
+  async::task<void> stop_there() { co_await host_->stop(); }
+
+  LiveWeights& live_;
+  std::unique_ptr<cluster::RoleHost> host_;
+};
 
 // The policy of a run. Nothing of the run waits for this guest.
 Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
-  if (options.dtype != "f32") {
-    return core::fail(core::ErrorCode::kConfig,
-                      "troupe serve: the weights of a run are f32; leave out --dtype with --join");
-  }
+  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype));
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
   TROUPE_TRY_ASSIGN(host, EngineHost::prepare(options.model, options.threads));
   TROUPE_TRY_ASSIGN(model, options.served_model(*host));
@@ -120,7 +168,7 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
     return made->make_engine(std::move(first), limits);
   };
   auto bench = std::make_unique<actors::EngineBench>(std::move(maker), host->team(), nullptr);
-  auto inner = std::make_shared<weights::RemoteWeightSubscriber>(host->spec());
+  auto inner = std::make_shared<weights::RemoteWeightSubscriber>(host->spec(), dtype);
   async::IoThreads io(1);
   Serving serving(options, std::move(host), std::move(model), std::move(bench));
   LiveWeights live(serving.pump(),
@@ -131,14 +179,18 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   self.kinds = {"serve"};
   self.port = splice->local_port();
   self.pass = splice->pass();
+  FollowerHost follower(live);
   NodeCalls calls;
   calls.note = &say;
   calls.once_in = [&](NodeGuest guest) -> Result<bool> {
-    guest.run(begin_to_follow(&live, guest.context));
+    TROUPE_TRY(follower.start(guest));
     TROUPE_TRY(serving.open(keys, false));
     return true;
   };
-  calls.before_end = [&](NodeGuest) { serving.stop(); };
+  calls.before_end = [&](NodeGuest guest) {
+    serving.stop();
+    follower.stop(guest);
+  };
   auto end = live_as_node(self, calls);
   live.close();
   serving.stop();
@@ -154,7 +206,8 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
 Result<void> run_serve(Words words) {
   ServeOptions options;
   TROUPE_TRY_ASSIGN(outcome,
-                    parse_flags("troupe serve: a model over HTTP, in OpenAI's API",
+                    parse_flags("troupe serve: a model over HTTP, in OpenAI's API; with --join "
+                                "the policy of a run",
                                 options.flags(), words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(keys, ApiKeys::gather(options.keys, options.key_file));

@@ -38,6 +38,12 @@ std::vector<Flag> ServeOptions::flags() {
       {"--insecure", &insecure, "listen beyond loopback without TLS"},
       {"--dtype", &dtype, kDtypeHelp},
       {"--threads", &threads, "0 = all usable cores", false, 0, 1024}};
+  for (Flag flag : join.flags()) {
+    flag.required = false;
+    if (flag.name == "--join")
+      flag.help = "serve the live policy of a run: HOST:PORT, or its folder";
+    list.push_back(std::move(flag));
+  }
   return list;
 }
 

@@ -1,6 +1,7 @@
 // The mapping from configuration keys to settings.
 #include "apps/troupe/train/learn_settings.hpp"
 
+#include "apps/troupe/roles/engine_settings.hpp"
 #include "runtime/core/check.hpp"
 #include "runtime/learn/names.hpp"
 
@@ -78,6 +79,7 @@ learn::AlgoSettings algo_settings(const core::TrainConfig& config) {
 learn::OptimSettings optim_settings(const core::TrainConfig& config) {
   learn::OptimSettings optim = optim_of(config.actor, config);
   optim.checkpointing = config.actor.gradient_checkpointing_enable;
+  optim.panels = forward_dtype(config);
   optim.trained.freeze = config.actor.freeze;
   optim.trained.lora.rank = config.actor.lora.rank;
   optim.trained.lora.alpha = config.actor.lora.alpha;

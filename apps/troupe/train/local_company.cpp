@@ -1,22 +1,23 @@
 // Wires the roles of one process, runs the controller, takes everything down.
 #include "apps/troupe/train/local_company.hpp"
 
-#include <algorithm>
-#include <utility>
-#include <vector>
-
 #include "actors/generator/tokenizer_text.hpp"
+#include "apps/troupe/roles/engine_settings.hpp"
 #include "apps/troupe/roles/model_roles.hpp"
 #include "apps/troupe/roles/role_factories.hpp"
 #include "apps/troupe/system_facts.hpp"
-#include "apps/troupe/train/policy_settings.hpp"
 #include "apps/troupe/train/outcome.hpp"
+#include "apps/troupe/train/policy_settings.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
 #include "runtime/async/io_threads.hpp"
 #include "runtime/cluster/loopback/loopback.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/weights/local_channel.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace troupe::app {
 namespace {
@@ -46,7 +47,9 @@ struct Stage {
 
 class Company {
  public:
-  Company(CompanyPlan plan, RunInputs inputs, std::unique_ptr<actors::GroupSink> sink,
+  Company(CompanyPlan plan,
+          RunInputs inputs,
+          std::unique_ptr<actors::GroupSink> sink,
           actors::RunListener& listener)
       : plan_(std::move(plan)),
         inputs_(std::move(inputs)),
@@ -67,7 +70,8 @@ class Company {
   }
 
  private:
-  async::task<core::Result<void>> host(std::string name, Factory factory,
+  async::task<core::Result<void>> host(std::string name,
+                                       Factory factory,
                                        async::DeviceThread* device) {
     cluster::Identity identity{name, core::RunId{run_id_}, 1};
     auto endpoint = stage_.network.join(identity, stage_.io.make_strand());
@@ -85,9 +89,8 @@ class Company {
     const core::TrainConfig& config = plan_.config;
     TROUPE_CO_TRY_ASSIGN(settings,
                          policy_settings(config, plan_.run.updates, inputs_.model_folder));
-    TROUPE_CO_TRY_ASSIGN(trainer,
-                         learn::PolicyTrainer::create(std::move(inputs_.params),
-                                                      std::move(settings), stage_.pool));
+    TROUPE_CO_TRY_ASSIGN(trainer, learn::PolicyTrainer::create(std::move(inputs_.params),
+                                                               std::move(settings), stage_.pool));
     auto first_weights = trainer->packed();
     DataParts data{data_options(config), std::move(inputs_.prompts), std::move(inputs_.evaluation),
                    std::move(sink_)};
@@ -161,10 +164,11 @@ class Company {
       device = threads.back().get();
     }
     actors::EngineMaker maker = [this](std::shared_ptr<const model::PackedWeights> weights) {
-      return engine::Engine::create(std::move(weights), engine::EngineLimits{}, inputs_.eos,
+      return engine::Engine::create(std::move(weights), engine_limits(plan_.config), inputs_.eos,
                                     text_.get(), stage_.pool);
     };
-    auto factory = generator_factory(std::move(maker), text_, stage_.channel, fetch);
+    auto factory = generator_factory(std::move(maker), text_, stage_.channel, fetch,
+                                     plan_.config.rollout.enable_sleep);
     co_return co_await host(std::move(name), std::move(factory), device);
   }
 
@@ -190,7 +194,8 @@ class Company {
 
 }  // namespace
 
-core::Result<void> run_local_company(CompanyPlan plan, RunInputs inputs,
+core::Result<void> run_local_company(CompanyPlan plan,
+                                     RunInputs inputs,
                                      std::unique_ptr<actors::GroupSink> sink,
                                      actors::RunListener& listener) {
   if (plan.config.train.threads == 0) {

@@ -66,7 +66,7 @@ Result<void> SupervisedRun::load() {
   std::shared_ptr<model::PackedWeights> reference;
   if (settings.loss.has_reference() && !inputs_.reference_folder.empty()) {
     TROUPE_TRY_ASSIGN(frozen, model::load_model(inputs_.reference_folder));
-    reference = std::make_shared<model::PackedWeights>(frozen->spec());
+    reference = std::make_shared<model::PackedWeights>(frozen->spec(), settings.optim.panels);
     pool_.run([&](core::Team member) {
       kernels::flush_denormals();
       reference->fill(member, *frozen, 0);
@@ -179,8 +179,8 @@ Result<void> SupervisedRun::save(std::uint64_t done) {
     TROUPE_TRY(model::save_model(trainer_->master(), folder / "model", model::StorageDtype::kF32,
                                  inputs_.model_folder));
     if (trainer_->model().has_adapter()) {
-      TROUPE_TRY(trainer_->model().save_adapter(folder / "adapter",
-                                                config_.actor.model_name_or_path));
+      TROUPE_TRY(
+          trainer_->model().save_adapter(folder / "adapter", config_.actor.model_name_or_path));
     }
   }
   return reporter_->commit_checkpoint(done);

@@ -240,7 +240,44 @@ async::task<void> bits_script(Play play) {
   EXPECT_NE(account, nullptr);
 }
 
+// Work, rest, new weights while it rests, work again.
+async::task<void> rest_script(Play play) {
+  play.subscriber->publish(1);
+  EXPECT_TRUE(co_await update_to(play, 1, true));
+  const Answer first = start_generate(play, generate_of({4}, 1));
+  co_await wait_for(play, first);
+  std::function<bool()> slept = [log = play.log] { return log->count("sleep") == 2; };
+  EXPECT_TRUE(co_await comes_true(play, std::move(slept)));
+  play.subscriber->publish(2);
+  EXPECT_TRUE(co_await update_to(play, 2, true));
+  const Answer second = start_generate(play, generate_of({3}, 2));
+  co_await wait_for(play, second);
+  EXPECT_TRUE(second->value());
+  std::function<bool()> again = [log = play.log] { return log->count("sleep") == 3; };
+  EXPECT_TRUE(co_await comes_true(play, std::move(again)));
+}
+
 }  // namespace
+
+TEST(GeneratorRole, AnIdleEngineRestsAndWakesForGroups) {
+  GeneratorStage stage;
+  stage.sleep_idle = true;
+  stage.play(stage.scripted(ends_by_slot), rest_script);
+  std::vector<std::string> order;
+  for (const std::string& line : stage.log.all())
+    if (line != "step" && line != "pack" && line != "slice") order.push_back(line);
+  // It rests as soon as it has weights and nothing to do.
+  const std::vector<std::string> wanted = {"made with 1", "sleep",    "wake",
+                                           "submit 4",    "sleep",    "swap to 2 recompute",
+                                           "wake",        "submit 3", "sleep"};
+  EXPECT_EQ(order, wanted);
+}
+
+TEST(GeneratorRole, WithoutTheSettingItNeverSleeps) {
+  GeneratorStage stage;
+  stage.play(stage.scripted(ends_by_slot), held_script);
+  EXPECT_EQ(stage.log.count("sleep"), 0u);
+}
 
 TEST(GeneratorRole, HoldsGroupsUntilTheWeightsAreNewEnoughAndKeepsTicketOrder) {
   GeneratorStage stage;

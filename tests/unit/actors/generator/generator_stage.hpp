@@ -101,6 +101,7 @@ class GeneratorStage {
 
   EngineLog log;
   ScriptedSubscriber subscriber{log};
+  bool sleep_idle = false;
 
  private:
   class Player final : public cluster::Role {
@@ -149,7 +150,7 @@ class GeneratorStage {
           auto same = std::shared_ptr<weights::WeightSubscriber>(&subscriber, [](auto*) {});
           return generator_ = std::make_shared<GeneratorRole>(
                      std::move(context), maker, std::make_shared<engine::NumberText>(), same,
-                     fetch_, "data/0");
+                     fetch_, "data/0", sleep_idle);
         });
     co_await host("generator/0", std::move(generator_factory), &device_);
     cluster::RoleHost::Factory player =

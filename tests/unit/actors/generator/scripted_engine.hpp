@@ -45,6 +45,7 @@ class ScriptedEngine final : public engine::Engine {
 
   core::Result<void> submit(engine::GroupRequest request) override {
     if (request.prompt.empty()) return core::fail(core::ErrorCode::kData, "an empty prompt");
+    if (!state_.awake()) return core::fail(core::ErrorCode::kClosed, "the engine sleeps");
     log_.add("submit " + std::to_string(request.seed));
     for (std::int32_t i = 0; i < request.samples; ++i) {
       engine::Sample sample;
@@ -84,13 +85,17 @@ class ScriptedEngine final : public engine::Engine {
     return std::vector<engine::Sample>();
   }
   core::Result<void> resume() override { return {}; }
-  core::Result<engine::MemoryReport> sleep(engine::SleepParts) override {
+  core::Result<engine::MemoryReport> sleep(engine::SleepParts parts) override {
+    log_.add("sleep");
+    state_.kv_asleep = parts.kv;
     return engine::MemoryReport();
   }
   core::Result<engine::MemoryReport> wake(engine::SleepParts) override {
+    log_.add("wake");
+    state_.kv_asleep = false;
     return engine::MemoryReport();
   }
-  engine::EngineState state() const override { return {}; }
+  engine::EngineState state() const override { return state_; }
   core::Result<void> set_weights(engine::Weights weights, engine::KvAction action) override {
     log_.add("swap to " + std::to_string(weights->version()) +
              (action == engine::KvAction::kKeep ? " keep" : " recompute"));
@@ -103,6 +108,7 @@ class ScriptedEngine final : public engine::Engine {
 
  private:
   engine::Weights weights_;
+  engine::EngineState state_;
   Ends ends_;
   EngineLog& log_;
   std::vector<std::pair<engine::GroupRequest, engine::Sample>> running_;

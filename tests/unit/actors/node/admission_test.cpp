@@ -61,9 +61,11 @@ TEST(Admission, OnlyANodeThatAttachesRewardsBringsThem) {
   Admission admission;
   ASSERT_TRUE(admission.admit(hello("node/a", admission.issue_pass()), "x"));
   EXPECT_FALSE(admission.admit(hello("reward/format"), "x"));
-  admission.allow_rewards("node/a");
+  admission.allow_kind("node/a", "reward");
   EXPECT_TRUE(admission.admit(hello("reward/format"), "x"));
   EXPECT_FALSE(admission.admit(hello("policy/0"), "x"));
+  EXPECT_FALSE(admission.admit(hello("serve/1"), "x"));
+  EXPECT_FALSE(admission.admit(hello("rewards/1"), "x"));
 }
 
 TEST(Admission, ANameThatIsNoneIsRefused) {

@@ -127,6 +127,10 @@ TEST(ConfigBuilder, RulesBetweenKeys) {
             "(rollout.batch_size x n_samples_per_prompt)");
   EXPECT_NE(with("train.batch_size", "512").find("only 256"), std::string::npos);
   EXPECT_EQ(with("train.batch_size", "64"), "accepted");
+  EXPECT_EQ(with("rollout.max_num_seqs", "7"),
+            "rollout.n_samples_per_prompt: 8 samples of a prompt run together, but "
+            "rollout.max_num_seqs is 7");
+  EXPECT_EQ(with("rollout.max_num_seqs", "8"), "accepted");
   EXPECT_NE(with("reward.python", "r.py").find("keep one"), std::string::npos);
   EXPECT_NE(with("reward.rule", "").find("no reward"), std::string::npos);
   EXPECT_NE(with("reward.rule", "regex").find("rule_pattern"), std::string::npos);

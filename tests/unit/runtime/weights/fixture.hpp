@@ -1,4 +1,5 @@
-// A tiny model whose weights tell their version, and waiting for what another thread or process does.
+// A tiny model whose weights tell their version, and waiting for what another thread or process
+// does.
 #pragma once
 
 #include "runtime/model/packed.hpp"
@@ -32,7 +33,9 @@ inline model::ModelSpec tiny(std::int64_t vocab = 1037) {
 }
 
 // Several buckets.
-inline model::ModelSpec wide() { return tiny(40'009); }
+inline model::ModelSpec wide() {
+  return tiny(40'009);
+}
 
 // Every weight of a version differs from the same weight of any other.
 inline void write_version(model::ParamStore& params, core::Version version) {
@@ -45,22 +48,27 @@ inline void write_version(model::ParamStore& params, core::Version version) {
 inline bool holds_version(const model::PackedWeights& got, core::Version version) {
   model::ParamStore params(got.spec());
   write_version(params, version);
-  model::PackedWeights wanted(got.spec());
+  model::PackedWeights wanted(got.spec(), got.dtype());
   wanted.fill({}, params, version);
   const auto spec = got.spec();
   const auto same = [](const float* a, const float* b, std::int64_t count) {
     return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(float)) == 0;
   };
+  const auto same_panels = [](const kernels::Panels& a, const kernels::Panels& b, std::int64_t n,
+                              std::int64_t k) {
+    const auto bytes = static_cast<std::size_t>(kernels::packed_bytes(a.dtype, n, k));
+    return a.dtype == b.dtype && std::memcmp(a.data, b.data, bytes) == 0;
+  };
   bool all = got.version() == version && same(got.final_norm(), wanted.final_norm(), spec.hidden) &&
-             same(got.head(), wanted.head(), spec.vocab / 16 * 16 * spec.hidden);
+             same_panels(got.head(), wanted.head(), spec.vocab, spec.hidden);
   for (std::int64_t i = 0; i < spec.layers; ++i) {
     const auto &a = got.layer(i), &b = wanted.layer(i);
     all = all && same(a.input_norm, b.input_norm, spec.hidden) &&
           same(a.ffn_norm, b.ffn_norm, spec.hidden) &&
-          same(a.qkv, b.qkv, spec.qkv_width() * spec.hidden) &&
-          same(a.o, b.o, spec.hidden * spec.q_width()) &&
-          same(a.gate_up, b.gate_up, 2 * spec.ffn * spec.hidden) &&
-          same(a.down, b.down, spec.hidden * spec.ffn);
+          same_panels(a.qkv, b.qkv, spec.qkv_width(), spec.hidden) &&
+          same_panels(a.o, b.o, spec.hidden, spec.q_width()) &&
+          same_panels(a.gate_up, b.gate_up, 2 * spec.ffn, spec.hidden) &&
+          same_panels(a.down, b.down, spec.hidden, spec.ffn);
   }
   std::vector<float> x(static_cast<std::size_t>(spec.hidden)), y = x;
   for (std::int32_t token = 0; token < spec.vocab; ++token) {

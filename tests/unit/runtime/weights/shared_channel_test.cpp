@@ -4,7 +4,6 @@
 #include "tests/unit/runtime/weights/fixture.hpp"
 
 #include <gtest/gtest.h>
-
 #include <sys/stat.h>
 
 #include <atomic>
@@ -41,10 +40,22 @@ TEST(SharedWeightChannel, OneWhoJoinsLateGetsTheNewest) {
   EXPECT_TRUE(holds_version(**got, 7));
 }
 
+TEST(SharedWeightChannel, PanelsOfAnotherDtypeAreFilledFromTheSameBytes) {
+  Source source(tiny());
+  const WeightLocation at = source.publish(2);
+  RemoteWeightSubscriber subscriber(tiny(), kernels::PanelDtype::kBf16);
+  for (const WeightLocation& way : {only_memory(at), only_tcp(at)}) {
+    const auto got = receive(subscriber, 2, way);
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ((*got)->dtype(), kernels::PanelDtype::kBf16);
+    EXPECT_TRUE(holds_version(**got, 2));
+  }
+}
+
 TEST(SharedWeightChannel, OtherHostsComeByTcp) {
   Source source(tiny());
   const WeightLocation at = source.publish(3);
-  RemoteWeightSubscriber elsewhere(tiny(), "another machine");
+  RemoteWeightSubscriber elsewhere(tiny(), kernels::PanelDtype::kF32, "another machine");
   auto intake = elsewhere.fetch(3, at, kLong);
   ASSERT_TRUE(intake) << intake.error().message;
   EXPECT_TRUE((*intake)->verified()) << "a stream is checked as it comes";
