@@ -32,8 +32,8 @@ HttpResponse json_response(const Json& value) {
 
 // The method that a path takes; empty for a path that is not there.
 std::string_view method_of(const std::string& path) {
-  for (const char* get :
-       {"/health", "/healthz", "/ping", "/metrics", "/version", "/v1/models", "/tokenizer_info"}) {
+  for (const char* get : {"/health", "/healthz", "/ping", "/metrics", "/version", "/v1/models",
+                          "/tokenizer_info", "/is_sleeping", "/is_paused"}) {
     if (path == get) return "GET";
   }
   if (path.starts_with("/v1/models/")) return "GET";

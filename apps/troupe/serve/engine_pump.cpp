@@ -303,7 +303,8 @@ void EnginePump::take_weights(std::shared_ptr<weights::WeightIntake> intake,
 
 async::task<core::Result<void>> EnginePump::on_engine(Call call) {
   auto done = std::make_shared<async::Oneshot<core::Result<void>>>();
-  ControlCall control{std::move(call), done, co_await boost::asio::this_coro::executor};
+  auto executor = co_await boost::asio::this_coro::executor;
+  ControlCall control{std::move(call), done, std::move(executor)};
   async::post(impl_->strand_scope.executor(), [impl = impl_.get(), control = std::move(control)] {
     impl->work.calls.push_back(control);
     impl->changed.notify_all();
