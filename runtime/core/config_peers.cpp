@@ -18,6 +18,7 @@ constexpr Alias kAliases[] = {
     {"model.label_smoothing", "dpo.label_smoothing"},
     {"model.nll_loss_coef", "dpo.nll_loss_coef"},
     {"model.gradient_checkpointing_enable", "actor.gradient_checkpointing_enable"},
+    {"model.aux_loss_coef", "actor.aux_loss_coef"},
     {"adam.lr", "actor.adam.lr"},
     {"adam.betas", "actor.adam.betas"},
     {"adam.eps", "actor.adam.eps"},
@@ -57,6 +58,7 @@ constexpr Alias kAliases[] = {
     {"entropy_loss_coef", "actor.entropy_coef"},
     {"gradient_checkpointing", "actor.gradient_checkpointing_enable"},
     {"ptx_coef", "actor.ptx_coef"},
+    {"aux_loss_coef", "actor.aux_loss_coef"},
     {"lora_rank", "actor.lora.rank"},
     {"lora_alpha", "actor.lora.alpha"},
     {"target_modules", "actor.lora.target"},
@@ -166,8 +168,6 @@ constexpr Answer kAnswers[] = {
      "is always a cosine here ('critic.lr_warmup_ratio', "
      "'critic.min_lr_ratio')"},
     {"lr_scheduler", "is always a cosine here ('actor.lr_warmup_ratio', 'actor.min_lr_ratio')"},
-    {"actor.aux_loss_coef", "balances the experts of MoE models, which Troupe does not run"},
-    {"aux_loss_coef", "balances the experts of MoE models, which Troupe does not run"},
     {"actor.freeze_visual_encoder", "is 'actor.freeze' here, with parts of tensor names"},
     {"actor.gradient_checkpointing_reentrant",
      "has no counterpart: there is one way to do it "

@@ -75,6 +75,9 @@ void actor_rows(std::vector<ConfigRow>& rows) {
                      .range(0, 1000)
                      .only(kPpo)
                      .peer("--ptx_coef"));
+  rows.push_back(TROUPE_KEY(actor.aux_loss_coef)
+                     .help("weight of the loss that balances the experts of a mixture of experts")
+                     .range(0, 10));
 }
 
 void critic_rows(std::vector<ConfigRow>& rows) {

@@ -39,7 +39,8 @@ struct TrainConfig {
       double alpha = 16;
       std::vector<std::string> target = {"all-linear"};
     } lora;
-    double ptx_coef = 0.05;  // read with data.pretrain_dataset
+    double ptx_coef = 0.05;      // read with data.pretrain_dataset
+    double aux_loss_coef = 0.0;  // of the load-balancing loss of experts
   } actor;
 
   struct Critic {

@@ -92,6 +92,7 @@ struct OptimSettings {
   double lr_min_ratio = 0.1;             // cosine ends at this share of lr
   std::int64_t nonfinite_steps_max = 3;  // skipped in a row before the run stops
   bool checkpointing = false;            // of activations: less memory, more time, the same bits
+  double aux_loss_coef = 0;              // of the load-balancing loss of experts
   model::TrainedSet trained;             // all weights, all but some, or adapters
   // Panels of the forward pass, kF32 or kBf16. With kBf16 the loss is that of rounded weights; its
   // gradient is taken as that of the weights before rounding, and the inputs' passes through these.

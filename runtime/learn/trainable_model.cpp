@@ -28,6 +28,8 @@ core::Result<void> check_optim(const OptimSettings& optim, const std::string& se
                      "at least 0 and below 1 as 32-bit numbers"));
   TROUPE_TRY(require(static_cast<float>(optim.eps) > 0, "adam.eps", "above 0"));
   TROUPE_TRY(require(optim.grad_norm_max >= 0, "max_norm", "at least 0"));
+  TROUPE_TRY(require(std::isfinite(optim.aux_loss_coef) && optim.aux_loss_coef >= 0,
+                     "aux_loss_coef", "at least 0"));
   return {};
 }
 
@@ -51,6 +53,13 @@ core::Result<std::unique_ptr<TrainableModel>> TrainableModel::create(
     core::TeamRunner& team,
     std::string key) {
   TROUPE_TRY(check_optim(optim, key));
+  const model::ModelSpec& spec = master->spec();
+  if (optim.aux_loss_coef > 0 && spec.moe.sparse_layers(spec.layers) == 0) {
+    return core::fail(ErrorCode::kConfig,
+                      key + ".aux_loss_coef balances the experts of a model, and " +
+                          spec.architecture + " as configured has none; leave --" + key +
+                          ".aux_loss_coef at 0, or train a mixture of experts");
+  }
   auto trained = master->shared_layout();
   if (!optim.trained.everything()) {
     TROUPE_TRY_ASSIGN(part, model::trained_layout(master->spec(), optim.trained, key));
@@ -97,6 +106,11 @@ std::shared_ptr<const model::PackedWeights> TrainableModel::packed() {
     packed_->fill(member, *master_, version_);
   });
   return packed_;
+}
+
+void TrainableModel::begin_micro_batch(double share) {
+  share_ = share;
+  forward_.set_balance(optim_.aux_loss_coef * share);
 }
 
 void TrainableModel::zero_gradients() {

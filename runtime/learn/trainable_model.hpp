@@ -55,6 +55,14 @@ class TrainableModel {
   // is counted; more than nonfinite_steps_max in a row is kNumeric. Either way version() grows.
   core::Result<StepReport> step(const Accumulate& accumulate, const Describe& describe);
 
+  // The load-balancing loss of experts, where optim.aux_loss_coef is not 0: each micro-batch of a
+  // step has its own, which counts by the share of the step's rows that it holds. Call
+  // begin_micro_batch before each forward pass (0: rows that take no part); aux_loss() after it is
+  // share * loss, the step's sum of which is its mean.
+  void begin_micro_batch(double share);
+  double aux_loss() const { return share_ * forward_.balance_loss(); }
+  double aux_loss_coef() const { return optim_.aux_loss_coef; }
+
   // A step that moves nothing: schedule and version go on (a frozen policy).
   void pass() { ++version_; }
 
@@ -113,6 +121,7 @@ class TrainableModel {
   model::TrainForward forward_;
   std::shared_ptr<model::PackedWeights> packed_;  // of version_, or older, or none yet
   std::shared_ptr<model::PackedWeights> spare_;   // of the version before, for its memory
+  double share_ = 0;                              // of the micro-batch, in the step's rows
   core::Version version_ = 0;
   std::int64_t skipped_in_row_ = 0;
 };

@@ -166,7 +166,8 @@ double PolicyTrainerImpl::mean_score() const {
 // A group whose advantages are all zero has no gradient unless another term brings one.
 core::Result<void> PolicyTrainerImpl::plan(UpdateContext& update) {
   const AlgoSettings& algo = settings_.algo;
-  const bool other_terms = (algo.kl_coef != 0 && algo.kl_in_loss) || algo.entropy_coef != 0;
+  const bool other_terms = (algo.kl_coef != 0 && algo.kl_in_loss) || algo.entropy_coef != 0 ||
+                           settings_.optim.aux_loss_coef != 0;
   const bool pairs = algo.objective == ObjectiveKind::kOnlineDpo;
   std::vector<bool> learns;
   for (const auto& group : update.advantages) {

@@ -53,7 +53,7 @@ class PolicyTrainerImpl final : public PolicyTrainer {
     ObjectiveStats stats;
     std::int64_t steps = 0, skipped = 0, micro_batches = 0, left_out = 0;
     double grad_norm_sum = 0, lr = 0;
-    double ptx_nll_sum = 0;
+    double ptx_nll_sum = 0, aux_sum = 0;
     bool frozen = false;
   };
 

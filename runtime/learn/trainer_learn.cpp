@@ -82,16 +82,22 @@ void PolicyTrainerImpl::pass_all(Totals& totals) {
 core::Result<double> PolicyTrainerImpl::optimiser_step(const MiniBatch& mini, Totals& totals) {
   ObjectiveStats stats;
   std::vector<double> losses;  // of the micro-batches that ran
-  double ptx_nll = 0;
+  double ptx_nll = 0, aux = 0, rows = 0;
+  for (const MicroBatch& micro : mini.micro_batches)
+    rows += static_cast<double>(micro.rows);
   const auto accumulate = [&](const model::PackedWeights& weights) -> core::Result<double> {
     for (const MicroBatch& micro : mini.micro_batches) {
+      model_->begin_micro_batch(static_cast<double>(micro.rows) / rows);
       TROUPE_TRY_ASSIGN(part, runner_.run(weights, *update_, micro));
       ++totals.micro_batches;
       losses.push_back(part.loss);
       if (!std::isfinite(part.loss)) return part.loss;
       stats.add(part);
+      aux += model_->aux_loss();
     }
+    stats.loss += model_->aux_loss_coef() * aux;
     if (!ptx_) return stats.loss;
+    model_->begin_micro_batch(0);
     TROUPE_TRY_ASSIGN(texts, ptx_->add(weights, state_.ptx_cursor));
     state_.ptx_cursor += texts.texts;
     ptx_nll = texts.nll;
@@ -110,6 +116,7 @@ core::Result<double> PolicyTrainerImpl::optimiser_step(const MiniBatch& mini, To
   if (average_) average_->add(model_->team(), model_->master());
   totals.grad_norm_sum += step->grad_norm;
   totals.ptx_nll_sum += ptx_nll;
+  totals.aux_sum += aux;
   totals.stats.add(stats);
   return stats.tokens == 0 ? 0.0 : stats.kl_old_sum / static_cast<double>(stats.tokens);
 }
@@ -150,6 +157,9 @@ UpdateReport PolicyTrainerImpl::report(const Totals& totals) const {
     rows.emplace_back("policy/grad_norm", totals.grad_norm_sum / static_cast<double>(applied));
     if (ptx_) {
       rows.emplace_back("policy/ptx_loss", totals.ptx_nll_sum / static_cast<double>(applied));
+    }
+    if (model_->aux_loss_coef() > 0) {
+      rows.emplace_back("policy/aux_loss", totals.aux_sum / static_cast<double>(applied));
     }
   }
   if (totals.frozen) {

@@ -182,6 +182,7 @@ class LayerPass {
                               .normed = s_.normed.data(),
                               .dy = call_.dx,
                               .dnormed = s_.dnormed.data(),
+                              .balance = call_.balance,
                               .act = s_.act.data(),
                               .dact = s_.dact.data(),
                               .packed_normed = s_.packed_hidden.data(),

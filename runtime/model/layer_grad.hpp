@@ -62,6 +62,7 @@ struct LayerBackward {
   std::int64_t kv_blocks = 0;  // blocks that the plan uses
   BackwardScratch& scratch;
   float* dx = nullptr;  // [rows, hidden] in: gradient of `io.out`; out: gradient of `io.x`
+  const float* balance = nullptr;  // as SparseBackward's
 };
 
 void layer_backward(core::Team team, const LayerBackward& call);

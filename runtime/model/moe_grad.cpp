@@ -123,7 +123,7 @@ class SparseBackwardPass {
       }
       float* scores = routing_.scores + row * routing_.lds;
       routing_backward(moe_, scores, routing_.expert + row * k, routing_.weight + row * k,
-                       dw.data());
+                       dw.data(), c_.balance);
       if (!moe_.has_shared()) continue;
       float& gate = scores[moe_.experts];
       const float dgate =
@@ -276,7 +276,8 @@ void routing_backward(const MoeSpec& spec,
                       float* p,
                       const std::int32_t* chosen,
                       const float* weight,
-                      const float* dw) {
+                      const float* dw,
+                      const float* balance) {
   const std::int64_t k = spec.experts_per_token;
   float shift = 0.0f, sum = 1.0f;
   if (spec.norm_topk) {
@@ -289,10 +290,14 @@ void routing_backward(const MoeSpec& spec,
   float mean = 0.0f;
   for (std::int64_t i = 0; i < k; ++i)
     mean += p[chosen[i]] * dp(i);
+  float level = 0.0f;
+  for (std::int64_t e = 0; e < spec.experts && balance != nullptr; ++e)
+    level += p[e] * balance[e];
   std::int64_t next = 0;  // choices are in ascending order
   for (std::int64_t e = 0; e < spec.experts; ++e) {
     const bool is_chosen = next < k && chosen[next] == e;
-    p[e] = p[e] * ((is_chosen ? dp(next) : 0.0f) - mean);
+    const float of_weights = (is_chosen ? dp(next) : 0.0f) - mean;
+    p[e] = p[e] * (balance == nullptr ? of_weights : of_weights + (balance[e] - level));
     if (is_chosen) ++next;
   }
 }

@@ -4,6 +4,7 @@
 //   dw_e = dy . expert_e(x), made as (W_down^T dy) . act, so the answers themselves are not kept
 //   norm_topk: dp_e = (dw_e - sum_j dw_j w_j) / S, S = sum of the chosen p; else dp_e = dw_e
 //   dz_j = p_j (dp_j - sum_e p_e dp_e) of the router's logits z
+// A load-balancing loss (moe_balance.hpp) adds its slope to dp of every expert.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -34,9 +35,10 @@ struct SparseBackward {
   // As the forward left it; `scores` and `gate_up`s are overwritten by their gradients.
   const LayerBuffers& io;
   std::int64_t rows = 0;
-  const float* normed = nullptr;  // [rows, hidden] input of the router and the experts; own rows
-  const float* dy = nullptr;      // [rows, hidden]; own rows
-  float* dnormed = nullptr;       // [rows, hidden] out; own rows when this returns
+  const float* normed = nullptr;   // [rows, hidden] input of the router and the experts; own rows
+  const float* dy = nullptr;       // [rows, hidden]; own rows
+  float* dnormed = nullptr;        // [rows, hidden] out; own rows when this returns
+  const float* balance = nullptr;  // [experts] slope of a load-balancing loss in p; null: none
   // [rows, dense_ffn] each, of the shared expert.
   float* act = nullptr;
   float* dact = nullptr;
@@ -49,11 +51,12 @@ struct SparseBackward {
 void sparse_backward(core::Team team, const SparseBackward& call);
 
 // In place: the probabilities p of one row become the gradient of the router's logits. `dw` by
-// choice.
+// choice; `balance` by expert, or null.
 void routing_backward(const MoeSpec& spec,
                       float* p,
                       const std::int32_t* chosen,
                       const float* weight,
-                      const float* dw);
+                      const float* dw,
+                      const float* balance = nullptr);
 
 }  // namespace troupe::model

@@ -185,6 +185,14 @@ at::Tensor TrainForward::values(const PackedWeights& weights, const ForwardPlan&
   return ValueNode::apply(head_in, &state_->tape);
 }
 
+void TrainForward::set_balance(double weight) {
+  state_->tape.set_balance(weight);
+}
+
+double TrainForward::balance_loss() const {
+  return state_->tape.balance_loss();
+}
+
 std::uint64_t TrainForward::bytes() const {
   return state_->tape.bytes();
 }

@@ -44,6 +44,12 @@ class TrainForward {
   // Of a model with a score head: its value at each of plan.logit_rows, with grad. The same rules.
   at::Tensor values(const PackedWeights& weights, const ForwardPlan& plan);
 
+  // The load-balancing loss of a model with experts (moe_balance.hpp): `weight` times its gradient
+  // goes with that of each call from now on, whatever the loss that is called backward on; 0, as at
+  // first: it is not taken. balance_loss(): of the last call, without the weight.
+  void set_balance(double weight);
+  double balance_loss() const;
+
   std::uint64_t bytes() const;  // of kept activations and scratch
 
  private:

@@ -124,6 +124,7 @@ void TrainTape::begin(const PackedWeights& weights, const ForwardPlan& plan) {
   last_inv_rms_.reserve_discard(logit_rows());
   head_in_.reserve_discard(logit_rows() * s.hidden);
   next_backward_ = s.layers;
+  balance_.start(s.moe, s.moe.any() ? balance_weight_ : 0);
   if (grads_ == nullptr) return;
   units_.assign(plan, s.kv_heads, team_.size());
   backward_.reserve(s, rows, kv_blocks_, team_.size());
@@ -141,14 +142,20 @@ void TrainTape::forward_embedding() {
 }
 
 void TrainTape::forward_layer(std::int64_t layer) {
+  const LayerBuffers& io = layers_[static_cast<std::size_t>(layer)];
+  const bool balances = balance_.on() && spec().moe.sparse(layer);
   team_.run([&](Team team) {
     kernels::flush_denormals();
-    layer_forward(team, *weights_, layer, *plan_, pool_.k(layer), pool_.v(layer),
-                  layers_[static_cast<std::size_t>(layer)]);
+    layer_forward(team, *weights_, layer, *plan_, pool_.k(layer), pool_.v(layer), io);
+    if (!balances) return;
+    team.barrier();
+    balance_.add(team, spec().moe, io.moe.routing, plan_->rows());
   });
+  if (balances) balance_.count(plan_->rows());
 }
 
 void TrainTape::forward_final_norm() {
+  balance_.finish();
   const std::int64_t width = spec().hidden;
   team_.run([&](Team team) {
     kernels::flush_denormals();
@@ -255,8 +262,9 @@ void TrainTape::backward_layer(std::int64_t layer) {
   const LayerBuffers& io = layers_[static_cast<std::size_t>(layer)];
   LayerBuffers again = io;
   again.out = nullptr;  // the next layer has it
-  const LayerBackward call{master_, *grads_, *weights_,  options_.lora, layer,     *plan_,
-                           units_,  io,      kv_blocks_, backward_,     dx_.data()};
+  const LayerBackward call{master_,    *grads_,   *weights_,  options_.lora,
+                           layer,      *plan_,    units_,     io,
+                           kv_blocks_, backward_, dx_.data(), balance_.slope()};
   team_.run([&](Team team) {
     kernels::flush_denormals();
     if (options_.checkpointing) {

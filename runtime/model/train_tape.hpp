@@ -14,6 +14,7 @@
 #include "runtime/model/forward.hpp"
 #include "runtime/model/head_grad.hpp"
 #include "runtime/model/layer_grad.hpp"
+#include "runtime/model/moe_balance.hpp"
 #include "runtime/model/value_head.hpp"
 
 #include <cstdint>
@@ -34,6 +35,12 @@ class TrainTape {
             const ParamStore& master,
             ParamStore* grads,
             TapeOptions options = {});
+
+  // What the load-balancing loss of the experts counts for in the gradients of the micro-batches
+  // that begin from now on; 0: it is not taken. Its sums are made by forward_layer.
+  void set_balance(double weight) { balance_weight_ = weight; }
+  // Of the last micro-batch, without its weight, after forward_final_norm.
+  double balance_loss() const { return balance_.loss(); }
 
   // Starts a micro-batch; `weights` and `plan` stay unchanged until its backward pass is done.
   void begin(const PackedWeights& weights, const ForwardPlan& plan);
@@ -89,6 +96,8 @@ class TrainTape {
   std::vector<float*> hidden_;          // [layers + 1]; the same up to the first trained layer's
   std::int64_t next_backward_ = 0;      // the layer whose turn it is
 
+  double balance_weight_ = 0;
+  LoadBalance balance_;
   ForwardScratch scratch_;  // `normed` and `act` of the forward
   KvPool pool_;             // one layer's, used by all in turn
   std::int64_t kv_blocks_ = 0;

@@ -91,4 +91,31 @@ inline std::string make_tiny_model(const ScratchFolder& folder) {
   return path.string();
 }
 
+// Three layers, of which the outer ones have six experts and a shared one; the others' vocabulary.
+inline std::string make_tiny_moe_model(const ScratchFolder& folder) {
+  model::ModelSpec spec;
+  spec.architecture = "Qwen2MoeForCausalLM";
+  spec.layers = 3;
+  spec.hidden = 48;
+  spec.heads = 4;
+  spec.kv_heads = 2;
+  spec.head_dim = 12;
+  spec.ffn = 96;
+  spec.vocab = 257;
+  spec.context = 256;
+  spec.qkv_bias = true;
+  spec.eos = {2};
+  spec.moe.experts = 6;
+  spec.moe.experts_per_token = 2;
+  spec.moe.ffn = 40;
+  spec.moe.shared_ffn = 56;
+  spec.moe.dense_layers = {1};
+  model::ParamStore params(spec);
+  model::randomise(params, 7, 0.2f);
+  const std::filesystem::path path = folder / "moe";
+  const auto saved = model::save_model(params, path, model::StorageDtype::kF32, {});
+  EXPECT_TRUE(saved) << (saved ? "" : saved.error().message);
+  return path.string();
+}
+
 }  // namespace troupe::test

@@ -102,7 +102,19 @@ FAMILIES = {
     "gemma3_text": ("Gemma3ForCausalLM", {**GEMMA, "rope_theta": 1000000.0,
                                           "rope_local_base_freq": 10000.0}),
 }
-for family, (architecture, extra) in FAMILIES.items():
+# Experts: weights of the chosen normed and not, a shared expert, a dense layer between. More experts
+# than one panel of 16 columns holds.
+EXPERTS = {"sliding_window": None, "num_experts": 20, "num_experts_per_tok": 4,
+           "moe_intermediate_size": 40}
+MIXTURES = {
+    "mixtral": ("MixtralForCausalLM", {"num_local_experts": 5, "num_experts_per_tok": 2}),
+    "qwen2_moe": ("Qwen2MoeForCausalLM", {
+        **EXPERTS, "norm_topk_prob": False, "shared_expert_intermediate_size": 56,
+        "mlp_only_layers": [1], "decoder_sparse_step": 1}),
+    "qwen3_moe": ("Qwen3MoeForCausalLM", {
+        **EXPERTS, "norm_topk_prob": True, "mlp_only_layers": [], "decoder_sparse_step": 1}),
+}
+for family, (architecture, extra) in {**FAMILIES, **MIXTURES}.items():
     TINY[family] = {"architectures": [architecture], "model_type": family, **COMMON, **extra}
 
 

@@ -8,7 +8,8 @@ the extra NLL), KTOTrainer._compute_loss, RewardTrainer.compute_loss; transforme
 for sft and pretrain; and a line of torch for cdpo (TRL's sigmoid ignores label_smoothing, its
 `robust` is another loss) and for ipo over sums, as the paper has it. Conventions that no oracle
 gives: plain answers end with the end token, and kto takes its z over each prompt with the answer of
-the step's next row (with two rows: the other's answer).
+the step's next row (with two rows: the other's answer). The load-balancing loss of experts is
+transformers' load_balancing_loss_func over each micro-batch.
 """
 
 import collections
@@ -23,7 +24,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from transformers import (AutoModelForCausalLM, AutoModelForSequenceClassification, LlamaConfig,
-                          LlamaForCausalLM, LlamaForSequenceClassification)
+                          LlamaForCausalLM, LlamaForSequenceClassification, Qwen3MoeConfig)
+from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 from trl import DPOTrainer, KTOTrainer, RewardTrainer
 
 BUILD = pathlib.Path(os.environ.get("TROUPE_BUILD_DIR", pathlib.Path(__file__).parents[2] / "build"))
@@ -55,19 +57,26 @@ def byte_tokenizer(folder):
         json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|end|>"}))
 
 
+SHAPE = dict(vocab_size=257, hidden_size=48, intermediate_size=64, num_hidden_layers=2,
+             num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128,
+             tie_word_embeddings=False, bos_token_id=None, eos_token_id=END, pad_token_id=None)
+EXPERTS = dict(num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, head_dim=12,
+               norm_topk_prob=True)
+
+
 @functools.cache
 def start_folder(root, score):
-    """A random model whose log-probs differ from token to token."""
-    config = LlamaConfig(vocab_size=257, hidden_size=48, intermediate_size=64, num_hidden_layers=2,
-                         num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128,
-                         tie_word_embeddings=False, bos_token_id=None, eos_token_id=END,
-                         pad_token_id=None, num_labels=1)
+    """A random model whose log-probs differ from token to token; `score` True, False or "moe"."""
     torch.manual_seed(3)
-    model = (LlamaForSequenceClassification if score else LlamaForCausalLM)(config)
+    if score == "moe":
+        model = AutoModelForCausalLM.from_config(Qwen3MoeConfig(**SHAPE, **EXPERTS))
+    else:
+        config = LlamaConfig(**SHAPE, num_labels=1)
+        model = (LlamaForSequenceClassification if score else LlamaForCausalLM)(config)
     with torch.no_grad():
         for name, tensor in model.named_parameters():
             tensor.normal_(1.0 if "norm" in name else 0.0, 0.15)
-    folder = root / ("score" if score else "language")
+    folder = root / ("moe" if score == "moe" else "score" if score else "language")
     model.save_pretrained(folder)
     byte_tokenizer(folder)
     return folder
@@ -166,11 +175,16 @@ def log_ratios(model, frozen):
     return ratio(chosen) - ratio(rejected)
 
 
+def kind_of(score):
+    return AutoModelForSequenceClassification if score is True else AutoModelForCausalLM
+
+
 def steps_by_torch(root, loss_of, score=False):
     """Losses and the final weights of STEPS steps of AdamW in float64."""
-    kind = AutoModelForSequenceClassification if score else AutoModelForCausalLM
+    kind = kind_of(score)
     load = lambda: kind.from_pretrained(start_folder(root, score), dtype=torch.float64)
     model, frozen = load(), load()
+    model.config._experts_implementation = "eager"  # the grouped product takes no doubles
     optimiser = torch.optim.AdamW(model.parameters(), lr=LR, betas=(0.9, 0.95), eps=EPS, weight_decay=0)
     losses, metrics = [], []
     for _ in range(STEPS):
@@ -189,7 +203,7 @@ def compare(root, name, method, rows, keys, loss_of, score=False, micro=60):
     losses, metrics, weights = steps_by_torch(root, loss_of, score)
     assert [row["policy/loss"] for row in ours] == pytest.approx(losses, rel=2e-5)
     assert ours[-1]["train/micro_batches"] > 1, "the test is about accumulation too"
-    kind = AutoModelForSequenceClassification if score else AutoModelForCausalLM
+    kind = kind_of(score)
     trained = kind.from_pretrained(folder, dtype=torch.float64).state_dict()
     moved = 0.0
     start = kind.from_pretrained(start_folder(root, score), dtype=torch.float64).state_dict()
@@ -199,7 +213,8 @@ def compare(root, name, method, rows, keys, loss_of, score=False, micro=60):
     assert moved > LR, "three steps move weights by more than one learning rate"
     for row, figures in zip(ours, metrics):
         for key in set(row) & set(figures) & {"rewards/chosen", "rewards/rejected", "rewards/margins",
-                                              "rewards/accuracies", "logps/chosen", "logps/rejected"}:
+                                              "rewards/accuracies", "logps/chosen", "logps/rejected",
+                                              "policy/aux_loss"}:
             assert row[key] == pytest.approx(figures[key], rel=1e-4, abs=1e-5), key
 
 
@@ -216,6 +231,29 @@ def test_sft_is_transformers_loss_over_answers(root):
 
     rows = [{"input": p, "output": c} for p, c, _, _ in PAIRS]
     compare(root, "sft", "sft", rows, {}, loss_of, micro=30)
+
+
+def test_sft_with_experts_adds_transformers_load_balancing_loss(root):
+    """Micro-batches as packing makes them, longest rows first; each counts by its rows, all tokens
+    but the last of a sequence. The folder that comes out is opened by transformers."""
+    batch = Batch([(p, c) for p, c, _, _ in PAIRS])
+    micro_batches, coef = [[1, 0], [3, 2]], 0.5
+    rows_of = lambda micro: batch.attention[micro].sum().item() - len(micro)
+    assert [rows_of(micro) for micro in micro_batches] == [30, 17]
+
+    def loss_of(model, frozen):
+        labels = batch.input_ids.masked_fill(batch.completion == 0, -100)
+        loss = model(input_ids=batch.input_ids, attention_mask=batch.attention, labels=labels).loss
+        aux = 0.0
+        for micro in micro_batches:
+            mask = batch.attention[micro].clone()
+            mask[torch.arange(len(micro)), mask.sum(1) - 1] = 0
+            out = model(input_ids=batch.input_ids[micro], attention_mask=mask, output_router_logits=True)
+            aux += rows_of(micro) / 47 * load_balancing_loss_func(out.router_logits, 5, 2, mask)
+        return loss + coef * aux, {"policy/aux_loss": [aux.item()]}
+
+    rows = [{"input": p, "output": c} for p, c, _, _ in PAIRS]
+    compare(root, "moe", "sft", rows, {"actor.aux_loss_coef": coef}, loss_of, score="moe", micro=30)
 
 
 def test_sft_learns_every_answer_of_a_dialogue(root):

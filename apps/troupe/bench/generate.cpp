@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -46,6 +47,19 @@ double product_weights(const model::ModelSpec& spec) {
   return static_cast<double>(spec.active_weights() + spec.hidden * spec.vocab);
 }
 
+// Weights that a step of `rows` tokens reads: of experts those that somebody is expected to choose
+// when all are chosen equally often.
+double read_weights(const model::ModelSpec& spec, double rows) {
+  const model::MoeSpec& moe = spec.moe;
+  if (!moe.any()) return product_weights(spec);
+  const auto experts = static_cast<double>(moe.experts);
+  const auto chosen = static_cast<double>(moe.experts_per_token);
+  const double seen = experts * (1 - std::pow(1 - chosen / experts, rows));
+  const auto one = static_cast<double>(3 * moe.ffn * spec.hidden);
+  return product_weights(spec) +
+         static_cast<double>(moe.sparse_layers(spec.layers)) * (seen - chosen) * one;
+}
+
 // What a stretch of work needs at least, for the share of the limit. Products of pairs count half.
 struct Work {
   double flops = 0, bytes = 0;
@@ -60,7 +74,8 @@ Work prefill_work(const model::ModelSpec& spec, const Job& job, double steps) {
   const double keys = tokens * static_cast<double>(job.prompt_tokens + 1) / 2;
   return {(2 * weights * tokens + 2 * head * static_cast<double>(job.batch)) / lane +
               4 * keys * static_cast<double>(spec.layers * spec.q_width()),
-          kernels::bytes_of_weight(job.panels) * (weights * steps + head)};
+          kernels::bytes_of_weight(job.panels) *
+              ((read_weights(spec, tokens / steps) - head) * steps + head)};
 }
 
 // One decode step with `context` keys for each sample.
@@ -68,7 +83,7 @@ Work decode_work(const model::ModelSpec& spec, const Job& job, double context) {
   const double rows = static_cast<double>(job.batch);
   return {rows * (2 * product_weights(spec) / kernels::products_of_lane(job.panels) +
                   4 * context * static_cast<double>(spec.layers * spec.q_width())),
-          kernels::bytes_of_weight(job.panels) * product_weights(spec) +
+          kernels::bytes_of_weight(job.panels) * read_weights(spec, rows) +
               4 * rows * 2 * context * static_cast<double>(spec.layers * spec.kv_width())};
 }
 

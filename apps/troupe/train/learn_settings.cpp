@@ -79,6 +79,7 @@ learn::AlgoSettings algo_settings(const core::TrainConfig& config) {
 learn::OptimSettings optim_settings(const core::TrainConfig& config) {
   learn::OptimSettings optim = optim_of(config.actor, config);
   optim.checkpointing = config.actor.gradient_checkpointing_enable;
+  optim.aux_loss_coef = config.actor.aux_loss_coef;
   optim.panels = forward_dtype(config);
   optim.trained.freeze = config.actor.freeze;
   optim.trained.lora.rank = config.actor.lora.rank;

@@ -103,6 +103,13 @@ std::vector<std::vector<std::size_t>> SupervisedTrainer::pack(
   return pack_longest_first(costs, settings_.micro_tokens_max);
 }
 
+double SupervisedTrainer::plan_rows_of(std::span<const data::SupervisedRow> rows) const {
+  std::int64_t sum = 0;
+  for (const data::SupervisedRow& row : rows)
+    sum += runner_.cost(row);
+  return static_cast<double>(sum);
+}
+
 Result<RowValues> SupervisedTrainer::score(const model::PackedWeights& weights,
                                            std::span<const data::SupervisedRow> rows) {
   RowValues out;
@@ -180,15 +187,20 @@ Result<SupervisedStep> SupervisedTrainer::step(const data::SupervisedDataset& da
   TROUPE_TRY_ASSIGN(total, totals(all, rows));
   const auto micro_batches = pack(rows);
   RowFigures figures;
+  double aux = 0;
+  const double plan_rows = plan_rows_of(rows);
   const auto accumulate = [&](const model::PackedWeights& weights) -> Result<double> {
     for (const auto& micro : micro_batches) {
       Rows part;
       for (const std::size_t i : micro)
         part.push_back(rows[i]);
+      model_->begin_micro_batch(plan_rows_of(part) / plan_rows);
       TROUPE_TRY_ASSIGN(own, runner_.learn(weights, part, chosen(all, micro), total));
       figures.add(own);
       if (!std::isfinite(figures.loss)) break;
+      aux += model_->aux_loss();
     }
+    figures.loss += model_->aux_loss_coef() * aux;
     return figures.loss;
   };
   const auto describe = [&] {
@@ -206,6 +218,7 @@ Result<SupervisedStep> SupervisedTrainer::step(const data::SupervisedDataset& da
   if (report.applied) {
     out.metrics.emplace_back("policy/loss", report.loss);
     out.metrics.emplace_back("policy/grad_norm", report.grad_norm);
+    if (model_->aux_loss_coef() > 0) out.metrics.emplace_back("policy/aux_loss", aux);
   }
   out.metrics.emplace_back("policy/lr", report.lr);
   out.metrics.emplace_back("policy/skipped_steps", report.applied ? 0 : 1);

@@ -78,6 +78,7 @@ class SupervisedTrainer {
   core::Result<StepTotals> totals(const RowFacts& facts, const Rows& rows);
   core::Result<double> mismatched_kl(const Rows& rows);
   std::vector<std::vector<std::size_t>> pack(std::span<const data::SupervisedRow> rows) const;
+  double plan_rows_of(std::span<const data::SupervisedRow> rows) const;
 
   const SupervisedSettings settings_;
   std::unique_ptr<TrainableModel> model_;

@@ -30,6 +30,18 @@ inline model::ModelSpec tiny_spec(bool tied = true) {
   return spec;
 }
 
+// Both layers of experts.
+inline model::ModelSpec tiny_moe_spec() {
+  model::ModelSpec spec = tiny_spec(false);
+  spec.architecture = "MixtralForCausalLM";
+  spec.moe.experts = 6;
+  spec.moe.experts_per_token = 2;
+  spec.moe.ffn = spec.ffn;
+  spec.moe.norm_topk = true;
+  spec.moe.names = model::MoeNames::kMixtral;
+  return spec;
+}
+
 class ThreadTeam final : public core::TeamRunner {
  public:
   explicit ThreadTeam(int size) : size_(size) {}

@@ -130,6 +130,44 @@ TEST_P(SupervisedTrainerTest, PackingDoesNotChangeWhatIsLearned) {
     ASSERT_NEAR(a[i], b[i], 1e-5) << i;
 }
 
+// The load-balancing loss goes with every kind of loss.
+TEST_P(SupervisedTrainerTest, ExpertsAreBalancedBesideTheLoss) {
+  const auto data = rows(GetParam());
+  core::SerialTeam one;
+  ThreadTeam three(3);
+  const auto make = [&](core::TeamRunner& team, double coef, std::int64_t micro) {
+    model::ModelSpec spec = tiny_moe_spec();
+    if (GetParam() == LossKind::kReward) spec.head = model::HeadKind::kScore;
+    auto store = std::make_unique<model::ParamStore>(spec);
+    model::randomise(*store, 9, 0.2f);
+    SupervisedSettings settings;
+    settings.loss.kind = GetParam();
+    settings.optim.aux_loss_coef = coef;
+    settings.optim.lr = 1e-3;
+    settings.micro_tokens_max = micro;
+    settings.total_steps = 10;
+    auto made = SupervisedTrainer::create(std::move(store), nullptr, settings, team);
+    EXPECT_TRUE(made) << made.error().message;
+    return std::move(*made);
+  };
+  const auto metric = [](const SupervisedStep& step, std::string_view name) {
+    for (const auto& [key, value] : step.metrics)
+      if (key == name) return value;
+    return -1.0;
+  };
+  const auto plain = make(one, 0, 45), a = make(one, 0.25, 45), b = make(three, 0.25, 45);
+  const auto without = plain->step(data, kAll), first = a->step(data, kAll);
+  ASSERT_TRUE(without && first && b->step(data, kAll));
+  EXPECT_GT(first->micro_batches, 2);
+  EXPECT_EQ(metric(*without, "policy/aux_loss"), -1);
+  const double aux = metric(*first, "policy/aux_loss");
+  EXPECT_GT(aux, 2);
+  EXPECT_LT(aux, 6);
+  EXPECT_NEAR(metric(*first, "policy/loss"), metric(*without, "policy/loss") + 0.25 * aux, 1e-9);
+  EXPECT_NE(weights(*plain), weights(*a));
+  EXPECT_EQ(weights(*a), weights(*b));
+}
+
 TEST_P(SupervisedTrainerTest, ThreadsDoNotChangeABitAndStateComesBack) {
   const auto data = rows(GetParam());
   core::SerialTeam one;
