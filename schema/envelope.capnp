@@ -109,5 +109,6 @@ struct Envelope {
     values @50 :Critic.Values;
     putReturns @51 :Critic.PutReturns;
     trainCritic @52 :Critic.TrainCritic;
+    awaitPublished @53 :Policy.AwaitPublished;
   }
 }

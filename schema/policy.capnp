@@ -21,6 +21,13 @@ struct Trained {
 
 struct PublishWeights {}
 
+# Asks the controller for a version newer than `than`. Answered by `published` as soon as there is one,
+# after a while (limits) by the newest there is, or by a failure (notFound) when there is none at all.
+struct AwaitPublished {
+  than @0 :UInt64;  # held by the asker; ignored unless `holds`
+  holds @1 :Bool;
+}
+
 struct Published {
   version @0 :UInt64;
   source @1 :Generator.WeightSource;

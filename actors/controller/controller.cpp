@@ -3,6 +3,7 @@
 
 #include "actors/controller/update_metrics.hpp"
 #include "actors/protocol/ask.hpp"
+#include "runtime/core/limits.hpp"
 
 #include <algorithm>
 
@@ -42,6 +43,7 @@ Controller::Controller(RoleContext context, RunPlan plan, CompanyPeers peers, Ru
       listener_(listener),
       sampling_(std::make_shared<const SamplingSpec>(plan_.sampling)),
       changed_(*context_.timers),
+      news_(*context_.timers),
       fleet_(context_,
              plan_,
              listener_,
@@ -247,6 +249,7 @@ async::task<core::Result<void>> Controller::publish(std::uint64_t update) {
   if (published_) published_(*published);
   starts_.record(update, published->version);
   fleet_.offer(*published);
+  news_.notify_all();
   co_return core::Result<void>();
 }
 
@@ -319,6 +322,22 @@ async::task<core::Result<RewardsChanged>> Controller::on(DetachReward request) {
   co_return changed;
 }
 
+async::task<core::Result<Published>> Controller::on(AwaitPublished request) {
+  const async::Deadline deadline =
+      async::Deadline::after(*context_.timers, core::limits::kNewsWait);
+  const auto is_news = [&] {
+    const auto& newest = fleet_.latest();
+    return newest && (!request.held || newest->version > *request.held);
+  };
+  while (!is_news()) {
+    const bool woken = co_await news_.wait(deadline);
+    if (!woken) break;
+  }
+  if (!fleet_.latest())
+    co_return core::fail(core::ErrorCode::kNotFound, "no weights were published yet");
+  co_return *fleet_.latest();
+}
+
 ControllerSnapshot Controller::snapshot() const {
   ControllerSnapshot now;
   now.version = starts_.all().empty() ? 0 : starts_.newest();
@@ -332,7 +351,6 @@ ControllerSnapshot Controller::snapshot() const {
     now.counts[cause] += count;
   now.reward_set = rewards_.board().set();
   now.rewards = rewards_.board().members();
-  now.weights = fleet_.latest();
   return now;
 }
 

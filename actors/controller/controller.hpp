@@ -15,6 +15,7 @@
 #include "actors/controller/run_plan.hpp"
 #include "actors/controller/snapshot.hpp"
 #include "actors/controller/version_starts.hpp"
+#include "actors/protocol/messages_node.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
 
@@ -52,6 +53,8 @@ class Controller {
   async::task<core::Result<RewardsChanged>> on(AttachReward request);
   async::task<core::Result<RewardsChanged>> on(ReweightReward request);
   async::task<core::Result<RewardsChanged>> on(DetachReward request);
+
+  async::task<core::Result<Published>> on(AwaitPublished request);
 
   ControllerSnapshot snapshot() const;
 
@@ -99,6 +102,7 @@ class Controller {
   std::function<void(const Published&)> published_;
   const std::shared_ptr<const SamplingSpec> sampling_;
   async::Notifier changed_;
+  async::Notifier news_;  // of weights
   Fleet fleet_;
   RewardDesk rewards_;
   VersionStarts starts_;

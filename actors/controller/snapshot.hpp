@@ -30,7 +30,6 @@ struct ControllerSnapshot {
   std::map<std::string, std::uint64_t> counts;  // what went another way than planned, by cause
   std::uint64_t reward_set = 0;
   std::vector<RewardMember> rewards;
-  std::optional<Published> weights;  // the newest, and where they are; for members of the run alone
 };
 
 }  // namespace troupe::actors

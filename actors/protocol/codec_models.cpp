@@ -264,4 +264,23 @@ core::Result<Published> Codec<Published>::read(schema::Envelope::Reader envelope
   return Published{in.getVersion(), read_source(in.getSource())};
 }
 
+template <>
+void Codec<AwaitPublished>::write(const AwaitPublished& message,
+                                  schema::Envelope::Builder envelope) {
+  auto out = envelope.initAwaitPublished();
+  out.setHolds(message.held.has_value());
+  out.setThan(message.held.value_or(0));
+}
+template <>
+bool Codec<AwaitPublished>::is(schema::Envelope::Reader envelope) {
+  return envelope.isAwaitPublished();
+}
+template <>
+core::Result<AwaitPublished> Codec<AwaitPublished>::read(schema::Envelope::Reader envelope) {
+  const auto in = envelope.getAwaitPublished();
+  AwaitPublished message;
+  if (in.getHolds()) message.held = in.getThan();
+  return message;
+}
+
 }  // namespace troupe::actors

@@ -5,6 +5,7 @@
 #include "actors/protocol/messages.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,13 @@ struct Beat {
   using Reply = Ack;
   std::string node;
   std::uint64_t count = 0;
+};
+
+// The newest weights of the run, once they are newer than those that the asker holds; after
+// kNewsWait the newest there are. Error kNotFound: none were published so far.
+struct AwaitPublished {
+  using Reply = Published;
+  std::optional<core::Version> held;
 };
 
 // What goes on in the company, as one JSON object (docs/protocol.md).

@@ -62,6 +62,21 @@ inline constexpr std::uint64_t kHttpConnections_max = 256;
 inline constexpr std::chrono::milliseconds kHttpHeader{10'000};      // to send a request's header
 inline constexpr std::chrono::milliseconds kHttpBody{60'000};        // to send a body or take a reply
 inline constexpr std::chrono::milliseconds kHttpIdle{60'000};        // between two requests of a connection
+inline constexpr std::chrono::milliseconds kHttpRefusal{1'000};  // to take a refusal before the end
+inline constexpr std::uint64_t kHttpRefusals_max = 256;  // connections being told "too many"
+inline constexpr std::chrono::milliseconds kHttpRefusalPause{
+    5};  // before a look for a place among those
+inline constexpr std::uint64_t kHttpLinger_bytes_max = 1u
+                                                       << 20;  // of a refused request, thrown away
+inline constexpr std::uint64_t kHttpReadAhead_bytes_max =
+    64u << 10;  // of a connection, beside its header
+inline constexpr std::chrono::milliseconds kAcceptPause{
+    100};                                                 // after an error such as too many files
+inline constexpr std::uint64_t kServeConnections = 1024;  // --max-connections of `troupe serve`
+inline constexpr std::uint64_t kServePrompts_max = 1024;  // of one request
+inline constexpr std::uint64_t kServeLogprobs = 20;       // --max-logprobs of `troupe serve`
+inline constexpr std::chrono::milliseconds kNewsWait{
+    10'000};  // for a newer version, then asked again
 inline constexpr std::uint64_t kJsonDepth_max = 64;                  // of JSON from the network
 inline constexpr std::uint64_t kPasses_max = 64;                     // given out and not used yet
 inline constexpr std::uint64_t kNodes_max = 256;                     // of a company

@@ -76,6 +76,7 @@ std::vector<Sample> BatchingEngine::abort(core::GroupId group) {
   std::vector<Sample> partial;
   const std::unique_ptr<Group> removed = scheduler_.remove(group);
   if (removed == nullptr) return partial;
+  if (broken_ == group) broken_.reset();
   for (SampleState& sample : removed->samples) {
     if (sample.status == SampleStatus::kFinished) continue;
     sample.out.finish = FinishReason::kAborted;
@@ -99,6 +100,7 @@ std::span<const std::int32_t> BatchingEngine::drawn(core::GroupId group, std::in
 }
 
 core::Result<std::vector<Sample>> BatchingEngine::step() {
+  broken_.reset();
   TROUPE_TRY(check_awake("a step"));
   if (state_.paused) return std::vector<Sample>();
   const std::span<const Slice> slices = scheduler_.schedule();
@@ -113,11 +115,12 @@ core::Result<std::vector<Sample>> BatchingEngine::step() {
   return std::move(finished_);
 }
 
-core::Result<void> BatchingEngine::check_finite(std::span<const Draw> draws) const {
+core::Result<void> BatchingEngine::check_finite(std::span<const Draw> draws) {
   for (std::size_t i = 0; i < draws.size(); ++i) {
     if (std::isfinite(draws[i].logprob)) continue;
     const DrawJob& job = plan_.jobs()[i];
     const Group& group = *job.group;
+    broken_ = group.request.id;
     return fail(ErrorCode::kNumeric,
                 "group " + to_string(group.request.id.value) + ", sample " + to_string(job.sample) +
                     ": the logits for position " + to_string(job.position) +
@@ -221,6 +224,7 @@ EngineCounters BatchingEngine::counters() const {
   counters.evicted = scheduler_.evicted();
   counters.cached_blocks = scheduler_.index().size();
   counters.waiting_groups = scheduler_.waiting_groups();
+  counters.waiting_sequences = scheduler_.waiting();
   counters.running_sequences = scheduler_.running();
   counters.free_blocks = scheduler_.pool().free_count();
   counters.total_blocks = scheduler_.pool().total();

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -49,6 +50,7 @@ class BatchingEngine final : public Engine {
   core::Result<void> submit(GroupRequest request) override;
   std::vector<Sample> abort(core::GroupId group) override;
   core::Result<std::vector<Sample>> step() override;
+  std::optional<core::GroupId> broken_group() const override { return broken_; }
   bool idle() const override { return scheduler_.idle(); }
   std::span<const std::int32_t> drawn(core::GroupId group, std::int32_t index) override;
   const Sample* unfinished(core::GroupId group, std::int32_t index) override;
@@ -65,7 +67,7 @@ class BatchingEngine final : public Engine {
 
  private:
   std::unique_ptr<Group> make_group(GroupRequest request) const;
-  core::Result<void> check_finite(std::span<const Draw> draws) const;
+  core::Result<void> check_finite(std::span<const Draw> draws);
   void commit(std::span<const Slice> slices, std::span<const Draw> draws);
   void append(const DrawJob& job, const Draw& draw);
   void score(const DrawJob& job, const Draw& draw);
@@ -89,6 +91,7 @@ class BatchingEngine final : public Engine {
   std::vector<BlockCopy> copies_;
   std::vector<Sample> finished_;  // of the step in progress
   EngineCounters counters_;
+  std::optional<core::GroupId> broken_;  // by the last step
 };
 
 }  // namespace troupe::engine

@@ -29,6 +29,7 @@
 #include "runtime/model/packed.hpp"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -64,8 +65,12 @@ class Engine {
 
   // Runs one step and returns the samples that finished in it, by (group, index). Nothing to do
   // returns nothing, and so does a paused engine. Errors: kNumeric when logits are not finite
-  // (names group and position), kClosed when a part of the engine sleeps.
+  // (names group and position, see `broken_group`), kClosed when a part of the engine sleeps.
   virtual core::Result<std::vector<Sample>> step() = 0;
+
+  // The group on whose account the last step failed with kNumeric: once it is aborted the others
+  // go on. None after a step that did not fail so, and once the group is gone.
+  virtual std::optional<core::GroupId> broken_group() const = 0;
 
   virtual bool idle() const = 0;
 

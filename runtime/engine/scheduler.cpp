@@ -23,6 +23,7 @@ Scheduler::Scheduler(std::int32_t blocks,
 
 void Scheduler::submit(std::unique_ptr<Group> group) {
   group->order = next_order_++;
+  unfinished_ += group->request.samples;
   waiting_.push_back(std::move(group));
 }
 

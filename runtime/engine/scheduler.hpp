@@ -88,6 +88,8 @@ class Scheduler {
   bool idle() const { return waiting_.empty() && active_.empty(); }
   std::int64_t waiting_groups() const { return static_cast<std::int64_t>(waiting_.size()); }
   std::int32_t running() const { return running_; }
+  // Unfinished samples without blocks.
+  std::int64_t waiting() const { return unfinished_ - running_; }
   std::uint64_t preempted() const { return preempted_; }
   const BlockPool& pool() const { return pool_; }
   const PrefixIndex& index() const { return index_; }
@@ -131,6 +133,7 @@ class Scheduler {
   std::vector<std::int32_t> hits_;                       // blocks that look_up found
   std::size_t decode_turn_ = 0;  // whose turn it is when not all decode rows fit into a step
   std::int32_t running_ = 0;
+  std::int64_t unfinished_ = 0;  // samples
   std::uint64_t preempted_ = 0;
   std::uint64_t next_order_ = 0;
   std::uint64_t swaps_ = 0;  // of weights

@@ -160,6 +160,7 @@ void Scheduler::finish(Group& group, std::int32_t sample) {
   SampleState& state = group.at(sample);
   release_blocks(state);
   state.status = SampleStatus::kFinished;
+  --unfinished_;
   if (group.count(SampleStatus::kRunning) == 0) group.shared_computed = 0;
 }
 
@@ -189,6 +190,7 @@ std::unique_ptr<Group> Scheduler::remove(core::GroupId id) {
   take(active_);
   if (found == nullptr) take(waiting_);
   if (found == nullptr) return nullptr;
+  unfinished_ -= found->request.samples - found->count(SampleStatus::kFinished);
   for (SampleState& sample : found->samples)
     release_blocks(sample);
   return found;

@@ -135,10 +135,12 @@ struct EngineCounters {
   // Prompt tokens (and tokens of samples that came back) that were looked up in the prefix index,
   // those of them whose keys and values were there, and blocks that lost their entry for room.
   std::uint64_t prefix_query_tokens = 0, prefix_hit_tokens = 0, evicted = 0;
+  // waiting_sequences counts unfinished samples that hold no blocks: those of waiting groups, and
+  // those that gave theirs back (preemption, a pause, a sleep, new weights) and come again.
   // free_blocks counts those that hold nothing and those that are cached and held by nobody;
   // cached_blocks all that the prefix index knows.
-  std::int64_t waiting_groups = 0, running_sequences = 0, free_blocks = 0, total_blocks = 0,
-               cached_blocks = 0;
+  std::int64_t waiting_groups = 0, waiting_sequences = 0, running_sequences = 0, free_blocks = 0,
+               total_blocks = 0, cached_blocks = 0;
 };
 
 }  // namespace troupe::engine

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -127,13 +129,34 @@ Result<Index> index_tensors(const std::vector<SafetensorsFile>& files) {
   return index;
 }
 
+// The place of a number in a tensor, as [row, column].
+std::string place_text(std::int64_t at, const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> place(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0; at /= shape[i])
+    place[i] = at % shape[i];
+  return shape_text(place);
+}
+
+// With one weight that is no number every answer that meets it would fail, much later.
+Result<void> check_finite(const Found& found, const ParamView& view, const float* data) {
+  const float* const end = data + view.count;
+  const float* const wrong =
+      std::find_if(data, end, [](float value) { return !std::isfinite(value); });
+  if (wrong == end) return {};
+  return bad(found.file->path(), "tensor " + view.name + " holds " + std::to_string(*wrong) +
+                                     " at " + place_text(wrong - data, view.shape) +
+                                     "; every weight must be a finite number. Take an earlier "
+                                     "checkpoint, or download the file anew");
+}
+
 Result<void> read_tensor(const Found& found, const ParamView& view, float* data) {
   if (found.tensor->shape != view.shape) {
     return bad(found.file->path(), "tensor " + view.name + " has shape " +
                                        shape_text(found.tensor->shape) + "; config.json makes it " +
                                        shape_text(view.shape));
   }
-  return found.file->read_f32(*found.tensor, data + view.offset);
+  TROUPE_TRY(found.file->read_f32(*found.tensor, data + view.offset));
+  return check_finite(found, view, data + view.offset);
 }
 
 // A tied model's file may hold the head as well; it must then be the embedding.

@@ -28,7 +28,6 @@ using core::ErrorCode;
 namespace {
 
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
-constexpr std::chrono::milliseconds kAcceptPause{100};  // after an error such as too many files
 constexpr std::chrono::seconds kFullNotice{1};  // at most one line of a full door in this time
 
 // One connection. `cut` ends every wait on it.
@@ -132,7 +131,7 @@ async::task<void> Door::Impl::accept_all(Impl* self) {
     }
     if (code == asio::error::connection_aborted) continue;
     self->refuse("door", "cannot accept: " + code.message());
-    co_await async::sleep_for(self->timers, kAcceptPause);
+    co_await async::sleep_for(self->timers, limits::kAcceptPause);
   }
 }
 

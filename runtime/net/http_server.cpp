@@ -29,13 +29,9 @@ using asio::ip::tcp;
 namespace {
 
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
-constexpr std::chrono::milliseconds kAcceptPause{100};
-constexpr std::chrono::milliseconds kRefusalPause{
-    5};  // between looks for a place among those told no
-constexpr std::chrono::milliseconds kRefusal{1'000};  // to take a refusal before the end
-constexpr std::size_t kRefusals_max = 256;  // connections being told that there are too many
-constexpr std::size_t kLinger_bytes_max = 1u << 20;  // of a refused request read and thrown away
 constexpr std::size_t kFirstRead_bytes = 4096;
+constexpr std::size_t kBuffer_bytes_max =
+    limits::kHttpHeader_bytes_max + limits::kHttpReadAhead_bytes_max;
 
 using Stream = beast::tcp_stream;
 using StreamPtr = std::shared_ptr<Stream>;
@@ -141,7 +137,7 @@ async::task<void> HttpServer::Impl::accept_all(Impl* self) {
     if (self->work.scope().cancelled()) co_return;
     if (code == asio::error::connection_aborted) continue;
     if (code) {
-      co_await async::sleep_for(self->timers, kAcceptPause);
+      co_await async::sleep_for(self->timers, limits::kAcceptPause);
       continue;
     }
     boost::system::error_code ignored;
@@ -152,8 +148,8 @@ async::task<void> HttpServer::Impl::accept_all(Impl* self) {
       ++self->connections;
       continue;
     }
-    while (self->refusals >= kRefusals_max)
-      co_await async::sleep_for(self->timers, kRefusalPause);
+    while (self->refusals >= limits::kHttpRefusals_max)
+      co_await async::sleep_for(self->timers, limits::kHttpRefusalPause);
     self->work.scope().spawn("", turn_away(self, std::move(stream)));
     ++self->refusals;
   }
@@ -166,7 +162,7 @@ struct Counted {
 
 async::task<void> HttpServer::Impl::converse(Impl* self, StreamPtr stream) {
   const Counted counted{self->connections};
-  beast::flat_buffer buffer(limits::kHttpHeader_bytes_max + 64 * 1024);
+  beast::flat_buffer buffer(kBuffer_bytes_max);
   Then then = co_await one_request(self, stream, &buffer, true);
   while (then == Then::kNext)
     then = co_await one_request(self, stream, &buffer, false);
@@ -181,11 +177,11 @@ async::task<void> HttpServer::Impl::converse(Impl* self, StreamPtr stream) {
 // One connection too many: its header is read, so that it can hear why.
 async::task<void> HttpServer::Impl::turn_away(Impl* self, StreamPtr stream) {
   const Counted counted{self->refusals};
-  beast::flat_buffer buffer(limits::kHttpHeader_bytes_max + 64 * 1024);
+  beast::flat_buffer buffer(kBuffer_bytes_max);
   Parser parser;
   parser.header_limit(static_cast<std::uint32_t>(limits::kHttpHeader_bytes_max));
   parser.body_limit(boost::none);
-  stream->expires_after(kRefusal);
+  stream->expires_after(limits::kHttpRefusal);
   const auto [code, size] = co_await http::async_read_header(*stream, buffer, parser, kToken);
   if (code) co_return;
   Message message = self->last_word(
@@ -200,9 +196,9 @@ async::task<void> HttpServer::Impl::turn_away(Impl* self, StreamPtr stream) {
 async::task<void> HttpServer::Impl::linger(Stream* stream) {
   boost::system::error_code ignored;
   stream->socket().shutdown(tcp::socket::shutdown_send, ignored);
-  stream->expires_after(kRefusal);
+  stream->expires_after(limits::kHttpRefusal);
   std::vector<char> trash(16u << 10);
-  for (std::size_t seen = 0; seen < kLinger_bytes_max;) {
+  for (std::size_t seen = 0; seen < limits::kHttpLinger_bytes_max;) {
     const auto room = asio::buffer(trash);
     const auto [code, size] = co_await stream->async_read_some(room, kToken);
     if (code) co_return;

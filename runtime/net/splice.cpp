@@ -26,7 +26,6 @@ using core::ErrorCode;
 namespace {
 
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
-constexpr std::chrono::milliseconds kAcceptPause{100};
 
 // A connection to the door that a timer can cut at any stage.
 struct Dialled {
@@ -163,7 +162,7 @@ async::task<void> Splice::Impl::accept_all(Impl* self) {
     if (code == asio::error::connection_aborted) continue;
     if (code) {
       if (self->log) self->log("splice: cannot accept: " + code.message());
-      co_await async::sleep_for(self->timers, kAcceptPause);
+      co_await async::sleep_for(self->timers, limits::kAcceptPause);
       continue;
     }
     reset_on_close(socket, true);

@@ -10,7 +10,7 @@
 
 namespace troupe::test {
 
-inline std::string make_long_tiny_model(const ScratchFolder& folder) {
+inline model::ModelSpec long_tiny_spec() {
   model::ModelSpec spec;
   spec.architecture = "LlamaForCausalLM";
   spec.layers = 1;
@@ -22,13 +22,25 @@ inline std::string make_long_tiny_model(const ScratchFolder& folder) {
   spec.vocab = 257;
   spec.context = 65536;
   spec.eos = {256};
+  return spec;
+}
+
+// Writes a model over bytes, its parameters random and then as `change` leaves them.
+inline std::string make_model(const ScratchFolder& folder,
+                              const model::ModelSpec& spec,
+                              const std::function<void(model::ParamStore&)>& change = nullptr) {
   model::ParamStore params(spec);
   model::randomise(params, 7, 0.2f);
+  if (change) change(params);
   const std::filesystem::path path = folder / "tiny";
   const auto saved = model::save_model(params, path, model::StorageDtype::kF32, {});
   EXPECT_TRUE(saved) << (saved ? "" : saved.error().message);
   write_byte_tokenizer(path);
   return path.string();
+}
+
+inline std::string make_long_tiny_model(const ScratchFolder& folder) {
+  return make_model(folder, long_tiny_spec());
 }
 
 struct HttpAnswer {
@@ -117,13 +129,35 @@ inline std::string http_request(const std::string& method,
          "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
+// The JSON objects of a stream of events; the last must be [DONE].
+inline std::vector<nlohmann::json> events(const std::string& body) {
+  std::vector<nlohmann::json> out;
+  bool done = false;
+  for (std::size_t at = 0; at < body.size();) {
+    const auto end = body.find("\n\n", at);
+    if (end == body.npos || body.compare(at, 6, "data: ") != 0) {
+      ADD_FAILURE() << "no event: " << body.substr(at, 200);
+      break;
+    }
+    const std::string data = body.substr(at + 6, end - at - 6);
+    EXPECT_FALSE(done) << "an event after the end";
+    done = data == "[DONE]";
+    if (!done) out.push_back(nlohmann::json::parse(data, nullptr, false));
+    at = end + 2;
+  }
+  EXPECT_TRUE(done) << body;
+  return out;
+}
+
 class Served {
  public:
-  explicit Served(std::vector<std::string> more = {}) {
-    std::vector<std::string> words = {
-        troupe_program(),      "serve", "--model", make_long_tiny_model(folder_),
-        "--served-model-name", "tiny",  "--port",  "0",
-        "--threads",           "1"};
+  using MakeModel = std::function<std::string(const ScratchFolder&)>;  // gives the model's path
+
+  explicit Served(std::vector<std::string> more = {},
+                  const MakeModel& make = &make_long_tiny_model) {
+    std::vector<std::string> words = {troupe_program(),      "serve", "--model", make(folder_),
+                                      "--served-model-name", "tiny",  "--port",  "0",
+                                      "--threads",           "1"};
     words.insert(words.end(), more.begin(), more.end());
     program_ = Background(words, folder_ / "log.txt");
     within(60, [&] { return program_.says("/v1\n") || !program_.running(); });

@@ -9,26 +9,6 @@ namespace {
 
 using nlohmann::json;
 
-// The JSON objects of a stream of events; the last must be [DONE].
-std::vector<json> events(const std::string& body) {
-  std::vector<json> out;
-  bool done = false;
-  for (std::size_t at = 0; at < body.size();) {
-    const auto end = body.find("\n\n", at);
-    if (end == body.npos || body.compare(at, 6, "data: ") != 0) {
-      ADD_FAILURE() << "no event: " << body.substr(at, 200);
-      break;
-    }
-    const std::string data = body.substr(at + 6, end - at - 6);
-    EXPECT_FALSE(done) << "an event after the end";
-    done = data == "[DONE]";
-    if (!done) out.push_back(json::parse(data, nullptr, false));
-    at = end + 2;
-  }
-  EXPECT_TRUE(done) << body;
-  return out;
-}
-
 const json kLong = {{"prompt", "a"}, {"max_tokens", 60000}, {"ignore_eos", true}, {"seed", 1}};
 
 json longer(json more) {

@@ -3,17 +3,21 @@ package and lm-eval's `local-completions`, both unchanged, on a tiny Llama; text
 log-likelihoods are those that transformers computes from the same folder.
 """
 
+import base64
 import contextlib
+import io
 import os
 import pathlib
 import re
 import signal
 import subprocess
 
+import numpy
 import openai
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
+from transformers import (AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, MixtralConfig,
+                          MixtralForCausalLM)
 
 from supervised_test import END, byte_tokenizer
 
@@ -196,6 +200,35 @@ def test_the_client_sees_openais_errors(client, address):
         openai.OpenAI(base_url=address + "/v1", api_key="wrong", max_retries=0).models.list()
     assert [one.id for one in client.models.list()] == ["tiny"]
     assert client.models.retrieve("tiny").max_model_len == 512
+
+
+def test_routed_experts_are_those_of_transformers(tmp_path):
+    torch.manual_seed(4)
+    config = MixtralConfig(vocab_size=257, hidden_size=64, intermediate_size=48, num_hidden_layers=3,
+                           num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=256,
+                           num_local_experts=5, num_experts_per_tok=2, eos_token_id=END, bos_token_id=None,
+                           pad_token_id=END, tie_word_embeddings=False)
+    model = MixtralForCausalLM(config).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.dim() > 1:
+                weight.normal_(0, 0.3)
+    model.save_pretrained(tmp_path)
+    byte_tokenizer(tmp_path)
+    ids = list(b"which of them?")
+    with serve(tmp_path) as url:
+        client = openai.OpenAI(base_url=url + "/v1", api_key="none", max_retries=0, timeout=PATIENCE_S)
+        asked = dict(model="tiny", prompt=[ids], max_tokens=30, temperature=0, logit_bias={str(END): -100},
+                     extra_body={"return_routed_experts": True})
+        text = client.completions.create(**asked).choices[0].model_extra["routed_experts"]
+    routed = numpy.load(io.BytesIO(base64.b64decode(text)))
+    assert routed.dtype == numpy.int32 and routed.shape == (30, 3, 2)
+    tokens = ids + greedy(model, ids, 30)
+    with torch.no_grad():
+        scores = model(torch.tensor([tokens]), output_router_logits=True).router_logits
+    rows = slice(len(ids) - 1, len(tokens) - 1)  # those that predicted the response
+    expected = torch.stack([layer[rows].topk(2).indices.sort(-1).values for layer in scores], 1)
+    assert routed.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("backend", ["huggingface", "auto"])

@@ -3,6 +3,7 @@
 #include "actors/reward/rule_reward.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/node/ask_company.hpp"
+#include "apps/troupe/node/guest_role.hpp"
 #include "apps/troupe/roles/model_roles.hpp"
 #include "apps/troupe/roles/role_factories.hpp"
 #include "apps/troupe/roles/role_workshop.hpp"
@@ -90,13 +91,16 @@ void say(const std::string& text) {
 class Attached {
  public:
   Attached(const Options& options, std::unique_ptr<actors::RewardSource> source)
-      : options_(options), source_(std::move(source)), thread_("reward", &kernels::flush_denormals) {}
+      : options_(options),
+        source_(std::move(source)),
+        thread_("reward", &kernels::flush_denormals),
+        role_("reward/" + options.name, &thread_) {}
   ~Attached() { thread_.close(); }
 
-  Result<bool> attach(NodeGuest guest) {
-    Result<void> started;
-    guest.io->run(start(guest, &started));
-    TROUPE_TRY(started);
+  Result<bool> attach(const NodeGuest& guest) {
+    const auto deadline = std::chrono::duration_cast<core::Duration>(
+        std::chrono::duration<double>(options_.deadline_s));
+    TROUPE_TRY(role_.start(guest, reward_factory(std::move(source_), deadline)));
     actors::AttachReward request{options_.name, "reward/" + options_.name, options_.weight};
     TROUPE_TRY_ASSIGN(changed, ask_from(guest, std::move(request), core::limits::kCallDeadline));
     say("reward " + options_.name + " scores from update " +
@@ -104,33 +108,13 @@ class Attached {
         "); `troupe detach reward --name " + options_.name + "` ends it");
     return true;
   }
-
-  void leave(NodeGuest guest) {
-    if (host_) guest.io->run(stop());
-    host_.reset();
-  }
+  void leave(const NodeGuest& guest) { role_.stop(guest); }
 
  private:
-  async::task<void> start(NodeGuest guest, Result<void>* out) {
-    const cluster::Identity identity{"reward/" + options_.name, core::RunId{guest.run_id},
-                                     guest.epoch};
-    auto endpoint = guest.exchange->join(identity, guest.io->make_strand());
-    if (!endpoint) {
-      *out = endpoint.failure();
-      co_return;
-    }
-    host_ = std::make_unique<cluster::RoleHost>(std::move(*endpoint), cluster::RoleHost::Hooks{},
-                                                &thread_);
-    const auto deadline = std::chrono::duration_cast<core::Duration>(
-        std::chrono::duration<double>(options_.deadline_s));
-    *out = co_await host_->start(reward_factory(std::move(source_), deadline));
-  }
-  async::task<void> stop() { co_await host_->stop(); }
-
   const Options& options_;
   std::unique_ptr<actors::RewardSource> source_;
   async::DeviceThread thread_;
-  std::unique_ptr<cluster::RoleHost> host_;
+  GuestRole role_;
 };
 
 Result<void> attach(const Options& options) {
@@ -155,8 +139,8 @@ Result<void> attach(const Options& options) {
   Attached attached(options, std::move(source));
   NodeCalls calls;
   calls.note = say;
-  calls.once_in = [&](NodeGuest guest) { return attached.attach(std::move(guest)); };
-  calls.before_end = [&](NodeGuest guest) { attached.leave(std::move(guest)); };
+  calls.once_in = [&](NodeGuest guest) { return attached.attach(guest); };
+  calls.before_end = [&](NodeGuest guest) { attached.leave(guest); };
   auto end = live_as_node(self, calls);
   splice->stop();
   if (!end) return end.failure();

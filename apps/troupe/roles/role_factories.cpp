@@ -33,6 +33,10 @@ class ControllerFront {
     auto changed = co_await controller_->on(std::move(request));
     co_return changed;
   }
+  async::task<core::Result<Published>> on(AwaitPublished request) {
+    auto newest = co_await controller_->on(std::move(request));
+    co_return newest;
+  }
   async::task<core::Result<Status>> on(QueryStatus) {
     co_return Status{controller_json(controller_->snapshot())};
   }
@@ -47,8 +51,9 @@ class ControllerRole final : public cluster::Role {
   ControllerRole(std::shared_ptr<Controller> controller, ControllerParts parts, std::string self)
       : controller_(std::move(controller)),
         parts_(std::move(parts)),
-        handler_(handler_of<AttachReward, ReweightReward, DetachReward, QueryStatus>(
-            std::make_shared<ControllerFront>(controller_), std::move(self))) {}
+        handler_(
+            handler_of<AttachReward, ReweightReward, DetachReward, AwaitPublished, QueryStatus>(
+                std::make_shared<ControllerFront>(controller_), std::move(self))) {}
 
   async::task<core::Result<wire::Frame>> handle(wire::Frame request) override {
     return handler_(std::move(request));

@@ -2,6 +2,7 @@
 #include "apps/troupe/serve/answer.hpp"
 
 #include "apps/troupe/serve/logprob_json.hpp"
+#include "apps/troupe/serve/npy_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -135,6 +136,17 @@ Json Answer::logprobs(State& state,
   return out.take();
 }
 
+void Answer::add_end(Json& choice, const State& state, const engine::Sample& sample) const {
+  choice["finish_reason"] = finish_word(sample.finish);
+  choice["stop_reason"] = stop_reason(state.text, sample, request_.sampling);
+  if (!request_.sampling.routed_experts) return;
+  const auto layers = static_cast<std::size_t>(model_.moe_layers);
+  const auto each = static_cast<std::size_t>(model_.experts_per_token);
+  const std::size_t rows = state.tokens;  // none of a prompt that was only scored
+  const std::span<const std::uint16_t> chosen(sample.routed_experts);
+  choice["routed_experts"] = npy_text(chosen.first(rows * layers * each), {rows, layers, each});
+}
+
 core::Result<void> Answer::finish(std::size_t choice, const engine::Sample& sample) {
   State& state = states_[choice];
   const bool scored_only = request_.max_tokens && *request_.max_tokens == 0;
@@ -153,8 +165,7 @@ core::Result<void> Answer::finish(std::size_t choice, const engine::Sample& samp
     out["text"] = text;
   }
   out["logprobs"] = logprobs(state, sample, 0, true);
-  out["finish_reason"] = finish_word(sample.finish);
-  out["stop_reason"] = stop_reason(state.text, sample, request_.sampling);
+  add_end(out, state, sample);
   state.whole = std::move(out);
   return {};
 }
@@ -223,8 +234,7 @@ core::Result<std::string> Answer::finish_event(std::size_t choice, const engine:
   }
   if (!sample.versions.empty()) version_ = std::max(version_, sample.versions.back());
   Json last = chunk(choice, text, logprobs(state, sample, told, false), false);
-  last["finish_reason"] = finish_word(sample.finish);
-  last["stop_reason"] = stop_reason(state.text, sample, request_.sampling);
+  add_end(last, state, sample);
   return out + event(std::move(last));
 }
 

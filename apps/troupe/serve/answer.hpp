@@ -53,6 +53,10 @@ class Answer {
                                   const engine::Sample& sample,
                                   std::size_t from,
                                   bool with_prompt) const;
+  // "finish_reason" and what comes with it.
+  void add_end(nlohmann::ordered_json& choice,
+               const State& state,
+               const engine::Sample& sample) const;
   nlohmann::ordered_json chunk(std::size_t choice,
                                const std::string& text,
                                nlohmann::ordered_json logprobs,

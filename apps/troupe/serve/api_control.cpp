@@ -94,8 +94,10 @@ async::task<net::HttpResponse> ApiService::control(ApiService* self, net::HttpRe
     TROUPE_TRY_ASSIGN(wanted, wake_parts(query));
     const engine::EngineState state = engine.state();
     if (wanted.weights && state.weights == engine::WeightsState::kAsleep) {
+      TROUPE_TRY_ASSIGN(weights,
+                        reload());  // before anything changes: it may fail, and be repeated
       TROUPE_TRY_ASSIGN(memory, engine.wake({true, false}));
-      TROUPE_TRY_ASSIGN(weights, reload());
+      memory.weights.after = weights->bytes();
       TROUPE_TRY(engine.set_weights(std::move(weights), engine::KvAction::kRecompute));
       (*report)["weights"] = json_of(memory)["weights"];
     }

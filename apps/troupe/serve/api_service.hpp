@@ -22,7 +22,7 @@ struct ApiServiceParts {
   ApiKeys keys;
   ServeBounds bounds = {};
   bool loopback = true;             // nobody beyond this machine can connect
-  std::size_t requests_max = 1024;  // at a time; the server's connections
+  std::size_t requests_max = core::limits::kServeConnections;  // at a time
   // The weights anew, after a sleep that gave them back; on the engine's thread. Null: such a sleep
   // is refused.
   std::function<core::Result<std::shared_ptr<const model::PackedWeights>>()> reload = nullptr;

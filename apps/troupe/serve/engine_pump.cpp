@@ -9,24 +9,12 @@
 #include "runtime/async/run_on.hpp"
 #include "runtime/net/strand_scope.hpp"
 
-#include <charconv>
 #include <unordered_map>
 #include <utility>
 
 namespace troupe::app {
 
 namespace {
-
-// The group that a kNumeric error of the engine names ("group 7, sample 0: ..."), if it does.
-std::optional<core::GroupId> group_named(const core::Error& error) {
-  constexpr std::string_view kStart = "group ";
-  if (error.code != core::ErrorCode::kNumeric || !error.message.starts_with(kStart)) return {};
-  core::GroupId id;
-  const char* const first = error.message.data() + kStart.size();
-  const auto end = error.message.data() + error.message.size();
-  if (std::from_chars(first, end, id.value).ec != std::errc()) return {};
-  return id;
-}
 
 struct Submit {
   engine::GroupRequest request;
@@ -102,7 +90,7 @@ struct EnginePump::Impl {
 void EnginePump::Impl::fail_groups(const core::Error& error, Turn& turn) {
   engine::Engine& engine = *bench->engine();
   std::vector<core::GroupId> broken = watch.groups();
-  if (const auto named = group_named(error)) broken = {*named};
+  if (const auto one = engine.broken_group()) broken = {*one};
   for (const core::GroupId id : broken) {
     engine.abort(id);
     watch.drop(id);
@@ -129,6 +117,8 @@ void EnginePump::Impl::step(Work& given, std::vector<engine::Sample> ended, Turn
     for (engine::Sample& sample : stepped->finished)
       ended.push_back(std::move(sample));
   } else if (engine != nullptr) {
+    for (GroupNews& one : watch.look(*engine, std::exchange(ended, {})))  // drawn before it failed
+      turn.news.push_back(std::move(one));
     fail_groups(stepped.error(), turn);
   } else {
     turn.intake_error = stepped.error();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "apps/troupe/serve/api_error.hpp"
+#include "runtime/core/limits.hpp"
 #include "runtime/engine/types.hpp"
 
 #include <cstdint>
@@ -38,8 +39,9 @@ struct GenerateRequest {
 
 struct ServeBounds {
   std::int32_t n_max = 256;
-  std::int32_t prompts_max = 1024;
-  std::int32_t logprobs_max = 20;
+  std::int32_t prompts_max = core::limits::kServePrompts_max;
+  std::int32_t logprobs_max = core::limits::kServeLogprobs;
+  bool routed_experts = false;  // of requests that do not say
 };
 
 using Read = std::variant<GenerateRequest, ApiError>;

@@ -180,6 +180,7 @@ void read_common(JsonFields& fields, const ServeBounds& bounds, GenerateRequest&
   }
   out.skip_special_tokens = fields.boolean("skip_special_tokens", true);
   out.include_stop = fields.boolean("include_stop_str_in_output", false);
+  out.sampling.routed_experts = fields.boolean("return_routed_experts", bounds.routed_experts);
   read_sampling(fields, out.sampling);
   read_stream(fields, out);
   refuse_others(fields);

@@ -77,7 +77,7 @@ Generation::Generation(const GenerationParts& parts,
 Generation::~Generation() {
   for (const auto& [id, place] : groups_) {
     parts_.pump.abort({id});
-    parts_.metrics.aborted(static_cast<std::size_t>(place.left), 0);
+    if (!error_) parts_.metrics.aborted(static_cast<std::size_t>(place.left), 0);
   }
 }
 

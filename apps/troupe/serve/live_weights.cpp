@@ -1,8 +1,7 @@
-// One question a quarter of a second; a fetch when there is something new.
+// One question at a time, answered when there is something new; then a fetch.
 #include "apps/troupe/serve/live_weights.hpp"
 
 #include "actors/protocol/ask.hpp"
-#include "apps/troupe/train/controller_json.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/core/limits.hpp"
 
@@ -16,18 +15,16 @@ LiveWeights::LiveWeights(EnginePump& pump,
     : pump_(pump), subscriber_(std::move(subscriber)), note_(std::move(note)) {}
 
 async::task<void> LiveWeights::follow(LiveWeights* self, actors::RoleContext context) {
-  context.call_deadline = core::limits::kSuspectAfter;
+  context.call_deadline = core::limits::kNewsWait + core::limits::kFrozenAfter;
   for (;;) {
-    const actors::QueryStatus query;
-    auto answer = co_await actors::ask(context, "controller/0", query);
+    actors::AwaitPublished request;
+    request.held = self->held_;
+    auto newest = co_await actors::ask(context, "controller/0", request);
     std::string complaint;
-    std::optional<actors::Published> newest;
-    if (answer) {
-      newest = published_of(answer->json);
-    } else {
-      complaint = answer.error().message;
-    }
-    if (newest && (!self->held_ || newest->version > *self->held_)) {
+    if (!newest) {
+      // A run that has published nothing so far is no trouble.
+      if (newest.error().code != core::ErrorCode::kNotFound) complaint = newest.error().message;
+    } else if (!self->held_ || newest->version > *self->held_) {
       const actors::WeightSource& at = newest->source;
       weights::WeightLocation location{at.host_id, at.socket, at.tcp_host, at.tcp_port, at.key};
       auto taking = take(self, newest->version, std::move(location));
@@ -41,7 +38,10 @@ async::task<void> LiveWeights::follow(LiveWeights* self, actors::RoleContext con
     }
     if (!complaint.empty() && complaint != self->last_) self->note_(complaint + "; trying again");
     self->last_ = complaint;
-    co_await async::sleep_for(*context.timers, core::limits::kBeatEvery);
+    // Without an answer, and after a version that could not be had; news are waited for there.
+    if (!newest || !complaint.empty()) {
+      co_await async::sleep_for(*context.timers, core::limits::kBeatEvery);
+    }
   }
 }
 

@@ -1,7 +1,8 @@
-// Follows the weights of a run from inside it, as a guest: asks the controller which version is the
-// newest, fetches it by the weight channel and hands it to the pump, one version at a time; what
-// comes meanwhile is skipped. The run waits for none of it. Its coroutine lives on the strand
-// of the role that hosts it; fetching blocks a thread of its own. Bound: one fetch at a time.
+// Follows the weights of a run from inside it, as a guest: asks the controller for a version
+// newer than its own, fetches it by the weight channel and hands it to the pump, one version at a
+// time; what comes meanwhile is skipped. The run waits for none of it. Its coroutine lives on the
+// strand of the role that hosts it; fetching blocks a thread of its own. Bound: one fetch at a
+// time.
 #pragma once
 
 #include "actors/protocol/role_shell.hpp"

@@ -5,6 +5,7 @@
 #include "actors/protocol/role_adapter.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/dtype_flag.hpp"
+#include "apps/troupe/node/guest_role.hpp"
 #include "apps/troupe/node/node_process.hpp"
 #include "apps/troupe/node/spliced_subscriber.hpp"
 #include "apps/troupe/serve/api_service.hpp"
@@ -58,6 +59,7 @@ class Serving {
     ApiServiceParts parts{.model = model_, .pump = pump_, .keys = std::move(keys)};
     parts.bounds.n_max = static_cast<std::int32_t>(options_.sequences);
     parts.bounds.logprobs_max = static_cast<std::int32_t>(options_.logprobs);
+    parts.bounds.routed_experts = options_.routed_experts;
     parts.loopback = options_.loopback();
     parts.requests_max = static_cast<std::size_t>(options_.connections);
     if (can_reload) parts.reload = [this] { return host_->pack_weights(); };
@@ -119,43 +121,6 @@ class Follower final : public cluster::Role {
   const actors::RoleContext context_;
 };
 
-class FollowerHost {
- public:
-  explicit FollowerHost(LiveWeights& live) : live_(live) {}
-
-  Result<void> start(const NodeGuest& guest) {
-    Result<void> started;
-    guest.io->run(start_there(guest, &started));
-    return started;
-  }
-  void stop(const NodeGuest& guest) {
-    if (host_) guest.io->run(stop_there());
-    host_.reset();
-  }
-
- private:
-  async::task<void> start_there(NodeGuest guest, Result<void>* out) {
-    const cluster::Identity identity{"serve/" + std::to_string(::getpid()),
-                                     core::RunId{guest.run_id}, guest.epoch};
-    auto endpoint = guest.exchange->join(identity, guest.io->make_strand());
-    if (!endpoint) {
-      *out = endpoint.failure();
-      co_return;
-    }
-    host_ = std::make_unique<cluster::RoleHost>(std::move(*endpoint), cluster::RoleHost::Hooks{});
-    cluster::RoleHost::Factory factory =
-        [this](const cluster::RoleServices& services) -> Result<std::unique_ptr<cluster::Role>> {
-      return std::unique_ptr<cluster::Role>(
-          std::make_unique<Follower>(live_, actors::context_of(services)));
-    };
-    *out = co_await host_->start(std::move(factory));
-  }
-  async::task<void> stop_there() { co_await host_->stop(); }
-
-  LiveWeights& live_;
-  std::unique_ptr<cluster::RoleHost> host_;
-};
-
 // The policy of a run. Nothing of the run waits for this guest.
 Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype));
@@ -179,11 +144,15 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   self.kinds = {"serve"};
   self.port = splice->local_port();
   self.pass = splice->pass();
-  FollowerHost follower(live);
+  GuestRole follower("serve/" + std::to_string(::getpid()));
+  const cluster::RoleHost::Factory follow = [&live](const cluster::RoleServices& services) {
+    return Result<std::unique_ptr<cluster::Role>>(
+        std::make_unique<Follower>(live, actors::context_of(services)));
+  };
   NodeCalls calls;
   calls.note = &say;
   calls.once_in = [&](NodeGuest guest) -> Result<bool> {
-    TROUPE_TRY(follower.start(guest));
+    TROUPE_TRY(follower.start(guest, follow));
     TROUPE_TRY(serving.open(keys, false));
     return true;
   };

@@ -130,8 +130,9 @@ std::string ServeMetrics::render(const PumpCounters& pump, const std::string& mo
   const double total = count(std::max<std::int64_t>(engine.total_blocks, 1));
   page.value("vllm:num_requests_running", "gauge", "Sequences that the engine computes.",
              count(engine.running_sequences));
-  page.value("vllm:num_requests_waiting", "gauge", "Groups that wait for their turn.",
-             count(engine.waiting_groups));
+  page.value("vllm:num_requests_waiting", "gauge",
+             "Sequences that wait for their turn, also those that gave their blocks back.",
+             count(engine.waiting_sequences));
   page.value("vllm:kv_cache_usage_perc", "gauge", "KV blocks in use. 1 means all of them.",
              1.0 - count(engine.free_blocks) / total);
   page.value("vllm:num_preemptions_total", "counter",

@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -24,7 +25,8 @@ std::vector<Flag> ServeOptions::flags() {
       {"--port", &port, "0 takes a free one", false, 0, 65535},
       {"--api-key", &keys, "a key that lets clients in (others on this machine can see it)"},
       {"--api-key-file", &key_file, "file of keys, one a line; or TROUPE_API_KEY"},
-      {"--served-model-name", &names, "name in the API (default: --model); may be repeated"},
+      {"--served-model-name", &names,
+       "name in the API (default: the folder's, or org/name); may be repeated"},
       {"--chat-template", &chat_template, "a Jinja file instead of the model's own"},
       {"--max-model-len", &context, "longest prompt and response; 0 = the model's", false, 0, 1e9},
       {"--max-num-seqs", &sequences, "sequences computed at a time", false, 1, 65536},
@@ -32,6 +34,8 @@ std::vector<Flag> ServeOptions::flags() {
       {"--kv-cache-memory-bytes", &kv_bytes, "memory for keys and values", false, 1, 1e15},
       {"--no-enable-prefix-caching", &no_prefix_cache, "compute every prompt anew"},
       {"--max-logprobs", &logprobs, "alternatives a request may ask for", false, 0, 1000},
+      {"--enable-return-routed-experts", &routed_experts,
+       "every answer says which experts its tokens chose (a request: return_routed_experts)"},
       {"--max-connections", &connections, "clients at a time; others are told 503", false, 1,
        100'000},
       {"--allow-host", &hosts, "host name by which clients call this server"},
@@ -90,6 +94,22 @@ std::string ServeOptions::address(std::uint16_t bound) const {
   return "http://" + (bracket ? "[" + host + "]" : host) + ":" + std::to_string(bound) + "/v1";
 }
 
+namespace {
+
+// The folder's own name, then --model as it was given; "org/name" stays as it is.
+std::vector<std::string> default_names(const std::string& model,
+                                       const std::filesystem::path& folder) {
+  std::error_code error;
+  if (!std::filesystem::equivalent(model, folder, error) && model[0] != '~') return {model};
+  const std::filesystem::path whole = std::filesystem::absolute(folder, error).lexically_normal();
+  std::string own = whole.filename().string();
+  if (own.empty()) own = whole.parent_path().filename().string();  // "folder/"
+  if (own.empty() || own == model) return {model};
+  return {own, model};
+}
+
+}  // namespace
+
 Result<ServedModel> ServeOptions::served_model(EngineHost& engine_host) const {
   const model::ModelSpec& spec = engine_host.spec();
   TROUPE_TRY_ASSIGN(settings, engine::settings_for(spec, limits()));
@@ -98,11 +118,17 @@ Result<ServedModel> ServeOptions::served_model(EngineHost& engine_host) const {
                    .tokenizer = engine_host.tokenizer(),
                    .chat = std::nullopt,
                    .no_chat = engine_host.no_chat()};
-  if (made.names.empty()) made.names.push_back(model);
+  if (made.names.empty()) made.names = default_names(model, engine_host.folder());
   if (engine_host.chat() != nullptr) made.chat = *engine_host.chat();
   made.context = settings.context;
   made.positions_max = std::int64_t{settings.blocks} * engine::kBlockTokens;
   made.vocab = spec.vocab;
+  made.moe_layers = spec.moe.sparse_layers(spec.layers);
+  made.experts_per_token = spec.moe.experts_per_token;
+  if (routed_experts && made.moe_layers == 0) {
+    return fail(ErrorCode::kConfig,
+                "--enable-return-routed-experts: a " + spec.architecture + " has no experts");
+  }
   made.created_s = static_cast<std::int64_t>(std::time(nullptr));
   made.token_bytes_max = longest_token_bytes(made.tokenizer);
   if (chat_template.empty()) return made;

@@ -6,6 +6,7 @@
 #include "apps/troupe/node/join_flags.hpp"
 #include "apps/troupe/serve/api_key.hpp"
 #include "apps/troupe/serve/served_model.hpp"
+#include "runtime/core/limits.hpp"
 #include "runtime/net/http_server.hpp"
 
 #include <cstdint>
@@ -17,10 +18,10 @@ namespace troupe::app {
 struct ServeOptions {
   std::string model, host = "127.0.0.1", key_file, chat_template, dtype = "f32";
   std::vector<std::string> names, keys, hosts;
-  std::int64_t port = 8000, threads = 0, connections = 1024;
+  std::int64_t port = 8000, threads = 0, connections = core::limits::kServeConnections;
   std::int64_t context = 0, sequences = 256, step_tokens = 512, kv_bytes = 1ll << 30;
-  std::int64_t logprobs = 20;
-  bool insecure = false, no_prefix_cache = false;
+  std::int64_t logprobs = core::limits::kServeLogprobs;
+  bool insecure = false, no_prefix_cache = false, routed_experts = false;
   JoinFlags join;
 
   std::vector<Flag> flags();

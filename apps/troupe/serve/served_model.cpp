@@ -103,6 +103,9 @@ std::size_t longest_token_bytes(const text::Tokenizer& tokenizer) {
 
 std::variant<Encoded, ApiError> encode_request(const ServedModel& model,
                                                const GenerateRequest& request) {
+  if (request.sampling.routed_experts && model.moe_layers == 0) {
+    return bad("return_routed_experts", "this model has no experts");
+  }
   Encoded out;
   if (request.chat) {
     auto tokens = encode_chat(model, request.messages_json, request.template_variables_json,

@@ -25,6 +25,7 @@ struct ServedModel {
   std::int64_t vocab = 0;
   std::int64_t created_s = 0;
   std::size_t token_bytes_max = 0;  // of the longest token's text
+  std::int64_t moe_layers = 0, experts_per_token = 0;  // 0: without experts
 
   bool has_name(const std::string& name) const;
 };

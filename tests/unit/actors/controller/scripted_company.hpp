@@ -166,8 +166,13 @@ class ScriptedCompany {
   template <class Request>
   async::task<void> asked(Request request, std::string what) {
     auto reply = co_await controller_->on(std::move(request));
-    events_.push_back(what + (reply ? " holds from u" + std::to_string(reply->from_update)
-                                    : ": " + reply.error().message));
+    events_.push_back(what + (reply ? words_of(*reply) : ": " + reply.error().message));
+  }
+  static std::string words_of(const RewardsChanged& changed) {
+    return " holds from u" + std::to_string(changed.from_update);
+  }
+  static std::string words_of(const Published& published) {
+    return " is version " + std::to_string(published.version);
   }
 
   const Script script_;

@@ -63,9 +63,12 @@ class ScriptedEngine final : public engine::Engine {
   core::Result<std::vector<engine::Sample>> step() override {
     log_.add("step");
     std::vector<engine::Sample> finished;
+    broken_.reset();
     for (auto& [request, sample] : running_) {
-      if (request.seed == 666)
+      if (request.seed == 666) {
+        broken_ = request.id;
         return core::fail(core::ErrorCode::kNumeric, "logits are not finite");
+      }
       sample.tokens.push_back(1);
       sample.logprobs.push_back(-1.0f);
       sample.versions.push_back(weights_->version());
@@ -78,6 +81,7 @@ class ScriptedEngine final : public engine::Engine {
     }
     return finished;
   }
+  std::optional<core::GroupId> broken_group() const override { return broken_; }
   bool idle() const override { return running_.empty(); }
   std::span<const std::int32_t> drawn(core::GroupId, std::int32_t) override { return {}; }
   const engine::Sample* unfinished(core::GroupId, std::int32_t) override { return nullptr; }
@@ -111,6 +115,7 @@ class ScriptedEngine final : public engine::Engine {
   engine::EngineState state_;
   Ends ends_;
   EngineLog& log_;
+  std::optional<core::GroupId> broken_;
   std::vector<std::pair<engine::GroupRequest, engine::Sample>> running_;
 };
 

@@ -83,6 +83,12 @@ TEST(Codec, UpdateWeightsAndPublishedKeepTheSource) {
   EXPECT_EQ(published.source, source());
 }
 
+TEST(Codec, WhoAwaitsAVersionSaysWhatItHoldsOrNothing) {
+  EXPECT_EQ(through_a_frame(AwaitPublished{}).held, std::nullopt);
+  EXPECT_EQ(through_a_frame(AwaitPublished{0}).held, core::Version{0});
+  EXPECT_EQ(through_a_frame(AwaitPublished{77}).held, core::Version{77});
+}
+
 TEST(Codec, TicketsOfAnUpdateKeepTheirBound) {
   IssueTickets issue;
   issue.update = 4;

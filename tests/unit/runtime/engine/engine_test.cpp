@@ -139,6 +139,35 @@ TEST_F(EngineTest, AbortReturnsPartsOfRunningWaitingAndPreemptedSamples) {
   EXPECT_TRUE(e->abort({1}).empty());
 }
 
+TEST_F(EngineTest, ThoseThatWaitAreCountedAlsoWhenTheyGaveTheirBlocksBack) {
+  auto e = make_engine(weights_, limits_of(4, 64, 6), team_);
+  EXPECT_EQ(e->counters().waiting_sequences, 0);
+  ASSERT_TRUE(e->submit(plain(1, 1, 60)));
+  ASSERT_TRUE(e->submit(plain(2, 2, 60)));
+  ASSERT_TRUE(e->submit(plain(3, 4, 60)));  // never beside the others: at most 4 run
+  EXPECT_EQ(e->counters().waiting_sequences, 7);
+  Samples done;
+  step_into(*e, done);
+  EXPECT_EQ(e->counters().running_sequences, 3);
+  EXPECT_EQ(e->counters().waiting_sequences, 4);
+  while (e->counters().preempted == 0)
+    step_into(*e, done);
+  EXPECT_EQ(e->counters().running_sequences, 2);
+  EXPECT_EQ(e->counters().waiting_groups, 1) << "a preempted sample is in no waiting group";
+  EXPECT_EQ(e->counters().waiting_sequences, 5);
+  ASSERT_TRUE(e->pause(PauseMode::kRecompute));
+  EXPECT_EQ(e->counters().waiting_sequences, 7) << "all gave their blocks back";
+  ASSERT_TRUE(e->resume());
+  e->abort({3});
+  EXPECT_EQ(e->counters().waiting_sequences, 3);
+  while (!e->idle()) {
+    step_into(*e, done);
+    const EngineCounters now = e->counters();
+    EXPECT_EQ(now.running_sequences + now.waiting_sequences, 3 - std::ssize(done));
+  }
+  EXPECT_EQ(e->counters().waiting_sequences, 0);
+}
+
 TEST_F(EngineTest, AbortLeavesOutWhatHadFinished) {
   GroupRequest request = plain(1, 6, 30);
   request.sampling.stop_tokens = {naive_sample(*weights_, request, 2).tokens[4]};
@@ -237,8 +266,10 @@ TEST_F(EngineTest, LogitsThatAreNotFiniteNameTheGroupAndSpareTheOthers) {
     EXPECT_NE(failed.error().message.find("group 2, sample 0"), std::string::npos);
     EXPECT_NE(failed.error().message.find("position 21"), std::string::npos);
     EXPECT_NE(failed.error().message.find("version 3"), std::string::npos);
+    EXPECT_EQ(e->broken_group(), core::GroupId{2});
   }
   EXPECT_EQ(e->abort({2}).size(), 1u);
+  EXPECT_EQ(e->broken_group(), std::nullopt);
   while (!e->idle())
     step_into(*e, samples);
   expect_same(samples, naive_all(*weights, {good}));

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <limits>
 
 namespace troupe::model {
 namespace {
@@ -185,6 +186,29 @@ TEST_F(ModelFolder, NamesMissingExtraAndMisshapenTensors) {
     tensors.back().name = "model.layers.2.mlp.up_proj.weight";
   });
   expect_load_error(kData, "tensor model.layers.2.mlp.up_proj.weight does not belong");
+}
+
+TEST_F(ModelFolder, AWeightThatIsNoNumberIsNamedWithItsPlace) {
+  ParamStore params = random_model(tiny_spec());
+  const auto columns = static_cast<std::size_t>(params.spec().hidden);
+  const auto matrix = params.view("model.layers.1.mlp.up_proj.weight");
+  const auto norm = params.view("model.norm.weight");
+  for (const StorageDtype dtype : {StorageDtype::kF32, StorageDtype::kBf16}) {
+    fs::remove_all(folder_);
+    matrix[2 * columns + 7] = std::numeric_limits<float>::infinity();
+    ASSERT_TRUE(save_model(params, folder_, dtype, {}));
+    expect_load_error(core::ErrorCode::kData,
+                      "tensor model.layers.1.mlp.up_proj.weight holds inf at [2, 7]");
+    matrix[2 * columns + 7] = std::numeric_limits<float>::max() / 2;
+    norm[3] = std::numeric_limits<float>::quiet_NaN();
+    fs::remove_all(folder_);
+    ASSERT_TRUE(save_model(params, folder_, dtype, {}));
+    expect_load_error(core::ErrorCode::kData, "tensor model.norm.weight holds nan at [3]");
+    norm[3] = -0.0f;
+    fs::remove_all(folder_);
+    ASSERT_TRUE(save_model(params, folder_, dtype, {}));
+    EXPECT_TRUE(load_model(folder_)) << "large numbers and zeros are numbers";
+  }
 }
 
 TEST_F(ModelFolder, ATiedModelMayCarryItsHeadTwice) {

@@ -1,0 +1,21 @@
+// An array of small integers as text for JSON: NumPy's .npy format (version 1.0, int32, C order) in
+// base64, the form in which vLLM sends routed experts. A client reads it by
+// `np.load(io.BytesIO(base64.b64decode(text)))`. Pure functions; any thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace troupe::app {
+
+// RFC 4648, with padding.
+std::string base64(std::string_view bytes);
+
+// `values` has shape[0] * shape[1] * shape[2] numbers.
+std::string npy_text(std::span<const std::uint16_t> values,
+                     const std::array<std::size_t, 3>& shape);
+
+}  // namespace troupe::app
