@@ -30,7 +30,7 @@ core::Result<std::unique_ptr<EngineHost>> EngineHost::prepare(const std::string&
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   std::vector<std::int32_t> eos = end_tokens(tokenizer, spec);
-  const int cores = threads > 0 ? static_cast<int>(threads) : usable_cores();
+  const int cores = cores_for(threads);
   std::unique_ptr<EngineHost> host(
       new EngineHost(name, std::move(spec), std::move(tokenizer), cores));
   host->eos_ = std::move(eos);

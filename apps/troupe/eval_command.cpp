@@ -3,6 +3,7 @@
 #include "apps/troupe/batch/batch_progress.hpp"
 #include "apps/troupe/batch/batch_sampler.hpp"
 #include "apps/troupe/batch/eval_figures.hpp"
+#include "apps/troupe/batch/json_line.hpp"
 #include "apps/troupe/batch/model_source.hpp"
 #include "apps/troupe/batch/pair_accuracy.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
@@ -132,8 +133,7 @@ class Evaluating {
 
   // What a reward model says of the same samples, beside the score that counts.
   Result<void> rate() {
-    async::CpuPool pool(options_.threads > 0 ? static_cast<int>(options_.threads) : usable_cores(),
-                        &kernels::flush_denormals);
+    async::CpuPool pool(cores_for(options_.threads), &kernels::flush_denormals);
     TROUPE_TRY_ASSIGN(model, model_source({options_.pairs.model, false, options_.prompts.chat,
                                            options_.prompts.input_key},
                                           pool));
@@ -164,7 +164,7 @@ class Evaluating {
       row["answer_given"] = problem.answers[i % samples];
       row["reward"] = problem.scores[i % samples];
       if (!problem.rated.empty()) row["reward_model"] = problem.rated[i % samples];
-      lines += row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+      lines += json_line(row);
     }
     return store::replace_file(options_.out, lines);
   }
@@ -221,11 +221,7 @@ Result<void> check(const Options& options) {
   if (options.model.empty()) {
     return fail(ErrorCode::kConfig, "troupe eval: give --model or --reward-model");
   }
-  if (options.reward.needs_label() && options.prompts.label_key.empty()) {
-    return fail(ErrorCode::kConfig,
-                "--rule " + options.reward.rule + " compares with a label; give --label-key");
-  }
-  return {};
+  return options.reward.check_label(options.prompts.label_key);
 }
 
 }  // namespace

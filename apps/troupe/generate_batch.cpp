@@ -3,6 +3,7 @@
 
 #include "apps/troupe/batch/batch_progress.hpp"
 #include "apps/troupe/batch/batch_sampler.hpp"
+#include "apps/troupe/batch/json_line.hpp"
 #include "apps/troupe/batch/part_file.hpp"
 #include "apps/troupe/engine_host.hpp"
 
@@ -114,7 +115,7 @@ class Batch {
         row["logprobs"] = sample.logprobs;
       }
       tokens_ += sample.tokens.size();
-      lines += row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+      lines += json_line(row);
     }
     TROUPE_TRY(part_.append(lines, 1));
     progress_.at(part_.bundles(), tokens_);

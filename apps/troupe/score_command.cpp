@@ -1,6 +1,7 @@
 // `troupe score`: gives every row of a file with responses a score, and writes all rows, the best
 // of each prompt, pairs, or rows for conditional training. Resumable. See docs/batch.md.
 #include "apps/troupe/batch/batch_progress.hpp"
+#include "apps/troupe/batch/json_line.hpp"
 #include "apps/troupe/batch/model_source.hpp"
 #include "apps/troupe/batch/part_file.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
@@ -54,11 +55,7 @@ Result<void> check(const Options& options) {
   if (options.stored && options.model.empty()) {
     return fail(ErrorCode::kConfig, "troupe score: --stored goes with --model");
   }
-  if (options.reward.needs_label() && options.data.label_key.empty()) {
-    return fail(ErrorCode::kConfig,
-                "--rule " + options.reward.rule + " compares with a label; give --label-key");
-  }
-  return {};
+  return options.reward.check_label(options.data.label_key);
 }
 
 class Scoring {
@@ -121,8 +118,8 @@ class Scoring {
 
   Result<std::unique_ptr<actors::RewardSource>> make_source() {
     if (options_.model.empty()) return options_.reward.source();
-    const int cores = options_.threads > 0 ? static_cast<int>(options_.threads) : usable_cores();
-    pool_ = std::make_unique<async::CpuPool>(cores, &kernels::flush_denormals);
+    pool_ =
+        std::make_unique<async::CpuPool>(cores_for(options_.threads), &kernels::flush_denormals);
     kernels::flush_denormals();
     return model_source(
         {options_.model, options_.stored, options_.data.chat, options_.data.input_key}, *pool_);
@@ -165,7 +162,7 @@ class Scoring {
     Json columns = Json::parse(row.columns_json);
     columns[options_.keys.reward] = score.value ? Json(*score.value) : Json(nullptr);
     if (!score.value) columns["reward_error"] = score.cause;
-    return columns.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json_line(columns);
   }
 
   Result<void> finish(PartFile& part) {

@@ -62,6 +62,10 @@ int usable_cores() {
   return std::max(1, cores);
 }
 
+int cores_for(std::int64_t threads) {
+  return threads > 0 ? static_cast<int>(threads) : usable_cores();
+}
+
 MemoryFacts memory_facts() {
   MemoryFacts facts;
   facts.total_bytes = memory_line_bytes("MemTotal");

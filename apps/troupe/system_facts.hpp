@@ -22,6 +22,8 @@ struct DiskFacts {
 std::string processor_name();
 // Cores in the affinity mask, cut to the control group's quota.
 int usable_cores();
+// Threads as a flag names them: 0 for all usable cores.
+int cores_for(std::int64_t threads);
 MemoryFacts memory_facts();
 // Of the file system that holds `path` or its nearest existing parent.
 DiskFacts disk_facts(std::filesystem::path path);

@@ -12,7 +12,28 @@ namespace {
 using gelu_constants::kGeluCubic;
 using gelu_constants::kGeluLinear;
 
-void silu_mul(const float* gate_up,
+// A gate makes g / (1 + exp(z)) of g. With s = 1 / (1 + exp(z)) its gradient is s * slope.
+struct Silu {
+  static Vec z(Vec gate) { return -gate; }
+  static Vec slope(Vec gate, Vec sigmoid) {
+    const Vec one = Vec::all(1.0f);
+    return fma(gate, one - sigmoid, one);
+  }
+};
+
+struct GeluTanh {
+  static Vec z(Vec gate) {
+    return gate * fma(Vec::all(kGeluCubic), gate * gate, Vec::all(kGeluLinear));
+  }
+  static Vec slope(Vec gate, Vec sigmoid) {
+    const Vec one = Vec::all(1.0f);
+    const Vec steepness = fma(Vec::all(-3.0f * kGeluCubic), gate * gate, Vec::all(-kGeluLinear));
+    return fma(gate * (one - sigmoid), steepness, one);
+  }
+};
+
+template <class Gate>
+void gate_mul(const float* gate_up,
               std::int64_t ldg,
               std::int64_t ffn,
               float* y,
@@ -23,13 +44,14 @@ void silu_mul(const float* gate_up,
     const float* gates = gate_up + row * ldg;
     for_lanes(ffn, [&](std::int64_t i, auto mask) {
       const Vec gate = load(gates + i, mask);
-      const Vec silu = gate / (Vec::all(1.0f) + exp(-gate));
-      store(y + row * ldy + i, silu * load(gates + ffn + i, mask), mask);
+      const Vec value = gate / (Vec::all(1.0f) + exp(Gate::z(gate)));
+      store(y + row * ldy + i, value * load(gates + ffn + i, mask), mask);
     });
   }
 }
 
-void silu_mul_backward(const float* gate_up,
+template <class Gate>
+void gate_mul_backward(const float* gate_up,
                        std::int64_t ldg,
                        std::int64_t ffn,
                        const float* dy,
@@ -46,57 +68,9 @@ void silu_mul_backward(const float* gate_up,
       const Vec gate = load(gates + i, mask);
       const Vec up = load(gates + ffn + i, mask);
       const Vec grad = load(dy + row * ldy + i, mask);
-      const Vec denominator = one + exp(-gate);
+      const Vec denominator = one + exp(Gate::z(gate));
       const Vec sigmoid = one / denominator;
-      const Vec slope = fma(gate, one - sigmoid, one);
-      store(out + i, ((grad * up) * sigmoid) * slope, mask);
-      store(out + ffn + i, grad * (gate / denominator), mask);
-    });
-  }
-}
-
-void gelu_mul(const float* gate_up,
-              std::int64_t ldg,
-              std::int64_t ffn,
-              float* y,
-              std::int64_t ldy,
-              std::int64_t row_begin,
-              std::int64_t row_end) {
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
-    const float* gates = gate_up + row * ldg;
-    for_lanes(ffn, [&](std::int64_t i, auto mask) {
-      const Vec gate = load(gates + i, mask);
-      const Vec inner = fma(Vec::all(kGeluCubic), gate * gate, Vec::all(kGeluLinear));
-      const Vec gelu = gate / (Vec::all(1.0f) + exp(gate * inner));
-      store(y + row * ldy + i, gelu * load(gates + ffn + i, mask), mask);
-    });
-  }
-}
-
-void gelu_mul_backward(const float* gate_up,
-                       std::int64_t ldg,
-                       std::int64_t ffn,
-                       const float* dy,
-                       std::int64_t ldy,
-                       float* dgate_up,
-                       std::int64_t lddg,
-                       std::int64_t row_begin,
-                       std::int64_t row_end) {
-  const Vec one = Vec::all(1.0f);
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
-    const float* gates = gate_up + row * ldg;
-    float* out = dgate_up + row * lddg;
-    for_lanes(ffn, [&](std::int64_t i, auto mask) {
-      const Vec gate = load(gates + i, mask);
-      const Vec up = load(gates + ffn + i, mask);
-      const Vec grad = load(dy + row * ldy + i, mask);
-      const Vec square = gate * gate;
-      const Vec inner = fma(Vec::all(kGeluCubic), square, Vec::all(kGeluLinear));
-      const Vec denominator = one + exp(gate * inner);
-      const Vec sigmoid = one / denominator;
-      const Vec steepness = fma(Vec::all(-3.0f * kGeluCubic), square, Vec::all(-kGeluLinear));
-      const Vec slope = fma(gate * (one - sigmoid), steepness, one);
-      store(out + i, ((grad * up) * sigmoid) * slope, mask);
+      store(out + i, ((grad * up) * sigmoid) * Gate::slope(gate, sigmoid), mask);
       store(out + ffn + i, grad * (gate / denominator), mask);
     });
   }

@@ -50,20 +50,6 @@ void rope(float* x,
           bool inverse,
           std::int64_t row_begin,
           std::int64_t row_end);
-void silu_mul(const float* gate_up,
-              std::int64_t ldg,
-              std::int64_t ffn,
-              float* y,
-              std::int64_t ldy,
-              std::int64_t row_begin,
-              std::int64_t row_end);
-void gelu_mul(const float* gate_up,
-              std::int64_t ldg,
-              std::int64_t ffn,
-              float* y,
-              std::int64_t ldy,
-              std::int64_t row_begin,
-              std::int64_t row_end);
 void mix_rows(const MixRows& mix, std::int64_t row_begin, std::int64_t row_end);
 void exp(const float* x, float* y, std::int64_t count);
 
@@ -105,27 +91,37 @@ void rmsnorm_weight_grad(const float* x,
                          float* dweight,
                          std::int64_t d_begin,
                          std::int64_t d_end);
+// A gate makes g / (1 + exp(z)) of g. With s = 1 / (1 + exp(z)) its gradient is s * slope, so that
+// du = dy (g / (1 + exp(z))) and dg = dy u s * slope.
+struct Silu {
+  static float z(float gate);
+  static float slope(float gate, float sigmoid);
+};
+struct GeluTanh {
+  static float z(float gate);
+  static float slope(float gate, float sigmoid);
+};
+template <class Gate>
+void gate_mul(const float* gate_up,
+              std::int64_t ldg,
+              std::int64_t ffn,
+              float* y,
+              std::int64_t ldy,
+              std::int64_t row_begin,
+              std::int64_t row_end);
+template <class Gate>
+void gate_mul_backward(const float* gate_up,
+                       std::int64_t ldg,
+                       std::int64_t ffn,
+                       const float* dy,
+                       std::int64_t ldy,
+                       float* dgate_up,
+                       std::int64_t lddg,
+                       std::int64_t row_begin,
+                       std::int64_t row_end);
 void softcap(float* x, std::int64_t count, float cap);
 void softcap_backward(const float* y, float* grad, std::int64_t count, float cap);
 
-void silu_mul_backward(const float* gate_up,
-                       std::int64_t ldg,
-                       std::int64_t ffn,
-                       const float* dy,
-                       std::int64_t ldy,
-                       float* dgate_up,
-                       std::int64_t lddg,
-                       std::int64_t row_begin,
-                       std::int64_t row_end);
-void gelu_mul_backward(const float* gate_up,
-                       std::int64_t ldg,
-                       std::int64_t ffn,
-                       const float* dy,
-                       std::int64_t ldy,
-                       float* dgate_up,
-                       std::int64_t lddg,
-                       std::int64_t row_begin,
-                       std::int64_t row_end);
 void column_sum(const float* dy,
                 std::int64_t ldy,
                 std::int64_t rows,

@@ -55,6 +55,7 @@ core::Result<void> BatchingEngine::submit(GroupRequest request) {
   bounds.context = settings_.context;
   bounds.sequences_max = settings_.sequences_max;
   bounds.blocks = settings_.blocks;
+  bounds.window = {settings_.window, settings_.step_tokens_max};
   bounds.end_tokens = eos_.size();
   bounds.has_text = text_ != nullptr;
   bounds.has_experts = spec_.moe.sparse_layers(spec_.layers) > 0;

@@ -36,12 +36,12 @@ class BatchingEngine final : public Engine {
         scheduler_(settings.blocks,
                    settings.sequences_max,
                    settings.step_tokens_max,
-                   settings.prefix_cache),
+                   settings.prefix_cache,
+                   settings.window),
         plan_(settings.sequences_max,
               settings.step_tokens_max,
               std::int64_t{settings.sequences_max} * blocks_for(settings.context),
-              spec_.kv_heads,
-              spec_.heads),
+              spec_),
         pool_(spec_, spec_.layers, settings.blocks),
         runner_(spec_, settings.sequences_max, team) {
     copies_.reserve(static_cast<std::size_t>(settings.sequences_max));

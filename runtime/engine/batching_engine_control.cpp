@@ -130,7 +130,8 @@ core::Result<void> BatchingEngine::set_weights(std::shared_ptr<const model::Pack
   }
   const model::ModelSpec& spec = weights->spec();
   if (spec.vocab != spec_.vocab || spec.hidden != spec_.hidden || spec.layers != spec_.layers ||
-      spec.kv_width() != spec_.kv_width() || spec.context < settings_.context) {
+      spec.kv_width() != spec_.kv_width() || spec.context < settings_.context ||
+      spec.window_of_all() != spec_.window_of_all()) {
     return fail(ErrorCode::kData,
                 "set_weights: these are weights of another model than the engine was made for");
   }

@@ -48,6 +48,8 @@ core::Result<EngineSettings> settings_for(const model::ModelSpec& spec,
   settings.sequences_max = limits.sequences_max;
   settings.step_tokens_max = limits.step_tokens_max;
   settings.prefix_cache = limits.prefix_cache;
+  const std::int64_t window = spec.window_of_all();
+  if (window < context) settings.window = static_cast<std::int32_t>(window);
   return settings;
 }
 

@@ -16,6 +16,7 @@ struct EngineSettings {
   std::int32_t step_tokens_max = 0;
   std::int32_t blocks = 0;
   bool prefix_cache = true;
+  std::int32_t window = 0;  // behind which all layers forget; 0: none, or longer than the context
 };
 
 // Errors: kInvalidArgument, or kResources when kv_bytes_max holds no block.

@@ -6,12 +6,16 @@
 // L-1 positions between two steps. The prompt's full blocks ("shared positions") are the same
 // blocks in the table of every sample; what of them is computed is known to the group, the rest to
 // each sample.
+//
+// Where every layer of the model has a window, a sample gives back the blocks behind it as it goes
+// on, and `blocks` keeps their places.
 #pragma once
 
 #include "kernels/shapes.hpp"
 #include "runtime/engine/token_counts.hpp"
 #include "runtime/engine/types.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -23,9 +27,45 @@ constexpr std::int32_t blocks_for(std::int64_t positions) {
   return static_cast<std::int32_t>((positions + kBlockTokens - 1) / kBlockTokens);
 }
 
+// What a model that looks back on a window in every layer needs of a sample's table.
+struct KvWindow {
+  std::int32_t tokens = 0;     // that a row sees, its own among them; 0: all
+  std::int32_t step_rows = 0;  // most positions of a sample that one step computes
+
+  constexpr bool any() const { return tokens > 0; }
+  // Blocks from the first on that no row at `position` or behind it sees.
+  constexpr std::int32_t behind(std::int32_t position) const {
+    return any() && position >= tokens ? (position + 1 - tokens) / kBlockTokens : 0;
+  }
+  // Blocks that a sample of `length` holds when it is about to compute `position`, counted from the
+  // first; those behind the window have been given back of them.
+  constexpr std::int32_t table(std::int32_t length, std::int32_t position) const {
+    return blocks_for(any() ? std::min(length, position + step_rows) : length);
+  }
+  // Blocks that a sample holds at a time, once its prompt's are no longer held as a whole.
+  constexpr std::int32_t held_max() const { return blocks_for(tokens + step_rows) + 1; }
+};
+
+// Blocks with which a group of `samples` can enter, and with which any of them comes to its end.
+constexpr std::int64_t blocks_wanted(std::int64_t prompt,
+                                     std::int64_t samples,
+                                     std::int64_t new_tokens,
+                                     const KvWindow& window) {
+  const std::int64_t shared = prompt / kBlockTokens;
+  std::int64_t at_once = blocks_for(prompt + new_tokens - 1);
+  if (window.any()) {
+    const std::int64_t in_prompt = shared + blocks_for(window.step_rows);
+    at_once = std::min(at_once, std::max<std::int64_t>(in_prompt, window.held_max()));
+  }
+  return std::max(shared + samples, at_once);
+}
+
+// A block of a table that was given back.
+inline constexpr std::int32_t kGoneBlock = -1;
+
 enum class SampleStatus : std::uint8_t {
   kWaiting,    // holds no blocks; its prompt has not been computed yet
-  kRunning,    // holds blocks for every position
+  kRunning,    // holds blocks for every position (under a window: for those that a step may see)
   kPreempted,  // gave its blocks back, keeps its tokens
   kFinished,   // returned to the caller
 };
@@ -44,11 +84,14 @@ struct SampleState {
   SampleStatus status = SampleStatus::kWaiting;
   std::int32_t computed = 0;         // positions with keys and values, once past the shared ones
   std::vector<std::int32_t> blocks;  // block of positions 16i .. 16i+15; the shared ones first
+  std::int32_t behind = 0;           // of these, the first that are gone: behind the window
+  // Computes the shared positions by itself: those who have them gave some of their blocks back.
+  bool alone = false;
   // Of `blocks`, the first that the prefix index knows, and its entry for the last of these.
   std::int32_t indexed = 0;
   BlockEntry entry;
   bool mixed = false;  // its blocks hold keys of several versions: none may be indexed
-  TokenCounts counts;                // of out.tokens, when a penalty asks for them
+  TokenCounts counts;  // of out.tokens, when a penalty asks for them
 };
 
 struct Group {
@@ -75,6 +118,7 @@ struct Group {
   }
   // First position of the sample that no slice has computed or, in this step, will compute.
   std::int32_t next_position(const SampleState& sample) const {
+    if (sample.alone) return sample.computed;
     if (shared_planned < shared_positions()) return shared_planned;
     return sample.computed > shared_positions() ? sample.computed : shared_positions();
   }

@@ -132,8 +132,8 @@ core::Result<void> check_size(const GroupRequest& request, const RequestBounds& 
                                            " samples can never run together: sequences_max is " +
                                            to_string(bounds.sequences_max) + "; raise it");
   }
-  const std::int64_t to_enter = prompt / kBlockTokens + request.samples;
-  const std::int64_t wanted = std::max<std::int64_t>(to_enter, blocks_for(total - 1));
+  const std::int64_t wanted =
+      blocks_wanted(prompt, request.samples, request.sampling.max_new_tokens, bounds.window);
   if (wanted > bounds.blocks) {
     return fail(ErrorCode::kResources,
                 "the group needs " + to_string(wanted) + " KV blocks of 16 tokens and there are " +

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/core/result.hpp"
+#include "runtime/engine/group.hpp"
 #include "runtime/engine/types.hpp"
 
 #include <cstdint>
@@ -27,6 +28,7 @@ struct RequestBounds {
   std::int64_t context = 0;
   std::int32_t sequences_max = 0;
   std::int32_t blocks = 0;
+  KvWindow window;
   std::size_t end_tokens = 0;  // of the engine
   bool has_text = false;
   bool has_experts = false;  // the model

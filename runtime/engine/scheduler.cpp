@@ -11,12 +11,14 @@ namespace troupe::engine {
 Scheduler::Scheduler(std::int32_t blocks,
                      std::int32_t sequences_max,
                      std::int32_t step_tokens_max,
-                     bool prefix_cache)
+                     bool prefix_cache,
+                     std::int32_t window)
     : pool_(blocks),
       index_(prefix_cache ? blocks : 0),
       prefix_cache_(prefix_cache),
       sequences_max_(sequences_max),
-      step_tokens_max_(step_tokens_max) {
+      step_tokens_max_(step_tokens_max),
+      window_{window, step_tokens_max} {
   slices_.reserve(static_cast<std::size_t>(sequences_max));
   decode_.reserve(static_cast<std::size_t>(sequences_max));
 }
@@ -109,8 +111,9 @@ void Scheduler::commit(const Slice& slice, std::vector<BlockCopy>& copies) {
   const std::int32_t end = slice.first + slice.count;
   group.shared_computed = std::max(group.shared_computed, std::min(end, group.shared_positions()));
   SampleState& computed = group.at(slice.sample);
-  if (end > group.shared_positions()) computed.computed = end;
+  if (computed.alone || end > group.shared_positions()) computed.computed = end;
   index_blocks(group, computed, end);
+  if (group.forked) give_back(group, computed);
   if (group.forked || end < group.prompt_size()) return;
   group.forked = true;
   const auto tail = static_cast<std::size_t>(group.shared_blocks());
@@ -121,6 +124,8 @@ void Scheduler::commit(const Slice& slice, std::vector<BlockCopy>& copies) {
       copies.push_back({group.at(0).blocks[tail], sample.blocks[tail]});
     }
   }
+  for (SampleState& sample : group.samples)
+    give_back(group, sample);
 }
 
 }  // namespace troupe::engine

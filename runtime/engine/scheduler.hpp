@@ -19,6 +19,13 @@
 // blocks), and the second set of blocks stays out of the index. Groups that want log-probs of their
 // prompt compute all of it. Blocks computed by several versions of the weights are not entered.
 //
+// `window` above 0: every layer of the model sees the last `window` tokens only. A forked sample
+// gives back the blocks behind the window of its next position (they stay findable as any free
+// block does), and one that comes back takes blocks as it goes, so it needs no more of them than
+// those who never stopped. A prompt's blocks are held as a whole until its samples fork. When
+// nobody of a group holds all of them any more, a sample that comes back computes them alone, from
+// what the index has.
+//
 // Decisions depend on requests and their order alone. Owned by the engine, on its thread. Bounds:
 // `sequences_max` running samples, the pool's blocks, kEngineQueue_groups_max waiting groups.
 #pragma once
@@ -55,7 +62,8 @@ class Scheduler {
   Scheduler(std::int32_t blocks,
             std::int32_t sequences_max,
             std::int32_t step_tokens_max,
-            bool prefix_cache = true);
+            bool prefix_cache = true,
+            std::int32_t window = 0);
 
   // The request was checked: it can fit. Its samples are kWaiting.
   void submit(std::unique_ptr<Group> group);
@@ -105,13 +113,16 @@ class Scheduler {
   void set_back(Group& group, SampleState& sample);
   void requeue(std::size_t active);
   void release_blocks(SampleState& sample);
+  std::int32_t table_end(const Group& group, const SampleState& sample) const;
+  void give_back(const Group& group, SampleState& sample);
   std::int32_t take_block();
   PrefixIndex::Scope scope_of(const Group& group) const {
     return {swaps_, group.request.cache_salt};
   }
   void look_up(const Group& group, const SampleState& sample, std::int32_t skip);
   std::int32_t free_hits() const;
-  void take_hits(SampleState& sample, std::int32_t asked);
+  void take_hits(SampleState& sample);
+  void count_hits(std::int32_t asked, std::int32_t found);
   void index_blocks(const Group& group, SampleState& sample, std::int32_t computed);
   std::int32_t schedule_decode(std::int32_t budget);
   void schedule_running(std::int32_t& rest);
@@ -126,6 +137,7 @@ class Scheduler {
   const bool prefix_cache_;
   const std::int32_t sequences_max_;
   const std::int32_t step_tokens_max_;
+  const KvWindow window_;
   std::deque<std::unique_ptr<Group>> waiting_;
   std::vector<std::unique_ptr<Group>> active_;  // oldest first
   std::vector<Slice> slices_;

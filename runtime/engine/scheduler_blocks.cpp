@@ -6,6 +6,13 @@
 
 namespace troupe::engine {
 
+// Blocks that the sample's table reaches to in this step. The shared ones are there as a whole.
+std::int32_t Scheduler::table_end(const Group& group, const SampleState& sample) const {
+  const std::int32_t next = group.next_position(sample);
+  return window_.table(group.length(sample),
+                       sample.alone ? next : std::max(next, group.shared_positions()));
+}
+
 // Gives every running sample the block of its newest token, oldest first; the youngest pay.
 void Scheduler::grow_tables() {
   for (std::size_t g = 0; g < active_.size(); ++g) {
@@ -13,7 +20,7 @@ void Scheduler::grow_tables() {
     if (!group.forked) continue;
     for (SampleState& sample : group.samples) {
       while (sample.status == SampleStatus::kRunning &&
-             static_cast<std::int32_t>(sample.blocks.size()) < blocks_for(group.length(sample))) {
+             static_cast<std::int32_t>(sample.blocks.size()) < table_end(group, sample)) {
         if (pool_.free_count() > 0) {
           sample.blocks.push_back(take_block());
         } else {
@@ -71,14 +78,28 @@ void Scheduler::set_back(Group& group, SampleState& sample) {
 // From the last block on, so that of what is cached the tail is taken first.
 void Scheduler::release_blocks(SampleState& sample) {
   for (auto block = sample.blocks.rbegin(); block != sample.blocks.rend(); ++block) {
-    pool_.release(*block, prefix_cache_ && index_.holds(*block));
+    if (*block != kGoneBlock) pool_.release(*block, prefix_cache_ && index_.holds(*block));
   }
   sample.blocks.clear();
+  sample.behind = 0;
+  sample.alone = false;
   sample.computed = 0;
   sample.indexed = 0;
   sample.entry = {};
   sample.mixed = false;
   if (sample.status == SampleStatus::kRunning) --running_;
+}
+
+// What no later row of the sample sees; the shared blocks stay until all of them are computed,
+// since any sample of the group may have to go on with that.
+void Scheduler::give_back(const Group& group, SampleState& sample) {
+  if (!window_.any() || group.shared_computed < group.shared_positions()) return;
+  const std::int32_t behind = window_.behind(group.next_position(sample));
+  for (; sample.behind < behind; ++sample.behind) {
+    std::int32_t& block = sample.blocks[static_cast<std::size_t>(sample.behind)];
+    pool_.release(block, prefix_cache_ && index_.holds(block));
+    block = kGoneBlock;
+  }
 }
 
 // Blocks that those who run will want within four steps or so; entering must leave them.
@@ -89,31 +110,49 @@ std::int32_t Scheduler::spare_blocks() const {
 bool Scheduler::resume(Group& group, SampleState& sample) {
   if (running_ >= sequences_max_) return false;
   const SampleState* holder = nullptr;
+  bool company = false;
   for (const SampleState& other : group.samples) {
-    if (other.status == SampleStatus::kRunning) holder = &other;
+    if (other.status != SampleStatus::kRunning) continue;
+    company = true;
+    if (!other.alone && other.behind == 0) holder = &other;
   }
-  const std::int32_t wanted = blocks_for(group.length(sample));
+  const bool alone = company && holder == nullptr;
   const std::int32_t shared = holder != nullptr ? group.shared_blocks() : 0;
+  const bool shared_there = group.shared_computed == group.shared_positions();
   hits_.clear();
-  if (holder == nullptr || (!holder->mixed && group.shared_computed == group.shared_positions())) {
-    look_up(group, sample, shared);
-  }
+  if (holder == nullptr || (!holder->mixed && shared_there)) look_up(group, sample, shared);
   const auto found = static_cast<std::int32_t>(hits_.size());
-  if (pool_.free_count() - free_hits() < wanted - shared - found + spare_blocks()) return false;
-  for (std::int32_t i = 0; i < shared; ++i) {
+  const std::int32_t there = (shared + found) * kBlockTokens;
+  // Where the prompt is computed, nobody needs what lies behind the window of the next position.
+  const bool past = alone || (holder != nullptr ? shared_there : there >= group.shared_positions());
+  const std::int32_t behind = past ? window_.behind(there) : 0;
+  hits_.erase(hits_.begin(), hits_.begin() + std::max(behind - shared, 0));
+  const std::int32_t length = group.length(sample);
+  const std::int32_t wanted =
+      window_.table(length, alone ? there : std::max(there, group.shared_positions()));
+  std::int32_t asked = wanted - shared - found;
+  if (window_.any()) {  // what it will hold at a time, less what it begins with
+    const std::int32_t all = blocks_for(length) - shared - found;
+    asked = std::min(all, std::max(asked, window_.held_max() - (shared + found - behind)));
+  }
+  if (pool_.free_count() - free_hits() < asked + spare_blocks()) return false;
+  sample.blocks.assign(static_cast<std::size_t>(behind), kGoneBlock);
+  for (std::int32_t i = behind; i < shared; ++i) {
     const std::int32_t block = holder->blocks[static_cast<std::size_t>(i)];
     pool_.share(block);
     sample.blocks.push_back(block);
   }
-  take_hits(sample, group.length(sample) - shared * kBlockTokens);
+  take_hits(sample);
+  count_hits(length - shared * kBlockTokens, found);
   for (std::int32_t i = shared + found; i < wanted; ++i)
     sample.blocks.push_back(take_block());
-  const std::int32_t there = (shared + found) * kBlockTokens;
-  if (holder == nullptr) {
+  if (!company) {
     group.shared_computed = std::min(there, group.shared_positions());
     group.shared_planned = group.shared_computed;
   }
-  if (found > 0 && there > group.shared_positions()) sample.computed = there;
+  if (alone || (found > 0 && there > group.shared_positions())) sample.computed = there;
+  sample.behind = behind;
+  sample.alone = alone;
   sample.mixed = holder != nullptr && holder->mixed;
   sample.status = SampleStatus::kRunning;
   ++running_;
@@ -135,7 +174,8 @@ bool Scheduler::admit_next() {
   for (SampleState& sample : group.samples)
     sample.blocks.reserve(static_cast<std::size_t>(table_max));
   SampleState& first = group.at(0);
-  take_hits(first, group.scores_prompt() ? 0 : group.prompt_size());
+  take_hits(first);
+  count_hits(group.scores_prompt() ? 0 : group.prompt_size(), found);
   for (std::int32_t b = found; b < shared; ++b)
     first.blocks.push_back(take_block());
   group.shared_computed = found * kBlockTokens;

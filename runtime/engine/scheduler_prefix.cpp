@@ -41,10 +41,8 @@ std::int32_t Scheduler::free_hits() const {
   return count;
 }
 
-// Before any other block is taken, since that one could be among them. `asked`: tokens looked up.
-void Scheduler::take_hits(SampleState& sample, std::int32_t asked) {
-  if (!prefix_cache_) return;
-  query_tokens_ += static_cast<std::uint64_t>(asked);
+// Before any other block is taken, since that one could be among them.
+void Scheduler::take_hits(SampleState& sample) {
   for (const std::int32_t block : hits_) {
     if (pool_.references(block) == 0) {
       pool_.revive(block);
@@ -53,12 +51,19 @@ void Scheduler::take_hits(SampleState& sample, std::int32_t asked) {
     }
     sample.blocks.push_back(block);
   }
-  hit_tokens_ += hits_.size() * kBlockTokens;
+}
+
+// `asked`: tokens looked up; `found`: blocks of them that were there.
+void Scheduler::count_hits(std::int32_t asked, std::int32_t found) {
+  if (!prefix_cache_) return;
+  query_tokens_ += static_cast<std::uint64_t>(asked);
+  hit_tokens_ += static_cast<std::uint64_t>(found) * kBlockTokens;
 }
 
 // Enters the sample's blocks that are full now that `computed` positions are. When an entry before
 // them is gone, all are gone through again from the first; a block whose tokens another block holds
-// already stays out, and its successors are entered after that one.
+// already stays out, and its successors are entered after that one. Behind a block that was given
+// back and is no longer cached nothing can be entered.
 void Scheduler::index_blocks(const Group& group, SampleState& sample, std::int32_t computed) {
   const std::int32_t full = computed / kBlockTokens;
   if (!prefix_cache_ || sample.mixed || sample.indexed >= full) return;
@@ -71,6 +76,7 @@ void Scheduler::index_blocks(const Group& group, SampleState& sample, std::int32
     PrefixIndex::Node node = index_.find(scope_of(group), sample.entry, tokens);
     if (!node.found()) {
       const std::int32_t block = sample.blocks[static_cast<std::size_t>(sample.indexed)];
+      if (block == kGoneBlock) return;
       index_.erase(block);  // an entry after one that is gone
       node = index_.insert(scope_of(group), sample.entry, tokens, block);
     }

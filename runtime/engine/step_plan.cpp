@@ -8,9 +8,10 @@ namespace troupe::engine {
 StepPlan::StepPlan(std::int32_t sequences_max,
                    std::int32_t step_tokens_max,
                    std::int64_t table_blocks_max,
-                   std::int64_t kv_heads,
-                   std::int64_t heads)
-    : kv_heads_(kv_heads), shared_(heads / kv_heads) {
+                   const model::ModelSpec& spec)
+    : kv_heads_(spec.kv_heads),
+      shared_(spec.heads / spec.kv_heads),
+      windows_(spec.layer_windows()) {
   const auto rows = static_cast<std::size_t>(step_tokens_max);
   const auto samples = static_cast<std::size_t>(sequences_max);
   plan_.tokens.reserve(rows);
@@ -18,7 +19,7 @@ StepPlan::StepPlan(std::int32_t sequences_max,
   plan_.slots.reserve(rows);
   plan_.slot_begin.reserve(rows + 1);
   plan_.segments.reserve(samples);
-  plan_.items.reserve((rows + samples) * static_cast<std::size_t>(kv_heads));
+  plan_.items.reserve((rows + samples) * static_cast<std::size_t>(kv_heads_));
   plan_.block_table.reserve(static_cast<std::size_t>(table_blocks_max));
   plan_.logit_rows.reserve(samples);
   jobs_.reserve(samples);
@@ -32,7 +33,7 @@ void StepPlan::build(std::span<const Slice> slices, int members) {
   plan_.slot_begin.push_back(0);
   for (const Slice& slice : slices)
     add(slice);
-  plan_.finish(kv_heads_, members, shared_);
+  plan_.finish(kv_heads_, members, shared_, windows_);
 }
 
 void StepPlan::add(const Slice& slice) {

@@ -5,6 +5,7 @@
 
 #include "runtime/engine/scheduler.hpp"
 #include "runtime/model/plan.hpp"
+#include "runtime/model/spec.hpp"
 
 #include <cstdint>
 #include <span>
@@ -30,8 +31,7 @@ class StepPlan {
   StepPlan(std::int32_t sequences_max,
            std::int32_t step_tokens_max,
            std::int64_t table_blocks_max,
-           std::int64_t kv_heads,
-           std::int64_t heads);
+           const model::ModelSpec& spec);
 
   void build(std::span<const Slice> slices, int members);
 
@@ -47,6 +47,7 @@ class StepPlan {
 
   const std::int64_t kv_heads_;
   const std::int64_t shared_;  // heads of one kv head
+  const model::LayerWindows windows_;
   model::ForwardPlan plan_;
   std::vector<DrawJob> jobs_;
   std::vector<float> inv_temperature_;

@@ -3,8 +3,6 @@
 
 #include "runtime/model/plan_builder.hpp"
 
-#include <string>
-
 namespace troupe::model {
 namespace {
 
@@ -31,13 +29,7 @@ Result<void> build_group_plan(std::span<const SampleGroup> groups,
                               const ModelSpec& spec,
                               int members,
                               GroupPlan& out) {
-  PlanBuilder builder(out, GroupRows::kPredicting);
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    TROUPE_TRY(builder.check(groups[i], spec, "group " + std::to_string(i)));
-    builder.add(groups[i]);
-  }
-  builder.finish(spec.kv_heads, members);
-  return {};
+  return build_plan(groups, GroupRows::kPredicting, spec, members, out);
 }
 
 }  // namespace troupe::model

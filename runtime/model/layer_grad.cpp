@@ -338,14 +338,15 @@ class LayerPass {
 
 }  // namespace
 
-void AttentionUnits::assign(const ForwardPlan& plan, std::int64_t kv_heads, int members) {
+void AttentionUnits::assign(const ForwardPlan& plan,
+                            std::int64_t kv_heads,
+                            const LayerWindows& windows,
+                            int members) {
   sorted_.clear();
   for (std::size_t g = 0; g + 1 < plan.group_begin.size(); ++g) {
     std::int64_t cost = 0;
-    for (std::int32_t i = plan.group_begin[g]; i < plan.group_begin[g + 1]; ++i) {
-      const kernels::Segment& segment = plan.segments[static_cast<std::size_t>(i)];
-      cost += std::int64_t{segment.rows} * (2 * segment.first_position + segment.rows);
-    }
+    for (std::int32_t i = plan.group_begin[g]; i < plan.group_begin[g + 1]; ++i)
+      cost += windows.keys_of(plan.segments[static_cast<std::size_t>(i)]);
     for (std::int64_t head = 0; head < kv_heads; ++head) {
       sorted_.push_back({static_cast<std::int32_t>(g), static_cast<std::int32_t>(head), cost});
     }

@@ -26,9 +26,12 @@ class AttentionUnits {
  public:
   struct Unit {
     std::int32_t group = 0, kv_head = 0;
-    std::int64_t cost = 0;
+    std::int64_t cost = 0;  // pairs of row and key, over all layers
   };
-  void assign(const ForwardPlan& plan, std::int64_t kv_heads, int members);
+  void assign(const ForwardPlan& plan,
+              std::int64_t kv_heads,
+              const LayerWindows& windows,
+              int members);
   const std::vector<Unit>& of(int member) const { return units_[static_cast<std::size_t>(member)]; }
 
  private:

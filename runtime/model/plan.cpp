@@ -13,25 +13,19 @@ constexpr std::int32_t kItemRows_max = 32;
 // With fewer items per member than this, one that lies across two members' shares is cut.
 constexpr std::size_t kItemsPerMember_min = 16;
 
-// Keys that the rows of an item look at, rounded up to blocks of the softmax: its cost.
-std::int64_t cost_of(const kernels::Segment& segment, std::int32_t begin, std::int32_t end) {
-  std::int64_t keys = 0;
-  for (std::int32_t row = begin; row < end; ++row) {
-    const std::int64_t visible = segment.first_position + row + 1;
-    keys += (visible + kernels::kAttentionBlock - 1) / kernels::kAttentionBlock;
-  }
-  return keys * kernels::kAttentionBlock;
-}
-
 std::int64_t heads_of(const kernels::AttentionItem& item, std::int64_t shared) {
   return (item.head_end > 0 ? item.head_end : shared) - item.head_begin;
 }
 
 }  // namespace
 
+// Blocks of keys that the rows of an item look at, for each of its heads.
 std::int64_t ForwardPlan::cost(const kernels::AttentionItem& item, std::int64_t shared) const {
   const kernels::Segment& segment = segments[static_cast<std::size_t>(item.segment)];
-  return cost_of(segment, item.row_begin, item.row_end) * heads_of(item, shared);
+  std::int64_t blocks = 0;
+  for (std::int32_t row = item.row_begin; row < item.row_end; ++row)
+    blocks += windows_.blocks_of(segment.first_position + row + 1);
+  return blocks * heads_of(item, shared);
 }
 
 // Leaves in items[at] the heads that come nearest to a cost of `wanted`, the others in an item
@@ -62,7 +56,11 @@ void ForwardPlan::clear() {
   item_begin.clear();
 }
 
-void ForwardPlan::finish(std::int64_t kv_heads, int members, std::int64_t shared) {
+void ForwardPlan::finish(std::int64_t kv_heads,
+                         int members,
+                         std::int64_t shared,
+                         const LayerWindows& windows) {
+  windows_ = windows;
   items.clear();
   item_begin.clear();
   std::int64_t total = 0;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/shapes.hpp"
+#include "runtime/model/layer_windows.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -32,12 +33,18 @@ struct ForwardPlan {
   void clear();
   // Cuts the segments into attention items and shares them over `members`. Call once after
   // building. `shared`: heads of one kv head; where a few single rows (decoding a small batch) do
-  // not share out evenly, one of them is cut between its heads.
-  void finish(std::int64_t kv_heads, int members, std::int64_t shared = 1);
+  // not share out evenly, one of them is cut between its heads. `windows`: of the layers that will
+  // run on the plan.
+  void finish(std::int64_t kv_heads,
+              int members,
+              std::int64_t shared = 1,
+              const LayerWindows& windows = {});
 
  private:
   std::int64_t cost(const kernels::AttentionItem& item, std::int64_t shared) const;
   bool cut_between_heads(std::size_t at, std::int64_t shared, std::int64_t wanted);
+
+  LayerWindows windows_;  // of `finish`
 };
 
 }  // namespace troupe::model

@@ -78,10 +78,10 @@ void PlanBuilder::add(const SampleGroup& group) {
   }
 }
 
-void PlanBuilder::finish(std::int64_t kv_heads, int members) {
+void PlanBuilder::finish(const ModelSpec& spec, int members) {
   plan_.group_begin.push_back(narrow(std::ssize(plan_.segments)));
   plan_.slot_begin.push_back(narrow(std::ssize(plan_.slots)));
-  plan_.finish(kv_heads, members);
+  plan_.finish(spec.kv_heads, members, 1, spec.layer_windows());
 }
 
 void PlanBuilder::add_row(std::int32_t token, std::int64_t position) {
@@ -165,6 +165,20 @@ void PlanBuilder::add(std::span<const std::int32_t> tokens, std::span<const std:
 void PlanBuilder::add_target(std::int32_t row, std::int32_t token) {
   targets_.row.push_back(row);
   targets_.token.push_back(token);
+}
+
+core::Result<void> build_plan(std::span<const SampleGroup> groups,
+                              GroupRows rows,
+                              const ModelSpec& spec,
+                              int members,
+                              GroupPlan& out) {
+  PlanBuilder builder(out, rows);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    TROUPE_TRY(builder.check(groups[i], spec, "group " + std::to_string(i)));
+    builder.add(groups[i]);
+  }
+  builder.finish(spec, members);
+  return {};
 }
 
 core::Result<void> check_tokens(std::span<const std::int32_t> tokens,

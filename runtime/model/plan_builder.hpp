@@ -31,7 +31,7 @@ class PlanBuilder {
   void add(const SampleGroup& group);
   // One sequence: the rows before its last target; targets where `learn` is set (never at 0).
   void add(std::span<const std::int32_t> tokens, std::span<const std::uint8_t> learn);
-  void finish(std::int64_t kv_heads, int members);
+  void finish(const ModelSpec& spec, int members);
 
  private:
   std::int64_t own_rows(std::span<const std::int32_t> response) const;
@@ -50,6 +50,13 @@ class PlanBuilder {
   std::int32_t prompt_logit_row_ = 0;    // of the group being added
   std::vector<std::int64_t> own_block_;  // first own block of each of its samples
 };
+
+// The plan of whole groups; errors as of `check`, which name the group by its number.
+core::Result<void> build_plan(std::span<const SampleGroup> groups,
+                              GroupRows rows,
+                              const ModelSpec& spec,
+                              int members,
+                              GroupPlan& out);
 
 // kData, naming `where`: an id outside the vocabulary.
 core::Result<void> check_tokens(std::span<const std::int32_t> tokens,

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
+
 namespace troupe::model {
 namespace {
 
@@ -27,6 +29,74 @@ Result<void> read_llama3(const ConfigReader& keys, RopeSpec& rope) {
   return {};
 }
 
+// Below the least a table's angle could leave the range of its sine.
+constexpr double kLongFactor_min = 0.5, kLongFactor_max = 1e6;
+
+Result<std::vector<double>> read_factors(const ConfigReader& keys, const char* key) {
+  const std::string name = "`" + std::string(key) + "`";
+  const json* list = keys.find(key);
+  if (list == nullptr) return keys.malformed("needs " + name);
+  if (!list->is_array()) return keys.malformed(name + " is not a list of numbers");
+  std::vector<double> factors;
+  for (const json& item : *list) {
+    const double factor = item.is_number() ? item.get<double>() : 0.0;
+    if (!(factor >= kLongFactor_min && factor <= kLongFactor_max)) {
+      return keys.malformed(name + " holds " + item.dump() + "; a factor lies in [0.5, 1e6]");
+    }
+    factors.push_back(factor);
+  }
+  return factors;
+}
+
+Result<void> read_longrope(const ConfigReader& keys, RopeSpec& rope) {
+  TROUPE_TRY_ASSIGN(within, read_factors(keys, "short_factor"));
+  TROUPE_TRY_ASSIGN(beyond, read_factors(keys, "long_factor"));
+  TROUPE_TRY_ASSIGN(original, keys.whole("original_max_position_embeddings", 2, kContext_max, 0));
+  TROUPE_TRY_ASSIGN(factor, keys.number("factor", 0.0));
+  TROUPE_TRY_ASSIGN(attention, keys.number("attention_factor", 0.0));
+  if (keys.find("factor") != nullptr && !(factor >= 1)) {
+    return keys.malformed("`factor` must be at least 1");
+  }
+  if (keys.find("attention_factor") != nullptr && !(attention > 0)) {
+    return keys.malformed("`attention_factor` must be above 0");
+  }
+  rope.kind = RopeSpec::Kind::kLongRope;
+  rope.short_factors = std::move(within);
+  rope.long_factors = std::move(beyond);
+  rope.original_context = original;
+  rope.factor = factor;
+  rope.attention_factor = attention;
+  return {};
+}
+
+// What of longrope follows from the rest of the file: a length beside the object counts before one
+// in it, and the lengths' ratio stands for a `factor` that is not given, as in transformers.
+Result<void> finish_longrope(const ConfigReader& config, const ModelSpec& spec, RopeSpec& rope) {
+  if (rope.kind != RopeSpec::Kind::kLongRope) return {};
+  TROUPE_TRY_ASSIGN(original, config.whole("original_max_position_embeddings", 2, kContext_max,
+                                           rope.original_context));
+  if (original == 0) {
+    return config.malformed("rope type `longrope` needs `original_max_position_embeddings`");
+  }
+  const auto wanted = static_cast<std::size_t>(spec.rotary_dim / 2);
+  const auto check = [&](const char* key, const std::vector<double>& factors) -> Result<void> {
+    if (factors.size() == wanted) return {};
+    return config.malformed("`" + std::string(key) + "` has " + std::to_string(factors.size()) +
+                            " factors; a head turns in " + std::to_string(wanted) + " planes");
+  };
+  TROUPE_TRY(check("short_factor", rope.short_factors));
+  TROUPE_TRY(check("long_factor", rope.long_factors));
+  rope.original_context = original;
+  rope.extended = spec.context > original;
+  const auto length = static_cast<double>(original);
+  if (rope.factor == 0) rope.factor = static_cast<double>(spec.context) / length;
+  if (rope.attention_factor == 0) {
+    rope.attention_factor =
+        rope.factor <= 1 ? 1.0 : std::sqrt(1 + std::log(rope.factor) / std::log(length));
+  }
+  return {};
+}
+
 // `rope_type`, or `type` in older files.
 Result<std::string> kind_name(const ConfigReader& keys) {
   if (keys.find("rope_type") != nullptr) return keys.text("rope_type", "");
@@ -36,8 +106,10 @@ Result<std::string> kind_name(const ConfigReader& keys) {
 Result<void> read_kind(const ConfigReader& keys, RopeSpec& rope) {
   TROUPE_TRY_ASSIGN(kind, kind_name(keys));
   if (kind == "default") return {};
+  if (kind == "longrope") return read_longrope(keys, rope);
   if (kind != "linear" && kind != "llama3") {
-    return keys.unsupported("rope type `" + kind + "`; offered are default, linear, llama3");
+    return keys.unsupported("rope type `" + kind +
+                            "`; offered are default, linear, llama3, longrope");
   }
   if (keys.find("factor") == nullptr) return keys.malformed("needs `factor`");
   TROUPE_TRY_ASSIGN(factor, keys.number("factor", 1.0));
@@ -130,7 +202,8 @@ Result<void> read_rope(const ConfigReader& config, const Family& family, ModelSp
     return config.malformed("partial_rotary_factor turns " + std::to_string(spec.rotary_dim) +
                             " numbers of a head, which is odd or none");
   }
-  return {};
+  if (spec.sliding_rope) TROUPE_TRY(finish_longrope(config, spec, *spec.sliding_rope));
+  return finish_longrope(config, spec, spec.rope);
 }
 
 }  // namespace troupe::model

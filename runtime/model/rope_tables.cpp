@@ -76,6 +76,12 @@ std::vector<float> rope_frequencies(const RopeSpec& rope, std::int64_t rotary) {
       case RopeSpec::Kind::kLlama3:
         frequencies.push_back(scale_llama3(frequency, rope));
         break;
+      case RopeSpec::Kind::kLongRope: {
+        const std::vector<double>& factors = rope.extended ? rope.long_factors : rope.short_factors;
+        const auto factor = static_cast<float>(factors[static_cast<std::size_t>(i / 2)]);
+        frequencies.push_back(1.0f / (factor * power));
+        break;
+      }
     }
   }
   return frequencies;
@@ -84,12 +90,13 @@ std::vector<float> rope_frequencies(const RopeSpec& rope, std::int64_t rotary) {
 void rope_tables(
     const RopeSpec& rope, std::int64_t rotary, std::int64_t positions, float* cos, float* sin) {
   const std::vector<float> frequencies = rope_frequencies(rope, rotary);
+  const auto scale = static_cast<float>(rope.attention_factor);
   for (std::int64_t position = 0; position < positions; ++position) {
     for (const float frequency : frequencies) {
       const float angle = static_cast<float>(position) * frequency;
       const SineCosine value = sine_cosine(static_cast<double>(angle));
-      *cos++ = static_cast<float>(value.cosine);
-      *sin++ = static_cast<float>(value.sine);
+      *cos++ = static_cast<float>(value.cosine) * scale;
+      *sin++ = static_cast<float>(value.sine) * scale;
     }
   }
 }

@@ -57,7 +57,7 @@ Result<void> build_sequence_plan(std::span<const Sequence> sequences,
     TROUPE_TRY(check_sequence(sequences[i], spec, "sequence " + std::to_string(i)));
     builder.add(sequences[i].tokens, sequences[i].learn);
   }
-  builder.finish(spec.kv_heads, members);
+  builder.finish(spec, members);
   return {};
 }
 
@@ -65,13 +65,7 @@ Result<void> build_last_token_plan(std::span<const SampleGroup> groups,
                                    const ModelSpec& spec,
                                    int members,
                                    GroupPlan& out) {
-  PlanBuilder builder(out, GroupRows::kLast);
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    TROUPE_TRY(builder.check(groups[i], spec, "group " + std::to_string(i)));
-    builder.add(groups[i]);
-  }
-  builder.finish(spec.kv_heads, members);
-  return {};
+  return build_plan(groups, GroupRows::kLast, spec, members, out);
 }
 
 }  // namespace troupe::model

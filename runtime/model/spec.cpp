@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -245,6 +246,15 @@ std::int64_t ModelSpec::active_weights() const {
   const std::int64_t sparse_layers = moe.sparse_layers(layers);
   return layers * hidden * (qkv_width() + q_width()) + (layers - sparse_layers) * 3 * hidden * ffn +
          sparse_layers * moe.layer_active_parameters(hidden);
+}
+
+LayerWindows ModelSpec::layer_windows() const {
+  const auto slide = static_cast<std::int64_t>(std::count(sliding.begin(), sliding.end(), true));
+  return {layers - slide, slide, window};
+}
+
+std::int64_t ModelSpec::window_of_all() const {
+  return layer_windows().full == 0 ? window : 0;
 }
 
 float ModelSpec::attention_scale() const {

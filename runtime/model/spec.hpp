@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/core/result.hpp"
+#include "runtime/model/layer_windows.hpp"
 #include "runtime/model/moe_spec.hpp"
 
 #include <cstdint>
@@ -16,7 +17,7 @@
 namespace troupe::model {
 
 struct RopeSpec {
-  enum class Kind { kDefault, kLinear, kLlama3 };
+  enum class Kind { kDefault, kLinear, kLlama3, kLongRope };
   Kind kind = Kind::kDefault;
   double theta = 10000.0;
   double factor = 1.0;
@@ -24,6 +25,11 @@ struct RopeSpec {
   double low_freq_factor = 1.0;
   double high_freq_factor = 4.0;
   std::int64_t original_context = 8192;
+  // longrope: what divides each of the rotary / 2 frequencies, within the original context and in a
+  // longer one. `extended` picks the set for all positions: the model's context is the longer one.
+  std::vector<double> short_factors, long_factors;
+  bool extended = false;
+  double attention_factor = 1.0;  // longrope: cosines and sines are multiplied by it
 };
 
 // What follows the final norm: the logits of the vocabulary, or one score (transformers'
@@ -80,6 +86,9 @@ struct ModelSpec {
   }
   // Tokens that the layer's attention looks back on; 0: all.
   std::int64_t window_of(std::int64_t layer) const { return slides(layer) ? window : 0; }
+  // Tokens that any layer looks back on, where all layers have a window; else 0: all.
+  std::int64_t window_of_all() const;
+  LayerWindows layer_windows() const;
   const RopeSpec& rope_of(std::int64_t layer) const {
     return slides(layer) && sliding_rope ? *sliding_rope : rope;
   }

@@ -15,6 +15,13 @@ ordered_json rope_scaling(const RopeSpec& rope) {
   if (rope.kind == RopeSpec::Kind::kDefault) return nullptr;
   if (rope.kind == RopeSpec::Kind::kLinear)
     return {{"rope_type", "linear"}, {"factor", rope.factor}};
+  if (rope.kind == RopeSpec::Kind::kLongRope) {
+    return {{"rope_type", "longrope"},
+            {"short_factor", rope.short_factors},
+            {"long_factor", rope.long_factors},
+            {"factor", rope.factor},
+            {"attention_factor", rope.attention_factor}};
+  }
   return {{"rope_type", "llama3"},
           {"factor", rope.factor},
           {"low_freq_factor", rope.low_freq_factor},
@@ -26,6 +33,9 @@ ordered_json rope_scaling(const RopeSpec& rope) {
 void put_rope(ordered_json& config, const ModelSpec& spec) {
   config["rope_theta"] = spec.rope.theta;
   config["rope_scaling"] = rope_scaling(spec.rope);
+  if (spec.rope.kind == RopeSpec::Kind::kLongRope) {  // where transformers reads it for Phi-3
+    config["original_max_position_embeddings"] = spec.rope.original_context;
+  }
   if (spec.rope.partial != 1.0) config["partial_rotary_factor"] = spec.rope.partial;
   if (!spec.sliding_rope) return;
   TROUPE_CHECK(spec.sliding_rope->kind == RopeSpec::Kind::kDefault, "no key for such a RoPE");

@@ -126,7 +126,7 @@ void TrainTape::begin(const PackedWeights& weights, const ForwardPlan& plan) {
   next_backward_ = s.layers;
   balance_.start(s.moe, s.moe.any() ? balance_weight_ : 0);
   if (grads_ == nullptr) return;
-  units_.assign(plan, s.kv_heads, team_.size());
+  units_.assign(plan, s.kv_heads, s.layer_windows(), team_.size());
   backward_.reserve(s, rows, kv_blocks_, team_.size());
   backward_.adapters.reserve(options_.lora, s.layers, rows);
   dx_.reserve_discard(rows * s.hidden);

@@ -71,7 +71,7 @@ class ScratchFolder {
 };
 
 // Two layers, grouped queries, a vocabulary that is no multiple of a panel, its own head.
-inline std::string make_tiny_model(const ScratchFolder& folder) {
+inline model::ModelSpec tiny_llama() {
   model::ModelSpec spec;
   spec.architecture = "LlamaForCausalLM";
   spec.layers = 2;
@@ -83,6 +83,11 @@ inline std::string make_tiny_model(const ScratchFolder& folder) {
   spec.vocab = 257;
   spec.context = 256;
   spec.eos = {2};
+  return spec;
+}
+
+inline std::string make_tiny_model(const ScratchFolder& folder,
+                                   const model::ModelSpec& spec = tiny_llama()) {
   model::ParamStore params(spec);
   model::randomise(params, 7, 0.2f);
   const std::filesystem::path path = folder / "tiny";
@@ -92,7 +97,7 @@ inline std::string make_tiny_model(const ScratchFolder& folder) {
 }
 
 // Three layers, of which the outer ones have six experts and a shared one; the others' vocabulary.
-inline std::string make_tiny_moe_model(const ScratchFolder& folder) {
+inline model::ModelSpec tiny_moe() {
   model::ModelSpec spec;
   spec.architecture = "Qwen2MoeForCausalLM";
   spec.layers = 3;
@@ -110,12 +115,7 @@ inline std::string make_tiny_moe_model(const ScratchFolder& folder) {
   spec.moe.ffn = 40;
   spec.moe.shared_ffn = 56;
   spec.moe.dense_layers = {1};
-  model::ParamStore params(spec);
-  model::randomise(params, 7, 0.2f);
-  const std::filesystem::path path = folder / "moe";
-  const auto saved = model::save_model(params, path, model::StorageDtype::kF32, {});
-  EXPECT_TRUE(saved) << (saved ? "" : saved.error().message);
-  return path.string();
+  return spec;
 }
 
 }  // namespace troupe::test

@@ -31,7 +31,7 @@ std::map<std::uint64_t, nlohmann::json> rows_of(const std::filesystem::path& run
 }  // namespace
 
 TEST(MoeRun, IsExactAndEqualInOneProcessAndInSeveralThatWereKilled) {
-  const TinyRun files(make_tiny_moe_model);
+  const TinyRun files(tiny_moe());
   const ProgramRun one =
       run_troupe(with(files.words("one"), with(kBalance, {"--cluster.transport", "loopback"})));
   ASSERT_EQ(one.status, 0) << one.output;
@@ -69,7 +69,7 @@ TEST(MoeRun, IsExactAndEqualInOneProcessAndInSeveralThatWereKilled) {
 }
 
 TEST(MoeRun, SupervisedTrainingDoesNotDependOnThreads) {
-  const TinyRun files(make_tiny_moe_model);
+  const TinyRun files(tiny_moe());
   std::ofstream answers(files / "answers.jsonl");
   for (int i = 0; i < 12; ++i) {
     answers << nlohmann::json(

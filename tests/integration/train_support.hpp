@@ -29,8 +29,8 @@ inline void write_dataset(const std::filesystem::path& file) {
 // Model, tokenizer and data in one folder; `words(run)` is the command line of a run of 10 updates.
 class TinyRun {
  public:
-  explicit TinyRun(std::string (*make)(const ScratchFolder&) = make_tiny_model) {
-    model_ = make(folder_);
+  explicit TinyRun(const model::ModelSpec& spec = tiny_llama()) {
+    model_ = make_tiny_model(folder_, spec);
     write_byte_tokenizer(model_);
     write_dataset(folder_ / "train.jsonl");
     // A response is right when it holds a letter: a random model hits it often enough to learn from.

@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from transformers import (AutoModelForCausalLM, Gemma2Config, Gemma3TextConfig, LlamaConfig, MistralConfig,
                           MixtralConfig, Phi3Config, Qwen2Config, Qwen2MoeConfig, Qwen3Config,
                           Qwen3MoeConfig)
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.utils import logging
 
 logging.disable_progress_bar()
@@ -89,6 +90,18 @@ CASES = {
         rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.75))),
     "phi3_sliding": (Phi3Config, dict(hidden_size=60, num_attention_heads=3, num_key_value_heads=3,
                                       intermediate_size=90, vocab_size=257, sliding_window=40)),
+    # Factors of both sets; the sets differ so much that taking the wrong one is seen.
+    "phi3_longrope": (Phi3Config, dict(original_max_position_embeddings=64, rope_parameters=dict(
+        rope_type="longrope", rope_theta=10000.0,
+        short_factor=[1.0 + 0.05 * i for i in range(8)],
+        long_factor=[1.0 + 0.9 * i for i in range(8)]))),
+    "phi3_longrope_part": (Phi3Config, dict(
+        hidden_size=60, num_attention_heads=3, num_key_value_heads=1, vocab_size=257,
+        sliding_window=40, tie_word_embeddings=True, original_max_position_embeddings=64,
+        rope_parameters=dict(
+            rope_type="longrope", rope_theta=10000.0, partial_rotary_factor=0.8, factor=16.0,
+            short_factor=[1.0, 1.01, 1.02, 1.2, 1.3, 1.5, 1.75, 2.0],
+            long_factor=[1.1, 1.3, 2.1, 3.4, 7.9, 13.0, 20.5, 31.0]))),
     "gemma2": (Gemma2Config, dict(head_dim=24, query_pre_attn_scalar=40, sliding_window=24,
                                   attn_logit_softcapping=2.0, final_logit_softcapping=4.0)),
     "gemma2_odd": (Gemma2Config, dict(
@@ -137,12 +150,26 @@ def make_folder(name, folder, **options):
     return model
 
 
-def load_reference(folder):
+def load_reference(folder, pinned=True):
+    """The model as transformers opens it; `pinned`: with one set of longrope's factors, as ours."""
     model = loop_experts(AutoModelForCausalLM.from_pretrained(
         folder, dtype=torch.float32, attn_implementation="eager").eval())
     for tensor in model.parameters():  # a mapped file's alignment would choose another order of a sum
         tensor.data = tensor.data.clone()
+    if pinned:
+        pin_longrope(model)
     return model
+
+
+def pin_longrope(model):
+    """Takes the long factors for short sequences too, where the context is above the original."""
+    rope = getattr(model.config, "rope_parameters", None) or {}
+    original = rope.get("original_max_position_embeddings")
+    if rope.get("rope_type") != "longrope" or model.config.max_position_embeddings <= original:
+        return
+    rotary = model.model.rotary_emb
+    long, _ = ROPE_INIT_FUNCTIONS["longrope"](model.config, seq_len=original + 1)
+    rotary.original_inv_freq = long
 
 
 def loop_experts(model):

@@ -53,8 +53,7 @@ core::Result<void> print_pair_accuracy(const PairFlags& pairs,
   std::vector<actors::RewardItem> items;
   for (const data::PromptRow& row : prompts)
     TROUPE_TRY(add_pair(row, pairs, items));
-  async::CpuPool pool(threads > 0 ? static_cast<int>(threads) : usable_cores(),
-                      &kernels::flush_denormals);
+  async::CpuPool pool(cores_for(threads), &kernels::flush_denormals);
   kernels::flush_denormals();
   TROUPE_TRY_ASSIGN(source, model_source({pairs.model, false, rows.chat, rows.input_key}, pool));
   TROUPE_TRY_ASSIGN(scores, score_items(*source, items, core::limits::kRewardDeadline));

@@ -41,6 +41,13 @@ void RewardFlags::add_to(std::vector<Flag>& flags) {
                    false, 0.001, 86400});
 }
 
+core::Result<void> RewardFlags::check_label(const std::string& label_key) const {
+  const bool compares = rule == "exact" || rule == "last_number";
+  if (!compares || !label_key.empty()) return {};
+  return core::fail(core::ErrorCode::kConfig,
+                    "--rule " + rule + " compares with a label; give --label-key");
+}
+
 core::Result<std::unique_ptr<actors::RewardSource>> RewardFlags::source() const {
   if (!rule.empty() + !python.empty() + !http.empty() != 1) {
     return core::fail(core::ErrorCode::kConfig, "give one of --rule, --python and --http");

@@ -21,8 +21,8 @@ struct RewardFlags {
   void add_to(std::vector<Flag>& flags);
 
   bool given() const { return !rule.empty() || !python.empty() || !http.empty(); }
-  // The rule compares with a label.
-  bool needs_label() const { return rule == "exact" || rule == "last_number"; }
+  // Error (kConfig): the rule compares with a label and no column of labels is named.
+  core::Result<void> check_label(const std::string& label_key) const;
   // Errors (kConfig): several or none given, an unknown rule, a bad file, pattern or address.
   core::Result<std::unique_ptr<actors::RewardSource>> source() const;
   core::Duration deadline() const;

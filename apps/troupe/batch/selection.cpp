@@ -1,6 +1,8 @@
 // Grouping, choosing, rewriting.
 #include "apps/troupe/batch/selection.hpp"
 
+#include "apps/troupe/batch/json_line.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -68,7 +70,7 @@ std::vector<std::vector<const Row*>> by_prompt(const std::vector<Row>& rows,
 }
 
 void add_line(const Json& row, Selected& out) {
-  out.lines += row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  out.lines += json_line(row);
   ++out.rows;
 }
 

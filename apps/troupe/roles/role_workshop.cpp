@@ -62,8 +62,7 @@ async::task<Result<actors::RoleRecipe>> RoleWorkshop::make(actors::Spawn spawn) 
 
 core::TeamRunner& RoleWorkshop::pool(std::uint32_t threads) {
   if (!pool_) {
-    const int size = threads > 0 ? static_cast<int>(threads) : usable_cores();
-    pool_ = std::make_unique<async::CpuPool>(size, &kernels::flush_denormals);
+    pool_ = std::make_unique<async::CpuPool>(cores_for(threads), &kernels::flush_denormals);
   }
   return *pool_;
 }

@@ -21,7 +21,7 @@ using core::ErrorCode;
 using core::Result;
 
 int threads_of(const core::TrainConfig& config) {
-  return config.train.threads > 0 ? static_cast<int>(config.train.threads) : usable_cores();
+  return cores_for(config.train.threads);
 }
 
 std::string figures_text(const actors::Metrics& figures) {

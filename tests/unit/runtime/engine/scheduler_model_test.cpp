@@ -11,7 +11,7 @@ namespace {
 struct Campaign {
   std::vector<Event> log;
   std::uint64_t preempted = 0, hits = 0, evicted = 0;
-  std::int64_t computed = 0;
+  std::int64_t computed = 0, given_back = 0;
 };
 
 // Prompts of three families that share long beginnings, and continuations of what was said.
@@ -64,14 +64,19 @@ Drawn naive(const std::vector<GroupRequest>& requests, double finish_chance) {
   return all;
 }
 
-Campaign campaign(std::uint64_t seed, bool prefix_cache = true) {
+// `windowed`: a model that looks back on 1 to 40 tokens, responses several times that long, and
+// pools that a whole one often does not fit into.
+Campaign campaign(std::uint64_t seed, bool prefix_cache = true, bool windowed = false) {
   core::Rng rng(seed);
-  const auto blocks = static_cast<std::int32_t>(6 + rng.next_below(30));
+  core::Rng sizes(seed + (1u << 20));
+  const auto blocks =
+      static_cast<std::int32_t>(windowed ? 3 + sizes.next_below(14) : 6 + rng.next_below(30));
   const auto running_max = static_cast<std::int32_t>(1 + rng.next_below(12));
   const auto budget = static_cast<std::int32_t>(1 + rng.next_below(60));
-  Scheduler scheduler(blocks, running_max, budget, prefix_cache);
-  ShadowKv kv(scheduler, blocks, budget);
-  const double finish_chance = rng.next_uniform() * 0.2;
+  const KvWindow window{windowed ? static_cast<std::int32_t>(1 + sizes.next_below(40)) : 0, budget};
+  Scheduler scheduler(blocks, running_max, budget, prefix_cache, window.tokens);
+  ShadowKv kv(scheduler, blocks, budget, window.tokens);
+  const double finish_chance = rng.next_uniform() * (windowed ? 0.05 : 0.2);
   Prompts prompts(rng);
   std::vector<GroupRequest> submitted;
   std::int64_t wanted = 0, tokens = 0;
@@ -85,8 +90,9 @@ Campaign campaign(std::uint64_t seed, bool prefix_cache = true) {
       if (most < 1) continue;
       const auto samples =
           static_cast<std::int32_t>(1 + rng.next_below(static_cast<std::uint64_t>(most)));
-      const auto max_new = static_cast<std::int32_t>(1 + rng.next_below(46));
-      if (blocks_for(size + max_new - 1) > blocks) continue;
+      const auto max_new =
+          static_cast<std::int32_t>(1 + (windowed ? sizes.next_below(100) : rng.next_below(46)));
+      if (blocks_wanted(size, samples, max_new, window) > blocks) continue;
       auto group = make_group(next_id, prompt, samples, max_new);
       group->request.cache_salt = rng.next_below(8) == 0 ? 1 : 0;
       submitted.push_back(group->request);
@@ -130,8 +136,8 @@ Campaign campaign(std::uint64_t seed, bool prefix_cache = true) {
       EXPECT_EQ(at->second, tokens_of);
     }
   }
-  return {kv.log(), scheduler.preempted(), scheduler.prefix_hit_tokens(), scheduler.evicted(),
-          kv.computed()};
+  return {kv.log(),      scheduler.preempted(), scheduler.prefix_hit_tokens(), scheduler.evicted(),
+          kv.computed(), kv.given_back()};
 }
 
 TEST(SchedulerModel, ThousandSeedsOfRandomEvents) {
@@ -146,6 +152,22 @@ TEST(SchedulerModel, ThousandSeedsOfRandomEvents) {
   EXPECT_GT(sum.preempted, 1000u);
   EXPECT_GT(sum.hits, 20000u);
   EXPECT_GT(sum.evicted, 1000u);
+}
+
+TEST(SchedulerModel, ThousandSeedsOfRandomEventsUnderAWindow) {
+  Campaign sum;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    const Campaign one = campaign(seed, seed % 4 != 0, true);
+    sum.preempted += one.preempted;
+    sum.hits += one.hits;
+    sum.evicted += one.evicted;
+    sum.given_back += one.given_back;
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+  }
+  EXPECT_GT(sum.preempted, 1000u);
+  EXPECT_GT(sum.hits, 20000u);
+  EXPECT_GT(sum.evicted, 1000u);
+  EXPECT_GT(sum.given_back, 10000);
 }
 
 TEST(SchedulerModel, TheSameEventsWithoutTheIndex) {

@@ -115,6 +115,72 @@ TEST(Scheduler, ScheduleWithoutCommitIsMadeAgain) {
   EXPECT_EQ(first.count, again.count);
 }
 
+// Window 20: position 52 sees 33 .. 52, so blocks 0 and 1 are behind it; 51 sees 32 and needs block
+// 2 as well.
+TEST(Scheduler, GivesBackTheBlocksBehindTheWindow) {
+  Scheduler scheduler(64, 8, 64, true, 20);
+  ShadowKv kv(scheduler, 64, 64, 20);
+  kv.submit(make_group(1, 40, 2, 30));
+  ASSERT_TRUE(kv.step(0.0));
+  const SampleState& first = scheduler.find({1})->at(0);
+  const SampleState& second = scheduler.find({1})->at(1);
+  // Position 40 is next and sees 21 .. 40: of the prompt's two full blocks one is behind.
+  EXPECT_EQ(first.behind, 1);
+  EXPECT_EQ(first.blocks[0], kGoneBlock);
+  EXPECT_EQ(second.behind, 1);
+  EXPECT_EQ(scheduler.pool().free_count(), 64 - 1 - 2);
+  for (int next = 41; next <= 50; ++next)
+    ASSERT_TRUE(kv.step(0.0));
+  EXPECT_EQ(first.behind, 1) << "position 50 sees 31, which is in block 1";
+  ASSERT_TRUE(kv.step(0.0));
+  EXPECT_EQ(first.behind, 2) << "position 51 sees 32 and what follows";
+  EXPECT_EQ(scheduler.pool().free_count(), 64 - 2 * 2);
+  kv.check_books();
+}
+
+TEST(Scheduler, ABlockBehindTheWindowIsFoundAgainUntilItIsTaken) {
+  Scheduler scheduler(64, 8, 64, true, 20);
+  ShadowKv kv(scheduler, 64, 64, 20);
+  kv.submit(make_group(1, 40, 1, 30));
+  for (int i = 0; i < 20; ++i)
+    ASSERT_TRUE(kv.step(0.0));
+  EXPECT_EQ(scheduler.find({1})->at(0).behind, 2);
+  auto same = make_group(1, 40, 1, 2);
+  same->request.id.value = 2;
+  kv.submit(std::move(same));
+  ASSERT_TRUE(kv.step(0.0));
+  EXPECT_EQ(kv.log().back(), (Event{2, 0, 32, 8, true}));
+  kv.check_books();
+}
+
+// Five samples want three blocks each for a while, and there are fourteen: the last one is set
+// back. Its group's other sample has given the prompt's blocks back by then, so it computes them
+// alone, in chunks, while the other goes on.
+TEST(Scheduler, ASampleComesBackAloneWhenThePromptIsGone) {
+  Scheduler scheduler(14, 8, 48, false, 20);
+  ShadowKv kv(scheduler, 14, 48, 20);
+  kv.submit(make_group(1, 40, 3, 30));
+  kv.submit(make_group(2, 40, 2, 90));
+  while (scheduler.preempted() == 0)
+    ASSERT_TRUE(kv.step(0.0));
+  const SampleState& sample = scheduler.find({2})->at(1);
+  ASSERT_EQ(sample.status, SampleStatus::kPreempted);
+  while (sample.status == SampleStatus::kPreempted)
+    ASSERT_TRUE(kv.step(0.0));
+  EXPECT_TRUE(sample.alone);
+  const Event back = kv.log().back();
+  EXPECT_EQ(std::get<0>(back), 2u);
+  EXPECT_EQ(std::get<1>(back), 1);
+  EXPECT_EQ(std::get<2>(back), 0) << "from the first position";
+  EXPECT_FALSE(std::get<4>(back)) << "in more than one step";
+  while (kv.step(0.0))
+    kv.check_books();
+  EXPECT_EQ(scheduler.preempted(), 1u);
+  EXPECT_EQ(kv.finished(), 5);
+  EXPECT_LE(kv.most_held(), (KvWindow{20, 48}.held_max()));
+  EXPECT_EQ(scheduler.pool().free_count(), 14);
+}
+
 TEST(Scheduler, RemoveFreesWhateverTheStateOfTheGroup) {
   Scheduler scheduler(6, 4, 64);
   ShadowKv kv(scheduler, 6, 64);

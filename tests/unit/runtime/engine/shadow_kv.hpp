@@ -27,10 +27,12 @@ inline constexpr std::uint64_t kShadowVocab = 1000;
 
 class ShadowKv {
  public:
-  ShadowKv(Scheduler& scheduler, std::int32_t blocks, std::int32_t budget)
+  // `window`: tokens that a row sees, as the scheduler was told; 0: all.
+  ShadowKv(Scheduler& scheduler, std::int32_t blocks, std::int32_t budget, std::int32_t window = 0)
       : scheduler_(scheduler),
         slots_(static_cast<std::size_t>(blocks * kBlockTokens)),
-        budget_(budget) {}
+        budget_(budget),
+        window_(window) {}
 
   void submit(std::unique_ptr<Group> group) {
     groups_.push_back(group.get());
@@ -54,6 +56,8 @@ class ShadowKv {
       write(slice);
     }
     computed_ += rows;
+    for (const Group* group : groups_)
+      note_tables(*group);
     EXPECT_LE(rows, budget_);
     for (const Slice& slice : slices)
       check(slice);
@@ -100,6 +104,10 @@ class ShadowKv {
   const Drawn& drawn() const { return drawn_; }
   std::int64_t finished() const { return finished_; }
   std::int64_t computed() const { return computed_; }
+  // Blocks of tables that were given back behind the window, and the most that a sample that has
+  // forked held at a time.
+  std::int64_t given_back() const { return given_back_; }
+  std::int32_t most_held() const { return most_held_; }
 
   // Tables and counts agree; what the index finds for any sample here is that sample's prefix.
   void check_books() const {
@@ -111,8 +119,13 @@ class ShadowKv {
         const bool runs = sample.status == SampleStatus::kRunning;
         running += runs ? 1 : 0;
         ASSERT_EQ(runs, !sample.blocks.empty());
-        for (const std::int32_t block : sample.blocks)
-          ++references[static_cast<std::size_t>(block)];
+        std::int32_t place = 0;
+        for (const std::int32_t block : sample.blocks) {
+          ASSERT_EQ(block == kGoneBlock, place < sample.behind) << "block " << place;
+          ++place;
+          if (block != kGoneBlock) ++references[static_cast<std::size_t>(block)];
+        }
+        check_given_back(*group, sample);
         check_index(*group, sample);
       }
     }
@@ -149,7 +162,10 @@ class ShadowKv {
   }
   Slot& slot(const SampleState& sample, std::int32_t position) {
     const auto block = static_cast<std::size_t>(position / kBlockTokens);
-    EXPECT_LT(block, sample.blocks.size());
+    if (block >= sample.blocks.size() || sample.blocks[block] == kGoneBlock) {
+      ADD_FAILURE() << "no block for position " << position;
+      return nowhere_;
+    }
     return slots_[static_cast<std::size_t>(sample.blocks[block] * kBlockTokens +
                                            position % kBlockTokens)];
   }
@@ -169,11 +185,28 @@ class ShadowKv {
     const auto kept = oldest_.find(slice.group);
     const std::uint64_t oldest = kept == oldest_.end() ? weights_ : kept->second;
     std::uint64_t hash = 0;
+    const std::int32_t seen = window_ > 0 ? std::max(0, slice.first + 1 - window_) : 0;
     for (std::int32_t p = 0; p < slice.first + slice.count; ++p) {
       hash = extended(hash, slice.group->token_at(sample, p));
+      if (p < seen) continue;
       ASSERT_EQ(slot(sample, p).prefix, hash) << "group " << slice.group->request.id.value
                                               << " sample " << slice.sample << " position " << p;
       ASSERT_GE(slot(sample, p).weights, oldest) << "computed by weights that are gone";
+    }
+  }
+  // Nothing that no later row sees is still held, once a sample is past its group's prompt.
+  void check_given_back(const Group& group, const SampleState& sample) const {
+    if (window_ == 0 || !group.forked || sample.status != SampleStatus::kRunning) return;
+    if (sample.computed <= group.shared_positions()) return;
+    ASSERT_EQ(sample.behind, std::max(0, sample.computed + 1 - window_) / kBlockTokens);
+  }
+  void note_tables(const Group& group) {
+    for (const SampleState& sample : group.samples) {
+      if (!group.forked || sample.status != SampleStatus::kRunning) continue;
+      given_back_ += sample.behind;
+      if (sample.computed <= group.shared_positions()) continue;
+      const auto table = static_cast<std::int32_t>(sample.blocks.size());
+      most_held_ = std::max(most_held_, table - sample.behind);
     }
   }
   void check_index(const Group& group, const SampleState& sample) const {
@@ -216,11 +249,13 @@ class ShadowKv {
 
   Scheduler& scheduler_;
   std::vector<Slot> slots_;
-  const std::int32_t budget_;
+  const std::int32_t budget_, window_;
+  Slot nowhere_;
   std::uint64_t weights_ = 1;
   std::vector<Group*> groups_;
   std::map<Group*, std::uint64_t> oldest_;  // weights that kept blocks of a group may be of
-  std::int64_t finished_ = 0, computed_ = 0;
+  std::int64_t finished_ = 0, computed_ = 0, given_back_ = 0;
+  std::int32_t most_held_ = 0;
   std::vector<Event> log_;
   Drawn drawn_;
 };

@@ -101,9 +101,8 @@ TEST(Families, Phi3FusesAndTurnsAPart) {
                     "rope_theta": 500.0, "partial_rotary_factor": 0.5})")
                 .rotary(),
             8);
-  EXPECT_NE(refusal("Phi3ForCausalLM", R"("rope_scaling": {"type": "longrope", "short_factor": [1],
-                    "long_factor": [1]})")
-                .find("rope type `longrope`; offered are default, linear, llama3"),
+  EXPECT_NE(refusal("Phi3ForCausalLM", R"("rope_scaling": {"type": "yarn", "factor": 2.0})")
+                .find("rope type `yarn`; offered are default, linear, llama3, longrope"),
             std::string::npos);
   EXPECT_NE(refusal("Phi3ForCausalLM", R"("partial_rotary_factor": 0.7)").find("turns 11"),
             std::string::npos);

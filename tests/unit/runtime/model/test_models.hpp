@@ -51,13 +51,19 @@ inline ModelSpec qwen3_spec() {
   return spec;
 }
 
-// Fused tensors, a part of a head that turns, a window in every layer.
+// Fused tensors, a part of a head that turns by longrope, a window in every layer.
 inline ModelSpec phi3_spec() {
   ModelSpec spec = tiny_spec();
   spec.architecture = "Phi3ForCausalLM";
   spec.fused_linears = true;
   spec.rope.partial = 0.5;
   spec.rotary_dim = 10;
+  spec.rope.kind = RopeSpec::Kind::kLongRope;
+  spec.rope.short_factors = {1, 1, 1.5, 2, 2};
+  spec.rope.long_factors = {1, 1.2, 3, 5, 9.5};
+  spec.rope.original_context = 16;
+  spec.rope.extended = true;
+  spec.rope.attention_factor = 1.3;
   spec.window = 13;
   spec.sliding = {true, true};
   spec.tied = false;
