@@ -192,6 +192,25 @@ TEST(Serve, TooManyAtOnceAreToldSoAndOthersGoOn) {
   ASSERT_TRUE(within(30, [&] { return served.call("GET", "/health").status == 200; }));
 }
 
+TEST(Serve, TheModelIsCalledAsItsFolderOrThePathUnlessItIsGivenNames) {
+  const ScratchFolder folder;
+  const std::string model = make_long_tiny_model(folder);
+  Background program({troupe_program(), "serve", "--model", model + "/", "--port", "0"},
+                     folder / "log.txt");
+  ASSERT_TRUE(within(60, [&] { return program.says("/v1\n") || !program.running(); }));
+  const std::string text = program.text();
+  EXPECT_TRUE(text.starts_with("serving tiny at http://127.0.0.1:")) << text;
+  const int port = std::atoi(text.c_str() + text.find("127.0.0.1:") + 10);
+  for (const auto& [name, status] :
+       {std::pair(std::string("tiny"), 200), std::pair(model + "/", 200),
+        std::pair(std::string("x"), 404)}) {
+    Caller caller(static_cast<std::uint16_t>(port));
+    caller.send(http_request("POST", "/v1/completions",
+                             json{{"model", name}, {"prompt", "a"}, {"max_tokens", 1}}.dump()));
+    EXPECT_EQ(caller.answer().status, status) << name;
+  }
+}
+
 TEST(Serve, BadRequestsAreRefusedInOpenAIsForm) {
   Served served;
   struct Bad {
@@ -271,6 +290,22 @@ TEST(Serve, MistakesOfTheCommandLine) {
   EXPECT_NE(open_host.text.find("--insecure"), std::string::npos) << open_host.text;
   EXPECT_EQ(ends({"--model", "nowhere", "--api-key-file", "/nowhere"}).status, 2);
   EXPECT_EQ(ends({"--model", "nowhere", "--port", "70000"}).status, 2);
+  // Each names its flag, before any weights are read.
+  const std::string model = make_long_tiny_model(folder);
+  std::filesystem::remove(std::filesystem::path(model) / "model.safetensors");
+  std::ofstream(folder / "keys") << "one\n\ntwo words\n";
+  const std::pair<std::vector<std::string>, const char*> table[] = {
+      {{"--max-model-len", "70000"}, "--max-model-len 70000: the model has positions for 65536"},
+      {{"--kv-cache-memory-bytes", "100"}, "--kv-cache-memory-bytes: "},
+      {{"--api-key-file", (folder / "keys").string()}, "--api-key-file: line 3 of "},
+  };
+  for (const auto& [flags, says] : table) {
+    std::vector<std::string> words = {"--model", model, "--port", "0"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    const Ended ended = ends(words);
+    EXPECT_EQ(ended.status, 2) << ended.text;
+    EXPECT_NE(ended.text.find(says), std::string::npos) << ended.text;
+  }
 }
 
 }  // namespace troupe::test

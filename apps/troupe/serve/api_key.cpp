@@ -37,8 +37,14 @@ core::Result<ApiKeys> ApiKeys::gather(const std::vector<std::string>& flags,
     std::ifstream in(file);
     if (!in) return fail(ErrorCode::kConfig, "--api-key-file: cannot read " + file);
     const std::size_t before = keys.size();
+    std::size_t number = 0;
     for (std::string line; std::getline(in, line);) {
+      ++number;
       if (!line.empty() && line.back() == '\r') line.pop_back();
+      if (has_space(line)) {
+        return fail(ErrorCode::kConfig, "--api-key-file: line " + std::to_string(number) + " of " +
+                                            file + " holds white space; a line is one key");
+      }
       if (!line.empty()) keys.push_back(line);
     }
     if (keys.size() == before) return fail(ErrorCode::kConfig, "--api-key-file: no key in " + file);

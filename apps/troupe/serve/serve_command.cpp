@@ -12,6 +12,7 @@
 #include "apps/troupe/serve/live_weights.hpp"
 #include "apps/troupe/serve/serve_options.hpp"
 #include "apps/troupe/stop_signal.hpp"
+#include "runtime/model/spec.hpp"
 #include "runtime/weights/remote_subscriber.hpp"
 
 #include <poll.h>
@@ -181,6 +182,9 @@ Result<void> run_serve(Words words) {
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(keys, ApiKeys::gather(options.keys, options.key_file));
   TROUPE_TRY(options.check_listen(keys));
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(options.model));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+  TROUPE_TRY(options.check_model(spec));
   raise_descriptor_bound();
   return options.join.join.empty() ? serve_alone(options, std::move(keys))
                                    : serve_live(options, std::move(keys));

@@ -68,6 +68,21 @@ Result<void> ServeOptions::check_listen(const ApiKeys& api_keys) const {
   return {};
 }
 
+Result<void> ServeOptions::check_model(const model::ModelSpec& spec) const {
+  if (context > spec.context) {
+    return fail(ErrorCode::kConfig, "--max-model-len " + std::to_string(context) +
+                                        ": the model has positions for " +
+                                        std::to_string(spec.context) + "; give at most those");
+  }
+  if (routed_experts && spec.moe.sparse_layers(spec.layers) == 0) {
+    return fail(ErrorCode::kConfig,
+                "--enable-return-routed-experts: a " + spec.architecture + " has no experts");
+  }
+  const auto settings = engine::settings_for(spec, limits());
+  if (settings) return {};
+  return fail(ErrorCode::kConfig, "--kv-cache-memory-bytes: " + settings.error().message);
+}
+
 engine::EngineLimits ServeOptions::limits() const {
   engine::EngineLimits limits;
   limits.context = static_cast<std::int32_t>(context);
@@ -125,10 +140,6 @@ Result<ServedModel> ServeOptions::served_model(EngineHost& engine_host) const {
   made.vocab = spec.vocab;
   made.moe_layers = spec.moe.sparse_layers(spec.layers);
   made.experts_per_token = spec.moe.experts_per_token;
-  if (routed_experts && made.moe_layers == 0) {
-    return fail(ErrorCode::kConfig,
-                "--enable-return-routed-experts: a " + spec.architecture + " has no experts");
-  }
   made.created_s = static_cast<std::int64_t>(std::time(nullptr));
   made.token_bytes_max = longest_token_bytes(made.tokenizer);
   if (chat_template.empty()) return made;

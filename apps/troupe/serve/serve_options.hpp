@@ -29,11 +29,13 @@ struct ServeOptions {
   bool loopback() const;
   // Warns of an open port. Error kConfig: one that was not accepted by --insecure.
   core::Result<void> check_listen(const ApiKeys& keys) const;
+  // What the flags ask of a model, before its weights are read. Errors: kConfig, naming the flag.
+  core::Result<void> check_model(const model::ModelSpec& spec) const;
   engine::EngineLimits limits() const;
   net::HttpServerOptions listen() const;
   // "http://127.0.0.1:8000/v1".
   std::string address(std::uint16_t bound) const;
-  // Errors: --chat-template, or limits that fit no sequence.
+  // After `check_model`. Error: --chat-template.
   core::Result<ServedModel> served_model(EngineHost& engine_host) const;
 };
 
