@@ -36,12 +36,13 @@ class Ours:
 class Peer:
     def __init__(self, args, kind):
         self.args, self.kind = args, kind
-        self.name = "transformers f32" if kind == "hf" else f"llama.cpp {kind}"
+        self.name = f"transformers {kind[3:] or 'f32'}" if kind.startswith("hf") else f"llama.cpp {kind}"
 
     def run(self, batch):
         a = self.args
-        if self.kind == "hf":
-            script = ["hf_generate.py", "--model", a.model]
+        if self.kind.startswith("hf"):
+            dtype = {"hf": "float32", "hf-bf16": "bfloat16"}[self.kind]
+            script = ["hf_generate.py", "--model", a.model, "--dtype", dtype]
         else:
             script = ["llamacpp_generate.py", "--gguf", a.ggufs[self.kind]]
         row = last_json([a.peer_python, f"{a.peer_scripts}/{script[0]}", *script[1:], "--batch", str(batch),
@@ -58,7 +59,7 @@ def main():
     p.add_argument("--peer-scripts", required=True)
     p.add_argument("--gguf", action="append", default=[], metavar="TYPE=FILE")
     p.add_argument("--pair", action="append", required=True, metavar="DTYPE:PEER",
-                   help="our dtype and a gguf type, or hf for transformers")
+                   help="our dtype and a gguf type, or hf (f32) or hf-bf16 for transformers")
     p.add_argument("--batch", type=int, nargs="+", default=[1, 8, 32])
     p.add_argument("--prompt", type=int, default=64)
     p.add_argument("--new", type=int, default=128)
