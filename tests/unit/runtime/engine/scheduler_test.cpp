@@ -181,6 +181,30 @@ TEST(Scheduler, ASampleComesBackAloneWhenThePromptIsGone) {
   EXPECT_EQ(scheduler.pool().free_count(), 14);
 }
 
+// Five blocks are just what the first sample may hold at a time. It is set back while another group
+// has its prompt's block in the index: what it finds counts among the five.
+TEST(Scheduler, WhatIsFoundCountsAmongWhatASampleNeedsToComeBack) {
+  const KvWindow window{20, 32};
+  ASSERT_EQ(window.held_max(), 5);
+  Scheduler scheduler(5, 4, window.step_rows, true, window.tokens);
+  ShadowKv kv(scheduler, 5, window.step_rows, window.tokens);
+  auto first = make_group(1, 16, 1, 150);
+  const std::vector<std::int32_t> prompt = first->request.prompt;
+  kv.submit(std::move(first));
+  for (int i = 0; i < 84; ++i)
+    ASSERT_TRUE(kv.step(0.0));
+  kv.submit(make_group(2, prompt, 1, 40));
+  while (scheduler.running() < 2)
+    ASSERT_TRUE(kv.step(0.0));
+  ASSERT_TRUE(kv.step(0.0));
+  scheduler.release_all();
+  const std::uint64_t hits = scheduler.prefix_hit_tokens();
+  while (kv.step(0.0))
+    kv.check_books();
+  EXPECT_GE(scheduler.prefix_hit_tokens(), hits + 16);
+  EXPECT_EQ(kv.finished(), 2);
+}
+
 TEST(Scheduler, RemoveFreesWhateverTheStateOfTheGroup) {
   Scheduler scheduler(6, 4, 64);
   ShadowKv kv(scheduler, 6, 64);
