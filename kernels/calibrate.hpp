@@ -33,7 +33,7 @@ class Calibration {
   // `bytes` must be well above the last-level cache, or it is the cache that is measured.
   explicit Calibration(const Ops& level, std::int64_t bytes = std::int64_t{512} << 20);
   // The best of many short stretches counts, so that other load on the machine hardly shows:
-  // `passes` over the buffer in stretches of 32 MiB, and as many of multiply-adds. All members get
+  // `passes` over the buffer in stretches of 128 MiB, and as many of multiply-adds. All members get
   // the same limits.
   MachineLimits measure(core::Team team, int passes = 4);
 

@@ -104,8 +104,9 @@ struct Ops {
 
   // Copies row r's K and V (kv_heads * head_dim each) into every slot of the row.
   void (*kv_write)(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end);
-  // One item: some query rows of one segment for one kv head.
-  void (*attention)(const Attention& a, const AttentionItem& item);
+  // One item: some query rows of one segment for one kv head. `next`: the item that this thread
+  // does next, whose keys are fetched meanwhile; may be null.
+  void (*attention)(const Attention& a, const AttentionItem& item, const AttentionItem* next);
   // All query rows of segment `segment` for one kv head; adds to dk/dv pools, writes dq.
   void (*attention_backward)(const AttentionBackward& a,
                              std::int64_t segment,

@@ -8,13 +8,25 @@ namespace troupe::app {
 namespace {
 
 constexpr Command kCommands[] = {
-    {"train", run_train}, {"config", run_config},   {"generate", run_generate},
-    {"chat", run_chat},   {"doctor", run_doctor},   {"bench", run_bench},
-    {"node", run_node},   {"attach", run_attach},   {"detach", run_detach},
-    {"re-weight", run_reweight}, {"status", run_status},
-    {"data", run_data},   {"version", run_version}, {"ca", run_ca},
-    {"serve", run_serve}, {"serve-reward", run_serve_reward}, {"merge-lora", run_merge_lora},
-    {"score", run_score}, {"eval", run_eval},
+    {"train", run_train},
+    {"config", run_config},
+    {"generate", run_generate},
+    {"chat", run_chat},
+    {"doctor", run_doctor},
+    {"bench", run_bench},
+    {"node", run_node},
+    {"attach", run_attach},
+    {"detach", run_detach},
+    {"re-weight", run_reweight},
+    {"status", run_status},
+    {"data", run_data},
+    {"version", run_version},
+    {"ca", run_ca},
+    {"serve", run_serve},
+    {"serve-reward", run_serve_reward},
+    {"merge-lora", run_merge_lora},
+    {"score", run_score},
+    {"eval", run_eval},
 };
 
 constexpr const char* kHelp =
@@ -24,6 +36,7 @@ constexpr const char* kHelp =
     "\n"
     "train\n"
     "  train ppo CONFIG.yaml [--key v]   reinforcement learning from prompts and a reward\n"
+    "  train sft|pretrain|rm|dpo|ipo|cdpo|kto CONFIG.yaml   learning from texts and preferences\n"
     "  config show [CONFIG.yaml] [...]   all keys with the values that a run would use\n"
     "  config validate CONFIG.yaml [..]  check a configuration and say what it means\n"
     "\n"

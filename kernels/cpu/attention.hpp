@@ -67,13 +67,46 @@ inline float softmax_merge(const Attention& a,
   return alpha;
 }
 
+// Where the keys of one kv head and sequence lie.
+struct Sequence {
+  const std::int32_t* table;
+  std::int64_t kv_head;
+
+  // KV blocks [first, end) of the attention block that starts at key `begin`; the others stay.
+  void view(const Attention& a,
+            const float* pool,
+            std::int64_t begin,
+            int first,
+            int end,
+            BlockView& out) const {
+    const std::int64_t floats = kKvBlock * a.head_dim;
+    for (int b = first; b < end; ++b)
+      out.base[b] = pool + (table[begin / kKvBlock + b] * a.kv_heads + kv_head) * floats;
+  }
+};
+
+// KV blocks of the attention block at `begin` that hold keys below `keys`.
+inline int blocks_below(std::int64_t keys, std::int64_t begin) {
+  return static_cast<int>((smaller(kAttentionBlock, keys - begin) + kKvBlock - 1) / kKvBlock);
+}
+
+// The keys that `item` reads first, as something to fetch ahead.
+inline void first_keys(const Attention& a, const AttentionItem& item, BlockView& out) {
+  const Segment& segment = a.segments[item.segment];
+  const std::int64_t keys = segment.first_position + item.row_begin + 1;
+  const std::int64_t from = first_key(keys, a.window);
+  const std::int64_t begin = from / kAttentionBlock * kAttentionBlock;
+  const Sequence sequence{a.block_table + segment.table, item.kv_head};
+  sequence.view(a, a.k_pool, begin, static_cast<int>((from - begin) / kKvBlock),
+                blocks_below(keys, begin), out);
+}
+
 inline void attend(const Attention& a,
-                   const std::int32_t* table,
-                   std::int64_t kv_head,
+                   const Sequence& sequence,
+                   const AttentionItem* next,
                    QueryTile& tile) {
   alignas(64) float scores[kQueryTile * kAttentionBlock];
   const std::int64_t keys_max = tile.keys[tile.rows - 1];
-  const std::int64_t block_floats = kKvBlock * a.head_dim;
   int first = 0;  // rows [first, end) see something of the block
   int end = 0;
   for (std::int64_t begin = tile.from[0] / kAttentionBlock * kAttentionBlock; begin < keys_max;
@@ -92,21 +125,25 @@ inline void attend(const Attention& a,
     const int blocks = static_cast<int>((seen[rows - 1] + kKvBlock - 1) / kKvBlock);
     const int before = static_cast<int>(from[0] / kKvBlock);  // KV blocks that no row sees
     BlockView k{}, v{};
-    for (int b = before; b < blocks; ++b) {
-      const std::int64_t block = table[begin / kKvBlock + b];
-      k.base[b] = a.k_pool + (block * a.kv_heads + kv_head) * block_floats;
-      v.base[b] = a.v_pool + (block * a.kv_heads + kv_head) * block_floats;
+    sequence.view(a, a.k_pool, begin, before, blocks, k);
+    sequence.view(a, a.v_pool, begin, before, blocks, v);
+    BlockView ahead = k;  // nothing new
+    const std::int64_t end_key = begin + kAttentionBlock;
+    if (end_key < keys_max) {
+      sequence.view(a, a.k_pool, end_key, 0, blocks_below(keys_max, end_key), ahead);
+    } else if (next != nullptr) {
+      first_keys(a, *next, ahead);
     }
-    dot_tile(rows, tile.q + first, k, before, blocks, a.head_dim, scores);
+    dot_tile(rows, tile.q + first, k, v, before, blocks, a.head_dim, scores);
     float alpha[kQueryTile];
     for (int r = 0; r < rows; ++r)
       alpha[r] = softmax_merge(a, scores + r * kAttentionBlock, from[r], seen[r],
                                tile.max[first + r], tile.sum[first + r]);
-    value_tile(rows, scores, alpha, v, from, seen, a.head_dim, tile.out + first);
+    value_tile(rows, scores, alpha, v, ahead, from, seen, a.head_dim, tile.out + first);
   }
 }
 
-void attention(const Attention& a, const AttentionItem& item) {
+void attention(const Attention& a, const AttentionItem& item, const AttentionItem* next) {
   const Segment& segment = a.segments[item.segment];
   const std::int64_t shared =
       a.heads / a.kv_heads;  // heads of the kv head, of which the item takes
@@ -129,7 +166,8 @@ void attention(const Attention& a, const AttentionItem& item) {
       for_lanes(a.head_dim,
                 [&](std::int64_t d, auto mask) { store(tile.out[r] + d, Vec::zero(), mask); });
     }
-    attend(a, a.block_table + segment.table, item.kv_head, tile);
+    attend(a, {a.block_table + segment.table, item.kv_head},
+           begin + kQueryTile < total ? nullptr : next, tile);
     for (int r = 0; r < tile.rows; ++r) {
       const Vec inverse = Vec::all(1.0f / tile.sum[r]);
       for_lanes(a.head_dim, [&](std::int64_t d, auto mask) {

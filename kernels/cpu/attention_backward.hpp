@@ -104,11 +104,11 @@ inline void backward_block(const AttentionBackward& b,
   }
   float* p = tile.p + at.first * kAttentionBlock;
   float* ds = tile.ds + at.first * kAttentionBlock;
-  dot_tile(rows, tile.q + at.first, k, at.before, at.blocks, a.head_dim, p);
-  dot_tile(rows, tile.dout + at.first, turned_v, at.before, at.blocks, a.head_dim, ds);
+  dot_tile(rows, tile.q + at.first, k, k, at.before, at.blocks, a.head_dim, p);
+  dot_tile(rows, tile.dout + at.first, turned_v, turned_v, at.before, at.blocks, a.head_dim, ds);
   weight_gradients(a, at, tile);
-  value_tile(rows, ds, nullptr, turned_k, at.from + at.first, at.seen + at.first, a.head_dim,
-             tile.dq + at.first);
+  value_tile(rows, ds, nullptr, turned_k, turned_k, at.from + at.first, at.seen + at.first,
+             a.head_dim, tile.dq + at.first);
   int first = at.first;  // rows [first, end) see some of the KV block's 16 keys
   int end = at.first;
   for (int i = at.before; i < at.blocks; ++i) {

@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kDirectRows = 8;  // rows of A that go without a copy
 constexpr int kAccumulators = 28;        // of sixteen lanes
 constexpr int direct_panels(std::int64_t rows) {
-  return rows <= 2 ? 8 : rows <= 6 ? 4 : 3;
+  return rows <= 6 ? 4 : 3;
 }
 constexpr int kTileRows = 14;
 constexpr int kTilePanels = 2;

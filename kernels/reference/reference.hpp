@@ -55,7 +55,7 @@ void exp(const float* x, float* y, std::int64_t count);
 
 void kv_write(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end);
 void kv_gather(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end);
-void attention(const Attention& a, const AttentionItem& item);
+void attention(const Attention& a, const AttentionItem& item, const AttentionItem* next);
 void attention_backward(const AttentionBackward& a, std::int64_t segment, std::int64_t kv_head);
 
 void vocab_stats(

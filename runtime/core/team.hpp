@@ -11,13 +11,20 @@
 
 namespace troupe::core {
 
+// Memory that a member reads next: fetched into its cache while it waits for others, which would
+// leave the memory idle. A hint, never needed and never written.
+struct Upcoming {
+  const void* data = nullptr;
+  std::int64_t bytes = 0;
+};
+
 // All members arrive before any leaves. Spins at most about 20 us, then sleeps on a futex.
 class TeamBarrier {
  public:
   explicit TeamBarrier(int size) noexcept : size_(size) {}
   TeamBarrier(const TeamBarrier&) = delete;
   TeamBarrier& operator=(const TeamBarrier&) = delete;
-  void arrive_and_wait() noexcept;
+  void arrive_and_wait(Upcoming next = {}) noexcept;
 
  private:
   const int size_;
@@ -33,8 +40,8 @@ struct Team {
   int size = 1;
   TeamBarrier* barrier_ptr = nullptr;  // null when size is 1
 
-  void barrier() const noexcept {
-    if (size > 1) barrier_ptr->arrive_and_wait();
+  void barrier(Upcoming next = {}) const noexcept {
+    if (size > 1) barrier_ptr->arrive_and_wait(next);
   }
 
   // This member's share [begin, end) of `count` items, contiguous, in multiples of `grain`.

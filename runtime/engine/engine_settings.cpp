@@ -39,9 +39,9 @@ core::Result<EngineSettings> settings_for(const model::ModelSpec& spec,
     blocks = std::min(limits.kv_bytes_max / block_bytes, useful);
   }
   if (blocks == 0) {
-    return fail(ErrorCode::kResources, "kv_bytes_max is " + to_string(limits.kv_bytes_max) +
-                                           " and one KV block takes " + to_string(block_bytes) +
-                                           " bytes; raise it");
+    return fail(ErrorCode::kResources, to_string(limits.kv_bytes_max) +
+                                           " bytes for keys and values do not hold one block of " +
+                                           to_string(block_bytes) + "; give more");
   }
   settings.blocks = static_cast<std::int32_t>(std::min(blocks, kBlocks_max));
   settings.context = static_cast<std::int32_t>(context);

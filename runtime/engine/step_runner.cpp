@@ -58,7 +58,8 @@ std::span<const Draw> StepRunner::run(const model::PackedWeights& weights,
   draws_.resize(step.jobs().size());
   place_alternatives();
   scratch_.keep_routed = wants_routed();
-  scratch_.reserve(weights.spec(), plan.rows(), static_cast<std::int64_t>(plan.logit_rows.size()));
+  scratch_.reserve(weights.spec(), plan.rows(), static_cast<std::int64_t>(plan.logit_rows.size()),
+                   team_.size());
   team_.run(region_);
   return draws_;
 }

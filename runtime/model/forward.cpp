@@ -5,10 +5,13 @@
 #include "runtime/model/moe_forward.hpp"
 #include "runtime/model/shares.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace troupe::model {
 namespace {
+
+constexpr std::int64_t kRowsAlone_max = 8;  // see LayerBuffers::normed_alone
 
 using core::Team;
 using kernels::Gemm;
@@ -28,12 +31,40 @@ struct LayerCall {
   const ModelSpec& spec() const { return weights.spec(); }
 };
 
-void normalise(
-    const LayerCall& c, Range rows, const float* x, const float* weight, float* inv_rms) {
+void normalise_to(const LayerCall& c,
+                  Range rows,
+                  const float* x,
+                  const float* weight,
+                  float* out,
+                  float* inv_rms) {
   const std::int64_t hidden = c.spec().hidden;
   if (rows.empty()) return;
-  ops().rmsnorm(x, hidden, weight, c.spec().rms_eps, hidden, c.io.normed, hidden, inv_rms,
-                rows.begin, rows.end);
+  ops().rmsnorm(x, hidden, weight, c.spec().rms_eps, hidden, out, hidden, inv_rms, rows.begin,
+                rows.end);
+}
+
+void normalise(
+    const LayerCall& c, Range rows, const float* x, const float* weight, float* inv_rms) {
+  normalise_to(c, rows, x, weight, c.io.normed, inv_rms);
+}
+
+// The normed rows that a product with `next` [n, hidden] reads.
+const float* normed_for(const LayerCall& c,
+                        const Shares& shares,
+                        const float* x,
+                        const float* weight,
+                        float* inv_rms,
+                        const kernels::Panels& next,
+                        std::int64_t n) {
+  const std::int64_t rows = c.plan.rows();
+  if (c.io.normed_alone != nullptr) {
+    float* own = c.io.normed_alone + c.team.rank * rows * c.spec().hidden;
+    normalise_to(c, {0, rows}, x, weight, own, nullptr);
+    return own;
+  }
+  normalise(c, shares.rows(), x, weight, inv_rms);
+  shares.meet(next, n, c.spec().hidden);
+  return c.io.normed;
 }
 
 // The norms of q and k heads, in place; the values before are kept where a backward pass follows.
@@ -80,8 +111,10 @@ void attend(const LayerCall& c) {
   const kernels::Attention attention =
       attention_of(c.spec(), c.index, c.plan, c.io, c.k_pool, c.v_pool);
   const auto rank = static_cast<std::size_t>(c.team.rank);
-  for (std::int32_t i = c.plan.item_begin[rank]; i < c.plan.item_begin[rank + 1]; ++i) {
-    ops().attention(attention, c.plan.items[static_cast<std::size_t>(i)]);
+  const std::int32_t end = c.plan.item_begin[rank + 1];
+  for (std::int32_t i = c.plan.item_begin[rank]; i < end; ++i) {
+    const kernels::AttentionItem* item = &c.plan.items[static_cast<std::size_t>(i)];
+    ops().attention(attention, *item, i + 1 < end ? item + 1 : nullptr);
   }
 }
 
@@ -120,12 +153,12 @@ void add_branch(const LayerCall& c, const Shares& shares, const Branch& branch) 
 void attention_block(const LayerCall& c, const Shares& shares) {
   const ModelSpec& spec = c.spec();
   const std::int64_t rows = c.plan.rows(), hidden = spec.hidden;
-  normalise(c, shares.rows(), c.io.x, c.layer.input_norm, c.io.inv_rms1);
-  shares.meet();
+  const float* normed = normed_for(c, shares, c.io.x, c.layer.input_norm, c.io.inv_rms1,
+                                   c.layer.qkv, spec.qkv_width());
   shares.gemm({.m = rows,
                .n = spec.qkv_width(),
                .k = hidden,
-               .a = c.io.normed,
+               .a = normed,
                .lda = hidden,
                .b = c.layer.qkv,
                .c = c.io.qkv,
@@ -135,7 +168,7 @@ void attention_block(const LayerCall& c, const Shares& shares) {
   rotate_and_store(c, shares.rows());
   c.team.barrier();
   attend(c);
-  c.team.barrier();
+  c.team.barrier(shares.upcoming(c.layer.o, hidden, spec.q_width()));
   add_branch(c, shares,
              {.product = {.m = rows,
                           .n = hidden,
@@ -155,16 +188,18 @@ void attention_block(const LayerCall& c, const Shares& shares) {
 void feed_forward_block(const LayerCall& c, const Shares& shares) {
   const ModelSpec& spec = c.spec();
   const std::int64_t rows = c.plan.rows(), hidden = spec.hidden, ffn = spec.ffn;
-  normalise(c, shares.rows(), c.io.x_mid, c.layer.ffn_norm, c.io.inv_rms2);
-  shares.meet();
   if (c.sparse) {
+    normalise(c, shares.rows(), c.io.x_mid, c.layer.ffn_norm, c.io.inv_rms2);
+    shares.meet();
     sparse_feed_forward(shares, spec, c.layer.moe, c.io, rows);
     return;
   }
+  const float* normed =
+      normed_for(c, shares, c.io.x_mid, c.layer.ffn_norm, c.io.inv_rms2, c.layer.gate_up, 2 * ffn);
   shares.gemm({.m = rows,
                .n = 2 * ffn,
                .k = hidden,
-               .a = c.io.normed,
+               .a = normed,
                .lda = hidden,
                .b = c.layer.gate_up,
                .c = c.io.gate_up,
@@ -176,7 +211,7 @@ void feed_forward_block(const LayerCall& c, const Shares& shares) {
     const auto activate = spec.activation == Activation::kSilu ? ops().silu_mul : ops().gelu_mul;
     activate(c.io.gate_up, 2 * ffn, ffn, c.io.act, ffn, own.begin, own.end);
   }
-  shares.meet();
+  shares.meet(c.layer.down, hidden, ffn);
   add_branch(c, shares,
              {.product = {.m = rows,
                           .n = hidden,
@@ -245,9 +280,13 @@ void layer_forward(Team team,
   team.barrier();
 }
 
-void ForwardScratch::reserve(const ModelSpec& spec, std::int64_t rows, std::int64_t logit_rows) {
+void ForwardScratch::reserve(const ModelSpec& spec,
+                             std::int64_t rows,
+                             std::int64_t logit_rows,
+                             std::int64_t members) {
   x.reserve_discard(rows * spec.hidden);
   normed.reserve_discard(rows * spec.hidden);
+  normed_alone.reserve_discard(std::min(rows, kRowsAlone_max) * members * spec.hidden);
   qkv.reserve_discard(rows * spec.qkv_width());
   attention.reserve_discard(rows * spec.q_width());
   x_mid.reserve_discard(rows * spec.hidden);
@@ -283,6 +322,9 @@ void forward_hidden(Team team,
   LayerBuffers io;
   io.x = io.out = scratch.x.data();
   io.normed = scratch.normed.data();
+  const std::int64_t alone = team.size * plan.rows() * weights.spec().hidden;
+  if (plan.rows() <= kRowsAlone_max && alone <= scratch.normed_alone.size())
+    io.normed_alone = scratch.normed_alone.data();
   io.qkv = scratch.qkv.data();
   io.attention = scratch.attention.data();
   io.x_mid = scratch.x_mid.data();

@@ -18,8 +18,11 @@ namespace troupe::model {
 
 // Where one layer puts its intermediate values; rows of plan.rows(). All row-major f32.
 struct LayerBuffers {
-  const float* x = nullptr;    // [rows, hidden] input
-  float* normed = nullptr;     // [rows, hidden] scratch
+  const float* x = nullptr;  // [rows, hidden] input
+  float* normed = nullptr;   // [rows, hidden] scratch
+  // [members, rows, hidden] scratch or null. Where it is, every member norms all rows for itself
+  // before a product, which with few rows takes less time than meeting does.
+  float* normed_alone = nullptr;
   float* qkv = nullptr;        // [rows, qkv_width], q and k rotated
   float* attention = nullptr;  // [rows, q_width]
   float* lse = nullptr;        // [rows, heads], or null when no backward pass follows
@@ -64,13 +67,17 @@ void layer_forward(core::Team team,
 
 // Scratch of `forward_hidden`, grown as needed.
 struct ForwardScratch {
-  core::Buffer<float> x, normed, qkv, attention, x_mid, gate_up, act, head_in;
+  core::Buffer<float> x, normed, normed_alone, qkv, attention, x_mid, gate_up, act, head_in;
   MoeScratch moe;
   // When wanted: the experts that each logit row chose, [logit_rows][layers of experts][k].
   bool keep_routed = false;
   core::Buffer<std::uint16_t> routed;
-  // Not inside a parallel region: makes room for `rows` rows and `logit_rows` head rows.
-  void reserve(const ModelSpec& spec, std::int64_t rows, std::int64_t logit_rows);
+  // Not inside a parallel region: makes room for `rows` rows and `logit_rows` head rows. A team of
+  // more than `members` meets more often when the rows are few.
+  void reserve(const ModelSpec& spec,
+               std::int64_t rows,
+               std::int64_t logit_rows,
+               std::int64_t members = 1);
 };
 
 // head_in[i] = final norm of row plan.logit_rows[i] of x.

@@ -32,18 +32,36 @@ class Shares {
   const core::Team& team() const { return team_; }
   Range rows() const { return own_; }  // row-local work
   void gemm(const kernels::Gemm& g) const {
-    const std::int64_t panels = kernels::panels_of(g.n);
-    const auto [begin, end] =
-        by_rows_ ? std::pair<std::int64_t, std::int64_t>{0, panels} : team_.share(panels);
+    const Range panels = columns(g.n);
     const Range rows = by_rows_ ? own_ : Range{0, rows_};
-    if (begin < end && !rows.empty()) kernels::ops().gemm(g, rows.begin, rows.end, begin, end);
+    if (!panels.empty() && !rows.empty())
+      kernels::ops().gemm(g, rows.begin, rows.end, panels.begin, panels.end);
   }
   // Between row-local work and a product, either way round: needed only when columns are split.
+  // `next`: the weights of the product that follows, [n, k].
   void meet() const {
     if (!by_rows_) team_.barrier();
   }
+  void meet(const kernels::Panels& next, std::int64_t n, std::int64_t k) const {
+    if (!by_rows_) team_.barrier(upcoming(next, n, k));
+  }
+  // The part of a product's weights that this member reads.
+  core::Upcoming upcoming(const kernels::Panels& weights, std::int64_t n, std::int64_t k) const {
+    if (weights.data == nullptr) return {};
+    const Range panels = columns(n);
+    const std::int64_t bytes = kernels::panel_bytes(weights.dtype, k);
+    return {static_cast<const char*>(weights.data) + panels.begin * bytes,
+            (panels.end - panels.begin) * bytes};
+  }
 
  private:
+  Range columns(std::int64_t n) const {
+    const std::int64_t panels = kernels::panels_of(n);
+    if (by_rows_) return {0, panels};
+    const auto [begin, end] = team_.share(panels);
+    return {begin, end};
+  }
+
   core::Team team_;
   std::int64_t rows_;
   bool by_rows_;

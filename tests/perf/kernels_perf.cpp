@@ -1,6 +1,6 @@
 // Measures the kernels against the machine's limits, found in the same run: one JSON object a line.
-//   kernels_perf [gemm|backward|attention|rows|all] [threads] [milliseconds a figure] [wall|cpu]
-//   [dtype]
+//   kernels_perf [gemm|stack|backward|attention|rows|all] [threads] [milliseconds a figure]
+//   [wall|cpu] [dtype]
 // TROUPE_ISA picks the level, `dtype` (f32, bf16, int8, bf16-compute) the panels of gemm. Not a
 // test: it asserts nothing. Other load on the machine shows in wall time; `cpu` takes the longest
 // processor time of a member instead, which it shows in less.
@@ -133,6 +133,60 @@ void gemm_shape(const Bench& bench, std::int64_t k, std::int64_t n) {
   }
 }
 
+// The products of a decoder's layers one after the other, as in a step of decoding: every weight
+// comes from memory, and all members meet between two products.
+void stack_shapes(const Bench& bench) {
+  constexpr std::int64_t kLayers = 30;
+  struct Shape {
+    std::int64_t k, n;
+  };
+  const Shape shapes[] = {{576, 960}, {576, 576}, {576, 3072}, {1536, 576}};
+  std::vector<core::Buffer<float>> panels;
+  double weights = 0;
+  for (std::int64_t layer = 0; layer < kLayers; ++layer)
+    for (const auto [k, n] : shapes) {
+      panels.push_back(random_floats(packed_bytes(bench.dtype, n, k) / 4));
+      weights += static_cast<double>(n * k);
+      if (bench.dtype == PanelDtype::kF32) continue;
+      const core::Buffer<float> from = random_floats(n * k);
+      core::Buffer<float> scale(panels_of(n) * kPanel);
+      ops().pack_transposed(from.data(), k, n, k,
+                            PanelRoom(panels.back().data(), bench.dtype, scale.data()), 0,
+                            panels_of(n));
+    }
+  for (const std::int64_t m : {1, 2, 4, 8, 16, 32, 64}) {
+    const core::Buffer<float> a = random_floats(m * 1536);
+    core::Buffer<float> c = random_floats(m * 3072);
+    const core::Buffer<float> scale = random_floats(3072);
+    const double seconds = bench.best_seconds([&](core::Team team) {
+      std::size_t at = 0;
+      for (std::int64_t layer = 0; layer < kLayers; ++layer)
+        for (const auto [k, n] : shapes) {
+          const float* const scales = bench.dtype == PanelDtype::kInt8 ? scale.data() : nullptr;
+          const Gemm g{.m = m,
+                       .n = n,
+                       .k = k,
+                       .a = a.data(),
+                       .lda = k,
+                       .b = {panels[at++].data(), bench.dtype, scales},
+                       .c = c.data(),
+                       .ldc = n};
+          const auto [begin, end] = team.share(panels_of(n));
+          ops().gemm(g, 0, m, begin, end);
+          if (at == panels.size()) continue;
+          const auto [next_k, next_n] = shapes[at % 4];
+          const auto [first, last] = team.share(panels_of(next_n));
+          const std::int64_t bytes = panel_bytes(bench.dtype, next_k);
+          team.barrier({reinterpret_cast<const char*>(panels[at].data()) + first * bytes,
+                        (last - first) * bytes});
+        }
+    });
+    bench.report(
+        "stack", "\"m\":" + std::to_string(m) + ",\"dtype\":\"" + name_of(bench.dtype) + "\"",
+        2.0 * static_cast<double>(m) * weights, bytes_of_weight(bench.dtype) * weights, seconds);
+  }
+}
+
 // The two products of a linear layer's backward pass, operands as they lie: dX[m, k] = dY[m, n] W
 // and dW[n, k] += dY^T X with X packed.
 void backward_shape(const Bench& bench, std::int64_t m, std::int64_t k, std::int64_t n) {
@@ -181,14 +235,15 @@ struct AttentionSetup {
   std::vector<Segment> segments;
   std::vector<std::int32_t> table;
 
-  // `count` sequences of `length` tokens, the last `query` of each being rows.
-  AttentionSetup(std::int32_t count, std::int32_t length, std::int32_t query)
+  // `count` sequences of `length` tokens, the last `query` of each being rows; keys and values of
+  // `layers` layers.
+  AttentionSetup(std::int32_t count, std::int32_t length, std::int32_t query, std::int64_t layers)
       : rows(count * query), tokens(count * ((length + 15) / 16 * 16)) {
     q = random_floats(rows * heads * dim);
     out = random_floats(rows * heads * dim);
     lse = random_floats(rows * heads);
-    k = random_floats(tokens * kv_heads * dim);
-    v = random_floats(tokens * kv_heads * dim);
+    k = random_floats(layers * layer_size());
+    v = random_floats(layers * layer_size());
     dout = random_floats(rows * heads * dim);
     dq = random_floats(rows * heads * dim);
     dk = random_floats(k.size());
@@ -199,6 +254,7 @@ struct AttentionSetup {
         table.push_back(static_cast<std::int32_t>(table.size()));
     }
   }
+  std::int64_t layer_size() const { return tokens * kv_heads * dim; }
   Attention args() {
     return Attention{.heads = heads,
                      .kv_heads = kv_heads,
@@ -228,20 +284,32 @@ struct AttentionSetup {
 void attention_case(const Bench& bench,
                     std::int32_t count,
                     std::int32_t length,
-                    std::int32_t query) {
-  AttentionSetup setup(count, length, query);
+                    std::int32_t query,
+                    std::int64_t layers = 1) {
+  AttentionSetup setup(count, length, query, layers);
   const Attention a = setup.args();
-  const std::string sizes = "\"sequences\":" + std::to_string(count) +
-                            ",\"length\":" + std::to_string(length) +
-                            ",\"rows\":" + std::to_string(query);
+  const std::string sizes =
+      "\"sequences\":" + std::to_string(count) + ",\"length\":" + std::to_string(length) +
+      ",\"rows\":" + std::to_string(query) + ",\"layers\":" + std::to_string(layers);
   const auto units = static_cast<std::int64_t>(setup.segments.size()) * setup.kv_heads;
   const double seconds = bench.best_seconds([&](core::Team team) {
     const auto [begin, end] = team.share(units);
-    for (std::int64_t i = begin; i < end; ++i)
-      ops().attention(a, {static_cast<std::int32_t>(i / setup.kv_heads),
-                          static_cast<std::int32_t>(i % setup.kv_heads), 0, query});
+    const auto item = [&](std::int64_t i) {
+      return AttentionItem{static_cast<std::int32_t>(i / setup.kv_heads),
+                           static_cast<std::int32_t>(i % setup.kv_heads), 0, query};
+    };
+    Attention of_layer = a;
+    for (std::int64_t layer = 0; layer < layers; ++layer) {
+      of_layer.k_pool = a.k_pool + layer * setup.layer_size();
+      of_layer.v_pool = a.v_pool + layer * setup.layer_size();
+      for (std::int64_t i = begin; i < end; ++i) {
+        const AttentionItem next = item(i + 1);
+        ops().attention(of_layer, item(i), i + 1 < end ? &next : nullptr);
+      }
+    }
   });
-  bench.report("attention", sizes, setup.flops(), setup.bytes(), seconds);
+  const auto times = static_cast<double>(layers);
+  bench.report("attention", sizes, times * setup.flops(), setup.bytes(), seconds);
   if (query == 1) return;
   const AttentionBackward back{.forward = a,
                                .dout = setup.dout.data(),
@@ -347,6 +415,7 @@ int run_all(const char* what, int threads, double budget_s, bool cpu, PanelDtype
     gemm_shape(bench, 2048, 2048);
     gemm_shape(bench, 576, 49152);
   }
+  if (wanted("stack")) stack_shapes(bench);
   if (wanted("backward")) {
     for (const auto& [k, n] : {std::pair<int, int>{576, 960}, {576, 3072}, {1536, 576}})
       for (const std::int64_t m : {256, 1072})
@@ -355,6 +424,8 @@ int run_all(const char* what, int threads, double budget_s, bool cpu, PanelDtype
   }
   if (wanted("attention")) {
     attention_case(bench, 32, 200, 1);
+    attention_case(bench, 32, 128, 1, 30);  // from memory, as in a step of decoding
+    attention_case(bench, 1, 128, 1, 300);
     attention_case(bench, 2, 4096, 1);
     attention_case(bench, 4, 128, 128);
     attention_case(bench, 2, 1024, 1024);

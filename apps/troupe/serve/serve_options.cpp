@@ -32,6 +32,7 @@ std::vector<Flag> ServeOptions::flags() {
       {"--max-num-seqs", &sequences, "sequences computed at a time", false, 1, 65536},
       {"--max-num-batched-tokens", &step_tokens, "tokens of one step", false, 1, 1e6},
       {"--kv-cache-memory-bytes", &kv_bytes, "memory for keys and values", false, 1, 1e15},
+      {"--enable-prefix-caching", &prefix_cache, "find computed prompts again (the default)"},
       {"--no-enable-prefix-caching", &no_prefix_cache, "compute every prompt anew"},
       {"--max-logprobs", &logprobs, "alternatives a request may ask for", false, 0, 1000},
       {"--enable-return-routed-experts", &routed_experts,
@@ -69,6 +70,10 @@ Result<void> ServeOptions::check_listen(const ApiKeys& api_keys) const {
 }
 
 Result<void> ServeOptions::check_model(const model::ModelSpec& spec) const {
+  if (prefix_cache && no_prefix_cache) {
+    return fail(ErrorCode::kConfig,
+                "--enable-prefix-caching and --no-enable-prefix-caching exclude each other");
+  }
   if (context > spec.context) {
     return fail(ErrorCode::kConfig, "--max-model-len " + std::to_string(context) +
                                         ": the model has positions for " +

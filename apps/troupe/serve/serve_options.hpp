@@ -21,7 +21,7 @@ struct ServeOptions {
   std::int64_t port = 8000, threads = 0, connections = core::limits::kServeConnections;
   std::int64_t context = 0, sequences = 256, step_tokens = 512, kv_bytes = 1ll << 30;
   std::int64_t logprobs = core::limits::kServeLogprobs;
-  bool insecure = false, no_prefix_cache = false, routed_experts = false;
+  bool insecure = false, prefix_cache = false, no_prefix_cache = false, routed_experts = false;
   JoinFlags join;
 
   std::vector<Flag> flags();

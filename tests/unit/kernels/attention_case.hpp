@@ -161,7 +161,8 @@ struct AttentionCase {
         const std::int32_t count = segments[static_cast<std::size_t>(s)].rows;
         for (std::int32_t row = 0; row < count;) {
           const std::int32_t end = rows_per_item < count - row ? row + rows_per_item : count;
-          ops.attention(a, {s, head, row, end});
+          const kernels::AttentionItem next{s, head, end, count};
+          ops.attention(a, {s, head, row, end}, end < count ? &next : nullptr);
           row = end;
         }
       }

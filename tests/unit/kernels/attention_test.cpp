@@ -124,7 +124,8 @@ TEST_P(AttentionAllLevels, ItemsMayBeCutBetweenHeads) {
         for (std::int32_t head = 0; head < shared;) {
           const std::int32_t end = std::min(shared, head + 1 + s % 2);
           level().attention(
-              a, {s, kv_head, 0, cut.segments[static_cast<std::size_t>(s)].rows, head, end});
+              a, {s, kv_head, 0, cut.segments[static_cast<std::size_t>(s)].rows, head, end},
+              nullptr);
           head = end;
         }
     EXPECT_TRUE(same_bits(whole.out, cut.out)) << shape.heads;
@@ -233,7 +234,7 @@ TEST_P(AttentionVectorLevels, LogSumExpMayBeLeftOut) {
   AttentionCase c({2, 1, 16}, {{20, 4}}, 3);
   Attention a = c.args();
   a.lse = nullptr;
-  level().attention(a, {0, 0, 0, 4});
+  level().attention(a, {0, 0, 0, 4}, nullptr);
   EXPECT_EQ(c.lse[0], 3.0f);
   const Guarded without(c.out);
   c.run(level());

@@ -36,7 +36,8 @@ TEST(TeamBarrier, NobodyPassesBeforeAllArrive) {
       members.emplace_back([&] {
         for (int round = 1; round <= kRounds; ++round) {
           arrived.fetch_add(1);
-          barrier.arrive_and_wait();
+          // Fetching ahead is a hint: more than there is, or nothing.
+          barrier.arrive_and_wait(round % 2 == 0 ? Upcoming{&barrier, 1 << 20} : Upcoming{});
           if (arrived.load() < round * kSize) early.fetch_add(1);
           barrier.arrive_and_wait();
         }

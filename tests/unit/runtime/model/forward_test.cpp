@@ -247,15 +247,15 @@ TEST_P(ForwardBits, PackingByATeamGivesTheSamePanels) {
   }
 }
 
-// The engine's way: the prompt in chunks, then one token at a time, through a pool of all layers
-// whose unused slots hold NaN.
-TEST_P(ForwardBits, ChunksAndDecodingGiveTheBitsOfOnePass) {
-  const ModelSpec& spec = GetParam();
-  const TestModel model(spec);
-  const Tokens prompt = some_tokens(37, 257, 1), response = some_tokens(30, 257, 2);
-  core::SerialTeam serial;
-  const auto whole = score(serial, model, {{prompt, {response}}});
-
+// Log-probs of a response in the engine's way: the prompt in chunks, then one token at a time,
+// through a pool of all layers whose unused slots hold NaN. With room for the norms of `alone`
+// members the team meets less often.
+std::vector<float> decoded(core::TeamRunner& team,
+                           std::int64_t alone,
+                           const TestModel& model,
+                           const Tokens& prompt,
+                           const Tokens& response) {
+  const ModelSpec& spec = model.params.spec();
   Tokens sequence = prompt;
   sequence.insert(sequence.end(), response.begin(), response.end());
   KvPool pool(spec, spec.layers, 9);
@@ -284,9 +284,10 @@ TEST_P(ForwardBits, ChunksAndDecodingGiveTheBitsOfOnePass) {
       }
       plan.slot_begin.push_back(static_cast<std::int32_t>(count));
       plan.logit_rows = {static_cast<std::int32_t>(count) - 1};
-      plan.finish(spec.kv_heads, 1);
-      scratch.reserve(spec, plan.rows(), 1);
-      forward_hidden({}, model.weights, plan, pool, scratch);
+      plan.finish(spec.kv_heads, team.size());
+      scratch.reserve(spec, plan.rows(), 1, alone);
+      team.run(
+          [&](core::Team member) { forward_hidden(member, model.weights, plan, pool, scratch); });
       done += count;
     };
     feed(step);
@@ -299,7 +300,19 @@ TEST_P(ForwardBits, ChunksAndDecodingGiveTheBitsOfOnePass) {
       feed(1);
     }
   }
-  EXPECT_TRUE(same_bits(whole, stepwise));
+  return stepwise;
+}
+
+TEST_P(ForwardBits, ChunksAndDecodingGiveTheBitsOfOnePass) {
+  const TestModel model(GetParam());
+  const Tokens prompt = some_tokens(37, 257, 1), response = some_tokens(30, 257, 2);
+  core::SerialTeam serial;
+  PairTeam pair;
+  const auto whole = score(serial, model, {{prompt, {response}}});
+  EXPECT_TRUE(same_bits(whole, decoded(serial, 0, model, prompt, response)));
+  EXPECT_TRUE(same_bits(whole, decoded(serial, 1, model, prompt, response)));
+  EXPECT_TRUE(same_bits(whole, decoded(pair, 1, model, prompt, response)));
+  EXPECT_TRUE(same_bits(whole, decoded(pair, 2, model, prompt, response)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Specs, ForwardBits, testing::ValuesIn(varied_specs()), [](const auto& i) {
