@@ -8,14 +8,14 @@ namespace {
 
 using nlohmann::json;
 
-// Experts in layers 0 and 2 of three, two of six for each token.
+// Experts in layers 0 and 2 of three, three of six for each token: two lengths that differ.
 std::string make_expert_model(const ScratchFolder& folder) {
   model::ModelSpec spec = long_tiny_spec();
   spec.architecture = "Qwen2MoeForCausalLM";
   spec.layers = 3;
   spec.qkv_bias = true;
   spec.moe.experts = 6;
-  spec.moe.experts_per_token = 2;
+  spec.moe.experts_per_token = 3;
   spec.moe.ffn = 24;
   spec.moe.shared_ffn = 20;
   spec.moe.dense_layers = {1};
@@ -91,13 +91,15 @@ TEST(ServeExperts, ComeBackForEachTokenWhenTheyAreAskedFor) {
   for (const json& choice : whole["choices"]) {
     EXPECT_EQ(choice["text"], plain["choices"][choice["index"].get<std::size_t>()]["text"]);
     const Routed routed = routed_of(choice);
-    EXPECT_NE(routed.header.find("'shape': (12, 2, 2)"), std::string::npos) << routed.header;
+    EXPECT_NE(routed.header.find("'shape': (12, 2, 3)"), std::string::npos) << routed.header;
     EXPECT_NE(routed.header.find("'<i4'"), std::string::npos);
-    ASSERT_EQ(routed.ids.size(), 12u * 2 * 2);
+    ASSERT_EQ(routed.ids.size(), 12u * 2 * 3);
     EXPECT_LT(*std::max_element(routed.ids.begin(), routed.ids.end()), 6);
-    EXPECT_GT(*std::max_element(routed.ids.begin(), routed.ids.end()), 1);
-    for (std::size_t i = 0; i < routed.ids.size(); i += 2)
+    EXPECT_GT(*std::max_element(routed.ids.begin(), routed.ids.end()), 2);
+    for (std::size_t i = 0; i < routed.ids.size(); i += 3) {
       EXPECT_LT(routed.ids[i], routed.ids[i + 1]);
+      EXPECT_LT(routed.ids[i + 1], routed.ids[i + 2]);
+    }
     EXPECT_EQ(of_stream[choice["index"]].ids, routed.ids);
   }
   EXPECT_NE(routed_of(whole["choices"][0]).ids, routed_of(whole["choices"][1]).ids);
@@ -108,7 +110,7 @@ TEST(ServeExperts, ComeBackForEachTokenWhenTheyAreAskedFor) {
                                                     {"echo", true},
                                                     {"return_routed_experts", true}})
                           .json();
-  EXPECT_NE(routed_of(scored["choices"][0]).header.find("(0, 2, 2)"), std::string::npos)
+  EXPECT_NE(routed_of(scored["choices"][0]).header.find("(0, 2, 3)"), std::string::npos)
       << scored.dump();
 }
 
@@ -126,7 +128,7 @@ TEST(ServeExperts, AFlagGivesThemToAllAlsoInChats) {
                                          {"ignore_eos", true}})
           .json();
   ASSERT_TRUE(chat.contains("choices")) << chat.dump();
-  EXPECT_EQ(routed_of(chat["choices"][0]).ids.size(), 5u * 2 * 2);
+  EXPECT_EQ(routed_of(chat["choices"][0]).ids.size(), 5u * 2 * 3);
   const json without =
       served.post("/v1/completions", with({{"return_routed_experts", false}})).json();
   EXPECT_FALSE(without["choices"][0].contains("routed_experts"));

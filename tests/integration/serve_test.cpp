@@ -58,6 +58,21 @@ TEST(Serve, CompletionsWholeAndStreamedAreTheSame) {
   EXPECT_NE(texts[0], texts[1]);  // samples of one prompt differ
 }
 
+TEST(Serve, TheSeedDecidesWhatIsDrawn) {
+  Served served;
+  const auto drawn = [&](json more) {
+    json request = {{"prompt", "a"}, {"max_tokens", 40}, {"ignore_eos", true}};
+    request.update(more);
+    return served.post("/v1/completions", request).json()["choices"][0]["text"].get<std::string>();
+  };
+  const std::string one = drawn({{"seed", 1}});
+  EXPECT_EQ(drawn({{"seed", 1}}), one);
+  EXPECT_NE(drawn({{"seed", 2}}), one);
+  const std::string any = drawn(json::object());
+  EXPECT_NE(any, one);
+  EXPECT_NE(drawn(json::object()), any) << "without a seed each request has its own";
+}
+
 TEST(Serve, StopStringsNeverShow) {
   Served served;
   const json request = {{"prompt", "a"}, {"max_tokens", 200}, {"seed", 3}, {"ignore_eos", true}};

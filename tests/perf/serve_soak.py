@@ -4,8 +4,9 @@ requests at it from many clients at once: streamed and not, n > 1, log-probs, ec
 lists of prompts, chats; clients that hang up in the middle; malformed JSON, broken HTTP, oversized
 bodies, more connections than are allowed; pause, resume, sleep and wake in between. After each round
 everybody leaves, and it must be quiet: the server alive, nothing running, nothing waiting, all blocks
-free. Equal requests must have had equal answers throughout (those that a pause ended: a beginning of
-them), and memory (PSS, measured after a sleep gave the KV blocks back) must stay flat. Prints one JSON
+free; and when some more come and hang up during a pause, they are let go in it. Equal requests must
+have had equal answers throughout (those that a pause ended: a beginning of them), other seeds other
+ones, and memory (PSS, measured after a sleep gave the KV blocks back) must stay flat. Prints one JSON
 object; exit status 1 when something was wrong. Run by hand with the python of .venv/oracle:
 
   .venv/oracle/bin/python tests/perf/serve_soak.py --seconds 300
@@ -120,6 +121,10 @@ class Soak:
         rng = random.Random(seed)
         self.requests = [random_request(rng, i) for i in range(60)]
         self.expected = [self.ask(path, body)[1].key() for path, body in self.requests]
+        draw = {"prompt": "draw", "max_tokens": 40}
+        drawn = [self.ask("/v1/completions", draw | {"seed": seed})[1].text[0] for seed in (1, 2)]
+        if drawn[0] == drawn[1]:
+            self.complain(f"seeds 1 and 2 drew the same: {drawn[0]}")
 
     def note(self, name):
         with self.lock:
@@ -171,13 +176,17 @@ class Soak:
             return "cut by a pause"
         return "streamed" if stream else "whole"
 
+    def begun(self, stream, n):
+        """A connection with a long request on it."""
+        body = json.dumps({"prompt": "go on", "max_tokens": 400, "n": n, "ignore_eos": True, "stream": stream})
+        client = socket.create_connection(("127.0.0.1", self.port), PATIENCE_S)
+        client.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+                       .encode())
+        return client
+
     def hang_up(self, rng):
         stream = rng.random() < 0.7
-        body = json.dumps({"prompt": "go on", "max_tokens": 400, "n": rng.choice([1, 4]), "ignore_eos": True,
-                           "stream": stream})
-        with socket.create_connection(("127.0.0.1", self.port), PATIENCE_S) as client:
-            client.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n{body}"
-                           .encode())
+        with self.begun(stream, rng.choice([1, 4])) as client:
             if stream:
                 client.recv(rng.choice([1, 200, 4000]))
             else:
@@ -272,16 +281,37 @@ class Soak:
         rollup = pathlib.Path(f"/proc/{self.pid}/smaps_rollup").read_text()
         return int(re.search(r"^Pss:\s+(\d+) kB", rollup, re.M)[1])
 
-    def quiet(self):
-        """After a round: nothing may be left. Gives the memory in use."""
+    def settled(self, there):
+        """Running, waiting and the share of blocks in use: once `there` holds for them, or as they stay."""
         for _ in range(300):
             seen = self.metrics()
             left = (seen["vllm:num_requests_running"], seen["vllm:num_requests_waiting"], seen["vllm:kv_cache_usage_perc"])
-            if left == (0, 0, 0):
+            if there(left):
                 break
             time.sleep(0.1)
+        return left
+
+    def leave_in_a_pause(self):
+        """Nothing is computed then, so what goes is what was let go because its client went."""
+        with contextlib.ExitStack() as held:
+            for client in [held.enter_context(self.begun(True, 4)) for _ in range(3)]:
+                client.recv(1)  # it has begun
+            self.insist("/pause?mode=keep")
+            began = sum(self.settled(lambda _: True)[:2])
+            for stream in (True, True, False, False):
+                held.enter_context(self.begun(stream, 4))
+            came = self.settled(lambda left: left[0] + left[1] == began + 16)
+        left = self.settled(lambda left: left == (0, 0, 0))
+        self.insist("/resume")
+        if came[0] + came[1] != began + 16 or left != (0, 0, 0):
+            self.complain(f"in a pause 16 came to {began}: {came}; when all had hung up there were {left}")
+
+    def quiet(self):
+        """After a round: nothing may be left. Gives the memory in use."""
+        left = self.settled(lambda left: left == (0, 0, 0))
         if left != (0, 0, 0) or self.call("GET", "/health")[0] != 200:
             self.complain(f"running, waiting, used blocks after a round: {left}")
+        self.leave_in_a_pause()
         self.insist("/sleep?level=1")
         self.insist("/wake_up")
         return self.pss_kb()
