@@ -20,7 +20,8 @@ core::Result<EngineTurn> EngineBench::turn(EngineWork work) {
   }
   if (work.intake) TROUPE_TRY(pack(work, turn));
   if (engine_ != nullptr) {
-    TROUPE_TRY(step(turn, work.intake != nullptr));
+    // A step that fails takes its turn's outcome with it; the swap must be told of.
+    if (!turn.swapped) TROUPE_TRY(step(turn, work.intake != nullptr));
     TROUPE_TRY(rest_after(work, turn));
     turn.counters = engine_->counters();
   }
@@ -60,7 +61,11 @@ core::Result<void> EngineBench::pack(const EngineWork& work, EngineTurn& turn) {
     TROUPE_TRY_ASSIGN(made, maker_(std::move(weights)));
     engine_ = std::move(made);
   } else {
-    TROUPE_TRY(engine_->set_weights(std::move(weights), work.kv));
+    const auto set = engine_->set_weights(std::move(weights), work.kv);
+    if (!set) {
+      turn.intake_error = set.error();
+      return {};
+    }
   }
   turn.swapped = version;
   return {};

@@ -2,10 +2,10 @@
 // groups, a slice of packing new weights, the swap) and then steps until a sample is done, at most
 // for kEngineTurn and the step at hand, so that short steps do not each cost a way between two
 // threads. While the engine has samples to go on with, packing takes at most kWeightSlice of a turn
-// and is followed by one step; with nothing to run it is done at once. Made without an engine: the
-// first weights make it. An engine whose work has ended can be asked to rest: the memory of its
-// keys and values goes back to the system until groups come. Shared with the jobs; used on the
-// device thread.
+// and is followed by one step; with nothing to run it is done at once. A swap ends its turn. Made
+// without an engine: the first weights make it. An engine whose work has ended can be asked to
+// rest: the memory of its keys and values goes back to the system until groups come. Shared with
+// the jobs; used on the device thread.
 #pragma once
 
 #include "runtime/core/activity.hpp"
@@ -36,7 +36,7 @@ struct EngineWork {
 struct EngineTurn {
   std::vector<engine::Sample> finished;
   std::vector<std::pair<core::GroupId, core::Error>> refused;  // of the submits
-  std::optional<core::Version> swapped;     // the engine computes with these from this turn on
+  std::optional<core::Version> swapped;     // the engine computes with these from the next turn on
   std::optional<core::Error> intake_error;  // the intake is of no more use
   engine::EngineCounters counters;
   bool resting = false;  // its keys and values sleep

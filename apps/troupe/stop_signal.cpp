@@ -32,6 +32,11 @@ void install_stop_signal() {
   ::signal(SIGPIPE, SIG_IGN);
 }
 
+void leave_stop_signal() {
+  ::signal(SIGINT, SIG_DFL);
+  ::signal(SIGTERM, SIG_DFL);
+}
+
 const std::atomic<bool>& stop_requested() noexcept {
   return requested;
 }

@@ -10,6 +10,9 @@ namespace troupe::app {
 // Takes the two signals over.
 void install_stop_signal();
 
+// Gives them back: the first ends the program. For commands that bring nothing to an end.
+void leave_stop_signal();
+
 // True once a signal came in. The reference is good for the life of the process.
 const std::atomic<bool>& stop_requested() noexcept;
 

@@ -14,7 +14,7 @@ constexpr int kKvBlocks = kAttentionBlock / kKvBlock;
 // Tiles of no more rows fetch what comes next while they work: they wait for memory, larger ones
 // for arithmetic.
 constexpr int kAheadRows = 4;
-constexpr int kAheadLevel = 3;
+constexpr int kAheadLevel = 3;  // of every cache; the second level alone gains half as much
 
 // The KV blocks of one attention block and kv head: base addresses of keys or values. As something
 // to fetch ahead it may name blocks that are never used.

@@ -8,6 +8,7 @@
 #include "apps/troupe/bench/overlap.hpp"
 #include "apps/troupe/bench/push.hpp"
 #include "apps/troupe/bench/train.hpp"
+#include "apps/troupe/stop_signal.hpp"
 
 #include <cstdio>
 
@@ -42,6 +43,7 @@ core::Result<void> run_bench(Words words) {
     print_help();
     return {};
   }
+  leave_stop_signal();
   for (const Bench& bench : kBenches) {
     if (bench.name == words[0]) return bench.run(words.subspan(1));
   }
