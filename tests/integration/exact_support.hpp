@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -86,10 +87,14 @@ inline model::ModelSpec tiny_llama() {
   return spec;
 }
 
-inline std::string make_tiny_model(const ScratchFolder& folder,
-                                   const model::ModelSpec& spec = tiny_llama()) {
+// Writes a model whose parameters are random and then as `change` leaves them.
+inline std::string make_tiny_model(
+    const ScratchFolder& folder,
+    const model::ModelSpec& spec = tiny_llama(),
+    const std::function<void(model::ParamStore&)>& change = nullptr) {
   model::ParamStore params(spec);
   model::randomise(params, 7, 0.2f);
+  if (change) change(params);
   const std::filesystem::path path = folder / "tiny";
   const auto saved = model::save_model(params, path, model::StorageDtype::kF32, {});
   EXPECT_TRUE(saved) << (saved ? "" : saved.error().message);

@@ -25,18 +25,13 @@ inline model::ModelSpec long_tiny_spec() {
   return spec;
 }
 
-// Writes a model over bytes, its parameters random and then as `change` leaves them.
+// `make_tiny_model` with a tokenizer over bytes.
 inline std::string make_model(const ScratchFolder& folder,
                               const model::ModelSpec& spec,
                               const std::function<void(model::ParamStore&)>& change = nullptr) {
-  model::ParamStore params(spec);
-  model::randomise(params, 7, 0.2f);
-  if (change) change(params);
-  const std::filesystem::path path = folder / "tiny";
-  const auto saved = model::save_model(params, path, model::StorageDtype::kF32, {});
-  EXPECT_TRUE(saved) << (saved ? "" : saved.error().message);
+  std::string path = make_tiny_model(folder, spec, change);
   write_byte_tokenizer(path);
-  return path.string();
+  return path;
 }
 
 inline std::string make_long_tiny_model(const ScratchFolder& folder) {

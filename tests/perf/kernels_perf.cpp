@@ -137,10 +137,8 @@ void gemm_shape(const Bench& bench, std::int64_t k, std::int64_t n) {
 // comes from memory, and all members meet between two products.
 void stack_shapes(const Bench& bench) {
   constexpr std::int64_t kLayers = 30;
-  struct Shape {
-    std::int64_t k, n;
-  };
-  const Shape shapes[] = {{576, 960}, {576, 576}, {576, 3072}, {1536, 576}};
+  const std::pair<std::int64_t, std::int64_t> shapes[] = {
+      {576, 960}, {576, 576}, {576, 3072}, {1536, 576}};
   std::vector<core::Buffer<float>> panels;
   double weights = 0;
   for (std::int64_t layer = 0; layer < kLayers; ++layer)
@@ -158,11 +156,11 @@ void stack_shapes(const Bench& bench) {
     const core::Buffer<float> a = random_floats(m * 1536);
     core::Buffer<float> c = random_floats(m * 3072);
     const core::Buffer<float> scale = random_floats(3072);
+    const float* const scales = bench.dtype == PanelDtype::kInt8 ? scale.data() : nullptr;
     const double seconds = bench.best_seconds([&](core::Team team) {
       std::size_t at = 0;
       for (std::int64_t layer = 0; layer < kLayers; ++layer)
         for (const auto [k, n] : shapes) {
-          const float* const scales = bench.dtype == PanelDtype::kInt8 ? scale.data() : nullptr;
           const Gemm g{.m = m,
                        .n = n,
                        .k = k,
