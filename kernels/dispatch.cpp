@@ -15,6 +15,8 @@
 namespace troupe::kernels {
 namespace {
 
+thread_local const Ops* in_force = nullptr;
+
 const Ops& choose() {
   constexpr Isa kLevels[] = {Isa::kAvx512, Isa::kAvx2, Isa::kReference};
   const char* wanted = std::getenv("TROUPE_ISA");
@@ -62,8 +64,16 @@ const Ops& ops_for(Isa isa) {
 }
 
 const Ops& ops() {
+  if (in_force != nullptr) return *in_force;
   static const Ops& chosen = choose();
   return chosen;
+}
+
+UseOps::UseOps(const Ops& table) noexcept : before_(in_force) {
+  in_force = &table;
+}
+UseOps::~UseOps() {
+  in_force = before_;
 }
 
 bool panel_dtype_available(const Ops& level, PanelDtype dtype) noexcept {

@@ -1,5 +1,6 @@
 // Which level of the kernels runs: the widest that the processor and the system allow, or the one
-// that TROUPE_ISA names. Chosen once, at the first call, for the life of the process; any thread.
+// that TROUPE_ISA names. Chosen once, at the first call, for the life of the process; any thread. A
+// thread that works for a device puts that device's table in force.
 #pragma once
 
 #include "kernels/panels.hpp"
@@ -15,8 +16,21 @@ bool isa_available(Isa isa) noexcept;
 // The table of a level. The level must be available.
 const Ops& ops_for(Isa isa);
 // The widest available level, or the one that TROUPE_ISA names (reference, avx2, avx512); chosen at
-// the first call. An unknown or unavailable name prints an error and exits with status 2.
+// the first call. An unknown or unavailable name prints an error and exits with status 2. Within a
+// UseOps scope the calling thread gets that scope's table instead: a device's.
 const Ops& ops();
+
+// Puts a table in force for the calling thread, until the end of the scope.
+class UseOps {
+ public:
+  explicit UseOps(const Ops& table) noexcept;
+  UseOps(const UseOps&) = delete;
+  UseOps& operator=(const UseOps&) = delete;
+  ~UseOps();
+
+ private:
+  const Ops* const before_;
+};
 
 // Whether a level multiplies panels of that dtype at speed: kBf16Compute needs the processor's dot
 // product (AVX512-bf16); the reference, which defines it, has all. Any level gives the right bits.

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "kernels/dispatch.hpp"
+#include "kernels/row_shapes.hpp"
 #include "kernels/shapes.hpp"
 
 #include <cstdint>
@@ -22,7 +23,10 @@
 namespace troupe::kernels {
 
 struct Ops {
-  const char* name;  // "reference", "avx2", "avx512"
+  const char* name;  // "reference", "avx2", "avx512", "cuda"
+  // How many vocabulary blocks of a head product are worth making at once: few where they should
+  // still be in the cache when their sums are taken.
+  std::int64_t head_blocks;
 
   // ---- products (kernels/shapes.hpp: Gemm) ----
 
@@ -32,6 +36,12 @@ struct Ops {
                std::int64_t m_end,
                std::int64_t panel_begin,
                std::int64_t panel_end);
+  // Rows [m_begin, m_end) and columns [n_begin, n_end), n_begin a multiple of 16.
+  void (*gemm_in_pieces)(const PieceGemm& g,
+                         std::int64_t m_begin,
+                         std::int64_t m_end,
+                         std::int64_t n_begin,
+                         std::int64_t n_end);
   // B[k][n] = w[n][k]: weights of y = x W^T (w is [n, k], ld `ldw`), rounded to the dtype of `to`.
   // Panels [panel_begin, panel_end); each may be packed on its own.
   void (*pack_transposed)(const float* w,
@@ -50,8 +60,14 @@ struct Ops {
                      std::int64_t panel_begin,
                      std::int64_t panel_end);
 
-  // ---- rows ----
+  // ---- rows (kernels/row_shapes.hpp) ----
 
+  void (*copy_rows)(const CopyRows& c, std::int64_t begin, std::int64_t end);
+  void (*add_rows)(const AddRows& a, std::int64_t row_begin, std::int64_t row_end);
+  void (*zero)(float* x, std::int64_t begin, std::int64_t end);
+  void (*embed_rows)(const EmbedRows& e, std::int64_t row_begin, std::int64_t row_end);
+  // Columns [begin, end) of the table.
+  void (*embed_grad)(const EmbedGrad& e, std::int64_t begin, std::int64_t end);
   // y = (x * r) * weight, r = 1 / sqrt(sum(x^2)/d + eps); r is stored in `inv_rms` when not null.
   void (*rmsnorm)(const float* x,
                   std::int64_t ldx,
@@ -104,24 +120,21 @@ struct Ops {
 
   // Copies row r's K and V (kv_heads * head_dim each) into every slot of the row.
   void (*kv_write)(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end);
-  // One item: some query rows of one segment for one kv head. `next`: the item that this thread
-  // does next, whose keys are fetched meanwhile; may be null.
-  void (*attention)(const Attention& a, const AttentionItem& item, const AttentionItem* next);
-  // All query rows of segment `segment` for one kv head; adds to dk/dv pools, writes dq.
+  // Items: some query rows of one segment for one kv head each.
+  void (*attention)(const Attention& a, const AttentionItem* items, std::int64_t count);
+  // Units: all query rows of some segments for one kv head each; adds to dk/dv pools, writes dq.
   void (*attention_backward)(const AttentionBackward& a,
-                             std::int64_t segment,
-                             std::int64_t kv_head);
+                             const AttentionUnit* units,
+                             std::int64_t count);
   // The reverse of kv_write: dk[row], dv[row] = sum over the row's slots, in slot order.
   void (*kv_gather)(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end);
 
   // ---- vocabulary ----
 
-  // In place: x[i] = cap * tanh_f32(x[i] / cap).
-  void (*softcap)(float* x, std::int64_t count, float cap);
-  // In place: grad[i] *= 1 - (y[i] / cap)^2, for y as `softcap` left it.
-  void (*softcap_backward)(const float* y, float* grad, std::int64_t count, float cap);
-  // For one row and vocabulary block b (kVocabBlock columns): max of z*inv_temperature and
-  // sum of exp(z*inv_temperature - max). `logits` points at the block; `count` columns.
+  // In place over rows of `count` numbers: x[i] = cap * tanh_f32(x[i] / cap).
+  void (*softcap)(float* x, std::int64_t ld, std::int64_t rows, std::int64_t count, float cap);
+  // For one block of `count` columns: max of z*inv_temperature and sum of exp(z*inv_temperature -
+  // max).
   void (*vocab_stats)(
       const float* logits, std::int64_t count, float inv_temperature, float* max, float* sum);
   // Entropy part of one block: sum of exp(s - lse) * s with s = z*inv_temperature.
@@ -129,17 +142,18 @@ struct Ops {
                           std::int64_t count,
                           float inv_temperature,
                           float lse);
-  // In place: z <- grad_logprob * (1[v == target] - p_v) - grad_entropy * p_v * (s_v - lse +
-  // entropy), all times inv_temperature; p_v = exp(s_v - lse). Columns [begin, end) of the row.
-  void (*vocab_grad)(float* logits,
-                     std::int64_t begin,
-                     std::int64_t end,
-                     float inv_temperature,
-                     float lse,
-                     std::int64_t target,
-                     float grad_logprob,
-                     float grad_entropy,
-                     float entropy);
+  // vocab_stats of blocks [block_begin, block_end) of rows [row_begin, row_end).
+  void (*vocab_sums)(const VocabRows& v,
+                     std::int64_t row_begin,
+                     std::int64_t row_end,
+                     std::int64_t block_begin,
+                     std::int64_t block_end);
+  void (*vocab_finish)(const VocabFinish& v, std::int64_t row_begin, std::int64_t row_end);
+  void (*vocab_grad)(const VocabGrad& v,
+                     std::int64_t row_begin,
+                     std::int64_t row_end,
+                     std::int64_t block_begin,
+                     std::int64_t block_end);
 
   // ---- backward of rows ----
 
@@ -196,9 +210,10 @@ struct Ops {
 
   // AdamW with decoupled weight decay (Loshchilov & Hutter 2019) over [begin, end).
   void (*adamw)(const AdamW& a, std::int64_t begin, std::int64_t end);
-  // Sum of squares of one chunk (callers use chunks of kNormChunk and add them ascending), in
-  // double.
-  double (*sum_squares)(const float* x, std::int64_t count);
+  // sums[c] = sum of squares of chunk c (kNormChunk numbers, the last may be shorter), in double;
+  // callers add the chunks ascending. Chunks [begin, end).
+  void (*sum_squares)(
+      const float* x, std::int64_t count, double* sums, std::int64_t begin, std::int64_t end);
   // True when every value is finite.
   bool (*all_finite)(const float* x, std::int64_t count);
 

@@ -102,6 +102,14 @@ struct AttentionBackward {
   float* dv_pool = nullptr;
 };
 
+// All query rows of segments [segment_begin, segment_end), one after another, for one kv head: what
+// shares KV blocks, so what must not be shared out.
+struct AttentionUnit {
+  std::int32_t segment_begin = 0;
+  std::int32_t segment_end = 0;
+  std::int32_t kv_head = 0;
+};
+
 // out[r] = residual[r] + (weight[r][0] * y[place[r][0]] + ... + extra_weight[r] * extra[r]): what
 // the experts that a row chose have to say. Per element one chain of fused multiply-adds from 0
 // over the choices ascending, then the extra row, then + residual, one rounding. All rows are `n`

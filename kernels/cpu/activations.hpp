@@ -76,13 +76,13 @@ void gate_mul_backward(const float* gate_up,
   }
 }
 
-void softcap(float* x, std::int64_t count, float cap) {
+void softcap_row(float* x, std::int64_t count, float cap) {
   for_lanes(count, [&](std::int64_t i, auto mask) {
     store(x + i, Vec::all(cap) * tanh(load(x + i, mask) / Vec::all(cap)), mask);
   });
 }
 
-void softcap_backward(const float* y, float* grad, std::int64_t count, float cap) {
+void softcap_gradient_row(const float* y, float* grad, std::int64_t count, float cap) {
   for_lanes(count, [&](std::int64_t i, auto mask) {
     const Vec t = load(y + i, mask) / Vec::all(cap);
     store(grad + i, load(grad + i, mask) * fma(-t, t, Vec::all(1.0f)), mask);

@@ -143,7 +143,8 @@ inline void attend(const Attention& a,
   }
 }
 
-void attention(const Attention& a, const AttentionItem& item, const AttentionItem* next) {
+// `next`: the item that this thread does next, whose keys are fetched meanwhile; may be null.
+void attention_item(const Attention& a, const AttentionItem& item, const AttentionItem* next) {
   const Segment& segment = a.segments[item.segment];
   const std::int64_t shared =
       a.heads / a.kv_heads;  // heads of the kv head, of which the item takes

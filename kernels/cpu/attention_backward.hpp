@@ -150,7 +150,7 @@ inline void fill_tile(const AttentionBackward& b,
   }
 }
 
-void attention_backward(const AttentionBackward& b,
+void attention_gradient(const AttentionBackward& b,
                         std::int64_t segment_index,
                         std::int64_t kv_head) {
   const Attention& a = b.forward;

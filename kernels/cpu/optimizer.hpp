@@ -25,7 +25,7 @@ void adamw(const AdamW& a, std::int64_t begin, std::int64_t end) {
   });
 }
 
-double sum_squares(const float* x, std::int64_t count) {
+double sum_squares_of(const float* x, std::int64_t count) {
   WideSum squares;
   for_lanes(count, [&](std::int64_t i, auto mask) { squares.add_squares(load(x + i, mask)); });
   return squares.sum();

@@ -11,6 +11,8 @@
 #include "kernels/cpu/rows.hpp"
 #include "kernels/cpu/vocab.hpp"
 #include "kernels/ops.hpp"
+// After the functions that its loops call.
+#include "kernels/batches.hpp"
 
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
@@ -18,9 +20,16 @@ namespace {
 constexpr Ops make_table(const char* name) {
   return Ops{
       .name = name,
+      .head_blocks = 1,
       .gemm = gemm,
+      .gemm_in_pieces = gemm_in_pieces,
       .pack_transposed = pack_transposed,
       .pack_plain = pack_plain,
+      .copy_rows = plain::copy_rows,
+      .add_rows = plain::add_rows,
+      .zero = plain::zero,
+      .embed_rows = plain::embed_rows,
+      .embed_grad = plain::embed_grad,
       .rmsnorm = rmsnorm,
       .rope = rope,
       .silu_mul = gate_mul<Silu>,
@@ -32,9 +41,10 @@ constexpr Ops make_table(const char* name) {
       .attention_backward = attention_backward,
       .kv_gather = kv_gather,
       .softcap = softcap,
-      .softcap_backward = softcap_backward,
       .vocab_stats = vocab_stats,
       .vocab_weighted = vocab_weighted,
+      .vocab_sums = vocab_sums,
+      .vocab_finish = vocab_finish,
       .vocab_grad = vocab_grad,
       .rmsnorm_backward = rmsnorm_backward,
       .rmsnorm_weight_grad = rmsnorm_weight_grad,

@@ -38,28 +38,20 @@ float vocab_weighted(const float* logits, std::int64_t count, float inv_temperat
   return total.sum();
 }
 
-void vocab_grad(float* logits,
-                std::int64_t begin,
-                std::int64_t end,
-                float inv_temperature,
-                float lse,
-                std::int64_t target,
-                float grad_logprob,
-                float grad_entropy,
-                float entropy) {
+void vocab_grad_row(float* logits,
+                    std::int64_t count,
+                    float inv_temperature,
+                    float lse,
+                    float grad_logprob,
+                    float grad_entropy,
+                    float entropy) {
   const Vec scale = Vec::all(inv_temperature);
-  for_lanes(end - begin, [&](std::int64_t offset, auto mask) {
-    const std::int64_t i = begin + offset;
+  for_lanes(count, [&](std::int64_t i, auto mask) {
     const Vec centred = load(logits + i, mask) * scale - Vec::all(lse);
     const Vec p = exp(centred);
     const Vec spread = select(equal(p, Vec::zero()), Vec::zero(), centred + Vec::all(entropy));
-    Vec hit = Vec::zero();
-    if (target >= i && target < i + 16) {
-      alignas(64) float one[16] = {};
-      one[target - i] = 1.0f;
-      hit = Vec::load(one);
-    }
-    const Vec grad = fma(-(Vec::all(grad_entropy) * p), spread, Vec::all(grad_logprob) * (hit - p));
+    const Vec miss = Vec::all(grad_logprob) * (Vec::zero() - p);
+    const Vec grad = fma(-(Vec::all(grad_entropy) * p), spread, miss);
     store(logits + i, grad * scale, mask);
   });
 }

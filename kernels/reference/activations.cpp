@@ -72,12 +72,12 @@ template decltype(gate_mul<GeluTanh>) gate_mul<GeluTanh>;
 template decltype(gate_mul_backward<Silu>) gate_mul_backward<Silu>;
 template decltype(gate_mul_backward<GeluTanh>) gate_mul_backward<GeluTanh>;
 
-void softcap(float* x, std::int64_t count, float cap) {
+void softcap_row(float* x, std::int64_t count, float cap) {
   for (std::int64_t i = 0; i < count; ++i)
     x[i] = cap * tanh_f32(x[i] / cap);
 }
 
-void softcap_backward(const float* y, float* grad, std::int64_t count, float cap) {
+void softcap_gradient_row(const float* y, float* grad, std::int64_t count, float cap) {
   for (std::int64_t i = 0; i < count; ++i) {
     const float t = y[i] / cap;
     grad[i] = grad[i] * std::fma(-t, t, 1.0f);

@@ -55,7 +55,7 @@ void merge_block(const Attention& a,
 
 }  // namespace
 
-void attention(const Attention& a, const AttentionItem& item, const AttentionItem*) {
+void attention_item(const Attention& a, const AttentionItem& item, const AttentionItem*) {
   const Segment& segment = a.segments[item.segment];
   const KvView kv(a, segment, item.kv_head);
   const std::int64_t group = a.heads / a.kv_heads;

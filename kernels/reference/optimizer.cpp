@@ -22,7 +22,7 @@ void adamw(const AdamW& a, std::int64_t begin, std::int64_t end) {
   }
 }
 
-double sum_squares(const float* x, std::int64_t count) {
+double sum_squares_of(const float* x, std::int64_t count) {
   LaneSum<double> squares;
   for (std::int64_t i = 0; i < count; ++i) {
     const double value = static_cast<double>(x[i]);

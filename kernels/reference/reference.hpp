@@ -1,5 +1,6 @@
-// The functions of the reference level, gathered into a table by table.cpp. Each is the definition
-// of its entry in kernels/ops.hpp: plain loops over single numbers. Any thread.
+// The functions of the reference level, gathered into a table by table.cpp (kernels/batches.hpp has
+// the loops around those of one row or item). Together they define what kernels/ops.hpp promises:
+// plain loops over single numbers. Any thread.
 #pragma once
 
 #include "kernels/ops.hpp"
@@ -51,25 +52,24 @@ void rope(float* x,
           std::int64_t row_begin,
           std::int64_t row_end);
 void mix_rows(const MixRows& mix, std::int64_t row_begin, std::int64_t row_end);
-void exp(const float* x, float* y, std::int64_t count);
+void exp_row(const float* x, float* y, std::int64_t count);
 
 void kv_write(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end);
 void kv_gather(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end);
-void attention(const Attention& a, const AttentionItem& item, const AttentionItem* next);
-void attention_backward(const AttentionBackward& a, std::int64_t segment, std::int64_t kv_head);
+void attention_item(const Attention& a, const AttentionItem& item, const AttentionItem* next);
+void attention_gradient(const AttentionBackward& a, std::int64_t segment, std::int64_t kv_head);
 
 void vocab_stats(
     const float* logits, std::int64_t count, float inv_temperature, float* max, float* sum);
 float vocab_weighted(const float* logits, std::int64_t count, float inv_temperature, float lse);
-void vocab_grad(float* logits,
-                std::int64_t begin,
-                std::int64_t end,
-                float inv_temperature,
-                float lse,
-                std::int64_t target,
-                float grad_logprob,
-                float grad_entropy,
-                float entropy);
+// z <- (grad_logprob * (0 - p) - grad_entropy * p * (s - lse + entropy)) * inv_temperature.
+void vocab_grad_row(float* logits,
+                    std::int64_t count,
+                    float inv_temperature,
+                    float lse,
+                    float grad_logprob,
+                    float grad_entropy,
+                    float entropy);
 
 void rmsnorm_backward(const float* x,
                       std::int64_t ldx,
@@ -119,8 +119,8 @@ void gate_mul_backward(const float* gate_up,
                        std::int64_t lddg,
                        std::int64_t row_begin,
                        std::int64_t row_end);
-void softcap(float* x, std::int64_t count, float cap);
-void softcap_backward(const float* y, float* grad, std::int64_t count, float cap);
+void softcap_row(float* x, std::int64_t count, float cap);
+void softcap_gradient_row(const float* y, float* grad, std::int64_t count, float cap);
 
 void column_sum(const float* dy,
                 std::int64_t ldy,
@@ -130,7 +130,7 @@ void column_sum(const float* dy,
                 std::int64_t end);
 
 void adamw(const AdamW& a, std::int64_t begin, std::int64_t end);
-double sum_squares(const float* x, std::int64_t count);
+double sum_squares_of(const float* x, std::int64_t count);
 bool all_finite(const float* x, std::int64_t count);
 
 double fma_probe(std::int64_t rounds, float* sink);

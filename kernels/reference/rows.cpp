@@ -58,7 +58,7 @@ void rope(float* x,
   }
 }
 
-void exp(const float* x, float* y, std::int64_t count) {
+void exp_row(const float* x, float* y, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i)
     y[i] = exp_f32(x[i]);
 }

@@ -32,21 +32,18 @@ float vocab_weighted(const float* logits, std::int64_t count, float inv_temperat
   return total.total();
 }
 
-void vocab_grad(float* logits,
-                std::int64_t begin,
-                std::int64_t end,
-                float inv_temperature,
-                float lse,
-                std::int64_t target,
-                float grad_logprob,
-                float grad_entropy,
-                float entropy) {
-  for (std::int64_t i = begin; i < end; ++i) {
+void vocab_grad_row(float* logits,
+                    std::int64_t count,
+                    float inv_temperature,
+                    float lse,
+                    float grad_logprob,
+                    float grad_entropy,
+                    float entropy) {
+  for (std::int64_t i = 0; i < count; ++i) {
     const float centred = logits[i] * inv_temperature - lse;
     const float p = exp_f32(centred);
     const float spread = p == 0.0f ? 0.0f : centred + entropy;
-    const float hit = (i == target ? 1.0f : 0.0f) - p;
-    const float grad = std::fma(-(grad_entropy * p), spread, grad_logprob * hit);
+    const float grad = std::fma(-(grad_entropy * p), spread, grad_logprob * (0.0f - p));
     logits[i] = grad * inv_temperature;
   }
 }

@@ -5,9 +5,11 @@
 #                [PCH torch])
 #   `troupe_<name>`, static, from *.cpp of the current folder (with RECURSE: and below). The
 #   include path is the repository root. A room without sources yet is an INTERFACE library.
-# troupe_test(NAME name [DEPS t...] [LABELS l...] [TIMEOUT s] [PCH torch])
+# troupe_test(NAME name [DEPS t...] [LABELS l...] [TIMEOUT s] [PCH torch] [EXCLUDE regex...] [CUDA])
 #   One GoogleTest binary `test_<name>` from tests/unit/<current folder>/**/*_test.cpp. Extra
-#   labels: `model` (needs the real small model), `full` (only in `./dev test --full`).
+#   labels: `model` (needs the real small model), `full` (only in `./dev test --full`). With CUDA its
+#   tests come three times: on the emulated device with threads and blocks in order, in reverse
+#   order, and, labelled `gpu`, on the machine's GPU (skipped with the reason where there is none).
 # troupe_program(NAME file SOURCES s... [DEPS t...])
 #   A helper binary build/bin/<file> that oracle tests drive.
 # troupe_oracle_test(NAME file.py [DEPENDS t...] [LABELS l...] [TIMEOUT s])
@@ -64,26 +66,31 @@ endfunction()
 # The tests of a GoogleTest binary, named <prefix>.<Suite>.<Case>, with our environment; the remaining
 # arguments are labels. Names are read when ctest runs, so a build never starts a test binary.
 # Properties that are lists do not survive that late discovery; a file read after it sets them.
-function(troupe_discover_tests target prefix timeout)
+# `environment` replaces entries of ours.
+function(troupe_discover_tests target prefix timeout environment)
   gtest_discover_tests(
     ${target}
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     TEST_PREFIX "${prefix}."
+    TEST_LIST ${target}_${prefix}_TESTS
     PROPERTIES TIMEOUT ${timeout})
-  set(properties ${CMAKE_CURRENT_BINARY_DIR}/${target}_properties.cmake)
-  file(WRITE ${properties} "foreach(name IN LISTS ${target}_TESTS)
+  set(properties ${CMAKE_CURRENT_BINARY_DIR}/${target}_${prefix}_properties.cmake)
+  file(WRITE ${properties} "foreach(name IN LISTS ${target}_${prefix}_TESTS)
   set_tests_properties(\${name} PROPERTIES LABELS [==[${ARGN}]==]
-                       ENVIRONMENT [==[${TROUPE_TEST_ENVIRONMENT}]==])
+                       ENVIRONMENT [==[${TROUPE_TEST_ENVIRONMENT};${environment}]==])
 endforeach()
 ")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${properties})
 endfunction()
 
 function(troupe_test)
-  cmake_parse_arguments(arg "" "NAME;TIMEOUT;PCH" "DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "CUDA" "NAME;TIMEOUT;PCH" "DEPS;LABELS;EXCLUDE" ${ARGN})
   file(RELATIVE_PATH room ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/*_test.cpp)
+  foreach(regex IN LISTS arg_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX ${regex})
+  endforeach()
   if(NOT sources)
     return()
   endif()
@@ -97,7 +104,20 @@ function(troupe_test)
                              PRIVATE TROUPE_TEST_DATA_DIR="${CMAKE_SOURCE_DIR}/tests/data")
   target_link_libraries(${target} PRIVATE ${arg_DEPS} troupe::gtest troupe_warnings)
   _troupe_use_pch(${target} "${arg_PCH}")
-  troupe_discover_tests(${target} ${arg_NAME} ${arg_TIMEOUT} unit ${arg_NAME} ${arg_LABELS})
+  if(NOT arg_CUDA)
+    troupe_discover_tests(${target} ${arg_NAME} ${arg_TIMEOUT} "" unit ${arg_NAME} ${arg_LABELS})
+    return()
+  endif()
+  add_dependencies(${target} troupe_cuda_emulated)
+  set(emulated TROUPE_CUDA_LIBRARY=${CMAKE_BINARY_DIR}/bin/libtroupe_cuda_emulated.so)
+  troupe_discover_tests(${target} ${arg_NAME} ${arg_TIMEOUT}
+                        "${emulated};TROUPE_CUDA_EMULATOR=guard" unit ${arg_NAME} ${arg_LABELS})
+  troupe_discover_tests(${target} ${arg_NAME}_reverse ${arg_TIMEOUT}
+                        "${emulated};TROUPE_CUDA_EMULATOR=guard,reverse" unit ${arg_NAME} ${arg_LABELS})
+  if(TROUPE_NVCC)
+    troupe_discover_tests(${target} ${arg_NAME}_gpu ${arg_TIMEOUT}
+                          TROUPE_CUDA_LIBRARY=${CMAKE_BINARY_DIR}/libtroupe_cuda.so gpu ${arg_LABELS})
+  endif()
 endfunction()
 
 function(troupe_program)

@@ -4,6 +4,8 @@
 // over a team never changes a result's bits: members split outputs, never a sum.
 #pragma once
 
+#include "runtime/core/memory.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -61,6 +63,8 @@ class TeamRunner {
   virtual ~TeamRunner() = default;
   virtual void run(const std::function<void(Team)>& region) = 0;
   virtual int size() const noexcept = 0;
+  // Where the numbers live that regions of this team compute on.
+  virtual Memory& memory() noexcept { return host_memory(); }
 };
 
 // A team of one: the caller.

@@ -21,10 +21,7 @@ double global_norm(core::TeamRunner& team, const float* x, std::int64_t count) {
   std::vector<double> partial(static_cast<std::size_t>(chunks));
   team.run([&](core::Team member) {
     const auto [begin, end] = member.share(chunks);
-    for (std::int64_t i = begin; i < end; ++i) {
-      partial[static_cast<std::size_t>(i)] =
-          kernels::ops().sum_squares(x + i * chunk, std::min(chunk, count - i * chunk));
-    }
+    if (begin < end) kernels::ops().sum_squares(x, count, partial.data(), begin, end);
   });
   double sum = 0;
   for (const double part : partial)

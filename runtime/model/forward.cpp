@@ -6,7 +6,6 @@
 #include "runtime/model/shares.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace troupe::model {
 namespace {
@@ -71,9 +70,10 @@ const float* normed_for(const LayerCall& c,
 void normalise_heads(const LayerCall& c, Range rows) {
   const ModelSpec& spec = c.spec();
   const std::int64_t width = spec.qkv_width(), normed = spec.q_width() + spec.kv_width();
-  for (std::int64_t row = rows.begin; c.io.qk_raw != nullptr && row < rows.end; ++row) {
-    std::memcpy(c.io.qk_raw + row * normed, c.io.qkv + row * width,
-                static_cast<std::size_t>(normed) * sizeof(float));
+  if (c.io.qk_raw != nullptr) {
+    ops().copy_rows(
+        {.columns = normed, .from = c.io.qkv, .ldf = width, .to = c.io.qk_raw, .ldt = normed},
+        rows.begin, rows.end);
   }
   for (std::int64_t head = 0; head < spec.heads + spec.kv_heads; ++head) {
     float* x = c.io.qkv + head * spec.head_dim;
@@ -111,11 +111,8 @@ void attend(const LayerCall& c) {
   const kernels::Attention attention =
       attention_of(c.spec(), c.index, c.plan, c.io, c.k_pool, c.v_pool);
   const auto rank = static_cast<std::size_t>(c.team.rank);
-  const std::int32_t end = c.plan.item_begin[rank + 1];
-  for (std::int32_t i = c.plan.item_begin[rank]; i < end; ++i) {
-    const kernels::AttentionItem* item = &c.plan.items[static_cast<std::size_t>(i)];
-    ops().attention(attention, *item, i + 1 < end ? item + 1 : nullptr);
-  }
+  const std::int32_t begin = c.plan.item_begin[rank], end = c.plan.item_begin[rank + 1];
+  if (begin < end) ops().attention(attention, c.plan.items.data() + begin, end - begin);
 }
 
 // What attention or feed-forward add to the residual stream: a product, normed first in some
@@ -145,9 +142,15 @@ void add_branch(const LayerCall& c, const Shares& shares, const Branch& branch) 
   shares.meet();
   const Range own = shares.rows();
   normalise(c, own, product.c, branch.norm, branch.inv_rms);
-  if (branch.out == nullptr) return;
-  for (std::int64_t i = own.begin * hidden; i < own.end * hidden; ++i)
-    branch.out[i] = branch.residual[i] + c.io.normed[i];
+  if (branch.out == nullptr || own.empty()) return;
+  ops().add_rows({.columns = hidden,
+                  .a = branch.residual,
+                  .lda = hidden,
+                  .b = c.io.normed,
+                  .ldb = hidden,
+                  .out = branch.out,
+                  .ldo = hidden},
+                 own.begin, own.end);
 }
 
 void attention_block(const LayerCall& c, const Shares& shares) {
@@ -256,9 +259,7 @@ kernels::Attention attention_of(const ModelSpec& spec,
 
 void embed_rows(Team team, const PackedWeights& weights, const ForwardPlan& plan, float* x) {
   const auto [begin, end] = team.share(plan.rows());
-  for (std::int64_t row = begin; row < end; ++row) {
-    weights.embed(plan.tokens[static_cast<std::size_t>(row)], x + row * weights.spec().hidden);
-  }
+  if (begin < end) weights.embed(plan.tokens.data(), begin, end, x);
   team.barrier();
 }
 
@@ -304,10 +305,16 @@ void normalise_logit_rows(Team team,
                           float* head_in) {
   const std::int64_t hidden = weights.spec().hidden;
   const auto [begin, end] = team.share(static_cast<std::int64_t>(plan.logit_rows.size()));
-  for (std::int64_t i = begin; i < end; ++i) {
-    const std::int64_t row = plan.logit_rows[static_cast<std::size_t>(i)];
-    ops().rmsnorm(x + row * hidden, hidden, weights.final_norm(), weights.spec().rms_eps, hidden,
-                  head_in + i * hidden, hidden, nullptr, 0, 1);
+  if (begin < end) {
+    ops().copy_rows({.columns = hidden,
+                     .from = x,
+                     .ldf = hidden,
+                     .from_row = plan.logit_rows.data(),
+                     .to = head_in,
+                     .ldt = hidden},
+                    begin, end);
+    ops().rmsnorm(head_in, hidden, weights.final_norm(), weights.spec().rms_eps, hidden, head_in,
+                  hidden, nullptr, begin, end);
   }
   team.barrier();
 }

@@ -1,10 +1,7 @@
 // The language-model head: logits, and the partial sums of the softmax over the vocabulary.
-#include "kernels/scalar.hpp"
-#include "runtime/core/check.hpp"
 #include "runtime/model/forward.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace troupe::model {
 namespace {
@@ -39,46 +36,39 @@ void head_forward(core::Team team,
                            .c = logits,
                            .ldc = ldl};
   kernels::flush_denormals();
+  const kernels::VocabRows sums{.logits = logits,
+                                .ld = ldl,
+                                .vocab = spec.vocab,
+                                .inv_temperature = inv_temperature,
+                                .block_max = block_max,
+                                .block_sum = block_sum};
   const auto [first, last] = team.share(blocks);
-  // Block by block, so that the sums read logits that are still in the cache.
-  for (std::int64_t block = first; block < last; ++block) {
-    const std::int64_t panel = block * kBlockPanels;
-    ops.gemm(gemm, 0, rows, panel, std::min(panel + kBlockPanels, panels));
+  // A few blocks at a time, so that the sums read logits that are still in the cache.
+  for (std::int64_t block = first; block < last; block += ops.head_blocks) {
+    const std::int64_t end = std::min(block + ops.head_blocks, last);
+    ops.gemm(gemm, 0, rows, block * kBlockPanels, std::min(end * kBlockPanels, panels));
     const std::int64_t column = block * kernels::kVocabBlock;
-    const std::int64_t count = std::min(kernels::kVocabBlock, spec.vocab - column);
+    const std::int64_t count = std::min(end * kernels::kVocabBlock, spec.vocab) - column;
     cap_logits(spec, logits + column, rows, ldl, count);
-    if (block_max == nullptr) continue;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      ops.vocab_stats(logits + row * ldl + column, count, inv_temperature[row],
-                      block_max + row * blocks + block, block_sum + row * blocks + block);
-    }
+    if (block_max != nullptr) ops.vocab_sums(sums, 0, rows, block, end);
   }
   team.barrier();
 }
 
 void cap_logits(
     const ModelSpec& spec, float* logits, std::int64_t rows, std::int64_t ldl, std::int64_t count) {
-  if (spec.final_softcap == 0) return;
-  for (std::int64_t row = 0; row < rows; ++row)
-    kernels::ops().softcap(logits + row * ldl, count, spec.final_softcap);
+  if (spec.final_softcap != 0) kernels::ops().softcap(logits, ldl, rows, count, spec.final_softcap);
 }
 
 float merge_vocab_stats(const float* block_max, const float* block_sum, std::int64_t blocks) {
-  const kernels::Ops& ops = kernels::ops();
-  constexpr std::int64_t kChunk = 256;
-  float scale[kChunk];
-  const float max = *std::max_element(block_max, block_max + blocks);
-  float sum = 0.0f;
-  for (std::int64_t begin = 0; begin < blocks; begin += kChunk) {
-    const std::int64_t count = std::min(kChunk, blocks - begin);
-    for (std::int64_t i = 0; i < count; ++i)
-      scale[i] = block_max[begin + i] - max;
-    ops.exp(scale, scale, count);
-    for (std::int64_t i = 0; i < count; ++i) {
-      sum = std::fma(block_sum[begin + i], scale[i], sum);
-    }
-  }
-  return max + kernels::log_f32(sum);
+  float lse = 0.0f;
+  kernels::VocabFinish merge;
+  merge.rows.vocab = blocks * kernels::kVocabBlock;
+  merge.rows.block_max = const_cast<float*>(block_max);  // read only
+  merge.rows.block_sum = const_cast<float*>(block_sum);
+  merge.lse = &lse;
+  kernels::ops().vocab_finish(merge, 0, 1);
+  return lse;
 }
 
 }  // namespace troupe::model

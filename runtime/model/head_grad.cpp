@@ -25,15 +25,10 @@ struct Chunk {
 
   const ModelSpec& spec() const { return call.weights.spec(); }
   const float* head_in() const { return call.head_in + begin * spec().hidden; }
-  float* logits(std::int64_t row) const { return first_logits + row * logits_ld(spec()); }
-  // Calls f(index of target) for the targets of a row of the chunk.
-  template <class F>
-  void each_target(std::int64_t row, F&& f) const {
+  // The targets of the chunk's rows.
+  kernels::VocabTargets targets() const {
     const RowTargets& lists = call.scratch.row_targets;
-    const auto at = static_cast<std::size_t>(begin + row);
-    for (std::int32_t i = lists.begin[at]; i < lists.begin[at + 1]; ++i) {
-      f(static_cast<std::size_t>(lists.target[static_cast<std::size_t>(i)]));
-    }
+    return {lists.begin.data() + begin, lists.target.data(), call.targets.token.data()};
   }
 };
 
@@ -52,67 +47,20 @@ void each_chunk(const HeadCall& call, F&& f) {
 // Log-sum-exp, entropy and log-probs of this member's rows of a chunk.
 void finish_rows(Team team, const Chunk& chunk, float* logprobs) {
   const HeadCall& call = chunk.call;
-  const ModelSpec& spec = chunk.spec();
-  const std::int64_t blocks = vocab_blocks(spec);
-  const float inv_temperature = call.scratch.inv_temperature[0];
   const auto [first, last] = team.share(chunk.rows);
-  for (std::int64_t row = first; row < last; ++row) {
-    const float* logits = chunk.logits(row);
-    const float lse = merge_vocab_stats(call.scratch.block_max.data() + row * blocks,
-                                        call.scratch.block_sum.data() + row * blocks, blocks);
-    call.lse[chunk.begin + row] = lse;
-    if (call.entropy != nullptr) {
-      float weighted = 0.0f;
-      for (std::int64_t column = 0; column < spec.vocab; column += kVocabBlock) {
-        const std::int64_t count = std::min(kVocabBlock, spec.vocab - column);
-        weighted += ops().vocab_weighted(logits + column, count, inv_temperature, lse);
-      }
-      call.entropy[chunk.begin + row] = lse - weighted;
-    }
-    chunk.each_target(row, [&](std::size_t i) {
-      logprobs[i] = token_logprob(logits[call.targets.token[i]], inv_temperature, lse);
-    });
-  }
-}
-
-struct RowGrad {
-  float logprob = 0, entropy = 0;
-};
-
-// The sums of the gradients of a row's targets.
-RowGrad sum_of(const Chunk& chunk, const HeadGrad& grad, std::int64_t row) {
-  RowGrad sum;
-  chunk.each_target(row, [&](std::size_t i) {
-    if (grad.logprobs != nullptr) sum.logprob += grad.logprobs[i];
-    if (grad.entropies != nullptr) sum.entropy += grad.entropies[i];
-  });
-  return sum;
-}
-
-// Turns logits into their gradients, columns [begin, end) of all rows of the chunk.
-void grad_of_columns(const Chunk& chunk,
-                     const HeadGrad& grad,
-                     std::int64_t begin,
-                     std::int64_t end) {
-  const HeadCall& call = chunk.call;
-  const float inv_temperature = call.scratch.inv_temperature[0];
-  const float cap = chunk.spec().final_softcap;
-  for (std::int64_t row = 0; row < chunk.rows; ++row) {
-    float* logits = chunk.logits(row);
-    const RowGrad sum = sum_of(chunk, grad, row);
-    const float entropy = call.entropy == nullptr ? 0.0f : call.entropy[chunk.begin + row];
-    float capped[kVocabBlock];  // the logits, where a soft cap has a gradient of its own
-    if (cap > 0) std::copy(logits + begin, logits + end, capped);
-    // No column is the target here: a row may have several, so their share is added after.
-    ops().vocab_grad(logits, begin, end, inv_temperature, call.lse[chunk.begin + row], -1,
-                     sum.logprob, sum.entropy, entropy);
-    chunk.each_target(row, [&](std::size_t i) {
-      const std::int32_t token = call.targets.token[i];
-      if (grad.logprobs == nullptr || token < begin || token >= end) return;
-      logits[token] += grad.logprobs[i] * inv_temperature;
-    });
-    if (cap > 0) ops().softcap_backward(capped, logits + begin, end - begin, cap);
-  }
+  if (first >= last) return;
+  const kernels::VocabFinish finish{
+      .rows = {.logits = chunk.first_logits,
+               .ld = logits_ld(chunk.spec()),
+               .vocab = chunk.spec().vocab,
+               .inv_temperature = call.scratch.inv_temperature.data(),
+               .block_max = call.scratch.block_max.data(),
+               .block_sum = call.scratch.block_sum.data()},
+      .lse = call.lse + chunk.begin,
+      .entropy = call.entropy == nullptr ? nullptr : call.entropy + chunk.begin,
+      .targets = chunk.targets(),
+      .logprobs = logprobs};
+  ops().vocab_finish(finish, first, last);
 }
 
 void backward_chunk(Team team, const Chunk& chunk, const HeadGrad& grad) {
@@ -127,23 +75,35 @@ void backward_chunk(Team team, const Chunk& chunk, const HeadGrad& grad) {
                            .a = chunk.head_in(),
                            .lda = spec.hidden,
                            .b = call.weights.head(),
-                           .c = chunk.logits(0),
+                           .c = chunk.first_logits,
                            .ldc = ld};
+  const kernels::VocabGrad gradient{
+      .logits = chunk.first_logits,
+      .ld = ld,
+      .vocab = spec.vocab,
+      .inv_temperature = scratch.inverse,
+      .softcap = spec.final_softcap,
+      .lse = call.lse + chunk.begin,
+      .entropy = call.entropy == nullptr ? nullptr : call.entropy + chunk.begin,
+      .targets = chunk.targets(),
+      .dlogprobs = grad.logprobs,
+      .dentropies = grad.entropies};
   constexpr std::int64_t kBlockPanels = kVocabBlock / kernels::kPanel;
   const auto [first, last] = team.share(vocab_blocks(spec));
-  for (std::int64_t block = first; block < last; ++block) {
-    const std::int64_t end = std::min((block + 1) * kVocabBlock, spec.vocab);
+  for (std::int64_t block = first; block < last; block += ops().head_blocks) {
+    const std::int64_t end = std::min(block + ops().head_blocks, last);
     if (!chunk.kept) {
       const std::int64_t column = block * kVocabBlock;
-      ops().gemm(gemm, 0, chunk.rows, block * kBlockPanels, kernels::panels_of(end));
-      cap_logits(spec, chunk.logits(0) + column, chunk.rows, ld, end - column);
+      const std::int64_t column_end = std::min(end * kVocabBlock, spec.vocab);
+      ops().gemm(gemm, 0, chunk.rows, block * kBlockPanels, kernels::panels_of(column_end));
+      cap_logits(spec, chunk.first_logits + column, chunk.rows, ld, column_end - column);
     }
-    grad_of_columns(chunk, grad, block * kVocabBlock, end);
+    ops().vocab_grad(gradient, 0, chunk.rows, block, end);
   }
   pack_input(team, {chunk.head_in(), chunk.rows, spec.hidden, spec.hidden},
              scratch.packed_rows.data());
   team.barrier();
-  const Matrix dlogits{chunk.logits(0), chunk.rows, spec.vocab, ld};
+  const Matrix dlogits{chunk.first_logits, chunk.rows, spec.vocab, ld};
   const std::int64_t head = grad.master.layout().head, trained = grad.grads.layout().head;
   if (trained >= 0) {
     weight_grad(team, dlogits, scratch.packed_rows.data(), spec.hidden,
@@ -186,7 +146,8 @@ void HeadScratch::prepare(const ModelSpec& spec,
   places = std::clamp<std::int64_t>(backward ? logits_max / chunk_logits : 1, 1, chunks);
   kept = backward;
   row_targets.build(targets, rows);
-  inv_temperature.assign(static_cast<std::size_t>(chunk), 1.0f / temperature);
+  inverse = 1.0f / temperature;
+  inv_temperature.assign(static_cast<std::size_t>(chunk), inverse);
   logits.reserve_discard(((places - 1) * kHeadRows_max + chunk) * logits_ld(spec));
   block_max.reserve_discard(chunk * vocab_blocks(spec));
   block_sum.reserve_discard(chunk * vocab_blocks(spec));
@@ -206,9 +167,9 @@ void head_logprobs(Team team, const HeadCall& call, float* logprobs) {
   kernels::flush_denormals();
   const ModelSpec& spec = call.weights.spec();
   each_chunk(call, [&](const Chunk& chunk) {
-    head_forward(team, call.weights, chunk.head_in(), chunk.rows, chunk.logits(0), logits_ld(spec),
-                 call.scratch.inv_temperature.data(), call.scratch.block_max.data(),
-                 call.scratch.block_sum.data());
+    head_forward(team, call.weights, chunk.head_in(), chunk.rows, chunk.first_logits,
+                 logits_ld(spec), call.scratch.inv_temperature.data(),
+                 call.scratch.block_max.data(), call.scratch.block_sum.data());
     finish_rows(team, chunk, logprobs);
     team.barrier();
   });

@@ -31,7 +31,8 @@ struct HeadScratch {
   std::int64_t chunks = 0, places = 0;
   bool kept = false;  // the logits are those of the forward pass
   core::Buffer<float> block_max, block_sum, packed_rows;
-  std::vector<float> inv_temperature;  // [rows of a chunk], all the same
+  float inverse = 1;                   // 1 / temperature
+  std::vector<float> inv_temperature;  // the same for the rows of a chunk
   RowTargets row_targets;
   std::vector<ProductScratch> products;
   // Outside a region, before the passes over `rows` head rows. `backward` adds what only the

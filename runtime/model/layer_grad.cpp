@@ -5,7 +5,6 @@
 #include "kernels/ops.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace troupe::model {
 namespace {
@@ -98,8 +97,7 @@ class LayerPass {
     const std::int64_t hidden = spec_.hidden;
     float* out = s_.dbranch.data();
     if (!idle()) {
-      std::memset(out + own_.first * hidden, 0,
-                  static_cast<std::size_t>((own_.second - own_.first) * hidden) * sizeof(float));
+      ops().zero(out, own_.first * hidden, own_.second * hidden);
       ops().rmsnorm_backward(x, hidden, weight_data, inv_rms, call_.dx, hidden, hidden, out, hidden,
                              own_.first, own_.second);
     }
@@ -123,14 +121,18 @@ class LayerPass {
                   spec_.hidden, nullptr, own_.first, own_.second);
   }
 
-  kernels::KvWrite kv(float* qkv, float* k_pool, float* v_pool) const {
-    const std::int64_t width = spec_.qkv_width();
+  // Rows of q and k heads, or of q, k and v.
+  struct HeadRows {
+    float* data;
+    std::int64_t ld;
+  };
+  kernels::KvWrite kv(HeadRows qk, float* qkv, float* k_pool, float* v_pool) const {
     return {spec_.kv_heads,
             spec_.head_dim,
-            qkv + spec_.q_width(),
-            width,
+            qk.data + spec_.q_width(),
+            qk.ld,
             qkv + spec_.q_width() + spec_.kv_width(),
-            width,
+            spec_.qkv_width(),
             k_pool,
             v_pool,
             call_.plan.slot_begin.data(),
@@ -145,14 +147,15 @@ class LayerPass {
         (silu ? ops().silu_mul : ops().gelu_mul)(call_.io.gate_up, 2 * spec_.ffn, spec_.ffn,
                                                  s_.act.data(), spec_.ffn, own_.first, own_.second);
       }
-      ops().kv_write(kv(call_.io.qkv, s_.k_pool.data(), s_.v_pool.data()), own_.first, own_.second);
+      float* const qkv = call_.io.qkv;
+      ops().kv_write(kv({qkv, spec_.qkv_width()}, qkv, s_.k_pool.data(), s_.v_pool.data()),
+                     own_.first, own_.second);
     }
     if (sparse_ || wants(kGateUp)) normalise(call_.io.x_mid, packed_.ffn_norm);
     const std::int64_t block = spec_.kv_width() * kernels::kKvBlock;
     const auto [first, last] = team_.share(call_.kv_blocks);
-    const auto bytes = static_cast<std::size_t>((last - first) * block) * sizeof(float);
-    std::memset(s_.dk_pool.data() + first * block, 0, bytes);
-    std::memset(s_.dv_pool.data() + first * block, 0, bytes);
+    ops().zero(s_.dk_pool.data(), first * block, last * block);
+    ops().zero(s_.dv_pool.data(), first * block, last * block);
     if (sparse_) return;
     input_grad(team_, dbranch(), weight(at_.down, spec_.hidden, spec_.ffn), s_.dact.data(),
                spec_.ffn, products_);
@@ -231,38 +234,37 @@ class LayerPass {
         attention_of(spec_, call_.layer, call_.plan, call_.io, s_.k_pool.data(), s_.v_pool.data());
     backward.dout = s_.dattention.data();
     backward.lddo = spec_.q_width();
-    backward.dq = s_.dqkv.data();
-    backward.lddq = spec_.qkv_width();
+    backward.dq = dqk().data;
+    backward.lddq = dqk().ld;
     backward.dk_pool = s_.dk_pool.data();
     backward.dv_pool = s_.dv_pool.data();
-    for (const AttentionUnits::Unit& unit : call_.units.of(team_.rank)) {
-      const auto group = static_cast<std::size_t>(unit.group);
-      for (std::int32_t segment = call_.plan.group_begin[group];
-           segment < call_.plan.group_begin[group + 1]; ++segment) {
-        ops().attention_backward(backward, segment, unit.kv_head);
-      }
-    }
+    const std::span<const kernels::AttentionUnit> units = call_.units.of(team_.rank);
+    if (!units.empty()) ops().attention_backward(backward, units.data(), std::ssize(units));
+  }
+
+  // The gradients of q and k heads as attention saw them: of their own where norms come before.
+  HeadRows dqk() {
+    if (spec_.qk_norm) return {s_.dqk.data(), spec_.q_width() + spec_.kv_width()};
+    return {s_.dqkv.data(), spec_.qkv_width()};
   }
 
   // From the pools to rows; then q and k turn back, and go back through their norms.
   void gather() {
     if (idle()) return;
-    ops().kv_gather(kv(s_.dqkv.data(), s_.dk_pool.data(), s_.dv_pool.data()), own_.first,
+    const HeadRows after = dqk();
+    const std::int64_t width = spec_.qkv_width();
+    if (spec_.qk_norm) ops().zero(s_.dqkv.data(), own_.first * width, own_.second * width);
+    ops().kv_gather(kv(after, s_.dqkv.data(), s_.dk_pool.data(), s_.dv_pool.data()), own_.first,
                     own_.second);
-    ops().rope(s_.dqkv.data(), spec_.qkv_width(), spec_.heads + spec_.kv_heads, spec_.head_dim,
-               spec_.rotary(), call_.plan.positions.data(), packed_.rope_cos, packed_.rope_sin,
-               true, own_.first, own_.second);
+    ops().rope(after.data, after.ld, spec_.heads + spec_.kv_heads, spec_.head_dim, spec_.rotary(),
+               call_.plan.positions.data(), packed_.rope_cos, packed_.rope_sin, true, own_.first,
+               own_.second);
     if (spec_.qk_norm) heads_backward();
   }
 
-  // Own rows of dqkv become gradients of q and k before their norms; dqk keeps those after.
+  // Own rows of dqkv, zero so far, become gradients of q and k before their norms.
   void heads_backward() {
     const std::int64_t width = spec_.qkv_width(), normed = spec_.q_width() + spec_.kv_width();
-    const auto bytes = static_cast<std::size_t>(normed) * sizeof(float);
-    for (std::int64_t row = own_.first; row < own_.second; ++row) {
-      std::memcpy(s_.dqk.data() + row * normed, s_.dqkv.data() + row * width, bytes);
-      std::memset(s_.dqkv.data() + row * width, 0, bytes);
-    }
     for (std::int64_t head = 0; head < spec_.heads + spec_.kv_heads; ++head) {
       const std::int64_t at = head * spec_.head_dim;
       ops().rmsnorm_backward(call_.io.qk_raw + at, normed,
@@ -344,24 +346,28 @@ void AttentionUnits::assign(const ForwardPlan& plan,
                             int members) {
   sorted_.clear();
   for (std::size_t g = 0; g + 1 < plan.group_begin.size(); ++g) {
+    const std::int32_t begin = plan.group_begin[g], end = plan.group_begin[g + 1];
     std::int64_t cost = 0;
-    for (std::int32_t i = plan.group_begin[g]; i < plan.group_begin[g + 1]; ++i)
+    for (std::int32_t i = begin; i < end; ++i)
       cost += windows.keys_of(plan.segments[static_cast<std::size_t>(i)]);
-    for (std::int64_t head = 0; head < kv_heads; ++head) {
-      sorted_.push_back({static_cast<std::int32_t>(g), static_cast<std::int32_t>(head), cost});
-    }
+    for (std::int64_t head = 0; head < kv_heads; ++head)
+      sorted_.push_back({{begin, end, static_cast<std::int32_t>(head)}, cost, 0});
   }
   // The dearest first, each to the member with the least so far.
   std::stable_sort(sorted_.begin(), sorted_.end(),
-                   [](const Unit& a, const Unit& b) { return a.cost > b.cost; });
-  units_.resize(static_cast<std::size_t>(members));
-  std::vector<std::int64_t> load(static_cast<std::size_t>(members));
-  for (auto& list : units_)
-    list.clear();
-  for (const Unit& unit : sorted_) {
-    const auto member = std::min_element(load.begin(), load.end()) - load.begin();
-    units_[static_cast<std::size_t>(member)].push_back(unit);
-    load[static_cast<std::size_t>(member)] += unit.cost;
+                   [](const Priced& a, const Priced& b) { return a.cost > b.cost; });
+  load_.assign(static_cast<std::size_t>(members), 0);
+  for (Priced& unit : sorted_) {
+    const auto least = std::min_element(load_.begin(), load_.end());
+    unit.member = static_cast<int>(least - load_.begin());
+    *least += unit.cost;
+  }
+  units_.clear();
+  begin_.assign(1, 0);
+  for (int member = 0; member < members; ++member) {
+    for (const Priced& unit : sorted_)
+      if (unit.member == member) units_.push_back(unit.unit);
+    begin_.push_back(units_.size());
   }
 }
 
@@ -402,12 +408,14 @@ void embedding_backward(Team team, const ForwardPlan& plan, const float* dx, Par
   const float scale = grads.spec().embed_scale;
   const auto [first, last] = team.share(hidden, kernels::kPanel);
   if (grads.layout().embedding < 0) return;
-  float* table = grads.data() + grads.layout().embedding;
-  for (std::int64_t row = 0; row < plan.rows(); ++row) {
-    float* out = table + plan.tokens[static_cast<std::size_t>(row)] * hidden;
-    const float* in = dx + row * hidden;
-    for (std::int64_t i = first; i < last; ++i)
-      out[i] += in[i] * scale;
+  if (first < last) {
+    const kernels::EmbedGrad grad{.rows = plan.rows(),
+                                  .hidden = hidden,
+                                  .tokens = plan.tokens.data(),
+                                  .dx = dx,
+                                  .scale = scale,
+                                  .table = grads.data() + grads.layout().embedding};
+    ops().embed_grad(grad, first, last);
   }
   team.barrier();
 }

@@ -16,6 +16,7 @@
 #include "runtime/model/products.hpp"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace troupe::model {
@@ -24,19 +25,27 @@ namespace troupe::model {
 // their own, given to members by cost.
 class AttentionUnits {
  public:
-  struct Unit {
-    std::int32_t group = 0, kv_head = 0;
-    std::int64_t cost = 0;  // pairs of row and key, over all layers
-  };
   void assign(const ForwardPlan& plan,
               std::int64_t kv_heads,
               const LayerWindows& windows,
               int members);
-  const std::vector<Unit>& of(int member) const { return units_[static_cast<std::size_t>(member)]; }
+  std::span<const kernels::AttentionUnit> of(int member) const {
+    const auto at = static_cast<std::size_t>(member);
+    return std::span(units_).subspan(begin_[at], begin_[at + 1] - begin_[at]);
+  }
+  // Pairs of row and key of a member's units, over all layers.
+  std::int64_t load(int member) const { return load_[static_cast<std::size_t>(member)]; }
 
  private:
-  std::vector<std::vector<Unit>> units_;  // by member
-  std::vector<Unit> sorted_;
+  struct Priced {
+    kernels::AttentionUnit unit;
+    std::int64_t cost = 0;
+    int member = 0;
+  };
+  std::vector<Priced> sorted_;
+  std::vector<std::int64_t> load_;             // by member
+  std::vector<kernels::AttentionUnit> units_;  // member after member
+  std::vector<std::size_t> begin_;             // [members + 1]
 };
 
 // Scratch that all layers use in turn. [rows, ...] buffers; `members` product scratches.

@@ -133,18 +133,17 @@ PackedWeights::PackedWeights(const ModelSpec& spec, kernels::PanelDtype dtype)
   plan_fill();
 }
 
-void PackedWeights::embed(std::int32_t token, float* out) const {
-  TROUPE_DCHECK(token >= 0 && token < spec_.vocab, "token id outside the vocabulary");
-  const float scale = spec_.embed_scale;
-  if (embedding_ != nullptr) {
-    const float* row = embedding_ + token * spec_.hidden;
-    for (std::int64_t i = 0; i < spec_.hidden; ++i)
-      out[i] = row[i] * scale;
-    return;
-  }
-  kernels::unpack_column(head_, spec_.hidden, token, out);
-  for (std::int64_t i = 0; scale != 1.0f && i < spec_.hidden; ++i)
-    out[i] *= scale;
+void PackedWeights::embed(const std::int32_t* tokens,
+                          std::int64_t begin,
+                          std::int64_t end,
+                          float* x) const {
+  const kernels::EmbedRows rows{.hidden = spec_.hidden,
+                                .panels = head_,
+                                .table = embedding_,
+                                .scale = spec_.embed_scale,
+                                .tokens = tokens,
+                                .x = x};
+  kernels::ops().embed_rows(rows, begin, end);
 }
 
 void PackedWeights::add_panels(const kernels::Panels& out,

@@ -64,9 +64,9 @@ class PackedWeights {
   const PackedLayer& layer(std::int64_t i) const { return layers_[static_cast<std::size_t>(i)]; }
   const float* final_norm() const { return final_norm_; }
   kernels::Panels head() const { return head_; }  // panels over the vocabulary, or over one column
-  // The scaled embedding of `token` into out[hidden]: gathered from the head's panels when tied, so
-  // rounded as these are.
-  void embed(std::int32_t token, float* out) const;
+  // The scaled embeddings of tokens[begin, end) into those rows of x [rows, hidden]: gathered from
+  // the head's panels when tied, so rounded as these are.
+  void embed(const std::int32_t* tokens, std::int64_t begin, std::int64_t end, float* x) const;
 
   // Fills all panels from `params`; every member of the team calls it. Barriers inside.
   void fill(core::Team team, const ParamStore& params, core::Version version);

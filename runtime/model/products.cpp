@@ -11,55 +11,33 @@ namespace {
 using kernels::kPanel;
 using kernels::ops;
 
-// dX is summed in pieces of this many rows of W, each a chain of its own: over a vocabulary one long
-// chain would lose digits, because the terms of a softmax's gradient cancel (their coefficients add
-// up to zero). Part of the arithmetic.
-constexpr std::int64_t kPieceRows = 1024;
-constexpr std::int64_t kSumRows = 672;  // rows of dX whose sums are kept beside it; whole tiles
-
-// to[rows, columns] += from (ld `ld`).
-void add(const float* from,
-         std::int64_t ld,
-         std::int64_t rows,
-         std::int64_t columns,
-         float* to,
-         std::int64_t ldto) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t i = 0; i < columns; ++i)
-      to[row * ldto + i] += from[row * ld + i];
-  }
-}
+// dX is summed in pieces of this many rows of W, each a chain of its own: over a vocabulary one
+// long chain would lose digits, because the terms of a softmax's gradient cancel (their
+// coefficients add up to zero). Part of the arithmetic.
+constexpr std::int64_t kPiece = 1024;
 
 }  // namespace
 
 void ProductScratch::reserve(std::int64_t rows, std::int64_t n, std::int64_t columns) {
-  if (n > kPieceRows) sums_.reserve_discard(std::min(rows, kSumRows) * columns);
+  if (n > kPiece) sums_.reserve_discard(std::min(rows, kernels::kPieceRows) * columns);
 }
 
 void input_grad(
     core::Team team, Matrix dy, Matrix w, float* dx, std::int64_t lddx, ProductScratch& scratch) {
   const auto [first, last] = team.share(w.columns, kPanel);
   if (first >= last) return;
-  const std::int64_t columns = last - first;
-  const std::int64_t chunks = (dy.rows + kSumRows - 1) / kSumRows;
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-    const std::int64_t row = dy.rows * chunk / chunks;
-    const std::int64_t rows = dy.rows * (chunk + 1) / chunks - row;
-    float* const out = dx + row * lddx + first;
-    for (std::int64_t k = 0; k < dy.columns; k += kPieceRows) {
-      kernels::Gemm gemm{.m = rows,
-                         .n = columns,
-                         .k = std::min(kPieceRows, dy.columns - k),
-                         .a = dy.data + row * dy.ld + k,
-                         .lda = dy.ld,
-                         .b = w.data + k * w.ld + first,
-                         .ldb = w.ld,
-                         .c = k == 0 ? out : scratch.sums(),
-                         .ldc = k == 0 ? lddx : columns};
-      ops().gemm(gemm, 0, rows, 0, kernels::panels_of(columns));
-      if (k > 0) add(scratch.sums(), columns, rows, columns, out, lddx);
-    }
-  }
+  const kernels::PieceGemm gemm{.m = dy.rows,
+                                .n = w.columns,
+                                .k = dy.columns,
+                                .piece = kPiece,
+                                .a = dy.data,
+                                .lda = dy.ld,
+                                .b = w.data,
+                                .ldb = w.ld,
+                                .c = dx,
+                                .ldc = lddx,
+                                .sums = scratch.sums()};
+  ops().gemm_in_pieces(gemm, 0, dy.rows, first, last);
 }
 
 void pack_input(core::Team team, Matrix x, float* packed) {

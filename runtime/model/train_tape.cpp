@@ -5,7 +5,6 @@
 #include "runtime/model/trained_layout.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace troupe::model {
 namespace {
@@ -160,12 +159,14 @@ void TrainTape::forward_final_norm() {
   team_.run([&](Team team) {
     kernels::flush_denormals();
     const auto [first, last] = team.share(logit_rows());
-    for (std::int64_t i = first; i < last; ++i) {
-      const std::int64_t row = plan_->logit_rows[static_cast<std::size_t>(i)];
-      std::memcpy(last_in_.data() + i * width, hidden_.back() + row * width,
-                  static_cast<std::size_t>(width) * sizeof(float));
-    }
     if (first < last) {
+      ops().copy_rows({.columns = width,
+                       .from = hidden_.back(),
+                       .ldf = width,
+                       .from_row = plan_->logit_rows.data(),
+                       .to = last_in_.data(),
+                       .ldt = width},
+                      first, last);
       ops().rmsnorm(last_in_.data(), width, weights_->final_norm(), spec().rms_eps, width,
                     head_in_.data(), width, last_inv_rms_.data(), first, last);
     }
@@ -227,15 +228,12 @@ void TrainTape::backward_final_norm(const float* dhead_in) {
   TROUPE_CHECK(grads_ != nullptr, "backward of a forward-only tape");
   const std::int64_t width = spec().hidden;
   const std::int64_t count = logit_rows();
-  const auto row_bytes = static_cast<std::size_t>(width) * sizeof(float);
   team_.run([&](Team team) {
     kernels::flush_denormals();
     const auto [first, last] = team.share(count);
     const auto [row_first, row_last] = team.share(plan_->rows());
-    std::memset(dlast_.data() + first * width, 0,
-                static_cast<std::size_t>(last - first) * row_bytes);
-    std::memset(dx_.data() + row_first * width, 0,
-                static_cast<std::size_t>(row_last - row_first) * row_bytes);
+    ops().zero(dlast_.data(), first * width, last * width);
+    ops().zero(dx_.data(), row_first * width, row_last * width);
     if (first < last) {
       ops().rmsnorm_backward(last_in_.data(), width, weights_->final_norm(), last_inv_rms_.data(),
                              dhead_in, width, width, dlast_.data(), width, first, last);
@@ -247,10 +245,14 @@ void TrainTape::backward_final_norm(const float* dhead_in) {
                                 count, grads_->data() + norm, column, column_end);
     }
     team.barrier();
-    for (std::int64_t i = first; i < last; ++i) {
-      const std::int64_t row = plan_->logit_rows[static_cast<std::size_t>(i)];
-      std::memcpy(dx_.data() + row * width, dlast_.data() + i * width, row_bytes);
-    }
+    if (first >= last) return;
+    ops().copy_rows({.columns = width,
+                     .from = dlast_.data(),
+                     .ldf = width,
+                     .to = dx_.data(),
+                     .ldt = width,
+                     .to_row = plan_->logit_rows.data()},
+                    first, last);
   });
 }
 

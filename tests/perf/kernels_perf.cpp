@@ -292,18 +292,15 @@ void attention_case(const Bench& bench,
   const auto units = static_cast<std::int64_t>(setup.segments.size()) * setup.kv_heads;
   const double seconds = bench.best_seconds([&](core::Team team) {
     const auto [begin, end] = team.share(units);
-    const auto item = [&](std::int64_t i) {
-      return AttentionItem{static_cast<std::int32_t>(i / setup.kv_heads),
-                           static_cast<std::int32_t>(i % setup.kv_heads), 0, query};
-    };
+    std::vector<AttentionItem> items;
+    for (std::int64_t i = begin; i < end; ++i)
+      items.push_back({static_cast<std::int32_t>(i / setup.kv_heads),
+                       static_cast<std::int32_t>(i % setup.kv_heads), 0, query});
     Attention of_layer = a;
     for (std::int64_t layer = 0; layer < layers; ++layer) {
       of_layer.k_pool = a.k_pool + layer * setup.layer_size();
       of_layer.v_pool = a.v_pool + layer * setup.layer_size();
-      for (std::int64_t i = begin; i < end; ++i) {
-        const AttentionItem next = item(i + 1);
-        ops().attention(of_layer, item(i), i + 1 < end ? &next : nullptr);
-      }
+      ops().attention(of_layer, items.data(), std::ssize(items));
     }
   });
   const auto times = static_cast<double>(layers);
@@ -318,8 +315,11 @@ void attention_case(const Bench& bench,
                                .dv_pool = setup.dv.data()};
   const double backward = bench.best_seconds([&](core::Team team) {
     const auto [begin, end] = team.share(units);
-    for (std::int64_t i = begin; i < end; ++i)
-      ops().attention_backward(back, i / setup.kv_heads, i % setup.kv_heads);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto segment = static_cast<std::int32_t>(i / setup.kv_heads);
+      const AttentionUnit unit{segment, segment + 1, static_cast<std::int32_t>(i % setup.kv_heads)};
+      ops().attention_backward(back, &unit, 1);
+    }
   });
   bench.report("attention_backward", sizes, 2.5 * setup.flops(), setup.bytes(), backward);
 }
@@ -336,6 +336,11 @@ void rows_and_vocab(const Bench& bench) {
   core::Buffer<float> param = random_floats(1 << 22), grad = random_floats(1 << 22);
   for (std::int64_t i = 0; i < v.size(); ++i)
     v[i] = v[i] * v[i];
+  const std::vector<std::int32_t> none(17);
+  core::Buffer<double> norms((1 << 22) / kNormChunk);
+  VocabGrad vocab_grad{.logits = logits.data(), .ld = kVocab, .vocab = kVocab};
+  vocab_grad.lse = weight.data();
+  vocab_grad.targets.begin = none.data();
   const auto run = [&](const char* name, double elements, double bytes, const Body& body) {
     const double seconds = bench.best_seconds(body);
     bench.report(name, "\"ns_per_element\":" + std::to_string(seconds * 1e9 / elements), 0.0, bytes,
@@ -348,8 +353,8 @@ void rows_and_vocab(const Bench& bench) {
       ops().vocab_stats(logits.data() + i * kVocabBlock, kVocabBlock, 1.0f, &max, &sum);
   });
   run("vocab_grad", 16.0 * kVocab, 128.0 * kVocab, [&](core::Team team) {
-    const auto [begin, end] = team.share(16 * kVocab, kVocabBlock);
-    ops().vocab_grad(logits.data(), begin, end, 1.0f, 11.0f, 5, 1e-3f, 0.0f, 1.0f);
+    const auto [begin, end] = team.share(kVocab / kVocabBlock);
+    ops().vocab_grad(vocab_grad, 0, 16, begin, end);
   });
   run("silu_mul", 1.0 * kRows * kFfn, 12.0 * kRows * kFfn, [&](core::Team team) {
     const auto [begin, end] = team.share(kRows);
@@ -382,11 +387,8 @@ void rows_and_vocab(const Bench& bench) {
                 begin, end);
   });
   run("sum_squares", 1.0 * (1 << 22), 4.0 * (1 << 22), [&](core::Team team) {
-    const auto [begin, end] = team.share(1 << 22, kNormChunk);
-    double total = 0.0;
-    for (std::int64_t i = begin; i < end; i += kNormChunk)
-      total += ops().sum_squares(grad.data() + i, kNormChunk);
-    if (total < 0.0) std::abort();
+    const auto [begin, end] = team.share((1 << 22) / kNormChunk);
+    ops().sum_squares(grad.data(), 1 << 22, norms.data(), begin, end);
   });
 }
 

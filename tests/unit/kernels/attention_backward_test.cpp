@@ -19,9 +19,10 @@ struct Gradients {
                               .lddq = c.ldq(),
                               .dk_pool = dk.data(),
                               .dv_pool = dv.data()};
-    for (std::size_t s = 0; s < c.segments.size(); ++s)
-      for (std::int64_t head = 0; head < c.shape.kv_heads; ++head)
-        ops.attention_backward(b, static_cast<std::int64_t>(s), head);
+    std::vector<AttentionUnit> units;
+    for (std::int32_t head = 0; head < c.shape.kv_heads; ++head)
+      units.push_back({0, static_cast<std::int32_t>(c.segments.size()), head});
+    ops.attention_backward(b, units.data(), std::ssize(units));
   }
   Guarded dout, dq, dk, dv;
 };

@@ -155,17 +155,17 @@ struct AttentionCase {
 
   // Every row of every segment and kv head, `rows_per_item` at a time.
   void run(const Ops& ops, std::int32_t rows_per_item = 1 << 30) {
-    const Attention a = args();
+    std::vector<AttentionItem> items;
     for (std::int32_t s = 0; s < static_cast<std::int32_t>(segments.size()); ++s)
       for (std::int32_t head = 0; head < shape.kv_heads; ++head) {
         const std::int32_t count = segments[static_cast<std::size_t>(s)].rows;
         for (std::int32_t row = 0; row < count;) {
           const std::int32_t end = rows_per_item < count - row ? row + rows_per_item : count;
-          const kernels::AttentionItem next{s, head, end, count};
-          ops.attention(a, {s, head, row, end}, end < count ? &next : nullptr);
+          items.push_back({s, head, row, end});
           row = end;
         }
       }
+    ops.attention(args(), items.data(), std::ssize(items));
   }
 
   Shape shape;

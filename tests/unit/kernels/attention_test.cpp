@@ -123,9 +123,9 @@ TEST_P(AttentionAllLevels, ItemsMayBeCutBetweenHeads) {
       for (std::int32_t kv_head = 0; kv_head < shape.kv_heads; ++kv_head)
         for (std::int32_t head = 0; head < shared;) {
           const std::int32_t end = std::min(shared, head + 1 + s % 2);
-          level().attention(
-              a, {s, kv_head, 0, cut.segments[static_cast<std::size_t>(s)].rows, head, end},
-              nullptr);
+          const AttentionItem item{s,    kv_head, 0, cut.segments[static_cast<std::size_t>(s)].rows,
+                                   head, end};
+          level().attention(a, &item, 1);
           head = end;
         }
     EXPECT_TRUE(same_bits(whole.out, cut.out)) << shape.heads;
@@ -234,7 +234,8 @@ TEST_P(AttentionVectorLevels, LogSumExpMayBeLeftOut) {
   AttentionCase c({2, 1, 16}, {{20, 4}}, 3);
   Attention a = c.args();
   a.lse = nullptr;
-  level().attention(a, {0, 0, 0, 4}, nullptr);
+  const AttentionItem item{0, 0, 0, 4};
+  level().attention(a, &item, 1);
   EXPECT_EQ(c.lse[0], 3.0f);
   const Guarded without(c.out);
   c.run(level());

@@ -57,8 +57,26 @@ TEST_P(OptimizerAllLevels, SumSquaresByHandAndInDouble) {
   x[0] = 3.0f;
   x[1] = 4.0f;
   x[2] = 1e30f;
-  EXPECT_EQ(level().sum_squares(x.data(), 2), 25.0);
-  EXPECT_NEAR(level().sum_squares(x.data(), 3), 1e60, 1e53);
+  double sum = 0.0;
+  level().sum_squares(x.data(), 2, &sum, 0, 1);
+  EXPECT_EQ(sum, 25.0);
+  level().sum_squares(x.data(), 3, &sum, 0, 1);
+  EXPECT_NEAR(sum, 1e60, 1e53);
+}
+
+// Chunks of 4096, the last one shorter: 4096 ones, as many twos, three threes.
+TEST_P(OptimizerAllLevels, SumSquaresOfChunks) {
+  Guarded x(2 * kNormChunk + 3, 3.0f);
+  for (std::int64_t i = 0; i < 2 * kNormChunk; ++i)
+    x[i] = i < kNormChunk ? 1.0f : 2.0f;
+  double sums[4] = {-1.0, -1.0, -1.0, -1.0};
+  level().sum_squares(x.data(), x.size(), sums, 1, 3);
+  EXPECT_EQ(sums[0], -1.0);
+  EXPECT_EQ(sums[1], 4.0 * kNormChunk);
+  EXPECT_EQ(sums[2], 27.0);
+  EXPECT_EQ(sums[3], -1.0);
+  level().sum_squares(x.data(), x.size(), sums, 0, 1);
+  EXPECT_EQ(sums[0], 1.0 * kNormChunk);
 }
 
 TEST_P(OptimizerAllLevels, AllFiniteSeesEveryPlace) {
@@ -92,8 +110,10 @@ TEST_P(OptimizerVectorLevels, SameBitsAsReference) {
     EXPECT_TRUE(same_bits(expected.param, actual.param));
     EXPECT_TRUE(same_bits(expected.m, actual.m));
     EXPECT_TRUE(same_bits(expected.v, actual.v));
-    EXPECT_EQ(reference().sum_squares(expected.grad.data(), count),
-              level().sum_squares(expected.grad.data(), count));
+    double sums[2] = {0.0, 1.0};
+    reference().sum_squares(expected.grad.data(), count, &sums[0], 0, 1);
+    level().sum_squares(expected.grad.data(), count, &sums[1], 0, 1);
+    EXPECT_EQ(sums[0], sums[1]);
     EXPECT_EQ(reference().all_finite(expected.grad.data(), count),
               level().all_finite(expected.grad.data(), count));
   }

@@ -96,18 +96,15 @@ TEST_P(RowsAllLevels, GeluMulGradientCloseToDifferences) {
   }
 }
 
-TEST_P(RowsAllLevels, SoftcapAndItsGradientCloseToDouble) {
+TEST_P(RowsAllLevels, SoftcapCloseToDouble) {
   const Guarded x = Guarded::random(70, 5, 40.0f);
-  const Guarded start = Guarded::random(70, 6);
-  Guarded y(x), grad(start);
-  level().softcap(y.data(), 70, 30.0f);
-  level().softcap_backward(y.data(), grad.data(), 70, 30.0f);
+  Guarded y(x);
+  level().softcap(y.data(), 35, 2, 33, 30.0f);  // two numbers of each row stay
   for (std::int64_t i = 0; i < 70; ++i) {
-    const double t = std::tanh(value(x[i]) / 30.0);
-    EXPECT_NEAR(y[i], 30.0 * t, 1e-5);
-    EXPECT_NEAR(grad[i], value(start[i]) * (1.0 - t * t), 1e-6);
+    const double capped = 30.0 * std::tanh(value(x[i]) / 30.0);
+    EXPECT_NEAR(y[i], i % 35 < 33 ? capped : value(x[i]), 1e-5);
   }
-  EXPECT_TRUE(y.guards_intact() && grad.guards_intact());
+  EXPECT_TRUE(y.guards_intact());
 }
 
 TEST_P(RowsAllLevels, SiluMulCloseToDouble) {
@@ -200,7 +197,8 @@ TEST_P(RowsVectorLevels, ForwardSameBitsAsReference) {
       expect_same(Guarded(kRows * d), [&](const Ops& ops, Guarded& y) {
         ops.gelu_mul(x.data(), 2 * d, d, y.data(), d, 0, kRows);
       });
-      expect_same(x, [&](const Ops& ops, Guarded& y) { ops.softcap(y.data(), y.size(), 3.0f); });
+      expect_same(
+          x, [&](const Ops& ops, Guarded& y) { ops.softcap(y.data(), 2 * d, kRows, d, 3.0f); });
     }
 }
 
@@ -246,9 +244,6 @@ TEST_P(RowsVectorLevels, BackwardSameBitsAsReference) {
       expect_same(x, [&](const Ops& ops, Guarded& in_place) {
         ops.gelu_mul_backward(in_place.data(), 2 * d, d, dy.data(), d, in_place.data(), 2 * d, 0,
                               kRows);
-      });
-      expect_same(start, [&](const Ops& ops, Guarded& grad) {
-        ops.softcap_backward(dy.data(), grad.data(), kRows * d, 3.0f);
       });
       expect_same(x, [&](const Ops& ops, Guarded& in_place) {
         ops.silu_mul_backward(in_place.data(), 2 * d, d, dy.data(), d, in_place.data(), 2 * d, 0,

@@ -126,8 +126,8 @@ TEST_P(EngineDtype, SlicesGiveTheBytesOfFill) {
     EXPECT_EQ(std::memcmp(slices.head().data, whole->head().data, bytes), 0);
     std::vector<float> a(static_cast<std::size_t>(params_.spec().hidden)), b = a;
     for (const std::int32_t token : {0, 16, 1036}) {
-      slices.embed(token, a.data());
-      whole->embed(token, b.data());
+      slices.embed(&token, 0, 1, a.data());
+      whole->embed(&token, 0, 1, b.data());
       EXPECT_EQ(a, b);
       if (GetParam() && dtype == PanelDtype::kBf16) {
         const float* row = params_.data() + model::ParamLayout(params_.spec()).head +

@@ -241,7 +241,8 @@ TEST(Families, NormsAndEmbeddingsArePackedAsTheyAct) {
   const auto bias = model.params.view("model.layers.1.mlp.up_proj.bias");
   EXPECT_EQ(layer.gate_up_bias[spec.ffn + 3], bias[3]);
   std::vector<float> row(static_cast<std::size_t>(spec.hidden));
-  model.weights.embed(5, row.data());
+  const std::int32_t token = 5;
+  model.weights.embed(&token, 0, 1, row.data());
   EXPECT_EQ(row[7], model.params.view("model.embed_tokens.weight")[5 * 60 + 7] * 7.7f);
 }
 

@@ -238,8 +238,8 @@ TEST_P(ForwardBits, PackingByATeamGivesTheSamePanels) {
   std::vector<float> a(static_cast<std::size_t>(GetParam().hidden)), b = a;
   const auto view = model.params.view("model.embed_tokens.weight");
   for (std::int32_t token = 0; token < 257; ++token) {
-    packed.embed(token, a.data());
-    model.weights.embed(token, b.data());
+    packed.embed(&token, 0, 1, a.data());
+    model.weights.embed(&token, 0, 1, b.data());
     ASSERT_TRUE(same_bits(a, b));
     for (std::size_t i = 0; i < a.size(); ++i)
       ASSERT_EQ(a[i],

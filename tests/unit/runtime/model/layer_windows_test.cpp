@@ -55,8 +55,8 @@ TEST(LayerWindows, OfAModel) {
 
 std::vector<std::int32_t> groups_of(const AttentionUnits& units, int member) {
   std::vector<std::int32_t> groups;
-  for (const AttentionUnits::Unit& unit : units.of(member))
-    groups.push_back(unit.group);
+  for (const kernels::AttentionUnit& unit : units.of(member))
+    groups.push_back(unit.segment_begin);  // one segment each
   return groups;
 }
 
@@ -69,13 +69,13 @@ TEST(AttentionUnits, AreSharedByWhatTheWindowLeaves) {
   const ForwardPlan plan = plan_of(segments);
   AttentionUnits units;
   units.assign(plan, 1, {}, 2);
-  EXPECT_EQ(units.of(0).at(0).cost, 5050);
-  EXPECT_EQ(units.of(1).at(0).cost, 210);
+  EXPECT_EQ(units.load(0), 5050);
+  EXPECT_EQ(units.load(1), 8 * 210);
   EXPECT_EQ(groups_of(units, 0), (std::vector<std::int32_t>{0}));
   EXPECT_EQ(groups_of(units, 1), (std::vector<std::int32_t>{1, 2, 3, 4, 5, 6, 7, 8}));
   units.assign(plan, 1, {0, 1, 10}, 2);
-  EXPECT_EQ(units.of(0).at(0).cost, 955);
-  EXPECT_EQ(units.of(1).at(0).cost, 155);
+  EXPECT_EQ(units.load(0), 955 + 155);
+  EXPECT_EQ(units.load(1), 7 * 155);
   // Seven times 155 are more than 955, so the eighth goes to the first member.
   EXPECT_EQ(groups_of(units, 0), (std::vector<std::int32_t>{0, 8}));
   EXPECT_EQ(groups_of(units, 1), (std::vector<std::int32_t>{1, 2, 3, 4, 5, 6, 7}));

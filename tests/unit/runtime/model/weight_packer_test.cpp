@@ -47,8 +47,8 @@ void expect_same(const PackedWeights& a, const PackedWeights& b) {
       same(a.head().f32(), b.head().f32(), kernels::packed_size(spec.head_rows(), spec.hidden)));
   std::vector<float> left(static_cast<std::size_t>(spec.hidden)), right = left;
   for (const std::int32_t token : {0, 1, static_cast<std::int32_t>(spec.vocab - 1)}) {
-    a.embed(token, left.data());
-    b.embed(token, right.data());
+    a.embed(&token, 0, 1, left.data());
+    b.embed(&token, 0, 1, right.data());
     EXPECT_EQ(left, right);
   }
 }

@@ -1,0 +1,232 @@
+// The device behind kernels/cuda/device.hpp: one stream, memory with numbers in its errors, pinned
+// staging for what goes up, graphs, and sharing between processes.
+#include "kernels/cuda/device.hpp"
+#include "kernels/cuda/draw.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/table.cuh"
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+namespace troupe::kernels::cuda {
+namespace {
+
+thread_local cudaStream_t entered = nullptr;
+
+std::string gib(std::size_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
+  return text;
+}
+
+// Copies up from memory that is not pinned wait for it to be read; so what is small goes through
+// pinned memory, a ring of halves: while one is filled, the other's copies may be under way.
+class Staging {
+ public:
+  ~Staging() {
+    if (data_ != nullptr) cudaFreeHost(data_);
+  }
+  // Room for `bytes`, or null when there is too little. `stream` is waited for when a half is full.
+  void* take(std::size_t bytes, cudaStream_t stream) {
+    if (bytes > kBytes / 2) return nullptr;
+    if (data_ == nullptr)
+      check(cudaMallocHost(reinterpret_cast<void**>(&data_), kBytes), "pinned memory");
+    const std::size_t size = (bytes + 255) / 256 * 256;
+    if (used_ + size > kBytes) {
+      check(cudaStreamSynchronize(stream), "copies to the device");
+      used_ = 0;
+    }
+    void* const at = data_ + used_;
+    used_ += size;
+    return at;
+  }
+  // All copies are done.
+  void reset() { used_ = 0; }
+
+ private:
+  static constexpr std::size_t kBytes = 8 << 20;
+  char* data_ = nullptr;
+  std::size_t used_ = 0;
+};
+
+class DeviceMemory final : public core::Memory {
+ public:
+  DeviceMemory(int ordinal, cudaStream_t stream) : ordinal_(ordinal), stream_(stream) {}
+
+  void* allocate(std::size_t bytes) override {
+    if (bytes == 0) return nullptr;
+    void* memory = nullptr;
+    if (cudaMalloc(&memory, bytes) != cudaSuccess) {
+      cudaGetLastError();  // it would be told again by the next launch
+      std::size_t free = 0, total = 0;
+      cudaMemGetInfo(&free, &total);
+      throw core::OutOfMemory("device cuda:" + std::to_string(ordinal_) + " has " + gib(free) +
+                              " free of " + gib(total) + ", and " + gib(bytes) +
+                              " more are needed");
+    }
+    check(cudaMemsetAsync(memory, 0, bytes, stream_), "zeroing device memory");
+    return memory;
+  }
+  void release(void* memory, std::size_t) noexcept override {
+    if (memory != nullptr) cudaFree(memory);
+  }
+  void upload(void* to, const void* from, std::size_t bytes) override {
+    if (bytes == 0) return;
+    void* const pinned = recording_ ? nullptr : staging_.take(bytes, stream_);
+    if (pinned != nullptr) std::memcpy(pinned, from, bytes);
+    check(cudaMemcpyAsync(to, pinned != nullptr ? pinned : from, bytes, cudaMemcpyHostToDevice,
+                          stream_),
+          "copy to the device");
+    if (pinned == nullptr) check(cudaStreamSynchronize(stream_), "copy to the device");
+  }
+  void download(void* to, const void* from, std::size_t bytes) override {
+    if (bytes > 0)
+      check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_),
+            "copy from the device");
+    wait();
+  }
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    if (bytes == 0) return;
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_),
+          "copy on the device");
+  }
+  bool on_host() const noexcept override { return false; }
+
+  void wait() {
+    check(cudaStreamSynchronize(stream_), "work on the device");
+    staging_.reset();
+  }
+  void set_recording(bool recording) { recording_ = recording; }
+
+ private:
+  const int ordinal_;
+  const cudaStream_t stream_;
+  Staging staging_;
+  bool recording_ = false;
+};
+
+class RecordedGraph final : public Graph {
+ public:
+  RecordedGraph(cudaGraph_t graph, cudaStream_t stream) : stream_(stream) {
+    const cudaError_t code = cudaGraphInstantiate(&executable_, graph, 0);
+    cudaGraphDestroy(graph);
+    check(code, "making a graph");
+  }
+  ~RecordedGraph() override { cudaGraphExecDestroy(executable_); }
+  void launch() override { check(cudaGraphLaunch(executable_, stream_), "launch of a graph"); }
+
+ private:
+  cudaGraphExec_t executable_ = nullptr;
+  const cudaStream_t stream_;
+};
+
+cudaStream_t make_stream(int ordinal) {
+  check(cudaSetDevice(ordinal), "choosing the device");
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  return stream;
+}
+
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int ordinal)
+      : ordinal_(ordinal), stream_(make_stream(ordinal)), memory_(ordinal, stream_) {}
+  ~CudaDevice() override {
+    if (entered == stream_) entered = nullptr;
+    cudaStreamDestroy(stream_);
+  }
+  DeviceInfo info() const override {
+    DeviceInfo info;
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, ordinal_), "asking for the device's properties");
+    std::snprintf(info.name, sizeof(info.name), "%s", properties.name);
+    info.ordinal = ordinal_;
+    info.major = properties.major;
+    info.minor = properties.minor;
+    info.multiprocessors = properties.multiProcessorCount;
+    info.l2_bytes = static_cast<std::uint64_t>(properties.l2CacheSize);
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "asking for the device's memory");
+    info.memory_bytes = total;
+    info.free_bytes = free;
+    cudaDriverGetVersion(&info.driver_version);
+    cudaRuntimeGetVersion(&info.runtime_version);
+    return info;
+  }
+  core::Memory& memory() override { return memory_; }
+  const Ops& ops() const override { return table(); }
+  void enter() override {
+    check(cudaSetDevice(ordinal_), "choosing the device");
+    entered = stream_;
+  }
+  void synchronize() override { memory_.wait(); }
+  void draw(const Draws& draws, std::int64_t count) override { draw_rows(draws, count); }
+  void begin_recording() override {
+    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "recording a graph");
+    memory_.set_recording(true);
+  }
+  std::unique_ptr<Graph> end_recording() override {
+    cudaGraph_t graph = nullptr;
+    memory_.set_recording(false);
+    check(cudaStreamEndCapture(stream_, &graph), "recording a graph");
+    return std::make_unique<RecordedGraph>(graph, stream_);
+  }
+  bool share(const void* memory, unsigned char handle[64]) override {
+    cudaIpcMemHandle_t out{};
+    if (cudaIpcGetMemHandle(&out, const_cast<void*>(memory)) != cudaSuccess) return false;
+    static_assert(sizeof(out.reserved) == 64);
+    std::memcpy(handle, out.reserved, sizeof(out.reserved));
+    return true;
+  }
+  void* open_shared(const unsigned char handle[64]) override {
+    cudaIpcMemHandle_t in{};
+    std::memcpy(in.reserved, handle, sizeof(in.reserved));
+    void* memory = nullptr;
+    return cudaIpcOpenMemHandle(&memory, in, cudaIpcMemLazyEnablePeerAccess) == cudaSuccess
+               ? memory
+               : nullptr;
+  }
+  void close_shared(void* memory) noexcept override { cudaIpcCloseMemHandle(memory); }
+
+ private:
+  const int ordinal_;
+  const cudaStream_t stream_;
+  DeviceMemory memory_;
+};
+
+cudaError_t last_count = cudaSuccess;
+
+int device_count() {
+  int count = 0;
+  last_count = cudaGetDeviceCount(&count);
+  if (last_count != cudaSuccess) cudaGetLastError();
+  return last_count == cudaSuccess ? count : 0;
+}
+const char* why_none() {
+  return cudaGetErrorString(last_count);
+}
+Device* open(int ordinal) {
+  return new CudaDevice(ordinal);
+}
+
+}  // namespace
+
+cudaStream_t current_stream() {
+  if (entered == nullptr) throw core::DeviceError("no device was entered on this thread");
+  return entered;
+}
+
+void check(cudaError_t code, const char* what) {
+  if (code == cudaSuccess) return;
+  const std::string text = std::string(what) + ": " + cudaGetErrorString(code);
+  if (code == cudaErrorMemoryAllocation) throw core::OutOfMemory(text);
+  throw core::DeviceError(text);
+}
+
+}  // namespace troupe::kernels::cuda
+
+extern "C" __attribute__((visibility("default")))
+const troupe::kernels::cuda::Entry troupe_cuda_entry = {
+    troupe::kernels::cuda::kAbi, troupe::kernels::cuda::device_count,
+    troupe::kernels::cuda::why_none, troupe::kernels::cuda::open};

@@ -1,0 +1,32 @@
+// A team of one whose numbers live on a device: the numeric code of runtime/model runs on it
+// unchanged, its operations enqueue kernels. `run` returns when the work is enqueued; a download
+// from `memory()` waits for it. One thread at a time, which may change between calls. Outlives
+// everything that took memory from it.
+#pragma once
+
+#include "kernels/cuda/device.hpp"
+#include "kernels/dispatch.hpp"
+#include "runtime/core/team.hpp"
+
+#include <memory>
+
+namespace troupe::kernels::cuda {
+
+class DeviceTeam final : public core::TeamRunner {
+ public:
+  explicit DeviceTeam(std::unique_ptr<Device> device) : device_(std::move(device)) {}
+
+  void run(const std::function<void(core::Team)>& region) override {
+    device_->enter();
+    const UseOps use(device_->ops());
+    region(core::Team{});
+  }
+  int size() const noexcept override { return 1; }
+  core::Memory& memory() noexcept override { return device_->memory(); }
+  Device& device() { return *device_; }
+
+ private:
+  std::unique_ptr<Device> device_;
+};
+
+}  // namespace troupe::kernels::cuda

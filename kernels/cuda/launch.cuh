@@ -1,0 +1,46 @@
+// How the kernels here are started: on the stream of the device that the calling thread has
+// entered, with every error turned into an exception. Included by all .cu files.
+#pragma once
+
+#include "runtime/core/memory.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace troupe::kernels::cuda {
+
+// The stream of the device that the calling thread has entered.
+cudaStream_t current_stream();
+// Throws core::DeviceError (core::OutOfMemory where memory ran out) when `code` is an error.
+void check(cudaError_t code, const char* what);
+
+constexpr unsigned blocks_for(std::int64_t count, std::int64_t per_block) {
+  return static_cast<unsigned>((count + per_block - 1) / per_block);
+}
+
+// Nothing happens when the grid is empty. `shared`: bytes of dynamic shared memory.
+template <class... Params, class... Args>
+void launch(const char* name,
+            void (*kernel)(Params...),
+            dim3 grid,
+            dim3 block,
+            std::size_t shared,
+            const Args&... args) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  if (shared > 48 * 1024) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(shared)),
+          name);
+  }
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared;
+  config.stream = current_stream();
+  check(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(args)...), name);
+}
+
+}  // namespace troupe::kernels::cuda

@@ -1,0 +1,96 @@
+// What has no spelling that both nvcc and the emulator of tests/cuda_emulator understand: the
+// block's dynamic shared memory, copies that pass by the registers, and the tensor core's product.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace troupe::kernels::cuda {
+
+inline constexpr unsigned kAllLanes = 0xffffffffu;
+
+#ifdef TROUPE_CUDA_EMULATED
+
+inline unsigned char* dynamic_shared() {
+  return troupe_emulator::dynamic_shared;
+}
+
+// 16 bytes from global to shared memory; `valid` false: zeros. Both addresses are multiples of 16.
+inline void copy_async(void* shared, const void* global, bool valid = true) {
+  if (valid)
+    std::memcpy(shared, global, 16);
+  else
+    std::memset(shared, 0, 16);
+}
+inline void copy_async_commit() {}
+// Until at most `Pending` of the committed groups are under way.
+template <int Pending>
+inline void copy_async_wait() {}
+
+// d += A B for a warp: A [16, 16] row-major and B [16, 8] column-major bfloat16 in pairs, d [16, 8]
+// f32, all in the fragments of PTX's mma.m16n8k16.
+inline void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+  std::uint32_t all_a[32][4], all_b[32][2];
+  for (int i = 0; i < 4; ++i) {
+    const auto& values = troupe_emulator::exchange(kAllLanes, a[i]);
+    for (int lane = 0; lane < 32; ++lane)
+      all_a[lane][i] = static_cast<std::uint32_t>(values.of[lane]);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const auto& values = troupe_emulator::exchange(kAllLanes, b[i]);
+    for (int lane = 0; lane < 32; ++lane)
+      all_b[lane][i] = static_cast<std::uint32_t>(values.of[lane]);
+  }
+  const auto half = [](std::uint32_t pair, int which) {
+    return std::bit_cast<float>(which == 0 ? pair << 16 : pair & 0xffff0000u);
+  };
+  const int group = static_cast<int>(troupe_emulator::lane()) / 4;
+  const int quad = static_cast<int>(troupe_emulator::lane()) % 4;
+  for (int i = 0; i < 4; ++i) {
+    const int row = group + i / 2 * 8, column = quad * 2 + i % 2;
+    double sum = 0;
+    for (int k = 0; k < 16; ++k) {
+      const int a_lane = row % 8 * 4 + k % 8 / 2, b_lane = column * 4 + k % 8 / 2;
+      const int a_register = row / 8 + k / 8 * 2, b_register = k / 8;
+      sum += static_cast<double>(half(all_a[a_lane][a_register], k % 2)) *
+             static_cast<double>(half(all_b[b_lane][b_register], k % 2));
+    }
+    d[i] = static_cast<float>(static_cast<double>(d[i]) + sum);
+  }
+}
+
+#else
+
+__device__ inline unsigned char* dynamic_shared() {
+  extern __shared__ __align__(128) unsigned char troupe_dynamic_shared[];
+  return troupe_dynamic_shared;
+}
+
+__device__ inline void copy_async(void* shared, const void* global, bool valid = true) {
+  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to), "l"(global),
+               "r"(valid ? 16 : 0)
+               : "memory");
+}
+__device__ inline void copy_async_commit() {
+  asm volatile("cp.async.commit_group;\n" ::: "memory");
+}
+template <int Pending>
+__device__ inline void copy_async_wait() {
+  asm volatile("cp.async.wait_group %0;\n" ::"n"(Pending) : "memory");
+}
+
+__device__ inline void mma_bf16(float (&d)[4],
+                                const std::uint32_t (&a)[4],
+                                const std::uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};\n"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+#endif
+
+}  // namespace troupe::kernels::cuda

@@ -1,0 +1,66 @@
+// Operations on rows: the reference's bits over odd shapes, ranges, infinities and NaN.
+#include "tests/unit/kernels/cuda/fixture.hpp"
+
+namespace troupe::kernels::cuda::test {
+namespace {
+
+class CudaRows : public OnDevice {};
+
+TEST_F(CudaRows, RmsnormByHand) {
+  // Mean square of (1, 2, 3, 4, 5, 5, 4, 2) is 12.5; with eps 3.5 the root is 4.
+  Array<float> x({1, 2, 3, 4, 5, 5, 4, 2}), weight(8, 2.0f), y(8), inv(1);
+  ops().rmsnorm(x.data(), 8, weight.data(), 3.5f, 8, y.data(), 8, inv.data(), 0, 1);
+  EXPECT_EQ(inv.read()[0], 0.25f);
+  EXPECT_EQ(y.read(), (std::vector<float>{0.5f, 1, 1.5f, 2, 2.5f, 2.5f, 2, 1}));
+}
+
+TEST_F(CudaRows, RmsnormHasTheBitsOfTheReference) {
+  constexpr std::int64_t kRows = 21;
+  for (const std::int64_t d : {1, 7, 16, 20, 64, 100, 577})
+    for (const float special : {0.5f, kInf, kNan, 1e30f, 1e-40f}) {
+      const std::int64_t ld = d + 3;
+      Array<float> x(normal(kRows * ld, 3)), weight(normal(d, 4));
+      x.host()[static_cast<std::size_t>(5 * ld + d / 2)] = special;
+      Array<float> in(x.host()), y(static_cast<std::size_t>(kRows * ld)), inv(kRows);
+      reference().rmsnorm(x.host().data(), ld, weight.host().data(), 1e-5f, d, y.host().data(), ld,
+                          inv.host().data(), 2, kRows);
+      ops().rmsnorm(in.data(), ld, weight.data(), 1e-5f, d, y.data(), ld, inv.data(), 2, kRows);
+      EXPECT_TRUE(same(y, y.host())) << d << " " << special;
+      EXPECT_TRUE(same(inv, inv.host())) << d << " " << special;
+    }
+}
+
+TEST_F(CudaRows, CopiesAddsAndZeroes) {
+  Array<float> x(normal(70 * 5, 1)), y(70 * 4), sum(70 * 4);
+  Array<std::int32_t> from({4, 0, 2, 2}), to({3, 1, 0, 2});
+  ops().copy_rows({.columns = 69,
+                   .from = x.data(),
+                   .ldf = 70,
+                   .from_row = from.data(),
+                   .to = y.data(),
+                   .ldt = 70,
+                   .to_row = to.data()},
+                  0, 4);
+  for (std::size_t i = 0; i < 4; ++i)
+    for (std::size_t c = 0; c < 69; ++c)
+      y.host()[static_cast<std::size_t>(to.host()[i]) * 70 + c] =
+          x.host()[static_cast<std::size_t>(from.host()[i]) * 70 + c];
+  EXPECT_TRUE(same(y, y.host()));
+  ops().add_rows({.columns = 70,
+                  .a = x.data(),
+                  .lda = 70,
+                  .b = y.data(),
+                  .ldb = 70,
+                  .out = sum.data(),
+                  .ldo = 70},
+                 1, 3);
+  for (std::size_t i = 70; i < 210; ++i)
+    sum.host()[i] = x.host()[i] + y.host()[i];
+  EXPECT_TRUE(same(sum, sum.host()));
+  ops().zero(sum.data(), 75, 200);
+  std::fill(sum.host().begin() + 75, sum.host().begin() + 200, 0.0f);
+  EXPECT_TRUE(same(sum, sum.host()));
+}
+
+}  // namespace
+}  // namespace troupe::kernels::cuda::test
