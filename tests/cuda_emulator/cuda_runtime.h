@@ -284,7 +284,11 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config,
                                void (*kernel)(Params...),
                                Args&&... args) {
   std::tuple<Params...> values(static_cast<Params>(args)...);
-  std::apply([](const auto&... all) { (troupe_emulator::check_argument(&all, sizeof(all)), ...); },
-             values);
+  // Padding holds whatever was there, which may look like a pointer.
+  const auto look = [](auto& value) {
+    __builtin_clear_padding(&value);
+    troupe_emulator::check_argument(&value, sizeof(value));
+  };
+  std::apply([&](auto&... all) { (look(all), ...); }, values);
   return troupe_emulator::submit(*config, [kernel, values] { std::apply(kernel, values); });
 }
