@@ -154,6 +154,8 @@ struct Ops {
                      std::int64_t row_end,
                      std::int64_t block_begin,
                      std::int64_t block_end);
+  // Draws [0, count). Null where numbers lie in the host's memory: there engine::Sampler draws.
+  void (*draw)(const Draws& d, std::int64_t count);
 
   // ---- backward of rows ----
 

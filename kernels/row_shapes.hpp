@@ -1,7 +1,7 @@
 // Operands of the kernels that handle whole rows: copies between row-major matrices, the embedding,
 // and the softmax over the vocabulary. Plain structs as in kernels/shapes.hpp: all pointers belong
-// to the memory of the table that is called (a device's to that device), the struct itself is on the
-// host. Indices are int32, in rows.
+// to the memory of the table that is called (a device's to that device), the struct itself is on
+// the host. Indices are int32, in rows.
 #pragma once
 
 #include "kernels/panels.hpp"
@@ -57,8 +57,8 @@ struct EmbedGrad {
 };
 
 // C = A B where B lies as it is (ldb) and k is cut into pieces of `piece`: each piece is a chain of
-// fused multiply-adds of its own from zero; the pieces are then added, ascending, one rounding each.
-// Over a vocabulary one long chain would lose digits.
+// fused multiply-adds of its own from zero; the pieces are then added, ascending, one rounding
+// each. Over a vocabulary one long chain would lose digits.
 struct PieceGemm {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t piece = 0;
@@ -82,6 +82,16 @@ struct VocabRows {
   float* block_sum = nullptr;              // of exp(s - block_max)
 };
 
+// One token for each draw, from the softmax at its row's temperature: the draw of
+// engine/sampler.cpp for samples that truncate and penalise nothing, with the same bits.
+struct Draws {
+  VocabRows rows;                     // with the sums of all blocks
+  const double* uniform = nullptr;    // [draws] in [0, 1); below 0: the most likely token
+  const std::int32_t* row = nullptr;  // [draws] the row of each draw; null: draw i is of row i
+  std::int32_t* token = nullptr;      // [draws]
+  float* logprob = nullptr;           // [draws]; not finite when the row's logits are not
+};
+
 // Which tokens' log-probs are wanted: those of row r are targets target[begin[r]] ..
 // target[begin[r + 1] - 1], and target i is the token `token[i]`.
 struct VocabTargets {
@@ -90,9 +100,9 @@ struct VocabTargets {
   const std::int32_t* token = nullptr;
 };
 
-// From the partial sums: M = max over blocks; S = chain of fused multiply-adds over blocks ascending
-// of sum_b * exp(max_b - M); lse = M + log(S); entropy = lse - (sum of the blocks' sums of p s,
-// ascending); logprobs[i] = (z * inv_temperature) - lse, one rounding each.
+// From the partial sums: M = max over blocks; S = chain of fused multiply-adds over blocks
+// ascending of sum_b * exp(max_b - M); lse = M + log(S); entropy = lse - (sum of the blocks' sums
+// of p s, ascending); logprobs[i] = (z * inv_temperature) - lse, one rounding each.
 struct VocabFinish {
   VocabRows rows;
   float* lse = nullptr;      // [rows]

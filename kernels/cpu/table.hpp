@@ -46,6 +46,7 @@ constexpr Ops make_table(const char* name) {
       .vocab_sums = vocab_sums,
       .vocab_finish = vocab_finish,
       .vocab_grad = vocab_grad,
+      .draw = nullptr,
       .rmsnorm_backward = rmsnorm_backward,
       .rmsnorm_weight_grad = rmsnorm_weight_grad,
       .silu_mul_backward = gate_mul_backward<Silu>,

@@ -1,7 +1,6 @@
 // The device behind kernels/cuda/device.hpp: one stream, memory with numbers in its errors, pinned
 // staging for what goes up, graphs, and sharing between processes.
 #include "kernels/cuda/device.hpp"
-#include "kernels/cuda/draw.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/table.cuh"
 
@@ -57,6 +56,7 @@ class DeviceMemory final : public core::Memory {
   void* allocate(std::size_t bytes) override {
     if (bytes == 0) return nullptr;
     void* memory = nullptr;
+    check(cudaSetDevice(ordinal_), "choosing the device");  // whoever calls
     if (cudaMalloc(&memory, bytes) != cudaSuccess) {
       cudaGetLastError();  // it would be told again by the next launch
       std::size_t free = 0, total = 0;
@@ -161,7 +161,6 @@ class CudaDevice final : public Device {
     entered = stream_;
   }
   void synchronize() override { memory_.wait(); }
-  void draw(const Draws& draws, std::int64_t count) override { draw_rows(draws, count); }
   void begin_recording() override {
     check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "recording a graph");
     memory_.set_recording(true);

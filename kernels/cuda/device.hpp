@@ -23,16 +23,6 @@ struct DeviceInfo {
   int driver_version = 0, runtime_version = 0;  // 13000 is 13.0
 };
 
-// One token for each row, drawn from the softmax at the row's temperature: the draw of
-// engine/sampler.cpp for samples that truncate and penalise nothing, with the same bits.
-struct Draws {
-  VocabRows rows;                     // with the sums of all blocks
-  const double* uniform = nullptr;    // [rows] in [0, 1); below 0: the most likely token
-  const std::int32_t* row = nullptr;  // [draws] the row of each draw; null: draw i is of row i
-  std::int32_t* token = nullptr;      // [draws]
-  float* logprob = nullptr;           // [draws]; not finite when the row's logits are not
-};
-
 // Recorded work that is submitted again as a whole. All pointers stay those of the recording.
 class Graph {
  public:
@@ -52,7 +42,6 @@ class Device {
   virtual void enter() = 0;
   // Waits for all work; throws what went wrong in it.
   virtual void synchronize() = 0;
-  virtual void draw(const Draws& draws, std::int64_t count) = 0;
   // What is enqueued between the two is recorded, not done.
   virtual void begin_recording() = 0;
   virtual std::unique_ptr<Graph> end_recording() = 0;
@@ -70,6 +59,6 @@ struct Entry {
   const char* (*why_none)() = nullptr;
   Device* (*open)(int ordinal) = nullptr;  // throws core::DeviceError
 };
-inline constexpr int kAbi = 1;
+inline constexpr int kAbi = 2;
 
 }  // namespace troupe::kernels::cuda

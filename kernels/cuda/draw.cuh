@@ -1,7 +1,7 @@
-// Draws on the device (kernels/cuda/device.hpp: Draws).
+// Draws on the device (kernels/row_shapes.hpp: Draws).
 #pragma once
 
-#include "kernels/cuda/device.hpp"
+#include "kernels/row_shapes.hpp"
 
 namespace troupe::kernels::cuda {
 

@@ -1,4 +1,5 @@
 // The device's table.
+#include "kernels/cuda/draw.cuh"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/table.cuh"
 
@@ -14,6 +15,7 @@ constexpr Ops kTable{
     .add_rows = add_rows,
     .zero = zero,
     .rmsnorm = rmsnorm,
+    .draw = draw_rows,
 };
 
 }  // namespace

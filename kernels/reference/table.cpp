@@ -35,6 +35,7 @@ constinit const Ops kOps{
     .vocab_sums = vocab_sums,
     .vocab_finish = vocab_finish,
     .vocab_grad = vocab_grad,
+    .draw = nullptr,
     .rmsnorm_backward = rmsnorm_backward,
     .rmsnorm_weight_grad = rmsnorm_weight_grad,
     .silu_mul_backward = gate_mul_backward<Silu>,
