@@ -1,11 +1,11 @@
-# troupe_cuda_library(NAME name SOURCES s...)
+# troupe_cuda_library(NAME name LIBRARY file.so ARCHS a... SOURCES s... [ALL])
 #
-# Compiles .cu files with the nvcc of the `cuda` environment (.venv/cuda, made by `./dev test` and
-# `./dev build --cuda`) and links lib<name>.so into the build folder, with the CUDA runtime inside it:
-# only the driver is needed where it runs. CMake's own CUDA language is not used: it wants an
+# Target <name>: compiles .cu files with the nvcc of the `cuda` environment (.venv/cuda, made by
+# `./dev test` and `./dev build --cuda`) for the GPUs of ARCHS and links them, with the CUDA runtime
+# inside: only the driver is needed where it runs. CMake's own CUDA language is not used: it wants an
 # installed toolkit and compiles trial programs. TROUPE_NVCC is empty when there is no such
-# environment; then nothing is made. TROUPE_CUDA_ARCHS: which GPUs, e.g. "80;89;90;100".
-set(TROUPE_CUDA_ARCHS "90" CACHE STRING "Compute capabilities to compile for, without the dot")
+# environment.
+set(TROUPE_CUDA_ARCHS "90" CACHE STRING "Compute capabilities of the usual build, without the dot")
 
 file(GLOB _nvcc "${CMAKE_SOURCE_DIR}/.venv/cuda/lib/python3*/site-packages/nvidia/cu13/bin/nvcc")
 set(TROUPE_NVCC "${_nvcc}")
@@ -28,18 +28,18 @@ set(TROUPE_NVCC_FLAGS
     -Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off)
 
 function(troupe_cuda_library)
-  cmake_parse_arguments(arg "" "NAME" "SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "ALL" "NAME;LIBRARY" "ARCHS;SOURCES" ${ARGN})
   set(archs)
-  foreach(arch IN LISTS TROUPE_CUDA_ARCHS)
+  foreach(arch IN LISTS arg_ARCHS)
     list(APPEND archs -gencode=arch=compute_${arch},code=sm_${arch})
   endforeach()
   # Newer GPUs than the newest named compile this themselves when it is loaded.
-  list(GET TROUPE_CUDA_ARCHS -1 newest)
+  list(GET arg_ARCHS -1 newest)
   list(APPEND archs -gencode=arch=compute_${newest},code=compute_${newest})
   set(objects)
   foreach(source IN LISTS arg_SOURCES)
     get_filename_component(stem ${source} NAME_WE)
-    set(object ${CMAKE_CURRENT_BINARY_DIR}/${stem}.cu.o)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/${arg_NAME}.${stem}.cu.o)
     add_custom_command(
       OUTPUT ${object}
       COMMAND ${TROUPE_NVCC} ${TROUPE_NVCC_FLAGS} ${archs} -I${CMAKE_SOURCE_DIR} -MD -MF ${object}.d
@@ -50,13 +50,16 @@ function(troupe_cuda_library)
       VERBATIM)
     list(APPEND objects ${object})
   endforeach()
-  set(library ${CMAKE_BINARY_DIR}/lib${arg_NAME}.so)
   add_custom_command(
-    OUTPUT ${library}
-    COMMAND ${CMAKE_CXX_COMPILER} -shared -o ${library} ${objects} -Wl,--no-undefined
+    OUTPUT ${arg_LIBRARY}
+    COMMAND ${CMAKE_CXX_COMPILER} -shared -o ${arg_LIBRARY} ${objects} -Wl,--no-undefined
             ${TROUPE_CUDA_ROOT}/lib/libcudart_static.a -ldl -lrt -lpthread
     DEPENDS ${objects}
-    COMMENT "lib${arg_NAME}.so"
+    COMMENT "${arg_NAME}"
     VERBATIM)
-  add_custom_target(${arg_NAME} ALL DEPENDS ${library})
+  set(all)
+  if(arg_ALL)
+    set(all ALL)
+  endif()
+  add_custom_target(${arg_NAME} ${all} DEPENDS ${arg_LIBRARY})
 endfunction()

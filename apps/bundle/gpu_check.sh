@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# gpu-check [--torch DIR] [--model FOLDER] [--out FILE]: every test and measurement that needs a GPU,
+# in at most nine minutes, as one JSON line each in FILE (default gpu_check.json): first that it is
+# right (device kernels, engine and trainer against the CPU), then how fast, as shares of limits
+# measured in the same run. Stops early, and says so, when the time is up. Runs from a bundle, or by
+# `./dev gpu-check` from a build. Exit: 0 all right, 1 something failed, 3 no GPU.
+set -uo pipefail
+here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
+readonly seconds_max=540
+out=gpu_check.json model='' torch=()
+while (($#)); do
+  case $1 in
+  --torch) torch=(--torch "$2") && shift ;;
+  --model) model=$2 && shift ;;
+  --out) out=$2 && shift ;;
+  *)
+    echo "usage: gpu-check [--torch DIR] [--model FOLDER] [--out FILE]" >&2
+    exit 2
+    ;;
+  esac
+  shift
+done
+
+run() { # PROGRAM ARG..: one of the bundle's programs, killed when the time is up
+  local program=$1 left=$((seconds_max - SECONDS))
+  shift
+  ((left > 0)) || return 124
+  TROUPE_PROGRAM=$program timeout -k 5 "$left" "$here/troupe" "${torch[@]}" "$@"
+}
+say() { echo "gpu-check: $*" >&2; }
+line() { echo "$1" >>"$out"; }
+
+: >"$out"
+failed=0
+if ! run troupe doctor --gpus --json >>"$out"; then
+  say "no GPU to check; see \`troupe doctor\`"
+  exit 3
+fi
+
+# Right?
+for test in test_kernels_cuda test_engine_cuda test_learn_cuda; do
+  [[ -x $here/bin/$test ]] || continue
+  began=$SECONDS
+  TROUPE_REQUIRE_GPU=1 run "$test" --gtest_brief=1 >"$out.$test.log" 2>&1
+  rc=$?
+  passed=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$out.$test.log" | tail -n 1)
+  broken=$(sed -n 's/^\[  FAILED  \] \([^ ]*\) (.*/\1/p' "$out.$test.log" | sort -u | paste -sd ' ')
+  line "{\"check\":\"$test\",\"exit\":$rc,\"passed\":${passed:-0},\"failed\":\"$broken\",\"seconds\":$((SECONDS - began))}"
+  ((rc == 0)) || failed=1
+  ((rc == 0)) || say "$test: exit $rc: ${broken:-see $out.$test.log}"
+done
+
+# Fast?
+measure() { # arguments of `troupe bench`
+  local rc
+  run troupe bench "$@" --json >>"$out" 2>"$out.log"
+  rc=$?
+  ((rc == 0)) && return
+  failed=1
+  line "{\"bench\":\"$1\",\"arguments\":\"$*\",\"exit\":$rc}"
+  say "bench $*: exit $rc: $(tail -n 1 "$out.log")"
+}
+measure device --device cuda
+if [[ -n $model ]]; then
+  for batch in 1 8 64 256; do
+    measure generate --device cuda --model "$model" --dtype bf16 --batch $batch
+  done
+  measure generate --device cuda --model "$model" --dtype bf16-compute --batch 64
+fi
+say "$(grep -c . "$out") lines in $out, $SECONDS seconds"
+exit $failed

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# make.sh BUILD OUT [PROGRAM..]: packs what BUILD holds into the folder OUT, to be copied to machines
+# that have a LibTorch 2.11 and nothing else of ours: bin/ (troupe, and the PROGRAMs of BUILD/bin),
+# lib/ (libtroupe_cuda.so for all GPUs if BUILD has it, and every shared library they need except LibTorch's and
+# the system's own), the launcher `troupe` and `gpu-check`. Replaces OUT. Fails above 60 MiB.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+build=$1 out=$2
+shift 2
+readonly limit_mib=60
+
+rm -rf "$out"
+mkdir -p "$out/bin" "$out/lib"
+strip -o "$out/bin/troupe" "$build/troupe"
+for program in "$@"; do
+  strip -o "$out/bin/$program" "$build/bin/$program"
+done
+if [[ -e $build/cuda_all/libtroupe_cuda.so ]]; then
+  strip -o "$out/lib/libtroupe_cuda.so" "$build/cuda_all/libtroupe_cuda.so"
+fi
+
+# LibTorch with what it brings, and what every glibc system has.
+readonly not_ours='^(libtorch|libc10|libgomp|libcud|libcupti|libnv|libshm|ld-linux|linux-vdso|libc\.|libm\.|libdl\.|librt\.|libpthread\.|libutil\.|libstdc\+\+|libgcc_s)'
+for program in "$build/troupe" "${@/#/$build/bin/}"; do
+  ldd "$program"
+done | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u | while read -r name path; do
+  [[ ${name} =~ $not_ours ]] || strip -o "$out/lib/$name" "$(readlink -f "$path")"
+done
+
+install -m 755 "$here/troupe.sh" "$out/troupe"
+install -m 755 "$here/gpu_check.sh" "$out/gpu-check"
+size=$(du -sk --apparent-size "$out" | cut -f1)
+echo "$out: $(((size + 1023) / 1024)) MiB"
+((size <= limit_mib * 1024)) || {
+  echo "more than $limit_mib MiB" >&2
+  exit 1
+}
