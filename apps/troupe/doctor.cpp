@@ -1,5 +1,6 @@
 // `troupe doctor`: what this machine offers and which bounds hold. Looks only; changes nothing.
 #include "apps/troupe/commands.hpp"
+#include "apps/troupe/doctor_gpus.hpp"
 #include "apps/troupe/doctor_models.hpp"
 #include "apps/troupe/system_facts.hpp"
 #include "kernels/ops.hpp"
@@ -15,11 +16,13 @@ namespace {
 
 constexpr const char* kHelp =
     "usage: troupe doctor [--model M] [--run-path DIR]\n"
+    "       troupe doctor --gpus [--json]\n"
     "\n"
-    "Prints processor and kernel level, cores, memory, free disk, a trial of every family of\n"
-    "models, and the table of limits.\n"
+    "Prints processor and kernel level, cores, memory, free disk, NVIDIA GPUs, a trial of every\n"
+    "family of models, and the table of limits.\n"
     "--model M       also look the model up and say what it is\n"
-    "--run-path DIR  the disk that holds the run folder (default: the current folder)\n";
+    "--run-path DIR  the disk that holds the run folder (default: the current folder)\n"
+    "--gpus          the GPUs alone; with --json as one JSON line, or exit 3 where there is none\n";
 
 void print_processor() {
   constexpr std::pair<kernels::Isa, const char*> kLevels[] = {
@@ -70,9 +73,20 @@ core::Result<void> print_model(const std::string& name) {
   return {};
 }
 
+core::Result<void> run_doctor_gpus(Words words) {
+  if (words.empty()) {
+    print_gpus();
+    return {};
+  }
+  if (words.size() == 1 && words[0] == "--json") return print_gpus_json();
+  return core::fail(core::ErrorCode::kConfig,
+                    "doctor --gpus: unknown flag '" + words[0] + "'; there is --json");
+}
+
 }  // namespace
 
 core::Result<void> run_doctor(Words words) {
+  if (!words.empty() && words[0] == "--gpus") return run_doctor_gpus(words.subspan(1));
   std::string model, run_path = ".";
   for (std::size_t i = 0; i < words.size(); i += 2) {
     if (words[i] == "--help" || words[i] == "-h") {
@@ -93,6 +107,7 @@ core::Result<void> run_doctor(Words words) {
   }
   print_processor();
   print_memory_and_disk(run_path);
+  print_gpus();
   if (!model.empty()) TROUPE_TRY(print_model(model));
   TROUPE_TRY(print_families());
   std::printf("\nlimits\n");

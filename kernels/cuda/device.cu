@@ -154,6 +154,11 @@ class CudaDevice final : public Device {
     cudaRuntimeGetVersion(&info.runtime_version);
     return info;
   }
+  bool reaches(int other) const override {
+    int yes = 0;
+    check(cudaDeviceCanAccessPeer(&yes, ordinal_, other), "asking for peer access");
+    return yes != 0;
+  }
   core::Memory& memory() override { return memory_; }
   const Ops& ops() const override { return table(); }
   void enter() override {

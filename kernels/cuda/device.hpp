@@ -34,6 +34,8 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceInfo info() const = 0;
+  // Whether it may read another device's memory directly.
+  virtual bool reaches(int other) const = 0;
   virtual core::Memory& memory() = 0;
   // Enqueues on this device's stream when the calling thread has entered it. Functions that return
   // a number wait for it.

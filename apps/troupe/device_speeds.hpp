@@ -1,0 +1,28 @@
+// How fast a device is at what bounds our kernels: reading, copying, copies to and from the host,
+// multiply-adds. Measured by the device's own probes (kernels/ops.hpp), medians of 3.
+#pragma once
+
+#include "kernels/cuda/device.hpp"
+
+#include <cstdint>
+#include <functional>
+
+namespace troupe::app {
+
+struct DeviceSpeeds {
+  double read_gb_per_s = 0;
+  double copy_gb_per_s = 0;  // bytes read plus bytes written
+  double upload_gb_per_s = 0, download_gb_per_s = 0;
+  double fma_gflops = 0;
+};
+
+// `bytes`: of the buffers, more than the caches hold. Leaves nothing allocated.
+DeviceSpeeds measure_speeds(kernels::cuda::Device& device, std::uint64_t bytes);
+
+// Seconds that `work`, which enqueues, takes on the device: median of 3 of as many repetitions as
+// last `seconds_min` together.
+double seconds_of(kernels::cuda::Device& device,
+                  const std::function<void()>& work,
+                  double seconds_min = 0.02);
+
+}  // namespace troupe::app
