@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <tuple>
 
 namespace troupe::kernels::cuda {
 namespace {
@@ -16,6 +17,18 @@ thread_local cudaStream_t entered = nullptr;
 std::string gib(std::size_t bytes) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
+  return text;
+}
+
+std::string uuid_of(int ordinal) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, ordinal), "asking for the device's properties");
+  std::string text;
+  for (const char byte : properties.uuid.bytes) {
+    char digits[3];
+    std::snprintf(digits, sizeof(digits), "%02x", static_cast<unsigned char>(byte));
+    text += digits;
+  }
   return text;
 }
 
@@ -92,14 +105,38 @@ class DeviceMemory final : public core::Memory {
           "copy on the device");
   }
   bool on_host() const noexcept override { return false; }
-
-  void wait() {
+  void wait() override {
     check(cudaStreamSynchronize(stream_), "work on the device");
     staging_.reset();
   }
+  std::string shared_name() const override { return "cuda:" + uuid_of(ordinal_); }
+  bool share(const void* memory, SharedHandle& handle) override {
+    cudaIpcMemHandle_t out{};
+    if (cudaIpcGetMemHandle(&out, const_cast<void*>(memory)) != cudaSuccess) return refused();
+    static_assert(sizeof(out.reserved) == std::tuple_size_v<SharedHandle>);
+    std::memcpy(handle.data(), out.reserved, handle.size());
+    return true;
+  }
+  void* open_shared(const SharedHandle& handle) override {
+    cudaIpcMemHandle_t in{};
+    std::memcpy(in.reserved, handle.data(), handle.size());
+    void* memory = nullptr;
+    if (cudaIpcOpenMemHandle(&memory, in, cudaIpcMemLazyEnablePeerAccess) == cudaSuccess)
+      return memory;
+    refused();
+    return nullptr;
+  }
+  void close_shared(void* memory) noexcept override { cudaIpcCloseMemHandle(memory); }
+
   void set_recording(bool recording) { recording_ = recording; }
 
  private:
+  // The error would be told again by the next launch.
+  static bool refused() {
+    cudaGetLastError();
+    return false;
+  }
+
   const int ordinal_;
   const cudaStream_t stream_;
   Staging staging_;
@@ -141,6 +178,7 @@ class CudaDevice final : public Device {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, ordinal_), "asking for the device's properties");
     std::snprintf(info.name, sizeof(info.name), "%s", properties.name);
+    std::snprintf(info.uuid, sizeof(info.uuid), "%s", uuid_of(ordinal_).c_str());
     info.ordinal = ordinal_;
     info.major = properties.major;
     info.minor = properties.minor;
@@ -176,22 +214,6 @@ class CudaDevice final : public Device {
     check(cudaStreamEndCapture(stream_, &graph), "recording a graph");
     return std::make_unique<RecordedGraph>(graph, stream_);
   }
-  bool share(const void* memory, unsigned char handle[64]) override {
-    cudaIpcMemHandle_t out{};
-    if (cudaIpcGetMemHandle(&out, const_cast<void*>(memory)) != cudaSuccess) return false;
-    static_assert(sizeof(out.reserved) == 64);
-    std::memcpy(handle, out.reserved, sizeof(out.reserved));
-    return true;
-  }
-  void* open_shared(const unsigned char handle[64]) override {
-    cudaIpcMemHandle_t in{};
-    std::memcpy(in.reserved, handle, sizeof(in.reserved));
-    void* memory = nullptr;
-    return cudaIpcOpenMemHandle(&memory, in, cudaIpcMemLazyEnablePeerAccess) == cudaSuccess
-               ? memory
-               : nullptr;
-  }
-  void close_shared(void* memory) noexcept override { cudaIpcCloseMemHandle(memory); }
 
  private:
   const int ordinal_;

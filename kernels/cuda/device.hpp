@@ -15,6 +15,7 @@ namespace troupe::kernels::cuda {
 
 struct DeviceInfo {
   char name[256] = {};
+  char uuid[40] = {};  // hexadecimal: the same device in every process
   int ordinal = 0;
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
@@ -47,11 +48,6 @@ class Device {
   // What is enqueued between the two is recorded, not done.
   virtual void begin_recording() = 0;
   virtual std::unique_ptr<Graph> end_recording() = 0;
-  // A pointer into another process's memory of the same device, from its handle; null when the
-  // system refuses. `close_shared` ends it.
-  virtual bool share(const void* memory, unsigned char handle[64]) = 0;
-  virtual void* open_shared(const unsigned char handle[64]) = 0;
-  virtual void close_shared(void* memory) noexcept = 0;
 };
 
 // What libtroupe_cuda.so exports as `troupe_cuda_entry`.

@@ -4,6 +4,7 @@
 // it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -37,6 +38,27 @@ class Memory {
   virtual void download(void* to_host, const void* from, std::size_t bytes) = 0;
   // Within this memory; the ranges do not overlap.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+
+  // Until all work submitted before is done. Throws DeviceError.
+  virtual void wait() {}
+
+  // Between processes of one host, on a device: the names of two memories are equal when what one
+  // shares the other can open. Empty: nothing can be shared.
+  using SharedHandle = std::array<unsigned char, 64>;
+  virtual std::string shared_name() const { return {}; }
+  // Of the whole of what `allocate` gave; at least kShared_bytes, or neighbours would be shared as
+  // well. False when the system refuses.
+  virtual bool share(const void* memory, SharedHandle& handle) {
+    (void)memory, (void)handle;
+    return false;
+  }
+  // Another process's memory here, until close_shared; null when the system refuses.
+  virtual void* open_shared(const SharedHandle& handle) {
+    (void)handle;
+    return nullptr;
+  }
+  virtual void close_shared(void* memory) noexcept { (void)memory; }
+  static constexpr std::size_t kShared_bytes = std::size_t{2} << 20;
 
   // Whether the calling thread may read and write it like any other memory.
   virtual bool on_host() const noexcept = 0;

@@ -221,8 +221,12 @@ using cudaGraphExec_t = troupe_emulator_graph*;
 struct cudaIpcMemHandle_t {
   char reserved[64];
 };
+struct cudaUUID_t {
+  char bytes[16];
+};
 struct cudaDeviceProp {
   char name[256];
+  cudaUUID_t uuid;
   std::size_t totalGlobalMem;
   int major, minor, multiProcessorCount, l2CacheSize;
 };
