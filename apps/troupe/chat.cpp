@@ -154,19 +154,21 @@ class Chat {
 
 Result<void> run_chat(Words words) {
   std::string model, system, dtype_name = "f32";
-  std::int64_t threads = 0;
+  Placement placement;
   SamplingFlags sampling;
-  std::vector<Flag> flags = {{"--model", &model, "Hugging Face folder or org/name", true},
-                             {"--system", &system, "the system message"},
-                             {"--dtype", &dtype_name, kDtypeHelp},
-                             {"--threads", &threads, "0 = all usable cores", false, 0, 1024}};
+  std::vector<Flag> flags = {
+      {"--model", &model, "Hugging Face folder or org/name", true},
+      {"--system", &system, "the system message"},
+      {"--dtype", &dtype_name, kDtypeHelp},
+      {"--device", &placement.device, kDeviceHelp},
+      {"--threads", &placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
   sampling.add_to(flags);
   TROUPE_TRY_ASSIGN(outcome, parse_flags("troupe chat: talk to a chat model; /help there lists "
                                          "commands",
                                          flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe chat", dtype_name));
-  TROUPE_TRY_ASSIGN(host, EngineHost::load(model, threads, {}, dtype));
+  TROUPE_TRY_ASSIGN(host, EngineHost::load(model, placement, {}, dtype));
   return Chat(*host, std::move(sampling), system).run();
 }
 

@@ -2,8 +2,6 @@
 #include "apps/troupe/engine_host.hpp"
 
 #include "apps/troupe/end_tokens.hpp"
-#include "apps/troupe/system_facts.hpp"
-#include "kernels/ops.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
 
@@ -15,24 +13,22 @@ namespace troupe::app {
 EngineHost::EngineHost(std::string name,
                        model::ModelSpec spec,
                        text::Tokenizer tokenizer,
-                       int threads)
+                       std::unique_ptr<core::TeamRunner> team)
     : name_(std::move(name)),
       spec_(std::move(spec)),
       tokenizer_(tokenizer),
       text_(std::move(tokenizer)),
-      pool_(threads, kernels::flush_denormals) {
-  kernels::flush_denormals();
-}
+      team_(std::move(team)) {}
 
 core::Result<std::unique_ptr<EngineHost>> EngineHost::prepare(const std::string& name,
-                                                              std::int64_t threads) {
+                                                              const Placement& placement) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(name));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   std::vector<std::int32_t> eos = end_tokens(tokenizer, spec);
-  const int cores = cores_for(threads);
+  TROUPE_TRY_ASSIGN(team, make_team(placement));
   std::unique_ptr<EngineHost> host(
-      new EngineHost(name, std::move(spec), std::move(tokenizer), cores));
+      new EngineHost(name, std::move(spec), std::move(tokenizer), std::move(team)));
   host->eos_ = std::move(eos);
   host->folder_ = folder;
   if (auto chat = text::ChatTemplate::load(folder)) {
@@ -44,10 +40,10 @@ core::Result<std::unique_ptr<EngineHost>> EngineHost::prepare(const std::string&
 }
 
 core::Result<std::unique_ptr<EngineHost>> EngineHost::load(const std::string& name,
-                                                           std::int64_t threads,
+                                                           const Placement& placement,
                                                            engine::EngineLimits limits,
                                                            kernels::PanelDtype dtype) {
-  TROUPE_TRY_ASSIGN(host, prepare(name, threads));
+  TROUPE_TRY_ASSIGN(host, prepare(name, placement));
   host->dtype_ = dtype;
   TROUPE_TRY_ASSIGN(packed, host->pack_weights());
   TROUPE_TRY_ASSIGN(engine, host->make_engine(std::move(packed), limits));
@@ -57,13 +53,13 @@ core::Result<std::unique_ptr<EngineHost>> EngineHost::load(const std::string& na
 
 core::Result<std::unique_ptr<engine::Engine>> EngineHost::make_engine(
     std::shared_ptr<const model::PackedWeights> weights, engine::EngineLimits limits) {
-  return engine::Engine::create(std::move(weights), limits, eos_, &text_, pool_);
+  return engine::Engine::create(std::move(weights), limits, eos_, &text_, *team_);
 }
 
 core::Result<std::shared_ptr<const model::PackedWeights>> EngineHost::pack_weights() {
   TROUPE_TRY_ASSIGN(params, model::load_model(folder_));
   auto packed = std::make_shared<model::PackedWeights>(params->spec(), dtype_);
-  pool_.run([&](core::Team team) { packed->fill(team, *params, 0); });
+  team_->run([&](core::Team team) { packed->fill(team, *params, 0); });
   return std::shared_ptr<const model::PackedWeights>(std::move(packed));
 }
 

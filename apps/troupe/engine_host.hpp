@@ -1,9 +1,9 @@
-// A model ready to generate: tokenizer, chat template, packed weights, thread pool and engine, for
+// A model ready to generate: tokenizer, chat template, packed weights, team and engine, for
 // the commands that sample without a run. Owned by the command, used on its thread.
 #pragma once
 
 #include "actors/generator/tokenizer_text.hpp"
-#include "runtime/async/cpu_pool.hpp"
+#include "apps/troupe/placement.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/text/chat_template.hpp"
@@ -19,17 +19,16 @@ namespace troupe::app {
 
 class EngineHost {
  public:
-  // `name`: a folder or org/name. `threads` 0: all usable cores. `dtype`: how the weights are
-  // stored, by pack_weights as well.
+  // `name`: a folder or org/name. `dtype`: how the weights are stored, by pack_weights as well.
   static core::Result<std::unique_ptr<EngineHost>> load(
       const std::string& name,
-      std::int64_t threads,
+      const Placement& placement,
       engine::EngineLimits limits = {},
       kernels::PanelDtype dtype = kernels::PanelDtype::kF32);
 
   // Without weights and engine, for one who gets the weights from elsewhere.
   static core::Result<std::unique_ptr<EngineHost>> prepare(const std::string& name,
-                                                           std::int64_t threads);
+                                                           const Placement& placement);
   core::Result<std::unique_ptr<engine::Engine>> make_engine(
       std::shared_ptr<const model::PackedWeights> weights, engine::EngineLimits limits);
 
@@ -37,7 +36,7 @@ class EngineHost {
   const model::ModelSpec& spec() const { return spec_; }
   // For one who drives it elsewhere, before this host is gone; `engine` is then of no more use.
   std::unique_ptr<engine::Engine> take_engine() { return std::move(engine_); }
-  core::TeamRunner& team() { return pool_; }
+  core::TeamRunner& team() { return *team_; }
   // The weights of the folder, packed anew.
   core::Result<std::shared_ptr<const model::PackedWeights>> pack_weights();
   const text::Tokenizer& tokenizer() const { return tokenizer_; }
@@ -55,7 +54,10 @@ class EngineHost {
       const std::vector<text::ChatMessage>& messages) const;
 
  private:
-  EngineHost(std::string name, model::ModelSpec spec, text::Tokenizer tokenizer, int threads);
+  EngineHost(std::string name,
+             model::ModelSpec spec,
+             text::Tokenizer tokenizer,
+             std::unique_ptr<core::TeamRunner> team);
 
   std::string name_;
   model::ModelSpec spec_;
@@ -63,7 +65,7 @@ class EngineHost {
   std::optional<text::ChatTemplate> chat_;
   std::string no_chat_;  // why there is no template
   actors::TokenizerText text_;
-  async::CpuPool pool_;
+  std::unique_ptr<core::TeamRunner> team_;
   std::filesystem::path folder_;
   std::vector<std::int32_t> eos_;
   kernels::PanelDtype dtype_ = kernels::PanelDtype::kF32;

@@ -9,11 +9,9 @@
 #include "apps/troupe/batch/prompt_flags.hpp"
 #include "apps/troupe/batch/reward_flags.hpp"
 #include "apps/troupe/commands.hpp"
+#include "apps/troupe/engine_flags.hpp"
 #include "apps/troupe/engine_host.hpp"
 #include "apps/troupe/sampling_flags.hpp"
-#include "apps/troupe/system_facts.hpp"
-#include "kernels/ops.hpp"
-#include "runtime/async/cpu_pool.hpp"
 #include "runtime/store/atomic_file.hpp"
 
 #include <nlohmann/json.hpp>
@@ -33,7 +31,9 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string model, ks = "1", source_key = "datasource", answer_pattern, out;
-  std::int64_t samples = 1, threads = 0;
+  std::int64_t samples = 1;
+  Placement placement;
+  EngineFlags engine;
   double pass_score = 0.5;
   bool json = false;
   PromptFlags prompts;
@@ -133,10 +133,10 @@ class Evaluating {
 
   // What a reward model says of the same samples, beside the score that counts.
   Result<void> rate() {
-    async::CpuPool pool(cores_for(options_.threads), &kernels::flush_denormals);
+    TROUPE_TRY_ASSIGN(team, make_team(options_.placement));
     TROUPE_TRY_ASSIGN(model, model_source({options_.pairs.model, false, options_.prompts.chat,
                                            options_.prompts.input_key},
-                                          pool));
+                                          *team));
     TROUPE_TRY_ASSIGN(scores, score_items(*model, items_, options_.reward.deadline()));
     const auto samples = static_cast<std::size_t>(options_.samples);
     for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -239,22 +239,25 @@ Result<void> run_eval(Words words) {
       {"--source-key", &options.source_key, "column that names sets of problems"},
       {"--out", &options.out, "also write the samples and scores to this .jsonl file"},
       {"--json", &options.json, "one JSON object"},
-      {"--threads", &options.threads, "0 = all usable cores", false, 0, 1024}};
+      {"--device", &options.placement.device, kDeviceHelp},
+      {"--threads", &options.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
   options.prompts.add_to(flags);
   options.reward.add_to(flags);
   options.pairs.add_to(flags);
   options.sampling.add_to(flags);
+  options.engine.add_to(flags);
   TROUPE_TRY_ASSIGN(outcome,
                     parse_flags("troupe eval: evaluate a model or a reward model", flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY(check(options));
   if (options.model.empty()) {
-    return print_pair_accuracy(options.pairs, options.prompts, options.threads, options.json);
+    return print_pair_accuracy(options.pairs, options.prompts, options.placement, options.json);
   }
   TROUPE_TRY_ASSIGN(ks, ks_of(options));
   TROUPE_TRY_ASSIGN(source, options.reward.source());
   TROUPE_TRY_ASSIGN(dataset, options.prompts.options());
-  TROUPE_TRY_ASSIGN(host, EngineHost::load(options.model, options.threads));
+  TROUPE_TRY_ASSIGN(host,
+                    EngineHost::load(options.model, options.placement, options.engine.limits()));
   TROUPE_TRY_ASSIGN(prompts,
                     actors::DatasetPrompts::load(dataset, host->tokenizer(), host->chat()));
   TROUPE_TRY_ASSIGN(problems, Evaluating(options, *host, *prompts).run(*source));

@@ -3,6 +3,7 @@
 #include "apps/troupe/batch/batch_sampler.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/dtype_flag.hpp"
+#include "apps/troupe/engine_flags.hpp"
 #include "apps/troupe/engine_host.hpp"
 #include "apps/troupe/flags.hpp"
 #include "apps/troupe/generate_batch.hpp"
@@ -27,7 +28,9 @@ using core::Result;
 
 struct Options {
   std::string model, prompt, prompts, out, output_key = "response", dtype = "f32";
-  std::int64_t samples = 1, threads = 0;
+  std::int64_t samples = 1;
+  Placement placement;
+  EngineFlags engine;
   bool json = false, overwrite = false;
   PromptFlags dataset;
   SamplingFlags sampling;
@@ -147,9 +150,11 @@ Result<void> run_generate(Words words) {
       {"--output-key", &options.output_key, "with --data: column of the response"},
       {"--overwrite", &options.overwrite, "with --data: begin anew, whatever --out holds"},
       {"--dtype", &options.dtype, kDtypeHelp},
-      {"--threads", &options.threads, "0 = all usable cores", false, 0, 1024}};
+      {"--device", &options.placement.device, kDeviceHelp},
+      {"--threads", &options.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
   options.dataset.add_to(flags);
   options.sampling.add_to(flags);
+  options.engine.add_to(flags);
   TROUPE_TRY_ASSIGN(outcome,
                     parse_flags("troupe generate: sample responses of a model", flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
@@ -160,16 +165,17 @@ Result<void> run_generate(Words words) {
     return fail(ErrorCode::kConfig, "troupe generate: give one of --prompt, --prompts and --data");
   }
   if (!options.dataset.data.empty()) {
-    GenerateBatch job{options.model,    options.out,    options.output_key, options.samples,
-                      options.threads,  options.json,   options.overwrite,  dtype,
-                      options.sampling, options.dataset};
+    GenerateBatch job{options.model,     options.out,     options.output_key, options.samples,
+                      options.placement, options.json,    options.overwrite,  dtype,
+                      options.sampling,  options.dataset, options.engine};
     return generate_batch(job);
   }
   if (!options.out.empty()) {
     return fail(ErrorCode::kConfig, "troupe generate: --out goes with --data");
   }
   TROUPE_TRY_ASSIGN(rows, read_prompts(options));
-  TROUPE_TRY_ASSIGN(host, EngineHost::load(options.model, options.threads, {}, dtype));
+  TROUPE_TRY_ASSIGN(
+      host, EngineHost::load(options.model, options.placement, options.engine.limits(), dtype));
   return Generation(*host, options, std::move(rows)).run();
 }
 

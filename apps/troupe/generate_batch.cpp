@@ -138,7 +138,8 @@ Result<void> generate_batch(const GenerateBatch& job) {
   }
   TROUPE_TRY_ASSIGN(options, job.prompts.options());
   TROUPE_TRY_ASSIGN(data, files_identity(job.prompts.data));
-  TROUPE_TRY_ASSIGN(host, EngineHost::load(job.model, job.threads, {}, job.dtype));
+  TROUPE_TRY_ASSIGN(host,
+                    EngineHost::load(job.model, job.placement, job.engine.limits(), job.dtype));
   TROUPE_TRY_ASSIGN(prompts,
                     actors::DatasetPrompts::load(options, host->tokenizer(), host->chat()));
   TROUPE_TRY(check_prompts(job, *prompts, host->context()));

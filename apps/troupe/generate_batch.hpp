@@ -3,6 +3,8 @@
 #pragma once
 
 #include "apps/troupe/batch/prompt_flags.hpp"
+#include "apps/troupe/engine_flags.hpp"
+#include "apps/troupe/placement.hpp"
 #include "apps/troupe/sampling_flags.hpp"
 #include "kernels/panels.hpp"
 #include "runtime/core/result.hpp"
@@ -14,12 +16,14 @@ namespace troupe::app {
 
 struct GenerateBatch {
   std::string model, out, output_key = "response";
-  std::int64_t samples = 1, threads = 0;
+  std::int64_t samples = 1;
+  Placement placement;
   bool tokens = false;  // rows carry token ids and log-probs
   bool overwrite = false;
   kernels::PanelDtype dtype = kernels::PanelDtype::kF32;  // how weights are stored
   SamplingFlags sampling;
   PromptFlags prompts;
+  EngineFlags engine;
 };
 
 // Errors: what loading and sampling give; kInterrupted after a signal, then the same command goes

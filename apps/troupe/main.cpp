@@ -1,10 +1,10 @@
 // troupe: the entry point. Picks the subcommand, prints its error, returns its exit status.
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/stop_signal.hpp"
+#include "runtime/core/thrown.hpp"
 
 #include <cstdio>
 #include <exception>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -18,10 +18,9 @@ int main(int argc, char** argv) {
     if (done && std::fflush(stdout) == 0) return 0;
     error = done ? core::Error{core::ErrorCode::kResources, "cannot write to standard output"}
                  : done.error();
-  } catch (const std::bad_alloc&) {
-    error = {core::ErrorCode::kResources, "out of memory"};
-  } catch (const std::exception& unexpected) {
-    error = {core::ErrorCode::kInternal, std::string("unexpected failure: ") + unexpected.what()};
+  } catch (const std::exception& thrown) {
+    error = core::error_of(thrown);
+    if (error.code == core::ErrorCode::kInternal) error = error.within("unexpected failure");
   }
   std::fflush(stdout);
   std::fputs(app::error_text(error).c_str(), stderr);

@@ -8,9 +8,7 @@
 #include "apps/troupe/batch/reward_flags.hpp"
 #include "apps/troupe/batch/selection.hpp"
 #include "apps/troupe/commands.hpp"
-#include "apps/troupe/system_facts.hpp"
-#include "kernels/ops.hpp"
-#include "runtime/async/cpu_pool.hpp"
+#include "apps/troupe/placement.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/model/params.hpp"
 
@@ -31,7 +29,7 @@ using Json = nlohmann::ordered_json;
 struct Options {
   std::string model, out, csft;
   SelectionKeys keys;
-  std::int64_t threads = 0;
+  Placement placement;
   bool best = false, pairs = false, normalise = false, stored = false, overwrite = false;
   PromptFlags data;
   RewardFlags reward;
@@ -118,11 +116,10 @@ class Scoring {
 
   Result<std::unique_ptr<actors::RewardSource>> make_source() {
     if (options_.model.empty()) return options_.reward.source();
-    pool_ =
-        std::make_unique<async::CpuPool>(cores_for(options_.threads), &kernels::flush_denormals);
-    kernels::flush_denormals();
+    TROUPE_TRY_ASSIGN(team, make_team(options_.placement));
+    team_ = std::move(team);
     return model_source(
-        {options_.model, options_.stored, options_.data.chat, options_.data.input_key}, *pool_);
+        {options_.model, options_.stored, options_.data.chat, options_.data.input_key}, *team_);
   }
 
   actors::RewardItem item_of(const data::PromptRow& row) const {
@@ -216,7 +213,7 @@ class Scoring {
   }
 
   const Options& options_;
-  std::unique_ptr<async::CpuPool> pool_;  // of a reward model
+  std::unique_ptr<core::TeamRunner> team_;  // of a reward model
   std::vector<data::PromptRow> rows_;
   std::unique_ptr<actors::RewardSource> source_;
 };
@@ -236,7 +233,8 @@ Result<void> run_score(Words words) {
       {"--normalize-reward", &options.normalise, "with --csft: scores less mean over deviation"},
       {"--stored", &options.stored, "scores less the reward model's own mean over its deviation"},
       {"--overwrite", &options.overwrite, "begin anew, whatever --out holds"},
-      {"--threads", &options.threads, "0 = all usable cores", false, 0, 1024}};
+      {"--device", &options.placement.device, kDeviceHelp},
+      {"--threads", &options.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
   options.data.add_to(flags);
   options.reward.add_to(flags);
   TROUPE_TRY_ASSIGN(outcome, parse_flags("troupe score: score responses", flags, words));

@@ -214,6 +214,13 @@ class CudaDevice final : public Device {
     check(cudaStreamEndCapture(stream_, &graph), "recording a graph");
     return std::make_unique<RecordedGraph>(graph, stream_);
   }
+  void drop_recording() noexcept override {
+    cudaGraph_t graph = nullptr;
+    memory_.set_recording(false);
+    cudaStreamEndCapture(stream_, &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();  // it would be told again by the next launch
+  }
 
  private:
   const int ordinal_;

@@ -48,6 +48,8 @@ class Device {
   // What is enqueued between the two is recorded, not done.
   virtual void begin_recording() = 0;
   virtual std::unique_ptr<Graph> end_recording() = 0;
+  // Ends it without a graph, whatever went wrong meanwhile.
+  virtual void drop_recording() noexcept = 0;
 };
 
 // What libtroupe_cuda.so exports as `troupe_cuda_entry`.
@@ -57,6 +59,6 @@ struct Entry {
   const char* (*why_none)() = nullptr;
   Device* (*open)(int ordinal) = nullptr;  // throws core::DeviceError
 };
-inline constexpr int kAbi = 2;
+inline constexpr int kAbi = 3;
 
 }  // namespace troupe::kernels::cuda

@@ -8,7 +8,9 @@
 #include "kernels/dispatch.hpp"
 #include "runtime/core/team.hpp"
 
+#include <functional>
 #include <memory>
+#include <utility>
 
 namespace troupe::kernels::cuda {
 
@@ -21,11 +23,37 @@ class DeviceTeam final : public core::TeamRunner {
     const UseOps use(device_->ops());
     region(core::Team{});
   }
+  std::unique_ptr<core::Recording> record(const std::function<void(core::Team)>& region) override {
+    device_->enter();
+    const UseOps use(device_->ops());
+    device_->begin_recording();
+    try {
+      region(core::Team{});
+    } catch (...) {
+      device_->drop_recording();
+      throw;
+    }
+    return std::make_unique<Recorded>(*device_, device_->end_recording());
+  }
   int size() const noexcept override { return 1; }
   core::Memory& memory() noexcept override { return device_->memory(); }
   Device& device() { return *device_; }
 
  private:
+  class Recorded final : public core::Recording {
+   public:
+    Recorded(Device& device, std::unique_ptr<Graph> graph)
+        : device_(device), graph_(std::move(graph)) {}
+    void submit() override {
+      device_.enter();
+      graph_->launch();
+    }
+
+   private:
+    Device& device_;
+    const std::unique_ptr<Graph> graph_;
+  };
+
   std::unique_ptr<Device> device_;
 };
 

@@ -74,7 +74,7 @@ LibraryState library_state() {
   return state;
 }
 
-core::Result<std::unique_ptr<Device>> open_device(int ordinal) {
+core::Result<void> find_device(int ordinal) {
   const LibraryState state = library_state();
   const std::string name = "cuda:" + std::to_string(ordinal);
   if (state.devices == 0)
@@ -84,6 +84,12 @@ core::Result<std::unique_ptr<Device>> open_device(int ordinal) {
                                                  std::to_string(state.devices) +
                                                  " (counted from 0; see `troupe doctor`)");
   }
+  return {};
+}
+
+core::Result<std::unique_ptr<Device>> open_device(int ordinal) {
+  TROUPE_TRY(find_device(ordinal));
+  const std::string name = "cuda:" + std::to_string(ordinal);
   try {
     return std::unique_ptr<Device>(library().entry->open(ordinal));
   } catch (const std::exception& error) {

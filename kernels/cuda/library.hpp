@@ -20,6 +20,9 @@ struct LibraryState {
 // Asks, opens nothing on a device.
 LibraryState library_state();
 
+// Whether `open_device` would find it; opens nothing.
+core::Result<void> find_device(int ordinal);
+
 // `ordinal`: as the driver counts, after CUDA_VISIBLE_DEVICES. kResources errors say what is
 // missing.
 core::Result<std::unique_ptr<Device>> open_device(int ordinal);

@@ -23,6 +23,7 @@
 #include "runtime/async/task.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/core/thrown.hpp"
 
 namespace troupe::async {
 
@@ -38,7 +39,7 @@ class DeviceThread {
   ~DeviceThread();  // close(), then waits for the running job
 
   // Runs `job()`, which returns a Result, on the thread. Errors beside the job's own: kOverloaded,
-  // kClosed, and kInternal for an exception. Store a lambda in a local and move it in.
+  // kClosed, and what core::error_of says of an exception. Store a lambda in a local and move it in.
   template <class Job>
   task<std::invoke_result_t<Job&>> run(Job job) {
     auto item = std::make_shared<Typed<Job>>(std::move(job));
@@ -70,7 +71,7 @@ class DeviceThread {
       try {
         result.emplace((*job)());
       } catch (const std::exception& thrown) {
-        result.emplace(core::fail(core::ErrorCode::kInternal, thrown.what()));
+        result.emplace(core::fail(core::error_of(thrown)));
       } catch (...) {
         result.emplace(core::fail(core::ErrorCode::kInternal, "an unknown exception"));
       }

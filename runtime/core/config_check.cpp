@@ -1,5 +1,6 @@
 // The rules between configuration keys.
 #include "runtime/core/config_set.hpp"
+#include "runtime/core/device_name.hpp"
 
 #include <algorithm>
 #include <string>
@@ -158,6 +159,20 @@ Result<void> check_cluster(const TrainConfig& c, const Origins& origins) {
   return {};
 }
 
+Result<void> check_devices(const TrainConfig& c, const Origins& origins) {
+  const std::pair<std::string_view, const std::string&> named[] = {
+      {"actor.device", c.actor.device},
+      {"critic.device", c.critic.device},
+      {"ref.device", c.ref.device},
+      {"rollout.device", c.rollout.device},
+      {"reward.device", c.reward.device}};
+  for (const auto& [key, device] : named) {
+    const auto parsed = parse_device(device);
+    if (!parsed) return refuse(origins, key, parsed.error().message);
+  }
+  return {};
+}
+
 // Rules of reinforcement learning.
 Result<void> check_algo(const TrainConfig& c, const Origins& origins) {
   const std::string& estimator = c.algo.advantage.estimator;
@@ -240,6 +255,7 @@ Result<void> check_config(const TrainConfig& config, const Origins& origins) {
   TROUPE_TRY(check_needed(config));
   if (config.run.path.empty()) return refuse(origins, "run.path", "must name a folder");
   TROUPE_TRY(check_data(config, origins));
+  TROUPE_TRY(check_devices(config, origins));
   if (config.method == "ppo") {
     TROUPE_TRY(check_batches(config, origins));
     TROUPE_TRY(check_engine(config, origins));

@@ -173,13 +173,21 @@ constexpr Answer kAnswers[] = {
      "has no counterpart: there is one way to do it "
      "('actor.gradient_checkpointing_enable')"},
     {"actor.num_nodes", "is not configured: hosts join by `troupe node --join`"},
-    {"actor.num_gpus_per_node", "is not configured: hosts join by `troupe node --join`"},
+    {"actor.num_gpus_per_node",
+     "is not configured: 'actor.device' names the one GPU of the role; hosts join by `troupe node "
+     "--join`"},
     {"ref.num_nodes", "is not configured: hosts join by `troupe node --join`"},
-    {"ref.num_gpus_per_node", "is not configured: hosts join by `troupe node --join`"},
+    {"ref.num_gpus_per_node",
+     "is not configured: 'ref.device' names the one GPU of the role; hosts join by `troupe node "
+     "--join`"},
     {"critic.num_nodes", "is not configured: hosts join by `troupe node --join`"},
-    {"critic.num_gpus_per_node", "is not configured: hosts join by `troupe node --join`"},
+    {"critic.num_gpus_per_node",
+     "is not configured: 'critic.device' names the one GPU of the role; hosts join by `troupe node "
+     "--join`"},
     {"reward.num_nodes", "is not configured: hosts join by `troupe node --join`"},
-    {"reward.num_gpus_per_node", "is not configured: hosts join by `troupe node --join`"},
+    {"reward.num_gpus_per_node",
+     "is not configured: 'reward.device' names the one GPU of the role; hosts join by `troupe node "
+     "--join`"},
     {"ref.offload", "is not needed: roles live in processes of their own"},
     {"reward.offload", "is not needed: roles live in processes of their own"},
     {"algo.advantage.is_correction_enable",

@@ -56,6 +56,9 @@ void actor_rows(std::vector<ConfigRow>& rows) {
                            "what is trained stays 32 bits wide")
                      .one_of({{"f32", ""}, {"bf16", ""}})
                      .peer("--ds.param_dtype, default bf16"));
+  rows.push_back(TROUPE_KEY(actor.device)
+                     .help("where the policy trains: cpu, cuda or cuda:N (GPU N)")
+                     .peer("--actor.num_gpus_per_node, a count"));
   rows.push_back(TROUPE_KEY(actor.freeze)
                      .help("tensors whose name holds one of these words are not trained")
                      .peer("--actor.freeze_visual_encoder"));
@@ -115,9 +118,17 @@ void critic_rows(std::vector<ConfigRow>& rows) {
   rows.push_back(TROUPE_KEY(critic.save_value_network)
                      .help("write the critic as a model folder at the end of the run")
                      .only(kPpo));
+  rows.push_back(TROUPE_KEY(critic.device)
+                     .help("where the critic trains: cpu, cuda or cuda:N")
+                     .peer("--critic.num_gpus_per_node, a count")
+                     .only(kPpo));
   rows.push_back(TROUPE_KEY(ref.model_name_or_path)
                      .help("frozen reference model; empty = the model as it was before training")
                      .only(kPpo | kPreference));
+  rows.push_back(TROUPE_KEY(ref.device)
+                     .help("where the reference model computes: cpu, cuda or cuda:N")
+                     .peer("--ref.num_gpus_per_node, a count")
+                     .only(kPpo));
 }
 
 void rollout_rows(std::vector<ConfigRow>& rows) {
@@ -207,6 +218,10 @@ void rollout_rows(std::vector<ConfigRow>& rows) {
   rows.push_back(TROUPE_KEY(rollout.enable_sleep)
                      .help("an engine without work gives the memory of its keys and values back")
                      .peer("--vllm_enable_sleep")
+                     .only(kPpo));
+  rows.push_back(TROUPE_KEY(rollout.device)
+                     .help("where engines generate: cpu, cuda or cuda:N")
+                     .peer("none (vLLM: --device)")
                      .only(kPpo));
 }
 

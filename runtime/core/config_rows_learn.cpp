@@ -246,6 +246,10 @@ void reward_and_eval_rows(std::vector<ConfigRow>& rows) {
                            "times")
                      .only(kPpo)
                      .peer("same name, one model"));
+  rows.push_back(TROUPE_KEY(reward.device)
+                     .help("where learned reward models compute: cpu, cuda or cuda:N")
+                     .peer("--reward.num_gpus_per_node, a count")
+                     .only(kPpo));
   rows.push_back(TROUPE_KEY(reward.weights)
                      .help("weight of each reward: the rule, Python file or server first, then the "
                            "models in order; empty = 1 each")

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <utility>
 
 namespace troupe::core {
@@ -56,6 +57,15 @@ struct Team {
   }
 };
 
+// Work of a team's memory that was recorded once and is submitted as a whole, again and again, with
+// the pointers and sizes of the recording. Used and ended by the thread that uses the team, before
+// the team ends.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  virtual void submit() = 0;
+};
+
 // Starts a parallel region: `run` calls the function once per member, the caller being member 0,
 // and returns when all have. Not reentrant.
 class TeamRunner {
@@ -65,6 +75,10 @@ class TeamRunner {
   virtual int size() const noexcept = 0;
   // Where the numbers live that regions of this team compute on.
   virtual Memory& memory() noexcept { return host_memory(); }
+  // What the region would submit to a device is recorded and not done; null, and nothing was
+  // called, where there is nothing to record (the CPU). The region may not download. Throws what
+  // the region throws; then nothing is recorded.
+  virtual std::unique_ptr<Recording> record(const std::function<void(Team)>&) { return nullptr; }
 };
 
 // A team of one: the caller.

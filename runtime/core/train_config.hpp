@@ -33,6 +33,7 @@ struct TrainConfig {
     double dual_clip = 0.0;  // 0 = none
     bool gradient_checkpointing_enable = false;
     std::string param_dtype = "f32";  // of weights in forward passes
+    std::string device = "cpu";       // device_name.hpp; the same below
     std::vector<std::string> freeze;  // parts of tensor names
     struct Lora {
       std::int64_t rank = 0;  // 0 = all weights are trained
@@ -52,10 +53,12 @@ struct TrainConfig {
     double value_clip = 0.5;
     std::int64_t freezing_steps = 0;  // updates in which only the critic learns
     bool save_value_network = false;
+    std::string device = "cpu";
   } critic;
 
   struct Ref {
     std::string model_name_or_path;  // empty: the model as it was before training
+    std::string device = "cpu";
   } ref;
 
   struct Rollout {
@@ -75,6 +78,7 @@ struct TrainConfig {
     double kv_cache_gb = 1.0;
     bool enable_prefix_caching = true;
     bool enable_sleep = false;  // an idle engine gives its KV memory back
+    std::string device = "cpu";
   } rollout;
 
   struct Train {
@@ -153,6 +157,7 @@ struct TrainConfig {
     double deadline_s = 30;
     std::vector<double> clip_range = {-10, 10};
     std::vector<std::string> model_name_or_path;  // learned reward models
+    std::string device = "cpu";                   // of these
     std::vector<double> weights;                  // of rule/python/http first, then of the models
     std::string normalize = "none";
     std::string clip_order = "troupe";

@@ -3,9 +3,6 @@
 
 #include "apps/troupe/batch/model_source.hpp"
 #include "apps/troupe/batch/reward_flags.hpp"
-#include "apps/troupe/system_facts.hpp"
-#include "kernels/ops.hpp"
-#include "runtime/async/cpu_pool.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/learn/evaluation.hpp"
@@ -46,16 +43,15 @@ void PairFlags::add_to(std::vector<Flag>& flags) {
 
 core::Result<void> print_pair_accuracy(const PairFlags& pairs,
                                        const PromptFlags& rows,
-                                       std::int64_t threads,
+                                       const Placement& placement,
                                        bool json) {
   TROUPE_TRY_ASSIGN(options, rows.options());
   TROUPE_TRY_ASSIGN(prompts, data::load_prompts(rows.data, options.columns));
   std::vector<actors::RewardItem> items;
   for (const data::PromptRow& row : prompts)
     TROUPE_TRY(add_pair(row, pairs, items));
-  async::CpuPool pool(cores_for(threads), &kernels::flush_denormals);
-  kernels::flush_denormals();
-  TROUPE_TRY_ASSIGN(source, model_source({pairs.model, false, rows.chat, rows.input_key}, pool));
+  TROUPE_TRY_ASSIGN(team, make_team(placement));
+  TROUPE_TRY_ASSIGN(source, model_source({pairs.model, false, rows.chat, rows.input_key}, *team));
   TROUPE_TRY_ASSIGN(scores, score_items(*source, items, core::limits::kRewardDeadline));
   std::vector<double> right, margins;
   for (std::size_t i = 0; i < scores.size(); i += 2) {

@@ -3,6 +3,7 @@
 
 #include "apps/troupe/batch/prompt_flags.hpp"
 #include "apps/troupe/flags.hpp"
+#include "apps/troupe/placement.hpp"
 
 #include <cstdint>
 #include <string>
@@ -21,7 +22,7 @@ struct PairFlags {
 // 95 % bootstrap intervals. Errors: kData naming file:line for a row without the columns.
 core::Result<void> print_pair_accuracy(const PairFlags& pairs,
                                        const PromptFlags& rows,
-                                       std::int64_t threads,
+                                       const Placement& placement,
                                        bool json);
 
 }  // namespace troupe::app

@@ -7,9 +7,8 @@
 #include "apps/troupe/bench/train_job.hpp"
 #include "apps/troupe/dtype_flag.hpp"
 #include "apps/troupe/flags.hpp"
-#include "apps/troupe/system_facts.hpp"
+#include "apps/troupe/placement.hpp"
 #include "kernels/ops.hpp"
-#include "runtime/async/cpu_pool.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/model/params.hpp"
@@ -20,6 +19,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -31,10 +31,12 @@ using core::Result;
 
 constexpr int kRepetitions = 3;
 constexpr std::int64_t kSpareBlocks = 32;
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();  // null in JSON
 
 struct Job {
   std::string model, dtype = "f32";
-  std::int64_t batch = 8, prompt_tokens = 64, new_tokens = 128, threads = 0, group = 0;
+  std::int64_t batch = 8, prompt_tokens = 64, new_tokens = 128, group = 0;
+  Placement placement;
   bool json = false;
   kernels::PanelDtype panels = kernels::PanelDtype::kF32;  // what dtype names
 };
@@ -184,28 +186,32 @@ Result<Figures> measure(engine::Engine& engine, const Job& job, MeteredTeam& tea
   std::vector<double> prefill_s, decode_s;            // of all prompts, of one step
   std::vector<double> prefill_shares, decode_shares;  // of what the machine could do around it
   std::vector<double> serial, barrier;                // shares of a step
-  auto limits = measure_limits(team);
+  // What a GPU could do is not measured here: the shares stay unknown.
+  const bool known = team.memory().on_host();
+  kernels::MachineLimits limits;
+  if (known) limits = measure_limits(team);
   for (int i = 0; i < kRepetitions; ++i) {
     TROUPE_TRY_ASSIGN(prefill, bench.prefill());
     TROUPE_TRY_ASSIGN(decode, bench.decode());
+    prefill_s.push_back(prefill.first);
+    decode_s.push_back(decode.seconds / decode.steps);
+    serial.push_back(1 - decode.region_s / decode.seconds);
+    barrier.push_back(decode.wait_s / decode.seconds);
+    if (!known) continue;
     const auto after = measure_limits(team);
     const auto around = best_of(limits, after);
     limits = after;
-    prefill_s.push_back(prefill.first);
-    decode_s.push_back(decode.seconds / decode.steps);
     const Work prefill_least = prefill_work(spec, job, prefill.second);
     const Work step_least = decode_work(spec, job, decode.context);
     prefill_shares.push_back(
         around.share_of_limit(prefill_least.flops, prefill_least.bytes, prefill_s.back()));
     decode_shares.push_back(
         around.share_of_limit(step_least.flops, step_least.bytes, decode_s.back()));
-    serial.push_back(1 - decode.region_s / decode.seconds);
-    barrier.push_back(decode.wait_s / decode.seconds);
   }
   return Figures{static_cast<double>(job.batch) / median(decode_s),
                  static_cast<double>(job.batch * job.prompt_tokens) / median(prefill_s),
-                 median(decode_shares),
-                 median(prefill_shares),
+                 known ? median(decode_shares) : kUnknown,
+                 known ? median(prefill_shares) : kUnknown,
                  median(serial),
                  median(barrier)};
 }
@@ -244,26 +250,28 @@ Result<void> bench_generate(Words words) {
   Job job;
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags("troupe bench generate: tokens per second of the engine, medians of 3",
-                  {{"--model", &job.model, "model folder, or org/name in the local cache", true},
-                   {"--batch", &job.batch, "samples at once", false, 1, 4096},
-                   {"--prompt-tokens", &job.prompt_tokens, "of each prompt", false, 1, 1e6},
-                   {"--new-tokens", &job.new_tokens, "of each response", false, 2, 1e6},
-                   {"--group", &job.group,
-                    "also the time until all first tokens of a group of so many samples, over that "
-                    "of one sample",
-                    false, 0, 4096},
-                   {"--dtype", &job.dtype, kDtypeHelp},
-                   {"--threads", &job.threads, "0 = all usable cores", false, 0, 1024},
-                   {"--json", &job.json, "one JSON line"}},
-                  words));
+      parse_flags(
+          "troupe bench generate: tokens per second of the engine, medians of 3",
+          {{"--model", &job.model, "model folder, or org/name in the local cache", true},
+           {"--batch", &job.batch, "samples at once", false, 1, 4096},
+           {"--prompt-tokens", &job.prompt_tokens, "of each prompt", false, 1, 1e6},
+           {"--new-tokens", &job.new_tokens, "of each response", false, 2, 1e6},
+           {"--group", &job.group,
+            "also the time until all first tokens of a group of so many samples, over that "
+            "of one sample",
+            false, 0, 4096},
+           {"--dtype", &job.dtype, kDtypeHelp},
+           {"--device", &job.placement.device, kDeviceHelp},
+           {"--threads", &job.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024},
+           {"--json", &job.json, "one JSON line"}},
+          words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(panels, panel_dtype("troupe bench generate", job.dtype));
   job.panels = panels;
-  if (job.threads == 0) job.threads = usable_cores();
-  kernels::flush_denormals();
-  async::CpuPool threads(static_cast<int>(job.threads), kernels::flush_denormals);
-  MeteredTeam pool(threads);
+  TROUPE_TRY_ASSIGN(team, make_team(job.placement));
+  const bool gpu = !team->memory().on_host();
+  const char* const level = gpu ? "cuda" : kernels::ops().name;
+  MeteredTeam pool(*team);
   TROUPE_TRY_ASSIGN(engine, make_engine(job, pool));
   TROUPE_TRY_ASSIGN(figures, measure(*engine, job, pool));
   GroupFigures group;
@@ -280,8 +288,9 @@ Result<void> bench_generate(Words words) {
         {"prompt_tokens", job.prompt_tokens},
         {"new_tokens", job.new_tokens},
         {"dtype", job.dtype},
-        {"isa", kernels::ops().name},
-        {"threads", job.threads},
+        {"isa", level},
+        {"device", job.placement.device},
+        {"threads", team->size()},
         {"decode_tokens_per_s", figures.decode_tokens_per_s},
         {"prefill_tokens_per_s", figures.prefill_tokens_per_s},
         {"share_of_limit", figures.decode_share},
@@ -297,13 +306,16 @@ Result<void> bench_generate(Words words) {
     }
     std::printf("%s\n", line.dump().c_str());
   } else {
-    std::printf("batch %lld, %s weights, %s kernels, %lld threads\n",
-                static_cast<long long>(job.batch), job.dtype.c_str(), kernels::ops().name,
-                static_cast<long long>(job.threads));
-    std::printf("  decode   %8.1f tokens/s, %3.0f %% of the limit\n", figures.decode_tokens_per_s,
-                100 * figures.decode_share);
-    std::printf("  prefill  %8.1f tokens/s, %3.0f %% of the limit\n", figures.prefill_tokens_per_s,
-                100 * figures.prefill_share);
+    std::printf("batch %lld, %s weights, %s kernels, device %s, %d thread(s)\n",
+                static_cast<long long>(job.batch), job.dtype.c_str(), level,
+                job.placement.device.c_str(), team->size());
+    const auto rate = [gpu](const char* what, double tokens_per_s, double share) {
+      std::printf("  %-8s %8.1f tokens/s", what, tokens_per_s);
+      if (!gpu) std::printf(", %3.0f %% of the limit", 100 * share);
+      std::printf("\n");
+    };
+    rate("decode", figures.decode_tokens_per_s, figures.decode_share);
+    rate("prefill", figures.prefill_tokens_per_s, figures.prefill_share);
     std::printf(
         "  a step   %8.1f %% outside the kernels: %.1f %% between regions, %.1f %% in barriers\n",
         100 * (figures.serial_share + figures.barrier_share), 100 * figures.serial_share,

@@ -17,6 +17,10 @@ class MeteredTeam final : public core::TeamRunner {
       : team_(team), members_(static_cast<std::size_t>(team.size())) {}
 
   int size() const noexcept override { return team_.size(); }
+  core::Memory& memory() noexcept override { return team_.memory(); }
+  std::unique_ptr<core::Recording> record(const std::function<void(core::Team)>& region) override {
+    return team_.record(region);
+  }
 
   void run(const std::function<void(core::Team)>& region) override {
     team_.run([&](core::Team member) {

@@ -8,8 +8,8 @@
 #include "apps/troupe/end_tokens.hpp"
 #include "apps/troupe/roles/engine_settings.hpp"
 #include "apps/troupe/roles/model_roles.hpp"
+#include "apps/troupe/roles/role_devices.hpp"
 #include "apps/troupe/roles/role_factories.hpp"
-#include "apps/troupe/system_facts.hpp"
 #include "apps/troupe/train/policy_settings.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/store/config_file.hpp"
@@ -60,57 +60,57 @@ async::task<Result<actors::RoleRecipe>> RoleWorkshop::make(actors::Spawn spawn) 
   co_return recipe;
 }
 
-core::TeamRunner& RoleWorkshop::pool(std::uint32_t threads) {
-  if (!pool_) {
-    pool_ = std::make_unique<async::CpuPool>(cores_for(threads), &kernels::flush_denormals);
-  }
-  return *pool_;
+Result<core::TeamRunner*> RoleWorkshop::team_of(const core::TrainConfig& config,
+                                                const actors::Spawn& spawn) {
+  const RoleDevice device = device_of(config, spawn.kind);
+  return teams_.get(device.text(), {device.device, spawn.threads});
 }
 
 Result<actors::RoleRecipe> RoleWorkshop::load(const actors::Spawn& spawn) {
   TROUPE_TRY_ASSIGN(config, config_of(spawn));
   if (spawn.kind == "reward") return load_reward(config, spawn);
-  pool(spawn.threads);
-  if (spawn.kind == "policy") return load_policy(config, spawn);
-  if (spawn.kind == "critic") return load_critic(config, spawn);
-  if (spawn.kind == "generator") return load_generator(config);
-  if (spawn.kind == "reference") return load_reference(config);
+  TROUPE_TRY_ASSIGN(team, team_of(config, spawn));
+  if (spawn.kind == "policy") return load_policy(config, spawn, *team);
+  if (spawn.kind == "critic") return load_critic(config, spawn, *team);
+  if (spawn.kind == "generator") return load_generator(config, *team);
+  if (spawn.kind == "reference") return load_reference(config, *team);
   return core::fail(ErrorCode::kUnsupported, "this node cannot play a role of kind " + spawn.kind);
 }
 
 RoleWorkshop::Recipe RoleWorkshop::load_policy(const core::TrainConfig& config,
-                                               const actors::Spawn& spawn) {
+                                               const actors::Spawn& spawn,
+                                               core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(updates, number_setting(spawn, "updates"));
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(params, model::load_model(folder));
   TROUPE_TRY_ASSIGN(settings, policy_settings(config, updates, folder));
   TROUPE_TRY_ASSIGN(trainer,
-                    learn::PolicyTrainer::create(std::move(params), std::move(settings), *pool_));
-  TROUPE_TRY_ASSIGN(publisher, weights::SharedWeightPublisher::create({}, *pool_));
+                    learn::PolicyTrainer::create(std::move(params), std::move(settings), team));
+  TROUPE_TRY_ASSIGN(publisher, weights::SharedWeightPublisher::create({}, team));
   return actors::RoleRecipe{
       policy_factory(std::move(trainer), std::move(publisher), folder, critic_link(config)),
-      &compute_, pool_.get()};
+      &compute_, &team};
 }
 
 RoleWorkshop::Recipe RoleWorkshop::load_critic(const core::TrainConfig& config,
-                                               const actors::Spawn& spawn) {
+                                               const actors::Spawn& spawn,
+                                               core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(updates, number_setting(spawn, "updates"));
-  TROUPE_TRY_ASSIGN(made, make_critic(config, updates, *pool_));
-  return actors::RoleRecipe{critic_factory(std::move(made.trainer), made.folder), &compute_,
-                            pool_.get()};
+  TROUPE_TRY_ASSIGN(made, make_critic(config, updates, team));
+  return actors::RoleRecipe{critic_factory(std::move(made.trainer), made.folder), &compute_, &team};
 }
 
-RoleWorkshop::Recipe RoleWorkshop::load_generator(const core::TrainConfig& config) {
+RoleWorkshop::Recipe RoleWorkshop::load_generator(const core::TrainConfig& config,
+                                                  core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   const std::vector<std::int32_t> eos = end_tokens(tokenizer, spec);
   auto text = std::make_shared<actors::TokenizerText>(std::move(tokenizer));
-  core::TeamRunner* const team = pool_.get();
   // No weights are read here: they come from the policy.
   actors::EngineMaker maker = [limits = engine_limits(config), eos, text,
-                               team](std::shared_ptr<const model::PackedWeights> first) {
-    return engine::Engine::create(std::move(first), limits, eos, text.get(), *team);
+                               &team](std::shared_ptr<const model::PackedWeights> first) {
+    return engine::Engine::create(std::move(first), limits, eos, text.get(), team);
   };
   std::shared_ptr<weights::WeightSubscriber> subscriber =
       std::make_shared<weights::RemoteWeightSubscriber>(spec, forward_dtype(config));
@@ -118,14 +118,14 @@ RoleWorkshop::Recipe RoleWorkshop::load_generator(const core::TrainConfig& confi
   return actors::RoleRecipe{
       generator_factory(std::move(maker), std::move(text), std::move(subscriber), fetch_,
                         config.rollout.enable_sleep),
-      &compute_, pool_.get()};
+      &compute_, &team};
 }
 
-RoleWorkshop::Recipe RoleWorkshop::load_reference(const core::TrainConfig& config) {
-  TROUPE_TRY_ASSIGN(packed, reference_weights(config, *pool_));
+RoleWorkshop::Recipe RoleWorkshop::load_reference(const core::TrainConfig& config,
+                                                  core::TeamRunner& team) {
+  TROUPE_TRY_ASSIGN(packed, reference_weights(config, team));
   return actors::RoleRecipe{
-      reference_factory(std::move(packed), *pool_, config.train.micro_tokens_max), &compute_,
-      pool_.get()};
+      reference_factory(std::move(packed), team, config.train.micro_tokens_max), &compute_, &team};
 }
 
 RoleWorkshop::Recipe RoleWorkshop::load_reward(const core::TrainConfig& config,
@@ -138,9 +138,9 @@ RoleWorkshop::Recipe RoleWorkshop::load_reward(const core::TrainConfig& config,
       TROUPE_TRY_ASSIGN(source, make_reward(config));
       return actors::RoleRecipe{reward_factory(std::move(source), deadline), &blocking_, nullptr};
     }
-    core::TeamRunner& team = pool(spawn.threads);
-    TROUPE_TRY_ASSIGN(source, make_model_reward(config, part.folder, team));
-    return actors::RoleRecipe{reward_factory(std::move(source), deadline), &compute_, &team};
+    TROUPE_TRY_ASSIGN(team, team_of(config, spawn));
+    TROUPE_TRY_ASSIGN(source, make_model_reward(config, part.folder, *team));
+    return actors::RoleRecipe{reward_factory(std::move(source), deadline), &compute_, team};
   }
   return core::fail(ErrorCode::kUnsupported, "the run's configuration has no " + spawn.name);
 }

@@ -5,7 +5,7 @@
 
 #include "actors/node/role_maker.hpp"
 #include "actors/reward/reward_source.hpp"
-#include "runtime/async/cpu_pool.hpp"
+#include "apps/troupe/placement.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/core/train_config.hpp"
 #include "runtime/weights/weight_channel.hpp"
@@ -29,15 +29,21 @@ class RoleWorkshop final : public actors::RoleMaker {
  private:
   using Recipe = core::Result<actors::RoleRecipe>;
   Recipe load(const actors::Spawn& spawn);
-  Recipe load_policy(const core::TrainConfig& config, const actors::Spawn& spawn);
-  Recipe load_generator(const core::TrainConfig& config);
-  Recipe load_reference(const core::TrainConfig& config);
-  Recipe load_critic(const core::TrainConfig& config, const actors::Spawn& spawn);
+  Recipe load_policy(const core::TrainConfig& config,
+                     const actors::Spawn& spawn,
+                     core::TeamRunner& team);
+  Recipe load_generator(const core::TrainConfig& config, core::TeamRunner& team);
+  Recipe load_reference(const core::TrainConfig& config, core::TeamRunner& team);
+  Recipe load_critic(const core::TrainConfig& config,
+                     const actors::Spawn& spawn,
+                     core::TeamRunner& team);
   Recipe load_reward(const core::TrainConfig& config, const actors::Spawn& spawn);
-  core::TeamRunner& pool(std::uint32_t threads);
+  // Where a role of that kind computes.
+  core::Result<core::TeamRunner*> team_of(const core::TrainConfig& config,
+                                          const actors::Spawn& spawn);
 
   Reach reach_;
-  std::unique_ptr<async::CpuPool> pool_;  // made when the first role computes
+  Teams teams_;  // made when the first role computes
   async::DeviceThread compute_;
   async::DeviceThread blocking_;  // rewards wait here
   async::DeviceThread fetch_;     // weights are waited for here

@@ -92,7 +92,7 @@ class Serving {
 Result<void> serve_alone(const ServeOptions& options, ApiKeys keys) {
   TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype));
   TROUPE_TRY_ASSIGN(host,
-                    EngineHost::load(options.model, options.threads, options.limits(), dtype));
+                    EngineHost::load(options.model, options.placement, options.limits(), dtype));
   TROUPE_TRY_ASSIGN(model, options.served_model(*host));
   auto bench = std::make_unique<actors::EngineBench>(host->take_engine(), host->team());
   Serving serving(options, std::move(host), std::move(model), std::move(bench));
@@ -126,7 +126,7 @@ class Follower final : public cluster::Role {
 Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype));
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
-  TROUPE_TRY_ASSIGN(host, EngineHost::prepare(options.model, options.threads));
+  TROUPE_TRY_ASSIGN(host, EngineHost::prepare(options.model, options.placement));
   TROUPE_TRY_ASSIGN(model, options.served_model(*host));
   EngineHost* const made = host.get();
   const engine::EngineLimits limits = options.limits();

@@ -42,7 +42,8 @@ std::vector<Flag> ServeOptions::flags() {
       {"--allow-host", &hosts, "host name by which clients call this server"},
       {"--insecure", &insecure, "listen beyond loopback without TLS"},
       {"--dtype", &dtype, kDtypeHelp},
-      {"--threads", &threads, "0 = all usable cores", false, 0, 1024}};
+      {"--device", &placement.device, kDeviceHelp},
+      {"--threads", &placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
   for (Flag flag : join.flags()) {
     flag.required = false;
     if (flag.name == "--join")

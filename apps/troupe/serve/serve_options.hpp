@@ -18,11 +18,12 @@ namespace troupe::app {
 struct ServeOptions {
   std::string model, host = "127.0.0.1", key_file, chat_template, dtype = "f32";
   std::vector<std::string> names, keys, hosts;
-  std::int64_t port = 8000, threads = 0, connections = core::limits::kServeConnections;
+  std::int64_t port = 8000, connections = core::limits::kServeConnections;
   std::int64_t context = 0, sequences = 256, step_tokens = 512, kv_bytes = 1ll << 30;
   std::int64_t logprobs = core::limits::kServeLogprobs;
   bool insecure = false, prefix_cache = false, no_prefix_cache = false, routed_experts = false;
   JoinFlags join;
+  Placement placement;
 
   std::vector<Flag> flags();
 

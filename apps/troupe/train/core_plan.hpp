@@ -1,6 +1,6 @@
 // Which role computes with how many cores of this host. Synchronous training leases all cores to
 // each role in turn, the critic learning before the policy does; asynchronous training splits them,
-// because generators, policy and critic run at once. Pure.
+// because generators, policy and critic run at once. A role on a GPU needs one core. Pure.
 #pragma once
 
 #include "runtime/core/train_config.hpp"
@@ -19,6 +19,7 @@ struct CorePlan {
   bool critic = false;
   std::uint32_t reward_models = 0;
   std::map<std::string, std::uint32_t> threads;  // by kind of role
+  std::string gpus;                              // roles on GPUs: devices_text
 
   std::string text() const;  // one line for the user
 };

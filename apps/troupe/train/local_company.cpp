@@ -2,8 +2,10 @@
 #include "apps/troupe/train/local_company.hpp"
 
 #include "actors/generator/tokenizer_text.hpp"
+#include "apps/troupe/placement.hpp"
 #include "apps/troupe/roles/engine_settings.hpp"
 #include "apps/troupe/roles/model_roles.hpp"
+#include "apps/troupe/roles/role_devices.hpp"
 #include "apps/troupe/roles/role_factories.hpp"
 #include "apps/troupe/system_facts.hpp"
 #include "apps/troupe/train/outcome.hpp"
@@ -34,7 +36,9 @@ struct Stage {
         network(timers) {}
 
   async::SteadyTimers timers;
-  async::CpuPool pool;
+  async::CpuPool pool;  // of all roles on the CPU, whichever their thread
+  Teams gpus;           // of the roles on `compute`
+  std::vector<Teams> generator_gpus;
   async::DeviceThread compute;
   async::DeviceThread blocking;  // rewards wait here
   std::vector<std::unique_ptr<async::DeviceThread>> generator_threads;
@@ -72,7 +76,8 @@ class Company {
  private:
   async::task<core::Result<void>> host(std::string name,
                                        Factory factory,
-                                       async::DeviceThread* device) {
+                                       async::DeviceThread* device,
+                                       core::TeamRunner* team = nullptr) {
     cluster::Identity identity{name, core::RunId{run_id_}, 1};
     auto endpoint = stage_.network.join(identity, stage_.io.make_strand());
     if (!endpoint) co_return endpoint.failure();
@@ -81,16 +86,24 @@ class Company {
       outcome_.set(core::fail(error.within(who)));
     };
     stage_.hosts.push_back(
-        std::make_unique<RoleHost>(std::move(*endpoint), std::move(hooks), device, &stage_.pool));
+        std::make_unique<RoleHost>(std::move(*endpoint), std::move(hooks), device, team));
     co_return co_await stage_.hosts.back()->start(std::move(factory));
+  }
+
+  // Where a role of that kind computes. A GPU's team is one thread's.
+  core::Result<core::TeamRunner*> team_of(const std::string& kind, Teams& gpus) {
+    const RoleDevice role = device_of(plan_.config, kind);
+    if (!role.gpu()) return static_cast<core::TeamRunner*>(&stage_.pool);
+    return gpus.get(role.text(), {role.device});
   }
 
   async::task<core::Result<void>> start() {
     const core::TrainConfig& config = plan_.config;
+    TROUPE_CO_TRY_ASSIGN(team, team_of("policy", stage_.gpus));
     TROUPE_CO_TRY_ASSIGN(settings,
                          policy_settings(config, plan_.run.updates, inputs_.model_folder));
     TROUPE_CO_TRY_ASSIGN(trainer, learn::PolicyTrainer::create(std::move(inputs_.params),
-                                                               std::move(settings), stage_.pool));
+                                                               std::move(settings), *team));
     auto first_weights = trainer->packed();
     DataParts data{data_options(config), std::move(inputs_.prompts), std::move(inputs_.evaluation),
                    std::move(sink_)};
@@ -98,24 +111,26 @@ class Company {
     TROUPE_CO_TRY(co_await start_rewards());
     if (config.has_reference()) {
       std::shared_ptr<const model::PackedWeights> frozen = first_weights;
-      if (!config.ref.model_name_or_path.empty()) {
-        TROUPE_CO_TRY_ASSIGN(other, reference_weights(config, stage_.pool));
+      TROUPE_CO_TRY_ASSIGN(at, team_of("reference", stage_.gpus));
+      if (!config.ref.model_name_or_path.empty() || at != team) {
+        TROUPE_CO_TRY_ASSIGN(other, reference_weights(config, *at));
         frozen = std::move(other);
       }
-      auto reference = reference_factory(frozen, stage_.pool, config.train.micro_tokens_max);
-      TROUPE_CO_TRY(co_await host("reference/0", std::move(reference), &stage_.compute));
+      auto reference = reference_factory(frozen, *at, config.train.micro_tokens_max);
+      TROUPE_CO_TRY(co_await host("reference/0", std::move(reference), &stage_.compute, at));
     }
     first_weights.reset();
     auto policy = policy_factory(std::move(trainer), stage_.channel, inputs_.model_folder,
                                  critic_link(config));
-    TROUPE_CO_TRY(co_await host("policy/0", std::move(policy), &stage_.compute));
+    TROUPE_CO_TRY(co_await host("policy/0", std::move(policy), &stage_.compute, team));
     text_ = std::make_shared<actors::TokenizerText>(inputs_.tokenizer);
     actors::CompanyPeers peers;
     if (has_critic(config)) {
       peers.critic = "critic/0";
-      TROUPE_CO_TRY_ASSIGN(critic, make_critic(config, plan_.run.updates, stage_.pool));
+      TROUPE_CO_TRY_ASSIGN(at, team_of("critic", stage_.gpus));
+      TROUPE_CO_TRY_ASSIGN(critic, make_critic(config, plan_.run.updates, *at));
       auto made = critic_factory(std::move(critic.trainer), critic.folder);
-      TROUPE_CO_TRY(co_await host(peers.critic, std::move(made), &stage_.compute));
+      TROUPE_CO_TRY(co_await host(peers.critic, std::move(made), &stage_.compute, at));
     }
     peers.generators.clear();
     for (std::size_t i = 0; i < generators(); ++i) {
@@ -138,13 +153,16 @@ class Company {
     for (const RewardPart& part : reward_parts(config)) {
       std::unique_ptr<actors::RewardSource> source = std::move(inputs_.reward);
       async::DeviceThread* device = &stage_.blocking;
+      core::TeamRunner* team = nullptr;
       if (!part.folder.empty()) {
-        TROUPE_CO_TRY_ASSIGN(made, make_model_reward(config, part.folder, stage_.pool));
+        TROUPE_CO_TRY_ASSIGN(at, team_of("reward", stage_.gpus));
+        TROUPE_CO_TRY_ASSIGN(made, make_model_reward(config, part.folder, *at));
+        team = at;
         source = std::move(made);
         device = &stage_.compute;
       }
       auto factory = reward_factory(std::move(source), deadline);
-      TROUPE_CO_TRY(co_await host(part.role, std::move(factory), device));
+      TROUPE_CO_TRY(co_await host(part.role, std::move(factory), device, team));
     }
     co_return core::Result<void>();
   }
@@ -163,13 +181,16 @@ class Company {
       threads.push_back(std::make_unique<async::DeviceThread>(name, &kernels::flush_denormals));
       device = threads.back().get();
     }
-    actors::EngineMaker maker = [this](std::shared_ptr<const model::PackedWeights> weights) {
+    Teams* gpus = &stage_.gpus;
+    if (device != &stage_.compute) gpus = &stage_.generator_gpus.emplace_back();
+    TROUPE_CO_TRY_ASSIGN(team, team_of("generator", *gpus));
+    actors::EngineMaker maker = [this, team](std::shared_ptr<const model::PackedWeights> weights) {
       return engine::Engine::create(std::move(weights), engine_limits(plan_.config), inputs_.eos,
-                                    text_.get(), stage_.pool);
+                                    text_.get(), *team);
     };
     auto factory = generator_factory(std::move(maker), text_, stage_.channel, fetch,
                                      plan_.config.rollout.enable_sleep);
-    co_return co_await host(std::move(name), std::move(factory), device);
+    co_return co_await host(std::move(name), std::move(factory), device, team);
   }
 
   async::task<void> start_into(core::Result<void>* outcome) { *outcome = co_await start(); }

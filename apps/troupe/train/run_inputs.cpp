@@ -3,6 +3,7 @@
 
 #include "apps/troupe/end_tokens.hpp"
 #include "apps/troupe/roles/model_roles.hpp"
+#include "apps/troupe/roles/role_devices.hpp"
 #include "apps/troupe/roles/role_workshop.hpp"
 #include "runtime/text/chat_template.hpp"
 
@@ -49,6 +50,7 @@ core::Result<RunInputs> load_inputs(const core::TrainConfig& config, bool models
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY(check_lengths(config, spec));
+  TROUPE_TRY(check_role_devices(config));
   TROUPE_TRY(check_model_roles(config));
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   std::optional<text::ChatTemplate> chat;

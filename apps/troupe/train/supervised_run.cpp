@@ -1,8 +1,8 @@
 // Load, train, evaluate, save.
 #include "apps/troupe/train/supervised_run.hpp"
 
+#include "apps/troupe/placement.hpp"
 #include "apps/troupe/stop_signal.hpp"
-#include "apps/troupe/system_facts.hpp"
 #include "apps/troupe/train/run_summary.hpp"
 #include "apps/troupe/train/supervised_summary.hpp"
 #include "kernels/ops.hpp"
@@ -20,10 +20,6 @@ namespace {
 using core::ErrorCode;
 using core::Result;
 
-int threads_of(const core::TrainConfig& config) {
-  return cores_for(config.train.threads);
-}
-
 std::string figures_text(const actors::Metrics& figures) {
   std::string text;
   for (const auto& [name, value] : figures) {
@@ -38,10 +34,7 @@ std::string figures_text(const actors::Metrics& figures) {
 }  // namespace
 
 SupervisedRun::SupervisedRun(core::TrainConfig config, Origins origins)
-    : config_(std::move(config)),
-      origins_(std::move(origins)),
-      begin_(clock_.now()),
-      pool_(threads_of(config_), &kernels::flush_denormals) {}
+    : config_(std::move(config)), origins_(std::move(origins)), begin_(clock_.now()) {}
 
 SupervisedRun::~SupervisedRun() = default;
 
@@ -55,6 +48,9 @@ Result<void> SupervisedRun::run() {
 }
 
 Result<void> SupervisedRun::load() {
+  const std::string& device = config_.actor.device;
+  TROUPE_TRY_ASSIGN(team, make_team("actor.device " + device, {device, config_.train.threads}));
+  team_ = std::move(team);
   TROUPE_TRY_ASSIGN(inputs, load_supervised(config_));
   inputs_ = std::move(inputs);
   const learn::SupervisedSettings settings = supervised_settings(config_, inputs_.steps);
@@ -67,13 +63,13 @@ Result<void> SupervisedRun::load() {
   if (settings.loss.has_reference() && !inputs_.reference_folder.empty()) {
     TROUPE_TRY_ASSIGN(frozen, model::load_model(inputs_.reference_folder));
     reference = std::make_shared<model::PackedWeights>(frozen->spec(), settings.optim.panels);
-    pool_.run([&](core::Team member) {
+    team_->run([&](core::Team member) {
       kernels::flush_denormals();
       reference->fill(member, *frozen, 0);
     });
   }
   TROUPE_TRY_ASSIGN(trainer, learn::SupervisedTrainer::create(
-                                 std::move(master), std::move(reference), settings, pool_));
+                                 std::move(master), std::move(reference), settings, *team_));
   trainer_ = std::move(trainer);
   TROUPE_TRY(trainer_->check(*inputs_.train));
   if (inputs_.evaluation) TROUPE_TRY(trainer_->check(*inputs_.evaluation));

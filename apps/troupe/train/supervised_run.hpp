@@ -6,9 +6,9 @@
 
 #include "apps/troupe/train/run_reporter.hpp"
 #include "apps/troupe/train/supervised_inputs.hpp"
-#include "runtime/async/cpu_pool.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/core/team.hpp"
 #include "runtime/core/train_config.hpp"
 #include "runtime/learn/supervised/supervised_trainer.hpp"
 #include "runtime/store/run_start.hpp"
@@ -44,7 +44,7 @@ class SupervisedRun {
   const Origins origins_;
   const core::SteadyClock clock_;
   const core::TimePoint begin_;
-  async::CpuPool pool_;
+  std::unique_ptr<core::TeamRunner> team_;
   SupervisedInputs inputs_;
   std::unique_ptr<learn::SupervisedTrainer> trainer_;
   std::unique_ptr<store::RunStart> start_;

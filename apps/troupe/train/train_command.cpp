@@ -1,5 +1,6 @@
 // `troupe train METHOD CONFIG.yaml [--key v]`: from configuration to a finished run.
 #include "apps/troupe/commands.hpp"
+#include "apps/troupe/roles/role_devices.hpp"
 #include "apps/troupe/roles/role_factories.hpp"
 #include "apps/troupe/system_facts.hpp"
 #include "apps/troupe/train/head.hpp"
@@ -129,6 +130,7 @@ class Training {
                                std::unique_ptr<actors::GroupSink> files,
                                RunReporter& reporter) {
     loaded();
+    if (const std::string gpus = devices_text(config_); !gpus.empty()) reporter.note(gpus);
     return run_local_company(std::move(plan), std::move(inputs), std::move(files), reporter);
   }
 

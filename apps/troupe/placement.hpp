@@ -1,0 +1,47 @@
+// Where a command or a role computes: the one place that makes a team from a device's name.
+// Stateless; any thread. A GPU's team is used by one thread at a time and outlives what took memory
+// from it.
+#pragma once
+
+#include "runtime/core/device_name.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/core/team.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace troupe::app {
+
+inline constexpr const char* kDeviceHelp = "where to compute: cpu, cuda or cuda:N (GPU N)";
+
+// As flags say it.
+struct Placement {
+  std::string device = "cpu";
+  std::int64_t threads = 0;  // of the CPU; 0: all usable cores
+};
+
+// `what` stands before messages: a flag or key, with its value. Errors: kConfig for a name that is
+// none; kResources when there is no such GPU, saying what is missing and what helps.
+core::Result<std::unique_ptr<core::TeamRunner>> make_team(const std::string& what,
+                                                          const Placement& placement);
+
+// The same for the flag --device; denormals are flushed in the calling thread as well.
+core::Result<std::unique_ptr<core::TeamRunner>> make_team(const Placement& placement);
+
+// Whether `make_team` would find the device, without opening it. The same errors.
+core::Result<void> check_device(const std::string& what, const std::string& device);
+
+// The teams of roles that compute on one thread: of each device that they name one. Owned by who
+// owns the thread, used on it.
+class Teams {
+ public:
+  // `placement.threads` counts where the device's team is made. Good as long as this object.
+  core::Result<core::TeamRunner*> get(const std::string& what, const Placement& placement);
+
+ private:
+  std::map<std::string, std::unique_ptr<core::TeamRunner>> made_;  // by device
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,13 @@
+// What an exception that escaped numeric work means: memory that ran out and devices that failed
+// are missing resources, with what to change; the rest is a bug. Pure; any thread.
+#pragma once
+
+#include "runtime/core/error.hpp"
+
+#include <exception>
+
+namespace troupe::core {
+
+Error error_of(const std::exception& thrown);
+
+}  // namespace troupe::core
