@@ -64,7 +64,10 @@ const Ops& ops_for(Isa isa) {
 }
 
 const Ops& ops() {
-  if (in_force != nullptr) return *in_force;
+  return in_force != nullptr ? *in_force : host_ops();
+}
+
+const Ops& host_ops() {
   static const Ops& chosen = choose();
   return chosen;
 }

@@ -19,6 +19,8 @@ const Ops& ops_for(Isa isa);
 // the first call. An unknown or unavailable name prints an error and exits with status 2. Within a
 // UseOps scope the calling thread gets that scope's table instead: a device's.
 const Ops& ops();
+// The processor's table whatever is in force: for numbers on the host.
+const Ops& host_ops();
 
 // Puts a table in force for the calling thread, until the end of the scope.
 class UseOps {

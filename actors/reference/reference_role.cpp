@@ -96,6 +96,7 @@ core::Result<std::vector<Logprobs>> ReferenceRole::score(const model::PackedWeig
   }
   model::GroupPlan plan;
   TROUPE_TRY(model::build_group_plan(groups, weights.spec(), team.size(), plan));
+  plan.plan.place(team.memory());
   std::vector<float> flat(static_cast<std::size_t>(plan.targets.size()));
   model::score_logprobs(team, weights, plan.plan, plan.targets, batch[0]->request.temperature,
                         scratch, flat);

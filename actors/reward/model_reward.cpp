@@ -160,6 +160,7 @@ class ModelReward final : public RewardSource {
                                  std::vector<RewardScore>& scores) {
     const model::ModelSpec& spec = weights_->spec();
     TROUPE_TRY(model::build_last_token_plan(groups, spec, team_.size(), plan_));
+    plan_.plan.place(team_.memory());
     std::vector<float> values(order.size());
     model::score_values(team_, *weights_, plan_.plan, scratch_, values);
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -230,7 +231,8 @@ core::Result<std::unique_ptr<RewardSource>> make_model_reward(ModelRewardOptions
                                                               core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(folder, open_folder(options.folder, options.as_chat));
   TROUPE_TRY_ASSIGN(params, model::load_model(options.folder, model::HeadKind::kScore));
-  auto packed = std::make_shared<model::PackedWeights>(params->spec());
+  auto packed = std::make_shared<model::PackedWeights>(params->spec(), kernels::PanelDtype::kF32,
+                                                       team.memory());
   team.run([&](core::Team member) { packed->fill(member, *params, 0); });
   return std::unique_ptr<RewardSource>(std::make_unique<ModelReward>(
       std::move(options), std::move(packed), std::move(folder.tokenizer), std::move(folder.chat),

@@ -1,6 +1,9 @@
-// A block of floats (or other plain numbers) aligned to 64 bytes, for weights, caches and scratch.
-// Move-only, single owner. Large blocks ask the kernel for huge pages; memory is zero at first.
+// A block of floats (or other plain numbers) for weights, caches and scratch, in the memory of the
+// host or of a device (core/memory.hpp). Move-only, single owner; zero at first. Large blocks of
+// the host ask the kernel for huge pages. The memory outlives the buffer.
 #pragma once
+
+#include "runtime/core/memory.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +13,8 @@
 
 namespace troupe::core {
 
-// 64-byte aligned zeroed memory; null only for 0 bytes. Aborts when the system has none left.
+// 64-byte aligned zeroed memory of the host; null only for 0 bytes. Aborts when the system has none
+// left.
 void* allocate_aligned(std::size_t bytes);
 void free_aligned(void* memory, std::size_t bytes) noexcept;
 
@@ -20,32 +24,51 @@ class Buffer {
 
  public:
   Buffer() = default;
-  explicit Buffer(std::int64_t count)
-      : data_(static_cast<T*>(allocate_aligned(static_cast<std::size_t>(count) * sizeof(T)))),
-        count_(count) {}
+  explicit Buffer(std::int64_t count, Memory& memory = host_memory())
+      : memory_(&memory), data_(static_cast<T*>(memory.allocate(bytes_of(count)))), count_(count) {}
   Buffer(Buffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+      : memory_(other.memory_),
+        data_(std::exchange(other.data_, nullptr)),
+        count_(std::exchange(other.count_, 0)) {}
   Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(memory_, other.memory_);
     std::swap(data_, other.data_);
     std::swap(count_, other.count_);
     return *this;
   }
-  ~Buffer() { free_aligned(data_, static_cast<std::size_t>(count_) * sizeof(T)); }
+  ~Buffer() {
+    if (data_ != nullptr) memory_->release(data_, bytes_of(count_));
+  }
 
+  Memory& memory() const noexcept { return *memory_; }
   T* data() noexcept { return data_; }
   const T* data() const noexcept { return data_; }
   std::int64_t size() const noexcept { return count_; }
+  // Of the host's memory only.
   T& operator[](std::int64_t i) noexcept { return data_[i]; }
   const T& operator[](std::int64_t i) const noexcept { return data_[i]; }
   std::span<T> span() noexcept { return {data_, static_cast<std::size_t>(count_)}; }
   std::span<const T> span() const noexcept { return {data_, static_cast<std::size_t>(count_)}; }
 
-  // Makes room for at least `count`; contents are lost when it grows (to 1.25x, to be kept).
-  void reserve_discard(std::int64_t count) {
-    if (count > count_) *this = Buffer(count + count / 4);
+  // The first numbers, from and to the host.
+  void upload(std::span<const T> from) { memory_->upload(data_, from.data(), from.size_bytes()); }
+  void download(std::span<T> to) const { memory_->download(to.data(), data_, to.size_bytes()); }
+
+  // Makes room for at least `count` in `memory`; contents are lost when it grows (to 1.25x, to be
+  // kept) or moves there.
+  void reserve_discard(std::int64_t count, Memory& memory) {
+    if (&memory == memory_ && count <= count_) return;
+    *this = Buffer(0, memory);  // given back before more is taken
+    if (count > 0) *this = Buffer(count + count / 4, memory);
   }
+  void reserve_discard(std::int64_t count) { reserve_discard(count, *memory_); }
 
  private:
+  static std::size_t bytes_of(std::int64_t count) {
+    return static_cast<std::size_t>(count) * sizeof(T);
+  }
+
+  Memory* memory_ = &host_memory();
   T* data_ = nullptr;
   std::int64_t count_ = 0;
 };

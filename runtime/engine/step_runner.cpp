@@ -58,7 +58,7 @@ std::span<const Draw> StepRunner::run(const model::PackedWeights& weights,
   draws_.resize(step.jobs().size());
   place_alternatives();
   scratch_.keep_routed = wants_routed();
-  scratch_.reserve(weights.spec(), plan.rows(), static_cast<std::int64_t>(plan.logit_rows.size()),
+  scratch_.reserve(team_.memory(), weights.spec(), plan.rows(), std::ssize(plan.logit_rows),
                    team_.size());
   team_.run(region_);
   return draws_;

@@ -115,6 +115,7 @@ core::Result<void> CriticTrainerImpl::build(const model::PackedWeights& weights,
                                             const MicroBatch& micro) {
   const auto samples = sample_groups(groups, micro);
   TROUPE_TRY(model::build_group_plan(samples, weights.spec(), model_->team().size(), plan_));
+  plan_.plan.place(model_->team().memory());
   TROUPE_CHECK(plan_.targets.size() == micro.tokens, "a target for each token of the micro-batch");
   return {};
 }

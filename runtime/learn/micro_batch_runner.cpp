@@ -45,6 +45,7 @@ core::Result<void> MicroBatchRunner::build(const model::PackedWeights& weights,
                                            const MicroBatch& micro) {
   const auto samples = sample_groups(groups, micro);
   TROUPE_TRY(model::build_group_plan(samples, weights.spec(), team_.size(), plan_));
+  plan_.plan.place(team_.memory());
   TROUPE_CHECK(plan_.plan.rows() == micro.rows && plan_.targets.size() == micro.tokens,
                "the model's plan has the rows and tokens of the micro-batch");
   return {};

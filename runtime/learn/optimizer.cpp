@@ -18,11 +18,13 @@ constexpr std::int64_t kGrain = 64;
 double global_norm(core::TeamRunner& team, const float* x, std::int64_t count) {
   const std::int64_t chunk = kernels::kNormChunk;
   const std::int64_t chunks = (count + chunk - 1) / chunk;
-  std::vector<double> partial(static_cast<std::size_t>(chunks));
+  core::Buffer<double> sums(chunks, team.memory());
   team.run([&](core::Team member) {
     const auto [begin, end] = member.share(chunks);
-    if (begin < end) kernels::ops().sum_squares(x, count, partial.data(), begin, end);
+    if (begin < end) kernels::ops().sum_squares(x, count, sums.data(), begin, end);
   });
+  std::vector<double> partial(static_cast<std::size_t>(chunks));
+  sums.download(partial);
   double sum = 0;
   for (const double part : partial)
     sum += part;
@@ -34,11 +36,17 @@ double clip_scale(double norm, double norm_max) {
   return std::min(1.0, norm_max / (norm + 1e-6));
 }
 
-std::string first_nonfinite(const model::ParamStore& store) {
-  for (const model::ParamView& view : store.layout().views) {
-    if (!kernels::ops().all_finite(store.data() + view.offset, view.count)) return view.name;
-  }
-  return {};
+std::string first_nonfinite(core::TeamRunner& team, const model::ParamStore& store) {
+  std::string name;
+  team.run([&](core::Team member) {
+    if (member.rank != 0) return;
+    for (const model::ParamView& view : store.layout().views) {
+      if (kernels::ops().all_finite(store.data() + view.offset, view.count)) continue;
+      name = view.name;
+      return;
+    }
+  });
+  return name;
 }
 
 AdamW::AdamW(const model::ModelSpec& spec, const OptimSettings& optim)
@@ -49,7 +57,9 @@ AdamW::AdamW(const model::ModelSpec& spec, const OptimSettings& optim)
 AdamW::AdamW(const model::ParamStore& params,
              const std::shared_ptr<const model::ParamLayout>& trained,
              const OptimSettings& optim)
-    : optim_(optim), m_(params.spec(), trained), v_(params.spec(), trained) {
+    : optim_(optim),
+      m_(params.spec(), trained, params.memory()),
+      v_(params.spec(), trained, params.memory()) {
   find_runs(params.layout());
 }
 

@@ -24,7 +24,7 @@ double global_norm(core::TeamRunner& team, const float* x, std::int64_t count);
 double clip_scale(double norm, double norm_max);
 
 // The name of the first tensor of `store` that holds a value that is not finite; empty when none.
-std::string first_nonfinite(const model::ParamStore& store);
+std::string first_nonfinite(core::TeamRunner& team, const model::ParamStore& store);
 
 // Decoupled weight decay (Loshchilov & Hutter 2019), one group: like torch.optim.AdamW over all
 // parameters, decay applies to every trained tensor, norms and biases included; a frozen one has no
@@ -33,9 +33,9 @@ std::string first_nonfinite(const model::ParamStore& store);
 //   p -= lr (m / (1-b1^t)) / (sqrt(v / (1-b2^t)) + eps)
 class AdamW {
  public:
-  AdamW(const model::ModelSpec& spec, const OptimSettings& optim);
-  // Moments of the layout `trained`, for steps of stores with the layout of `params`, which has all
-  // of its tensors and perhaps more.
+  AdamW(const model::ModelSpec& spec, const OptimSettings& optim);  // on the host
+  // Moments of the layout `trained`, in the memory of `params`, for steps of stores with the layout
+  // of `params`, which has all of its tensors and perhaps more.
   AdamW(const model::ParamStore& params,
         const std::shared_ptr<const model::ParamLayout>& trained,
         const OptimSettings& optim);

@@ -66,6 +66,7 @@ core::Result<PtxTerm::Part> PtxTerm::add(const model::PackedWeights& weights,
   for (std::size_t i = 0; i < chosen.size(); ++i)
     sequences.push_back({*chosen[i], learn[i]});
   TROUPE_TRY(model::build_sequence_plan(sequences, weights.spec(), team_.size(), plan_));
+  plan_.plan.place(team_.memory());
   try {
     const c10::AutoGradMode with_grad(true);
     const auto out = forward_.logprobs(weights, plan_.plan, plan_.targets, 1.0f, false);

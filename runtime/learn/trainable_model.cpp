@@ -3,13 +3,13 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/model/device_check.hpp"
 #include "runtime/model/peft_folder.hpp"
 
 #include <ATen/Parallel.h>
 
 #include <atomic>
 #include <cmath>
-#include <cstring>
 
 namespace troupe::learn {
 namespace {
@@ -53,13 +53,16 @@ core::Result<std::unique_ptr<TrainableModel>> TrainableModel::create(
     core::TeamRunner& team,
     std::string key) {
   TROUPE_TRY(check_optim(optim, key));
-  const model::ModelSpec& spec = master->spec();
+  const model::ModelSpec spec = master->spec();
   if (optim.aux_loss_coef > 0 && spec.moe.sparse_layers(spec.layers) == 0) {
     return core::fail(ErrorCode::kConfig,
                       key + ".aux_loss_coef balances the experts of a model, and " +
                           spec.architecture + " as configured has none; leave --" + key +
                           ".aux_loss_coef at 0, or train a mixture of experts");
   }
+  TROUPE_TRY(model::check_memory(spec, optim.trained.lora.rank > 0, team.memory(), key));
+  if (&master->memory() != &team.memory())
+    master = std::make_unique<model::ParamStore>(master->to(team.memory()));
   auto trained = master->shared_layout();
   if (!optim.trained.everything()) {
     TROUPE_TRY_ASSIGN(part, model::trained_layout(master->spec(), optim.trained, key));
@@ -80,7 +83,7 @@ TrainableModel::TrainableModel(std::unique_ptr<model::ParamStore> master,
       key_(std::move(key)),
       master_(std::move(master)),
       lora_(fresh_adapters(*master_, trained, optim.trained)),
-      grads_(master_->spec(), trained),
+      grads_(master_->spec(), trained, team.memory()),
       optimiser_(values(), trained, optim),
       schedule_(optim, total_steps),
       forward_(team, *master_, &grads_, optim.checkpointing, lora_.get()) {
@@ -97,7 +100,8 @@ std::shared_ptr<const model::PackedWeights> TrainableModel::packed() {
   if (!packed_ || packed_.use_count() > 1) {
     std::swap(packed_, spare_);
     if (!packed_ || packed_.use_count() > 1) {
-      packed_ = std::make_shared<model::PackedWeights>(master_->spec(), optim_.panels);
+      packed_ =
+          std::make_shared<model::PackedWeights>(master_->spec(), optim_.panels, team_.memory());
     }
   }
   std::atomic_thread_fence(std::memory_order_acquire);  // after the last other holder let go
@@ -116,7 +120,7 @@ void TrainableModel::begin_micro_batch(double share) {
 void TrainableModel::zero_gradients() {
   team_.run([&](core::Team member) {
     const auto [begin, end] = member.share(grads_.size(), 64);
-    std::memset(grads_.data() + begin, 0, static_cast<std::size_t>(end - begin) * sizeof(float));
+    kernels::ops().zero(grads_.data(), begin, end);
   });
 }
 
@@ -134,7 +138,7 @@ core::Result<StepReport> TrainableModel::step(const Accumulate& accumulate,
   }
   report.grad_norm = global_norm(team_, grads_.data(), grads_.size());
   if (!std::isfinite(report.grad_norm)) {
-    return skip("the gradient of " + first_nonfinite(grads_), describe, report.lr);
+    return skip("the gradient of " + first_nonfinite(team_, grads_), describe, report.lr);
   }
   optimiser_.step(team_, values(), grads_, report.lr,
                   clip_scale(report.grad_norm, optim_.grad_norm_max));

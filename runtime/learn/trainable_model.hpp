@@ -35,8 +35,9 @@ struct StepReport {
 class TrainableModel {
  public:
   // `key` is the section of the configuration in messages: "actor", "critic". `optim.trained` says
-  // what is trained; gradients and moments exist for that alone.
-  // Errors: kConfig, naming the key, for a value that makes no sense.
+  // what is trained; gradients and moments exist for that alone. Weights, gradients and moments
+  // live in the memory of the team; `master` goes there if it is elsewhere. Errors: kConfig, naming
+  // the key, for a value that makes no sense, or a model that a device does not compute.
   static core::Result<std::unique_ptr<TrainableModel>> create(
       std::unique_ptr<model::ParamStore> master,
       const OptimSettings& optim,

@@ -1,7 +1,8 @@
 // A trained model's state on disk: weights.safetensors, adam_m.safetensors and adam_v.safetensors
-// (f32, the Hugging Face names of the weights) and trainer_state.json with the counts. With LoRA the
-// weights are the adapters, and the counts name the CRC of the base that they belong to. Everything
-// else follows from the configuration. Loading looks at all files before it changes anything.
+// (f32, the Hugging Face names of the weights) and trainer_state.json with the counts. With LoRA
+// the weights are the adapters, and the counts name the CRC of the base that they belong to.
+// Everything else follows from the configuration. Loading looks at all files before it changes
+// anything.
 #include "runtime/learn/trainable_model.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/safetensors.hpp"
@@ -10,6 +11,7 @@
 
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 namespace troupe::learn {
 namespace {
@@ -24,9 +26,10 @@ constexpr const char* kSecondMoment = "adam_v.safetensors";
 constexpr const char* kCounts = "trainer_state.json";
 
 core::Result<void> write_store(const model::ParamStore& params, const std::filesystem::path& path) {
+  const model::HostCopy host(params);
   std::vector<store::TensorSource> tensors;
-  for (const model::ParamView& view : params.layout().views) {
-    tensors.push_back({view.name, store::Dtype::kF32, view.shape, params.data() + view.offset});
+  for (const model::ParamView& view : host->layout().views) {
+    tensors.push_back({view.name, store::Dtype::kF32, view.shape, host->data() + view.offset});
   }
   return store::write_safetensors(path, tensors, {});
 }
@@ -49,8 +52,16 @@ core::Result<store::SafetensorsFile> open_store(const model::ParamStore& params,
 }
 
 core::Result<void> read_store(const store::SafetensorsFile& file, model::ParamStore& params) {
+  std::vector<float> tensor;
   for (const model::ParamView& view : params.layout().views) {
-    TROUPE_TRY(file.read_f32(*file.find(view.name), params.data() + view.offset));
+    float* const to = params.data() + view.offset;
+    if (params.memory().on_host()) {
+      TROUPE_TRY(file.read_f32(*file.find(view.name), to));
+      continue;
+    }
+    tensor.resize(static_cast<std::size_t>(view.count));
+    TROUPE_TRY(file.read_f32(*file.find(view.name), tensor.data()));
+    params.memory().upload(to, tensor.data(), tensor.size() * sizeof(float));
   }
   return {};
 }

@@ -3,7 +3,6 @@
 
 #include "runtime/store/safetensors.hpp"
 
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -15,15 +14,13 @@ constexpr const char* kFile = "ema.safetensors";
 }  // namespace
 
 WeightAverage::WeightAverage(const model::ParamStore& start, double beta)
-    : beta_(static_cast<float>(beta)), average_(start.same_layout()) {
-  std::memcpy(average_.data(), start.data(),
-              static_cast<std::size_t>(start.size()) * sizeof(float));
-}
+    : beta_(static_cast<float>(beta)), average_(start.to(core::host_memory())) {}
 
 void WeightAverage::add(core::TeamRunner& team, const model::ParamStore& weights) {
   const float keep = beta_, take = 1.0f - beta_;
   float* to = average_.data();
-  const float* from = weights.data();
+  const model::HostCopy host(weights);
+  const float* from = host->data();
   team.run([&](core::Team member) {
     const auto [begin, end] = member.share(average_.size(), 64);
     for (std::int64_t i = begin; i < end; ++i)

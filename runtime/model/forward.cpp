@@ -23,6 +23,7 @@ struct LayerCall {
   const PackedLayer& layer;
   bool sparse;  // its feed-forward part is experts
   const ForwardPlan& plan;
+  const PlanView lists;  // of the plan
   float* k_pool;
   float* v_pool;
   const LayerBuffers& io;
@@ -92,8 +93,7 @@ void rotate_and_store(const LayerCall& c, Range rows) {
   if (spec.qk_norm) normalise_heads(c, rows);
   // q and k heads lie side by side, so they turn in one call.
   ops().rope(c.io.qkv, width, spec.heads + spec.kv_heads, spec.head_dim, spec.rotary(),
-             c.plan.positions.data(), c.layer.rope_cos, c.layer.rope_sin, false, rows.begin,
-             rows.end);
+             c.lists.positions, c.layer.rope_cos, c.layer.rope_sin, false, rows.begin, rows.end);
   const kernels::KvWrite write{spec.kv_heads,
                                spec.head_dim,
                                c.io.qkv + spec.q_width(),
@@ -102,8 +102,8 @@ void rotate_and_store(const LayerCall& c, Range rows) {
                                width,
                                c.k_pool,
                                c.v_pool,
-                               c.plan.slot_begin.data(),
-                               c.plan.slots.data()};
+                               c.lists.slot_begin,
+                               c.lists.slots};
   ops().kv_write(write, rows.begin, rows.end);
 }
 
@@ -112,7 +112,7 @@ void attend(const LayerCall& c) {
       attention_of(c.spec(), c.index, c.plan, c.io, c.k_pool, c.v_pool);
   const auto rank = static_cast<std::size_t>(c.team.rank);
   const std::int32_t begin = c.plan.item_begin[rank], end = c.plan.item_begin[rank + 1];
-  if (begin < end) ops().attention(attention, c.plan.items.data() + begin, end - begin);
+  if (begin < end) ops().attention(attention, c.lists.items + begin, end - begin);
 }
 
 // What attention or feed-forward add to the residual stream: a product, normed first in some
@@ -249,8 +249,9 @@ kernels::Attention attention_of(const ModelSpec& spec,
   a.ldq = spec.qkv_width();
   a.k_pool = k_pool;
   a.v_pool = v_pool;
-  a.segments = plan.segments.data();
-  a.block_table = plan.block_table.data();
+  const PlanView lists = plan.view();
+  a.segments = lists.segments;
+  a.block_table = lists.block_table;
   a.out = io.attention;
   a.ldo = spec.q_width();
   a.lse = io.lse;
@@ -259,7 +260,7 @@ kernels::Attention attention_of(const ModelSpec& spec,
 
 void embed_rows(Team team, const PackedWeights& weights, const ForwardPlan& plan, float* x) {
   const auto [begin, end] = team.share(plan.rows());
-  if (begin < end) weights.embed(plan.tokens.data(), begin, end, x);
+  if (begin < end) weights.embed(plan.view().tokens, begin, end, x);
   team.barrier();
 }
 
@@ -272,30 +273,38 @@ void layer_forward(Team team,
                    const LayerBuffers& io) {
   TROUPE_DCHECK(static_cast<int>(plan.item_begin.size()) == team.size + 1,
                 "the plan was finished for another team size");
-  const LayerCall call{
-      team,   weights, layer, weights.layer(layer), weights.spec().moe.sparse(layer), plan,
-      k_pool, v_pool,  io};
+  const LayerCall call{team,
+                       weights,
+                       layer,
+                       weights.layer(layer),
+                       weights.spec().moe.sparse(layer),
+                       plan,
+                       plan.view(),
+                       k_pool,
+                       v_pool,
+                       io};
   const Shares shares(team, plan.rows());
   attention_block(call, shares);
   feed_forward_block(call, shares);
   team.barrier();
 }
 
-void ForwardScratch::reserve(const ModelSpec& spec,
+void ForwardScratch::reserve(core::Memory& memory,
+                             const ModelSpec& spec,
                              std::int64_t rows,
                              std::int64_t logit_rows,
                              std::int64_t members) {
-  x.reserve_discard(rows * spec.hidden);
-  normed.reserve_discard(rows * spec.hidden);
-  normed_alone.reserve_discard(std::min(rows, kRowsAlone_max) * members * spec.hidden);
-  qkv.reserve_discard(rows * spec.qkv_width());
-  attention.reserve_discard(rows * spec.q_width());
-  x_mid.reserve_discard(rows * spec.hidden);
-  gate_up.reserve_discard(rows * 2 * spec.dense_ffn());
-  act.reserve_discard(rows * spec.dense_ffn());
+  x.reserve_discard(rows * spec.hidden, memory);
+  normed.reserve_discard(rows * spec.hidden, memory);
+  normed_alone.reserve_discard(std::min(rows, kRowsAlone_max) * members * spec.hidden, memory);
+  qkv.reserve_discard(rows * spec.qkv_width(), memory);
+  attention.reserve_discard(rows * spec.q_width(), memory);
+  x_mid.reserve_discard(rows * spec.hidden, memory);
+  gate_up.reserve_discard(rows * 2 * spec.dense_ffn(), memory);
+  act.reserve_discard(rows * spec.dense_ffn(), memory);
   moe.reserve(spec, rows);
   if (keep_routed) routed.reserve_discard(logit_rows * routed_width(spec));
-  head_in.reserve_discard(logit_rows * spec.hidden);
+  head_in.reserve_discard(logit_rows * spec.hidden, memory);
 }
 
 void normalise_logit_rows(Team team,
@@ -309,7 +318,7 @@ void normalise_logit_rows(Team team,
     ops().copy_rows({.columns = hidden,
                      .from = x,
                      .ldf = hidden,
-                     .from_row = plan.logit_rows.data(),
+                     .from_row = plan.view().logit_rows,
                      .to = head_in,
                      .ldt = hidden},
                     begin, end);

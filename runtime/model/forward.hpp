@@ -72,9 +72,10 @@ struct ForwardScratch {
   // When wanted: the experts that each logit row chose, [logit_rows][layers of experts][k].
   bool keep_routed = false;
   core::Buffer<std::uint16_t> routed;
-  // Not inside a parallel region: makes room for `rows` rows and `logit_rows` head rows. A team of
-  // more than `members` meets more often when the rows are few.
-  void reserve(const ModelSpec& spec,
+  // Not inside a parallel region: makes room in the team's memory for `rows` rows and `logit_rows`
+  // head rows. A team of more than `members` meets more often when the rows are few.
+  void reserve(core::Memory& memory,
+               const ModelSpec& spec,
                std::int64_t rows,
                std::int64_t logit_rows,
                std::int64_t members = 1);
@@ -113,7 +114,7 @@ void cap_logits(
     const ModelSpec& spec, float* logits, std::int64_t rows, std::int64_t ldl, std::int64_t count);
 std::int64_t vocab_blocks(const ModelSpec& spec);
 // Merges the partial sums of one row: M = max over blocks; S = fma chain over blocks ascending of
-// sum_b * exp(max_b - M); returns M + log(S).
+// sum_b * exp(max_b - M); returns M + log(S). All on the host.
 float merge_vocab_stats(const float* block_max, const float* block_sum, std::int64_t blocks);
 // The log-probability of a token from its logit: one rounding of the scaled logit, one of the
 // difference. The engine and the trainer both take it from here.

@@ -44,8 +44,9 @@ void head_forward(core::Team team,
                                 .block_sum = block_sum};
   const auto [first, last] = team.share(blocks);
   // A few blocks at a time, so that the sums read logits that are still in the cache.
-  for (std::int64_t block = first; block < last; block += ops.head_blocks) {
-    const std::int64_t end = std::min(block + ops.head_blocks, last);
+  const std::int64_t at_once = std::min(ops.head_blocks, last - first);
+  for (std::int64_t block = first; block < last; block += at_once) {
+    const std::int64_t end = std::min(block + at_once, last);
     ops.gemm(gemm, 0, rows, block * kBlockPanels, std::min(end * kBlockPanels, panels));
     const std::int64_t column = block * kernels::kVocabBlock;
     const std::int64_t count = std::min(end * kernels::kVocabBlock, spec.vocab) - column;
@@ -67,7 +68,7 @@ float merge_vocab_stats(const float* block_max, const float* block_sum, std::int
   merge.rows.block_max = const_cast<float*>(block_max);  // read only
   merge.rows.block_sum = const_cast<float*>(block_sum);
   merge.lse = &lse;
-  kernels::ops().vocab_finish(merge, 0, 1);
+  kernels::host_ops().vocab_finish(merge, 0, 1);
   return lse;
 }
 

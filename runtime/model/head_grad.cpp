@@ -2,8 +2,10 @@
 #include "runtime/model/head_grad.hpp"
 
 #include "kernels/ops.hpp"
+#include "runtime/core/check.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace troupe::model {
 namespace {
@@ -25,10 +27,14 @@ struct Chunk {
 
   const ModelSpec& spec() const { return call.weights.spec(); }
   const float* head_in() const { return call.head_in + begin * spec().hidden; }
+  float* lse() const { return call.scratch.lse.data() + begin; }
+  float* entropy() const {
+    return call.scratch.wants_entropy ? call.scratch.entropy.data() + begin : nullptr;
+  }
   // The targets of the chunk's rows.
   kernels::VocabTargets targets() const {
-    const RowTargets& lists = call.scratch.row_targets;
-    return {lists.begin.data() + begin, lists.target.data(), call.targets.token.data()};
+    const kernels::VocabTargets& all = call.scratch.placed;
+    return {all.begin + begin, all.target, all.token};
   }
 };
 
@@ -45,21 +51,20 @@ void each_chunk(const HeadCall& call, F&& f) {
 }
 
 // Log-sum-exp, entropy and log-probs of this member's rows of a chunk.
-void finish_rows(Team team, const Chunk& chunk, float* logprobs) {
+void finish_rows(Team team, const Chunk& chunk) {
   const HeadCall& call = chunk.call;
   const auto [first, last] = team.share(chunk.rows);
   if (first >= last) return;
-  const kernels::VocabFinish finish{
-      .rows = {.logits = chunk.first_logits,
-               .ld = logits_ld(chunk.spec()),
-               .vocab = chunk.spec().vocab,
-               .inv_temperature = call.scratch.inv_temperature.data(),
-               .block_max = call.scratch.block_max.data(),
-               .block_sum = call.scratch.block_sum.data()},
-      .lse = call.lse + chunk.begin,
-      .entropy = call.entropy == nullptr ? nullptr : call.entropy + chunk.begin,
-      .targets = chunk.targets(),
-      .logprobs = logprobs};
+  const kernels::VocabFinish finish{.rows = {.logits = chunk.first_logits,
+                                             .ld = logits_ld(chunk.spec()),
+                                             .vocab = chunk.spec().vocab,
+                                             .inv_temperature = call.scratch.inv_temperature.data(),
+                                             .block_max = call.scratch.block_max.data(),
+                                             .block_sum = call.scratch.block_sum.data()},
+                                    .lse = chunk.lse(),
+                                    .entropy = chunk.entropy(),
+                                    .targets = chunk.targets(),
+                                    .logprobs = call.scratch.logprobs.data()};
   ops().vocab_finish(finish, first, last);
 }
 
@@ -83,15 +88,16 @@ void backward_chunk(Team team, const Chunk& chunk, const HeadGrad& grad) {
       .vocab = spec.vocab,
       .inv_temperature = scratch.inverse,
       .softcap = spec.final_softcap,
-      .lse = call.lse + chunk.begin,
-      .entropy = call.entropy == nullptr ? nullptr : call.entropy + chunk.begin,
+      .lse = chunk.lse(),
+      .entropy = chunk.entropy(),
       .targets = chunk.targets(),
-      .dlogprobs = grad.logprobs,
-      .dentropies = grad.entropies};
+      .dlogprobs = scratch.has_dlogprobs ? scratch.dlogprobs.data() : nullptr,
+      .dentropies = scratch.has_dentropies ? scratch.dentropies.data() : nullptr};
   constexpr std::int64_t kBlockPanels = kVocabBlock / kernels::kPanel;
   const auto [first, last] = team.share(vocab_blocks(spec));
-  for (std::int64_t block = first; block < last; block += ops().head_blocks) {
-    const std::int64_t end = std::min(block + ops().head_blocks, last);
+  const std::int64_t at_once = std::min(ops().head_blocks, last - first);
+  for (std::int64_t block = first; block < last; block += at_once) {
+    const std::int64_t end = std::min(block + at_once, last);
     if (!chunk.kept) {
       const std::int64_t column = block * kVocabBlock;
       const std::int64_t column_end = std::min(end * kVocabBlock, spec.vocab);
@@ -133,29 +139,58 @@ void RowTargets::build(const TokenTargets& targets, std::int64_t rows) {
   begin[0] = 0;
 }
 
-void HeadScratch::prepare(const ModelSpec& spec,
-                          const TokenTargets& targets,
-                          std::int64_t rows,
-                          float temperature,
-                          int members,
-                          bool backward,
-                          std::int64_t logits_max) {
+void HeadScratch::prepare(core::TeamRunner& team,
+                          const ModelSpec& spec,
+                          const HeadRequest& request) {
+  core::Memory& memory = team.memory();
+  const std::int64_t rows = request.rows;
   const std::int64_t chunk = std::min(rows, kHeadRows_max);
   const std::int64_t chunk_logits = kHeadRows_max * logits_ld(spec);
   chunks = (rows + kHeadRows_max - 1) / kHeadRows_max;
-  places = std::clamp<std::int64_t>(backward ? logits_max / chunk_logits : 1, 1, chunks);
-  kept = backward;
-  row_targets.build(targets, rows);
-  inverse = 1.0f / temperature;
-  inv_temperature.assign(static_cast<std::size_t>(chunk), inverse);
-  logits.reserve_discard(((places - 1) * kHeadRows_max + chunk) * logits_ld(spec));
-  block_max.reserve_discard(chunk * vocab_blocks(spec));
-  block_sum.reserve_discard(chunk * vocab_blocks(spec));
-  if (!backward) return;
-  packed_rows.reserve_discard(kernels::packed_size(spec.hidden, chunk));
-  products.resize(static_cast<std::size_t>(members));
+  places =
+      std::clamp<std::int64_t>(request.backward ? request.logits_max / chunk_logits : 1, 1, chunks);
+  kept = request.backward;
+  targets = &request.targets;
+  wants_entropy = request.entropy;
+  row_targets_.build(request.targets, rows);
+  std::tie(placed.begin, placed.target, placed.token) =
+      lists_.place(memory, row_targets_.begin, row_targets_.target, request.targets.token);
+  inverse = 1.0f / request.temperature;
+  inverses_.assign(static_cast<std::size_t>(chunk), inverse);
+  inv_temperature.reserve_discard(chunk, memory);
+  inv_temperature.upload(inverses_);
+  logits.reserve_discard(((places - 1) * kHeadRows_max + chunk) * logits_ld(spec), memory);
+  block_max.reserve_discard(chunk * vocab_blocks(spec), memory);
+  block_sum.reserve_discard(chunk * vocab_blocks(spec), memory);
+  lse.reserve_discard(rows, memory);
+  entropy.reserve_discard(wants_entropy ? rows : 0, memory);
+  logprobs.reserve_discard(targets->size(), memory);
+  if (!request.backward) return;
+  dlogprobs.reserve_discard(targets->size(), memory);
+  dentropies.reserve_discard(wants_entropy ? targets->size() : 0, memory);
+  packed_rows.reserve_discard(kernels::packed_size(spec.hidden, chunk), memory);
+  products.resize(static_cast<std::size_t>(team.size()));
   for (ProductScratch& product : products)
-    product.reserve(chunk, spec.vocab, spec.hidden);
+    product.reserve(memory, chunk, spec.vocab, spec.hidden);
+}
+
+void HeadScratch::results(std::span<float> logprobs_out, std::span<float> entropies_out) {
+  logprobs.download(logprobs_out);
+  if (entropies_out.empty()) return;
+  TROUPE_CHECK(wants_entropy, "entropy was not computed");
+  row_entropy_.resize(row_targets_.begin.size() - 1);
+  entropy.download(row_entropy_);
+  for (std::size_t i = 0; i < entropies_out.size(); ++i)
+    entropies_out[i] = row_entropy_[static_cast<std::size_t>(targets->row[i])];
+}
+
+void HeadScratch::set_gradients(const float* of_logprobs, const float* of_entropies) {
+  TROUPE_CHECK(of_entropies == nullptr || wants_entropy, "entropy was not computed");
+  const auto count = static_cast<std::size_t>(targets->size());
+  has_dlogprobs = of_logprobs != nullptr;
+  has_dentropies = of_entropies != nullptr;
+  if (has_dlogprobs) dlogprobs.upload({of_logprobs, count});
+  if (has_dentropies) dentropies.upload({of_entropies, count});
 }
 
 // When there are places for all, each has its own. Else the last ones have, and the others share.
@@ -163,14 +198,14 @@ std::int64_t HeadScratch::place(std::int64_t chunk) const {
   return std::max<std::int64_t>(0, chunk - (chunks - places));
 }
 
-void head_logprobs(Team team, const HeadCall& call, float* logprobs) {
+void head_logprobs(Team team, const HeadCall& call) {
   kernels::flush_denormals();
   const ModelSpec& spec = call.weights.spec();
   each_chunk(call, [&](const Chunk& chunk) {
     head_forward(team, call.weights, chunk.head_in(), chunk.rows, chunk.first_logits,
                  logits_ld(spec), call.scratch.inv_temperature.data(),
                  call.scratch.block_max.data(), call.scratch.block_sum.data());
-    finish_rows(team, chunk, logprobs);
+    finish_rows(team, chunk);
     team.barrier();
   });
 }

@@ -13,11 +13,16 @@ namespace troupe::model {
 class KvPool {
  public:
   KvPool() = default;
-  // `layers`: the model's, or 1 for memory that every layer uses in turn.
-  KvPool(const ModelSpec& spec, std::int64_t layers, std::int64_t blocks);
+  // `layers`: the model's, or 1 for memory that every layer uses in turn. `memory`: of the team
+  // that computes with it.
+  KvPool(const ModelSpec& spec,
+         std::int64_t layers,
+         std::int64_t blocks,
+         core::Memory& memory = core::host_memory());
 
   float* k(std::int64_t layer) { return k_.data() + (layers_ == 1 ? 0 : layer * layer_size_); }
   float* v(std::int64_t layer) { return v_.data() + (layers_ == 1 ? 0 : layer * layer_size_); }
+  core::Memory& memory() const { return k_.memory(); }
   std::int64_t layers() const { return layers_; }
   std::int64_t blocks() const { return blocks_; }
   std::int64_t block_size() const { return block_size_; }  // floats of one block in k (and in v)

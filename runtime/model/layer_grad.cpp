@@ -5,6 +5,7 @@
 #include "kernels/ops.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace troupe::model {
 namespace {
@@ -30,6 +31,7 @@ class LayerPass {
         s_(call.scratch),
         products_(call.scratch.products[static_cast<std::size_t>(team.rank)]),
         sparse_(spec_.moe.sparse(call.layer)),
+        lists_(call.plan.view()),
         rows_(call.plan.rows()),
         own_(team.share(call.plan.rows())) {}
 
@@ -135,8 +137,8 @@ class LayerPass {
             spec_.qkv_width(),
             k_pool,
             v_pool,
-            call_.plan.slot_begin.data(),
-            call_.plan.slots.data()};
+            lists_.slot_begin,
+            lists_.slots};
   }
 
   // act and the feed-forward's normed rows again; keys and values back in their pools; dact.
@@ -257,8 +259,7 @@ class LayerPass {
     ops().kv_gather(kv(after, s_.dqkv.data(), s_.dk_pool.data(), s_.dv_pool.data()), own_.first,
                     own_.second);
     ops().rope(after.data, after.ld, spec_.heads + spec_.kv_heads, spec_.head_dim, spec_.rotary(),
-               call_.plan.positions.data(), packed_.rope_cos, packed_.rope_sin, true, own_.first,
-               own_.second);
+               lists_.positions, packed_.rope_cos, packed_.rope_sin, true, own_.first, own_.second);
     if (spec_.qk_norm) heads_backward();
   }
 
@@ -334,6 +335,7 @@ class LayerPass {
   BackwardScratch& s_;
   ProductScratch& products_;
   const bool sparse_;  // the feed-forward part is experts
+  const PlanView lists_;
   const std::int64_t rows_;
   const std::pair<std::int64_t, std::int64_t> own_;
 };
@@ -369,33 +371,35 @@ void AttentionUnits::assign(const ForwardPlan& plan,
       if (unit.member == member) units_.push_back(unit.unit);
     begin_.push_back(units_.size());
   }
+  placed_ = units_.data();
 }
 
-void BackwardScratch::reserve(const ModelSpec& spec,
+void BackwardScratch::reserve(core::TeamRunner& team,
+                              const ModelSpec& spec,
                               std::int64_t rows,
-                              std::int64_t kv_blocks,
-                              int members) {
-  normed.reserve_discard(rows * spec.hidden);
+                              std::int64_t kv_blocks) {
+  core::Memory& memory = team.memory();
   const std::int64_t ffn = spec.dense_ffn();
-  act.reserve_discard(rows * ffn);
-  dact.reserve_discard(rows * ffn);
-  moe.reserve(spec, rows);
-  dnormed.reserve_discard(rows * spec.hidden);
-  dqkv.reserve_discard(rows * spec.qkv_width());
-  dattention.reserve_discard(rows * spec.q_width());
-  dbranch.reserve_discard(spec.post_norms ? rows * spec.hidden : 0);
-  dqk.reserve_discard(spec.qk_norm ? rows * (spec.q_width() + spec.kv_width()) : 0);
-  packed_wide.reserve_discard(kernels::packed_size(std::max(ffn, spec.q_width()), rows));
-  packed_hidden.reserve_discard(kernels::packed_size(spec.hidden, rows));
   const std::int64_t pool = kv_blocks * kernels::kKvBlock * spec.kv_width();
+  normed.reserve_discard(rows * spec.hidden, memory);
+  act.reserve_discard(rows * ffn, memory);
+  dact.reserve_discard(rows * ffn, memory);
+  moe.reserve(spec, rows);
+  dnormed.reserve_discard(rows * spec.hidden, memory);
+  dqkv.reserve_discard(rows * spec.qkv_width(), memory);
+  dattention.reserve_discard(rows * spec.q_width(), memory);
+  dbranch.reserve_discard(spec.post_norms ? rows * spec.hidden : 0, memory);
+  dqk.reserve_discard(spec.qk_norm ? rows * (spec.q_width() + spec.kv_width()) : 0, memory);
+  packed_wide.reserve_discard(kernels::packed_size(std::max(ffn, spec.q_width()), rows), memory);
+  packed_hidden.reserve_discard(kernels::packed_size(spec.hidden, rows), memory);
   for (auto* buffer : {&k_pool, &v_pool, &dk_pool, &dv_pool})
-    buffer->reserve_discard(pool);
-  products.resize(static_cast<std::size_t>(members));
+    buffer->reserve_discard(pool, memory);
+  products.resize(static_cast<std::size_t>(team.size()));
   for (ProductScratch& product : products) {
-    product.reserve(rows, std::max(2 * ffn, spec.qkv_width()), spec.hidden);
-    product.reserve(rows, spec.hidden, std::max(ffn, spec.q_width()));
-    product.reserve(rows, 2 * spec.moe.ffn, spec.hidden);
-    product.reserve(rows, spec.hidden, spec.moe.ffn);
+    product.reserve(memory, rows, std::max(2 * ffn, spec.qkv_width()), spec.hidden);
+    product.reserve(memory, rows, spec.hidden, std::max(ffn, spec.q_width()));
+    product.reserve(memory, rows, 2 * spec.moe.ffn, spec.hidden);
+    product.reserve(memory, rows, spec.hidden, spec.moe.ffn);
   }
 }
 
@@ -411,7 +415,7 @@ void embedding_backward(Team team, const ForwardPlan& plan, const float* dx, Par
   if (first < last) {
     const kernels::EmbedGrad grad{.rows = plan.rows(),
                                   .hidden = hidden,
-                                  .tokens = plan.tokens.data(),
+                                  .tokens = plan.view().tokens,
                                   .dx = dx,
                                   .scale = scale,
                                   .table = grads.data() + grads.layout().embedding};

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "runtime/core/buffer.hpp"
+#include "runtime/core/placed_lists.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/model/forward.hpp"
 #include "runtime/model/lora_grad.hpp"
@@ -17,6 +18,7 @@
 
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <vector>
 
 namespace troupe::model {
@@ -29,9 +31,11 @@ class AttentionUnits {
               std::int64_t kv_heads,
               const LayerWindows& windows,
               int members);
+  // Sends them to the memory of a team on a device, whose kernels read `of`.
+  void place(core::Memory& memory) { std::tie(placed_) = lists_.place(memory, units_); }
   std::span<const kernels::AttentionUnit> of(int member) const {
     const auto at = static_cast<std::size_t>(member);
-    return std::span(units_).subspan(begin_[at], begin_[at + 1] - begin_[at]);
+    return {placed_ + begin_[at], begin_[at + 1] - begin_[at]};
   }
   // Pairs of row and key of a member's units, over all layers.
   std::int64_t load(int member) const { return load_[static_cast<std::size_t>(member)]; }
@@ -46,6 +50,8 @@ class AttentionUnits {
   std::vector<std::int64_t> load_;             // by member
   std::vector<kernels::AttentionUnit> units_;  // member after member
   std::vector<std::size_t> begin_;             // [members + 1]
+  const kernels::AttentionUnit* placed_ = nullptr;
+  core::PlacedLists lists_;
 };
 
 // Scratch that all layers use in turn. [rows, ...] buffers; `members` product scratches.
@@ -58,7 +64,11 @@ struct BackwardScratch {
   MoeGradScratch moe;
   AdapterScratch adapters;
   std::vector<ProductScratch> products;
-  void reserve(const ModelSpec& spec, std::int64_t rows, std::int64_t kv_blocks, int members);
+  // Outside a region; in the memory of the team.
+  void reserve(core::TeamRunner& team,
+               const ModelSpec& spec,
+               std::int64_t rows,
+               std::int64_t kv_blocks);
 };
 
 struct LayerBackward {

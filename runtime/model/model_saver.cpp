@@ -104,7 +104,7 @@ Result<void> save_model(const ParamStore& params,
                         std::uint64_t shard_bytes_max) {
   TROUPE_TRY_ASSIGN(target, store::AtomicFolder::begin(folder));
   TROUPE_TRY(store::write_file(target.path() / "config.json", config_text(params.spec(), dtype)));
-  TROUPE_TRY(write_weights(params, target.path(), dtype, shard_bytes_max));
+  TROUPE_TRY(write_weights(*HostCopy(params), target.path(), dtype, shard_bytes_max));
   if (!tokenizer_from.empty()) TROUPE_TRY(copy_tokenizer(tokenizer_from, target.path()));
   return target.commit();
 }

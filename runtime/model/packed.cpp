@@ -5,7 +5,6 @@
 #include "runtime/core/check.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 
 namespace troupe::model {
@@ -104,7 +103,7 @@ constexpr std::int64_t kUnit_elements = 32 << 10;
 
 }  // namespace
 
-PackedWeights::PackedWeights(const ModelSpec& spec, kernels::PanelDtype dtype)
+PackedWeights::PackedWeights(const ModelSpec& spec, kernels::PanelDtype dtype, core::Memory& memory)
     : spec_(spec), dtype_(dtype) {
   RopeTables full, sliding;
   const auto carve = [&](Carver carver) {
@@ -118,19 +117,36 @@ PackedWeights::PackedWeights(const ModelSpec& spec, kernels::PanelDtype dtype)
     sliding = spec.sliding_rope ? carve_tables(carver, spec) : full;
     return carver.used();
   };
-  data_ = core::Buffer<float>(carve(Carver(nullptr)));
+  data_ = core::Buffer<float>(carve(Carver(nullptr)), memory);
   carve(Carver(data_.data()));
-  const auto fill_tables = [&](const RopeSpec& rope, const RopeTables& tables) {
-    rope_tables(rope, spec.rotary(), spec.context, writable(tables.cos), writable(tables.sin));
-  };
-  fill_tables(spec.rope, full);
-  if (spec.sliding_rope) fill_tables(*spec.sliding_rope, sliding);
+  fill_tables(spec.rope, full.cos, full.sin);
+  if (spec.sliding_rope) fill_tables(*spec.sliding_rope, sliding.cos, sliding.sin);
   for (std::int64_t i = 0; i < spec.layers; ++i) {
     const RopeTables& tables = spec.slides(i) ? sliding : full;
     layers_[static_cast<std::size_t>(i)].rope_cos = tables.cos;
     layers_[static_cast<std::size_t>(i)].rope_sin = tables.sin;
   }
   plan_fill();
+  if (spec.norm_plus_one) {
+    const std::vector<float> ones(static_cast<std::size_t>(std::max(spec.hidden, spec.head_dim)),
+                                  1.0f);
+    ones_ = core::Buffer<float>(std::ssize(ones), memory);
+    ones_.upload(ones);
+  }
+}
+
+void PackedWeights::fill_tables(const RopeSpec& rope, const float* cos, const float* sin) {
+  const std::int64_t count = spec_.context * spec_.rotary() / 2;
+  const auto make = [&](float* to_cos, float* to_sin) {
+    rope_tables(rope, spec_.rotary(), spec_.context, to_cos, to_sin);
+  };
+  core::Memory& memory = data_.memory();
+  if (memory.on_host()) return make(writable(cos), writable(sin));
+  const auto bytes = static_cast<std::size_t>(count) * sizeof(float);
+  core::Buffer<float> host_cos(count), host_sin(count);
+  make(host_cos.data(), host_sin.data());
+  memory.upload(writable(cos), host_cos.data(), bytes);
+  memory.upload(writable(sin), host_sin.data(), bytes);
 }
 
 void PackedWeights::embed(const std::int32_t* tokens,
@@ -213,36 +229,63 @@ void PackedWeights::plan_experts(const PackedMoe& packed, const MoeOffsets& at) 
   if (moe.has_shared()) add(packed.shared, at.shared, moe.shared_ffn);
 }
 
-void PackedWeights::fill_unit(std::int64_t unit, const float* flat) {
+const PackedWeights::Piece& PackedWeights::piece_of(std::int64_t unit) const {
   const auto after = std::upper_bound(
       pieces_.begin(), pieces_.end(), unit,
       [](std::int64_t wanted, const Piece& piece) { return wanted < piece.first_unit; });
-  const Piece& piece = *std::prev(after);
+  return *std::prev(after);
+}
+
+void PackedWeights::fill_rows(const Piece& piece,
+                              std::int64_t begin,
+                              std::int64_t end,
+                              const float* from) {
+  const std::int64_t count = end - begin;
+  if (piece.panels) {
+    kernels::PanelRoom to = piece.out;
+    to.data = static_cast<char*>(to.data) +
+              begin / kernels::kPanel * kernels::panel_bytes(to.dtype, piece.k);
+    if (to.scale != nullptr) to.scale += begin;
+    kernels::ops().pack_transposed(from, piece.k, count, piece.k, to, 0, kernels::panels_of(count));
+  } else if (piece.plus_one) {
+    kernels::ops().add_rows(
+        {.columns = count, .a = ones_.data(), .b = from, .out = piece.out.f32() + begin}, 0, 1);
+  } else {
+    data_.memory().copy(piece.out.f32() + begin, from,
+                        static_cast<std::size_t>(count) * sizeof(float));
+  }
+}
+
+void PackedWeights::fill_unit(std::int64_t unit, const float* flat) {
+  const Piece& piece = piece_of(unit);
   const std::int64_t begin = (unit - piece.first_unit) * piece.unit_rows;
   const std::int64_t end = std::min(begin + piece.unit_rows, piece.n);
-  const float* from = flat + piece.flat;
-  if (piece.panels) {
-    kernels::ops().pack_transposed(from, piece.k, piece.n, piece.k, piece.out,
-                                   begin / kernels::kPanel, kernels::panels_of(end));
-  } else if (piece.plus_one) {
-    for (std::int64_t i = begin; i < end; ++i)
-      piece.out.f32()[i] = 1.0f + from[i];
-  } else {
-    std::memcpy(piece.out.f32() + begin, from + begin,
-                static_cast<std::size_t>(end - begin) * sizeof(float));
-  }
+  const float* from = flat + piece.flat + begin * piece.k;
+  if (data_.memory().on_host()) return fill_rows(piece, begin, end, from);
+  const std::int64_t count = (end - begin) * piece.k;
+  staging_.reserve_discard(count, data_.memory());
+  staging_.upload({from, static_cast<std::size_t>(count)});
+  fill_rows(piece, begin, end, staging_.data());
 }
 
 void PackedWeights::fill(core::Team team, const ParamStore& params, core::Version version) {
   TROUPE_CHECK(params.size() == flat_size_, "parameters of another model");
-  const auto [begin, end] = team.share(units_);
-  for (std::int64_t unit = begin; unit < end; ++unit)
-    fill_unit(unit, params.data());
+  TROUPE_CHECK(params.memory().on_host() || &params.memory() == &data_.memory(),
+               "parameters on another device than their panels");
+  if (params.memory().on_host()) {
+    const auto [begin, end] = team.share(units_);
+    for (std::int64_t unit = begin; unit < end; ++unit)
+      fill_unit(unit, params.data());
+  } else {
+    for (const Piece& piece : pieces_)
+      fill_rows(piece, 0, piece.n, params.data() + piece.flat);
+  }
   if (team.rank == 0) version_ = version;
   team.barrier();
 }
 
 void PackedWeights::touch() {
+  if (!data_.memory().on_host()) return;
   constexpr std::int64_t kPage = 4096 / sizeof(float);
   for (std::int64_t i = 0; i < data_.size(); i += kPage) {
     volatile float* const cell = data_.data() + i;

@@ -55,11 +55,14 @@ class PackedWeights {
   // Room for `spec`'s panels, not yet filled. ffn, q and kv widths need not be multiples of 16.
   // `dtype` is how matrices and head are stored. Norms, biases and an embedding that is not tied
   // stay f32: of an embedding a step reads a row a token, so its width costs memory but no time.
+  // `memory`: of the team that computes with them.
   explicit PackedWeights(const ModelSpec& spec,
-                         kernels::PanelDtype dtype = kernels::PanelDtype::kF32);
+                         kernels::PanelDtype dtype = kernels::PanelDtype::kF32,
+                         core::Memory& memory = core::host_memory());
 
   const ModelSpec& spec() const { return spec_; }
   kernels::PanelDtype dtype() const { return dtype_; }
+  core::Memory& memory() const { return data_.memory(); }
   core::Version version() const { return version_; }
   const PackedLayer& layer(std::int64_t i) const { return layers_[static_cast<std::size_t>(i)]; }
   const float* final_norm() const { return final_norm_; }
@@ -68,11 +71,13 @@ class PackedWeights {
   // the head's panels when tied, so rounded as these are.
   void embed(const std::int32_t* tokens, std::int64_t begin, std::int64_t end, float* x) const;
 
-  // Fills all panels from `params`; every member of the team calls it. Barriers inside.
+  // Fills all panels from `params`, in the same memory or on the host; every member of the team
+  // calls it. Barriers inside.
   void fill(core::Team team, const ParamStore& params, core::Version version);
 
   // The same in pieces, for one who cannot stop for the whole (weight_packer.hpp): each unit once,
-  // in any order, on any thread, then the version. `flat` is a buffer in the order of ParamLayout.
+  // in any order, by any member of the team, then the version. `flat` is a buffer of the host in
+  // the order of ParamLayout.
   std::int64_t fill_units() const { return units_; }
   void fill_unit(std::int64_t unit, const float* flat);
   void set_version(core::Version version) { version_ = version; }
@@ -93,6 +98,10 @@ class PackedWeights {
     bool panels = false;
     bool plus_one = false;  // 1 + the number is stored
   };
+  void fill_tables(const RopeSpec& rope, const float* cos, const float* sin);
+  // Rows [begin, end) of a piece from where they stand in this object's memory.
+  void fill_rows(const Piece& piece, std::int64_t begin, std::int64_t end, const float* from);
+  const Piece& piece_of(std::int64_t unit) const;
   void plan_fill();
   void plan_experts(const PackedMoe& packed, const MoeOffsets& at);
   void add_panels(const kernels::Panels& out, std::int64_t flat, std::int64_t n, std::int64_t k);
@@ -103,6 +112,8 @@ class PackedWeights {
   kernels::PanelDtype dtype_;
   core::Version version_ = 0;
   core::Buffer<float> data_;
+  core::Buffer<float> ones_;     // where a family counts norms from 1
+  core::Buffer<float> staging_;  // a unit of the host's on its way to a device's panels
   std::vector<PackedLayer> layers_;
   const float* final_norm_ = nullptr;
   kernels::Panels head_;

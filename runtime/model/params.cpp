@@ -1,6 +1,7 @@
 // The layout of the flat parameter buffer, and random models.
 #include "runtime/model/params.hpp"
 
+#include "runtime/core/check.hpp"
 #include "runtime/core/rng.hpp"
 
 #include <cmath>
@@ -192,14 +193,34 @@ const ParamView* ParamLayout::find(std::string_view name) const {
 ParamStore::ParamStore(const ModelSpec& spec)
     : spec_(spec), layout_(std::make_shared<const ParamLayout>(spec)), data_(layout_->total) {}
 
-ParamStore::ParamStore(const ModelSpec& spec, std::shared_ptr<const ParamLayout> layout)
-    : spec_(spec), layout_(std::move(layout)), data_(layout_->total) {}
+ParamStore::ParamStore(const ModelSpec& spec,
+                       std::shared_ptr<const ParamLayout> layout,
+                       core::Memory& memory)
+    : spec_(spec), layout_(std::move(layout)), data_(layout_->total, memory) {}
 
 ParamStore ParamStore::same_layout() const {
-  return ParamStore(spec_, layout_);
+  return ParamStore(spec_, layout_, memory());
+}
+
+ParamStore ParamStore::to(core::Memory& memory) const {
+  ParamStore out(spec_, layout_, memory);
+  const auto bytes = static_cast<std::size_t>(size()) * sizeof(float);
+  if (&memory == &data_.memory()) {
+    memory.copy(out.data(), data(), bytes);
+  } else if (memory.on_host()) {
+    data_.memory().download(out.data(), data(), bytes);
+  } else {
+    memory.upload(out.data(), data(), bytes);
+  }
+  return out;
+}
+
+HostCopy::HostCopy(const ParamStore& store) : store_(store) {
+  if (!store.memory().on_host()) copy_.emplace(store.to(core::host_memory()));
 }
 
 std::span<float> ParamStore::view(std::string_view name) {
+  TROUPE_CHECK(memory().on_host(), "a tensor on a device is read through a copy");
   const ParamView* tensor = layout_->find(name);
   if (tensor == nullptr) return {};
   return {data_.data() + tensor->offset, static_cast<std::size_t>(tensor->count)};

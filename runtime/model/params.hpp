@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -80,9 +81,14 @@ struct ParamLayout {
 
 class ParamStore {
  public:
-  explicit ParamStore(const ModelSpec& spec);                                    // zeros
-  ParamStore(const ModelSpec& spec, std::shared_ptr<const ParamLayout> layout);  // zeros
-  ParamStore same_layout() const;  // zeros, for gradients and moments
+  explicit ParamStore(const ModelSpec& spec);  // zeros
+  // Zeros in `memory`: of the team that computes with them.
+  ParamStore(const ModelSpec& spec,
+             std::shared_ptr<const ParamLayout> layout,
+             core::Memory& memory = core::host_memory());
+  ParamStore same_layout() const;             // zeros in the same memory, for gradients and moments
+  ParamStore to(core::Memory& memory) const;  // a copy; one of both is the host's, or they are one
+  core::Memory& memory() const { return data_.memory(); }
   const ModelSpec& spec() const { return spec_; }
   // What a score head's values are normalised by, stored in config.json.
   void set_score_scale(double mean, double std) {
@@ -94,13 +100,27 @@ class ParamStore {
   float* data() { return data_.data(); }
   const float* data() const { return data_.data(); }
   std::int64_t size() const { return layout_->total; }
-  std::span<float> view(std::string_view name);  // empty when there is no such tensor
+  // Of a store on the host; empty when there is no such tensor.
+  std::span<float> view(std::string_view name);
   std::span<const float> view(std::string_view name) const;
 
  private:
   ModelSpec spec_;
   std::shared_ptr<const ParamLayout> layout_;
   core::Buffer<float> data_;
+};
+
+// The numbers of a store on the host: the store itself, or a copy of one on a device. Made by the
+// thread that owns the device's team; the store stays unchanged meanwhile.
+class HostCopy {
+ public:
+  explicit HostCopy(const ParamStore& store);
+  const ParamStore& operator*() const { return copy_ ? *copy_ : store_; }
+  const ParamStore* operator->() const { return &**this; }
+
+ private:
+  const ParamStore& store_;
+  std::optional<ParamStore> copy_;
 };
 
 enum class StorageDtype { kF32, kBf16 };

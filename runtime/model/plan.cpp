@@ -4,6 +4,7 @@
 #include "runtime/core/check.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace troupe::model {
 namespace {
@@ -61,6 +62,7 @@ void ForwardPlan::finish(std::int64_t kv_heads,
                          std::int64_t shared,
                          const LayerWindows& windows) {
   windows_ = windows;
+  place_ = nullptr;
   items.clear();
   item_begin.clear();
   std::int64_t total = 0;
@@ -92,6 +94,26 @@ void ForwardPlan::finish(std::int64_t kv_heads,
     }
     item_begin.push_back(static_cast<std::int32_t>(next));
   }
+}
+
+void ForwardPlan::place(core::Memory& memory) {
+  place_ = nullptr;
+  if (memory.on_host()) return;
+  PlanView& v = placed_;
+  std::tie(v.tokens, v.positions, v.slot_begin, v.slots, v.segments, v.block_table, v.logit_rows,
+           v.items) = lists_.place(memory, tokens, positions, slot_begin, slots, segments,
+                                   block_table, logit_rows, items);
+  place_ = &memory;
+}
+
+bool ForwardPlan::placed_in(const core::Memory& memory) const {
+  return memory.on_host() ? place_ == nullptr : place_ == &memory;
+}
+
+PlanView ForwardPlan::view() const {
+  if (place_ != nullptr) return placed_;
+  return {tokens.data(),   positions.data(),   slot_begin.data(), slots.data(),
+          segments.data(), block_table.data(), logit_rows.data(), items.data()};
 }
 
 }  // namespace troupe::model

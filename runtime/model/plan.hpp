@@ -1,16 +1,31 @@
 // One batch of rows (tokens) that goes through the model together: which token stands in each row,
 // at which position, where its keys and values are kept, and which rows attend to what. The engine
 // builds one per step, the trainer one per micro-batch; the forward does not know the difference.
-// Owned by its builder, reused without allocation; read-only while a forward runs.
+// Owned by its builder, reused without allocation; read-only while a forward runs. The builder
+// writes on the host; the forward reads `view`, which for a team on a device is what `place` sent
+// there.
 #pragma once
 
 #include "kernels/shapes.hpp"
+#include "runtime/core/placed_lists.hpp"
 #include "runtime/model/layer_windows.hpp"
 
 #include <cstdint>
 #include <vector>
 
 namespace troupe::model {
+
+// The lists of a plan as kernels read them, in the memory of the team that runs it.
+struct PlanView {
+  const std::int32_t* tokens = nullptr;
+  const std::int32_t* positions = nullptr;
+  const std::int32_t* slot_begin = nullptr;
+  const std::int32_t* slots = nullptr;
+  const kernels::Segment* segments = nullptr;
+  const std::int32_t* block_table = nullptr;
+  const std::int32_t* logit_rows = nullptr;
+  const kernels::AttentionItem* items = nullptr;
+};
 
 struct ForwardPlan {
   std::vector<std::int32_t> tokens;     // [rows]
@@ -39,12 +54,21 @@ struct ForwardPlan {
               int members,
               std::int64_t shared = 1,
               const LayerWindows& windows = {});
+  // Sends the finished lists to `memory`, where that is a device's; on the host they stay where
+  // they are. Before a team with that memory runs the plan.
+  void place(core::Memory& memory);
+  // Whether a team with that memory can read `view`.
+  bool placed_in(const core::Memory& memory) const;
+  PlanView view() const;
 
  private:
   std::int64_t cost(const kernels::AttentionItem& item, std::int64_t shared) const;
   bool cut_between_heads(std::size_t at, std::int64_t shared, std::int64_t wanted);
 
-  LayerWindows windows_;  // of `finish`
+  LayerWindows windows_;                 // of `finish`
+  const core::Memory* place_ = nullptr;  // a device's, of `placed_`; null: the host's
+  PlanView placed_;
+  core::PlacedLists lists_;
 };
 
 }  // namespace troupe::model

@@ -18,8 +18,11 @@ constexpr std::int64_t kPiece = 1024;
 
 }  // namespace
 
-void ProductScratch::reserve(std::int64_t rows, std::int64_t n, std::int64_t columns) {
-  if (n > kPiece) sums_.reserve_discard(std::min(rows, kernels::kPieceRows) * columns);
+void ProductScratch::reserve(core::Memory& memory,
+                             std::int64_t rows,
+                             std::int64_t n,
+                             std::int64_t columns) {
+  if (n > kPiece) sums_.reserve_discard(std::min(rows, kernels::kPieceRows) * columns, memory);
 }
 
 void input_grad(

@@ -15,8 +15,9 @@ namespace troupe::model {
 // One member's scratch: sums of one piece of a long product. Bounded: see products.cpp.
 class ProductScratch {
  public:
-  // Not inside a region. `rows`: most rows of dY; `n`: widest dY; `columns`: widest dX of such a dY.
-  void reserve(std::int64_t rows, std::int64_t n, std::int64_t columns);
+  // Not inside a region; in the team's memory. `rows`: most rows of dY; `n`: widest dY; `columns`:
+  // widest dX of such a dY.
+  void reserve(core::Memory& memory, std::int64_t rows, std::int64_t n, std::int64_t columns);
   float* sums() { return sums_.data(); }
 
  private:

@@ -3,7 +3,8 @@
 
 #include "runtime/core/check.hpp"
 #include "runtime/model/layer_grad.hpp"
-#include "runtime/model/value_head.hpp"
+
+#include <iterator>
 
 namespace troupe::model {
 namespace {
@@ -14,10 +15,18 @@ void require_exact(const PackedWeights& weights) {
                "int8 weights are for generation only; score with f32 or bf16 weights");
 }
 
-void make_room(const ModelSpec& spec, const ForwardPlan& plan, ScoreScratch& scratch) {
+void make_room(core::TeamRunner& team,
+               const PackedWeights& weights,
+               const ForwardPlan& plan,
+               ScoreScratch& scratch) {
+  core::Memory& memory = team.memory();
+  TROUPE_CHECK(plan.placed_in(memory) && &weights.memory() == &memory,
+               "plan and weights are in the memory of the team");
+  const ModelSpec& spec = weights.spec();
   const std::int64_t blocks = kv_blocks_of(plan);
-  scratch.forward.reserve(spec, plan.rows(), static_cast<std::int64_t>(plan.logit_rows.size()));
-  if (scratch.pool.blocks() < blocks) scratch.pool = KvPool(spec, 1, blocks + blocks / 4);
+  scratch.forward.reserve(memory, spec, plan.rows(), std::ssize(plan.logit_rows));
+  if (scratch.pool.blocks() < blocks || &scratch.pool.memory() != &memory)
+    scratch.pool = KvPool(spec, 1, blocks + blocks / 4, memory);
 }
 
 }  // namespace
@@ -33,25 +42,19 @@ void score_logprobs(core::TeamRunner& team,
   require_exact(weights);
   const ModelSpec& spec = weights.spec();
   TROUPE_CHECK(spec.head == HeadKind::kLanguage, "log-probs of a score model");
-  const auto rows = static_cast<std::int64_t>(plan.logit_rows.size());
-  make_room(spec, plan, scratch);
-  scratch.head.prepare(spec, targets, rows, temperature, team.size(), false);
-  scratch.lse.resize(static_cast<std::size_t>(rows));
-  scratch.entropy.resize(entropies.empty() ? 0 : static_cast<std::size_t>(rows));
-  const HeadCall head{weights,
-                      scratch.forward.head_in.data(),
-                      rows,
-                      targets,
-                      scratch.head,
-                      scratch.lse.data(),
-                      entropies.empty() ? nullptr : scratch.entropy.data()};
+  make_room(team, weights, plan, scratch);
+  const std::int64_t rows = std::ssize(plan.logit_rows);
+  scratch.head.prepare(team, spec,
+                       {.targets = targets,
+                        .rows = rows,
+                        .temperature = temperature,
+                        .entropy = !entropies.empty()});
+  const HeadCall head{weights, scratch.forward.head_in.data(), rows, scratch.head};
   team.run([&](core::Team member) {
     forward_hidden(member, weights, plan, scratch.pool, scratch.forward);
-    head_logprobs(member, head, logprobs.data());
+    head_logprobs(member, head);
   });
-  for (std::size_t i = 0; i < entropies.size(); ++i) {
-    entropies[i] = scratch.entropy[static_cast<std::size_t>(targets.row[i])];
-  }
+  scratch.head.results(logprobs, entropies);
 }
 
 void score_values(core::TeamRunner& team,
@@ -61,12 +64,14 @@ void score_values(core::TeamRunner& team,
                   std::span<float> values) {
   require_exact(weights);
   TROUPE_CHECK(values.size() == plan.logit_rows.size(), "one value for each logit row");
-  make_room(weights.spec(), plan, scratch);
+  make_room(team, weights, plan, scratch);
+  scratch.values.prepare(team, weights.spec(), std::ssize(values), false);
   team.run([&](core::Team member) {
     forward_hidden(member, weights, plan, scratch.pool, scratch.forward);
-    value_forward(member, weights, scratch.forward.head_in.data(),
-                  static_cast<std::int64_t>(values.size()), values.data());
+    value_forward(member, weights, scratch.forward.head_in.data(), std::ssize(values),
+                  scratch.values.values.data());
   });
+  scratch.values.values.download(values);
 }
 
 std::vector<float> score_logprobs(core::TeamRunner& team,

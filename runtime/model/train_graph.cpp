@@ -1,6 +1,7 @@
 // The autograd nodes of the training forward. Each holds the tape and its place; a node's backward
 // calls the tape's. Hidden states are tensors over the tape's memory, so nothing is copied unless
-// LibTorch hands over a gradient in memory of its own.
+// LibTorch hands over a gradient in memory of its own. On a device these tensors only carry the
+// graph: LibTorch never looks at their numbers.
 #include "runtime/model/train_graph.hpp"
 
 #include "runtime/core/check.hpp"
@@ -8,8 +9,6 @@
 #include "runtime/model/train_tape.hpp"
 
 #include <torch/csrc/autograd/custom_function.h>
-
-#include <cstring>
 
 namespace troupe::model {
 namespace {
@@ -42,7 +41,7 @@ const float* values_of(at::Tensor& gradient) {
 void bring_home(at::Tensor gradient, TrainTape& tape) {
   const float* values = values_of(gradient);
   TROUPE_CHECK(values != nullptr, "a hidden state without gradient");
-  if (values != tape.dx()) std::memcpy(tape.dx(), values, gradient.nbytes());
+  if (values != tape.dx()) tape.memory().upload(tape.dx(), values, gradient.nbytes());
 }
 
 at::Tensor hidden_view(TrainTape& tape, float* data) {
@@ -94,7 +93,9 @@ struct FinalNormNode : Function<FinalNormNode> {
     TrainTape& tape = tape_of(ctx);
     const float* values = values_of(gradients[0]);
     TROUPE_CHECK(values != nullptr, "the head's input has no gradient");
-    tape.backward_final_norm(values);
+    if (values != tape.dhead_in())
+      tape.memory().upload(tape.dhead_in(), values, gradients[0].nbytes());
+    tape.backward_final_norm(tape.dhead_in());
     return {hidden_view(tape, tape.dx()), Variable()};
   }
 };

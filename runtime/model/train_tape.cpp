@@ -77,7 +77,7 @@ void TrainTape::carve(std::int64_t rows) {
   const std::int64_t trained = s.layers - first_trained_;
   const std::int64_t sets = options_.checkpointing ? 1 : std::max<std::int64_t>(trained, 1);
   kept_floats_ = inner_floats(s, rows) * sets + rounded(rows * s.hidden) * (1 + trained);
-  arena_.reserve_discard(kept_floats_);
+  arena_.reserve_discard(kept_floats_, team_.memory());
   experts_.reserve_discard(sets * rows * s.moe.experts_per_token);
   float* next = arena_.data();
   const auto take = [&](std::int64_t count) {
@@ -109,28 +109,32 @@ void TrainTape::begin(const PackedWeights& weights, const ForwardPlan& plan) {
   TROUPE_CHECK(
       weights.dtype() == kernels::PanelDtype::kF32 || weights.dtype() == kernels::PanelDtype::kBf16,
       "a trainer computes with f32 or bf16 weights; pack one of these");
+  core::Memory& memory = team_.memory();
+  TROUPE_CHECK(plan.placed_in(memory) && &weights.memory() == &memory,
+               "plan and weights are in the memory of the team");
   weights_ = &weights;
   plan_ = &plan;
   const ModelSpec& s = spec();
   const std::int64_t rows = plan.rows();
-  scratch_.normed.reserve_discard(rows * s.hidden);
-  scratch_.act.reserve_discard(rows * s.dense_ffn());
+  scratch_.normed.reserve_discard(rows * s.hidden, memory);
+  scratch_.act.reserve_discard(rows * s.dense_ffn(), memory);
   scratch_.moe.reserve(s, rows);
   carve(rows);
   kv_blocks_ = kv_blocks_of(plan);
-  if (pool_.blocks() < kv_blocks_) pool_ = KvPool(s, 1, kv_blocks_ + kv_blocks_ / 4);
-  last_in_.reserve_discard(logit_rows() * s.hidden);
-  last_inv_rms_.reserve_discard(logit_rows());
-  head_in_.reserve_discard(logit_rows() * s.hidden);
+  if (pool_.blocks() < kv_blocks_) pool_ = KvPool(s, 1, kv_blocks_ + kv_blocks_ / 4, memory);
+  last_in_.reserve_discard(logit_rows() * s.hidden, memory);
+  last_inv_rms_.reserve_discard(logit_rows(), memory);
+  head_in_.reserve_discard(logit_rows() * s.hidden, memory);
   next_backward_ = s.layers;
   balance_.start(s.moe, s.moe.any() ? balance_weight_ : 0);
   if (grads_ == nullptr) return;
   units_.assign(plan, s.kv_heads, s.layer_windows(), team_.size());
-  backward_.reserve(s, rows, kv_blocks_, team_.size());
+  units_.place(memory);
+  backward_.reserve(team_, s, rows, kv_blocks_);
   backward_.adapters.reserve(options_.lora, s.layers, rows);
-  dx_.reserve_discard(rows * s.hidden);
-  dhead_in_.reserve_discard(logit_rows() * s.hidden);
-  dlast_.reserve_discard(logit_rows() * s.hidden);
+  dx_.reserve_discard(rows * s.hidden, memory);
+  dhead_in_.reserve_discard(logit_rows() * s.hidden, memory);
+  dlast_.reserve_discard(logit_rows() * s.hidden, memory);
 }
 
 void TrainTape::forward_embedding() {
@@ -163,7 +167,7 @@ void TrainTape::forward_final_norm() {
       ops().copy_rows({.columns = width,
                        .from = hidden_.back(),
                        .ldf = width,
-                       .from_row = plan_->logit_rows.data(),
+                       .from_row = plan_->view().logit_rows,
                        .to = last_in_.data(),
                        .ldt = width},
                       first, last);
@@ -174,52 +178,49 @@ void TrainTape::forward_final_norm() {
 }
 
 HeadCall TrainTape::head_call() {
-  return {*weights_,
-          head_in_.data(),
-          logit_rows(),
-          targets_,
-          head_,
-          lse_.data(),
-          row_entropy_.empty() ? nullptr : row_entropy_.data()};
+  return {*weights_, head_in_.data(), logit_rows(), head_};
 }
 
 void TrainTape::forward_head(const TokenTargets& targets, float temperature, bool want_entropy) {
   TROUPE_CHECK(spec().head == HeadKind::kLanguage, "log-probs of a score model");
   targets_ = targets;
-  const auto rows = static_cast<std::size_t>(logit_rows());
+  head_.prepare(team_, spec(),
+                {.targets = targets_,
+                 .rows = logit_rows(),
+                 .temperature = temperature,
+                 .entropy = want_entropy,
+                 .backward = grads_ != nullptr,
+                 .logits_max = kept_floats_ / kLogitsShare});
+  const HeadCall call = head_call();
+  team_.run([&](Team team) { head_logprobs(team, call); });
   const auto count = static_cast<std::size_t>(targets.size());
-  lse_.resize(rows);
-  row_entropy_.resize(want_entropy ? rows : 0);
   logprobs_.resize(count);
   entropies_.resize(want_entropy ? count : 0);
-  head_.prepare(spec(), targets_, logit_rows(), temperature, team_.size(), grads_ != nullptr,
-                kept_floats_ / kLogitsShare);
-  const HeadCall call = head_call();
-  team_.run([&](Team team) { head_logprobs(team, call, logprobs_.data()); });
-  for (std::size_t i = 0; i < entropies_.size(); ++i) {
-    entropies_[i] = row_entropy_[static_cast<std::size_t>(targets_.row[i])];
-  }
+  head_.results(logprobs_, entropies_);
 }
 
 void TrainTape::forward_values() {
-  values_.resize(static_cast<std::size_t>(logit_rows()));
-  if (grads_ != nullptr) value_head_.prepare(spec(), logit_rows(), team_.size());
+  value_head_.prepare(team_, spec(), logit_rows(), grads_ != nullptr);
   team_.run([&](Team team) {
-    value_forward(team, *weights_, head_in_.data(), logit_rows(), values_.data());
+    value_forward(team, *weights_, head_in_.data(), logit_rows(), value_head_.values.data());
   });
+  values_.resize(static_cast<std::size_t>(logit_rows()));
+  value_head_.values.download(values_);
 }
 
 void TrainTape::backward_values(const float* dvalues) {
   TROUPE_CHECK(grads_ != nullptr, "backward of a forward-only tape");
-  const ValueGrad grad{head_in_.data(), logit_rows(), dvalues, master_, *grads_, dhead_in_.data()};
+  value_head_.dvalues.upload({dvalues, values_.size()});
+  const ValueGrad grad{head_in_.data(), logit_rows(), value_head_.dvalues.data(),
+                       master_,         *grads_,      dhead_in_.data()};
   team_.run([&](Team team) { value_backward(team, grad, value_head_); });
 }
 
 void TrainTape::backward_head(const float* dlogprobs, const float* dentropies) {
   TROUPE_CHECK(grads_ != nullptr, "backward of a forward-only tape");
-  TROUPE_CHECK(dentropies == nullptr || !row_entropy_.empty(), "entropy was not computed");
+  head_.set_gradients(dlogprobs, dentropies);
   const HeadCall call = head_call();
-  const HeadGrad grad{dlogprobs, dentropies, master_, *grads_, dhead_in_.data()};
+  const HeadGrad grad{master_, *grads_, dhead_in_.data()};
   team_.run([&](Team team) { head_backward(team, call, grad); });
   head_.kept = false;
 }
@@ -251,7 +252,7 @@ void TrainTape::backward_final_norm(const float* dhead_in) {
                      .ldf = width,
                      .to = dx_.data(),
                      .ldt = width,
-                     .to_row = plan_->logit_rows.data()},
+                     .to_row = plan_->view().logit_rows},
                     first, last);
   });
 }
@@ -295,6 +296,13 @@ std::uint64_t TrainTape::bytes() const {
                              &dlast_,
                              &head_.logits,
                              &head_.packed_rows,
+                             &head_.lse,
+                             &head_.entropy,
+                             &head_.logprobs,
+                             &head_.dlogprobs,
+                             &head_.dentropies,
+                             &value_head_.values,
+                             &value_head_.dvalues,
                              &value_head_.packed_rows,
                              &backward_.normed,
                              &backward_.act,

@@ -53,7 +53,8 @@ class TrainTape {
   void forward_head(const TokenTargets& targets, float temperature, bool want_entropy);
   void forward_values();
 
-  // Their results: [rows, hidden] into layer i, i <= layers; [logit rows, hidden]; by target.
+  // Their results: [rows, hidden] into layer i, i <= layers, and [logit rows, hidden] in the team's
+  // memory; by target on the host.
   float* hidden(std::int64_t layer) { return hidden_[static_cast<std::size_t>(layer)]; }
   float* head_in() { return head_in_.data(); }
   const std::vector<float>& logprobs() const { return logprobs_; }
@@ -61,7 +62,8 @@ class TrainTape {
   const std::vector<float>& values() const { return values_; }        // by logit row
 
   // The backward steps, in the reverse order. Each layer's can run once only.
-  // dhead_in() from the gradients by target (null: none).
+  // dhead_in() from the gradients by target (null: none), which are on the host; the others read
+  // the team's memory.
   void backward_head(const float* dlogprobs, const float* dentropies);
   void backward_values(const float* dvalues);       // the same, by logit row
   void backward_final_norm(const float* dhead_in);  // fills dx()
@@ -69,6 +71,7 @@ class TrainTape {
   void backward_layer(std::int64_t layer);
   void backward_embedding();
 
+  core::Memory& memory() { return team_.memory(); }
   float* dx() { return dx_.data(); }  // [rows, hidden]
   float* dhead_in() { return dhead_in_.data(); }
   const ForwardPlan& plan() const { return *plan_; }
@@ -104,7 +107,7 @@ class TrainTape {
   core::Buffer<float> last_in_, last_inv_rms_, head_in_;  // logit rows of the final norm
   HeadScratch head_;
   ValueScratch value_head_;
-  std::vector<float> logprobs_, entropies_, lse_, row_entropy_, values_;
+  std::vector<float> logprobs_, entropies_, values_;
 
   AttentionUnits units_;
   BackwardScratch backward_;

@@ -31,12 +31,19 @@ void value_forward(Team team,
   team.barrier();
 }
 
-void ValueScratch::prepare(const ModelSpec& spec, std::int64_t rows, int members) {
+void ValueScratch::prepare(core::TeamRunner& team,
+                           const ModelSpec& spec,
+                           std::int64_t rows,
+                           bool backward) {
+  core::Memory& memory = team.memory();
   const std::int64_t chunk = std::min(rows, kValueRows_max);
-  packed_rows.reserve_discard(kernels::packed_size(spec.hidden, chunk));
-  products.resize(static_cast<std::size_t>(members));
+  values.reserve_discard(rows, memory);
+  if (!backward) return;
+  dvalues.reserve_discard(rows, memory);
+  packed_rows.reserve_discard(kernels::packed_size(spec.hidden, chunk), memory);
+  products.resize(static_cast<std::size_t>(team.size()));
   for (ProductScratch& product : products)
-    product.reserve(chunk, 1, spec.hidden);
+    product.reserve(memory, chunk, 1, spec.hidden);
 }
 
 void value_backward(Team team, const ValueGrad& grad, ValueScratch& scratch) {

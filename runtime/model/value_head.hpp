@@ -18,18 +18,20 @@ namespace troupe::model {
 
 inline constexpr std::int64_t kValueRows_max = 1024;
 
-// values[row] of head_in [rows, hidden].
+// values[row] of head_in [rows, hidden]; all in the team's memory.
 void value_forward(core::Team team,
                    const PackedWeights& weights,
                    const float* head_in,
                    std::int64_t rows,
                    float* values);
 
-// What only the backward pass needs.
+// The values and, where a backward pass follows, what only it needs.
 struct ValueScratch {
+  core::Buffer<float> values, dvalues;  // [rows]
   core::Buffer<float> packed_rows;
   std::vector<ProductScratch> products;
-  void prepare(const ModelSpec& spec, std::int64_t rows, int members);
+  // Outside a region.
+  void prepare(core::TeamRunner& team, const ModelSpec& spec, std::int64_t rows, bool backward);
 };
 
 struct ValueGrad {

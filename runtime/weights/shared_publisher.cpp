@@ -9,8 +9,8 @@ namespace troupe::weights {
 namespace {
 
 std::string socket_name(const std::string& folder) {
-  const std::string name = "weights-" + std::to_string(::getpid()) + "-" +
-                           std::to_string(random_id() % 1'000'000);
+  const std::string name =
+      "weights-" + std::to_string(::getpid()) + "-" + std::to_string(random_id() % 1'000'000);
   return folder.empty() ? "@troupe-" + name : folder + "/" + name;
 }
 
@@ -63,7 +63,7 @@ core::Result<WeightLocation> SharedWeightPublisher::publish(const Offer& offer) 
   TROUPE_CHECK(static_cast<std::uint64_t>(master.size()) == shape_->elements,
                "weights of another model than those published before");
   TROUPE_TRY_ASSIGN(snapshot, pool_.take(*shape_));
-  snapshot->fill(team_, master.data(), offer.version);
+  snapshot->fill(team_, master, offer.version);
   pool_.offer(std::move(snapshot));
   newest_ = offer.version;
   return location_;

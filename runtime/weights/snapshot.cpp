@@ -30,8 +30,7 @@ core::Result<std::shared_ptr<Snapshot>> Snapshot::create(const SnapshotShape& sh
   const std::uint64_t bytes = shape.bytes();
   OwnedFd memory(::memfd_create("troupe-weights", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory || ::ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) return no_memory(bytes);
-  void* const mapped =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
+  void* const mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
   if (mapped == MAP_FAILED) return no_memory(bytes);
   std::shared_ptr<Snapshot> snapshot(
       new Snapshot(shape, std::move(memory), static_cast<char*>(mapped)));
@@ -42,7 +41,8 @@ core::Result<std::shared_ptr<Snapshot>> Snapshot::create(const SnapshotShape& sh
       (errno != EINVAL || ::fallocate(snapshot->fd(), 0, 0, static_cast<off_t>(bytes)) != 0)) {
     return no_memory(bytes);
   }
-  if (::fcntl(snapshot->fd(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) != 0) {
+  if (::fcntl(snapshot->fd(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE) !=
+      0) {
     return no_memory(bytes);
   }
   return snapshot;
@@ -57,13 +57,22 @@ Snapshot::~Snapshot() {
   ::munmap(mapped_, shape_.bytes());
 }
 
-void Snapshot::fill(core::TeamRunner& team, const float* flat, core::Version version) {
+void Snapshot::fill(core::TeamRunner& team,
+                    const model::ParamStore& weights,
+                    core::Version version) {
+  const bool on_host = weights.memory().on_host();
   char* const data = mapped_ + shape_.data_offset();
   std::atomic<std::uint32_t> next{0};
   team.run([&](core::Team) {
     for (std::uint32_t i = next.fetch_add(1); i < shape_.buckets; i = next.fetch_add(1)) {
-      const auto from = shape_.bucket(flat, i);
-      table_[i] = core::copy_crc32c(data + i * shape_.bucket_bytes, from.data(), from.size());
+      const auto from = shape_.bucket(weights.data(), i);
+      char* const to = data + i * shape_.bucket_bytes;
+      if (on_host) {
+        table_[i] = core::copy_crc32c(to, from.data(), from.size());
+      } else {
+        weights.memory().download(to, from.data(), from.size());
+        table_[i] = core::crc32c(to, from.size());
+      }
     }
   });
   const SnapshotHead head = make_head(shape_, version, table_);

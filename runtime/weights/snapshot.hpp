@@ -1,10 +1,12 @@
 // One version of the weights in memory that other processes can map: head, checksums, weights
-// (push_protocol.hpp). Made once, with all its pages, and filled again for later versions while nobody
-// else holds it. The size is sealed, so a receiver never faults on it; receivers cannot write.
-// Written by the publisher's device thread with its team, read by its server thread and by receivers.
+// (push_protocol.hpp). Made once, with all its pages, and filled again for later versions while
+// nobody else holds it. The size is sealed, so a receiver never faults on it; receivers cannot
+// write. Written by the publisher's device thread with its team, read by its server thread and by
+// receivers.
 #pragma once
 
 #include "runtime/core/team.hpp"
+#include "runtime/model/params.hpp"
 #include "runtime/weights/push_protocol.hpp"
 #include "runtime/weights/socket.hpp"
 
@@ -20,8 +22,9 @@ class Snapshot {
   Snapshot& operator=(const Snapshot&) = delete;
   ~Snapshot();
 
-  // Copies `flat` with all members of the team; checksums are taken on the way.
-  void fill(core::TeamRunner& team, const float* flat, core::Version version);
+  // Copies `weights` with all members of the team; checksums are taken on the way. Weights on a
+  // device belong to that team's.
+  void fill(core::TeamRunner& team, const model::ParamStore& weights, core::Version version);
 
   const SnapshotShape& shape() const { return shape_; }
   core::Version version() const { return version_; }

@@ -116,7 +116,7 @@ void write_logits(const char* folder, const Input& input, const char* out) {
     const model::GroupPlan plan = plan_of(one, spec, team.size());
     const std::int64_t rows = plan.plan.rows();
     model::KvPool pool(spec, spec.layers, rows / 16 + 2);
-    scratch.reserve(spec, rows, rows);
+    scratch.reserve(core::host_memory(), spec, rows, rows);
     std::vector<float> padded(static_cast<std::size_t>(rows * ld));
     team.run([&](core::Team member) {
       model::forward_hidden(member, model.weights, plan.plan, pool, scratch);

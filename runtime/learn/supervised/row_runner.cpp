@@ -68,6 +68,7 @@ core::Result<void> RowRunner::build(const model::ModelSpec& spec,
     TROUPE_TRY(last ? model::build_last_token_plan(groups, spec, team_.size(), plan_)
                     : model::build_group_plan(groups, spec, team_.size(), plan_));
   }
+  plan_.plan.place(team_.memory());
   find_slots(rows);
   return {};
 }

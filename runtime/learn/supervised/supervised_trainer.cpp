@@ -62,7 +62,8 @@ Result<std::unique_ptr<SupervisedTrainer>> SupervisedTrainer::create(
   if (!settings.loss.has_reference()) {
     reference.reset();
   } else if (!reference) {
-    auto panels = std::make_shared<model::PackedWeights>(model->spec(), settings.optim.panels);
+    auto panels =
+        std::make_shared<model::PackedWeights>(model->spec(), settings.optim.panels, team.memory());
     team.run([&](core::Team member) {
       kernels::flush_denormals();
       panels->fill(member, model->master(), 0);

@@ -41,7 +41,7 @@ std::vector<std::uint16_t> routed_alone(const model::PackedWeights& weights,
   scratch.keep_routed = true;
   const auto rows = static_cast<std::int64_t>(response.size());
   EXPECT_EQ(std::ssize(plan.plan.logit_rows), rows);
-  scratch.reserve(spec, plan.plan.rows(), rows);
+  scratch.reserve(core::host_memory(), spec, plan.plan.rows(), rows);
   model::KvPool pool(spec, 1, 32);
   model::forward_hidden(core::Team{}, weights, plan.plan, pool, scratch);
   return {scratch.routed.data(), scratch.routed.data() + rows * model::routed_width(spec)};

@@ -40,7 +40,7 @@ inline Draw naive_draw(const model::PackedWeights& weights,
   plan.finish(spec.kv_heads, 1);
   model::KvPool pool(spec, spec.layers, blocks);
   model::ForwardScratch scratch;
-  scratch.reserve(spec, length, 1);
+  scratch.reserve(core::host_memory(), spec, length, 1);
   model::forward_hidden(core::Team{}, weights, plan, pool, scratch);
   const std::int64_t vocab_blocks = model::vocab_blocks(spec);
   core::Buffer<float> logits((spec.vocab + 15) / 16 * 16), max(vocab_blocks), sum(vocab_blocks);

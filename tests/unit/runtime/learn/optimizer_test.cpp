@@ -131,9 +131,10 @@ TEST(ClipScale, ShrinksOnlyWhatIsTooLong) {
 
 TEST(FirstNonfinite, NamesTheTensor) {
   model::ParamStore store(tiny_spec());
-  EXPECT_EQ(first_nonfinite(store), "");
+  core::SerialTeam team;
+  EXPECT_EQ(first_nonfinite(team, store), "");
   store.view("model.layers.1.mlp.up_proj.weight")[5] = std::nanf("");
-  EXPECT_EQ(first_nonfinite(store), "model.layers.1.mlp.up_proj.weight");
+  EXPECT_EQ(first_nonfinite(team, store), "model.layers.1.mlp.up_proj.weight");
 }
 
 }  // namespace troupe::learn

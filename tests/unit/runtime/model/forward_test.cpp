@@ -285,7 +285,7 @@ std::vector<float> decoded(core::TeamRunner& team,
       plan.slot_begin.push_back(static_cast<std::int32_t>(count));
       plan.logit_rows = {static_cast<std::int32_t>(count) - 1};
       plan.finish(spec.kv_heads, team.size());
-      scratch.reserve(spec, plan.rows(), 1, alone);
+      scratch.reserve(core::host_memory(), spec, plan.rows(), 1, alone);
       team.run(
           [&](core::Team member) { forward_hidden(member, model.weights, plan, pool, scratch); });
       done += count;

@@ -38,20 +38,24 @@ class ChunkedHead : public ::testing::Test {
     const ModelSpec& spec = model.params.spec();
     const std::int64_t ld = kernels::panels_of(spec.vocab) * kernels::kPanel;
     HeadScratch scratch;
-    scratch.prepare(spec, targets, kRows, 0.8f, team.size(), true,
-                    chunks_kept * kHeadRows_max * ld);
-    std::vector<float> lse(kRows), entropy(kRows);
+    scratch.prepare(team, spec,
+                    {.targets = targets,
+                     .rows = kRows,
+                     .temperature = 0.8f,
+                     .entropy = true,
+                     .backward = true,
+                     .logits_max = chunks_kept * kHeadRows_max * ld});
     HeadRun out;
     out.places = scratch.places;
     out.logprobs.resize(kRows);
     out.dhead_in.resize(head_in.size());
-    const HeadCall call{model.weights, head_in.data(), kRows,         targets,
-                        scratch,       lse.data(),     entropy.data()};
-    team.run([&](core::Team member) { head_logprobs(member, call, out.logprobs.data()); });
+    const HeadCall call{model.weights, head_in.data(), kRows, scratch};
+    team.run([&](core::Team member) { head_logprobs(member, call); });
+    scratch.results(out.logprobs, {});
+    scratch.set_gradients(coefficients.data(), coefficients.data());
     if (spoil) std::fill_n(scratch.logits.data(), scratch.places * kHeadRows_max * ld, 0.0f);
     ParamStore grads = model.params.same_layout();
-    const HeadGrad grad{coefficients.data(), coefficients.data(), model.params, grads,
-                        out.dhead_in.data()};
+    const HeadGrad grad{model.params, grads, out.dhead_in.data()};
     team.run([&](core::Team member) { head_backward(member, call, grad); });
     out.dweights.assign(grads.data(), grads.data() + grads.size());
     return out;

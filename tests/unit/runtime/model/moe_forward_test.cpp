@@ -115,7 +115,7 @@ Ran grouped(core::TeamRunner& team,
   const ModelSpec& spec = model.params.spec();
   const std::int64_t rows = std::ssize(x) / spec.hidden;
   ForwardScratch scratch;
-  scratch.reserve(spec, rows, 1);
+  scratch.reserve(core::host_memory(), spec, rows, 1);
   Ran ran{residual, {}};  // in place, as the engine does
   LayerBuffers io;
   io.normed = x.data();
@@ -247,7 +247,7 @@ std::vector<std::uint16_t> routed(const TestModel& model,
   ForwardScratch scratch;
   scratch.keep_routed = true;
   const std::int64_t rows = std::ssize(group.plan.logit_rows);
-  scratch.reserve(spec, group.plan.rows(), rows);
+  scratch.reserve(core::host_memory(), spec, group.plan.rows(), rows);
   KvPool pool(spec, 1, 16);
   PairTeam().run(
       [&](core::Team team) { forward_hidden(team, model.weights, group.plan, pool, scratch); });

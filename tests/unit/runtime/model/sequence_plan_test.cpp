@@ -23,7 +23,7 @@ std::vector<float> last_hidden(const TestModel& model, const ForwardPlan& plan) 
   ForwardScratch scratch;
   KvPool pool(spec, 1, kv_blocks_of(plan));
   const auto rows = static_cast<std::int64_t>(plan.logit_rows.size());
-  scratch.reserve(spec, plan.rows(), rows);
+  scratch.reserve(core::host_memory(), spec, plan.rows(), rows);
   core::SerialTeam team;
   team.run([&](core::Team member) { forward_hidden(member, model.weights, plan, pool, scratch); });
   return {scratch.head_in.data(), scratch.head_in.data() + rows * spec.hidden};

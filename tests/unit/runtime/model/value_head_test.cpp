@@ -29,7 +29,7 @@ struct Problem {
   ForwardPlan plan(int members) const {
     GroupPlan out;
     EXPECT_TRUE(build_group_plan(groups, model.params.spec(), members, out));
-    return out.plan;
+    return std::move(out.plan);
   }
   TestModel model;
   std::vector<std::vector<std::int32_t>> prompts, responses;
@@ -99,8 +99,9 @@ TEST(ValueHeadByHand, ValuesAndBothGradients) {
   EXPECT_EQ(values[1], -0.5f);  // -2 - 0.5 + 2
   const float dvalues[] = {2, -1};
   float dhead_in[6];
+  core::SerialTeam one;
   ValueScratch scratch;
-  scratch.prepare(spec, 2, 1);
+  scratch.prepare(one, spec, 2, true);
   grads.view("score.weight")[0] = 10;  // gradients add up
   value_backward({}, {head_in, 2, dvalues, params, grads, dhead_in}, scratch);
   const auto dhead = grads.view("score.weight");
@@ -122,7 +123,7 @@ TEST(ValueHeadByHand, MoreRowsThanAChunkAddUp) {
   std::vector<float> dhead_in(head_in.size());
   PairTeam team;
   ValueScratch scratch;
-  scratch.prepare(spec, rows, team.size());
+  scratch.prepare(team, spec, rows, true);
   team.run([&](core::Team member) {
     value_backward(member,
                    {head_in.data(), rows, dvalues.data(), model.params, grads, dhead_in.data()},

@@ -1,11 +1,10 @@
-// What a publisher does with strangers, and what a receiver does with sources that lie: every fault is
-// named, nothing of it reaches the panels, and the next receiver is served.
+// What a publisher does with strangers, and what a receiver does with sources that lie: every fault
+// is named, nothing of it reaches the panels, and the next receiver is served.
 #include "runtime/core/crc32c.hpp"
 #include "tests/unit/runtime/weights/fixture.hpp"
 
-#include <gtest/gtest.h>
-
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -101,7 +100,7 @@ std::string right_bytes() {
   const SnapshotShape shape(params.layout(), kBucket_bytes_min);
   auto snapshot = Snapshot::create(shape);
   TROUPE_CHECK(snapshot.has_value(), "a snapshot");
-  (*snapshot)->fill(team, params.data(), 4);
+  (*snapshot)->fill(team, params, 4);
   Answer answer;
   answer.version = 4;
   answer.bytes = shape.bytes();
@@ -180,13 +179,19 @@ TEST(RemoteWeightSubscriber, TakesNoSizesFromAStream) {
     edit_head(bytes, edit);
     return bytes;
   };
-  expect_fault(with([](auto& head) { head.elements = ~0ull / 8; }), ErrorCode::kData, "number of weights");
-  expect_fault(with([](auto& head) { head.bucket_bytes = 1ull << 40; }), ErrorCode::kData, "is not taken");
+  expect_fault(with([](auto& head) { head.elements = ~0ull / 8; }), ErrorCode::kData,
+               "number of weights");
+  expect_fault(with([](auto& head) { head.bucket_bytes = 1ull << 40; }), ErrorCode::kData,
+               "is not taken");
   expect_fault(with([](auto& head) { head.bucket_bytes = 0; }), ErrorCode::kData, "is not taken");
-  expect_fault(with([](auto& head) { head.buckets = 0xffffffff; }), ErrorCode::kData, "number of buckets");
-  expect_fault(with([](auto& head) { head.layout_hash ^= 1; }), ErrorCode::kData, "load the same model");
-  expect_fault(with([](auto& head) { head.version = 5; }), ErrorCode::kData, "not what was announced");
-  expect_fault(with([](auto& head) { head.magic ^= 1; }), ErrorCode::kData, "begins with other bytes");
+  expect_fault(with([](auto& head) { head.buckets = 0xffffffff; }), ErrorCode::kData,
+               "number of buckets");
+  expect_fault(with([](auto& head) { head.layout_hash ^= 1; }), ErrorCode::kData,
+               "load the same model");
+  expect_fault(with([](auto& head) { head.version = 5; }), ErrorCode::kData,
+               "not what was announced");
+  expect_fault(with([](auto& head) { head.magic ^= 1; }), ErrorCode::kData,
+               "begins with other bytes");
   std::string bytes = right;
   Answer answer;
   answer.version = 3;

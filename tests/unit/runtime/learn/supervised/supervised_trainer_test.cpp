@@ -3,6 +3,7 @@
 #include "runtime/learn/supervised/supervised_trainer.hpp"
 
 #include "tests/unit/runtime/learn/fixture.hpp"
+#include "tests/unit/runtime/model/device_team.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -105,7 +106,7 @@ class SupervisedTrainerTest : public testing::TestWithParam<LossKind> {
   }
 
   static std::vector<float> weights(const SupervisedTrainer& trainer) {
-    return {trainer.master().data(), trainer.master().data() + trainer.master().size()};
+    return model::numbers_of(trainer.master());
   }
 
   fs::path folder_;
@@ -190,6 +191,24 @@ TEST_P(SupervisedTrainerTest, ThreadsDoNotChangeABitAndStateComesBack) {
   EXPECT_EQ(weights(*a), weights(*b));
   EXPECT_EQ(weights(*a), weights(*c));
   EXPECT_EQ(c->version(), 4u);
+}
+
+TEST_P(SupervisedTrainerTest, ADeviceLearnsTheHostsBits) {
+  std::string why;
+  const auto device = model::make_device_team(why);
+  if (device == nullptr) GTEST_SKIP() << why;
+  const auto data = rows(GetParam());
+  core::SerialTeam host;
+  const auto here = trainer(GetParam(), host, 60), there = trainer(GetParam(), *device, 60);
+  for (int step = 0; step < 3; ++step) {
+    const auto a = here->step(data, kAll), b = there->step(data, kAll);
+    ASSERT_TRUE(a && b);
+    EXPECT_EQ(b->metrics, a->metrics);
+  }
+  EXPECT_EQ(weights(*there), weights(*here));
+  const auto a = here->evaluate(data), b = there->evaluate(data);
+  ASSERT_TRUE(a && b);
+  EXPECT_EQ(b->metrics, a->metrics);
 }
 
 TEST_P(SupervisedTrainerTest, TheLossFallsOnTheRowsItLearns) {
