@@ -57,6 +57,14 @@ void gemm_in_pieces(const PieceGemm& g,
   }
 }
 
+void rmsnorm_heads(const NormHeads& n, std::int64_t row_begin, std::int64_t row_end) {
+  for (std::int64_t head = 0; head < n.heads; ++head) {
+    const std::int64_t at = head * n.head_dim;
+    rmsnorm(n.x + at, n.ldx, n.weight, n.eps, n.head_dim, n.y + at, n.ldy,
+            n.inv_rms == nullptr ? nullptr : n.inv_rms + head * n.ldi, row_begin, row_end);
+  }
+}
+
 void attention(const Attention& a, const AttentionItem* items, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i)
     attention_item(a, items[i], i + 1 < count ? items + i + 1 : nullptr);

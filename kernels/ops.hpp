@@ -68,7 +68,8 @@ struct Ops {
   void (*embed_rows)(const EmbedRows& e, std::int64_t row_begin, std::int64_t row_end);
   // Columns [begin, end) of the table.
   void (*embed_grad)(const EmbedGrad& e, std::int64_t begin, std::int64_t end);
-  // y = (x * r) * weight, r = 1 / sqrt(sum(x^2)/d + eps); r is stored in `inv_rms` when not null.
+  // y = (x * r) * weight, r = 1 / sqrt(sum(x^2)/d + eps); r is stored in `inv_rms` when not null. y
+  // may be the memory of x.
   void (*rmsnorm)(const float* x,
                   std::int64_t ldx,
                   const float* weight,
@@ -79,6 +80,7 @@ struct Ops {
                   float* inv_rms,
                   std::int64_t row_begin,
                   std::int64_t row_end);
+  void (*rmsnorm_heads)(const NormHeads& n, std::int64_t row_begin, std::int64_t row_end);
   // Rotates pairs (i, i + d/2) of the first d = `rotary` numbers of each head in place: x1' =
   // fma(x1, c, -(x2*s)), x2' = fma(x2, c, x1*s), with the row of `cos`/`sin` [position][d/2] at
   // positions[row].

@@ -33,6 +33,21 @@ struct AddRows {
   std::int64_t ldo = 0;
 };
 
+// Each of the heads that lie side by side in a row is normed on its own (Ops::rmsnorm over
+// head_dim), all with one weight [head_dim]. 1 / rms of row r and head h goes to inv_rms[h * ldi +
+// r].
+struct NormHeads {
+  std::int64_t heads = 0, head_dim = 0;
+  const float* x = nullptr;
+  std::int64_t ldx = 0;
+  const float* weight = nullptr;
+  float eps = 0;
+  float* y = nullptr;  // may be the memory of x
+  std::int64_t ldy = 0;
+  float* inv_rms = nullptr;  // null: not wanted
+  std::int64_t ldi = 0;
+};
+
 // x[r] = scale * row `tokens[r]` of the embedding: of `table` [vocab, hidden], or where that is
 // null, column `tokens[r]` of the packed `panels` (panels over the vocabulary, k = hidden). Not
 // multiplied at all when scale is 1 and the panels are read.

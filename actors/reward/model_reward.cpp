@@ -1,6 +1,7 @@
 // Texts to tokens, tokens to batches, batches to scores.
 #include "actors/reward/model_reward.hpp"
 
+#include "runtime/model/device_check.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/score.hpp"
@@ -231,6 +232,7 @@ core::Result<std::unique_ptr<RewardSource>> make_model_reward(ModelRewardOptions
                                                               core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(folder, open_folder(options.folder, options.as_chat));
   TROUPE_TRY_ASSIGN(params, model::load_model(options.folder, model::HeadKind::kScore));
+  TROUPE_TRY(model::check_memory(params->spec(), false, team.memory(), "reward"));
   auto packed = std::make_shared<model::PackedWeights>(params->spec(), kernels::PanelDtype::kF32,
                                                        team.memory());
   team.run([&](core::Team member) { packed->fill(member, *params, 0); });

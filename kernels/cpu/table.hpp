@@ -31,6 +31,7 @@ constexpr Ops make_table(const char* name) {
       .embed_rows = plain::embed_rows,
       .embed_grad = plain::embed_grad,
       .rmsnorm = rmsnorm,
+      .rmsnorm_heads = rmsnorm_heads,
       .rope = rope,
       .silu_mul = gate_mul<Silu>,
       .gelu_mul = gate_mul<GeluTanh>,

@@ -26,33 +26,24 @@ __global__ void add_kernel(AddRows a, std::int64_t row_begin) {
   a.out[row * a.ldo + column] = a.a[row * a.lda + column] + a.b[row * a.ldb + column];
 }
 
-struct Norm {
-  const float* x;
-  std::int64_t ldx;
-  const float* weight;
-  float eps;
-  std::int64_t d;
-  float* y;
-  std::int64_t ldy;
-  float* inv_rms;
-  std::int64_t row_begin, row_end;
-};
-
-__global__ void __launch_bounds__(kTeams* kLanes) rmsnorm_kernel(Norm n) {
+// A team has one head of one row; x may be y.
+__global__ void __launch_bounds__(kTeams* kLanes)
+    rmsnorm_kernel(NormHeads n, std::int64_t row_begin, std::int64_t row_end) {
   const int lane = threadIdx.x % kLanes;
-  const std::int64_t row = n.row_begin + std::int64_t{blockIdx.x} * kTeams + threadIdx.x / kLanes;
-  const bool idle = row >= n.row_end;  // it still takes part in the warp's exchanges
-  const float* const in = n.x + row * n.ldx;
+  const std::int64_t item = std::int64_t{blockIdx.x} * kTeams + threadIdx.x / kLanes;
+  const std::int64_t row = row_begin + item / n.heads, head = item % n.heads;
+  const bool idle = row >= row_end;  // it still takes part in the warp's exchanges
+  const float* const in = n.x + row * n.ldx + head * n.head_dim;
   float squares = 0.0f;
-  for (std::int64_t i = lane; !idle && i < n.d; i += kLanes)
+  for (std::int64_t i = lane; !idle && i < n.head_dim; i += kLanes)
     squares = __fmaf_rn(in[i], in[i], squares);
-  const float mean = lanes_sum(squares) / static_cast<float>(n.d);
+  const float mean = lanes_sum(squares) / static_cast<float>(n.head_dim);
   const float r = 1.0f / __fsqrt_rn(mean + n.eps);
   if (idle) return;
-  float* const out = n.y + row * n.ldy;
-  for (std::int64_t i = lane; i < n.d; i += kLanes)
+  float* const out = n.y + row * n.ldy + head * n.head_dim;
+  for (std::int64_t i = lane; i < n.head_dim; i += kLanes)
     out[i] = (in[i] * r) * n.weight[i];
-  if (n.inv_rms != nullptr && lane == 0) n.inv_rms[row] = r;
+  if (n.inv_rms != nullptr && lane == 0) n.inv_rms[head * n.ldi + row] = r;
 }
 
 // Rows of a launch: the grid's second dimension ends at 65535.
@@ -93,9 +84,21 @@ void rmsnorm(const float* x,
              float* inv_rms,
              std::int64_t row_begin,
              std::int64_t row_end) {
-  const Norm norm{x, ldx, weight, eps, d, y, ldy, inv_rms, row_begin, row_end};
-  launch("rmsnorm", rmsnorm_kernel, blocks_for(row_end - row_begin, kTeams), kTeams * kLanes, 0,
-         norm);
+  rmsnorm_heads({.heads = 1,
+                 .head_dim = d,
+                 .x = x,
+                 .ldx = ldx,
+                 .weight = weight,
+                 .eps = eps,
+                 .y = y,
+                 .ldy = ldy,
+                 .inv_rms = inv_rms},
+                row_begin, row_end);
+}
+
+void rmsnorm_heads(const NormHeads& n, std::int64_t row_begin, std::int64_t row_end) {
+  launch("rmsnorm", rmsnorm_kernel, blocks_for((row_end - row_begin) * n.heads, kTeams),
+         kTeams * kLanes, 0, n, row_begin, row_end);
 }
 
 }  // namespace troupe::kernels::cuda

@@ -18,5 +18,6 @@ void rmsnorm(const float* x,
              float* inv_rms,
              std::int64_t row_begin,
              std::int64_t row_end);
+void rmsnorm_heads(const NormHeads& n, std::int64_t row_begin, std::int64_t row_end);
 
 }  // namespace troupe::kernels::cuda

@@ -15,6 +15,7 @@ constexpr Ops kTable{
     .add_rows = add_rows,
     .zero = zero,
     .rmsnorm = rmsnorm,
+    .rmsnorm_heads = rmsnorm_heads,
     .draw = draw_rows,
 };
 

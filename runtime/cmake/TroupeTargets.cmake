@@ -5,11 +5,13 @@
 #                [PCH torch])
 #   `troupe_<name>`, static, from *.cpp of the current folder (with RECURSE: and below). The
 #   include path is the repository root. A room without sources yet is an INTERFACE library.
-# troupe_test(NAME name [DEPS t...] [LABELS l...] [TIMEOUT s] [PCH torch] [EXCLUDE regex...] [CUDA])
+# troupe_test(NAME name [DEPS t...] [LABELS l...] [TIMEOUT s] [PCH torch] [EXCLUDE regex...]
+#             [CUDA | CUDA_TESTS filter])
 #   One GoogleTest binary `test_<name>` from tests/unit/<current folder>/**/*_test.cpp. Extra
 #   labels: `model` (needs the real small model), `full` (only in `./dev test --full`). With CUDA its
 #   tests come three times: on the emulated device with threads and blocks in order, in reverse
 #   order, and, labelled `gpu`, on the machine's GPU (skipped with the reason where there is none).
+#   With CUDA_TESTS all tests run as elsewhere and those of the GoogleTest filter three times more so.
 # troupe_program(NAME file SOURCES s... [DEPS t...])
 #   A helper binary build/bin/<file> that oracle tests drive.
 # troupe_oracle_test(NAME file.py [DEPENDS t...] [LABELS l...] [TIMEOUT s])
@@ -66,18 +68,24 @@ endfunction()
 # The tests of a GoogleTest binary, named <prefix>.<Suite>.<Case>, with our environment; the remaining
 # arguments are labels. Names are read when ctest runs, so a build never starts a test binary.
 # Properties that are lists do not survive that late discovery; a file read after it sets them.
-# `environment` replaces entries of ours.
+# `environment` replaces entries of ours. FILTER among the remaining arguments: these tests alone.
 function(troupe_discover_tests target prefix timeout environment)
+  cmake_parse_arguments(arg "" "FILTER" "" ${ARGN})
+  set(filter)
+  if(arg_FILTER)
+    set(filter TEST_FILTER ${arg_FILTER})
+  endif()
   gtest_discover_tests(
     ${target}
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     TEST_PREFIX "${prefix}."
     TEST_LIST ${target}_${prefix}_TESTS
+    ${filter}
     PROPERTIES TIMEOUT ${timeout})
   set(properties ${CMAKE_CURRENT_BINARY_DIR}/${target}_${prefix}_properties.cmake)
   file(WRITE ${properties} "foreach(name IN LISTS ${target}_${prefix}_TESTS)
-  set_tests_properties(\${name} PROPERTIES LABELS [==[${ARGN}]==]
+  set_tests_properties(\${name} PROPERTIES LABELS [==[${arg_UNPARSED_ARGUMENTS}]==]
                        ENVIRONMENT [==[${TROUPE_TEST_ENVIRONMENT};${environment}]==])
 endforeach()
 ")
@@ -85,7 +93,7 @@ endforeach()
 endfunction()
 
 function(troupe_test)
-  cmake_parse_arguments(arg "CUDA" "NAME;TIMEOUT;PCH" "DEPS;LABELS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(arg "CUDA" "NAME;TIMEOUT;PCH;CUDA_TESTS" "DEPS;LABELS;EXCLUDE" ${ARGN})
   file(RELATIVE_PATH room ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/*_test.cpp)
   foreach(regex IN LISTS arg_EXCLUDE)
@@ -106,7 +114,11 @@ function(troupe_test)
   _troupe_use_pch(${target} "${arg_PCH}")
   if(NOT arg_CUDA)
     troupe_discover_tests(${target} ${arg_NAME} ${arg_TIMEOUT} "" unit ${arg_NAME} ${arg_LABELS})
-    return()
+    if(NOT arg_CUDA_TESTS)
+      return()
+    endif()
+    list(APPEND arg_LABELS FILTER ${arg_CUDA_TESTS})
+    string(APPEND arg_NAME _cuda)
   endif()
   add_dependencies(${target} troupe_cuda_emulated)
   set(emulated TROUPE_CUDA_LIBRARY=${CMAKE_BINARY_DIR}/bin/libtroupe_cuda_emulated.so)

@@ -1,10 +1,14 @@
 // Lists that the host makes and kernels read, as pointers into a team's memory: on the host the
-// lists themselves, on a device a copy of all of them, sent as one block. One owner, one thread;
-// the block is kept and grows. The lists stay as they are while the pointers are in use.
+// lists themselves, on a device a copy of all of them, sent as one block. A list keeps its place
+// there until one of them outgrows the largest that stood there before, so that recorded work finds
+// the next lists where the first ones were. One owner, one thread. The lists stay as they are while
+// the pointers are in use.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <tuple>
 #include <vector>
@@ -17,24 +21,37 @@ class PlacedLists {
   template <class... T>
   std::tuple<const T*...> place(Memory& memory, const std::vector<T>&... lists) {
     if (memory.on_host()) return {lists.data()...};
-    staging_.clear();
-    const std::size_t at[] = {append(lists.data(), lists.size() * sizeof(T))...};
-    block_.reserve_discard(static_cast<std::int64_t>(staging_.size()), memory);
-    block_.upload(staging_);
+    const List all[] = {{lists.data(), lists.size() * sizeof(T)}...};
+    send(memory, all);
     std::size_t i = 0;
-    return {reinterpret_cast<const T*>(block_.data() + at[i++])...};
+    return {reinterpret_cast<const T*>(block_.data() + begin_[i++])...};
   }
 
  private:
-  static constexpr std::size_t kAlignment = 64;
+  struct List {
+    const void* data;
+    std::size_t bytes;
+  };
+  static constexpr std::size_t kRoom_min = 64;  // bytes; also the alignment
 
-  std::size_t append(const void* data, std::size_t bytes) {
-    const std::size_t at = (staging_.size() + kAlignment - 1) / kAlignment * kAlignment;
-    staging_.resize(at + bytes);
-    if (bytes > 0) std::memcpy(staging_.data() + at, data, bytes);
-    return at;
+  void send(Memory& memory, std::span<const List> lists) {
+    room_.resize(lists.size(), kRoom_min);
+    begin_.clear();
+    std::size_t end = 0;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      room_[i] = std::max(room_[i], std::bit_ceil(lists[i].bytes));
+      begin_.push_back(end);
+      end += room_[i];
+    }
+    staging_.resize(end);
+    for (std::size_t i = 0; i < lists.size(); ++i)
+      if (lists[i].bytes > 0)
+        std::memcpy(staging_.data() + begin_[i], lists[i].data, lists[i].bytes);
+    block_.reserve_discard(static_cast<std::int64_t>(end), memory);
+    block_.upload(staging_);
   }
 
+  std::vector<std::size_t> room_, begin_;  // of each list in the block
   std::vector<std::byte> staging_;
   Buffer<std::byte> block_;
 };

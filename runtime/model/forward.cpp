@@ -76,13 +76,24 @@ void normalise_heads(const LayerCall& c, Range rows) {
         {.columns = normed, .from = c.io.qkv, .ldf = width, .to = c.io.qk_raw, .ldt = normed},
         rows.begin, rows.end);
   }
-  for (std::int64_t head = 0; head < spec.heads + spec.kv_heads; ++head) {
-    float* x = c.io.qkv + head * spec.head_dim;
-    float* inv_rms = c.io.inv_rms_qk;
-    if (inv_rms != nullptr) inv_rms += head * c.plan.rows();
-    ops().rmsnorm(x, width, head < spec.heads ? c.layer.q_norm : c.layer.k_norm, spec.rms_eps,
-                  spec.head_dim, x, width, inv_rms, rows.begin, rows.end);
-  }
+  const auto norm = [&](std::int64_t first, std::int64_t heads, const float* weight) {
+    float* const x = c.io.qkv + first * spec.head_dim;
+    float* const inv_rms =
+        c.io.inv_rms_qk == nullptr ? nullptr : c.io.inv_rms_qk + first * c.plan.rows();
+    ops().rmsnorm_heads({.heads = heads,
+                         .head_dim = spec.head_dim,
+                         .x = x,
+                         .ldx = width,
+                         .weight = weight,
+                         .eps = spec.rms_eps,
+                         .y = x,
+                         .ldy = width,
+                         .inv_rms = inv_rms,
+                         .ldi = c.plan.rows()},
+                        rows.begin, rows.end);
+  };
+  norm(0, spec.heads, c.layer.q_norm);
+  norm(spec.heads, spec.kv_heads, c.layer.k_norm);
 }
 
 // Rotates q and k and writes k and v to their slots.

@@ -105,6 +105,7 @@ constexpr std::int64_t kUnit_elements = 32 << 10;
 
 PackedWeights::PackedWeights(const ModelSpec& spec, kernels::PanelDtype dtype, core::Memory& memory)
     : spec_(spec), dtype_(dtype) {
+  TROUPE_CHECK(memory.on_host() || !spec.moe.any(), "experts are computed on the processor only");
   RopeTables full, sliding;
   const auto carve = [&](Carver carver) {
     layers_.clear();

@@ -48,6 +48,36 @@ TEST_P(PlainRowsAllLevels, AddRowsAlsoInPlaceAndZero) {
   EXPECT_TRUE(a.guards_intact() && b.guards_intact());
 }
 
+// Two heads of two numbers, a third one stays.
+TEST_P(PlainRowsAllLevels, RmsnormOfHeadsByHand) {
+  Guarded x(14, 9.0f), weight(2), inv(5, -1.0f);
+  const float row[] = {1, 5, 0, 1};  // mean squares 13 and 0.5, with eps 3.5: roots of 16.5 and 4
+  std::copy_n(row, 4, x.data() + 7);
+  weight[0] = 1.0f;
+  weight[1] = 2.0f;
+  level().rmsnorm_heads({.heads = 2,
+                         .head_dim = 2,
+                         .x = x.data(),
+                         .ldx = 7,
+                         .weight = weight.data(),
+                         .eps = 3.5f,
+                         .y = x.data(),
+                         .ldy = 7,
+                         .inv_rms = inv.data(),
+                         .ldi = 3},
+                        1, 2);
+  EXPECT_NEAR(inv[1], 1.0 / std::sqrt(16.5), 1e-7);
+  EXPECT_EQ(inv[4], 0.5f);
+  EXPECT_EQ(x[7], inv[1]);
+  EXPECT_EQ(x[8], (5.0f * inv[1]) * 2.0f);
+  EXPECT_EQ(x[9], 0.0f);
+  EXPECT_EQ(x[10], 1.0f);
+  EXPECT_EQ(values(inv), (std::vector<float>{-1, inv[1], -1, -1, 0.5f}));
+  for (std::int64_t i = 0; i < 14; ++i)
+    EXPECT_TRUE(i < 7 || i > 10 ? x[i] == 9.0f : x[i] != 9.0f) << i;
+  EXPECT_TRUE(x.guards_intact() && inv.guards_intact());
+}
+
 // The embedding as a table and as panels of the head, f32 and rounded to bfloat16.
 TEST_P(PlainRowsAllLevels, EmbedRowsOfATableAndOfPanels) {
   constexpr std::int64_t kVocab = 40, kHidden = 21;

@@ -30,6 +30,28 @@ TEST_F(CudaRows, RmsnormHasTheBitsOfTheReference) {
     }
 }
 
+TEST_F(CudaRows, HeadsHaveTheBitsOfTheReferenceInPlace) {
+  constexpr std::int64_t kRows = 21, kLd = 5 * 20 + 3;
+  Array<float> x(normal(kRows * kLd, 3)), weight(normal(20, 4)), inv(3 * 30, 7.0f);
+  const auto heads = [&](float* data, const float* by, float* to) {
+    return NormHeads{.heads = 3,
+                     .head_dim = 20,
+                     .x = data,
+                     .ldx = kLd,
+                     .weight = by,
+                     .eps = 1e-5f,
+                     .y = data,
+                     .ldy = kLd,
+                     .inv_rms = to,
+                     .ldi = 30};
+  };
+  ops().rmsnorm_heads(heads(x.data(), weight.data(), inv.data()), 2, kRows);
+  reference().rmsnorm_heads(heads(x.host().data(), weight.host().data(), inv.host().data()), 2,
+                            kRows);
+  EXPECT_TRUE(same(x, x.host()));
+  EXPECT_TRUE(same(inv, inv.host()));
+}
+
 TEST_F(CudaRows, CopiesAddsAndZeroes) {
   Array<float> x(normal(70 * 5, 1)), y(70 * 4), sum(70 * 4);
   Array<std::int32_t> from({4, 0, 2, 2}), to({3, 1, 0, 2});

@@ -50,14 +50,22 @@ TEST(PlacedLists, OnADeviceAreOneBlock) {
   EXPECT_EQ(std::vector<int>(at_a, at_a + 3), a);
   EXPECT_EQ(std::vector<double>(at_b, at_b + 2), b);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at_b) % 64, 0u);
-  // Shorter lists go to the same block, longer ones to a larger one.
-  const std::vector<int> one = {9};
-  const auto [again] = lists.place(far, one);
+  // Lists of up to the room that the first ones took stand where these stood.
+  const std::vector<int> longer(16, 9), one = {8};
+  const std::vector<double> last = {7};
+  const auto [again, at_one, at_last] = lists.place(far, longer, one, last);
   EXPECT_EQ(again, at_a);
-  EXPECT_EQ(*again, 9);
+  EXPECT_EQ(at_one, at_empty);
+  EXPECT_EQ(at_last, at_b);
+  EXPECT_EQ(std::vector<int>(again, again + 16), longer);
+  EXPECT_EQ(*at_one, 8);
+  EXPECT_EQ(*at_last, 7.0);
   const std::vector<int> many(1000, 7);
-  const auto [larger] = lists.place(far, many);
+  const auto [larger, other, kept] = lists.place(far, many, one, last);
   EXPECT_EQ(std::vector<int>(larger, larger + 1000), many);
+  EXPECT_EQ(*other, 8);
+  EXPECT_EQ(*kept, 7.0);
+  EXPECT_EQ(far.uploads, 3);
 }
 
 TEST(Buffer, StaysInItsMemoryAndMoves) {

@@ -99,6 +99,7 @@ struct ArenaPointers {
   void operator()(const kernels::PanelRoom& p) const { all(p.data, p.scale); }
   void operator()(const kernels::CopyRows& c) const { all(c.from, c.from_row, c.to, c.to_row); }
   void operator()(const kernels::AddRows& a) const { all(a.a, a.b, a.out); }
+  void operator()(const kernels::NormHeads& n) const { all(n.x, n.weight, n.y, n.inv_rms); }
   void operator()(const kernels::EmbedRows& e) const {
     all(e.panels.data, e.panels.scale, e.table, e.tokens, e.x);
   }
@@ -158,6 +159,7 @@ inline const kernels::Ops& arena_ops() {
       TROUPE_IN_ARENA(embed_rows),
       TROUPE_IN_ARENA(embed_grad),
       TROUPE_IN_ARENA(rmsnorm),
+      TROUPE_IN_ARENA(rmsnorm_heads),
       TROUPE_IN_ARENA(rope),
       TROUPE_IN_ARENA(silu_mul),
       TROUPE_IN_ARENA(gelu_mul),
