@@ -23,10 +23,23 @@ inline void copy_async(void* shared, const void* global, bool valid = true) {
   else
     std::memset(shared, 0, 16);
 }
+// 4 bytes, both addresses multiples of 4.
+inline void copy_async_word(void* shared, const void* global) {
+  std::memcpy(shared, global, 4);
+}
 inline void copy_async_commit() {}
 // Until at most `Pending` of the committed groups are under way.
 template <int Pending>
 inline void copy_async_wait() {}
+
+// Two f32 to bfloat16, to nearest, ties to even, `low` in the low half.
+inline std::uint32_t pair_of_bf16(float low, float high) {
+  const auto rounded = [](float x) {
+    const auto bits = std::bit_cast<std::uint32_t>(x);
+    return x != x ? 0x7fffu : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+  };
+  return rounded(low) | rounded(high) << 16;
+}
 
 // d += A B for a warp: A [16, 16] row-major and B [16, 8] column-major bfloat16 in pairs, d [16, 8]
 // f32, all in the fragments of PTX's mma.m16n8k16.
@@ -73,12 +86,22 @@ __device__ inline void copy_async(void* shared, const void* global, bool valid =
                "r"(valid ? 16 : 0)
                : "memory");
 }
+__device__ inline void copy_async_word(void* shared, const void* global) {
+  const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;\n" ::"r"(to), "l"(global) : "memory");
+}
 __device__ inline void copy_async_commit() {
   asm volatile("cp.async.commit_group;\n" ::: "memory");
 }
 template <int Pending>
 __device__ inline void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;\n" ::"n"(Pending) : "memory");
+}
+
+__device__ inline std::uint32_t pair_of_bf16(float low, float high) {
+  std::uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
 }
 
 __device__ inline void mma_bf16(float (&d)[4],

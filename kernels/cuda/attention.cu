@@ -1,0 +1,222 @@
+// Attention of one row to its keys (decoding): bound by reading keys and values, each once for all
+// heads that share them. A block has an item; 64 keys at a time come into shared memory. A thread
+// has one key's scores, then a warp one head's weights, then a thread one dimension's chains over
+// the keys. Copies of later keys and values run meanwhile: of one step ahead where several blocks
+// share a multiprocessor, of two where each has its own.
+#include "kernels/cuda/attention_keys.cuh"
+#include "kernels/cuda/gemm.cuh"
+#include "kernels/cuda/launch.cuh"
+
+namespace troupe::kernels::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / 32;
+constexpr int kHeadsOfWarp = kOneRowHeads / kWarps;
+
+std::size_t shared_bytes(const Attention& a, int stages) {
+  return static_cast<std::size_t>(kOneRowHeads * ((a.head_dim + 3) / 4 * 4 + kKeys)) *
+             sizeof(float) +
+         key_value_bytes(a.head_dim) * static_cast<std::size_t>(stages);
+}
+
+// Two chains over the dimensions: scores of one key for two heads.
+__device__ void dots(
+    const float* q0, const float* q1, const float* k, int head_dim, float& dot0, float& dot1) {
+  dot0 = dot1 = 0.0f;
+  int d = 0;
+#pragma unroll 4
+  for (; d + 4 <= head_dim; d += 4) {
+    const float4 x = *reinterpret_cast<const float4*>(q0 + d);
+    const float4 y = *reinterpret_cast<const float4*>(q1 + d);
+    const float key[4] = {k[d * kKvBlock], k[(d + 1) * kKvBlock], k[(d + 2) * kKvBlock],
+                          k[(d + 3) * kKvBlock]};
+    dot0 = __fmaf_rn(x.x, key[0], dot0);
+    dot1 = __fmaf_rn(y.x, key[0], dot1);
+    dot0 = __fmaf_rn(x.y, key[1], dot0);
+    dot1 = __fmaf_rn(y.y, key[1], dot1);
+    dot0 = __fmaf_rn(x.z, key[2], dot0);
+    dot1 = __fmaf_rn(y.z, key[2], dot1);
+    dot0 = __fmaf_rn(x.w, key[3], dot0);
+    dot1 = __fmaf_rn(y.w, key[3], dot1);
+  }
+  for (; d < head_dim; ++d) {
+    dot0 = __fmaf_rn(q0[d], k[d * kKvBlock], dot0);
+    dot1 = __fmaf_rn(q1[d], k[d * kKvBlock], dot1);
+  }
+}
+
+// Two chains over the keys [begin, end): one dimension's values for two heads.
+__device__ void values(const float* p0,
+                       const float* p1,
+                       const float* v,
+                       int head_dim,
+                       int begin,
+                       int end,
+                       float& out0,
+                       float& out1) {
+  int key = begin;
+  for (; key < end && key % 4 != 0; ++key) {
+    out0 = __fmaf_rn(p0[key], v[key * head_dim], out0);
+    out1 = __fmaf_rn(p1[key], v[key * head_dim], out1);
+  }
+#pragma unroll 4
+  for (; key + 4 <= end; key += 4) {
+    const float4 x = *reinterpret_cast<const float4*>(p0 + key);
+    const float4 y = *reinterpret_cast<const float4*>(p1 + key);
+    const float value[4] = {v[key * head_dim], v[(key + 1) * head_dim], v[(key + 2) * head_dim],
+                            v[(key + 3) * head_dim]};
+    out0 = __fmaf_rn(x.x, value[0], out0);
+    out1 = __fmaf_rn(y.x, value[0], out1);
+    out0 = __fmaf_rn(x.y, value[1], out0);
+    out1 = __fmaf_rn(y.y, value[1], out1);
+    out0 = __fmaf_rn(x.z, value[2], out0);
+    out1 = __fmaf_rn(y.z, value[2], out1);
+    out0 = __fmaf_rn(x.w, value[3], out0);
+    out1 = __fmaf_rn(y.w, value[3], out1);
+  }
+  for (; key < end; ++key) {
+    out0 = __fmaf_rn(p0[key], v[key * head_dim], out0);
+    out1 = __fmaf_rn(p1[key], v[key * head_dim], out1);
+  }
+}
+
+template <int kStages>
+__global__ void __launch_bounds__(kThreads)
+    one_row_kernel(Attention a, const AttentionItem* items) {
+  __shared__ float alphas[kOneRowHeads];  // at the end: 1 / sum
+  const ItemView item(a, items[blockIdx.x]);
+  if (!item.one_row()) return;
+  const int me = static_cast<int>(threadIdx.x), warp = me / 32, lane = me % 32;
+  const int head_dim = static_cast<int>(a.head_dim), heads = item.heads;
+  const int row_floats = (head_dim + 3) / 4 * 4;
+  auto* const q = reinterpret_cast<float*>(dynamic_shared());  // [heads][row_floats]
+  float* const p = q + kOneRowHeads * row_floats;  // [heads][64]: products, then weights
+  float* const k = p + kOneRowHeads * kKeys;
+  const int key_floats = kBlocksOfKeys * key_stride(head_dim);
+  float* const v = k + kStages * key_floats;
+  const int value_floats = kBlocksOfKeys * value_stride(head_dim);
+  const std::int64_t end = item.keys, first = first_key(end, a.window);
+  const std::int64_t base = first / kKeys * kKeys;
+  const auto fetch_keys = [&](std::int64_t block, int slot) {
+    fetch_blocks(a, item, a.k_pool, block, first, end, k + slot * key_floats, key_stride(head_dim));
+  };
+  const auto fetch_values = [&](std::int64_t block, int slot) {
+    fetch_blocks(a, item, a.v_pool, block, first, end, v + slot * value_floats,
+                 value_stride(head_dim));
+  };
+#pragma unroll
+  for (int i = 0; i < kStages; ++i) {
+    fetch_keys(base + i * kKeys, i);
+    fetch_values(base + i * kKeys, i);
+  }
+  for (int i = me; i < heads * head_dim; i += kThreads)
+    q[i / head_dim * row_floats + i % head_dim] =
+        a.q[item.first_row * a.ldq + item.first_head * head_dim + i];
+
+  // The thread's dimension and every `together`-th head from `own` on, in pairs.
+  const int padded = (head_dim + 31) / 32 * 32, together = kThreads / padded;
+  const int d = me % padded, own = me / padded;
+  const bool idle = d >= head_dim || own >= together;
+  float out[kOneRowHeads];
+  Scores softmax[kHeadsOfWarp];  // of the warp's heads
+#pragma unroll
+  for (int i = 0; i < kOneRowHeads; ++i)
+    out[i] = 0.0f;
+#pragma unroll
+  for (int i = 0; i < kHeadsOfWarp; ++i)
+    softmax[i].max = -infinity();
+  int slot = 0;
+  for (std::int64_t block = base; block < end; block += kKeys) {
+    const int from = static_cast<int>(block < first ? first - block : 0);
+    const int to = static_cast<int>(end - block < kKeys ? end - block : kKeys);
+    copy_async_wait<2 * kStages - 1>();
+    __syncthreads();
+    const int key = me % kKeys;
+    const float* const mine = k + slot * key_floats +
+                              key / static_cast<int>(kKvBlock) * key_stride(head_dim) +
+                              key % static_cast<int>(kKvBlock);
+    for (int head = me / kKeys; head < heads && from <= key && key < to; head += 8) {
+      const int next = head + 4 < heads ? head + 4 : head;
+      float dot0, dot1;
+      dots(q + head * row_floats, q + next * row_floats, mine, head_dim, dot0, dot1);
+      p[head * kKeys + key] = dot0;
+      if (next != head) p[next * kKeys + key] = dot1;
+    }
+    __syncthreads();
+    fetch_keys(block + kStages * kKeys, slot);
+    if (warp < heads) {
+#pragma unroll
+      for (int i = 0; i < kHeadsOfWarp; ++i) {
+        const float* const scores = p + (warp + i * kWarps) * kKeys;
+        softmax[i].any = warp + i * kWarps < heads;
+        softmax[i].seen0 = softmax[i].any && from <= lane && lane < to;
+        softmax[i].seen1 = softmax[i].any && from <= lane + 32 && lane + 32 < to;
+        softmax[i].score0 = scored(a, scores[lane]);
+        softmax[i].score1 = scored(a, scores[lane + 32]);
+      }
+      merge_scores(softmax);
+#pragma unroll
+      for (int i = 0; i < kHeadsOfWarp; ++i) {
+        if (!softmax[i].any) continue;
+        float* const weights = p + (warp + i * kWarps) * kKeys;
+        weights[lane] = softmax[i].score0;
+        weights[lane + 32] = softmax[i].score1;
+        if (lane == 0) alphas[warp + i * kWarps] = softmax[i].alpha;
+      }
+    }
+    copy_async_wait<2 * kStages - 1>();
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kOneRowHeads; i += 2) {
+      const int head = own + i * together;
+      if (idle || head >= heads) continue;
+      const int next = head + together < heads ? head + together : head;
+      out[i] = out[i] * alphas[head];
+      out[i + 1] = out[i + 1] * alphas[next];
+      values(p + head * kKeys, p + next * kKeys, v + slot * value_floats + d, head_dim, from, to,
+             out[i], out[i + 1]);
+    }
+    __syncthreads();
+    fetch_values(block + kStages * kKeys, slot);
+    slot = slot + 1 == kStages ? 0 : slot + 1;
+  }
+#pragma unroll
+  for (int i = 0; i < kHeadsOfWarp; ++i) {
+    const int head = warp + i * kWarps;
+    if (head >= heads || lane != 0) continue;
+    alphas[head] = 1.0f / softmax[i].sum;
+    if (a.lse != nullptr)
+      a.lse[item.first_row * a.heads + item.first_head + head] =
+          softmax[i].max + log_f32(softmax[i].sum);
+  }
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < kOneRowHeads; ++i) {
+    const int head = own + i * together;
+    if (!idle && head < heads)
+      a.out[item.first_row * a.ldo + (item.first_head + head) * head_dim + d] =
+          out[i] * alphas[head];
+  }
+}
+
+}  // namespace
+
+void attention_of_one_row(const Attention& a, const AttentionItem* items, std::int64_t count) {
+  constexpr std::size_t kLargest = 227 * 1024;
+  const auto grid = static_cast<unsigned>(count);
+  if (count <= kMultiprocessors && shared_bytes(a, 2) <= kLargest)
+    launch("attention", one_row_kernel<2>, grid, kThreads, shared_bytes(a, 2), a, items);
+  else
+    launch("attention", one_row_kernel<1>, grid, kThreads, shared_bytes(a, 1), a, items);
+}
+
+void attention(const Attention& a, const AttentionItem* items, std::int64_t count) {
+  if (count <= 0) return;
+  if (a.head_dim > kHeadDimLargest)
+    check(cudaErrorInvalidValue, "attention of more than 256 dimensions a head");
+  attention_of_one_row(a, items, count);
+  attention_of_rows(a, items, count);
+}
+
+}  // namespace troupe::kernels::cuda

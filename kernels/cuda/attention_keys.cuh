@@ -1,0 +1,138 @@
+// Keys and values on their way into shared memory, 64 positions (four blocks of 16) at a time, and
+// the merge of 64 scores into a row's softmax, as kernels/reference/attention.cpp does it.
+#pragma once
+
+#include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/lanes.cuh"
+#include "kernels/cuda/primitives.cuh"
+
+namespace troupe::kernels::cuda {
+
+inline constexpr int kKeys = static_cast<int>(kAttentionBlock);
+inline constexpr int kBlocksOfKeys = kKeys / static_cast<int>(kKvBlock);
+
+// What an item is about.
+struct ItemView {
+  const std::int32_t* table;
+  std::int64_t first_row;  // of the output: that of the item's first row
+  std::int64_t keys;       // of the item's first row; each further row has one more
+  int rows, heads;
+  std::int64_t first_head;  // among all
+  std::int64_t kv_head;
+
+  __device__ ItemView(const Attention& a, const AttentionItem& item) {
+    const Segment segment = a.segments[item.segment];
+    const std::int64_t group = a.heads / a.kv_heads;
+    table = a.block_table + segment.table;
+    first_row = std::int64_t{segment.first_row} + item.row_begin;
+    keys = std::int64_t{segment.first_position} + item.row_begin + 1;
+    rows = item.row_end - item.row_begin;
+    heads = (item.head_end > 0 ? item.head_end : static_cast<int>(group)) - item.head_begin;
+    first_head = item.kv_head * group + item.head_begin;
+    kv_head = item.kv_head;
+  }
+  __device__ bool one_row() const { return rows == 1 && heads <= kOneRowHeads; }
+};
+
+// Floats between two blocks of 16 keys in shared memory: of keys so that the second half of a warp
+// reads other banks than the first.
+__device__ inline int key_stride(int head_dim) {
+  return (head_dim + 1) * static_cast<int>(kKvBlock);
+}
+__device__ inline int value_stride(int head_dim) {
+  return head_dim * static_cast<int>(kKvBlock);
+}
+constexpr std::size_t key_value_bytes(std::int64_t head_dim) {
+  return static_cast<std::size_t>((2 * head_dim + 1) * kKeys) * sizeof(float);
+}
+
+// Starts copying what [block, block + 64) has of the keys [first, end), and ends a group of copies.
+// Blocks of 16 without any of these are not touched: their table entries may be anything.
+__device__ inline void fetch_blocks(const Attention& a,
+                                    const ItemView& item,
+                                    const float* pool,
+                                    std::int64_t block,
+                                    std::int64_t first,
+                                    std::int64_t end,
+                                    float* to,
+                                    int stride) {
+  const int pieces = static_cast<int>(a.head_dim) * 4;  // of 16 bytes
+  std::int32_t entry[kBlocksOfKeys];                    // all on their way before one is used
+#pragma unroll
+  for (int i = 0; i < kBlocksOfKeys; ++i) {
+    const std::int64_t key = block + i * kKvBlock;
+    entry[i] = key + kKvBlock > first && key < end ? item.table[key / kKvBlock] : -1;
+  }
+#pragma unroll
+  for (int i = 0; i < kBlocksOfKeys; ++i) {
+    if (entry[i] < 0) continue;
+    const float* const from = pool + (entry[i] * a.kv_heads + item.kv_head) * a.head_dim * kKvBlock;
+    for (int at = static_cast<int>(threadIdx.x); at < pieces; at += static_cast<int>(blockDim.x))
+      copy_async(to + i * stride + at * 4, from + at * 4);
+  }
+  copy_async_commit();
+}
+
+// A scaled score under the soft cap, if there is one.
+__device__ inline float scored(const Attention& a, float dot) {
+  const float score = dot * a.scale;
+  return a.softcap > 0.0f ? a.softcap * tanh_f32(score / a.softcap) : score;
+}
+
+// 64 scores of a row for one head on their way into its softmax: each lane of a warp has keys
+// `lane` and `lane + 32`.
+struct Scores {
+  float score0 = 0.0f, score1 = 0.0f;  // then the weights
+  bool seen0 = false, seen1 = false;   // keys that are not seen weigh 0
+  bool any = false;                    // of the row's keys are here; if not, nothing is merged
+  float max = 0.0f, sum = 0.0f;        // of the keys before; then with these
+  float alpha = 1.0f;                  // what earlier values count for
+};
+
+// A warp merges the scores of U rows or heads; step by step for all, because each step waits for
+// the one before. The order of the maxima could change the sign of a zero alone, which reaches no
+// result.
+template <int U>
+__device__ inline void merge_scores(Scores (&s)[U]) {
+  float best[U], lane[U];
+#pragma unroll
+  for (int u = 0; u < U; ++u) {
+    best[u] = s[u].seen0 ? larger(s[u].score0, -infinity()) : -infinity();
+    best[u] = s[u].seen1 ? larger(s[u].score1, best[u]) : best[u];
+  }
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2)
+#pragma unroll
+    for (int u = 0; u < U; ++u)
+      best[u] = larger(__shfl_xor_sync(kAllLanes, best[u], step), best[u]);
+#pragma unroll
+  for (int u = 0; u < U; ++u) {
+    const float merged = larger(best[u], s[u].max);
+    const float alpha = exp_f32(s[u].max - merged);
+    const float weight0 = exp_f32(s[u].score0 - merged), weight1 = exp_f32(s[u].score1 - merged);
+    s[u].score0 = s[u].seen0 ? weight0 : 0.0f;
+    s[u].score1 = s[u].seen1 ? weight1 : 0.0f;
+    s[u].alpha = s[u].any ? alpha : 1.0f;
+    s[u].max = s[u].any ? merged : s[u].max;
+  }
+  // Virtual lane l adds keys l, l + 16, l + 32, l + 48; both halves of the warp do the same.
+  const bool lower = threadIdx.x % 32 < 16;
+#pragma unroll
+  for (int u = 0; u < U; ++u) {
+    const float other0 = __shfl_xor_sync(kAllLanes, s[u].score0, 16);
+    const float other1 = __shfl_xor_sync(kAllLanes, s[u].score1, 16);
+    lane[u] = (lower ? s[u].score0 : other0) + (lower ? other0 : s[u].score0);
+    lane[u] = lane[u] + (lower ? s[u].score1 : other1);
+    lane[u] = lane[u] + (lower ? other1 : s[u].score1);
+  }
+#pragma unroll
+  for (int step = kLanes / 2; step > 0; step /= 2)
+#pragma unroll
+    for (int u = 0; u < U; ++u)
+      lane[u] = lane[u] + __shfl_xor_sync(kAllLanes, lane[u], step);
+#pragma unroll
+  for (int u = 0; u < U; ++u)
+    s[u].sum = s[u].any ? __fmaf_rn(s[u].sum, s[u].alpha, lane[u]) : s[u].sum;
+}
+
+}  // namespace troupe::kernels::cuda

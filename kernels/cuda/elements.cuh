@@ -1,0 +1,42 @@
+// Launches over a matrix whose elements do not depend on each other: a thread has kPerThread
+// elements of one row, a warp's width of a row apart, so that several loads are under way. Grids
+// end at 65535 rows; more rows are more launches.
+#pragma once
+
+#include "kernels/cuda/launch.cuh"
+
+namespace troupe::kernels::cuda {
+
+inline constexpr int kElementThreads = 128;
+inline constexpr int kPerThread = 4;
+
+// In a kernel: `each(column)` for the thread's columns below `columns`.
+template <class Each>
+__device__ inline void for_columns(std::int64_t columns, const Each& each) {
+  const std::int64_t first =
+      std::int64_t{blockIdx.x} * (kElementThreads * kPerThread) + threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < kPerThread; ++i) {
+    const std::int64_t column = first + i * kElementThreads;
+    if (column < columns) each(column);
+  }
+}
+
+// The kernel's last parameter is the row that blockIdx.y counts from.
+template <class... Params, class... Args>
+void launch_elements(const char* name,
+                     void (*kernel)(Params...),
+                     std::int64_t columns,
+                     std::int64_t row_begin,
+                     std::int64_t row_end,
+                     const Args&... args) {
+  constexpr std::int64_t kRows_max = 65535;
+  for (; row_begin < row_end; row_begin += kRows_max) {
+    const std::int64_t rows = row_end - row_begin < kRows_max ? row_end - row_begin : kRows_max;
+    launch(name, kernel,
+           dim3(blocks_for(columns, kElementThreads * kPerThread), static_cast<unsigned>(rows)),
+           kElementThreads, 0, args..., row_begin);
+  }
+}
+
+}  // namespace troupe::kernels::cuda

@@ -1,0 +1,37 @@
+// Which form of the product a call takes. All forms of a class of arithmetic have the same bits, so
+// the choice is one of speed alone.
+#include "kernels/cuda/gemm.cuh"
+
+namespace troupe::kernels::cuda {
+namespace {
+
+bool in_fours(const float* p, std::int64_t ld) {
+  return reinterpret_cast<std::uintptr_t>(p) % 16 == 0 && ld % 4 == 0;
+}
+
+}  // namespace
+
+void gemm(const Gemm& g,
+          std::int64_t m_begin,
+          std::int64_t m_end,
+          std::int64_t panel_begin,
+          std::int64_t panel_end) {
+  const std::int64_t panels = panels_of(g.n);
+  GemmPart part{g, m_begin, m_end, panel_begin, panel_end < panels ? panel_end : panels};
+  if (part.rows() <= 0 || part.panels() <= 0) return;
+  part.a_vectors = in_fours(g.a_by_columns ? g.a + m_begin : g.a, g.lda);
+  part.b_vectors = g.ldb > 0 && in_fours(g.b.f32(), g.ldb);
+  const bool as_packed = !g.a_by_columns && g.ldb == 0;
+  if (g.ldb == 0 && g.b.dtype == PanelDtype::kBf16Compute) {
+    if (as_packed && part.rows() <= kFewRowsBf16)
+      gemm_bf16_few_rows(part);
+    else
+      gemm_bf16_tiles(part);
+  } else if (as_packed && part.rows() <= kFewRows) {
+    gemm_few_rows(part);
+  } else {
+    gemm_tiles(part);
+  }
+}
+
+}  // namespace troupe::kernels::cuda

@@ -1,0 +1,181 @@
+// Products of bfloat16 on tensor cores: close to the reference, which adds in another order, and
+// one row's bits whatever else is in the call.
+#include "tests/unit/kernels/cuda/fixture.hpp"
+
+namespace troupe::kernels::cuda::test {
+namespace {
+
+constexpr PanelDtype kDtype = PanelDtype::kBf16Compute;
+
+struct Product {
+  std::int64_t m, n, k, lda;
+  bool by_columns;
+  Array<float> a;
+  std::vector<float> w;
+  Array<std::uint32_t> b;
+  Array<float> bias, residual, c;
+
+  Product(std::int64_t rows,
+          std::int64_t columns,
+          std::int64_t depth,
+          std::int64_t pad = 0,
+          bool transposed = false)
+      : m(rows),
+        n(columns),
+        k(depth),
+        lda((transposed ? rows : depth) + pad),
+        by_columns(transposed),
+        a(normal((transposed ? depth : rows) * lda, 1)),
+        w(normal(columns * depth, 2)),
+        b(pack()),
+        bias(normal(columns, 3)),
+        residual(normal(rows * columns, 4)),
+        c(normal(rows * (columns + 1), 5)) {}
+
+  std::vector<std::uint32_t> pack() const {
+    std::vector<std::uint32_t> out(static_cast<std::size_t>(packed_bytes(kDtype, n, k) / 4));
+    reference().pack_transposed(w.data(), k, n, k, {out.data(), kDtype}, 0, panels_of(n));
+    return out;
+  }
+  Gemm gemm(bool there, float* to) {
+    return {.m = m,
+            .n = n,
+            .k = k,
+            .a = there ? a.data() : a.host().data(),
+            .lda = lda,
+            .b = {there ? b.data() : b.host().data(), kDtype},
+            .a_by_columns = by_columns,
+            .c = to,
+            .ldc = n + 1};
+  }
+  float a_at(std::int64_t row, std::int64_t i) {
+    return a.host()[static_cast<std::size_t>(by_columns ? i * lda + row : row * lda + i)];
+  }
+  // What 1e-5 is relative to.
+  double size_of(std::int64_t row, std::int64_t column) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < k; ++i)
+      sum += std::abs(static_cast<double>(a_at(row, i)) *
+                      static_cast<double>(w[static_cast<std::size_t>(column * k + i)]));
+    return sum;
+  }
+};
+
+class CudaGemmBf16 : public OnDevice {
+ protected:
+  enum class Ending { kPlain, kBoth, kAccumulate };
+  static void close_to_reference(Product& p, Ending ending) {
+    std::vector<float> expected(p.c.host());
+    Array<float> to(p.c.host());
+    Gemm here = p.gemm(false, expected.data()), there = p.gemm(true, to.data());
+    here.accumulate = there.accumulate = ending == Ending::kAccumulate;
+    if (ending == Ending::kBoth) {
+      here.bias = p.bias.host().data(), there.bias = p.bias.data();
+      here.residual = p.residual.host().data(), there.residual = p.residual.data();
+      here.ldr = there.ldr = p.n;
+    }
+    reference().gemm(here, 0, p.m, 0, panels_of(p.n));
+    ops().gemm(there, 0, p.m, 0, panels_of(p.n));
+    const std::vector<float> actual = to.read();
+    for (std::int64_t row = 0; row < p.m; ++row)
+      for (std::int64_t column = 0; column <= p.n; ++column) {
+        const auto at = static_cast<std::size_t>(row * (p.n + 1) + column);
+        const double room = column < p.n ? 1e-5 * (p.size_of(row, column) + 1) : 0.0;
+        ASSERT_NEAR(expected[at], actual[at], room)
+            << p.m << " x " << p.n << " x " << p.k << " at " << row << ", " << column;
+      }
+  }
+  // Panels [begin, end) of `row` out of a product of rows [first, last).
+  static std::vector<float> row_of(Product& p,
+                                   std::int64_t row,
+                                   std::int64_t first,
+                                   std::int64_t last,
+                                   std::int64_t panel_begin,
+                                   std::int64_t panel_end) {
+    Array<float> to(p.c.host());
+    ops().gemm(p.gemm(true, to.data()), first, last, panel_begin, panel_end);
+    const std::vector<float> all = to.read();
+    const std::int64_t end = std::min(panel_end * kPanel, p.n);
+    return {all.begin() + row * (p.n + 1) + panel_begin * kPanel,
+            all.begin() + row * (p.n + 1) + end};
+  }
+};
+
+TEST_F(CudaGemmBf16, OneOutputByHand) {
+  // In A as in W 1 + 2^-8 is a tie and becomes 1, 1 + 3 * 2^-8 becomes 1 + 2^-6; a denormal is 0.
+  const std::vector<float> rows{1.0f + 0x1p-8f, 1.0f + 0x1.8p-7f, 1e-39f};
+  const std::vector<float> w{2.0f, 4.0f, 3e38f};
+  std::vector<std::uint32_t> room(32);
+  reference().pack_transposed(w.data(), 3, 1, 3, {room.data(), kDtype}, 0, 1);
+  for (const std::int64_t m : {1, 40}) {
+    std::vector<float> all;
+    for (std::int64_t row = 0; row < m; ++row)
+      all.insert(all.end(), rows.begin(), rows.end());
+    Array<float> a(all), c(static_cast<std::size_t>(m));
+    Array<std::uint32_t> b(room);
+    ops().gemm({.m = m,
+                .n = 1,
+                .k = 3,
+                .a = a.data(),
+                .lda = 3,
+                .b = {b.data(), kDtype},
+                .c = c.data(),
+                .ldc = 1},
+               0, m, 0, 1);
+    for (const float x : c.read())
+      EXPECT_EQ(x, 2.0f + 4.0f + 0x1p-4f) << m;
+  }
+}
+
+TEST_F(CudaGemmBf16, CloseToTheReference) {
+  for (const std::int64_t m : {1, 7, 16, 17, 32, 33, 70})
+    for (const std::int64_t k : {1, 15, 32, 37, 128, 131, 650}) {
+      if (k > 131 && m != 7 && m != 33) continue;
+      Product p(m, 37, k, m % 2 * 3);
+      close_to_reference(p, Ending::kBoth);
+      close_to_reference(p, Ending::kAccumulate);
+    }
+  Product transposed(70, 90, 37, 1, true);
+  close_to_reference(transposed, Ending::kBoth);
+  Product two_panels(9, 16 * 199 + 3, 20);
+  close_to_reference(two_panels, Ending::kPlain);
+}
+
+// One row alone, among few, among many, in tiles of both sizes, and in parts of the panels.
+TEST_F(CudaGemmBf16, BitsOfARowDependOnNothingElse) {
+  for (const std::int64_t k : {37, 300}) {
+    Product p(130, k == 37 ? 59 * 128 : 150, k, 1);
+    const std::int64_t panels = panels_of(p.n);
+    const std::vector<float> alone = row_of(p, 5, 5, 6, 0, panels);
+    for (const std::int64_t rows : {7, 16, 27, 60, 124})
+      EXPECT_EQ(row_of(p, 5, 5, 5 + rows, 0, panels), alone) << rows;
+    for (const std::int64_t first : {0, 2, 4})
+      EXPECT_EQ(row_of(p, 5, first, 130, 0, panels), alone) << first;
+    for (const std::int64_t rows : {1, 20, 60}) {
+      const std::vector<float> part = row_of(p, 5, 5, 5 + rows, 3, 8);
+      EXPECT_TRUE(std::equal(part.begin(), part.end(), alone.begin() + 3 * kPanel)) << rows;
+    }
+  }
+}
+
+TEST_F(CudaGemmBf16, NansAndInfinitiesStayInTheirRow) {
+  for (const std::int64_t m : {4, 50}) {
+    Product p(m, 20, 35);
+    std::vector<float> a = p.a.host();
+    a[0] = kNan;
+    a[static_cast<std::size_t>(2 * p.lda + 34)] = kInf;
+    device()->memory().upload(p.a.data(), a.data(), a.size() * sizeof(float));
+    Array<float> to(p.c.host());
+    ops().gemm(p.gemm(true, to.data()), 0, m, 0, 2);
+    const std::vector<float> out = to.read();
+    for (std::int64_t row = 0; row < 4; ++row)
+      for (std::int64_t column = 0; column < 20; ++column) {
+        const float x = out[static_cast<std::size_t>(row * 21 + column)];
+        EXPECT_EQ(std::isnan(x), row == 0) << row;
+        EXPECT_EQ(std::isinf(x), row == 2) << row;
+      }
+  }
+}
+
+}  // namespace
+}  // namespace troupe::kernels::cuda::test
