@@ -223,8 +223,8 @@ struct Ops {
 
   // ---- probes of the machine (kernels/calibrate.hpp) ----
 
-  // `rounds` rounds of independent multiply-add chains held in registers; the floating-point
-  // operations.
+  // `rounds` rounds of independent multiply-add chains held in registers, begun from `sink`, which
+  // is the host's and takes their result; the floating-point operations.
   double (*fma_probe)(std::int64_t rounds, float* sink);
   // Reads `count` floats once, in several streams; their sum, so that the reads must happen.
   float (*read_probe)(const float* x, std::int64_t count);

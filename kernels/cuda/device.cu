@@ -12,7 +12,8 @@
 namespace troupe::kernels::cuda {
 namespace {
 
-thread_local cudaStream_t entered = nullptr;
+// Of the device that the thread has entered.
+thread_local Current entered;
 
 std::string gib(std::size_t bytes) {
   char text[32];
@@ -168,9 +169,15 @@ cudaStream_t make_stream(int ordinal) {
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int ordinal)
-      : ordinal_(ordinal), stream_(make_stream(ordinal)), memory_(ordinal, stream_) {}
+      : ordinal_(ordinal), stream_(make_stream(ordinal)), memory_(ordinal, stream_) {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, ordinal_), "asking for the device's properties");
+    multiprocessors_ = properties.multiProcessorCount;
+    check(cudaMalloc(&numbers_, kNumbersBytes), "device memory");
+  }
   ~CudaDevice() override {
-    if (entered == stream_) entered = nullptr;
+    if (entered.stream == stream_) entered = {};
+    cudaFree(numbers_);
     cudaStreamDestroy(stream_);
   }
   DeviceInfo info() const override {
@@ -201,7 +208,7 @@ class CudaDevice final : public Device {
   const Ops& ops() const override { return table(); }
   void enter() override {
     check(cudaSetDevice(ordinal_), "choosing the device");
-    entered = stream_;
+    entered = {stream_, multiprocessors_, numbers_};
   }
   void synchronize() override { memory_.wait(); }
   void begin_recording() override {
@@ -226,6 +233,8 @@ class CudaDevice final : public Device {
   const int ordinal_;
   const cudaStream_t stream_;
   DeviceMemory memory_;
+  int multiprocessors_ = 0;
+  void* numbers_ = nullptr;
 };
 
 cudaError_t last_count = cudaSuccess;
@@ -245,9 +254,19 @@ Device* open(int ordinal) {
 
 }  // namespace
 
-cudaStream_t current_stream() {
-  if (entered == nullptr) throw core::DeviceError("no device was entered on this thread");
+const Current& current_device() {
+  if (entered.stream == nullptr) throw core::DeviceError("no device was entered on this thread");
   return entered;
+}
+cudaStream_t current_stream() {
+  return current_device().stream;
+}
+
+void read_numbers(void* to, std::size_t bytes) {
+  const Current& device = current_device();
+  check(cudaMemcpyAsync(to, device.numbers, bytes, cudaMemcpyDeviceToHost, device.stream),
+        "copy from the device");
+  check(cudaStreamSynchronize(device.stream), "work on the device");
 }
 
 void check(cudaError_t code, const char* what) {

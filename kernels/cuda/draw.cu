@@ -1,9 +1,144 @@
-// One block for each draw.
+// Draws of tokens: one thread block each. The partial sums of the row are joined in shared memory;
+// then single threads walk the blocks and the 512 columns of the chosen one in double and in order,
+// as engine/sampler.cpp does. Bound by the latency of these chains, some ten microseconds however
+// many draws there are.
 #include "kernels/cuda/draw.cuh"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/vocab_merge.cuh"
 
 namespace troupe::kernels::cuda {
+namespace {
 
-void draw_rows(const Draws&, std::int64_t) {}
+constexpr int kBlock = static_cast<int>(kVocabBlock);
+
+// The smallest of the thread block's numbers, for all.
+__device__ int smallest(int mine) {
+  __shared__ int warps[kMergeThreads / 32];
+  for (int step = 16; step > 0; step /= 2) {
+    const int other = __shfl_xor_sync(kAllLanes, mine, step);
+    mine = other < mine ? other : mine;
+  }
+  __syncthreads();  // the last call's numbers have been read
+  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = mine;
+  __syncthreads();
+  for (int w = 0; w < kMergeThreads / 32; ++w)
+    mine = warps[w] < mine ? warps[w] : mine;
+  return mine;
+}
+
+struct Row {
+  const float* logits;
+  const float* block_max;
+  float inv_temperature;
+  std::int64_t vocab;
+  // Columns of a block.
+  __device__ int size(int block) const {
+    const std::int64_t left = vocab - block * kVocabBlock;
+    return static_cast<int>(left < kVocabBlock ? left : kVocabBlock);
+  }
+  __device__ float score(int block, int i) const {
+    return logits[block * kVocabBlock + i] * inv_temperature;
+  }
+};
+
+// The lowest of the most likely tokens. A row without numbers: the first of some block.
+__device__ int largest(const Row& row, const MergedBlocks& merged) {
+  const int thread = static_cast<int>(threadIdx.x);
+  int block = merged.blocks - 1;
+  for (int b = merged.blocks - 1 - thread; b >= 0; b -= kMergeThreads)
+    if (row.block_max[b] == merged.max) block = b;
+  block = smallest(block);
+  const float max = row.block_max[block];
+  int at = kBlock;
+  for (int i = thread; i < row.size(block); i += kMergeThreads)
+    if (row.score(block, i) == max && i < at) at = i;
+  at = smallest(at);
+  return block * kBlock + (at < kBlock ? at : 0);
+}
+
+__device__ double mass_of(const MergedBlocks& merged, int block) {
+  return static_cast<double>(merged.sum[block]) * static_cast<double>(merged.scale[block]);
+}
+
+struct Place {
+  int block;    // -1: nothing has any mass
+  double rest;  // what is left of u for it
+};
+
+// For one thread.
+__device__ Place find_block(const MergedBlocks& merged, double u) {
+  double mass = 0.0;
+#pragma unroll 4
+  for (int b = 0; b < merged.blocks; ++b)
+    mass = mass + mass_of(merged, b);
+  Place place{-1, u * mass};
+  for (int b = 0; b < merged.blocks; ++b) {
+    const double own = mass_of(merged, b);
+    if (!(own > 0.0)) continue;
+    if (place.block >= 0) place.rest = place.rest - mass_of(merged, place.block);
+    place.block = b;
+    if (place.rest < own) break;
+  }
+  return place;
+}
+
+// For one thread: the column at which the running weight passes `rest`, stretched to the block's
+// own sum, which was added in another order.
+__device__ int find_column(const float* weights, int count, double rest, double block_mass) {
+  double sum = 0.0;
+#pragma unroll 4
+  for (int i = 0; i < count; ++i)
+    sum = sum + static_cast<double>(weights[i]);
+  rest = rest * (sum / block_mass);
+  int last = 0;
+  for (int i = 0; i < count; ++i) {
+    if (!(weights[i] > 0.0f)) continue;
+    last = i;
+    rest = rest - static_cast<double>(weights[i]);
+    if (rest < 0.0) break;
+  }
+  return last;
+}
+
+__global__ void __launch_bounds__(kMergeThreads) draw_kernel(Draws d) {
+  __shared__ Place place;
+  __shared__ float weights[kBlock];
+  __shared__ float lse;
+  __shared__ int token;
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t draw = blockIdx.x;
+  const std::int64_t at = d.row == nullptr ? draw : d.row[draw];
+  const std::int64_t all = vocab_blocks(d.rows.vocab);
+  const Row row{d.rows.logits + at * d.rows.ld, d.rows.block_max + at * all,
+                d.rows.inv_temperature[at], d.rows.vocab};
+  const MergedBlocks merged = merge_blocks(row.block_max, d.rows.block_sum + at * all, d.rows.vocab,
+                                           reinterpret_cast<float*>(dynamic_shared()));
+  const double u = d.uniform[draw];
+  if (thread == 32) lse = merged_lse(merged);
+  if (u < 0.0) {
+    const int best = largest(row, merged);
+    if (thread == 0) token = best;
+  } else {
+    if (thread == 0) place = find_block(merged, u);
+    __syncthreads();
+    const int block = place.block < 0 ? 0 : place.block;
+    const int count = row.size(block);
+    for (int i = thread; i < count; i += kMergeThreads)
+      weights[i] = exp_f32(row.score(block, i) - row.block_max[block]);
+    __syncthreads();
+    if (thread == 0)
+      token = block * kBlock + find_column(weights, count, place.rest, mass_of(merged, block));
+  }
+  __syncthreads();
+  if (thread != 0) return;
+  d.token[draw] = token;
+  d.logprob[draw] = row.score(0, token) - lse;
+}
+
+}  // namespace
+
+void draw_rows(const Draws& d, std::int64_t count) {
+  launch("draw", draw_kernel, blocks_for(count, 1), kMergeThreads, merge_bytes(d.rows.vocab), d);
+}
 
 }  // namespace troupe::kernels::cuda

@@ -12,7 +12,8 @@ inline constexpr int kLanes = 16;
 
 // Lane l += lane l + 8, then l + 4, l + 2, l + 1. The sum of two numbers does not depend on their
 // order, so every thread may add its partner's.
-__device__ inline float lanes_sum(float mine) {
+template <class T>
+__device__ inline T lanes_sum(T mine) {
   for (int step = 8; step > 0; step /= 2)
     mine = mine + __shfl_xor_sync(kAllLanes, mine, step);
   return mine;

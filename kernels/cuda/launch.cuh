@@ -12,8 +12,23 @@
 
 namespace troupe::kernels::cuda {
 
-// The stream of the device that the calling thread has entered.
+// The device that the calling thread has entered.
+struct Current {
+  cudaStream_t stream = nullptr;
+  int multiprocessors = 0;
+  void* numbers = nullptr;  // kNumbersBytes on the device, for what an operation returns
+};
+inline constexpr std::size_t kNumbersBytes = 256;
+const Current& current_device();
 cudaStream_t current_stream();
+// What stands in `numbers` when all work is done; waits for it.
+void read_numbers(void* to, std::size_t bytes);
+template <class T>
+T read_number() {
+  T value;
+  read_numbers(&value, sizeof(T));
+  return value;
+}
 // Throws core::DeviceError (core::OutOfMemory where memory ran out) when `code` is an error.
 void check(cudaError_t code, const char* what);
 

@@ -1,0 +1,238 @@
+// dX = dY W with k cut into pieces: f32 multiply-adds, one chain an output and piece. Bound by the
+// multiply-adds: a thread has 8 x 8 outputs in registers, 4 reads of 16 bytes from shared memory
+// for 64 multiply-adds, none of them with a bank conflict. Tiles of 16 k are double buffered; A is
+// turned on its way (through registers), B copied past them. When a piece ends it is added to C
+// where C lies, so pieces cost no registers, and nothing is added that the reference does not add.
+#include "kernels/cuda/gemm_pieces.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/primitives.cuh"
+
+namespace troupe::kernels::cuda {
+namespace {
+
+constexpr int kDepth = 16;  // k of a tile
+
+struct Range {
+  std::int64_t m_begin, m_end, n_begin, n_end;
+};
+
+// A block makes kM x kN outputs with kM kN / 64 threads. kWide: rows are read 16 bytes at a time.
+template <int kM, int kN, bool kWide>
+class Tile {
+ public:
+  static constexpr int kThreads = kM * kN / 64;
+  static constexpr int kStride = kM + 4;  // of a row of A in shared memory
+
+  struct Shared {
+    float a[2][kDepth][kStride];
+    float b[2][kDepth][kN];
+  };
+
+  __device__ Tile(const PieceGemm& g, const Range& range, Shared& shared)
+      : g_(g),
+        shared_(shared),
+        m_(range.m_begin + std::int64_t{blockIdx.y} * kM),
+        n_(range.n_begin + std::int64_t{blockIdx.x} * kN),
+        rows_(static_cast<int>(range.m_end - m_ < kM ? range.m_end - m_ : kM)),
+        columns_(static_cast<int>(range.n_end - n_ < kN ? range.n_end - n_ : kN)) {
+    const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
+    y_ = (warp / (kN / 64) * 4 + lane / 8) * 4;
+    x_ = (warp % (kN / 64) * 8 + lane % 8) * 4;
+  }
+
+  __device__ void run() {
+    clear();
+    std::int64_t k = 0;
+    int depth = depth_at(0), stage = 0;
+    fetch_a(0, depth);
+    fetch_b(0, depth, 0);
+    put_a(0);
+    copy_async_wait<0>();
+    __syncthreads();
+    while (true) {
+      const std::int64_t next = k + depth;
+      const bool more = next < g_.k;
+      const int next_depth = more ? depth_at(next) : 0;
+      if (more) {
+        fetch_a(next, next_depth);
+        fetch_b(next, next_depth, stage ^ 1);
+      }
+      multiply(stage, depth);
+      if (!more || next % g_.piece == 0) store(next <= g_.piece);
+      if (!more) return;
+      put_a(stage ^ 1);
+      copy_async_wait<0>();
+      __syncthreads();
+      k = next;
+      depth = next_depth;
+      stage ^= 1;
+    }
+  }
+
+ private:
+  static constexpr int kLoadsA = kM * kDepth / kThreads, kLoadsB = kN * kDepth / kThreads;
+
+  // A tile ends with its piece.
+  __device__ int depth_at(std::int64_t k) const {
+    std::int64_t end = k / g_.piece * g_.piece + g_.piece;
+    end = end < g_.k ? end : g_.k;
+    return static_cast<int>(end - k < kDepth ? end - k : kDepth);
+  }
+  __device__ void clear() {
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+#pragma unroll
+      for (int j = 0; j < 8; ++j)
+        sum_[i][j] = 0.0f;
+  }
+
+  __device__ void fetch_a(std::int64_t k, int depth) {
+    const int thread = static_cast<int>(threadIdx.x);
+    if constexpr (kWide) {
+#pragma unroll
+      for (int i = 0; i < kLoadsA / 4; ++i) {
+        const int at = thread + i * kThreads, row = at / (kDepth / 4), d = at % (kDepth / 4) * 4;
+        float4 value = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        if (row < rows_ && d < depth)
+          value = *reinterpret_cast<const float4*>(g_.a + (m_ + row) * g_.lda + k + d);
+        next_a_[4 * i] = value.x;
+        next_a_[4 * i + 1] = value.y;
+        next_a_[4 * i + 2] = value.z;
+        next_a_[4 * i + 3] = value.w;
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < kLoadsA; ++i) {
+        const int at = thread + i * kThreads, row = at / kDepth, d = at % kDepth;
+        next_a_[i] = row < rows_ && d < depth ? g_.a[(m_ + row) * g_.lda + k + d] : 0.0f;
+      }
+    }
+  }
+  __device__ void put_a(int stage) {
+    const int thread = static_cast<int>(threadIdx.x);
+#pragma unroll
+    for (int i = 0; i < kLoadsA; ++i) {
+      const int at = kWide ? thread + i / 4 * kThreads : thread + i * kThreads;
+      const int row = kWide ? at / (kDepth / 4) : at / kDepth;
+      const int d = kWide ? at % (kDepth / 4) * 4 + i % 4 : at % kDepth;
+      shared_.a[stage][d][row] = next_a_[i];
+    }
+  }
+  __device__ void fetch_b(std::int64_t k, int depth, int stage) {
+    const int thread = static_cast<int>(threadIdx.x);
+    if constexpr (kWide) {
+#pragma unroll
+      for (int i = 0; i < kLoadsB / 4; ++i) {
+        const int at = thread + i * kThreads, d = at / (kN / 4), column = at % (kN / 4) * 4;
+        const bool there = d < depth && column < columns_;
+        copy_async(&shared_.b[stage][d][column],
+                   there ? g_.b + (k + d) * g_.ldb + n_ + column : g_.b, there);
+      }
+      copy_async_commit();
+    } else {
+#pragma unroll
+      for (int i = 0; i < kLoadsB; ++i) {
+        const int at = thread + i * kThreads, d = at / kN, column = at % kN;
+        shared_.b[stage][d][column] =
+            d < depth && column < columns_ ? g_.b[(k + d) * g_.ldb + n_ + column] : 0.0f;
+      }
+    }
+  }
+
+  __device__ void step(int stage, int d) {
+    float a[8], b[8];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float4 v = *reinterpret_cast<const float4*>(&shared_.a[stage][d][half * (kM / 2) + y_]);
+      const float4 w = *reinterpret_cast<const float4*>(&shared_.b[stage][d][half * (kN / 2) + x_]);
+      a[4 * half] = v.x, a[4 * half + 1] = v.y, a[4 * half + 2] = v.z, a[4 * half + 3] = v.w;
+      b[4 * half] = w.x, b[4 * half + 1] = w.y, b[4 * half + 2] = w.z, b[4 * half + 3] = w.w;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+#pragma unroll
+      for (int j = 0; j < 8; ++j)
+        sum_[i][j] = __fmaf_rn(a[i], b[j], sum_[i][j]);
+  }
+  // No more steps than there are numbers: a product of zeros would turn -0 into 0.
+  __device__ void multiply(int stage, int depth) {
+    if (depth == kDepth) {
+#pragma unroll
+      for (int d = 0; d < kDepth; ++d)
+        step(stage, d);
+      return;
+    }
+    for (int d = 0; d < depth; ++d)
+      step(stage, d);
+  }
+
+  __device__ void store(bool first) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const int row = i / 4 * (kM / 2) + y_ + i % 4;
+      float* const out = g_.c + (m_ + row) * g_.ldc + n_;
+#pragma unroll
+      for (int j = 0; j < 8; ++j) {
+        const int column = j / 4 * (kN / 2) + x_ + j % 4;
+        if (row < rows_ && column < columns_)
+          out[column] = first ? sum_[i][j] : out[column] + sum_[i][j];
+      }
+    }
+    clear();
+  }
+
+  const PieceGemm& g_;
+  Shared& shared_;
+  const std::int64_t m_, n_;
+  const int rows_, columns_;  // of C in this tile
+  int y_, x_;                 // the thread's outputs: 4 from y_ and 4 from kM / 2 + y_; so x_
+  float sum_[8][8];
+  float next_a_[kLoadsA];
+};
+
+template <int kM, int kN, bool kWide>
+__global__ void __launch_bounds__(kM* kN / 64, 512 / (kM * kN / 64))
+    pieces_kernel(const __grid_constant__ PieceGemm g, const __grid_constant__ Range range) {
+  using Block = Tile<kM, kN, kWide>;
+  auto& shared = *reinterpret_cast<typename Block::Shared*>(dynamic_shared());
+  Block(g, range, shared).run();
+}
+
+template <int kM, int kN, bool kWide>
+void start(const PieceGemm& g, const Range& r) {
+  const dim3 grid(blocks_for(r.n_end - r.n_begin, kN), blocks_for(r.m_end - r.m_begin, kM));
+  launch("gemm_in_pieces", pieces_kernel<kM, kN, kWide>, grid, kM * kN / 64,
+         sizeof(typename Tile<kM, kN, kWide>::Shared), g, r);
+}
+
+constexpr std::int64_t kRowsMax = 65535 * 64;  // the grid's second dimension ends at 65535
+
+bool wide(const PieceGemm& g, std::int64_t n_end) {
+  const auto address =
+      reinterpret_cast<std::uintptr_t>(g.a) | reinterpret_cast<std::uintptr_t>(g.b);
+  return address % 16 == 0 && (g.lda | g.ldb | g.k | g.piece | n_end) % 4 == 0;
+}
+
+}  // namespace
+
+void gemm_in_pieces(const PieceGemm& g,
+                    std::int64_t m_begin,
+                    std::int64_t m_end,
+                    std::int64_t n_begin,
+                    std::int64_t n_end) {
+  if (n_begin >= n_end || g.k <= 0) return;
+  const std::int64_t processors = current_device().multiprocessors;
+  for (; m_begin < m_end; m_begin += kRowsMax) {
+    const Range range{m_begin, m_end - m_begin < kRowsMax ? m_end : m_begin + kRowsMax, n_begin,
+                      n_end};
+    const std::int64_t large =
+        std::int64_t{blocks_for(range.m_end - m_begin, 128)} * blocks_for(n_end - n_begin, 128);
+    const bool few = large < processors;
+    if (wide(g, n_end))
+      few ? start<64, 64, true>(g, range) : start<128, 128, true>(g, range);
+    else
+      few ? start<64, 64, false>(g, range) : start<128, 128, false>(g, range);
+  }
+}
+
+}  // namespace troupe::kernels::cuda

@@ -1,0 +1,87 @@
+// The device's limits: multiply-adds out of registers on every multiprocessor, and one read of
+// memory. The caller takes the time; 20 microseconds of it are the launch and the way back.
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/primitives.cuh"
+#include "kernels/cuda/probes.cuh"
+
+namespace troupe::kernels::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kFmaBlocks = 2;   // of a multiprocessor
+constexpr int kChains = 16;     // of a thread
+constexpr int kReadBlocks = 8;  // of a multiprocessor
+constexpr int kReads = 4;       // of a thread, under way at once
+
+__global__ void __launch_bounds__(kThreads)
+    fma_kernel(std::int64_t rounds, float start, float factor, float term, float* out) {
+  float chain[kChains];
+#pragma unroll
+  for (int i = 0; i < kChains; ++i)
+    chain[i] = start + static_cast<float>(i);
+  for (std::int64_t round = 0; round < rounds; ++round)
+#pragma unroll
+    for (int i = 0; i < kChains; ++i)
+      chain[i] = __fmaf_rn(chain[i], factor, term);
+  float sum = chain[0];
+#pragma unroll
+  for (int i = 1; i < kChains; ++i)
+    sum = sum + chain[i];
+  // Never so, but the compiler does not know.
+  if ((blockIdx.x == 0 && threadIdx.x == 0) || sum == -1.0f) *out = sum;
+}
+
+// Unaligned ends are thread 0's.
+__global__ void __launch_bounds__(kThreads) read_kernel(
+    const float* x, std::int64_t head, std::int64_t quads, std::int64_t count, float* out) {
+  const auto* const quad = reinterpret_cast<const float4*>(x + head);
+  const std::int64_t stride = std::int64_t{gridDim.x} * kThreads;
+  const std::int64_t me = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  float sum = 0.0f;
+  std::int64_t i = me;
+  for (; i + (kReads - 1) * stride < quads; i += kReads * stride) {
+    float4 value[kReads];
+#pragma unroll
+    for (int j = 0; j < kReads; ++j)
+      value[j] = __ldcs(quad + i + j * stride);
+#pragma unroll
+    for (int j = 0; j < kReads; ++j)
+      sum = sum + ((value[j].x + value[j].y) + (value[j].z + value[j].w));
+  }
+  for (; i < quads; i += stride)
+    sum = sum + ((quad[i].x + quad[i].y) + (quad[i].z + quad[i].w));
+  if (me == 0) {
+    for (std::int64_t at = 0; at < head; ++at)
+      sum = sum + x[at];
+    for (std::int64_t at = head + 4 * quads; at < count; ++at)
+      sum = sum + x[at];
+  }
+  for (int step = 16; step > 0; step /= 2)
+    sum = sum + __shfl_xor_sync(kAllLanes, sum, step);
+  if (threadIdx.x % 32 == 0) atomicAdd(out, sum);
+}
+
+}  // namespace
+
+double fma_probe(std::int64_t rounds, float* sink) {
+  const Current& device = current_device();
+  const int blocks = device.multiprocessors * kFmaBlocks;
+  launch("fma_probe", fma_kernel, static_cast<unsigned>(blocks), kThreads, 0, rounds, *sink, 0.5f,
+         1.0f, static_cast<float*>(device.numbers));
+  *sink = read_number<float>();
+  return 2.0 * static_cast<double>(rounds) * blocks * kThreads * kChains;
+}
+
+float read_probe(const float* x, std::int64_t count) {
+  const Current& device = current_device();
+  auto* const sum = static_cast<float*>(device.numbers);
+  check(cudaMemsetAsync(sum, 0, sizeof(float), device.stream), "read_probe");
+  const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(x) / 4 % 4);
+  std::int64_t head = (4 - past) % 4;
+  if (head > count) head = count;
+  launch("read_probe", read_kernel, static_cast<unsigned>(device.multiprocessors * kReadBlocks),
+         kThreads, 0, x, head, (count - head) / 4, count, sum);
+  return read_number<float>();
+}
+
+}  // namespace troupe::kernels::cuda

@@ -1,0 +1,240 @@
+// Gradients of rows. Sums over a row are a team's (lanes.cuh). Sums over the rows are chains, one a
+// column, that may not be cut: a thread block takes 16 columns, all its threads fetch the next tile
+// of rows (and multiply what may be multiplied) while 16 of them add the last one out of shared
+// memory. So a chain goes at the pace of one multiply-add after another (4 clocks, about 6 with the
+// reads), or of memory where there are many columns. The others are bound by memory.
+#include "kernels/cuda/backward.cuh"
+#include "kernels/cuda/lanes.cuh"
+#include "kernels/cuda/launch.cuh"
+
+namespace troupe::kernels::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kTeams = 8;  // rows of a block of rmsnorm_backward
+
+__global__ void __launch_bounds__(kThreads)
+    mix_kernel(MixRows mix, std::int64_t row_begin, std::int64_t per_row) {
+  const std::int64_t row = row_begin + blockIdx.x / per_row;
+  const std::int64_t i = blockIdx.x % per_row * kThreads + threadIdx.x;
+  if (i >= mix.n) return;
+  const std::int64_t first = row * mix.choices;
+  float sum = 0.0f;
+#pragma unroll 4
+  for (std::int64_t c = 0; c < mix.choices; ++c) {
+    const float weight = mix.weight == nullptr ? 1.0f : mix.weight[first + c];
+    sum = __fmaf_rn(weight, mix.y[mix.place[first + c] * mix.ldy + i], sum);
+  }
+  if (mix.extra != nullptr) {
+    const float weight = mix.extra_weight == nullptr ? 1.0f : mix.extra_weight[row * mix.ldw];
+    sum = __fmaf_rn(weight, mix.extra[row * mix.ldx + i], sum);
+  }
+  mix.out[row * mix.ldo + i] = mix.residual[row * mix.ldr + i] + sum;
+}
+
+// A tile of rows and columns of K and V. Neighbouring rows mostly have neighbouring slots, and keys
+// lie side by side in the pool: so K is read along the rows and turned in shared memory.
+constexpr int kGatherRows = 16, kGatherColumns = 64;
+
+__global__ void __launch_bounds__(kThreads)
+    gather_kernel(KvWrite w, std::int64_t row_begin, std::int64_t row_end, std::int64_t per_row) {
+  __shared__ float turned[kGatherRows][kGatherColumns + 1];
+  const std::int64_t width = w.kv_heads * w.head_dim;
+  const std::int64_t first_row = row_begin + blockIdx.x / per_row * kGatherRows;
+  const std::int64_t first_column = blockIdx.x % per_row * kGatherColumns;
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int i = thread; i < kGatherRows * kGatherColumns; i += kThreads) {
+    const std::int64_t row = first_row + i % kGatherRows, column = first_column + i / kGatherRows;
+    if (row >= row_end || column >= width) continue;
+    float k = 0.0f;
+    for (std::int32_t s = w.slot_begin[row]; s < w.slot_begin[row + 1]; ++s) {
+      const std::int64_t slot = w.slots[s];
+      k = k + w.k_pool[(slot / kKvBlock * width + column) * kKvBlock + slot % kKvBlock];
+    }
+    turned[i % kGatherRows][i / kGatherRows] = k;
+  }
+  __syncthreads();
+  for (int i = thread; i < kGatherRows * kGatherColumns; i += kThreads) {
+    const std::int64_t row = first_row + i / kGatherColumns;
+    const std::int64_t column = first_column + i % kGatherColumns;
+    if (row >= row_end || column >= width) continue;
+    const std::int64_t head = column / w.head_dim, d = column % w.head_dim;
+    float v = 0.0f;
+    for (std::int32_t s = w.slot_begin[row]; s < w.slot_begin[row + 1]; ++s) {
+      const std::int64_t slot = w.slots[s];
+      v = v + w.v_pool[((slot / kKvBlock * w.kv_heads + head) * kKvBlock + slot % kKvBlock) *
+                           w.head_dim +
+                       d];
+    }
+    w.k[row * w.ldk + column] = turned[i / kGatherColumns][i % kGatherColumns];
+    w.v[row * w.ldv + column] = v;
+  }
+}
+
+struct NormBackward {
+  const float* x;
+  std::int64_t ldx;
+  const float* weight;
+  const float* inv_rms;
+  const float* dy;
+  std::int64_t ldy;
+  std::int64_t d;
+  float* dx;
+  std::int64_t lddx;
+  std::int64_t row_begin, row_end;
+};
+
+__global__ void __launch_bounds__(kTeams* kLanes) rmsnorm_backward_kernel(NormBackward n) {
+  const int lane = threadIdx.x % kLanes;
+  const std::int64_t row = n.row_begin + std::int64_t{blockIdx.x} * kTeams + threadIdx.x / kLanes;
+  const bool idle = row >= n.row_end;  // it still takes part in the warp's exchanges
+  const float* const in = n.x + row * n.ldx;
+  const float* const grad = n.dy + row * n.ldy;
+  float dot = 0.0f;
+#pragma unroll 8
+  for (std::int64_t i = idle ? n.d : lane; i < n.d; i += kLanes)
+    dot = __fmaf_rn(grad[i] * n.weight[i], in[i], dot);
+  const float mean = lanes_sum(dot) / static_cast<float>(n.d);
+  if (idle) return;
+  const float r = n.inv_rms[row];
+  const float pull = (mean * r) * (r * r);
+  float* const out = n.dx + row * n.lddx;
+#pragma unroll 4
+  for (std::int64_t i = lane; i < n.d; i += kLanes) {
+    const float direct = (grad[i] * n.weight[i]) * r;
+    out[i] = out[i] + __fmaf_rn(-pull, in[i], direct);
+  }
+}
+
+constexpr int kColumns = 16, kTileRows = 128;
+constexpr int kLoads = kTileRows * kColumns / kThreads;  // of a thread, in a tile
+
+// Per column a chain over the rows of fma(factor, other factor, sum), from what `out` holds.
+struct WeightTerms {
+  const float* x;
+  std::int64_t ldx;
+  const float* inv_rms;
+  const float* dy;
+  std::int64_t ldy;
+  __device__ float factor(std::int64_t row, std::int64_t c) const { return dy[row * ldy + c]; }
+  __device__ float other(std::int64_t row, std::int64_t c) const {
+    return x[row * ldx + c] * inv_rms[row];
+  }
+};
+// Times one: the rounding of a sum.
+struct SumTerms {
+  const float* dy;
+  std::int64_t ldy;
+  __device__ float factor(std::int64_t row, std::int64_t c) const { return dy[row * ldy + c]; }
+  __device__ float other(std::int64_t, std::int64_t) const { return 1.0f; }
+};
+
+template <class Terms>
+__global__ void __launch_bounds__(kThreads) column_kernel(
+    Terms terms, std::int64_t rows, float* out, std::int64_t begin, std::int64_t end) {
+  __shared__ float factor[2][kTileRows][kColumns], other[2][kTileRows][kColumns];
+  const int thread = static_cast<int>(threadIdx.x);
+  const int place = thread % kColumns, first = thread / kColumns;
+  const std::int64_t column = begin + std::int64_t{blockIdx.x} * kColumns + place;
+  const bool adds = thread < kColumns && column < end;
+  float a[kLoads], b[kLoads];
+  const auto fetch = [&](std::int64_t row) {
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) {
+      const std::int64_t at = row + first + i * (kThreads / kColumns);
+      const bool there = at < rows && column < end;
+      a[i] = there ? terms.factor(at, column) : 0.0f;
+      b[i] = there ? terms.other(at, column) : 0.0f;
+    }
+  };
+  const auto put = [&](int stage) {
+#pragma unroll
+    for (int i = 0; i < kLoads; ++i) {
+      factor[stage][first + i * (kThreads / kColumns)][place] = a[i];
+      other[stage][first + i * (kThreads / kColumns)][place] = b[i];
+    }
+  };
+  float sum = adds ? out[column] : 0.0f;
+  fetch(0);
+  put(0);
+  __syncthreads();
+  int stage = 0;
+  for (std::int64_t row = 0; row < rows; row += kTileRows, stage ^= 1) {
+    const bool more = row + kTileRows < rows;
+    if (more) fetch(row + kTileRows);
+    if (adds) {
+      const int count = static_cast<int>(more ? kTileRows : rows - row);
+      int i = 0;
+      for (; i + 16 <= count; i += 16)
+#pragma unroll
+        for (int j = 0; j < 16; ++j)
+          sum = __fmaf_rn(factor[stage][i + j][place], other[stage][i + j][place], sum);
+      for (; i < count; ++i)
+        sum = __fmaf_rn(factor[stage][i][place], other[stage][i][place], sum);
+    }
+    if (more) put(stage ^ 1);
+    __syncthreads();
+  }
+  if (adds) out[column] = sum;
+}
+
+}  // namespace
+
+void mix_rows(const MixRows& mix, std::int64_t row_begin, std::int64_t row_end) {
+  const std::int64_t per_row = (mix.n + kThreads - 1) / kThreads;
+  if (row_begin >= row_end) return;
+  launch("mix_rows", mix_kernel, blocks_for((row_end - row_begin) * per_row, 1), kThreads, 0, mix,
+         row_begin, per_row);
+}
+
+void kv_gather(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
+  if (row_begin >= row_end) return;
+  const std::int64_t per_row = (w.kv_heads * w.head_dim + kGatherColumns - 1) / kGatherColumns;
+  const std::int64_t tiles = (row_end - row_begin + kGatherRows - 1) / kGatherRows;
+  launch("kv_gather", gather_kernel, blocks_for(tiles * per_row, 1), kThreads, 0, w, row_begin,
+         row_end, per_row);
+}
+
+void rmsnorm_backward(const float* x,
+                      std::int64_t ldx,
+                      const float* weight,
+                      const float* inv_rms,
+                      const float* dy,
+                      std::int64_t ldy,
+                      std::int64_t d,
+                      float* dx,
+                      std::int64_t lddx,
+                      std::int64_t row_begin,
+                      std::int64_t row_end) {
+  if (row_begin >= row_end) return;
+  const NormBackward norm{x, ldx, weight, inv_rms, dy, ldy, d, dx, lddx, row_begin, row_end};
+  launch("rmsnorm_backward", rmsnorm_backward_kernel, blocks_for(row_end - row_begin, kTeams),
+         kTeams * kLanes, 0, norm);
+}
+
+void rmsnorm_weight_grad(const float* x,
+                         std::int64_t ldx,
+                         const float* inv_rms,
+                         const float* dy,
+                         std::int64_t ldy,
+                         std::int64_t rows,
+                         float* dweight,
+                         std::int64_t d_begin,
+                         std::int64_t d_end) {
+  if (d_begin >= d_end || rows <= 0) return;
+  launch("rmsnorm_weight_grad", column_kernel<WeightTerms>, blocks_for(d_end - d_begin, kColumns),
+         kThreads, 0, WeightTerms{x, ldx, inv_rms, dy, ldy}, rows, dweight, d_begin, d_end);
+}
+
+void column_sum(const float* dy,
+                std::int64_t ldy,
+                std::int64_t rows,
+                float* dbias,
+                std::int64_t begin,
+                std::int64_t end) {
+  if (begin >= end || rows <= 0) return;
+  launch("column_sum", column_kernel<SumTerms>, blocks_for(end - begin, kColumns), kThreads, 0,
+         SumTerms{dy, ldy}, rows, dbias, begin, end);
+}
+
+}  // namespace troupe::kernels::cuda
