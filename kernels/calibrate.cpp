@@ -30,19 +30,22 @@ double MachineLimits::share_of_limit(double flops, double bytes, double seconds)
   return seconds > 0.0 ? floor / seconds : 0.0;
 }
 
-Calibration::Calibration(const Ops& level, std::int64_t bytes)
-    : level_(level), data_(bytes / static_cast<std::int64_t>(sizeof(float)) / 1024 * 1024) {}
+Calibration::Calibration(const Ops& level, core::Memory& memory, std::int64_t bytes)
+    : level_(level),
+      on_host_(memory.on_host()),
+      data_(bytes / static_cast<std::int64_t>(sizeof(float)) / 1024 * 1024, memory) {}
 
 MachineLimits Calibration::measure(core::Team team, int passes) {
   const auto own = team.share(data_.size(), 1024);
-  for (std::int64_t i = own.first; i < own.second; ++i)
+  for (std::int64_t i = own.first; on_host_ && i < own.second; ++i)
     data_[i] = 1.0f;  // real pages, ours
   if (team.rank == 0) limits_ = MachineLimits{.threads = team.size};
   const auto best = [&](double& limit, double amount, Clock::time_point start) {
     team.barrier();
     if (team.rank == 0) limit = std::max(limit, 1e-9 * amount / seconds_since(start));
   };
-  const std::int64_t stretches = std::max<std::int64_t>(1, data_.size() / kStretch);
+  const std::int64_t stretches =
+      on_host_ ? std::max<std::int64_t>(1, data_.size() / kStretch) : std::int64_t{1};
   for (std::int64_t i = 0; i < stretches * passes; ++i) {
     const std::int64_t stretch = i % stretches;
     const std::int64_t begin = data_.size() * stretch / stretches;

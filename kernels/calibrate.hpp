@@ -6,6 +6,7 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/buffer.hpp"
+#include "runtime/core/memory.hpp"
 #include "runtime/core/team.hpp"
 
 #include <algorithm>
@@ -31,7 +32,11 @@ constexpr double products_of_lane(PanelDtype dtype) {
 class Calibration {
  public:
   // `bytes` must be well above the last-level cache, or it is the cache that is measured.
-  explicit Calibration(const Ops& level, std::int64_t bytes = std::int64_t{512} << 20);
+  explicit Calibration(const Ops& level, std::int64_t bytes = std::int64_t{512} << 20)
+      : Calibration(level, core::host_memory(), bytes) {}
+  // `level` works on `memory`. A device's is read in one stretch: a launch takes some microseconds,
+  // which would show in shorter ones.
+  Calibration(const Ops& level, core::Memory& memory, std::int64_t bytes = std::int64_t{2} << 30);
   // The best of many short stretches counts, so that other load on the machine hardly shows:
   // `passes` over the buffer in stretches of 128 MiB, and as many of multiply-adds. All members get
   // the same limits.
@@ -39,6 +44,7 @@ class Calibration {
 
  private:
   const Ops& level_;
+  const bool on_host_;
   core::Buffer<float> data_;
   MachineLimits limits_;
 };

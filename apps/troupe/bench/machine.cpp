@@ -6,7 +6,13 @@
 namespace troupe::app {
 
 kernels::MachineLimits measure_limits(core::TeamRunner& team) {
-  kernels::Calibration calibration(kernels::ops());
+  const kernels::Ops* level = nullptr;  // a device's inside a region of its team
+  team.run([&](core::Team member) {
+    if (member.rank == 0) level = &kernels::ops();
+  });
+  kernels::Calibration calibration = team.memory().on_host()
+                                         ? kernels::Calibration(*level)
+                                         : kernels::Calibration(*level, team.memory());
   kernels::MachineLimits limits;
   team.run([&](core::Team member) {
     const kernels::MachineLimits measured = calibration.measure(member, 2);

@@ -23,7 +23,11 @@ double rss_mb() {
 }
 
 double fma_peak(core::TeamRunner& team) {
-  kernels::Calibration calibration(kernels::ops(), kCalibration_bytes);
+  const kernels::Ops* level = nullptr;  // a device's inside a region of its team
+  team.run([&](core::Team member) {
+    if (member.rank == 0) level = &kernels::ops();
+  });
+  kernels::Calibration calibration(*level, team.memory(), kCalibration_bytes);
   double gflops = 0;
   team.run([&](core::Team member) {
     const kernels::MachineLimits limits = calibration.measure(member);
