@@ -22,12 +22,13 @@ void gemm(const Gemm& g,
   part.a_vectors = in_fours(g.a_by_columns ? g.a + m_begin : g.a, g.lda);
   part.b_vectors = g.ldb > 0 && in_fours(g.b.f32(), g.ldb);
   const bool as_packed = !g.a_by_columns && g.ldb == 0;
+  const bool large = enough_tiles(part.rows(), part.panels() * kPanel, 128, 128);
   if (g.ldb == 0 && g.b.dtype == PanelDtype::kBf16Compute) {
-    if (as_packed && part.rows() <= kFewRowsBf16)
+    if (as_packed && part.rows() <= (large ? kFewRowsBf16 : kFewRowsOfSmallBf16))
       gemm_bf16_few_rows(part);
     else
       gemm_bf16_tiles(part);
-  } else if (as_packed && part.rows() <= kFewRows) {
+  } else if (as_packed && part.rows() <= (large ? kFewRows : kFewRowsOfSmall)) {
     gemm_few_rows(part);
   } else {
     gemm_tiles(part);

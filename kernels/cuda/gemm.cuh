@@ -31,12 +31,21 @@ struct GemmPart {
   std::int64_t panels() const { return panel_end - panel_begin; }
 };
 
-constexpr std::int64_t kFewRows = 32;  // that gemm_rows.cu takes
+// Streams packed panels past some rows at a time; A by rows.
 void gemm_few_rows(const GemmPart& part);
 void gemm_tiles(const GemmPart& part);
-constexpr std::int64_t kFewRowsBf16 = 32;
 void gemm_bf16_few_rows(const GemmPart& part);
 void gemm_bf16_tiles(const GemmPart& part);
+// Rows up to which the form for few rows is the fastest; up to the second number, where tiles of
+// 128 by 128 are too few for all multiprocessors.
+inline constexpr std::int64_t kFewRows = 64, kFewRowsOfSmall = 192;
+inline constexpr std::int64_t kFewRowsBf16 = 64, kFewRowsOfSmallBf16 = 128;
+constexpr bool enough_tiles(std::int64_t rows,
+                            std::int64_t columns,
+                            std::int64_t m,
+                            std::int64_t n) {
+  return (rows + m - 1) / m * ((columns + n - 1) / n) >= kMultiprocessors * 9 / 10;
+}
 
 // What the chain of an output starts from.
 __device__ inline float chain_start(const Gemm& g, std::int64_t m, std::int64_t n) {

@@ -150,9 +150,8 @@ dim3 tiles_of(const GemmPart& p) {
 }  // namespace
 
 void gemm_bf16_tiles(const GemmPart& p) {
-  const dim3 large = tiles_of<Large>(p);
-  if (std::int64_t{large.x} * large.y >= kMultiprocessors * 9 / 10)
-    launch("gemm_bf16_tiles", tile_kernel<Large>, large, kThreads, 0, p);
+  if (enough_tiles(p.rows(), p.panels() * kPanel, Large::kM, Large::kN))
+    launch("gemm_bf16_tiles", tile_kernel<Large>, tiles_of<Large>(p), kThreads, 0, p);
   else
     launch("gemm_bf16_tiles", tile_kernel<Middle>, tiles_of<Middle>(p), kThreads, 0, p);
 }

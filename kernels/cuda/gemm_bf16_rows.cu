@@ -12,7 +12,10 @@ constexpr int kDepth = kStageDepth;
 constexpr int kRowFloats = kDepth + 8;  // pairs of four rows lie in different banks
 constexpr int kLines = kDepth / 2;
 constexpr int kWords = kLines * static_cast<int>(kPanel);  // of a panel in a stage
-constexpr int kStages = 5, kAhead = kStages - 1;
+constexpr std::int64_t kRows_max = 64;                     // of a launch
+// More rows are more bytes of a stage.
+template <int F>
+constexpr int kStages = F == 4 ? 3 : 5;
 
 // Where the word of a column lies in its line: lines whose banks would be the same as those of the
 // line two before have their halves the other way round.
@@ -42,6 +45,7 @@ __device__ void fetch(const GemmPart& p, int panels, std::int64_t stage, int me,
 
 template <int F>
 __global__ void __launch_bounds__(64 + kCopyThreads) few_rows_kernel(GemmPart p, int panels) {
+  constexpr int kAhead = kStages<F> - 1;
   const int rows = static_cast<int>(p.m_end - p.m_begin);
   auto* const shared = reinterpret_cast<float*>(dynamic_shared());
   const int stage_words = rows * kRowFloats + panels * kWords;
@@ -120,15 +124,26 @@ void start(const GemmPart& p) {
   const int panels = p.rows() > 4 && p.panels() >= kMultiprocessors * 3 / 2 ? 2 : 1;
   const std::size_t words = static_cast<std::size_t>(p.rows() * kRowFloats + panels * kWords);
   launch("gemm_bf16_few_rows", few_rows_kernel<F>, blocks_for(p.panels(), panels),
-         static_cast<unsigned>(32 * panels + kCopyThreads), words * sizeof(float) * kStages, p,
+         static_cast<unsigned>(32 * panels + kCopyThreads), words * sizeof(float) * kStages<F>, p,
          panels);
 }
 
 }  // namespace
 
+// As gemm_few_rows.
 void gemm_bf16_few_rows(const GemmPart& p) {
-  if (p.rows() <= 16) return start<1>(p);
-  start<2>(p);
+  const std::int64_t rows = p.rows(), parts = (rows + kRows_max - 1) / kRows_max;
+  for (std::int64_t i = 0; i < parts; ++i) {
+    GemmPart part = p;
+    part.m_begin = p.m_begin + rows * i / parts;
+    part.m_end = p.m_begin + rows * (i + 1) / parts;
+    if (part.rows() <= 16)
+      start<1>(part);
+    else if (part.rows() <= 32)
+      start<2>(part);
+    else
+      start<4>(part);
+  }
 }
 
 }  // namespace troupe::kernels::cuda

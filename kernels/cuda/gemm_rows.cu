@@ -1,11 +1,13 @@
 // Products of few rows with packed panels: bound by reading the panels, each once. A block has one
 // or two panels and all rows; stages of k come into shared memory while earlier
-// ones are multiplied. A thread has one column and R rows: R chains over the whole of k. With one
-// row the latency of the multiply-add (4 cycles for each k) is as long as reading 16 columns of
-// bfloat16 in f32 takes, so no more columns are given to a thread than its rows allow.
+// ones are multiplied. A thread has one or two columns and some rows: chains over the whole of k.
+// With one row the latency of the multiply-add (4 cycles for each k) is as long as reading 16
+// columns of bfloat16 in f32 takes, so no more columns are given to a thread than its rows allow.
 #include "kernels/cuda/gemm_stages.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/panels.cuh"
+
+#include <type_traits>
 
 namespace troupe::kernels::cuda {
 namespace {
@@ -13,6 +15,7 @@ namespace {
 constexpr int kDepth = kStageDepth;
 constexpr int kRowFloats = kDepth + 4;  // of A in a stage: rows begin in different banks
 constexpr int kColumns = static_cast<int>(kPanel);
+constexpr std::int64_t kRows_max = 32;  // of a launch
 
 template <PanelDtype kType>
 constexpr int kLines = kDepth / static_cast<int>(line_depth(kType));
@@ -25,9 +28,9 @@ constexpr int kStages = kType == PanelDtype::kF32    ? 4
                                                      : 6;
 
 struct Cut {
-  int panels;          // of a block
-  int warps_of_panel;  // each has 2 R rows
-  int rows;            // of A in a stage: those of all warps
+  int panels;  // of a block
+  int warps_of_panel;
+  int rows;  // of A in a stage: those of all warps
 };
 
 template <PanelDtype kType>
@@ -53,36 +56,56 @@ __device__ void fetch(
   copy_async_commit();
 }
 
-// Four numbers of a column from depth `k` on (a multiple of 4) of a stage's lines.
-template <PanelDtype kType>
-__device__ void read_four(const unsigned char* panel, int k, int column, float (&b)[4]) {
-  if constexpr (kType == PanelDtype::kF32) {
+// Four numbers each of C columns from depth `k` on (a multiple of 4) of a stage's lines.
+template <PanelDtype kType, int C>
+__device__ void read_four(const unsigned char* panel, int k, int column, float (&b)[4][C]) {
+  using Word = std::conditional_t<C == 2, uint2, std::uint32_t>;
+  constexpr int kPerWord = kType == PanelDtype::kF32 ? 1 : 2;  // of k
+  if constexpr (kType == PanelDtype::kInt8) {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      b[i] = reinterpret_cast<const float*>(panel)[(k + i) * kColumns + column];
-  } else if constexpr (kType == PanelDtype::kInt8) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
-      b[i] = static_cast<float>(
-          reinterpret_cast<const signed char*>(panel)[(k + i) * kColumns + column]);
+      for (int c = 0; c < C; ++c)
+        b[i][c] = static_cast<float>(
+            reinterpret_cast<const signed char*>(panel)[(k + i) * kColumns + column + c]);
   } else {
 #pragma unroll
-    for (int i = 0; i < 4; i += 2) {
-      const std::uint32_t pair =
-          reinterpret_cast<const std::uint32_t*>(panel)[(k + i) / 2 * kColumns + column];
-      b[i] = low_bf16(pair);
-      b[i + 1] = high_bf16(pair);
+    for (int i = 0; i < 4; i += kPerWord) {
+      const Word word = *reinterpret_cast<const Word*>(
+          panel + ((k + i) / kPerWord * kColumns + column) * static_cast<int>(sizeof(float)));
+      std::uint32_t bits[C];
+      if constexpr (C == 2) {
+        bits[0] = word.x;
+        bits[1] = word.y;
+      } else {
+        bits[0] = word;
+      }
+#pragma unroll
+      for (int c = 0; c < C; ++c) {
+        b[i][c] = kPerWord == 1 ? __uint_as_float(bits[c]) : low_bf16(bits[c]);
+        if constexpr (kPerWord == 2) b[i + 1][c] = high_bf16(bits[c]);
+      }
     }
   }
 }
 
+// A thread's outputs: C neighbouring columns of R rows. The rows of a warp's threads alternate, so
+// that their numbers lie in different banks.
+template <int C, int R>
+struct Form {
+  static constexpr int kC = C, kR = R;
+  static constexpr int kGroups = 2 * C;      // of threads of a warp with the same rows
+  static constexpr int kRows = kGroups * R;  // of a warp
+  static constexpr int kRowStep = kGroups * kRowFloats;
+};
+
 // What a thread multiplies at a time: enough of k that its multiply-adds take as long as shared
 // memory takes to answer, so the next group is read before this one is multiplied.
-template <PanelDtype kType, int R>
+template <PanelDtype kType, class F>
 struct Group {
-  static constexpr int kFours = R == 1 ? 4 : R <= 4 ? 2 : 1;
-  float b[kFours][4];
-  float4 a[kFours][R];
+  static constexpr int kFours = F::kC * F::kR == 1 ? 4 : F::kC * F::kR <= 4 ? 2 : 1;
+  float b[kFours][4][F::kC];
+  float4 a[kFours][F::kR];
 
   __device__ void read(const float* rows, const unsigned char* panel, int column, int group) {
 #pragma unroll
@@ -90,33 +113,33 @@ struct Group {
       const int k = (group * kFours + i) * 4;
       read_four<kType>(panel, k, column, b[i]);
 #pragma unroll
-      for (int r = 0; r < R; ++r)
-        a[i][r] = *reinterpret_cast<const float4*>(rows + r * kRowFloats + k);
+      for (int r = 0; r < F::kR; ++r)
+        a[i][r] = *reinterpret_cast<const float4*>(rows + r * F::kRowStep + k);
     }
   }
-  __device__ void add_to(float (&sum)[R]) const {
+  __device__ void add_to(float (&sum)[F::kR][F::kC]) const {
 #pragma unroll
-    for (int i = 0; i < kFours; ++i) {
+    for (int i = 0; i < kFours; ++i)
 #pragma unroll
-      for (int r = 0; r < R; ++r)
-        sum[r] = __fmaf_rn(a[i][r].x, b[i][0], sum[r]);
+      for (int k = 0; k < 4; ++k)
 #pragma unroll
-      for (int r = 0; r < R; ++r)
-        sum[r] = __fmaf_rn(a[i][r].y, b[i][1], sum[r]);
+        for (int r = 0; r < F::kR; ++r)
 #pragma unroll
-      for (int r = 0; r < R; ++r)
-        sum[r] = __fmaf_rn(a[i][r].z, b[i][2], sum[r]);
-#pragma unroll
-      for (int r = 0; r < R; ++r)
-        sum[r] = __fmaf_rn(a[i][r].w, b[i][3], sum[r]);
-    }
+          for (int c = 0; c < F::kC; ++c)
+            sum[r][c] = __fmaf_rn(of(a[i][r], k), b[i][k][c], sum[r][c]);
+  }
+  __device__ static float of(const float4& x, int k) {
+    return k == 0 ? x.x : k == 1 ? x.y : k == 2 ? x.z : x.w;
   }
 };
 
 // The chains go on by a whole stage.
-template <PanelDtype kType, int R>
-__device__ void multiply(const float* a, const unsigned char* panel, int column, float (&sum)[R]) {
-  using Step = Group<kType, R>;
+template <PanelDtype kType, class F>
+__device__ void multiply(const float* a,
+                         const unsigned char* panel,
+                         int column,
+                         float (&sum)[F::kR][F::kC]) {
+  using Step = Group<kType, F>;
   constexpr int kGroups = kDepth / (4 * Step::kFours);
   static_assert(kGroups % 2 == 0);
   Step even, odd;
@@ -131,21 +154,24 @@ __device__ void multiply(const float* a, const unsigned char* panel, int column,
 }
 
 // By the `count` of k that the last stage has.
-template <PanelDtype kType, int R>
+template <PanelDtype kType, class F>
 __device__ void multiply_some(
-    const float* a, const unsigned char* panel, int column, int count, float (&sum)[R]) {
+    const float* a, const unsigned char* panel, int column, int count, float (&sum)[F::kR][F::kC]) {
 #pragma unroll 1
   for (int k = 0; k < count; ++k) {
-    float b[4];
+    float b[4][F::kC];
     read_four<kType>(panel, k / 4 * 4, column, b);
-    const float y = k % 4 == 0 ? b[0] : k % 4 == 1 ? b[1] : k % 4 == 2 ? b[2] : b[3];
 #pragma unroll
-    for (int r = 0; r < R; ++r)
-      sum[r] = __fmaf_rn(a[r * kRowFloats + k], y, sum[r]);
+    for (int c = 0; c < F::kC; ++c) {
+      const float y = k % 4 == 0 ? b[0][c] : k % 4 == 1 ? b[1][c] : k % 4 == 2 ? b[2][c] : b[3][c];
+#pragma unroll
+      for (int r = 0; r < F::kR; ++r)
+        sum[r][c] = __fmaf_rn(a[r * F::kRowStep + k], y, sum[r][c]);
+    }
   }
 }
 
-template <PanelDtype kType, int R>
+template <PanelDtype kType, class F>
 __global__ void __launch_bounds__(128 + kCopyThreads, 2) few_rows_kernel(GemmPart p, Cut cut) {
   constexpr int kAhead = kStages<kType> - 1;
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -168,17 +194,24 @@ __global__ void __launch_bounds__(128 + kCopyThreads, 2) few_rows_kernel(GemmPar
     }
     return;
   }
+  constexpr int kThreadsOfRow = kColumns / F::kC;
   const int panel = warp / cut.warps_of_panel;
-  const int first = (warp % cut.warps_of_panel * 2 + lane / kColumns) * R;  // row of the thread
-  const int column = lane % kColumns;
+  const int first = warp % cut.warps_of_panel * F::kRows + lane / kThreadsOfRow;
+  const int column = lane % kThreadsOfRow * F::kC;
   const std::int64_t n =
       (p.panel_begin + std::int64_t{blockIdx.x} * cut.panels + panel) * kPanel + column;
-  const int rows = static_cast<int>(p.m_end - p.m_begin) - first;  // those that are there
-  const bool idle = rows <= 0 || n >= p.panel_end * kPanel || n >= p.g.n;
-  float sum[R];
+  const std::int64_t whole = p.panel_end * kPanel, n_end = whole < p.g.n ? whole : p.g.n;
+  const int rows = static_cast<int>(p.m_end - p.m_begin);
+  const bool idle = first >= rows || n >= n_end;
+  const auto there = [&](int r, int c) {
+    return !idle && first + r * F::kGroups < rows && n + c < n_end;
+  };
+  float sum[F::kR][F::kC];
 #pragma unroll
-  for (int r = 0; r < R; ++r)
-    sum[r] = !idle && r < rows ? chain_start(p.g, p.m_begin + first + r, n) : 0.0f;
+  for (int r = 0; r < F::kR; ++r)
+#pragma unroll
+    for (int c = 0; c < F::kC; ++c)
+      sum[r][c] = there(r, c) ? chain_start(p.g, p.m_begin + first + r * F::kGroups, n + c) : 0.0f;
   for (std::int64_t stage = 0; stage < stages; ++stage, next()) {
     __syncthreads();
     const unsigned char* const at = shared + slot * bytes;
@@ -187,23 +220,24 @@ __global__ void __launch_bounds__(128 + kCopyThreads, 2) few_rows_kernel(GemmPar
     const std::int64_t left = p.g.k - stage * kDepth;
     if (idle) continue;
     if (left >= kDepth)
-      multiply<kType, R>(a, b, column, sum);
+      multiply<kType, F>(a, b, column, sum);
     else
-      multiply_some<kType, R>(a, b, column, static_cast<int>(left), sum);
+      multiply_some<kType, F>(a, b, column, static_cast<int>(left), sum);
   }
-  if (idle) return;
 #pragma unroll
-  for (int r = 0; r < R; ++r)
-    if (r < rows) chain_end(p.g, p.m_begin + first + r, n, sum[r]);
+  for (int r = 0; r < F::kR; ++r)
+#pragma unroll
+    for (int c = 0; c < F::kC; ++c)
+      if (there(r, c)) chain_end(p.g, p.m_begin + first + r * F::kGroups, n + c, sum[r][c]);
 }
 
-template <PanelDtype kType, int R>
+template <PanelDtype kType, class F>
 void start(const GemmPart& p) {
-  const int warps = static_cast<int>((p.rows() + 2 * R - 1) / (2 * R));
+  const int warps = static_cast<int>((p.rows() + F::kRows - 1) / F::kRows);
   // Two panels share the reading of the rows, where that leaves work for all multiprocessors.
   const int panels = p.rows() > 4 && p.panels() >= kMultiprocessors * 3 / 2 ? 2 : 1;
-  const Cut cut{panels, warps, warps * 2 * R};
-  launch("gemm_few_rows", few_rows_kernel<kType, R>, blocks_for(p.panels(), panels),
+  const Cut cut{panels, warps, warps * F::kRows};
+  launch("gemm_few_rows", few_rows_kernel<kType, F>, blocks_for(p.panels(), panels),
          static_cast<unsigned>(32 * warps * panels + kCopyThreads),
          static_cast<std::size_t>(stage_bytes<kType>(cut)) * kStages<kType>, p, cut);
 }
@@ -211,18 +245,16 @@ void start(const GemmPart& p) {
 template <PanelDtype kType>
 void start_for(const GemmPart& p) {
   if (p.rows() <= 2)
-    start<kType, 1>(p);
+    start<kType, Form<1, 1>>(p);
   else if (p.rows() <= 8)
-    start<kType, 2>(p);
+    start<kType, Form<1, 2>>(p);
   else if (p.rows() <= 16)
-    start<kType, 4>(p);
+    start<kType, Form<2, 2>>(p);
   else
-    start<kType, 8>(p);
+    start<kType, Form<2, 4>>(p);
 }
 
-}  // namespace
-
-void gemm_few_rows(const GemmPart& p) {
+void start_any(const GemmPart& p) {
   switch (p.g.b.dtype) {
     case PanelDtype::kBf16:
       return start_for<PanelDtype::kBf16>(p);
@@ -230,6 +262,20 @@ void gemm_few_rows(const GemmPart& p) {
       return start_for<PanelDtype::kInt8>(p);
     default:
       return start_for<PanelDtype::kF32>(p);
+  }
+}
+
+}  // namespace
+
+// More rows than a block takes are as many products one after another: their panels then mostly
+// come from the second-level cache.
+void gemm_few_rows(const GemmPart& p) {
+  const std::int64_t rows = p.rows(), parts = (rows + kRows_max - 1) / kRows_max;
+  for (std::int64_t i = 0; i < parts; ++i) {
+    GemmPart part = p;
+    part.m_begin = p.m_begin + rows * i / parts;
+    part.m_end = p.m_begin + rows * (i + 1) / parts;
+    start_any(part);
   }
 }
 

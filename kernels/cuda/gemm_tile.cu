@@ -229,8 +229,7 @@ void start_shape(const GemmPart& p) {
 
 template <class S>
 bool fills(const GemmPart& p) {
-  const dim3 tiles = tiles_of<S>(p);
-  return std::int64_t{tiles.x} * tiles.y >= kMultiprocessors * 9 / 10;
+  return enough_tiles(p.rows(), p.panels() * kPanel, S::kM, S::kN);
 }
 
 }  // namespace

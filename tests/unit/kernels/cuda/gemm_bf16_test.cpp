@@ -107,7 +107,7 @@ TEST_F(CudaGemmBf16, OneOutputByHand) {
   const std::vector<float> w{2.0f, 4.0f, 3e38f};
   std::vector<std::uint32_t> room(32);
   reference().pack_transposed(w.data(), 3, 1, 3, {room.data(), kDtype}, 0, 1);
-  for (const std::int64_t m : {1, 40}) {
+  for (const std::int64_t m : {1, 40, 130}) {
     std::vector<float> all;
     for (std::int64_t row = 0; row < m; ++row)
       all.insert(all.end(), rows.begin(), rows.end());
@@ -128,9 +128,9 @@ TEST_F(CudaGemmBf16, OneOutputByHand) {
 }
 
 TEST_F(CudaGemmBf16, CloseToTheReference) {
-  for (const std::int64_t m : {1, 7, 16, 17, 32, 33, 70})
+  for (const std::int64_t m : {1, 7, 16, 17, 32, 33, 70, 140})
     for (const std::int64_t k : {1, 15, 32, 37, 128, 131, 650}) {
-      if (k > 131 && m != 7 && m != 33) continue;
+      if (k > 131 && m != 7 && m != 33 && m != 140) continue;
       Product p(m, 37, k, m % 2 * 3);
       close_to_reference(p, Ending::kBoth);
       close_to_reference(p, Ending::kAccumulate);
@@ -159,7 +159,7 @@ TEST_F(CudaGemmBf16, BitsOfARowDependOnNothingElse) {
 }
 
 TEST_F(CudaGemmBf16, NansAndInfinitiesStayInTheirRow) {
-  for (const std::int64_t m : {4, 50}) {
+  for (const std::int64_t m : {4, 50, 130}) {
     Product p(m, 20, 35);
     std::vector<float> a = p.a.host();
     a[0] = kNan;

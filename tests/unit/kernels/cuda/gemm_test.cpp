@@ -120,7 +120,7 @@ TEST_F(CudaGemm, OrderOfTheChainByHand) {
 
 TEST_F(CudaGemm, FewRowsOfEveryStorage) {
   for (const PanelDtype dtype : kStored)
-    for (const std::int64_t m : {1, 2, 3, 5, 8, 9, 16, 17, 31, 32})
+    for (const std::int64_t m : {1, 2, 3, 5, 8, 9, 16, 17, 31, 32, 33, 150})
       for (const std::int64_t k : {1, 5, 128, 131, 515}) {
         if (k > 131 && m > 3) continue;
         for (const std::int64_t pad : {0, 3}) {
@@ -154,9 +154,10 @@ TEST_F(CudaGemm, ManyRowsOfEveryLayout) {
   for (const std::optional<PanelDtype> dtype :
        {std::optional<PanelDtype>{}, {PanelDtype::kF32}, {PanelDtype::kBf16}, {PanelDtype::kInt8}})
     for (const bool by_columns : {false, true})
-      for (const std::int64_t m : {1, 33, 70})
+      for (const std::int64_t m : {1, 33, 200})
         for (const std::int64_t k : {1, 6, 16, 37}) {
-          if (m == 1 && !by_columns && dtype) continue;
+          if (m < 200 && !by_columns && dtype) continue;  // few rows
+          if (m == 200 && k % 2 == 0 && k != 6) continue;
           for (const std::int64_t pad : {0, 3}) {
             Product p(m, 83, k, {dtype, by_columns, pad});
             for (const Ending ending : {Ending::kBoth, Ending::kAccumulate})
@@ -171,7 +172,7 @@ TEST_F(CudaGemm, LargerTiles) {
   for (const std::optional<PanelDtype> dtype :
        {std::optional<PanelDtype>{}, {PanelDtype::kF32}, {PanelDtype::kBf16}, {PanelDtype::kInt8}})
     for (const bool by_columns : {false, true}) {
-      Product middle(67, 64 * 60 - 4, 19, {dtype, by_columns, by_columns ? 1 : 0});
+      Product middle(197, 64 * 30 - 4, 19, {dtype, by_columns, by_columns ? 1 : 0});
       EXPECT_TRUE(middle.same_as_reference(Ending::kPlain)) << by_columns;
       Product large(257, 128 * 40 - 4, 11, {dtype, by_columns, by_columns ? 3 : 1});
       EXPECT_TRUE(large.same_as_reference(Ending::kPlain)) << by_columns;
@@ -192,7 +193,7 @@ TEST_F(CudaGemm, AnyPartOfRowsAndPanels) {
 
 TEST_F(CudaGemm, NansInfinitiesAndDenormals) {
   for (const PanelDtype dtype : kStored)
-    for (const std::int64_t m : {4, 50})
+    for (const std::int64_t m : {4, 200})
       for (const float special : {kNan, kInf, 1e-39f, -1e-41f, 3e38f}) {
         Product p(m, 40, 9, {dtype, false, 3});
         std::vector<float> values = p.a.host();
