@@ -1,34 +1,14 @@
 // Gradients of the gated activations, one element a thread. Bound by memory: three numbers are read
 // and two written for each.
 #include "kernels/cuda/backward.cuh"
+#include "kernels/cuda/gates.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/scalar.cuh"
-#include "kernels/gelu_constants.hpp"
 
 namespace troupe::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-
-// As in kernels/reference/activations.cpp: a gate makes g / (1 + exp(z)) of g, with slope
-// s * slope(g, s) at s = 1 / (1 + exp(z)).
-struct SiluGate {
-  static __device__ float z(float gate) { return -gate; }
-  static __device__ float slope(float gate, float sigmoid) {
-    return __fmaf_rn(gate, 1.0f - sigmoid, 1.0f);
-  }
-};
-struct GeluGate {
-  static __device__ float z(float gate) {
-    using namespace gelu_constants;
-    return gate * __fmaf_rn(kGeluCubic, gate * gate, kGeluLinear);
-  }
-  static __device__ float slope(float gate, float sigmoid) {
-    using namespace gelu_constants;
-    const float steepness = __fmaf_rn(-3.0f * kGeluCubic, gate * gate, -kGeluLinear);
-    return __fmaf_rn(gate * (1.0f - sigmoid), steepness, 1.0f);
-  }
-};
 
 struct GateBackward {
   const float* gate_up;
