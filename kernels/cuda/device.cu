@@ -69,6 +69,7 @@ class DeviceMemory final : public core::Memory {
 
   void* allocate(std::size_t bytes) override {
     if (bytes == 0) return nullptr;
+    check(cudaSetDevice(ordinal_), "choosing the device");
     void* memory = nullptr;
     check(cudaSetDevice(ordinal_), "choosing the device");  // whoever calls
     if (cudaMalloc(&memory, bytes) != cudaSuccess) {
@@ -119,6 +120,7 @@ class DeviceMemory final : public core::Memory {
     return true;
   }
   void* open_shared(const SharedHandle& handle) override {
+    check(cudaSetDevice(ordinal_), "choosing the device");
     cudaIpcMemHandle_t in{};
     std::memcpy(in.reserved, handle.data(), handle.size());
     void* memory = nullptr;

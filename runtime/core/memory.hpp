@@ -1,7 +1,7 @@
 // Where the numbers live that a team computes on: the host's memory or a device's. Owned by whoever
-// owns the device; outlives every buffer made from it. One thread at a time. `upload`, `download`
-// and `copy` take their turn among the work that was submitted before; only `download` waits for
-// it.
+// owns the device; outlives every buffer made from it. One thread at a time, except for `release`
+// and what is between processes. `upload`, `download` and `copy` take their turn among the work
+// that was submitted before; only `download` waits for it.
 #pragma once
 
 #include <array>

@@ -269,6 +269,13 @@ void PackedWeights::fill_unit(std::int64_t unit, const float* flat) {
   fill_rows(piece, begin, end, staging_.data());
 }
 
+void PackedWeights::fill_unit_here(std::int64_t unit, const float* flat) {
+  const Piece& piece = piece_of(unit);
+  const std::int64_t begin = (unit - piece.first_unit) * piece.unit_rows;
+  const std::int64_t end = std::min(begin + piece.unit_rows, piece.n);
+  fill_rows(piece, begin, end, flat + piece.flat + begin * piece.k);
+}
+
 void PackedWeights::fill(core::Team team, const ParamStore& params, core::Version version) {
   TROUPE_CHECK(params.size() == flat_size_, "parameters of another model");
   TROUPE_CHECK(params.memory().on_host() || &params.memory() == &data_.memory(),

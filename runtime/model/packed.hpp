@@ -80,6 +80,8 @@ class PackedWeights {
   // the order of ParamLayout.
   std::int64_t fill_units() const { return units_; }
   void fill_unit(std::int64_t unit, const float* flat);
+  // The same from a buffer in the memory of these panels.
+  void fill_unit_here(std::int64_t unit, const float* flat);
   void set_version(core::Version version) { version_ = version; }
   // Elements of the flat buffer that the panels are made from.
   std::int64_t flat_size() const { return flat_size_; }

@@ -1,22 +1,39 @@
 // Members take unit after unit until the time is up; a unit that was taken is finished.
 #include "runtime/model/weight_packer.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace troupe::model {
+namespace {
 
-WeightPacker::WeightPacker(PackedWeights& out, const float* flat, core::Version version)
-    : out_(out), flat_(flat), version_(version) {}
+// A device only enqueues while it is asked: it is waited for after so many units, a few hundred
+// microseconds of copying on a GPU, or the time would be up long after its end.
+constexpr std::int64_t kUnitsAtOnce = 512;
+
+}  // namespace
+
+WeightPacker::WeightPacker(PackedWeights& out, const float* flat, core::Version version, bool here)
+    : out_(out), flat_(flat), version_(version), here_(here) {}
 
 bool WeightPacker::advance(core::TeamRunner& team, core::Duration budget) {
   if (done_) return true;
   const auto end = std::chrono::steady_clock::now() + budget;
   const std::int64_t units = out_.fill_units();
+  core::Memory& memory = out_.memory();
+  const std::int64_t at_once = memory.on_host() ? 1 : kUnitsAtOnce;
   team.run([&](core::Team) {
     do {
-      const std::int64_t unit = next_.fetch_add(1, std::memory_order_relaxed);
-      if (unit >= units) return;
-      out_.fill_unit(unit, flat_);
+      const std::int64_t first = next_.fetch_add(at_once, std::memory_order_relaxed);
+      if (first >= units) return;
+      for (std::int64_t unit = first; unit < std::min(first + at_once, units); ++unit) {
+        if (here_) {
+          out_.fill_unit_here(unit, flat_);
+        } else {
+          out_.fill_unit(unit, flat_);
+        }
+      }
+      memory.wait();
     } while (std::chrono::steady_clock::now() < end);
   });
   if (next_.load(std::memory_order_relaxed) < units) return false;

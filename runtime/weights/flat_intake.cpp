@@ -18,20 +18,30 @@ core::TimePoint now() {
 
 }  // namespace
 
-FlatIntake::FlatIntake(FlatWeights flat, std::shared_ptr<model::PackedWeights> shadow)
-    : flat_(std::move(flat)),
-      shadow_(std::move(shadow)),
-      packer_(*shadow_, flat_.data, flat_.version),
-      wrong_bucket_(kNone) {}
+FlatIntake::FlatIntake(FlatWeights flat, std::shared_ptr<ShadowPool> shadows)
+    : flat_(std::move(flat)), shadows_(std::move(shadows)), wrong_bucket_(kNone) {
+  if (shadows_->memory().on_host()) take_shadow();
+}
+
+void FlatIntake::take_shadow() {
+  shadow_ = shadows_->take();
+  packer_.emplace(*shadow_, flat_.data, flat_.version, flat_.on_device);
+}
 
 core::Result<bool> FlatIntake::advance(core::TeamRunner& team, core::Duration budget) {
-  TROUPE_CHECK(shadow_ != nullptr, "an intake whose panels were taken");
+  TROUPE_CHECK(shadow_ != nullptr || !packer_, "an intake whose panels were taken");
   const core::TimePoint end = now() + budget;
   if (!flat_.verified) {
     TROUPE_TRY_ASSIGN(whole, verify(team, end));
     if (!whole || now() >= end) return false;
   }
-  if (!packer_.advance(team, end - now())) return false;
+  try {
+    if (!packer_) take_shadow();
+    if (!packer_->advance(team, end - now())) return false;
+  } catch (const core::OutOfMemory& error) {
+    return core::fail(core::ErrorCode::kResources,
+                      std::string("panels for a new version of the weights: ") + error.what());
+  }
   flat_.lease.close();
   flat_.owner.reset();
   return true;
@@ -55,7 +65,7 @@ core::Result<bool> FlatIntake::verify(core::TeamRunner& team, core::TimePoint en
 }
 
 std::shared_ptr<const model::PackedWeights> FlatIntake::take() {
-  TROUPE_CHECK(packer_.done() && shadow_ != nullptr, "panels that are not done, or taken twice");
+  TROUPE_CHECK(packer_ && packer_->done() && shadow_ != nullptr, "panels that are not done, or taken twice");
   return std::move(shadow_);
 }
 

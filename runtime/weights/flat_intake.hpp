@@ -5,11 +5,13 @@
 
 #include "runtime/model/weight_packer.hpp"
 #include "runtime/weights/push_protocol.hpp"
+#include "runtime/weights/shadow_pool.hpp"
 #include "runtime/weights/socket.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace troupe::weights {
@@ -20,6 +22,7 @@ struct FlatWeights {
   SnapshotShape shape;
   std::vector<std::uint32_t> table;
   const float* data = nullptr;
+  bool on_device = false;  // `data` lies in the memory of the engine's team
   std::shared_ptr<const void> owner;  // of `data`
   OwnedFd lease;                      // a connection: while it is open nobody writes `data`
   bool verified = false;
@@ -27,7 +30,9 @@ struct FlatWeights {
 
 class FlatIntake final : public WeightIntake {
  public:
-  FlatIntake(FlatWeights flat, std::shared_ptr<model::PackedWeights> shadow);
+  // Panels on a device are taken from `shadows` by the engine's thread, whose device it is; others
+  // now, so that the engine does not wait for fresh memory.
+  FlatIntake(FlatWeights flat, std::shared_ptr<ShadowPool> shadows);
 
   core::Version version() const override { return flat_.version; }
   bool verified() const override { return flat_.verified; }
@@ -36,10 +41,12 @@ class FlatIntake final : public WeightIntake {
 
  private:
   core::Result<bool> verify(core::TeamRunner& team, core::TimePoint end);
+  void take_shadow();
 
   FlatWeights flat_;
+  std::shared_ptr<ShadowPool> shadows_;
   std::shared_ptr<model::PackedWeights> shadow_;
-  model::WeightPacker packer_;
+  std::optional<model::WeightPacker> packer_;
   std::atomic<std::uint32_t> next_bucket_{0};
   std::atomic<std::uint32_t> wrong_bucket_;
 };

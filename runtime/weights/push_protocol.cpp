@@ -136,6 +136,8 @@ core::Result<void> check_answer(const Answer& answer,
       return fail(ErrorCode::kInvalidArgument, source + " refused the key");
     case AnswerStatus::kMalformed:
       return fail(ErrorCode::kInvalidArgument, source + " could not read our request");
+    case AnswerStatus::kNoDevice:
+      return fail(ErrorCode::kUnsupported, source + " has no weights on a device");
     case AnswerStatus::kTooMany:
       return fail(ErrorCode::kOverloaded, source + " serves " + to_string(core::limits::kWeightReaders_max) +
                                               " receivers already; ask again later");

@@ -23,7 +23,8 @@ inline constexpr std::uint64_t kBucket_bytes = 4ull << 20;
 inline constexpr std::uint64_t kBucket_bytes_min = 64ull << 10;
 inline constexpr std::uint64_t kBucket_bytes_max = 16ull << 20;
 
-enum class Wants : std::uint32_t { kMemory = 1, kStream = 2 };
+// kDevice is asked where kMemory is.
+enum class Wants : std::uint32_t { kMemory = 1, kStream = 2, kDevice = 3 };
 
 struct Hello {
   std::uint64_t magic = kPushMagic;
@@ -35,12 +36,13 @@ struct Hello {
 static_assert(sizeof(Hello) == 88);
 
 enum class AnswerStatus : std::uint32_t {
-  kHere = 1,       // a descriptor or the stream follows
+  kHere = 1,       // a descriptor, the stream or a DevicePlace follows
   kOlder = 2,      // only older versions are here; `version` is the newest
   kNothing = 3,    // nothing was published yet
   kWrongKey = 4,
   kMalformed = 5,  // the hello asks for nothing that this socket gives
   kTooMany = 6,
+  kNoDevice = 7,  // the snapshots are not on a device that others can open
 };
 
 struct Answer {
@@ -52,6 +54,14 @@ struct Answer {
   std::uint64_t bytes = 0;      // of the snapshot
 };
 static_assert(sizeof(Answer) == 40);
+
+// Follows the answer to kDevice: where the weights lie, on which device.
+struct DevicePlace {
+  char device[64] = {};  // core::Memory::shared_name, ended by a zero
+  unsigned char handle[64] = {};
+  std::uint64_t layout_hash = 0;
+};
+static_assert(sizeof(DevicePlace) == 136);
 
 struct SnapshotHead {
   std::uint64_t magic = kPushMagic;

@@ -62,8 +62,12 @@ core::Result<void> receive_bucket(const OwnedFd& socket,
 
 RemoteWeightSubscriber::RemoteWeightSubscriber(const model::ModelSpec& spec,
                                                kernels::PanelDtype dtype,
-                                               std::string host_id)
-    : shape_(model::ParamLayout(spec)), host_id_(std::move(host_id)), shadows_(spec, dtype) {}
+                                               std::string host_id,
+                                               core::Memory& memory)
+    : shape_(model::ParamLayout(spec)),
+      host_id_(std::move(host_id)),
+      memory_(memory),
+      shadows_(std::make_shared<ShadowPool>(spec, dtype, memory)) {}
 
 core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
     core::Version at_least, const WeightLocation& location, core::Duration deadline) {
@@ -72,9 +76,15 @@ core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
       [&](core::Result<FlatWeights> flat) -> core::Result<std::unique_ptr<WeightIntake>> {
     if (!flat) return flat.failure();
     return std::unique_ptr<WeightIntake>(
-        std::make_unique<FlatIntake>(std::move(*flat), shadows_.take()));
+        std::make_unique<FlatIntake>(std::move(*flat), shadows_));
   };
-  if (!location.socket.empty() && location.host_id == host_id_) {
+  const bool same_host = !location.socket.empty() && location.host_id == host_id_;
+  if (same_host && !memory_.shared_name().empty()) {
+    auto flat = from_device(at_least, location, until);
+    if (!flat) return flat.failure();
+    if (*flat) return wrap(std::move(**flat));
+  }
+  if (same_host) {
     auto socket = connect_unix(location.socket, until);
     if (socket) return wrap(from_memory(std::move(*socket), at_least, location, until));
     if (location.tcp_port == 0) return socket.failure();
@@ -86,6 +96,42 @@ core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
   }
   TROUPE_TRY_ASSIGN(socket, connect_tcp(location.tcp_host, location.tcp_port, until));
   return wrap(from_stream(std::move(socket), at_least, location, until));
+}
+
+core::Result<std::optional<FlatWeights>> RemoteWeightSubscriber::from_device(
+    core::Version at_least, const WeightLocation& location, core::TimePoint until) {
+  auto socket = connect_unix(location.socket, until);
+  if (!socket) return std::optional<FlatWeights>();  // the other ways say what is wrong
+  TROUPE_TRY(say_hello(*socket, at_least, Wants::kDevice, location, until));
+  const std::string source = "the answer of " + location.socket;
+  Answer answer;
+  TROUPE_TRY(receive_all(*socket, &answer, sizeof answer, until, source));
+  if (answer.magic == kPushMagic && answer.status == AnswerStatus::kNoDevice)
+    return std::optional<FlatWeights>();
+  TROUPE_TRY(check_answer(answer, at_least, location.socket));
+  DevicePlace place;
+  TROUPE_TRY(receive_all(*socket, &place, sizeof place, until, source));
+  place.device[sizeof place.device - 1] = 0;
+  if (memory_.shared_name() != place.device) return std::optional<FlatWeights>();
+  if (answer.bytes != shape_.data_bytes() || place.layout_hash != shape_.layout_hash) {
+    return fail(ErrorCode::kData,
+                location.socket +
+                    ": names or shapes of the tensors differ from this model's; trainer and engine "
+                    "must load the same model");
+  }
+  core::Memory::SharedHandle handle;
+  std::copy(std::begin(place.handle), std::end(place.handle), handle.begin());
+  auto opened = opened_.get(memory_, handle, answer.buffer_id);
+  if (!opened) return std::optional<FlatWeights>();  // the system refuses: shared memory is left
+  FlatWeights flat;
+  flat.version = answer.version;
+  flat.shape = shape_;
+  flat.data = (*opened)->data();
+  flat.on_device = true;
+  flat.owner = *opened;
+  flat.lease = std::move(*socket);
+  flat.verified = true;  // nothing travelled
+  return std::optional<FlatWeights>(std::move(flat));
 }
 
 core::Result<FlatWeights> RemoteWeightSubscriber::from_memory(OwnedFd socket,

@@ -1,27 +1,32 @@
 // The engine's side of the weight channel between processes. `fetch` asks the publisher that a
 // location names: over its Unix socket when both are on one host and that answers, so that the
-// weights are read where they lie, else by TCP into a buffer of this process. It blocks, so it has
+// weights are read where they lie (on the GPU when both use the same one, else in shared memory), else
+// by TCP into a buffer of this process. It blocks, so it has
 // a thread of its own; the intakes that it returns are used on the engine's thread, one at a time.
 // Memory: two sets of panels; for TCP the weights once more in f32, twice while two intakes live.
 #pragma once
 
 #include "runtime/weights/flat_intake.hpp"
 #include "runtime/weights/mapped_memory.hpp"
+#include "runtime/weights/opened_memory.hpp"
 #include "runtime/weights/shadow_pool.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace troupe::weights {
 
 class RemoteWeightSubscriber final : public WeightSubscriber {
  public:
-  // `dtype`: of the panels that versions are packed into; they travel as f32.
+  // `dtype`: of the panels that versions are packed into; they travel as f32. `memory`: of the
+  // engine's team, where the panels are made.
   explicit RemoteWeightSubscriber(const model::ModelSpec& spec,
                                   kernels::PanelDtype dtype = kernels::PanelDtype::kF32,
-                                  std::string host_id = own_host_id());
+                                  std::string host_id = own_host_id(),
+                                  core::Memory& memory = core::host_memory());
 
   core::Result<std::unique_ptr<WeightIntake>> fetch(core::Version at_least,
                                                     const WeightLocation& location,
@@ -29,6 +34,10 @@ class RemoteWeightSubscriber final : public WeightSubscriber {
 
  private:
   using Staging = core::Buffer<float>;
+  // Nothing when the publisher's weights are not on this device.
+  core::Result<std::optional<FlatWeights>> from_device(core::Version at_least,
+                                                       const WeightLocation& location,
+                                                       core::TimePoint until);
   core::Result<FlatWeights> from_memory(OwnedFd socket,
                                         core::Version at_least,
                                         const WeightLocation& location,
@@ -41,8 +50,10 @@ class RemoteWeightSubscriber final : public WeightSubscriber {
 
   const SnapshotShape shape_;
   const std::string host_id_;
-  ShadowPool shadows_;
+  core::Memory& memory_;
+  const std::shared_ptr<ShadowPool> shadows_;
   MappingSet mappings_;
+  OpenedSet opened_;
   std::mutex mutex_;
   std::shared_ptr<Staging> staging_;
 };

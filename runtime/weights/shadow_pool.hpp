@@ -13,14 +13,18 @@ namespace troupe::weights {
 
 class ShadowPool {
  public:
-  explicit ShadowPool(model::ModelSpec spec, kernels::PanelDtype dtype = kernels::PanelDtype::kF32)
-      : spec_(std::move(spec)), dtype_(dtype) {}
+  explicit ShadowPool(model::ModelSpec spec,
+                      kernels::PanelDtype dtype = kernels::PanelDtype::kF32,
+                      core::Memory& memory = core::host_memory())
+      : spec_(std::move(spec)), dtype_(dtype), memory_(memory) {}
+  core::Memory& memory() const { return memory_; }
   // Panels that nobody else holds, with all their pages in memory.
   std::shared_ptr<model::PackedWeights> take();
 
  private:
   const model::ModelSpec spec_;
   const kernels::PanelDtype dtype_;
+  core::Memory& memory_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<model::PackedWeights>> kept_;
 };

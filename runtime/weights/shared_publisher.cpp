@@ -34,14 +34,17 @@ core::Result<std::unique_ptr<SharedWeightPublisher>> SharedWeightPublisher::crea
     doors.tcp_listener = std::move(listener);
   }
   return std::unique_ptr<SharedWeightPublisher>(
-      new SharedWeightPublisher(std::move(location), std::move(doors), team));
+      new SharedWeightPublisher(std::move(location), std::move(doors), team, options.device));
 }
 
 SharedWeightPublisher::SharedWeightPublisher(WeightLocation location,
                                              WeightServer::Doors doors,
-                                             core::TeamRunner& team)
-    : location_(std::move(location)), team_(team) {
-  server_.emplace(std::move(doors), location_.key, pool_);
+                                             core::TeamRunner& team,
+                                             bool device)
+    : location_(std::move(location)),
+      team_(team),
+      device_(device && !team.memory().shared_name().empty()) {
+  server_.emplace(std::move(doors), location_.key, pool_, device_pool_);
 }
 
 SharedWeightPublisher::~SharedWeightPublisher() {
@@ -62,11 +65,27 @@ core::Result<WeightLocation> SharedWeightPublisher::publish(const Offer& offer) 
   if (!shape_) shape_.emplace(master.layout());
   TROUPE_CHECK(static_cast<std::uint64_t>(master.size()) == shape_->elements,
                "weights of another model than those published before");
-  TROUPE_TRY_ASSIGN(snapshot, pool_.take(*shape_));
+  if (device_) TROUPE_TRY(publish_on_device(master, offer.version));
+  TROUPE_TRY_ASSIGN(snapshot, pool_.take([&] { return Snapshot::create(*shape_); }));
   snapshot->fill(team_, master, offer.version);
   pool_.offer(std::move(snapshot));
   newest_ = offer.version;
   return location_;
+}
+
+// A driver that does not share (some containers) leaves the other ways.
+core::Result<void> SharedWeightPublisher::publish_on_device(const model::ParamStore& master,
+                                                            core::Version version) {
+  auto snapshot =
+      device_pool_.take([&] { return DeviceSnapshot::create(*shape_, team_.memory()); });
+  if (!snapshot && snapshot.error().code == core::ErrorCode::kUnsupported) {
+    device_ = false;
+    return {};
+  }
+  if (!snapshot) return snapshot.failure();
+  (*snapshot)->fill(team_, master, version);
+  device_pool_.offer(std::move(*snapshot));
+  return {};
 }
 
 SharedWeightPublisher::Counters SharedWeightPublisher::counters() const {

@@ -2,7 +2,8 @@
 // a snapshot that other processes can map or receive by TCP, with all members of the trainer's team,
 // and returns; a server thread of its own hands the newest snapshot to whoever comes with the key.
 // Owned by the policy's node; `publish` on its device thread. Memory: two snapshots of the model in f32,
-// one more for each receiver that still reads an older version.
+// one more for each receiver that still reads an older version; as much again on the trainer's device,
+// when it has one that processes can share.
 #pragma once
 
 #include "runtime/weights/weight_channel.hpp"
@@ -18,6 +19,8 @@ struct PublisherOptions {
   // Folder of mode 0700 for the Unix socket; empty: an abstract socket, whose peers are checked to be
   // of this user.
   std::string socket_folder;
+  // A trainer on a GPU: processes of this host read the weights where they lie on that GPU.
+  bool device = true;
   bool memory = true;                   // serve processes of this host by shared memory
   bool tcp = true;                      // serve others by TCP
   std::string tcp_host = "127.0.0.1";   // address to bind
@@ -43,14 +46,20 @@ class SharedWeightPublisher final : public WeightPublisher {
   Counters counters() const;
 
  private:
-  SharedWeightPublisher(WeightLocation location, WeightServer::Doors doors, core::TeamRunner& team);
+  SharedWeightPublisher(WeightLocation location,
+                        WeightServer::Doors doors,
+                        core::TeamRunner& team,
+                        bool device);
+  core::Result<void> publish_on_device(const model::ParamStore& master, core::Version version);
 
   const WeightLocation location_;
   core::TeamRunner& team_;
   std::optional<SnapshotShape> shape_;    // of the first offer
   std::optional<core::Version> newest_;
   SnapshotPool pool_;
-  std::optional<WeightServer> server_;    // ends before the pool
+  DeviceSnapshotPool device_pool_;
+  bool device_ = false;  // the device's memory can be shared
+  std::optional<WeightServer> server_;    // ends before the pools
 };
 
 }  // namespace troupe::weights

@@ -8,35 +8,41 @@
 namespace troupe::weights {
 
 // The pool's own pointer is the only one to a snapshot that is free.
-std::shared_ptr<Snapshot> SnapshotPool::find_free() const {
+template <class Kind>
+std::shared_ptr<Kind> LeasePool<Kind>::find_free() const {
   for (const auto& snapshot : all_)
     if (snapshot.use_count() == 1) return snapshot;
   return nullptr;
 }
 
-core::Result<std::shared_ptr<Snapshot>> SnapshotPool::take(const SnapshotShape& shape) {
+template <class Kind>
+core::Result<std::shared_ptr<Kind>> LeasePool<Kind>::take(const Make& make) {
   std::unique_lock lock(mutex_);
-  std::shared_ptr<Snapshot> found = find_free();
+  std::shared_ptr<Kind> found = find_free();
   if (found == nullptr && all_.size() >= 2) {
-    ended_.wait_for(lock, core::limits::kWeightReuse, [&] { return (found = find_free()) != nullptr; });
+    ended_.wait_for(lock, core::limits::kWeightReuse,
+                    [&] { return (found = find_free()) != nullptr; });
   }
   if (found != nullptr) return found;
-  TROUPE_CHECK(all_.size() < core::limits::kWeightReaders_max + 2, "more snapshots than receivers can hold");
+  TROUPE_CHECK(all_.size() < core::limits::kWeightReaders_max + 2,
+               "more snapshots than receivers can hold");
   lock.unlock();  // only this thread takes; making one costs a page fault for every page
-  TROUPE_TRY_ASSIGN(made, Snapshot::create(shape));
+  TROUPE_TRY_ASSIGN(made, make());
   lock.lock();
   all_.push_back(made);
   ++made_;
   return made;
 }
 
-void SnapshotPool::offer(std::shared_ptr<Snapshot> filled) {
+template <class Kind>
+void LeasePool<Kind>::offer(std::shared_ptr<Kind> filled) {
   std::lock_guard lock(mutex_);
   newest_ = std::move(filled);
   drop_spare();
 }
 
-void SnapshotPool::drop_spare() {
+template <class Kind>
+void LeasePool<Kind>::drop_spare() {
   while (all_.size() > 2) {
     const auto spare = find_free();
     if (spare == nullptr) return;
@@ -44,12 +50,14 @@ void SnapshotPool::drop_spare() {
   }
 }
 
-std::shared_ptr<Snapshot> SnapshotPool::lease_newest() {
+template <class Kind>
+std::shared_ptr<Kind> LeasePool<Kind>::lease_newest() {
   std::lock_guard lock(mutex_);
   return newest_;
 }
 
-void SnapshotPool::end_lease(std::shared_ptr<Snapshot>& lease) {
+template <class Kind>
+void LeasePool<Kind>::end_lease(std::shared_ptr<Kind>& lease) {
   if (lease == nullptr) return;
   {
     std::lock_guard lock(mutex_);
@@ -59,14 +67,19 @@ void SnapshotPool::end_lease(std::shared_ptr<Snapshot>& lease) {
   ended_.notify_one();
 }
 
-std::size_t SnapshotPool::size() const {
+template <class Kind>
+std::size_t LeasePool<Kind>::size() const {
   std::lock_guard lock(mutex_);
   return all_.size();
 }
 
-std::uint64_t SnapshotPool::made() const {
+template <class Kind>
+std::uint64_t LeasePool<Kind>::made() const {
   std::lock_guard lock(mutex_);
   return made_;
 }
+
+template class LeasePool<Snapshot>;
+template class LeasePool<DeviceSnapshot>;
 
 }  // namespace troupe::weights

@@ -1,40 +1,49 @@
-// The snapshots of one publisher: two in turn, and more only while receivers hold on to older ones. A
-// lease is a shared pointer; a snapshot that anyone leases is never written. Leases are given and ended
-// by the server's thread, snapshots are taken and offered by the publisher's. Bound: each receiver
-// leases one snapshot at most, so at most kWeightReaders_max + 2 exist.
+// The snapshots of one publisher, on the host or on its device: two in turn, and more only while
+// receivers hold on to older ones. A lease is a shared pointer; a snapshot that anyone leases is
+// never written. Leases are given and ended by the server's thread, snapshots are taken and offered
+// by the publisher's. Bound: each receiver leases one snapshot at most, so at most
+// kWeightReaders_max + 2 exist.
 #pragma once
 
+#include "runtime/weights/device_snapshot.hpp"
 #include "runtime/weights/snapshot.hpp"
 
 #include <condition_variable>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 namespace troupe::weights {
 
-class SnapshotPool {
+template <class Kind>
+class LeasePool {
  public:
-  // One that is neither the newest nor leased, to be filled. When there is none: waits kWeightReuse at
-  // most, then makes one. Error: kResources.
-  core::Result<std::shared_ptr<Snapshot>> take(const SnapshotShape& shape);
+  using Make = std::function<core::Result<std::shared_ptr<Kind>>()>;
+  // One that is neither the newest nor leased, to be filled. When there is none: waits kWeightReuse
+  // at most, then makes one. Errors: those of `make`.
+  core::Result<std::shared_ptr<Kind>> take(const Make& make);
   // What was taken is filled: the newest from now on.
-  void offer(std::shared_ptr<Snapshot> filled);
+  void offer(std::shared_ptr<Kind> filled);
 
-  std::shared_ptr<Snapshot> lease_newest();  // null before the first
-  void end_lease(std::shared_ptr<Snapshot>& lease);
+  std::shared_ptr<Kind> lease_newest();  // null before the first
+  void end_lease(std::shared_ptr<Kind>& lease);
 
   std::size_t size() const;
   std::uint64_t made() const;  // snapshots ever made
 
  private:
-  std::shared_ptr<Snapshot> find_free() const;
+  std::shared_ptr<Kind> find_free() const;
   void drop_spare();
 
   mutable std::mutex mutex_;
   std::condition_variable ended_;
-  std::vector<std::shared_ptr<Snapshot>> all_;
-  std::shared_ptr<Snapshot> newest_;
+  std::vector<std::shared_ptr<Kind>> all_;
+  std::shared_ptr<Kind> newest_;
   std::uint64_t made_ = 0;
 };
+
+using SnapshotPool = LeasePool<Snapshot>;
+using DeviceSnapshotPool = LeasePool<DeviceSnapshot>;
 
 }  // namespace troupe::weights

@@ -28,10 +28,14 @@ bool would_block() {
 
 }  // namespace
 
-WeightServer::WeightServer(Doors doors, std::string key, SnapshotPool& pool)
+WeightServer::WeightServer(Doors doors,
+                           std::string key,
+                           SnapshotPool& pool,
+                           DeviceSnapshotPool& device_pool)
     : doors_(std::move(doors)),
       key_(std::move(key)),
       pool_(pool),
+      device_pool_(device_pool),
       stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       thread_([this] { loop(); }) {}
 
@@ -40,7 +44,12 @@ WeightServer::~WeightServer() {
   TROUPE_CHECK(::write(stop_.get(), &one, sizeof one) == sizeof one, "waking the weight server");
   thread_.join();
   for (Reader& reader : readers_)
-    pool_.end_lease(reader.lease);
+    end_leases(reader);
+}
+
+void WeightServer::end_leases(Reader& reader) {
+  pool_.end_lease(reader.lease);
+  device_pool_.end_lease(reader.device_lease);
 }
 
 ServerCounters WeightServer::counters() const {
@@ -66,7 +75,7 @@ void WeightServer::loop() {
       const bool late = now() >= reader.until;
       if ((events == 0 && !late) || (events != 0 && go_on(reader, events))) continue;
       if (events == 0) ++cut_;
-      pool_.end_lease(reader.lease);
+      end_leases(reader);
       readers_.erase(readers_.begin() + static_cast<std::ptrdiff_t>(i));
     }
     if (entries[1].revents != 0) accept_from(doors_.unix_listener, Wants::kMemory);
@@ -101,7 +110,9 @@ void WeightServer::accept_from(const OwnedFd& listener, Wants way) {
 std::size_t WeightServer::leases() const {
   return static_cast<std::size_t>(
       std::count_if(readers_.begin(), readers_.end(),
-                    [](const Reader& reader) { return reader.lease != nullptr; }));
+                    [](const Reader& reader) {
+                      return reader.lease != nullptr || reader.device_lease != nullptr;
+                    }));
 }
 
 bool WeightServer::go_on(Reader& reader, short events) {
@@ -142,18 +153,13 @@ bool WeightServer::answer(Reader& reader) {
   Answer reply;
   if (!same_key({reader.hello.key, kKey_chars}, key_)) {
     reply.status = AnswerStatus::kWrongKey;
-  } else if (reader.hello.wants != reader.way) {
+  } else if (reader.hello.wants != reader.way &&
+             (reader.hello.wants != Wants::kDevice || reader.way != Wants::kMemory)) {
     reply.status = AnswerStatus::kMalformed;
   } else if (leases() >= core::limits::kWeightReaders_max) {
     reply.status = AnswerStatus::kTooMany;
   } else {
-    reader.lease = pool_.lease_newest();
-    reply.version = reader.lease != nullptr ? reader.lease->version() : 0;
-    if (reader.lease == nullptr) {
-      reply.status = AnswerStatus::kNothing;
-    } else if (reply.version < reader.hello.at_least) {
-      reply.status = AnswerStatus::kOlder;
-    }
+    take_lease(reader, reply);
   }
   const bool asked_well =
       reply.status != AnswerStatus::kWrongKey && reply.status != AnswerStatus::kMalformed;
@@ -162,6 +168,7 @@ bool WeightServer::answer(Reader& reader) {
     (void)!::send(reader.socket.get(), &reply, sizeof reply, MSG_NOSIGNAL);
     return false;
   }
+  if (reader.device_lease != nullptr) return hand_out_place(reader, reply);
   reply.buffer_id = reader.lease->id();
   reply.bytes = reader.lease->shape().bytes();
   // The first bytes on a fresh connection always fit into its buffer.
@@ -179,6 +186,45 @@ bool WeightServer::answer(Reader& reader) {
   reader.state = State::kStream;
   reader.until = now() + core::limits::kWeightStall;
   return stream(reader);
+}
+
+// The newest of the kind that is wanted.
+void WeightServer::take_lease(Reader& reader, Answer& reply) {
+  const bool device = reader.hello.wants == Wants::kDevice;
+  if (device) {
+    reader.device_lease = device_pool_.lease_newest();
+  } else {
+    reader.lease = pool_.lease_newest();
+  }
+  if (device && reader.device_lease == nullptr) {
+    reply.status = AnswerStatus::kNoDevice;
+  } else if (!device && reader.lease == nullptr) {
+    reply.status = AnswerStatus::kNothing;
+  } else {
+    reply.version = device ? reader.device_lease->version() : reader.lease->version();
+    if (reply.version < reader.hello.at_least) reply.status = AnswerStatus::kOlder;
+  }
+}
+
+// The lease lasts as long as the connection, as that of shared memory does.
+bool WeightServer::hand_out_place(Reader& reader, const Answer& reply) {
+  const DeviceSnapshot& snapshot = *reader.device_lease;
+  struct {
+    Answer answer;
+    DevicePlace place;
+  } message;
+  message.answer = reply;
+  message.answer.buffer_id = snapshot.id();
+  message.answer.bytes = snapshot.shape().data_bytes();
+  message.place.layout_hash = snapshot.shape().layout_hash;
+  snapshot.device().copy(message.place.device, sizeof message.place.device - 1);
+  std::copy(snapshot.handle().begin(), snapshot.handle().end(), message.place.handle);
+  reader.state = State::kHeld;
+  reader.until = core::TimePoint::max();
+  const bool sent =
+      ::send(reader.socket.get(), &message, sizeof message, MSG_NOSIGNAL) == sizeof message;
+  ++(sent ? served_ : cut_);
+  return sent;
 }
 
 // Plain sends: with sendfile the receiver's copy reads single pages that no cache holds, and takes half

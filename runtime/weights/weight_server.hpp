@@ -1,4 +1,5 @@
-// Serves the newest snapshot to receivers: a descriptor over the Unix socket, a stream over TCP. One
+// Serves the newest snapshot to receivers: a descriptor or the handle of a device's memory over the Unix
+// socket, a stream over TCP. One
 // thread, one poll loop, every socket non-blocking, so a slow, frozen or dead receiver holds up nobody;
 // it keeps its own snapshot until its connection ends. Owned by the publisher.
 // Bounds: kWeightReaders_max receivers and kWeightStrangers_max that have not asked yet; kWeightHello for a request; kWeightStall for a stream on which nothing
@@ -24,7 +25,10 @@ class WeightServer {
   struct Doors {
     OwnedFd unix_listener, tcp_listener;  // either may be missing
   };
-  WeightServer(Doors doors, std::string key, SnapshotPool& pool);
+  WeightServer(Doors doors,
+               std::string key,
+               SnapshotPool& pool,
+               DeviceSnapshotPool& device_pool);
   ~WeightServer();  // closes all connections
 
   ServerCounters counters() const;
@@ -39,6 +43,7 @@ class WeightServer {
     Hello hello;
     std::size_t hello_bytes = 0;
     std::shared_ptr<Snapshot> lease;
+    std::shared_ptr<DeviceSnapshot> device_lease;
     std::uint64_t sent = 0;  // of the snapshot
   };
 
@@ -49,12 +54,16 @@ class WeightServer {
   std::size_t leases() const;
   bool read_hello(Reader& reader);
   bool answer(Reader& reader);
+  void take_lease(Reader& reader, Answer& reply);
+  void end_leases(Reader& reader);
+  bool hand_out_place(Reader& reader, const Answer& reply);
   bool stream(Reader& reader);
   bool still_held(Reader& reader);
 
   Doors doors_;
   const std::string key_;
   SnapshotPool& pool_;
+  DeviceSnapshotPool& device_pool_;
   OwnedFd stop_;
   std::vector<Reader> readers_;
   std::atomic<std::uint64_t> served_{0}, refused_{0}, cut_{0}, readers_now_{0};

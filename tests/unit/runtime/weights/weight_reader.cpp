@@ -3,7 +3,10 @@
 //   read       -> reading                   checks one bucket of it
 //   pack       -> ok W | error ...          the rest; compares every bit with version W
 //   follow V   -> ok W ... ok V             takes whatever is newest until V has come
-// Arguments: memory|tcp VOCABULARY HOST_ID SOCKET TCP_HOST TCP_PORT KEY. Ends with its input.
+// Arguments: memory|tcp|device VOCABULARY HOST_ID SOCKET TCP_HOST TCP_PORT KEY. Ends with its input.
+// device: as memory, with panels on the device of kernels/cuda.
+#include "kernels/cuda/device_team.hpp"
+#include "kernels/cuda/library.hpp"
 #include "tests/unit/runtime/weights/fixture.hpp"
 
 #include <iostream>
@@ -13,8 +16,10 @@ namespace {
 
 class Reader {
  public:
-  Reader(const model::ModelSpec& spec, WeightLocation location)
-      : subscriber_(spec), location_(std::move(location)) {}
+  Reader(const model::ModelSpec& spec, WeightLocation location, core::TeamRunner& team)
+      : team_(team),
+        subscriber_(spec, kernels::PanelDtype::kF32, own_host_id(), team.memory()),
+        location_(std::move(location)) {}
 
   std::string fetch(core::Version at_least) {
     auto intake = subscriber_.fetch(at_least, location_, kLong);
@@ -24,14 +29,12 @@ class Reader {
   }
 
   std::string read() {
-    core::SerialTeam team;
-    const auto done = intake_->advance(team, core::Duration(0));
+    const auto done = intake_->advance(team_, core::Duration(0));
     return done ? "reading" : "error " + done.error().message;
   }
 
   std::string pack() {
-    core::SerialTeam team;
-    const auto done = intake_->advance(team, kLong);
+    const auto done = intake_->advance(team_, kLong);
     if (!done) return "error " + done.error().message;
     const core::Version version = intake_->version();
     if (!holds_version(*intake_->take(), version)) return "error other bits";
@@ -48,6 +51,7 @@ class Reader {
   }
 
  private:
+  core::TeamRunner& team_;
   RemoteWeightSubscriber subscriber_;
   const WeightLocation location_;
   std::unique_ptr<WeightIntake> intake_;
@@ -61,11 +65,18 @@ int main(int count, char** words) {
   if (count != 8) return 2;
   troupe::weights::WeightLocation location;
   location.host_id = words[3];
-  if (words[1] == std::string("memory")) location.socket = words[4];
+  const bool device = words[1] == std::string("device");
+  if (device || words[1] == std::string("memory")) location.socket = words[4];
   location.tcp_host = words[5];
   if (words[1] == std::string("tcp")) location.tcp_port = static_cast<std::uint32_t>(std::stoul(words[6]));
   location.key = words[7];
-  troupe::weights::Reader reader(troupe::weights::tiny(std::stol(words[2])), location);
+  std::unique_ptr<troupe::core::TeamRunner> team = std::make_unique<troupe::core::SerialTeam>();
+  if (device) {
+    auto opened = troupe::kernels::cuda::open_device(0);
+    if (!opened) return 3;
+    team = std::make_unique<troupe::kernels::cuda::DeviceTeam>(std::move(*opened));
+  }
+  troupe::weights::Reader reader(troupe::weights::tiny(std::stol(words[2])), location, *team);
   for (std::string command; std::cin >> command;) {
     troupe::core::Version version = 0;
     if (command == "fetch" && std::cin >> version) std::cout << reader.fetch(version) << std::endl;

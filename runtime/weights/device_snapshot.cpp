@@ -1,0 +1,48 @@
+// Room, handle, copy.
+#include "runtime/weights/device_snapshot.hpp"
+
+#include "runtime/core/check.hpp"
+
+#include <algorithm>
+
+namespace troupe::weights {
+
+core::Result<std::shared_ptr<DeviceSnapshot>> DeviceSnapshot::create(const SnapshotShape& shape,
+                                                                     core::Memory& memory) {
+  const std::string device = memory.shared_name();
+  if (device.empty()) {
+    return core::fail(core::ErrorCode::kUnsupported, "memory that other processes cannot open");
+  }
+  // A smaller piece would lie beside others in one allocation of the driver, and be shared with
+  // them.
+  const std::uint64_t room =
+      std::max<std::uint64_t>(shape.data_bytes(), core::Memory::kShared_bytes);
+  try {
+    core::Buffer<float> data(static_cast<std::int64_t>(room / sizeof(float)), memory);
+    std::shared_ptr<DeviceSnapshot> snapshot(
+        new DeviceSnapshot(shape, std::move(data), device));
+    if (memory.share(snapshot->data_.data(), snapshot->handle_)) return snapshot;
+  } catch (const core::OutOfMemory& error) {
+    return core::fail(core::ErrorCode::kResources,
+                      std::string("a snapshot of the weights: ") + error.what());
+  }
+  return core::fail(core::ErrorCode::kUnsupported,
+                    device + " does not let other processes open its memory");
+}
+
+DeviceSnapshot::DeviceSnapshot(const SnapshotShape& shape,
+                               core::Buffer<float> data,
+                               std::string device)
+    : shape_(shape), id_(random_id()), data_(std::move(data)), device_(std::move(device)) {}
+
+void DeviceSnapshot::fill(core::TeamRunner& team,
+                          const model::ParamStore& weights,
+                          core::Version version) {
+  TROUPE_CHECK(&weights.memory() == &data_.memory(), "weights of another memory");
+  core::Memory& memory = data_.memory();
+  team.run([&](core::Team) { memory.copy(data_.data(), weights.data(), shape_.data_bytes()); });
+  memory.wait();
+  version_ = version;
+}
+
+}  // namespace troupe::weights

@@ -1,0 +1,41 @@
+// One version of the weights in the memory of a GPU that other processes of the host can open: f32,
+// in the order of ParamLayout, no head and no checksums, since nothing travels. Made once and
+// filled again for later versions while nobody else holds it. Written by the publisher's device
+// thread; name and handle are read by its server thread.
+#pragma once
+
+#include "runtime/core/buffer.hpp"
+#include "runtime/core/team.hpp"
+#include "runtime/weights/push_protocol.hpp"
+
+#include <memory>
+#include <string>
+
+namespace troupe::weights {
+
+class DeviceSnapshot {
+ public:
+  // Errors: kUnsupported (this memory cannot be shared), kResources (no room on the device).
+  static core::Result<std::shared_ptr<DeviceSnapshot>> create(const SnapshotShape& shape,
+                                                              core::Memory& memory);
+  // Copies weights of the same device; returns when they are there.
+  void fill(core::TeamRunner& team, const model::ParamStore& weights, core::Version version);
+
+  core::Version version() const { return version_; }
+  std::uint64_t id() const { return id_; }
+  const SnapshotShape& shape() const { return shape_; }
+  const std::string& device() const { return device_; }  // core::Memory::shared_name
+  const core::Memory::SharedHandle& handle() const { return handle_; }
+
+ private:
+  DeviceSnapshot(const SnapshotShape& shape, core::Buffer<float> data, std::string device);
+
+  const SnapshotShape shape_;
+  const std::uint64_t id_;
+  core::Buffer<float> data_;
+  const std::string device_;
+  core::Memory::SharedHandle handle_{};
+  core::Version version_ = 0;
+};
+
+}  // namespace troupe::weights
