@@ -42,6 +42,7 @@ class SharedWeightPublisher final : public WeightPublisher {
     ServerCounters server;
     std::uint64_t snapshots = 0;       // in memory now
     std::uint64_t snapshots_made = 0;  // ever
+    std::uint64_t device_snapshots_made = 0;
   };
   Counters counters() const;
 

@@ -53,7 +53,7 @@ void WeightServer::end_leases(Reader& reader) {
 }
 
 ServerCounters WeightServer::counters() const {
-  return {served_.load(), refused_.load(), cut_.load(), readers_now_.load()};
+  return {served_.load(), served_on_device_.load(), refused_.load(), cut_.load(), readers_now_.load()};
 }
 
 void WeightServer::loop() {
@@ -223,6 +223,7 @@ bool WeightServer::hand_out_place(Reader& reader, const Answer& reply) {
   reader.until = core::TimePoint::max();
   const bool sent =
       ::send(reader.socket.get(), &message, sizeof message, MSG_NOSIGNAL) == sizeof message;
+  if (sent) ++served_on_device_;
   ++(sent ? served_ : cut_);
   return sent;
 }

@@ -15,6 +15,7 @@ namespace troupe::weights {
 
 struct ServerCounters {
   std::uint64_t served = 0;   // snapshots handed out
+  std::uint64_t served_on_device = 0;  // of these, on the trainer's GPU
   std::uint64_t refused = 0;  // requests with a wrong key or that could not be read
   std::uint64_t cut = 0;      // receivers that went away or stood still before the end
   std::uint64_t readers = 0;  // connections now
@@ -66,7 +67,7 @@ class WeightServer {
   DeviceSnapshotPool& device_pool_;
   OwnedFd stop_;
   std::vector<Reader> readers_;
-  std::atomic<std::uint64_t> served_{0}, refused_{0}, cut_{0}, readers_now_{0};
+  std::atomic<std::uint64_t> served_{0}, served_on_device_{0}, refused_{0}, cut_{0}, readers_now_{0};
   std::thread thread_;
 };
 

@@ -51,13 +51,19 @@ inline bool holds_version(const model::PackedWeights& got, core::Version version
   model::PackedWeights wanted(got.spec(), got.dtype());
   wanted.fill({}, params, version);
   const auto spec = got.spec();
-  const auto same = [](const float* a, const float* b, std::int64_t count) {
-    return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(float)) == 0;
+  // `got` may be a device's; `wanted` is the host's.
+  const auto same_bytes = [&](const void* a, const void* b, std::size_t bytes) {
+    std::vector<char> here(bytes);
+    got.memory().download(here.data(), a, bytes);
+    return std::memcmp(here.data(), b, bytes) == 0;
   };
-  const auto same_panels = [](const kernels::Panels& a, const kernels::Panels& b, std::int64_t n,
-                              std::int64_t k) {
+  const auto same = [&](const float* a, const float* b, std::int64_t count) {
+    return same_bytes(a, b, static_cast<std::size_t>(count) * sizeof(float));
+  };
+  const auto same_panels = [&](const kernels::Panels& a, const kernels::Panels& b, std::int64_t n,
+                               std::int64_t k) {
     const auto bytes = static_cast<std::size_t>(kernels::packed_bytes(a.dtype, n, k));
-    return a.dtype == b.dtype && std::memcmp(a.data, b.data, bytes) == 0;
+    return a.dtype == b.dtype && same_bytes(a.data, b.data, bytes);
   };
   bool all = got.version() == version && same(got.final_norm(), wanted.final_norm(), spec.hidden) &&
              same_panels(got.head(), wanted.head(), spec.vocab, spec.hidden);
@@ -70,6 +76,7 @@ inline bool holds_version(const model::PackedWeights& got, core::Version version
           same_panels(a.gate_up, b.gate_up, 2 * spec.ffn, spec.hidden) &&
           same_panels(a.down, b.down, spec.hidden, spec.ffn);
   }
+  if (!got.memory().on_host()) return all;
   std::vector<float> x(static_cast<std::size_t>(spec.hidden)), y = x;
   for (std::int32_t token = 0; token < spec.vocab; ++token) {
     got.embed(&token, 0, 1, x.data());
@@ -92,21 +99,27 @@ bool comes_true(Condition condition) {
 
 // A publisher and the master weights that it copies.
 struct Source {
-  explicit Source(const model::ModelSpec& spec, PublisherOptions options = {}) : params(spec) {
-    auto made = SharedWeightPublisher::create(std::move(options), team);
+  explicit Source(const model::ModelSpec& spec, PublisherOptions options = {})
+      : Source(spec, std::make_unique<core::SerialTeam>(), std::move(options)) {}
+  Source(const model::ModelSpec& spec,
+         std::unique_ptr<core::TeamRunner> on,
+         PublisherOptions options = {})
+      : team(std::move(on)), params(spec) {
+    auto made = SharedWeightPublisher::create(std::move(options), *team);
     TROUPE_CHECK(made.has_value(), "a publisher");
     publisher = std::move(made).value();
   }
   WeightLocation publish(core::Version version) {
     write_version(params, version);
+    const model::ParamStore there = params.to(team->memory());
     Offer offer;
     offer.version = version;
-    offer.master = &params;
+    offer.master = team->memory().on_host() ? &params : &there;
     auto location = publisher->publish(offer);
     TROUPE_CHECK(location.has_value(), "publishing");
     return *location;
   }
-  core::SerialTeam team;
+  std::unique_ptr<core::TeamRunner> team;
   model::ParamStore params;
   std::unique_ptr<SharedWeightPublisher> publisher;
 };
