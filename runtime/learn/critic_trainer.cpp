@@ -6,6 +6,7 @@
 #include "runtime/learn/advantage.hpp"
 #include "runtime/learn/micro_batch.hpp"
 #include "runtime/learn/objective.hpp"
+#include "runtime/learn/step_failure.hpp"
 #include "runtime/learn/trainable_model.hpp"
 #include "runtime/learn/update_context.hpp"
 #include "runtime/learn/value_loss.hpp"
@@ -158,12 +159,8 @@ core::Result<double> CriticTrainerImpl::run(const model::PackedWeights& weights,
     const double value = loss.item<double>();
     if (std::isfinite(value)) loss.backward();
     return value;
-  } catch (const c10::Error& error) {
-    return core::fail(ErrorCode::kInternal, std::string("LibTorch failed in the critic: ") +
-                                                error.what_without_backtrace());
   } catch (const std::exception& error) {
-    return core::fail(ErrorCode::kInternal,
-                      std::string("LibTorch failed in the critic: ") + error.what());
+    return step_failure(error, "in the critic");
   }
 }
 

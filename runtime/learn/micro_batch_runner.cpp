@@ -2,6 +2,7 @@
 #include "runtime/learn/micro_batch_runner.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/learn/step_failure.hpp"
 #include "runtime/model/train_logprobs.hpp"
 
 #include <c10/core/GradMode.h>
@@ -82,18 +83,12 @@ ObjectiveStats MicroBatchRunner::look(const model::PackedWeights& weights,
 core::Result<ObjectiveStats> MicroBatchRunner::run(const model::PackedWeights& weights,
                                                    const UpdateContext& update,
                                                    const MicroBatch& micro) {
-  TROUPE_TRY(build(weights, update.groups, micro));
-  const TokenBatch batch = token_batch(algo_, update, micro, weights.version());
-  const auto failed = [](const char* why) {
-    return core::fail(core::ErrorCode::kInternal,
-                      std::string("LibTorch failed in a training step: ") + why);
-  };
   try {
+    TROUPE_TRY(build(weights, update.groups, micro));
+    const TokenBatch batch = token_batch(algo_, update, micro, weights.version());
     return micro.learns ? learn(weights, batch) : look(weights, batch);
-  } catch (const c10::Error& error) {
-    return failed(error.what_without_backtrace());
   } catch (const std::exception& error) {
-    return failed(error.what());
+    return step_failure(error, "in a training step");
   }
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/learn/ptx_term.hpp"
 
 #include "runtime/core/rng.hpp"
+#include "runtime/learn/step_failure.hpp"
 #include "runtime/model/sequence_plan.hpp"
 #include "runtime/model/train_logprobs.hpp"
 
@@ -66,16 +67,15 @@ core::Result<PtxTerm::Part> PtxTerm::add(const model::PackedWeights& weights,
   for (std::size_t i = 0; i < chosen.size(); ++i)
     sequences.push_back({*chosen[i], learn[i]});
   TROUPE_TRY(model::build_sequence_plan(sequences, weights.spec(), team_.size(), plan_));
-  plan_.plan.place(team_.memory());
   try {
+    plan_.plan.place(team_.memory());
     const c10::AutoGradMode with_grad(true);
     const auto out = forward_.logprobs(weights, plan_.plan, plan_.targets, 1.0f, false);
     const at::Tensor nll = -out.logprobs.to(at::kDouble).mean();
     part.nll = nll.item<double>();
     if (std::isfinite(part.nll)) (texts_->coef * nll).backward();
   } catch (const std::exception& error) {
-    return core::fail(core::ErrorCode::kInternal,
-                      std::string("LibTorch failed in the ptx term: ") + error.what());
+    return step_failure(error, "in the ptx term");
   }
   return part;
 }

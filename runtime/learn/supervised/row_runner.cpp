@@ -2,11 +2,11 @@
 #include "runtime/learn/supervised/row_runner.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/learn/step_failure.hpp"
 #include "runtime/model/sequence_plan.hpp"
 #include "runtime/model/train_logprobs.hpp"
 
 #include <c10/core/GradMode.h>
-#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <cmath>
@@ -25,11 +25,6 @@ double targets_of(const data::SupervisedRow& row) {
   if (row.learn.empty()) return static_cast<double>(row.answer.size());
   return static_cast<double>(row.learn.size()) -
          static_cast<double>(std::count(row.learn.begin(), row.learn.end(), std::uint8_t{0}));
-}
-
-core::Failure failed(const char* why) {
-  return core::fail(core::ErrorCode::kInternal,
-                    std::string("LibTorch failed in a training step: ") + why);
 }
 
 }  // namespace
@@ -89,8 +84,8 @@ core::Result<RowFigures> RowRunner::learn(const model::PackedWeights& weights,
                                           std::span<const data::SupervisedRow> rows,
                                           const RowFacts& facts,
                                           const StepTotals& totals) {
-  TROUPE_TRY(build(weights.spec(), rows));
   try {
+    TROUPE_TRY(build(weights.spec(), rows));
     const c10::AutoGradMode with_grad(true);
     const auto count = static_cast<std::int64_t>(rows.size());
     at::Tensor values;  // [2 rows]
@@ -110,10 +105,8 @@ core::Result<RowFigures> RowRunner::learn(const model::PackedWeights& weights,
         supervised_loss(settings_, facts, totals, by_row.select(1, 0), second, figures);
     if (std::isfinite(figures.loss)) loss.backward();
     return figures;
-  } catch (const c10::Error& error) {
-    return failed(error.what_without_backtrace());
   } catch (const std::exception& error) {
-    return failed(error.what());
+    return step_failure(error, "in a training step");
   }
 }
 

@@ -128,6 +128,19 @@ TEST_F(DeviceTraining, AGradientThatIsNotFiniteIsNamed) {
             std::numeric_limits<double>::infinity());
 }
 
+TEST_F(DeviceTraining, ADeviceWithoutRoomIsAMissingResource) {
+  model::ArenaTeam small;
+  const auto trainer = make(small, tiny_spec(true));
+  const auto groups = random_groups(*make(host_, tiny_spec(true))->packed(), 0, 3, 3);
+  (void)trainer->packed();
+  small.memory().close();
+  const auto report = trainer->update(groups);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, core::ErrorCode::kResources) << report.error().message;
+  EXPECT_NE(report.error().message.find("the arena is full"), std::string::npos);
+  EXPECT_NE(report.error().message.find("train.micro_tokens_max"), std::string::npos);
+}
+
 TEST_F(DeviceTraining, ExpertsAreRefusedWithTheFlag) {
   auto params = std::make_unique<model::ParamStore>(tiny_moe_spec());
   const auto made = PolicyTrainer::create(std::move(params), {}, device());

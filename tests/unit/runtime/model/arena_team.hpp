@@ -40,7 +40,7 @@ class ArenaMemory final : public core::Memory {
       free_.erase(free);
       return memory;
     }
-    if (used_ + size > kSize) throw core::OutOfMemory("the arena is full");
+    if (used_ + size > limit_) throw core::OutOfMemory("the arena is full");
     used_ += size;
     return base_ + used_ - size;
   }
@@ -58,6 +58,8 @@ class ArenaMemory final : public core::Memory {
     const auto at = static_cast<const char*>(memory);
     return at >= base_ && at < base_ + kSize;
   }
+  // Nothing more can be taken than is in use now.
+  void close() { limit_ = used_; }
   void open(bool open) { ::mprotect(base_, kSize, open ? PROT_READ | PROT_WRITE : PROT_NONE); }
 
  private:
@@ -70,7 +72,7 @@ class ArenaMemory final : public core::Memory {
   }
 
   char* const base_;
-  std::size_t used_ = 0;
+  std::size_t used_ = 0, limit_ = kSize;
   std::multimap<std::size_t, void*> free_;
 };
 
@@ -198,7 +200,7 @@ class ArenaTeam final : public core::TeamRunner {
     region(core::Team{});
   }
   int size() const noexcept override { return 1; }
-  core::Memory& memory() noexcept override { return memory_; }
+  ArenaMemory& memory() noexcept override { return memory_; }
 
  private:
   ArenaMemory memory_;
