@@ -167,7 +167,7 @@ Result<void> run_chat(Words words) {
                                          "commands",
                                          flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe chat", dtype_name));
+  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe chat", dtype_name, placement.device));
   TROUPE_TRY_ASSIGN(host, EngineHost::load(model, placement, {}, dtype));
   return Chat(*host, std::move(sampling), system).run();
 }

@@ -27,6 +27,11 @@ core::Result<std::unique_ptr<EngineHost>> EngineHost::prepare(const std::string&
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   std::vector<std::int32_t> eos = end_tokens(tokenizer, spec);
   TROUPE_TRY_ASSIGN(team, make_team(placement));
+  if (spec.moe.any() && !team->memory().on_host()) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "--device " + placement.device + ": the experts of " + spec.architecture +
+                          " are computed on the processor only; give --device cpu");
+  }
   std::unique_ptr<EngineHost> host(
       new EngineHost(name, std::move(spec), std::move(tokenizer), std::move(team)));
   host->eos_ = std::move(eos);
@@ -58,7 +63,7 @@ core::Result<std::unique_ptr<engine::Engine>> EngineHost::make_engine(
 
 core::Result<std::shared_ptr<const model::PackedWeights>> EngineHost::pack_weights() {
   TROUPE_TRY_ASSIGN(params, model::load_model(folder_));
-  auto packed = std::make_shared<model::PackedWeights>(params->spec(), dtype_);
+  auto packed = std::make_shared<model::PackedWeights>(params->spec(), dtype_, team_->memory());
   team_->run([&](core::Team team) { packed->fill(team, *params, 0); });
   return std::shared_ptr<const model::PackedWeights>(std::move(packed));
 }

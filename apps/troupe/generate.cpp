@@ -158,7 +158,7 @@ Result<void> run_generate(Words words) {
   TROUPE_TRY_ASSIGN(outcome,
                     parse_flags("troupe generate: sample responses of a model", flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe generate", options.dtype));
+  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe generate", options.dtype, options.placement.device));
   const int sources =
       !options.prompt.empty() + !options.prompts.empty() + !options.dataset.data.empty();
   if (sources != 1) {

@@ -19,8 +19,7 @@ int main(int argc, char** argv) {
     error = done ? core::Error{core::ErrorCode::kResources, "cannot write to standard output"}
                  : done.error();
   } catch (const std::exception& thrown) {
-    error = core::error_of(thrown);
-    if (error.code == core::ErrorCode::kInternal) error = error.within("unexpected failure");
+    error = core::error_of(thrown, "unexpected failure");
   }
   std::fflush(stdout);
   std::fputs(app::error_text(error).c_str(), stderr);

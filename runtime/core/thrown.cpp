@@ -16,7 +16,7 @@ constexpr const char* kLess =
 
 }  // namespace
 
-Error error_of(const std::exception& thrown) {
+Error error_of(const std::exception& thrown, std::string_view where) {
   const std::string what = thrown.what();
   if (dynamic_cast<const OutOfMemory*>(&thrown) != nullptr)
     return {ErrorCode::kResources, what + kLess};
@@ -26,7 +26,8 @@ Error error_of(const std::exception& thrown) {
   }
   if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr)
     return {ErrorCode::kResources, "out of memory"};
-  return {ErrorCode::kInternal, what};
+  const Error bug{ErrorCode::kInternal, what};
+  return where.empty() ? bug : bug.within(where);
 }
 
 }  // namespace troupe::core

@@ -5,9 +5,11 @@
 #include "runtime/core/error.hpp"
 
 #include <exception>
+#include <string_view>
 
 namespace troupe::core {
 
-Error error_of(const std::exception& thrown);
+// `where`: what a bug's message begins with.
+Error error_of(const std::exception& thrown, std::string_view where = {});
 
 }  // namespace troupe::core

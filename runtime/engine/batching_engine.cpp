@@ -106,7 +106,7 @@ core::Result<std::vector<Sample>> BatchingEngine::step() {
   if (state_.paused) return std::vector<Sample>();
   const std::span<const Slice> slices = scheduler_.schedule();
   if (slices.empty()) return std::vector<Sample>();
-  plan_.build(slices, members_);
+  plan_.build(slices, members_, spare_block());
   const std::span<const Draw> draws = runner_.run(*weights_, plan_, pool_);
   ++counters_.steps;
   TROUPE_TRY(check_finite(draws));
@@ -220,6 +220,7 @@ bool BatchingEngine::finished(const Group& group, SampleState& sample) const {
 EngineCounters BatchingEngine::counters() const {
   EngineCounters counters = counters_;
   counters.preempted = scheduler_.preempted();
+  counters.replayed = runner_.replayed();
   counters.prefix_query_tokens = scheduler_.prefix_query_tokens();
   counters.prefix_hit_tokens = scheduler_.prefix_hit_tokens();
   counters.evicted = scheduler_.evicted();

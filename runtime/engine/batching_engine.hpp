@@ -42,8 +42,9 @@ class BatchingEngine final : public Engine {
               settings.step_tokens_max,
               std::int64_t{settings.sequences_max} * blocks_for(settings.context),
               spec_),
-        pool_(spec_, spec_.layers, settings.blocks),
-        runner_(spec_, settings.sequences_max, team) {
+        memory_(team.memory()),
+        pool_(make_pool()),
+        runner_(spec_, settings.sequences_max, settings.step_tokens_max, team) {
     copies_.reserve(static_cast<std::size_t>(settings.sequences_max));
   }
 
@@ -66,6 +67,9 @@ class BatchingEngine final : public Engine {
   EngineCounters counters() const override;
 
  private:
+  model::KvPool make_pool() const;
+  // A block that no table holds: on a device, where decode steps are filled up; else -1.
+  std::int32_t spare_block() const { return memory_.on_host() ? -1 : settings_.blocks; }
   std::unique_ptr<Group> make_group(GroupRequest request) const;
   core::Result<void> check_finite(std::span<const Draw> draws);
   void commit(std::span<const Slice> slices, std::span<const Draw> draws);
@@ -86,6 +90,7 @@ class BatchingEngine final : public Engine {
   const int members_;
   Scheduler scheduler_;
   StepPlan plan_;
+  core::Memory& memory_;  // of the team
   model::KvPool pool_;
   StepRunner runner_;
   std::vector<BlockCopy> copies_;

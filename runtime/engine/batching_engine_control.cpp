@@ -68,6 +68,7 @@ core::Result<MemoryReport> BatchingEngine::sleep(SleepParts parts) {
   }
   MemoryReport report = report_before();
   scheduler_.release_all();
+  runner_.forget_places();
   if (parts.weights) {
     report.weights_held_elsewhere = weights_.use_count() > 1;
     weights_.reset();
@@ -102,11 +103,16 @@ core::Result<MemoryReport> BatchingEngine::wake(SleepParts parts) {
   if (parts.weights) {
     state_.weights = WeightsState::kAwaited;
   } else {
-    pool_ = model::KvPool(spec_, spec_.layers, settings_.blocks);
+    pool_ = make_pool();
     state_.kv_asleep = false;
   }
   report_after(report);
   return report;
+}
+
+model::KvPool BatchingEngine::make_pool() const {
+  return model::KvPool(spec_, spec_.layers, settings_.blocks + (memory_.on_host() ? 0 : 1),
+                       memory_);
 }
 
 MemoryReport BatchingEngine::report_before() const {
@@ -134,6 +140,10 @@ core::Result<void> BatchingEngine::set_weights(std::shared_ptr<const model::Pack
       spec.window_of_all() != spec_.window_of_all()) {
     return fail(ErrorCode::kData,
                 "set_weights: these are weights of another model than the engine was made for");
+  }
+  if (&weights->memory() != &memory_) {
+    return fail(ErrorCode::kInvalidArgument,
+                "set_weights: these weights lie in another memory than the engine computes in");
   }
   if (weights == weights_) return {};
   weights_ = std::move(weights);

@@ -3,6 +3,7 @@
 
 #include "runtime/core/check.hpp"
 #include "runtime/engine/batching_engine.hpp"
+#include "runtime/model/device_check.hpp"
 
 #include <algorithm>
 #include <string>
@@ -20,6 +21,11 @@ core::Result<std::unique_ptr<Engine>> Engine::create(
     const TokenText* text,
     core::TeamRunner& team) {
   TROUPE_CHECK(weights != nullptr, "an engine without weights");
+  TROUPE_TRY(model::check_memory(weights->spec(), false, team.memory(), "rollout"));
+  if (&weights->memory() != &team.memory()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "an engine whose weights lie in another memory than its team computes in");
+  }
   const std::int64_t vocab = weights->spec().vocab;
   for (const std::int32_t token : eos) {
     if (token >= 0 && token < vocab) continue;

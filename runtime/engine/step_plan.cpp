@@ -3,13 +3,16 @@
 
 #include "runtime/engine/sampler.hpp"
 
+#include <algorithm>
+
 namespace troupe::engine {
 
 StepPlan::StepPlan(std::int32_t sequences_max,
                    std::int32_t step_tokens_max,
                    std::int64_t table_blocks_max,
                    const model::ModelSpec& spec)
-    : kv_heads_(spec.kv_heads),
+    : rows_max_(std::min(sequences_max, step_tokens_max)),
+      kv_heads_(spec.kv_heads),
       shared_(spec.heads / spec.kv_heads),
       windows_(spec.layer_windows()) {
   const auto rows = static_cast<std::size_t>(step_tokens_max);
@@ -26,13 +29,24 @@ StepPlan::StepPlan(std::int32_t sequences_max,
   inv_temperature_.reserve(samples);
 }
 
-void StepPlan::build(std::span<const Slice> slices, int members) {
+namespace {
+
+// Its one row draws one token of a sample of its own.
+bool decodes(const Slice& slice) {
+  return slice.count == 1 && slice.draws && slice.group->forked;
+}
+
+}  // namespace
+
+void StepPlan::build(std::span<const Slice> slices, int members, std::int32_t spare_block) {
   plan_.clear();
+  bucket_ = 0;
   jobs_.clear();
   inv_temperature_.clear();
   plan_.slot_begin.push_back(0);
   for (const Slice& slice : slices)
     add(slice);
+  if (spare_block >= 0 && std::all_of(slices.begin(), slices.end(), decodes)) fill_up(spare_block);
   plan_.finish(kv_heads_, members, shared_, windows_);
 }
 
@@ -59,6 +73,22 @@ void StepPlan::add(const Slice& slice) {
   const std::int32_t last = group.forked ? slice.sample : group.request.samples - 1;
   for (std::int32_t i = first; i <= last; ++i)
     jobs_.push_back({&group, i, logit_row, -1, end});
+}
+
+// With a token at position 0 of the spare block: all such rows write the same numbers, then see
+// them.
+void StepPlan::fill_up(std::int32_t spare_block) {
+  bucket_ = decode_bucket(plan_.rows(), rows_max_);
+  while (plan_.rows() < bucket_) {
+    plan_.segments.push_back({static_cast<std::int32_t>(plan_.rows()), 1, 0,
+                              static_cast<std::int32_t>(plan_.block_table.size())});
+    plan_.block_table.push_back(spare_block);
+    plan_.tokens.push_back(0);
+    plan_.positions.push_back(0);
+    plan_.slots.push_back(spare_block * kBlockTokens);
+    plan_.slot_begin.push_back(static_cast<std::int32_t>(plan_.slots.size()));
+    add_head_row(plan_.rows() - 1, 1.0f);
+  }
 }
 
 // The rows of a prompt whose successor is a token of the prompt too.

@@ -32,6 +32,7 @@ DrawHistory history_of(const Group& group, const SampleState& sample) {
 
 StepRunner::StepRunner(const model::ModelSpec& spec,
                        std::int32_t sequences_max,
+                       std::int32_t step_tokens_max,
                        core::TeamRunner& team)
     : team_(team),
       vocab_(spec.vocab),
@@ -46,10 +47,12 @@ StepRunner::StepRunner(const model::ModelSpec& spec,
     samplers_.emplace_back(spec.vocab);
   draws_.reserve(static_cast<std::size_t>(sequences_max));
   top_begin_.reserve(static_cast<std::size_t>(sequences_max) + 1);
+  if (team.memory().on_host()) return;
+  device_ = std::make_unique<DeviceStep>(spec, sequences_max, step_tokens_max, team);
 }
 
 std::span<const Draw> StepRunner::run(const model::PackedWeights& weights,
-                                      const StepPlan& step,
+                                      StepPlan& step,
                                       model::KvPool& pool) {
   const model::ForwardPlan& plan = step.plan();
   weights_ = &weights;
@@ -57,6 +60,10 @@ std::span<const Draw> StepRunner::run(const model::PackedWeights& weights,
   pool_ = &pool;
   draws_.resize(step.jobs().size());
   place_alternatives();
+  if (device_) {
+    run_on_device();
+    return draws_;
+  }
   scratch_.keep_routed = wants_routed();
   scratch_.reserve(team_.memory(), weights.spec(), plan.rows(), std::ssize(plan.logit_rows),
                    team_.size());
@@ -136,11 +143,81 @@ Draw StepRunner::draw(Sampler& sampler, std::size_t at, std::int64_t row_begin) 
   const std::span<TokenLogprob> top(top_.data() + top_begin_[at],
                                     top_begin_[at + 1] - top_begin_[at]);
   if (job.target >= 0) return sampler.score(head, job.target, top);
+  return sampler.draw(head, job.group->request.sampling, uniform_of(job),
+                      history_of(*job.group, job.group->at(job.sample)), top);
+}
+
+double StepRunner::uniform_of(const DrawJob& job) const {
   const SampleState& sample = job.group->at(job.sample);
-  const auto position = static_cast<std::uint64_t>(job.group->length(sample));
-  return sampler.draw(head, job.group->request.sampling,
-                      core::uniform(sample.seed, kSamplingStream, position),
-                      history_of(*job.group, sample), top);
+  return core::uniform(sample.seed, kSamplingStream,
+                       static_cast<std::uint64_t>(job.group->length(sample)));
+}
+
+void StepRunner::run_on_device() {
+  const std::span<const DrawJob> jobs = step_->jobs();
+  uniforms_.clear();
+  bool any = false;
+  for (const DrawJob& job : jobs) {
+    const bool there = drawn_there(job);
+    any = any || there;
+    uniforms_.push_back(there && job.group->request.sampling.temperature > 0.0f ? uniform_of(job)
+                                                                                : -1.0);
+  }
+  device_->begin(*weights_, *step_, *pool_, uniforms_);
+  const std::int64_t rows = std::ssize(step_->plan().logit_rows);
+  const std::int64_t at_once = device_->batch_rows();
+  device_->batch(0, std::min(at_once, rows));
+  draw_here(0, std::min(at_once, rows));
+  for (std::int64_t begin = at_once; begin < rows; begin += at_once) {
+    device_->batch(begin, std::min(begin + at_once, rows));
+    draw_here(begin, std::min(begin + at_once, rows));
+  }
+  if (!any) return;
+  const std::span<const Drawn> drawn = device_->drawn();
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (!drawn_there(jobs[i])) continue;
+    draws_[i] = Draw();
+    draws_[i].token = drawn[i].token;
+    draws_[i].logprob = drawn[i].logprob;
+  }
+}
+
+// Whether the draw is that of kernels::Draws and nothing else is told about the row.
+bool StepRunner::drawn_there(const DrawJob& job) const {
+  const SamplingParams& params = job.group->request.sampling;
+  const SampleState& sample = job.group->at(job.sample);
+  const bool cut = params.temperature > 0.0f && KeptSet::truncates(params, vocab_);
+  const bool changed = penalises(params) || !params.logit_bias.empty() ||
+                       !history_of(*job.group, sample).masked.empty();
+  const bool more =
+      params.entropies || params.raw_logprobs || params.top_logprobs > 0 || params.routed_experts;
+  return device_->draws() && job.target < 0 && !cut && !changed && !more;
+}
+
+// The rest of the batch's jobs, from rows that come down in runs of neighbours.
+void StepRunner::draw_here(std::int64_t row_begin, std::int64_t row_end) {
+  const std::span<const DrawJob> jobs = step_->jobs();
+  const HostRows room{logits_.data(), block_max_.data(), block_sum_.data()};
+  std::size_t at = 0;
+  while (at < jobs.size() && jobs[at].logit_row < row_begin)
+    ++at;
+  while (at < jobs.size() && jobs[at].logit_row < row_end) {
+    if (drawn_there(jobs[at])) {
+      ++at;
+      continue;
+    }
+    const std::int64_t first = jobs[at].logit_row;
+    std::int64_t last = first;
+    for (std::size_t i = at; i < jobs.size() && jobs[i].logit_row < row_end; ++i) {
+      if (drawn_there(jobs[i])) continue;
+      if (jobs[i].logit_row > last + 1 || jobs[i].logit_row - first >= head_rows_) break;
+      last = jobs[i].logit_row;
+    }
+    device_->read(first - row_begin, last - first + 1, room);
+    for (; at < jobs.size() && jobs[at].logit_row <= last; ++at) {
+      if (!drawn_there(jobs[at])) draws_[at] = draw(samplers_[0], at, first);
+    }
+  }
 }
 
 }  // namespace troupe::engine

@@ -1,17 +1,21 @@
 // The numeric part of a step, as one parallel region: the model's layers over the plan's rows, then
 // head and draws in batches of head rows, so that the logits of a large step stay within a
-// cache-sized buffer. Owned by the engine; `run` is called on its thread and returns when the team
-// is done. Bounds: kHeadRows_max head rows and kLogits_bytes_max of logits at a time.
+// cache-sized buffer. On a device (device_step.hpp) rows are drawn there; those whose samples cut,
+// penalise or want more than a log-prob come down and are drawn here, with the same bits. Owned by
+// the engine; `run` is called on its thread and returns when the team is done. Bounds of the host's
+// memory: kHeadRows_max head rows and kLogits_bytes_max of logits at a time.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/team.hpp"
+#include "runtime/engine/device_step.hpp"
 #include "runtime/engine/sampler.hpp"
 #include "runtime/engine/step_plan.hpp"
 #include "runtime/model/forward.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -23,16 +27,30 @@ inline constexpr std::int64_t kLogits_bytes_max = 32 << 20;
 
 class StepRunner {
  public:
-  StepRunner(const model::ModelSpec& spec, std::int32_t sequences_max, core::TeamRunner& team);
+  StepRunner(const model::ModelSpec& spec,
+             std::int32_t sequences_max,
+             std::int32_t step_tokens_max,
+             core::TeamRunner& team);
 
   // Keys and values go to `pool`; returns the draw of each job of `step`, good until the next call.
   // The log-prob of a draw is not finite when its logits are not.
   std::span<const Draw> run(const model::PackedWeights& weights,
-                            const StepPlan& step,
+                            StepPlan& step,
                             model::KvPool& pool);
+
+  // Ends what points at weights and pools that are about to go.
+  void forget_places() {
+    if (device_) device_->forget();
+  }
+  // Steps that a device did from a recording.
+  std::uint64_t replayed() const { return device_ ? device_->replayed() : 0; }
 
  private:
   void member(core::Team team);
+  void run_on_device();
+  bool drawn_there(const DrawJob& job) const;
+  double uniform_of(const DrawJob& job) const;
+  void draw_here(std::int64_t row_begin, std::int64_t row_end);
   void place_alternatives();
   bool wants_routed() const;
   std::span<const std::uint16_t> routed(const DrawJob& job) const;
@@ -45,8 +63,10 @@ class StepRunner {
   const std::int64_t ldl_;
   const std::int64_t head_rows_;
   std::function<void(core::Team)> region_;
-  std::vector<Sampler> samplers_;  // by rank
+  std::unique_ptr<DeviceStep> device_;  // null on the host
+  std::vector<Sampler> samplers_;       // by rank
   model::ForwardScratch scratch_;
+  std::vector<double> uniforms_;   // by job, for the device
   core::Buffer<float> logits_;     // [head_rows, ldl]
   core::Buffer<float> block_max_;  // [head_rows, blocks]
   core::Buffer<float> block_sum_;
@@ -55,7 +75,7 @@ class StepRunner {
   std::vector<TokenLogprob> top_;
   // Arguments of the running region.
   const model::PackedWeights* weights_ = nullptr;
-  const StepPlan* step_ = nullptr;
+  StepPlan* step_ = nullptr;
   model::KvPool* pool_ = nullptr;
 };
 

@@ -132,6 +132,7 @@ struct EngineLimits {
 struct EngineCounters {
   std::uint64_t steps = 0, prefill_tokens = 0, decode_tokens = 0, finished = 0, aborted = 0,
                 preempted = 0;
+  std::uint64_t replayed = 0;  // steps that a device did from a recording
   // Prompt tokens (and tokens of samples that came back) that were looked up in the prefix index,
   // those of them whose keys and values were there, and blocks that lost their entry for room.
   std::uint64_t prefix_query_tokens = 0, prefix_hit_tokens = 0, evicted = 0;

@@ -100,9 +100,11 @@ void ForwardPlan::place(core::Memory& memory) {
   place_ = nullptr;
   if (memory.on_host()) return;
   PlanView& v = placed_;
-  std::tie(v.tokens, v.positions, v.slot_begin, v.slots, v.segments, v.block_table, v.logit_rows,
-           v.items) = lists_.place(memory, tokens, positions, slot_begin, slots, segments,
-                                   block_table, logit_rows, items);
+  // The block table last: it grows with the context, and the others keep their places when it
+  // outgrows its room.
+  std::tie(v.tokens, v.positions, v.slot_begin, v.slots, v.segments, v.logit_rows, v.items,
+           v.block_table) = lists_.place(memory, tokens, positions, slot_begin, slots, segments,
+                                         logit_rows, items, block_table);
   place_ = &memory;
 }
 

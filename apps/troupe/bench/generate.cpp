@@ -37,7 +37,7 @@ struct Job {
   std::string model, dtype = "f32";
   std::int64_t batch = 8, prompt_tokens = 64, new_tokens = 128, group = 0;
   Placement placement;
-  bool json = false;
+  bool json = false, no_limits = false;
   kernels::PanelDtype panels = kernels::PanelDtype::kF32;  // what dtype names
 };
 
@@ -186,8 +186,7 @@ Result<Figures> measure(engine::Engine& engine, const Job& job, MeteredTeam& tea
   std::vector<double> prefill_s, decode_s;            // of all prompts, of one step
   std::vector<double> prefill_shares, decode_shares;  // of what the machine could do around it
   std::vector<double> serial, barrier;                // shares of a step
-  // What a GPU could do is not measured here: the shares stay unknown.
-  const bool known = team.memory().on_host();
+  const bool known = !job.no_limits;
   kernels::MachineLimits limits;
   if (known) limits = measure_limits(team);
   for (int i = 0; i < kRepetitions; ++i) {
@@ -231,7 +230,7 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const Job& job, core::TeamRu
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY(check_job(job, spec));
   TROUPE_TRY_ASSIGN(params, model::load_model(folder));
-  auto packed = std::make_shared<model::PackedWeights>(params->spec(), job.panels);
+  auto packed = std::make_shared<model::PackedWeights>(params->spec(), job.panels, team.memory());
   team.run([&](core::Team member) { packed->fill(member, *params, 0); });
   params.reset();
   engine::EngineLimits limits;
@@ -263,10 +262,11 @@ Result<void> bench_generate(Words words) {
            {"--dtype", &job.dtype, kDtypeHelp},
            {"--device", &job.placement.device, kDeviceHelp},
            {"--threads", &job.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024},
+           {"--no-limits", &job.no_limits, "do not measure what the machine could do"},
            {"--json", &job.json, "one JSON line"}},
           words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY_ASSIGN(panels, panel_dtype("troupe bench generate", job.dtype));
+  TROUPE_TRY_ASSIGN(panels, panel_dtype("troupe bench generate", job.dtype, job.placement.device));
   job.panels = panels;
   TROUPE_TRY_ASSIGN(team, make_team(job.placement));
   const bool gpu = !team->memory().on_host();
@@ -309,9 +309,9 @@ Result<void> bench_generate(Words words) {
     std::printf("batch %lld, %s weights, %s kernels, device %s, %d thread(s)\n",
                 static_cast<long long>(job.batch), job.dtype.c_str(), level,
                 job.placement.device.c_str(), team->size());
-    const auto rate = [gpu](const char* what, double tokens_per_s, double share) {
+    const auto rate = [&job](const char* what, double tokens_per_s, double share) {
       std::printf("  %-8s %8.1f tokens/s", what, tokens_per_s);
-      if (!gpu) std::printf(", %3.0f %% of the limit", 100 * share);
+      if (!job.no_limits) std::printf(", %3.0f %% of the limit", 100 * share);
       std::printf("\n");
     };
     rate("decode", figures.decode_tokens_per_s, figures.decode_share);

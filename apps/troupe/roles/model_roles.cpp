@@ -6,6 +6,7 @@
 #include "apps/troupe/roles/role_factories.hpp"
 #include "apps/troupe/train/learn_settings.hpp"
 #include "runtime/core/rng.hpp"
+#include "runtime/model/device_check.hpp"
 #include "runtime/model/params.hpp"
 
 #include <set>
@@ -134,7 +135,9 @@ core::Result<std::shared_ptr<const model::PackedWeights>> reference_weights(
   if (own) {
     TROUPE_TRY(check_fits(config, params->spec(), "ref.model_name_or_path", folder));
   }
-  auto packed = std::make_shared<model::PackedWeights>(params->spec(), forward_dtype(config));
+  TROUPE_TRY(model::check_memory(params->spec(), false, team.memory(), "ref"));
+  auto packed =
+      std::make_shared<model::PackedWeights>(params->spec(), forward_dtype(config), team.memory());
   team.run([&](core::Team member) { packed->fill(member, *params, 0); });
   std::shared_ptr<const model::PackedWeights> result = std::move(packed);
   return result;
@@ -165,6 +168,8 @@ std::vector<RewardPart> reward_parts(const core::TrainConfig& config) {
 core::Result<std::unique_ptr<actors::RewardSource>> make_model_reward(
     const core::TrainConfig& config, const std::string& folder, core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(path, model::resolve_model(folder));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(path));
+  TROUPE_TRY(model::check_memory(spec, false, team.memory(), "reward"));
   actors::ModelRewardOptions options;
   options.folder = path;
   options.rows_max = config.train.micro_tokens_max;

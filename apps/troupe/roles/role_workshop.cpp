@@ -113,7 +113,8 @@ RoleWorkshop::Recipe RoleWorkshop::load_generator(const core::TrainConfig& confi
     return engine::Engine::create(std::move(first), limits, eos, text.get(), team);
   };
   std::shared_ptr<weights::WeightSubscriber> subscriber =
-      std::make_shared<weights::RemoteWeightSubscriber>(spec, forward_dtype(config));
+      std::make_shared<weights::RemoteWeightSubscriber>(spec, forward_dtype(config),
+                                                        weights::own_host_id(), team.memory());
   if (reach_) subscriber = reach_(std::move(subscriber));
   return actors::RoleRecipe{
       generator_factory(std::move(maker), std::move(text), std::move(subscriber), fetch_,

@@ -90,7 +90,7 @@ class Serving {
 };
 
 Result<void> serve_alone(const ServeOptions& options, ApiKeys keys) {
-  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype));
+  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype, options.placement.device));
   TROUPE_TRY_ASSIGN(host,
                     EngineHost::load(options.model, options.placement, options.limits(), dtype));
   TROUPE_TRY_ASSIGN(model, options.served_model(*host));
@@ -124,7 +124,7 @@ class Follower final : public cluster::Role {
 
 // The policy of a run. Nothing of the run waits for this guest.
 Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
-  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype));
+  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype, options.placement.device));
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
   TROUPE_TRY_ASSIGN(host, EngineHost::prepare(options.model, options.placement));
   TROUPE_TRY_ASSIGN(model, options.served_model(*host));
@@ -134,7 +134,8 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
     return made->make_engine(std::move(first), limits);
   };
   auto bench = std::make_unique<actors::EngineBench>(std::move(maker), host->team(), nullptr);
-  auto inner = std::make_shared<weights::RemoteWeightSubscriber>(host->spec(), dtype);
+  auto inner = std::make_shared<weights::RemoteWeightSubscriber>(
+      host->spec(), dtype, weights::own_host_id(), host->team().memory());
   async::IoThreads io(1);
   Serving serving(options, std::move(host), std::move(model), std::move(bench));
   LiveWeights live(serving.pump(),

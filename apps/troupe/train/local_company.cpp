@@ -15,6 +15,7 @@
 #include "runtime/async/io_threads.hpp"
 #include "runtime/cluster/loopback/loopback.hpp"
 #include "runtime/core/rng.hpp"
+#include "runtime/weights/copied_channel.hpp"
 #include "runtime/weights/local_channel.hpp"
 
 #include <algorithm>
@@ -44,8 +45,8 @@ struct Stage {
   std::vector<std::unique_ptr<async::DeviceThread>> generator_threads;
   async::IoThreads io;
   cluster::LoopbackNetwork network;
-  std::shared_ptr<weights::LocalWeightChannel> channel =
-      std::make_shared<weights::LocalWeightChannel>();
+  std::shared_ptr<weights::WeightPublisher> publisher;
+  std::shared_ptr<weights::WeightSubscriber> subscriber;
   std::vector<std::unique_ptr<RoleHost>> hosts;
 };
 
@@ -120,7 +121,8 @@ class Company {
       TROUPE_CO_TRY(co_await host("reference/0", std::move(reference), &stage_.compute, at));
     }
     first_weights.reset();
-    auto policy = policy_factory(std::move(trainer), stage_.channel, inputs_.model_folder,
+    open_channel();
+    auto policy = policy_factory(std::move(trainer), stage_.publisher, inputs_.model_folder,
                                  critic_link(config));
     TROUPE_CO_TRY(co_await host("policy/0", std::move(policy), &stage_.compute, team));
     text_ = std::make_shared<actors::TokenizerText>(inputs_.tokenizer);
@@ -145,6 +147,24 @@ class Company {
     parts.ended = [this](core::Result<void> ended) { outcome_.set(std::move(ended)); };
     co_return co_await host("controller/0", controller_factory(std::move(parts)), nullptr);
   }
+
+  // By pointer where policy and engines compute in one memory: on the processor, or on one thread
+  // with one GPU.
+  void open_channel() {
+    const std::string& trains = plan_.config.actor.device;
+    const std::string& generates = plan_.config.rollout.device;
+    const auto keep = [this](const auto& channel) {
+      stage_.publisher = channel;
+      stage_.subscriber = channel;
+    };
+    const bool host = trains == "cpu" && generates == "cpu";
+    if (host || (*core::parse_device(trains) == *core::parse_device(generates) && !own_threads()))
+      return keep(std::make_shared<weights::LocalWeightChannel>());
+    keep(std::make_shared<weights::CopiedWeightChannel>(forward_dtype(plan_.config)));
+  }
+
+  // Whether each generator has a thread of its own; one alone takes turns with the trainer.
+  bool own_threads() const { return plan_.run.staleness_max > 0 || generators() > 1; }
 
   async::task<core::Result<void>> start_rewards() {
     const core::TrainConfig& config = plan_.config;
@@ -171,13 +191,12 @@ class Company {
     return static_cast<std::size_t>(std::max<std::int64_t>(plan_.config.rollout.generators, 1));
   }
 
-  // A generator alone takes turns with the trainer; else each has a thread of its own.
   async::task<core::Result<void>> start_generator(std::string name) {
     auto& threads = stage_.generator_threads;
     threads.push_back(std::make_unique<async::DeviceThread>(name + " weights"));
     async::DeviceThread& fetch = *threads.back();
     async::DeviceThread* device = &stage_.compute;
-    if (plan_.run.staleness_max > 0 || generators() > 1) {
+    if (own_threads()) {
       threads.push_back(std::make_unique<async::DeviceThread>(name, &kernels::flush_denormals));
       device = threads.back().get();
     }
@@ -188,7 +207,7 @@ class Company {
       return engine::Engine::create(std::move(weights), engine_limits(plan_.config), inputs_.eos,
                                     text_.get(), *team);
     };
-    auto factory = generator_factory(std::move(maker), text_, stage_.channel, fetch,
+    auto factory = generator_factory(std::move(maker), text_, stage_.subscriber, fetch,
                                      plan_.config.rollout.enable_sleep);
     co_return co_await host(std::move(name), std::move(factory), device, team);
   }

@@ -62,7 +62,8 @@ Result<void> SupervisedRun::load() {
   std::shared_ptr<model::PackedWeights> reference;
   if (settings.loss.has_reference() && !inputs_.reference_folder.empty()) {
     TROUPE_TRY_ASSIGN(frozen, model::load_model(inputs_.reference_folder));
-    reference = std::make_shared<model::PackedWeights>(frozen->spec(), settings.optim.panels);
+    reference = std::make_shared<model::PackedWeights>(frozen->spec(), settings.optim.panels,
+                                                       team_->memory());
     team_->run([&](core::Team member) {
       kernels::flush_denormals();
       reference->fill(member, *frozen, 0);

@@ -40,6 +40,7 @@ TEST(Thrown, AMissingResourceIsNoBug) {
   EXPECT_EQ(error_of(std::bad_alloc()).code, ErrorCode::kResources);
   EXPECT_EQ(error_of(std::runtime_error("x")).code, ErrorCode::kInternal);
   EXPECT_EQ(error_of(std::runtime_error("x")).message, "x");
+  EXPECT_EQ(error_of(std::runtime_error("x"), "a step").message, "a step: x");
 }
 
 }  // namespace

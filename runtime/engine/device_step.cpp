@@ -1,0 +1,186 @@
+// Forward, head and draws on a device, submitted or replayed.
+#include "runtime/engine/device_step.hpp"
+
+#include "kernels/ops.hpp"
+#include "runtime/core/check.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <tuple>
+
+namespace troupe::engine {
+namespace {
+
+// At most so many that all running samples draw at once, in whole panels of eight rows.
+std::int64_t head_rows_for(std::int64_t ldl, std::int32_t sequences_max) {
+  const std::int64_t fitting =
+      kDeviceLogits_bytes_max / (ldl * static_cast<std::int64_t>(sizeof(float))) / 8 * 8;
+  return std::max<std::int64_t>(std::min<std::int64_t>(fitting, sequences_max), 1);
+}
+
+}  // namespace
+
+DeviceStep::DeviceStep(const model::ModelSpec& spec,
+                       std::int32_t sequences_max,
+                       std::int32_t step_tokens_max,
+                       core::TeamRunner& team)
+    : team_(team),
+      memory_(team.memory()),
+      vocab_(spec.vocab),
+      blocks_(model::vocab_blocks(spec)),
+      ldl_(kernels::panels_of(spec.vocab) * kernels::kPanel),
+      step_rows_max_(step_tokens_max),
+      head_rows_(head_rows_for(ldl_, sequences_max)),
+      region_([this](core::Team) { region(); }),
+      logits_(head_rows_ * ldl_, memory_),
+      block_max_(head_rows_ * blocks_, memory_),
+      block_sum_(head_rows_ * blocks_, memory_) {
+  team_.run([this](core::Team) { draws_ = kernels::ops().draw != nullptr; });
+}
+
+void DeviceStep::begin(const model::PackedWeights& weights,
+                       StepPlan& step,
+                       model::KvPool& pool,
+                       std::span<const double> uniforms) {
+  weights_ = &weights;
+  step_ = &step;
+  pool_ = &pool;
+  step.place(memory_);
+  const std::int64_t head_rows = std::ssize(step.plan().logit_rows);
+  // Room for the largest step from the first on, so that recordings stay good.
+  scratch_.reserve(memory_, weights.spec(), std::max(step.plan().rows(), step_rows_max_),
+                   std::max(head_rows, head_rows_));
+  const std::span<const DrawJob> jobs = step.jobs();
+  uniforms_.assign(uniforms.begin(), uniforms.end());
+  rows_.clear();
+  for (const DrawJob& job : jobs)
+    rows_.push_back(static_cast<std::int32_t>(job.logit_row % head_rows_));
+  if (step.bucket() > 0) {  // one job a row; the rows behind them draw for nobody
+    uniforms_.resize(static_cast<std::size_t>(head_rows), -1.0);
+    while (std::ssize(rows_) < head_rows)
+      rows_.push_back(static_cast<std::int32_t>(std::ssize(rows_)));
+  }
+  inv_temperatures_.assign(step.inv_temperature(), step.inv_temperature() + head_rows);
+  std::tie(uniform_at_, row_at_, inv_temperature_at_) =
+      placed_.place(memory_, uniforms_, rows_, inv_temperatures_);
+  drawn_.reserve_discard(2 * std::max<std::int64_t>(std::ssize(rows_), head_rows_), memory_);
+}
+
+void DeviceStep::batch(std::int64_t row_begin, std::int64_t row_end) {
+  row_begin_ = row_begin;
+  row_end_ = row_end;
+  job_begin_ = 0;
+  job_end_ = rows_.size();
+  if (step_->bucket() == 0) {
+    const std::span<const DrawJob> jobs = step_->jobs();
+    const auto first_of = [&](std::int64_t row) {
+      const auto at = std::lower_bound(
+          jobs.begin(), jobs.end(), row,
+          [](const DrawJob& job, std::int64_t wanted) { return job.logit_row < wanted; });
+      return static_cast<std::size_t>(at - jobs.begin());
+    };
+    job_begin_ = first_of(row_begin);
+    job_end_ = first_of(row_end);
+  }
+  if (!replay()) team_.run(region_);
+}
+
+// Submits; nothing here waits, and nothing but `places`, the bucket and the batch decides what.
+void DeviceStep::region() {
+  const core::Team team;
+  if (row_begin_ == 0) model::forward_hidden(team, *weights_, step_->plan(), *pool_, scratch_);
+  if (row_begin_ == row_end_) return;
+  const std::int64_t hidden = weights_->spec().hidden;
+  const float* const inv_temperature = inv_temperature_at_ + row_begin_;
+  model::head_forward(team, *weights_, scratch_.head_in.data() + row_begin_ * hidden,
+                      row_end_ - row_begin_, logits_.data(), ldl_, inv_temperature,
+                      block_max_.data(), block_sum_.data());
+  if (!draws_ || job_begin_ == job_end_) return;
+  float* const logprobs = reinterpret_cast<float*>(drawn_.data() + rows_.size());
+  const kernels::Draws draws{.rows = {.logits = logits_.data(),
+                                      .ld = ldl_,
+                                      .vocab = vocab_,
+                                      .inv_temperature = inv_temperature,
+                                      .block_max = block_max_.data(),
+                                      .block_sum = block_sum_.data()},
+                             .uniform = uniform_at_ + job_begin_,
+                             .row = row_at_ + job_begin_,
+                             .token = drawn_.data() + job_begin_,
+                             .logprob = logprobs + job_begin_};
+  kernels::ops().draw(draws, static_cast<std::int64_t>(job_end_ - job_begin_));
+}
+
+// The first step of a bucket at these places runs as it is, which also loads what the driver loads
+// at a kernel's first launch; the second is recorded.
+bool DeviceStep::replay() {
+  const std::int64_t bucket = step_->bucket();
+  if (!records_ || bucket == 0 || bucket > head_rows_) return false;
+  Recorded& recorded = recorded_[bucket];
+  const Places now = places();
+  if (recorded.places != now) {
+    recorded.work.reset();
+    recorded.places = now;
+    return false;
+  }
+  if (!recorded.work) recorded.work = team_.record(region_);
+  records_ = recorded.work != nullptr;
+  if (!records_) return false;
+  recorded.work->submit();
+  ++replayed_;
+  return true;
+}
+
+DeviceStep::Places DeviceStep::places() const {
+  const model::PlanView plan = step_->plan().view();
+  const model::ForwardScratch& s = scratch_;
+  return {weights_->head().data,
+          weights_->layer(0).qkv.data,
+          weights_->layer(0).rope_cos,
+          pool_->k(0),
+          pool_->v(0),
+          plan.tokens,
+          plan.positions,
+          plan.slot_begin,
+          plan.slots,
+          plan.segments,
+          plan.block_table,
+          plan.logit_rows,
+          plan.items,
+          s.x.data(),
+          s.normed.data(),
+          s.normed_alone.data(),
+          s.qkv.data(),
+          s.attention.data(),
+          s.x_mid.data(),
+          s.gate_up.data(),
+          s.act.data(),
+          s.head_in.data(),
+          uniform_at_,
+          row_at_,
+          inv_temperature_at_,
+          drawn_.data()};
+}
+
+void DeviceStep::read(std::int64_t first, std::int64_t count, const HostRows& to) {
+  const auto bytes = [count](std::int64_t width) {
+    return static_cast<std::size_t>(count * width) * sizeof(float);
+  };
+  memory_.download(to.logits, logits_.data() + first * ldl_, bytes(ldl_));
+  memory_.download(to.block_max, block_max_.data() + first * blocks_, bytes(blocks_));
+  memory_.download(to.block_sum, block_sum_.data() + first * blocks_, bytes(blocks_));
+}
+
+std::span<const Drawn> DeviceStep::drawn() {
+  words_.resize(2 * rows_.size());
+  drawn_.download(words_);
+  results_.clear();
+  for (std::size_t i = 0; i < rows_.size(); ++i)
+    results_.push_back({words_[i], std::bit_cast<float>(words_[rows_.size() + i])});
+  return results_;
+}
+
+void DeviceStep::forget() {
+  recorded_.clear();
+}
+
+}  // namespace troupe::engine

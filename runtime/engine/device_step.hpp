@@ -1,0 +1,116 @@
+// The numeric part of a step on a device: the model's layers over the plan's rows, the head of all
+// head rows at once where their logits fit, and the draws, of which only ids and log-probs come
+// back. Steps that do nothing but decode are padded to a few sizes (`decode_bucket`), and the work
+// of each size is recorded once and submitted again: what a step submits then depends on its size
+// and on the places of weights, pools and scratch alone, never on the tokens or the context. When
+// one of these places moves, it is recorded anew.
+//
+// Owned by a StepRunner, used on the engine's thread: begin, then batches of head rows ascending,
+// the rows that somebody wants to read after each, then `drawn`. Bounds: kDeviceLogits_bytes_max of
+// logits; one recording a bucket.
+#pragma once
+
+#include "runtime/core/buffer.hpp"
+#include "runtime/core/placed_lists.hpp"
+#include "runtime/core/team.hpp"
+#include "runtime/engine/step_plan.hpp"
+#include "runtime/model/forward.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace troupe::engine {
+
+inline constexpr std::int64_t kDeviceLogits_bytes_max = 512ll << 20;
+
+// Where a device leaves its head rows for the host, room for some rows of each.
+struct HostRows {
+  float* logits = nullptr;  // ld as on the device
+  float* block_max = nullptr;
+  float* block_sum = nullptr;
+};
+
+struct Drawn {
+  std::int32_t token = 0;
+  float logprob = 0.0f;  // not finite when the row's logits are not
+};
+
+class DeviceStep {
+ public:
+  DeviceStep(const model::ModelSpec& spec,
+             std::int32_t sequences_max,
+             std::int32_t step_tokens_max,
+             core::TeamRunner& team);
+
+  // Whether the device draws; else every row is the host's.
+  bool draws() const { return draws_; }
+  std::int64_t batch_rows() const { return head_rows_; }
+
+  // `uniforms`: one a job of the step; below 0 the most likely token is drawn. Places the lists.
+  void begin(const model::PackedWeights& weights,
+             StepPlan& step,
+             model::KvPool& pool,
+             std::span<const double> uniforms);
+  // Head rows [row_begin, row_end), at most `batch_rows`; the first batch runs the layers too.
+  void batch(std::int64_t row_begin, std::int64_t row_end);
+  // Rows [first, first + count) of the batch at hand, to the host; waits for them.
+  void read(std::int64_t first, std::int64_t count, const HostRows& to);
+  // What the draws of all jobs gave; waits for them. Good until the next step.
+  std::span<const Drawn> drawn();
+
+  // Ends all recordings: what they point at is about to go.
+  void forget();
+  // Steps that were submitted from a recording.
+  std::uint64_t replayed() const { return replayed_; }
+
+ private:
+  using Places = std::array<const void*, 26>;
+  struct Recorded {
+    Places places{};
+    std::unique_ptr<core::Recording> work;  // null: the places were seen once
+  };
+
+  void region();
+  bool replay();
+  Places places() const;
+
+  core::TeamRunner& team_;
+  core::Memory& memory_;
+  const std::int64_t vocab_, blocks_, ldl_;
+  const std::int64_t step_rows_max_;
+  const std::int64_t head_rows_;
+  const std::function<void(core::Team)> region_;
+  bool draws_ = false;
+  model::ForwardScratch scratch_;
+  core::Buffer<float> logits_;     // [head_rows, ldl]
+  core::Buffer<float> block_max_;  // [head_rows, blocks]
+  core::Buffer<float> block_sum_;
+  core::Buffer<std::int32_t> drawn_;  // tokens of all jobs, then the bits of their log-probs
+  core::PlacedLists placed_;
+  // What is placed, by job and by head row; padded with the plan.
+  std::vector<double> uniforms_;
+  std::vector<std::int32_t> rows_;  // of the batch
+  std::vector<float> inv_temperatures_;
+  const double* uniform_at_ = nullptr;
+  const std::int32_t* row_at_ = nullptr;
+  const float* inv_temperature_at_ = nullptr;
+  std::vector<std::int32_t> words_;  // drawn_, on the host
+  std::vector<Drawn> results_;
+  std::map<std::int64_t, Recorded> recorded_;  // by rows
+  std::uint64_t replayed_ = 0;
+  bool records_ = true;  // until the team says that it cannot
+  // The step at hand.
+  const model::PackedWeights* weights_ = nullptr;
+  const StepPlan* step_ = nullptr;
+  model::KvPool* pool_ = nullptr;
+  std::int64_t row_begin_ = 0, row_end_ = 0;  // of the batch
+  std::size_t job_begin_ = 0, job_end_ = 0;
+};
+
+}  // namespace troupe::engine

@@ -1,0 +1,213 @@
+// The program with a GPU, on the emulated device, which calls host code that touches a device's
+// memory a crash: what `--device cuda` gives is what the processor gives, to the bit, and what is
+// missing is said by name.
+#include "processes.hpp"
+
+namespace troupe::test {
+namespace {
+
+class Gpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const build = std::getenv("TROUPE_BUILD_DIR");
+    const std::string library =
+        std::string(build != nullptr ? build : "build") + "/bin/libtroupe_cuda_emulated.so";
+    set("TROUPE_CUDA_LIBRARY", library);
+    set("TROUPE_CUDA_EMULATOR", "guard");
+    ::unsetenv("TROUPE_CUDA_EMULATOR_MEMORY");
+    std::ofstream prompts(files_ / "prompts.jsonl");
+    for (const char* text : {"a", "The same beginning of two prompts: one",
+                             "3+4=", "The same beginning of two prompts: two", "x y z"})
+      prompts << nlohmann::json({{"prompt", text}}) << '\n';
+  }
+  static void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
+  std::string path(const std::string& name) const { return (files_ / name).string(); }
+
+  // What `generate` says of all samples: tokens and log-probs, in full.
+  std::string samples(const std::string& device, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {
+        "generate", "--model", files_.model(), "--prompts", path("prompts.jsonl"),
+        "--json",   "--seed",  "11",           "--threads", "1",
+        "--device", device};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProgramRun run = run_troupe(words);
+    EXPECT_EQ(run.status, 0) << run.output;
+    return run.output;
+  }
+  void expect_the_same(const std::vector<std::string>& more) {
+    const std::string host = samples("cpu", more), device = samples("cuda", more);
+    EXPECT_NE(host.find("logprobs"), std::string::npos);
+    EXPECT_EQ(host, device) << ::testing::PrintToString(more);
+  }
+  void expect_error(std::vector<std::string> words,
+                    int status,
+                    const std::vector<std::string>& parts) {
+    const Ended ended = troupe_ends(std::move(words), files_ / "log.txt", 30);
+    EXPECT_EQ(ended.status, status) << ended.text;
+    for (const std::string& part : parts)
+      EXPECT_NE(ended.text.find(part), std::string::npos) << part << " in " << ended.text;
+  }
+  std::vector<std::string> one(const std::string& device) const {
+    return {"generate",         "--model", files_.model(), "--prompt", "a",
+            "--max-new-tokens", "8",       "--device",     device};
+  }
+  // A run of two updates, in one process unless `transport` says otherwise.
+  std::filesystem::path trained(const std::string& name,
+                                const std::vector<std::string>& more,
+                                const std::string& transport = "loopback") {
+    std::vector<std::string> words = files_.words(name);
+    words.insert(words.end(), {"--cluster.transport", transport, "--train.max_steps", "2"});
+    words.insert(words.end(), more.begin(), more.end());
+    const Ended ended = troupe_ends(std::move(words), files_ / (name + ".txt"), 90);
+    EXPECT_EQ(ended.status, 0) << ended.text;
+    said_ = ended.text;
+    return files_ / name;
+  }
+
+  TinyRun files_;
+  std::string said_;  // by the last run
+};
+
+}  // namespace
+
+TEST_F(Gpu, GreedyAndSampledTokensAreThoseOfTheProcessor) {
+  expect_the_same({"--temperature", "0", "--max-new-tokens", "9"});
+  expect_the_same({"--n", "3", "--max-new-tokens", "12"});
+  expect_the_same(
+      {"--n", "2", "--temperature", "0.7", "--dtype", "bf16", "--max-new-tokens", "12"});
+}
+
+TEST_F(Gpu, CutSamplesAreThoseOfTheProcessor) {
+  expect_the_same({"--n", "2", "--top-k", "20", "--max-new-tokens", "12"});
+  expect_the_same({"--n", "2", "--top-p", "0.8", "--min-p", "0.02", "--max-new-tokens", "12"});
+}
+
+TEST_F(Gpu, SmallBatchesAndFewBlocksChangeNothing) {
+  expect_the_same({"--n", "2", "--max-num-seqs", "3", "--max-new-tokens", "20"});
+  // Ten blocks of 16 tokens: samples give theirs back and come again.
+  expect_the_same({"--n", "4", "--kv-cache-memory-bytes", "81920", "--max-new-tokens", "40"});
+}
+
+TEST_F(Gpu, WhatIsMissingIsSaidByName) {
+  expect_error(one("cuda:7"), 3, {"--device cuda:7", "no device cuda:7", "this machine has 1"});
+  expect_error(one("gpu"), 2, {"--device gpu", "cpu, cuda or cuda:N"});
+  set("TROUPE_CUDA_EMULATOR", "none");
+  expect_error(one("cuda"), 3, {"no device cuda:0", "nvidia-smi"});
+  set("TROUPE_CUDA_LIBRARY", path("none.so"));
+  expect_error(one("cuda:0"), 3, {"--device cuda:0", "cannot be loaded", "none.so"});
+}
+
+TEST_F(Gpu, ARunNamesTheKeyOfAMissingDevice) {
+  std::vector<std::string> words = files_.words("run");
+  words.insert(words.end(), {"--rollout.device", "cuda:3"});
+  expect_error(words, 3, {"rollout.device cuda:3", "this machine has 1"});
+  words.back() = "gpu";
+  expect_error(words, 2, {"rollout.device", "there is no device 'gpu'"});
+}
+
+TEST_F(Gpu, MemoryThatRunsOutIsSaidInNumbersAndFlags) {
+  set("TROUPE_CUDA_EMULATOR_MEMORY", "20000000");  // the blocks of 256 sequences take 32 MiB
+  expect_error(one("cuda"), 3, {"0.02 GiB", "--kv-cache-memory-bytes", "--max-num-seqs"});
+  std::vector<std::string> words = one("cuda");
+  words.insert(words.end(), {"--kv-cache-memory-bytes", "1000000"});
+  EXPECT_EQ(troupe_ends(words, files_ / "log.txt", 30).status, 0);
+}
+
+TEST(GpuExperts, AreRefused) {
+  const TinyRun files(tiny_moe());
+  const char* const build = std::getenv("TROUPE_BUILD_DIR");
+  const std::string library =
+      std::string(build != nullptr ? build : "build") + "/bin/libtroupe_cuda_emulated.so";
+  ::setenv("TROUPE_CUDA_LIBRARY", library.c_str(), 1);
+  const Ended ended =
+      troupe_ends({"generate", "--model", files.model(), "--prompt", "a", "--device", "cuda"},
+                  files / "log.txt", 30);
+  EXPECT_EQ(ended.status, 2) << ended.text;
+  EXPECT_NE(ended.text.find("on the processor only"), std::string::npos) << ended.text;
+}
+
+TEST_F(Gpu, TheBenchmarkRunsThere) {
+  const ProgramRun run =
+      run_troupe({"bench", "generate", "--model", files_.model(), "--batch", "3", "--prompt-tokens",
+                  "5", "--new-tokens", "4", "--device", "cuda", "--no-limits", "--json"});
+  ASSERT_EQ(run.status, 0) << run.output;
+  EXPECT_EQ(run.line["isa"], "cuda");
+  EXPECT_GT(run.line["decode_tokens_per_s"], 0);
+  EXPECT_TRUE(run.line["share_of_limit"].is_null());
+}
+
+TEST_F(Gpu, ARunWithRolesOnTheGpuHasTheMetricsOfTheProcessor) {
+  const auto host = metrics_of(trained("host", {}));
+  ASSERT_EQ(host.size(), 2u);
+  EXPECT_EQ(metrics_of(trained("both", {"--actor.device", "cuda", "--rollout.device", "cuda"})),
+            host);
+  EXPECT_NE(said_.find("policy on cuda, generator on cuda"), std::string::npos) << said_;
+  EXPECT_EQ(metrics_of(trained("trains", {"--actor.device", "cuda", "--ref.device", "cuda"})),
+            host);
+  // Two engines, each with a thread and a stream of its own.
+  const std::vector<std::string> two = {"--rollout.generators", "2"};
+  EXPECT_EQ(metrics_of(trained("generate", {two[0], two[1], "--rollout.device", "cuda"})),
+            metrics_of(trained("two", two)));
+}
+
+TEST_F(Gpu, ACriticLearnsThereAsOnTheProcessor) {
+  const std::vector<std::string> gae = {"--algo.advantage.estimator", "gae"};
+  const auto host = metrics_of(trained("host", gae));
+  ASSERT_EQ(host.size(), 2u);
+  EXPECT_EQ(metrics_of(trained("critic", {gae[0], gae[1], "--critic.device", "cuda"})), host);
+}
+
+TEST_F(Gpu, ProcessesThatShareAGpuHaveTheMetricsOfTheProcessor) {
+  const auto host = metrics_of(trained("host", {}));
+  ASSERT_EQ(host.size(), 2u);
+  const std::vector<std::string> devices = {"--actor.device", "cuda",         "--rollout.device",
+                                            "cuda",           "--ref.device", "cuda"};
+  EXPECT_EQ(metrics_of(trained("processes", devices, "caf")), host);
+  EXPECT_NE(said_.find("policy on cuda, generator on cuda, reference on cuda"), std::string::npos)
+      << said_;
+}
+
+TEST_F(Gpu, SupervisedTrainingAndScoresAreThoseOfTheProcessor) {
+  const auto steps = [&](const std::string& device) {
+    const Ended ended =
+        troupe_ends({"train", "sft", "--actor.model_name_or_path", files_.model(), "--data.dataset",
+                     path("train.jsonl"), "--data.input_key", "prompt", "--data.output_key",
+                     "answer", "--train.batch_size", "4", "--train.max_steps", "2", "--run.path",
+                     path("sft-" + device), "--actor.device", device},
+                    files_ / "sft.txt", 60);
+    EXPECT_EQ(ended.status, 0) << ended.text;
+    return metrics_of(files_ / ("sft-" + device));
+  };
+  const auto host = steps("cpu");
+  EXPECT_GE(host.size(), 2u);
+  EXPECT_EQ(steps("cuda"), host);
+
+  auto params = model::load_model(files_.model(), model::HeadKind::kScore, 1);
+  ASSERT_TRUE(params);
+  ASSERT_TRUE(
+      model::save_model(**params, files_ / "rm", model::StorageDtype::kF32, files_.model()));
+  const auto scores = [&](const std::string& device) {
+    const Ended ended = troupe_ends(
+        {"score", "--model", path("rm"), "--data", path("train.jsonl"), "--response-key", "answer",
+         "--out", path(device + ".jsonl"), "--device", device},
+        files_ / "score.txt", 60);
+    EXPECT_EQ(ended.status, 0) << ended.text;
+    return text_of(files_ / (device + ".jsonl"));
+  };
+  const std::string by_host = scores("cpu");
+  EXPECT_NE(by_host.find("reward"), std::string::npos);
+  EXPECT_EQ(scores("cuda"), by_host);
+  EXPECT_EQ(metrics_of(trained("run-cuda", {"--reward.model_name_or_path", path("rm"),
+                                            "--reward.device", "cuda"})),
+            metrics_of(trained("run-cpu", {"--reward.model_name_or_path", path("rm")})));
+}
+
+// A role that finds no room ends the run with the numbers and the keys that help.
+TEST_F(Gpu, TrainingWithoutRoomSaysSo) {
+  set("TROUPE_CUDA_EMULATOR_MEMORY", "400000");
+  std::vector<std::string> words = files_.words("run");
+  words.insert(words.end(), {"--cluster.transport", "loopback", "--actor.device", "cuda"});
+  expect_error(words, 3, {"cuda:0 has", "train.micro_tokens_max"});
+}
+
+}  // namespace troupe::test

@@ -1,0 +1,236 @@
+// An engine on a device gives the samples of one on the host, bit for bit: on the arena, where all
+// draws are the host's and host code that touches a number there faults, and on a GPU (the emulated
+// one unless TROUPE_CUDA_LIBRARY names another), which draws itself and replays recorded steps.
+#include "kernels/cuda/device_team.hpp"
+#include "kernels/cuda/library.hpp"
+#include "runtime/engine/step_plan.hpp"
+#include "tests/unit/runtime/engine/tiny_engine.hpp"
+#include "tests/unit/runtime/model/arena_team.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <limits>
+#include <string>
+
+namespace troupe::engine {
+namespace {
+
+enum class Where { kArena, kGpu };
+
+// Null when there is no GPU; then `why` says so.
+std::unique_ptr<core::TeamRunner> make_team(Where where, std::string& why) {
+  if (where == Where::kArena) return std::make_unique<model::ArenaTeam>();
+  const char* const build = std::getenv("TROUPE_BUILD_DIR");
+  const std::string library =
+      std::string(build != nullptr ? build : "build") + "/bin/libtroupe_cuda_emulated.so";
+  ::setenv("TROUPE_CUDA_LIBRARY", library.c_str(), 0);
+  ::setenv("TROUPE_CUDA_EMULATOR", "guard", 0);
+  auto device = kernels::cuda::open_device(0);
+  if (!device) {
+    why = device.error().message;
+    return nullptr;
+  }
+  return std::make_unique<kernels::cuda::DeviceTeam>(std::move(device).value());
+}
+
+class EngineOnDevice : public testing::TestWithParam<Where> {
+ protected:
+  void SetUp() override {
+    std::string why;
+    device_ = make_team(GetParam(), why);
+    if (!device_) GTEST_SKIP() << why;
+  }
+
+  static model::ParamStore params(std::uint64_t seed = 1) {
+    model::ParamStore made(tiny_spec());
+    model::randomise(made, seed, 0.25f);
+    return made;
+  }
+  Weights there(std::uint64_t seed = 1,
+                core::Version version = 0,
+                kernels::PanelDtype dtype = kernels::PanelDtype::kF32) {
+    return filled(*device_, seed, version, dtype);
+  }
+  Weights here(std::uint64_t seed = 1,
+               core::Version version = 0,
+               kernels::PanelDtype dtype = kernels::PanelDtype::kF32) {
+    return filled(host_, seed, version, dtype);
+  }
+  // The same requests on both.
+  void expect_equal(const std::vector<GroupRequest>& requests, const EngineLimits& limits) {
+    auto on_host = make_engine(here(), limits, host_);
+    auto on_device = make_engine(there(), limits, *device_);
+    expect_same(run_all(*on_host, requests), run_all(*on_device, requests));
+    const EngineCounters a = on_host->counters(), b = on_device->counters();
+    EXPECT_EQ(a.steps, b.steps);
+    EXPECT_EQ(a.preempted, b.preempted);
+    EXPECT_EQ(a.prefix_hit_tokens, b.prefix_hit_tokens);
+    last_ = b;
+  }
+  bool gpu() const { return GetParam() == Where::kGpu; }
+
+  std::unique_ptr<core::TeamRunner> device_;
+  core::SerialTeam host_;
+  EngineCounters last_;  // of the device's engine
+
+ private:
+  static Weights filled(core::TeamRunner& team,
+                        std::uint64_t seed,
+                        core::Version version,
+                        kernels::PanelDtype dtype) {
+    const model::ParamStore from = params(seed);
+    auto packed = std::make_shared<model::PackedWeights>(tiny_spec(), dtype, team.memory());
+    team.run([&](core::Team member) { packed->fill(member, from, version); });
+    return packed;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    All, EngineOnDevice, testing::Values(Where::kArena, Where::kGpu), [](const auto& info) {
+      return info.param == Where::kArena ? std::string("Arena") : std::string("Gpu");
+    });
+
+TEST_P(EngineOnDevice, GivesTheHostsSamplesOfAllSamplers) {
+  expect_equal(varied_requests(7, 9, 3, 30), limits_of(16, 64, 60));
+  expect_equal(varied_requests(8, 4, 2, 30), limits_of(3, 17, 40));
+}
+
+TEST_P(EngineOnDevice, PlainAndGreedySamplesOverAllBuckets) {
+  std::vector<GroupRequest> requests;
+  for (std::uint64_t id = 1; id <= 11; ++id) {  // they end one after the other: 11 rows down to 1
+    core::Rng rng(id, 3);
+    requests.push_back(
+        request_of(id, random_prompt(rng, 3 + id % 5), 1, static_cast<std::int32_t>(2 * id)));
+    requests.back().sampling.temperature = id % 3 == 0 ? 0.0f : 0.9f;
+  }
+  expect_equal(requests, limits_of(11, 64, 60));
+  // The first step draws all first tokens. Of the 21 that follow, the first of each bucket (11, 8,
+  // 4, 2, 1) runs as it is.
+  if (gpu()) EXPECT_EQ(last_.replayed, 16u);
+  if (!gpu()) EXPECT_EQ(last_.replayed, 0u);
+}
+
+TEST_P(EngineOnDevice, PreemptedAndCachedSamplesComeBack) {
+  core::Rng rng(5);
+  const std::vector<std::int32_t> prompt = random_prompt(rng, 40);
+  std::vector<GroupRequest> requests;
+  for (std::uint64_t id = 1; id <= 4; ++id)
+    requests.push_back(request_of(id, prompt, 2, 24));
+  expect_equal(requests, limits_of(8, 32, 14));
+  EXPECT_GT(last_.preempted, 0u);
+  EXPECT_GT(last_.prefix_hit_tokens, 0u);
+}
+
+TEST_P(EngineOnDevice, ScoresPrompts) {
+  core::Rng rng(6);
+  GroupRequest request = request_of(1, random_prompt(rng, 45), 2, 3);
+  request.sampling.prompt_logprobs = true;
+  request.sampling.top_logprobs = 2;
+  // A batch of head rows holds 4: the prompt's take many batches.
+  auto on_host = make_engine(here(), limits_of(4, 64, 60), host_);
+  auto on_device = make_engine(there(), limits_of(4, 64, 60), *device_);
+  const Samples a = run_all(*on_host, {request}), b = run_all(*on_device, {request});
+  expect_same(a, b);
+  EXPECT_EQ(a.at({1, 0}).prompt_logprobs.size(), 44u);
+  EXPECT_TRUE(same_bits(a.at({1, 0}).prompt_logprobs, b.at({1, 0}).prompt_logprobs));
+  EXPECT_TRUE(same_bits(a.at({1, 0}).prompt_top_logprobs, b.at({1, 0}).prompt_top_logprobs));
+}
+
+TEST_P(EngineOnDevice, Bf16WeightsGiveTheHostsBf16Bits) {
+  constexpr auto kBf16 = kernels::PanelDtype::kBf16;
+  auto on_host = make_engine(here(1, 0, kBf16), limits_of(8, 64, 60), host_);
+  auto on_device = make_engine(there(1, 0, kBf16), limits_of(8, 64, 60), *device_);
+  const auto requests = varied_requests(9, 3, 2, 20);
+  expect_same(run_all(*on_host, requests), run_all(*on_device, requests));
+}
+
+// Some steps, then new weights, then the rest.
+TEST_P(EngineOnDevice, NewWeightsTakeEffectAtTheSameToken) {
+  core::Rng rng(2);
+  const GroupRequest request = request_of(1, random_prompt(rng, 20), 3, 18);
+  for (const KvAction action : {KvAction::kKeep, KvAction::kRecompute}) {
+    const auto run = [&](Engine& engine, const Weights& next) {
+      Samples samples;
+      EXPECT_TRUE(engine.submit(request));
+      for (int i = 0; i < 8; ++i)
+        step_into(engine, samples);
+      EXPECT_TRUE(engine.set_weights(next, action));
+      while (!engine.idle() && !HasFatalFailure())
+        step_into(engine, samples);
+      return samples;
+    };
+    auto on_host = make_engine(here(), limits_of(8, 64, 60), host_);
+    auto on_device = make_engine(there(), limits_of(8, 64, 60), *device_);
+    const Samples a = run(*on_host, here(2, 5)), b = run(*on_device, there(2, 5));
+    expect_same(a, b);
+    EXPECT_EQ(a.at({1, 0}).versions.back(), core::Version{5});
+    EXPECT_EQ(a.at({1, 0}).versions.front(), core::Version{0});
+  }
+}
+
+TEST_P(EngineOnDevice, SleepGivesMemoryBackAndSamplesGoOn) {
+  core::Rng rng(3);
+  const GroupRequest request = request_of(1, random_prompt(rng, 20), 2, 16);
+  const auto run = [&](Engine& engine, Weights again) {
+    Samples samples;
+    EXPECT_TRUE(engine.submit(request));
+    for (int i = 0; i < 6; ++i)
+      step_into(engine, samples);
+    auto report = engine.sleep({.weights = true, .kv = true});
+    EXPECT_TRUE(report);
+    EXPECT_GT(report->kv.before, 0u);
+    EXPECT_EQ(report->kv.after, 0u);
+    EXPECT_EQ(report->weights.after, 0u);
+    EXPECT_FALSE(report->weights_held_elsewhere);
+    EXPECT_TRUE(engine.wake({.weights = true}));
+    EXPECT_TRUE(engine.set_weights(std::move(again), KvAction::kRecompute));
+    EXPECT_TRUE(engine.wake({.kv = true}));
+    while (!engine.idle() && !HasFatalFailure())
+      step_into(engine, samples);
+    return samples;
+  };
+  auto on_host = make_engine(here(), limits_of(4, 64, 30), host_);
+  auto on_device = make_engine(there(), limits_of(4, 64, 30), *device_);
+  expect_same(run(*on_host, here()), run(*on_device, there()));
+}
+
+TEST_P(EngineOnDevice, RefusesWeightsOfAnotherMemory) {
+  const auto made = Engine::create(here(), limits_of(4, 64, 30), {}, nullptr, *device_);
+  ASSERT_FALSE(made);
+  EXPECT_NE(made.error().message.find("another memory"), std::string::npos);
+  auto engine = make_engine(there(), limits_of(4, 64, 30), *device_);
+  EXPECT_FALSE(engine->set_weights(here(), KvAction::kKeep));
+}
+
+// A row whose logits are not finite ends the step and names its group, as on the host.
+TEST_P(EngineOnDevice, LogitsThatAreNotFiniteNameTheGroup) {
+  model::ParamStore broken = params();
+  for (float& weight : broken.view("model.norm.weight"))
+    weight = std::numeric_limits<float>::quiet_NaN();
+  auto packed = std::make_shared<model::PackedWeights>(tiny_spec(), kernels::PanelDtype::kF32,
+                                                       device_->memory());
+  device_->run([&](core::Team member) { packed->fill(member, broken, 0); });
+  auto engine = make_engine(packed, limits_of(4, 64, 30), *device_);
+  ASSERT_TRUE(engine->submit(request_of(9, {1, 2, 3})));
+  const auto step = engine->step();
+  ASSERT_FALSE(step);
+  EXPECT_EQ(step.error().code, core::ErrorCode::kNumeric);
+  EXPECT_EQ(engine->broken_group()->value, 9u);
+}
+
+TEST(DecodeBucket, IsTheNextOfAFewSizes) {
+  const auto of = [](std::int64_t rows) { return decode_bucket(rows, 20); };
+  EXPECT_EQ(of(1), 1);
+  EXPECT_EQ(of(2), 2);
+  EXPECT_EQ(of(3), 4);
+  EXPECT_EQ(of(4), 4);
+  EXPECT_EQ(of(5), 8);
+  EXPECT_EQ(of(8), 8);
+  EXPECT_EQ(of(9), 16);
+  EXPECT_EQ(of(17), 20);
+  EXPECT_EQ(of(20), 20);
+}
+
+}  // namespace
+}  // namespace troupe::engine
