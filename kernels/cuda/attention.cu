@@ -203,9 +203,8 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void attention_of_one_row(const Attention& a, const AttentionItem* items, std::int64_t count) {
-  constexpr std::size_t kLargest = 227 * 1024;
   const auto grid = static_cast<unsigned>(count);
-  if (count <= kMultiprocessors && shared_bytes(a, 2) <= kLargest)
+  if (count <= kMultiprocessors && shared_bytes(a, 2) + 1024 <= current_device().shared_bytes)
     launch("attention", one_row_kernel<2>, grid, kThreads, shared_bytes(a, 2), a, items);
   else
     launch("attention", one_row_kernel<1>, grid, kThreads, shared_bytes(a, 1), a, items);

@@ -172,7 +172,7 @@ __device__ void add_some_values(const float* p,
 }
 
 template <int QW, int J>
-__global__ void __launch_bounds__(kThreads, 1)
+__global__ void __launch_bounds__(kThreads, QW <= 4 && J <= 4 ? 2 : 1)
     rows_kernel(Attention a, const AttentionItem* items) {
   const ItemView item(a, items[blockIdx.x]);
   if (item.one_row() || item.rows <= 0) return;
@@ -280,6 +280,11 @@ void start(const Attention& a, const AttentionItem* items, std::int64_t count) {
 }
 
 template <int QW>
+bool fits(const Attention& a) {
+  return shared_bytes<QW>(a) <= current_device().shared_bytes;
+}
+
+template <int QW>
 void start_for(const Attention& a, const AttentionItem* items, std::int64_t count) {
   if (a.head_dim <= 64) return start<QW, 2>(a, items, count);
   if (a.head_dim <= 128) return start<QW, 4>(a, items, count);
@@ -289,11 +294,13 @@ void start_for(const Attention& a, const AttentionItem* items, std::int64_t coun
 }  // namespace
 
 // As many queries to a warp as keep all eight busy with an item of kItemRows rows, and as registers
-// hold.
+// and shared memory hold.
 void attention_of_rows(const Attention& a, const AttentionItem* items, std::int64_t count) {
   const std::int64_t group = a.heads / a.kv_heads;
-  if (group >= 4 && a.head_dim <= 128) return start_for<16>(a, items, count);
-  if (group >= 2) return start_for<8>(a, items, count);
+  if (group >= 4 && a.head_dim <= 128 && fits<16>(a)) return start_for<16>(a, items, count);
+  if (group >= 2 && fits<8>(a)) return start_for<8>(a, items, count);
+  if (!fits<4>(a))
+    check(cudaErrorInvalidValue, "attention: too little shared memory for heads of this size");
   start_for<4>(a, items, count);
 }
 

@@ -175,6 +175,7 @@ class CudaDevice final : public Device {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, ordinal_), "asking for the device's properties");
     multiprocessors_ = properties.multiProcessorCount;
+    shared_bytes_ = properties.sharedMemPerBlockOptin;
     check(cudaMalloc(&numbers_, kNumbersBytes), "device memory");
   }
   ~CudaDevice() override {
@@ -210,7 +211,7 @@ class CudaDevice final : public Device {
   const Ops& ops() const override { return table(); }
   void enter() override {
     check(cudaSetDevice(ordinal_), "choosing the device");
-    entered = {stream_, multiprocessors_, numbers_};
+    entered = {stream_, multiprocessors_, shared_bytes_, numbers_};
   }
   void synchronize() override { memory_.wait(); }
   void begin_recording() override {
@@ -236,6 +237,7 @@ class CudaDevice final : public Device {
   const cudaStream_t stream_;
   DeviceMemory memory_;
   int multiprocessors_ = 0;
+  std::size_t shared_bytes_ = 0;
   void* numbers_ = nullptr;
 };
 

@@ -12,7 +12,6 @@ constexpr int kDepth = kStageDepth;
 constexpr int kRowFloats = kDepth + 8;  // pairs of four rows lie in different banks
 constexpr int kLines = kDepth / 2;
 constexpr int kWords = kLines * static_cast<int>(kPanel);  // of a panel in a stage
-constexpr std::int64_t kRows_max = 64;                     // of a launch
 // More rows are more bytes of a stage.
 template <int F>
 constexpr int kStages = F == 4 ? 3 : 5;
@@ -132,7 +131,7 @@ void start(const GemmPart& p) {
 
 // As gemm_few_rows.
 void gemm_bf16_few_rows(const GemmPart& p) {
-  const std::int64_t rows = p.rows(), parts = (rows + kRows_max - 1) / kRows_max;
+  const std::int64_t rows = p.rows(), most = roomy() ? 64 : 16, parts = (rows + most - 1) / most;
   for (std::int64_t i = 0; i < parts; ++i) {
     GemmPart part = p;
     part.m_begin = p.m_begin + rows * i / parts;

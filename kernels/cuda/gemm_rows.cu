@@ -15,7 +15,6 @@ namespace {
 constexpr int kDepth = kStageDepth;
 constexpr int kRowFloats = kDepth + 4;  // of A in a stage: rows begin in different banks
 constexpr int kColumns = static_cast<int>(kPanel);
-constexpr std::int64_t kRows_max = 32;  // of a launch
 
 template <PanelDtype kType>
 constexpr int kLines = kDepth / static_cast<int>(line_depth(kType));
@@ -24,7 +23,7 @@ constexpr int kPanelBytes = kLines<kType>* static_cast<int>(kLineBytes);  // in 
 // Small lines of k need more stages for as many bytes under way.
 template <PanelDtype kType>
 constexpr int kStages = kType == PanelDtype::kF32    ? 4
-                        : kType == PanelDtype::kInt8 ? 8
+                        : kType == PanelDtype::kInt8 ? 7
                                                      : 6;
 
 struct Cut {
@@ -270,7 +269,7 @@ void start_any(const GemmPart& p) {
 // More rows than a block takes are as many products one after another: their panels then mostly
 // come from the second-level cache.
 void gemm_few_rows(const GemmPart& p) {
-  const std::int64_t rows = p.rows(), parts = (rows + kRows_max - 1) / kRows_max;
+  const std::int64_t rows = p.rows(), most = roomy() ? 32 : 16, parts = (rows + most - 1) / most;
   for (std::int64_t i = 0; i < parts; ++i) {
     GemmPart part = p;
     part.m_begin = p.m_begin + rows * i / parts;

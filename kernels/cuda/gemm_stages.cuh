@@ -4,12 +4,19 @@
 #pragma once
 
 #include "kernels/cuda/gemm.cuh"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/primitives.cuh"
 
 namespace troupe::kernels::cuda {
 
 inline constexpr int kStageDepth = 128;
 inline constexpr int kCopyThreads = 64;
+
+// Whether the device has shared memory for the stages of many rows: 147 KiB at most (compute
+// capability 8.0, 9.0, 10.0). The stages of 16 rows and two panels fit everywhere (99 KiB).
+inline bool roomy() {
+  return current_device().shared_bytes >= std::size_t{160} * 1024;
+}
 
 // Starts the copies of numbers [k, k + kStageDepth) of the part's rows into rows of kRowFloats;
 // what lies beyond the end of k stays as it is. `me` counts the copying threads.

@@ -16,7 +16,8 @@ namespace troupe::kernels::cuda {
 struct Current {
   cudaStream_t stream = nullptr;
   int multiprocessors = 0;
-  void* numbers = nullptr;  // kNumbersBytes on the device, for what an operation returns
+  std::size_t shared_bytes = 0;  // that a block may have
+  void* numbers = nullptr;       // kNumbersBytes on the device, for what an operation returns
 };
 inline constexpr std::size_t kNumbersBytes = 256;
 const Current& current_device();

@@ -55,8 +55,12 @@ inline void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint
     for (int lane = 0; lane < 32; ++lane)
       all_b[lane][i] = static_cast<std::uint32_t>(values.of[lane]);
   }
+  // Tensor cores take denormals as they are; this thread's arithmetic would not.
   const auto half = [](std::uint32_t pair, int which) {
-    return std::bit_cast<float>(which == 0 ? pair << 16 : pair & 0xffff0000u);
+    const std::uint32_t bits = which == 0 ? pair << 16 : pair & 0xffff0000u;
+    if ((bits & 0x7f800000u) != 0) return static_cast<double>(std::bit_cast<float>(bits));
+    const double size = static_cast<double>(bits & 0x7fffffffu) * 0x1p-149;
+    return bits >> 31 != 0 ? -size : size;
   };
   const int group = static_cast<int>(troupe_emulator::lane()) / 4;
   const int quad = static_cast<int>(troupe_emulator::lane()) % 4;
@@ -66,8 +70,7 @@ inline void mma_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint
     for (int k = 0; k < 16; ++k) {
       const int a_lane = row % 8 * 4 + k % 8 / 2, b_lane = column * 4 + k % 8 / 2;
       const int a_register = row / 8 + k / 8 * 2, b_register = k / 8;
-      sum += static_cast<double>(half(all_a[a_lane][a_register], k % 2)) *
-             static_cast<double>(half(all_b[b_lane][b_register], k % 2));
+      sum += half(all_a[a_lane][a_register], k % 2) * half(all_b[b_lane][b_register], k % 2);
     }
     d[i] = static_cast<float>(static_cast<double>(d[i]) + sum);
   }

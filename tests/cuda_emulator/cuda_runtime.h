@@ -229,6 +229,7 @@ struct cudaDeviceProp {
   cudaUUID_t uuid;
   std::size_t totalGlobalMem;
   int major, minor, multiProcessorCount, l2CacheSize;
+  std::size_t sharedMemPerBlockOptin;
 };
 enum cudaMemcpyKind {
   cudaMemcpyHostToDevice = 1,
@@ -278,11 +279,14 @@ namespace troupe_emulator {
 cudaError_t submit(const cudaLaunchConfig_t& config, std::function<void()> thread);
 // Ends the process when an argument holds a pointer to the host's memory.
 void check_argument(const void* bytes, std::size_t size);
+// Bytes of shared memory that a block may ask for: 227 KiB as on an H100, or the 99 KiB of smaller
+// devices (TROUPE_CUDA_EMULATOR=small).
+std::size_t shared_limit();
 }  // namespace troupe_emulator
 
 template <class Kernel>
 cudaError_t cudaFuncSetAttribute(Kernel*, cudaFuncAttribute, int bytes) {
-  return bytes <= 227 * 1024 ? cudaSuccess : cudaErrorInvalidValue;
+  return static_cast<std::size_t>(bytes) <= troupe_emulator::shared_limit() ? cudaSuccess : cudaErrorInvalidValue;
 }
 template <class... Params, class... Args>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config,

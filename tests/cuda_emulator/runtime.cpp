@@ -171,11 +171,16 @@ std::vector<troupe_emulator_stream*>& streams() {
 
 namespace troupe_emulator {
 
+std::size_t shared_limit() {
+  static const std::size_t limit = (mode_has("small") ? 99 : 227) * std::size_t{1024};
+  return limit;
+}
+
 cudaError_t submit(const cudaLaunchConfig_t& config, std::function<void()> thread) {
   const dim3 block = config.blockDim;
   const unsigned threads = block.x * block.y * block.z;
   if (threads == 0 || threads > 1024 || config.gridDim.y > 65535 || config.gridDim.z > 65535 ||
-      config.dynamicSmemBytes > 227 * 1024 || config.stream == nullptr)
+      config.dynamicSmemBytes > shared_limit() || config.stream == nullptr)
     return cudaErrorInvalidValue;
   const Lock lock(Device::get().mutex);
   config.stream->add([config, thread = std::move(thread)] { run_grid(config, thread); });
@@ -210,6 +215,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int device) {
   out->major = 9;
   out->multiProcessorCount = 4;
   out->l2CacheSize = 1 << 20;
+  out->sharedMemPerBlockOptin = troupe_emulator::shared_limit();
   return cudaSuccess;
 }
 cudaError_t cudaDeviceCanAccessPeer(int* yes, int, int) {
