@@ -37,14 +37,13 @@ TEST_F(DeviceChannel, AnotherProcessPacksFromWhereTheWeightsLie) {
   EXPECT_EQ(counters.server.served_on_device, 5u);
 }
 
-// A receiver that stands still in the middle keeps its snapshot; what comes later goes elsewhere.
+// A receiver that stands still before it packs keeps its snapshot; what comes later goes elsewhere.
 TEST_F(DeviceChannel, AFrozenReceiverNeverSeesTwoVersions) {
   const model::ModelSpec spec = wide();
   Source source(spec, std::move(team_));
   const WeightLocation at = source.publish(1);
   ReaderProcess slow("device", spec.vocab, at), quick("device", spec.vocab, at);
   ASSERT_EQ(slow.ask("fetch 1"), "fetched 1");
-  ASSERT_EQ(slow.ask("read"), "reading");
   slow.stop();
   for (core::Version version = 2; version < 6; ++version) {
     const std::string name = std::to_string(version);
