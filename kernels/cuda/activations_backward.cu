@@ -16,7 +16,8 @@ struct GateBackward {
   const float* dy;
   std::int64_t ldy;
   float* dgate_up;  // may be gate_up
-  std::int64_t lddg, row_begin, per_row;
+  std::int64_t lddg, row_begin;
+  unsigned per_row;
 };
 
 template <class Gate>
@@ -35,7 +36,7 @@ __global__ void __launch_bounds__(kThreads) gate_backward_kernel(GateBackward g)
 
 template <class Gate>
 void gate_backward(const char* name, GateBackward g, std::int64_t row_end) {
-  g.per_row = (g.ffn + kThreads - 1) / kThreads;
+  g.per_row = blocks_for(g.ffn, kThreads);
   if (g.row_begin >= row_end) return;
   launch(name, gate_backward_kernel<Gate>, blocks_for((row_end - g.row_begin) * g.per_row, 1),
          kThreads, 0, g);

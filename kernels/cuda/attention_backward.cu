@@ -90,20 +90,20 @@ __device__ void score_tile(const UnitView& unit, QueryShared<kDim>& shared, int 
 template <int kDim>
 __device__ void query_item(const UnitView& unit,
                            const Segment& segment,
-                           std::int64_t first,
+                           int first,
                            QueryShared<kDim>& shared) {
   constexpr int kWidth = QueryShared<kDim>::kWidth;
   const Attention& a = unit.b.forward;
-  const std::int64_t left = segment.rows * unit.group - first;
-  const int count = static_cast<int>(left < kQueries ? left : kQueries);
+  const int left = segment.rows * unit.group - first;
+  const int count = left < kQueries ? left : kQueries;
   const int thread = static_cast<int>(threadIdx.x);
   __syncthreads();  // the last item's numbers have been read
   load_queries<kQueryThreads, kQueries, kWidth>(unit, segment, first, count, shared.q, shared.dout,
                                                 shared.delta, shared.lse);
   if (thread < kQueries) {
-    const std::int64_t keys = unit.keys(segment, first + thread);
-    shared.begin[thread] = thread < count ? static_cast<int>(first_key(keys, a.window)) : 0;
-    shared.end[thread] = thread < count ? static_cast<int>(keys) : 0;
+    const int keys = unit.keys(segment, first + thread);
+    shared.begin[thread] = thread < count ? unit.first_of(keys) : 0;
+    shared.end[thread] = thread < count ? keys : 0;
   }
   __syncthreads();
   const int begin = shared.begin[0] / kSlots * kSlots, end = shared.end[count - 1];
@@ -131,7 +131,7 @@ __device__ void query_item(const UnitView& unit,
 #pragma unroll
   for (int i = 0; i < kDim / 16; ++i) {
     if (own + i >= count) continue;
-    const std::int64_t query = first + own + i;
+    const int query = first + own + i;
     float* const out =
         unit.b.dq + unit.row(segment, query) * unit.b.lddq + unit.head(query) * a.head_dim;
 #pragma unroll
@@ -141,7 +141,7 @@ __device__ void query_item(const UnitView& unit,
 }
 
 // The first number of 0 .. that is `mine` modulo `workers`, when `before` items came before.
-__device__ std::int64_t first_own(std::int64_t before, std::int64_t mine, std::int64_t workers) {
+__device__ int first_own(int before, int mine, int workers) {
   return (mine - before % workers + workers) % workers;
 }
 
@@ -151,11 +151,12 @@ __global__ void __launch_bounds__(kQueryThreads, kDim > 128 ? 1 : 2)
   auto& shared = *reinterpret_cast<QueryShared<kDim>*>(dynamic_shared());
   const AttentionUnit item = units[blockIdx.x];
   const UnitView unit(b, item.kv_head);
-  std::int64_t before = 0;
+  const int mine = static_cast<int>(blockIdx.y), workers = static_cast<int>(gridDim.y);
+  int before = 0;
   for (std::int32_t s = item.segment_begin; s < item.segment_end; ++s) {
     const Segment segment = b.forward.segments[s];
-    const std::int64_t tiles = (segment.rows * unit.group + kQueries - 1) / kQueries;
-    for (std::int64_t i = first_own(before, blockIdx.y, gridDim.y); i < tiles; i += gridDim.y)
+    const int tiles = (segment.rows * unit.group + kQueries - 1) / kQueries;
+    for (int i = first_own(before, mine, workers); i < tiles; i += workers)
       query_item<kDim>(unit, segment, (tiles - 1 - i) * kQueries, shared);  // the longest first
     before += tiles;
   }
@@ -177,16 +178,16 @@ struct KeyShared {
 };
 
 // The index of `block` among those that a segment uses, -1 when it is none. All threads call.
-__device__ std::int64_t index_of(const Attention& a,
-                                 const Segment& segment,
-                                 std::int32_t block,
-                                 int& found) {
+__device__ int index_of(const Attention& a,
+                        const Segment& segment,
+                        std::int32_t block,
+                        int& found) {
   const UsedBlocks used(segment, a.window);
   __syncthreads();  // the last answer has been read
   if (threadIdx.x == 0) found = -1;
   __syncthreads();
-  for (std::int64_t i = used.first + threadIdx.x; i <= used.last; i += kKeyThreads)
-    if (a.block_table[segment.table + i] == block) found = static_cast<int>(i);
+  for (int i = used.first + static_cast<int>(threadIdx.x); i <= used.last; i += kKeyThreads)
+    if (a.block_table[segment.table + i] == block) found = i;
   __syncthreads();
   return found;
 }
@@ -195,8 +196,8 @@ __device__ std::int64_t index_of(const Attention& a,
 template <int kDim>
 __device__ void score_step(const UnitView& unit,
                            const Segment& segment,
-                           std::int64_t first,
-                           std::int64_t position,
+                           int first,
+                           int position,
                            KeyShared<kDim>& shared) {
   constexpr int kWidth = KeyShared<kDim>::kWidth;
   const Attention& a = unit.b.forward;
@@ -209,11 +210,10 @@ __device__ void score_step(const UnitView& unit,
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int at = query + 16 * i;
-    const std::int64_t keys = unit.keys(segment, first + at);
-    const std::int64_t begin = first_key(keys, a.window);
+    const int keys = unit.keys(segment, first + at), begin = unit.first_of(keys);
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
-      const std::int64_t mine = position + key + 8 * j;
+      const int mine = position + key + 8 * j;
       const bool sees = mine >= begin && mine < keys;
       const Weight weight = weight_of(a, dot[i][j], dp[i][j], shared.delta[at], shared.lse[at]);
       shared.p[at][key + 8 * j] = sees ? weight.p : 0.0f;
@@ -247,25 +247,25 @@ __device__ void read_own(const float* from, float (&to)[kCount]) {
 template <int kDim>
 __device__ void add_segment(const UnitView& unit,
                             const Segment& segment,
-                            std::int64_t index,
+                            int index,
                             KeyShared<kDim>& shared,
                             KeySums<kDim>& sums) {
   constexpr int kWidth = KeyShared<kDim>::kWidth, kOwn = KeySums<kDim>::kOwn;
   const Attention& a = unit.b.forward;
-  const std::int64_t position = index * kKvBlock;
+  const int position = index * kSlots;
   // Rows that see one of the keys: from that at the first key's position on, and with a window up
   // to the last whose window still begins in this block.
-  std::int64_t begin = position - segment.first_position, end = segment.rows;
+  int begin = position - segment.first_position, end = segment.rows;
   begin = begin > 0 ? begin : 0;
   if (a.window > 0) {
     const std::int64_t last = position + kKvBlock + a.window - 1 - segment.first_position;
-    end = end < last ? end : last;
+    end = static_cast<int>(end < last ? end : last);
   }
   const int thread = static_cast<int>(threadIdx.x);
   const int d = thread % (kDim / 4) * 4, own = thread / (kDim / 4) * kOwn;
-  for (std::int64_t first = begin * unit.group; first < end * unit.group; first += kStep) {
-    const std::int64_t left = end * unit.group - first;
-    const int count = static_cast<int>(left < kStep ? left : kStep);
+  for (int first = begin * unit.group; first < end * unit.group; first += kStep) {
+    const int left = end * unit.group - first;
+    const int count = left < kStep ? left : kStep;
     __syncthreads();  // the last step's numbers have been read
     load_queries<kKeyThreads, kStep, kWidth>(unit, segment, first, count, shared.q, shared.dout,
                                              shared.delta, shared.lse);
@@ -302,7 +302,7 @@ template <int kDim>
 __device__ void key_item(const UnitView& unit,
                          const AttentionUnit& item,
                          std::int32_t s,
-                         std::int64_t index,
+                         int index,
                          KeyShared<kDim>& shared) {
   const Attention& a = unit.b.forward;
   const Segment segment = a.segments[s];
@@ -329,7 +329,7 @@ __device__ void key_item(const UnitView& unit,
   add_segment(unit, segment, index, shared, sums);
   for (std::int32_t later = s + 1; later < item.segment_end; ++later) {
     const Segment other = a.segments[later];
-    const std::int64_t at = index_of(a, other, block, shared.found);
+    const int at = index_of(a, other, block, shared.found);
     if (at >= 0) add_segment(unit, other, at, shared, sums);
   }
 #pragma unroll
@@ -343,16 +343,17 @@ __device__ void key_item(const UnitView& unit,
 }
 
 template <int kDim>
-__global__ void __launch_bounds__(kKeyThreads, kDim > 128 ? 2 : 4)
+__global__ void __launch_bounds__(kKeyThreads, kDim > 128 ? 2 : 3)
     key_kernel(const __grid_constant__ AttentionBackward b, const AttentionUnit* units) {
   auto& shared = *reinterpret_cast<KeyShared<kDim>*>(dynamic_shared());
   const AttentionUnit item = units[blockIdx.x];
   const UnitView unit(b, item.kv_head);
-  std::int64_t before = 0;
+  const int mine = static_cast<int>(blockIdx.y), workers = static_cast<int>(gridDim.y);
+  int before = 0;
   for (std::int32_t s = item.segment_begin; s < item.segment_end; ++s) {
     const UsedBlocks used(b.forward.segments[s], b.forward.window);
-    const std::int64_t blocks = used.last - used.first + 1;
-    for (std::int64_t i = first_own(before, blockIdx.y, gridDim.y); i < blocks; i += gridDim.y)
+    const int blocks = used.last - used.first + 1;
+    for (int i = first_own(before, mine, workers); i < blocks; i += workers)
       key_item<kDim>(unit, item, s, used.first + i, shared);
     before += blocks;
   }

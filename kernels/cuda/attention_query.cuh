@@ -13,18 +13,24 @@ inline constexpr int kRowPad = 4;
 
 struct UnitView {
   const AttentionBackward& b;
-  std::int64_t kv_head, group;
+  int kv_head, group;
 
-  __device__ UnitView(const AttentionBackward& backward, std::int64_t head)
-      : b(backward), kv_head(head), group(backward.forward.heads / backward.forward.kv_heads) {}
+  __device__ UnitView(const AttentionBackward& backward, int head)
+      : b(backward),
+        kv_head(head),
+        group(static_cast<int>(backward.forward.heads / backward.forward.kv_heads)) {}
 
-  __device__ std::int64_t row(const Segment& segment, std::int64_t query) const {
+  __device__ std::int64_t row(const Segment& segment, int query) const {
     return segment.first_row + query / group;
   }
-  __device__ std::int64_t head(std::int64_t query) const { return kv_head * group + query % group; }
+  __device__ int head(int query) const { return kv_head * group + query % group; }
   // Keys up to the query's own position.
-  __device__ std::int64_t keys(const Segment& segment, std::int64_t query) const {
+  __device__ int keys(const Segment& segment, int query) const {
     return segment.first_position + query / group + 1;
+  }
+  // The first of them that it sees.
+  __device__ int first_of(int keys) const {
+    return static_cast<int>(first_key(keys, b.forward.window));
   }
   // The block of the pool in which the kv head's keys (values) of a pool block begin.
   __device__ std::int64_t pool_at(std::int64_t block) const {
@@ -34,11 +40,12 @@ struct UnitView {
 
 // Indices in a segment's table of the blocks that its rows see: [first, last].
 struct UsedBlocks {
-  std::int64_t first, last;
+  int first, last;
   __device__ UsedBlocks(const Segment& segment, std::int64_t window)
-      : first(first_key(segment.first_position + 1, window) / kKvBlock),
-        last(segment.rows > 0 ? (segment.first_position + segment.rows - 1) / kKvBlock
-                              : first - 1) {}
+      : first(static_cast<int>(first_key(segment.first_position + 1, window) / kKvBlock)),
+        last(segment.rows > 0
+                 ? static_cast<int>((segment.first_position + segment.rows - 1) / kKvBlock)
+                 : first - 1) {}
 };
 
 // Copies q and dout of `count` queries from `first` on to shared rows of kWidth numbers; rows up to
@@ -46,7 +53,7 @@ struct UsedBlocks {
 template <int kThreads, int kQueries, int kWidth>
 __device__ void load_queries(const UnitView& unit,
                              const Segment& segment,
-                             std::int64_t first,
+                             int first,
                              int count,
                              float* q,
                              float* dout,
@@ -130,11 +137,12 @@ __device__ void dots(int dim,
         out[i][j] = chain(x[i], y[j], out[i][j]);
   };
   int d = 0;
-#pragma unroll 2
+#pragma unroll 1
   for (; d + 4 <= dim; d += 4) {
     product(q, keys, d, dot);
     product(dout, values, d, dp);
   }
+#pragma unroll 1
   for (; d < dim; ++d)
 #pragma unroll
     for (int i = 0; i < kQ; ++i)

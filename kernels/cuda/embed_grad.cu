@@ -35,7 +35,7 @@ __device__ int list_rows(
 }
 
 __global__ void __launch_bounds__(kThreads)
-    embed_grad_kernel(EmbedGrad e, std::int64_t begin, std::int64_t end, std::int64_t chunks) {
+    embed_grad_kernel(EmbedGrad e, std::int64_t begin, std::int64_t end, unsigned chunks) {
   __shared__ int earlier;
   __shared__ int counts[kWarps];
   __shared__ std::int64_t list[kThreads];

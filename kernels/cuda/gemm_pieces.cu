@@ -1,6 +1,6 @@
 // dX = dY W with k cut into pieces: f32 multiply-adds, one chain an output and piece. Bound by the
 // multiply-adds: a thread has 8 x 8 outputs in registers, 4 reads of 16 bytes from shared memory
-// for 64 multiply-adds, none of them with a bank conflict. Tiles of 16 k are double buffered; A is
+// for 64 multiply-adds, none of them with a bank conflict. Tiles of 8 k are double buffered; A is
 // turned on its way (through registers), B copied past them. When a piece ends it is added to C
 // where C lies, so pieces cost no registers, and nothing is added that the reference does not add.
 #include "kernels/cuda/gemm_pieces.cuh"
@@ -10,7 +10,7 @@
 namespace troupe::kernels::cuda {
 namespace {
 
-constexpr int kDepth = 16;  // k of a tile
+constexpr int kDepth = 8;  // k of a tile
 
 struct Range {
   std::int64_t m_begin, m_end, n_begin, n_end;
@@ -162,18 +162,22 @@ class Tile {
         step(stage, d);
       return;
     }
+#pragma unroll 1
     for (int d = 0; d < depth; ++d)
       step(stage, d);
   }
 
   __device__ void store(bool first) {
+    int y = y_, x = x_;
+    forget(y);
+    forget(x);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      const int row = i / 4 * (kM / 2) + y_ + i % 4;
+      const int row = i / 4 * (kM / 2) + y + i % 4;
       float* const out = g_.c + (m_ + row) * g_.ldc + n_;
 #pragma unroll
       for (int j = 0; j < 8; ++j) {
-        const int column = j / 4 * (kN / 2) + x_ + j % 4;
+        const int column = j / 4 * (kN / 2) + x + j % 4;
         if (row < rows_ && column < columns_)
           out[column] = first ? sum_[i][j] : out[column] + sum_[i][j];
       }
@@ -191,7 +195,7 @@ class Tile {
 };
 
 template <int kM, int kN, bool kWide>
-__global__ void __launch_bounds__(kM* kN / 64, 512 / (kM * kN / 64))
+__global__ void __launch_bounds__(kM* kN / 64, (kWide ? 512 : 256) / (kM * kN / 64))
     pieces_kernel(const __grid_constant__ PieceGemm g, const __grid_constant__ Range range) {
   using Block = Tile<kM, kN, kWide>;
   auto& shared = *reinterpret_cast<typename Block::Shared*>(dynamic_shared());

@@ -28,6 +28,9 @@ inline void copy_async_word(void* shared, const void* global) {
   std::memcpy(shared, global, 4);
 }
 inline void copy_async_commit() {}
+// The compiler knows nothing of the value from here on: what is made of it is made here, not kept
+// in registers through a loop.
+inline void forget(int&) {}
 // Until at most `Pending` of the committed groups are under way.
 template <int Pending>
 inline void copy_async_wait() {}
@@ -92,6 +95,9 @@ __device__ inline void copy_async(void* shared, const void* global, bool valid =
 __device__ inline void copy_async_word(void* shared, const void* global) {
   const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;\n" ::"r"(to), "l"(global) : "memory");
+}
+__device__ inline void forget(int& value) {
+  asm volatile("" : "+r"(value));
 }
 __device__ inline void copy_async_commit() {
   asm volatile("cp.async.commit_group;\n" ::: "memory");

@@ -14,7 +14,7 @@ constexpr int kThreads = 256;
 constexpr int kTeams = 8;  // rows of a block of rmsnorm_backward
 
 __global__ void __launch_bounds__(kThreads)
-    mix_kernel(MixRows mix, std::int64_t row_begin, std::int64_t per_row) {
+    mix_kernel(MixRows mix, std::int64_t row_begin, unsigned per_row) {
   const std::int64_t row = row_begin + blockIdx.x / per_row;
   const std::int64_t i = blockIdx.x % per_row * kThreads + threadIdx.x;
   if (i >= mix.n) return;
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kThreads)
 constexpr int kGatherRows = 16, kGatherColumns = 64;
 
 __global__ void __launch_bounds__(kThreads)
-    gather_kernel(KvWrite w, std::int64_t row_begin, std::int64_t row_end, std::int64_t per_row) {
+    gather_kernel(KvWrite w, std::int64_t row_begin, std::int64_t row_end, unsigned per_row) {
   __shared__ float turned[kGatherRows][kGatherColumns + 1];
   const std::int64_t width = w.kv_heads * w.head_dim;
   const std::int64_t first_row = row_begin + blockIdx.x / per_row * kGatherRows;
@@ -58,7 +58,8 @@ __global__ void __launch_bounds__(kThreads)
     const std::int64_t row = first_row + i / kGatherColumns;
     const std::int64_t column = first_column + i % kGatherColumns;
     if (row >= row_end || column >= width) continue;
-    const std::int64_t head = column / w.head_dim, d = column % w.head_dim;
+    const auto dim = static_cast<unsigned>(w.head_dim), at = static_cast<unsigned>(column);
+    const std::int64_t head = at / dim, d = at % dim;
     float v = 0.0f;
     for (std::int32_t s = w.slot_begin[row]; s < w.slot_begin[row + 1]; ++s) {
       const std::int64_t slot = w.slots[s];

@@ -20,8 +20,7 @@ __device__ float zero_for_minus_infinity(float max) {
 }
 
 __global__ void __launch_bounds__(kThreads)
-    softcap_kernel(float* x, std::int64_t ld, std::int64_t rows, std::int64_t count, float cap) {
-  const std::int64_t per_row = (count + kThreads - 1) / kThreads;
+    softcap_kernel(float* x, std::int64_t ld, std::int64_t count, unsigned per_row, float cap) {
   const std::int64_t column = blockIdx.x % per_row * kThreads + threadIdx.x;
   if (column >= count) return;
   float& value = x[blockIdx.x / per_row * ld + column];
@@ -69,13 +68,10 @@ __global__ void weighted_kernel(
 }
 
 // One team for a row and block.
-__global__ void __launch_bounds__(kThreads) sums_kernel(VocabRows v,
-                                                        std::int64_t row_begin,
-                                                        std::int64_t rows,
-                                                        std::int64_t block_begin,
-                                                        std::int64_t blocks) {
+__global__ void __launch_bounds__(kThreads) sums_kernel(
+    VocabRows v, std::int64_t row_begin, unsigned rows, std::int64_t block_begin, unsigned blocks) {
   const int lane = threadIdx.x % kLanes;
-  const std::int64_t team = std::int64_t{blockIdx.x} * kTeams + threadIdx.x / kLanes;
+  const unsigned team = blockIdx.x * kTeams + threadIdx.x / kLanes;
   const bool idle = team >= rows * blocks;  // it still takes part in the warp's exchanges
   const std::int64_t row = row_begin + (idle ? 0 : team / blocks);
   const std::int64_t block = block_begin + (idle ? 0 : team % blocks);
@@ -156,10 +152,8 @@ constexpr int kGradColumns = kBlock / kGradThreads;  // of a thread
 
 // One thread block for a row and block of columns. All threads walk the row's targets, which are
 // few, and each adds those of its own columns.
-__global__ void __launch_bounds__(kGradThreads) grad_kernel(VocabGrad v,
-                                                            std::int64_t row_begin,
-                                                            std::int64_t block_begin,
-                                                            std::int64_t blocks) {
+__global__ void __launch_bounds__(kGradThreads)
+    grad_kernel(VocabGrad v, std::int64_t row_begin, std::int64_t block_begin, unsigned blocks) {
   const std::int64_t row = row_begin + blockIdx.x / blocks;
   const std::int64_t begin = (block_begin + blockIdx.x % blocks) * kVocabBlock;
   const std::int64_t left = v.vocab - begin;
@@ -213,8 +207,8 @@ __global__ void __launch_bounds__(kGradThreads) grad_kernel(VocabGrad v,
 
 void softcap(float* x, std::int64_t ld, std::int64_t rows, std::int64_t count, float cap) {
   const std::int64_t per_row = (count + kThreads - 1) / kThreads;
-  launch("softcap", softcap_kernel, blocks_for(rows * per_row, 1), kThreads, 0, x, ld, rows, count,
-         cap);
+  launch("softcap", softcap_kernel, blocks_for(rows * per_row, 1), kThreads, 0, x, ld, count,
+         per_row, cap);
 }
 
 void vocab_stats(
