@@ -109,12 +109,13 @@ __device__ void query_item(const UnitView& unit,
   const int begin = shared.begin[0] / kSlots * kSlots, end = shared.end[count - 1];
   const int all_from = shared.begin[count - 1], all_to = shared.end[0];  // seen by all queries
 
+  const std::int32_t* const table = a.block_table + segment.table;
   constexpr int kParts = kDim / 4;  // threads of a query
   const int d = thread % kParts * 4, own = thread / kParts * (kDim / 16);
   float dq[kDim / 16][4] = {};
   for (int key = begin; key < end; key += kKeys) {
     for (int block = 0; block < 2 && key + block * kSlots < end; ++block)
-      load_block<kQueryThreads, kWidth>(unit, a.block_table[segment.table + key / kSlots + block],
+      load_block<kQueryThreads, kWidth>(unit, table[key / kSlots + block],
                                         shared.keys + block * kSlots * kWidth,
                                         shared.values + block * kSlots * kWidth);
     __syncthreads();
@@ -154,7 +155,7 @@ __global__ void __launch_bounds__(kQueryThreads, kDim > 128 ? 1 : 2)
   const int mine = static_cast<int>(blockIdx.y), workers = static_cast<int>(gridDim.y);
   int before = 0;
   for (std::int32_t s = item.segment_begin; s < item.segment_end; ++s) {
-    const Segment segment = b.forward.segments[s];
+    const Segment& segment = b.forward.segments[s];  // read again where it is needed
     const int tiles = (segment.rows * unit.group + kQueries - 1) / kQueries;
     for (int i = first_own(before, mine, workers); i < tiles; i += workers)
       query_item<kDim>(unit, segment, (tiles - 1 - i) * kQueries, shared);  // the longest first
