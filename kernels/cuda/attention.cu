@@ -204,7 +204,10 @@ __global__ void __launch_bounds__(kThreads)
 
 void attention_of_one_row(const Attention& a, const AttentionItem* items, std::int64_t count) {
   const auto grid = static_cast<unsigned>(count);
-  if (count <= kMultiprocessors && shared_bytes(a, 2) + 1024 <= current_device().shared_bytes)
+  const std::size_t room = current_device().shared_bytes;
+  if (shared_bytes(a, 1) > room)
+    check(cudaErrorInvalidValue, "attention: too little shared memory for heads of this size");
+  if (count <= kMultiprocessors && shared_bytes(a, 2) + 1024 <= room)
     launch("attention", one_row_kernel<2>, grid, kThreads, shared_bytes(a, 2), a, items);
   else
     launch("attention", one_row_kernel<1>, grid, kThreads, shared_bytes(a, 1), a, items);
