@@ -92,6 +92,31 @@ TEST_P(WeightPackerOf, OverwritesAllOfAnOlderVersion) {
   expect_same(packed, model.weights);
 }
 
+// Units start in the middle of a matrix: what they make is what one call over all of it makes, of
+// int8 with the columns' scales.
+TEST(WeightPacker, UnitsAreTheirPartOfTheWholeMatrix) {
+  const ModelSpec spec = large_spec();
+  const TestModel model(spec);
+  const float* const head = model.params.data() + model.params.layout().head;
+  for (const auto dtype :
+       {kernels::PanelDtype::kF32, kernels::PanelDtype::kBf16, kernels::PanelDtype::kInt8}) {
+    PackedWeights packed(spec, dtype);
+    packed.fill({}, model.params, 1);
+    const auto bytes =
+        static_cast<std::size_t>(kernels::packed_bytes(dtype, spec.vocab, spec.hidden));
+    const std::int64_t columns = kernels::panels_of(spec.vocab) * kernels::kPanel;
+    core::Buffer<float> whole(static_cast<std::int64_t>(bytes) / 4), scale(columns);
+    kernels::ops().pack_transposed(head, spec.hidden, spec.vocab, spec.hidden,
+                                   {whole.data(), dtype, scale.data()}, 0,
+                                   kernels::panels_of(spec.vocab));
+    EXPECT_EQ(std::memcmp(packed.head().data, whole.data(), bytes), 0);
+    if (dtype != kernels::PanelDtype::kInt8) continue;
+    EXPECT_EQ(std::memcmp(packed.head().scale, scale.data(),
+                          static_cast<std::size_t>(spec.vocab) * sizeof(float)),
+              0);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Specs,
                          WeightPackerOf,
                          testing::Values(tiny_spec(),
