@@ -6,10 +6,12 @@
 #include "runtime/engine/step_plan.hpp"
 #include "tests/unit/runtime/engine/tiny_engine.hpp"
 #include "tests/unit/runtime/model/arena_team.hpp"
+#include "tests/unit/runtime/model/test_models.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -96,6 +98,37 @@ TEST_P(EngineOnDevice, GivesTheHostsSamplesOfAllSamplers) {
   expect_equal(varied_requests(8, 4, 2, 30), limits_of(3, 17, 40));
 }
 
+// One request for each setting that takes a draw from the device, and that setting alone.
+TEST_P(EngineOnDevice, EverySettingAloneIsHeeded) {
+  std::vector<GroupRequest> requests;
+  const auto with = [&](const std::function<void(SamplingParams&)>& change) {
+    const std::uint64_t id = requests.size() + 1;
+    core::Rng rng(id, 9);
+    requests.push_back(request_of(id, random_prompt(rng, 9), 1, 14));
+    requests.back().sampling.temperature = 0.3f;  // so that tokens come again
+    change(requests.back().sampling);
+  };
+  with([](SamplingParams& p) { p.repetition_penalty = 3.0f; });
+  with([](SamplingParams& p) { p.presence_penalty = 2.0f; });
+  with([](SamplingParams& p) { p.frequency_penalty = 2.0f; });
+  with([](SamplingParams& p) { p.logit_bias = {{5, 30.0f}}; });
+  with([](SamplingParams& p) { p.min_new_tokens = 14; });
+  with([](SamplingParams& p) { p.top_k = 2; });
+  with([](SamplingParams& p) { p.top_p = 0.2f; });
+  with([](SamplingParams& p) { p.min_p = 0.5f; });
+  with([](SamplingParams& p) { p.entropies = true; });
+  with([](SamplingParams& p) { p.raw_logprobs = true; });
+  with([](SamplingParams& p) { p.top_logprobs = 3; });
+  std::vector<std::int32_t> ends;  // a third of the vocabulary ends a sample
+  for (std::int32_t token = 0; token < tiny_spec().vocab; token += 3)
+    ends.push_back(token);
+  for (GroupRequest& request : requests)
+    if (request.sampling.min_new_tokens == 0) request.sampling.ignore_eos = true;
+  auto on_host = make_engine(here(), limits_of(16, 64, 60), host_, ends);
+  auto on_device = make_engine(there(), limits_of(16, 64, 60), *device_, ends);
+  expect_same(run_all(*on_host, requests), run_all(*on_device, requests));
+}
+
 TEST_P(EngineOnDevice, PlainAndGreedySamplesOverAllBuckets) {
   std::vector<GroupRequest> requests;
   for (std::uint64_t id = 1; id <= 11; ++id) {  // they end one after the other: 11 rows down to 1
@@ -107,8 +140,12 @@ TEST_P(EngineOnDevice, PlainAndGreedySamplesOverAllBuckets) {
   expect_equal(requests, limits_of(11, 64, 60));
   // The first step draws all first tokens. Of the 21 that follow, the first of each bucket (11, 8,
   // 4, 2, 1) runs as it is.
-  if (gpu()) EXPECT_EQ(last_.replayed, 16u);
-  if (!gpu()) EXPECT_EQ(last_.replayed, 0u);
+  if (gpu()) {
+    EXPECT_EQ(last_.replayed, 16u);
+  }
+  if (!gpu()) {
+    EXPECT_EQ(last_.replayed, 0u);
+  }
 }
 
 TEST_P(EngineOnDevice, PreemptedAndCachedSamplesComeBack) {
@@ -127,10 +164,12 @@ TEST_P(EngineOnDevice, ScoresPrompts) {
   GroupRequest request = request_of(1, random_prompt(rng, 45), 2, 3);
   request.sampling.prompt_logprobs = true;
   request.sampling.top_logprobs = 2;
-  // A batch of head rows holds 4: the prompt's take many batches.
+  // A batch of head rows holds 4: the prompt's take many batches, and a sample that is drawn on the
+  // device comes behind them.
+  const std::vector<GroupRequest> both = {request, request_of(2, random_prompt(rng, 10), 1, 3)};
   auto on_host = make_engine(here(), limits_of(4, 64, 60), host_);
   auto on_device = make_engine(there(), limits_of(4, 64, 60), *device_);
-  const Samples a = run_all(*on_host, {request}), b = run_all(*on_device, {request});
+  const Samples a = run_all(*on_host, both), b = run_all(*on_device, both);
   expect_same(a, b);
   EXPECT_EQ(a.at({1, 0}).prompt_logprobs.size(), 44u);
   EXPECT_TRUE(same_bits(a.at({1, 0}).prompt_logprobs, b.at({1, 0}).prompt_logprobs));
@@ -143,6 +182,38 @@ TEST_P(EngineOnDevice, Bf16WeightsGiveTheHostsBf16Bits) {
   auto on_device = make_engine(there(1, 0, kBf16), limits_of(8, 64, 60), *device_);
   const auto requests = varied_requests(9, 3, 2, 20);
   expect_same(run_all(*on_host, requests), run_all(*on_device, requests));
+}
+
+// Windows (whose blocks are given back as samples go on), norms of heads and branches, soft caps,
+// fused tensors.
+TEST_P(EngineOnDevice, OtherFamiliesGiveTheHostsSamples) {
+  model::ModelSpec mistral = model::tiny_spec();
+  mistral.architecture = "MistralForCausalLM";
+  mistral.window = 21;
+  mistral.sliding = {true, true};
+  for (model::ModelSpec spec :
+       {mistral, model::gemma_spec(), model::qwen3_spec(), model::phi3_spec()}) {
+    SCOPED_TRACE(spec.architecture);
+    spec.vocab = tiny_spec().vocab;
+    model::ParamStore random(spec);
+    model::randomise(random, 4, 0.25f);
+    const auto packed = [&](core::TeamRunner& team) {
+      auto made =
+          std::make_shared<model::PackedWeights>(spec, kernels::PanelDtype::kF32, team.memory());
+      team.run([&](core::Team member) { made->fill(member, random, 3); });
+      return made;
+    };
+    std::vector<GroupRequest> requests = varied_requests(11, 3, 2, 30);
+    core::Rng rng(5);
+    for (std::uint64_t id = 4; id < 8; ++id)  // long enough for the window and few blocks
+      requests.push_back(request_of(id, random_prompt(rng, 14 + id), 1, 28));
+    auto on_host = make_engine(packed(host_), limits_of(4, 24, 12), host_);
+    auto on_device = make_engine(packed(*device_), limits_of(4, 24, 12), *device_);
+    expect_same(run_all(*on_host, requests), run_all(*on_device, requests));
+    if (gpu()) {
+      EXPECT_GT(on_device->counters().replayed, 10u);
+    }
+  }
 }
 
 // Some steps, then new weights, then the rest.
