@@ -19,9 +19,21 @@ void keep(float value) {
 }
 
 constexpr std::int64_t kProbeRounds = 300'000;
+constexpr double kDeviceProbe_s = 2e-3;  // a device's rounds are doubled until they take so long
 // Floats read between two looks at the clock: several times a last-level cache, which would
 // otherwise hold a good part of a stretch from the pass before.
 constexpr std::int64_t kStretch = std::int64_t{32} << 20;
+
+// Devices differ by orders of magnitude.
+std::int64_t rounds_of_device(const Ops& level) {
+  std::int64_t rounds = 64;
+  for (float chain = 1.0f; rounds < kProbeRounds; rounds *= 2) {
+    const Clock::time_point start = Clock::now();
+    level.fma_probe(rounds, &chain);
+    if (seconds_since(start) >= kDeviceProbe_s) break;
+  }
+  return rounds;
+}
 
 }  // namespace
 
@@ -44,6 +56,7 @@ MachineLimits Calibration::measure(core::Team team, int passes) {
     team.barrier();
     if (team.rank == 0) limit = std::max(limit, 1e-9 * amount / seconds_since(start));
   };
+  const std::int64_t rounds = on_host_ ? kProbeRounds : rounds_of_device(level_);
   const std::int64_t stretches =
       on_host_ ? std::max<std::int64_t>(1, data_.size() / kStretch) : std::int64_t{1};
   for (std::int64_t i = 0; i < stretches * passes; ++i) {
@@ -57,7 +70,7 @@ MachineLimits Calibration::measure(core::Team team, int passes) {
     best(limits_.read_gb_per_s, 4.0 * static_cast<double>(floats), read_start);
     float chain = 1.0f;
     const Clock::time_point fma_start = Clock::now();
-    const double flops = level_.fma_probe(kProbeRounds, &chain);
+    const double flops = level_.fma_probe(rounds, &chain);
     keep(chain);
     best(limits_.fma_gflops, flops * team.size, fma_start);
   }

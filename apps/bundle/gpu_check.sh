@@ -38,10 +38,12 @@ if ! run troupe doctor --gpus --json >>"$out"; then
 fi
 
 # Right?
-for test in test_kernels_cuda test_engine_cuda test_learn_cuda; do
-  [[ -x $here/bin/$test ]] || continue
+declare -A device_tests=([test_kernels_cuda]='*' [test_model]='*Device*' [test_engine]='*EngineOnDevice*'
+  [test_learn]='*Device*' [test_weights]='DeviceChannel.*')
+export TROUPE_CUDA_LIBRARY=$here/lib/libtroupe_cuda.so
+for test in test_kernels_cuda test_model test_engine test_learn test_weights; do
   began=$SECONDS
-  TROUPE_REQUIRE_GPU=1 run "$test" --gtest_brief=1 >"$out.$test.log" 2>&1
+  run "$test" --gtest_brief=1 "--gtest_filter=${device_tests[$test]}" >"$out.$test.log" 2>&1
   rc=$?
   passed=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$out.$test.log" | tail -n 1)
   broken=$(sed -n 's/^\[  FAILED  \] \([^ ]*\) (.*/\1/p' "$out.$test.log" | sort -u | paste -sd ' ')
@@ -60,7 +62,11 @@ measure() { # arguments of `troupe bench`
   line "{\"bench\":\"$1\",\"arguments\":\"$*\",\"exit\":$rc}"
   say "bench $*: exit $rc: $(tail -n 1 "$out.log")"
 }
-measure device --device cuda
+for dtype in f32 bf16 bf16-compute; do
+  measure gemm --device cuda --dtype $dtype                    # SmolLM2-135M's products
+  measure gemm --device cuda --dtype $dtype --n 4096 --k 14336 # one of an 8B model
+  measure gemm --device cuda --dtype $dtype --n 9728 --k 896 --m 8192
+done
 if [[ -n $model ]]; then
   for batch in 1 8 64 256; do
     measure generate --device cuda --model "$model" --dtype bf16 --batch $batch

@@ -1,6 +1,8 @@
 // Probes on buffers of the device.
 #include "apps/troupe/device_speeds.hpp"
 
+#include "kernels/calibrate.hpp"
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -51,6 +53,18 @@ double seconds_of(Device& device, const std::function<void()>& work, double seco
   return rounds[1] / times;
 }
 
+double measure_mma_gflops(Device& device) {
+  double operations = 0;
+  float sink = 0;
+  device.enter();
+  std::int64_t rounds = 1;  // doubled until they take a millisecond
+  while (rounds < (1 << 20) && seconds_of_batch(
+                                   device, [&] { device.mma_probe(rounds, &sink); }, 1) < 1e-3)
+    rounds *= 2;
+  const double seconds = seconds_of(device, [&] { operations = device.mma_probe(rounds, &sink); });
+  return operations / seconds / 1e9;
+}
+
 DeviceSpeeds measure_speeds(Device& device, std::uint64_t bytes) {
   const auto count = static_cast<std::int64_t>(bytes / sizeof(float));
   const double gb = static_cast<double>(bytes) / 1e9;
@@ -60,20 +74,18 @@ DeviceSpeeds measure_speeds(Device& device, std::uint64_t bytes) {
   std::vector<float> host(static_cast<std::size_t>(count), 1.0f);
   memory.upload(a.floats(), host.data(), bytes);
   DeviceSpeeds speeds;
-  float sink = 0;
-  speeds.read_gb_per_s =
-      gb / seconds_of(device, [&] { sink += device.ops().read_probe(a.floats(), count); });
   speeds.copy_gb_per_s =
       2 * gb / seconds_of(device, [&] { memory.copy(b.floats(), a.floats(), bytes); });
   speeds.upload_gb_per_s =
       gb / seconds_of(device, [&] { memory.upload(b.floats(), host.data(), bytes); });
   speeds.download_gb_per_s =
       gb / seconds_of(device, [&] { memory.download(host.data(), b.floats(), bytes); });
-  double operations = 0;
-  constexpr std::int64_t kRounds = 4096;
-  const double seconds =
-      seconds_of(device, [&] { operations = device.ops().fma_probe(kRounds, b.floats()); });
-  speeds.fma_gflops = operations / seconds / 1e9;
+  const kernels::UseOps use(device.ops());
+  kernels::Calibration calibration(device.ops(), memory, static_cast<std::int64_t>(bytes));
+  const kernels::MachineLimits limits = calibration.measure(core::Team{}, 2);
+  speeds.read_gb_per_s = limits.read_gb_per_s;
+  speeds.fma_gflops = limits.fma_gflops;
+  speeds.mma_gflops = measure_mma_gflops(device);
   return speeds;
 }
 

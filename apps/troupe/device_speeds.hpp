@@ -14,10 +14,15 @@ struct DeviceSpeeds {
   double copy_gb_per_s = 0;  // bytes read plus bytes written
   double upload_gb_per_s = 0, download_gb_per_s = 0;
   double fma_gflops = 0;
+  double mma_gflops = 0;  // bf16 products of tensor cores, by the instruction that our kernels use
 };
 
-// `bytes`: of the buffers, more than the caches hold. Leaves nothing allocated.
+// `bytes`: of the buffers, more than the caches hold. Leaves nothing allocated, and the device
+// entered.
 DeviceSpeeds measure_speeds(kernels::cuda::Device& device, std::uint64_t bytes);
+
+// The rate of tensor-core products alone.
+double measure_mma_gflops(kernels::cuda::Device& device);
 
 // Seconds that `work`, which enqueues, takes on the device: median of 3 of as many repetitions as
 // last `seconds_min` together.

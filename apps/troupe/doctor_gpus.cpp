@@ -18,7 +18,7 @@ namespace {
 using kernels::cuda::Device;
 using kernels::cuda::DeviceInfo;
 
-constexpr std::uint64_t kProbe_bytes = 256 << 20;
+constexpr std::uint64_t kProbe_bytes = 1 << 30;
 
 std::string version_text(int version) {  // 13000: 13.0
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
@@ -36,7 +36,7 @@ std::string nccl_version() {
          std::to_string(version % 100);
 }
 
-// As large as half of what is free allows.
+// Above the caches of any GPU; a quarter of what is free where that is less.
 DeviceSpeeds speeds_of(Device& device) {
   return measure_speeds(device, std::min(kProbe_bytes, device.info().free_bytes / 4));
 }
@@ -65,7 +65,7 @@ void print_device(int ordinal, int devices) {
                 bytes_text(info.free_bytes).c_str(), bytes_text(info.memory_bytes).c_str());
     std::printf(
         "            driver for CUDA %s, reads %.0f GB/s, copies %.0f GB/s, to it %.1f, from "
-        "it %.1f GB/s, f32 %.1f TFLOP/s\n",
+        "it %.1f GB/s, f32 %.1f, bf16 products %.0f TFLOP/s\n",
         version_text(info.driver_version).c_str(), speeds.read_gb_per_s, speeds.copy_gb_per_s,
         speeds.upload_gb_per_s, speeds.download_gb_per_s, speeds.fma_gflops / 1e3);
     const std::string peers = reached_from(device, ordinal, devices);
@@ -112,7 +112,8 @@ core::Result<void> print_gpus_json() {
                       {"copy_gb_per_s", speeds.copy_gb_per_s},
                       {"upload_gb_per_s", speeds.upload_gb_per_s},
                       {"download_gb_per_s", speeds.download_gb_per_s},
-                      {"fma_gflops", speeds.fma_gflops}});
+                      {"fma_gflops", speeds.fma_gflops},
+                      {"mma_gflops", speeds.mma_gflops}});
     } catch (const std::exception& error) {
       return core::fail(core::ErrorCode::kResources,
                         "cuda:" + std::to_string(i) + ": " + error.what());

@@ -2,6 +2,7 @@
 // staging for what goes up, graphs, and sharing between processes.
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/probes.cuh"
 #include "kernels/cuda/table.cuh"
 
 #include <cstdio>
@@ -214,6 +215,9 @@ class CudaDevice final : public Device {
     entered = {stream_, multiprocessors_, shared_bytes_, numbers_};
   }
   void synchronize() override { memory_.wait(); }
+  double mma_probe(std::int64_t rounds, float* sink) override {
+    return cuda::mma_probe(rounds, sink);
+  }
   void begin_recording() override {
     check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "recording a graph");
     memory_.set_recording(true);

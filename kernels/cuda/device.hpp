@@ -45,6 +45,9 @@ class Device {
   virtual void enter() = 0;
   // Waits for all work; throws what went wrong in it.
   virtual void synchronize() = 0;
+  // Floating-point operations that `rounds` rounds of tensor-core products out of registers do; the
+  // caller takes the time.
+  virtual double mma_probe(std::int64_t rounds, float* sink) = 0;
   // What is enqueued between the two is recorded, not done.
   virtual void begin_recording() = 0;
   virtual std::unique_ptr<Graph> end_recording() = 0;
@@ -59,6 +62,6 @@ struct Entry {
   const char* (*why_none)() = nullptr;
   Device* (*open)(int ordinal) = nullptr;  // throws core::DeviceError
 };
-inline constexpr int kAbi = 3;
+inline constexpr int kAbi = 4;
 
 }  // namespace troupe::kernels::cuda

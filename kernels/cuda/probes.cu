@@ -10,6 +10,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kFmaBlocks = 2;   // of a multiprocessor
 constexpr int kChains = 16;     // of a thread
+constexpr int kTiles = 8;       // of a warp of the tensor core's probe, each a chain
 constexpr int kReadBlocks = 8;  // of a multiprocessor
 constexpr int kReads = 4;       // of a thread, under way at once
 
@@ -28,6 +29,22 @@ __global__ void __launch_bounds__(kThreads)
   for (int i = 1; i < kChains; ++i)
     sum = sum + chain[i];
   // Never so, but the compiler does not know.
+  if ((blockIdx.x == 0 && threadIdx.x == 0) || sum == -1.0f) *out = sum;
+}
+
+// Products of ones: what bounds it is the instruction's rate.
+__global__ void __launch_bounds__(kThreads) mma_kernel(std::int64_t rounds, float* out) {
+  constexpr std::uint32_t kOnes = 0x3f803f80u;  // two bfloat16
+  const std::uint32_t a[4] = {kOnes, kOnes, kOnes, kOnes}, b[2] = {kOnes, kOnes};
+  float tile[kTiles][4] = {};
+  for (std::int64_t round = 0; round < rounds; ++round)
+#pragma unroll
+    for (int i = 0; i < kTiles; ++i)
+      mma_bf16(tile[i], a, b);
+  float sum = 0.0f;
+#pragma unroll
+  for (int i = 0; i < kTiles; ++i)
+    sum = sum + ((tile[i][0] + tile[i][1]) + (tile[i][2] + tile[i][3]));
   if ((blockIdx.x == 0 && threadIdx.x == 0) || sum == -1.0f) *out = sum;
 }
 
@@ -70,6 +87,15 @@ double fma_probe(std::int64_t rounds, float* sink) {
          1.0f, static_cast<float*>(device.numbers));
   *sink = read_number<float>();
   return 2.0 * static_cast<double>(rounds) * blocks * kThreads * kChains;
+}
+
+double mma_probe(std::int64_t rounds, float* sink) {
+  const Current& device = current_device();
+  const int blocks = device.multiprocessors * kFmaBlocks;
+  launch("mma_probe", mma_kernel, static_cast<unsigned>(blocks), kThreads, 0, rounds,
+         static_cast<float*>(device.numbers));
+  *sink = read_number<float>();
+  return 2.0 * 16 * 8 * 16 * static_cast<double>(rounds) * blocks * (kThreads / 32) * kTiles;
 }
 
 float read_probe(const float* x, std::int64_t count) {

@@ -6,12 +6,13 @@
 #   `troupe_<name>`, static, from *.cpp of the current folder (with RECURSE: and below). The
 #   include path is the repository root. A room without sources yet is an INTERFACE library.
 # troupe_test(NAME name [DEPS t...] [LABELS l...] [TIMEOUT s] [PCH torch] [EXCLUDE regex...]
-#             [CUDA | CUDA_TESTS filter])
+#             [CUDA | CUDA_TESTS filter | CUDA_ONLY filter])
 #   One GoogleTest binary `test_<name>` from tests/unit/<current folder>/**/*_test.cpp. Extra
 #   labels: `model` (needs the real small model), `full` (only in `./dev test --full`). With CUDA its
 #   tests come three times: on the emulated device with threads and blocks in order, in reverse
 #   order, and, labelled `gpu`, on the machine's GPU (skipped with the reason where there is none).
-#   With CUDA_TESTS all tests run as elsewhere and those of the GoogleTest filter three times more so.
+#   With CUDA_TESTS all tests run as elsewhere and those of the GoogleTest filter three times more so;
+#   with CUDA_ONLY those of the filter run on devices alone.
 # troupe_program(NAME file SOURCES s... [DEPS t...])
 #   A helper binary build/bin/<file> that oracle tests drive.
 # troupe_oracle_test(NAME file.py [DEPENDS t...] [LABELS l...] [TIMEOUT s])
@@ -93,7 +94,7 @@ endforeach()
 endfunction()
 
 function(troupe_test)
-  cmake_parse_arguments(arg "CUDA" "NAME;TIMEOUT;PCH;CUDA_TESTS" "DEPS;LABELS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(arg "CUDA" "NAME;TIMEOUT;PCH;CUDA_TESTS;CUDA_ONLY" "DEPS;LABELS;EXCLUDE" ${ARGN})
   file(RELATIVE_PATH room ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/*_test.cpp)
   foreach(regex IN LISTS arg_EXCLUDE)
@@ -113,11 +114,16 @@ function(troupe_test)
   target_link_libraries(${target} PRIVATE ${arg_DEPS} troupe::gtest troupe_warnings)
   _troupe_use_pch(${target} "${arg_PCH}")
   if(NOT arg_CUDA)
-    troupe_discover_tests(${target} ${arg_NAME} ${arg_TIMEOUT} "" unit ${arg_NAME} ${arg_LABELS})
-    if(NOT arg_CUDA_TESTS)
+    set(elsewhere)
+    if(arg_CUDA_ONLY)
+      set(elsewhere FILTER "-${arg_CUDA_ONLY}")
+    endif()
+    troupe_discover_tests(${target} ${arg_NAME} ${arg_TIMEOUT} "" unit ${arg_NAME} ${arg_LABELS}
+                          ${elsewhere})
+    if(NOT arg_CUDA_TESTS AND NOT arg_CUDA_ONLY)
       return()
     endif()
-    list(APPEND arg_LABELS FILTER ${arg_CUDA_TESTS})
+    list(APPEND arg_LABELS FILTER ${arg_CUDA_TESTS}${arg_CUDA_ONLY})
     string(APPEND arg_NAME _cuda)
   endif()
   add_dependencies(${target} troupe_cuda_emulated)

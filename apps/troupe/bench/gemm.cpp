@@ -3,11 +3,12 @@
 #include "apps/troupe/bench/bench.hpp"
 #include "apps/troupe/bench/machine.hpp"
 #include "apps/troupe/bench/train_job.hpp"
+#include "apps/troupe/device_speeds.hpp"
 #include "apps/troupe/dtype_flag.hpp"
 #include "apps/troupe/flags.hpp"
-#include "apps/troupe/system_facts.hpp"
+#include "apps/troupe/placement.hpp"
+#include "kernels/cuda/device_team.hpp"
 #include "kernels/ops.hpp"
-#include "runtime/async/cpu_pool.hpp"
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/model/spec.hpp"
@@ -17,7 +18,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <vector>
 
 namespace troupe::app {
@@ -48,17 +48,21 @@ std::vector<Shape> usual_shapes() {
 }
 
 // Uniform in [-0.5, 0.5), shared out: drawing 64 million numbers on one thread would take longer
-// than the benchmark.
+// than the benchmark. A device gets what the host drew.
 void fill(core::TeamRunner& team, core::Buffer<float>& buffer) {
+  const bool on_host = team.memory().on_host();
+  std::vector<float> drawn(on_host ? 0 : static_cast<std::size_t>(buffer.size()));
+  float* const to = on_host ? buffer.data() : drawn.data();
   team.run([&](core::Team member) {
     const auto [begin, end] = member.share(buffer.size(), 16);
     core::Rng rng(1, static_cast<std::uint64_t>(begin));
     float value = 0;
     for (std::int64_t i = begin; i < end; ++i) {
       if (i % 64 == 0) value = static_cast<float>(rng.next_uniform()) - 0.5f;
-      buffer[i] = value * static_cast<float>(1 + i % 7);
+      to[i] = value * static_cast<float>(1 + i % 7);
     }
   });
+  if (!on_host) buffer.upload(drawn);
 }
 
 // As many copies of one packed matrix as there is room for.
@@ -68,9 +72,9 @@ class Copies {
       : dtype_(dtype),
         size_(kernels::packed_bytes(dtype, shape.n, shape.k) / 4),
         count_(std::max<std::int64_t>(1, kWeights_bytes / 4 / size_)),
-        data_(size_ * count_),
-        scale_(kernels::panels_of(shape.n) * kernels::kPanel) {
-    core::Buffer<float> weights(shape.n * shape.k);
+        data_(size_ * count_, team.memory()),
+        scale_(kernels::panels_of(shape.n) * kernels::kPanel, team.memory()) {
+    core::Buffer<float> weights(shape.n * shape.k, team.memory());
     fill(team, weights);
     const kernels::PanelRoom room(data_.data(), dtype, scale_.data());
     team.run([&](core::Team member) {
@@ -79,8 +83,8 @@ class Copies {
       member.barrier();
       const auto [first, last] = member.share(count_ - 1);
       for (std::int64_t i = first; i < last; ++i)
-        std::memcpy(data_.data() + (i + 1) * size_, data_.data(),
-                    static_cast<std::size_t>(size_) * 4);
+        data_.memory().copy(data_.data() + (i + 1) * size_, data_.data(),
+                            static_cast<std::size_t>(size_) * 4);
     });
   }
   kernels::Panels turn(std::int64_t i) const {
@@ -99,7 +103,7 @@ double time_product(core::TeamRunner& team,
                     std::int64_t m,
                     const Shape& shape,
                     const Copies& weights) {
-  core::Buffer<float> a(m * shape.k), c(m * shape.n);
+  core::Buffer<float> a(m * shape.k, team.memory()), c(m * shape.n, team.memory());
   fill(team, a);
   std::int64_t turn = 0;
   const auto product = [&] {
@@ -117,23 +121,39 @@ double time_product(core::TeamRunner& team,
     });
   };
   product();
+  team.memory().wait();
+  // So many that waiting for a device does not count.
+  const int at_once = team.memory().on_host() ? 1 : 32;
   std::vector<double> seconds;
   for (int i = 0; i < kRepetitions; ++i) {
     int count = 0;
     const Clock::time_point start = Clock::now();
     double elapsed = 0;
     for (; elapsed < kRepetition_s; ++count) {
-      product();
+      for (int each = 0; each < at_once; ++each)
+        product();
+      team.memory().wait();
       elapsed = std::chrono::duration<double>(Clock::now() - start).count();
     }
-    seconds.push_back(elapsed / count);
+    seconds.push_back(elapsed / count / at_once);
   }
   return median(std::move(seconds));
 }
 
+// A device's bf16-compute is bound by its tensor cores.
+kernels::MachineLimits limits_of(core::TeamRunner& team, kernels::PanelDtype dtype) {
+  kernels::MachineLimits limits = measure_limits(team);
+  auto* const on_device = dynamic_cast<kernels::cuda::DeviceTeam*>(&team);
+  if (on_device != nullptr && dtype == kernels::PanelDtype::kBf16Compute) {
+    limits.fma_gflops = measure_mma_gflops(on_device->device()) / kernels::products_of_lane(dtype);
+  }
+  return limits;
+}
+
 struct GemmFlags {
   std::string model, dtype = "f32";
-  std::int64_t m = 0, n = 0, k = 0, threads = 0;
+  Placement placement;
+  std::int64_t m = 0, n = 0, k = 0;
   bool json = false;
 };
 
@@ -160,18 +180,20 @@ void report(const GemmFlags& flags,
   const double share =
       limits.share_of_limit(flops / kernels::products_of_lane(dtype), bytes, seconds);
   if (flags.json) {
-    const nlohmann::ordered_json line = {{"bench", "gemm"},
-                                         {"m", m},
-                                         {"n", shape.n},
-                                         {"k", shape.k},
-                                         {"dtype", kernels::name_of(dtype)},
-                                         {"isa", kernels::ops().name},
-                                         {"threads", flags.threads},
-                                         {"gflops", gflops},
-                                         {"gb_per_s", bytes / seconds * 1e-9},
-                                         {"share_of_limit", share},
-                                         {"fma_gflops", limits.fma_gflops},
-                                         {"read_gb_per_s", limits.read_gb_per_s}};
+    const nlohmann::ordered_json line = {
+        {"bench", "gemm"},
+        {"m", m},
+        {"n", shape.n},
+        {"k", shape.k},
+        {"dtype", kernels::name_of(dtype)},
+        {"device", flags.placement.device},
+        {"isa", flags.placement.device == "cpu" ? kernels::ops().name : "cuda"},
+        {"threads", limits.threads},
+        {"gflops", gflops},
+        {"gb_per_s", bytes / seconds * 1e-9},
+        {"share_of_limit", share},
+        {"fma_gflops", limits.fma_gflops},
+        {"read_gb_per_s", limits.read_gb_per_s}};
     std::printf("%s\n", line.dump().c_str());
   } else {
     std::printf("m %5lld  n %6lld  k %5lld  %7.1f GFLOP/s  %5.1f GB/s  %3.0f %% of the limit\n",
@@ -194,22 +216,21 @@ core::Result<void> bench_gemm(Words words) {
            {"--n", &flags.n, "columns; with --k instead of a model's shapes", false, 0, 1e6},
            {"--k", &flags.k, "inner size", false, 0, 1e6},
            {"--dtype", &flags.dtype, kDtypeHelp},
-           {"--threads", &flags.threads, "0 = all usable cores", false, 0, 1024},
+           {"--device", &flags.placement.device, kDeviceHelp},
+           {"--threads", &flags.placement.threads, "0 = all usable cores", false, 0, 1024},
            {"--json", &flags.json, "one JSON object a line"}},
           words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe bench gemm", flags.dtype));
+  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe bench gemm", flags.dtype, flags.placement.device));
   TROUPE_TRY_ASSIGN(shapes, chosen_shapes(flags));
-  if (flags.threads == 0) flags.threads = usable_cores();
-  kernels::flush_denormals();
-  async::CpuPool pool(static_cast<int>(flags.threads), kernels::flush_denormals);
-  const auto limits = measure_limits(pool);
+  TROUPE_TRY_ASSIGN(team, make_team(flags.placement));
+  const kernels::MachineLimits limits = limits_of(*team, dtype);
   const std::vector<std::int64_t> rows =
       flags.m > 0 ? std::vector<std::int64_t>{flags.m} : std::vector<std::int64_t>{1, 8, 32, 256};
   for (const Shape& shape : shapes) {
-    const Copies weights(pool, shape, dtype);
+    const Copies weights(*team, shape, dtype);
     for (const std::int64_t m : rows) {
-      report(flags, m, shape, dtype, time_product(pool, m, shape, weights), limits);
+      report(flags, m, shape, dtype, time_product(*team, m, shape, weights), limits);
     }
   }
   return {};
