@@ -18,6 +18,9 @@ inline unsigned char* dynamic_shared() {
 
 // 16 bytes from global to shared memory; `valid` false: zeros. Both addresses are multiples of 16.
 inline void copy_async(void* shared, const void* global, bool valid = true) {
+  const auto places =
+      reinterpret_cast<std::uintptr_t>(shared) | reinterpret_cast<std::uintptr_t>(global);
+  if (places % 16 != 0) std::abort();
   if (valid)
     std::memcpy(shared, global, 16);
   else

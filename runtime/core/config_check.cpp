@@ -170,11 +170,32 @@ Result<void> check_devices(const TrainConfig& c, const Origins& origins) {
     const auto parsed = parse_device(device);
     if (!parsed) return refuse(origins, key, parsed.error().message);
   }
+  if (c.actor.param_dtype == "bf16-compute" && !parse_device(c.actor.device)->gpu) {
+    return refuse(origins, "actor.param_dtype",
+                  "a policy trains with bf16-compute on a GPU only; give bf16, or --actor.device "
+                  "cuda");
+  }
+  return {};
+}
+
+// Tensor cores add in an order of their own: the log-probs of policy, reference and engines agree
+// only where all of them use these.
+Result<void> check_one_arithmetic(const TrainConfig& c, const Origins& origins) {
+  if (c.actor.param_dtype != "bf16-compute") return {};
+  const std::pair<std::string_view, const std::string&> others[] = {
+      {"ref.device", c.ref.device}, {"rollout.device", c.rollout.device}};
+  for (const auto& [key, device] : others) {
+    if (parse_device(device)->gpu) continue;
+    return refuse(origins, key,
+                  "with actor.param_dtype bf16-compute policy, reference and engines compute on "
+                  "GPUs; give cuda, or --actor.param_dtype bf16");
+  }
   return {};
 }
 
 // Rules of reinforcement learning.
 Result<void> check_algo(const TrainConfig& c, const Origins& origins) {
+  TROUPE_TRY(check_one_arithmetic(c, origins));
   const std::string& estimator = c.algo.advantage.estimator;
   const bool group = estimator != "gae" && estimator != "vtrace" && estimator != "reinforce";
   if (group && c.rollout.n_samples_per_prompt < 2) {

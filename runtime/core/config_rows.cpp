@@ -53,8 +53,9 @@ void actor_rows(std::vector<ConfigRow>& rows) {
                      .help("keep only each layer's input and compute the rest again going back"));
   rows.push_back(TROUPE_KEY(actor.param_dtype)
                      .help("how policy, reference and engines hold weights in forward passes; "
-                           "what is trained stays 32 bits wide")
-                     .one_of({{"f32", ""}, {"bf16", ""}})
+                           "what is trained stays 32 bits wide. bf16-compute multiplies on tensor "
+                           "cores, where all of them are on GPUs")
+                     .one_of({{"f32", ""}, {"bf16", ""}, {"bf16-compute", ""}})
                      .peer("--ds.param_dtype, default bf16"));
   rows.push_back(TROUPE_KEY(actor.device)
                      .help("where the policy trains: cpu, cuda or cuda:N (GPU N)")

@@ -106,10 +106,13 @@ void TrainTape::carve(std::int64_t rows) {
 }
 
 void TrainTape::begin(const PackedWeights& weights, const ForwardPlan& plan) {
-  TROUPE_CHECK(
-      weights.dtype() == kernels::PanelDtype::kF32 || weights.dtype() == kernels::PanelDtype::kBf16,
-      "a trainer computes with f32 or bf16 weights; pack one of these");
   core::Memory& memory = team_.memory();
+  // A device's bf16-compute gives a row the same bits in every batch, as the exact dtypes do.
+  const bool exact =
+      weights.dtype() == kernels::PanelDtype::kF32 || weights.dtype() == kernels::PanelDtype::kBf16;
+  TROUPE_CHECK(
+      exact || (weights.dtype() == kernels::PanelDtype::kBf16Compute && !memory.on_host()),
+      "a trainer computes with f32 or bf16 weights, on a device with bf16-compute as well");
   TROUPE_CHECK(plan.placed_in(memory) && &weights.memory() == &memory,
                "plan and weights are in the memory of the team");
   weights_ = &weights;

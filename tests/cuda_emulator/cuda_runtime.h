@@ -3,9 +3,10 @@
 // of a block is a fiber; barriers and warp functions switch between them; work on a stream is put
 // off until somebody waits, as on a device. It checks what a device does not: barriers that some
 // threads miss, shared memory read before it is written (it starts as NaN), host pointers given to
-// kernels and device memory touched by the host (TROUPE_CUDA_EMULATOR=guard), and dependence on the
-// order of threads and blocks (TROUPE_CUDA_EMULATOR=reverse runs them last first). It is slow and
-// does not imitate tensor cores bit by bit. Only what our kernels use is here.
+// kernels and device memory touched by the host (TROUPE_CUDA_EMULATOR=guard), misaligned vectors
+// (they trap), and dependence on the order of threads and blocks (TROUPE_CUDA_EMULATOR=reverse runs
+// them last first). It is slow and does not imitate tensor cores bit by bit. Only what our kernels
+// use is here.
 #pragma once
 
 #include <algorithm>
@@ -286,7 +287,8 @@ std::size_t shared_limit();
 
 template <class Kernel>
 cudaError_t cudaFuncSetAttribute(Kernel*, cudaFuncAttribute, int bytes) {
-  return static_cast<std::size_t>(bytes) <= troupe_emulator::shared_limit() ? cudaSuccess : cudaErrorInvalidValue;
+  return static_cast<std::size_t>(bytes) <= troupe_emulator::shared_limit() ? cudaSuccess
+                                                                            : cudaErrorInvalidValue;
 }
 template <class... Params, class... Args>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config,

@@ -126,6 +126,25 @@ TEST(GpuExperts, AreRefused) {
   EXPECT_NE(ended.text.find("on the processor only"), std::string::npos) << ended.text;
 }
 
+// Products on tensor cores are not the processor's, but the engine's log-probs are the trainer's.
+TEST_F(Gpu, TensorCoresAgreeWithThemselves) {
+  const auto metrics = metrics_of(
+      trained("tensor", {"--actor.device", "cuda", "--ref.device", "cuda", "--rollout.device",
+                         "cuda", "--actor.param_dtype", "bf16-compute"}));
+  ASSERT_EQ(metrics.size(), 2u);
+  for (const auto& update : metrics)
+    EXPECT_EQ(update.at("kl/rollout_train"), 0) << update;
+  EXPECT_NE(metrics, metrics_of(trained("exact", {"--actor.param_dtype", "bf16"})));
+}
+
+TEST_F(Gpu, TensorCoresOfSomeRolesOnlyAreRefused) {
+  std::vector<std::string> words = files_.words("run");
+  words.insert(words.end(), {"--actor.param_dtype", "bf16-compute"});
+  expect_error(words, 2, {"actor.param_dtype", "--actor.device cuda"});
+  words.insert(words.end(), {"--actor.device", "cuda", "--ref.device", "cuda"});
+  expect_error(words, 2, {"rollout.device", "--actor.param_dtype bf16"});
+}
+
 TEST_F(Gpu, TheBenchmarkRunsThere) {
   const ProgramRun run =
       run_troupe({"bench", "generate", "--model", files_.model(), "--batch", "3", "--prompt-tokens",
