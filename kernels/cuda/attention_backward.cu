@@ -37,7 +37,9 @@ __device__ void add_keys(const QueryShared<kDim>& shared,
                          int first_query,
                          int d,
                          float (&dq)[kDim / 16][4]) {
-#pragma unroll 2
+  [[maybe_unused]] constexpr int kTogether =
+      kDim == 128 ? 1 : 2;  // keys; for the sake of registers
+#pragma unroll kTogether
   for (int key = 0; key < count; ++key) {
     const float4 k =
         *reinterpret_cast<const float4*>(shared.keys + key * QueryShared<kDim>::kWidth + d);

@@ -152,7 +152,7 @@ constexpr int kGradColumns = kBlock / kGradThreads;  // of a thread
 
 // One thread block for a row and block of columns. All threads walk the row's targets, which are
 // few, and each adds those of its own columns.
-__global__ void __launch_bounds__(kGradThreads)
+__global__ void __launch_bounds__(kGradThreads, 12)
     grad_kernel(VocabGrad v, std::int64_t row_begin, std::int64_t block_begin, unsigned blocks) {
   const std::int64_t row = row_begin + blockIdx.x / blocks;
   const std::int64_t begin = (block_begin + blockIdx.x % blocks) * kVocabBlock;
