@@ -23,8 +23,9 @@ class PlacedLists {
     if (memory.on_host()) return {lists.data()...};
     const List all[] = {{lists.data(), lists.size() * sizeof(T)}...};
     send(memory, all);
-    std::size_t i = 0;
-    return {reinterpret_cast<const T*>(block_.data() + begin_[i++])...};
+    auto begin = begin_.cbegin();
+    const auto next = [&] { return block_.data() + *begin++; };
+    return {reinterpret_cast<const T*>(next())...};
   }
 
  private:

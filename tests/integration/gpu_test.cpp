@@ -132,8 +132,8 @@ TEST_F(Gpu, TensorCoresAgreeWithThemselves) {
       trained("tensor", {"--actor.device", "cuda", "--ref.device", "cuda", "--rollout.device",
                          "cuda", "--actor.param_dtype", "bf16-compute"}));
   ASSERT_EQ(metrics.size(), 2u);
-  for (const auto& update : metrics)
-    EXPECT_EQ(update.at("kl/rollout_train"), 0) << update;
+  for (const auto& [update, values] : metrics)
+    EXPECT_EQ(values.at("kl/rollout_train"), 0) << update << " " << values;
   EXPECT_NE(metrics, metrics_of(trained("exact", {"--actor.param_dtype", "bf16"})));
 }
 
