@@ -36,7 +36,7 @@ class Calibration {
       : Calibration(level, core::host_memory(), bytes) {}
   // `level` works on `memory`. A device's is read in one stretch: a launch takes some microseconds,
   // which would show in shorter ones.
-  Calibration(const Ops& level, core::Memory& memory, std::int64_t bytes = std::int64_t{2} << 30);
+  Calibration(const Ops& level, core::Memory& memory, std::int64_t bytes);
   // The best of many short stretches counts, so that other load on the machine hardly shows:
   // `passes` over the buffer in stretches of 128 MiB, and as many of multiply-adds. All members get
   // the same limits.

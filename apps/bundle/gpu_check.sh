@@ -21,7 +21,7 @@ while (($#)); do
   shift
 done
 
-run() { # PROGRAM ARG..: one of the bundle's programs, killed when the time is up
+run() { # PROGRAM ARG..: by the bundle's launcher, killed when the time is up
   local program=$1 left=$((seconds_max - SECONDS))
   shift
   ((left > 0)) || return 124
@@ -32,18 +32,21 @@ line() { echo "$1" >>"$out"; }
 
 : >"$out"
 failed=0
-if ! run troupe doctor --gpus --json >>"$out"; then
+if ! run "$here/bin/troupe" doctor --gpus --json >>"$out"; then
   say "no GPU to check; see \`troupe doctor\`"
   exit 3
 fi
 
-# Right?
+# Right? The tests are packed, to keep the bundle small.
+checks=$(mktemp -d)
+trap 'rm -rf "$checks"' EXIT
+tar -C "$checks" -xzf "$here/checks.tar.gz" || exit 1
 declare -A device_tests=([test_kernels_cuda]='*' [test_model]='*Device*' [test_engine]='*EngineOnDevice*'
   [test_learn]='*Device*' [test_weights]='DeviceChannel.*')
 export TROUPE_CUDA_LIBRARY=$here/lib/libtroupe_cuda.so
 for test in test_kernels_cuda test_model test_engine test_learn test_weights; do
   began=$SECONDS
-  run "$test" --gtest_brief=1 "--gtest_filter=${device_tests[$test]}" >"$out.$test.log" 2>&1
+  run "$checks/$test" --gtest_brief=1 "--gtest_filter=${device_tests[$test]}" >"$out.$test.log" 2>&1
   rc=$?
   passed=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$out.$test.log" | tail -n 1)
   broken=$(sed -n 's/^\[  FAILED  \] \([^ ]*\) (.*/\1/p' "$out.$test.log" | sort -u | paste -sd ' ')
@@ -55,7 +58,7 @@ done
 # Fast?
 measure() { # arguments of `troupe bench`
   local rc
-  run troupe bench "$@" --json >>"$out" 2>"$out.log"
+  run "$here/bin/troupe" bench "$@" --json >>"$out" 2>"$out.log"
   rc=$?
   ((rc == 0)) && return
   failed=1

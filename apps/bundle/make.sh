@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # make.sh BUILD OUT [PROGRAM..]: packs what BUILD holds into the folder OUT, to be copied to machines
-# that have a LibTorch 2.11 and nothing else of ours: bin/ (troupe, and the PROGRAMs of BUILD/bin),
-# lib/ (libtroupe_cuda.so for all GPUs if BUILD has it, and every shared library they need except LibTorch's and
+# that have a LibTorch 2.11 and nothing else of ours: bin/troupe, checks.tar.gz (the PROGRAMs of
+# BUILD/bin, for gpu-check), lib/ (libtroupe_cuda.so for all GPUs if BUILD has it, and every shared library they need except LibTorch's and
 # the system's own), the launcher `troupe` and `gpu-check`. Replaces OUT. Fails above 60 MiB.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -12,9 +12,14 @@ readonly limit_mib=60
 rm -rf "$out"
 mkdir -p "$out/bin" "$out/lib"
 strip -o "$out/bin/troupe" "$build/troupe"
-for program in "$@"; do
-  strip -o "$out/bin/$program" "$build/bin/$program"
-done
+if (($#)); then
+  checks=$(mktemp -d)
+  for program in "$@"; do
+    strip -o "$checks/$program" "$build/bin/$program"
+  done
+  tar -C "$checks" -czf "$out/checks.tar.gz" .
+  rm -rf "$checks"
+fi
 if [[ -e $build/cuda_all/libtroupe_cuda.so ]]; then
   strip -o "$out/lib/libtroupe_cuda.so" "$build/cuda_all/libtroupe_cuda.so"
 fi

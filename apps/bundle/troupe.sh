@@ -26,4 +26,4 @@ case $version in
 esac
 export TROUPE_TORCH="$torch"
 export LD_LIBRARY_PATH="$here/lib:$torch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-exec "$here/bin/${TROUPE_PROGRAM:-troupe}" "$@"
+exec "${TROUPE_PROGRAM:-$here/bin/troupe}" "$@"

@@ -67,7 +67,8 @@ void print_device(int ordinal, int devices) {
         "            driver for CUDA %s, reads %.0f GB/s, copies %.0f GB/s, to it %.1f, from "
         "it %.1f GB/s, f32 %.1f, bf16 products %.0f TFLOP/s\n",
         version_text(info.driver_version).c_str(), speeds.read_gb_per_s, speeds.copy_gb_per_s,
-        speeds.upload_gb_per_s, speeds.download_gb_per_s, speeds.fma_gflops / 1e3);
+        speeds.upload_gb_per_s, speeds.download_gb_per_s, speeds.fma_gflops / 1e3,
+        speeds.mma_gflops / 1e3);
     const std::string peers = reached_from(device, ordinal, devices);
     if (devices > 1)
       std::printf("            reads directly from %s\n",

@@ -38,6 +38,7 @@ class DeviceTeam final : public core::TeamRunner {
   int size() const noexcept override { return 1; }
   core::Memory& memory() noexcept override { return device_->memory(); }
   Device& device() { return *device_; }
+  const Device& device() const { return *device_; }
 
  private:
   class Recorded final : public core::Recording {

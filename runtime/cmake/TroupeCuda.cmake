@@ -24,6 +24,7 @@ set(TROUPE_NVCC_FLAGS
     -prec-div=true
     -prec-sqrt=true
     --expt-relaxed-constexpr
+    -compress-mode=size
     --diag-suppress=20012
     -Xcompiler=-fPIC,-fvisibility=hidden,-ffp-contract=off)
 

@@ -145,6 +145,34 @@ TEST_F(Gpu, TensorCoresOfSomeRolesOnlyAreRefused) {
   expect_error(words, 2, {"rollout.device", "--actor.param_dtype bf16"});
 }
 
+TEST_F(Gpu, TheDoctorDescribesTheDevice) {
+  set("TROUPE_CUDA_EMULATOR_MEMORY", "67108864");  // a quarter of it is read and copied
+  const ProgramRun facts = run_troupe({"doctor", "--gpus", "--json"});
+  ASSERT_EQ(facts.status, 0) << facts.output;
+  const auto& gpu = facts.line.at("gpus").at(0);
+  EXPECT_EQ(gpu.at("device"), "cuda:0");
+  EXPECT_EQ(gpu.at("memory_bytes"), 67108864);
+  for (const char* speed : {"read_gb_per_s", "copy_gb_per_s", "upload_gb_per_s",
+                            "download_gb_per_s", "fma_gflops", "mma_gflops"})
+    EXPECT_GT(gpu.at(speed), 0) << speed;
+  const Ended text = troupe_ends({"doctor", "--gpus"}, files_ / "log.txt", 30);
+  EXPECT_NE(text.text.find("cuda:0 emulated CUDA device, sm_90, 4 multiprocessors"),
+            std::string::npos)
+      << text.text;
+  set("TROUPE_CUDA_EMULATOR", "none");
+  expect_error({"doctor", "--gpus", "--json"}, 3, {"no GPU", "nvidia-smi"});
+}
+
+TEST_F(Gpu, ProductsAreMeasuredThere) {
+  set("TROUPE_CUDA_EMULATOR_MEMORY", "536870912");
+  const ProgramRun run = run_troupe({"bench", "gemm", "--device", "cuda", "--n", "32", "--k", "32",
+                                     "--m", "2", "--dtype", "bf16-compute", "--json"});
+  ASSERT_EQ(run.status, 0) << run.output;
+  EXPECT_EQ(run.line.at("isa"), "cuda");
+  EXPECT_GT(run.line.at("gflops"), 0);
+  EXPECT_GT(run.line.at("share_of_limit"), 0);
+}
+
 TEST_F(Gpu, TheBenchmarkRunsThere) {
   const ProgramRun run =
       run_troupe({"bench", "generate", "--model", files_.model(), "--batch", "3", "--prompt-tokens",
