@@ -173,6 +173,17 @@ TEST_F(Gpu, ProductsAreMeasuredThere) {
   EXPECT_GT(run.line.at("share_of_limit"), 0);
 }
 
+TEST_F(Gpu, TrainingIsMeasuredThere) {
+  set("TROUPE_CUDA_EMULATOR_MEMORY", "536870912");
+  const ProgramRun run =
+      run_troupe({"bench", "train", "--model", files_.model(), "--objective", "sft", "--prompts",
+                  "2", "--new-tokens", "12", "--device", "cuda", "--json"});
+  ASSERT_EQ(run.status, 0) << run.output;
+  EXPECT_EQ(run.line.at("isa"), "cuda");
+  EXPECT_GT(run.line.at("tokens_per_s"), 0);
+  EXPECT_GT(run.line.at("share_of_fma"), 0);
+}
+
 TEST_F(Gpu, TheBenchmarkRunsThere) {
   const ProgramRun run =
       run_troupe({"bench", "generate", "--model", files_.model(), "--batch", "3", "--prompt-tokens",

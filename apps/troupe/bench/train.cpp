@@ -7,9 +7,8 @@
 #include "apps/troupe/bench/train_ppo.hpp"
 #include "apps/troupe/bench/train_supervised.hpp"
 #include "apps/troupe/flags.hpp"
-#include "apps/troupe/system_facts.hpp"
+#include "apps/troupe/placement.hpp"
 #include "kernels/ops.hpp"
-#include "runtime/async/cpu_pool.hpp"
 #include "runtime/model/params.hpp"
 
 #include <nlohmann/json.hpp>
@@ -33,7 +32,7 @@ ordered_json line_of(const TrainJob& job, const TrainFigures& figures) {
           {"model", job.model},
           {"objective", job.objective},
           {"dtype", "f32"},
-          {"isa", kernels::ops().name},
+          {"isa", job.device == "cpu" ? kernels::ops().name : "cuda"},
           {"threads", job.threads},
           {"prompts", job.prompts},
           {"samples", job.samples},
@@ -70,8 +69,10 @@ core::Result<ordered_json> measured(const TrainJob& job, core::TeamRunner& team)
   }
   std::vector<learn::TrainGroup> groups;
   TROUPE_TRY_ASSIGN(figures, time_policy(job, settings, groups, team));
-  TROUPE_TRY_ASSIGN(phases, measure_phases(job, settings, groups, kTimedSteps, team));
   ordered_json line = line_of(job, figures);
+  // A device enqueues: its pieces cannot be told apart by the host's clock.
+  if (!team.memory().on_host()) return line;
+  TROUPE_TRY_ASSIGN(phases, measure_phases(job, settings, groups, kTimedSteps, team));
   line["forward_s"] = phases.forward_s;
   line["backward_s"] = phases.backward_s;
   line["optimizer_s"] = phases.optimizer_s;
@@ -81,8 +82,9 @@ core::Result<ordered_json> measured(const TrainJob& job, core::TeamRunner& team)
 void print_for_people(const ordered_json& line) {
   const auto number = [&](const char* key) { return line.at(key).get<double>(); };
   std::printf("%s, %s kernels, %.0f threads: %.1f tokens/s, %.0f %% of the multiply-add peak\n",
-              line.at("objective").get<std::string>().c_str(), kernels::ops().name,
-              number("threads"), number("tokens_per_s"), 100.0 * number("share_of_fma"));
+              line.at("objective").get<std::string>().c_str(),
+              line.at("isa").get<std::string>().c_str(), number("threads"), number("tokens_per_s"),
+              100.0 * number("share_of_fma"));
   std::printf("  update    %.3f s for %.0f tokens in %.0f rows, %.0f micro-batches\n",
               number("update_s"), number("tokens"), number("rows"), number("micro_batches"));
   if (line.contains("forward_s")) {
@@ -114,6 +116,7 @@ core::Result<void> bench_train(Words words) {
             false, 0, 1e6},
            {"--micro-tokens-max", &job.micro_tokens_max,
             "rows of a micro-batch, as train.micro_tokens_max", false, 16, 1e6},
+           {"--device", &job.device, kDeviceHelp},
            {"--threads", &job.threads, "0 = all cores", false, 0, 1024},
            {"--json", &json, "one JSON line"}},
           words));
@@ -121,10 +124,9 @@ core::Result<void> bench_train(Words words) {
   choose_sizes(job);
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(job.model));
   job.model = folder.string();
-  if (job.threads == 0) job.threads = usable_cores();
-  kernels::flush_denormals();
-  async::CpuPool pool(static_cast<int>(job.threads), kernels::flush_denormals);
-  TROUPE_TRY_ASSIGN(line, measured(job, pool));
+  TROUPE_TRY_ASSIGN(team, make_team({job.device, job.threads}));
+  job.threads = team->size();
+  TROUPE_TRY_ASSIGN(line, measured(job, *team));
   if (json) {
     std::printf("%s\n", line.dump().c_str());
   } else {

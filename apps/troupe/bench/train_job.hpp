@@ -22,6 +22,7 @@ struct TrainJob {
   std::int64_t prompts = 0, samples = 0;  // 0: as the objective has it
   std::int64_t prompt_tokens = 0, new_tokens = 0;
   std::int64_t micro_tokens_max = 2048;
+  std::string device = "cpu";
   std::int64_t threads = 0;
 };
 
