@@ -64,11 +64,11 @@ class Soak {
         TROUPE_TRY(floods ? flood() : events.next(live_));
         next_event = engine_->counters().decode_tokens + rng_.next_below(2 * kEventEvery_tokens);
         if (happened++ < kEventsUntilStart) {
-          report_.pss_start_mb = std::max(report_.pss_start_mb, pss_mb());
+          report_.pss_start_mb = std::max(report_.pss_start_mb, pss_own_mb());
         }
       }
       if (now < next_look) continue;
-      report_.pss_max_mb = std::max(report_.pss_max_mb, pss_mb());
+      report_.pss_max_mb = std::max(report_.pss_max_mb, pss_own_mb());
       next_look = now + seconds / 100;
     }
     while (!engine_->idle())
@@ -184,7 +184,7 @@ class Soak {
     report_.prefix_hit_tokens = counters.prefix_hit_tokens;
     report_.evicted_blocks = counters.evicted;
     report_.leaked_blocks = counters.total_blocks - counters.free_blocks;
-    report_.pss_end_mb = pss_mb();
+    report_.pss_end_mb = pss_own_mb();
     report_.pss_max_mb = std::max(report_.pss_max_mb, report_.pss_end_mb);
   }
 

@@ -8,9 +8,19 @@
 #include <cmath>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 namespace troupe::app {
 namespace {
+
+// A line of /proc/self/smaps_rollup; 0 when there is none.
+double rollup_mb(std::string_view name) {
+  std::ifstream file("/proc/self/smaps_rollup");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(name)) return std::stod(line.substr(name.size())) / 1024.0;  // given in kB
+  }
+  return 0;
+}
 
 StepCost used_so_far() {
   rusage usage{};
@@ -45,11 +55,11 @@ StepCost median_of(const std::vector<StepCost>& steps) {
 }
 
 double pss_mb() {
-  std::ifstream file("/proc/self/smaps_rollup");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("Pss:", 0) == 0) return std::stod(line.substr(4)) / 1024.0;  // given in kB
-  }
-  return 0;
+  return rollup_mb("Pss:");
+}
+
+double pss_own_mb() {
+  return rollup_mb("Pss_Anon:") + rollup_mb("Pss_Shmem:");
 }
 
 }  // namespace troupe::app

@@ -1,6 +1,6 @@
-// What one optimiser step costs this process: wall time, processor time of all threads, page faults;
-// and the memory that the process holds. Processor time is what other work on the machine disturbs
-// least. Value types; used from one thread.
+// What one optimiser step costs this process: wall time, processor time of all threads, page
+// faults; and the memory that the process holds. Processor time is what other work on the machine
+// disturbs least. Value types; used from one thread.
 #pragma once
 
 #include <chrono>
@@ -31,5 +31,8 @@ StepCost median_of(const std::vector<StepCost>& steps);
 // Proportional set size of this process now, MiB: pages shared with others count by their share.
 // 0 when the kernel does not tell.
 double pss_mb();
+// The same without mapped files (program and libraries), whose share changes when other processes
+// that map them come and go.
+double pss_own_mb();
 
 }  // namespace troupe::app
