@@ -7,7 +7,8 @@ namespace {
 
 using nlohmann::json;
 
-const json kRequest = {{"prompt", "ab"}, {"max_tokens", 2000}, {"seed", 3}, {"ignore_eos", true}};
+// Long enough to be seen running by a client that gets a processor late.
+const json kRequest = {{"prompt", "ab"}, {"max_tokens", 12000}, {"seed", 3}, {"ignore_eos", true}};
 
 // The choices of an answer; the answer itself when there are none.
 json choices_of(const HttpAnswer& answer) {
