@@ -3,9 +3,9 @@
 
 #include "runtime/core/check.hpp"
 #include "runtime/model/weight_packer.hpp"
+#include "runtime/weights/version_order.hpp"
 
 #include <optional>
-#include <string>
 #include <utility>
 
 namespace troupe::weights {
@@ -47,12 +47,8 @@ core::Result<WeightLocation> CopiedWeightChannel::publish(const Offer& offer) {
   TROUPE_CHECK(offer.master != nullptr, "an offer to the copied channel without master weights");
   {
     const std::lock_guard lock(mutex_);
-    if (newest_.weights && offer.version < newest_.version) {
-      return core::fail(core::ErrorCode::kInvalidArgument,
-                        "version " + std::to_string(offer.version) +
-                            " of the weights is older than version " +
-                            std::to_string(newest_.version) + ", which was published before it");
-    }
+    if (newest_.weights && offer.version < newest_.version)
+      return older_than_newest(offer.version, newest_.version);
     if (newest_.weights && offer.version == newest_.version) return WeightLocation{};
   }
   Copy copy{offer.version,
@@ -67,10 +63,8 @@ core::Result<std::unique_ptr<WeightIntake>> CopiedWeightChannel::fetch(core::Ver
                                                                        core::Duration) {
   const std::lock_guard lock(mutex_);
   if (!newest_.weights || newest_.version < at_least) {
-    return core::fail(core::ErrorCode::kNotFound,
-                      "version " + std::to_string(at_least) + " of the weights is not here; " +
-                          (newest_.weights ? "the newest is " + std::to_string(newest_.version)
-                                           : std::string("none was published")));
+    return version_not_here(at_least,
+                            newest_.weights ? std::optional(newest_.version) : std::nullopt);
   }
   return std::unique_ptr<WeightIntake>(
       std::make_unique<CopiedIntake>(newest_.version, newest_.weights, dtype_));

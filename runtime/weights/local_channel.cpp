@@ -2,8 +2,9 @@
 #include "runtime/weights/local_channel.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/weights/version_order.hpp"
 
-#include <string>
+#include <optional>
 #include <utility>
 
 namespace troupe::weights {
@@ -32,10 +33,7 @@ core::Result<WeightLocation> LocalWeightChannel::publish(const Offer& offer) {
   TROUPE_CHECK(offer.packed != nullptr, "an offer to the local channel without panels");
   std::lock_guard lock(mutex_);
   if (newest_ && offer.version < newest_->version()) {
-    return core::fail(core::ErrorCode::kInvalidArgument,
-                      "version " + std::to_string(offer.version) +
-                          " of the weights is older than version " +
-                          std::to_string(newest_->version()) + ", which was published before it");
+    return older_than_newest(offer.version, newest_->version());
   }
   if (newest_ && offer.version == newest_->version()) return WeightLocation{};
   auto packed = offer.packed();
@@ -50,10 +48,7 @@ core::Result<std::unique_ptr<WeightIntake>> LocalWeightChannel::fetch(core::Vers
                                                                       core::Duration) {
   std::lock_guard lock(mutex_);
   if (!newest_ || newest_->version() < at_least) {
-    return core::fail(core::ErrorCode::kNotFound,
-                      "version " + std::to_string(at_least) + " of the weights is not here; " +
-                          (newest_ ? "the newest is " + std::to_string(newest_->version())
-                                   : std::string("none was published")));
+    return version_not_here(at_least, newest_ ? std::optional(newest_->version()) : std::nullopt);
   }
   return std::unique_ptr<WeightIntake>(std::make_unique<LocalIntake>(newest_));
 }

@@ -2,6 +2,7 @@
 #include "runtime/weights/shared_publisher.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/weights/version_order.hpp"
 
 #include <unistd.h>
 
@@ -55,10 +56,7 @@ SharedWeightPublisher::~SharedWeightPublisher() {
 core::Result<WeightLocation> SharedWeightPublisher::publish(const Offer& offer) {
   TROUPE_CHECK(offer.master != nullptr, "an offer without weights");
   if (newest_ && offer.version < *newest_) {
-    return core::fail(core::ErrorCode::kInvalidArgument,
-                      "version " + std::to_string(offer.version) +
-                          " of the weights is older than version " + std::to_string(*newest_) +
-                          ", which was published before it");
+    return older_than_newest(offer.version, *newest_);
   }
   if (newest_ && offer.version == *newest_) return location_;
   const model::ParamStore& master = *offer.master;
