@@ -156,26 +156,27 @@ double StepRunner::uniform_of(const DrawJob& job) const {
 void StepRunner::run_on_device() {
   const std::span<const DrawJob> jobs = step_->jobs();
   uniforms_.clear();
-  bool any = false;
+  there_.clear();
   for (const DrawJob& job : jobs) {
     const bool there = drawn_there(job);
-    any = any || there;
+    there_.push_back(there);
     uniforms_.push_back(there && job.group->request.sampling.temperature > 0.0f ? uniform_of(job)
                                                                                 : -1.0);
   }
   device_->begin(*weights_, *step_, *pool_, uniforms_);
   const std::int64_t rows = std::ssize(step_->plan().logit_rows);
   const std::int64_t at_once = device_->batch_rows();
-  device_->batch(0, std::min(at_once, rows));
-  draw_here(0, std::min(at_once, rows));
-  for (std::int64_t begin = at_once; begin < rows; begin += at_once) {
-    device_->batch(begin, std::min(begin + at_once, rows));
-    draw_here(begin, std::min(begin + at_once, rows));
-  }
-  if (!any) return;
+  std::int64_t begin = 0;
+  do {  // once without head rows as well: the layers run with the first batch
+    const std::int64_t end = std::min(begin + at_once, rows);
+    device_->batch(begin, end);
+    draw_here(begin, end);
+    begin = end;
+  } while (begin < rows);
+  if (std::none_of(there_.begin(), there_.end(), [](bool there) { return there; })) return;
   const std::span<const Drawn> drawn = device_->drawn();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (!drawn_there(jobs[i])) continue;
+    if (!there_[i]) continue;
     draws_[i] = Draw();
     draws_[i].token = drawn[i].token;
     draws_[i].logprob = drawn[i].logprob;
@@ -202,20 +203,20 @@ void StepRunner::draw_here(std::int64_t row_begin, std::int64_t row_end) {
   while (at < jobs.size() && jobs[at].logit_row < row_begin)
     ++at;
   while (at < jobs.size() && jobs[at].logit_row < row_end) {
-    if (drawn_there(jobs[at])) {
+    if (there_[at]) {
       ++at;
       continue;
     }
     const std::int64_t first = jobs[at].logit_row;
     std::int64_t last = first;
     for (std::size_t i = at; i < jobs.size() && jobs[i].logit_row < row_end; ++i) {
-      if (drawn_there(jobs[i])) continue;
+      if (there_[i]) continue;
       if (jobs[i].logit_row > last + 1 || jobs[i].logit_row - first >= head_rows_) break;
       last = jobs[i].logit_row;
     }
     device_->read(first - row_begin, last - first + 1, room);
     for (; at < jobs.size() && jobs[at].logit_row <= last; ++at) {
-      if (!drawn_there(jobs[at])) draws_[at] = draw(samplers_[0], at, first);
+      if (!there_[at]) draws_[at] = draw(samplers_[0], at, first);
     }
   }
 }

@@ -67,6 +67,7 @@ class StepRunner {
   std::vector<Sampler> samplers_;       // by rank
   model::ForwardScratch scratch_;
   std::vector<double> uniforms_;   // by job, for the device
+  std::vector<bool> there_;        // by job: the device draws it
   core::Buffer<float> logits_;     // [head_rows, ldl]
   core::Buffer<float> block_max_;  // [head_rows, blocks]
   core::Buffer<float> block_sum_;
