@@ -38,6 +38,11 @@ class DeviceBlock {
 
 }  // namespace
 
+std::int64_t probe_bytes(const Device& device) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
+  return static_cast<std::int64_t>(std::min(kMost, device.info().free_bytes / 4));
+}
+
 double seconds_of(Device& device, const std::function<void()>& work, double seconds_min) {
   device.enter();
   seconds_of_batch(device, work, 1);  // loads the kernel
@@ -65,7 +70,8 @@ double measure_mma_gflops(Device& device) {
   return operations / seconds / 1e9;
 }
 
-DeviceSpeeds measure_speeds(Device& device, std::uint64_t bytes) {
+DeviceSpeeds measure_speeds(Device& device) {
+  const auto bytes = static_cast<std::uint64_t>(probe_bytes(device));
   const auto count = static_cast<std::int64_t>(bytes / sizeof(float));
   const double gb = static_cast<double>(bytes) / 1e9;
   core::Memory& memory = device.memory();

@@ -17,9 +17,12 @@ struct DeviceSpeeds {
   double mma_gflops = 0;  // bf16 products of tensor cores, by the instruction that our kernels use
 };
 
-// `bytes`: of the buffers, more than the caches hold. Leaves nothing allocated, and the device
-// entered.
-DeviceSpeeds measure_speeds(kernels::cuda::Device& device, std::uint64_t bytes);
+// Of a buffer that a device's reading is measured on: above the caches of any GPU; a quarter of
+// what is free where that is less.
+std::int64_t probe_bytes(const kernels::cuda::Device& device);
+
+// On buffers of `probe_bytes`. Leaves nothing allocated, and the device entered.
+DeviceSpeeds measure_speeds(kernels::cuda::Device& device);
 
 // The rate of tensor-core products alone.
 double measure_mma_gflops(kernels::cuda::Device& device);

@@ -18,8 +18,6 @@ namespace {
 using kernels::cuda::Device;
 using kernels::cuda::DeviceInfo;
 
-constexpr std::uint64_t kProbe_bytes = 1 << 30;
-
 std::string version_text(int version) {  // 13000: 13.0
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
@@ -34,11 +32,6 @@ std::string nccl_version() {
   if (get == nullptr || get(&version) != 0) return {};
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
          std::to_string(version % 100);
-}
-
-// Above the caches of any GPU; a quarter of what is free where that is less.
-DeviceSpeeds speeds_of(Device& device) {
-  return measure_speeds(device, std::min(kProbe_bytes, device.info().free_bytes / 4));
 }
 
 std::string reached_from(const Device& device, int ordinal, int devices) {
@@ -59,7 +52,7 @@ void print_device(int ordinal, int devices) {
   Device& device = **opened;
   try {
     const DeviceInfo info = device.info();
-    const DeviceSpeeds speeds = speeds_of(device);
+    const DeviceSpeeds speeds = measure_speeds(device);
     std::printf("gpu         cuda:%d %s, sm_%d%d, %d multiprocessors, %s free of %s\n", ordinal,
                 info.name, info.major, info.minor, info.multiprocessors,
                 bytes_text(info.free_bytes).c_str(), bytes_text(info.memory_bytes).c_str());
@@ -102,7 +95,7 @@ core::Result<void> print_gpus_json() {
     TROUPE_TRY_ASSIGN(device, kernels::cuda::open_device(i));
     try {
       const DeviceInfo info = device->info();
-      const DeviceSpeeds speeds = speeds_of(*device);
+      const DeviceSpeeds speeds = measure_speeds(*device);
       gpus.push_back({{"device", "cuda:" + std::to_string(i)},
                       {"name", info.name},
                       {"sm", info.major * 10 + info.minor},

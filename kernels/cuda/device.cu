@@ -66,7 +66,8 @@ class Staging {
 
 class DeviceMemory final : public core::Memory {
  public:
-  DeviceMemory(int ordinal, cudaStream_t stream) : ordinal_(ordinal), stream_(stream) {}
+  DeviceMemory(int ordinal, cudaStream_t stream)
+      : ordinal_(ordinal), stream_(stream), name_("cuda:" + uuid_of(ordinal)) {}
 
   void* allocate(std::size_t bytes) override {
     if (bytes == 0) return nullptr;
@@ -112,7 +113,7 @@ class DeviceMemory final : public core::Memory {
     check(cudaStreamSynchronize(stream_), "work on the device");
     staging_.reset();
   }
-  std::string shared_name() const override { return "cuda:" + uuid_of(ordinal_); }
+  std::string shared_name() const override { return name_; }
   bool share(const void* memory, SharedHandle& handle) override {
     cudaIpcMemHandle_t out{};
     if (cudaIpcGetMemHandle(&out, const_cast<void*>(memory)) != cudaSuccess) return refused();
@@ -143,6 +144,7 @@ class DeviceMemory final : public core::Memory {
 
   const int ordinal_;
   const cudaStream_t stream_;
+  const std::string name_;  // the driver takes long to tell it
   Staging staging_;
   bool recording_ = false;
 };
@@ -189,7 +191,6 @@ class CudaDevice final : public Device {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, ordinal_), "asking for the device's properties");
     std::snprintf(info.name, sizeof(info.name), "%s", properties.name);
-    std::snprintf(info.uuid, sizeof(info.uuid), "%s", uuid_of(ordinal_).c_str());
     info.ordinal = ordinal_;
     info.major = properties.major;
     info.minor = properties.minor;

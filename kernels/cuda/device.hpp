@@ -15,7 +15,6 @@ namespace troupe::kernels::cuda {
 
 struct DeviceInfo {
   char name[256] = {};
-  char uuid[40] = {};  // hexadecimal: the same device in every process
   int ordinal = 0;
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
@@ -62,6 +61,6 @@ struct Entry {
   const char* (*why_none)() = nullptr;
   Device* (*open)(int ordinal) = nullptr;  // throws core::DeviceError
 };
-inline constexpr int kAbi = 4;
+inline constexpr int kAbi = 5;
 
 }  // namespace troupe::kernels::cuda

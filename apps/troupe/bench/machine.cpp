@@ -1,21 +1,12 @@
 // Calibration on the whole team.
 #include "apps/troupe/bench/machine.hpp"
 
+#include "apps/troupe/device_speeds.hpp"
 #include "kernels/cuda/device_team.hpp"
 
 #include <algorithm>
 
 namespace troupe::app {
-
-namespace {
-
-// Above the caches of any GPU; a quarter of what is free where that is less.
-std::int64_t probe_bytes(const kernels::cuda::DeviceTeam& gpu) {
-  constexpr std::uint64_t kMost = std::uint64_t{2} << 30;
-  return static_cast<std::int64_t>(std::min(kMost, gpu.device().info().free_bytes / 4));
-}
-
-}  // namespace
 
 kernels::MachineLimits measure_limits(core::TeamRunner& team) {
   const kernels::Ops* level = nullptr;  // a device's inside a region of its team
@@ -25,7 +16,7 @@ kernels::MachineLimits measure_limits(core::TeamRunner& team) {
   const auto* const gpu = dynamic_cast<kernels::cuda::DeviceTeam*>(&team);
   kernels::Calibration calibration =
       gpu == nullptr ? kernels::Calibration(*level)
-                     : kernels::Calibration(*level, team.memory(), probe_bytes(*gpu));
+                     : kernels::Calibration(*level, team.memory(), probe_bytes(gpu->device()));
   kernels::MachineLimits limits;
   team.run([&](core::Team member) {
     const kernels::MachineLimits measured = calibration.measure(member, 2);
