@@ -89,7 +89,7 @@ class Company:
             text = (self.run / "troupe.log").read_text(errors="replace")
         except OSError:
             return lines
-        for line in text.splitlines():
+        for line in text.split("\n"):
             stamp = re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\+00:00", line)
             if stamp:
                 lines.append((datetime.fromisoformat(stamp[0]).timestamp(), line))
@@ -105,8 +105,8 @@ class Company:
         oldest = 0
         for file in sorted((self.run / "rollouts").glob("step_*.jsonl")):
             step = int(file.stem[5:])
-            for line in file.read_text().splitlines():
-                oldest = max(oldest, step - 1 - json.loads(line)["version_min"])
+            for row in json_rows(file):
+                oldest = max(oldest, step - 1 - row["version_min"])
         return oldest
 
     def bits(self, step):
@@ -118,11 +118,16 @@ class Company:
         rollouts = {file.name: hashlib.sha256(file.read_bytes()).hexdigest()
                     for file in sorted((self.run / "rollouts").glob("step_*.jsonl"))}
         metrics = {}
-        for line in (self.run / "metrics.jsonl").read_text().splitlines():
-            row = json.loads(line)
+        for row in json_rows(self.run / "metrics.jsonl"):
             metrics[row["step"]] = {name: value for name, value in row.items()
                                     if name != "time" and not name.startswith(("time/", "perf/"))}
         return {"weights": weights, "rollouts": rollouts, "metrics": metrics}
+
+
+def json_rows(file):
+    """The objects of a JSON lines file. Its lines end in "\\n" and nothing else: a text may hold
+    U+0085, U+2028 and whatever splitlines() cuts at besides."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
 
 
 def is_node(pid):

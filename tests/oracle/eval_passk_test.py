@@ -56,7 +56,7 @@ def outcome(tmp_path_factory):
         "--temperature", "0.7", "--out", folder / "samples.jsonl", "--json",
     ]  # fmt: skip
     done = subprocess.run([str(w) for w in command], capture_output=True, text=True, check=True)
-    rows = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (folder / "samples.jsonl").read_text().split("\n") if line]
     assert len(rows) == 30 * SAMPLES
     return json.loads(done.stdout), [rows[i : i + SAMPLES] for i in range(0, len(rows), SAMPLES)]
 
