@@ -1,10 +1,8 @@
 // The rules of admission.
 #include "actors/node/admission.hpp"
 
-#include "runtime/core/check.hpp"
+#include "actors/node/pass.hpp"
 #include "runtime/core/limits.hpp"
-
-#include <sys/random.h>
 
 #include <algorithm>
 
@@ -45,19 +43,10 @@ bool equal_in_constant_time(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::string Admission::issue_pass() {
-  unsigned char bytes[32];
-  TROUPE_CHECK(::getrandom(bytes, sizeof bytes, 0) == sizeof bytes,
-               "the kernel gives random bytes");
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string pass;
-  for (const unsigned char byte : bytes) {
-    pass += kHex[byte >> 4];
-    pass += kHex[byte & 15];
-  }
   const std::lock_guard lock(mutex_);
   if (passes_.size() >= core::limits::kPasses_max) passes_.pop_front();
-  passes_.push_back(pass);
-  return pass;
+  passes_.push_back(make_pass(++last_number_));
+  return passes_.back();
 }
 
 core::Result<void> Admission::admit(const wire::Hello& hello, const std::string& origin) {
@@ -72,18 +61,31 @@ core::Result<void> Admission::admit_node(const wire::Hello& hello, const std::st
   const auto pass = std::find_if(passes_.begin(), passes_.end(), [&](const std::string& known) {
     return equal_in_constant_time(known, hello.pass);
   });
-  const auto last = last_passes_.find(hello.name);
-  const bool again = last != last_passes_.end() && equal_in_constant_time(last->second, hello.pass);
-  if (pass == passes_.end() && !again) return refuse(hello.name + " brings no valid pass");
-  if (const auto known = guests_.find(hello.name); known != guests_.end()) {
+  const auto before = std::find_if(gone_.begin(), gone_.end(), [&](const Gone& one) {
+    return one.name == hello.name && equal_in_constant_time(one.pass, hello.pass);
+  });
+  if (guests_.contains(hello.name) && (pass != passes_.end() || holds(hello))) {
     return refuse("a node named " + hello.name.substr(5) +
                   " is there already; give this one another --name");
   }
+  if (pass == passes_.end() && before == gone_.end()) {
+    return refuse(hello.name + " brings no valid pass");
+  }
+  if (const auto number = number_of_pass(hello.pass); !number || *number != hello.epoch) {
+    return refuse(hello.name + " of epoch " + std::to_string(hello.epoch) +
+                  " brings the pass of another epoch");
+  }
   if (pass != passes_.end()) passes_.erase(pass);
-  if (last_passes_.size() >= core::limits::kPasses_max) last_passes_.erase(last_passes_.begin());
-  last_passes_[hello.name] = hello.pass;
-  guests_[hello.name].origin = origin;
+  if (before != gone_.end()) gone_.erase(before);
+  Guest& guest = guests_[hello.name];
+  guest.origin = origin;
+  guest.pass = hello.pass;
   return {};
+}
+
+bool Admission::holds(const wire::Hello& hello) const {
+  const auto guest = guests_.find(hello.name);
+  return guest != guests_.end() && equal_in_constant_time(guest->second.pass, hello.pass);
 }
 
 core::Result<void> Admission::admit_role(const wire::Hello& hello, const std::string& origin) {
@@ -112,7 +114,11 @@ void Admission::allow_kind(const std::string& node, const std::string& kind) {
 
 void Admission::forget(const std::string& node) {
   const std::lock_guard lock(mutex_);
-  guests_.erase(node);
+  const auto guest = guests_.find(node);
+  if (guest == guests_.end()) return;
+  if (gone_.size() >= core::limits::kPasses_max) gone_.pop_front();
+  gone_.push_back({node, guest->second.pass});
+  guests_.erase(guest);
 }
 
 std::string Admission::node_of(const std::string& origin) const {

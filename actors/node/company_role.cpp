@@ -205,6 +205,7 @@ void CompanyRole::look_at_silence() {
 }
 
 void CompanyRole::give_up(const std::string& node, const core::Error& cause) {
+  introduced_.erase(node);
   const Member* const member = membership_.find(node);
   if (member == nullptr) {
     admission_.forget(node);  // its link broke before it asked to join
@@ -236,8 +237,10 @@ void CompanyRole::give_up(const std::string& node, const core::Error& cause) {
   for (const auto& [name, part] : cast_.parts()) {
     if (part.bound == node && local(node) == nullptr) theirs.push_back(name);
   }
-  for (const std::string& name : theirs)
+  for (const std::string& name : theirs) {
     cast_.drop(name);
+    introduced_.erase(name);
+  }
   changed_.notify_all();
 }
 
@@ -292,10 +295,15 @@ async::task<core::Result<void>> CompanyRole::start_role(Part part) {
 
 async::task<bool> CompanyRole::arrived(std::string role, std::uint64_t epoch) {
   const auto deadline = async::Deadline::after(*context_.timers, limits::kLinkSilence_max);
-  while (introduced_[role] < epoch) {
-    if (!co_await changed_.wait(deadline)) co_return introduced_[role] >= epoch;
+  while (introduced(role) < epoch) {
+    if (!co_await changed_.wait(deadline)) co_return introduced(role) >= epoch;
   }
   co_return true;
+}
+
+std::uint64_t CompanyRole::introduced(const std::string& name) const {
+  const auto found = introduced_.find(name);
+  return found == introduced_.end() ? 0 : found->second;
 }
 
 void CompanyRole::on_arrived(const wire::Hello& hello, const std::string& origin) {
@@ -327,7 +335,7 @@ async::task<core::Result<void>> CompanyRole::give_up_soon(std::string node,
     co_await async::sleep_for(*context_.timers, limits::kLookEvery);
     tend_local_nodes();
   }
-  if (introduced_[node] <= epoch) give_up(node, cause);
+  if (introduced(node) <= epoch) give_up(node, cause);
   co_return core::Result<void>();
 }
 

@@ -123,6 +123,7 @@ class CompanyRole {
   void start_due_roles();
   async::task<core::Result<void>> start_role(Part part);
   async::task<bool> arrived(std::string role, std::uint64_t epoch);
+  std::uint64_t introduced(const std::string& name) const;  // the epoch; 0 when it is not there
   async::task<core::Result<void>> give_up_soon(std::string node,
                                                std::uint64_t epoch,
                                                core::Error cause);
@@ -141,7 +142,7 @@ class CompanyRole {
   Membership membership_;
   Cast cast_;
   std::vector<LocalState> locals_;
-  std::map<std::string, std::uint64_t> introduced_;  // epoch by role
+  std::map<std::string, std::uint64_t> introduced_;  // epoch by name, of those that are there
   std::map<std::string, std::string> brought_;       // node by the reward role it brought
   std::uint64_t next_generator_ = 0;
   bool resting_ = false;     // no role is started

@@ -2,6 +2,7 @@
 // within seconds with its exit code and one clear error, and the run goes on unharmed.
 #include "apps/troupe/node/join_flags.hpp"
 #include "apps/troupe/node/node_process.hpp"
+#include "runtime/core/limits.hpp"
 #include "tests/integration/join_support.hpp"
 
 #include <arpa/inet.h>
@@ -58,28 +59,52 @@ class JoinMistakes : public Joining {
           << ended.text;
     }
   }
-  // Comes in by the run's door like `troupe node`, and is not taken.
-  void expect_unfit(app::NodeSelf self, const std::string& what) {
+  // Comes in by the run's door like `troupe node`; leaves after `once_in`.
+  core::Result<app::NodeEnd> visit(app::NodeSelf self,
+                                   std::function<core::Result<bool>(app::NodeGuest)> once_in) {
     app::JoinFlags flags;
     flags.join = (files_ / "run").string();
-    const auto target = app::find_company(flags);
-    ASSERT_TRUE(target) << target.error().message;
+    TROUPE_TRY_ASSIGN(target, app::find_company(flags));
     async::IoThreads io(1);
-    const auto splice = app::enter(io, *target, "company");
-    ASSERT_TRUE(splice) << splice.error().message;
-    self.name = "node/unfit";
-    self.kinds = {"generator"};
-    self.port = (*splice)->local_port();
-    self.pass = (*splice)->pass();
+    TROUPE_TRY_ASSIGN(splice, app::enter(io, target, "company"));
+    self.port = splice->local_port();
+    self.pass = splice->pass();
     app::NodeCalls calls;
     calls.note = [](const std::string&) {};
-    calls.once_in = [](app::NodeGuest) -> core::Result<bool> { return false; };
-    const auto end = app::live_as_node(self, calls);
-    (*splice)->stop();
+    calls.once_in = std::move(once_in);
+    auto end = app::live_as_node(self, calls);
+    splice->stop();
+    return end;
+  }
+  // Is not taken.
+  void expect_unfit(app::NodeSelf self, const std::string& what) {
+    self.name = "node/unfit";
+    self.kinds = {"generator"};
+    const auto end = visit(self, [](app::NodeGuest) -> core::Result<bool> { return false; });
     ASSERT_FALSE(end);
     EXPECT_EQ(end.error().code, core::ErrorCode::kUnsupported) << end.error().message;
     EXPECT_NE(end.error().message.find(what), std::string::npos) << end.error().message;
     EXPECT_NE(end.error().message.find("this company"), std::string::npos) << end.error().message;
+  }
+  // A guest whose rewards come and go, each under a name of its own.
+  void bring_names(std::uint64_t count) {
+    app::NodeSelf self;
+    self.name = "node/crowd";
+    self.kinds = {"attach"};
+    const auto end = visit(self, [count](app::NodeGuest guest) -> core::Result<bool> {
+      for (std::uint64_t i = 0; i < count; ++i) {
+        const std::string name = "reward/of-the-crowd-" + std::to_string(i);
+        TROUPE_TRY_ASSIGN(role,
+                          guest.exchange->join({name, core::RunId{guest.run_id}, guest.epoch},
+                                               guest.io->make_strand()));
+        guest.io->run(stop_role(std::move(role)));
+      }
+      return false;
+    });
+    EXPECT_TRUE(end) << end.error().message;
+  }
+  static async::task<void> stop_role(std::shared_ptr<cluster::Endpoint> role) {
+    co_await role->stop();
   }
   std::string write(const std::string& name, const std::string& text, mode_t mode) {
     const std::string path = (files_ / name).string();
@@ -157,6 +182,12 @@ TEST_F(JoinMistakes, OfGuestsLeaveTheRunUnharmed) {
   expect_unfit(older, "0.0.1");
   expect_unfit(coarser, "bf16-compute");
   EXPECT_TRUE(within(5, [&] { return run.says("troupe 0.0.1"); })) << run.text();
+
+  // As many names as a process may know at once, and some, have come and gone: others still may.
+  bring_names(core::limits::kPeerNames_max + 50);
+  const Ended after = ends({"status", "--join", folder});
+  EXPECT_EQ(after.status, 0) << after.text;
+  EXPECT_EQ(after.text.find("of-the-crowd"), std::string::npos) << after.text;
 
   // A stranger is refused and named.
   const std::string wrong = write("wrong", std::string(64, 'b') + "\n", 0600);

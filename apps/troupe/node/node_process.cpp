@@ -1,6 +1,7 @@
 // Builds a node, waits for its end, takes it down.
 #include "apps/troupe/node/node_process.hpp"
 
+#include "actors/node/pass.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "apps/troupe/build_facts.hpp"
 #include "apps/troupe/stop_signal.hpp"
@@ -66,13 +67,6 @@ class Ending {
   bool dismissed_ = false, in_ = false;
 };
 
-// Starts of a node, growing from process to process of one host.
-std::uint64_t epoch_now() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                        std::chrono::system_clock::now().time_since_epoch())
-                                        .count());
-}
-
 actors::Join join_of(const NodeSelf& self) {
   char host[256] = "?";
   ::gethostname(host, sizeof host - 1);
@@ -94,6 +88,8 @@ class NodeProcess {
       : self_(self), calls_(calls), own_io_(1), role_io_(1) {}
 
   core::Result<NodeEnd> live() {
+    TROUPE_TRY_ASSIGN(number, actors::number_of_pass(self_.pass));
+    epoch_ = number;
     if (calls_.maker) maker_ = calls_.maker();
     TROUPE_TRY(open_exchange());
     auto lived = live_inside();
@@ -203,7 +199,7 @@ class NodeProcess {
 
   const NodeSelf& self_;
   const NodeCalls& calls_;
-  const std::uint64_t epoch_ = epoch_now();
+  std::uint64_t epoch_ = 0;  // counted by the company
   async::SteadyTimers timers_;
   async::IoThreads own_io_;  // signs of life wait for no role
   async::IoThreads role_io_;

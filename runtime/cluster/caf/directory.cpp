@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 namespace troupe::cluster::exchange {
 
@@ -29,8 +30,7 @@ Result<void> Directory::fit(const PeerName& name) const {
                       "a role's name has 1 to " + std::to_string(limits::kPeerName_bytes_max) +
                           " bytes, not " + std::to_string(name.size()));
   }
-  const bool known = bound_.contains(name) || last_.contains(name);
-  if (!known && bound_.size() + last_.size() >= limits::kPeerNames_max) {
+  if (!bound_.contains(name) && bound_.size() >= limits::kPeerNames_max) {
     return core::fail(
         ErrorCode::kOverloaded,
         "this process already knows " + std::to_string(limits::kPeerNames_max) + " names");
@@ -111,9 +111,20 @@ void Directory::bind(const wire::Hello& hello, const caf::actor& handle) {
 
 Binding Directory::take(Bound::iterator place, bool fenced) {
   Binding gone = std::move(place->second);
-  last_[place->first] = Last{gone.hello.run, gone.hello.epoch, address_of(gone.handle), fenced};
+  make_room();
+  last_[place->first] =
+      Last{gone.hello.run, gone.hello.epoch, address_of(gone.handle), fenced, ++turns_};
   bound_.erase(place);
   return gone;
+}
+
+// Visitors come and go for ever. A name that was only left is of little use; one that was fenced
+// keeps a process out that may still be there.
+void Directory::make_room() {
+  if (last_.size() < limits::kPeerNames_max) return;
+  last_.erase(std::min_element(last_.begin(), last_.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.second.fenced, a.second.turn) < std::pair(b.second.fenced, b.second.turn);
+  }));
 }
 
 std::optional<Binding> Directory::drop(const PeerName& name, const Address& address) {

@@ -1,7 +1,9 @@
 // Which address stands behind which name, for the roles of this process and of those it knows.
 // Decides who may be called what, and whether a frame's sender is who its header says. Shared by
 // all actors and strands of an exchange; safe on any thread, no callback is made under its lock.
-// Bounds: kPeerNames_max names at any time; of each, the last address is remembered when it goes.
+// Bounds: kPeerNames_max names at any time. Of names that went, the last address and epoch are
+// remembered, as many again: beyond that the one that went first is forgotten, those that were fenced
+// last of all.
 #pragma once
 
 #include "runtime/cluster/caf/address.hpp"
@@ -68,16 +70,19 @@ class Directory {
     std::uint64_t epoch = 0;
     Address address;
     bool fenced = false;
+    std::uint64_t turn = 0;  // in which order they went
   };
   using Bound = std::map<PeerName, Binding>;
 
   std::vector<Binding> locals_now() const;
   core::Result<void> fit(const PeerName& name) const;
   Binding take(Bound::iterator place, bool fenced);
+  void make_room();
 
   mutable std::shared_mutex mutex_;
   Bound bound_;
   std::map<PeerName, Last> last_;
+  std::uint64_t turns_ = 0;
   std::vector<caf::actor> doors_;
   bool closed_ = false;
 };
