@@ -23,7 +23,7 @@ bool settled(const GroupStatuses& statuses) {
 
 }  // namespace
 
-// The scope of the run is there for this long and no longer.
+// The scope of the company is there for this long and no longer.
 struct Controller::Stay {
   explicit Stay(Controller& owner) : controller(owner) {}
   Stay(const Stay&) = delete;
@@ -51,14 +51,10 @@ Controller::Controller(RoleContext context, RunPlan plan, CompanyPeers peers, Ru
                           [this](std::uint64_t update) {
                             if (awaited_ == update) listener_.on_phase("score");
                           }}),
-      rewards_(context_,
-               peers_.data,
-               plan_.rewards,
-               listener_,
-               changed_,
-               [this] { return next_issue_; }),
+      rewards_(context_, peers_.data, plan_, listener_, changed_, [this] { return next_issue_; }),
       starts_(plan_.staleness_max),
       done_(plan_.first_update),
+      committed_(plan_.first_update),
       next_issue_(plan_.first_update),
       issued_(plan_.first_update) {
   for (const auto& name : peers_.generators)
@@ -69,7 +65,7 @@ async::task<core::Result<void>> Controller::load(std::string folder) {
   for (std::string peer : stateful_peers()) {
     LoadState load{folder};
     auto loaded = co_await ask(context_, std::move(peer), std::move(load));
-    if (!loaded) co_return loaded.failure();
+    if (!loaded) co_return state_error(loaded.error());
   }
   co_return core::Result<void>();
 }
@@ -82,19 +78,53 @@ std::vector<std::string> Controller::stateful_peers() const {
 }
 
 async::task<core::Result<void>> Controller::run() {
-  if (early_) co_return core::fail(*early_);
-  const Stay stay(*this);
-  co_return co_await async::with_scope(&Controller::play, this);
+  core::Result<void> played;
+  if (early_) {
+    played = core::fail(*early_);
+  } else {
+    played = co_await async::with_scope(&Controller::play, this);
+  }
+  if (played) co_return played;
+  core::Error error = played.error();
+  auto saved = save_last(std::move(error));
+  co_return co_await std::move(saved);
 }
 
 async::task<core::Result<void>> Controller::play(async::Scope& scope, Controller* self) {
+  scope.spawn("", self->company());
+  while (self->scope_ == nullptr && !self->ending_) {
+    const bool woken = co_await self->changed_.wait(async::Deadline::none());
+    static_cast<void>(woken);
+  }
+  auto played = co_await self->trainer();
+  if (!played) co_return played.failure();
+  scope.cancel();  // weights that are still on their way, timers
+  co_return core::Result<void>();
+}
+
+// Whatever goes on beside the trainer. An error here ends the run once the trainer has done with
+// its update: what is learned is then committed, too, and can be saved.
+async::task<core::Result<void>> Controller::company() {
+  core::Result<void> ended;
+  {
+    const Stay stay(*this);
+    ended = co_await async::with_scope(&Controller::begin_company, this);
+  }
+  if (!ended) ending_ = ended.error();
+  while (!ended && whole_ > 0 && !state_lost_) {
+    const bool woken = co_await changed_.wait(async::Deadline::none());
+    static_cast<void>(woken);
+  }
+  co_return ended;
+}
+
+async::task<core::Result<void>> Controller::begin_company(async::Scope& scope, Controller* self) {
   self->scope_ = &scope;
   self->fleet_.begin(scope);
   scope.spawn("", self->issuer());
   scope.spawn("", self->watch_stop());
-  auto played = co_await self->trainer();
-  if (!played) co_return played.failure();
-  scope.cancel();  // weights that are still on their way, timers
+  scope.spawn("", self->rewards_.await_absent());
+  self->changed_.notify_all();
   co_return core::Result<void>();
 }
 
@@ -106,6 +136,7 @@ async::task<core::Result<void>> Controller::trainer() {
   release(done_);
   while (done_ < plan_.updates) {
     TROUPE_CO_TRY(co_await one_update(done_));
+    if (ending_) co_return core::fail(*ending_);
     TROUPE_CO_TRY_ASSIGN(stop, co_await after_update(done_));
     if (stop && done_ < plan_.updates) {
       co_return core::fail(core::ErrorCode::kInterrupted,
@@ -117,21 +148,6 @@ async::task<core::Result<void>> Controller::trainer() {
     release(done_);
   }
   co_return core::Result<void>();
-}
-
-// A run that is asked to stop ends after its update; one that has no generator to finish it with
-// ends now.
-async::task<core::Result<void>> Controller::watch_stop() {
-  for (;;) {
-    co_await async::sleep_for(*context_.timers, core::limits::kLookEvery);
-    if (listener_.stop_requested() && awaited_ && fleet_.generators_up() == 0) break;
-  }
-  const bool learned = done_ > plan_.first_update;
-  if (learned && saved_ != done_) TROUPE_CO_TRY(co_await save(done_, false));
-  co_return core::fail(
-      core::ErrorCode::kInterrupted,
-      "stopped as asked, without a generator for update " + std::to_string(done_ + 1) +
-          "; run the same command again to go on from update " + std::to_string(done_));
 }
 
 async::task<core::Result<bool>> Controller::after_update(std::uint64_t done) {
@@ -147,24 +163,32 @@ async::task<core::Result<bool>> Controller::after_update(std::uint64_t done) {
 async::task<core::Result<void>> Controller::one_update(std::uint64_t update) {
   const core::TimePoint begin = context_.timers->now();
   auto statuses = co_await collect(update);
-  if (!statuses && used_up_) co_return co_await prompts_used_up(*used_up_);
+  if (!statuses && used_up_) {
+    core::Error error = *used_up_;
+    auto ended = prompts_used_up(std::move(error));
+    co_return co_await std::move(ended);
+  }
   if (!statuses) co_return statuses.failure();
   const core::TimePoint generated = context_.timers->now();
 
+  if (ending_) co_return core::fail(*ending_);
+
+  const Whole whole(*this);
   listener_.on_phase("train");
   TrainUpdate train{update, plan_.groups};
   auto trained = co_await ask(context_, peers_.policy, train);
-  if (!trained) co_return trained.failure();
+  if (!trained) co_return state_error(trained.error());
   const core::TimePoint after_train = context_.timers->now();
 
   listener_.on_phase("publish");
-  TROUPE_CO_TRY(co_await publish(update + 1));
   done_ = update + 1;
-  if (plan_.staleness_max > 0) release(done_);
+  auto published = co_await publish(done_);
+  if (plan_.staleness_max > 0 && published) release(done_);
   CommitUpdate commit{update, update + 1};
   auto committed = co_await ask(context_, peers_.data, commit);
-  if (!committed) co_return committed.failure();
-  fleet_.forget(update);
+  if (!committed) co_return state_error(committed.error());
+  committed_ = done_;
+  if (scope_ != nullptr) fleet_.forget(update);
   const std::uint64_t filtered = forget_slots(update);
   const core::TimePoint end = context_.timers->now();
 
@@ -186,7 +210,8 @@ async::task<core::Result<void>> Controller::one_update(std::uint64_t update) {
     tokens += group.tokens;
   report.metrics.emplace_back("perf/tokens_per_s",
                               static_cast<double>(tokens) / std::max(step_s, 1e-9));
-  co_return listener_.on_update(report);
+  TROUPE_CO_TRY(listener_.on_update(report));
+  co_return published;
 }
 
 void Controller::report_groups(const GroupStatuses& statuses, UpdateReport& report) {
@@ -245,47 +270,44 @@ async::task<core::Result<GroupStatuses>> Controller::collect(std::uint64_t updat
 async::task<core::Result<void>> Controller::publish(std::uint64_t update) {
   PublishWeights request;
   auto published = co_await ask(context_, peers_.policy, request);
-  if (!published) co_return published.failure();
+  if (!published) co_return state_error(published.error());
   if (published_) published_(*published);
   starts_.record(update, published->version);
-  fleet_.offer(*published);
+  if (scope_ != nullptr) fleet_.offer(*published);
   news_.notify_all();
   co_return core::Result<void>();
 }
 
-// The dataset ends before the run does, because groups were filtered. What was learned is kept.
-async::task<core::Result<void>> Controller::prompts_used_up(core::Error error) {
-  if (saved_ != done_) TROUPE_CO_TRY(co_await save(done_, true));
-  co_return core::fail(core::ErrorCode::kData,
-                       error.message + " after " + std::to_string(done_) + " of " +
-                           std::to_string(plan_.updates) + " updates, with " +
-                           std::to_string(counts_["group filtered"]) +
-                           " groups filtered; what was learned is in the last checkpoint. "
-                           "To go on from it, give its folder as --resume with a new "
-                           "--run.path and more --train.num_episodes, or a wider "
-                           "--algo.dynamic_filtering_range");
+async::task<core::Result<void>> Controller::save(std::uint64_t done, bool models) {
+  const Whole whole(*this);
+  listener_.on_phase("checkpoint");
+  auto saved = co_await write_checkpoint(done, models);
+  if (saved) saved_ = done;
+  save_failed_ = !saved;
+  co_return saved;
 }
 
-async::task<core::Result<void>> Controller::save(std::uint64_t done, bool models) {
-  listener_.on_phase("checkpoint");
+async::task<core::Result<void>> Controller::write_checkpoint(std::uint64_t done, bool models) {
   TROUPE_CO_TRY_ASSIGN(folder, listener_.begin_checkpoint(done));
   for (std::string peer : stateful_peers()) {
     SaveState state{folder.string()};
     auto saved = co_await ask(context_, std::move(peer), std::move(state));
-    if (!saved) co_return saved.failure();
+    if (!saved) co_return state_error(saved.error());
   }
   if (models) {
     SaveModel model{(folder / "model").string()};
     auto model_saved = co_await ask(context_, peers_.policy, model);
-    if (!model_saved) co_return model_saved.failure();
+    if (!model_saved) co_return state_error(model_saved.error());
   }
   if (models && plan_.save_critic && !peers_.critic.empty()) {
     SaveModel critic{(folder / "critic_model").string()};
     auto critic_saved = co_await ask(context_, peers_.critic, critic);
-    if (!critic_saved) co_return critic_saved.failure();
+    if (!critic_saved) co_return state_error(critic_saved.error());
   }
-  saved_ = done;
-  co_return listener_.commit_checkpoint(done);
+  auto at = co_await listener_.commit_checkpoint(done);
+  if (!at) co_return at.failure();
+  saved_at_ = std::move(*at);
+  co_return core::Result<void>();
 }
 
 void Controller::peer_up(const std::string& name) {
@@ -293,15 +315,17 @@ void Controller::peer_up(const std::string& name) {
     fleet_.up(name);
   } else {
     listener_.on_peer(name, true, "");
+    rewards_.up(name);
   }
 }
 
 void Controller::peer_lost(const std::string& name, const core::Error& error) {
   if (fleet_.knows(name)) return fleet_.lost(name, error.message);
   listener_.on_peer(name, false, error.message);
-  if (name == peers_.policy || name == peers_.critic || name == peers_.data) {
+  if (holds_state(name)) {
+    state_lost_ = true;
     const bool named = error.message.find(name) != std::string::npos;
-    end_run({core::ErrorCode::kPeerLost, named ? error.message : name + ": " + error.message});
+    end({core::ErrorCode::kPeerLost, named ? error.message : name + ": " + error.message});
   } else if (rewards_.is_attached(name) && scope_ != nullptr) {
     scope_->spawn("", rewards_.lose(name, error.message));
   }

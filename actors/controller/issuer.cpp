@@ -5,6 +5,15 @@
 #include <algorithm>
 
 namespace troupe::actors {
+namespace {
+
+// As people count: from 1.
+std::string place_of(const core::Ticket& ticket) {
+  return "prompt " + std::to_string(ticket.slot + 1) + " of update " +
+         std::to_string(ticket.update + 1);
+}
+
+}  // namespace
 
 void Controller::release(std::uint64_t done) {
   released_ = done;
@@ -62,11 +71,9 @@ core::Result<std::vector<core::Ticket>> Controller::failed_groups(std::uint64_t 
     listener_.on_failed_group(update, group.ticket.slot, group.cause);
     ++counts_["group failed"];
     if (count_fault(group.ticket)) {
-      return core::fail(core::ErrorCode::kData, std::to_string(plan_.attempts_max) +
-                                                    " groups in a row failed in one "
-                                                    "slot of update " +
-                                                    std::to_string(update) +
-                                                    "; the last: " + group.cause);
+      return core::fail(core::ErrorCode::kData,
+                        std::to_string(plan_.attempts_max) + " groups in a row failed for " +
+                            place_of(group.ticket) + "; the last: " + group.cause);
     }
     failed.push_back(group.ticket);
   }
@@ -80,9 +87,8 @@ core::Result<void> Controller::count_filtered(const GroupStatus& group) {
   const std::uint32_t filtered = ++filtered_[{group.ticket.update, group.ticket.slot}];
   if (filtered < plan_.filtered_max) return {};
   return core::fail(core::ErrorCode::kData,
-                    std::to_string(filtered) + " groups in a row were filtered in slot " +
-                        std::to_string(group.ticket.slot) + " of update " +
-                        std::to_string(group.ticket.update) + "; the last: " + group.cause +
+                    std::to_string(filtered) + " groups in a row were filtered for " +
+                        place_of(group.ticket) + "; the last: " + group.cause +
                         "; look at the reward, or widen --algo.dynamic_filtering_range");
 }
 
@@ -112,10 +118,9 @@ void Controller::retired(const core::Ticket& ticket) {
   const std::string cause = "it was cut at the straggler deadline with fewer than two samples done";
   listener_.on_failed_group(ticket.update, ticket.slot, cause);
   if (count_fault(ticket)) {
-    end_run({core::ErrorCode::kDeadline,
-             std::to_string(plan_.attempts_max) + " groups in a row were too slow in slot " +
-                 std::to_string(ticket.slot) + " of update " + std::to_string(ticket.update) +
-                 "; raise rollout.straggler_timeout_s"});
+    end({core::ErrorCode::kDeadline, std::to_string(plan_.attempts_max) +
+                                         " groups in a row were too slow for " + place_of(ticket) +
+                                         "; raise rollout.straggler_timeout_s"});
     return;
   }
   ReissueTickets request;
@@ -132,18 +137,6 @@ void Controller::watch_stragglers(std::uint64_t update) {
   };
   straggler_timer_ = context_.timers->arm(
       scope_->executor(), context_.timers->now() + plan_.straggler_timeout, std::move(fire));
-}
-
-void Controller::end_run(core::Error error) {
-  if (scope_ == nullptr) {
-    if (!early_) early_ = std::move(error);
-    return;
-  }
-  scope_->spawn("", fail_with(std::move(error)));
-}
-
-async::task<core::Result<void>> Controller::fail_with(core::Error error) {
-  co_return core::fail(std::move(error));
 }
 
 }  // namespace troupe::actors

@@ -19,6 +19,26 @@ core::Result<void> check_weight(const std::string& name, double weight) {
 
 }  // namespace
 
+RewardBoard::RewardBoard(std::vector<RewardMember> own, const std::vector<SetRewards>& earlier)
+    : members_(std::move(own)) {
+  if (earlier.empty()) return;
+  std::set<std::string> known;
+  for (const auto& member : members_)
+    known.insert(member.name + " " + member.peer);
+  set_ = earlier.back().set;
+  members_ = earlier.back().members;
+  for (const auto& member : members_) {
+    if (!known.contains(member.name + " " + member.peer)) attached_.insert(member.name);
+  }
+  absent_ = attached_;
+}
+
+bool RewardBoard::came(const std::string& name, const std::string& peer) {
+  const RewardMember* const member = find(name);
+  if (member == nullptr || member->peer != peer) return false;
+  return absent_.erase(name) > 0;
+}
+
 RewardMember* RewardBoard::find(const std::string& name) {
   const auto found = std::find_if(members_.begin(), members_.end(),
                                   [&name](const auto& member) { return member.name == name; });
@@ -100,8 +120,10 @@ bool RewardBoard::lose(const std::string& peer) {
   };
   take(members_);
   take(draining_);
-  for (const auto& name : lost_)
+  for (const auto& name : lost_) {
     attached_.erase(name);
+    absent_.erase(name);
+  }
   ++set_;
   return true;
 }
@@ -109,6 +131,12 @@ bool RewardBoard::lose(const std::string& peer) {
 void RewardBoard::drained(const std::string& name) {
   std::erase_if(draining_, [&name](const auto& member) { return member.name == name; });
   attached_.erase(name);
+}
+
+void RewardBoard::forgo(const std::string& name) {
+  drained(name);
+  absent_.erase(name);
+  lost_.push_back(name);
 }
 
 SetRewards RewardBoard::change(std::uint64_t from_update) const {

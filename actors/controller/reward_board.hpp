@@ -16,8 +16,9 @@ namespace troupe::actors {
 
 class RewardBoard {
  public:
-  // `own`: set 0, which the data role knows from its start.
-  explicit RewardBoard(std::vector<RewardMember> own) : members_(std::move(own)) {}
+  // `own`: set 0. `earlier`: sets that an earlier life of the run had beyond it; the rewards that
+  // were attached then are absent until they come back. The data role knows both from its start.
+  explicit RewardBoard(std::vector<RewardMember> own, const std::vector<SetRewards>& earlier = {});
 
   // Errors: kInvalidArgument, saying what to do instead.
   core::Result<void> attach(const AttachReward& request);
@@ -29,8 +30,16 @@ class RewardBoard {
   bool lose(const std::string& peer);
   bool is_attached(const std::string& peer) const;
 
+  // A reward of an earlier life is there again; false when none of that name and peer is awaited.
+  bool came(const std::string& name, const std::string& peer);
+  bool is_absent(const std::string& name) const { return absent_.contains(name); }
+  // Names.
+  const std::set<std::string>& absent() const noexcept { return absent_; }
+
   // A detached reward has scored its last group.
   void drained(const std::string& name);
+  // One that was detached while it was absent scores nothing any more.
+  void forgo(const std::string& name);
 
   // The change as the data role is told.
   SetRewards change(std::uint64_t from_update) const;
@@ -49,6 +58,7 @@ class RewardBoard {
   std::uint64_t set_ = 0;
   std::vector<RewardMember> members_;
   std::set<std::string> attached_;  // names
+  std::set<std::string> absent_;    // those of them that have not come back
   std::vector<RewardMember> draining_;
   std::vector<std::string> lost_;
 };

@@ -3,6 +3,8 @@
 
 #include "actors/protocol/ask.hpp"
 
+#include <algorithm>
+
 namespace troupe::actors {
 
 struct RewardDesk::Turn {
@@ -18,7 +20,7 @@ struct RewardDesk::Turn {
 
 RewardDesk::RewardDesk(RoleContext context,
                        std::string data_peer,
-                       std::vector<RewardMember> own,
+                       const RunPlan& plan,
                        RunListener& listener,
                        async::Notifier& changed,
                        std::function<std::uint64_t()> next_issue)
@@ -27,7 +29,36 @@ RewardDesk::RewardDesk(RoleContext context,
       listener_(listener),
       changed_(changed),
       next_issue_(std::move(next_issue)),
-      board_(std::move(own)) {}
+      board_(plan.rewards, plan.earlier_sets),
+      from_update_(plan.earlier_sets.empty() ? 0 : plan.earlier_sets.back().from_update) {}
+
+void RewardDesk::up(const std::string& peer) {
+  for (const RewardMember& member : board_.members()) {
+    if (member.peer != peer || !board_.came(member.name, peer)) continue;
+    listener_.on_rewards(board_.set(), std::max(from_update_, next_issue_()), board_.members());
+    changed_.notify_all();
+    return;
+  }
+}
+
+async::task<core::Result<void>> RewardDesk::await_absent() {
+  if (!awaits()) co_return core::Result<void>();
+  // One that is there still, because the run is played again, is told of at once.
+  co_await async::sleep_for(*context_.timers, core::limits::kLookEvery);
+  if (!awaits()) co_return core::Result<void>();
+  listener_.on_awaited_rewards(board_.absent());
+  const auto deadline = async::Deadline::after(*context_.timers, core::limits::kRewardWait);
+  while (awaits()) {
+    if (co_await changed_.wait(deadline)) continue;
+    if (!awaits()) break;
+    co_return core::fail(core::ErrorCode::kPeerLost,
+                         "reward " + *board_.absent().begin() +
+                             ", which was attached to this run, did not come back within " +
+                             std::to_string(core::limits::kRewardWait.count() / 1000) +
+                             " s; run the same command again, and attach it or detach it");
+  }
+  co_return core::Result<void>();
+}
 
 async::task<core::Result<RewardsChanged>> RewardDesk::tell(RewardBoard next) {
   SetRewards request = next.change(next_issue_());
@@ -36,6 +67,7 @@ async::task<core::Result<RewardsChanged>> RewardDesk::tell(RewardBoard next) {
   if (!answer) co_return answer.failure();
   next.told();
   board_ = std::move(next);
+  from_update_ = reply.from_update;
   listener_.on_rewards(reply.set, reply.from_update, board_.members());
   co_return reply;
 }
@@ -54,7 +86,14 @@ async::task<core::Result<RewardsChanged>> RewardDesk::change(
   co_return told;
 }
 
+// One that is awaited comes back into its set, with the weight that it has there.
 async::task<core::Result<RewardsChanged>> RewardDesk::attach(AttachReward request) {
+  if (board_.is_absent(request.name)) {
+    up(request.peer);
+    if (!board_.is_absent(request.name)) {
+      co_return RewardsChanged{board_.set(), std::max(from_update_, next_issue_())};
+    }
+  }
   auto changed = co_await change(&RewardBoard::attach, std::move(request));
   co_return changed;
 }
@@ -66,6 +105,10 @@ async::task<core::Result<RewardsChanged>> RewardDesk::reweight(ReweightReward re
 
 async::task<core::Result<RewardsChanged>> RewardDesk::detach(DetachReward request) {
   const std::string name = request.name;
+  if (board_.is_absent(name)) {
+    auto forgone = forgo(name);
+    co_return co_await std::move(forgone);
+  }
   auto changed = co_await change(&RewardBoard::detach, std::move(request));
   if (!changed) co_return changed.failure();
   DrainReward drain{name};
@@ -73,6 +116,21 @@ async::task<core::Result<RewardsChanged>> RewardDesk::detach(DetachReward reques
   if (!drained) co_return drained.failure();
   board_.drained(name);
   co_return changed;
+}
+
+// It has no group to score any more: those that waited for it are issued again.
+async::task<core::Result<RewardsChanged>> RewardDesk::forgo(std::string name) {
+  while (changing_) {
+    const bool woken = co_await changed_.wait(async::Deadline::none());
+    static_cast<void>(woken);
+  }
+  const Turn turn(*this);
+  RewardBoard next = board_;
+  const DetachReward request{name};
+  TROUPE_CO_TRY(next.detach(request));
+  next.forgo(name);
+  auto told = co_await tell(std::move(next));
+  co_return told;
 }
 
 async::task<core::Result<void>> RewardDesk::lose(std::string peer, std::string cause) {

@@ -1,11 +1,14 @@
 // Changes of the rewards while a run goes on, one at a time: each is checked on a copy of the
 // board, told to the data role, and only then true. While one is under way no tickets are issued,
 // so that the update it takes effect from is never mistaken. Part of the controller, on its strand.
-// Bounds: one change at a time; without any reward the run ends after kRewardWait.
+// A run that goes on from a checkpoint waits for the rewards that were attached to it: they come
+// back, or are detached. Bounds: one change at a time; without any reward, or without one that was
+// attached, the run ends after kRewardWait.
 #pragma once
 
 #include "actors/controller/reward_board.hpp"
 #include "actors/controller/run_listener.hpp"
+#include "actors/controller/run_plan.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
 
@@ -20,7 +23,7 @@ class RewardDesk {
   // the issuer may look again.
   RewardDesk(RoleContext context,
              std::string data_peer,
-             std::vector<RewardMember> own,
+             const RunPlan& plan,
              RunListener& listener,
              async::Notifier& changed,
              std::function<std::uint64_t()> next_issue);
@@ -33,8 +36,16 @@ class RewardDesk {
   // An attached reward is gone. Error: kPeerLost when it was the last and none came in its place.
   async::task<core::Result<void>> lose(std::string peer, std::string cause);
 
+  // A role has come up that may be a reward of an earlier life.
+  void up(const std::string& peer);
+  // Says which rewards of an earlier life are awaited, and waits for them. Error: kPeerLost when
+  // one stayed away for kRewardWait.
+  async::task<core::Result<void>> await_absent();
+
   // True while tickets must wait.
-  bool holds() const noexcept { return changing_ || board_.bereft(); }
+  bool holds() const noexcept { return changing_ || board_.bereft() || awaits(); }
+  // For rewards of an earlier life.
+  bool awaits() const noexcept { return !board_.absent().empty(); }
   const RewardBoard& board() const noexcept { return board_; }
 
  private:
@@ -44,6 +55,7 @@ class RewardDesk {
   async::task<core::Result<RewardsChanged>> change(
       core::Result<void> (RewardBoard::*step)(const Request&), Request request);
   async::task<core::Result<RewardsChanged>> tell(RewardBoard next);
+  async::task<core::Result<RewardsChanged>> forgo(std::string name);
 
   RoleContext context_;
   const std::string data_peer_;
@@ -51,6 +63,7 @@ class RewardDesk {
   async::Notifier& changed_;
   const std::function<std::uint64_t()> next_issue_;
   RewardBoard board_;
+  std::uint64_t from_update_ = 0;  // of the newest set
   bool changing_ = false;
 };
 

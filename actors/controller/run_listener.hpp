@@ -5,10 +5,12 @@
 
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
+#include "runtime/async/task.hpp"
 #include "runtime/core/result.hpp"
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,13 +50,18 @@ class RunListener {
                           const std::vector<RewardMember>& members) {
     static_cast<void>(set), static_cast<void>(from_update), static_cast<void>(members);
   }
+  // The run waits for these, which were attached to it when it was saved.
+  virtual void on_awaited_rewards(const std::set<std::string>& names) { static_cast<void>(names); }
   virtual core::Result<void> on_update(const UpdateReport& report) = 0;
   virtual core::Result<void> on_evaluation(const EvaluationReport& report) = 0;
-  // The folder that the roles write the checkpoint of `done` updates into, then its commit.
+  // The folder that the roles write the checkpoint of `done` updates into, then its commit, which
+  // gives the place where it stands. A commit hashes all that was written: it is awaited, so that
+  // the strand goes on.
   virtual core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t done) = 0;
-  virtual core::Result<void> commit_checkpoint(std::uint64_t done) = 0;
-  // True when the evaluation after `done` updates was the best so far: a checkpoint is made then, with
-  // the model beside it.
+  virtual async::task<core::Result<std::filesystem::path>> commit_checkpoint(
+      std::uint64_t done) = 0;
+  // True when the evaluation after `done` updates was the best so far: a checkpoint is made then,
+  // with the model beside it.
   virtual bool is_best(std::uint64_t done) const {
     static_cast<void>(done);
     return false;

@@ -31,9 +31,10 @@ struct RunPlan {
   std::uint32_t filtered_max = 100;  // groups of one slot in a row that are not worth learning from
   // How long the trainer waits for an update before its unfinished groups are cut; 0 = for good.
   core::Duration straggler_timeout{0};
-  bool filters = false;     // the data role filters groups by their mean score
+  bool filters = false;      // the data role filters groups by their mean score
   bool recompute_kv = true;  // at a swap of weights running samples compute their keys again
-  std::vector<RewardMember> rewards;  // the run's own: set 0 of the data role
+  std::vector<RewardMember> rewards;     // the run's own: set 0 of the data role
+  std::vector<SetRewards> earlier_sets;  // of an earlier life of the run, by number
 
   bool may_issue(std::uint64_t update, std::uint64_t done) const {
     return update < updates && update <= done + staleness_max;

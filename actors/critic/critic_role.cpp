@@ -46,9 +46,9 @@ core::Result<void> CriticRole::check_page(const char* what,
                                           std::size_t held) const {
   if (update == held_->update && cursor == held) return {};
   return core::fail(ErrorCode::kInvalidArgument,
-                    std::string(what) + " of update " + std::to_string(update) + " from group " +
-                        std::to_string(cursor) + " on, but the critic holds " +
-                        std::to_string(held) + " of update " + std::to_string(held_->update));
+                    std::string(what) + " of update " + std::to_string(update + 1) +
+                        " from group " + std::to_string(cursor) + " on, but the critic holds " +
+                        std::to_string(held) + " of update " + std::to_string(held_->update + 1));
 }
 
 async::task<core::Result<CriticValues>> CriticRole::on(ScoreValues request) {
@@ -85,11 +85,13 @@ async::task<core::Result<Trained>> CriticRole::on(TrainCritic request) {
   auto held = std::move(held_);
   held_ = std::make_shared<Held>();
   auto trainer = trainer_;
+  inside_ = request.update;
   auto job = [trainer, held]() {
     return trainer->update(held->groups, held->values, held->returns);
   };
   auto report = co_await work_.run("train", std::move(job));
   if (!report) co_return report.failure();
+  inside_.reset();
   version_ = report->version;
   ++updates_;
   Trained reply;
@@ -99,6 +101,10 @@ async::task<core::Result<Trained>> CriticRole::on(TrainCritic request) {
 }
 
 async::task<core::Result<Ack>> CriticRole::on(SaveState request) {
+  if (inside_) {
+    co_return core::fail(ErrorCode::kInvalidArgument, "the critic stands half-way through update " +
+                                                          std::to_string(*inside_ + 1));
+  }
   auto trainer = trainer_;
   const std::filesystem::path folder = std::filesystem::path(request.folder) / "critic";
   auto job = [trainer, folder]() -> core::Result<void> {
@@ -122,6 +128,7 @@ async::task<core::Result<Ack>> CriticRole::on(LoadState request) {
   auto job = [trainer, folder]() { return trainer->load_state(folder); };
   TROUPE_CO_TRY(co_await work_.run("load", std::move(job)));
   held_ = std::make_shared<Held>();
+  inside_.reset();
   co_return Ack{};
 }
 

@@ -13,6 +13,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,7 @@ class CriticRole {
   DeviceWork work_;
   core::Version version_ = 0;
   std::uint64_t updates_ = 0;
+  std::optional<std::uint64_t> inside_;  // the update that has begun to change it and is not over
 };
 
 }  // namespace troupe::actors

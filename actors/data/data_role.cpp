@@ -41,8 +41,12 @@ DataRole::DataRole(RoleContext context,
       sink_(std::move(sink)),
       book_(options_.samples, options_.with_reference, options_.filter),
       evaluation_book_(options_.samples, false),
+      committed_(state_of(book_)),
       sets_(options_.rewards),
-      changed_(*context_.timers) {}
+      changed_(*context_.timers) {
+  const auto restored = sets_.restore(options_.earlier_sets);
+  TROUPE_CHECK(restored.has_value(), "the reward sets of an earlier life were in order there");
+}
 
 TicketBook& DataRole::book_of(std::uint64_t update) {
   return update >= kFirstEvaluation ? evaluation_book_ : book_;
@@ -78,7 +82,7 @@ async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
   }
   if (book_of(request.update).committed(request.update)) {
     co_return core::fail(ErrorCode::kInvalidArgument,
-                         "update " + std::to_string(request.update) + " is committed already");
+                         "update " + std::to_string(request.update + 1) + " is committed already");
   }
   if (book_of(request.update).groups_of(request.update).empty()) {
     TROUPE_CO_TRY(check_prompts_left(request.update, request.groups));
@@ -166,11 +170,11 @@ async::task<core::Result<GroupStatuses>> DataRole::on(AwaitGroups request) {
   while (!book.ready(request.update) && !book.any_failed(request.update)) {
     if (book.groups_of(request.update).empty()) {
       co_return core::fail(ErrorCode::kInvalidArgument,
-                           "update " + std::to_string(request.update) + " has no tickets");
+                           "update " + std::to_string(request.update + 1) + " has no tickets");
     }
     if (!co_await changed_.wait(deadline)) {
       co_return core::fail(ErrorCode::kDeadline, "the groups of update " +
-                                                     std::to_string(request.update) +
+                                                     std::to_string(request.update + 1) +
                                                      " still wait for samples or scores");
     }
   }
@@ -180,9 +184,9 @@ async::task<core::Result<GroupStatuses>> DataRole::on(AwaitGroups request) {
 async::task<core::Result<ExperiencePage>> DataRole::on(FetchExperience request) {
   const auto groups = book_.groups_of(request.update);
   if (!book_.ready(request.update) || request.cursor >= groups.size()) {
-    co_return core::fail(ErrorCode::kInvalidArgument, "update " + std::to_string(request.update) +
-                                                          " has no experience at " +
-                                                          std::to_string(request.cursor));
+    co_return core::fail(ErrorCode::kInvalidArgument,
+                         "update " + std::to_string(request.update + 1) + " has no experience at " +
+                             std::to_string(request.cursor));
   }
   constexpr std::uint64_t kPage_bytes_max = core::limits::kFrame_bytes_max * 3 / 4;
   ExperiencePage page;
@@ -214,13 +218,16 @@ async::task<core::Result<Ack>> DataRole::on(CommitUpdate request) {
   for (const CommittedGroup& committed : groups)
     open_prompts_.erase(committed.group->ticket);
   TROUPE_CO_TRY(book.commit(request.update));
+  if (request.update < kFirstEvaluation) committed_ = state_of(book_);
   sets_.forget_before(book_.oldest_update());
   changed_.notify_all();
   co_return Ack{};
 }
 
 async::task<core::Result<Ack>> DataRole::on(SaveState request) {
-  TROUPE_CO_TRY(write_state(state_of(book_), request.folder));
+  DataState state = committed_;
+  state.reward_sets = sets_.added();
+  TROUPE_CO_TRY(write_state(state, request.folder));
   co_return Ack{};
 }
 
@@ -237,6 +244,7 @@ async::task<core::Result<Ack>> DataRole::on(LoadState request) {
     open.push_back(std::move(group));
   }
   TROUPE_CO_TRY(book_.restore(state.next_prompt, std::move(open)));
+  committed_ = state_of(book_);
   co_return Ack{};
 }
 

@@ -31,10 +31,11 @@ struct DataRoleOptions {
   float temperature = 1;        // at which the reference scores
   bool with_reference = false;  // training groups need reference log-probs
   std::vector<RewardMember> rewards = {{"reward", "reward/0", 1}};  // set 0
+  std::vector<SetRewards> earlier_sets;                             // of an earlier life of the run
   std::string reference_peer = "reference/0";
   std::uint64_t episodes = 0;       // passes over the prompts; 0 = no end
   std::optional<MeanRange> filter;  // of training groups; none: every group is kept
-  Patience patience;  // with scorers that are away
+  Patience patience;                // with scorers that are away
 };
 
 class DataRole {
@@ -54,6 +55,7 @@ class DataRole {
   async::task<core::Result<Ack>> on(CommitUpdate request);
   async::task<core::Result<Ack>> on(SetRewards request);
   async::task<core::Result<Ack>> on(DrainReward request);
+  // The state at the last commit: what was issued, replaced or sampled since is done again.
   async::task<core::Result<Ack>> on(SaveState request);
   async::task<core::Result<Ack>> on(LoadState request);
 
@@ -77,6 +79,7 @@ class DataRole {
   std::unique_ptr<GroupSink> sink_;
   TicketBook book_;
   TicketBook evaluation_book_;
+  DataState committed_;  // as it was at the last commit
   RewardSets sets_;
   std::map<std::string, CallGate> gates_;  // by scorer
   std::uint64_t retries_ = 0;              // calls to scorers that were made again

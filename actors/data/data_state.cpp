@@ -60,6 +60,37 @@ core::Result<SavedTicket> ticket_from(const json& object,
   return saved;
 }
 
+json json_of(const SetRewards& set) {
+  json members = json::array();
+  for (const RewardMember& member : set.members) {
+    members.push_back({{"name", member.name}, {"peer", member.peer}, {"weight", member.weight}});
+  }
+  return {{"set", set.set}, {"from_update", set.from_update}, {"rewards", std::move(members)}};
+}
+
+bool is_text(const json& object, const char* key) {
+  return object.contains(key) && object[key].is_string();
+}
+
+core::Result<SetRewards> set_from(const json& object, const std::filesystem::path& path) {
+  if (!object.is_object() || !is_count(object, "set") || !is_count(object, "from_update") ||
+      !object.contains("rewards") || !object["rewards"].is_array()) {
+    return damaged(path, "a reward set that is none");
+  }
+  SetRewards set;
+  set.set = object["set"].get<std::uint64_t>();
+  set.from_update = object["from_update"].get<std::uint64_t>();
+  for (const json& member : object["rewards"]) {
+    if (!member.is_object() || !is_text(member, "name") || !is_text(member, "peer") ||
+        !member.contains("weight") || !member["weight"].is_number()) {
+      return damaged(path, "a reward without name, peer or weight");
+    }
+    set.members.push_back({member["name"].get<std::string>(), member["peer"].get<std::string>(),
+                           member["weight"].get<double>()});
+  }
+  return set;
+}
+
 }  // namespace
 
 DataState state_of(const TicketBook& book) {
@@ -83,8 +114,12 @@ core::Result<void> write_state(const DataState& state, const std::filesystem::pa
                     {"wanted", saved.wanted},
                     {"replaced", saved.replaced}});
   }
+  json sets = json::array();
+  for (const SetRewards& set : state.reward_sets)
+    sets.push_back(json_of(set));
   const json object = {{"next_prompt", state.next_prompt},
                        {"open", std::move(open)},
+                       {"reward_sets", std::move(sets)},
                        {"dropped_samples", state.dropped_samples},
                        {"failed_groups", state.failed_groups}};
   const auto path = file_in(folder);
@@ -110,6 +145,12 @@ core::Result<DataState> read_state(const std::filesystem::path& folder) {
   for (const json& one : open) {
     TROUPE_TRY_ASSIGN(saved, ticket_from(one, path, state.next_prompt, seen));
     state.open.push_back(std::move(saved));
+  }
+  const json sets = object.value("reward_sets", json::array());
+  if (!sets.is_array()) return damaged(path, "its reward sets are no list");
+  for (const json& one : sets) {
+    TROUPE_TRY_ASSIGN(set, set_from(one, path));
+    state.reward_sets.push_back(std::move(set));
   }
   return state;
 }

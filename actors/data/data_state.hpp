@@ -1,11 +1,12 @@
 // The data role's part of a checkpoint, data_state.json: where the prompt stream stands and which
 // tickets are out, so that a resumed run gives the same prompts to the same tickets: none skipped,
-// none doubled. What was sampled for open tickets is sampled again. Pure but for the file.
-// A file with `next_prompt` alone (of a synchronous run, or an older program) is a state without
-// open tickets.
+// none doubled; and which rewards were attached. What was sampled for open tickets is sampled
+// again. Pure but for the file. A file with `next_prompt` alone (of a synchronous run, or an older
+// program) is a state without open tickets.
 #pragma once
 
 #include "actors/data/ticket_book.hpp"
+#include "actors/protocol/messages_rewards.hpp"
 #include "runtime/core/result.hpp"
 
 #include <cstdint>
@@ -24,7 +25,8 @@ struct SavedTicket {
 
 struct DataState {
   std::uint64_t next_prompt = 0;
-  std::vector<SavedTicket> open;                         // by update and slot
+  std::vector<SavedTicket> open;        // by update and slot
+  std::vector<SetRewards> reward_sets;  // beyond the run's own, which its configuration names
   std::uint64_t dropped_samples = 0, failed_groups = 0;  // for people
 };
 

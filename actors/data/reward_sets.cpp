@@ -62,6 +62,28 @@ core::Result<bool> RewardSets::add(const SetRewards& request) {
   return true;
 }
 
+core::Result<void> RewardSets::restore(const std::vector<SetRewards>& earlier) {
+  for (const SetRewards& set : earlier) {
+    TROUPE_TRY_ASSIGN(added, add(set));
+    static_cast<void>(added);
+  }
+  for (Entry& entry : sets_) {
+    for (const RewardMember& member : entry.set->members) {
+      if (!newest()->member(member.name)) entry.retired = true;
+    }
+  }
+  return {};
+}
+
+std::vector<SetRewards> RewardSets::added() const {
+  std::vector<SetRewards> all;
+  for (const Entry& entry : sets_) {
+    if (entry.set == first_) continue;
+    all.push_back({entry.set->number, entry.set->from_update, entry.set->members, {}});
+  }
+  return all;
+}
+
 RewardSetPtr RewardSets::for_update(std::uint64_t update) const {
   std::size_t place = sets_.size() - 1;
   while (place > 0 && sets_[place].set->from_update > update)

@@ -33,6 +33,12 @@ class RewardSets {
   // `first` is set 0, which holds from the start and scores every evaluation.
   explicit RewardSets(std::vector<RewardMember> first);
 
+  // What an earlier life of the run had added, in its order. A set that names a reward which the
+  // newest lacks is retired: that reward is gone. Errors: those of `add`.
+  core::Result<void> restore(const std::vector<SetRewards>& earlier);
+  // For the next life: what is known beyond the first set.
+  std::vector<SetRewards> added() const;
+
   // Groups of updates from `from_update` on get it, unless a newer set does. False when it was
   // known already (a message may come twice). Sets that need a lost reward are retired. Errors,
   // kInvalidArgument: no member, a name twice, a weight that is no number, a lost member, a number

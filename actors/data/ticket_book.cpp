@@ -15,7 +15,8 @@ using core::ErrorCode;
 constexpr std::size_t kCommitted_max = 64;
 
 std::string place_of(const core::Ticket& ticket) {
-  return "slot " + std::to_string(ticket.slot) + " of update " + std::to_string(ticket.update);
+  return "prompt " + std::to_string(ticket.slot + 1) + " of update " +
+         std::to_string(ticket.update + 1);
 }
 
 BookGroup fresh_group(const core::Ticket& ticket,
@@ -337,7 +338,7 @@ core::Result<void> TicketBook::commit(std::uint64_t update) {
   if (committed(update)) return {};
   if (!ready(update)) {
     return core::fail(ErrorCode::kInvalidArgument,
-                      "update " + std::to_string(update) + " is not ready to be committed");
+                      "update " + std::to_string(update + 1) + " is not ready to be committed");
   }
   groups_.erase(groups_.lower_bound({update, 0}), groups_.lower_bound({update + 1, 0}));
   committed_.insert(update);

@@ -266,6 +266,12 @@ async::task<core::Result<void>> CompanyRole::start_role(Part part) {
   }
   spawn.config = options_.config;
   spawn.settings = options_.settings;
+  if (local(part.node) == nullptr && hooks_.contents) {
+    auto asked = hooks_.contents();
+    auto contents = co_await std::move(asked);
+    for (auto& setting : contents)
+      spawn.settings.push_back(std::move(setting));
+  }
   RoleContext context = context_;
   context.call_deadline = limits::kSpawnDeadline;
   auto spawned = co_await ask(context, part.node, std::move(spawn));

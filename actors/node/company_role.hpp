@@ -62,6 +62,9 @@ struct CompanyHooks {
   std::function<void(const core::Error&)> hopeless;
   // The transport drops the name and fails what waits for it.
   std::function<void(const std::string& name, const core::Error& cause)> fence;
+  // What a Spawn to another host carries beside the settings of all.
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+  std::function<async::task<Settings>()> contents;
   // What goes on, as JSON.
   std::function<async::task<core::Result<std::string>>()> status;
   // Changes of the reward set, for the controller of the run.
@@ -103,8 +106,9 @@ class CompanyRole {
   // Stops every role; they are wanted again after `begin_run`.
   async::task<void> end_run();
   void begin_run() { resting_ = parting_ = false; }
-  // Asks every node to end and waits until the local ones have, at most until the deadline.
-  async::task<void> dismiss_all(async::Deadline deadline);
+  // Asks every node to end and waits until the local ones have, at most until the deadline. Guests
+  // that brought a reward are asked when the run is `over`; else they see it go and wait for it.
+  async::task<void> dismiss_all(async::Deadline deadline, bool over);
 
   const Cast& cast() const noexcept { return cast_; }
 

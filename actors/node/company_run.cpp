@@ -10,6 +10,14 @@ namespace troupe::actors {
 namespace limits = core::limits;
 using core::ErrorCode;
 
+namespace {
+
+bool offers(const Join& join, const char* kind) {
+  return std::find(join.roles.begin(), join.roles.end(), kind) != join.roles.end();
+}
+
+}  // namespace
+
 CompanyView CompanyRole::view() const {
   const core::TimePoint now = context_.timers->now();
   const auto seconds = [&](core::TimePoint since) {
@@ -61,15 +69,16 @@ async::task<void> CompanyRole::end_run() {
   }
 }
 
-async::task<void> CompanyRole::dismiss_all(async::Deadline deadline) {
+async::task<void> CompanyRole::dismiss_all(async::Deadline deadline, bool over) {
   resting_ = parting_ = dismissing_ = true;
   failed_ = true;  // no process is started any more
   for (const LocalState& state : locals_) {
     if (state.running && !state.joined) launcher_.kill(state.node.name);
   }
   std::vector<async::task<core::Result<void>>> all;
-  for (const auto& [name, member] : membership_.members())
-    all.push_back(dismiss(name));
+  for (const auto& [name, member] : membership_.members()) {
+    if (over || !offers(member.join, "attach")) all.push_back(dismiss(name));
+  }
   auto told = co_await async::all(std::move(all));
   if (!told) hooks_.note(told.error().message);
   for (;;) {

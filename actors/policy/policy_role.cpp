@@ -67,18 +67,20 @@ async::task<core::Result<TrainGroups>> PolicyRole::fetch(TrainUpdate request) {
 // The critic's answer to a request that runs beside a job of the device thread.
 struct PolicyRole::CriticAnswer {
   using Reply = async::Oneshot<core::Result<Trained>>;
-  static async::task<void> bring(RoleContext context, std::string peer, std::uint64_t update,
-                                 learn::ValueTargets targets, std::shared_ptr<Reply> to) {
-    to->set(co_await train_critic(std::move(context), std::move(peer), update,
-                                  std::move(targets)));
+  static async::task<void> bring(RoleContext context,
+                                 std::string peer,
+                                 std::uint64_t update,
+                                 learn::ValueTargets targets,
+                                 std::shared_ptr<Reply> to) {
+    to->set(co_await train_critic(std::move(context), std::move(peer), update, std::move(targets)));
   }
 };
 
 async::task<core::Result<learn::UpdateReport>> PolicyRole::learn_with_critic(
     std::uint64_t update, learn::ValueTargets targets) {
   auto answer = std::make_shared<CriticAnswer::Reply>();
-  context_.scope->spawn("critic", CriticAnswer::bring(context_, critic_.peer, update,
-                                                      std::move(targets), answer));
+  context_.scope->spawn(
+      "critic", CriticAnswer::bring(context_, critic_.peer, update, std::move(targets), answer));
   std::optional<core::Result<Trained>> critic;
   if (critic_.in_turn) critic.emplace(co_await CriticAnswer::Reply::take(answer));
   if (critic && !*critic) co_return critic->failure();
@@ -100,6 +102,7 @@ async::task<core::Result<learn::UpdateReport>> PolicyRole::learn(std::uint64_t u
                                                                  TrainGroups groups) {
   auto trainer = trainer_;
   if (critic_.peer.empty()) {
+    inside_ = update;
     auto job = [trainer, groups]() { return trainer->update(std::move(*groups)); };
     auto report = co_await work_.run("train", std::move(job));
     co_return report;
@@ -108,6 +111,7 @@ async::task<core::Result<learn::UpdateReport>> PolicyRole::learn(std::uint64_t u
   auto valued = co_await fetch_values(context_, critic_.peer, update, groups);
   idle_for("waiting for groups");
   if (!valued) co_return valued.failure();
+  inside_ = update;
   auto job = [trainer, groups]() { return trainer->prepare(std::move(*groups)); };
   auto targets = co_await work_.run("prepare", std::move(job));
   if (!targets) co_return targets.failure();
@@ -122,6 +126,7 @@ async::task<core::Result<Trained>> PolicyRole::on(TrainUpdate request) {
   if (!groups) co_return groups.failure();
   auto report = co_await learn(request.update, std::move(*groups));
   if (!report) co_return report.failure();
+  inside_.reset();
   version_ = report->version;
   ++updates_;
   Trained reply;
@@ -147,7 +152,14 @@ async::task<core::Result<Published>> PolicyRole::on(PublishWeights) {
   co_return published;
 }
 
+core::Result<void> PolicyRole::check_whole() const {
+  if (!inside_) return {};
+  return core::fail(core::ErrorCode::kInvalidArgument,
+                    "the policy stands half-way through update " + std::to_string(*inside_ + 1));
+}
+
 async::task<core::Result<Ack>> PolicyRole::on(SaveState request) {
+  TROUPE_CO_TRY(check_whole());
   auto trainer = trainer_;
   const std::filesystem::path folder = std::filesystem::path(request.folder) / "policy";
   auto job = [trainer, folder]() -> core::Result<void> {
@@ -163,6 +175,7 @@ async::task<core::Result<Ack>> PolicyRole::on(LoadState request) {
   const std::filesystem::path folder = std::filesystem::path(request.folder) / "policy";
   auto job = [trainer, folder]() { return trainer->load_state(folder); };
   TROUPE_CO_TRY(co_await work_.run("load", std::move(job)));
+  inside_.reset();
   co_return Ack{};
 }
 
@@ -176,8 +189,7 @@ async::task<core::Result<Ack>> PolicyRole::on(SaveModel request) {
       TROUPE_TRY(model::save_model(*trainer->average(), folder.parent_path() / "ema",
                                    model::StorageDtype::kF32, tokenizer));
     }
-    TROUPE_TRY(
-        model::save_model(trainer->master(), folder, model::StorageDtype::kF32, tokenizer));
+    TROUPE_TRY(model::save_model(trainer->master(), folder, model::StorageDtype::kF32, tokenizer));
     if (!trainer->has_adapter()) return {};
     return trainer->save_adapter(folder.parent_path() / "adapter", tokenizer.string());
   };

@@ -1,7 +1,7 @@
-// The policy role: fetches an update's experience from the data role, in ticket order, has the critic
-// value it where there is one, and has the trainer learn from it; publishes the new weights; writes
-// its state and the model.
-// Runs on its strand; the trainer runs on the device thread. One request at a time.
+// The policy role: fetches an update's experience from the data role, in ticket order, has the
+// critic value it where there is one, and has the trainer learn from it; publishes the new weights;
+// writes its state and the model. Runs on its strand; the trainer runs on the device thread. One
+// request at a time.
 #pragma once
 
 #include "actors/policy/critic_link.hpp"
@@ -14,6 +14,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace troupe::actors {
@@ -30,6 +31,7 @@ class PolicyRole {
 
   async::task<core::Result<Trained>> on(TrainUpdate request);
   async::task<core::Result<Published>> on(PublishWeights request);
+  // Error kInvalidArgument after an update that failed half-way.
   async::task<core::Result<Ack>> on(SaveState request);
   async::task<core::Result<Ack>> on(LoadState request);
   async::task<core::Result<Ack>> on(SaveModel request);
@@ -43,6 +45,7 @@ class PolicyRole {
   async::task<core::Result<learn::UpdateReport>> learn_with_critic(std::uint64_t update,
                                                                    learn::ValueTargets targets);
   void idle_for(const char* cause);
+  core::Result<void> check_whole() const;
   struct CriticAnswer;
 
   RoleContext context_;
@@ -54,6 +57,7 @@ class PolicyRole {
   DeviceWork work_;
   core::Version version_ = 0;
   std::uint64_t updates_ = 0;
+  std::optional<std::uint64_t> inside_;  // the update that has begun to change it and is not over
 };
 
 }  // namespace troupe::actors

@@ -46,6 +46,7 @@ constexpr Row kTable[] = {
     {"settle poll", ms(kSettlePoll), "ms"},
     {"wait for a generator", ms(kGeneratorWait), "ms"},
     {"wait for a reward", ms(kRewardWait), "ms"},
+    {"last save of a run that fails", ms(kLastSave), "ms"},
     {"device jobs", kDeviceJobs_max, ""},
     {"door authentication", ms(kDoorAuthentication), "ms"},
     {"door failures", kDoorFailures_max, "per minute and address"},

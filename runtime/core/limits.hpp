@@ -48,6 +48,7 @@ inline constexpr std::chrono::milliseconds kOverloadBackoff{50};     // before a
 inline constexpr std::chrono::milliseconds kSettlePoll{20};          // between looks at groups still scored
 inline constexpr std::chrono::milliseconds kGeneratorWait{300'000};  // without a generator, then a run ends
 inline constexpr std::chrono::milliseconds kRewardWait{300'000};     // without a reward, then a run ends
+inline constexpr std::chrono::milliseconds kLastSave{600'000};       // of a run that ends for an error
 inline constexpr std::uint64_t kDeviceJobs_max = 64;                 // jobs waiting at a DeviceThread
 inline constexpr std::chrono::milliseconds kDoorAuthentication{1'000};  // to prove oneself at a door
 inline constexpr std::uint64_t kDoorFailures_max = 5;                // a minute and address, then refused at once

@@ -134,6 +134,9 @@ core::Result<std::unique_ptr<ParamStore>> load_model(const std::filesystem::path
                                                      HeadKind head = HeadKind::kLanguage,
                                                      std::uint64_t seed = 0);
 
+// The files that load_model reads weights from, each opened and its header checked.
+core::Result<std::vector<std::filesystem::path>> weight_files(const std::filesystem::path& folder);
+
 // Writes config.json, model.safetensors (sharded above `shard_bytes_max` with its index) so that
 // transformers opens it unchanged, and copies the tokenizer files of `tokenizer_from` when not
 // empty. Atomic: a temporary folder beside `folder`, fsync, rename.

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -117,10 +118,27 @@ fs::path RunFolder::eval_file(std::uint64_t step) const {
   return path_ / "eval" / step_name(step);
 }
 
+Result<void> RunFolder::check_here() const {
+  const fs::path lock = path_ / "run.lock";
+  struct stat ours {
+  }, there{};
+  if (::fstat(lock_fd_, &ours) != 0) return io_failure("look at", lock, errno);
+  const bool found = ::stat(lock.c_str(), &there) == 0;
+  if (found && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) return {};
+  // A file system that does not answer for a moment is no removal.
+  if (!found && errno != ENOENT && errno != ENOTDIR && errno != ESTALE) return {};
+  return fail(ErrorCode::kResources,
+              "run folder " + path_.string() + " was removed or renamed while the run went on");
+}
+
 bool RunFolder::has_run() const {
   std::error_code error;
-  return fs::exists(config_file(), error) || fs::exists(metrics_file(), error) ||
-         !fs::is_empty(checkpoint_folder(), error);
+  if (fs::exists(metrics_file(), error) && fs::file_size(metrics_file(), error) > 0) return true;
+  for (fs::directory_iterator it(checkpoint_folder(), error), end; !error && it != end;
+       it.increment(error)) {
+    if (it->path().filename().string().starts_with("step_")) return true;
+  }
+  return false;
 }
 
 Result<void> RunFolder::cut_back(std::optional<std::uint64_t> step) const {
@@ -130,17 +148,23 @@ Result<void> RunFolder::cut_back(std::optional<std::uint64_t> step) const {
   return remove_after(path_ / "eval", step);
 }
 
+fs::path free_sibling(const fs::path& path, const std::string& word) {
+  const fs::path place = path.has_filename() ? path : path.parent_path();
+  for (int number = 1;; ++number) {
+    const fs::path target = place.string() + word + std::to_string(number);
+    std::error_code error;
+    if (!fs::exists(target, error)) return target;
+  }
+}
+
 Result<fs::path> set_aside(const fs::path& path) {
   std::error_code error;
   const fs::path place = path.has_filename() ? path : path.parent_path();
   if (!fs::exists(place, error)) return fs::path();
-  for (int number = 1;; ++number) {
-    const fs::path target = place.string() + ".old-" + std::to_string(number);
-    if (fs::exists(target, error)) continue;
-    fs::rename(place, target, error);
-    if (error) return io_failure("set aside", place, error.value());
-    return target;
-  }
+  const fs::path target = free_sibling(place, ".old-");
+  fs::rename(place, target, error);
+  if (error) return io_failure("set aside", place, error.value());
+  return target;
 }
 
 Result<void> cut_metrics(const fs::path& file, std::optional<std::uint64_t> step) {

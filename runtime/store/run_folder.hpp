@@ -35,7 +35,12 @@ class RunFolder {
   std::filesystem::path rollouts_file(std::uint64_t step) const;
   std::filesystem::path eval_file(std::uint64_t step) const;
 
-  // True when a run has begun here.
+  // Error kResources once the folder was removed or renamed: what is written to its paths is then
+  // lost or somebody else's, and the lock holds nothing.
+  core::Result<void> check_here() const;
+
+  // True when a run has left something here that it can go on from or is judged by: a checkpoint
+  // or a line of metrics. A start that failed leaves neither.
   bool has_run() const;
 
   // Takes back everything after `step`, or everything without one: lines of metrics.jsonl, ledger
@@ -47,6 +52,9 @@ class RunFolder {
   std::filesystem::path path_;
   int lock_fd_;
 };
+
+// "<path><word><n>", the first that is not there.
+std::filesystem::path free_sibling(const std::filesystem::path& path, const std::string& word);
 
 // Renames a folder to the first free `<path>.old-<n>`; what there is no folder of stays so. Returns
 // the new name, empty when nothing was there.

@@ -6,6 +6,7 @@
 #include "runtime/store/atomic_file.hpp"
 #include "runtime/store/config_file.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -18,6 +19,39 @@ using core::fail;
 using core::Result;
 using core::TrainConfig;
 
+// How long the run is. It may change where no number depends on it.
+bool is_length(std::string_view key) {
+  return key == "train.max_steps" || key == "train.num_episodes";
+}
+
+// Without warm-up and decay the learning rate does not ask how long the run is.
+bool rate_is_constant(const TrainConfig& config) {
+  const std::string& estimator = config.algo.advantage.estimator;
+  const bool critic = config.method == "ppo" && (estimator == "gae" || estimator == "vtrace");
+  const auto flat = [](double warmup, double least) { return warmup == 0 && least == 1; };
+  return flat(config.actor.lr_warmup_ratio, config.actor.min_lr_ratio) &&
+         (!critic || flat(config.critic.lr_warmup_ratio, config.critic.min_lr_ratio));
+}
+
+// What to do about a configuration that is another one.
+std::string way_out(const RunFolder& folder,
+                    const TrainConfig& config,
+                    const std::vector<core::ConfigDifference>& differing) {
+  const CheckpointStore checkpoints(folder.checkpoint_folder(), config.ckpt.max_num);
+  const auto steps = checkpoints.steps();
+  if (!steps || steps->empty()) {
+    return "; give them as they were, or choose another --run.path";
+  }
+  const bool longer = std::all_of(differing.begin(), differing.end(),
+                                  [](const auto& one) { return is_length(one.name); });
+  return std::string(longer ? "; the learning rate follows from the length of the run, so a longer "
+                              "one is another run: "
+                            : "; give them as they were, or start a branch: ") +
+         "the same command with " +
+         branch_flags(checkpoints.folder_of(steps->back()), folder.path()) +
+         (longer ? " goes on from there with the new schedule" : " goes on from there");
+}
+
 // Refuses to go on with a run under another configuration.
 Result<void> check_same(const RunFolder& folder, const TrainConfig& config) {
   TROUPE_TRY_ASSIGN(text, read_all(folder.config_file()));
@@ -26,16 +60,19 @@ Result<void> check_same(const RunFolder& folder, const TrainConfig& config) {
   TROUPE_TRY_ASSIGN(method, core::config_method(texts, {}));
   core::ConfigBuilder before(method);
   TROUPE_TRY(before.set_all(texts));
-  std::string differing;
-  for (const auto& difference : core::config_differences(before.current(), config)) {
+  std::string names;
+  std::vector<core::ConfigDifference> differing;
+  for (auto& difference : core::config_differences(before.current(), config)) {
     if (core::config_key_may_change(difference.name)) continue;
-    differing += (differing.empty() ? "" : ", ") + std::string(difference.name) + " was " +
-                 difference.before + " and is " + difference.after;
+    if (is_length(difference.name) && rate_is_constant(config)) continue;
+    names += (names.empty() ? "" : ", ") + std::string(difference.name) + " was " +
+             difference.before + " and is " + difference.after;
+    differing.push_back(std::move(difference));
   }
   if (differing.empty()) return {};
   return fail(ErrorCode::kConfig, "run folder " + folder.path().string() +
-                                      " holds a run with another configuration: " + differing +
-                                      "; choose another --run.path, or --resume off to start anew");
+                                      " holds a run with another configuration: " + names +
+                                      way_out(folder, config, differing));
 }
 
 Result<void> find_newest(RunStart& start, const TrainConfig& config) {
@@ -59,7 +96,8 @@ Result<void> find_newest(RunStart& start, const TrainConfig& config) {
   return {};
 }
 
-Result<void> take_given(RunStart& start, const TrainConfig& config) {
+// True when the checkpoint is another run's.
+Result<bool> take_given(RunStart& start, const TrainConfig& config) {
   TROUPE_TRY_ASSIGN(checkpoint, verify_checkpoint(config.resume));
   std::error_code error;
   const bool own = fs::equivalent(fs::absolute(config.resume).parent_path(),
@@ -83,13 +121,18 @@ Result<void> take_given(RunStart& start, const TrainConfig& config) {
   }
   start.notes.push_back("going on from " + checkpoint.folder.string());
   start.checkpoint = std::move(checkpoint);
-  return {};
+  return !own;
 }
 
 }  // namespace
 
+std::string branch_flags(const fs::path& checkpoint, const fs::path& run_path) {
+  return "--resume " + checkpoint.string() + " --run.path " + free_sibling(run_path, "-").string();
+}
+
 Result<RunStart> start_run(const TrainConfig& config,
-                           const std::map<std::string, std::string, std::less<>>& origins) {
+                           const std::map<std::string, std::string, std::less<>>& origins,
+                           const ResumeCheck& check) {
   std::vector<std::string> notes;
   if (config.resume == "off") {
     // Opened first: the lock tells whether somebody is at work there.
@@ -105,10 +148,16 @@ Result<RunStart> start_run(const TrainConfig& config,
   }
   TROUPE_TRY_ASSIGN(folder, RunFolder::open(config.run.path));
   RunStart start{std::move(folder), std::nullopt, std::move(notes)};
+  bool branch = false;
   if (config.resume == "auto") {
     TROUPE_TRY(find_newest(start, config));
   } else if (config.resume != "off") {
-    TROUPE_TRY(take_given(start, config));
+    TROUPE_TRY_ASSIGN(others, take_given(start, config));
+    branch = others;
+  }
+  if (check && start.checkpoint) {
+    TROUPE_TRY_ASSIGN(seen, check(*start.checkpoint, branch));
+    start.notes.insert(start.notes.end(), seen.begin(), seen.end());
   }
   std::optional<std::uint64_t> step;
   if (start.checkpoint) step = start.checkpoint->step;

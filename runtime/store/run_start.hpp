@@ -7,6 +7,8 @@
 #include "runtime/store/checkpoint_store.hpp"
 #include "runtime/store/run_folder.hpp"
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,12 +21,24 @@ struct RunStart {
   std::vector<std::string> notes;        // what the user should know, in order
 };
 
+// Looks at the checkpoint that a run would go on from, before anything is cut off; gives notes.
+// `branch`: it is another run's. An error ends the start.
+using ResumeCheck = std::function<core::Result<std::vector<std::string>>(
+    const Checkpoint& checkpoint, bool branch)>;
+
 // auto: the newest valid checkpoint of run.path; damaged ones are passed over with a note. off: a
 // run that is there is set aside. A path: that checkpoint, into run.path. Everything after the
-// checkpoint is cut off the run folder, and resolved_config.yaml is written. Errors: kConfig when a
-// resumed run's configuration differs in a key that alters the result (names each), or newer
-// checkpoints stand behind the chosen one; kData when no checkpoint is valid.
+// checkpoint is cut off the run folder, and resolved_config.yaml is written. A folder in which
+// nothing was learned is used again by any configuration. Errors: kConfig when a resumed run's
+// configuration differs in a key that alters the result (names each, and the flags that start a
+// branch), or newer checkpoints stand behind the chosen one; kData when no checkpoint is valid;
+// those of `check`.
 core::Result<RunStart> start_run(const core::TrainConfig& config,
-                                 const std::map<std::string, std::string, std::less<>>& origins);
+                                 const std::map<std::string, std::string, std::less<>>& origins,
+                                 const ResumeCheck& check = nullptr);
+
+// The flags that go on from a checkpoint in a new folder beside `run_path`.
+std::string branch_flags(const std::filesystem::path& checkpoint,
+                         const std::filesystem::path& run_path);
 
 }  // namespace troupe::store

@@ -51,13 +51,18 @@ std::string sha256_text(std::string_view bytes) {
   return digest.hex();
 }
 
-core::Result<FileDigest> sha256_file(const std::filesystem::path& file) {
+core::Result<FileDigest> sha256_file(const std::filesystem::path& file,
+                                     const std::atomic<bool>* stop) {
   const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return io_failure("open", file, errno);
   Sha256 digest;
   FileDigest out;
   std::vector<char> block(1u << 20);
   for (;;) {
+    if (stop != nullptr && stop->load()) {
+      ::close(fd);
+      return core::fail(core::ErrorCode::kInterrupted, "hashing of " + file.string() + " stopped");
+    }
     const ssize_t count = ::read(fd, block.data(), block.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {

@@ -3,6 +3,7 @@
 
 #include "runtime/core/result.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -18,6 +19,8 @@ struct FileDigest {
   std::string sha256;
 };
 
-core::Result<FileDigest> sha256_file(const std::filesystem::path& file);
+// Error kInterrupted once `stop` (may be null) is true.
+core::Result<FileDigest> sha256_file(const std::filesystem::path& file,
+                                     const std::atomic<bool>* stop = nullptr);
 
 }  // namespace troupe::store

@@ -7,6 +7,7 @@
 #include "apps/troupe/roles/model_roles.hpp"
 #include "apps/troupe/roles/role_factories.hpp"
 #include "apps/troupe/roles/role_workshop.hpp"
+#include "apps/troupe/stop_signal.hpp"
 #include "apps/troupe/system_facts.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
@@ -14,6 +15,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 
@@ -117,17 +120,9 @@ class Attached {
   GuestRole role_;
 };
 
-Result<void> attach(const Options& options) {
-  TROUPE_TRY(check_name(options.name));
-  if (!std::isfinite(options.weight) || options.weight == 0) {
-    return core::fail(ErrorCode::kConfig, "--weight: expected a number other than 0");
-  }
-  // A model computes on all cores that this process may use; other rewards need no team.
-  std::unique_ptr<core::TeamRunner> team = std::make_unique<core::SerialTeam>();
-  if (!options.model.empty()) {
-    team = std::make_unique<async::CpuPool>(usable_cores(), &kernels::flush_denormals);
-  }
-  TROUPE_TRY_ASSIGN(source, source_of(options, *team));
+// One stay in the company; `in` becomes true once the run has taken the reward.
+Result<NodeEnd> stay(const Options& options, core::TeamRunner& team, bool& in) {
+  TROUPE_TRY_ASSIGN(source, source_of(options, team));
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
   async::IoThreads io(1);
   TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
@@ -139,18 +134,60 @@ Result<void> attach(const Options& options) {
   Attached attached(options, std::move(source));
   NodeCalls calls;
   calls.note = say;
-  calls.once_in = [&](NodeGuest guest) { return attached.attach(guest); };
+  calls.once_in = [&](NodeGuest guest) {
+    auto taken = attached.attach(guest);
+    in = in || taken.has_value();
+    return taken;
+  };
   calls.before_end = [&](NodeGuest guest) { attached.leave(guest); };
   auto end = live_as_node(self, calls);
   splice->stop();
-  if (!end) return end.failure();
-  if (*end == NodeEnd::kStopped) {
-    return core::fail(ErrorCode::kInterrupted, "interrupted; groups that needed reward " +
-                                                   options.name + " are sampled again");
+  return end;
+}
+
+// Waits; false when the user asks to stop.
+bool pause(core::Duration wait) {
+  const auto until = std::chrono::steady_clock::now() + wait;
+  while (!stop_requested() && std::chrono::steady_clock::now() < until)
+    ::usleep(20'000);
+  return !stop_requested();
+}
+
+// Once a run has taken the reward, it is there for that run: when the run goes away without having
+// ended, it waits for it to go on.
+Result<void> attach(const Options& options) {
+  TROUPE_TRY(check_name(options.name));
+  if (!std::isfinite(options.weight) || options.weight == 0) {
+    return core::fail(ErrorCode::kConfig, "--weight: expected a number other than 0");
   }
-  if (*end == NodeEnd::kLost) return core::fail(ErrorCode::kPeerLost, "the company went away");
-  say("reward " + options.name + " is detached");
-  return {};
+  // A model computes on all cores that this process may use; other rewards need no team.
+  std::unique_ptr<core::TeamRunner> team = std::make_unique<core::SerialTeam>();
+  if (!options.model.empty()) {
+    team = std::make_unique<async::CpuPool>(usable_cores(), &kernels::flush_denormals);
+  }
+  const core::Failure interrupted =
+      core::fail(ErrorCode::kInterrupted,
+                 "interrupted; groups that needed reward " + options.name + " are sampled again");
+  bool in = false;
+  std::string last;
+  core::Duration wait = core::limits::kRestartAfter;
+  for (;;) {
+    auto end = stay(options, *team, in);
+    if (end && *end == NodeEnd::kStopped) return interrupted;
+    if (end && *end == NodeEnd::kDismissed) {
+      say("reward " + options.name + " is needed no more: it was detached, or the run has ended");
+      return {};
+    }
+    if (!end && (!in || end.error().code == ErrorCode::kUnsupported)) return end.failure();
+    const std::string why = end ? "the run went away" : end.error().message;
+    if (why != last) {
+      say(why + "; reward " + options.name + " tries again until the run goes on (Ctrl-C ends this)");
+    }
+    last = why;
+    wait = end ? core::Duration(core::limits::kRestartAfter)
+               : std::min<core::Duration>(wait * 2, core::limits::kRestartAfter_max);
+    if (!pause(wait)) return interrupted;
+  }
 }
 
 }  // namespace
@@ -167,10 +204,10 @@ Result<void> run_attach(Words words) {
   flags.push_back({"--model", &options.model, "folder of a learned reward model"});
   flags.push_back({"--normalize", &options.normalize,
                    "of --model: none, or stored (mean and deviation of its config.json)"});
-  flags.push_back({"--apply-chat-template", &options.chat,
-                   "of --model: the run's prompts are chats"});
-  flags.push_back({"--input-key", &options.input_key,
-                   "of --model with chats: column that holds the prompt"});
+  flags.push_back(
+      {"--apply-chat-template", &options.chat, "of --model: the run's prompts are chats"});
+  flags.push_back(
+      {"--input-key", &options.input_key, "of --model with chats: column that holds the prompt"});
   flags.push_back({"--deadline-s", &options.deadline_s, "seconds for the scores of one group",
                    false, 0.001, 86400});
   TROUPE_TRY_ASSIGN(rest, after_kind("attach", words));

@@ -6,6 +6,7 @@
 #include "actors/reward/python_reward.hpp"
 #include "actors/reward/rule_reward.hpp"
 #include "apps/troupe/end_tokens.hpp"
+#include "apps/troupe/roles/contents.hpp"
 #include "apps/troupe/roles/engine_settings.hpp"
 #include "apps/troupe/roles/model_roles.hpp"
 #include "apps/troupe/roles/role_devices.hpp"
@@ -17,6 +18,7 @@
 #include "runtime/weights/shared_publisher.hpp"
 
 #include <charconv>
+#include <cstdio>
 
 namespace troupe::app {
 namespace {
@@ -38,6 +40,21 @@ Result<std::uint64_t> number_setting(const actors::Spawn& spawn, const std::stri
     if (key == name && parsed.ec == std::errc()) return number;
   }
   return core::fail(ErrorCode::kData, "a start of " + spawn.name + " without the setting " + name);
+}
+
+// Refuses to play with files other than the run's.
+Result<void> check_contents(const Hashing& hashing, const Hashes& theirs) {
+  const auto& ours = hashing.get();
+  if (!ours) return ours.failure();
+  for (const ContentDifference& one : differences(hashing.contents(), theirs, *ours)) {
+    const std::string text = one.name + " at " + one.place.string() + " has the SHA-256 " +
+                             one.ours + "... here and " + one.theirs + "... where the run is";
+    if (!one.only_warns) {
+      return core::fail(ErrorCode::kConfig, text + "; copy what the run has");
+    }
+    std::fprintf(stderr, "warning: %s\n", text.c_str());
+  }
+  return {};
 }
 
 }  // namespace
@@ -66,8 +83,23 @@ Result<core::TeamRunner*> RoleWorkshop::team_of(const core::TrainConfig& config,
   return teams_.get(device.text(), {device.device, spawn.threads});
 }
 
+// Hashes what the role reads while it is loaded.
 Result<actors::RoleRecipe> RoleWorkshop::load(const actors::Spawn& spawn) {
   TROUPE_TRY_ASSIGN(config, config_of(spawn));
+  const Hashes theirs = hashes_of_settings(spawn.settings);
+  std::vector<Content> contents;
+  if (!theirs.empty()) {
+    TROUPE_TRY_ASSIGN(read, contents_of_role(config, spawn.kind, spawn.name));
+    contents = std::move(read);
+  }
+  const Hashing hashing(std::move(contents));
+  auto recipe = load_kind(config, spawn);
+  if (recipe && !theirs.empty()) TROUPE_TRY(check_contents(hashing, theirs));
+  return recipe;
+}
+
+Result<actors::RoleRecipe> RoleWorkshop::load_kind(const core::TrainConfig& config,
+                                                   const actors::Spawn& spawn) {
   if (spawn.kind == "reward") return load_reward(config, spawn);
   TROUPE_TRY_ASSIGN(team, team_of(config, spawn));
   if (spawn.kind == "policy") return load_policy(config, spawn, *team);

@@ -29,6 +29,7 @@ class RoleWorkshop final : public actors::RoleMaker {
  private:
   using Recipe = core::Result<actors::RoleRecipe>;
   Recipe load(const actors::Spawn& spawn);
+  Recipe load_kind(const core::TrainConfig& config, const actors::Spawn& spawn);
   Recipe load_policy(const core::TrainConfig& config,
                      const actors::Spawn& spawn,
                      core::TeamRunner& team);

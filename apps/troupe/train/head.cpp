@@ -8,8 +8,8 @@
 #include "apps/troupe/build_facts.hpp"
 #include "apps/troupe/node/join_flags.hpp"
 #include "apps/troupe/node/local_nodes.hpp"
-#include "apps/troupe/roles/model_roles.hpp"
 #include "apps/troupe/stop_signal.hpp"
+#include "apps/troupe/train/head_cast.hpp"
 #include "apps/troupe/train/head_door.hpp"
 #include "apps/troupe/train/outcome.hpp"
 #include "apps/troupe/train/status_desk.hpp"
@@ -20,8 +20,8 @@
 #include "runtime/core/limits.hpp"
 #include "runtime/core/rng.hpp"
 
-#include <algorithm>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace troupe::app {
@@ -31,31 +31,6 @@ namespace limits = core::limits;
 using actors::CompanyRole;
 using core::ErrorCode;
 using core::Result;
-
-bool contains(const std::vector<std::string>& words, const std::string& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-// A process for each heavy role that is to run here, and the roles that the run wants.
-void cast_roles(const core::TrainConfig& config, actors::CompanyOptions& options) {
-  const auto add = [&](const std::string& kind, const std::string& name, const std::string& node) {
-    const bool here = contains(config.cluster.local_roles, kind);
-    if (here) options.local_nodes.push_back({"node/" + node, {kind}});
-    options.roles.push_back({kind, name, here ? "node/" + node : ""});
-  };
-  add("policy", "policy/0", "policy");
-  if (has_critic(config)) add("critic", "critic/0", "critic");
-  for (const RewardPart& part : reward_parts(config)) {
-    const std::string node = part.folder.empty() ? "reward" : "reward-" + part.name;
-    add("reward", part.role, node);
-  }
-  if (config.has_reference()) add("reference", "reference/0", "reference");
-  if (!contains(config.cluster.local_roles, "generator")) return;
-  for (std::int64_t i = 0; i < config.rollout.generators; ++i) {
-    const std::string number = std::to_string(i);
-    add("generator", "generator/" + number, "generator-" + number);
-  }
-}
 
 std::uint64_t fresh_run_id() {
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
@@ -87,6 +62,7 @@ struct Head::Impl {
   async::SteadyTimers timers;
   async::IoThreads own_io;   // the company: hears signs of life whatever the roles do
   async::IoThreads role_io;  // controller, data, status
+  async::DeviceThread hashing{"contents"};  // waits for the run's hashes
   actors::Admission admission;
   std::unique_ptr<cluster::Exchange> exchange;
   std::unique_ptr<LocalNodes> nodes;
@@ -96,6 +72,7 @@ struct Head::Impl {
   async::Executor company_strand;
   std::unique_ptr<cluster::RoleHost> company_host;
   std::uint64_t plays = 0;
+  bool over = false;  // the run is finished
 
   // While a play lasts.
   std::mutex outcome_mutex;
@@ -103,6 +80,7 @@ struct Head::Impl {
   actors::Controller* controller = nullptr;  // used on its strand
   async::Executor controller_strand;
   bool live = false;  // company's strand: the controller hears of comings and goings
+  std::optional<core::Error> hopeless;  // company's strand: why no run can go on
   std::unique_ptr<cluster::RoleHost> data_host, relay_host, controller_host;
 
   std::shared_ptr<Outcome> current_outcome() {
@@ -115,7 +93,9 @@ struct Head::Impl {
   async::task<Result<void>> start_company();
   actors::CompanyOptions company_options() const;
   actors::CompanyHooks company_hooks();
+  async::task<actors::CompanyHooks::Settings> settings_of_contents();
   void tell_controller(std::function<void(actors::Controller&)> what);
+  void end_play(core::Error error);
   void role_up(const std::string& role);
   void role_lost(const std::string& role, const core::Error& cause);
 
@@ -145,7 +125,6 @@ struct Head::Impl {
 };
 
 // ---- opening
-// ---------------------------------------------------------------------------------------------
 
 Result<void> Head::Impl::open() {
   TROUPE_TRY(open_exchange());
@@ -207,10 +186,14 @@ actors::CompanyHooks Head::Impl::company_hooks() {
     role_lost(role, cause);
   };
   hooks.note = note;
-  hooks.hopeless = [this](const core::Error& error) { current_outcome()->set(core::fail(error)); };
+  hooks.hopeless = [this](const core::Error& error) {
+    hopeless = error;
+    end_play(error);
+  };
   hooks.fence = [this](const std::string& name, const core::Error& cause) {
     exchange->forget(name, cause);
   };
+  hooks.contents = [this] { return settings_of_contents(); };
   hooks.status = [this] { return desk->json(company->view()); };
   hooks.attach = [this](actors::AttachReward request) {
     return desk->ask_controller(std::move(request));
@@ -222,6 +205,15 @@ actors::CompanyHooks Head::Impl::company_hooks() {
     return desk->ask_controller(std::move(request));
   };
   return hooks;
+}
+
+// What a node of another host holds against its own files before it plays.
+async::task<actors::CompanyHooks::Settings> Head::Impl::settings_of_contents() {
+  if (!options.contents) co_return Settings();
+  auto job = [this] { return options.contents(); };
+  auto hashes = co_await hashing.run(std::move(job));
+  if (!hashes) note("nodes cannot compare their files: " + hashes.error().message);
+  co_return hashes ? settings_of(*hashes) : Settings();
 }
 
 async::task<Result<void>> Head::Impl::start_company() {
@@ -244,13 +236,20 @@ async::task<Result<void>> Head::Impl::start_company() {
 }
 
 // ---- comings and goings, on the company's strand
-// ---------------------------------------------------------
 
 void Head::Impl::tell_controller(std::function<void(actors::Controller&)> what) {
   if (!live) return;
   async::post(controller_strand, [this, what = std::move(what)] {
     if (controller != nullptr) what(*controller);
   });
+}
+
+// Somebody other than the controller ends the run: it saves first, where there is something to
+// save. One who was lost for good has stayed away: nothing to be played again.
+void Head::Impl::end_play(core::Error error) {
+  if (error.code == ErrorCode::kPeerLost) error.code = ErrorCode::kDeadline;
+  if (!live) return current_outcome()->set(core::fail(std::move(error)));
+  tell_controller([error](actors::Controller& told) { told.end(error); });
 }
 
 void Head::Impl::role_up(const std::string& role) {
@@ -264,7 +263,6 @@ void Head::Impl::role_lost(const std::string& role, const core::Error& cause) {
 }
 
 // ---- a play
-// ----------------------------------------------------------------------------------------------
 
 async::task<Result<void>> Head::Impl::host(const std::string& name,
                                            Factory factory,
@@ -272,8 +270,9 @@ async::task<Result<void>> Head::Impl::host(const std::string& name,
   const cluster::Identity identity{name, core::RunId{run_id}, plays};
   TROUPE_CO_TRY_ASSIGN(endpoint, exchange->join(identity, role_io.make_strand()));
   cluster::RoleHost::Hooks hooks;
-  hooks.failed = [this](const cluster::PeerName& who, const core::Error& error) {
-    current_outcome()->set(core::fail(error.within(who)));
+  hooks.failed = [this, name](const cluster::PeerName& who, const core::Error& error) {
+    if (name == "controller/0") return current_outcome()->set(core::fail(error.within(who)));
+    async::post(company_strand, [this, ended = error.within(who)] { end_play(ended); });
   };
   place = std::make_unique<cluster::RoleHost>(std::move(endpoint), std::move(hooks));
   co_return co_await place->start(std::move(factory));
@@ -285,7 +284,18 @@ async::task<Result<void>> Head::Impl::await_roles() {
   if (options.config.has_reference()) kinds.push_back("reference");
   company->begin_run();
   const auto deadline = async::Deadline::after(timers, limits::kSpawnDeadline);
-  co_return co_await company->await_up(std::move(kinds), deadline);
+  for (;;) {
+    const auto look = async::Deadline::after(timers, limits::kLookEvery);
+    auto up = co_await company->await_up(kinds, look);
+    if (up) co_return up;
+    if (hopeless) co_return core::fail(*hopeless);
+    if (up.error().code != ErrorCode::kDeadline ||
+        deadline.remaining(timers) <= core::Duration::zero())
+      co_return up;
+    if (stop_requested()) {
+      co_return core::fail(ErrorCode::kInterrupted, "stopped as asked; " + up.error().message);
+    }
+  }
 }
 
 async::task<Result<void>> Head::Impl::host_relay() {
@@ -327,6 +337,8 @@ async::task<Result<void>> Head::Impl::start_play(Play* play) {
     for (const auto& [name, part] : company->cast().parts()) {
       if (part.kind == "generator" && part.state == actors::PartState::kUp) role_up(name);
     }
+    for (const auto& [role, node] : company->view().brought)
+      role_up(role);
   });
   co_return Result<void>();
 }
@@ -370,17 +382,17 @@ Result<void> Head::Impl::play(Play play_now) {
     }
   }
   Result<void> ended = waited_for->wait();
+  over = ended.has_value();
   write_report();
   role_io.run(stop_play());
   return ended;
 }
 
 // ---- the end
-// ---------------------------------------------------------------------------------------------
 
 async::task<void> Head::Impl::dismiss() {
   const auto deadline = async::Deadline::after(timers, limits::kShutdownDeadline);
-  co_await async::run_on(company_strand, company->dismiss_all(deadline));
+  co_await async::run_on(company_strand, company->dismiss_all(deadline, over));
 }
 
 async::task<void> Head::Impl::stop_company() {

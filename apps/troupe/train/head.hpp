@@ -3,6 +3,7 @@
 // last commit when the policy was lost. Owned by the command that trains, which its calls block.
 #pragma once
 
+#include "apps/troupe/roles/contents.hpp"
 #include "apps/troupe/roles/role_factories.hpp"
 #include "apps/troupe/train/core_plan.hpp"
 #include "runtime/core/train_config.hpp"
@@ -19,6 +20,8 @@ struct HeadOptions {
   std::uint64_t updates = 0;  // of the whole run
   std::filesystem::path run_folder;
   CorePlan cores;
+  // The run's hashes; may block, called on a thread for it.
+  std::function<core::Result<Hashes>()> contents;
 };
 
 struct Play {

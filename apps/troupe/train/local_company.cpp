@@ -13,6 +13,7 @@
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
 #include "runtime/async/io_threads.hpp"
+#include "runtime/async/run_on.hpp"
 #include "runtime/cluster/loopback/loopback.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/weights/copied_channel.hpp"
@@ -84,11 +85,19 @@ class Company {
     if (!endpoint) co_return endpoint.failure();
     RoleHost::Hooks hooks;
     hooks.failed = [this](const cluster::PeerName& who, const core::Error& error) {
-      outcome_.set(core::fail(error.within(who)));
+      ended(who, error.within(who));
     };
     stage_.hosts.push_back(
         std::make_unique<RoleHost>(std::move(*endpoint), std::move(hooks), device, team));
     co_return co_await stage_.hosts.back()->start(std::move(factory));
+  }
+
+  // A role has failed; on its strand. The controller saves first, where there is something to save.
+  void ended(const cluster::PeerName& who, core::Error error) {
+    if (controller_ == nullptr || who == "controller/0") return outcome_.set(core::fail(error));
+    async::post(controller_strand_, [this, error] {
+      if (controller_ != nullptr) controller_->end(error);
+    });
   }
 
   // Where a role of that kind computes. A GPU's team is one thread's.
@@ -108,6 +117,7 @@ class Company {
     auto first_weights = trainer->packed();
     DataParts data{data_options(config), std::move(inputs_.prompts), std::move(inputs_.evaluation),
                    std::move(sink_)};
+    data.options.earlier_sets = plan_.run.earlier_sets;
     TROUPE_CO_TRY(co_await host("data/0", data_factory(std::move(data)), nullptr));
     TROUPE_CO_TRY(co_await start_rewards());
     if (config.has_reference()) {
@@ -145,6 +155,10 @@ class Company {
     parts.checkpoint = plan_.checkpoint;
     parts.listener = &listener_;
     parts.ended = [this](core::Result<void> ended) { outcome_.set(std::move(ended)); };
+    parts.made = [this](actors::Controller& made, async::Executor strand) {
+      controller_ = &made;
+      controller_strand_ = std::move(strand);
+    };
     co_return co_await host("controller/0", controller_factory(std::move(parts)), nullptr);
   }
 
@@ -215,6 +229,7 @@ class Company {
   async::task<void> start_into(core::Result<void>* outcome) { *outcome = co_await start(); }
 
   async::task<void> stop() {
+    controller_ = nullptr;
     for (auto place = stage_.hosts.rbegin(); place != stage_.hosts.rend(); ++place) {
       co_await (*place)->stop();
     }
@@ -229,6 +244,8 @@ class Company {
   std::uint64_t run_id_ = core::derive_seed(
       static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()), 1);
   Outcome outcome_;
+  actors::Controller* controller_ = nullptr;  // set once all others are there
+  async::Executor controller_strand_;
   std::shared_ptr<actors::TokenizerText> text_;
 };
 

@@ -1,14 +1,14 @@
 // Rollouts, evaluation results and the ledger as JSON lines.
 #include "apps/troupe/train/run_files.hpp"
 
-#include <algorithm>
-
-#include <nlohmann/json.hpp>
-
 #include "actors/data/data_role.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace troupe::app {
 namespace {
@@ -27,7 +27,8 @@ ordered_json scores_json(const actors::BookSample& sample, const actors::RewardS
   return scores;
 }
 
-ordered_json sample_json(std::uint64_t step, const actors::CommittedGroup& committed,
+ordered_json sample_json(std::uint64_t step,
+                         const actors::CommittedGroup& committed,
                          std::size_t index) {
   const actors::BookSample& sample = committed.group->samples[index];
   const actors::RewardSet& set = *committed.group->rewards;
@@ -60,19 +61,14 @@ ordered_json ledger_json(const actors::CommittedGroup& committed) {
     }
   }
   ordered_json weights = ordered_json::object();
-  for (const auto& member : group.rewards->members) weights[member.name] = member.weight;
-  return {{"update", group.ticket.update},
-          {"slot", group.ticket.slot},
-          {"attempt", group.ticket.attempt},
-          {"position", group.prompt},
-          {"replaced", group.replaced},
-          {"prompt_id", committed.prompt->row},
-          {"samples", group.samples.size()},
-          {"set", group.rewards->number},
-          {"rewards", std::move(weights)},
-          {"version_min", oldest},
-          {"version_max", newest},
-          {"outcome", "trained"}};
+  for (const auto& member : group.rewards->members)
+    weights[member.name] = member.weight;
+  return {{"update", group.ticket.update},   {"slot", group.ticket.slot},
+          {"attempt", group.ticket.attempt}, {"position", group.prompt},
+          {"replaced", group.replaced},      {"prompt_id", committed.prompt->row},
+          {"samples", group.samples.size()}, {"set", group.rewards->number},
+          {"rewards", std::move(weights)},   {"version_min", oldest},
+          {"version_max", newest},           {"outcome", "trained"}};
 }
 
 }  // namespace
@@ -82,8 +78,11 @@ core::Result<std::unique_ptr<RunFiles>> RunFiles::open(const store::RunFolder& f
   return std::unique_ptr<RunFiles>(new RunFiles(folder, std::move(ledger)));
 }
 
-core::Result<void> RunFiles::commit(std::uint64_t update, std::uint64_t after_step,
+core::Result<void> RunFiles::commit(std::uint64_t update,
+                                    std::uint64_t after_step,
                                     const std::vector<actors::CommittedGroup>& groups) {
+  // The run ends for it once the update is over (RunReporter); until then nothing is made anew.
+  if (!folder_.check_here()) return {};
   if (update >= actors::kFirstEvaluation) {
     return commit_evaluation((update & 1) != 0, after_step, groups);
   }
@@ -100,8 +99,9 @@ core::Result<void> RunFiles::commit(std::uint64_t update, std::uint64_t after_st
   return ledger_.sync();
 }
 
-core::Result<void> RunFiles::commit_evaluation(
-    bool greedy, std::uint64_t after_step, const std::vector<actors::CommittedGroup>& groups) {
+core::Result<void> RunFiles::commit_evaluation(bool greedy,
+                                               std::uint64_t after_step,
+                                               const std::vector<actors::CommittedGroup>& groups) {
   std::string lines;
   for (const actors::CommittedGroup& committed : groups) {
     ordered_json rewards = ordered_json::array();
@@ -115,14 +115,14 @@ core::Result<void> RunFiles::commit_evaluation(
       tokens.push_back(sample.tokens.size());
     }
     ordered_json line = {{"step", after_step},
-                      {"mode", greedy ? "greedy" : "sampled"},
-                      {"prompt_id", committed.prompt->row},
-                      {"prompt", committed.prompt->text},
-                      {"label", committed.prompt->label},
-                      {"rewards", std::move(rewards)},
-                      {"responses", std::move(responses)},
-                      {"finish_reasons", std::move(reasons)},
-                      {"tokens", std::move(tokens)}};
+                         {"mode", greedy ? "greedy" : "sampled"},
+                         {"prompt_id", committed.prompt->row},
+                         {"prompt", committed.prompt->text},
+                         {"label", committed.prompt->label},
+                         {"rewards", std::move(rewards)},
+                         {"responses", std::move(responses)},
+                         {"finish_reasons", std::move(reasons)},
+                         {"tokens", std::move(tokens)}};
     const auto columns = ordered_json::parse(committed.prompt->columns, nullptr, false);
     if (columns.is_object() && columns.contains("datasource")) {
       const auto& source = columns["datasource"];

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <numeric>
+#include <utility>
 
 namespace troupe::app {
 namespace {
@@ -22,7 +23,8 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(const core::TrainCo
                                                              const store::RunFolder& folder,
                                                              std::uint64_t first,
                                                              std::uint64_t updates,
-                                                             const core::Clock& clock) {
+                                                             const core::Clock& clock,
+                                                             State state) {
   TROUPE_TRY_ASSIGN(log, observe::Log::open(folder.log_file(), nullptr));
   TROUPE_TRY_ASSIGN(metrics, observe::MetricsWriter::open(folder.metrics_file()));
   std::optional<observe::TensorboardWriter> tensorboard;
@@ -37,7 +39,7 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(const core::TrainCo
   Files files{std::move(log), std::move(metrics), std::move(tensorboard),
               store::CheckpointStore(folder.checkpoint_folder(), config.ckpt.max_num)};
   std::unique_ptr<RunReporter> made(
-      new RunReporter(std::move(files), config, folder, first, updates, clock));
+      new RunReporter(std::move(files), config, folder, first, updates, clock, std::move(state)));
   TROUPE_TRY(made->best_.read(folder.metrics_file()));
   if (const auto& best = made->best_.best()) made->files_.checkpoints.keep_also(best->step);
   return made;
@@ -48,9 +50,11 @@ RunReporter::RunReporter(Files files,
                          const store::RunFolder& folder,
                          std::uint64_t first,
                          std::uint64_t updates,
-                         const core::Clock& clock)
+                         const core::Clock& clock,
+                         State state)
     : config_(config),
-      eval_folder_(folder.path() / "eval"),
+      folder_(folder),
+      state_(std::move(state)),
       files_(std::move(files)),
       best_(config.ckpt.best_metric_key),
       timer_(clock),
@@ -119,6 +123,22 @@ void RunReporter::on_rewards(std::uint64_t set,
     text += " " + member.name + weight;
   }
   note(text);
+  const std::lock_guard lock(mutex_);
+  reward_sets_.try_emplace(set, actors::SetRewards{set, from_update, members, {}});
+}
+
+std::map<std::uint64_t, actors::SetRewards> RunReporter::reward_sets() const {
+  const std::lock_guard lock(mutex_);
+  return reward_sets_;
+}
+
+void RunReporter::on_awaited_rewards(const std::set<std::string>& names) {
+  const std::string join = " --join " + folder_.path().string() + " --name ";
+  for (const std::string& name : names) {
+    note("waiting for reward " + name + ", which was attached to this run: `troupe attach reward" +
+         join + name + " ...` as before brings it back, `troupe detach reward" + join + name +
+         "` goes on without it");
+  }
 }
 
 core::Result<void> RunReporter::on_update(const actors::UpdateReport& report) {
@@ -126,7 +146,7 @@ core::Result<void> RunReporter::on_update(const actors::UpdateReport& report) {
   const observe::MetricRow row{report.done, unix_seconds(), report.metrics};
   TROUPE_TRY(record(row));
   progress_.update(row);
-  return {};
+  return folder_.check_here();
 }
 
 core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& report) {
@@ -154,7 +174,7 @@ core::Result<actors::Metrics> RunReporter::sampled_figures(
   char name[40];
   std::snprintf(name, sizeof name, "step_%06llu.jsonl",
                 static_cast<unsigned long long>(report.done));
-  TROUPE_TRY_ASSIGN(problems, read_problems(eval_folder_ / name, config_.reward.rule,
+  TROUPE_TRY_ASSIGN(problems, read_problems(folder_.path() / "eval" / name, config_.reward.rule,
                                             config_.reward.rule_pattern));
   return evaluation_metrics(problems, config_.eval.pass_score);
 }
@@ -169,21 +189,37 @@ core::Result<void> RunReporter::on_figures(std::uint64_t done,
 }
 
 core::Result<std::filesystem::path> RunReporter::begin_checkpoint(std::uint64_t done) {
+  const bool here = folder_.check_here().has_value();
   const std::lock_guard lock(mutex_);
+  if (!here && !std::exchange(beside_, true)) {
+    const auto rescue = store::free_sibling(folder_.path(), ".rescued-");
+    files_.checkpoints = store::CheckpointStore(rescue / "ckpt", config_.ckpt.max_num);
+  }
   TROUPE_TRY_ASSIGN(folder, files_.checkpoints.begin(done));
   open_checkpoint_.emplace(std::move(folder));
   return open_checkpoint_->path();
 }
 
-core::Result<void> RunReporter::commit_checkpoint(std::uint64_t done) {
-  const std::lock_guard lock(mutex_);
+async::task<core::Result<std::filesystem::path>> RunReporter::commit_checkpoint(
+    std::uint64_t done) {
+  auto job = [this, done] { return commit_here(done); };
+  auto committed = co_await hashing_.run(std::move(job));
+  co_return committed;
+}
+
+// What is moved and copied under the lock is this checkpoint's alone: one is made at a time.
+core::Result<std::filesystem::path> RunReporter::commit_here(std::uint64_t done) {
+  std::unique_lock lock(mutex_);
   TROUPE_CHECK(open_checkpoint_.has_value(), "a checkpoint is begun before it is committed");
-  TROUPE_TRY(files_.metrics.sync());
   store::AtomicFolder open = std::move(*open_checkpoint_);
   open_checkpoint_.reset();
-  TROUPE_TRY_ASSIGN(folder, files_.checkpoints.commit(done, std::move(open), "{}"));
-  say("checkpoint " + folder.string());
-  return {};
+  const store::CheckpointStore checkpoints = files_.checkpoints;
+  lock.unlock();
+  TROUPE_TRY(files_.metrics.sync());
+  TROUPE_TRY_ASSIGN(state, state_());
+  TROUPE_TRY_ASSIGN(folder, checkpoints.commit(done, std::move(open), state));
+  note("checkpoint " + folder.string());
+  return folder;
 }
 
 bool RunReporter::stop_requested() const {

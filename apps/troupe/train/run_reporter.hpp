@@ -1,10 +1,12 @@
 // Tells people and files what a run does: metrics.jsonl (the truth), TensorBoard, the terminal, the
 // checkpoints and the time spent by phase. The controller's listener; safe on any thread, because
-// the company has things to say too. Owned by the command that trains, which reads the totals after
-// the run.
+// the company has things to say too; a checkpoint is hashed on a thread of its own. A run folder
+// that is gone ends the run, and its last checkpoint is put beside it. Owned by the command that
+// trains, which reads the totals after the run.
 #pragma once
 
 #include "actors/controller/run_listener.hpp"
+#include "runtime/async/device_thread.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/train_config.hpp"
 #include "runtime/observe/best_metric.hpp"
@@ -18,9 +20,12 @@
 #include "runtime/store/run_folder.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,12 +34,17 @@ namespace troupe::app {
 
 class RunReporter final : public actors::RunListener {
  public:
-  // `first`: updates that a resumed run has behind it.
+  // What every manifest holds beside the files, as a JSON object. Called where checkpoints are
+  // hashed, not on a strand; may block.
+  using State = std::function<core::Result<std::string>()>;
+
+  // `first`: updates that a resumed run has behind it. `folder` outlives it.
   static core::Result<std::unique_ptr<RunReporter>> open(const core::TrainConfig& config,
                                                          const store::RunFolder& folder,
                                                          std::uint64_t first,
                                                          std::uint64_t updates,
-                                                         const core::Clock& clock);
+                                                         const core::Clock& clock,
+                                                         State state);
 
   void on_phase(const std::string& phase) override;
   void on_failed_group(std::uint64_t update, std::uint32_t slot, const std::string& cause) override;
@@ -42,10 +52,13 @@ class RunReporter final : public actors::RunListener {
   void on_rewards(std::uint64_t set,
                   std::uint64_t from_update,
                   const std::vector<actors::RewardMember>& members) override;
+  void on_awaited_rewards(const std::set<std::string>& names) override;
   core::Result<void> on_update(const actors::UpdateReport& report) override;
   core::Result<void> on_evaluation(const actors::EvaluationReport& report) override;
   core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t done) override;
-  core::Result<void> commit_checkpoint(std::uint64_t done) override;
+  async::task<core::Result<std::filesystem::path>> commit_checkpoint(std::uint64_t done) override;
+  // The same, on the caller's thread.
+  core::Result<std::filesystem::path> commit_here(std::uint64_t done);
   bool is_best(std::uint64_t done) const override;
   bool stop_requested() const override;
 
@@ -53,6 +66,9 @@ class RunReporter final : public actors::RunListener {
   core::Result<void> on_figures(std::uint64_t done,
                                 const actors::Metrics& figures,
                                 const std::string& line);
+
+  // The reward sets that were told of, by number.
+  std::map<std::uint64_t, actors::SetRewards> reward_sets() const;
 
   // A line above the progress, kept in troupe.log too.
   void note(const std::string& text);
@@ -72,19 +88,24 @@ class RunReporter final : public actors::RunListener {
               const store::RunFolder& folder,
               std::uint64_t first,
               std::uint64_t updates,
-              const core::Clock& clock);
+              const core::Clock& clock,
+              State state);
   core::Result<void> record(const observe::MetricRow& row);
   core::Result<actors::Metrics> sampled_figures(const actors::EvaluationReport& report) const;
   void say(const std::string& text);
 
   const core::TrainConfig config_;
-  const std::filesystem::path eval_folder_;
+  const store::RunFolder& folder_;
+  const State state_;
   mutable std::mutex mutex_;  // of everything below
   Files files_;
   std::optional<store::AtomicFolder> open_checkpoint_;
+  bool beside_ = false;  // checkpoints go beside the run folder, which is gone
   observe::BestMetric best_;
   observe::PhaseTimer timer_;
   observe::Progress progress_;
+  std::map<std::uint64_t, actors::SetRewards> reward_sets_;
+  async::DeviceThread hashing_{"checkpoint"};  // last: its job ends before what it uses
 };
 
 }  // namespace troupe::app

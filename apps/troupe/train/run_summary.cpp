@@ -95,4 +95,18 @@ void print_summary(const store::RunFolder& folder,
               folder.path().c_str());
 }
 
+core::Result<void> say_finished(const store::Checkpoint& newest,
+                                std::uint64_t asked,
+                                const std::string& unit) {
+  const std::string done = std::to_string(newest.step), all = std::to_string(asked);
+  if (newest.step > asked) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "the run was asked for " + all + " " + unit + " and has done " + done + " (" +
+                          newest.folder.string() + "); raise --train.max_steps to go on");
+  }
+  std::printf("already finished: %s of %s %s (%s); a larger --train.max_steps goes on from there\n",
+              done.c_str(), all.c_str(), unit.c_str(), newest.folder.c_str());
+  return {};
+}
+
 }  // namespace troupe::app

@@ -41,8 +41,8 @@ SupervisedRun::~SupervisedRun() = default;
 Result<void> SupervisedRun::run() {
   TROUPE_TRY(load());
   TROUPE_TRY(begin());
-  auto done = train();
-  if (!done) return done;
+  if (!reporter_) return say_finished(*start_->checkpoint, inputs_.steps, "steps");
+  if (auto ended = train(); !ended) return save_last(ended.error());
   summary();
   return {};
 }
@@ -79,15 +79,24 @@ Result<void> SupervisedRun::load() {
 }
 
 Result<void> SupervisedRun::begin() {
-  TROUPE_TRY_ASSIGN(start, store::start_run(config_, origins_));
+  TROUPE_TRY_ASSIGN(contents, RunContents::open(config_));
+  contents_ = std::move(contents);
+  const auto check = [this](const store::Checkpoint& checkpoint, bool branch) {
+    return contents_->check(checkpoint, branch);
+  };
+  TROUPE_TRY_ASSIGN(start, store::start_run(config_, origins_, check));
   start_ = std::make_unique<store::RunStart>(std::move(start));
   std::uint64_t first = 0;
   if (start_->checkpoint) {
     first = start_->checkpoint->step;
+    if (first >= inputs_.steps) return {};  // nothing left to do
     TROUPE_TRY(trainer_->load_state(start_->checkpoint->folder / "policy"));
   }
-  TROUPE_TRY_ASSIGN(reporter,
-                    RunReporter::open(config_, start_->folder, first, inputs_.steps, clock_));
+  auto state = [this]() -> Result<std::string> {
+    return contents_->state([this](const std::string& text) { reporter_->note(text); });
+  };
+  TROUPE_TRY_ASSIGN(reporter, RunReporter::open(config_, start_->folder, first, inputs_.steps,
+                                                clock_, std::move(state)));
   reporter_ = std::move(reporter);
   for (const std::string& note : start_->notes)
     reporter_->note(note);
@@ -96,8 +105,22 @@ Result<void> SupervisedRun::begin() {
   return {};
 }
 
+// The last whole step is saved whatever ends the run after it.
+Result<void> SupervisedRun::save_last(core::Error error) {
+  if (error.code == ErrorCode::kInterrupted || half_way_ || save_failed_ || saved_ == whole_) {
+    return core::fail(std::move(error));
+  }
+  const std::string step = "step " + std::to_string(whole_);
+  if (auto saved = save(whole_); saved) {
+    error.message += "; " + step + " is saved in " + saved_at_.string();
+  } else {
+    error.message += "; " + step + " cannot be saved: " + saved.error().message;
+  }
+  return core::fail(std::move(error));
+}
+
 Result<void> SupervisedRun::train() {
-  std::uint64_t done = trainer_->version();
+  std::uint64_t done = saved_ = whole_ = trainer_->version();
   if (done == 0) TROUPE_TRY(evaluate(0));
   const auto every = [](std::int64_t steps, std::uint64_t at) {
     return steps > 0 && at % static_cast<std::uint64_t>(steps) == 0;
@@ -126,6 +149,7 @@ Result<void> SupervisedRun::step(std::uint64_t done) {
   std::vector<std::uint64_t> rows;
   for (std::uint64_t i = done * batch; i < (done + 1) * batch; ++i)
     rows.push_back(inputs_.order->row_at(i));
+  half_way_ = true;
   auto result = trainer_->step(*inputs_.train, rows);
   if (!result) {
     if (result.error().code != ErrorCode::kNumeric) return result.failure();
@@ -133,8 +157,10 @@ Result<void> SupervisedRun::step(std::uint64_t done) {
     return core::fail(ErrorCode::kNumeric,
                       result.error().message + "; the rows of that step are in " + file);
   }
+  half_way_ = false;
+  whole_ = done + 1;
   actors::UpdateReport report;
-  report.done = done + 1;
+  report.done = whole_;
   report.metrics = std::move(result->metrics);
   const double seconds = std::chrono::duration<double>(clock_.now() - begin).count();
   const auto add = [&](const char* name, double value) {
@@ -167,6 +193,7 @@ Result<void> SupervisedRun::evaluate(std::uint64_t done) {
 }
 
 Result<void> SupervisedRun::save(std::uint64_t done) {
+  save_failed_ = true;
   reporter_->on_phase("checkpoint");
   TROUPE_TRY_ASSIGN(folder, reporter_->begin_checkpoint(done));
   const std::filesystem::path state = folder / "policy";
@@ -180,7 +207,11 @@ Result<void> SupervisedRun::save(std::uint64_t done) {
           trainer_->model().save_adapter(folder / "adapter", config_.actor.model_name_or_path));
     }
   }
-  return reporter_->commit_checkpoint(done);
+  TROUPE_TRY_ASSIGN(at, reporter_->commit_here(done));
+  save_failed_ = false;
+  saved_ = done;
+  saved_at_ = std::move(at);
+  return {};
 }
 
 Result<std::string> SupervisedRun::dump(const std::vector<std::uint64_t>& rows,

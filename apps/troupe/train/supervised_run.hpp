@@ -4,6 +4,7 @@
 // batch.
 #pragma once
 
+#include "apps/troupe/train/run_contents.hpp"
 #include "apps/troupe/train/run_reporter.hpp"
 #include "apps/troupe/train/supervised_inputs.hpp"
 #include "runtime/core/clock.hpp"
@@ -14,6 +15,7 @@
 #include "runtime/store/run_start.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,6 +38,7 @@ class SupervisedRun {
   core::Result<void> step(std::uint64_t done);
   core::Result<void> evaluate(std::uint64_t done);
   core::Result<void> save(std::uint64_t done);
+  core::Result<void> save_last(core::Error error);
   // The rows of a step that ended the run, for the user to look at; returns the file's path.
   core::Result<std::string> dump(const std::vector<std::uint64_t>& rows, std::uint64_t done) const;
   void summary();
@@ -47,9 +50,15 @@ class SupervisedRun {
   std::unique_ptr<core::TeamRunner> team_;
   SupervisedInputs inputs_;
   std::unique_ptr<learn::SupervisedTrainer> trainer_;
+  std::unique_ptr<RunContents> contents_;
   std::unique_ptr<store::RunStart> start_;
   std::unique_ptr<RunReporter> reporter_;
   double load_s_ = 0;
+  std::uint64_t whole_ = 0;   // steps done
+  std::uint64_t saved_ = 0;   // of the newest checkpoint
+  bool half_way_ = false;     // through the step after them
+  bool save_failed_ = false;  // the last try
+  std::filesystem::path saved_at_;
   std::uint64_t evaluated_ = 0;  // steps done at the last evaluation
   bool has_evaluated_ = false;
 };

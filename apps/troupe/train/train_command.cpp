@@ -1,4 +1,6 @@
 // `troupe train METHOD CONFIG.yaml [--key v]`: from configuration to a finished run.
+#include "actors/controller/reward_board.hpp"
+#include "actors/data/data_state.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/roles/role_devices.hpp"
 #include "apps/troupe/roles/role_factories.hpp"
@@ -7,6 +9,7 @@
 #include "apps/troupe/train/learn_settings.hpp"
 #include "apps/troupe/train/local_company.hpp"
 #include "apps/troupe/train/note_line.hpp"
+#include "apps/troupe/train/run_contents.hpp"
 #include "apps/troupe/train/run_files.hpp"
 #include "apps/troupe/train/run_reporter.hpp"
 #include "apps/troupe/train/run_summary.hpp"
@@ -20,6 +23,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <optional>
 
 namespace troupe::app {
 namespace {
@@ -94,7 +99,17 @@ class Training {
   core::Result<void> play() {
     TROUPE_TRY_ASSIGN(inputs, load_inputs(config_, loopback()));
     TROUPE_TRY_ASSIGN(updates, updates_of_run(config_, inputs.prompts->size()));
-    TROUPE_TRY_ASSIGN(start, store::start_run(config_, origins_));
+    if (!contents_) {
+      TROUPE_TRY_ASSIGN(contents, RunContents::open(config_));
+      contents_ = std::move(contents);
+    }
+    const auto check = [this](const store::Checkpoint& checkpoint, bool branch) {
+      return contents_->check(checkpoint, branch);
+    };
+    TROUPE_TRY_ASSIGN(start, store::start_run(config_, origins_, check));
+    if (start.checkpoint && start.checkpoint->step >= updates) {
+      return say_finished(*start.checkpoint, updates, "updates");
+    }
     CompanyPlan plan;
     plan.config = config_;
     plan.run = plan_of(config_, updates, inputs.evaluation ? inputs.evaluation->size() : 0);
@@ -102,9 +117,16 @@ class Training {
       plan.checkpoint = start.checkpoint->folder.string();
       plan.run.first_update = done_ = start.checkpoint->step;
     }
+    TROUPE_TRY(restore_rewards(start.checkpoint));
+    for (const auto& [number, set] : reward_sets_)
+      plan.run.earlier_sets.push_back(set);
+    if (loopback()) TROUPE_TRY(check_none_attached(plan.run));
     TROUPE_TRY_ASSIGN(files, RunFiles::open(start.folder));
-    TROUPE_TRY_ASSIGN(
-        reporter, RunReporter::open(config_, start.folder, plan.run.first_update, updates, clock_));
+    auto state = [this]() -> core::Result<std::string> {
+      return contents_->state([this](const std::string& text) { notes_.say(text); });
+    };
+    TROUPE_TRY_ASSIGN(reporter, RunReporter::open(config_, start.folder, plan.run.first_update,
+                                                  updates, clock_, std::move(state)));
     notes_.attach(reporter.get());
     for (const std::string& note : start.notes)
       reporter->note(note);
@@ -114,11 +136,33 @@ class Training {
                                    start.folder, *reporter);
     if (ended) head_.reset();  // says good-bye while there is somebody to hear it
     notes_.attach(nullptr);
+    reward_sets_.merge(reporter->reward_sets());
     TROUPE_TRY(ended);
     const auto phases = reporter->phases();
     reporter.reset();  // the live block ends before the table begins
     print_summary(start.folder, updates, load_s_, phases);
     return {};
+  }
+
+  // The rewards that were attached: as this command has seen them, or as the checkpoint has them.
+  core::Result<void> restore_rewards(const std::optional<store::Checkpoint>& checkpoint) {
+    if (!checkpoint || !reward_sets_.empty()) return {};
+    TROUPE_TRY_ASSIGN(state, actors::read_state(checkpoint->folder));
+    actors::RewardSets sets(data_options(config_).rewards);
+    TROUPE_TRY(sets.restore(state.reward_sets));  // in order
+    for (auto& set : state.reward_sets)
+      reward_sets_.emplace(set.set, std::move(set));
+    return {};
+  }
+
+  // Rewards of guests come through the door, which one process alone does not have.
+  static core::Result<void> check_none_attached(const actors::RunPlan& plan) {
+    const actors::RewardBoard board(plan.rewards, plan.earlier_sets);
+    if (board.absent().empty()) return {};
+    return core::fail(core::ErrorCode::kConfig,
+                      "reward " + *board.absent().begin() +
+                          " was attached to this run, and nobody can be attached with "
+                          "--cluster.transport loopback; use --cluster.transport caf");
   }
 
   void loaded() {
@@ -145,6 +189,7 @@ class Training {
       options.updates = plan.run.updates;
       options.run_folder = folder.path();
       options.cores = plan_cores(config_, static_cast<std::uint32_t>(usable_cores()));
+      options.contents = [this] { return contents_->hashes(); };
       reporter.note(options.cores.text());
       auto note = [this](const std::string& text) { notes_.say(text); };
       TROUPE_TRY_ASSIGN(head, Head::open(std::move(options), std::move(note)));
@@ -161,6 +206,7 @@ class Training {
     play.plan = plan.run;
     play.checkpoint = plan.checkpoint;
     play.data.options = data_options(config_);
+    play.data.options.earlier_sets = plan.run.earlier_sets;
     play.data.prompts = std::move(inputs.prompts);
     play.data.evaluation = std::move(inputs.evaluation);
     play.data.sink = std::move(files);
@@ -175,7 +221,9 @@ class Training {
   const core::TimePoint begin_;
   double load_s_ = 0;
   std::uint64_t done_ = 0;  // updates of the checkpoint that the last play began with
+  std::map<std::uint64_t, actors::SetRewards> reward_sets_;  // beyond the run's own, by number
   NoteLine notes_;
+  std::unique_ptr<RunContents> contents_;
   std::unique_ptr<Head> head_;
 };
 

@@ -170,7 +170,7 @@ TEST(AsyncRun, WithoutAnyGeneratorTheRunEndsSayingSo) {
   });
   const auto outcome = company.play();
   ASSERT_FALSE(outcome);
-  EXPECT_EQ(outcome.error().code, core::ErrorCode::kPeerLost);
+  EXPECT_EQ(outcome.error().code, core::ErrorCode::kDeadline);
   EXPECT_NE(outcome.error().message.find("no generator"), std::string::npos);
   EXPECT_GE(company.took(), core::limits::kGeneratorWait);
 }

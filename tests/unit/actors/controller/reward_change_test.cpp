@@ -43,6 +43,22 @@ TEST(RewardBoard, RefusesWhatMakesNoSense) {
   EXPECT_EQ(board.set(), 0u) << "a refused change changes nothing";
 }
 
+TEST(RewardBoard, WhatWasAttachedInAnEarlierLifeIsAwaited) {
+  const RewardMember rule{"rule", "reward/rule", 1.0}, x{"x", "reward/x", 0.3};
+  RewardBoard board({rule}, {{1, 4, {rule, x}, {}}, {7, 9, {rule, {"x", "reward/x", 0.5}}, {}}});
+  EXPECT_EQ(board.set(), 7u);
+  EXPECT_EQ(board.absent(), std::set<std::string>{"x"});
+  EXPECT_FALSE(board.came("x", "reward/other"));
+  EXPECT_FALSE(board.came("rule", "reward/rule")) << "the run's own are not awaited";
+  EXPECT_TRUE(board.came("x", "reward/x"));
+  EXPECT_FALSE(board.came("x", "reward/x")) << "once";
+  EXPECT_TRUE(board.absent().empty());
+  EXPECT_TRUE(board.is_attached("reward/x"));
+  EXPECT_EQ(board.members()[1].weight, 0.5);
+  ASSERT_TRUE(board.reweight({"x", 0.25}));
+  EXPECT_EQ(board.set(), 8u) << "no number is used twice";
+}
+
 TEST(RewardBoard, EachChangeMakesANewSet) {
   RewardBoard board({{"rule", "reward/rule", 1.0}});
   EXPECT_EQ(code_of(board.attach({"x", "reward/x", -0.5})), "");
@@ -165,8 +181,38 @@ TEST(RewardChange, TheRunWaitsForAnotherRewardWhenTheLastIsLost) {
     if (another) {
       EXPECT_GT(company.took(), 60s);
     } else {
-      EXPECT_EQ(outcome.error().code, core::ErrorCode::kPeerLost);
+      EXPECT_EQ(outcome.error().code, core::ErrorCode::kDeadline);
       EXPECT_NE(outcome.error().message.find("reward/x"), std::string::npos);
+    }
+  }
+}
+
+// It goes on with the rewards that were attached to it: none of its tickets is out before.
+TEST(RewardChange, AResumedRunWaitsForWhatWasAttached) {
+  for (const std::string how : {"comes", "is up", "is detached", "stays away"}) {
+    Script script = reward_script();
+    script.plan.earlier_sets = {{4, 0, {{"rule", "reward/rule", 1.0}, {"x", "reward/x", 0.5}}, {}}};
+    ScriptedCompany company(script);
+    std::size_t issued = 0;
+    company.at(60s, [&, how] {
+      issued = company.count("issue ");
+      if (how == "comes") company.ask_controller(AttachReward{"x", "reward/x", 1.0}, "attach");
+      if (how == "is up") company.tell_up("reward/x");
+      if (how == "is detached") company.ask_controller(DetachReward{"x"}, "detach");
+    });
+    const auto outcome = company.play();
+    EXPECT_EQ(issued, 0u) << how;
+    EXPECT_EQ(company.hearer().awaited, std::set<std::string>{"x"}) << how;
+    EXPECT_EQ(outcome.has_value(), how != "stays away") << how;
+    if (!outcome) {
+      EXPECT_EQ(outcome.error().code, core::ErrorCode::kDeadline);
+      EXPECT_NE(outcome.error().message.find("reward x"), std::string::npos);
+    } else if (how == "is detached") {
+      EXPECT_TRUE(company.has("rewards 5 from u0: rule -x"));
+      EXPECT_EQ(company.count("drain"), 0u) << "nobody is there to score";
+    } else {
+      EXPECT_EQ(company.count("rewards "), 0u) << "the data role knows the set";
+      EXPECT_EQ(company.controller().snapshot().rewards.at(1).weight, 0.5);
     }
   }
 }

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,8 +34,10 @@ struct Script {
   std::function<bool(const core::Ticket&)> filtered = [](const core::Ticket&) { return false; };
   std::uint64_t prompts_max = 0;  // of the dataset; 0 = no end
   bool critic = false;
-  std::set<std::string> unfit;  // generators that cannot take weights
-  std::set<std::string> late;  // generators that are not there from the start
+  std::optional<std::uint64_t> train_fails;  // the update whose step fails
+  bool half_way = false;                     // the policy has no whole state to save
+  std::set<std::string> unfit;               // generators that cannot take weights
+  std::set<std::string> late;                // generators that are not there from the start
   cluster::sim::Faults faults;
 };
 

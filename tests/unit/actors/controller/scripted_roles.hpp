@@ -21,7 +21,11 @@ class ScriptedPolicy {
 
   async::task<core::Result<Trained>> on(TrainUpdate request) {
     EXPECT_EQ(2 * request.update, version_);
+    events_.push_back("train " + std::to_string(request.update));
     co_await async::sleep_for(*context_.timers, script_.train_time);
+    if (request.update == script_.train_fails) {
+      co_return core::fail(core::ErrorCode::kNumeric, "the loss is no number");
+    }
     version_ += 2;
     events_.push_back("trained " + std::to_string(request.update));
     Trained reply{version_, {{"async/staleness_mean", 0.0}}};
@@ -31,7 +35,12 @@ class ScriptedPolicy {
     events_.push_back("publish " + std::to_string(version_));
     co_return Published{version_, {}};
   }
-  async::task<core::Result<Ack>> on(SaveState) { co_return Ack{}; }
+  async::task<core::Result<Ack>> on(SaveState) {
+    if (script_.half_way) {
+      co_return core::fail(core::ErrorCode::kInvalidArgument, "the policy stands half-way");
+    }
+    co_return Ack{};
+  }
   async::task<core::Result<Ack>> on(SaveModel) { co_return Ack{}; }
 
  private:
@@ -158,13 +167,19 @@ class Hearer final : public RunListener {
   core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t) override {
     return std::filesystem::path("/nowhere");
   }
-  core::Result<void> commit_checkpoint(std::uint64_t) override { return {}; }
+  async::task<core::Result<std::filesystem::path>> commit_checkpoint(std::uint64_t done) override {
+    events_.push_back("checkpoint " + std::to_string(done));
+    co_return std::filesystem::path("/saved");
+  }
   bool stop_requested() const override { return stop; }
   void on_peer(const std::string& name, bool up, const std::string&) override {
     events_.push_back(name + (up ? " up" : " lost"));
   }
 
+  void on_awaited_rewards(const std::set<std::string>& names) override { awaited = names; }
+
   std::vector<UpdateReport> reports;
+  std::set<std::string> awaited;
   int failed = 0;
   bool stop = false;
 

@@ -281,7 +281,7 @@ TEST(DataRole, ReissueIsAllOrNothing) {
   both.tickets = tickets;
   const auto refused = stage.ask(both);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("slot 1"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("prompt 2"), std::string::npos);
   EXPECT_EQ(stage.issue(0, 2), tickets);
 }
 
@@ -293,18 +293,24 @@ TEST(DataRole, ASavedStateGivesTheSamePromptsToTheSameTickets) {
   {
     DataStage stage(options_of({kRight}));
     stage.reward("reward/right", numbers_times(1));
-    stage.issue(0, 2);
-    const auto second = stage.issue(1, 2);
-    fetch.tickets = {{0, 0, 0}, stage.reissue({0, 1, 0})->tickets[0], second[0], second[1]};
+    const auto first = stage.issue(0, 1);
+    stage.issue(1, 2);
+    const auto second = stage.issue(2, 2);
+    fetch.tickets = {{1, 0, 0}, stage.reissue({1, 1, 0})->tickets[0], second[0], second[1]};
     stage.ask(delivery(second[1], 2)).value();  // done, but not committed
     before = stage.ask(fetch)->tasks;
+    stage.ask(delivery(first[0], 2)).value();
+    ASSERT_TRUE(stage.ask(await(0)));
+    ASSERT_TRUE(stage.ask(CommitUpdate{0, 1}));
+    // After the commit: taken back by the resume.
+    stage.issue(3, 2);
+    ASSERT_TRUE(stage.reissue({2, 0, 0}));
     ASSERT_TRUE(stage.ask(SaveState{folder.string()}));
-    stage.issue(2, 2);  // after the checkpoint: taken back by the resume
   }
   DataStage stage(options_of({kRight}));
   ASSERT_TRUE(stage.ask(LoadState{folder.string()}));
-  EXPECT_EQ(stage.issue(0, 2)[1], fetch.tickets[1]);
-  stage.issue(1, 2);
+  EXPECT_EQ(stage.issue(1, 2)[1], fetch.tickets[1]);
+  stage.issue(2, 2);
   after = stage.ask(fetch)->tasks;
   ASSERT_EQ(after.size(), before.size());
   for (std::size_t i = 0; i < after.size(); ++i) {
@@ -312,8 +318,8 @@ TEST(DataRole, ASavedStateGivesTheSamePromptsToTheSameTickets) {
     EXPECT_EQ(after[i].seed, before[i].seed);
     EXPECT_EQ(after[i].samples, before[i].samples);
   }
-  fetch.tickets = stage.issue(2, 2);
-  EXPECT_EQ(stage.ask(fetch)->tasks[0].prompt, 5u);
+  fetch.tickets = stage.issue(3, 2);
+  EXPECT_EQ(stage.ask(fetch)->tasks[0].prompt, 6u);
   EXPECT_FALSE(stage.ask(LoadState{folder.string()}));  // too late
   std::filesystem::remove_all(folder);
 }

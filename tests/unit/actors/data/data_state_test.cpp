@@ -45,6 +45,19 @@ TEST_F(DataStateFile, OpenTicketsComeBack) {
   EXPECT_EQ(state->open, open);
 }
 
+TEST_F(DataStateFile, RewardSetsComeBack) {
+  DataState saved;
+  saved.reward_sets = {change(4, 17, {{"rule", "reward/0", 1}, {"length", "reward/length", 0.1}})};
+  ASSERT_TRUE(write_state(saved, folder_));
+  const auto state = read_state(folder_);
+  ASSERT_TRUE(state) << state.error().message;
+  ASSERT_EQ(state->reward_sets.size(), 1u);
+  const SetRewards& set = state->reward_sets[0];
+  EXPECT_EQ(set.set, 4u);
+  EXPECT_EQ(set.from_update, 17u);
+  EXPECT_EQ(set.members, saved.reward_sets[0].members);
+}
+
 TEST_F(DataStateFile, AnOldFileHasNoOpenTickets) {
   const auto state = read(R"({"next_prompt": 12, "dropped_samples": 1, "failed_groups": 0})");
   ASSERT_TRUE(state);
@@ -61,6 +74,10 @@ TEST_F(DataStateFile, DamageIsNamed) {
       {R"({"next_prompt": 6, "open": 1})", "no list"},
       {R"({"next_prompt": 6, "open": [1]})", "no object"},
       {R"({"next_prompt": 6, "open": [{"update": 1}]})", "without slot"},
+      {R"({"next_prompt": 6, "reward_sets": 1})", "no list"},
+      {R"({"next_prompt": 6, "reward_sets": [{"set": 1, "from_update": 2}]})", "is none"},
+      {R"({"next_prompt": 6, "reward_sets": [{"set": 1, "from_update": 2, "rewards": [{}]}]})",
+       "without name"},
       {R"({"next_prompt": 5, "open": [)" + ticket + "]}", "twice"},
       {R"({"next_prompt": 6, "open": [)" + ticket + "," + ticket + "]}", "twice"}};
   for (const auto& [text, words] : cases) {

@@ -33,6 +33,22 @@ TEST(RewardSets, AChangeHoldsFromItsUpdateOn) {
   EXPECT_EQ(numbers(sets, 7), (Numbers{0, 0, 0, 1, 1, 2, 2}));
 }
 
+// Set 1 needs b, which set 2 did without: it is gone. c is in the newest, and awaited.
+TEST(RewardSets, AnEarlierLifeIsGoneOnWith) {
+  RewardSets before({kA});
+  before.add(change(1, 3, {kA, kB})).value();
+  before.add(change(2, 5, {kA, kC})).value();
+  EXPECT_EQ(before.added().size(), 2u);
+  RewardSets sets({kA});
+  ASSERT_TRUE(sets.restore(before.added()));
+  EXPECT_EQ(numbers(sets, 7), (Numbers{0, 0, 0, 2, 2, 2, 2}));
+  EXPECT_EQ(sets.first()->number, 0u);
+  EXPECT_FALSE(sets.add(change(2, 9, {kA})));
+  EXPECT_TRUE(sets.add(change(3, 9, {kA})));
+  before.forget_before(6);
+  EXPECT_EQ(before.added().size(), 1u);
+}
+
 TEST(RewardSets, TheNewestOfThoseThatHoldWins) {
   RewardSets sets({kA});
   sets.add(change(1, 4, {kB})).value();

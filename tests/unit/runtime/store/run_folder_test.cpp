@@ -20,7 +20,31 @@ TEST(RunFolder, NamesSortByStep) {
   EXPECT_EQ(folder->eval_file(0), temp / "run" / "eval" / "step_000000.jsonl");
   EXPECT_FALSE(folder->has_run());
   test::put_file(folder->config_file(), "x");
+  test::put_file(folder->metrics_file(), "");
+  fs::create_directories(folder->checkpoint_folder() / ".tmp-1-1-step_000001");
+  EXPECT_FALSE(folder->has_run()) << "a start that failed";
+  test::put_file(folder->metrics_file(), "{\"step\": 1}\n");
   EXPECT_TRUE(folder->has_run());
+  test::put_file(folder->metrics_file(), "");
+  fs::create_directories(folder->checkpoint_folder() / "step_000001");
+  EXPECT_TRUE(folder->has_run());
+}
+
+TEST(RunFolder, KnowsWhenItIsGone) {
+  test::TempFolder temp;
+  auto folder = RunFolder::open(temp / "run");
+  ASSERT_TRUE(folder);
+  EXPECT_TRUE(folder->check_here());
+  fs::rename(temp / "run", temp / "moved");
+  const auto renamed = folder->check_here();
+  ASSERT_FALSE(renamed);
+  EXPECT_EQ(renamed.error().code, core::ErrorCode::kResources);
+  EXPECT_NE(renamed.error().message.find((temp / "run").string()), std::string::npos);
+  EXPECT_TRUE(RunFolder::open(temp / "run")) << "another folder of that name";
+  EXPECT_FALSE(folder->check_here());
+  fs::remove_all(temp / "run");
+  fs::rename(temp / "moved", temp / "run");
+  EXPECT_TRUE(folder->check_here()) << "put back";
 }
 
 TEST(RunFolder, SecondHolderIsRefusedAndNamed) {

@@ -102,6 +102,62 @@ TEST_F(RunStarts, AutoRefusesAnotherConfiguration) {
   EXPECT_EQ(run.error().message.find("threads"), std::string::npos);
 }
 
+TEST_F(RunStarts, AnotherConfigurationIsToldHowToBranch) {
+  run_six_steps();
+  config_.train.seed = 99;
+  const auto run = start();
+  ASSERT_FALSE(run);
+  const std::string flags = "--resume " + (temp_ / "run/ckpt/step_000004").string() +
+                            " --run.path " + (temp_ / "run-1").string();
+  EXPECT_NE(run.error().message.find(flags), std::string::npos) << run.error().message;
+  EXPECT_EQ(run.error().message.find("--resume off"), std::string::npos) << run.error().message;
+}
+
+TEST_F(RunStarts, ALongerRunGoesOnWhereTheLearningRateDoesNotAskForItsLength) {
+  config_.train.max_steps = 6;
+  config_.actor.lr_warmup_ratio = 0;
+  config_.actor.min_lr_ratio = 1;
+  run_six_steps();
+  config_.train.max_steps = 9;
+  auto run = start();
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->checkpoint->step, 4u);
+}
+
+TEST_F(RunStarts, ALongerRunOfAnotherScheduleIsABranch) {
+  config_.train.max_steps = 6;
+  run_six_steps();
+  config_.train.max_steps = 9;
+  auto run = start();
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().code, core::ErrorCode::kConfig);
+  EXPECT_NE(run.error().message.find("learning rate"), std::string::npos) << run.error().message;
+  EXPECT_NE(run.error().message.find("step_000004 --run.path "), std::string::npos);
+}
+
+TEST_F(RunStarts, AFolderInWhichNothingWasLearnedTakesAnyConfiguration) {
+  ASSERT_TRUE(start());
+  config_.actor.model_name_or_path = "another";
+  auto run = start();
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_FALSE(run->checkpoint);
+  EXPECT_NE(test::read_file(run->folder.config_file()).find("another"), std::string::npos);
+}
+
+TEST_F(RunStarts, ACheckThatRefusesTouchesNothing) {
+  run_six_steps();
+  const auto refuse = [](const store::Checkpoint& checkpoint,
+                         bool branch) -> core::Result<std::vector<std::string>> {
+    EXPECT_EQ(checkpoint.step, 4u);
+    EXPECT_FALSE(branch);
+    return core::fail(core::ErrorCode::kConfig, "other data");
+  };
+  const auto run = store::start_run(config_, {}, refuse);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().message, "other data");
+  EXPECT_EQ(metric_lines(), 6u);
+}
+
 TEST_F(RunStarts, AutoWithoutACheckpointStartsOver) {
   {
     auto run = start();

@@ -1,0 +1,106 @@
+// Runs that end for an error: what was committed is saved first, and never a state between two
+// steps.
+#include "tests/unit/actors/controller/scripted_company.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::actors {
+namespace {
+
+using namespace testing;
+using core::ErrorCode;
+
+Script script_of(std::uint64_t staleness, std::uint64_t updates = 6) {
+  Script script;
+  script.plan.updates = updates;
+  script.plan.groups = 2;
+  script.plan.samples = 2;
+  script.plan.staleness_max = staleness;
+  script.critic = true;
+  return script;
+}
+
+// The places of the steps of a checkpoint, in order.
+void expect_last_checkpoint(const ScriptedCompany& company, std::uint64_t done) {
+  const std::string checkpoint = "checkpoint " + std::to_string(done);
+  EXPECT_EQ(company.count("checkpoint "), 1u);
+  EXPECT_EQ(company.place(checkpoint), company.events().size() - 1) << "the last that happens";
+  EXPECT_LT(company.place("commit u" + std::to_string(done - 1) + ".0.0"),
+            company.place("critic saves"));
+  EXPECT_LT(company.place("critic saves"), company.place("save"));
+}
+
+}  // namespace
+
+TEST(Ending, AGroupThatFailsAgainAndAgainEndsTheRunAfterACheckpoint) {
+  Script script = script_of(0);
+  script.fails = [](const core::Ticket& ticket) { return ticket.update == 3 && ticket.slot == 1; };
+  ScriptedCompany company(script);
+  const auto played = company.play();
+  ASSERT_FALSE(played);
+  EXPECT_EQ(played.error().code, ErrorCode::kData);
+  EXPECT_EQ(played.error().message,
+            "4 groups in a row failed for prompt 2 of update 4; the last: no score; "
+            "update 3 is saved in /saved");
+  expect_last_checkpoint(company, 3);
+}
+
+// Beside the trainer, in the middle of its step: the step is finished, committed and saved.
+TEST(Ending, AnErrorElsewhereWaitsForTheStepUnderWay) {
+  ScriptedCompany company(script_of(1));
+  std::size_t training = 0;
+  company.at(100ms, [&] {
+    training = company.count("train ");
+    EXPECT_EQ(training, company.count("trained ") + 1) << "a step is under way";
+    company.controller().end({ErrorCode::kPeerLost, "a reward stayed away"});
+  });
+  const auto played = company.play();
+  ASSERT_FALSE(played);
+  EXPECT_EQ(played.error().code, ErrorCode::kDeadline) << "nothing to be played again";
+  EXPECT_EQ(played.error().message,
+            "a reward stayed away; update " + std::to_string(training) + " is saved in /saved");
+  EXPECT_EQ(company.count("trained "), training);
+  EXPECT_EQ(company.count("publish "), training + 1);
+  EXPECT_EQ(company.hearer().reports.size(), training);
+  expect_last_checkpoint(company, training);
+}
+
+TEST(Ending, WhatIsSavedAlreadyOrNeverChangedIsNotSavedAgain) {
+  for (const std::uint64_t save_steps : {0, 1}) {
+    Script script = script_of(0);
+    script.plan.save_steps = save_steps;
+    script.fails = [&](const core::Ticket& ticket) { return ticket.update == save_steps * 2; };
+    ScriptedCompany company(script);
+    const auto played = company.play();
+    ASSERT_FALSE(played);
+    EXPECT_EQ(company.count("checkpoint "), save_steps * 2);
+    EXPECT_EQ(played.error().message.find("saved"), std::string::npos) << played.error().message;
+  }
+}
+
+TEST(Ending, AStateHalfWayThroughAnUpdateIsNoCheckpoint) {
+  Script script = script_of(0);
+  script.train_fails = 2;
+  script.half_way = true;
+  ScriptedCompany company(script);
+  const auto played = company.play();
+  ASSERT_FALSE(played);
+  EXPECT_EQ(played.error().code, ErrorCode::kNumeric);
+  EXPECT_NE(played.error().message.find("; update 2 cannot be saved: "), std::string::npos);
+  EXPECT_NE(played.error().message.find("half-way"), std::string::npos);
+  EXPECT_EQ(company.count("checkpoint "), 0u);
+}
+
+TEST(Ending, ALostPolicyLeavesNothingToSave) {
+  ScriptedCompany company(script_of(0));
+  company.at(100ms, [&] {
+    company.crash("policy/0");
+    company.tell_lost("policy/0");
+  });
+  const auto played = company.play();
+  ASSERT_FALSE(played);
+  EXPECT_EQ(played.error().code, ErrorCode::kPeerLost) << "to be played again";
+  EXPECT_EQ(company.count("checkpoint "), 0u);
+}
+
+}  // namespace troupe::actors
