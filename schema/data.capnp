@@ -33,6 +33,7 @@ struct PutGroup {
   ticket @0 :Common.Ticket;
   samples @1 :List(DeliveredSample);
   cut @2 :Bool;  # a straggler: fewer samples than asked for
+  dropped @3 :UInt32;  # samples that were left out because the group was too long for a frame
 }
 
 # Answered when all groups of the update are ready, or as soon as one has failed.
@@ -50,6 +51,7 @@ struct GroupStatus {
   meanScore @5 :Float64;
   state @6 :Text;  # "issued", "generated", "ready", "failed"
   filtered @7 :Bool;  # failed because its mean score is outside the range that is kept
+  missing @8 :UInt32;  # samples of the slot without a score, those of replaced groups too
 }
 
 struct GroupStatuses {

@@ -4,14 +4,25 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 
 struct ScoreItem {
-  prompt @0 :Text;
+  obsolete0 @0 :Text;  # prompt, label and columns are the group's: fields of Score
   response @1 :Text;
-  label @2 :Text;
-  columns @3 :Text;  # the dataset row as a JSON object
+  obsolete2 @2 :Text;
+  obsolete3 @3 :Text;
 }
 
+# Columns of a dataset row.
+struct RowColumns {
+  all @0 :Bool;
+  names @1 :List(Text);  # without `all`
+}
+
+# The samples of one prompt.
 struct Score {
   items @0 :List(ScoreItem);
+  prompt @1 :Text;
+  label @2 :Text;
+  columns @3 :Text;          # a JSON object: the columns that are sent
+  sent @4 :RowColumns;       # which these are; one that the row lacks is left out of the object
 }
 
 struct ScoreValue {
@@ -23,6 +34,7 @@ struct ScoreValue {
 
 struct Scores {
   values @0 :List(ScoreValue);
+  wanted @1 :RowColumns;  # instead of values: the reward reads these, and they were not all sent
 }
 
 # One reward of a set: the group's score is the sum of weight times score over the members.

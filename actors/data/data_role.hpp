@@ -70,6 +70,7 @@ class DataRole {
   bool needed(const std::string& reward) const;
   CallGate* gate_to(const std::string& peer);
   async::task<core::Result<void>> score(core::Ticket ticket, std::size_t member);
+  async::task<core::Result<Scores>> scores_of(core::Ticket ticket, std::size_t member);
   async::task<core::Result<void>> reference(core::Ticket ticket);
 
   RoleContext context_;
@@ -82,6 +83,7 @@ class DataRole {
   DataState committed_;  // as it was at the last commit
   RewardSets sets_;
   std::map<std::string, CallGate> gates_;  // by scorer
+  std::map<std::string, RowColumns> read_;  // by scorer, the columns that it reads as far as known
   std::uint64_t retries_ = 0;              // calls to scorers that were made again
   std::map<core::Ticket, Prompt> open_prompts_;
   async::Notifier changed_;  // at each change of a group

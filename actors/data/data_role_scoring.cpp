@@ -17,20 +17,40 @@ CallGate* DataRole::gate_to(const std::string& peer) {
   return &gates_.try_emplace(peer, core::limits::kScorerCalls_max).first->second;
 }
 
+// A reward that has not said what it reads is asked without any column; it answers with those that
+// it wants, and is asked again. The same when another one took its place.
+async::task<core::Result<Scores>> DataRole::scores_of(core::Ticket ticket, std::size_t member) {
+  constexpr int kAsked_max = 4;
+  TicketBook& book = book_of(ticket.update);
+  const RewardMember reward = book.find(ticket)->rewards->members[member];
+  const std::function<bool()> wanted = [&book, ticket, member] {
+    return book.waits_for(ticket, member);
+  };
+  for (int asked = 0; asked < kAsked_max; ++asked) {
+    const BookGroup* group = book.find(ticket);
+    if (!wanted()) break;
+    TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
+    Score request;
+    request.prompt = prompt->text;
+    request.label = prompt->label;
+    request.sent = read_[reward.peer];
+    request.columns = row_with(prompt->columns, request.sent);
+    for (const BookSample& sample : group->samples)
+      request.items.push_back({sample.text});
+    auto reply = co_await ask_patiently(context_, reward.peer, std::move(request),
+                                        options_.patience, gate_to(reward.peer), wanted, &retries_);
+    if (!reply || !reply->wanted) co_return reply;
+    read_[reward.peer] = *reply->wanted;
+  }
+  co_return core::fail(ErrorCode::kData, reward.peer + " wants other columns each time it is asked");
+}
+
 async::task<core::Result<void>> DataRole::score(core::Ticket ticket, std::size_t member) {
   TicketBook& book = book_of(ticket.update);
   if (!book.waits_for(ticket, member)) co_return core::Result<void>();
-  const BookGroup* group = book.find(ticket);
-  const RewardMember reward = group->rewards->members[member];
-  const std::size_t samples = group->samples.size();
-  TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
-  Score request;
-  for (const BookSample& sample : group->samples) {
-    request.items.push_back({prompt->text, sample.text, prompt->label, prompt->columns});
-  }
-  std::function<bool()> wanted = [&book, ticket, member] { return book.waits_for(ticket, member); };
-  auto reply = co_await ask_patiently(context_, reward.peer, std::move(request), options_.patience,
-                                      gate_to(reward.peer), std::move(wanted), &retries_);
+  const RewardMember reward = book.find(ticket)->rewards->members[member];
+  const std::size_t samples = book.find(ticket)->samples.size();
+  auto reply = co_await scores_of(ticket, member);
   const std::string name = "reward " + reward.name;
   if (!reply) {
     const bool gone = passing(reply.error().code);

@@ -17,9 +17,9 @@
 namespace troupe::actors {
 
 struct Patience {
-  core::Duration pause_min = core::limits::kPeerPause_min;
-  core::Duration pause_max = core::limits::kPeerPause_max;
-  core::Duration away_max = core::limits::kPeerAway_max;  // since the first call that failed
+  core::Duration pause_min = core::limits::kScorerPause_min;
+  core::Duration pause_max = core::limits::kScorerPause_max;
+  core::Duration away_max = std::chrono::seconds(300);  // since the first call that failed
 };
 
 // Errors that may pass when the same call is made again.

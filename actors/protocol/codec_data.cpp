@@ -60,6 +60,7 @@ void Codec<PutGroup>::write(const PutGroup& message, schema::Envelope::Builder e
   auto out = envelope.initPutGroup();
   write_ticket(message.ticket, out.initTicket());
   out.setCut(message.cut);
+  out.setDropped(message.dropped);
   auto list = out.initSamples(count_of(message.samples));
   for (unsigned i = 0; i < list.size(); ++i) {
     const DeliveredSample& sample = message.samples[i];
@@ -82,6 +83,7 @@ core::Result<PutGroup> Codec<PutGroup>::read(schema::Envelope::Reader envelope) 
   PutGroup message;
   message.ticket = read_ticket(in.getTicket());
   message.cut = in.getCut();
+  message.dropped = in.getDropped();
   for (const auto sample : in.getSamples()) {
     const auto record = sample.getRecord();
     TROUPE_TRY_ASSIGN(tokens, numbers_of<std::int32_t>(record.getTokens(), "tokens"));
@@ -138,6 +140,7 @@ void Codec<GroupStatuses>::write(const GroupStatuses& message,
     list[i].setMeanScore(group.mean_score);
     list[i].setState(group.state);
     list[i].setFiltered(group.filtered);
+    list[i].setMissing(group.missing);
   }
 }
 template <>
@@ -151,7 +154,7 @@ core::Result<GroupStatuses> Codec<GroupStatuses>::read(schema::Envelope::Reader 
   for (const auto in : statuses.getGroups()) {
     message.groups.push_back({read_ticket(in.getTicket()), in.getReady(), text_of(in.getState()),
                               text_of(in.getCause()), in.getSamples(), in.getTokens(),
-                              in.getMeanScore(), in.getFiltered()});
+                              in.getMeanScore(), in.getFiltered(), in.getMissing()});
   }
   for (const auto tokens : statuses.getStaleness()) message.staleness.push_back(tokens);
   message.crossed = statuses.getCrossed();

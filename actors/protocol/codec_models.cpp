@@ -1,6 +1,4 @@
-// What generators, rewards, the reference and the policy are asked.
-#include <cmath>
-
+// What generators, the reference and the policy are asked.
 #include "actors/protocol/codec_parts.hpp"
 
 namespace troupe::actors {
@@ -89,61 +87,6 @@ template <>
 core::Result<UpdateWeights> Codec<UpdateWeights>::read(schema::Envelope::Reader envelope) {
   const auto in = envelope.getUpdateWeights();
   return UpdateWeights{in.getVersion(), read_source(in.getSource()), in.getRecomputeKv()};
-}
-
-template <>
-void Codec<Score>::write(const Score& message, schema::Envelope::Builder envelope) {
-  auto list = envelope.initScore().initItems(count_of(message.items));
-  for (unsigned i = 0; i < list.size(); ++i) {
-    list[i].setPrompt(message.items[i].prompt);
-    list[i].setResponse(message.items[i].response);
-    list[i].setLabel(message.items[i].label);
-    list[i].setColumns(message.items[i].columns);
-  }
-}
-template <>
-bool Codec<Score>::is(schema::Envelope::Reader envelope) {
-  return envelope.isScore();
-}
-template <>
-core::Result<Score> Codec<Score>::read(schema::Envelope::Reader envelope) {
-  Score message;
-  for (const auto in : envelope.getScore().getItems()) {
-    message.items.push_back({text_of(in.getPrompt()), text_of(in.getResponse()),
-                             text_of(in.getLabel()), text_of(in.getColumns())});
-  }
-  return message;
-}
-
-template <>
-void Codec<Scores>::write(const Scores& message, schema::Envelope::Builder envelope) {
-  auto list = envelope.initScores().initValues(count_of(message.values));
-  for (unsigned i = 0; i < list.size(); ++i) {
-    if (message.values[i]) {
-      list[i].setValue(*message.values[i]);
-    } else {
-      list[i].setMissing(i < message.causes.size() ? message.causes[i] : "");
-    }
-  }
-}
-template <>
-bool Codec<Scores>::is(schema::Envelope::Reader envelope) {
-  return envelope.isScores();
-}
-template <>
-core::Result<Scores> Codec<Scores>::read(schema::Envelope::Reader envelope) {
-  Scores message;
-  for (const auto in : envelope.getScores().getValues()) {
-    if (in.isValue() && std::isfinite(in.getValue())) {
-      message.values.push_back(in.getValue());
-      message.causes.emplace_back();
-    } else {
-      message.values.push_back(std::nullopt);
-      message.causes.push_back(in.isMissing() ? text_of(in.getMissing())
-                                              : "the score is not a finite number");
-    }
-  }
-  return message;
 }
 
 template <>

@@ -1,4 +1,4 @@
-// Reward sets: how they change and who hears of it.
+// What rewards are asked and answer, and reward sets: how they change and who hears of it.
 #include "actors/protocol/codec_parts.hpp"
 
 #include <cmath>
@@ -12,7 +12,84 @@ core::Result<double> weight_of(double weight, const std::string& name) {
   return core::fail(core::ErrorCode::kData, "the weight of reward " + name + " is not finite");
 }
 
+void write_columns(const RowColumns& columns, schema::RowColumns::Builder out) {
+  out.setAll(columns.all);
+  auto names = out.initNames(count_of(columns.names));
+  for (unsigned i = 0; i < names.size(); ++i)
+    names.set(i, columns.names[i]);
+}
+
+RowColumns read_columns(schema::RowColumns::Reader in) {
+  RowColumns columns{in.getAll(), {}};
+  for (const auto name : in.getNames())
+    columns.names.push_back(text_of(name));
+  return columns;
+}
+
 }  // namespace
+
+template <>
+void Codec<Score>::write(const Score& message, schema::Envelope::Builder envelope) {
+  auto out = envelope.initScore();
+  out.setPrompt(message.prompt);
+  out.setLabel(message.label);
+  out.setColumns(message.columns);
+  write_columns(message.sent, out.initSent());
+  auto items = out.initItems(count_of(message.items));
+  for (unsigned i = 0; i < items.size(); ++i)
+    items[i].setResponse(message.items[i].response);
+}
+template <>
+bool Codec<Score>::is(schema::Envelope::Reader envelope) {
+  return envelope.isScore();
+}
+template <>
+core::Result<Score> Codec<Score>::read(schema::Envelope::Reader envelope) {
+  const auto in = envelope.getScore();
+  Score message;
+  message.prompt = text_of(in.getPrompt());
+  message.label = text_of(in.getLabel());
+  message.columns = text_of(in.getColumns());
+  message.sent = read_columns(in.getSent());
+  for (const auto item : in.getItems())
+    message.items.push_back({text_of(item.getResponse())});
+  return message;
+}
+
+template <>
+void Codec<Scores>::write(const Scores& message, schema::Envelope::Builder envelope) {
+  auto out = envelope.initScores();
+  auto list = out.initValues(count_of(message.values));
+  for (unsigned i = 0; i < list.size(); ++i) {
+    if (message.values[i]) {
+      list[i].setValue(*message.values[i]);
+    } else {
+      list[i].setMissing(i < message.causes.size() ? message.causes[i] : "");
+    }
+  }
+  if (message.wanted) write_columns(*message.wanted, out.initWanted());
+}
+template <>
+bool Codec<Scores>::is(schema::Envelope::Reader envelope) {
+  return envelope.isScores();
+}
+template <>
+core::Result<Scores> Codec<Scores>::read(schema::Envelope::Reader envelope) {
+  const auto in = envelope.getScores();
+  Scores message;
+  for (const auto value : in.getValues()) {
+    if (value.isValue() && std::isfinite(value.getValue())) {
+      message.values.push_back(value.getValue());
+      message.causes.emplace_back();
+    } else {
+      message.values.push_back(std::nullopt);
+      message.causes.push_back(value.isMissing() ? text_of(value.getMissing())
+                                                 : "the score is not a finite number");
+    }
+  }
+  if (in.hasWanted()) message.wanted = read_columns(in.getWanted());
+  return message;
+}
 
 template <>
 void Codec<SetRewards>::write(const SetRewards& message, schema::Envelope::Builder envelope) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/protocol/row_columns.hpp"
 #include "runtime/core/ids.hpp"
 
 namespace troupe::actors {
@@ -62,6 +63,7 @@ struct PutGroup {
   core::Ticket ticket;
   std::vector<DeliveredSample> samples;
   bool cut = false;  // a straggler: fewer samples than asked for, at least two
+  std::uint32_t dropped = 0;  // samples left out because the group was too long for a frame
 };
 
 struct GroupStatus {
@@ -73,6 +75,7 @@ struct GroupStatus {
   std::uint64_t tokens = 0;
   double mean_score = 0;
   bool filtered = false;  // failed because of its mean score
+  std::uint32_t missing = 0;  // samples of the slot without a score, those of replaced groups too
 };
 
 struct GroupStatuses {
@@ -180,17 +183,23 @@ struct UpdateWeights {
 
 // ---- to a reward role --------------------------------------------------------------------------------
 struct ScoreItem {
-  std::string prompt, response, label, columns;
+  std::string response;
 };
 
 struct Scores {
   std::vector<std::optional<double>> values;  // in the order of the items
   std::vector<std::string> causes;            // why a value is missing, "" otherwise
+  // Instead of values: the reward reads these columns, and they were not all sent.
+  std::optional<RowColumns> wanted;
 };
 
+// The samples of one prompt, with what they share.
 struct Score {
   using Reply = Scores;
   std::vector<ScoreItem> items;
+  std::string prompt, label;
+  RowColumns sent;      // the columns in `columns`, which the asker believes to be enough
+  std::string columns;  // those of the dataset row as one JSON object
 };
 
 // ---- to the reference role -------------------------------------------------------------------------

@@ -77,6 +77,9 @@ class ModelReward final : public RewardSource {
         team_(team) {}
 
   std::string name() const override { return options_.folder.filename().string(); }
+  RowColumns columns() const override {
+    return chat_ ? RowColumns{false, {options_.input_key}} : RowColumns{};
+  }
 
   core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
                                                core::Duration) override {

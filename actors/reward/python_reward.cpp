@@ -28,6 +28,7 @@ class PythonReward final : public RewardSource {
   }
 
   std::string name() const override { return options_.file.stem().string(); }
+  RowColumns columns() const override { return columns_; }
 
   core::Result<void> ensure_started() {
     if (worker_.running() && calls_ < options_.calls_max) return {};
@@ -37,7 +38,10 @@ class PythonReward final : public RewardSource {
     auto line = worker_.read_line(options_.start_deadline);
     if (!line) return core::fail(line.error().within(where()));
     const json ready = json::parse(*line, nullptr, false);
-    if (ready.is_object() && ready.value("ready", false)) return {};
+    if (ready.is_object() && ready.value("ready", false)) {
+      columns_ = columns_of(ready);
+      return {};
+    }
     worker_.kill();
     return core::fail(ErrorCode::kConfig,
                       where() + " does not load: " +
@@ -69,6 +73,13 @@ class PythonReward final : public RewardSource {
   }
 
  private:
+  // Of the worker's first line: null for all columns of the row, else their names.
+  static RowColumns columns_of(const json& ready) {
+    const json columns = ready.value("columns", json());
+    if (!columns.is_array()) return {true, {}};
+    return {false, columns.get<std::vector<std::string>>()};
+  }
+
   std::string where() const { return "reward function " + options_.file.string(); }
 
   core::Result<json> exchange(const std::vector<RewardItem>& items, core::Duration deadline) {
@@ -108,6 +119,7 @@ class PythonReward final : public RewardSource {
 
   PythonRewardOptions options_;
   WorkerProcess worker_;
+  RowColumns columns_;
   std::uint64_t next_id_ = 0;
   std::uint64_t calls_ = 0;
 };

@@ -39,6 +39,18 @@ def columns_of(rows):
     return {key: [row.get(key) for row in rows] for key in names}
 
 
+def columns_read(function):
+    """Names of the columns of the dataset that the function is given; None: all of them."""
+    names = inspect.signature(function).parameters
+    if "solution_str" in names:
+        return None
+    if "completions" not in names:
+        return []
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in names.values()):
+        return None
+    return sorted(set(names) - {"prompts", "completions"})
+
+
 def call(function, request):
     names = inspect.signature(function).parameters
     prompts, responses, labels = request["prompts"], request["responses"], request["labels"]
@@ -84,10 +96,11 @@ def main():
     replies = os.fdopen(reply_fd, "w", buffering=1)
     try:
         function = find_function(path)
+        columns = columns_read(function)
     except BaseException:
         replies.write(json.dumps({"ready": False, "error": traceback.format_exc(limit=4)}) + "\n")
         return 1
-    replies.write(json.dumps({"ready": True}) + "\n")
+    replies.write(json.dumps({"ready": True, "columns": columns}) + "\n")
     for line in sys.stdin:
         request = json.loads(line)
         try:

@@ -2,6 +2,16 @@
 #include "actors/reward/reward_role.hpp"
 
 namespace troupe::actors {
+namespace {
+
+std::vector<RewardItem> items_of(const Score& request) {
+  std::vector<RewardItem> items;
+  for (const ScoreItem& item : request.items)
+    items.push_back({request.prompt, item.response, request.label, request.columns});
+  return items;
+}
+
+}  // namespace
 
 RewardRole::RewardRole(RoleContext context,
                        std::unique_ptr<RewardSource> source,
@@ -9,16 +19,16 @@ RewardRole::RewardRole(RoleContext context,
     : context_(std::move(context)), source_(std::move(source)), options_(options) {}
 
 async::task<core::Result<Scores>> RewardRole::on(Score request) {
-  std::vector<RewardItem> items;
-  for (ScoreItem& item : request.items) {
-    items.push_back({std::move(item.prompt), std::move(item.response), std::move(item.label),
-                     std::move(item.columns)});
-  }
+  const auto wanted = std::make_shared<RowColumns>();
   auto source = source_;
   auto tries = std::make_shared<RewardTries>();
-  auto job = [source, items, tries, deadline = options_.deadline, activity = context_.activity]() {
+  const RowColumns sent = request.sent;
+  auto job = [source, request = std::move(request), tries, wanted, deadline = options_.deadline,
+              activity = context_.activity]() -> core::Result<std::vector<RewardScore>> {
     const MaybeBusy guard(activity, "score");
-    return score_with_retries(*source, items, deadline, *tries);
+    *wanted = source->columns();
+    if (!request.sent.cover(*wanted)) return std::vector<RewardScore>();
+    return score_with_retries(*source, items_of(request), deadline, *tries);
   };
   auto scores = co_await context_.device->run(std::move(job));
   tries_.calls += tries->calls;
@@ -29,6 +39,10 @@ async::task<core::Result<Scores>> RewardRole::on(Score request) {
     co_return scores.failure();
   }
   Scores reply;
+  if (!sent.cover(*wanted)) {
+    reply.wanted = *wanted;
+    co_return reply;
+  }
   for (RewardScore& score : *scores) {
     ++(score.value ? scored_ : missing_);
     reply.values.push_back(score.value);

@@ -1,5 +1,10 @@
 // A source of rewards: something that scores finished responses. A failure of one item is a missing
-// score with a cause, never a 0; a failure of the whole batch is an error that the role may retry.
+// score with a cause, never a 0. A failure of the whole batch is an error, and its code says whose:
+//   kPeerLost   the source is away (a server that refuses, 5xx, 429, no answer; a worker that cannot
+//               be started): nothing is said of the samples, whoever asks waits until it is back
+//   kClosed     the worker ended while it scored these samples; it is replaced by the next call
+//   kDeadline   the function did not answer in time; its worker is replaced by the next call
+//   others      the samples were judged, or the source is set up wrongly: asking again is of no use
 // One source is used from one thread at a time (the reward role's own).
 #pragma once
 
@@ -8,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/protocol/row_columns.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
 
@@ -17,7 +23,7 @@ struct RewardItem {
   std::string prompt;    // as the model saw it
   std::string response;  // decoded text of the sampled tokens, special tokens left out
   std::string label;     // the dataset's label column, "" when there is none
-  std::string columns;   // the dataset row as one JSON object
+  std::string columns;   // the dataset row as one JSON object, at least the columns it reads
 };
 
 struct RewardScore {
@@ -29,6 +35,8 @@ class RewardSource {
  public:
   virtual ~RewardSource() = default;
   virtual std::string name() const = 0;
+  // Which columns of the row it reads.
+  virtual RowColumns columns() const { return {}; }
   // One score per item, in order. `deadline` counts from now.
   virtual core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
                                                        core::Duration deadline) = 0;

@@ -233,6 +233,7 @@ bool config_key_may_change(std::string_view name) {
                                       "rollout.enable_prefix_caching",
                                       "rollout.enable_sleep",
                                       "reward.deadline_s",
+                                      "reward.away_s",
                                       "log.trace"}) {
     if (name == free) return true;
   }

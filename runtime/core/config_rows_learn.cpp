@@ -236,6 +236,13 @@ void reward_and_eval_rows(std::vector<ConfigRow>& rows) {
                      .above(0, 86400)
                      .peer("none")
                      .only(kPpo));
+  rows.push_back(TROUPE_KEY(reward.away_s)
+                     .help("longest wait for a reward that is away (refused, 5xx, 429, no answer, its "
+                           "node lost); then the run ends with code 5")
+                     .unit("seconds")
+                     .above(0, 86400)
+                     .peer("none")
+                     .only(kPpo));
   rows.push_back(TROUPE_KEY(reward.clip_range)
                      .help("scores are clipped to this range")
                      .items(2)

@@ -37,9 +37,9 @@ inline constexpr std::chrono::milliseconds kRewardDeadline{30'000};  // one batc
 inline constexpr std::uint64_t kRewardRetries_max = 2;
 inline constexpr std::uint64_t kRewardMembers_max = 64;              // rewards of one set
 inline constexpr std::uint64_t kScorerCalls_max = 32;                // the data role's, to one scorer at a time
-inline constexpr std::chrono::milliseconds kPeerPause_min{50};       // before a lost peer is called again
-inline constexpr std::chrono::milliseconds kPeerPause_max{1'000};    // the pause doubles up to this
-inline constexpr std::chrono::milliseconds kPeerAway_max{60'000};    // a scorer, until its groups fail
+inline constexpr std::chrono::milliseconds kScorerPause_min{100};    // before a scorer that is away is called again
+inline constexpr std::chrono::milliseconds kScorerPause_max{10'000};  // the pause doubles up to this
+inline constexpr std::chrono::milliseconds kNotesEvery{60'000};       // lines about one trouble, at most
 inline constexpr std::chrono::milliseconds kWeightSlice{2};          // packing between two engine steps
 inline constexpr std::uint64_t kFetchTries_max = 3;                  // of one version of the weights
 inline constexpr std::uint64_t kFetchTickets_max = 64;               // prompts asked for in one message

@@ -155,6 +155,7 @@ struct TrainConfig {
     std::string python;
     std::string http;
     double deadline_s = 30;
+    double away_s = 300;
     std::vector<double> clip_range = {-10, 10};
     std::vector<std::string> model_name_or_path;  // learned reward models
     std::string device = "cpu";                   // of these

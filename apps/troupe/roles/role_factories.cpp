@@ -176,6 +176,8 @@ DataRoleOptions data_options(const core::TrainConfig& config) {
   options.seed = static_cast<std::uint64_t>(config.train.seed);
   options.temperature = static_cast<float>(config.rollout.temperature);
   options.with_reference = config.has_reference();
+  options.patience.away_max = std::chrono::duration_cast<core::Duration>(
+      std::chrono::duration<double>(config.reward.away_s));
   options.rewards.clear();
   for (const RewardPart& part : reward_parts(config))
     options.rewards.push_back({part.name, part.role, part.weight});

@@ -31,8 +31,11 @@ class CountingPrompts final : public PromptSource {
   std::uint64_t size() const override { return 1000; }
   core::Result<Prompt> at(std::uint64_t position) override {
     const std::string number = std::to_string(position);
-    return Prompt{
-        position, {static_cast<std::int32_t>(position)}, "p" + number, "l" + number, "{}"};
+    return Prompt{position,
+                  {static_cast<std::int32_t>(position)},
+                  "p" + number,
+                  "l" + number,
+                  R"({"level": 3, "tests": ["t)" + number + R"("]})"};
   }
 };
 

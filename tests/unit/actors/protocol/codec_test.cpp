@@ -99,12 +99,56 @@ TEST(Codec, TicketsOfAnUpdateKeepTheirBound) {
   EXPECT_EQ(cut.tickets, (std::vector<core::Ticket>{{1, 2, 3}, {4, 5, 6}}));
   PutGroup put;
   put.cut = true;
+  put.dropped = 3;
   EXPECT_TRUE(through_a_frame(put).cut);
+  EXPECT_EQ(through_a_frame(put).dropped, 3u);
+}
+
+TEST(Codec, AGroupToScoreSaysOnceWhatItsSamplesShare) {
+  Score score;
+  score.prompt = "2 + 2 =";
+  score.label = "4";
+  score.sent = {false, {"tests", "level"}};
+  score.columns = R"({"tests":["a"]})";
+  score.items = {{" 4"}, {" 5"}};
+  const Score read = through_a_frame(score);
+  EXPECT_EQ(read.prompt, score.prompt);
+  EXPECT_EQ(read.label, score.label);
+  EXPECT_EQ(read.sent, score.sent);
+  EXPECT_EQ(read.columns, score.columns);
+  ASSERT_EQ(read.items.size(), 2u);
+  EXPECT_EQ(read.items[1].response, " 5");
+  // 16 samples of a row of 600,000 bytes fit a frame.
+  score.columns.assign(600'000, 'x');
+  score.items.resize(16);
+  EXPECT_EQ(through_a_frame(score).columns.size(), 600'000u);
+}
+
+TEST(Codec, ScoresKeepValuesCausesAndWhatIsWanted) {
+  const Scores read = through_a_frame(Scores{{0.5, std::nullopt}, {"", "no label"}, {}});
+  EXPECT_EQ(read.values, (std::vector<std::optional<double>>{0.5, std::nullopt}));
+  EXPECT_EQ(read.causes, (std::vector<std::string>{"", "no label"}));
+  EXPECT_FALSE(read.wanted);
+  Scores wanting;
+  wanting.wanted = RowColumns{true, {}};
+  EXPECT_EQ(through_a_frame(wanting).wanted, wanting.wanted);
+}
+
+TEST(RowColumns, ARowWithTheNamedColumnsAlone) {
+  const std::string row = R"({"b": [1, 2.5], "a": "x", "c": null})";
+  EXPECT_EQ(row_with(row, {true, {}}), row);
+  EXPECT_EQ(row_with(row, {}), "{}");
+  EXPECT_EQ(row_with(row, {false, {"a", "b", "gone"}}), R"({"b":[1,2.5],"a":"x"})");
+  EXPECT_EQ(row_with("no JSON", {false, {"a"}}), "{}");
+  const RowColumns all{true, {}}, two{false, {"a", "b"}};
+  EXPECT_TRUE(all.cover(all) && all.cover(two) && two.cover({false, {"b"}}) && two.cover({}));
+  EXPECT_FALSE(two.cover(all) || two.cover({false, {"c"}}) || RowColumns{}.cover(two));
+  EXPECT_EQ(all.text() + "; " + two.text() + "; " + RowColumns{}.text(), "all; a, b; none");
 }
 
 TEST(Codec, StatusesOfGroupsKeepAgesAndRewards) {
   GroupStatuses message;
-  message.groups.push_back({{1, 0, 0}, true, "ready", "", 8, 100, 0.5});
+  message.groups.push_back({{1, 0, 0}, true, "ready", "", 8, 100, 0.5, false, 2});
   message.groups.push_back({{1, 1, 1}, false, "failed", "lost", 0, 0, 0});
   message.staleness = {10, 20, 0};
   message.crossed = 3;
@@ -112,6 +156,7 @@ TEST(Codec, StatusesOfGroupsKeepAgesAndRewards) {
   const GroupStatuses read = through_a_frame(message);
   ASSERT_EQ(read.groups.size(), 2u);
   EXPECT_EQ(read.groups[0].state, "ready");
+  EXPECT_EQ(read.groups[0].missing, 2u);
   EXPECT_EQ(read.groups[1].cause, "lost");
   EXPECT_EQ(read.groups[0].mean_score, 0.5);
   EXPECT_EQ(read.staleness, message.staleness);

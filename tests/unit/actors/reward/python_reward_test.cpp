@@ -47,6 +47,19 @@ TEST_F(PythonReward, OpenRlhfSignature) {
   EXPECT_EQ((*scores)[1].value, 0.0);
 }
 
+TEST_F(PythonReward, SaysWhichColumnsTheFunctionReads) {
+  const auto columns = [this](const std::string& line) {
+    auto source = make(line + ": return []\n");
+    EXPECT_TRUE(source) << source.error().message;
+    return (*source)->columns().text();
+  };
+  EXPECT_EQ(columns("def reward_func(queries, prompts, labels, **kw)"), "none");
+  EXPECT_EQ(columns("def f(prompts, completions, tests, level, **rest)"), "all");
+  EXPECT_EQ(columns("def f(prompts, completions, tests, level)"), "level, tests");
+  EXPECT_EQ(columns("def compute_score(data_source, solution_str, ground_truth, extra_info)"),
+            "all");
+}
+
 TEST_F(PythonReward, OpenRlhfDictionaryOfRewards) {
   auto source = make("def reward_func(queries, prompts, labels):\n"
                      "    return {'rewards': [0.25, 0.5], 'scores': [1, 1], 'extra_logs': {}}\n");

@@ -43,13 +43,13 @@ inline Words words_of(const Frame& frame) { return {frame.words().begin(), frame
 
 inline Frame score_request(int items) {
   Outgoing outgoing(some_header());
-  auto list = outgoing.envelope().initScore().initItems(static_cast<unsigned>(items));
-  for (unsigned i = 0; i < list.size(); ++i) {
-    list[i].setPrompt("1+1=");
+  auto score = outgoing.envelope().initScore();
+  score.setPrompt("1+1=");
+  score.setLabel("2");
+  score.setColumns("{\"question\":\"1+1=\"}");
+  auto list = score.initItems(static_cast<unsigned>(items));
+  for (unsigned i = 0; i < list.size(); ++i)
     list[i].setResponse(std::to_string(i));
-    list[i].setLabel("2");
-    list[i].setColumns("{\"question\":\"1+1=\"}");
-  }
   auto frame = outgoing.finish();
   EXPECT_TRUE(frame.has_value());
   return std::move(frame).value();
