@@ -216,6 +216,8 @@ async::task<core::Result<void>> Controller::one_update(std::uint64_t update) {
 
 void Controller::report_groups(const GroupStatuses& statuses, UpdateReport& report) {
   add_reward_metrics(statuses, report.metrics);
+  if (const std::uint64_t missing = missing_scores(statuses); missing > 0)
+    counts_["sample without a score"] += missing;
   add_staleness_metrics(statuses, report.metrics);
   report.metrics.emplace_back("async/queue", static_cast<double>(fleet_.waiting()));
   report.metrics.emplace_back("async/generators", static_cast<double>(fleet_.generators_up()));

@@ -44,6 +44,9 @@ class RunListener {
   virtual void on_peer(const std::string& name, bool up, const std::string& cause) {
     static_cast<void>(name), static_cast<void>(up), static_cast<void>(cause);
   }
+  // What else people should know: a scorer that is away, samples without a score. On the strand of
+  // data/0.
+  virtual void on_note(const std::string& text) { static_cast<void>(text); }
   // From the tickets of `from_update` on groups are scored by these rewards.
   virtual void on_rewards(std::uint64_t set,
                           std::uint64_t from_update,

@@ -23,6 +23,13 @@ void set_metric(Metrics& metrics, const std::string& name, double value) {
 
 }  // namespace
 
+std::uint64_t missing_scores(const GroupStatuses& statuses) {
+  std::uint64_t missing = 0;
+  for (const GroupStatus& group : statuses.groups)
+    missing += group.missing;
+  return missing;
+}
+
 void add_reward_metrics(const GroupStatuses& statuses, Metrics& metrics) {
   double sum = 0, squares = 0;
   double low = std::numeric_limits<double>::infinity(), high = -low;
@@ -41,6 +48,7 @@ void add_reward_metrics(const GroupStatuses& statuses, Metrics& metrics) {
   metrics.emplace_back("reward/group_std", std::sqrt(std::max(0.0, squares / count - mean * mean)));
   metrics.emplace_back("reward/group_min", low);
   metrics.emplace_back("reward/group_max", high);
+  metrics.emplace_back("reward/missing", static_cast<double>(missing_scores(statuses)));
   if (statuses.rewards.size() > 1) {
     for (const auto& [name, value] : statuses.rewards)
       metrics.emplace_back("reward/" + name, value);

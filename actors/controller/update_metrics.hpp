@@ -7,7 +7,11 @@
 
 namespace troupe::actors {
 
-// Mean, deviation, extremes of the groups' mean scores, and the mean length of a response.
+// Samples that have no score, those of replaced groups too.
+std::uint64_t missing_scores(const GroupStatuses& statuses);
+
+// Mean, deviation, extremes of the groups' mean scores, samples without a score, and the mean length
+// of a response.
 void add_reward_metrics(const GroupStatuses& statuses, Metrics& metrics);
 
 // Ages in updates of the tokens learned from. Nothing when the data role counted none.

@@ -39,9 +39,10 @@ enum class FailureKind {
   kRewardLost,  // a reward was given up
   kReference,   // the reference model answered with an error, or stayed away
   kFiltered,    // its mean score is outside the range that is kept: nothing went wrong
+  kTooLong,     // too few of its samples fit a frame together
 };
-inline constexpr std::array<std::string_view, 6> kFailureKinds = {
-    "unscored", "reward_error", "reward_gone", "reward_lost", "reference", "filtered"};
+inline constexpr std::array<std::string_view, 7> kFailureKinds = {
+    "unscored", "reward_error", "reward_gone", "reward_lost", "reference", "filtered", "too_long"};
 
 // Mean scores of groups that are worth learning from; the ends are outside.
 struct MeanRange {
@@ -59,6 +60,12 @@ enum class DuplicateKind {
 inline constexpr std::array<std::string_view, 4> kDuplicateKinds = {"repeated", "replaced",
                                                                     "failed", "closed"};
 
+// A sample that left its group for want of a score.
+struct Unscored {
+  std::size_t sample = 0;  // its place in the delivery
+  std::string cause;
+};
+
 struct BookGroup {
   core::Ticket ticket;
   std::uint64_t prompt = 0;  // position in the prompt stream
@@ -73,6 +80,8 @@ struct BookGroup {
   bool restored = false;  // came from a saved state and was not asked for since
   std::string cause;      // of kFailed
   bool filtered = false;  // failed because of its mean score alone
+  std::vector<Unscored> unscored;  // known when all rewards have spoken
+  std::uint32_t missing = 0;       // their number, with the slot's earlier attempts
 };
 
 }  // namespace troupe::actors

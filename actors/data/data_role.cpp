@@ -3,6 +3,7 @@
 
 #include "actors/data/group_statuses.hpp"
 #include "actors/data/ticket_name.hpp"
+#include "runtime/core/group_bytes.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/core/rng.hpp"
 
@@ -12,9 +13,9 @@ namespace {
 using core::ErrorCode;
 
 std::uint64_t bytes_of(const ExperienceGroup& group) {
-  std::uint64_t bytes = 256 + group.prompt.size() * 4;
+  std::uint64_t bytes = core::kGroupRest_bytes + group.prompt.size() * 4;
   for (const auto& sample : group.samples)
-    bytes += 128 + sample.tokens.size() * 20;
+    bytes += core::experience_bytes(sample.tokens.size(), !sample.reference.empty());
   return bytes;
 }
 
@@ -43,7 +44,9 @@ DataRole::DataRole(RoleContext context,
       evaluation_book_(options_.samples, false),
       committed_(state_of(book_)),
       sets_(options_.rewards),
-      changed_(*context_.timers) {
+      changed_(*context_.timers),
+      unscored_note_(options_.note, *context_.timers, core::limits::kNotesEvery),
+      too_long_note_(options_.note, *context_.timers, core::limits::kNotesEvery) {
   const auto restored = sets_.restore(options_.earlier_sets);
   TROUPE_CHECK(restored.has_value(), "the reward sets of an earlier life were in order there");
 }
@@ -151,7 +154,14 @@ async::task<core::Result<Ack>> DataRole::on(PutGroup request) {
   }
   // A group that came before, or whose slot was issued again, is acknowledged and dropped.
   TicketBook& book = book_of(request.ticket.update);
-  TROUPE_CO_TRY_ASSIGN(taken, book.put_samples(request.ticket, std::move(samples), request.cut));
+  bool cut = request.cut;
+  if (const BookGroup* group = book.find(request.ticket);
+      group != nullptr && group->state == GroupState::kIssued) {
+    TROUPE_CO_TRY_ASSIGN(fit, fit_samples(*group, samples, request.dropped));
+    if (!fit) co_return Ack{};
+    cut = cut || samples.size() < request.samples.size() + request.dropped;
+  }
+  TROUPE_CO_TRY_ASSIGN(taken, book.put_samples(request.ticket, std::move(samples), cut));
   if (!taken) co_return Ack{};
   const std::string name = name_of(request.ticket);
   const std::size_t members = book.find(request.ticket)->rewards->members.size();
@@ -172,12 +182,14 @@ async::task<core::Result<GroupStatuses>> DataRole::on(AwaitGroups request) {
       co_return core::fail(ErrorCode::kInvalidArgument,
                            "update " + std::to_string(request.update + 1) + " has no tickets");
     }
+    if (hopeless(request.update)) break;
     if (!co_await changed_.wait(deadline)) {
       co_return core::fail(ErrorCode::kDeadline, "the groups of update " +
                                                      std::to_string(request.update + 1) +
                                                      " still wait for samples or scores");
     }
   }
+  if (auto error = hopeless(request.update)) co_return core::fail(std::move(*error));
   co_return statuses_of(book.groups_of(request.update), request.starts);
 }
 
@@ -273,7 +285,14 @@ wire::Amounts DataRole::amounts() const {
   add("cut_groups", train.cut_groups + held_out.cut_groups);
   add("stale_refused", train.stale_refused + held_out.stale_refused);
   add("put_tokens", train.put_tokens + held_out.put_tokens);
-  add("scorer_retries", retries_);
+  add("too_long_samples", too_long_samples_);
+  std::uint64_t retries = 0, away = 0;
+  for (const auto& [peer, scorer] : scorers_) {
+    retries += scorer.retries;
+    away += scorer.away() ? 1 : 0;
+  }
+  add("scorer_retries", retries);
+  add("scorers_away", away);
   add("reward_set", sets_.newest()->number);
   return amounts;
 }

@@ -1,15 +1,17 @@
 // The data role: hands out tickets and prompts, takes finished groups from the generators, has them
 // scored by every reward of their set, and serves experience to the policy. The ticket book and the
 // reward sets decide; this shell moves messages. Runs on its role's strand. Bounds: the groups of
-// the open updates; pages of one frame; kScorerCalls_max calls to one scorer at a time. Evaluations
-// are scored by set 0, the rewards that the run started with, whatever is attached or detached
-// later, so that accuracy stays comparable.
+// the open updates; pages of one frame; kScorerCalls_max calls to one scorer at a time; the
+// patience with one that is away, after which who waits for its groups is told so. Evaluations are
+// scored by set 0, the rewards that the run started with, whatever is attached or detached later,
+// so that accuracy stays comparable.
 #pragma once
 
 #include "actors/data/data_state.hpp"
 #include "actors/data/group_sink.hpp"
 #include "actors/data/patient_ask.hpp"
 #include "actors/data/prompt_source.hpp"
+#include "actors/data/rare_note.hpp"
 #include "actors/data/reward_sets.hpp"
 #include "actors/data/ticket_book.hpp"
 #include "actors/data/ticket_name.hpp"
@@ -36,6 +38,7 @@ struct DataRoleOptions {
   std::uint64_t episodes = 0;       // passes over the prompts; 0 = no end
   std::optional<MeanRange> filter;  // of training groups; none: every group is kept
   Patience patience;                // with scorers that are away
+  Note note;                        // what people should know: who is away, samples without a score
 };
 
 class DataRole {
@@ -68,7 +71,14 @@ class DataRole {
   core::Result<const Prompt*> prompt_of(const BookGroup& group);
   core::Result<void> check_prompts_left(std::uint64_t update, std::uint64_t wanted) const;
   bool needed(const std::string& reward) const;
-  CallGate* gate_to(const std::string& peer);
+  Scorer& scorer_of(const RewardMember& reward);
+  Scorer& reference_scorer();
+  // Why nobody should wait for the groups of the update any longer.
+  std::optional<core::Error> hopeless(std::uint64_t update) const;
+  core::Result<bool> fit_samples(const BookGroup& group,
+                                 std::vector<BookSample>& samples,
+                                 std::size_t dropped);
+  void tell_unscored(const BookGroup& group);
   async::task<core::Result<void>> score(core::Ticket ticket, std::size_t member);
   async::task<core::Result<Scores>> scores_of(core::Ticket ticket, std::size_t member);
   async::task<core::Result<void>> reference(core::Ticket ticket);
@@ -82,11 +92,11 @@ class DataRole {
   TicketBook evaluation_book_;
   DataState committed_;  // as it was at the last commit
   RewardSets sets_;
-  std::map<std::string, CallGate> gates_;  // by scorer
-  std::map<std::string, RowColumns> read_;  // by scorer, the columns that it reads as far as known
-  std::uint64_t retries_ = 0;              // calls to scorers that were made again
+  std::uint64_t too_long_samples_ = 0;  // left out because their group did not fit a frame
   std::map<core::Ticket, Prompt> open_prompts_;
-  async::Notifier changed_;  // at each change of a group
+  async::Notifier changed_;                // at each change of a group
+  std::map<std::string, Scorer> scorers_;  // by role
+  RareNote unscored_note_, too_long_note_;
 };
 
 }  // namespace troupe::actors

@@ -1,6 +1,10 @@
 // What the data role asks its scorers, and how rewards come and go.
 #include "actors/data/data_role.hpp"
 #include "actors/data/ticket_name.hpp"
+#include "actors/protocol/group_fit.hpp"
+#include "runtime/core/group_bytes.hpp"
+
+#include <algorithm>
 
 namespace troupe::actors {
 namespace {
@@ -13,8 +17,89 @@ std::string uneven(std::size_t got, std::size_t wanted) {
 
 }  // namespace
 
-CallGate* DataRole::gate_to(const std::string& peer) {
-  return &gates_.try_emplace(peer, core::limits::kScorerCalls_max).first->second;
+Scorer& DataRole::scorer_of(const RewardMember& reward) {
+  const std::string name = "reward " + reward.name;
+  return scorers_
+      .try_emplace(reward.peer, name, options_.patience, *context_.timers, options_.note, changed_)
+      .first->second;
+}
+
+Scorer& DataRole::reference_scorer() {
+  const std::string& peer = options_.reference_peer;
+  return scorers_
+      .try_emplace(peer, "the reference model", options_.patience, *context_.timers, options_.note,
+                   changed_)
+      .first->second;
+}
+
+std::optional<core::Error> DataRole::hopeless(std::uint64_t update) const {
+  const bool training = update < kFirstEvaluation;
+  const TicketBook& book = training ? book_ : evaluation_book_;
+  for (const BookGroup* group : book.groups_of(update)) {
+    if (group->state != GroupState::kGenerated) continue;
+    std::vector<std::string> awaited;
+    for (std::size_t m = 0; m < group->scored.size(); ++m) {
+      if (!group->scored[m]) awaited.push_back(group->rewards->members[m].peer);
+    }
+    if (training && options_.with_reference && !group->referenced)
+      awaited.push_back(options_.reference_peer);
+    for (const std::string& peer : awaited) {
+      const auto scorer = scorers_.find(peer);
+      if (scorer == scorers_.end()) continue;
+      if (auto error = scorer->second.gone()) return error;
+    }
+  }
+  return std::nullopt;
+}
+
+// Leaves out what a frame does not hold, of those to come: to each reward, and to the policy.
+// False: too few are left, the group has failed.
+core::Result<bool> DataRole::fit_samples(const BookGroup& group,
+                                         std::vector<BookSample>& samples,
+                                         std::size_t dropped) {
+  TROUPE_TRY_ASSIGN(prompt, prompt_of(group));
+  const bool reference = options_.with_reference && group.ticket.update < kFirstEvaluation;
+  std::uint64_t row = 0;
+  for (const RewardMember& reward : group.rewards->members) {
+    const std::string columns = row_with(prompt->columns, scorer_of(reward).reads);
+    row = std::max<std::uint64_t>(row, columns.size());
+  }
+  row += prompt->text.size() + prompt->label.size();
+  std::vector<std::uint64_t> to_policy, to_rewards;
+  for (const BookSample& sample : samples) {
+    to_policy.push_back(core::experience_bytes(sample.tokens.size(), reference));
+    to_rewards.push_back(core::scored_bytes(sample.text.size()));
+  }
+  const auto learned = that_fit(to_policy, core::frame_left(prompt->tokens.size() * 4));
+  const auto scored = that_fit(to_rewards, core::frame_left(row));
+  std::vector<BookSample> kept;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (learned[i] && scored[i]) kept.push_back(std::move(samples[i]));
+  }
+  dropped += samples.size() - kept.size();
+  samples = std::move(kept);
+  if (dropped == 0) return true;
+  too_long_samples_ += dropped;
+  const std::string what =
+      std::to_string(dropped) + " of " + std::to_string(samples.size() + dropped) +
+      " samples did not fit a frame of " + std::to_string(core::limits::kFrame_bytes_max) +
+      " bytes with the others; ask for shorter responses or fewer samples a "
+      "prompt (--rollout.max_new_tokens, --rollout.n_samples_per_prompt)";
+  const std::size_t least = group.wanted >= 2 ? 2 : 1;
+  if (samples.size() < least) {
+    book_of(group.ticket.update).fail(group.ticket, FailureKind::kTooLong, what);
+    changed_.notify_all();
+    return false;
+  }
+  too_long_note_(name_of(group.ticket) + ": " + what);
+  return true;
+}
+
+void DataRole::tell_unscored(const BookGroup& group) {
+  for (const Unscored& unscored : group.unscored) {
+    unscored_note_(name_of(group.ticket) + ", sample " + std::to_string(unscored.sample + 1) +
+                   " has no score: " + unscored.cause);
+  }
 }
 
 // A reward that has not said what it reads is asked without any column; it answers with those that
@@ -33,16 +118,17 @@ async::task<core::Result<Scores>> DataRole::scores_of(core::Ticket ticket, std::
     Score request;
     request.prompt = prompt->text;
     request.label = prompt->label;
-    request.sent = read_[reward.peer];
+    Scorer& scorer = scorer_of(reward);
+    request.sent = scorer.reads;
     request.columns = row_with(prompt->columns, request.sent);
     for (const BookSample& sample : group->samples)
       request.items.push_back({sample.text});
-    auto reply = co_await ask_patiently(context_, reward.peer, std::move(request),
-                                        options_.patience, gate_to(reward.peer), wanted, &retries_);
+    auto reply = co_await ask_patiently(context_, reward.peer, std::move(request), &scorer, wanted);
     if (!reply || !reply->wanted) co_return reply;
-    read_[reward.peer] = *reply->wanted;
+    scorer.reads = *reply->wanted;
   }
-  co_return core::fail(ErrorCode::kData, reward.peer + " wants other columns each time it is asked");
+  co_return core::fail(ErrorCode::kData,
+                       reward.peer + " wants other columns each time it is asked");
 }
 
 async::task<core::Result<void>> DataRole::score(core::Ticket ticket, std::size_t member) {
@@ -59,7 +145,10 @@ async::task<core::Result<void>> DataRole::score(core::Ticket ticket, std::size_t
   } else if (reply->values.size() != samples) {
     book.fail(ticket, FailureKind::kReward, name + ": " + uneven(reply->values.size(), samples));
   } else {
-    book.put_scores(ticket, member, reply->values, reply->causes);
+    const bool taken = book.put_scores(ticket, member, reply->values, reply->causes);
+    if (const BookGroup* group = book.find(ticket); taken && group->unscored.size() > 0) {
+      tell_unscored(*group);
+    }
   }
   changed_.notify_all();
   co_return core::Result<void>();
@@ -80,8 +169,7 @@ async::task<core::Result<void>> DataRole::reference(core::Ticket ticket) {
     return waiting != nullptr && waiting->state == GroupState::kGenerated;
   };
   auto reply = co_await ask_patiently(context_, options_.reference_peer, std::move(request),
-                                      options_.patience, gate_to(options_.reference_peer), wanted,
-                                      &retries_);
+                                      &reference_scorer(), wanted);
   if (!reply) {
     book.fail(ticket, FailureKind::kReference, reply.error().message);
   } else if (wanted() && !book.put_reference(ticket, std::move(reply->samples))) {

@@ -12,15 +12,44 @@ core::Result<std::string> text_of_row(const data::PromptRow& row, const text::Ch
   if (row.messages.empty()) return row.prompt;
   if (chat == nullptr) {
     return core::fail(core::ErrorCode::kConfig,
-                      row.where + ": a chat prompt, but the model folder has no chat template; add "
-                      "chat_template.jinja to it or use a text column (--data.input_key)");
+                      row.where +
+                          ": a chat prompt, but the model folder has no chat template; add "
+                          "chat_template.jinja to it or use a text column (--data.input_key)");
   }
   std::vector<text::ChatMessage> messages;
-  for (const auto& message : row.messages) messages.push_back({message.role, message.content});
+  for (const auto& message : row.messages)
+    messages.push_back({message.role, message.content});
   auto rendered = chat->render(messages);
   if (!rendered) return core::fail(rendered.error().within(row.where));
   return rendered;
 }
+
+// A row goes to each reward in one frame, with the texts of a group.
+class RowBound {
+ public:
+  explicit RowBound(const DatasetPromptsOptions& options) : options_(options) {}
+
+  core::Result<void> check(const std::string& where, const Prompt& prompt) {
+    const std::size_t texts = prompt.text.size() + prompt.label.size();
+    if (options_.row_bytes_max == 0 || texts + prompt.columns.size() <= options_.row_bytes_max) {
+      return {};
+    }
+    if (!reads_) reads_ = options_.reads ? options_.reads() : RowColumns();
+    const std::size_t bytes = texts + row_with(prompt.columns, *reads_).size();
+    if (bytes <= options_.row_bytes_max) return {};
+    return core::fail(
+        core::ErrorCode::kData,
+        where + ": prompt, label and what the reward reads of the row (columns: " + reads_->text() +
+            ") have " + std::to_string(bytes) + " bytes, and a message to a reward has " +
+            std::to_string(options_.row_bytes_max) +
+            " for them beside the responses; shorten the row or leave it out, or "
+            "lower --rollout.max_new_tokens or --rollout.n_samples_per_prompt");
+  }
+
+ private:
+  const DatasetPromptsOptions& options_;
+  std::optional<RowColumns> reads_;
+};
 
 // The rows of all files, one file after the other, and how many each has. Without shares the files
 // are one.
@@ -45,11 +74,13 @@ core::Result<Rows> load_rows(const DatasetPromptsOptions& options) {
 }  // namespace
 
 core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
-    const DatasetPromptsOptions& options, const text::Tokenizer& tokenizer,
+    const DatasetPromptsOptions& options,
+    const text::Tokenizer& tokenizer,
     const text::ChatTemplate* chat) {
   TROUPE_TRY_ASSIGN(loaded, load_rows(options));
   std::vector<Prompt> prompts;
   prompts.reserve(loaded.rows.size());
+  RowBound bound(options);
   for (data::PromptRow& row : loaded.rows) {
     TROUPE_TRY_ASSIGN(rendered, text_of_row(row, chat));
     auto encoded = tokenizer.encode(rendered);
@@ -58,13 +89,14 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
       return core::fail(core::ErrorCode::kData, row.where + ": the prompt has no tokens");
     }
     if (options.prompt_tokens_max > 0 && encoded->ids.size() > options.prompt_tokens_max) {
-      return core::fail(core::ErrorCode::kData,
-                        row.where + ": the prompt has " + std::to_string(encoded->ids.size()) +
-                            " tokens, more than --data.prompt_max_len " +
-                            std::to_string(options.prompt_tokens_max));
+      return core::fail(core::ErrorCode::kData, row.where + ": the prompt has " +
+                                                    std::to_string(encoded->ids.size()) +
+                                                    " tokens, more than --data.prompt_max_len " +
+                                                    std::to_string(options.prompt_tokens_max));
     }
     prompts.push_back({prompts.size(), std::move(encoded->ids), std::move(rendered),
                        std::move(row.label), std::move(row.columns_json)});
+    TROUPE_TRY(bound.check(row.where, prompts.back()));
   }
   std::optional<data::BlendOrder> order;
   if (options.shuffle) {

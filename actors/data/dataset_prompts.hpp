@@ -3,17 +3,19 @@
 // cannot be used stops the run before it begins, by file and line.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "actors/data/prompt_source.hpp"
+#include "actors/protocol/row_columns.hpp"
 #include "runtime/data/blend_order.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace troupe::actors {
 
@@ -24,6 +26,10 @@ struct DatasetPromptsOptions {
   std::vector<double> shares;
   data::DatasetColumns columns;
   std::uint64_t prompt_tokens_max = 0;
+  // Most bytes of prompt, label and the columns that the rewards read; 0 = no bound. `reads` is
+  // asked once a row is longer with all its columns.
+  std::uint64_t row_bytes_max = 0;
+  std::function<RowColumns()> reads;
   bool shuffle = true;
   std::uint64_t seed = 0;
 };
@@ -31,7 +37,8 @@ struct DatasetPromptsOptions {
 class DatasetPrompts final : public PromptSource {
  public:
   // `chat` is needed when columns.as_chat is set or a row holds messages. Errors: kData naming
-  // file:line for a prompt without tokens or longer than prompt_tokens_max (--data.prompt_max_len);
+  // file:line for a prompt without tokens or longer than prompt_tokens_max (--data.prompt_max_len),
+  // and for a row longer than row_bytes_max;
   // kConfig for shares that do not fit the files (data.probs).
   static core::Result<std::unique_ptr<DatasetPrompts>> load(const DatasetPromptsOptions& options,
                                                             const text::Tokenizer& tokenizer,

@@ -51,6 +51,7 @@ GroupStatus status_of(const BookGroup& group) {
   status.state = std::string(kGroupStates[static_cast<std::size_t>(group.state)]);
   status.cause = group.cause;
   status.filtered = group.filtered;
+  status.missing = group.missing;
   status.samples = static_cast<std::uint32_t>(group.samples.size());
   double sum = 0;
   for (const BookSample& sample : group.samples) {

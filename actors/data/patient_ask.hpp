@@ -1,12 +1,11 @@
-// A call to a peer that may be away for a while: tried again, with a growing pause, while the peer
-// is lost, full or closed, until it answers or has been away for the time that it is given. The
-// peer may have worked on a call whose answer was lost; whoever takes the answer counts it once.
-// Runs on the caller's strand. Bounds: Patience, and the gate.
+// A call to a scorer that may be away for a while: made again, with a growing pause, until there is
+// an answer or nobody wants it any more. The scorer may have worked on a call whose answer was
+// lost; whoever takes the answer counts it once. Runs on the caller's strand. Bounds: the scorer's
+// patience for one request that fails while others are answered, and the scorer's gate.
 #pragma once
 
-#include "actors/data/call_gate.hpp"
+#include "actors/data/scorer.hpp"
 #include "actors/protocol/ask.hpp"
-#include "runtime/core/limits.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -16,49 +15,50 @@
 
 namespace troupe::actors {
 
-struct Patience {
-  core::Duration pause_min = core::limits::kScorerPause_min;
-  core::Duration pause_max = core::limits::kScorerPause_max;
-  core::Duration away_max = std::chrono::seconds(300);  // since the first call that failed
-};
-
-// Errors that may pass when the same call is made again.
+// Errors that may pass when the same call is made again. Who is overloaded is there.
 inline bool passing(core::ErrorCode code) {
   return code == core::ErrorCode::kPeerLost || code == core::ErrorCode::kOverloaded ||
          code == core::ErrorCode::kClosed;
 }
 
 // `wanted` says whether the answer is still of use; the last error is returned when it is not.
-// `retries` counts the calls that were made again.
 template <class Request>
 async::task<core::Result<typename Request::Reply>> ask_patiently(RoleContext context,
                                                                  std::string peer,
                                                                  Request request,
-                                                                 Patience patience,
-                                                                 CallGate* gate,
-                                                                 std::function<bool()> wanted,
-                                                                 std::uint64_t* retries) {
+                                                                 Scorer* scorer,
+                                                                 std::function<bool()> wanted) {
   using Answer = core::Result<typename Request::Reply>;
-  core::Duration pause = patience.pause_min;
-  core::TimePoint first_failure{};
-  for (bool failed = false;;) {
-    co_await gate->enter();
+  core::Duration pause = scorer->patience().pause_min;
+  std::optional<core::TimePoint> first_failure;
+  std::optional<Scorer::Waiter> waiter;
+  for (;;) {
+    co_await scorer->gate().enter();
     std::optional<Answer> answer;
     {
-      const CallGate::Pass pass(*gate);
+      const CallGate::Pass pass(scorer->gate());
       Request copy = request;
       auto got = co_await ask(context, peer, std::move(copy));
       answer.emplace(std::move(got));
     }
-    if (*answer || !passing(answer->error().code) || !wanted()) co_return std::move(*answer);
-    const core::TimePoint now = context.timers->now();
-    if (!std::exchange(failed, true)) first_failure = now;
-    const core::TimePoint end = first_failure + patience.away_max;
-    if (now >= end) co_return std::move(*answer);
-    co_await async::sleep_until(*context.timers, std::min(now + pause, end));
-    pause = std::min(2 * pause, patience.pause_max);
+    if (*answer || !passing(answer->error().code)) {
+      scorer->answered();
+      co_return std::move(*answer);
+    }
+    if (answer->error().code != core::ErrorCode::kOverloaded) {
+      const core::TimePoint now = context.timers->now();
+      if (!first_failure) first_failure = now;
+      if (!waiter) waiter.emplace(*scorer);
+      scorer->failed(answer->error());
+      const bool long_enough = now - *first_failure >= scorer->patience().away_max;
+      // It answers others meanwhile: what it does not get over is this request.
+      if (long_enough && !scorer->gone()) co_return std::move(*answer);
+    }
     if (!wanted()) co_return std::move(*answer);
-    ++*retries;
+    co_await scorer->wait(pause);
+    pause = std::min(2 * pause, scorer->patience().pause_max);
+    if (!wanted()) co_return std::move(*answer);
+    ++scorer->retries;
   }
 }
 

@@ -127,10 +127,12 @@ core::Result<core::Ticket> TicketBook::reissue(const core::Ticket& ticket,
   auto replaced = std::move(group.replaced);
   replaced.push_back(group.prompt);
   const bool restored = group.restored;  // the next request names version_min and samples
+  const std::uint32_t missing = group.missing;
   group = fresh_group({ticket.update, ticket.slot, ticket.attempt + 1}, next_prompt_++,
                       group.wanted, group.version_min, rewards);
   group.replaced = std::move(replaced);
   group.restored = restored;
+  group.missing = missing;
   return group.ticket;
 }
 
@@ -208,8 +210,12 @@ bool TicketBook::put_scores(const core::Ticket& ticket,
   }
   group.scored[member] = true;
   if (std::count(group.scored.begin(), group.scored.end(), false) == 0) {
-    for (BookSample& sample : group.samples)
+    for (std::size_t i = 0; i < group.samples.size(); ++i) {
+      BookSample& sample = group.samples[i];
       add_up(sample, *group.rewards);
+      if (!sample.score) group.unscored.push_back({i, sample.missing_cause});
+    }
+    group.missing += static_cast<std::uint32_t>(group.unscored.size());
   }
   settle(group);
   return true;

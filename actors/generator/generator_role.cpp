@@ -2,6 +2,7 @@
 #include "actors/generator/generator_role.hpp"
 
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/group_fit.hpp"
 #include "runtime/core/check.hpp"
 
 namespace troupe::actors {
@@ -187,6 +188,7 @@ async::task<core::Result<void>> GeneratorRole::deliver(SampledGroup group) {
     delivered.finish = std::string(engine::finish_name(sample.finish));
     put.samples.push_back(std::move(delivered));
   }
+  fit_frame(put);
   auto answer = co_await ask(context_, data_peer_, put);
   while (!answer && answer.error().code == ErrorCode::kOverloaded) {
     co_await async::sleep_for(*context_.timers, limits::kOverloadBackoff);

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "actors/protocol/row_columns.hpp"
 #include "runtime/core/ids.hpp"
 
 namespace troupe::actors {
@@ -179,27 +178,6 @@ struct UpdateWeights {
   core::Version version = 0;
   WeightSource source;
   bool recompute_kv = false;  // else running samples keep their keys and values
-};
-
-// ---- to a reward role --------------------------------------------------------------------------------
-struct ScoreItem {
-  std::string response;
-};
-
-struct Scores {
-  std::vector<std::optional<double>> values;  // in the order of the items
-  std::vector<std::string> causes;            // why a value is missing, "" otherwise
-  // Instead of values: the reward reads these columns, and they were not all sent.
-  std::optional<RowColumns> wanted;
-};
-
-// The samples of one prompt, with what they share.
-struct Score {
-  using Reply = Scores;
-  std::vector<ScoreItem> items;
-  std::string prompt, label;
-  RowColumns sent;      // the columns in `columns`, which the asker believes to be enough
-  std::string columns;  // those of the dataset row as one JSON object
 };
 
 // ---- to the reference role -------------------------------------------------------------------------

@@ -1,14 +1,42 @@
-// Reward sets as plain values: what the data role and the controller are told of rewards that come and
-// go while a run goes on (messages.hpp has the other messages).
+// What a reward role is asked, and reward sets: what the data role and the controller are told of
+// rewards that come and go while a run goes on. Plain values (messages.hpp has the other messages).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "actors/protocol/messages.hpp"
+#include "actors/protocol/row_columns.hpp"
 
 namespace troupe::actors {
+
+// ---- to a reward role
+// --------------------------------------------------------------------------------
+
+struct ScoreItem {
+  std::string response;
+};
+
+struct Scores {
+  std::vector<std::optional<double>> values;  // in the order of the items
+  std::vector<std::string> causes;            // why a value is missing, "" otherwise
+  // Instead of values: the reward reads these columns, and they were not all sent.
+  std::optional<RowColumns> wanted;
+};
+
+// The samples of one prompt, with what they share.
+struct Score {
+  using Reply = Scores;
+  std::vector<ScoreItem> items;
+  std::string prompt, label;
+  RowColumns sent;      // the columns in `columns`, which the asker believes to be enough
+  std::string columns;  // those of the dataset row as one JSON object
+};
+
+// ---- reward sets
+// -------------------------------------------------------------------------------------
 
 // One reward of a set. The score of a sample is the sum of weight times score over the members.
 struct RewardMember {

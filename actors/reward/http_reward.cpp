@@ -5,12 +5,17 @@
 #include "runtime/net/http_client.hpp"
 #include "runtime/net/url.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
 namespace troupe::actors {
 namespace {
 
 using core::ErrorCode;
 
 constexpr std::size_t kShown_bytes_max = 200;
+constexpr std::uint64_t kSilence_s_max = 60;  // of what a server may ask for in one go
 
 class HttpReward final : public RewardSource {
  public:
@@ -21,10 +26,12 @@ class HttpReward final : public RewardSource {
   core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
                                                core::Duration deadline) override {
     const std::string where = "reward server " + url_;
+    TROUPE_TRY(respect_silence());
     auto reply = net::http_post_json_blocking(url_, reward_request(items), deadline,
                                               {{kMissingHeader, "null"}});
-    if (!reply) return core::fail(reply.error().code, "reward server " + reply.error().message);
+    if (!reply) return core::fail(no_reply(reply.error()));
     if (reply->status < 200 || reply->status > 299) {
+      keep_silence(*reply);
       return core::fail(code_of(reply->status), where + " answered with status " +
                                                     std::to_string(reply->status) + ": '" +
                                                     printed(reply->body) + "'");
@@ -35,11 +42,33 @@ class HttpReward final : public RewardSource {
   }
 
  private:
-  // Which failures are worth another try is the role's knowledge; it goes by these codes.
+  // A server that is away, not one that has judged the samples.
   static ErrorCode code_of(int status) {
-    if (status == 504) return ErrorCode::kDeadline;
-    const bool may_pass = status >= 500 || status == 408 || status == 429;
-    return may_pass ? ErrorCode::kPeerLost : ErrorCode::kData;
+    const bool away = status >= 500 || status == 408 || status == 429;
+    return away ? ErrorCode::kPeerLost : ErrorCode::kData;
+  }
+
+  static core::Error no_reply(const core::Error& error) {
+    const bool late = error.code == ErrorCode::kDeadline;
+    return {late ? ErrorCode::kPeerLost : error.code,
+            "reward server " + error.message + (late ? " (--reward.deadline_s)" : "")};
+  }
+
+  // Retry-After, in seconds: until then it is not asked. A date or nonsense is read past.
+  void keep_silence(const net::HttpReply& reply) {
+    const std::string_view text = net::find_header(reply.headers, "retry-after");
+    std::uint64_t seconds = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    if (text.empty() || parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return;
+    silent_until_ = clock_.now() + std::chrono::seconds(std::min(seconds, kSilence_s_max));
+    silence_cause_ = "reward server " + url_ + " answered with status " +
+                     std::to_string(reply.status) + " and asked not to be called for " +
+                     std::string(text) + " s";
+  }
+
+  core::Result<void> respect_silence() const {
+    if (clock_.now() >= silent_until_) return {};
+    return core::fail(ErrorCode::kPeerLost, silence_cause_);
   }
 
   static std::string printed(const std::string& body) {
@@ -52,6 +81,9 @@ class HttpReward final : public RewardSource {
 
   const std::string url_;
   const std::string host_;
+  const core::SteadyClock clock_;
+  core::TimePoint silent_until_{};
+  std::string silence_cause_;
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // A reward that another program gives over HTTP, in OpenRLHF's JSON (docs/reward_http.md). Used
 // from the reward role's device thread; a call blocks at most for its deadline. Whatever goes wrong
-// is an error of the batch or a missing score with its cause, never a 0; trying again is the role's
-// part.
+// is an error of the batch or a missing score with its cause, never a 0. A server that cannot be
+// reached, does not answer in time or answers 5xx, 408 or 429 is away (kPeerLost); with Retry-After
+// it is left alone for so long, at most a minute. Every other answer has judged the batch.
 #pragma once
 
 #include "actors/reward/reward_source.hpp"

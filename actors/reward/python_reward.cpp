@@ -1,13 +1,12 @@
 // Starts, feeds, times out and recycles the Python worker.
 #include "actors/reward/python_reward.hpp"
 
-#include <unistd.h>
-
-#include <nlohmann/json.hpp>
-
 #include "actors/reward/python_worker_source.hpp"
 #include "actors/reward/worker_process.hpp"
 #include "runtime/core/limits.hpp"
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace troupe::actors {
 namespace {
@@ -43,14 +42,17 @@ class PythonReward final : public RewardSource {
       return {};
     }
     worker_.kill();
-    return core::fail(ErrorCode::kConfig,
-                      where() + " does not load: " +
-                          tail(ready.is_object() ? ready.value("error", "") : *line));
+    return core::fail(
+        ErrorCode::kConfig,
+        where() + " does not load: " + tail(ready.is_object() ? ready.value("error", "") : *line));
   }
 
   core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
                                                core::Duration deadline) override {
-    TROUPE_TRY(ensure_started());
+    // It loaded before, so it may again: a file that is being edited, a machine without memory.
+    if (auto started = ensure_started(); !started) {
+      return core::fail(ErrorCode::kPeerLost, started.error().message);
+    }
     ++calls_;
     auto reply = exchange(items, deadline);
     if (!reply) {
@@ -58,8 +60,8 @@ class PythonReward final : public RewardSource {
       return core::fail(reply.error().within(where()));
     }
     if (reply->contains("error")) {
-      return core::fail(ErrorCode::kData, where() + " raised: " +
-                                              tail((*reply)["error"].get<std::string>()));
+      return core::fail(ErrorCode::kData,
+                        where() + " raised: " + tail((*reply)["error"].get<std::string>()));
     }
     std::vector<RewardScore> scores;
     for (const auto& value : (*reply)["rewards"]) {
@@ -129,8 +131,8 @@ class PythonReward final : public RewardSource {
 core::Result<std::unique_ptr<RewardSource>> make_python_reward(PythonRewardOptions options) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(options.file, error)) {
-    return core::fail(ErrorCode::kConfig, "reward.python: there is no file " +
-                                              options.file.string());
+    return core::fail(ErrorCode::kConfig,
+                      "reward.python: there is no file " + options.file.string());
   }
   auto reward = std::make_unique<PythonReward>(std::move(options));
   if (auto started = reward->ensure_started(); !started) {

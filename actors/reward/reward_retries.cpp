@@ -3,7 +3,10 @@
 
 #include "runtime/core/limits.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <thread>
 
 namespace troupe::actors {
 namespace {
@@ -41,12 +44,49 @@ core::Result<std::vector<RewardScore>> score_with_retries(RewardSource& source,
       return core::fail(code, scores.error().message + " (" + std::to_string(hangs) + " tries of " +
                                   seconds_of(deadline) + "; --reward.deadline_s allows more)");
     }
-    if (code != ErrorCode::kPeerLost) return scores;
+    if (code == ErrorCode::kPeerLost) ++tries.away;
+    if (code != ErrorCode::kClosed) return scores;
     ++tries.deaths;
     if (++deaths >= kDeaths_max) {
-      // The role is there; its worker is not. Who asked must not wait for the role to come back.
+      // The batch is judged: no worker lives through it. Nobody is to wait for another.
       return core::fail(ErrorCode::kData,
                         scores.error().message + " (" + std::to_string(deaths) + " tries)");
+    }
+  }
+}
+
+core::Result<std::vector<RewardScore>> score_patiently(RewardSource& source,
+                                                       const std::vector<RewardItem>& items,
+                                                       core::Duration deadline,
+                                                       RewardTries& tries,
+                                                       const SourcePatience& patience) {
+  constexpr core::Duration kLook = std::chrono::milliseconds(100);
+  const core::SteadyClock clock;
+  const std::string name = "reward " + source.name();
+  const auto say = [&patience](const std::string& text) {
+    if (patience.say) patience.say(text);
+  };
+  std::optional<core::TimePoint> since;
+  for (core::Duration pause = patience.pause_min;;
+       pause = std::min(2 * pause, patience.pause_max)) {
+    auto scores = score_with_retries(source, items, deadline, tries);
+    const core::TimePoint now = clock.now();
+    if (scores || scores.error().code != ErrorCode::kPeerLost) {
+      if (since) say(name + " is back after " + seconds_of(now - *since));
+      return scores;
+    }
+    if (!since) {
+      say(name + " is away: " + scores.error().message + "; waiting up to " +
+          seconds_of(patience.away_max));
+      since = now;
+    }
+    if (now - *since >= patience.away_max) return scores;
+    const core::TimePoint until = std::min(now + pause, *since + patience.away_max);
+    while (clock.now() < until) {
+      if (patience.stopped && patience.stopped()) {
+        return core::fail(ErrorCode::kInterrupted, "interrupted");
+      }
+      std::this_thread::sleep_for(std::min<core::Duration>(kLook, until - clock.now()));
     }
   }
 }

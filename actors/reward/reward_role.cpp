@@ -34,8 +34,9 @@ async::task<core::Result<Scores>> RewardRole::on(Score request) {
   tries_.calls += tries->calls;
   tries_.hangs += tries->hangs;
   tries_.deaths += tries->deaths;
+  tries_.away += tries->away;
   if (!scores) {
-    ++failed_batches_;
+    if (scores.error().code != core::ErrorCode::kPeerLost) ++failed_batches_;
     co_return scores.failure();
   }
   Scores reply;
@@ -62,6 +63,7 @@ wire::Amounts RewardRole::amounts() const {
   add("calls", tries_.calls);
   add("hangs", tries_.hangs);
   add("worker_deaths", tries_.deaths);
+  add("away", tries_.away);
   return amounts;
 }
 

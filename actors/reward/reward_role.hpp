@@ -1,11 +1,12 @@
 // The reward role: scores finished responses with one source. Batches are scored one after another
 // on a device thread of their own (a Python function may block). A batch that hangs or loses its
 // worker is tried again (reward_retries.hpp); then its error goes back to the caller, who decides
-// what becomes of the group. No failure is ever turned into a score. Bounds: the options' deadline,
-// twice for one batch; the device thread's queue.
+// what becomes of the group: kPeerLost when the source is away, any other has judged it. A request
+// without all columns that the source reads is answered with these. No failure is ever turned into
+// a score. Bounds: the options' deadline, twice for one batch; the device thread's queue.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "actors/reward/reward_retries.hpp"
 #include "actors/reward/reward_source.hpp"

@@ -1,6 +1,7 @@
 // A source of rewards: something that scores finished responses. A failure of one item is a missing
 // score with a cause, never a 0. A failure of the whole batch is an error, and its code says whose:
-//   kPeerLost   the source is away (a server that refuses, 5xx, 429, no answer; a worker that cannot
+//   kPeerLost   the source is away (a server that refuses, 5xx, 429, no answer; a worker that
+//   cannot
 //               be started): nothing is said of the samples, whoever asks waits until it is back
 //   kClosed     the worker ended while it scored these samples; it is replaced by the next call
 //   kDeadline   the function did not answer in time; its worker is replaced by the next call
@@ -8,14 +9,14 @@
 // One source is used from one thread at a time (the reward role's own).
 #pragma once
 
+#include "actors/protocol/row_columns.hpp"
+#include "runtime/core/clock.hpp"
+#include "runtime/core/result.hpp"
+
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "actors/protocol/row_columns.hpp"
-#include "runtime/core/clock.hpp"
-#include "runtime/core/result.hpp"
 
 namespace troupe::actors {
 

@@ -1,6 +1,8 @@
 // fork, exec and talk to a worker under deadlines.
 #include "actors/reward/worker_process.hpp"
 
+#include "runtime/core/limits.hpp"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,8 +15,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-
-#include "runtime/core/limits.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -49,7 +49,8 @@ std::vector<std::string> bare_environment() {
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
-  for (auto& s : strings) result.push_back(s.data());
+  for (auto& s : strings)
+    result.push_back(s.data());
   result.push_back(nullptr);
   return result;
 }
@@ -117,7 +118,7 @@ core::Result<void> WorkerProcess::start(const std::vector<std::string>& command)
 }
 
 core::Result<void> WorkerProcess::send_line(const std::string& line, core::Duration deadline) {
-  if (!running()) return core::fail(ErrorCode::kPeerLost, "the reward worker is not running");
+  if (!running()) return core::fail(ErrorCode::kClosed, "the reward worker is not running");
   const std::string bytes = line + "\n";
   const auto until = core::TimePoint(std::chrono::steady_clock::now()) + deadline;
   std::size_t sent = 0;
@@ -137,7 +138,7 @@ core::Result<void> WorkerProcess::send_line(const std::string& line, core::Durat
 }
 
 core::Result<std::string> WorkerProcess::read_line(core::Duration deadline) {
-  if (!running()) return core::fail(ErrorCode::kPeerLost, "the reward worker is not running");
+  if (!running()) return core::fail(ErrorCode::kClosed, "the reward worker is not running");
   const auto until = core::TimePoint(std::chrono::steady_clock::now()) + deadline;
   for (;;) {
     if (const auto end = pending_.find('\n'); end != std::string::npos) {
@@ -176,7 +177,7 @@ core::Failure WorkerProcess::ended() {
     how = WEXITSTATUS(status) == 127 ? "could not be started (is the interpreter installed?)"
                                      : "ended with status " + std::to_string(WEXITSTATUS(status));
   }
-  return core::fail(ErrorCode::kPeerLost, "the reward worker " + how);
+  return core::fail(ErrorCode::kClosed, "the reward worker " + how);
 }
 
 void WorkerProcess::kill() noexcept {

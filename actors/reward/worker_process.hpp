@@ -1,16 +1,16 @@
-// A child process that answers lines with lines: requests on its standard input, replies on a pipe of
-// its own (descriptor 3), so that what the child prints cannot be taken for a reply. The child leads a
-// process group, gets a bare environment and resource limits, and dies with its owner.
+// A child process that answers lines with lines: requests on its standard input, replies on a pipe
+// of its own (descriptor 3), so that what the child prints cannot be taken for a reply. The child
+// leads a process group, gets a bare environment and resource limits, and dies with its owner.
 // Owned by one thread. Bounded by the deadlines that each call is given.
 #pragma once
+
+#include "runtime/core/clock.hpp"
+#include "runtime/core/result.hpp"
 
 #include <sys/types.h>
 
 #include <string>
 #include <vector>
-
-#include "runtime/core/clock.hpp"
-#include "runtime/core/result.hpp"
 
 namespace troupe::actors {
 
@@ -25,7 +25,7 @@ class WorkerProcess {
   bool running() const noexcept { return pid_ > 0; }
   pid_t pid() const noexcept { return pid_; }
 
-  // Errors: kDeadline, kPeerLost (the child ended; says how), kData (a reply beyond the bound).
+  // Errors: kDeadline, kClosed (the child ended; says how), kData (a reply beyond the bound).
   core::Result<void> send_line(const std::string& line, core::Duration deadline);
   core::Result<std::string> read_line(core::Duration deadline);
 

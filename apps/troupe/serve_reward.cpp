@@ -4,6 +4,7 @@
 #include "actors/reward/http_reward.hpp"
 #include "actors/reward/python_reward.hpp"
 #include "actors/reward/reward_json.hpp"
+#include "actors/reward/reward_retries.hpp"
 #include "actors/reward/rule_reward.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/flags.hpp"
@@ -82,12 +83,18 @@ int status_of(ErrorCode code) {
   switch (code) {
     case ErrorCode::kOverloaded:
     case ErrorCode::kClosed:
+    case ErrorCode::kPeerLost:
       return 503;
     case ErrorCode::kDeadline:
       return 504;
     default:
       return 500;
   }
+}
+
+// The samples cannot be scored; asking again later is of no use.
+bool judged(ErrorCode code) {
+  return status_of(code) != 503;
 }
 
 net::HttpResponse failure(int status, const std::string& message) {
@@ -132,9 +139,15 @@ class Service {
     const std::size_t count = items.size();
     auto job = [self, batch = std::move(items)] {
       if (batch.empty()) return Result<std::vector<actors::RewardScore>>(Scores());
-      return self->source_->score(batch, core::limits::kRewardDeadline);
+      actors::RewardTries tries;
+      return actors::score_with_retries(*self->source_, batch, core::limits::kRewardDeadline,
+                                        tries);
     };
     auto scores = co_await self->device_.run(std::move(job));
+    if (!scores && nulls && judged(scores.error().code)) {
+      const actors::RewardScore missing{std::nullopt, scores.error().message};
+      scores = Scores(count, missing);
+    }
     if (!scores) co_return failure(status_of(scores.error().code), scores.error().message);
     if (scores->size() != count)
       co_return failure(500, "the reward gave the wrong number of scores");

@@ -1,6 +1,7 @@
 // The rules between configuration keys.
 #include "runtime/core/config_set.hpp"
 #include "runtime/core/device_name.hpp"
+#include "runtime/core/group_bytes.hpp"
 
 #include <algorithm>
 #include <string>
@@ -262,6 +263,51 @@ Result<void> check_algo(const TrainConfig& c, const Origins& origins) {
   return {};
 }
 
+// One way of a group: `rest` bytes beside its samples, `token` bytes for each token of a sample.
+struct Way {
+  const char* what;
+  std::uint64_t rest, token;
+};
+
+Result<void> check_way(const TrainConfig& c,
+                       const Origins& origins,
+                       const Way& way,
+                       std::string_view samples_key,
+                       std::uint64_t samples) {
+  const auto tokens = static_cast<std::uint64_t>(c.rollout.max_new_tokens);
+  const std::uint64_t left = frame_left(way.rest), one = kSampleRest_bytes + tokens * way.token;
+  if (samples * one <= left) return {};
+  if (left < samples * (kSampleRest_bytes + way.token)) {
+    return refuse(origins, way.rest > 0 ? "data.prompt_max_len" : samples_key,
+                  "a group of " + std::to_string(samples) +
+                      " samples does not fit the one frame that it travels in; give less");
+  }
+  return refuse(origins, "rollout.max_new_tokens",
+                std::to_string(samples) + " samples of " + std::to_string(tokens) + " tokens, " +
+                    way.what + ", are " + std::to_string(samples * one) + " bytes (" +
+                    std::to_string(way.token) + " a token), and a group travels in one frame, " +
+                    "which has " + std::to_string(left) +
+                    " for them: give at most --rollout.max_new_tokens " +
+                    std::to_string((left / samples - kSampleRest_bytes) / way.token) + " or --" +
+                    std::string(samples_key) + " " + std::to_string(left / one));
+}
+
+Result<void> check_frames(const TrainConfig& c, const Origins& origins) {
+  const bool masses = c.rollout.top_p < 1 || c.rollout.top_k > 0 || c.rollout.min_p > 0;
+  const Way delivered{"as they are delivered", 0,
+                      delivered_bytes(1, kTokenText_bytes, masses) - kSampleRest_bytes};
+  const Way learned{"as they are learned from",
+                    static_cast<std::uint64_t>(c.data.prompt_max_len) * 4,
+                    experience_bytes(1, c.has_reference()) - kSampleRest_bytes};
+  const auto samples = static_cast<std::uint64_t>(c.rollout.n_samples_per_prompt);
+  for (const Way& way : {delivered, learned}) {
+    TROUPE_TRY(check_way(c, origins, way, "rollout.n_samples_per_prompt", samples));
+  }
+  if (c.eval.dataset.empty()) return {};
+  return check_way(c, origins, delivered, "eval.n_samples_per_prompt",
+                   static_cast<std::uint64_t>(c.eval.n_samples_per_prompt));
+}
+
 Result<void> check_supervised(const TrainConfig& c, const Origins& origins) {
   if (c.train.batch_size < 1) {
     return refuse(origins, "train.batch_size",
@@ -280,6 +326,7 @@ Result<void> check_config(const TrainConfig& config, const Origins& origins) {
   if (config.method == "ppo") {
     TROUPE_TRY(check_batches(config, origins));
     TROUPE_TRY(check_engine(config, origins));
+    TROUPE_TRY(check_frames(config, origins));
     TROUPE_TRY(check_reward(config, origins));
     TROUPE_TRY(check_algo(config, origins));
     TROUPE_TRY(check_cluster(config, origins));

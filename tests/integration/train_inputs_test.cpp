@@ -111,6 +111,48 @@ TEST_F(TrainInputs, LengthsBeyondTheContext) {
   expect(train({"--data.prompt_max_len", "255", "--rollout.max_new_tokens", "64"}), 2, "context");
 }
 
+TEST_F(TrainInputs, AGroupThatFitsNoFrame) {
+  const auto outcome =
+      train({"--rollout.n_samples_per_prompt", "64", "--rollout.max_new_tokens", "1024"});
+  expect(outcome, 2, "give at most --rollout.max_new_tokens 812");
+  expect(outcome, 2, "--rollout.n_samples_per_prompt 50");
+  EXPECT_FALSE(std::filesystem::exists(files_ / "run" / "rollouts"));
+}
+
+// A row is long in a column that one function reads and the other does not.
+TEST_F(TrainInputs, ARowThatIsTooLongForItsRewardAndALongOneThatIsNot) {
+  const auto row = [](std::size_t bytes) {
+    return "{\"prompt\": \"1+1=\", \"answer\": \"a\", \"tests\": \"" + std::string(bytes, 'x') +
+           "\"}\n";
+  };
+  const std::string small = row(1);
+  const auto huge = write("huge.jsonl", small + small + row(1'100'000) + small);
+  const auto large =
+      write("large.jsonl", row(200'000) + row(200'000) + row(200'000) + row(200'000));
+  const auto reads =
+      write("reads.py",
+            "def f(prompts, completions, tests):\n"
+            "    return [len(c) % 3 + len(t) % 2 for c, t in zip(completions, tests)]\n");
+  const auto does_not = write("does_not.py",
+                              "def reward_func(queries, prompts, labels):\n"
+                              "    return [len(q) % 3 for q in queries]\n");
+  const auto with = [&](const std::string& data, const std::string& reward) {
+    std::filesystem::remove_all(files_ / "run");
+    return train({"--reward.rule", "", "--reward.rule_pattern", "", "--reward.python", reward,
+                  "--data.prompt_dataset", data, "--rollout.n_samples_per_prompt", "16",
+                  "--cluster.transport", "loopback", "--train.max_steps", "1"});
+  };
+  const auto refused = with(huge, reads);
+  expect(refused, 4, "huge.jsonl:3: ");
+  expect(refused, 4, "(columns: tests) have 1100");
+  EXPECT_FALSE(std::filesystem::exists(files_ / "run" / "rollouts"));
+  const auto unread = with(huge, does_not);
+  EXPECT_EQ(unread.status, 0) << unread.text;
+  const auto trained = with(large, reads);
+  EXPECT_EQ(trained.status, 0) << trained.text;
+  EXPECT_EQ(metrics_of(files_ / "run").size(), 1u);
+}
+
 TEST_F(TrainInputs, RewardFunctionThatRaises) {
   const auto file = write("raises.py",
                           "def reward_func(queries, prompts, labels):\n"

@@ -1,6 +1,6 @@
 // Scores lines of JSON by the real reward role with an HTTP source, for reward_http_test.py.
-// usage: reward_driver URL; each input line is {"prompt", "response", "label"} lists; each output
-// line
+// usage: reward_driver URL; each input line is {"prompt", "response", "label"} with a list of
+// responses; each output line
 // {"values": [number or null], "causes": [...]} or {"error": ..., "code": ...}.
 #include "actors/reward/http_reward.hpp"
 #include "actors/reward/reward_role.hpp"
@@ -49,9 +49,10 @@ int main(int argc, char** argv) {
   for (std::string line; std::getline(std::cin, line);) {
     const json given = json::parse(line);
     actors::Score request;
-    for (std::size_t i = 0; i < given["prompt"].size(); ++i) {
-      request.items.push_back({given["prompt"][i], given["response"][i], given["label"][i], "{}"});
-    }
+    request.prompt = given["prompt"];
+    request.label = given["label"];
+    for (const json& response : given["response"])
+      request.items.push_back({response});
     core::Result<actors::Scores> out = core::fail(core::ErrorCode::kInternal, "");
     io.run(score(&role, std::move(request), &out));
     std::cout << reply_of(out).dump() << std::endl;

@@ -217,18 +217,20 @@ def role_scores(url, *batches):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-BATCH = {"prompt": ["2+2=", "Ü"], "response": ["4", "ber"], "label": ["4", ""]}
+BATCH = {"prompt": "2+Ü=", "response": ["4", "ber"], "label": "4"}
 
 
 def test_the_role_sends_what_openrlhf_sends(openrlhf_server):
-    assert role_scores(openrlhf_server, BATCH) == [{"values": [1.25, 1.0], "causes": ["", ""]}]
-    assert ServeRm.seen == [("/get_reward", {"query": ["2+2=4", "Über"], "prompts": ["2+2=", "Ü"],
-                                             "labels": ["4", ""]})]
+    assert role_scores(openrlhf_server, BATCH) == [{"values": [1.25, 1.75], "causes": ["", ""]}]
+    assert ServeRm.seen == [("/get_reward", {"query": ["2+Ü=4", "2+Ü=ber"], "prompts": ["2+Ü=", "2+Ü="],
+                                             "labels": ["4", "4"]})]
 
 
-def test_the_role_tries_a_failing_server_again(openrlhf_server):
+def test_a_failing_server_is_away_and_left_to_who_can_wait(openrlhf_server):
     ServeRm.faults += [(500, "Internal Server Error"), (503, "")]
-    assert role_scores(openrlhf_server, BATCH)[0]["values"] == [1.25, 1.0]
+    first, second, third = role_scores(openrlhf_server, BATCH, BATCH, BATCH)
+    assert first["code"] == second["code"] == "peer lost" and "status 503" in second["error"]
+    assert third["values"] == [1.25, 1.75]
     assert len(ServeRm.seen) == 3
 
 
@@ -249,7 +251,12 @@ def test_other_replies_are_understood(openrlhf_server):
     assert third["values"] == [None, 2] and "null" in third["causes"][0]
 
 
-def test_troupe_to_troupe_keeps_single_missing_scores():
-    with serve_reward("--rule", "exact") as url:
-        [reply] = role_scores(url + "/get_reward", BATCH)
-    assert reply["values"] == [1.0, None] and "label" in reply["causes"][1]
+def test_troupe_to_troupe_a_server_that_judges_is_not_away(tmp_path):
+    file = tmp_path / "some.py"
+    file.write_text("def f(prompts, completions):\n"
+                    "    if 'boom' in completions: raise ValueError('no such thing')\n"
+                    "    return [1.0 if c == '4' else None for c in completions]\n")
+    with serve_reward("--python", str(file)) as url:
+        some, none = role_scores(url + "/get_reward", BATCH, {**BATCH, "response": ["4", "boom"]})
+    assert some["values"] == [1.0, None] and "no finite number" in some["causes"][1]
+    assert none["values"] == [None, None] and "no such thing" in none["causes"][0]

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <regex>
 
 namespace troupe::app {
@@ -87,12 +88,15 @@ core::Result<std::vector<actors::RewardScore>> score_items(
     core::Duration deadline) {
   std::vector<actors::RewardScore> scores;
   actors::RewardTries tries;
+  actors::SourcePatience patience;
+  patience.stopped = [] { return stop_requested().load(); };
+  patience.say = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
   for (std::size_t begin = 0; begin < items.size(); begin += kScoreRows) {
     if (stop_requested()) return core::fail(core::ErrorCode::kInterrupted, "interrupted");
     const std::size_t end = std::min(begin + kScoreRows, items.size());
     const std::vector<actors::RewardItem> batch(items.begin() + static_cast<std::ptrdiff_t>(begin),
                                                 items.begin() + static_cast<std::ptrdiff_t>(end));
-    TROUPE_TRY_ASSIGN(some, actors::score_with_retries(source, batch, deadline, tries));
+    TROUPE_TRY_ASSIGN(some, actors::score_patiently(source, batch, deadline, tries, patience));
     if (some.size() != batch.size()) {
       return core::fail(core::ErrorCode::kData, "reward " + source.name() + " gave " +
                                                     std::to_string(some.size()) + " scores for " +

@@ -118,6 +118,7 @@ class Company {
     DataParts data{data_options(config), std::move(inputs_.prompts), std::move(inputs_.evaluation),
                    std::move(sink_)};
     data.options.earlier_sets = plan_.run.earlier_sets;
+    data.options.note = [this](const std::string& text) { listener_.on_note(text); };
     TROUPE_CO_TRY(co_await host("data/0", data_factory(std::move(data)), nullptr));
     TROUPE_CO_TRY(co_await start_rewards());
     if (config.has_reference()) {

@@ -5,6 +5,7 @@
 #include "apps/troupe/roles/model_roles.hpp"
 #include "apps/troupe/roles/role_devices.hpp"
 #include "apps/troupe/roles/role_workshop.hpp"
+#include "runtime/core/group_bytes.hpp"
 #include "runtime/text/chat_template.hpp"
 
 #include <optional>
@@ -13,6 +14,30 @@ namespace troupe::app {
 namespace {
 
 using core::ErrorCode;
+
+// Columns of a row that the run's own rewards read. A function that cannot be asked here is asked
+// where it plays.
+actors::RowColumns columns_read(const core::TrainConfig& config) {
+  actors::RowColumns read;
+  for (const RewardPart& part : reward_parts(config)) {
+    if (!part.folder.empty()) {
+      if (config.data.apply_chat_template) read.names.push_back(config.data.input_key);
+    } else if (auto source = make_reward(config)) {
+      const actors::RowColumns own = (*source)->columns();
+      read.all = read.all || own.all;
+      read.names.insert(read.names.end(), own.names.begin(), own.names.end());
+    }
+  }
+  return read;
+}
+
+// What a message to a reward has for the row beside the texts of a group.
+std::uint64_t row_bytes_max(const core::TrainConfig& config, bool training) {
+  const auto samples = static_cast<std::uint64_t>(training ? config.rollout.n_samples_per_prompt
+                                                           : config.eval.n_samples_per_prompt);
+  const auto tokens = static_cast<std::uint64_t>(config.rollout.max_new_tokens);
+  return core::frame_left(samples * core::scored_bytes(tokens * core::kTokenText_bytes));
+}
 
 core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(const core::TrainConfig& config,
                                                                    const std::string& files,
@@ -27,6 +52,8 @@ core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(const core::T
   options.columns.input_template = config.data.input_template;
   options.columns.max_samples = training ? static_cast<std::uint64_t>(config.data.max_samples) : 0;
   options.prompt_tokens_max = static_cast<std::uint64_t>(config.data.prompt_max_len);
+  options.row_bytes_max = row_bytes_max(config, training);
+  options.reads = [&config] { return columns_read(config); };
   if (training) options.shares = config.data.probs;
   options.shuffle = training;
   options.seed = static_cast<std::uint64_t>(config.train.seed);

@@ -1,4 +1,4 @@
-// Reads status.json and sums async/crossed.
+// Reads status.json and sums metrics.
 #include "apps/troupe/train/run_report.hpp"
 
 #include <nlohmann/json.hpp>
@@ -7,6 +7,16 @@
 #include <fstream>
 
 namespace troupe::app {
+
+std::uint64_t sum_of_metric(const std::filesystem::path& run_folder, const std::string& name) {
+  double sum = 0;
+  std::ifstream metrics(run_folder / "metrics.jsonl");
+  for (std::string line; std::getline(metrics, line);) {
+    const auto row = nlohmann::json::parse(line, nullptr, false);
+    if (row.is_object()) sum += row.value(name, 0.0);
+  }
+  return static_cast<std::uint64_t>(sum);
+}
 
 std::optional<RunReport> read_report(const std::filesystem::path& run_folder) {
   std::ifstream in(run_folder / "status.json");
@@ -30,12 +40,7 @@ std::optional<RunReport> read_report(const std::filesystem::path& run_folder) {
     }
     report.roles.push_back(std::move(share));
   }
-  std::ifstream metrics(run_folder / "metrics.jsonl");
-  for (std::string line; std::getline(metrics, line);) {
-    const auto row = nlohmann::json::parse(line, nullptr, false);
-    if (row.is_object())
-      report.crossed += static_cast<std::uint64_t>(row.value("async/crossed", 0.0));
-  }
+  report.crossed = sum_of_metric(run_folder, "async/crossed");
   return report;
 }
 

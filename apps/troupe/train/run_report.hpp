@@ -24,6 +24,9 @@ struct RunReport {
   std::vector<RoleShare> roles;
 };
 
+// Of a metric that counts, over all updates of RUN/metrics.jsonl.
+std::uint64_t sum_of_metric(const std::filesystem::path& run_folder, const std::string& name);
+
 // RUN/status.json and metrics.jsonl; nothing when the run left none.
 std::optional<RunReport> read_report(const std::filesystem::path& run_folder);
 

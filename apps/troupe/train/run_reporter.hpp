@@ -49,6 +49,7 @@ class RunReporter final : public actors::RunListener {
   void on_phase(const std::string& phase) override;
   void on_failed_group(std::uint64_t update, std::uint32_t slot, const std::string& cause) override;
   void on_peer(const std::string& name, bool up, const std::string& cause) override;
+  void on_note(const std::string& text) override { note(text); }
   void on_rewards(std::uint64_t set,
                   std::uint64_t from_update,
                   const std::vector<actors::RewardMember>& members) override;

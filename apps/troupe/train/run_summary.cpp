@@ -91,6 +91,10 @@ void print_summary(const store::RunFolder& folder,
   }
   std::printf("  %-22s %16.1f\n", "all", total);
   print_company(folder);
+  if (const std::uint64_t missing = sum_of_metric(folder.path(), "reward/missing"); missing > 0) {
+    std::printf("\nsamples without a score           %llu (metric reward/missing; causes in %s)\n",
+                static_cast<unsigned long long>(missing), folder.log_file().c_str());
+  }
   std::printf("\npeak memory of one process %.2f GB; run folder %s\n", peak_gb(),
               folder.path().c_str());
 }

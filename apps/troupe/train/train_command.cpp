@@ -207,6 +207,7 @@ class Training {
     play.checkpoint = plan.checkpoint;
     play.data.options = data_options(config_);
     play.data.options.earlier_sets = plan.run.earlier_sets;
+    play.data.options.note = [&reporter](const std::string& text) { reporter.on_note(text); };
     play.data.prompts = std::move(inputs.prompts);
     play.data.evaluation = std::move(inputs.evaluation);
     play.data.sink = std::move(files);

@@ -31,14 +31,6 @@ AwaitGroups await(std::uint64_t update, std::vector<core::Version> starts = {}) 
   return {update, std::move(starts)};
 }
 
-std::vector<std::int64_t> ms_between(const std::vector<core::TimePoint>& times) {
-  std::vector<std::int64_t> gaps;
-  for (std::size_t i = 1; i < times.size(); ++i) {
-    gaps.push_back(std::chrono::round<std::chrono::milliseconds>(times[i] - times[i - 1]).count());
-  }
-  return gaps;
-}
-
 }  // namespace
 
 TEST(DataRole, AsksEveryRewardAtOnceAndAddsUp) {
@@ -188,55 +180,6 @@ TEST(DataRole, AgesReachTheAsker) {
   ASSERT_TRUE(statuses);
   EXPECT_EQ(statuses->staleness, (std::vector<std::uint64_t>{2, 4}));
   EXPECT_EQ(statuses->crossed, 2u);
-}
-
-TEST(DataRole, ALostRewardIsAskedAgainUntilItIsBackAndCountsOnce) {
-  DataStage stage(options_of({kRight}));
-  const auto right = stage.reward("reward/right", numbers_times(1));
-  right->hold();
-  const auto ticket = stage.issue(0, 1)[0];
-  stage.ask(delivery(ticket, 2)).value();
-  stage.run(10ms);
-  ASSERT_EQ(right->calls.size(), 1u);  // at work when it dies
-  stage.network.crash("reward/right");
-  stage.run(20s);
-  EXPECT_EQ(stage.amount("open_groups/generated"), 1);
-  const auto back = stage.reward("reward/right", numbers_times(3));
-  stage.run(11s);
-  EXPECT_EQ(back->calls.size(), 1u);
-  const auto statuses = stage.ask(await(0));
-  EXPECT_EQ(states_of(*statuses), (States{"ready"}));
-  EXPECT_EQ(statuses->groups[0].mean_score, 2 * 4.5);
-  EXPECT_EQ(stage.amount("failed_groups/reward_gone"), 0);
-  EXPECT_GE(stage.amount("scorer_retries"), 7);
-}
-
-TEST(DataRole, PausesDoubleUpToTenSeconds) {
-  DataStage stage(options_of({kRight}));
-  const auto right = stage.reward("reward/right", failing(ErrorCode::kOverloaded, "full"));
-  stage.ask(delivery(stage.issue(0, 1)[0], 2)).value();
-  stage.run(35s);
-  EXPECT_EQ(ms_between(right->times),
-            (std::vector<std::int64_t>{100, 200, 400, 800, 1600, 3200, 6400, 10000, 10000}));
-}
-
-TEST(DataRole, ARewardThatStaysAwayFailsTheGroupAfterFiveMinutes) {
-  DataStage stage(options_of({kRight, kShort}));
-  stage.reward("reward/right", numbers_times(1));
-  const auto ticket = stage.issue(0, 1)[0];  // nobody plays reward/short
-  stage.ask(delivery(ticket, 2)).value();
-  auto waiting = stage.begin(await(0));
-  stage.run(299s);
-  EXPECT_FALSE(waiting.done());
-  stage.run(1500ms);
-  ASSERT_TRUE(waiting.done());
-  const auto& group = waiting.value()->groups[0];
-  EXPECT_EQ(group.state, "failed");
-  EXPECT_EQ(group.cause.rfind("reward short: ", 0), 0u) << group.cause;
-  EXPECT_EQ(stage.amount("failed_groups/reward_gone"), 1);
-  const double retries = stage.amount("scorer_retries");
-  stage.run(5s);
-  EXPECT_EQ(stage.amount("scorer_retries"), retries);
 }
 
 TEST(DataRole, NobodyIsAskedForAGroupThatHasFailed) {

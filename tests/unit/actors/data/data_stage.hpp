@@ -3,8 +3,8 @@
 #pragma once
 
 #include "actors/data/data_role.hpp"
-#include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/dispatch.hpp"
+#include "actors/protocol/messages_rewards.hpp"
 #include "runtime/cluster/sim/sim_network.hpp"
 #include "tests/unit/actors/data/book_support.hpp"
 #include "tests/unit/runtime/cluster/support.hpp"
@@ -252,6 +252,20 @@ class DataStage {
   std::shared_ptr<cluster::Endpoint> client_, data_;
   std::unique_ptr<async::Scope> scope_;
   std::vector<std::shared_ptr<cluster::Endpoint>> played_;
+};
+
+// A data role, and what it had to say to people.
+struct NotedStage {
+  explicit NotedStage(DataRoleOptions options) : stage(listening(std::move(options))) {}
+
+  std::vector<std::string> notes;
+  DataStage stage;
+
+ private:
+  DataRoleOptions listening(DataRoleOptions options) {
+    options.note = [this](const std::string& text) { notes.push_back(text); };
+    return options;
+  }
 };
 
 }  // namespace troupe::actors::test

@@ -80,7 +80,8 @@ TEST_F(HttpReward, NullIsAMissingScoreWithItsCause) {
 }
 
 TEST_F(HttpReward, FailuresOfTheServerAreErrors) {
-  EXPECT_EQ(failure(500, "boom").code, core::ErrorCode::kPeerLost);
+  for (const int away : {500, 502, 503, 504, 408, 429})
+    EXPECT_EQ(failure(away, "boom").code, core::ErrorCode::kPeerLost) << away;
   EXPECT_NE(failure(503, "{\"error\":\"busy\"}").message.find("status 503: '{\"error\":\"busy\"}'"),
             std::string::npos);
   EXPECT_EQ(failure(404, "").code, core::ErrorCode::kData);
@@ -99,8 +100,35 @@ TEST_F(HttpReward, ASlowServerIsALateOne) {
   serve([&](net::HttpRequest) { return never(&timers); });
   auto scores = score(std::chrono::milliseconds(50));
   ASSERT_FALSE(scores);
-  EXPECT_EQ(scores.error().code, core::ErrorCode::kDeadline);
+  EXPECT_EQ(scores.error().code, core::ErrorCode::kPeerLost);
+  EXPECT_NE(scores.error().message.find("no reply within 50 ms (--reward.deadline_s)"),
+            std::string::npos)
+      << scores.error().message;
   server_.reset();
+}
+
+TEST_F(HttpReward, AServerThatAsksForSilenceIsLeftAloneForSoLong) {
+  int calls = 0;
+  std::string after;
+  serve([&](net::HttpRequest) {
+    net::HttpResponse response;
+    response.status = ++calls < 3 ? 429 : 200;
+    response.headers.emplace_back("Retry-After", after);
+    response.body = "[1,1]";
+    return ready(std::move(response));
+  });
+  after = "Wed, 21 Oct 2015 07:28:00 GMT";
+  EXPECT_EQ(score().error().code, core::ErrorCode::kPeerLost);
+  EXPECT_EQ(calls, 1);
+  after = "3600";
+  EXPECT_EQ(score().error().code, core::ErrorCode::kPeerLost) << "a date is read past";
+  EXPECT_EQ(calls, 2);
+  const auto silent = score();
+  ASSERT_FALSE(silent);
+  EXPECT_EQ(calls, 2) << "it was asked though it wanted to be left alone";
+  EXPECT_EQ(silent.error().code, core::ErrorCode::kPeerLost);
+  EXPECT_NE(silent.error().message.find("asked not to be called for 3600 s"), std::string::npos)
+      << silent.error().message;
 }
 
 TEST_F(HttpReward, AServerMayComeBack) {

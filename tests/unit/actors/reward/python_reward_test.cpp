@@ -132,7 +132,7 @@ TEST_F(PythonReward, ExitingInsideTheFunctionIsNamed) {
   auto source = make("import os\ndef reward_func(queries, prompts, labels):\n    os._exit(9)\n");
   auto scores = run(**source);
   ASSERT_FALSE(scores);
-  EXPECT_EQ(scores.error().code, core::ErrorCode::kPeerLost);
+  EXPECT_EQ(scores.error().code, core::ErrorCode::kClosed);
   EXPECT_NE(scores.error().message.find("status 9"), std::string::npos);
 }
 
@@ -147,6 +147,21 @@ TEST_F(PythonReward, SeesNoSecretsAndNoDescriptors) {
   ASSERT_TRUE(scores) << scores.error().message;
   EXPECT_EQ((*scores)[0].value, 0.0);
   EXPECT_LE((*scores)[1].value.value(), 1.0);  // listdir itself holds one
+}
+
+// Nothing is said of the samples while the file is being edited.
+TEST_F(PythonReward, AFileThatDoesNotLoadAnyMoreIsAwayUntilItDoes) {
+  const std::string good = "def reward_func(queries, prompts, labels):\n    return [1.0, 1.0]\n";
+  auto source = make(good, 1);
+  ASSERT_TRUE(run(**source));
+  const auto file = folder_ / "reward.py";
+  std::ofstream(file) << "def reward_func(queries, prom";
+  const auto away = run(**source);
+  ASSERT_FALSE(away);
+  EXPECT_EQ(away.error().code, core::ErrorCode::kPeerLost);
+  EXPECT_NE(away.error().message.find("does not load"), std::string::npos);
+  std::ofstream(file) << good;
+  EXPECT_TRUE(run(**source));
 }
 
 TEST_F(PythonReward, IsRecycledAfterItsCalls) {

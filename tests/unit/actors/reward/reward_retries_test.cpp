@@ -67,12 +67,41 @@ TEST(RewardRetries, ASecondHangIsTheLast) {
 }
 
 TEST(RewardRetries, ALostWorkerIsReplacedAFewTimes) {
-  EXPECT_TRUE(*Tried({ErrorCode::kPeerLost, ErrorCode::kPeerLost}).result);
-  const Tried tried(std::deque<ErrorCode>(9, ErrorCode::kPeerLost));
+  EXPECT_TRUE(*Tried({ErrorCode::kClosed, ErrorCode::kClosed}).result);
+  const Tried tried(std::deque<ErrorCode>(9, ErrorCode::kClosed));
   ASSERT_FALSE(*tried.result);
   EXPECT_EQ(tried.tries.deaths, core::limits::kRewardRetries_max + 1);
-  // The role itself is there: whoever asked must not wait for it.
+  // The batch is judged: whoever asked must not wait for another worker.
   EXPECT_EQ(tried.result->error().code, ErrorCode::kData);
+}
+
+TEST(RewardRetries, ASourceThatIsAwayIsLeftToWhoCanWait) {
+  const Tried tried({ErrorCode::kPeerLost});
+  ASSERT_FALSE(*tried.result);
+  EXPECT_EQ(tried.result->error().code, ErrorCode::kPeerLost);
+  EXPECT_EQ(tried.tries.calls, 1u);
+  EXPECT_EQ(tried.tries.away, 1u);
+  EXPECT_EQ(tried.tries.deaths, 0u) << "it has no worker";
+}
+
+TEST(RewardRetries, ACommandWaitsForItByItself) {
+  ScriptedSource source({ErrorCode::kPeerLost, ErrorCode::kPeerLost, ErrorCode::kPeerLost});
+  RewardTries tries;
+  std::vector<std::string> said;
+  SourcePatience patience{1ms, 2ms, 60s, nullptr,
+                          [&](const std::string& text) { said.push_back(text); }};
+  EXPECT_TRUE(score_patiently(source, {{}, {}}, 7s, tries, patience));
+  EXPECT_EQ(tries.calls, 4u);
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_EQ(said[0], "reward scripted is away: as told; waiting up to 60 s");
+  EXPECT_EQ(said[1].rfind("reward scripted is back after ", 0), 0u);
+
+  ScriptedSource gone(std::deque<ErrorCode>(1000, ErrorCode::kPeerLost));
+  patience.away_max = 0ms;
+  EXPECT_EQ(score_patiently(gone, {{}}, 7s, tries, patience).error().code, ErrorCode::kPeerLost);
+  patience.away_max = 60s;
+  patience.stopped = [] { return true; };
+  EXPECT_EQ(score_patiently(gone, {{}}, 7s, tries, patience).error().code, ErrorCode::kInterrupted);
 }
 
 TEST(RewardRetries, OtherErrorsAreNotTriedAgain) {

@@ -165,6 +165,43 @@ TEST(ConfigBuilder, RulesOfObjectives) {
             "accepted");
 }
 
+// 512 bytes of a frame's 1,048,576 go to what a group has once, 128 to each sample; a token takes 16
+// (id, log-prob, version) and its text 4.
+TEST(ConfigBuilder, AGroupThatFitsNoFrameIsRefusedWithWhatWouldFit) {
+  const auto with = [](std::initializer_list<std::pair<const char*, const char*>> keys) {
+    ConfigBuilder builder = minimal();
+    set(builder, "rollout.n_samples_per_prompt", "16");
+    set(builder, "rollout.max_num_seqs", "2048");
+    for (const auto& [name, value] : keys)
+      EXPECT_TRUE(set(builder, name, value)) << name;
+    return final_refusal(std::move(builder));
+  };
+  const auto says = [](const std::string& message, const char* words) {
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  // (1048064 / 16 - 128) / 20 = 3268.8
+  EXPECT_EQ(with({{"rollout.max_new_tokens", "3268"}, {"algo.kl.init_coef", "0"}}), "accepted");
+  const std::string refused =
+      with({{"rollout.max_new_tokens", "3269"}, {"algo.kl.init_coef", "0"}});
+  says(refused, "16 samples of 3269 tokens, as they are delivered, are 1048128 bytes (20 a token)");
+  says(refused, "which has 1048064 for them");
+  says(refused, "--rollout.max_new_tokens 3268 or --rollout.n_samples_per_prompt 15");
+  // With a kept mass 24 a token: (65504 - 128) / 24 = 2724.
+  says(with({{"rollout.max_new_tokens", "2725"}, {"rollout.top_p", "0.9"}}),
+       "--rollout.max_new_tokens 2724 or");
+  // With a reference 20 a token beside a prompt of 4096: (1031680 / 16 - 128) / 20 = 3217.6.
+  says(with({{"rollout.max_new_tokens", "3218"},
+             {"data.prompt_max_len", "4096"},
+             {"algo.kl.init_coef", "0.01"}}),
+       "as they are learned from, are 1031808 bytes (20 a token)");
+  says(with({{"data.prompt_max_len", "262144"}}), "data.prompt_max_len");
+  const std::initializer_list<std::pair<const char*, const char*>> evaluated = {
+      {"eval.dataset", "held.jsonl"},
+      {"eval.n_samples_per_prompt", "1000"},
+      {"rollout.max_new_tokens", "100"}};
+  says(with(evaluated), "--eval.n_samples_per_prompt 492");
+}
+
 TEST(TrainConfig, BatchArithmetic) {
   TrainConfig config;
   config.rollout.batch_size = 8;

@@ -1,0 +1,40 @@
+// Lines for people that may come in masses: the first at once, then at most one in a while, which
+// says how many were left out. Owned by one role, on its strand.
+#pragma once
+
+#include "runtime/async/deadline.hpp"
+#include "runtime/core/clock.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace troupe::actors {
+
+class RareNote {
+ public:
+  RareNote(std::function<void(const std::string&)> say, async::Timers& timers, core::Duration every)
+      : say_(std::move(say)), timers_(timers), every_(every) {}
+
+  void operator()(const std::string& text) {
+    const core::TimePoint now = timers_.now();
+    if (last_ && now - *last_ < every_) {
+      ++left_out_;
+      return;
+    }
+    last_ = now;
+    const std::uint64_t more = std::exchange(left_out_, 0);
+    if (say_) say_(more == 0 ? text : text + " (and " + std::to_string(more) + " more before it)");
+  }
+
+ private:
+  const std::function<void(const std::string&)> say_;
+  async::Timers& timers_;
+  const core::Duration every_;
+  std::optional<core::TimePoint> last_;
+  std::uint64_t left_out_ = 0;
+};
+
+}  // namespace troupe::actors

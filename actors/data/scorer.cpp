@@ -1,0 +1,78 @@
+// Presence of one scorer.
+#include "actors/data/scorer.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace troupe::actors {
+namespace {
+
+std::string seconds_of(core::Duration span) {
+  const double seconds = std::chrono::duration<double>(span).count();
+  char text[32];
+  std::snprintf(text, sizeof text, seconds < 10 ? "%.1f s" : "%.0f s", seconds);
+  return text;
+}
+
+}  // namespace
+
+Scorer::Scorer(
+    std::string name, Patience patience, async::Timers& timers, Note note, async::Notifier& changed)
+    : name_(std::move(name)),
+      patience_(patience),
+      timers_(timers),
+      note_(std::move(note)),
+      changed_(changed),
+      back_(timers) {}
+
+void Scorer::answered() {
+  if (!since_) return;
+  if (said_ && note_) {
+    note_(name_ + " is back after " + seconds_of(timers_.now() - *since_));
+  }
+  since_.reset();
+  said_ = false;
+  back_.notify_all();
+}
+
+void Scorer::failed(const core::Error& error) {
+  const core::TimePoint now = timers_.now();
+  if (!since_) since_ = now;
+  cause_ = error.message;
+  // One that comes and goes all the time is not worth a line each time.
+  if (!said_ && (!told_ || now - *told_ >= core::limits::kNotesEvery)) {
+    said_ = true;
+    told_ = now;
+    if (note_) {
+      note_(name_ + " is away: " + cause_ + "; waiting up to " + seconds_of(patience_.away_max) +
+            " (--reward.away_s)");
+    }
+  }
+  if (gone()) changed_.notify_all();
+}
+
+std::optional<core::Error> Scorer::gone() const {
+  if (!since_ || timers_.now() - *since_ < patience_.away_max) return std::nullopt;
+  return core::Error{core::ErrorCode::kPeerLost,
+                     name_ + " has been away for " + seconds_of(timers_.now() - *since_) + " (" +
+                         cause_ +
+                         "); bring it back and run the same command again, or wait longer "
+                         "with --reward.away_s"};
+}
+
+async::task<void> Scorer::wait(core::Duration pause) {
+  const core::TimePoint now = timers_.now();
+  core::TimePoint end = now + pause;
+  if (since_ && !gone()) end = std::min(end, *since_ + patience_.away_max);
+  const async::Deadline deadline{end};
+  const bool answered = co_await back_.wait(deadline);
+  static_cast<void>(answered);
+}
+
+void Scorer::leave() {
+  if (--waiters_ > 0) return;
+  since_.reset();
+  said_ = false;
+}
+
+}  // namespace troupe::actors
