@@ -1,8 +1,12 @@
 // Picks the command and prints the first help page and errors.
 #include "apps/troupe/commands.hpp"
 
+#include "runtime/core/edit_distance.hpp"
+#include "runtime/core/error_list.hpp"
+
 #include <algorithm>
 #include <cstdio>
+#include <vector>
 
 namespace troupe::app {
 namespace {
@@ -70,6 +74,17 @@ constexpr const char* kHelp =
     "Exit codes: 0 done, 1 bug, 2 configuration, 3 resources, 4 data, 5 peer lost, 6 numeric,\n"
     "130 interrupted. Reference of all keys: docs/configuration.md.\n";
 
+// One message: what, and the advice at its end on a line of its own.
+std::string message_text(std::string_view message) {
+  const auto cut = message.rfind("; ");
+  // A ';' inside parentheses belongs to the sentence.
+  const bool inside = cut != message.npos && message.find(')', cut) != message.npos &&
+                      message.find('(', cut) == message.npos;
+  const std::string what(message.substr(0, inside ? message.npos : cut));
+  if (cut == message.npos || inside) return "error: " + what + "\n";
+  return "error: " + what + "\n  hint: " + std::string(message.substr(cut + 2)) + "\n";
+}
+
 }  // namespace
 
 bool wants_help(Words words) {
@@ -86,18 +101,22 @@ core::Result<void> run_command(Words words) {
   for (const Command& command : kCommands) {
     if (command.name == words[0]) return command.run(words.subspan(1));
   }
-  return core::fail(core::ErrorCode::kConfig,
-                    "there is no command '" + words[0] + "'; `troupe --help` lists them");
+  std::vector<std::string_view> names;
+  for (const Command& command : kCommands)
+    names.push_back(command.name);
+  const std::string near(core::nearest_word(words[0], names));
+  return core::fail(
+      core::ErrorCode::kConfig,
+      "there is no command '" + words[0] + "'; " +
+          (near.empty() ? "`troupe --help` lists them" : "did you mean `troupe " + near + "`?"));
 }
 
 std::string error_text(const core::Error& error) {
-  const std::string& message = error.message;
-  const auto cut = message.rfind("; ");
-  // A ';' inside parentheses belongs to the sentence.
-  const bool inside = cut != message.npos && message.find(')', cut) != message.npos &&
-                      message.find('(', cut) == message.npos;
-  if (cut == message.npos || inside) return "error: " + message + "\n";
-  return "error: " + message.substr(0, cut) + "\n  hint: " + message.substr(cut + 2) + "\n";
+  if (error.code == core::ErrorCode::kInterrupted) return error.message + "\n";
+  std::string text;
+  for (const std::string_view message : core::single_messages(error.message))
+    text += message_text(message);
+  return text;
 }
 
 }  // namespace troupe::app

@@ -44,7 +44,8 @@ core::Result<void> run_command(Words words);
 // True when one of the words asks for help.
 bool wants_help(Words words);
 
-// `error: what` and, when the message ends in "; advice", `  hint: advice` below it.
+// `error: what` and, when the message ends in "; advice", `  hint: advice` below it, for each thing
+// that is wrong. An interruption is what the user asked for: its message alone.
 std::string error_text(const core::Error& error);
 
 }  // namespace troupe::app

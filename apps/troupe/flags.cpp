@@ -1,6 +1,10 @@
 // Flags by CLI11.
 #include "apps/troupe/flags.hpp"
 
+#include "runtime/core/bool_word.hpp"
+#include "runtime/core/edit_distance.hpp"
+#include "runtime/core/error_list.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -35,30 +39,82 @@ void add(CLI::App& app, const Flag& flag) {
       flag.target);
 }
 
-// The flag with the longest common start, when that is at least three letters.
-std::string nearest(const std::vector<Flag>& flags, std::string_view word) {
-  std::string_view best;
-  std::size_t best_length = 4;
-  for (const Flag& flag : flags) {
-    const auto end = std::mismatch(word.begin(), word.end(), flag.name.begin(), flag.name.end());
-    const auto length = static_cast<std::size_t>(end.first - word.begin());
-    if (length > best_length) {
-      best = flag.name;
-      best_length = length;
-    }
+// A flag may have several names: "--chat,--apply-chat-template".
+std::vector<std::string_view> names_of(const Flag& flag) {
+  std::vector<std::string_view> names;
+  for (std::string_view rest = flag.name;;) {
+    const auto comma = rest.find(',');
+    names.push_back(rest.substr(0, comma));
+    if (comma == rest.npos) return names;
+    rest.remove_prefix(comma + 1);
   }
-  return std::string(best);
 }
 
-core::Failure unknown(std::string_view command,
-                      const std::vector<Flag>& flags,
-                      const std::string& word) {
-  const std::string_view name = std::string_view(word).substr(0, word.find('='));
-  const std::string near = nearest(flags, name);
-  return core::fail(core::ErrorCode::kConfig,
-                    std::string(command) + ": unknown argument '" + word + "'; " +
-                        (near.empty() ? std::string(command) + " --help lists its flags"
-                                      : "did you mean " + near + "?"));
+core::Error unknown(std::string_view command,
+                    const std::vector<Flag>& flags,
+                    const std::string& word) {
+  std::vector<std::string_view> names;
+  for (const Flag& flag : flags) {
+    for (const std::string_view name : names_of(flag))
+      names.push_back(name);
+  }
+  const std::string_view written = std::string_view(word).substr(0, word.find('='));
+  const std::string_view near = core::nearest_word(written, names);
+  return {core::ErrorCode::kConfig,
+          std::string(command) + ": unknown argument '" + word + "'; " +
+              (near.empty() ? std::string(command) + " --help lists its flags"
+                            : "did you mean " + std::string(near) + "?")};
+}
+
+// Unknown flags, and words that belong to none; the words after an unknown flag are taken for its
+// value.
+void add_unknown(std::string_view command,
+                 const std::vector<Flag>& flags,
+                 const std::vector<std::string>& rest,
+                 core::ErrorList& wrong) {
+  bool after_unknown = false;
+  for (const std::string& word : rest) {
+    const bool flag = word.starts_with("--");
+    if (flag || !after_unknown) wrong.add(unknown(command, flags, word));
+    after_unknown = after_unknown || flag;
+  }
+}
+
+bool is_bool_flag(const std::vector<Flag>& flags, std::string_view word) {
+  return std::any_of(flags.begin(), flags.end(), [&](const Flag& flag) {
+    const auto names = names_of(flag);
+    return std::holds_alternative<bool*>(flag.target) &&
+           std::find(names.begin(), names.end(), word) != names.end();
+  });
+}
+
+// Switches as `--json=true`, whichever way they were written: `--json`, `--json yes`, `--json=1`.
+std::vector<std::string> with_plain_switches(std::string_view command,
+                                             const std::vector<Flag>& flags,
+                                             Words words,
+                                             core::ErrorList& wrong) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto equals = words[i].find('=');
+    const std::string name = words[i].substr(0, equals);
+    if (!is_bool_flag(flags, name)) {
+      out.push_back(words[i]);
+      continue;
+    }
+    std::optional<bool> given = true;
+    if (equals != std::string::npos) {
+      given = core::bool_word(std::string_view(words[i]).substr(equals + 1));
+    } else if (i + 1 < words.size() && core::bool_word(words[i + 1])) {
+      given = core::bool_word(words[++i]);
+    }
+    if (given) {
+      out.push_back(name + (*given ? "=true" : "=false"));
+    } else {
+      wrong.add(core::ErrorCode::kConfig,
+                std::string(command) + ": " + words[i] + "; expected true or false");
+    }
+  }
+  return out;
 }
 
 core::Result<void> check_range(std::string_view command, const Flag& flag) {
@@ -87,20 +143,25 @@ core::Result<FlagsOutcome> parse_flags(std::string_view title,
   app.allow_extras();
   for (const Flag& flag : flags)
     add(app, flag);
+  core::ErrorList wrong;
+  std::vector<std::string> plain = with_plain_switches(command, flags, words, wrong);
+  std::reverse(plain.begin(), plain.end());
+  bool read = true;
   try {
-    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    app.parse(std::move(plain));
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);
     return FlagsOutcome::kHelpShown;
   } catch (const CLI::ParseError& error) {
-    return core::fail(core::ErrorCode::kConfig,
-                      command + ": " + error.what() + "; " + command + " --help lists its flags");
+    read = false;
+    wrong.add(core::ErrorCode::kConfig,
+              command + ": " + error.what() + "; " + command + " --help lists its flags");
   }
-  if (const auto rest = app.remaining(); !rest.empty()) {
-    return unknown(command, flags, rest.front());
+  add_unknown(command, flags, app.remaining(), wrong);
+  for (const Flag& flag : flags) {
+    if (read) wrong.take(check_range(command, flag));
   }
-  for (const Flag& flag : flags)
-    TROUPE_TRY(check_range(command, flag));
+  TROUPE_TRY(wrong.result());
   return FlagsOutcome::kRun;
 }
 

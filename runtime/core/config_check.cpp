@@ -1,6 +1,8 @@
 // The rules between configuration keys.
 #include "runtime/core/config_set.hpp"
 #include "runtime/core/device_name.hpp"
+#include "runtime/core/edit_distance.hpp"
+#include "runtime/core/error_list.hpp"
 #include "runtime/core/group_bytes.hpp"
 
 #include <algorithm>
@@ -23,15 +25,22 @@ Failure refuse(const Origins& origins, std::string_view key, const std::string& 
 }
 
 Result<void> check_needed(const TrainConfig& config) {
+  ErrorList missing;
   for (const ConfigRow& row : config_table()) {
     if (row.required && (row.methods & method_bit(config.method)) != 0 &&
         config_value_yaml(config, row) == "\"\"") {
-      return fail(ErrorCode::kConfig, std::string(row.name) + " is not set (" +
+      missing.add(ErrorCode::kConfig, std::string(row.name) + " is not set (" +
                                           std::string(row.help_text) + "): give --" +
                                           std::string(row.name) + " or put it in the YAML file");
     }
   }
-  return {};
+  return missing.result();
+}
+
+Result<void> check_run(const TrainConfig& c, const Origins& origins) {
+  if (c.run.path.empty()) return refuse(origins, "run.path", "must name a folder");
+  if (!c.resume.empty()) return {};
+  return refuse(origins, "resume", "expected auto, off or a checkpoint folder");
 }
 
 Result<void> check_batches(const TrainConfig& c, const Origins& origins) {
@@ -138,11 +147,13 @@ Result<void> check_cluster(const TrainConfig& c, const Origins& origins) {
                   "cluster.ca, cluster.certificate and cluster.key go together (troupe ca init)");
   }
   for (const std::string& kind : files.local_roles) {
-    if (kind != "policy" && kind != "critic" && kind != "reference" && kind != "reward" &&
-        kind != "generator") {
-      return refuse(
-          origins, "cluster.local_roles",
-          "there is no role '" + kind + "'; expected policy, critic, reference, reward, generator");
+    constexpr std::string_view kKinds[] = {"policy", "critic", "reference", "reward", "generator"};
+    if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds)) {
+      const std::string near(nearest_word(kind, kKinds));
+      return refuse(origins, "cluster.local_roles",
+                    "there is no role '" + kind +
+                        "', only policy, critic, reference, reward, generator" +
+                        (near.empty() ? "" : "; did you mean '" + near + "'?"));
     }
   }
   if (std::find(files.local_roles.begin(), files.local_roles.end(), "policy") ==
@@ -196,7 +207,6 @@ Result<void> check_one_arithmetic(const TrainConfig& c, const Origins& origins) 
 
 // Rules of reinforcement learning.
 Result<void> check_algo(const TrainConfig& c, const Origins& origins) {
-  TROUPE_TRY(check_one_arithmetic(c, origins));
   const std::string& estimator = c.algo.advantage.estimator;
   const bool group = estimator != "gae" && estimator != "vtrace" && estimator != "reinforce";
   if (group && c.rollout.n_samples_per_prompt < 2) {
@@ -319,10 +329,12 @@ Result<void> check_supervised(const TrainConfig& c, const Origins& origins) {
 }  // namespace
 
 Result<void> check_config(const TrainConfig& config, const Origins& origins) {
-  TROUPE_TRY(check_needed(config));
-  if (config.run.path.empty()) return refuse(origins, "run.path", "must name a folder");
-  TROUPE_TRY(check_data(config, origins));
-  TROUPE_TRY(check_devices(config, origins));
+  ErrorList wrong;
+  wrong.take(check_needed(config));
+  wrong.take(check_run(config, origins));
+  wrong.take(check_data(config, origins));
+  const Result<void> devices = check_devices(config, origins);
+  wrong.take(devices);
   if (config.method == "ppo") {
     TROUPE_TRY(check_batches(config, origins));
     TROUPE_TRY(check_engine(config, origins));
@@ -330,13 +342,16 @@ Result<void> check_config(const TrainConfig& config, const Origins& origins) {
     TROUPE_TRY(check_reward(config, origins));
     TROUPE_TRY(check_algo(config, origins));
     TROUPE_TRY(check_cluster(config, origins));
+    wrong.take(check_batches(config, origins));
+    wrong.take(check_engine(config, origins));
+    wrong.take(check_reward(config, origins));
+    if (devices) wrong.take(check_one_arithmetic(config, origins));
+    wrong.take(check_algo(config, origins));
+    wrong.take(check_cluster(config, origins));
   } else {
-    TROUPE_TRY(check_supervised(config, origins));
+    wrong.take(check_supervised(config, origins));
   }
-  if (config.resume.empty()) {
-    return refuse(origins, "resume", "expected auto, off or a checkpoint folder");
-  }
-  return {};
+  return wrong.result();
 }
 
 }  // namespace troupe::core

@@ -1,6 +1,8 @@
 // Reading of dotted flags.
 #include "runtime/core/config_flags.hpp"
 
+#include "runtime/core/bool_word.hpp"
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -17,11 +19,10 @@ bool is_key(std::string_view text) {
                               "0123456789._-") == std::string_view::npos;
 }
 
-bool is_bool_word(std::string_view text) {
-  for (const std::string_view word : {"true", "false", "yes", "no", "on", "off", "1", "0"}) {
-    if (text == word) return true;
-  }
-  return false;
+// `key=value`.
+bool is_setting(std::string_view word) {
+  const auto equals = word.find('=');
+  return equals != word.npos && is_key(word.substr(0, equals));
 }
 
 std::vector<std::string> split_items(std::string_view text) {
@@ -44,17 +45,21 @@ class Reader {
  public:
   explicit Reader(std::span<const std::string> words) : words_(words) {}
 
-  Result<ConfigArguments> read() {
+  ConfigArguments read() {
     while (next_ < words_.size()) {
       const std::string& word = words_[next_++];
       const auto equals = word.find('=');
       if (word.starts_with("--")) {
         const std::string name = word.substr(2, equals == word.npos ? equals : equals - 2);
-        TROUPE_TRY(equals == word.npos ? take_words(name) : take(name, {word.substr(equals + 1)}));
-      } else if (equals != word.npos && is_key(std::string_view(word).substr(0, equals))) {
-        TROUPE_TRY(take(word.substr(0, equals), {word.substr(equals + 1)}));
+        if (equals == word.npos) {
+          take_words(name);
+        } else {
+          take(name, {word.substr(equals + 1)});
+        }
+      } else if (is_setting(word)) {
+        take(word.substr(0, equals), {word.substr(equals + 1)});
       } else if (word.starts_with('-') && word.size() > 1) {
-        return fail(ErrorCode::kConfig, std::string(kWhere) + ": unknown flag '" + word + "'");
+        out_.wrong.add(ErrorCode::kConfig, std::string(kWhere) + ": unknown flag '" + word + "'");
       } else {
         out_.files.push_back(word);
       }
@@ -64,11 +69,16 @@ class Reader {
 
  private:
   // `--name` with its values in the words that follow.
-  Result<void> take_words(const std::string& name) {
+  void take_words(const std::string& name) {
     const ConfigRow* row = config_row_of(name);
-    if (row == nullptr) return fail(unknown_config_key(name, kWhere));
+    if (row == nullptr) {
+      out_.wrong.add(unknown_config_key(name, kWhere));
+      while (next_ < words_.size() && is_loose_value(words_[next_]))
+        ++next_;
+      return;
+    }
     if (row->is_bool()) {
-      const bool given = next_ < words_.size() && is_bool_word(words_[next_]);
+      const bool given = next_ < words_.size() && bool_word(words_[next_]);
       return take(name, {given ? words_[next_++] : "true"});
     }
     std::vector<std::string> values;
@@ -76,20 +86,27 @@ class Reader {
     const std::size_t count = commas ? 1 : std::max<std::size_t>(1, row->list_size);
     while (values.size() < count) {
       if (next_ == words_.size() || words_[next_].starts_with("--")) {
-        return fail(ErrorCode::kConfig,
-                    std::string(kWhere) + ": --" + name + " needs " +
-                        (count == 1 ? "a value" : std::to_string(count) + " values") + " (" +
-                        row->type_name() + (row->range_text().empty() ? "" : ", ") +
-                        row->range_text() + ")");
+        out_.wrong.add(ErrorCode::kConfig,
+                       std::string(kWhere) + ": --" + name + " needs " +
+                           (count == 1 ? "a value" : std::to_string(count) + " values") + " (" +
+                           row->type_name() + (row->range_text().empty() ? "" : ", ") +
+                           row->range_text() + ")");
+        return;
       }
       values.push_back(words_[next_++]);
     }
-    return take(name, std::move(values));
+    take(name, std::move(values));
   }
 
-  Result<void> take(const std::string& written, std::vector<std::string> values) {
+  // A word that may belong to an unknown flag.
+  static bool is_loose_value(std::string_view word) {
+    return !word.starts_with("--") && !is_setting(word) && !word.ends_with(".yaml") &&
+           !word.ends_with(".yml");
+  }
+
+  void take(const std::string& written, std::vector<std::string> values) {
     const ConfigRow* row = config_row_of(written);
-    if (row == nullptr) return fail(unknown_config_key(written, kWhere));
+    if (row == nullptr) return out_.wrong.add(unknown_config_key(written, kWhere));
     const std::string name(row->name);
     if (row->escapes) {
       for (std::string& value : values)
@@ -105,12 +122,11 @@ class Reader {
         if (setting.name == name) {
           for (std::string& value : values)
             setting.values.push_back(std::move(value));
-          return {};
+          return;
         }
       }
     }
     out_.settings.push_back({name, std::move(values), row->is_list(), std::string(kWhere)});
-    return {};
   }
 
   std::span<const std::string> words_;
@@ -147,7 +163,7 @@ std::string unescape_flag(std::string_view text) {
   return out;
 }
 
-Result<ConfigArguments> parse_config_arguments(std::span<const std::string> words) {
+ConfigArguments parse_config_arguments(std::span<const std::string> words) {
   return Reader(words).read();
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/core/config_set.hpp"
-#include "runtime/core/result.hpp"
+#include "runtime/core/error_list.hpp"
 
 #include <span>
 #include <string>
@@ -15,12 +15,13 @@ namespace troupe::core {
 struct ConfigArguments {
   std::vector<std::string> files;  // words that are neither flag nor key=value, in order
   std::vector<ConfigText> settings;
+  ErrorList wrong;  // kConfig: unknown flags, flags without their value
 };
 
 // A bool flag may stand alone. A list of numbers takes its count of words, or one word with commas;
-// a list of texts takes one word each time the flag is given. Error (kConfig): a flag without its
-// value.
-Result<ConfigArguments> parse_config_arguments(std::span<const std::string> words);
+// a list of texts takes one word each time the flag is given. What follows an unknown flag up to
+// the next one is taken for its value. All that is wrong is told, and the rest is read.
+ConfigArguments parse_config_arguments(std::span<const std::string> words);
 
 // Resolves \n, \t, \r and \\ in a flag's value; other backslashes stay.
 std::string unescape_flag(std::string_view text);

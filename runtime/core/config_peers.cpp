@@ -128,6 +128,22 @@ struct Answer {
   std::string_view text;      // follows "'NAME' "
 };
 
+// Answers to a name in several spellings.
+constexpr std::string_view kHostsJoin = "is not configured: hosts join by `troupe node --join`";
+constexpr std::string_view kActorGpu =
+    "is not configured: 'actor.device' names the one GPU of the role; hosts join by `troupe node "
+    "--join`";
+constexpr std::string_view kRefGpu =
+    "is not configured: 'ref.device' names the one GPU of the role; hosts join by `troupe node "
+    "--join`";
+constexpr std::string_view kCriticGpu =
+    "is not configured: 'critic.device' names the one GPU of the role; hosts join by `troupe node "
+    "--join`";
+constexpr std::string_view kRewardGpu =
+    "is not configured: 'reward.device' names the one GPU of the role; hosts join by `troupe node "
+    "--join`";
+constexpr std::string_view kOwnProcesses = "is not needed: roles live in processes of their own";
+
 constexpr Answer kAnswers[] = {
     {"train.async_enable",
      "is called 'train.staleness_max' here: 0 is synchronous, 1 and more not"},
@@ -172,24 +188,28 @@ constexpr Answer kAnswers[] = {
     {"actor.gradient_checkpointing_reentrant",
      "has no counterpart: there is one way to do it "
      "('actor.gradient_checkpointing_enable')"},
-    {"actor.num_nodes", "is not configured: hosts join by `troupe node --join`"},
-    {"actor.num_gpus_per_node",
-     "is not configured: 'actor.device' names the one GPU of the role; hosts join by `troupe node "
-     "--join`"},
-    {"ref.num_nodes", "is not configured: hosts join by `troupe node --join`"},
-    {"ref.num_gpus_per_node",
-     "is not configured: 'ref.device' names the one GPU of the role; hosts join by `troupe node "
-     "--join`"},
-    {"critic.num_nodes", "is not configured: hosts join by `troupe node --join`"},
-    {"critic.num_gpus_per_node",
-     "is not configured: 'critic.device' names the one GPU of the role; hosts join by `troupe node "
-     "--join`"},
-    {"reward.num_nodes", "is not configured: hosts join by `troupe node --join`"},
-    {"reward.num_gpus_per_node",
-     "is not configured: 'reward.device' names the one GPU of the role; hosts join by `troupe node "
-     "--join`"},
-    {"ref.offload", "is not needed: roles live in processes of their own"},
-    {"reward.offload", "is not needed: roles live in processes of their own"},
+    {"actor.num_nodes", kHostsJoin},
+    {"ref.num_nodes", kHostsJoin},
+    {"critic.num_nodes", kHostsJoin},
+    {"reward.num_nodes", kHostsJoin},
+    {"actor_num_nodes", kHostsJoin},
+    {"ref_num_nodes", kHostsJoin},
+    {"critic_num_nodes", kHostsJoin},
+    {"reward_num_nodes", kHostsJoin},
+    {"actor.num_gpus_per_node", kActorGpu},
+    {"ref.num_gpus_per_node", kRefGpu},
+    {"critic.num_gpus_per_node", kCriticGpu},
+    {"reward.num_gpus_per_node", kRewardGpu},
+    {"actor_num_gpus_per_node", kActorGpu},
+    {"ref_num_gpus_per_node", kRefGpu},
+    {"critic_num_gpus_per_node", kCriticGpu},
+    {"reward_num_gpus_per_node", kRewardGpu},
+    {"ref.offload", kOwnProcesses},
+    {"reward.offload", kOwnProcesses},
+    {"ref_offload", kOwnProcesses},
+    {"reward_offload", kOwnProcesses},
+    {"ref_reward_offload", kOwnProcesses},
+    {"offload", kOwnProcesses},
     {"algo.advantage.is_correction_enable",
      "is not needed: 'algo.correction.type' other than none "
      "turns it on"},
@@ -260,11 +280,33 @@ constexpr Answer kAnswers[] = {
     {"ds.*",
      "belongs to DeepSpeed, which Troupe does not use; 'train.micro_tokens_max' bounds "
      "memory"},
+    {"deepspeed_enable_sleep",
+     "belongs to DeepSpeed, which Troupe does not use; 'rollout.enable_sleep' lets engines sleep "
+     "while the policy trains"},
+    {"deepspeed*", "belongs to DeepSpeed, which Troupe does not use"},
     {"zero_stage", "belongs to DeepSpeed, which Troupe does not use"},
     {"adam_offload", "belongs to DeepSpeed, which Troupe does not use"},
     {"zpg", "belongs to DeepSpeed, which Troupe does not use"},
+    {"deepcompile", "belongs to DeepSpeed, which Troupe does not use"},
+    {"overlap_comm", "belongs to DeepSpeed, which Troupe does not use"},
+    {"grad_accum_dtype",
+     "is always 32 bits wide here; 'actor.param_dtype' is that of forward passes"},
+    {"use_ds_universal_ckpt", "belongs to DeepSpeed, which Troupe does not use"},
+    {"local_rank", "is set by launchers, which Troupe does not need: it starts its own processes"},
     {"ring_attn_size", "splits sequences over GPUs, which Troupe does not do"},
+    {"ring_head_stride", "splits sequences over GPUs, which Troupe does not do"},
     {"flash_attn", "has no counterpart: there is one attention kernel"},
+    {"attn_implementation", "has no counterpart: there is one attention kernel"},
+    {"use_liger_kernel", "has no counterpart: there is one kernel of each kind"},
+    {"disable_fast_tokenizer",
+     "has no counterpart: there is one tokenizer, read from tokenizer.json"},
+    {"gradient_checkpointing_use_reentrant",
+     "has no counterpart: there is one way to do it ('actor.gradient_checkpointing_enable')"},
+    {"enforce_eager", "belongs to vLLM, which Troupe does not use"},
+    {"prompt_split", "is not needed: 'data.prompt_dataset' names files, which have no splits"},
+    {"dataset_split", "is not needed: 'data.dataset' names files, which have no splits"},
+    {"eval_split", "is not needed: 'eval.dataset' names files, which have no splits"},
+    {"use_kl_estimator_k3", "is called 'algo.kl.estimator' here: k3"},
     {"load_in_4bit", "has no counterpart: weights are trained in 32 bits"},
     {"vllm.gpu_memory_utilization",
      "is a share of a GPU there; 'rollout.kv_cache_gb' gives keys and values their memory"},

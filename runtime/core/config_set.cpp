@@ -1,7 +1,10 @@
 // Parsing of single values and the checks of their rows.
 #include "runtime/core/config_set.hpp"
 
+#include "runtime/core/bool_word.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/core/edit_distance.hpp"
+#include "runtime/core/error_list.hpp"
 
 #include <charconv>
 #include <cmath>
@@ -29,6 +32,17 @@ std::string expected_range(const ConfigRow& row) {
   return out;
 }
 
+// "; did you mean 'x'?" with the choice that is nearest to what was written, or nothing.
+std::string meant_choice(const ConfigRow& row, std::string_view written) {
+  std::vector<std::string_view> words;
+  for (const ConfigChoice& choice : row.choices) {
+    words.push_back(choice.name);
+    if (!choice.alias.empty()) words.push_back(choice.alias);
+  }
+  const std::string_view near = nearest_word(written, words);
+  return near.empty() ? "" : "; did you mean '" + std::string(near) + "'?";
+}
+
 Result<void> check_range(const ConfigRow& row,
                          double value,
                          const std::string& written,
@@ -44,13 +58,10 @@ Result<void> parse(const ConfigRow& row,
                    const std::string& written,
                    const ConfigText& text,
                    bool& out) {
-  for (const std::string_view word : {"true", "yes", "on", "1", "True"}) {
-    if (written == word) return out = true, Result<void>{};
-  }
-  for (const std::string_view word : {"false", "no", "off", "0", "False"}) {
-    if (written == word) return out = false, Result<void>{};
-  }
-  return bad(row, written, text, "expected true or false");
+  const auto meant = bool_word(written);
+  if (!meant) return bad(row, written, text, "expected true or false");
+  out = *meant;
+  return {};
 }
 
 template <class Number>
@@ -105,7 +116,8 @@ Result<void> parse(const ConfigRow& row,
       return {};
     }
   }
-  return bad(row, written, text, "expected one of " + row.range_text());
+  return bad(row, written, text,
+             "expected one of " + row.range_text() + meant_choice(row, written));
 }
 
 template <class Item>
@@ -185,7 +197,8 @@ Result<std::string> config_method(std::span<const ConfigText> texts,
     const std::string& word = text.values.front();
     if (method_bit(word) == 0) {
       return fail(ErrorCode::kConfig, text.where + ": method = " + word + ": expected one of " +
-                                          method_names(kAllMethods));
+                                          method_names(kAllMethods) +
+                                          meant_choice(*find_config_row("method"), word));
     }
     if (!method.empty() && method != word) {
       return fail(ErrorCode::kConfig, text.where + ": this is a configuration of `train " + word +
@@ -215,9 +228,10 @@ Result<void> ConfigBuilder::set(const ConfigText& text) {
 }
 
 Result<void> ConfigBuilder::set_all(std::span<const ConfigText> texts) {
+  ErrorList wrong;
   for (const ConfigText& text : texts)
-    TROUPE_TRY(set(text));
-  return {};
+    wrong.take(set(text));
+  return wrong.result();
 }
 
 Result<TrainConfig> ConfigBuilder::finish() const {

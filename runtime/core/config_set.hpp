@@ -30,6 +30,7 @@ class ConfigBuilder {
 
   // Errors (kConfig): unknown key (names the nearest), wrong type, out of range; each says where.
   Result<void> set(const ConfigText& text);
+  // Sets what can be set and tells all that is wrong.
   Result<void> set_all(std::span<const ConfigText> texts);
 
   // Checks what holds between keys and that needed keys are there.
@@ -51,7 +52,8 @@ Result<std::string> config_method(std::span<const ConfigText> texts,
                                   std::string_view asked,
                                   std::string_view fallback = "ppo");
 
-// The rules between keys, each error naming the keys. `origins` may be empty.
+// The rules between keys, each error naming the keys; all needed keys that are missing are told,
+// and of each part what is wrong first. `origins` may be empty.
 Result<void> check_config(const TrainConfig& config,
                           const std::map<std::string, std::string, std::less<>>& origins);
 

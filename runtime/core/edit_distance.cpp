@@ -27,4 +27,22 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+std::string_view nearest_word(std::string_view word, std::span<const std::string_view> words) {
+  constexpr std::size_t kStart_min = 3;  // letters that a beginning has to have
+  std::string_view best;
+  std::size_t best_cost = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string_view candidate : words) {
+    const std::size_t cost = edit_distance(word, candidate);
+    if (cost < best_cost) {
+      best_cost = cost;
+      best = candidate;
+    }
+  }
+  if (!best.empty() || word.size() < kStart_min) return best;
+  const auto longer = std::find_if(words.begin(), words.end(), [&](std::string_view candidate) {
+    return candidate.starts_with(word);
+  });
+  return longer == words.end() ? best : *longer;
+}
+
 }  // namespace troupe::core

@@ -11,11 +11,7 @@ namespace {
 using core::Result;
 
 Result<std::string> label_of(const Json& row, const std::string& where, const std::string& key) {
-  const auto found = row.find(key);
-  if (found == row.end()) {
-    return bad_row(
-        where, "no column '" + key + "' (there is: " + columns_of(row) + "); set --data.label_key");
-  }
+  TROUPE_TRY_ASSIGN(found, column(row, where, key, "data.label_key"));
   if (found->is_string()) return found->get<std::string>();
   if (found->is_number() || found->is_boolean()) return found->dump();
   return bad_row(where, "column '" + key + "' must be text or a number");
@@ -24,11 +20,7 @@ Result<std::string> label_of(const Json& row, const std::string& where, const st
 Result<PromptRow> row_of(const Json& row, const std::string& where, const DatasetColumns& columns) {
   PromptRow out;
   out.where = where;
-  const auto input = row.find(columns.input_key);
-  if (input == row.end()) {
-    return bad_row(where, "no column '" + columns.input_key + "' (there is: " + columns_of(row) +
-                              "); set --data.input_key");
-  }
+  TROUPE_TRY_ASSIGN(input, column(row, where, columns.input_key, "data.input_key"));
   if (input->is_string()) {
     out.prompt = input->get<std::string>();
     if (out.prompt.empty()) return bad_row(where, "column '" + columns.input_key + "' is empty");

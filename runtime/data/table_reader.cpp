@@ -159,8 +159,8 @@ Result<const Json*> column(const Json& row,
                            std::string_view flag) {
   const auto found = row.find(key);
   if (found != row.end()) return &*found;
-  return bad_row(where, "no column '" + key + "' (there is: " + columns_of(row) + "); set --" +
-                            std::string(flag));
+  return bad_row(where, "no column '" + key + "'; set --" + std::string(flag) +
+                            " to one of: " + columns_of(row));
 }
 
 Result<std::vector<text::ChatMessage>> messages_in(const Json& list,

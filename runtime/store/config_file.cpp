@@ -2,10 +2,12 @@
 #include "runtime/store/config_file.hpp"
 
 #include "runtime/core/config_flags.hpp"
+#include "runtime/core/error_list.hpp"
 #include "runtime/core/limits.hpp"
 
 #include <yaml-cpp/yaml.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -22,16 +24,17 @@ using core::Result;
 constexpr int kDepth_max = 8;
 constexpr std::size_t kKeys_max = 1000;
 
+// Tells what is wrong with each pair and reads the others.
 class Flattener {
  public:
-  explicit Flattener(const std::string& where) : where_(where) {}
+  Flattener(const std::string& where, core::ErrorList& wrong) : where_(where), wrong_(wrong) {}
 
-  Result<std::vector<ConfigText>> flatten(const YAML::Node& root) {
-    if (root.IsNull()) return std::move(out_);
-    if (!root.IsMap()) {
-      return fail(ErrorCode::kConfig, place(root) + ": expected `key: value` pairs at the top");
+  std::vector<ConfigText> flatten(const YAML::Node& root) {
+    if (root.IsMap()) {
+      wrong_.take(visit(root, "", 0));
+    } else if (!root.IsNull()) {
+      wrong_.add(ErrorCode::kConfig, place(root) + ": expected `key: value` pairs at the top");
     }
-    TROUPE_TRY(visit(root, "", 0));
     return std::move(out_);
   }
 
@@ -57,7 +60,10 @@ class Flattener {
       if (entry.second.IsMap() && !is_key) {
         TROUPE_TRY(visit(entry.second, name + ".", depth + 1));
       } else {
-        TROUPE_TRY(add(name, entry.first, entry.second, is_key));
+        wrong_.take(add(name, entry.first, entry.second, is_key));
+        if (seen_.size() > kKeys_max) {
+          return fail(ErrorCode::kConfig, place(entry.first) + ": too many keys");
+        }
       }
     }
     return {};
@@ -72,7 +78,6 @@ class Flattener {
       return fail(ErrorCode::kConfig,
                   where + ": " + name + " is given twice, first at " + first->second);
     }
-    if (seen_.size() > kKeys_max) return fail(ErrorCode::kConfig, where + ": too many keys");
     if (!is_key) {
       if (is_section(name)) {
         return fail(ErrorCode::kConfig,
@@ -111,34 +116,60 @@ class Flattener {
   }
 
   std::string where_;
+  core::ErrorList& wrong_;
   std::map<std::string, std::string> seen_;
   std::vector<ConfigText> out_;
 };
 
-}  // namespace
+// The first line, from 1, that is indented with a tab; 0 when none is.
+int line_with_tab(const std::string& text) {
+  int line = 1;
+  bool indent = true;
+  for (const char c : text) {
+    if (c == '\t' && indent) return line;
+    if (c == '\n') ++line;
+    indent = c == '\n' || (indent && c == ' ');
+  }
+  return 0;
+}
 
-Result<std::vector<ConfigText>> parse_config_text(const std::string& text,
-                                                  const std::string& where) {
+// What YAML says of a tab depends on what follows it; that it is one says more.
+std::string syntax_error(const YAML::ParserException& error,
+                         const std::string& text,
+                         const std::string& where) {
+  const int tab = line_with_tab(text);
+  if (tab > 0 && tab <= error.mark.line + 1) {
+    return where + ":" + std::to_string(tab) + ": is indented with a tab; YAML takes spaces";
+  }
+  return where + ":" + std::to_string(error.mark.line + 1) + ": not valid YAML: " + error.msg;
+}
+
+std::vector<ConfigText> pairs_of(const std::string& text,
+                                 const std::string& where,
+                                 core::ErrorList& wrong) {
+  const auto refuse = [&](std::string message) {
+    wrong.add(ErrorCode::kConfig, std::move(message));
+    return std::vector<ConfigText>{};
+  };
   if (text.size() > core::limits::kConfigFile_bytes_max) {
-    return fail(ErrorCode::kConfig, where + ": too large for a configuration (" +
-                                        std::to_string(text.size()) + " bytes)");
+    return refuse(where + ": too large for a configuration (" + std::to_string(text.size()) +
+                  " bytes)");
   }
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (documents.size() > 1) {
-      return fail(ErrorCode::kConfig, where + ": holds several YAML documents; one is expected");
+      return refuse(where + ": holds several YAML documents; one is expected");
     }
-    if (documents.empty()) return std::vector<ConfigText>{};
-    return Flattener(where).flatten(documents.front());
+    if (documents.empty()) return {};
+    return Flattener(where, wrong).flatten(documents.front());
   } catch (const YAML::ParserException& error) {
-    return fail(ErrorCode::kConfig, where + ":" + std::to_string(error.mark.line + 1) +
-                                        ": not valid YAML: " + error.msg);
+    return refuse(syntax_error(error, text, where));
   } catch (const YAML::Exception& error) {
-    return fail(ErrorCode::kConfig, where + ": not valid YAML: " + error.what());
+    return refuse(where + ": not valid YAML: " + error.what());
   }
 }
 
-Result<std::vector<ConfigText>> read_config_file(const std::filesystem::path& file) {
+Result<std::string> text_of(const std::filesystem::path& file) {
   std::error_code error;
   if (!std::filesystem::exists(file, error)) {
     return fail(ErrorCode::kConfig, file.string() + ": no such configuration file");
@@ -156,21 +187,37 @@ Result<std::vector<ConfigText>> read_config_file(const std::filesystem::path& fi
   if (!in.is_open() || in.bad()) {
     return fail(ErrorCode::kConfig, file.string() + ": cannot be read");
   }
-  return parse_config_text(text, file.string());
+  return text;
+}
+
+}  // namespace
+
+Result<std::vector<ConfigText>> parse_config_text(const std::string& text,
+                                                  const std::string& where) {
+  core::ErrorList wrong;
+  auto pairs = pairs_of(text, where, wrong);
+  TROUPE_TRY(wrong.result());
+  return pairs;
 }
 
 Result<core::ConfigBuilder> read_configuration(std::span<const std::string> words,
                                                std::string_view method) {
-  TROUPE_TRY_ASSIGN(arguments, core::parse_config_arguments(words));
+  core::ConfigArguments arguments = core::parse_config_arguments(words);
+  core::ErrorList wrong = std::move(arguments.wrong);
   std::vector<ConfigText> all;
   for (const std::string& file : arguments.files) {
-    TROUPE_TRY_ASSIGN(texts, read_config_file(file));
-    all.insert(all.end(), texts.begin(), texts.end());
+    const auto text = text_of(file);
+    wrong.take(text);
+    if (!text) continue;
+    const auto pairs = pairs_of(*text, file, wrong);
+    all.insert(all.end(), pairs.begin(), pairs.end());
   }
   all.insert(all.end(), arguments.settings.begin(), arguments.settings.end());
-  TROUPE_TRY_ASSIGN(found, core::config_method(all, method));
-  core::ConfigBuilder builder(found);
-  TROUPE_TRY(builder.set_all(all));
+  const auto found = core::config_method(all, method);
+  wrong.take(found);
+  core::ConfigBuilder builder(found ? *found : "ppo");
+  if (found) wrong.take(builder.set_all(all));
+  TROUPE_TRY(wrong.result());
   return builder;
 }
 

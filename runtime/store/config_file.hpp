@@ -6,22 +6,20 @@
 #include "runtime/core/config_set.hpp"
 #include "runtime/core/result.hpp"
 
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace troupe::store {
 
-// Errors (kConfig): no such file, too large, not YAML, a key twice; each with file and line.
-core::Result<std::vector<core::ConfigText>> read_config_file(const std::filesystem::path& file);
-
-// The same from text; `where` stands for the file's name in messages.
+// The pairs of a YAML text; `where` stands for the file's name in messages. Errors (kConfig): too
+// large, not YAML, unknown keys, a key twice; each with file and line, all of them told.
 core::Result<std::vector<core::ConfigText>> parse_config_text(const std::string& text,
                                                               const std::string& where);
 
-// The configuration of `troupe train METHOD CONFIG.yaml... [--key v | key=v]...`, checked per key;
-// call `finish` on the result for the rules between keys. `method` empty: the files say it.
+// The configuration of `troupe train METHOD CONFIG.yaml... [--key v | key=v]...`, checked per key:
+// everything that is wrong with flags and files is told at once. Call `finish` on the result for
+// the rules between keys. `method` empty: the files say it.
 core::Result<core::ConfigBuilder> read_configuration(std::span<const std::string> words,
                                                      std::string_view method = {});
 

@@ -1,6 +1,8 @@
 // What a user who makes a mistake gets from the real program: one clear error, the right exit code,
 // and nothing half done.
 #include "tests/integration/exact_support.hpp"
+#include "tests/unit/runtime/core/listing1.hpp"
+#include "tests/unit/runtime/text/byte_tokenizer.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -105,11 +107,73 @@ TEST_F(CommandLine, UnknownArchitectureIsNamed) {
 
 TEST_F(CommandLine, UnknownSubcommandsAndFlags) {
   expect({"frobnicate"}, 2, {"'frobnicate'"});
-  expect({"train", "dop", "c.yaml"}, 2, {"train dop", "kto"});
+  expect({"train", "dop", "c.yaml"}, 2, {"`train dop`", "`train dpo`"});
   expect({"train", "grpo", "c.yaml"}, 2, {"train ppo", "estimator group_norm"});
   expect({"bench", "nothing"}, 2, {"'nothing'"});
   expect({"generate", "--modle", "x"}, 2, {"--model"});
   expect({"generate", "--model", "x", "--prompt", "a", "--n", "0"}, 2, {"--n"});
+}
+
+// The paper's first listing as its readers type it: each flag is taken, or answered at once with
+// all others.
+TEST_F(CommandLine, TheListingOfOpenRlhfsPaperIsAnsweredAtOnce) {
+  std::vector<std::string> words = {"train", "ppo", "--deepspeed_enable_sleep", "--actor_num_nodes",
+                                    "1"};
+  for (const std::string& word : listing1())
+    words.push_back(word);
+  const Outcome outcome = troupe(words);
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.errors.find("unknown key"), std::string::npos) << outcome.errors;
+  std::size_t answered = 0;
+  for (auto at = outcome.errors.find("error: the command line: '"); at != std::string::npos;
+       at = outcome.errors.find("error: the command line: '", at + 1))
+    ++answered;
+  EXPECT_EQ(answered, 16u) << outcome.errors;  // 7 of the 23 are taken
+  for (const char* name : {"'actor.device'", "'critic.device'", "'reward.device'", "'run.path'",
+                           "'rollout.enable_sleep'", "'reward.normalize'"})
+    EXPECT_NE(outcome.errors.find(name), std::string::npos) << name << "\n" << outcome.errors;
+}
+
+TEST_F(CommandLine, SwitchesTakeAWordInEveryCommand) {
+  // The word is taken: what is wrong is the model alone.
+  const std::string rows = file("rows.jsonl", "{\"input\": \"a\"}\n");
+  const std::vector<std::string> switched = {
+      "--model", "/no/such/model", "--data", rows, "--data.apply_chat_template", "true"};
+  for (std::vector<std::string> words :
+       {std::vector<std::string>{"eval", "--rule", "regex", "--pattern", "x"},
+        std::vector<std::string>{"generate", "--out", "y.jsonl", "--json", "no"}}) {
+    words.insert(words.end(), switched.begin(), switched.end());
+    const Outcome outcome = troupe(words);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_NE(outcome.errors.find("/no/such/model"), std::string::npos) << outcome.errors;
+    EXPECT_EQ(outcome.errors.find("unknown argument"), std::string::npos) << outcome.errors;
+  }
+}
+
+TEST_F(CommandLine, ValidateLooksAtFiles) {
+  const std::string prompts = file("p.jsonl", "{\"input\": \"a\", \"answer\": \"b\"}\n");
+  std::vector<std::string> words = train("/no/such/model", "/no/such/rows.jsonl");
+  words.erase(words.begin(), words.begin() + 2);
+  words.insert(words.begin(), {"config", "validate"});
+  words.insert(words.end(), {"--eval.dataset", prompts + ",/no/held.jsonl"});
+  expect(words, 2,
+         {"error: actor.model_name_or_path: no model folder at /no/such/model",
+          "error: data.prompt_dataset: there is no file /no/such/rows.jsonl",
+          "error: eval.dataset: there is no file /no/held.jsonl"});
+
+  // A folder that is a model but for one file, then whole.
+  const ScratchFolder folder;
+  const std::string model = make_tiny_model(folder, tiny_llama());
+  write_byte_tokenizer(model);
+  words = train(model, prompts);
+  words.erase(words.begin(), words.begin() + 2);
+  words.insert(words.begin(), {"config", "validate"});
+  EXPECT_EQ(troupe(words).status, 0) << troupe(words).errors;
+  std::filesystem::resize_file(model + "/model.safetensors", 1000);
+  expect(words, 4, {"error: actor.model_name_or_path: ", "model.safetensors"});
+  std::filesystem::remove(model + "/model.safetensors");
+  expect(words, 2, {"error: actor.model_name_or_path: no model.safetensors"});
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "run")) << "nothing is made";
 }
 
 TEST_F(CommandLine, FullStandardOutputIsAnError) {

@@ -5,6 +5,7 @@
 #include "apps/troupe/node/spliced_subscriber.hpp"
 #include "apps/troupe/roles/role_workshop.hpp"
 #include "apps/troupe/stop_signal.hpp"
+#include "runtime/core/edit_distance.hpp"
 #include "runtime/core/limits.hpp"
 
 #include <unistd.h>
@@ -31,10 +32,13 @@ Result<std::vector<std::string>> kinds_of(const std::string& text) {
   std::vector<std::string> kinds;
   std::istringstream words(text);
   for (std::string kind; std::getline(words, kind, ',');) {
-    if (kind != "generator" && kind != "reward" && kind != "reference" && kind != "critic" &&
-        kind != "policy") {
-      return core::fail(ErrorCode::kConfig, "--roles: there is no role '" + kind +
-                                                "'; expected generator, reward, reference, critic");
+    constexpr std::string_view kKinds[] = {"generator", "reward", "reference", "critic", "policy"};
+    if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds)) {
+      const std::string near(core::nearest_word(kind, kKinds));
+      return core::fail(ErrorCode::kConfig,
+                        "--roles: there is no role '" + kind +
+                            "', only generator, reward, reference, critic" +
+                            (near.empty() ? "" : "; did you mean " + near + "?"));
     }
     kinds.push_back(kind);
   }

@@ -16,6 +16,7 @@
 #include "apps/troupe/train/supervised_run.hpp"
 #include "apps/troupe/train/train_help.hpp"
 #include "runtime/core/config_render.hpp"
+#include "runtime/core/edit_distance.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/core/train_method.hpp"
 #include "runtime/store/config_file.hpp"
@@ -258,19 +259,30 @@ void print_help(const std::string& method, const std::string& section_name) {
 }
 
 // Kinds of reinforcement learning that other programs have commands of their own for: the settings
-// that make them here. Empty for another word.
-std::string settings_of_kind(const std::string& word) {
-  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
-      {"grpo", "--algo.advantage.estimator group_norm"},
-      {"rloo", "--algo.advantage.estimator rloo"},
-      {"dr_grpo", "--algo.advantage.estimator dr_grpo"},
-      {"reinforce", "--algo.advantage.estimator reinforce"},
-      {"gspo", "--algo.objective gspo"},
-      {"online_dpo", "--algo.objective online_dpo"}};
+// that make them here.
+constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+    {"grpo", "--algo.advantage.estimator group_norm"},
+    {"rloo", "--algo.advantage.estimator rloo"},
+    {"dr_grpo", "--algo.advantage.estimator dr_grpo"},
+    {"reinforce", "--algo.advantage.estimator reinforce"},
+    {"gspo", "--algo.objective gspo"},
+    {"online_dpo", "--algo.objective online_dpo"}};
+
+// What to write for a word that is no method.
+std::string advice_for(const std::string& word) {
+  std::vector<std::string_view> words;
+  for (const core::ConfigChoice& choice : core::find_config_row("method")->choices)
+    words.push_back(choice.name);
+  for (const auto& [kind, settings] : kKinds)
+    words.push_back(kind);
+  const std::string near(core::nearest_word(word, words));
   for (const auto& [kind, settings] : kKinds) {
-    if (kind == word) return std::string(settings);
+    if (kind != near) continue;
+    return (near == word ? "it" : near) + " is `train ppo` with " + std::string(settings) +
+           ", docs/recipes.md";
   }
-  return {};
+  if (!near.empty()) return "did you mean `train " + near + "`?";
+  return "choose one of " + core::method_names(core::kAllMethods);
 }
 
 }  // namespace
@@ -282,12 +294,8 @@ core::Result<void> run_train(Words words) {
     return {};
   }
   if (method == 0) {
-    const std::string settings = settings_of_kind(words[0]);
-    return core::fail(
-        core::ErrorCode::kConfig,
-        "there is no `train " + words[0] + "`; " +
-            (settings.empty() ? "choose one of " + core::method_names(core::kAllMethods)
-                              : "it is `train ppo` with " + settings + ", docs/recipes.md"));
+    return core::fail(core::ErrorCode::kConfig,
+                      "there is no `train " + words[0] + "`; " + advice_for(words[0]));
   }
   return method == core::kPpo ? train_ppo(words.subspan(1))
                               : train_supervised(words[0], words.subspan(1));

@@ -3,6 +3,7 @@
 // on its features, not from our table; it may lack some.
 #include "runtime/core/config_flags.hpp"
 #include "runtime/core/config_table.hpp"
+#include "tests/unit/runtime/core/listing1.hpp"
 
 #include <gtest/gtest.h>
 
@@ -75,7 +76,12 @@ const std::vector<std::string> kFlags = {
     "load_checkpoint", "max_ckpt_num", "use_wandb", "use_tensorboard", "colocate_all_models",
     "vllm_num_engines", "vllm_sync_backend", "async_train", "beta", "desirable_loss_weight",
     "undesirable_loss_weight", "ptx_coef", "pretrain_data", "placeholder_token", "reward_tokens",
-    "kd_coef", "post_processor", "best_of_n", "csft_prompt", "is_rm", "batch_size"};
+    "kd_coef", "post_processor", "best_of_n", "csft_prompt", "is_rm", "batch_size",
+    "actor_num_nodes", "ref_num_nodes", "critic_num_nodes", "reward_num_nodes", "ref_offload",
+    "deepspeed_enable_sleep", "deepcompile", "overlap_comm", "grad_accum_dtype", "ring_head_stride",
+    "attn_implementation", "use_liger_kernel", "disable_fast_tokenizer", "enforce_eager",
+    "gradient_checkpointing_use_reentrant", "prompt_split", "eval_split", "use_kl_estimator_k3",
+    "local_rank", "vllm_enable_sleep", "vllm_gpu_memory_utilization"};
 
 TEST(PeerNames, EveryFlagIsTakenOrAnswered) {
   for (const std::string& flag : kFlags) {
@@ -83,6 +89,29 @@ TEST(PeerNames, EveryFlagIsTakenOrAnswered) {
     const std::string answer = renamed_config_key(flag);
     EXPECT_FALSE(answer.empty()) << flag << " is neither taken nor answered";
     EXPECT_GT(answer.size(), flag.size() + 12) << answer;
+  }
+}
+
+TEST(PeerNames, EachFlagOfListing1IsTakenOrAnsweredAllAtOnce) {
+  const ConfigArguments read = parse_config_arguments(troupe::test::listing1());
+  EXPECT_TRUE(read.files.empty()) << "values of answered flags are not taken for files";
+  ConfigBuilder builder;
+  ASSERT_TRUE(builder.set_all(read.settings));
+  const TrainConfig& config = builder.current();
+  EXPECT_EQ(config.rollout.generators, 4);
+  EXPECT_EQ(config.actor.model_name_or_path, "meta-llama/Llama-3-8b");
+  EXPECT_EQ(config.reward.model_name_or_path, std::vector<std::string>{"my/reward-model"});
+  EXPECT_EQ(config.algo.kl.init_coef, 0.01);
+  EXPECT_EQ(config.data.prompt_dataset, "prompts.jsonl");
+  EXPECT_EQ(config.data.input_key, "context_messages");
+  EXPECT_TRUE(config.data.apply_chat_template);
+  ASSERT_FALSE(read.wrong.empty());
+  const Error wrong = read.wrong.error();
+  const auto answers = single_messages(wrong.message);
+  EXPECT_EQ(builder.origins().size() + answers.size(), 21u) << wrong.message;
+  for (const std::string_view answer : answers) {
+    EXPECT_EQ(answer.find("unknown key"), answer.npos) << answer;
+    EXPECT_TRUE(answer.starts_with("the command line: '")) << answer;
   }
 }
 
@@ -112,9 +141,9 @@ TEST(PeerNames, AnAliasTakesTheSameValues) {
                                           "0.9",
                                           "--use_kl_loss"};
   const auto read = parse_config_arguments(words);
-  ASSERT_TRUE(read);
+  ASSERT_TRUE(read.wrong.empty());
   ConfigBuilder builder;
-  ASSERT_TRUE(builder.set_all(read->settings));
+  ASSERT_TRUE(builder.set_all(read.settings));
   const TrainConfig& config = builder.current();
   EXPECT_EQ(config.actor.model_name_or_path, "m");
   EXPECT_EQ(config.algo.objective, "gspo");
@@ -122,17 +151,17 @@ TEST(PeerNames, AnAliasTakesTheSameValues) {
   EXPECT_EQ(config.rollout.batch_size, 4);
   EXPECT_EQ(config.actor.adam.betas, (std::vector<double>{0.8, 0.9}));
   EXPECT_TRUE(config.algo.kl.use_loss);
-  EXPECT_TRUE(read->files.empty());
+  EXPECT_TRUE(read.files.empty());
 }
 
 TEST(PeerNames, AnAliasOfAnotherMethodIsRefusedByItsKey) {
   const std::vector<std::string> words = {"--model.beta", "0.2"};
   const auto read = parse_config_arguments(words);
-  ASSERT_TRUE(read);
+  ASSERT_TRUE(read.wrong.empty());
   ConfigBuilder dpo("dpo"), ppo("ppo");
-  EXPECT_TRUE(dpo.set_all(read->settings));
+  EXPECT_TRUE(dpo.set_all(read.settings));
   EXPECT_EQ(dpo.current().dpo.beta, 0.2);
-  EXPECT_NE(ppo.set_all(read->settings).error().message.find("dpo.beta is not read by"),
+  EXPECT_NE(ppo.set_all(read.settings).error().message.find("dpo.beta is not read by"),
             std::string::npos);
 }
 

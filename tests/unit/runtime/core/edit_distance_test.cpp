@@ -16,4 +16,14 @@ TEST(EditDistance, CountsInsertedDroppedReplacedAndSwapped) {
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
 }
 
+TEST(NearestWord, IsCloseOrBeginsSo) {
+  constexpr std::string_view kWords[] = {"train", "re-weight", "status", "score"};
+  EXPECT_EQ(nearest_word("trian", kWords), "train");
+  EXPECT_EQ(nearest_word("reweight", kWords), "re-weight");
+  EXPECT_EQ(nearest_word("sta", kWords), "status");
+  EXPECT_EQ(nearest_word("st", kWords), "");
+  EXPECT_EQ(nearest_word("frobnicate", kWords), "");
+  EXPECT_EQ(nearest_word("", kWords), "");
+}
+
 }  // namespace troupe::core

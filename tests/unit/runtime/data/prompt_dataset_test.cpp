@@ -101,9 +101,9 @@ TEST_F(PromptDataset, BadLineIsNamed) {
   EXPECT_EQ(refusal("bad.jsonl", "{\"input\": 3}\n"),
             "bad.jsonl:1: column 'input' must be text or a list of messages");
   EXPECT_EQ(refusal("bad.jsonl", "{\"prompt\": \"x\", \"answer\": \"y\"}\n"),
-            "bad.jsonl:1: no column 'input' (there is: prompt, answer); set --data.input_key");
+            "bad.jsonl:1: no column 'input'; set --data.input_key to one of: prompt, answer");
   EXPECT_EQ(refusal("bad.jsonl", "{\"input\": \"x\"}\n", {.label_key = "answer"}),
-            "bad.jsonl:1: no column 'answer' (there is: input); set --data.label_key");
+            "bad.jsonl:1: no column 'answer'; set --data.label_key to one of: input");
   EXPECT_EQ(refusal("bad.jsonl", "{\"input\": \"x\", \"answer\": [1]}\n", {.label_key = "answer"}),
             "bad.jsonl:1: column 'answer' must be text or a number");
   EXPECT_EQ(refusal("bad.jsonl", R"({"input": [{"role": "user"}]})", {.as_chat = true})

@@ -173,7 +173,7 @@ TEST_F(SupervisedDatasetTest, RatedAnswersHaveALabel) {
 TEST_F(SupervisedDatasetTest, BadRowsAreNamed) {
   const auto answer = plain(RowKind::kAnswer), pair = plain(RowKind::kPair);
   EXPECT_EQ(refusal("{\"input\": \"q\", \"answer\": \"a\"}\n", answer),
-            "t.jsonl:1: no column 'output' (there is: input, answer); set --data.output_key");
+            "t.jsonl:1: no column 'output'; set --data.output_key to one of: input, answer");
   EXPECT_EQ(refusal("\n{\"chosen\": \"ab\", \"rejected\": \"ab\"}\n", pair),
             "t.jsonl:2: 'chosen' and 'rejected' are equal: there is nothing to prefer; leave the "
             "row out");

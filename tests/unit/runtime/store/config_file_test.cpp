@@ -2,6 +2,7 @@
 #include "runtime/store/config_file.hpp"
 
 #include "runtime/core/config_render.hpp"
+#include "runtime/core/error_list.hpp"
 
 #include <gtest/gtest.h>
 
@@ -109,7 +110,7 @@ TEST(ConfigFile, RefusalsNameFileAndLine) {
 }
 
 TEST(ConfigFile, BrokenYamlNamesTheLine) {
-  EXPECT_EQ(refusal("train:\n\tseed: 1\n").rfind("demo.yaml:2: not valid YAML", 0), 0u);
+  EXPECT_EQ(refusal("train: {seed: 1}}\n").rfind("demo.yaml:1: not valid YAML", 0), 0u);
   EXPECT_EQ(refusal("train: [1, 2\n").find("demo.yaml:"), 0u);
   EXPECT_NE(refusal("a: 1\n---\nb: 2\n").find("several YAML documents"), std::string::npos);
 }
@@ -132,11 +133,42 @@ TEST(ConfigFile, HostileFilesAreRefusedQuickly) {
 }
 
 TEST(ConfigFile, MissingFileIsAConfigurationError) {
-  auto texts = store::read_config_file("/no/such/file.yaml");
-  ASSERT_FALSE(texts);
-  EXPECT_EQ(texts.error().code, core::ErrorCode::kConfig);
-  EXPECT_EQ(texts.error().message, "/no/such/file.yaml: no such configuration file");
-  EXPECT_FALSE(store::read_config_file("/tmp"));
+  const std::vector<std::string> words = {"/no/such/file.yaml", "/tmp"};
+  auto builder = store::read_configuration(words);
+  ASSERT_FALSE(builder);
+  EXPECT_EQ(builder.error().code, core::ErrorCode::kConfig);
+  EXPECT_EQ(builder.error().message,
+            "/no/such/file.yaml: no such configuration file\n"
+            "error: /tmp: is a folder; a YAML file is expected");
+}
+
+TEST(ConfigFile, FlagsAndFilesTellAllThatIsWrong) {
+  TempFile file("train:\n  sed: 1\n  seed: x\nnothing: {a: 1}\nactor.adam.lr: 1e-6\n");
+  const std::vector<std::string> words = {
+      file.name(), "--zero_stage", "3", "--train.threads", "-1", "--algo.advantage.estimator",
+      "gpro"};
+  auto builder = store::read_configuration(words);
+  ASSERT_FALSE(builder);
+  const std::string told = builder.error().message;
+  std::vector<std::string> starts;
+  for (const std::string_view message : core::single_messages(told))
+    starts.emplace_back(message.substr(0, message.find_first_of(";=")));
+  const std::string& name = file.name();
+  EXPECT_EQ(starts,
+            (std::vector<std::string>{
+                "the command line: 'zero_stage' belongs to DeepSpeed, which Troupe does not use",
+                name + ":2: unknown key 'train.sed'", name + ":4: unknown key 'nothing.a'",
+                name + ":3: train.seed ", "the command line: train.threads ",
+                "the command line: algo.advantage.estimator "}))
+      << told;
+  EXPECT_TRUE(told.ends_with("; did you mean 'grpo'?")) << told;
+}
+
+TEST(ConfigFile, ATabIsCalledATab) {
+  EXPECT_EQ(refusal("train:\n  seed: 1\nactor:\n\tadam:\n\t\tlr: 1e-6\n"),
+            "demo.yaml:4: is indented with a tab; YAML takes spaces");
+  EXPECT_EQ(refusal("actor:\n  adam:\n  \tlr: 1e-6\n").find("demo.yaml:3: is indented"), 0u);
+  EXPECT_EQ(refusal("train:\n  seed:\t1\n"), "accepted");
 }
 
 TEST(ConfigFile, EmptyFileSetsNothing) {
