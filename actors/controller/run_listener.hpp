@@ -1,8 +1,9 @@
 // Who hears what a run does: the run folder's files and the terminal in practice. Called on the
-// controller's strand; an error ends the run. Checkpoints are asked for through it too, because the
-// roles write them but the run folder decides where they stand and when they count.
+// controller's strand, but for `on_groups`; an error ends the run. Checkpoints are asked for through it
+// too, because the roles write them but the run folder decides where they stand and when they count.
 #pragma once
 
+#include "actors/protocol/group_counts.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "runtime/async/task.hpp"
@@ -55,6 +56,8 @@ class RunListener {
   }
   // The run waits for these, which were attached to it when it was saved.
   virtual void on_awaited_rewards(const std::set<std::string>& names) { static_cast<void>(names); }
+  // While the run waits for groups, at each change; on the strand of data/0.
+  virtual void on_groups(const GroupCounts& counts) { static_cast<void>(counts); }
   virtual core::Result<void> on_update(const UpdateReport& report) = 0;
   virtual core::Result<void> on_evaluation(const EvaluationReport& report) = 0;
   // The folder that the roles write the checkpoint of `done` updates into, then its commit, which

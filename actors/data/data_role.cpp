@@ -183,6 +183,7 @@ async::task<core::Result<GroupStatuses>> DataRole::on(AwaitGroups request) {
                            "update " + std::to_string(request.update + 1) + " has no tickets");
     }
     if (hopeless(request.update)) break;
+    if (options_.watched) options_.watched(counts_of(book.groups_of(request.update)));
     if (!co_await changed_.wait(deadline)) {
       co_return core::fail(ErrorCode::kDeadline, "the groups of update " +
                                                      std::to_string(request.update + 1) +

@@ -15,11 +15,13 @@
 #include "actors/data/reward_sets.hpp"
 #include "actors/data/ticket_book.hpp"
 #include "actors/data/ticket_name.hpp"
+#include "actors/protocol/group_counts.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "runtime/wire/role_report.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -39,6 +41,8 @@ struct DataRoleOptions {
   std::optional<MeanRange> filter;  // of training groups; none: every group is kept
   Patience patience;                // with scorers that are away
   Note note;                        // what people should know: who is away, samples without a score
+  // Hears how far the groups are that somebody waits for, at each change; on the role's strand.
+  std::function<void(const GroupCounts&)> watched;
 };
 
 class DataRole {

@@ -93,4 +93,14 @@ GroupStatuses statuses_of(const std::vector<const BookGroup*>& groups,
   return statuses;
 }
 
+GroupCounts counts_of(const std::vector<const BookGroup*>& groups) {
+  GroupCounts counts;
+  for (const BookGroup* group : groups) {
+    ++counts.groups;
+    if (group->state != GroupState::kIssued) ++counts.sampled;
+    if (group->state == GroupState::kReady || group->state == GroupState::kFailed) ++counts.scored;
+  }
+  return counts;
+}
+
 }  // namespace troupe::actors

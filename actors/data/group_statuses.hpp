@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/data/book_group.hpp"
+#include "actors/protocol/group_counts.hpp"
 #include "actors/protocol/messages.hpp"
 
 #include <vector>
@@ -17,5 +18,7 @@ namespace troupe::actors {
 // first of `starts` count as one update older than it. Without `starts` no ages are given.
 GroupStatuses statuses_of(const std::vector<const BookGroup*>& groups,
                           const std::vector<core::Version>& starts);
+
+GroupCounts counts_of(const std::vector<const BookGroup*>& groups);
 
 }  // namespace troupe::actors

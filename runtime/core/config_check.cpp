@@ -336,14 +336,9 @@ Result<void> check_config(const TrainConfig& config, const Origins& origins) {
   const Result<void> devices = check_devices(config, origins);
   wrong.take(devices);
   if (config.method == "ppo") {
-    TROUPE_TRY(check_batches(config, origins));
-    TROUPE_TRY(check_engine(config, origins));
-    TROUPE_TRY(check_frames(config, origins));
-    TROUPE_TRY(check_reward(config, origins));
-    TROUPE_TRY(check_algo(config, origins));
-    TROUPE_TRY(check_cluster(config, origins));
     wrong.take(check_batches(config, origins));
     wrong.take(check_engine(config, origins));
+    wrong.take(check_frames(config, origins));
     wrong.take(check_reward(config, origins));
     if (devices) wrong.take(check_one_arithmetic(config, origins));
     wrong.take(check_algo(config, origins));

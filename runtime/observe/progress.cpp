@@ -20,6 +20,7 @@ struct Named {
   const char* metric;
   const char* format;
   const char* unit;
+  bool of_company = false;  // stands on the block's second line of figures
 };
 
 // What is shown of a row, in this order; KL falls back to the sampler's own.
@@ -30,6 +31,9 @@ constexpr Named kShown[] = {
     {"kl", "kl", "kl/ref", "%.5f", ""},
     {"tokens/s", "tokens_per_s", "perf/tokens_per_s", "%.0f", ""},
     {"step", "step_s", "time/step", "%.3g", " s"},
+    {"generators up", "generators", "async/generators", "%.0f", "", true},
+    {"age of tokens", "age", "async/staleness_mean", "%.2g", " updates", true},
+    {"response", "length", "response/length_mean", "%.0f", " tokens", true},
 };
 
 std::optional<double> value_of(const MetricRow& row, const Named& named) {
@@ -38,6 +42,10 @@ std::optional<double> value_of(const MetricRow& row, const Named& named) {
   auto value = row.find(named.metric);
   if (!value && std::string_view(named.key) == "kl") value = row.find("kl/rollout_train");
   return value;
+}
+
+double seconds_between(core::TimePoint from, core::TimePoint to) {
+  return std::chrono::duration<double>(to - from).count();
 }
 
 std::string number(const char* format, double value) {
@@ -92,13 +100,9 @@ Progress::Progress(std::FILE* out,
                    const core::Clock& clock,
                    std::uint64_t first_step,
                    std::uint64_t steps)
-    : out_(out),
-      style_(style),
-      clock_(clock),
-      first_step_(first_step),
-      steps_(steps),
-      start_(clock.now()) {
+    : out_(out), style_(style), clock_(clock), steps_(steps), start_(clock.now()) {
   shown_.step = first_step;
+  mark(first_step);
 }
 
 Progress::~Progress() {
@@ -108,11 +112,23 @@ Progress::~Progress() {
   draw();
 }
 
-std::string Progress::eta_text(std::uint64_t step) const {
-  if (step <= first_step_ || step >= steps_) return {};
-  const double spent = std::chrono::duration<double>(clock_.now() - start_).count();
-  const auto done = static_cast<double>(step - first_step_);
-  return duration_text(spent / done * static_cast<double>(steps_ - step));
+void Progress::mark(std::uint64_t step) {
+  marks_.push_back({step, clock_.now()});
+  if (marks_.size() > kEtaSteps + 1) marks_.pop_front();
+}
+
+std::string Progress::eta_text() const {
+  const Mark &first = marks_.front(), &last = marks_.back();
+  if (last.step <= first.step || last.step >= steps_) return {};
+  const double one =
+      seconds_between(first.at, last.at) / static_cast<double>(last.step - first.step);
+  // The step under way takes the mean; a slower one is about to end.
+  const double rest = std::max(0.0, one - seconds_between(last.at, clock_.now()));
+  return duration_text(rest + one * static_cast<double>(steps_ - last.step - 1));
+}
+
+std::string Progress::elapsed_text() const {
+  return duration_text(seconds_between(start_, clock_.now()));
 }
 
 void Progress::print(std::string_view text) {
@@ -134,7 +150,8 @@ void Progress::draw() {
   const auto filled = std::min(kBar, static_cast<std::size_t>(share * kBar));
   std::string head = "step " + std::to_string(shown_.step) + "/" + std::to_string(steps_) + "  [" +
                      std::string(filled, '#') + std::string(kBar - filled, '.') + "]";
-  if (const std::string eta = eta_text(shown_.step); !eta.empty()) head += "  ETA " + eta;
+  head += "  " + elapsed_text();
+  if (const std::string eta = eta_text(); !eta.empty()) head += ", ETA " + eta;
   std::string block;
   const auto add = [&](const std::string& line, bool dim) {
     if (line.empty()) return;
@@ -144,15 +161,15 @@ void Progress::draw() {
   };
   add(head, false);
   add(shown_.facts, false);
+  add(shown_.company, false);
   add(activity_, style_.colour);
   print(block);
 }
 
 void Progress::update(const MetricRow& row) {
   const std::lock_guard lock(mutex_);
-  shown_.step = row.step;
-  shown_.facts.clear();
-  const std::string eta = eta_text(row.step);
+  shown_ = {row.step, "", ""};
+  mark(row.step);
   if (style_.form == ProgressForm::kJson) {
     nlohmann::ordered_json object = {{"step", row.step}, {"steps", steps_}};
     for (const Named& named : kShown) {
@@ -168,15 +185,14 @@ void Progress::update(const MetricRow& row) {
     if (!value) continue;
     const std::string text = number(named.format, *value);
     line += std::string(" ") + named.key + "=" + text;
-    shown_.facts +=
-        (shown_.facts.empty() ? "" : "   ") + std::string(named.label) + " " + text + named.unit;
+    std::string& place = named.of_company ? shown_.company : shown_.facts;
+    place += (place.empty() ? "" : "   ") + std::string(named.label) + " " + text + named.unit;
   }
   if (style_.form == ProgressForm::kLive) {
     draw();
     return;
   }
-  if (!eta.empty()) {
-    std::string compact = eta;
+  if (std::string compact = eta_text(); !compact.empty()) {
     std::erase(compact, ' ');
     line += " eta=" + compact;
   }
@@ -188,6 +204,11 @@ void Progress::activity(std::string_view text) {
   if (style_.form != ProgressForm::kLive) return;
   activity_ = text;
   draw();
+}
+
+void Progress::redraw() {
+  const std::lock_guard lock(mutex_);
+  if (drawn_lines_ > 0) draw();
 }
 
 void Progress::note(std::string_view text) {

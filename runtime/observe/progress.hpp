@@ -1,7 +1,7 @@
-// A run as the terminal shows it: on a terminal one block that is drawn over itself (step, reward,
-// KL, tokens/s, ETA, what is going on), elsewhere one `key=value` line an update, or one JSON
-// object. Notes (log lines, evaluations) go above the block. Safe on any thread; draws on the
-// caller's thread.
+// A run as the terminal shows it: on a terminal one block that is drawn over itself (step, elapsed
+// time, ETA, reward, KL, tokens/s, generators, what is going on), elsewhere one `key=value` line an
+// update, or one JSON object. Notes (log lines, evaluations) go above the block. Safe on any
+// thread; draws on the caller's thread.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -46,19 +47,33 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   // An update is done: shows reward/mean (else policy/loss and rewards/accuracies), kl/ref (else
-  // kl/rollout_train), perf/tokens_per_s, time/step.
+  // kl/rollout_train), perf/tokens_per_s, time/step; async/generators, async/staleness_mean,
+  // response/length_mean where they are there. The ETA follows from the last kEtaSteps updates.
   void update(const MetricRow& row);
   // What is going on now ("generate 12/64"); seen in the live block alone.
   void activity(std::string_view text);
   // A line for the user.
   void note(std::string_view text);
+  // Draws the live block with the time as it is now, once there is one.
+  void redraw();
+  bool live() const noexcept { return style_.form == ProgressForm::kLive; }
+
+  static constexpr std::size_t kEtaSteps = 16;
 
  private:
   struct Shown {
     std::uint64_t step = 0;
-    std::string facts;  // "reward 0.61  kl 0.0012  ..."
+    std::string facts;    // "reward 0.61  kl 0.0012  ..."
+    std::string company;  // "generators up 2  age of tokens 0.5 updates  ..."
   };
-  std::string eta_text(std::uint64_t step) const;
+  // When the run stood at which step.
+  struct Mark {
+    std::uint64_t step;
+    core::TimePoint at;
+  };
+  void mark(std::uint64_t step);
+  std::string eta_text() const;
+  std::string elapsed_text() const;
   void draw();
   void erase();
   void print(std::string_view text);
@@ -66,8 +81,9 @@ class Progress {
   std::FILE* out_;
   ProgressStyle style_;
   const core::Clock& clock_;
-  std::uint64_t first_step_, steps_;
+  std::uint64_t steps_;
   core::TimePoint start_;
+  std::deque<Mark> marks_;  // of the start or the last updates, oldest first
   std::mutex mutex_;
   Shown shown_;
   std::string activity_;

@@ -52,6 +52,15 @@ TEST(CompanyEnd, AStopSignalLeavesACheckpointAndNobody) {
   const std::size_t steps = run.steps();
   EXPECT_FALSE(hashes_of(run.folder() / "ckpt" / checkpoint_name(static_cast<int>(steps))).empty());
   expect_clean_ledger(run.folder());
+  // It ends as a run does that is done, and says how to go on.
+  const std::string output = run.output();
+  EXPECT_NE(output.find("wall time of the run by phase"), std::string::npos) << output;
+  EXPECT_NE(output.find("peak memory of one process"), std::string::npos) << output;
+  EXPECT_NE(output.find("stopped after update " + std::to_string(steps) + " as asked"),
+            std::string::npos)
+      << output;
+  EXPECT_NE(output.find("run the same command again to go on"), std::string::npos) << output;
+  EXPECT_EQ(output.find("error:"), std::string::npos) << output;
 }
 
 // A frozen generator keeps the first signal from being heeded at once.

@@ -163,7 +163,10 @@ TEST(Supervised, AStopSignalEndsAfterACheckpointWithStatus130) {
   int status = 0;
   ASSERT_EQ(::waitpid(pid, &status, 0), pid);
   EXPECT_EQ(WEXITSTATUS(status), 130) << text_of(files / "log");
-  EXPECT_NE(text_of(files / "log").find("the same command goes on from there"), std::string::npos);
+  const std::string log = text_of(files / "log");
+  EXPECT_NE(log.find("the same command goes on from there"), std::string::npos);
+  EXPECT_NE(log.find("wall time of the run by phase"), std::string::npos) << log;
+  EXPECT_EQ(log.find("error:"), std::string::npos) << log;
 }
 
 TEST(Supervised, BadInputsSayWhereAndWhatToChange) {
@@ -186,7 +189,8 @@ TEST(Supervised, BadInputsSayWhereAndWhatToChange) {
   const Method &sft = methods()[0], &dpo = methods()[3], &kto = methods()[6];
   EXPECT_NE(refusal(sft, "", 4).find("holds no rows"), std::string::npos);
   EXPECT_NE(refusal(sft, R"({"question": "a", "answer": "b"})", 4)
-                .find("bad.jsonl:1: no column 'input' (there is: question, answer)"),
+                .find("bad.jsonl:1: no column 'input'\n  hint: set --data.input_key to one of: "
+                      "question, answer"),
             std::string::npos);
   EXPECT_NE(refusal(dpo, R"({"input": "a", "chosen": "b", "rejected": "b"})", 4)
                 .find("bad.jsonl:1: 'chosen' and 'rejected' are equal"),

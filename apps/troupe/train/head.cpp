@@ -313,6 +313,9 @@ async::task<Result<void>> Head::Impl::start_play(Play* play) {
   co_await async::run_on(company_strand, store_result(await_roles(), &up));
   if (!up) co_return up;
   desk->play_begins();
+  play->data.options.watched = [listener = play->listener](const actors::GroupCounts& counts) {
+    listener->on_groups(counts);
+  };
   TROUPE_CO_TRY(co_await host("data/0", data_factory(std::move(play->data)), data_host));
   if (has_critic(options.config)) TROUPE_CO_TRY(co_await host_relay());
   ControllerParts parts;

@@ -119,6 +119,9 @@ class Company {
                    std::move(sink_)};
     data.options.earlier_sets = plan_.run.earlier_sets;
     data.options.note = [this](const std::string& text) { listener_.on_note(text); };
+    data.options.watched = [this](const actors::GroupCounts& counts) {
+      listener_.on_groups(counts);
+    };
     TROUPE_CO_TRY(co_await host("data/0", data_factory(std::move(data)), nullptr));
     TROUPE_CO_TRY(co_await start_rewards());
     if (config.has_reference()) {

@@ -2,15 +2,19 @@
 #include "apps/troupe/train/run_reporter.hpp"
 
 #include "apps/troupe/stop_signal.hpp"
+#include "apps/troupe/train/activity_words.hpp"
 #include "apps/troupe/train/evaluations.hpp"
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <numeric>
 #include <utility>
 
 namespace troupe::app {
 namespace {
+
+constexpr std::chrono::seconds kTick{1};
 
 double unix_seconds() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -57,8 +61,19 @@ RunReporter::RunReporter(Files files,
       state_(std::move(state)),
       files_(std::move(files)),
       best_(config.ckpt.best_metric_key),
+      done_(first),
       timer_(clock),
-      progress_(stdout, observe::detect_style(config.log.format, stdout), clock, first, updates) {}
+      progress_(stdout, observe::detect_style(config.log.format, stdout), clock, first, updates) {
+  if (progress_.live()) ticker_ = std::jthread([this](std::stop_token stop) { tick(stop); });
+}
+
+void RunReporter::tick(std::stop_token stop) {
+  std::mutex mutex;
+  std::condition_variable_any ended;
+  std::unique_lock lock(mutex);
+  while (!ended.wait_for(lock, stop, kTick, [] { return false; }) && !stop.stop_requested())
+    progress_.redraw();
+}
 
 void RunReporter::note(const std::string& text) {
   const std::lock_guard lock(mutex_);
@@ -73,7 +88,18 @@ void RunReporter::say(const std::string& text) {
 void RunReporter::on_phase(const std::string& phase) {
   const std::lock_guard lock(mutex_);
   timer_.begin(phase);
-  progress_.activity(phase);
+  progress_.activity(activity_words(phase));
+}
+
+void RunReporter::on_groups(const actors::GroupCounts& counts) {
+  const std::lock_guard lock(mutex_);
+  const std::string_view phase = timer_.current();
+  if (phase == "generate" || phase == "score") progress_.activity(activity_words(counts));
+}
+
+std::uint64_t RunReporter::done() const {
+  const std::lock_guard lock(mutex_);
+  return done_;
 }
 
 std::vector<std::pair<std::string, double>> RunReporter::phases() {
@@ -145,6 +171,7 @@ core::Result<void> RunReporter::on_update(const actors::UpdateReport& report) {
   const std::lock_guard lock(mutex_);
   const observe::MetricRow row{report.done, unix_seconds(), report.metrics};
   TROUPE_TRY(record(row));
+  done_ = report.done;
   progress_.update(row);
   return folder_.check_here();
 }

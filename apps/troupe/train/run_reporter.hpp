@@ -27,6 +27,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,7 @@ class RunReporter final : public actors::RunListener {
                   std::uint64_t from_update,
                   const std::vector<actors::RewardMember>& members) override;
   void on_awaited_rewards(const std::set<std::string>& names) override;
+  void on_groups(const actors::GroupCounts& counts) override;
   core::Result<void> on_update(const actors::UpdateReport& report) override;
   core::Result<void> on_evaluation(const actors::EvaluationReport& report) override;
   core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t done) override;
@@ -73,6 +75,8 @@ class RunReporter final : public actors::RunListener {
 
   // A line above the progress, kept in troupe.log too.
   void note(const std::string& text);
+  // Updates done: those of this run and those before it.
+  std::uint64_t done() const;
   // Ends the phase that runs; seconds by phase in the order of their first appearance.
   std::vector<std::pair<std::string, double>> phases();
 
@@ -94,6 +98,7 @@ class RunReporter final : public actors::RunListener {
   core::Result<void> record(const observe::MetricRow& row);
   core::Result<actors::Metrics> sampled_figures(const actors::EvaluationReport& report) const;
   void say(const std::string& text);
+  void tick(std::stop_token stop);
 
   const core::TrainConfig config_;
   const store::RunFolder& folder_;
@@ -103,9 +108,11 @@ class RunReporter final : public actors::RunListener {
   std::optional<store::AtomicFolder> open_checkpoint_;
   bool beside_ = false;  // checkpoints go beside the run folder, which is gone
   observe::BestMetric best_;
+  std::uint64_t done_;
   observe::PhaseTimer timer_;
   observe::Progress progress_;
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;
+  std::jthread ticker_;                        // keeps the clock of a live block going
   async::DeviceThread hashing_{"checkpoint"};  // last: its job ends before what it uses
 };
 

@@ -42,8 +42,9 @@ Result<void> SupervisedRun::run() {
   TROUPE_TRY(load());
   TROUPE_TRY(begin());
   if (!reporter_) return say_finished(*start_->checkpoint, inputs_.steps, "steps");
-  if (auto ended = train(); !ended) return save_last(ended.error());
-  summary();
+  const auto ended = train();
+  if (ended || ended.error().code == ErrorCode::kInterrupted) summary();
+  if (!ended) return save_last(ended.error());
   return {};
 }
 
@@ -235,9 +236,10 @@ Result<std::string> SupervisedRun::dump(const std::vector<std::uint64_t>& rows,
 
 void SupervisedRun::summary() {
   const auto phases = reporter_->phases();
+  const std::uint64_t done = reporter_->done();
   reporter_.reset();  // the live block ends before the table begins
-  print_held_out(start_->folder.metrics_file(), inputs_.steps);
-  print_summary(start_->folder, inputs_.steps, load_s_, phases);
+  print_held_out(start_->folder.metrics_file(), done);
+  print_summary(start_->folder, done, load_s_, phases);
 }
 
 }  // namespace troupe::app

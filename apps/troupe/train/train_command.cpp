@@ -135,14 +135,16 @@ class Training {
                      ? run_local(std::move(plan), std::move(inputs), std::move(files), *reporter)
                      : run_company(std::move(plan), std::move(inputs), std::move(files),
                                    start.folder, *reporter);
-    if (ended) head_.reset();  // says good-bye while there is somebody to hear it
+    const bool asked = !ended && ended.error().code == core::ErrorCode::kInterrupted;
+    if (ended || asked) head_.reset();  // says good-bye while there is somebody to hear it
     notes_.attach(nullptr);
     reward_sets_.merge(reporter->reward_sets());
-    TROUPE_TRY(ended);
+    if (!ended && !asked) return ended;
     const auto phases = reporter->phases();
+    const std::uint64_t done = reporter->done();
     reporter.reset();  // the live block ends before the table begins
-    print_summary(start.folder, updates, load_s_, phases);
-    return {};
+    print_summary(start.folder, done, load_s_, phases);
+    return ended;
   }
 
   // The rewards that were attached: as this command has seen them, or as the checkpoint has them.

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace troupe::actors {
 namespace {
 
@@ -138,6 +140,33 @@ TEST(DataRole, AnswersOfTheWrongLengthFailTheGroup) {
   const auto statuses = stage.ask(await(0));
   ASSERT_TRUE(statuses);
   EXPECT_NE(statuses->groups[0].cause.find("1 answers for 2 samples"), std::string::npos);
+}
+
+TEST(DataRole, WhoWaitsHearsHowFarTheGroupsAre) {
+  using Seen = std::vector<std::array<std::uint64_t, 3>>;
+  Seen seen;
+  DataRoleOptions options = options_of({kRight});
+  options.watched = [&seen](const GroupCounts& counts) {
+    const std::array<std::uint64_t, 3> now = {counts.groups, counts.sampled, counts.scored};
+    if (seen.empty() || seen.back() != now) seen.push_back(now);
+  };
+  DataStage stage(std::move(options));
+  const auto right = stage.reward("reward/right", numbers_times(1));
+  const auto tickets = stage.issue(0, 2);
+  EXPECT_EQ(seen, Seen{}) << "nobody waits yet";
+  auto waiting = stage.begin(await(0));
+  stage.run(1ms);
+  right->hold();
+  stage.ask(delivery(tickets[1], 2)).value();
+  stage.run(1ms);
+  stage.ask(delivery(tickets[0], 2)).value();
+  stage.run(1ms);
+  right->release();
+  stage.run(1ms);
+  ASSERT_TRUE(waiting.done());
+  ASSERT_GE(seen.size(), 3u);
+  const Seen first(seen.begin(), seen.begin() + 3);
+  EXPECT_EQ(first, (Seen{{2, 0, 0}, {2, 1, 0}, {2, 2, 0}}));
 }
 
 TEST(DataRole, AwaitAnswersAtTheFirstFailure) {

@@ -81,18 +81,55 @@ TEST(Progress, LiveBlockIsDrawnOverItself) {
   core::ManualClock clock;
   Progress progress(screen.file(), {ProgressForm::kLive, false, 80}, clock, 0, 4);
   progress.activity("generate 3/8");
-  const std::string first = "step 0/4  [........................]\ngenerate 3/8\n";
+  const std::string first = "step 0/4  [........................]  0 s\ngenerate 3/8\n";
   EXPECT_EQ(screen.text(), first);
   clock.advance(10s);
   progress.update(kRow);
   const std::string second =
-      "\x1b[2A\r\x1b[Jstep 2/4  [############............]  ETA 10 s\n"
+      "\x1b[2A\r\x1b[Jstep 2/4  [############............]  10 s, ETA 10 s\n"
       "reward 0.500   kl 0.25000   tokens/s 812   step 6 s\n"
       "generate 3/8\n";
   EXPECT_EQ(screen.text(), first + second);
   progress.note("evaluated");
   const std::string redrawn = second.substr(second.find("step"));
   EXPECT_EQ(screen.text(), first + second + "\x1b[3A\r\x1b[J" + "evaluated\n" + redrawn);
+}
+
+TEST(Progress, LiveBlockTellsOfTheCompanyAndItsClockGoesOn) {
+  Screen screen;
+  core::ManualClock clock;
+  Progress progress(screen.file(), {ProgressForm::kLive, false, 80}, clock, 0, 4);
+  progress.redraw();
+  EXPECT_EQ(screen.text(), "") << "nothing is drawn before there is something to tell";
+  clock.advance(60s);
+  progress.update(
+      {2,
+       0,
+       {{"async/generators", 2}, {"async/staleness_mean", 0.5}, {"response/length_mean", 123.4}}});
+  const std::string company = "generators up 2   age of tokens 0.5 updates   response 123 tokens\n";
+  const std::string first =
+      "step 2/4  [############............]  1 min 00 s, ETA 1 min 00 s\n" + company;
+  EXPECT_EQ(screen.text(), first);
+  clock.advance(20s);
+  progress.redraw();
+  EXPECT_EQ(screen.text(),
+            first + "\x1b[2A\r\x1b[Jstep 2/4  [############............]  1 min 20 s, ETA 40 s\n" +
+                company);
+}
+
+TEST(Progress, EtaIsThatOfTheLastSteps) {
+  Screen screen;
+  core::ManualClock clock;
+  Progress progress(screen.file(), {ProgressForm::kLines}, clock, 0, 100);
+  clock.advance(1000s);  // the first one is slow
+  progress.update({1, 0, {}});
+  for (std::uint64_t step = 2; step <= Progress::kEtaSteps + 1; ++step) {
+    clock.advance(2s);
+    progress.update({step, 0, {}});
+  }
+  EXPECT_EQ(screen.text().find("step=1/100 eta=27h30min\n"), 0u) << screen.text();
+  // 83 steps of 2 s.
+  EXPECT_TRUE(screen.text().ends_with("step=17/100 eta=2min46s\n")) << screen.text();
 }
 
 TEST(Progress, LiveBlockFitsTheTerminal) {
