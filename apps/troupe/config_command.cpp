@@ -1,5 +1,6 @@
 // `troupe config show|validate|docs`.
 #include "apps/troupe/commands.hpp"
+#include "apps/troupe/train/input_files.hpp"
 #include "runtime/core/config_render.hpp"
 #include "runtime/store/config_file.hpp"
 
@@ -13,7 +14,8 @@ constexpr const char* kHelp =
     "       troupe config validate CONFIG.yaml [...] [--key v | key=v ...]\n"
     "\n"
     "show      print every key with its value as YAML; a comment says where it was set\n"
-    "validate  check all keys and the rules between them, then print what a run would do\n"
+    "validate  check all keys, the rules between them and the files that they name, then print what\n"
+    "          a run would do and which files were looked at\n"
     "\n"
     "Files are read from left to right, flags come last. A file for another method than ppo says so\n"
     "(method: dpo), or give --method dpo. Keys: troupe train METHOD --help\n";
@@ -49,6 +51,7 @@ void say_step(const core::TrainConfig& config) {
 core::Result<void> validate(Words words) {
   TROUPE_TRY_ASSIGN(builder, store::read_configuration(words));
   TROUPE_TRY_ASSIGN(config, builder.finish());
+  TROUPE_TRY_ASSIGN(seen, look_at_input_files(config));
   std::printf("valid for `troupe train %s`: %zu keys set, the others at their defaults\n",
               config.method.c_str(), builder.origins().size());
   if (config.method == "ppo") {
@@ -57,6 +60,9 @@ core::Result<void> validate(Words words) {
     say_step(config);
   }
   std::printf("learning rate %g, run folder: %s\n", config.actor.adam.lr, config.run.path.c_str());
+  std::printf("files that were looked at:\n");
+  for (const std::string& line : seen)
+    std::printf("  %s\n", line.c_str());
   return {};
 }
 
@@ -74,7 +80,7 @@ core::Result<void> run_config(Words words) {
     return {};
   }
   return core::fail(core::ErrorCode::kConfig,
-                    "there is no `config " + words[0] + "`; use show or validate");
+                    "there is no `config " + words[0] + "`; use show, validate or docs");
 }
 
 }  // namespace troupe::app
