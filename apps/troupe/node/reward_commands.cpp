@@ -1,8 +1,10 @@
 // `troupe attach reward`, `detach reward`, `re-weight reward`: rewards that come and go while a run
-// goes on. The attached reward lives in the process of the command, until it is detached.
+// goes on. The attached reward lives in the process of the command, or in one behind it, until it is
+// detached.
 #include "actors/reward/rule_reward.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/node/ask_company.hpp"
+#include "apps/troupe/node/background.hpp"
 #include "apps/troupe/node/guest_role.hpp"
 #include "apps/troupe/roles/model_roles.hpp"
 #include "apps/troupe/roles/role_factories.hpp"
@@ -19,6 +21,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 
 namespace troupe::app {
 namespace {
@@ -29,8 +32,8 @@ using core::Result;
 struct Options {
   JoinFlags join;
   std::string name, python, rule, pattern, http, model;
-  std::string normalize = "none", input_key = "input";
-  bool chat = false;
+  std::string normalize = "none", input_key = "input", log;
+  bool chat = false, background = false;
   double weight = 1, deadline_s = 30;
 };
 
@@ -93,8 +96,11 @@ void say(const std::string& text) {
 // The reward as a role of this process.
 class Attached {
  public:
-  Attached(const Options& options, std::unique_ptr<actors::RewardSource> source)
+  Attached(const Options& options,
+           std::unique_ptr<actors::RewardSource> source,
+           const SayRunning& running)
       : options_(options),
+        running_(running),
         source_(std::move(source)),
         thread_("reward", &kernels::flush_denormals),
         role_("reward/" + options.name, &thread_) {}
@@ -106,22 +112,26 @@ class Attached {
     TROUPE_TRY(role_.start(guest, reward_factory(std::move(source_), deadline)));
     actors::AttachReward request{options_.name, "reward/" + options_.name, options_.weight};
     TROUPE_TRY_ASSIGN(changed, ask_from(guest, std::move(request), core::limits::kCallDeadline));
-    say("reward " + options_.name + " scores from update " +
-        std::to_string(changed.from_update + 1) + " on (set " + std::to_string(changed.set) +
-        "); `troupe detach reward --name " + options_.name + "` ends it");
+    running_("reward " + options_.name + " scores from update " +
+             std::to_string(changed.from_update + 1) + " on (set " + std::to_string(changed.set) +
+             ")");
     return true;
   }
   void leave(const NodeGuest& guest) { role_.stop(guest); }
 
  private:
   const Options& options_;
+  const SayRunning& running_;
   std::unique_ptr<actors::RewardSource> source_;
   async::DeviceThread thread_;
   GuestRole role_;
 };
 
 // One stay in the company; `in` becomes true once the run has taken the reward.
-Result<NodeEnd> stay(const Options& options, core::TeamRunner& team, bool& in) {
+Result<NodeEnd> stay(const Options& options,
+                     core::TeamRunner& team,
+                     const SayRunning& running,
+                     bool& in) {
   TROUPE_TRY_ASSIGN(source, source_of(options, team));
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
   async::IoThreads io(1);
@@ -131,7 +141,7 @@ Result<NodeEnd> stay(const Options& options, core::TeamRunner& team, bool& in) {
   self.kinds = {"attach"};
   self.port = splice->local_port();
   self.pass = splice->pass();
-  Attached attached(options, std::move(source));
+  Attached attached(options, std::move(source), running);
   NodeCalls calls;
   calls.note = say;
   calls.once_in = [&](NodeGuest guest) {
@@ -154,12 +164,8 @@ bool pause(core::Duration wait) {
 }
 
 // Once a run has taken the reward, it is there for that run: when the run goes away without having
-// ended, it waits for it to go on.
-Result<void> attach(const Options& options) {
-  TROUPE_TRY(check_name(options.name));
-  if (!std::isfinite(options.weight) || options.weight == 0) {
-    return core::fail(ErrorCode::kConfig, "--weight: expected a number other than 0");
-  }
+// ended, it waits for it to go on. `running` is told each time that the reward is attached.
+Result<void> attach(const Options& options, const SayRunning& running) {
   // A model computes on all cores that this process may use; other rewards need no team.
   std::unique_ptr<core::TeamRunner> team = std::make_unique<core::SerialTeam>();
   if (!options.model.empty()) {
@@ -172,7 +178,7 @@ Result<void> attach(const Options& options) {
   std::string last;
   core::Duration wait = core::limits::kRestartAfter;
   for (;;) {
-    auto end = stay(options, *team, in);
+    auto end = stay(options, *team, running, in);
     if (end && *end == NodeEnd::kStopped) return interrupted;
     if (end && *end == NodeEnd::kDismissed) {
       say("reward " + options.name + " is needed no more: it was detached, or the run has ended");
@@ -188,6 +194,43 @@ Result<void> attach(const Options& options) {
                : std::min<core::Duration>(wait * 2, core::limits::kRestartAfter_max);
     if (!pause(wait)) return interrupted;
   }
+}
+
+std::string detach_command(const Options& options) {
+  return "`troupe detach reward --join " + options.join.join + " --name " + options.name + "`";
+}
+
+Result<void> attach_here(const Options& options) {
+  return attach(options, [&](const std::string& words) {
+    say(words);
+    say("it scores in this process until " + detach_command(options) +
+        ", the end of the run or Ctrl-C; --background gives the terminal back");
+  });
+}
+
+// Beside the logs of the run's nodes where the run is on this machine.
+std::filesystem::path log_of(const Options& options) {
+  if (!options.log.empty()) return options.log;
+  std::string name = "attach-" + options.name + ".log";
+  std::replace(name.begin(), name.end(), '/', '_');
+  const std::filesystem::path nodes = std::filesystem::path(options.join.join) / "nodes";
+  std::error_code error;
+  return std::filesystem::is_directory(nodes, error) ? nodes / name : std::filesystem::path(name);
+}
+
+Result<void> attach_behind(const Options& options) {
+  const std::filesystem::path log = log_of(options);
+  const auto work = [&](const SayRunning& running) {
+    return attach(options, [&](const std::string& words) {
+      say(words);
+      running(words);
+    });
+  };
+  TROUPE_TRY_ASSIGN(start, start_in_background(log, work));
+  say(start.words);
+  say("it scores in process " + std::to_string(start.pid) + " until " + detach_command(options) +
+      " or the end of the run; its log is " + log.string());
+  return {};
 }
 
 }  // namespace
@@ -210,12 +253,26 @@ Result<void> run_attach(Words words) {
       {"--input-key", &options.input_key, "of --model with chats: column that holds the prompt"});
   flags.push_back({"--deadline-s", &options.deadline_s, "seconds for the scores of one group",
                    false, 0.001, 86400});
+  flags.push_back({"--background", &options.background,
+                   "return once the reward is attached; it scores on in a process of its own"});
+  flags.push_back({"--log", &options.log,
+                   "of --background: its output; RUN/nodes/attach-NAME.log, else here"});
   TROUPE_TRY_ASSIGN(rest, after_kind("attach", words));
   TROUPE_TRY_ASSIGN(outcome,
-                    parse_flags("troupe attach reward: adds a reward to a run that goes on; "
-                                "it lives in this process",
+                    parse_flags("troupe attach reward: adds a reward to a run that goes on; it "
+                                "scores in this process until it is detached, the run ends or "
+                                "Ctrl-C, or behind it with --background",
                                 flags, rest));
-  return outcome == FlagsOutcome::kHelpShown ? Result<void>() : attach(options);
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY(check_name(options.name));
+  if (!std::isfinite(options.weight) || options.weight == 0) {
+    return core::fail(ErrorCode::kConfig, "--weight: expected a number other than 0");
+  }
+  if (options.background) return attach_behind(options);
+  if (!options.log.empty()) {
+    return core::fail(ErrorCode::kConfig, "--log is read with --background; leave it out");
+  }
+  return attach_here(options);
 }
 
 Result<void> run_detach(Words words) {

@@ -1,0 +1,32 @@
+// Work that goes on when its command has returned: in a process of its own, which belongs to no
+// terminal and writes to a log file. The command returns once the work says that it runs. Called on
+// the main thread, before the process has others.
+#pragma once
+
+#include "runtime/core/result.hpp"
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+namespace troupe::app {
+
+// What the work calls once, with words for the user, when it runs.
+using SayRunning = std::function<void(const std::string& words)>;
+
+struct BackgroundStart {
+  pid_t pid = 0;
+  std::string words;  // what the work said
+};
+
+// Starts `work` with its output appended to `log` (made with mode 0600). Its process ends when
+// `work` returns, with the exit status of its result. Errors: kResources when there can be no such
+// process or log; the error with which `work` ended before it ran; kInterrupted: a signal came
+// first, and the process was told to end.
+core::Result<BackgroundStart> start_in_background(
+    const std::filesystem::path& log,
+    const std::function<core::Result<void>(const SayRunning&)>& work);
+
+}  // namespace troupe::app
