@@ -59,9 +59,10 @@ struct GroupStatuses {
   staleness @1 :List(UInt64);  # tokens of the ready groups by age in updates
   crossed @2 :UInt64;          # samples whose tokens come from more than one version
   rewards @3 :List(RewardMean);
+  extras @4 :List(RewardMean);  # of the numbers that rewards report beside their scores
 }
 
-# Mean of one reward of the set over the update's samples.
+# Mean of one reward of the set, or of a number that it reports, over the update's samples.
 struct RewardMean {
   name @0 :Text;
   mean @1 :Float64;

@@ -8,12 +8,15 @@ struct ScoreItem {
   response @1 :Text;
   obsolete2 @2 :Text;
   obsolete3 @3 :Text;
+  tokens @4 :Data;  # int32, the sampled ids; empty when the reward does not read them
 }
 
-# Columns of a dataset row.
-struct RowColumns {
-  all @0 :Bool;
-  names @1 :List(Text);  # without `all`
+# What a reward reads beside prompt, response and label.
+struct RewardReads {
+  allColumns @0 :Bool;      # of the dataset row
+  columns @1 :List(Text);   # without `allColumns`: these
+  messages @2 :Bool;        # the prompt as a list of messages
+  tokens @3 :Bool;          # the sampled ids
 }
 
 # The samples of one prompt.
@@ -22,7 +25,9 @@ struct Score {
   prompt @1 :Text;
   label @2 :Text;
   columns @3 :Text;          # a JSON object: the columns that are sent
-  sent @4 :RowColumns;       # which these are; one that the row lacks is left out of the object
+  sent @4 :RewardReads;      # what is sent; a column that the row lacks is left out of the object
+  messages @5 :Text;         # the prompt as a JSON list of messages, empty where it is a text
+  update @6 :UInt64;         # updates done when the tickets of the group's update could first be issued
 }
 
 struct ScoreValue {
@@ -30,11 +35,12 @@ struct ScoreValue {
     value @0 :Float64;
     missing @1 :Text;  # why there is none; never a zero
   }
+  extra @2 :Text;  # a JSON object of what else the reward reports of the sample; empty: nothing
 }
 
 struct Scores {
   values @0 :List(ScoreValue);
-  wanted @1 :RowColumns;  # instead of values: the reward reads these, and they were not all sent
+  wanted @1 :RewardReads;  # instead of values: the reward reads this, and not all of it was sent
 }
 
 # One reward of a set: the group's score is the sum of weight times score over the members.

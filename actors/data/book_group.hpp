@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/data/reward_sets.hpp"
+#include "actors/data/sample_extras.hpp"
 #include "runtime/core/ids.hpp"
 
 #include <array>
@@ -25,6 +26,7 @@ struct BookSample {
   std::vector<std::optional<double>> components;  // by member of the group's reward set
   std::optional<double> score;                    // their weighted sum, when all are there
   std::string missing_cause;                      // why there is no score; names the reward
+  SampleExtras extras;                            // what the rewards report beside it
 };
 
 enum class GroupState { kIssued, kGenerated, kReady, kFailed };

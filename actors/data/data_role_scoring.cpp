@@ -102,8 +102,8 @@ void DataRole::tell_unscored(const BookGroup& group) {
   }
 }
 
-// A reward that has not said what it reads is asked without any column; it answers with those that
-// it wants, and is asked again. The same when another one took its place.
+// A reward that has not said what it reads is asked without any of it; it answers with what it
+// wants, and is asked again. The same when another one took its place.
 async::task<core::Result<Scores>> DataRole::scores_of(core::Ticket ticket, std::size_t member) {
   constexpr int kAsked_max = 4;
   TicketBook& book = book_of(ticket.update);
@@ -121,14 +121,18 @@ async::task<core::Result<Scores>> DataRole::scores_of(core::Ticket ticket, std::
     Scorer& scorer = scorer_of(reward);
     request.sent = scorer.reads;
     request.columns = row_with(prompt->columns, request.sent);
-    for (const BookSample& sample : group->samples)
-      request.items.push_back({sample.text});
+    if (request.sent.messages) request.messages = prompt->messages;
+    if (ticket.update < kFirstEvaluation) request.update = ticket.update;
+    for (const BookSample& sample : group->samples) {
+      request.items.push_back({sample.text, {}});
+      if (request.sent.tokens) request.items.back().tokens = sample.tokens;
+    }
     auto reply = co_await ask_patiently(context_, reward.peer, std::move(request), &scorer, wanted);
     if (!reply || !reply->wanted) co_return reply;
     scorer.reads = *reply->wanted;
   }
   co_return core::fail(ErrorCode::kData,
-                       reward.peer + " wants other columns each time it is asked");
+                       reward.peer + " wants something else each time it is asked");
 }
 
 async::task<core::Result<void>> DataRole::score(core::Ticket ticket, std::size_t member) {
@@ -145,7 +149,7 @@ async::task<core::Result<void>> DataRole::score(core::Ticket ticket, std::size_t
   } else if (reply->values.size() != samples) {
     book.fail(ticket, FailureKind::kReward, name + ": " + uneven(reply->values.size(), samples));
   } else {
-    const bool taken = book.put_scores(ticket, member, reply->values, reply->causes);
+    const bool taken = book.put_scores(ticket, member, reply->values, reply->causes, reply->extras);
     if (const BookGroup* group = book.find(ticket); taken && group->unscored.size() > 0) {
       tell_unscored(*group);
     }

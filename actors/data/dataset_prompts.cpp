@@ -1,6 +1,8 @@
 // Renders, tokenises and checks the rows of a dataset.
 #include "actors/data/dataset_prompts.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <iterator>
 #include <string_view>
@@ -24,6 +26,15 @@ core::Result<std::string> text_of_row(const data::PromptRow& row, const text::Ch
   return rendered;
 }
 
+// For rewards that take chats; "" where the dataset has a text.
+std::string messages_of_row(const data::PromptRow& row) {
+  if (!row.conversational) return {};
+  auto messages = nlohmann::ordered_json::array();
+  for (const auto& message : row.messages)
+    messages.push_back({{"role", message.role}, {"content", message.content}});
+  return messages.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 // A row goes to each reward in one frame, with the texts of a group.
 class RowBound {
  public:
@@ -31,15 +42,15 @@ class RowBound {
 
   core::Result<void> check(const std::string& where, const Prompt& prompt) {
     const std::size_t texts = prompt.text.size() + prompt.label.size();
-    if (options_.row_bytes_max == 0 || texts + prompt.columns.size() <= options_.row_bytes_max) {
-      return {};
-    }
-    if (!reads_) reads_ = options_.reads ? options_.reads() : RowColumns();
-    const std::size_t bytes = texts + row_with(prompt.columns, *reads_).size();
+    const std::size_t whole = texts + prompt.messages.size() + prompt.columns.size();
+    if (options_.row_bytes_max == 0 || whole <= options_.row_bytes_max) return {};
+    if (!reads_) reads_ = options_.reads ? options_.reads() : RewardReads();
+    const std::size_t messages = reads_->messages ? prompt.messages.size() : 0;
+    const std::size_t bytes = texts + messages + row_with(prompt.columns, *reads_).size();
     if (bytes <= options_.row_bytes_max) return {};
     return core::fail(
         core::ErrorCode::kData,
-        where + ": prompt, label and what the reward reads of the row (columns: " + reads_->text() +
+        where + ": prompt, label and what the reward reads of the row (" + reads_->text() +
             ") have " + std::to_string(bytes) + " bytes, and a message to a reward has " +
             std::to_string(options_.row_bytes_max) +
             " for them beside the responses; shorten the row or leave it out, or "
@@ -48,7 +59,7 @@ class RowBound {
 
  private:
   const DatasetPromptsOptions& options_;
-  std::optional<RowColumns> reads_;
+  std::optional<RewardReads> reads_;
 };
 
 // The rows of all files, one file after the other, and how many each has. Without shares the files
@@ -95,7 +106,7 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
                                                     std::to_string(options.prompt_tokens_max));
     }
     prompts.push_back({prompts.size(), std::move(encoded->ids), std::move(rendered),
-                       std::move(row.label), std::move(row.columns_json)});
+                       std::move(row.label), std::move(row.columns_json), messages_of_row(row)});
     TROUPE_TRY(bound.check(row.where, prompts.back()));
   }
   std::optional<data::BlendOrder> order;

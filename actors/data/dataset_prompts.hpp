@@ -4,7 +4,7 @@
 #pragma once
 
 #include "actors/data/prompt_source.hpp"
-#include "actors/protocol/row_columns.hpp"
+#include "actors/protocol/reward_reads.hpp"
 #include "runtime/data/blend_order.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/text/chat_template.hpp"
@@ -26,10 +26,10 @@ struct DatasetPromptsOptions {
   std::vector<double> shares;
   data::DatasetColumns columns;
   std::uint64_t prompt_tokens_max = 0;
-  // Most bytes of prompt, label and the columns that the rewards read; 0 = no bound. `reads` is
+  // Most bytes of prompt, label and what the rewards read of the row; 0 = no bound. `reads` is
   // asked once a row is longer with all its columns.
   std::uint64_t row_bytes_max = 0;
-  std::function<RowColumns()> reads;
+  std::function<RewardReads()> reads;
   bool shuffle = true;
   std::uint64_t seed = 0;
 };

@@ -11,15 +11,13 @@ std::size_t age_of(core::Version version, const std::vector<core::Version>& star
       starts.begin(), starts.end(), [version](core::Version start) { return start > version; }));
 }
 
-// Means by name, in the order in which the sets name them.
-class RewardMeans {
+// Means by name, in the order in which the names come.
+class Means {
  public:
-  void add(const RewardSet& set, const BookSample& sample) {
-    for (std::size_t m = 0; m < set.members.size(); ++m) {
-      Sum& sum = sum_of(set.members[m].name);
-      sum.total += sample.components[m].value_or(0.0);  // a ready sample has them all
-      ++sum.count;
-    }
+  void add(const std::string& name, double value) {
+    Sum& sum = sum_of(name);
+    sum.total += value;
+    ++sum.count;
   }
   std::vector<std::pair<std::string, double>> means() const {
     std::vector<std::pair<std::string, double>> result;
@@ -62,6 +60,13 @@ GroupStatus status_of(const BookGroup& group) {
   return status;
 }
 
+void add_scores(const RewardSet& set, const BookSample& sample, Means& rewards, Means& extras) {
+  for (std::size_t m = 0; m < set.members.size(); ++m)
+    rewards.add(set.members[m].name, sample.components[m].value_or(0.0));  // ready: it has them all
+  for (const SampleExtra& extra : sample.extras.all())
+    if (extra.number) extras.add(extra.name, *extra.number);
+}
+
 void add_ages(const BookSample& sample,
               const std::vector<core::Version>& starts,
               GroupStatuses& statuses) {
@@ -80,16 +85,17 @@ void add_ages(const BookSample& sample,
 GroupStatuses statuses_of(const std::vector<const BookGroup*>& groups,
                           const std::vector<core::Version>& starts) {
   GroupStatuses statuses;
-  RewardMeans means;
+  Means rewards, extras;
   for (const BookGroup* group : groups) {
     statuses.groups.push_back(status_of(*group));
     if (group->state != GroupState::kReady) continue;
     for (const BookSample& sample : group->samples) {
       add_ages(sample, starts, statuses);
-      means.add(*group->rewards, sample);
+      add_scores(*group->rewards, sample, rewards, extras);
     }
   }
-  statuses.rewards = means.means();
+  statuses.rewards = rewards.means();
+  statuses.extras = extras.means();
   return statuses;
 }
 

@@ -1,21 +1,23 @@
-// The prompts of a run in the order in which tickets take them. Position p of the stream always names
-// the same prompt, so a resumed run needs no more than the position. Used on the data role's strand.
+// The prompts of a run in the order in which tickets take them. Position p of the stream always
+// names the same prompt, so a resumed run needs no more than the position. Used on the data role's
+// strand.
 #pragma once
+
+#include "runtime/core/result.hpp"
 
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "runtime/core/result.hpp"
 
 namespace troupe::actors {
 
 struct Prompt {
   std::uint64_t row = 0;  // index in the dataset
   std::vector<std::int32_t> tokens;
-  std::string text;     // as the model sees it, after templates
-  std::string label;    // "" when there is none
-  std::string columns;  // the whole row as JSON
+  std::string text;           // as the model sees it, after templates
+  std::string label;          // "" when there is none
+  std::string columns;        // the whole row as JSON
+  std::string messages = {};  // JSON list of chat messages, where the dataset has one
 };
 
 class PromptSource {

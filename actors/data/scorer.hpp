@@ -7,7 +7,7 @@
 #pragma once
 
 #include "actors/data/call_gate.hpp"
-#include "actors/protocol/row_columns.hpp"
+#include "actors/protocol/reward_reads.hpp"
 #include "runtime/async/notifier.hpp"
 #include "runtime/core/error.hpp"
 #include "runtime/core/limits.hpp"
@@ -63,7 +63,7 @@ class Scorer {
   CallGate& gate() noexcept { return gate_; }
   const Patience& patience() const noexcept { return patience_; }
 
-  RowColumns reads;           // the columns that it reads, as far as known
+  RewardReads reads;          // what it reads, as far as known
   std::uint64_t retries = 0;  // calls that were made again
 
  private:

@@ -194,13 +194,15 @@ core::Result<bool> TicketBook::put_samples(const core::Ticket& ticket,
 bool TicketBook::put_scores(const core::Ticket& ticket,
                             std::size_t member,
                             const std::vector<std::optional<double>>& scores,
-                            const std::vector<std::string>& causes) {
+                            const std::vector<std::string>& causes,
+                            const std::vector<std::string>& extras) {
   if (!waits_for(ticket, member)) return false;
   BookGroup& group = *current(ticket);
   if (group.state != GroupState::kGenerated || scores.size() != group.samples.size()) return false;
   const std::string& name = group.rewards->members[member].name;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     BookSample& sample = group.samples[i];
+    if (i < extras.size()) sample.extras.add(name, extras[i]);
     if (scores[i] && std::isfinite(*scores[i])) {
       sample.components[member] = scores[i];
     } else if (sample.missing_cause.empty()) {

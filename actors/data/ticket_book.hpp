@@ -66,14 +66,15 @@ class TicketBook {
   core::Result<bool> put_samples(const core::Ticket& ticket,
                                  std::vector<BookSample> samples,
                                  bool cut);
-  // What a member of the group's reward set says, one entry a sample. When all members have spoken,
-  // a sample's score is the weighted sum; one without a score is dropped from the group, and a
-  // group left with fewer than two samples (or none, for groups of one) fails. False: not waited
-  // for.
+  // What a member of the group's reward set says, one entry a sample (`extras`: none, or one each).
+  // When all members have spoken, a sample's score is the weighted sum; one without a score is
+  // dropped from the group, and a group left with fewer than two samples (or none, for groups of
+  // one) fails. False: not waited for.
   bool put_scores(const core::Ticket& ticket,
                   std::size_t member,
                   const std::vector<std::optional<double>>& scores,
-                  const std::vector<std::string>& causes);
+                  const std::vector<std::string>& causes,
+                  const std::vector<std::string>& extras = {});
   bool put_reference(const core::Ticket& ticket, std::vector<std::vector<float>> logprobs);
   bool fail(const core::Ticket& ticket, FailureKind kind, std::string cause);
 

@@ -2,6 +2,25 @@
 #include "actors/protocol/codec_parts.hpp"
 
 namespace troupe::actors {
+namespace {
+
+using Means = std::vector<std::pair<std::string, double>>;
+
+void write_means(const Means& means, capnp::List<schema::RewardMean>::Builder out) {
+  for (unsigned i = 0; i < out.size(); ++i) {
+    out[i].setName(means[i].first);
+    out[i].setMean(means[i].second);
+  }
+}
+
+Means read_means(capnp::List<schema::RewardMean>::Reader in) {
+  Means means;
+  for (const auto mean : in)
+    means.emplace_back(text_of(mean.getName()), mean.getMean());
+  return means;
+}
+
+}  // namespace
 
 template <>
 void Codec<IssueTickets>::write(const IssueTickets& message, schema::Envelope::Builder envelope) {
@@ -102,7 +121,8 @@ void Codec<AwaitGroups>::write(const AwaitGroups& message, schema::Envelope::Bui
   auto out = envelope.initAwaitGroups();
   out.setUpdate(message.update);
   auto starts = out.initStarts(count_of(message.starts));
-  for (unsigned i = 0; i < starts.size(); ++i) starts.set(i, message.starts[i]);
+  for (unsigned i = 0; i < starts.size(); ++i)
+    starts.set(i, message.starts[i]);
 }
 template <>
 bool Codec<AwaitGroups>::is(schema::Envelope::Reader envelope) {
@@ -113,22 +133,20 @@ core::Result<AwaitGroups> Codec<AwaitGroups>::read(schema::Envelope::Reader enve
   const auto in = envelope.getAwaitGroups();
   AwaitGroups message;
   message.update = in.getUpdate();
-  for (const auto start : in.getStarts()) message.starts.push_back(start);
+  for (const auto start : in.getStarts())
+    message.starts.push_back(start);
   return message;
 }
 
 template <>
-void Codec<GroupStatuses>::write(const GroupStatuses& message,
-                                 schema::Envelope::Builder envelope) {
+void Codec<GroupStatuses>::write(const GroupStatuses& message, schema::Envelope::Builder envelope) {
   auto out = envelope.initGroupStatuses();
   auto staleness = out.initStaleness(count_of(message.staleness));
-  for (unsigned i = 0; i < staleness.size(); ++i) staleness.set(i, message.staleness[i]);
+  for (unsigned i = 0; i < staleness.size(); ++i)
+    staleness.set(i, message.staleness[i]);
   out.setCrossed(message.crossed);
-  auto rewards = out.initRewards(count_of(message.rewards));
-  for (unsigned i = 0; i < rewards.size(); ++i) {
-    rewards[i].setName(message.rewards[i].first);
-    rewards[i].setMean(message.rewards[i].second);
-  }
+  write_means(message.rewards, out.initRewards(count_of(message.rewards)));
+  write_means(message.extras, out.initExtras(count_of(message.extras)));
   auto list = out.initGroups(count_of(message.groups));
   for (unsigned i = 0; i < list.size(); ++i) {
     const GroupStatus& group = message.groups[i];
@@ -156,11 +174,11 @@ core::Result<GroupStatuses> Codec<GroupStatuses>::read(schema::Envelope::Reader 
                               text_of(in.getCause()), in.getSamples(), in.getTokens(),
                               in.getMeanScore(), in.getFiltered(), in.getMissing()});
   }
-  for (const auto tokens : statuses.getStaleness()) message.staleness.push_back(tokens);
+  for (const auto tokens : statuses.getStaleness())
+    message.staleness.push_back(tokens);
   message.crossed = statuses.getCrossed();
-  for (const auto reward : statuses.getRewards()) {
-    message.rewards.emplace_back(text_of(reward.getName()), reward.getMean());
-  }
+  message.rewards = read_means(statuses.getRewards());
+  message.extras = read_means(statuses.getExtras());
   return message;
 }
 

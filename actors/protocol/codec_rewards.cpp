@@ -12,18 +12,20 @@ core::Result<double> weight_of(double weight, const std::string& name) {
   return core::fail(core::ErrorCode::kData, "the weight of reward " + name + " is not finite");
 }
 
-void write_columns(const RowColumns& columns, schema::RowColumns::Builder out) {
-  out.setAll(columns.all);
-  auto names = out.initNames(count_of(columns.names));
-  for (unsigned i = 0; i < names.size(); ++i)
-    names.set(i, columns.names[i]);
+void write_reads(const RewardReads& reads, schema::RewardReads::Builder out) {
+  out.setAllColumns(reads.all_columns);
+  auto columns = out.initColumns(count_of(reads.columns));
+  for (unsigned i = 0; i < columns.size(); ++i)
+    columns.set(i, reads.columns[i]);
+  out.setMessages(reads.messages);
+  out.setTokens(reads.tokens);
 }
 
-RowColumns read_columns(schema::RowColumns::Reader in) {
-  RowColumns columns{in.getAll(), {}};
-  for (const auto name : in.getNames())
-    columns.names.push_back(text_of(name));
-  return columns;
+RewardReads read_reads(schema::RewardReads::Reader in) {
+  RewardReads reads{in.getAllColumns(), {}, in.getMessages(), in.getTokens()};
+  for (const auto name : in.getColumns())
+    reads.columns.push_back(text_of(name));
+  return reads;
 }
 
 }  // namespace
@@ -34,10 +36,14 @@ void Codec<Score>::write(const Score& message, schema::Envelope::Builder envelop
   out.setPrompt(message.prompt);
   out.setLabel(message.label);
   out.setColumns(message.columns);
-  write_columns(message.sent, out.initSent());
+  write_reads(message.sent, out.initSent());
+  out.setMessages(message.messages);
+  out.setUpdate(message.update);
   auto items = out.initItems(count_of(message.items));
-  for (unsigned i = 0; i < items.size(); ++i)
+  for (unsigned i = 0; i < items.size(); ++i) {
     items[i].setResponse(message.items[i].response);
+    items[i].setTokens(bytes_of(message.items[i].tokens));
+  }
 }
 template <>
 bool Codec<Score>::is(schema::Envelope::Reader envelope) {
@@ -50,9 +56,13 @@ core::Result<Score> Codec<Score>::read(schema::Envelope::Reader envelope) {
   message.prompt = text_of(in.getPrompt());
   message.label = text_of(in.getLabel());
   message.columns = text_of(in.getColumns());
-  message.sent = read_columns(in.getSent());
-  for (const auto item : in.getItems())
-    message.items.push_back({text_of(item.getResponse())});
+  message.sent = read_reads(in.getSent());
+  message.messages = text_of(in.getMessages());
+  message.update = in.getUpdate();
+  for (const auto item : in.getItems()) {
+    TROUPE_TRY_ASSIGN(tokens, numbers_of<std::int32_t>(item.getTokens(), "tokens"));
+    message.items.push_back({text_of(item.getResponse()), std::move(tokens)});
+  }
   return message;
 }
 
@@ -66,8 +76,9 @@ void Codec<Scores>::write(const Scores& message, schema::Envelope::Builder envel
     } else {
       list[i].setMissing(i < message.causes.size() ? message.causes[i] : "");
     }
+    if (i < message.extras.size()) list[i].setExtra(message.extras[i]);
   }
-  if (message.wanted) write_columns(*message.wanted, out.initWanted());
+  if (message.wanted) write_reads(*message.wanted, out.initWanted());
 }
 template <>
 bool Codec<Scores>::is(schema::Envelope::Reader envelope) {
@@ -78,6 +89,7 @@ core::Result<Scores> Codec<Scores>::read(schema::Envelope::Reader envelope) {
   const auto in = envelope.getScores();
   Scores message;
   for (const auto value : in.getValues()) {
+    message.extras.push_back(text_of(value.getExtra()));
     if (value.isValue() && std::isfinite(value.getValue())) {
       message.values.push_back(value.getValue());
       message.causes.emplace_back();
@@ -87,7 +99,7 @@ core::Result<Scores> Codec<Scores>::read(schema::Envelope::Reader envelope) {
                                                  : "the score is not a finite number");
     }
   }
-  if (in.hasWanted()) message.wanted = read_columns(in.getWanted());
+  if (in.hasWanted()) message.wanted = read_reads(in.getWanted());
   return message;
 }
 

@@ -82,6 +82,7 @@ struct GroupStatuses {
   std::vector<std::uint64_t> staleness;  // tokens of the ready groups by age in updates
   std::uint64_t crossed = 0;             // samples with tokens of more than one version
   std::vector<std::pair<std::string, double>> rewards;  // mean of each reward of the set
+  std::vector<std::pair<std::string, double>> extras;   // mean of what rewards report beside scores
 };
 
 // Answers once every group is ready, or as soon as one has failed. `starts`: version of the weights at

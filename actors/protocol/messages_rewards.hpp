@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "actors/protocol/messages.hpp"
-#include "actors/protocol/row_columns.hpp"
+#include "actors/protocol/reward_reads.hpp"
 
 namespace troupe::actors {
 
@@ -17,13 +17,15 @@ namespace troupe::actors {
 
 struct ScoreItem {
   std::string response;
+  std::vector<std::int32_t> tokens;  // sampled ids; empty when the reward does not read them
 };
 
 struct Scores {
   std::vector<std::optional<double>> values;  // in the order of the items
   std::vector<std::string> causes;            // why a value is missing, "" otherwise
-  // Instead of values: the reward reads these columns, and they were not all sent.
-  std::optional<RowColumns> wanted;
+  std::vector<std::string> extras;            // what else is reported of a sample: a JSON object, or ""
+  // Instead of values: the reward reads this, and not all of it was sent.
+  std::optional<RewardReads> wanted;
 };
 
 // The samples of one prompt, with what they share.
@@ -31,8 +33,10 @@ struct Score {
   using Reply = Scores;
   std::vector<ScoreItem> items;
   std::string prompt, label;
-  RowColumns sent;      // the columns in `columns`, which the asker believes to be enough
-  std::string columns;  // those of the dataset row as one JSON object
+  RewardReads sent;          // what is sent, which the asker believes to be enough
+  std::string columns;       // of the dataset row, as one JSON object
+  std::string messages;      // the prompt as a JSON list of messages, "" where the dataset has a text
+  std::uint64_t update = 0;  // whose samples these are; 0 in evaluations
 };
 
 // ---- reward sets

@@ -77,8 +77,8 @@ class ModelReward final : public RewardSource {
         team_(team) {}
 
   std::string name() const override { return options_.folder.filename().string(); }
-  RowColumns columns() const override {
-    return chat_ ? RowColumns{false, {options_.input_key}} : RowColumns{};
+  RewardReads reads() const override {
+    return chat_ ? RewardReads{false, {options_.input_key}} : RewardReads{};
   }
 
   core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,

@@ -2,6 +2,7 @@
 #include "actors/reward/python_reward.hpp"
 
 #include "actors/reward/python_worker_source.hpp"
+#include "actors/reward/reward_json.hpp"
 #include "actors/reward/worker_process.hpp"
 #include "runtime/core/limits.hpp"
 
@@ -27,7 +28,7 @@ class PythonReward final : public RewardSource {
   }
 
   std::string name() const override { return options_.file.stem().string(); }
-  RowColumns columns() const override { return columns_; }
+  RewardReads reads() const override { return reads_; }
 
   core::Result<void> ensure_started() {
     if (worker_.running() && calls_ < options_.calls_max) return {};
@@ -38,7 +39,7 @@ class PythonReward final : public RewardSource {
     if (!line) return core::fail(line.error().within(where()));
     const json ready = json::parse(*line, nullptr, false);
     if (ready.is_object() && ready.value("ready", false)) {
-      columns_ = columns_of(ready);
+      reads_ = reads_of(ready);
       return {};
     }
     worker_.kill();
@@ -71,15 +72,33 @@ class PythonReward final : public RewardSource {
         scores.push_back({std::nullopt, where() + " returned no finite number for the sample"});
       }
     }
+    if (auto added = add_extras(extras_of(*reply), scores); !added) {
+      return core::fail(added.error().within(where()));
+    }
     return scores;
   }
 
  private:
   // Of the worker's first line: null for all columns of the row, else their names.
-  static RowColumns columns_of(const json& ready) {
+  static RewardReads reads_of(const json& ready) {
+    RewardReads reads;
     const json columns = ready.value("columns", json());
-    if (!columns.is_array()) return {true, {}};
-    return {false, columns.get<std::vector<std::string>>()};
+    reads.all_columns = !columns.is_array();
+    if (columns.is_array()) reads.columns = columns.get<std::vector<std::string>>();
+    reads.messages = ready.value("messages", false);
+    reads.tokens = ready.value("tokens", false);
+    return reads;
+  }
+
+  static std::vector<std::string> extras_of(const json& reply) {
+    std::vector<std::string> extras;
+    for (const json& extra : reply.value("extras", json::array()))
+      extras.push_back(extra.is_object() && !extra.empty() ? dump(extra) : std::string());
+    return extras;
+  }
+
+  static std::string dump(const json& value) {
+    return value.dump(-1, ' ', false, json::error_handler_t::replace);
   }
 
   std::string where() const { return "reward function " + options_.file.string(); }
@@ -108,20 +127,28 @@ class PythonReward final : public RewardSource {
                     {"prompts", json::array()},
                     {"responses", json::array()},
                     {"labels", json::array()},
-                    {"columns", json::array()}};
+                    {"columns", json::array()},
+                    {"messages", json::array()},
+                    {"tokens", json()},
+                    {"update", items.empty() ? 0 : items.front().update}};
     for (const RewardItem& item : items) {
       request["prompts"].push_back(item.prompt);
       request["responses"].push_back(item.response);
       request["labels"].push_back(item.label);
       json columns = json::parse(item.columns.empty() ? "{}" : item.columns, nullptr, false);
       request["columns"].push_back(columns.is_object() ? columns : json::object());
+      json messages = json::parse(item.messages.empty() ? "null" : item.messages, nullptr, false);
+      request["messages"].push_back(messages.is_array() ? messages : json());
+      if (!item.tokens.empty()) request["tokens"].push_back(item.tokens);
     }
-    return request.dump(-1, ' ', false, json::error_handler_t::replace);
+    // Where they are not known (texts of a file), the function gets None for all.
+    if (request["tokens"].size() != items.size()) request["tokens"] = nullptr;
+    return dump(request);
   }
 
   PythonRewardOptions options_;
   WorkerProcess worker_;
-  RowColumns columns_;
+  RewardReads reads_;
   std::uint64_t next_id_ = 0;
   std::uint64_t calls_ = 0;
 };

@@ -1,12 +1,13 @@
 """Runs a user's reward function for Troupe; one JSON request a line in, one JSON reply a line out.
 
-Accepted signatures, told apart by parameter names:
-  OpenRLHF  reward_func(queries, prompts, labels, **kwargs) -> list | tensor | {"rewards": ..., "scores": ...}
+Accepted signatures, told apart by parameter names (docs/write_a_reward.md has the user's view):
+  OpenRLHF  reward_func(queries, prompts, labels, **kwargs) -> list | tensor | {"rewards": ..., "extra_logs": ...}
   TRL       f(prompts, completions, **columns)              -> list of float | None
   verl      compute_score(data_source, solution_str, ground_truth, extra_info) -> float | {"score": ...}
-The function is called `reward_func`, `compute_score`, or is the file's only public function.
-What it prints goes to standard error; the reply channel is a descriptor of its own.
+Each may be `async def`. The function is called `reward_func`, `compute_score`, or is the file's only public
+function. What it prints goes to standard error; the reply channel is a descriptor of its own.
 """
+import asyncio
 import importlib.util
 import inspect
 import json
@@ -14,6 +15,9 @@ import math
 import os
 import sys
 import traceback
+
+# TRL keeps these columns of a dataset from its reward functions: they are what was sampled.
+SAMPLED = ("prompt", "completion", "completion_ids")
 
 
 def find_function(path):
@@ -31,14 +35,11 @@ def find_function(path):
     raise ValueError(f"{path}: define `reward_func` (found {len(own)} public functions, none of that name)")
 
 
-def columns_of(rows):
-    names = {}
-    for row in rows:
-        for key in row:
-            names[key] = True
-    return {key: [row.get(key) for row in rows] for key in names}
+def is_finite(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
+<<<<<<< Updated upstream
 def columns_read(function):
     """Names of the columns of the dataset that the function is given; None: all of them."""
     names = inspect.signature(function).parameters
@@ -67,46 +68,173 @@ def call(function, request):
     if "queries" in names or takes_rest:
         return function(**(given if takes_rest else {k: v for k, v in given.items() if k in names}))
     return function(given["queries"], prompts, labels)
+=======
+class Extras:
+    """What a function reports beside its scores: for each sample, values by name."""
+
+    def __init__(self, count):
+        self.of_sample = [{} for _ in range(count)]
+
+    def add(self, name, value):
+        """A list or tensor of one value a sample, or one value that holds for all of them."""
+        if hasattr(value, "tolist"):
+            value = value.tolist()
+        values = value if isinstance(value, (list, tuple)) else [value] * len(self.of_sample)
+        if len(values) != len(self.of_sample):
+            raise ValueError(f"{name!r} has {len(values)} values for {len(self.of_sample)} samples")
+        for kept, one in zip(self.of_sample, values):
+            if hasattr(one, "item"):
+                one = one.item()
+            if isinstance(one, float) and not math.isfinite(one):
+                continue
+            kept[str(name)] = one if isinstance(one, (bool, int, float, str)) else str(one)
+
+
+class TrainerState:
+    """The part of transformers' TrainerState that a reward can know here."""
+
+    def __init__(self, update):
+        self.global_step = update
+
+
+class Function:
+    """A user's function and how it is called."""
+
+    def __init__(self, function):
+        self.function = function
+        parameters = inspect.signature(function).parameters
+        self.names = set(parameters)
+        self.takes_rest = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+        self.style = ("verl" if "solution_str" in self.names else
+                      "trl" if "completions" in self.names else "openrlhf")
+        self.loop = None
+
+    def wishes(self):
+        """What must come with each request: names of columns (None: all), message lists, token ids."""
+        columns = None if self.style == "verl" or self.style == "trl" and self.takes_rest else []
+        if self.style == "trl" and not self.takes_rest:
+            columns = sorted(self.names - {"prompts", "completions", "completion_ids", "trainer_state",
+                                           "log_extra", "log_metric"})
+        trl = self.style == "trl"
+        return {"columns": columns, "messages": trl,
+                "tokens": trl and (self.takes_rest or "completion_ids" in self.names)}
+
+    def finished(self, result):
+        """The value of a result that may be a coroutine. One event loop lives as long as the worker."""
+        if not inspect.isawaitable(result):
+            return result
+        if self.loop is None:
+            self.loop = asyncio.new_event_loop()
+
+        async def wait():
+            return await result
+        return self.loop.run_until_complete(wait())
+
+    def with_known(self, given):
+        return self.function(**(given if self.takes_rest else
+                                {key: value for key, value in given.items() if key in self.names}))
+
+    def score(self, request, extras):
+        return getattr(self, "score_" + self.style)(request, extras)
+
+    def score_verl(self, request, extras):
+        results = [self.function(data_source=row.get("data_source", ""), solution_str=text,
+                                 ground_truth=label, extra_info=row)
+                   for row, text, label in zip(request["columns"], request["responses"], request["labels"])]
+        if any(inspect.isawaitable(result) for result in results):
+            async def together():
+                return await asyncio.gather(*results)
+            return list(self.finished(together()))
+        return results
+
+    def score_trl(self, request, extras):
+        rows, prompts, completions = request["columns"], request["prompts"], request["responses"]
+        messages = request.get("messages") or [None]
+        if all(messages):  # a conversational dataset: message lists, as TRL passes them
+            prompts = messages
+            completions = [[{"role": "assistant", "content": text}] for text in completions]
+        columns = {key: [row.get(key) for row in rows] for row in rows for key in row if key not in SAMPLED}
+        given = {**columns, "prompts": prompts, "completions": completions,
+                 "completion_ids": request.get("tokens"), "trainer_state": TrainerState(request.get("update", 0)),
+                 "log_extra": extras.add, "log_metric": extras.add}
+        return self.finished(self.with_known(given))
+
+    def score_openrlhf(self, request, extras):
+        prompts, labels = request["prompts"], request["labels"]
+        queries = [p + r for p, r in zip(prompts, request["responses"])]
+        if "queries" in self.names or self.takes_rest:
+            return self.finished(self.with_known({"queries": queries, "prompts": prompts, "labels": labels}))
+        return self.finished(self.function(queries, prompts, labels))
+>>>>>>> Stashed changes
 
 
 def to_number(value):
-    if isinstance(value, dict):
-        value = value.get("score")
     if value is None:
         return None
     value = float(value)
     return value if math.isfinite(value) else None
 
 
-def to_list(result, count):
+def to_list(result, extras):
+    """One number or None for each sample; what else the result holds goes to `extras`."""
+    count = len(extras.of_sample)
     if isinstance(result, dict):
-        result = result["rewards"]
+        for name, value in (result.get("extra_logs") or {}).items():
+            extras.add(name, value)
+        result = result["rewards"] if "rewards" in result else result["scores"]
     if hasattr(result, "tolist"):
         result = result.tolist()
     if isinstance(result, (int, float)):
         result = [result]
-    result = [to_number(v) for v in result]
-    if len(result) != count:
-        raise ValueError(f"the reward function returned {len(result)} values for {count} samples")
-    return result
+    values = list(result)
+    if len(values) != count:
+        raise ValueError(f"the reward function returned {len(values)} values for {count} samples")
+    for i, value in enumerate(values):
+        if isinstance(value, dict):  # verl: a score and what else is to be logged
+            for name, other in value.items():
+                if name != "score" and is_finite(other):
+                    extras.of_sample[i][str(name)] = other
+            values[i] = value.get("score")
+        elif isinstance(value, (list, tuple)) and len(value) == 1:
+            values[i] = value[0]
+    return [to_number(value) for value in values]
+
+
+def trace(error):
+    """The traceback without the frames of this file, which mean nothing to the user."""
+    told = traceback.TracebackException.from_exception(error, limit=-8)
+    told.stack = traceback.StackSummary.from_list([frame for frame in told.stack
+                                                   if frame.filename not in (__name__, "<string>")
+                                                   and not frame.filename.startswith("<frozen")])
+    return "".join(told.format(chain=True))
 
 
 def main():
     path, reply_fd = sys.argv[1], int(sys.argv[2])
     replies = os.fdopen(reply_fd, "w", buffering=1)
     try:
+<<<<<<< Updated upstream
         function = find_function(path)
         columns = columns_read(function)
     except BaseException:
         replies.write(json.dumps({"ready": False, "error": traceback.format_exc(limit=4)}) + "\n")
         return 1
     replies.write(json.dumps({"ready": True, "columns": columns}) + "\n")
+=======
+        function = Function(find_function(path))
+    except BaseException as error:
+        replies.write(json.dumps({"ready": False, "error": trace(error)}) + "\n")
+        return 1
+    replies.write(json.dumps({"ready": True, **function.wishes()}) + "\n")
+>>>>>>> Stashed changes
     for line in sys.stdin:
         request = json.loads(line)
+        extras = Extras(len(request["prompts"]))
         try:
-            reply = {"id": request["id"], "rewards": to_list(call(function, request), len(request["prompts"]))}
-        except Exception:
-            reply = {"id": request["id"], "error": traceback.format_exc(limit=4)}
+            rewards = to_list(function.score(request, extras), extras)
+            reply = {"id": request["id"], "rewards": rewards, "extras": extras.of_sample}
+        except Exception as error:
+            reply = {"id": request["id"], "error": trace(error)}
         replies.write(json.dumps(reply) + "\n")
     return 0
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace troupe::actors {
 namespace {
@@ -47,6 +48,39 @@ RewardScore score_of(const json& value) {
   const json& inner = value.is_array() && value.size() == 1 ? value[0] : value;
   if (inner.is_number() && std::isfinite(inner.get<double>())) return {inner.get<double>(), ""};
   return {std::nullopt, "the reward server gave " + shown(dump(inner)) + " instead of a number"};
+}
+
+// Values of "extra_logs" by sample: a list has one each, anything else holds for all.
+std::vector<std::string> extras_in(const json& reply, std::size_t count) {
+  std::vector<json> of_sample(count, json::object());
+  const json logs = reply.is_object() ? reply.value("extra_logs", json()) : json();
+  if (!logs.is_object()) return {};
+  for (const auto& [name, values] : logs.items()) {
+    if (values.is_array() && values.size() != count) continue;
+    for (std::size_t i = 0; i < count; ++i)
+      of_sample[i][name] = values.is_array() ? values[i] : values;
+  }
+  std::vector<std::string> texts;
+  for (const json& extra : of_sample)
+    texts.push_back(extra.empty() ? std::string() : dump(extra));
+  return texts;
+}
+
+// Numbers that each sample reports under one name.
+json extra_logs(const std::vector<RewardScore>& scores) {
+  std::map<std::string, json> logs;
+  for (const RewardScore& score : scores) {
+    const json extra = json::parse(score.extra.empty() ? "{}" : score.extra, nullptr, false);
+    if (!extra.is_object()) continue;
+    for (const auto& [name, value] : extra.items()) {
+      if (value.is_number()) logs.try_emplace(name, json::array()).first->second.push_back(value);
+    }
+  }
+  json whole = json::object();
+  for (auto& [name, values] : logs) {
+    if (values.size() == scores.size()) whole[name] = std::move(values);
+  }
+  return whole;
 }
 
 const json* list_in(const json& reply) {
@@ -123,6 +157,7 @@ core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text
       scores[i].cause = shown(causes[i].get<std::string>());
     }
   }
+  TROUPE_TRY(add_extras(extras_in(reply, count), scores));
   return scores;
 }
 
@@ -166,12 +201,26 @@ std::string reward_reply(const std::vector<RewardScore>& scores) {
     causes.push_back(good ? std::string() : score.value ? "not a finite number" : score.cause);
     missing = missing || !good;
   }
-  json reply = {{"rewards", rewards}, {"scores", rewards}, {"extra_logs", json::object()}};
+  json reply = {{"rewards", rewards}, {"scores", rewards}, {"extra_logs", extra_logs(scores)}};
   if (missing) {
     reply["error"] = "at least one sample cannot be scored";
     reply["causes"] = causes;
   }
   return dump(reply);
+}
+
+core::Result<void> add_extras(const std::vector<std::string>& extras,
+                              std::vector<RewardScore>& scores) {
+  for (std::size_t i = 0; i < std::min(extras.size(), scores.size()); ++i) {
+    if (extras[i].size() > core::limits::kRewardExtra_bytes_max) {
+      return core::fail(ErrorCode::kData,
+                        "it reports " + std::to_string(extras[i].size()) + " bytes of sample " +
+                            std::to_string(i) + " beside the score; at most " +
+                            std::to_string(core::limits::kRewardExtra_bytes_max) + " are taken");
+    }
+    scores[i].extra = extras[i];
+  }
+  return {};
 }
 
 std::string reward_error(const std::string& message) {

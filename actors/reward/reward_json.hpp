@@ -17,7 +17,8 @@ namespace troupe::actors {
 // "query" is prompt + response, as OpenRLHF sends it.
 std::string reward_request(const std::vector<RewardItem>& items);
 
-// One score per item. Errors (kData): no JSON, no rewards in it, or not `count` of them.
+// One score per item, with what "extra_logs" holds of the sample. Errors (kData): no JSON, no
+// rewards in it, or not `count` of them; more than kRewardExtra_bytes_max beside a score.
 core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text,
                                                          std::size_t count);
 
@@ -30,8 +31,15 @@ core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text
 core::Result<std::vector<RewardItem>> read_reward_request(const std::string& text,
                                                           const std::vector<std::string>& endings);
 
-// {"rewards": [...], "scores": [...], "extra_logs": {}}; a missing score is null, with "causes".
+// {"rewards": [...], "scores": [...], "extra_logs": {NAME: [...]}}; a missing score is null, with
+// "causes". Extra values are those that each sample has as a number: OpenRLHF makes tensors of
+// them.
 std::string reward_reply(const std::vector<RewardScore>& scores);
+
+// `extras`: for each sample a JSON object, or nothing. Error (kData): one is longer than
+// kRewardExtra_bytes_max.
+core::Result<void> add_extras(const std::vector<std::string>& extras,
+                              std::vector<RewardScore>& scores);
 
 // {"error": ...}
 std::string reward_error(const std::string& message);

@@ -6,8 +6,10 @@ namespace {
 
 std::vector<RewardItem> items_of(const Score& request) {
   std::vector<RewardItem> items;
-  for (const ScoreItem& item : request.items)
-    items.push_back({request.prompt, item.response, request.label, request.columns});
+  for (const ScoreItem& item : request.items) {
+    items.push_back({request.prompt, item.response, request.label, request.columns,
+                     request.messages, item.tokens, request.update});
+  }
   return items;
 }
 
@@ -19,14 +21,14 @@ RewardRole::RewardRole(RoleContext context,
     : context_(std::move(context)), source_(std::move(source)), options_(options) {}
 
 async::task<core::Result<Scores>> RewardRole::on(Score request) {
-  const auto wanted = std::make_shared<RowColumns>();
+  const auto wanted = std::make_shared<RewardReads>();
   auto source = source_;
   auto tries = std::make_shared<RewardTries>();
-  const RowColumns sent = request.sent;
+  const RewardReads sent = request.sent;
   auto job = [source, request = std::move(request), tries, wanted, deadline = options_.deadline,
               activity = context_.activity]() -> core::Result<std::vector<RewardScore>> {
     const MaybeBusy guard(activity, "score");
-    *wanted = source->columns();
+    *wanted = source->reads();
     if (!request.sent.cover(*wanted)) return std::vector<RewardScore>();
     return score_with_retries(*source, items_of(request), deadline, *tries);
   };
@@ -48,6 +50,7 @@ async::task<core::Result<Scores>> RewardRole::on(Score request) {
     ++(score.value ? scored_ : missing_);
     reply.values.push_back(score.value);
     reply.causes.push_back(std::move(score.cause));
+    reply.extras.push_back(std::move(score.extra));
   }
   co_return reply;
 }

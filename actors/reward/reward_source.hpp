@@ -9,7 +9,7 @@
 // One source is used from one thread at a time (the reward role's own).
 #pragma once
 
-#include "actors/protocol/row_columns.hpp"
+#include "actors/protocol/reward_reads.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
 
@@ -25,19 +25,23 @@ struct RewardItem {
   std::string response;  // decoded text of the sampled tokens, special tokens left out
   std::string label;     // the dataset's label column, "" when there is none
   std::string columns;   // the dataset row as one JSON object, at least the columns it reads
+  std::string messages = {};  // the prompt as a JSON list of messages; "" where the dataset has a text
+  std::vector<std::int32_t> tokens = {};  // sampled ids, where it reads them and they are known
+  std::uint64_t update = 0;               // of the run, counted from 0
 };
 
 struct RewardScore {
   std::optional<double> value;  // missing: the sample cannot be scored
   std::string cause;            // why it is missing
+  std::string extra = {};       // what else it reports of the sample: a JSON object, or ""
 };
 
 class RewardSource {
  public:
   virtual ~RewardSource() = default;
   virtual std::string name() const = 0;
-  // Which columns of the row it reads.
-  virtual RowColumns columns() const { return {}; }
+  // What it reads beside prompt, response and label.
+  virtual RewardReads reads() const { return {}; }
   // One score per item, in order. `deadline` counts from now.
   virtual core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
                                                        core::Duration deadline) = 0;

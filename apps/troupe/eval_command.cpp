@@ -126,7 +126,8 @@ class Evaluating {
       problem.answers.push_back(answer_of(rule, pattern, text));
       problem.cut.push_back(sample.finish == engine::FinishReason::kLength);
       problem.lengths.push_back(static_cast<double>(sample.tokens.size()));
-      items_.push_back({prompt.text, std::move(text), prompt.label, prompt.columns});
+      items_.push_back(
+          {prompt.text, std::move(text), prompt.label, prompt.columns, prompt.messages});
     }
     return {};
   }

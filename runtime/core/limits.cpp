@@ -3,7 +3,9 @@
 
 namespace troupe::core::limits {
 namespace {
-constexpr auto ms(std::chrono::milliseconds value) { return static_cast<std::uint64_t>(value.count()); }
+constexpr auto ms(std::chrono::milliseconds value) {
+  return static_cast<std::uint64_t>(value.count());
+}
 
 constexpr Row kTable[] = {
     {"frame", kFrame_bytes_max, "bytes"},
@@ -33,6 +35,8 @@ constexpr Row kTable[] = {
     {"reward worker calls", kRewardWorkerCalls_max, "before it is recycled"},
     {"reward deadline", ms(kRewardDeadline), "ms"},
     {"reward retries", kRewardRetries_max, ""},
+    {"values beside a score", kRewardExtras_max, "a sample"},
+    {"values beside a score, as JSON", kRewardExtra_bytes_max, "bytes a sample"},
     {"rewards of a set", kRewardMembers_max, ""},
     {"calls to a scorer", kScorerCalls_max, "at a time"},
     {"pause before a scorer that is away", ms(kScorerPause_min), "ms"},
@@ -97,6 +101,8 @@ constexpr Row kTable[] = {
 };
 }  // namespace
 
-const Row* table() noexcept { return kTable; }
+const Row* table() noexcept {
+  return kTable;
+}
 
 }  // namespace troupe::core::limits

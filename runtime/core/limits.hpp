@@ -35,6 +35,8 @@ inline constexpr std::uint64_t kEngineQueue_groups_max = 4096;       // groups w
 inline constexpr std::uint64_t kRewardWorkerCalls_max = 1000;        // then the worker is recycled
 inline constexpr std::chrono::milliseconds kRewardDeadline{30'000};  // one batch of one reward
 inline constexpr std::uint64_t kRewardRetries_max = 2;
+inline constexpr std::uint64_t kRewardExtras_max = 32;               // values of a sample beside its score
+inline constexpr std::uint64_t kRewardExtra_bytes_max = 4096;        // of these, as JSON
 inline constexpr std::uint64_t kRewardMembers_max = 64;              // rewards of one set
 inline constexpr std::uint64_t kScorerCalls_max = 32;                // the data role's, to one scorer at a time
 inline constexpr std::chrono::milliseconds kScorerPause_min{100};    // before a scorer that is away is called again

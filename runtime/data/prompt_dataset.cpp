@@ -36,6 +36,7 @@ Result<PromptRow> row_of(const Json& row, const std::string& where, const Datase
     }
     TROUPE_TRY_ASSIGN(messages, messages_in(*input, where, columns.input_key));
     out.messages = std::move(messages);
+    out.conversational = true;
   } else {
     return bad_row(where, "column '" + columns.input_key + "' must be text or a list of messages");
   }

@@ -18,6 +18,7 @@ using ChatMessage = text::ChatMessage;
 struct PromptRow {
   std::string prompt;                       // empty when `messages` is set
   std::vector<text::ChatMessage> messages;  // of a chat prompt
+  bool conversational = false;              // the dataset has messages, not a text made into one
   std::string label;                        // text of the label column; numbers as written in JSON
   std::string columns_json;                 // the whole object, compact
   std::string where;                        // "train.jsonl:12"

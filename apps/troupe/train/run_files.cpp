@@ -27,13 +27,20 @@ ordered_json scores_json(const actors::BookSample& sample, const actors::RewardS
   return scores;
 }
 
+ordered_json extras_json(const actors::BookSample& sample) {
+  ordered_json extras = ordered_json::object();
+  for (const actors::SampleExtra& extra : sample.extras.all())
+    extras[extra.name] = ordered_json::parse(extra.json, nullptr, false);
+  return extras;
+}
+
 ordered_json sample_json(std::uint64_t step,
                          const actors::CommittedGroup& committed,
                          std::size_t index) {
   const actors::BookSample& sample = committed.group->samples[index];
   const actors::RewardSet& set = *committed.group->rewards;
   const auto [oldest, newest] = std::minmax_element(sample.versions.begin(), sample.versions.end());
-  return {{"step", step},
+  ordered_json line = {{"step", step},
           {"slot", committed.group->ticket.slot},
           {"attempt", committed.group->ticket.attempt},
           {"prompt_id", committed.prompt->row},
@@ -49,6 +56,8 @@ ordered_json sample_json(std::uint64_t step,
           {"truncated", sample.finish == "length"},
           {"version_min", *oldest},
           {"version_max", *newest}};
+  if (!sample.extras.all().empty()) line["extra"] = extras_json(sample);
+  return line;
 }
 
 ordered_json ledger_json(const actors::CommittedGroup& committed) {

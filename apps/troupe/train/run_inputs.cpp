@@ -15,17 +15,18 @@ namespace {
 
 using core::ErrorCode;
 
-// Columns of a row that the run's own rewards read. A function that cannot be asked here is asked
+// What the run's own rewards read beside the texts. A function that cannot be asked here is asked
 // where it plays.
-actors::RowColumns columns_read(const core::TrainConfig& config) {
-  actors::RowColumns read;
+actors::RewardReads read_by_rewards(const core::TrainConfig& config) {
+  actors::RewardReads read;
   for (const RewardPart& part : reward_parts(config)) {
     if (!part.folder.empty()) {
-      if (config.data.apply_chat_template) read.names.push_back(config.data.input_key);
+      if (config.data.apply_chat_template) read.columns.push_back(config.data.input_key);
     } else if (auto source = make_reward(config)) {
-      const actors::RowColumns own = (*source)->columns();
-      read.all = read.all || own.all;
-      read.names.insert(read.names.end(), own.names.begin(), own.names.end());
+      const actors::RewardReads own = (*source)->reads();
+      read.all_columns = read.all_columns || own.all_columns;
+      read.columns.insert(read.columns.end(), own.columns.begin(), own.columns.end());
+      read.messages = read.messages || own.messages;
     }
   }
   return read;
@@ -53,7 +54,7 @@ core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(const core::T
   options.columns.max_samples = training ? static_cast<std::uint64_t>(config.data.max_samples) : 0;
   options.prompt_tokens_max = static_cast<std::uint64_t>(config.data.prompt_max_len);
   options.row_bytes_max = row_bytes_max(config, training);
-  options.reads = [&config] { return columns_read(config); };
+  options.reads = [&config] { return read_by_rewards(config); };
   if (training) options.shares = config.data.probs;
   options.shuffle = training;
   options.seed = static_cast<std::uint64_t>(config.train.seed);

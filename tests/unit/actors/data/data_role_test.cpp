@@ -61,7 +61,7 @@ TEST(DataRole, AsksEveryRewardAtOnceAndAddsUp) {
 }
 
 // The rows of the stage have two columns; this reward says that it reads one of them.
-ScriptedReward::Script reading(RowColumns columns) {
+ScriptedReward::Script reading(RewardReads columns) {
   return [columns](const Score& request) -> core::Result<Scores> {
     if (request.sent.cover(columns)) return numbers_times(1)(request);
     Scores reply;
@@ -107,13 +107,13 @@ TEST(DataRole, ARewardThatNeverHasEnoughIsAnErrorOfTheGroup) {
   DataStage stage(options_of({kRight}));
   stage.reward("reward/right", [](const Score& request) -> core::Result<Scores> {
     Scores reply;
-    reply.wanted = RowColumns{false, {request.sent.text() + "x"}};
+    reply.wanted = RewardReads{false, {request.sent.text() + "x"}};
     return reply;
   });
   ASSERT_TRUE(stage.ask(delivery(stage.issue(0, 1)[0], 2)));
   const auto statuses = stage.ask(await(0));
   ASSERT_TRUE(statuses);
-  EXPECT_NE(statuses->groups[0].cause.find("wants other columns"), std::string::npos);
+  EXPECT_NE(statuses->groups[0].cause.find("wants something else"), std::string::npos);
 }
 
 TEST(DataRole, AnErrorOfARewardFailsTheGroupAndIsNotRepeated) {

@@ -67,10 +67,10 @@ TEST(GroupStatuses, StatesCausesAndMeans) {
   t[1] = *book.reissue(t[1], fresh);
   for (const std::size_t i : {0u, 1u, 3u})
     book.put_samples(t[i], samples(2, {1}), false).value();
-  book.put_scores(t[0], 0, {1.0, 0.0}, {});
-  book.put_scores(t[0], 1, {2.0, 4.0}, {});
-  book.put_scores(t[1], 0, {1.0, 1.0}, {});
-  book.put_scores(t[3], 0, {9.0, 9.0}, {});  // waits for `short`
+  book.put_scores(t[0], 0, {1.0, 0.0}, {}, {R"({"len": 4, "tag": "x"})", R"({"len": 1})"});
+  book.put_scores(t[0], 1, {2.0, 4.0}, {}, {R"({"len": 10})", ""});
+  book.put_scores(t[1], 0, {1.0, 1.0}, {}, {R"({"len": 1})", ""});
+  book.put_scores(t[3], 0, {9.0, 9.0}, {}, {R"({"len": 99})"});  // waits for `short`
   book.fail(t[4], FailureKind::kRewardGone, "reward short: away");
   const auto statuses = statuses_of(book.groups_of(0), {1});
   std::vector<std::string> states;
@@ -84,6 +84,8 @@ TEST(GroupStatuses, StatesCausesAndMeans) {
   EXPECT_EQ(statuses.groups[3].tokens, 2u);
   EXPECT_EQ(statuses.groups[4].cause, "reward short: away");
   EXPECT_EQ(statuses.rewards, (Means{{"right", 0.75}, {"short", 3.0}}));
+  // len: 4, 1 and 1 of `right` over the samples that have one; `short` reported the name second.
+  EXPECT_EQ(statuses.extras, (Means{{"len", 2.0}, {"short.len", 10.0}}));
   EXPECT_EQ(statuses.staleness, (Ages{4}));
 }
 

@@ -110,14 +110,19 @@ TEST(Codec, AGroupToScoreSaysOnceWhatItsSamplesShare) {
   score.label = "4";
   score.sent = {false, {"tests", "level"}};
   score.columns = R"({"tests":["a"]})";
-  score.items = {{" 4"}, {" 5"}};
+  score.messages = R"([{"role":"user","content":"2 + 2"}])";
+  score.update = 6;
+  score.items = {{" 4", {}}, {" 5", {7, -1}}};
   const Score read = through_a_frame(score);
   EXPECT_EQ(read.prompt, score.prompt);
   EXPECT_EQ(read.label, score.label);
   EXPECT_EQ(read.sent, score.sent);
   EXPECT_EQ(read.columns, score.columns);
   ASSERT_EQ(read.items.size(), 2u);
+  EXPECT_EQ(read.messages, score.messages);
+  EXPECT_EQ(read.update, 6u);
   EXPECT_EQ(read.items[1].response, " 5");
+  EXPECT_EQ(read.items[1].tokens, (std::vector<std::int32_t>{7, -1}));
   // 16 samples of a row of 600,000 bytes fit a frame.
   score.columns.assign(600'000, 'x');
   score.items.resize(16);
@@ -125,25 +130,30 @@ TEST(Codec, AGroupToScoreSaysOnceWhatItsSamplesShare) {
 }
 
 TEST(Codec, ScoresKeepValuesCausesAndWhatIsWanted) {
-  const Scores read = through_a_frame(Scores{{0.5, std::nullopt}, {"", "no label"}, {}});
+  const Scores read = through_a_frame(
+      Scores{{0.5, std::nullopt}, {"", "no label"}, {R"({"length":3})", ""}, {}});
   EXPECT_EQ(read.values, (std::vector<std::optional<double>>{0.5, std::nullopt}));
   EXPECT_EQ(read.causes, (std::vector<std::string>{"", "no label"}));
+  EXPECT_EQ(read.extras, (std::vector<std::string>{R"({"length":3})", ""}));
   EXPECT_FALSE(read.wanted);
   Scores wanting;
-  wanting.wanted = RowColumns{true, {}};
+  wanting.wanted = RewardReads{false, {"tests"}, true, true};
   EXPECT_EQ(through_a_frame(wanting).wanted, wanting.wanted);
 }
 
-TEST(RowColumns, ARowWithTheNamedColumnsAlone) {
+TEST(RewardReads, ARowWithTheNamedColumnsAlone) {
   const std::string row = R"({"b": [1, 2.5], "a": "x", "c": null})";
   EXPECT_EQ(row_with(row, {true, {}}), row);
   EXPECT_EQ(row_with(row, {}), "{}");
   EXPECT_EQ(row_with(row, {false, {"a", "b", "gone"}}), R"({"b":[1,2.5],"a":"x"})");
   EXPECT_EQ(row_with("no JSON", {false, {"a"}}), "{}");
-  const RowColumns all{true, {}}, two{false, {"a", "b"}};
+  const RewardReads all{true, {}}, two{false, {"a", "b"}}, chat{false, {}, true, true};
   EXPECT_TRUE(all.cover(all) && all.cover(two) && two.cover({false, {"b"}}) && two.cover({}));
-  EXPECT_FALSE(two.cover(all) || two.cover({false, {"c"}}) || RowColumns{}.cover(two));
-  EXPECT_EQ(all.text() + "; " + two.text() + "; " + RowColumns{}.text(), "all; a, b; none");
+  EXPECT_FALSE(two.cover(all) || two.cover({false, {"c"}}) || RewardReads{}.cover(two));
+  EXPECT_FALSE(all.cover(chat) || RewardReads{true, {}, true, false}.cover(chat));
+  EXPECT_TRUE(chat.cover(chat) && chat.cover({}));
+  EXPECT_EQ(all.text() + " | " + two.text() + " | " + RewardReads{}.text() + " | " + chat.text(),
+            "all columns | columns a, b | nothing | messages; tokens");
 }
 
 TEST(Codec, StatusesOfGroupsKeepAgesAndRewards) {
@@ -153,6 +163,7 @@ TEST(Codec, StatusesOfGroupsKeepAgesAndRewards) {
   message.staleness = {10, 20, 0};
   message.crossed = 3;
   message.rewards = {{"exact", 0.25}, {"format", 1.0}};
+  message.extras = {{"length", 7.5}};
   const GroupStatuses read = through_a_frame(message);
   ASSERT_EQ(read.groups.size(), 2u);
   EXPECT_EQ(read.groups[0].state, "ready");
@@ -162,6 +173,7 @@ TEST(Codec, StatusesOfGroupsKeepAgesAndRewards) {
   EXPECT_EQ(read.staleness, message.staleness);
   EXPECT_EQ(read.crossed, 3u);
   EXPECT_EQ(read.rewards, message.rewards);
+  EXPECT_EQ(read.extras, message.extras);
   const auto await = through_a_frame(AwaitGroups{2, {0, 4, 8}});
   EXPECT_EQ(await.starts, (std::vector<core::Version>{0, 4, 8}));
 }

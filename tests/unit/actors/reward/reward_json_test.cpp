@@ -36,6 +36,24 @@ TEST(RewardJson, ReadsEveryShapeOfReply) {
   EXPECT_TRUE(read(R"({"rewards":[]})", 0).empty());
 }
 
+TEST(RewardJson, ExtraLogsGoWithTheirSamples) {
+  const auto scores = read_reward_reply(
+      R"({"rewards": [1, 2], "extra_logs": {"len": [3, 4.5], "all": 7, "odd": [1], "tag": ["a", "b"]}})",
+      2);
+  ASSERT_TRUE(scores) << scores.error().message;
+  EXPECT_EQ((*scores)[0].extra, R"({"all":7,"len":3,"tag":"a"})");
+  EXPECT_EQ((*scores)[1].extra, R"({"all":7,"len":4.5,"tag":"b"})");
+  // Back out: numbers that all samples have, as lists.
+  EXPECT_NE(reward_reply(*scores).find(R"("extra_logs":{"all":[7,7],"len":[3,4.5]})"),
+            std::string::npos)
+      << reward_reply(*scores);
+  const std::string text(5000, 'x');
+  const auto long_one =
+      read_reward_reply(R"({"rewards": [1], "extra_logs": {"note": [")" + text + R"("]}})", 1);
+  ASSERT_FALSE(long_one);
+  EXPECT_NE(long_one.error().message.find("beside the score; at most 4096"), std::string::npos);
+}
+
 TEST(RewardJson, WhatIsNoFiniteNumberIsMissingWithACause) {
   const auto scores = read(R"({"rewards":[null,"1",true,[1,2],{},0]})", 6);
   for (std::size_t i = 0; i < 5; ++i) {
