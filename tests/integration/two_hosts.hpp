@@ -43,6 +43,12 @@ class TwoHosts {
 
   bool unplug() { return ip(b_, "link set cable down"); }
   bool plug() { return ip(b_, "link set cable up"); }
+  // A thin cable ("1mbit"), both ways.
+  bool slow(const std::string& rate) {
+    const std::string words =
+        "tc qdisc add dev cable root tbf burst 32kbit latency 400ms rate " + rate;
+    return done(a_, words) && done(b_, words);
+  }
 
  private:
   // A thread of its own goes there, so that the test stays where it is.
@@ -55,8 +61,9 @@ class TwoHosts {
     }).join();
     return descriptor;
   }
-  static bool ip(int network, const std::string& words) {
-    std::vector<std::string> all = {"ip"};
+  static bool ip(int network, const std::string& words) { return done(network, "ip " + words); }
+  static bool done(int network, const std::string& words) {
+    std::vector<std::string> all;
     std::istringstream in(words);
     for (std::string word; in >> word;)
       all.push_back(word);
