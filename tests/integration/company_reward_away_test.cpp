@@ -1,5 +1,6 @@
 // A reward server that refuses, answers 503, breaks connections and hangs, then comes back: the run
 // waits, keeps its groups, and has the bits of a calm run. One that stays away ends it with code 5.
+// One that gives no score for a sample is told and counted.
 #include "company_support.hpp"
 
 #include <arpa/inet.h>
@@ -15,7 +16,7 @@ namespace {
 // `trouble`.
 class RewardServer {
  public:
-  enum class Trouble { kNone, k503, kBreak, kHang };
+  enum class Trouble { kNone, k503, kBreak, kHang, kNull };
   using Plan = std::function<Trouble(int)>;
 
   // The port is taken and refuses connections until `open`.
@@ -67,8 +68,8 @@ class RewardServer {
         continue;  // until the other side gives up
     } else if (trouble == Trouble::k503) {
       send(peer, "503 Service Unavailable", "{\"error\":\"restarting\"}");
-    } else if (trouble == Trouble::kNone) {
-      send(peer, "200 OK", scores(text.substr(body)));
+    } else if (trouble != Trouble::kBreak) {
+      send(peer, "200 OK", scores(text.substr(body), trouble == Trouble::kNull));
     }
     ::close(peer);
   }
@@ -77,7 +78,7 @@ class RewardServer {
                               "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
     ::send(peer, reply.data(), reply.size(), MSG_NOSIGNAL);
   }
-  static std::string scores(const std::string& body) {
+  static std::string scores(const std::string& body, bool without_second) {
     nlohmann::json rewards = nlohmann::json::array();
     const auto request = nlohmann::json::parse(body);
     for (const auto& query : request["query"]) {
@@ -86,6 +87,7 @@ class RewardServer {
         sum += static_cast<unsigned char>(letter);
       rewards.push_back(sum % 5);
     }
+    if (without_second) rewards[1] = nullptr;
     return nlohmann::json({{"rewards", rewards}}).dump();
   }
 
@@ -143,6 +145,25 @@ TEST(CompanyRewardAway, ARunWaitsAndHasTheBitsOfACalmOne) {
             std::string::npos)
       << log;
   EXPECT_EQ(count_of(log, " replaced: "), 0u) << log;
+}
+
+TEST(CompanyRewardAway, ASampleWithoutAScoreIsToldAndCounted) {
+  const TinyRun files;
+  RewardServer server(
+      [](int request) { return request % 4 == 2 ? Trouble::kNull : Trouble::kNone; });
+  server.open();
+  CompanyRun run(files, "run", scored_by(server, {"--train.max_steps", "3"}));
+  ASSERT_EQ(run.wait(), 0) << run.output();
+  expect_clean_ledger(run.folder());
+  for (const auto& [step, row] : metrics_of(run.folder()))
+    EXPECT_EQ(row.at("reward/missing"), 1.0) << row.dump();
+  EXPECT_EQ(count_of(run.log(),
+                     ", sample 2 has no score: reward http: the reward server gave null "
+                     "instead of a number"),
+            1u)
+      << run.log();
+  EXPECT_NE(run.output().find("samples without a score           3 "), std::string::npos)
+      << run.output();
 }
 
 TEST(CompanyRewardAway, OneThatStaysAwayEndsTheRunWithCode5) {
