@@ -29,8 +29,14 @@ RewardDesk::RewardDesk(RoleContext context,
       listener_(listener),
       changed_(changed),
       next_issue_(std::move(next_issue)),
+      away_max_(plan.reward_away),
       board_(plan.rewards, plan.earlier_sets),
       from_update_(plan.earlier_sets.empty() ? 0 : plan.earlier_sets.back().from_update) {}
+
+std::string RewardDesk::waited() const {
+  const auto seconds = std::chrono::round<std::chrono::seconds>(away_max_);
+  return std::to_string(seconds.count()) + " s (--reward.away_s)";
+}
 
 void RewardDesk::up(const std::string& peer) {
   for (const RewardMember& member : board_.members()) {
@@ -47,15 +53,14 @@ async::task<core::Result<void>> RewardDesk::await_absent() {
   co_await async::sleep_for(*context_.timers, core::limits::kLookEvery);
   if (!awaits()) co_return core::Result<void>();
   listener_.on_awaited_rewards(board_.absent());
-  const auto deadline = async::Deadline::after(*context_.timers, core::limits::kRewardWait);
+  const auto deadline = async::Deadline::after(*context_.timers, away_max_);
   while (awaits()) {
     if (co_await changed_.wait(deadline)) continue;
     if (!awaits()) break;
     co_return core::fail(core::ErrorCode::kPeerLost,
                          "reward " + *board_.absent().begin() +
                              ", which was attached to this run, did not come back within " +
-                             std::to_string(core::limits::kRewardWait.count() / 1000) +
-                             " s; run the same command again, and attach it or detach it");
+                             waited() + "; run the same command again, and attach it or detach it");
   }
   co_return core::Result<void>();
 }
@@ -150,13 +155,12 @@ async::task<core::Result<void>> RewardDesk::lose(std::string peer, std::string c
     board_ = std::move(next);  // the data role hears of it with the next reward
   }
   const std::uint64_t set = board_.set();
-  co_await async::sleep_for(*context_.timers, core::limits::kRewardWait);
+  co_await async::sleep_for(*context_.timers, away_max_);
   if (!board_.bereft() || board_.set() != set) co_return core::Result<void>();
   co_return core::fail(core::ErrorCode::kPeerLost,
                        "the run's last reward, " + peer + ", is lost (" + cause +
-                           ") and none was attached within " +
-                           std::to_string(core::limits::kRewardWait.count() / 1000) +
-                           " s; run the same command again and attach a reward to it");
+                           ") and none was attached within " + waited() +
+                           "; run the same command again and attach a reward to it");
 }
 
 }  // namespace troupe::actors

@@ -3,7 +3,7 @@
 // so that the update it takes effect from is never mistaken. Part of the controller, on its strand.
 // A run that goes on from a checkpoint waits for the rewards that were attached to it: they come
 // back, or are detached. Bounds: one change at a time; without any reward, or without one that was
-// attached, the run ends after kRewardWait.
+// attached, the run ends after the plan's `reward_away`.
 #pragma once
 
 #include "actors/controller/reward_board.hpp"
@@ -39,7 +39,7 @@ class RewardDesk {
   // A role has come up that may be a reward of an earlier life.
   void up(const std::string& peer);
   // Says which rewards of an earlier life are awaited, and waits for them. Error: kPeerLost when
-  // one stayed away for kRewardWait.
+  // one stayed away for `reward_away`.
   async::task<core::Result<void>> await_absent();
 
   // True while tickets must wait.
@@ -56,12 +56,14 @@ class RewardDesk {
       core::Result<void> (RewardBoard::*step)(const Request&), Request request);
   async::task<core::Result<RewardsChanged>> tell(RewardBoard next);
   async::task<core::Result<RewardsChanged>> forgo(std::string name);
+  std::string waited() const;  // for messages
 
   RoleContext context_;
   const std::string data_peer_;
   RunListener& listener_;
   async::Notifier& changed_;
   const std::function<std::uint64_t()> next_issue_;
+  const core::Duration away_max_;
   RewardBoard board_;
   std::uint64_t from_update_ = 0;  // of the newest set
   bool changing_ = false;

@@ -22,7 +22,7 @@ namespace troupe::actors {
 struct Patience {
   core::Duration pause_min = core::limits::kScorerPause_min;
   core::Duration pause_max = core::limits::kScorerPause_max;
-  core::Duration away_max = std::chrono::seconds(300);  // --reward.away_s
+  core::Duration away_max = core::limits::kRewardWait;  // --reward.away_s
 };
 
 using Note = std::function<void(const std::string&)>;

@@ -36,7 +36,7 @@ core::Result<std::vector<RewardScore>> score_with_retries(RewardSource& source,
 struct SourcePatience {
   core::Duration pause_min = core::limits::kScorerPause_min;
   core::Duration pause_max = core::limits::kScorerPause_max;
-  core::Duration away_max = std::chrono::seconds(300);
+  core::Duration away_max = core::limits::kRewardWait;
   std::function<bool()> stopped;
   std::function<void(const std::string&)> say;
 };

@@ -45,7 +45,9 @@ actors::RunPlan plan_of(const core::TrainConfig& config,
   plan.sampling = sampling_spec(config);
   plan.straggler_timeout = seconds(config.rollout.straggler_timeout_s);
   plan.recompute_kv = config.rollout.kv_on_update == "recompute";
-  plan.rewards = data_options(config).rewards;
+  const actors::DataRoleOptions data = data_options(config);
+  plan.rewards = data.rewards;
+  plan.reward_away = data.patience.away_max;
   plan.filters = config.algo.dynamic_filtering_enable;
   plan.save_critic = config.critic.save_value_network;
   plan.save_steps = static_cast<std::uint64_t>(config.ckpt.save_steps);

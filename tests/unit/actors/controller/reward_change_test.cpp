@@ -165,7 +165,9 @@ TEST(RewardChange, ALostRewardLeavesTheSet) {
 
 TEST(RewardChange, TheRunWaitsForAnotherRewardWhenTheLastIsLost) {
   for (const bool another : {true, false}) {
-    ScriptedCompany company(reward_script());
+    Script script = reward_script();
+    script.plan.reward_away = 90s;
+    ScriptedCompany company(script);
     company.at(500ms, [&company] {
       company.ask_controller(AttachReward{"x", "reward/x", 0.5}, "attach");
     });
@@ -183,6 +185,8 @@ TEST(RewardChange, TheRunWaitsForAnotherRewardWhenTheLastIsLost) {
     } else {
       EXPECT_EQ(outcome.error().code, core::ErrorCode::kDeadline);
       EXPECT_NE(outcome.error().message.find("reward/x"), std::string::npos);
+      EXPECT_NE(outcome.error().message.find("within 90 s (--reward.away_s)"), std::string::npos);
+      EXPECT_LT(company.took(), 100s);
     }
   }
 }
@@ -191,6 +195,7 @@ TEST(RewardChange, TheRunWaitsForAnotherRewardWhenTheLastIsLost) {
 TEST(RewardChange, AResumedRunWaitsForWhatWasAttached) {
   for (const std::string how : {"comes", "is up", "is detached", "stays away"}) {
     Script script = reward_script();
+    script.plan.reward_away = 90s;
     script.plan.earlier_sets = {{4, 0, {{"rule", "reward/rule", 1.0}, {"x", "reward/x", 0.5}}, {}}};
     ScriptedCompany company(script);
     std::size_t issued = 0;
@@ -207,6 +212,8 @@ TEST(RewardChange, AResumedRunWaitsForWhatWasAttached) {
     if (!outcome) {
       EXPECT_EQ(outcome.error().code, core::ErrorCode::kDeadline);
       EXPECT_NE(outcome.error().message.find("reward x"), std::string::npos);
+      EXPECT_NE(outcome.error().message.find("within 90 s (--reward.away_s)"), std::string::npos);
+      EXPECT_LT(company.took(), 100s);
     } else if (how == "is detached") {
       EXPECT_TRUE(company.has("rewards 5 from u0: rule -x"));
       EXPECT_EQ(company.count("drain"), 0u) << "nobody is there to score";
