@@ -3,6 +3,7 @@
 #include "runtime/net/http_server.hpp"
 
 #include "runtime/async/deadline.hpp"
+#include "runtime/net/http_head.hpp"
 #include "runtime/net/listener.hpp"
 #include "runtime/net/strand_scope.hpp"
 
@@ -35,30 +36,24 @@ constexpr std::size_t kBuffer_bytes_max =
 
 using Stream = beast::tcp_stream;
 using StreamPtr = std::shared_ptr<Stream>;
-using Parser = http::request_parser<http::string_body>;
 using Message = http::response<http::string_body>;
 
 // What becomes of a connection after a request.
 enum class Then { kNext, kClose, kLinger };
 
-struct Complaint {
-  http::status status = http::status::bad_request;
-  std::string why;
-};
-
 // What a request gets that could not be read; nothing for a connection that ended or was too slow.
-std::optional<Complaint> complaint_of(const boost::system::error_code& code) {
+std::optional<HttpComplaint> complaint_of(const boost::system::error_code& code) {
   if (code == http::error::body_limit) {
-    return Complaint{http::status::payload_too_large, "the body is too large"};
+    return HttpComplaint{http::status::payload_too_large, "the body is too large"};
   }
   if (code == http::error::header_limit || code == http::error::buffer_overflow) {
-    return Complaint{http::status::request_header_fields_too_large, "the header is too large"};
+    return HttpComplaint{http::status::request_header_fields_too_large, "the header is too large"};
   }
   if (code == http::error::end_of_stream || code == http::error::partial_message ||
       code.category() != http::make_error_code(http::error::end_of_stream).category()) {
     return std::nullopt;
   }
-  return Complaint{http::status::bad_request, "this is no HTTP request: " + code.message()};
+  return HttpComplaint{http::status::bad_request, "this is no HTTP request: " + code.message()};
 }
 
 HttpRequest request_of(http::request<http::string_body>&& message) {
@@ -106,7 +101,7 @@ struct HttpServer::Impl {
                                        StreamPtr stream,
                                        beast::flat_buffer* buffer,
                                        bool first);
-  static async::task<Then> answer(Impl* self, StreamPtr stream, Parser* parser);
+  static async::task<Then> answer(Impl* self, StreamPtr stream, HttpParser* parser);
   static async::task<HttpResponse> respond(Impl* self, HttpRequest request);
   static async::task<bool> send_stream(Impl* self,
                                        Stream* stream,
@@ -115,9 +110,9 @@ struct HttpServer::Impl {
                                        bool chunked);
   static async::task<bool> send_piece(Impl* self, Stream* stream, std::string piece, bool chunked);
   static async::task<void> linger(Stream* stream);
-  std::optional<Complaint> refusal(const http::request<http::string_body>& message) const;
+  std::optional<HttpComplaint> refusal(const http::request<http::string_body>& message) const;
   HttpResponse complain(int status, const std::string& why) const;
-  Message last_word(const Complaint& complaint) const;
+  Message last_word(const HttpComplaint& complaint) const;
 
   const HttpServerOptions options;
   const Handler handler;
@@ -178,7 +173,7 @@ async::task<void> HttpServer::Impl::converse(Impl* self, StreamPtr stream) {
 async::task<void> HttpServer::Impl::turn_away(Impl* self, StreamPtr stream) {
   const Counted counted{self->refusals};
   beast::flat_buffer buffer(kBuffer_bytes_max);
-  Parser parser;
+  HttpParser parser;
   parser.header_limit(static_cast<std::uint32_t>(limits::kHttpHeader_bytes_max));
   parser.body_limit(boost::none);
   stream->expires_after(limits::kHttpRefusal);
@@ -215,19 +210,20 @@ HttpResponse HttpServer::Impl::complain(int status, const std::string& why) cons
   return response;
 }
 
-Message HttpServer::Impl::last_word(const Complaint& complaint) const {
+Message HttpServer::Impl::last_word(const HttpComplaint& complaint) const {
   return message_of(complain(static_cast<int>(complaint.status), complaint.why), false, false, 11);
 }
 
 // A refusal on account of the header alone.
-std::optional<Complaint> HttpServer::Impl::refusal(
+std::optional<HttpComplaint> HttpServer::Impl::refusal(
     const http::request<http::string_body>& message) const {
   const auto host = message.find(http::field::host);
   if (host == message.end()) {
-    return Complaint{http::status::bad_request, "the request has no Host header"};
+    return HttpComplaint{http::status::bad_request, "the request has no Host header"};
   }
   if (!host_allowed(host->value(), loopback, options.allowed_hosts)) {
-    return Complaint{http::status::misdirected_request, "this server does not answer to that Host"};
+    return HttpComplaint{http::status::misdirected_request,
+                         "this server does not answer to that Host"};
   }
   const auto origin = message.find(http::field::origin);
   if (origin == message.end()) return std::nullopt;
@@ -235,7 +231,8 @@ std::optional<Complaint> HttpServer::Impl::refusal(
   const auto scheme = from.find("://");
   from = scheme == from.npos ? std::string_view() : from.substr(scheme + 3);
   if (host_allowed(from, loopback, options.allowed_hosts)) return std::nullopt;
-  return Complaint{http::status::forbidden, "this server does not answer to pages of that Origin"};
+  return HttpComplaint{http::status::forbidden,
+                       "this server does not answer to pages of that Origin"};
 }
 
 async::task<Then> HttpServer::Impl::one_request(Impl* self,
@@ -250,13 +247,16 @@ async::task<Then> HttpServer::Impl::one_request(Impl* self,
     if (code) co_return Then::kClose;
     buffer->commit(size);
   }
-  Parser parser;
+  HttpParser parser;
   parser.header_limit(static_cast<std::uint32_t>(limits::kHttpHeader_bytes_max));
   parser.body_limit(options.body_bytes_max);
   stream->expires_after(options.header_limit);
-  auto [code, header_size] = co_await http::async_read_header(*stream, *buffer, parser, kToken);
-  std::optional<Complaint> refused;
-  if (!code) refused = self->refusal(parser.get());
+  auto reading = read_http_head(stream.get(), buffer, &parser);
+  auto [code, folded] = co_await std::move(reading);
+  std::optional<HttpComplaint> refused;
+  if (folded) refused = HttpComplaint{http::status::bad_request, "a line of the header is folded"};
+  if (!code && !refused) refused = self->refusal(parser.get());
+  if (!code && !refused) refused = coding_complaint(parser.get());
   if (!code && !refused && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
     http::response<http::empty_body> proceed(http::status::continue_, 11);
     const auto [failed, sent] = co_await http::async_write(*stream, proceed, kToken);
@@ -296,7 +296,7 @@ async::task<void> watch(StreamPtr stream, std::shared_ptr<HttpPresence> client) 
 }
 
 // A complete request: handled, and its answer sent.
-async::task<Then> HttpServer::Impl::answer(Impl* self, StreamPtr stream, Parser* parser) {
+async::task<Then> HttpServer::Impl::answer(Impl* self, StreamPtr stream, HttpParser* parser) {
   const bool keep_alive = parser->get().keep_alive();
   const bool head = parser->get().method() == http::verb::head;
   const unsigned version = parser->get().version();

@@ -2,7 +2,9 @@
 // or a node; works on a strand of the io threads, which outlive it; its own functions are called
 // from other threads. Bounds: limits kHttp*; a header has kHttpHeader, a body kHttpBody to arrive,
 // a piece of a stream kHttpBody to be taken. A connection beyond the bound is told so (503) and
-// closed; a body beyond its bound is refused (413) and not read.
+// closed; a body beyond its bound is refused (413) and not read. So that no proxy before it can see
+// other requests than it does, a folded header line (400) and a transfer coding other than chunked
+// (501) end the connection.
 //
 // A request whose Host (or Origin, when there is one) is neither an address of this machine's kind
 // nor an allowed name is refused, so that a web page cannot reach the server through its reader's

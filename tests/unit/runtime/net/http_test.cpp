@@ -160,6 +160,42 @@ TEST_F(Http, RefusesWhatIsTooLarge) {
   EXPECT_EQ(http_post_json_blocking(url(), "", kPatience)->status, 200);
 }
 
+TEST_F(Http, RefusesWhatAProxyCouldReadOtherwiseAndReadsNothingBehindIt) {
+  open();
+  const std::string hidden = "GET /hidden HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  const auto status = [&](const std::string& lines, const std::string& version = "1.1") {
+    const std::string reply =
+        raw("POST / HTTP/" + version + "\r\nHost: localhost\r\n" + lines + "\r\n" + hidden);
+    EXPECT_EQ(reply.find("/hidden"), reply.npos) << lines << reply;
+    return reply.substr(9, 3);
+  };
+  for (const char* coding : {"xchunked", "gzip", "gzip, chunked", "chunked, chunked", "identity",
+                             "chunked;q=1", "", "chunked\r\nTransfer-Encoding: gzip"}) {
+    EXPECT_EQ(status("Transfer-Encoding: " + std::string(coding) + "\r\n"), "501") << coding;
+  }
+  EXPECT_EQ(status("Transfer-Encoding: chunked\r\n", "1.0"), "400");
+  for (const char* lines : {"X: a\r\n b\r\n", "X: a\r\n\tb: c\r\n", "X:\r\n  Y: 1\r\n",
+                            "Transfer-Encoding:\r\n chunked\r\n", "X: a\r\n \r\n"}) {
+    EXPECT_EQ(status(lines), "400") << lines;
+  }
+  const std::string taken =
+      raw("POST /t HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+          "Transfer-Encoding: Chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n");
+  EXPECT_TRUE(taken.starts_with("HTTP/1.1 200") && taken.ends_with("hi")) << taken;
+}
+
+TEST_F(Http, AFoldedLineIsSeenInHoweverManyPiecesItComes) {
+  open();
+  const std::string request =
+      "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: a\r\n b\r\n\r\n";
+  for (std::size_t cut = 1; cut < request.size(); ++cut) {
+    const Socket socket = Socket::to(server_->port());
+    socket.send(request.substr(0, cut));
+    socket.send(request.substr(cut));
+    EXPECT_TRUE(socket.receive().starts_with("HTTP/1.1 400")) << cut;
+  }
+}
+
 TEST_F(Http, CutsSlowHeadersAndIdleConnectionsOff) {
   HttpServerOptions options;
   options.header_limit = std::chrono::milliseconds(50);
