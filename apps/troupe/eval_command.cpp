@@ -8,6 +8,7 @@
 #include "apps/troupe/batch/pair_accuracy.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
 #include "apps/troupe/batch/reward_flags.hpp"
+#include "apps/troupe/batch/source_column.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/engine_flags.hpp"
 #include "apps/troupe/engine_host.hpp"
@@ -113,11 +114,7 @@ class Evaluating {
   Result<void> take(std::size_t index, const std::vector<engine::Sample>& samples) {
     TROUPE_TRY_ASSIGN(prompt, prompts_.at(index));
     EvalProblem& problem = problems_[index];
-    const Json columns = Json::parse(prompt.columns);
-    const auto source = columns.find(options_.source_key);
-    if (source != columns.end()) {
-      problem.source = source->is_string() ? source->get<std::string>() : source->dump();
-    }
+    problem.source = source_of(Json::parse(prompt.columns), options_.source_key);
     for (const engine::Sample& sample : samples) {
       TROUPE_TRY_ASSIGN(text, host_.tokenizer().decode(sample.tokens, true));
       const std::string& rule = options_.answer_pattern.empty() ? options_.reward.rule : "";
@@ -125,6 +122,7 @@ class Evaluating {
           options_.answer_pattern.empty() ? options_.reward.pattern : options_.answer_pattern;
       problem.answers.push_back(answer_of(rule, pattern, text));
       problem.cut.push_back(sample.finish == engine::FinishReason::kLength);
+      finishes_.push_back(sample.finish);
       problem.lengths.push_back(static_cast<double>(sample.tokens.size()));
       items_.push_back(
           {prompt.text, std::move(text), prompt.label, prompt.columns, prompt.messages});
@@ -161,7 +159,7 @@ class Evaluating {
       row["prompt_id"] = i / samples;
       row["sample"] = i % samples;
       row["response"] = items_[i].response;
-      row["finish_reason"] = problem.cut[i % samples] ? "length" : "stop";
+      row["finish_reason"] = engine::finish_name(finishes_[i]);
       row["answer_given"] = problem.answers[i % samples];
       row["reward"] = problem.scores[i % samples];
       if (!problem.rated.empty()) row["reward_model"] = problem.rated[i % samples];
@@ -175,6 +173,7 @@ class Evaluating {
   actors::DatasetPrompts& prompts_;
   std::vector<EvalProblem> problems_;
   std::vector<actors::RewardItem> items_;
+  std::vector<engine::FinishReason> finishes_;  // of the same samples
 };
 
 Json json_of(const EvalSet& set) {
@@ -238,7 +237,7 @@ Result<void> run_eval(Words words) {
       {"--answer-pattern", &options.answer_pattern,
        "for maj@k: group 1 of this expression is the answer, in place of what the rule compares"},
       {"--source-key", &options.source_key, "column that names sets of problems"},
-      {"--out", &options.out, "also write the samples and scores to this .jsonl file"},
+      {"--out", &options.out, "also write samples (or pairs) and scores to this .jsonl file"},
       {"--json", &options.json, "one JSON object"},
       {"--device", &options.placement.device, kDeviceHelp},
       {"--threads", &options.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
@@ -252,7 +251,8 @@ Result<void> run_eval(Words words) {
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY(check(options));
   if (options.model.empty()) {
-    return print_pair_accuracy(options.pairs, options.prompts, options.placement, options.json);
+    return print_pair_accuracy(options.pairs, options.prompts, options.placement,
+                               {options.json, options.out, options.source_key});
   }
   TROUPE_TRY_ASSIGN(ks, ks_of(options));
   TROUPE_TRY_ASSIGN(source, options.reward.source());

@@ -240,6 +240,77 @@ TEST_F(Batch, EvalGivesItsFiguresAsJson) {
   expect_error(eval(words), 2, "--k 5");
   expect_error(eval({}), 2, "--rule");
   expect_error(eval({"--rule", "exact"}), 2, "--label-key");
+  // A row says why its sample ended in the words of `generate`.
+  words = rule;
+  words.insert(words.end(), {"--out", path("eval.jsonl"), "--stop", "a", "--seed", "3"});
+  ASSERT_EQ(run(eval(words)).status, 0);
+  ASSERT_EQ(
+      run(generate("same.jsonl", {"--max-new-tokens", "4", "--stop", "a", "--temperature", "0.6"}))
+          .status,
+      0);
+  const auto rows = rows_of(files_ / "eval.jsonl"), others = rows_of(files_ / "same.jsonl");
+  std::map<std::string, int> reasons;
+  ASSERT_EQ(rows.size(), others.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i]["response"], others[i]["response"]);
+    EXPECT_EQ(rows[i]["finish_reason"], others[i]["finish_reason"]);
+    ++reasons[rows[i]["finish_reason"].get<std::string>()];
+  }
+  EXPECT_TRUE(reasons["eos"] > 0 || reasons["stop"] > 0) << "the words are told apart somewhere";
+}
+
+TEST_F(Batch, ARewardModelOnPairsWritesItsScoresAndItsFiguresBySource) {
+  const ScratchFolder scratch;
+  const std::string model = make_tiny_model(scratch, model::with_score_head(tiny_llama()));
+  write_byte_tokenizer(model);
+  std::string pairs;
+  for (int i = 0; i < 9; ++i) {
+    nlohmann::ordered_json row = {{"prompt", std::to_string(i) + "="},
+                                  {"chosen", "a" + std::to_string(i)},
+                                  {"rejected", "b"},
+                                  {"id", i}};
+    if (i > 0) row["datasource"] = i % 3 == 0 ? "one" : "two";
+    pairs += row.dump() + "\n";
+  }
+  const std::vector<std::string> words = {
+      "eval",  "--reward-model",  model,   "--data", write("pairs.jsonl", pairs),
+      "--out", path("out.jsonl"), "--json"};
+  const Ended ended = run(words);
+  ASSERT_EQ(ended.status, 0) << ended.text;
+  const auto line = nlohmann::json::parse(ended.text, nullptr, false);
+  ASSERT_TRUE(line.is_object()) << ended.text;
+  const auto rows = rows_of(files_ / "out.jsonl");
+  ASSERT_EQ(rows.size(), 9u);
+  // The figures are those of the rows: by hand.
+  const auto expect_set = [&](const nlohmann::json& set, const std::string& source, int size) {
+    double right = 0, margin = 0;
+    int found = 0;
+    for (const auto& row : rows) {
+      if (!source.empty() && row.value("datasource", "") != source) continue;
+      const double by = row["chosen_reward"].get<double>() - row["rejected_reward"].get<double>();
+      EXPECT_EQ(row["margin"], by);
+      margin += by;
+      right += by > 0 ? 1 : by < 0 ? 0 : 0.5;
+      ++found;
+    }
+    EXPECT_EQ(found, size);
+    EXPECT_EQ(set["pairs"], size);
+    EXPECT_NEAR(set["accuracy"]["mean"].get<double>(), right / size, 1e-9);
+    EXPECT_NEAR(set["margin"]["mean"].get<double>(), margin / size, 1e-9);
+  };
+  expect_set(line, "", 9);
+  ASSERT_EQ(line["sets"].size(), 2u) << line;
+  expect_set(line["sets"]["one"], "one", 2);
+  expect_set(line["sets"]["two"], "two", 6);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i]["id"], i);
+    EXPECT_EQ(rows[i]["chosen"], "a" + std::to_string(i));
+  }
+  auto table = words;
+  table.pop_back();
+  table.insert(table.end(), {"--source-key", "id"});
+  const Ended shown = run(table);
+  EXPECT_NE(shown.text.find("8, 1 pairs"), std::string::npos) << shown.text;
 }
 
 }  // namespace troupe::test

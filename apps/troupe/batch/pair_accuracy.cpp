@@ -1,15 +1,20 @@
-// Pairs to scores to two figures.
+// Pairs to scores to two figures a set.
 #include "apps/troupe/batch/pair_accuracy.hpp"
 
+#include "apps/troupe/batch/json_line.hpp"
 #include "apps/troupe/batch/model_source.hpp"
 #include "apps/troupe/batch/reward_flags.hpp"
+#include "apps/troupe/batch/source_column.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/learn/evaluation.hpp"
+#include "runtime/store/atomic_file.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
+#include <map>
+#include <utility>
 
 namespace troupe::app {
 namespace {
@@ -32,6 +37,76 @@ core::Result<void> add_pair(const data::PromptRow& row,
   return {};
 }
 
+// What the model makes of one pair.
+struct Judged {
+  double chosen = 0, rejected = 0;  // scores
+  std::string source;
+
+  double margin() const { return chosen - rejected; }
+  double right() const { return margin() > 0 ? 1 : margin() < 0 ? 0 : 0.5; }
+};
+
+struct PairSet {
+  std::string name;  // "" for all pairs
+  std::size_t pairs = 0;
+  learn::Interval accuracy, margin;
+};
+
+core::Result<PairSet> figures_of(const std::string& name, const std::vector<const Judged*>& some) {
+  std::vector<double> right, margins;
+  for (const Judged* one : some) {
+    right.push_back(one->right());
+    margins.push_back(one->margin());
+  }
+  TROUPE_TRY_ASSIGN(accuracy, learn::bootstrap_mean(right, 2000, 1));
+  TROUPE_TRY_ASSIGN(margin, learn::bootstrap_mean(margins, 2000, 1));
+  return PairSet{name, some.size(), accuracy, margin};
+}
+
+// All pairs first, then each source by name where there is one.
+core::Result<std::vector<PairSet>> sets_of(const std::vector<Judged>& judged) {
+  std::vector<const Judged*> all;
+  std::map<std::string, std::vector<const Judged*>> sources;
+  for (const Judged& one : judged) {
+    all.push_back(&one);
+    if (!one.source.empty()) sources[one.source].push_back(&one);
+  }
+  std::vector<PairSet> sets;
+  TROUPE_TRY_ASSIGN(whole, figures_of("", all));
+  sets.push_back(std::move(whole));
+  for (const auto& [name, some] : sources) {
+    TROUPE_TRY_ASSIGN(set, figures_of(name, some));
+    sets.push_back(std::move(set));
+  }
+  return sets;
+}
+
+Json json_of(const PairSet& set) {
+  const auto figure = [](const learn::Interval& value) {
+    return Json{{"mean", value.mean}, {"low", value.low}, {"high", value.high}};
+  };
+  return {{"pairs", set.pairs}, {"accuracy", figure(set.accuracy)}, {"margin", figure(set.margin)}};
+}
+
+void print(const std::string& data, const std::vector<PairSet>& sets) {
+  for (const PairSet& set : sets) {
+    std::printf("%s, %zu pairs   (95 %% bootstrap interval)\n",
+                set.name.empty() ? data.c_str() : set.name.c_str(), set.pairs);
+    for (const auto& [name, value] :
+         {std::pair("accuracy", set.accuracy), std::pair("margin", set.margin)}) {
+      std::printf("  %-16s %8.4f   [%.4f, %.4f]\n", name, value.mean, value.low, value.high);
+    }
+  }
+}
+
+void print_json(const PairFlags& pairs, const std::string& data, const std::vector<PairSet>& sets) {
+  Json line = {{"reward_model", pairs.model}, {"data", data}};
+  line.update(json_of(sets.front()));
+  for (std::size_t i = 1; i < sets.size(); ++i)
+    line["sets"][sets[i].name] = json_of(sets[i]);
+  std::printf("%s\n", line.dump().c_str());
+}
+
 }  // namespace
 
 void PairFlags::add_to(std::vector<Flag>& flags) {
@@ -44,7 +119,7 @@ void PairFlags::add_to(std::vector<Flag>& flags) {
 core::Result<void> print_pair_accuracy(const PairFlags& pairs,
                                        const PromptFlags& rows,
                                        const Placement& placement,
-                                       bool json) {
+                                       const PairReport& report) {
   TROUPE_TRY_ASSIGN(options, rows.options());
   TROUPE_TRY_ASSIGN(prompts, data::load_prompts(rows.data, options.columns));
   std::vector<actors::RewardItem> items;
@@ -53,36 +128,29 @@ core::Result<void> print_pair_accuracy(const PairFlags& pairs,
   TROUPE_TRY_ASSIGN(team, make_team(placement));
   TROUPE_TRY_ASSIGN(source, model_source({pairs.model, false, rows.chat, rows.input_key}, *team));
   TROUPE_TRY_ASSIGN(scores, score_items(*source, items, core::limits::kRewardDeadline));
-  std::vector<double> right, margins;
-  for (std::size_t i = 0; i < scores.size(); i += 2) {
-    for (std::size_t side = i; side < i + 2; ++side) {
-      if (!scores[side].value) {
-        return core::fail(core::ErrorCode::kData,
-                          prompts[i / 2].where + " cannot be scored: " + scores[side].cause);
-      }
+  std::vector<Judged> judged;
+  std::string lines;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    for (std::size_t side = 2 * i; side < 2 * i + 2; ++side) {
+      if (scores[side].value) continue;
+      return core::fail(core::ErrorCode::kData,
+                        prompts[i].where + " cannot be scored: " + scores[side].cause);
     }
-    const double margin = *scores[i].value - *scores[i + 1].value;
-    margins.push_back(margin);
-    right.push_back(margin > 0 ? 1 : margin < 0 ? 0 : 0.5);
+    Json row = Json::parse(prompts[i].columns_json);
+    const Judged& one = judged.emplace_back(
+        Judged{*scores[2 * i].value, *scores[2 * i + 1].value, source_of(row, report.source_key)});
+    row["chosen_reward"] = one.chosen;
+    row["rejected_reward"] = one.rejected;
+    row["margin"] = one.margin();
+    lines += json_line(row);
   }
-  TROUPE_TRY_ASSIGN(accuracy, learn::bootstrap_mean(right, 2000, 1));
-  TROUPE_TRY_ASSIGN(margin, learn::bootstrap_mean(margins, 2000, 1));
-  if (json) {
-    const auto figure = [](const learn::Interval& value) {
-      return Json{{"mean", value.mean}, {"low", value.low}, {"high", value.high}};
-    };
-    const Json line = {{"reward_model", pairs.model},
-                       {"data", rows.data},
-                       {"pairs", right.size()},
-                       {"accuracy", figure(accuracy)},
-                       {"margin", figure(margin)}};
-    std::printf("%s\n", line.dump().c_str());
-    return {};
+  TROUPE_TRY_ASSIGN(sets, sets_of(judged));
+  if (!report.out.empty()) TROUPE_TRY(store::replace_file(report.out, lines));
+  if (report.json) {
+    print_json(pairs, rows.data, sets);
+  } else {
+    print(rows.data, sets);
   }
-  std::printf("%s, %zu pairs   (95 %% bootstrap interval)\n", rows.data.c_str(), right.size());
-  std::printf("  %-16s %8.4f   [%.4f, %.4f]\n", "accuracy", accuracy.mean, accuracy.low,
-              accuracy.high);
-  std::printf("  %-16s %8.4f   [%.4f, %.4f]\n", "margin", margin.mean, margin.low, margin.high);
   return {};
 }
 

@@ -1,4 +1,5 @@
-// How often a reward model scores the better answer of a pair above the worse one.
+// How often a reward model scores the better answer of a pair above the worse one, over all pairs
+// and for each set of them.
 #pragma once
 
 #include "apps/troupe/batch/prompt_flags.hpp"
@@ -18,11 +19,19 @@ struct PairFlags {
   void add_to(std::vector<Flag>& flags);
 };
 
+// What becomes of the scores.
+struct PairReport {
+  bool json = false;       // figures as one JSON object, else a table
+  std::string out;         // .jsonl file of the pairs with their scores; empty: none
+  std::string source_key;  // column that names sets of pairs
+};
+
 // Scores all pairs of `rows` and prints accuracy (equal scores count a half) and mean margin with
-// 95 % bootstrap intervals. Errors: kData naming file:line for a row without the columns.
+// 95 % bootstrap intervals. Errors: kData naming file:line for a row without the columns; those of
+// writing `out`.
 core::Result<void> print_pair_accuracy(const PairFlags& pairs,
                                        const PromptFlags& rows,
                                        const Placement& placement,
-                                       bool json);
+                                       const PairReport& report);
 
 }  // namespace troupe::app
