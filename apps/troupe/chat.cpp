@@ -3,6 +3,7 @@
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/dtype_flag.hpp"
 #include "apps/troupe/engine_host.hpp"
+#include "apps/troupe/line_input.hpp"
 #include "apps/troupe/sampling_flags.hpp"
 #include "apps/troupe/stop_signal.hpp"
 #include "apps/troupe/stream_printer.hpp"
@@ -11,7 +12,7 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <iostream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -27,29 +28,29 @@ using core::Result;
 constexpr const char* kCommands =
     "/reset forgets the dialogue   /system TEXT sets the system message   /params [NAME VALUE] "
     "shows\n"
-    "or changes sampling (temperature, top-p, top-k, min-p, max-new-tokens, seed)   /quit ends\n";
+    "or changes sampling (temperature, top-p, top-k, min-p, max-new-tokens, seed)   /quit or /exit "
+    "ends\n";
 
 class Chat {
  public:
-  Chat(EngineHost& host, SamplingFlags sampling, const std::string& system)
-      : host_(host),
-        sampling_(std::move(sampling)),
-        system_(system),
-        interactive_(::isatty(0) == 1) {
+  Chat(EngineHost& host, LineInput& input, SamplingFlags sampling, const std::string& system)
+      : host_(host), input_(input), sampling_(std::move(sampling)), system_(system) {
     reset();
   }
 
   Result<void> run() {
-    if (interactive_) std::printf("%s%s\n", host_.model_name().c_str(), ": /help lists commands");
-    std::string line;
+    const bool asks = input_.interactive();
+    if (asks) std::printf("%s%s\n", host_.model_name().c_str(), ": /help lists commands");
     for (;;) {
-      if (interactive_) std::fputs("> ", stdout);
       std::fflush(stdout);
-      if (!std::getline(std::cin, line)) {
-        if (interactive_) std::fputc('\n', stdout);
+      // A signal that came before anything was asked for ends the program.
+      const auto typed = stop_requested() ? std::nullopt : input_.next("> ");
+      if (!typed) {
+        if (asks) std::fputc('\n', stdout);
         if (stop_requested()) return fail(ErrorCode::kInterrupted, "interrupted");
         return {};
       }
+      const std::string& line = *typed;
       if (line.empty()) continue;
       if (line[0] == '/') {
         if (line == "/quit" || line == "/exit") return {};
@@ -143,9 +144,9 @@ class Chat {
   }
 
   EngineHost& host_;
+  LineInput& input_;
   SamplingFlags sampling_;
   std::string system_;
-  const bool interactive_;
   std::vector<text::ChatMessage> messages_;
   std::uint64_t turn_ = 0;
 };
@@ -157,7 +158,7 @@ Result<void> run_chat(Words words) {
   Placement placement;
   SamplingFlags sampling;
   std::vector<Flag> flags = {
-      {"--model", &model, "Hugging Face folder or org/name", true},
+      {"--model,model", &model, "Hugging Face folder or org/name; may stand alone", true},
       {"--system", &system, "the system message"},
       {"--dtype", &dtype_name, kDtypeHelp},
       {"--device", &placement.device, kDeviceHelp},
@@ -168,8 +169,13 @@ Result<void> run_chat(Words words) {
                                          flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe chat", dtype_name, placement.device));
+  LineInput input;
+  if (input.interactive()) {
+    std::printf("loading %s ...\n", model.c_str());
+    std::fflush(stdout);
+  }
   TROUPE_TRY_ASSIGN(host, EngineHost::load(model, placement, {}, dtype));
-  return Chat(*host, std::move(sampling), system).run();
+  return Chat(*host, input, std::move(sampling), system).run();
 }
 
 }  // namespace troupe::app

@@ -1,4 +1,5 @@
-// The handler touches only lock-free atomics, write(2) and _exit(2).
+// The handler touches only lock-free atomics, write(2), _exit(2) and one hook that keeps to the
+// same.
 #include "apps/troupe/stop_signal.hpp"
 
 #include <signal.h>
@@ -9,10 +10,12 @@ namespace {
 
 std::atomic<bool> requested{false};
 std::atomic<int> number{0};
+std::atomic<void (*)()> forced_end{nullptr};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 extern "C" void on_stop_signal(int signal_number) {
   if (requested.exchange(true)) {
+    if (void (*const hook)() = forced_end.load()) hook();
     constexpr char kText[] = "\ntroupe: stopped at once\n";
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kText, sizeof kText - 1);
     ::_exit(130);
@@ -30,6 +33,10 @@ void install_stop_signal() {
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+}
+
+void before_forced_end(void (*hook)()) noexcept {
+  forced_end.store(hook);
 }
 
 void leave_stop_signal() {

@@ -10,6 +10,10 @@ namespace troupe::app {
 // Takes the two signals over.
 void install_stop_signal();
 
+// Called in the signal's handler before the second one ends the program, for what would outlive it.
+// Null: nothing.
+void before_forced_end(void (*hook)()) noexcept;
+
 // Gives them back: the first ends the program. For commands that bring nothing to an end.
 void leave_stop_signal();
 
