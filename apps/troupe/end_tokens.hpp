@@ -1,22 +1,27 @@
 // Which tokens end a response: the tokenizer's own, then those that only config.json names. Pure.
 #pragma once
 
+#include "runtime/model/spec.hpp"
+#include "runtime/text/tokenizer.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "runtime/model/spec.hpp"
-#include "runtime/text/tokenizer.hpp"
-
 namespace troupe::app {
 
-inline std::vector<std::int32_t> end_tokens(const text::Tokenizer& tokenizer,
+// `ends`: the tokenizer's own.
+inline std::vector<std::int32_t> end_tokens(std::vector<std::int32_t> ends,
                                             const model::ModelSpec& spec) {
-  std::vector<std::int32_t> ends = tokenizer.eos_ids();
   for (const std::int32_t id : spec.eos) {
     if (std::find(ends.begin(), ends.end(), id) == ends.end()) ends.push_back(id);
   }
   return ends;
+}
+
+inline std::vector<std::int32_t> end_tokens(const text::Tokenizer& tokenizer,
+                                            const model::ModelSpec& spec) {
+  return end_tokens(tokenizer.eos_ids(), spec);
 }
 
 }  // namespace troupe::app

@@ -17,6 +17,13 @@
 
 namespace troupe::app {
 
+// Whether a model is used without its tokenizer, by token ids alone.
+enum class TokenizerUse {
+  kNeeded,
+  kIfThere,  // when the folder has a tokenizer.json
+  kNone,
+};
+
 class EngineHost {
  public:
   // `name`: a folder or org/name. `dtype`: how the weights are stored, by pack_weights as well.
@@ -24,11 +31,14 @@ class EngineHost {
       const std::string& name,
       const Placement& placement,
       engine::EngineLimits limits = {},
-      kernels::PanelDtype dtype = kernels::PanelDtype::kF32);
+      kernels::PanelDtype dtype = kernels::PanelDtype::kF32,
+      TokenizerUse use = TokenizerUse::kNeeded);
 
   // Without weights and engine, for one who gets the weights from elsewhere.
-  static core::Result<std::unique_ptr<EngineHost>> prepare(const std::string& name,
-                                                           const Placement& placement);
+  static core::Result<std::unique_ptr<EngineHost>> prepare(
+      const std::string& name,
+      const Placement& placement,
+      TokenizerUse use = TokenizerUse::kNeeded);
   core::Result<std::unique_ptr<engine::Engine>> make_engine(
       std::shared_ptr<const model::PackedWeights> weights, engine::EngineLimits limits);
 
@@ -39,7 +49,9 @@ class EngineHost {
   core::TeamRunner& team() { return *team_; }
   // The weights of the folder, packed anew.
   core::Result<std::shared_ptr<const model::PackedWeights>> pack_weights();
-  const text::Tokenizer& tokenizer() const { return tokenizer_; }
+  bool has_tokenizer() const { return tokenizer_.has_value(); }
+  // Of a host that has one, as those have for which it is needed.
+  const text::Tokenizer& tokenizer() const { return *tokenizer_; }
   const std::string& model_name() const { return name_; }
   std::int64_t context() const { return spec_.context; }
   const std::filesystem::path& folder() const { return folder_; }
@@ -56,15 +68,15 @@ class EngineHost {
  private:
   EngineHost(std::string name,
              model::ModelSpec spec,
-             text::Tokenizer tokenizer,
+             std::optional<text::Tokenizer> tokenizer,
              std::unique_ptr<core::TeamRunner> team);
 
   std::string name_;
   model::ModelSpec spec_;
-  text::Tokenizer tokenizer_;
+  std::optional<text::Tokenizer> tokenizer_;
   std::optional<text::ChatTemplate> chat_;
   std::string no_chat_;  // why there is no template
-  actors::TokenizerText text_;
+  std::optional<actors::TokenizerText> text_;
   std::unique_ptr<core::TeamRunner> team_;
   std::filesystem::path folder_;
   std::vector<std::int32_t> eos_;

@@ -15,6 +15,8 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -27,7 +29,7 @@ using core::fail;
 using core::Result;
 
 struct Options {
-  std::string model, prompt, prompts, out, output_key = "response", dtype = "f32";
+  std::string model, prompt, prompt_ids, prompts, out, output_key = "response", dtype = "f32";
   std::int64_t samples = 1;
   Placement placement;
   EngineFlags engine;
@@ -53,13 +55,31 @@ Result<std::vector<data::PromptRow>> read_prompts(const Options& options) {
   return std::vector<data::PromptRow>{std::move(row)};
 }
 
+// "1,2,3".
+Result<std::vector<std::int32_t>> read_ids(const std::string& text) {
+  std::vector<std::int32_t> ids;
+  std::string_view rest = text;
+  for (;;) {
+    const auto comma = std::min(rest.find(','), rest.size());
+    std::int32_t id = 0;
+    const auto parsed = std::from_chars(rest.data(), rest.data() + comma, id);
+    if (parsed.ec != std::errc{} || parsed.ptr != rest.data() + comma || id < 0) {
+      return fail(ErrorCode::kConfig, "--prompt-token-ids: '" + std::string(rest.substr(0, comma)) +
+                                          "' is no token id; give them as 1,2,3");
+    }
+    ids.push_back(id);
+    if (comma == rest.size()) return ids;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
 class Generation {
  public:
   Generation(EngineHost& host, const Options& options, std::vector<data::PromptRow> rows)
       : host_(host),
         options_(options),
         rows_(std::move(rows)),
-        stream_(rows_.size() == 1 && options.samples == 1 && !options.json),
+        stream_(rows_.size() == 1 && options.samples == 1 && !options.json && host.has_tokenizer()),
         to_terminal_(::isatty(STDOUT_FILENO) == 1) {
     if (stream_) printer_.emplace(host.tokenizer(), to_terminal_);
   }
@@ -81,6 +101,7 @@ class Generation {
 
  private:
   Result<std::vector<std::int32_t>> tokens_of(const data::PromptRow& row) {
+    if (!options_.prompt_ids.empty()) return read_ids(options_.prompt_ids);
     std::vector<text::ChatMessage> messages;
     for (const data::ChatMessage& message : row.messages)
       messages.push_back({message.role, message.content});
@@ -94,7 +115,7 @@ class Generation {
       TROUPE_TRY(printer_->show(sample.tokens));
       return printer_->end();
     }
-    TROUPE_TRY_ASSIGN(text, host_.tokenizer().decode(sample.tokens, true));
+    TROUPE_TRY_ASSIGN(text, text_of(sample));
     if (options_.json) {
       print_json(sample, text);
     } else {
@@ -108,6 +129,16 @@ class Generation {
     return {};
   }
 
+  // The tokens themselves, as --prompt-token-ids takes them, where there is no tokenizer.
+  Result<std::string> text_of(const engine::Sample& sample) const {
+    if (host_.has_tokenizer()) return host_.tokenizer().decode(sample.tokens, true);
+    if (options_.json) return std::string();
+    std::string ids;
+    for (const std::int32_t token : sample.tokens)
+      ids += (ids.empty() ? "" : ",") + std::to_string(token);
+    return ids;
+  }
+
   void print_json(const engine::Sample& sample, const std::string& text) const {
     const data::PromptRow& row = rows_[sample.group.value];
     nlohmann::ordered_json line = {{"prompt_id", sample.group.value},
@@ -116,7 +147,9 @@ class Generation {
                                    {"finish_reason", engine::finish_name(sample.finish)},
                                    {"tokens", sample.tokens},
                                    {"logprobs", sample.logprobs}};
-    if (row.messages.empty()) {
+    if (!options_.prompt_ids.empty()) {
+      line["prompt_token_ids"] = nlohmann::ordered_json::parse("[" + options_.prompt_ids + "]");
+    } else if (row.messages.empty()) {
       line["prompt"] = row.prompt;
     } else {
       line["messages"] = nlohmann::ordered_json::array();
@@ -143,6 +176,7 @@ Result<void> run_generate(Words words) {
   std::vector<Flag> flags = {
       {"--model", &options.model, "Hugging Face folder or org/name", true},
       {"--prompt", &options.prompt, "the prompt"},
+      {"--prompt-token-ids", &options.prompt_ids, "instead: its tokens, as 1,2,3"},
       {"--prompts", &options.prompts, "instead: a .jsonl or .json file of prompts"},
       {"--n", &options.samples, "samples of each prompt", false, 1, 1024},
       {"--json", &options.json, "one JSON object a sample, with tokens and log-probs"},
@@ -159,10 +193,19 @@ Result<void> run_generate(Words words) {
                     parse_flags("troupe generate: sample responses of a model", flags, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe generate", options.dtype, options.placement.device));
-  const int sources =
-      !options.prompt.empty() + !options.prompts.empty() + !options.dataset.data.empty();
+  const int sources = !options.prompt.empty() + !options.prompt_ids.empty() +
+                      !options.prompts.empty() + !options.dataset.data.empty();
   if (sources != 1) {
-    return fail(ErrorCode::kConfig, "troupe generate: give one of --prompt, --prompts and --data");
+    return fail(ErrorCode::kConfig,
+                "troupe generate: give one of --prompt, --prompt-token-ids, --prompts and --data");
+  }
+  if (!options.prompt_ids.empty()) {
+    TROUPE_TRY(read_ids(options.prompt_ids));
+    if (options.dataset.chat) {
+      return fail(ErrorCode::kConfig,
+                  "troupe generate: --chat makes a dialogue of text; leave it out with "
+                  "--prompt-token-ids");
+    }
   }
   if (!options.dataset.data.empty()) {
     GenerateBatch job{options.model,     options.out,     options.output_key, options.samples,
@@ -174,8 +217,14 @@ Result<void> run_generate(Words words) {
     return fail(ErrorCode::kConfig, "troupe generate: --out goes with --data");
   }
   TROUPE_TRY_ASSIGN(rows, read_prompts(options));
-  TROUPE_TRY_ASSIGN(
-      host, EngineHost::load(options.model, options.placement, options.engine.limits(), dtype));
+  const TokenizerUse use =
+      options.prompt_ids.empty() ? TokenizerUse::kNeeded : TokenizerUse::kIfThere;
+  TROUPE_TRY_ASSIGN(host, EngineHost::load(options.model, options.placement,
+                                           options.engine.limits(), dtype, use));
+  if (!host->has_tokenizer()) {
+    std::fprintf(stderr, "no tokenizer.json in %s: token ids stand for the text\n",
+                 host->folder().c_str());
+  }
   return Generation(*host, options, std::move(rows)).run();
 }
 

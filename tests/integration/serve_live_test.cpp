@@ -55,7 +55,8 @@ TEST_F(ServeLive, ServesEachVersionOfARunAsItComes) {
   // The run ends and so does its guest, on its own and cleanly.
   ASSERT_EQ(head.wait(120).value_or(-1), 0) << head.text();
   EXPECT_EQ(serve.wait(30).value_or(-1), 0) << serve.text();
-  EXPECT_TRUE(serve.says("stopped\n")) << serve.text();
+  EXPECT_TRUE(serve.text().ends_with("the run ended\n")) << serve.text();
+  EXPECT_FALSE(serve.says("trying again")) << serve.text();
   // It took no part.
   Background alone(train("alone", 600), files_ / "alone.txt");
   ASSERT_EQ(alone.wait(120).value_or(-1), 0) << alone.text();

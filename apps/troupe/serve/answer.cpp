@@ -147,6 +147,10 @@ void Answer::add_end(Json& choice, const State& state, const engine::Sample& sam
   choice["routed_experts"] = npy_text(chosen.first(rows * layers * each), {rows, layers, each});
 }
 
+void Answer::add_ids(Json& choice, std::span<const std::int32_t> ids) const {
+  if (!model_.tokenizer) choice["token_ids"] = ids;
+}
+
 core::Result<void> Answer::finish(std::size_t choice, const engine::Sample& sample) {
   State& state = states_[choice];
   const bool scored_only = request_.max_tokens && *request_.max_tokens == 0;
@@ -164,6 +168,7 @@ core::Result<void> Answer::finish(std::size_t choice, const engine::Sample& samp
   } else {
     out["text"] = text;
   }
+  add_ids(out, std::span(sample.tokens).first(state.tokens));
   out["logprobs"] = logprobs(state, sample, 0, true);
   add_end(out, state, sample);
   state.whole = std::move(out);
@@ -216,9 +221,10 @@ core::Result<std::string> Answer::grow_event(std::size_t choice, const engine::S
   TROUPE_TRY_ASSIGN(text, state.text.go_on(part.tokens));
   state.tokens = state.text.taken();
   if (!part.versions.empty()) version_ = std::max(version_, part.versions.back());
-  if (text.empty() && !request_.logprobs) return out;
-  out += event(chunk(choice, text, logprobs(state, part, 0, false), false));
-  return out;
+  if (text.empty() && !request_.logprobs && model_.tokenizer) return out;
+  Json grown = chunk(choice, text, logprobs(state, part, 0, false), false);
+  add_ids(grown, part.tokens);
+  return out + event(std::move(grown));
 }
 
 core::Result<std::string> Answer::finish_event(std::size_t choice, const engine::Sample& sample) {
@@ -234,6 +240,7 @@ core::Result<std::string> Answer::finish_event(std::size_t choice, const engine:
   }
   if (!sample.versions.empty()) version_ = std::max(version_, sample.versions.back());
   Json last = chunk(choice, text, logprobs(state, sample, told, false), false);
+  if (!scored_only) add_ids(last, std::span(sample.tokens).subspan(told));
   add_end(last, state, sample);
   return out + event(std::move(last));
 }

@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,8 @@ class Answer {
   void add_end(nlohmann::ordered_json& choice,
                const State& state,
                const engine::Sample& sample) const;
+  // "token_ids" of a choice or a piece of one, where there is no text to tell.
+  void add_ids(nlohmann::ordered_json& choice, std::span<const std::int32_t> ids) const;
   nlohmann::ordered_json chunk(std::size_t choice,
                                const std::string& text,
                                nlohmann::ordered_json logprobs,

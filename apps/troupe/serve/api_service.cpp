@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <array>
+#include <string_view>
 #include <utility>
 
 namespace troupe::app {
@@ -30,18 +32,42 @@ HttpResponse json_response(const Json& value) {
   return response;
 }
 
+struct Path {
+  std::string_view path, method;
+};
+constexpr std::string_view kModels = "/v1/models/";  // and a name
+constexpr std::array kPaths = {
+    Path{"/v1/models", "GET"},       Path{kModels, "GET"},
+    Path{"/v1/completions", "POST"}, Path{"/v1/chat/completions", "POST"},
+    Path{"/tokenize", "POST"},       Path{"/detokenize", "POST"},
+    Path{"/tokenizer_info", "GET"},  Path{"/health", "GET"},
+    Path{"/healthz", "GET"},         Path{"/ping", "GET"},
+    Path{"/metrics", "GET"},         Path{"/version", "GET"},
+    Path{"/pause", "POST"},          Path{"/resume", "POST"},
+    Path{"/is_paused", "GET"},       Path{"/sleep", "POST"},
+    Path{"/wake_up", "POST"},        Path{"/is_sleeping", "GET"}};
+
+bool is_index(const std::string& path) {
+  return path == "/" || path == "/v1" || path == "/v1/";
+}
+
 // The method that a path takes; empty for a path that is not there.
 std::string_view method_of(const std::string& path) {
-  for (const char* get : {"/health", "/healthz", "/ping", "/metrics", "/version", "/v1/models",
-                          "/tokenizer_info", "/is_sleeping", "/is_paused"}) {
-    if (path == get) return "GET";
-  }
-  if (path.starts_with("/v1/models/")) return "GET";
-  for (const char* post : {"/v1/completions", "/v1/chat/completions", "/tokenize", "/detokenize",
-                           "/sleep", "/wake_up", "/pause", "/resume"}) {
-    if (path == post) return "POST";
+  if (is_index(path)) return "GET";
+  for (const Path& one : kPaths) {
+    if (path == one.path || (one.path == kModels && path.starts_with(kModels))) return one.method;
   }
   return "";
+}
+
+// What there is here, for one who looks in.
+HttpResponse index_page() {
+  Json list = Json::array();
+  for (const Path& one : kPaths) {
+    const std::string name = one.path == kModels ? "NAME" : "";
+    list.push_back({{"method", one.method}, {"path", std::string(one.path) + name}});
+  }
+  return json_response({{"paths", std::move(list)}});
 }
 
 // What watchers may see without a key: that the server lives, and its numbers.
@@ -62,7 +88,7 @@ using Prepared = std::variant<ReadAndEncoded, ApiError>;
 }  // namespace
 
 ApiService::ApiService(ApiServiceParts parts)
-    : parts_(std::move(parts)), text_("text", nullptr, parts_.requests_max) {}
+    : parts_(std::move(parts)), text_(parts_.requests_max) {}
 
 ApiService::~ApiService() = default;
 
@@ -71,7 +97,7 @@ net::HttpResponse ApiService::complaint(int status, const std::string& why) {
 }
 
 std::optional<ApiError> ApiService::check_model(const std::string& name) const {
-  if (name.empty() || parts_.model.has_name(name)) return std::nullopt;
+  if (parts_.model.has_name(name)) return std::nullopt;
   ApiError error;
   error.status = 404;
   error.message =
@@ -79,6 +105,10 @@ std::optional<ApiError> ApiService::check_model(const std::string& name) const {
   error.param = "model";
   error.code = "model_not_found";
   return error;
+}
+
+std::optional<ApiError> ApiService::check_wanted(const std::string& name) const {
+  return name.empty() ? std::nullopt : check_model(name);
 }
 
 async::task<HttpResponse> ApiService::respond(ApiService* self, HttpRequest request) {
@@ -103,6 +133,7 @@ async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest reques
     wrong.headers.emplace_back("Allow", std::string(method));
     co_return wrong;
   }
+  if (is_index(path)) co_return index_page();
   if (path == "/v1/completions" || path == "/v1/chat/completions") {
     auto answering = generate(self, std::move(request), path == "/v1/chat/completions");
     HttpResponse response = co_await std::move(answering);
@@ -132,7 +163,10 @@ async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest reques
   }
   if (path == "/version") co_return json_response({{"version", build_version()}});
   if (path == "/tokenizer_info") {
-    const text::SpecialTokens& special = self->parts_.model.tokenizer.special();
+    if (!self->parts_.model.tokenizer) {
+      co_return refuse(404, "this server has no tokenizer (--skip-tokenizer-init)", "not_found");
+    }
+    const text::SpecialTokens& special = self->parts_.model.tokenizer->special();
     const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
     const auto& chat = self->parts_.model.chat;
     co_return json_response({{"bos_token", or_null(special.bos)},
@@ -156,9 +190,8 @@ HttpResponse ApiService::models(const std::string& path) const {
                 {"parent", nullptr},
                 {"max_model_len", model.context}};
   };
-  constexpr std::string_view kOne = "/v1/models/";
-  if (path.starts_with(kOne)) {
-    const std::string name = path.substr(kOne.size());
+  if (path.starts_with(kModels)) {
+    const std::string name = path.substr(kModels.size());
     if (auto error = check_model(name)) return api_error_response(*error);
     return json_response(card(name));
   }
@@ -174,18 +207,18 @@ async::task<HttpResponse> ApiService::generate(ApiService* self, HttpRequest req
     co_return refuse(503, "there are no weights yet", "unavailable");
   }
   auto client = request.client;
-  auto body = std::make_shared<std::string>(std::move(request.body));
-  auto job = [self, body, chat]() -> core::Result<Prepared> {
+  auto job = [self, chat](const std::string& body) -> core::Result<Prepared> {
     const ServeBounds& bounds = self->parts_.bounds;
-    Read read = chat ? read_chat(*body, bounds) : read_completion(*body, bounds);
+    Read read = chat ? read_chat(body, bounds) : read_completion(body, bounds);
     if (auto* error = std::get_if<ApiError>(&read)) return Prepared(*error);
     auto& wanted = std::get<GenerateRequest>(read);
-    if (auto error = self->check_model(wanted.model)) return Prepared(*error);
+    if (auto error = self->check_wanted(wanted.model)) return Prepared(*error);
     auto encoded = encode_request(self->parts_.model, wanted);
     if (auto* error = std::get_if<ApiError>(&encoded)) return Prepared(*error);
     return Prepared(ReadAndEncoded{std::move(wanted), std::move(std::get<Encoded>(encoded))});
   };
-  auto prepared = co_await self->text_.run(std::move(job));
+  auto preparing = TextThreads::run(&self->text_, std::move(request.body), std::move(job));
+  auto prepared = co_await std::move(preparing);
   if (!prepared) co_return api_error_response(api_error_of(prepared.error()));
   if (auto* error = std::get_if<ApiError>(&*prepared)) co_return api_error_response(*error);
   auto& ready = std::get<ReadAndEncoded>(*prepared);
@@ -198,15 +231,18 @@ async::task<HttpResponse> ApiService::generate(ApiService* self, HttpRequest req
 }
 
 async::task<HttpResponse> ApiService::tokenize(ApiService* self, HttpRequest request, bool back) {
-  auto body = std::make_shared<std::string>(std::move(request.body));
-  auto job = [self, body, back]() -> core::Result<HttpResponse> {
+  auto job = [self, back](const std::string& body) -> core::Result<HttpResponse> {
     const ServedModel& model = self->parts_.model;
-    auto read = back ? read_detokenize(*body) : read_tokenize(*body);
+    const ServeBounds& bounds = self->parts_.bounds;
+    auto read = back ? read_detokenize(body, bounds) : read_tokenize(body, bounds);
     if (auto* error = std::get_if<ApiError>(&read)) return api_error_response(*error);
     const auto& wanted = std::get<TokenizeRequest>(read);
-    if (auto error = self->check_model(wanted.model)) return api_error_response(*error);
+    if (auto error = self->check_wanted(wanted.model)) return api_error_response(*error);
+    if (!model.tokenizer) {
+      return refuse(404, "this server has no tokenizer (--skip-tokenizer-init)", "not_found");
+    }
     if (back) {
-      auto text = model.tokenizer.decode(wanted.tokens);
+      auto text = model.tokenizer->decode(wanted.tokens);
       if (!text) return api_error_response(api_error_of(text.error()));
       return json_response({{"prompt", *text}});
     }
@@ -215,14 +251,15 @@ async::task<HttpResponse> ApiService::tokenize(ApiService* self, HttpRequest req
     const auto& tokens = std::get<std::vector<std::int32_t>>(encoded);
     Json strings;
     for (const std::int32_t token : tokens) {
-      if (wanted.token_strings) strings.push_back(model.tokenizer.id_to_token(token).value_or(""));
+      if (wanted.token_strings) strings.push_back(model.tokenizer->id_to_token(token).value_or(""));
     }
     return json_response({{"count", tokens.size()},
                           {"max_model_len", model.context},
                           {"tokens", tokens},
                           {"token_strs", std::move(strings)}});
   };
-  auto answered = co_await self->text_.run(std::move(job));
+  auto answering = TextThreads::run(&self->text_, std::move(request.body), std::move(job));
+  auto answered = co_await std::move(answering);
   if (!answered) co_return api_error_response(api_error_of(answered.error()));
   co_return std::move(*answered);
 }

@@ -1,6 +1,6 @@
 // The HTTP side of `troupe serve`: which path and method does what, who may, and what refusals look
-// like. Requests run on the server's strand; texts are read and tokenized on a thread of their own,
-// so that a long one holds nobody's stream up. Owned by the command, outlives the server.
+// like. Requests run on the server's strand; texts are read and tokenized on threads of their own,
+// so that a long one holds nobody up. Owned by the command, outlives the server.
 #pragma once
 
 #include "apps/troupe/serve/api_key.hpp"
@@ -8,7 +8,7 @@
 #include "apps/troupe/serve/generate_request.hpp"
 #include "apps/troupe/serve/serve_metrics.hpp"
 #include "apps/troupe/serve/served_model.hpp"
-#include "runtime/async/device_thread.hpp"
+#include "apps/troupe/serve/text_threads.hpp"
 #include "runtime/net/http.hpp"
 
 #include <functional>
@@ -21,7 +21,7 @@ struct ApiServiceParts {
   EnginePump& pump;
   ApiKeys keys;
   ServeBounds bounds = {};
-  bool loopback = true;             // nobody beyond this machine can connect
+  bool loopback = true;  // nobody beyond this machine can connect
   std::size_t requests_max = core::limits::kServeConnections;  // at a time
   // The weights anew, after a sleep that gave them back; on the engine's thread. Null: such a sleep
   // is refused.
@@ -48,11 +48,13 @@ class ApiService {
   static async::task<Response> control(ApiService* self, net::HttpRequest request);
   Response models(const std::string& path) const;
   std::optional<ApiError> check_model(const std::string& name) const;
+  // Of a request, which need not name any.
+  std::optional<ApiError> check_wanted(const std::string& name) const;
 
   const ApiServiceParts parts_;
   ServeMetrics metrics_;
   async::SteadyTimers timers_;
-  async::DeviceThread text_;
+  TextThreads text_;
 };
 
 }  // namespace troupe::app

@@ -42,7 +42,7 @@ void read_template(JsonFields& fields, GenerateRequest& out) {
 }  // namespace
 
 Read read_chat(const std::string& body, const ServeBounds& bounds) {
-  auto parsed = read_object(body);
+  auto parsed = read_object(body, bounds);
   if (auto* bad = std::get_if<ApiError>(&parsed)) return *bad;
   JsonFields fields(std::get<json>(parsed));
   GenerateRequest out;

@@ -8,7 +8,7 @@ using nlohmann::json;
 namespace {
 
 // A string, a list of strings, a list of token ids, a list of lists of them.
-void read_prompts(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out) {
+void read_prompts(JsonFields& fields, GenerateRequest& out) {
   const json* prompt = fields.find("prompt");
   if (prompt == nullptr) {
     fields.complain("prompt", "is missing");
@@ -29,11 +29,6 @@ void read_prompts(JsonFields& fields, const ServeBounds& bounds, GenerateRequest
     out.prompts.emplace_back(read_tokens(fields, "prompt", *prompt));
     return;
   }
-  if (prompt->size() > static_cast<std::size_t>(bounds.prompts_max)) {
-    fields.complain("prompt", "holds " + std::to_string(prompt->size()) + " prompts; at most " +
-                                  std::to_string(bounds.prompts_max) + " are taken");
-    return;
-  }
   for (const json& one : *prompt) {
     if (one.is_string()) {
       out.prompts.emplace_back(one.get<std::string>());
@@ -49,12 +44,12 @@ void read_prompts(JsonFields& fields, const ServeBounds& bounds, GenerateRequest
 }  // namespace
 
 Read read_completion(const std::string& body, const ServeBounds& bounds) {
-  auto parsed = read_object(body);
+  auto parsed = read_object(body, bounds);
   if (auto* bad = std::get_if<ApiError>(&parsed)) return *bad;
   JsonFields fields(std::get<json>(parsed));
   GenerateRequest out;
   read_common(fields, bounds, out);
-  read_prompts(fields, bounds, out);
+  read_prompts(fields, out);
   out.max_tokens = fields.integer("max_tokens", 16, 0, INT32_MAX);
   out.echo = fields.boolean("echo", false);
   out.add_special_tokens = fields.boolean("add_special_tokens", true);
@@ -80,8 +75,9 @@ Read read_completion(const std::string& body, const ServeBounds& bounds) {
   return out;
 }
 
-std::variant<TokenizeRequest, ApiError> read_tokenize(const std::string& body) {
-  auto parsed = read_object(body);
+std::variant<TokenizeRequest, ApiError> read_tokenize(const std::string& body,
+                                                      const ServeBounds& bounds) {
+  auto parsed = read_object(body, bounds);
   if (auto* bad = std::get_if<ApiError>(&parsed)) return *bad;
   JsonFields fields(std::get<json>(parsed));
   TokenizeRequest out;
@@ -102,8 +98,9 @@ std::variant<TokenizeRequest, ApiError> read_tokenize(const std::string& body) {
   return out;
 }
 
-std::variant<TokenizeRequest, ApiError> read_detokenize(const std::string& body) {
-  auto parsed = read_object(body);
+std::variant<TokenizeRequest, ApiError> read_detokenize(const std::string& body,
+                                                        const ServeBounds& bounds) {
+  auto parsed = read_object(body, bounds);
   if (auto* bad = std::get_if<ApiError>(&parsed)) return *bad;
   JsonFields fields(std::get<json>(parsed));
   TokenizeRequest out;

@@ -21,6 +21,16 @@ struct Submit {
   bool stream = false;
 };
 
+// The engine calls a group by its number, which says nothing to a client.
+core::Error without_group(core::Error error, core::GroupId id) {
+  const std::string own = "group " + std::to_string(id.value);
+  for (const char* end : {": ", ", "}) {
+    const auto at = error.message.find(own + end);
+    if (at != std::string::npos) error.message.erase(at, own.size() + 2);
+  }
+  return error;
+}
+
 struct ControlCall {
   EnginePump::Call call;
   std::shared_ptr<async::Oneshot<core::Result<void>>> done;
@@ -96,7 +106,7 @@ void EnginePump::Impl::fail_groups(const core::Error& error, Turn& turn) {
     watch.drop(id);
     GroupNews news;
     news.group = id;
-    news.error = error;
+    news.error = without_group(error, id);
     turn.news.push_back(std::move(news));
   }
 }
@@ -158,7 +168,7 @@ core::Result<EnginePump::Impl::Turn> EnginePump::Impl::turn(Work& given) {
     }
     GroupNews news;
     news.group = id;
-    news.error = taken.error();
+    news.error = without_group(taken.error(), id);
     turn.news.push_back(std::move(news));
   }
   step(given, std::move(ended), turn);

@@ -1,6 +1,7 @@
 // What a client asks for by POST /v1/completions or /v1/chat/completions, read from JSON and
 // checked as far as that goes without a tokenizer. Field names and meanings are OpenAI's, then
-// vLLM's. Values; pure functions; any thread. Bounds: kJsonDepth_max, and those of ServeBounds.
+// vLLM's. Values; pure functions; any thread. Bounds: kJsonDepth_max, those of ServeBounds and the
+// engine's.
 #pragma once
 
 #include "apps/troupe/serve/api_error.hpp"
@@ -41,7 +42,9 @@ struct ServeBounds {
   std::int32_t n_max = 256;
   std::int32_t prompts_max = core::limits::kServePrompts_max;
   std::int32_t logprobs_max = core::limits::kServeLogprobs;
-  bool routed_experts = false;  // of requests that do not say
+  bool routed_experts = false;        // of requests that do not say
+  std::size_t tokens_max = 1u << 20;  // of a list of token ids
+  std::size_t values_max = 1u << 16;  // of the JSON, token ids of prompts not counted
 };
 
 using Read = std::variant<GenerateRequest, ApiError>;
@@ -56,7 +59,9 @@ struct TokenizeRequest {
   std::vector<std::int32_t> tokens;  // of /detokenize
   bool add_special_tokens = true, add_generation_prompt = true, token_strings = false;
 };
-std::variant<TokenizeRequest, ApiError> read_tokenize(const std::string& body);
-std::variant<TokenizeRequest, ApiError> read_detokenize(const std::string& body);
+std::variant<TokenizeRequest, ApiError> read_tokenize(const std::string& body,
+                                                      const ServeBounds& bounds);
+std::variant<TokenizeRequest, ApiError> read_detokenize(const std::string& body,
+                                                        const ServeBounds& bounds);
 
 }  // namespace troupe::app

@@ -1,35 +1,13 @@
 // Fields that completions and chats share.
 #include "apps/troupe/serve/generate_request_parts.hpp"
 
-#include "runtime/core/limits.hpp"
-
 #include <algorithm>
+#include <array>
 #include <map>
 
 namespace troupe::app {
 
 using nlohmann::json;
-
-std::variant<json, ApiError> read_object(const std::string& body) {
-  const auto limit = static_cast<int>(core::limits::kJsonDepth_max);
-  bool too_deep = false;
-  const auto guard = [&](int depth, json::parse_event_t, json&) {
-    too_deep = too_deep || depth > limit;
-    return !too_deep;
-  };
-  json value = json::parse(body, guard, false);
-  ApiError error;
-  if (too_deep) {
-    error.message = "the JSON is nested deeper than " + std::to_string(limit);
-  } else if (value.is_discarded()) {
-    error.message = "the body is no JSON";
-  } else if (!value.is_object()) {
-    error.message = "the body is no JSON object";
-  } else {
-    return value;
-  }
-  return error;
-}
 
 std::vector<std::int32_t> read_tokens(JsonFields& fields, std::string_view name, const json& list) {
   std::vector<std::int32_t> tokens;
@@ -186,6 +164,45 @@ void read_common(JsonFields& fields, const ServeBounds& bounds, GenerateRequest&
   refuse_others(fields);
 }
 
+namespace {
+
+constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant",
+                                                    "tool"};
+
+// The text of a message; nothing after a complaint. Only an answer that calls tools may lack it.
+std::optional<std::string> content_of(JsonFields& fields,
+                                      const std::string& name,
+                                      const json& message) {
+  const std::string where = name + ".content";
+  const auto found = message.find("content");
+  if (found == message.end() || found->is_null()) {
+    const auto calls = message.find("tool_calls");
+    const bool calls_tools = message["role"] == "assistant" && calls != message.end() &&
+                             calls->is_array() && !calls->empty();
+    if (calls_tools) return "";
+    fields.complain(where, "is missing");
+    return std::nullopt;
+  }
+  if (found->is_string()) return found->get<std::string>();
+  if (!found->is_array() || found->empty()) {
+    fields.complain(where, "must be a string or a list of at least one part");
+    return std::nullopt;
+  }
+  std::string joined;
+  for (const json& part : *found) {
+    const bool is_text = part.is_object() && part.value("type", json()) == json("text") &&
+                         part.contains("text") && part["text"].is_string();
+    if (!is_text) {
+      fields.complain(where, "may hold parts of type text alone");
+      return std::nullopt;
+    }
+    joined += part["text"].get_ref<const std::string&>();
+  }
+  return joined;
+}
+
+}  // namespace
+
 std::string read_messages(JsonFields& fields, const json& messages) {
   json out = json::array();
   if (!messages.is_array() || messages.empty()) {
@@ -199,26 +216,15 @@ std::string read_messages(JsonFields& fields, const json& messages) {
       fields.complain(name, "must be an object with a role");
       return "";
     }
-    json plain = message;
-    const json content = message.value("content", json());
-    if (content.is_array()) {
-      std::string joined;
-      for (const json& part : content) {
-        const bool is_text = part.is_object() && part.value("type", json()) == json("text") &&
-                             part.contains("text") && part["text"].is_string();
-        if (!is_text) {
-          fields.complain(name + ".content", "may hold parts of type text alone");
-          return "";
-        }
-        joined += part["text"].get_ref<const std::string&>();
-      }
-      plain["content"] = joined;
-    } else if (content.is_null()) {
-      plain["content"] = "";
-    } else if (!content.is_string()) {
-      fields.complain(name + ".content", "must be a string or a list of parts");
+    const std::string& role = message["role"].get_ref<const std::string&>();
+    if (std::find(kRoles.begin(), kRoles.end(), role) == kRoles.end()) {
+      fields.complain(name + ".role", "is none of system, developer, user, assistant and tool");
       return "";
     }
+    std::optional<std::string> content = content_of(fields, name, message);
+    if (!content) return "";
+    json plain = message;
+    plain["content"] = std::move(*content);
     out.push_back(std::move(plain));
   }
   return out.dump(-1, ' ', false, json::error_handler_t::replace);

@@ -3,18 +3,18 @@
 
 #include "apps/troupe/serve/generate_request.hpp"
 #include "apps/troupe/serve/json_fields.hpp"
+#include "apps/troupe/serve/request_json.hpp"
 
 #include <nlohmann/json.hpp>
 
 namespace troupe::app {
 
-// The body as an object, at most kJsonDepth_max deep.
-std::variant<nlohmann::json, ApiError> read_object(const std::string& body);
-
 // Sampling, limits, streaming and what else both kinds have.
 void read_common(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out);
 
-// Dialogue: roles and texts; parts of type text are joined. Returns JSON for the template.
+// Dialogue: roles and texts; parts of type text are joined. Complains of a role that is none and of
+// a message without content, which only an answer with tool calls may be. Returns JSON for the
+// template.
 std::string read_messages(JsonFields& fields, const nlohmann::json& messages);
 
 // A list of token ids; complains of anything else.

@@ -1,10 +1,13 @@
 // Typed reads of one JSON object.
 #include "apps/troupe/serve/json_fields.hpp"
 
+#include "runtime/core/edit_distance.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <cstdio>
+#include <vector>
 
 namespace troupe::app {
 
@@ -97,7 +100,11 @@ void JsonFields::take_over(const JsonFields& inner) {
 void JsonFields::end() {
   for (const auto& [name, value] : object_.items()) {
     if (read_.contains(name)) continue;
-    complain(name.substr(0, 64), "is no field that this server knows");
+    const std::string shown = name.substr(0, 64);
+    const std::vector<std::string_view> known(read_.begin(), read_.end());
+    const std::string near(core::nearest_word(shown, known));
+    complain(shown, "is no field that this server knows" +
+                        (near.empty() ? "" : "; did you mean '" + where_ + near + "'?"));
     return;
   }
 }

@@ -37,7 +37,7 @@ class JsonFields {
   void complain(std::string_view name, const std::string& why);
   void take_over(const JsonFields& inner);  // its complaint
 
-  // Complains of the first field that was not read.
+  // Complains of the first field that was not read, and names the nearest that was.
   void end();
 
   bool ok() const noexcept { return !error_; }

@@ -22,8 +22,11 @@ async::task<void> LiveWeights::follow(LiveWeights* self, actors::RoleContext con
     auto newest = co_await actors::ask(context, "controller/0", request);
     std::string complaint;
     if (!newest) {
-      // A run that has published nothing so far is no trouble.
-      if (newest.error().code != core::ErrorCode::kNotFound) complaint = newest.error().message;
+      // A run that has published nothing so far is no trouble, and a controller that is gone is the
+      // run's end.
+      const core::ErrorCode code = newest.error().code;
+      const bool trouble = code != core::ErrorCode::kNotFound && code != core::ErrorCode::kPeerLost;
+      if (trouble) complaint = newest.error().message;
     } else if (!self->held_ || newest->version > *self->held_) {
       const actors::WeightSource& at = newest->source;
       weights::WeightLocation location{at.host_id, at.socket, at.tcp_host, at.tcp_port, at.key};
@@ -36,8 +39,9 @@ async::task<void> LiveWeights::follow(LiveWeights* self, actors::RoleContext con
         complaint = taken.error().message;
       }
     }
-    if (!complaint.empty() && complaint != self->last_) self->note_(complaint + "; trying again");
-    self->last_ = complaint;
+    self->failures_ = complaint.empty() ? 0 : self->failures_ + 1;
+    if (self->failures_ > 1 && complaint != self->last_) self->note_(complaint + "; trying again");
+    self->last_ = self->failures_ > 1 ? complaint : std::string();
     // Without an answer, and after a version that could not be had; news are waited for there.
     if (!newest || !complaint.empty()) {
       co_await async::sleep_for(*context.timers, core::limits::kBeatEvery);

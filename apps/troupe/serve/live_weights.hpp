@@ -19,7 +19,8 @@ namespace troupe::app {
 
 class LiveWeights {
  public:
-  // `pump` outlives it. `note` is told of versions and of what goes wrong, once each.
+  // `pump` outlives it. `note` is told of versions, and of what goes wrong once it has gone wrong
+  // twice: the first time may be the run's end, of which the node hears by itself.
   LiveWeights(EnginePump& pump,
               std::shared_ptr<weights::WeightSubscriber> subscriber,
               std::function<void(const std::string&)> note);
@@ -39,7 +40,8 @@ class LiveWeights {
   const std::function<void(const std::string&)> note_;
   async::DeviceThread fetch_{"fetch"};
   std::optional<core::Version> held_;
-  std::string last_;  // complaint
+  std::string last_;          // complaint that was told
+  std::size_t failures_ = 0;  // in a row
 };
 
 }  // namespace troupe::app

@@ -16,8 +16,9 @@ double shown(float logprob) {
   return static_cast<double>(std::max(logprob, kLeast));
 }
 
-std::string text_of(const text::Tokenizer& tokenizer, std::int32_t token) {
-  auto text = tokenizer.decode(std::span(&token, 1), false);
+std::string text_of(const std::optional<text::Tokenizer>& tokenizer, std::int32_t token) {
+  if (!tokenizer) return "token_id:" + std::to_string(token);
+  auto text = tokenizer->decode(std::span(&token, 1), false);
   return text ? std::move(*text) : std::string();
 }
 
@@ -28,7 +29,7 @@ std::size_t characters(const std::string& text) {
 
 }  // namespace
 
-CompletionLogprobs::CompletionLogprobs(const text::Tokenizer& tokenizer,
+CompletionLogprobs::CompletionLogprobs(const std::optional<text::Tokenizer>& tokenizer,
                                        std::int32_t top,
                                        std::size_t offset)
     : tokenizer_(tokenizer),
@@ -76,7 +77,7 @@ Json CompletionLogprobs::take() {
   return out;
 }
 
-ChatLogprobs::ChatLogprobs(const text::Tokenizer& tokenizer, std::int32_t top)
+ChatLogprobs::ChatLogprobs(const std::optional<text::Tokenizer>& tokenizer, std::int32_t top)
     : tokenizer_(tokenizer), top_(top) {}
 
 Json ChatLogprobs::entry(std::int32_t token, float logprob) const {

@@ -1,5 +1,6 @@
 // Log-probs in the two forms of OpenAI's API, built token by token. Values are at temperature 1, of
-// the whole vocabulary. Used while an answer is built, on its strand.
+// the whole vocabulary. Without a tokenizer a token's text is "token_id:5". Used while an answer is
+// built, on its strand.
 #pragma once
 
 #include "runtime/engine/types.hpp"
@@ -25,13 +26,15 @@ struct ScoredToken {
 // characters from `offset` on. `top`: null where no alternatives were asked for.
 class CompletionLogprobs {
  public:
-  CompletionLogprobs(const text::Tokenizer& tokenizer, std::int32_t top, std::size_t offset);
+  CompletionLogprobs(const std::optional<text::Tokenizer>& tokenizer,
+                     std::int32_t top,
+                     std::size_t offset);
   void add(const ScoredToken& one);
   nlohmann::ordered_json take();
   std::size_t offset() const noexcept { return offset_; }
 
  private:
-  const text::Tokenizer& tokenizer_;
+  const std::optional<text::Tokenizer>& tokenizer_;
   const std::int32_t top_;
   std::size_t offset_;
   nlohmann::ordered_json tokens_, values_, tops_, offsets_;
@@ -40,13 +43,13 @@ class CompletionLogprobs {
 // {"content": [{"token", "logprob", "bytes", "top_logprobs": [...]}], "refusal": null}.
 class ChatLogprobs {
  public:
-  ChatLogprobs(const text::Tokenizer& tokenizer, std::int32_t top);
+  ChatLogprobs(const std::optional<text::Tokenizer>& tokenizer, std::int32_t top);
   void add(const ScoredToken& one);
   nlohmann::ordered_json take();
 
  private:
   nlohmann::ordered_json entry(std::int32_t token, float logprob) const;
-  const text::Tokenizer& tokenizer_;
+  const std::optional<text::Tokenizer>& tokenizer_;
   const std::int32_t top_;
   nlohmann::ordered_json content_ = nlohmann::ordered_json::array();
 };

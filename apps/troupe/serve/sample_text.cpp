@@ -7,19 +7,21 @@ namespace troupe::app {
 
 using engine::FinishReason;
 
-SampleText::SampleText(const text::Tokenizer& tokenizer,
+SampleText::SampleText(const std::optional<text::Tokenizer>& tokenizer,
                        const engine::SamplingParams& params,
                        bool skip_special,
                        bool include_stop)
-    : decoder_(tokenizer, skip_special),
-      filter_(params.stop_strings, include_stop),
+    : filter_(params.stop_strings, include_stop),
       stop_tokens_(params.stop_tokens),
       include_stop_(include_stop),
-      stops_from_(static_cast<std::size_t>(params.min_new_tokens)) {}
+      stops_from_(static_cast<std::size_t>(params.min_new_tokens)) {
+  if (tokenizer) decoder_.emplace(*tokenizer, skip_special);
+}
 
 core::Result<std::string> SampleText::push(std::int32_t token) {
   ++taken_;
-  TROUPE_TRY_ASSIGN(piece, decoder_.push(token));
+  if (!decoder_) return std::string();
+  TROUPE_TRY_ASSIGN(piece, decoder_->push(token));
   return filter_.push(piece, taken_ >= stops_from_);
 }
 
@@ -44,7 +46,8 @@ core::Result<std::string> SampleText::end(std::span<const std::int32_t> tokens,
   TROUPE_TRY_ASSIGN(text, go_on(tokens.first(tokens.size() - (leave_out ? 1 : 0))));
   if (leave_out) ++taken_;
   out += text;
-  TROUPE_TRY_ASSIGN(last, decoder_.finish());
+  if (!decoder_) return out;
+  TROUPE_TRY_ASSIGN(last, decoder_->finish());
   out += filter_.push(last, taken_ >= stops_from_);
   out += filter_.finish();
   return out;

@@ -9,6 +9,7 @@
 #include "runtime/text/stream_decoder.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -16,7 +17,8 @@ namespace troupe::app {
 
 class SampleText {
  public:
-  SampleText(const text::Tokenizer& tokenizer,
+  // Without a tokenizer there is no text, and tokens are only counted.
+  SampleText(const std::optional<text::Tokenizer>& tokenizer,
              const engine::SamplingParams& params,
              bool skip_special,
              bool include_stop);
@@ -32,7 +34,7 @@ class SampleText {
  private:
   core::Result<std::string> push(std::int32_t token);
 
-  text::StreamDecoder decoder_;
+  std::optional<text::StreamDecoder> decoder_;
   StopFilter filter_;
   const std::vector<std::int32_t> stop_tokens_;
   const bool include_stop_;

@@ -19,7 +19,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 namespace troupe::app {
@@ -42,61 +44,82 @@ void raise_descriptor_bound() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// The parts of a server, from the port down to the engine; taken down in the opposite order.
+// The parts of a server, from the port down to the engine; taken down in the opposite order. The
+// port is taken first, so that a mistake there costs no loading; until the rest is there, every
+// request gets 503.
 class Serving {
  public:
-  Serving(const ServeOptions& options,
-          std::unique_ptr<EngineHost> host,
-          ServedModel model,
-          std::unique_ptr<actors::EngineBench> bench)
-      : options_(options),
-        host_(std::move(host)),
-        model_(std::move(model)),
-        io_(1),
-        pump_(io_, std::move(bench)) {}
+  explicit Serving(const ServeOptions& options) : options_(options), io_(1) {}
   ~Serving() { stop(); }
 
-  Result<void> open(ApiKeys keys, bool can_reload) {
-    ApiServiceParts parts{.model = model_, .pump = pump_, .keys = std::move(keys)};
+  // Errors name the flag.
+  Result<void> open() {
+    auto server = net::HttpServer::open(io_, options_.listen(), [this](net::HttpRequest request) {
+      ApiService* const service = ready_.load();
+      return service == nullptr ? loading() : ApiService::respond(service, std::move(request));
+    });
+    if (!server) {
+      const std::string port = "--port " + std::to_string(options_.port);
+      const bool taken = server.error().code == ErrorCode::kResources;
+      return fail(server.error().within(taken ? port : "--host " + options_.host + ", " + port));
+    }
+    server_ = std::move(*server);
+    return {};
+  }
+  void furnish(std::unique_ptr<EngineHost> host,
+               ServedModel model,
+               std::unique_ptr<actors::EngineBench> bench,
+               ApiKeys keys,
+               bool can_reload) {
+    host_ = std::move(host);
+    model_.emplace(std::move(model));
+    pump_.emplace(io_, std::move(bench));
+    ApiServiceParts parts{.model = *model_, .pump = *pump_, .keys = std::move(keys)};
     parts.bounds.n_max = static_cast<std::int32_t>(options_.sequences);
     parts.bounds.logprobs_max = static_cast<std::int32_t>(options_.logprobs);
     parts.bounds.routed_experts = options_.routed_experts;
+    parts.bounds.tokens_max = static_cast<std::size_t>(model_->context);
     parts.loopback = options_.loopback();
     parts.requests_max = static_cast<std::size_t>(options_.connections);
     if (can_reload) parts.reload = [this] { return host_->pack_weights(); };
     service_.emplace(std::move(parts));
-    TROUPE_TRY_ASSIGN(
-        server, net::HttpServer::open(io_, options_.listen(), [this](net::HttpRequest request) {
-          return ApiService::respond(&*service_, std::move(request));
-        }));
-    server_ = std::move(server);
-    say("serving " + model_.names.front() + " at " + options_.address(server_->port()));
-    return {};
+  }
+  void begin() {
+    ready_ = &*service_;
+    if (!model_->tokenizer) say("no tokenizer: prompts and answers are token ids, without text");
+    say("serving " + model_->names.front() + " at " + options_.address(server_->port()));
   }
   void stop() {
     if (server_) server_->stop();
-    pump_.stop();
+    if (pump_) pump_->stop();
   }
-  EnginePump& pump() { return pump_; }
+  EnginePump& pump() { return *pump_; }
 
  private:
+  static async::task<net::HttpResponse> loading() {
+    co_return ApiService::complaint(503, "the model is being loaded");
+  }
+
   const ServeOptions& options_;
   std::unique_ptr<EngineHost> host_;
-  const ServedModel model_;
+  std::optional<ServedModel> model_;
   async::IoThreads io_;
-  EnginePump pump_;
+  std::optional<EnginePump> pump_;
   std::optional<ApiService> service_;
+  std::atomic<ApiService*> ready_ = nullptr;
   std::unique_ptr<net::HttpServer> server_;
 };
 
 Result<void> serve_alone(const ServeOptions& options, ApiKeys keys) {
   TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype, options.placement.device));
-  TROUPE_TRY_ASSIGN(host,
-                    EngineHost::load(options.model, options.placement, options.limits(), dtype));
+  Serving serving(options);
+  TROUPE_TRY(serving.open());
+  TROUPE_TRY_ASSIGN(host, EngineHost::load(options.model, options.placement, options.limits(),
+                                           dtype, options.tokenizer_use()));
   TROUPE_TRY_ASSIGN(model, options.served_model(*host));
   auto bench = std::make_unique<actors::EngineBench>(host->take_engine(), host->team());
-  Serving serving(options, std::move(host), std::move(model), std::move(bench));
-  TROUPE_TRY(serving.open(std::move(keys), true));
+  serving.furnish(std::move(host), std::move(model), std::move(bench), std::move(keys), true);
+  serving.begin();
   while (!stop_requested())
     ::poll(nullptr, 0, 100);
   serving.stop();
@@ -126,7 +149,10 @@ class Follower final : public cluster::Role {
 Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype, options.placement.device));
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
-  TROUPE_TRY_ASSIGN(host, EngineHost::prepare(options.model, options.placement));
+  Serving serving(options);
+  TROUPE_TRY(serving.open());
+  TROUPE_TRY_ASSIGN(host,
+                    EngineHost::prepare(options.model, options.placement, options.tokenizer_use()));
   TROUPE_TRY_ASSIGN(model, options.served_model(*host));
   EngineHost* const made = host.get();
   const engine::EngineLimits limits = options.limits();
@@ -137,7 +163,7 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   auto inner = std::make_shared<weights::RemoteWeightSubscriber>(
       host->spec(), dtype, weights::own_host_id(), host->team().memory());
   async::IoThreads io(1);
-  Serving serving(options, std::move(host), std::move(model), std::move(bench));
+  serving.furnish(std::move(host), std::move(model), std::move(bench), std::move(keys), false);
   LiveWeights live(serving.pump(),
                    std::make_shared<SplicedSubscriber>(io, target, std::move(inner)), &say);
   TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
@@ -155,7 +181,7 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   calls.note = &say;
   calls.once_in = [&](NodeGuest guest) -> Result<bool> {
     TROUPE_TRY(follower.start(guest, follow));
-    TROUPE_TRY(serving.open(keys, false));
+    serving.begin();
     return true;
   };
   calls.before_end = [&](NodeGuest guest) {
@@ -168,7 +194,7 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   splice->stop();
   if (!end) return end.failure();
   if (*end == NodeEnd::kLost) return fail(ErrorCode::kPeerLost, "the company went away");
-  say("stopped");
+  say(*end == NodeEnd::kDismissed ? "the run ended" : "stopped");
   return {};
 }
 
@@ -186,6 +212,7 @@ Result<void> run_serve(Words words) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(options.model));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY(options.check_model(spec));
+  TROUPE_TRY(options.check_tokenizer(folder));
   raise_descriptor_bound();
   return options.join.join.empty() ? serve_alone(options, std::move(keys))
                                    : serve_live(options, std::move(keys));

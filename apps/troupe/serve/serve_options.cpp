@@ -20,7 +20,7 @@ using core::Result;
 
 std::vector<Flag> ServeOptions::flags() {
   std::vector<Flag> list = {
-      {"--model", &model, "Hugging Face folder or org/name", true},
+      {"--model,model", &model, "Hugging Face folder or org/name; may stand alone", true},
       {"--host", &host, "address to listen on"},
       {"--port", &port, "0 takes a free one", false, 0, 65535},
       {"--api-key", &keys, "a key that lets clients in (others on this machine can see it)"},
@@ -37,6 +37,7 @@ std::vector<Flag> ServeOptions::flags() {
       {"--max-logprobs", &logprobs, "alternatives a request may ask for", false, 0, 1000},
       {"--enable-return-routed-experts", &routed_experts,
        "every answer says which experts its tokens chose (a request: return_routed_experts)"},
+      {"--skip-tokenizer-init", &no_tokenizer, "no tokenizer: prompts and answers are token ids"},
       {"--max-connections", &connections, "clients at a time; others are told 503", false, 1,
        100'000},
       {"--allow-host", &hosts, "host name by which clients call this server"},
@@ -89,6 +90,17 @@ Result<void> ServeOptions::check_model(const model::ModelSpec& spec) const {
   return fail(ErrorCode::kConfig, "--kv-cache-memory-bytes: " + settings.error().message);
 }
 
+Result<void> ServeOptions::check_tokenizer(const std::filesystem::path& folder) const {
+  if (no_tokenizer && !chat_template.empty()) {
+    return fail(ErrorCode::kConfig,
+                "--chat-template needs the tokenizer that --skip-tokenizer-init leaves out");
+  }
+  std::error_code error;
+  if (no_tokenizer || std::filesystem::exists(folder / "tokenizer.json", error)) return {};
+  return fail(ErrorCode::kConfig, "no tokenizer.json in " + folder.string() +
+                                      "; --skip-tokenizer-init serves token ids without one");
+}
+
 engine::EngineLimits ServeOptions::limits() const {
   engine::EngineLimits limits;
   limits.context = static_cast<std::int32_t>(context);
@@ -136,9 +148,10 @@ Result<ServedModel> ServeOptions::served_model(EngineHost& engine_host) const {
   TROUPE_TRY_ASSIGN(settings, engine::settings_for(spec, limits()));
   ServedModel made{.names = names,
                    .root = model,
-                   .tokenizer = engine_host.tokenizer(),
+                   .tokenizer = std::nullopt,
                    .chat = std::nullopt,
                    .no_chat = engine_host.no_chat()};
+  if (engine_host.has_tokenizer()) made.tokenizer = engine_host.tokenizer();
   if (made.names.empty()) made.names = default_names(model, engine_host.folder());
   if (engine_host.chat() != nullptr) made.chat = *engine_host.chat();
   made.context = settings.context;
@@ -147,14 +160,14 @@ Result<ServedModel> ServeOptions::served_model(EngineHost& engine_host) const {
   made.moe_layers = spec.moe.sparse_layers(spec.layers);
   made.experts_per_token = spec.moe.experts_per_token;
   made.created_s = static_cast<std::int64_t>(std::time(nullptr));
-  made.token_bytes_max = longest_token_bytes(made.tokenizer);
+  if (made.tokenizer) made.token_bytes_max = longest_token_bytes(*made.tokenizer);
   if (chat_template.empty()) return made;
   std::ifstream in(chat_template);
   std::ostringstream text;
   text << in.rdbuf();
   if (!in) return fail(ErrorCode::kConfig, "--chat-template: cannot read " + chat_template);
-  TROUPE_TRY_ASSIGN(parsed,
-                    text::ChatTemplate::parse(text.str(), made.tokenizer.special(), chat_template));
+  TROUPE_TRY_ASSIGN(
+      parsed, text::ChatTemplate::parse(text.str(), made.tokenizer->special(), chat_template));
   made.chat = std::move(parsed);
   return made;
 }

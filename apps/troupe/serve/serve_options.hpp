@@ -10,6 +10,7 @@
 #include "runtime/net/http_server.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct ServeOptions {
   std::int64_t context = 0, sequences = 256, step_tokens = 512, kv_bytes = 1ll << 30;
   std::int64_t logprobs = core::limits::kServeLogprobs;
   bool insecure = false, prefix_cache = false, no_prefix_cache = false, routed_experts = false;
+  bool no_tokenizer = false;
   JoinFlags join;
   Placement placement;
 
@@ -32,6 +34,11 @@ struct ServeOptions {
   core::Result<void> check_listen(const ApiKeys& keys) const;
   // What the flags ask of a model, before its weights are read. Errors: kConfig, naming the flag.
   core::Result<void> check_model(const model::ModelSpec& spec) const;
+  // Error kConfig, naming the flag: there is no tokenizer, or one is wanted that is not.
+  core::Result<void> check_tokenizer(const std::filesystem::path& folder) const;
+  TokenizerUse tokenizer_use() const {
+    return no_tokenizer ? TokenizerUse::kNone : TokenizerUse::kNeeded;
+  }
   engine::EngineLimits limits() const;
   net::HttpServerOptions listen() const;
   // "http://127.0.0.1:8000/v1".

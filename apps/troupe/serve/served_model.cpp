@@ -17,6 +17,13 @@ ApiError bad(std::string param, std::string message) {
   return error;
 }
 
+// Of a server that was started without a tokenizer.
+ApiError no_text(const std::string& param) {
+  return bad(param,
+             "this server has no tokenizer (--skip-tokenizer-init); give token ids, as "
+             "\"prompt\": [1, 2, 3] of /v1/completions");
+}
+
 ApiError too_long(const ServedModel& model, const std::string& what) {
   ApiError error = bad(
       "prompt", "this model's context holds " + std::to_string(model.context) + " tokens; " + what);
@@ -27,12 +34,13 @@ ApiError too_long(const ServedModel& model, const std::string& what) {
 std::variant<Tokens, ApiError> encode_text(const ServedModel& model,
                                            const std::string& text,
                                            bool add_special) {
+  if (!model.tokenizer) return no_text("prompt");
   // What can never fit is not tokenized at all.
   const auto most = static_cast<std::size_t>(model.context) * model.token_bytes_max;
   if (text.size() > most) {
     return too_long(model, "a prompt of " + std::to_string(text.size()) + " bytes has more");
   }
-  auto encoding = model.tokenizer.encode(text, {.add_special = add_special});
+  auto encoding = model.tokenizer->encode(text, {.add_special = add_special});
   if (!encoding) return api_error_of(encoding.error());
   return std::move(encoding->ids);
 }
@@ -42,6 +50,7 @@ std::variant<Tokens, ApiError> encode_chat(const ServedModel& model,
                                            const std::string& variables_json,
                                            bool add_generation_prompt,
                                            bool add_special) {
+  if (!model.tokenizer) return no_text("messages");
   if (!model.chat) {
     return bad("messages", "this model has no chat template: " + model.no_chat +
                                "; use /v1/completions, or serve it with --chat-template FILE");
@@ -122,9 +131,11 @@ std::variant<Encoded, ApiError> encode_request(const ServedModel& model,
       if (request.echo) made.text = *given;
     } else {
       made.tokens = std::get<Tokens>(prompt);
-      auto text = request.echo ? model.tokenizer.decode(made.tokens, false) : std::string();
-      if (!text) return api_error_of(text.error());
-      made.text = std::move(*text);
+      if (request.echo && model.tokenizer) {
+        auto text = model.tokenizer->decode(made.tokens, false);
+        if (!text) return api_error_of(text.error());
+        made.text = std::move(*text);
+      }
     }
     out.prompts.push_back(std::move(made));
   }

@@ -15,16 +15,16 @@
 namespace troupe::app {
 
 struct ServedModel {
-  std::vector<std::string> names;  // the first is the one in replies
-  std::string root;                // where it was loaded from
-  text::Tokenizer tokenizer;
+  std::vector<std::string> names;            // the first is the one in replies
+  std::string root;                          // where it was loaded from
+  std::optional<text::Tokenizer> tokenizer;  // none: token ids alone
   std::optional<text::ChatTemplate> chat;
   std::string no_chat;  // why there is no template
   std::int64_t context = 0;
   std::int64_t positions_max = 0;  // that fit into the KV blocks
   std::int64_t vocab = 0;
   std::int64_t created_s = 0;
-  std::size_t token_bytes_max = 0;  // of the longest token's text
+  std::size_t token_bytes_max = 0;                     // of the longest token's text
   std::int64_t moe_layers = 0, experts_per_token = 0;  // 0: without experts
 
   bool has_name(const std::string& name) const;

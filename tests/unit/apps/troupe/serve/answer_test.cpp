@@ -113,6 +113,28 @@ TEST_F(Answers, AStopTokenHasNoTextAndIsNamed) {
   }
 }
 
+TEST_F(Answers, WithoutATokenizerThereAreIdsAndNoText) {
+  model_->tokenizer.reset();
+  GenerateRequest request;
+  request.max_tokens = 9;
+  request.logprobs = true;
+  Answer made = answer(request, prompts_);
+  ASSERT_TRUE(made.finish(0, sample("hi", FinishReason::kEos)));
+  const json choice = json::parse(made.body())["choices"][0];
+  EXPECT_EQ(choice["text"], "");
+  EXPECT_EQ(choice["token_ids"], json({'h', 'i', kEnd}));
+  EXPECT_EQ(choice["logprobs"]["tokens"], json({"token_id:104", "token_id:105", "token_id:256"}));
+  request.stream = true;
+  Answer streamed = answer(request, prompts_);
+  auto grown = streamed.grow_event(0, sample("h", FinishReason::kLength));
+  auto ended = streamed.finish_event(0, sample("hi", FinishReason::kEos));
+  ASSERT_TRUE(grown && ended);
+  const auto events = read(*grown + *ended);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0]["choices"][0]["token_ids"], json({'h'}));
+  EXPECT_EQ(events[1]["choices"][0]["token_ids"], json({'i', kEnd}));
+}
+
 TEST_F(Answers, EventsOfAChat) {
   GenerateRequest request;
   request.chat = request.stream = request.include_usage = request.logprobs = true;

@@ -150,7 +150,11 @@ TEST(GenerateRequest, RefusesBadCompletionsByName) {
       {R"({"prompt":"a","suffix":"b"})", "suffix", "not supported"},
       {R"({"prompt":"a","response_format":{"type":"json_object"}})", "response_format",
        "not supported"},
-      {R"({"prompt":"a","temprature":1})", "temprature", "no field"},
+      {R"({"prompt":"a","temprature":1})", "temprature",
+       "no field that this server knows; did you mean 'temperature'?"},
+      {R"({"prompt":"a","stream":true,"stream_options":{"include_use":true}})",
+       "stream_options.include_use", "did you mean 'stream_options.include_usage'?"},
+      {R"({"prompt":"a","zzzzzzzz":1})", "zzzzzzzz", "knows"},
       {R"({"prompt":"a","seed":"1"})", "seed", "whole number"},
       {R"({"prompt":"a","echo":true,"logprobs":1,"n":2})", "n", "not supported"},
   };
@@ -172,6 +176,16 @@ TEST(GenerateRequest, RefusesBadChatsByName) {
       {R"({"messages":[]})", "messages", "at least one"},
       {R"({"messages":"hi"})", "messages", "list"},
       {R"({"messages":[{"content":"a"}]})", "messages[0]", "role"},
+      {R"({"messages":[{"role":"alien","content":"a"}]})", "messages[0].role", "is none of"},
+      {R"({"messages":[{"role":"user","content":"a"},{"role":"User","content":"a"}]})",
+       "messages[1].role", "is none of"},
+      {R"({"messages":[{"role":"user"}]})", "messages[0].content", "is missing"},
+      {R"({"messages":[{"role":"system","content":null}]})", "messages[0].content", "is missing"},
+      {R"({"messages":[{"role":"assistant"}]})", "messages[0].content", "is missing"},
+      {R"({"messages":[{"role":"assistant","tool_calls":[]}]})", "messages[0].content",
+       "is missing"},
+      {R"({"messages":[{"role":"user","tool_calls":[{}]}]})", "messages[0].content", "is missing"},
+      {R"({"messages":[{"role":"user","content":[]}]})", "messages[0].content", "at least one"},
       {R"({"messages":[{"role":"user","content":7}]})", "messages[0].content", "string"},
       {R"({"messages":[{"role":"user","content":[{"type":"image_url"}]}]})", "messages[0].content",
        "text"},
@@ -193,6 +207,69 @@ TEST(GenerateRequest, RefusesBadChatsByName) {
     EXPECT_EQ(error->param, bad.param) << bad.body << ": " << error->message;
     EXPECT_NE(error->message.find(bad.says), std::string::npos) << error->message;
   }
+}
+
+TEST(GenerateRequest, AnswersThatCallToolsNeedNoContentAndEveryRoleIsTaken) {
+  EXPECT_EQ(chat(R"({"messages":[{"role":"developer","content":"d"},{"role":"user","content":""},
+                    {"role":"assistant","content":null,"tool_calls":[{"id":"1"}]},
+                    {"role":"tool","content":"t","tool_call_id":"1"}]})")
+                .messages_json,
+            R"([{"content":"d","role":"developer"},{"content":"","role":"user"},)"
+            R"({"content":"","role":"assistant","tool_calls":[{"id":"1"}]},)"
+            R"({"content":"t","role":"tool","tool_call_id":"1"}])");
+}
+
+std::string list_of(std::size_t count, const std::string& one) {
+  std::string out;
+  for (std::size_t i = 0; i < count; ++i)
+    out += (i == 0 ? "" : ",") + one;
+  return out;
+}
+
+std::string biases(std::size_t count) {
+  std::string out;
+  for (std::size_t i = 0; i < count; ++i)
+    out += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":1";
+  return out;
+}
+
+// What stands behind the bound is no JSON, and nobody ever gets there.
+TEST(GenerateRequest, ListsAreCountedWhileTheyAreRead) {
+  ServeBounds bounds;
+  bounds.tokens_max = 4;
+  struct Long {
+    std::string body;
+    const char* param;
+    const char* says;
+  };
+  const Long table[] = {
+      {R"({"logit_bias":{)" + biases(1025), "logit_bias", "more than the 1024 entries"},
+      {R"({"stop":[)" + list_of(65, R"("x")"), "stop", "more than the 64 strings"},
+      {R"({"stop_token_ids":[)" + list_of(257, "1"), "stop_token_ids", "more than the 256 tokens"},
+      {R"({"prompt":[)" + list_of(1025, R"("x")"), "prompt", "more than the 1024 prompts"},
+      {R"({"prompt":[)" + list_of(1025, "[1]"), "prompt", "more than the 1024 prompts"},
+      {R"({"prompt":[)" + list_of(5, "1"), "prompt", "more than 4 token ids"},
+      {R"({"prompt":[[1],[)" + list_of(5, "1"), "prompt", "more than 4 token ids"},
+      {R"({"metadata":[)" + list_of(65536, "1"), "metadata", "more than 65536 values"},
+      {R"({"messages":[)" + list_of(65537, "{}"), "messages", "more than 65536 values"},
+      {R"({"metadata":)" + std::string(64, '['), "", "nested deeper than 64"},
+  };
+  for (const Long& one : table) {
+    const Read read = read_completion(one.body + " and so on", bounds);
+    const auto* error = std::get_if<ApiError>(&read);
+    ASSERT_NE(error, nullptr) << one.body.substr(0, 40);
+    EXPECT_EQ(error->param, one.param) << error->message;
+    EXPECT_NE(error->message.find(one.says), std::string::npos) << error->message;
+  }
+  // The bounds themselves are taken.
+  EXPECT_EQ(completion(R"({"prompt":"a","logit_bias":{)" + biases(1024) + "}}")
+                .sampling.logit_bias.size(),
+            1024u);
+  EXPECT_EQ(completion(R"({"prompt":[)" + list_of(1024, R"("x")") + "]}").prompts.size(), 1024u);
+  const Read ids = read_completion(R"({"prompt":[[1,2,3,4],[1,2,3,4]]})", bounds);
+  EXPECT_EQ(std::get<GenerateRequest>(ids).prompts[1], Prompt(Ids({1, 2, 3, 4})));
+  const auto back = read_detokenize(R"({"tokens":[1,2,3,4,5)", bounds);
+  EXPECT_EQ(std::get<ApiError>(back).param, "tokens");
 }
 
 TEST(GenerateRequest, ErrorsHaveOpenAIsForm) {
