@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # make.sh BUILD OUT [PROGRAM..]: packs what BUILD holds into the folder OUT, to be copied to machines
-# that have a LibTorch 2.11 and nothing else of ours: bin/troupe, checks.tar.gz (the PROGRAMs of
-# BUILD/bin, for gpu-check), lib/ (libtroupe_cuda.so for all GPUs if BUILD has it, and every shared library they need except LibTorch's and
-# the system's own), the launcher `troupe` and `gpu-check`. Replaces OUT. Fails above 60 MiB.
+# that have nothing else of ours (to train, a LibTorch 2.11): bin/troupe, checks.tar.gz (the PROGRAMs
+# of BUILD/bin, for gpu-check), lib/ (libtroupe_learn.so, libtroupe_cuda.so for all GPUs if BUILD has
+# it, and every shared library they need except LibTorch's and the system's own), the launcher
+# `troupe` and `gpu-check`. Replaces OUT. Fails above 60 MiB.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$1 out=$2
@@ -12,6 +13,7 @@ readonly limit_mib=60
 rm -rf "$out"
 mkdir -p "$out/bin" "$out/lib"
 strip -o "$out/bin/troupe" "$build/troupe"
+strip -o "$out/lib/libtroupe_learn.so" "$build/libtroupe_learn.so"
 if (($#)); then
   checks=$(mktemp -d)
   for program in "$@"; do

@@ -2,28 +2,37 @@
 # Troupe beside a LibTorch of this machine: ./troupe [--torch DIR] COMMAND ...
 #
 # DIR is an unpacked LibTorch 2.11 or the folder `torch` of an installed PyTorch 2.11; without it
-# TROUPE_TORCH, then what `python3 -c "import torch"` finds. Everything else is in this folder.
+# TROUPE_TORCH, then what `python3 -c "import torch"` finds. Without any of them the program does
+# all but train. Everything else is in this folder.
 here=$(dirname "$(readlink -f "$0")")
 say() {
   echo "troupe: $*" >&2
   exit 3
 }
+# Why the folder is no LibTorch that fits; nothing when it is one.
+misfit() {
+  [ -e "$1/lib/libtorch_cpu.so" ] || {
+    echo "$1 has no lib/libtorch_cpu.so; --torch names a LibTorch or PyTorch 2.11"
+    return
+  }
+  version=$(cat "$1/build-version" 2>/dev/null || sed -n "s/^__version__ = '\(.*\)'/\1/p" "$1/version.py" 2>/dev/null)
+  case $version in
+  2.11.*) ;;
+  *) echo "$1 is LibTorch ${version:-of an unknown version}; this build needs 2.11" ;;
+  esac
+}
 if [ "${1:-}" = --torch ]; then
   [ $# -ge 2 ] || say "--torch needs a folder"
-  torch=$2
+  TROUPE_TORCH=$2
   shift 2
-elif [ -n "${TROUPE_TORCH:-}" ]; then
-  torch=$TROUPE_TORCH
-else
-  torch=$(python3 -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' 2>/dev/null) ||
-    say "no LibTorch: give --torch DIR (or set TROUPE_TORCH), a LibTorch or PyTorch 2.11"
 fi
-[ -e "$torch/lib/libtorch_cpu.so" ] || say "$torch has no lib/libtorch_cpu.so; --torch names a LibTorch or PyTorch 2.11"
-version=$(cat "$torch/build-version" 2>/dev/null || sed -n "s/^__version__ = '\(.*\)'/\1/p" "$torch/version.py" 2>/dev/null)
-case $version in
-2.11.*) ;;
-*) say "$torch is LibTorch ${version:-of an unknown version}; this build needs 2.11" ;;
-esac
-export TROUPE_TORCH="$torch"
-export LD_LIBRARY_PATH="$here/lib:$torch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+if [ -n "${TROUPE_TORCH:-}" ]; then
+  why=$(misfit "$TROUPE_TORCH")
+  [ -z "$why" ] || say "$why"
+else
+  TROUPE_TORCH=$(python3 -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' 2>/dev/null)
+  [ -z "$(misfit "$TROUPE_TORCH")" ] || TROUPE_TORCH=
+fi
+export TROUPE_TORCH
+export LD_LIBRARY_PATH="$here/lib${TROUPE_TORCH:+:$TROUPE_TORCH/lib}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 exec "${TROUPE_PROGRAM:-$here/bin/troupe}" "$@"

@@ -5,6 +5,7 @@
 #include "apps/troupe/system_facts.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/core/limits.hpp"
+#include "runtime/learn/trainers.hpp"
 #include "runtime/model/spec.hpp"
 
 #include <cstdio>
@@ -18,8 +19,8 @@ constexpr const char* kHelp =
     "usage: troupe doctor [--model M] [--run-path DIR]\n"
     "       troupe doctor --gpus [--json]\n"
     "\n"
-    "Prints processor and kernel level, cores, memory, free disk, NVIDIA GPUs, a trial of every\n"
-    "family of models, and the table of limits.\n"
+    "Prints processor and kernel level, cores, memory, free disk, LibTorch, NVIDIA GPUs, a trial of\n"
+    "every family of models, and the table of limits.\n"
     "--model M       also look the model up and say what it is\n"
     "--run-path DIR  the disk that holds the run folder (default: the current folder)\n"
     "--gpus          the GPUs alone; with --json as one JSON line, or exit 3 where there is none\n";
@@ -62,6 +63,18 @@ void print_memory_and_disk(const std::string& run_path) {
   const DiskFacts disk = disk_facts(run_path);
   std::printf("\ndisk        %s free of %s (%s)\n", bytes_text(disk.free_bytes).c_str(),
               bytes_text(disk.total_bytes).c_str(), run_path.c_str());
+}
+
+// What training would load. Looks only.
+void print_libtorch() {
+  const auto found = learn::find_trainers();
+  if (!found) {
+    std::printf("libtorch    none: %s\n", found.error().message.c_str());
+    return;
+  }
+  const std::string& version = found->torch.version;
+  std::printf("libtorch    %s%s%s, for training alone (TROUPE_TORCH names another)\n",
+              version.c_str(), version.empty() ? "" : " in ", found->torch.folder.c_str());
 }
 
 core::Result<void> print_model(const std::string& name) {
@@ -107,6 +120,7 @@ core::Result<void> run_doctor(Words words) {
   }
   print_processor();
   print_memory_and_disk(run_path);
+  print_libtorch();
   print_gpus();
   if (!model.empty()) TROUPE_TRY(print_model(model));
   TROUPE_TRY(print_families());

@@ -1,8 +1,9 @@
 // dlopen, and what can go wrong with it.
 #include "kernels/cuda/library.hpp"
 
+#include "runtime/core/program_files.hpp"
+
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -24,12 +25,7 @@ struct Opened {
 fs::path find() {
   if (const char* named = std::getenv("TROUPE_CUDA_LIBRARY"); named != nullptr && *named != '\0')
     return named;
-  std::error_code code;
-  const fs::path program = fs::read_symlink("/proc/self/exe", code).parent_path();
-  for (const fs::path& folder : {program, program / ".." / "lib"}) {
-    if (fs::exists(folder / kFile, code)) return folder / kFile;
-  }
-  return {};
+  return core::program_file(kFile);
 }
 
 Opened open_library() {

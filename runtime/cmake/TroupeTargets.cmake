@@ -15,6 +15,9 @@
 #   with CUDA_ONLY those of the filter run on devices alone.
 # troupe_program(NAME file SOURCES s... [DEPS t...])
 #   A helper binary build/bin/<file> that oracle tests drive.
+# troupe_opens_trainers(target)
+#   An executable that reaches trainers by learn::trainers(): it exports what libtroupe_learn.so
+#   takes from it, and is built with the library.
 # troupe_oracle_test(NAME file.py [DEPENDS t...] [LABELS l...] [TIMEOUT s])
 #   tests/oracle/<file.py> under pytest in the `oracle` environment. Files named *_test.py there
 #   that nobody registers are registered with the defaults.
@@ -143,6 +146,22 @@ function(troupe_program)
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_include_directories(${arg_NAME} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${arg_NAME} PRIVATE ${arg_DEPS} troupe_warnings)
+endfunction()
+
+# Our rooms that libtroupe_learn.so takes from the program that opens it, lowest first.
+set(TROUPE_TRAINERS_USE runtime/core kernels runtime/store runtime/text runtime/data runtime/model)
+
+# All of them, not only what the program itself calls, for the library to find.
+function(troupe_opens_trainers target)
+  set(rooms)
+  foreach(room IN LISTS TROUPE_TRAINERS_USE)
+    get_filename_component(name ${room} NAME)
+    list(APPEND rooms troupe_${name})
+  endforeach()
+  list(JOIN rooms "," rooms)
+  set_target_properties(${target} PROPERTIES LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${rooms}")
+  target_link_options(${target} PRIVATE "LINKER:--export-dynamic-symbol=_Z*6troupe*")
+  add_dependencies(${target} troupe_learn_library)
 endfunction()
 
 function(troupe_oracle_test)

@@ -2,7 +2,8 @@
 #
 # Only libtorch_cpu and libc10 are linked, by full path: find_package(Torch) would pull CUDA in.
 # libtorch_cpu itself needs the CUDA runtime and CUPTI as shared objects and finds them beside
-# it by its own run path; CMake puts torch/lib into ours. Nothing here imports torch.
+# it by its own run path; CMake puts torch/lib into that of tests that link it. The program does
+# not: it opens it when it trains (troupe_opens_trainers). Nothing here imports torch.
 #
 #   troupe::torch      headers (SYSTEM) and libraries
 #   troupe_torch_pch   precompiled ATen headers; use `PCH torch` in troupe_library
@@ -15,6 +16,11 @@ if(NOT _torch_count EQUAL 1)
   message(FATAL_ERROR "no torch in ${TROUPE_VENV}: run ./dev setup (or set TROUPE_VENV)")
 endif()
 set(TROUPE_TORCH_ROOT ${_torch_dirs})
+# What the program looks for when it trains: this environment, wherever TROUPE_HOME is then, and a
+# LibTorch of the same "2.11".
+string(REGEX MATCH "venv/[^/]+/lib/.*$" TROUPE_TORCH_IN_HOME "${TROUPE_TORCH_ROOT}")
+file(STRINGS ${TROUPE_TORCH_ROOT}/version.py TROUPE_TORCH_VERSION REGEX "^__version__ = ")
+string(REGEX MATCH "[0-9]+[.][0-9]+" TROUPE_TORCH_VERSION "${TROUPE_TORCH_VERSION}")
 
 # The C++ ABI is the wheel's: std::string shows in libc10's symbols as std::__cxx11 or not.
 file(STRINGS ${TROUPE_TORCH_ROOT}/lib/libc10.so _cxx11_symbol REGEX "__cxx11" LIMIT_COUNT 1)

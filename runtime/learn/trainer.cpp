@@ -115,11 +115,6 @@ PolicyTrainerImpl::PolicyTrainerImpl(std::unique_ptr<TrainableModel> model,
   if (settings_.ema_beta >= 0) average_.emplace(model_->master(), settings_.ema_beta);
 }
 
-core::Result<UpdateReport> PolicyTrainer::update(std::vector<TrainGroup> groups) {
-  TROUPE_TRY(prepare(std::move(groups)));
-  return learn();
-}
-
 core::Result<ValueTargets> PolicyTrainerImpl::prepare(std::vector<TrainGroup> groups) {
   model_->team().run([](core::Team) { kernels::flush_denormals(); });
   update_.reset();

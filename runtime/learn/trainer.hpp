@@ -62,7 +62,10 @@ class PolicyTrainer {
   // a row is kNumeric.
   virtual core::Result<ValueTargets> prepare(std::vector<TrainGroup> groups) = 0;
   virtual core::Result<UpdateReport> learn() = 0;
-  core::Result<UpdateReport> update(std::vector<TrainGroup> groups);  // both
+  core::Result<UpdateReport> update(std::vector<TrainGroup> groups) {  // both
+    TROUPE_TRY(prepare(std::move(groups)));
+    return learn();
+  }
 
   // Panels of the current weights for the engine, made once per version and shared.
   virtual std::shared_ptr<const model::PackedWeights> packed() = 0;

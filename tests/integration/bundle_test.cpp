@@ -65,15 +65,22 @@ TEST_F(Bundle, RunsBesideANamedLibTorch) {
   ASSERT_EQ(packed_.status, 0) << packed_.text;
   EXPECT_NE(packed_.text.find(" MiB"), std::string::npos);
   ASSERT_FALSE(torch_.empty());
-  const Output version = run("--torch " + torch_ + " version");
-  EXPECT_EQ(version.status, 0) << version.text;
-  EXPECT_EQ(version.text.rfind("troupe ", 0), 0u) << version.text;
-  // Its own libraries, not the build's or the system's: CAF is one of them.
-  const Output libraries = shell("LD_LIBRARY_PATH=" + folder_.string() + "/lib:" + torch_ +
-                                 "/lib ldd " + folder_.string() + "/bin/troupe");
+  const Output doctor = run("--torch " + torch_ + " doctor");
+  EXPECT_EQ(doctor.status, 0) << doctor.text;
+  EXPECT_NE(doctor.text.find(" in " + torch_ + "/lib, for training alone"), std::string::npos)
+      << doctor.text;
+  // Its own libraries, not the build's or the system's, without the launcher too: CAF is one of them.
+  const Output libraries = shell("env -i PATH=/usr/bin:/bin ldd " + folder_.string() + "/bin/troupe");
   EXPECT_NE(libraries.text.find(folder_.string() + "/lib/libcaf_core"), std::string::npos)
       << libraries.text;
   EXPECT_EQ(libraries.text.find("not found"), std::string::npos) << libraries.text;
+}
+
+TEST_F(Bundle, NeedsNoLibTorchUnlessItTrains) {
+  ASSERT_EQ(packed_.status, 0) << packed_.text;
+  const Output version = run("version");
+  EXPECT_EQ(version.status, 0) << version.text;
+  EXPECT_EQ(version.text.rfind("troupe ", 0), 0u) << version.text;
 }
 
 TEST_F(Bundle, SaysWhichTorchIsMissing) {

@@ -127,6 +127,7 @@ class CompanyRun {
   std::string log() const { return text_of(folder_ / "troupe.log"); }
   std::string output() const { return text_of(output_); }
   const std::filesystem::path& folder() const { return folder_; }
+  pid_t pid() const { return pid_; }
 
  private:
   static std::string troupe_path() {

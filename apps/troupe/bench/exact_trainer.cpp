@@ -1,20 +1,16 @@
-// Loads the model anew, packs it, and runs model::TrainForward over shuffled parts.
+// Loads the model anew, packs it, and runs learn::TrainPass over shuffled parts.
 #include "apps/troupe/bench/exact_trainer.hpp"
 
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
 #include "runtime/learn/optimizer.hpp"
+#include "runtime/learn/trainers.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
-#include "runtime/model/train_logprobs.hpp"
-
-#include <ATen/Parallel.h>
-#include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <exception>
 #include <memory>
 #include <set>
 #include <utility>
@@ -38,8 +34,11 @@ std::string plant_ulp(model::ParamStore& params) {
 
 class TrainerRun {
  public:
-  TrainerRun(std::unique_ptr<model::ParamStore> master, core::Rng rng)
-      : master_(std::move(master)),
+  TrainerRun(const learn::Trainers& trainers,
+             std::unique_ptr<model::ParamStore> master,
+             core::Rng rng)
+      : trainers_(trainers),
+        master_(std::move(master)),
         grads_(master_->same_layout()),
         weights_(master_->spec()),
         rng_(rng),
@@ -63,9 +62,9 @@ class TrainerRun {
           groups.push_back(&group);
       }
       core::TeamRunner& team = serial ? static_cast<core::TeamRunner&>(serial_) : pool_;
-      model::TrainForward forward(team, *master_, &grads_);
+      const auto pass = trainers_.pass(team, *master_, grads_);
       for (const PartBatch& batch : pack_parts(shuffled_parts(groups, rng_), row_limits_))
-        TROUPE_TRY(check_batch(forward, team, batch, temperature));
+        TROUPE_TRY(check_batch(*pass, team, batch, temperature));
     }
     return {};
   }
@@ -73,26 +72,23 @@ class TrainerRun {
   TrainerSide take_result() { return std::move(result_); }
 
  private:
-  core::Result<void> check_batch(model::TrainForward& forward,
+  core::Result<void> check_batch(learn::TrainPass& pass,
                                  core::TeamRunner& team,
                                  const PartBatch& batch,
                                  float temperature) {
     TROUPE_TRY(model::build_group_plan(model_groups(batch), master_->spec(), team.size(), plan_));
-    const auto out = forward.logprobs(weights_, plan_.plan, plan_.targets, temperature, false);
-    if (!out.logprobs.requires_grad() || out.logprobs.grad_fn() == nullptr) {
-      return core::fail(ErrorCode::kInternal, "the training forward built no autograd graph");
-    }
-    result_.difference.add(compare(batch, {out.logprobs.const_data_ptr<float>(),
-                                           static_cast<std::size_t>(out.logprobs.numel())}));
+    TROUPE_TRY_ASSIGN(logprobs,
+                      pass.logprobs(weights_, plan_.plan, plan_.targets, temperature, false));
+    result_.difference.add(compare(batch, logprobs));
     const std::int64_t rows = plan_.plan.rows();
     result_.rows_min = result_.micro_batches == 0 ? rows : std::min(result_.rows_min, rows);
     result_.rows_max = std::max(result_.rows_max, rows);
-    if (result_.micro_batches++ == 0) TROUPE_TRY(prove_live(out.logprobs));
+    if (result_.micro_batches++ == 0) TROUPE_TRY(prove_live(pass));
     return {};
   }
 
-  core::Result<void> prove_live(const at::Tensor& logprobs) {
-    logprobs.sum().backward();
+  core::Result<void> prove_live(learn::TrainPass& pass) {
+    TROUPE_TRY(pass.backward(1));
     result_.grad_norm = learn::global_norm(pool_, grads_.data(), grads_.size());
     if (std::isfinite(result_.grad_norm) && result_.grad_norm > 0) return {};
     return core::fail(ErrorCode::kNumeric,
@@ -100,6 +96,7 @@ class TrainerRun {
                           std::to_string(result_.grad_norm));
   }
 
+  const learn::Trainers& trainers_;
   std::unique_ptr<model::ParamStore> master_;
   model::ParamStore grads_;
   model::PackedWeights weights_;
@@ -128,18 +125,12 @@ core::Result<TrainerSide> run_trainer_side(const TrainerSideSettings& settings) 
   TROUPE_TRY_ASSIGN(master, model::load_model(settings.model));
   std::string planted;
   if (settings.plant_ulp) planted = plant_ulp(*master);
-  try {
-    at::set_num_threads(1);
-    const c10::AutoGradMode with_grad(true);
-    TrainerRun run(std::move(master), core::Rng(settings.seed, 2));
-    TROUPE_TRY(run.check(transcript));
-    TrainerSide result = run.take_result();
-    result.planted = planted;
-    return result;
-  } catch (const std::exception& failure) {
-    return core::fail(ErrorCode::kInternal,
-                      std::string("LibTorch failed in the training forward: ") + failure.what());
-  }
+  TROUPE_TRY_ASSIGN(trainers, learn::trainers());
+  TrainerRun run(*trainers, std::move(master), core::Rng(settings.seed, 2));
+  TROUPE_TRY(run.check(transcript));
+  TrainerSide result = run.take_result();
+  result.planted = planted;
+  return result;
 }
 
 }  // namespace troupe::app

@@ -5,8 +5,7 @@
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
 #include "runtime/engine/engine.hpp"
-#include "runtime/learn/critic_trainer.hpp"
-#include "runtime/learn/trainer.hpp"
+#include "runtime/learn/trainers.hpp"
 #include "runtime/model/score.hpp"
 
 #include <algorithm>
@@ -88,9 +87,10 @@ class Run {
  private:
   core::Result<void> build() {
     const std::uint64_t weights = core::derive_seed(job_.seed, 1);
-    TROUPE_TRY_ASSIGN(
-        trainer, learn::PolicyTrainer::create(lag_model(task_, model::HeadKind::kLanguage, weights),
-                                              settings_of(job_), team_));
+    TROUPE_TRY_ASSIGN(trainers, learn::trainers());
+    TROUPE_TRY_ASSIGN(trainer,
+                      trainers->policy(lag_model(task_, model::HeadKind::kLanguage, weights),
+                                       settings_of(job_), team_));
     trainer_ = std::move(trainer);
     first_ = trainer_->packed();
     if (needs_critic(job_)) {
@@ -99,9 +99,8 @@ class Run {
       settings.optim.lr = job_.lr * kCriticLrFactor;
       settings.batch = settings_of(job_).batch;
       settings.total_steps = settings_of(job_).total_steps;
-      TROUPE_TRY_ASSIGN(
-          critic, learn::CriticTrainer::create(lag_model(task_, model::HeadKind::kScore, weights),
-                                               settings, team_));
+      TROUPE_TRY_ASSIGN(critic, trainers->critic(lag_model(task_, model::HeadKind::kScore, weights),
+                                                 settings, team_));
       critic_ = std::move(critic);
     }
     engine::EngineLimits limits;

@@ -3,15 +3,12 @@
 
 #include "runtime/learn/micro_batch.hpp"
 #include "runtime/learn/optimizer.hpp"
+#include "runtime/learn/trainers.hpp"
 #include "runtime/learn/update_context.hpp"
 #include "runtime/model/params.hpp"
-#include "runtime/model/train_logprobs.hpp"
-
-#include <c10/core/GradMode.h>
 
 #include <chrono>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <utility>
 
@@ -34,7 +31,8 @@ class Lap {
 
 class PhaseRun {
  public:
-  PhaseRun(std::unique_ptr<model::ParamStore> master,
+  PhaseRun(const learn::Trainers& trainers,
+           std::unique_ptr<model::ParamStore> master,
            const learn::TrainerSettings& settings,
            core::TeamRunner& team)
       : settings_(settings),
@@ -43,7 +41,7 @@ class PhaseRun {
         grads_(master_->same_layout()),
         optimiser_(master_->spec(), settings.optim),
         weights_(master_->spec()),
-        forward_(team, *master_, &grads_) {
+        pass_(trainers.pass(team, *master_, grads_)) {
     pack();
   }
 
@@ -62,9 +60,10 @@ class PhaseRun {
         const auto samples = learn::sample_groups(groups, micro);
         TROUPE_TRY(model::build_group_plan(samples, master_->spec(), team_.size(), plan_));
         const auto temperature = static_cast<float>(settings_.algo.temperature);
-        const auto out = forward_.logprobs(weights_, plan_.plan, plan_.targets, temperature, true);
+        TROUPE_TRY_ASSIGN(logprobs,
+                          pass_->logprobs(weights_, plan_.plan, plan_.targets, temperature, true));
         phases.forward_s += lap();
-        out.logprobs.mean().backward();
+        TROUPE_TRY(pass_->backward(1.0f / static_cast<float>(logprobs.size())));
         phases.backward_s += lap();
       }
       const double norm = learn::global_norm(team_, grads_.data(), grads_.size());
@@ -87,7 +86,7 @@ class PhaseRun {
   model::ParamStore grads_;
   learn::AdamW optimiser_;
   model::PackedWeights weights_;
-  model::TrainForward forward_;
+  std::unique_ptr<learn::TrainPass> pass_;
   model::GroupPlan plan_;
 };
 
@@ -99,20 +98,15 @@ core::Result<TrainPhases> measure_phases(const TrainJob& job,
                                          int repetitions,
                                          core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(master, model::load_model(job.model));
+  TROUPE_TRY_ASSIGN(trainers, learn::trainers());
   std::vector<double> forward, backward, optimizer;
-  try {
-    const c10::AutoGradMode with_grad(true);
-    PhaseRun run(std::move(master), settings, team);
-    for (int i = 0; i <= repetitions; ++i) {
-      TROUPE_TRY_ASSIGN(phases, run.pass(groups));
-      if (i == 0) continue;
-      forward.push_back(phases.forward_s);
-      backward.push_back(phases.backward_s);
-      optimizer.push_back(phases.optimizer_s);
-    }
-  } catch (const std::exception& failure) {
-    return core::fail(core::ErrorCode::kInternal,
-                      std::string("LibTorch failed in the training pass: ") + failure.what());
+  PhaseRun run(*trainers, std::move(master), settings, team);
+  for (int i = 0; i <= repetitions; ++i) {
+    TROUPE_TRY_ASSIGN(phases, run.pass(groups));
+    if (i == 0) continue;
+    forward.push_back(phases.forward_s);
+    backward.push_back(phases.backward_s);
+    optimizer.push_back(phases.optimizer_s);
   }
   return TrainPhases{median(forward), median(backward), median(optimizer)};
 }

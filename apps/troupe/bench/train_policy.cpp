@@ -3,6 +3,7 @@
 
 #include "kernels/calibrate.hpp"
 #include "kernels/ops.hpp"
+#include "runtime/learn/trainers.hpp"
 #include "runtime/model/params.hpp"
 
 #include <sys/resource.h>
@@ -71,7 +72,8 @@ core::Result<TrainFigures> time_policy(const TrainJob& job,
   TROUPE_TRY(check_context(job, master->spec()));
   groups = random_groups(job, master->spec());
   TROUPE_TRY_ASSIGN(flops, product_flops(groups, master->spec(), settings));
-  TROUPE_TRY_ASSIGN(trainer, learn::PolicyTrainer::create(std::move(master), settings, team));
+  TROUPE_TRY_ASSIGN(trainers, learn::trainers());
+  TROUPE_TRY_ASSIGN(trainer, trainers->policy(std::move(master), settings, team));
   learn::UpdateReport last;
   const auto sample = [&](int i) -> core::Result<void> {
     for (learn::TrainGroup& group : groups)

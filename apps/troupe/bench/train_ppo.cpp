@@ -1,7 +1,7 @@
 // Both trainers in turn, on the same groups.
 #include "apps/troupe/bench/train_ppo.hpp"
 
-#include "runtime/learn/critic_trainer.hpp"
+#include "runtime/learn/trainers.hpp"
 #include "runtime/model/params.hpp"
 
 #include <utility>
@@ -18,12 +18,13 @@ core::Result<TrainFigures> time_ppo(const TrainJob& job,
   std::vector<learn::TrainGroup> groups = random_groups(job, master->spec());
   TROUPE_TRY_ASSIGN(policy_flops, product_flops(groups, master->spec(), settings));
   TROUPE_TRY_ASSIGN(critic_flops, product_flops(groups, scores->spec(), settings));
-  TROUPE_TRY_ASSIGN(policy, learn::PolicyTrainer::create(std::move(master), settings, team));
+  TROUPE_TRY_ASSIGN(trainers, learn::trainers());
+  TROUPE_TRY_ASSIGN(policy, trainers->policy(std::move(master), settings, team));
   learn::CriticSettings of_critic;
   of_critic.optim = settings.optim;
   of_critic.batch = settings.batch;
   of_critic.total_steps = settings.total_steps;
-  TROUPE_TRY_ASSIGN(critic, learn::CriticTrainer::create(std::move(scores), of_critic, team));
+  TROUPE_TRY_ASSIGN(critic, trainers->critic(std::move(scores), of_critic, team));
   const auto sample = [&](int i) -> core::Result<void> {
     for (learn::TrainGroup& group : groups)
       group.ticket.update = static_cast<std::uint64_t>(i);

@@ -3,7 +3,7 @@
 
 #include "runtime/core/rng.hpp"
 #include "runtime/data/supervised_dataset.hpp"
-#include "runtime/learn/supervised/supervised_trainer.hpp"
+#include "runtime/learn/trainers.hpp"
 #include "runtime/model/group_plan.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/sequence_plan.hpp"
@@ -64,8 +64,8 @@ core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner
   settings.loss.kind = loss_of(job.objective);
   settings.micro_tokens_max = job.micro_tokens_max;
   settings.total_steps = 100;
-  TROUPE_TRY_ASSIGN(trainer,
-                    learn::SupervisedTrainer::create(std::move(master), nullptr, settings, team));
+  TROUPE_TRY_ASSIGN(trainers, learn::trainers());
+  TROUPE_TRY_ASSIGN(trainer, trainers->supervised(std::move(master), nullptr, settings, team));
   TROUPE_TRY(trainer->check(rows));
   std::int64_t micro_batches = 0;
   const auto nothing = [](int) -> core::Result<void> { return {}; };

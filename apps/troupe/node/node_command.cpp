@@ -7,6 +7,7 @@
 #include "apps/troupe/stop_signal.hpp"
 #include "runtime/core/edit_distance.hpp"
 #include "runtime/core/limits.hpp"
+#include "runtime/learn/trainers.hpp"
 
 #include <unistd.h>
 
@@ -155,6 +156,9 @@ Result<void> run_node(Words words) {
   NodeSelf self;
   TROUPE_TRY_ASSIGN(kinds, kinds_of(options.roles));
   self.kinds = std::move(kinds);
+  const auto offers = [&](const char* kind) {
+    return std::find(self.kinds.begin(), self.kinds.end(), kind) != self.kinds.end();
+  };
   if (options.name.empty()) {
     char host[128] = "host";
     ::gethostname(host, sizeof host - 1);
@@ -162,7 +166,7 @@ Result<void> run_node(Words words) {
   }
   self.name = "node/" + options.name;
   if (options.local > 0) return run_local(options, std::move(self));
-  if (std::find(self.kinds.begin(), self.kinds.end(), "policy") != self.kinds.end()) {
+  if (offers("policy")) {
     return core::fail(
         ErrorCode::kConfig,
         "--roles: the policy runs where the run is started; offer generator, reward, "
@@ -171,6 +175,7 @@ Result<void> run_node(Words words) {
   if (options.join.join.empty()) {
     return core::fail(ErrorCode::kConfig, "--join is not set; give HOST:PORT of a running company");
   }
+  if (offers("critic")) TROUPE_TRY(learn::find_trainers());
   return run_remote(options, self);
 }
 

@@ -6,6 +6,7 @@
 #include "apps/troupe/roles/role_factories.hpp"
 #include "apps/troupe/train/learn_settings.hpp"
 #include "runtime/core/rng.hpp"
+#include "runtime/learn/trainers.hpp"
 #include "runtime/model/device_check.hpp"
 #include "runtime/model/params.hpp"
 
@@ -122,7 +123,8 @@ core::Result<MadeCritic> make_critic(const core::TrainConfig& config,
   TROUPE_TRY_ASSIGN(params, model::load_model(folder, model::HeadKind::kScore, seed));
   TROUPE_TRY(check_fits(config, params->spec(), source.key, folder));
   const auto settings = critic_settings(config, updates, params->spec());
-  TROUPE_TRY_ASSIGN(trainer, learn::CriticTrainer::create(std::move(params), settings, team));
+  TROUPE_TRY_ASSIGN(trainers, learn::trainers());
+  TROUPE_TRY_ASSIGN(trainer, trainers->critic(std::move(params), settings, team));
   return MadeCritic{std::move(trainer), folder};
 }
 

@@ -13,6 +13,7 @@
 #include "apps/troupe/roles/role_factories.hpp"
 #include "apps/troupe/train/policy_settings.hpp"
 #include "kernels/ops.hpp"
+#include "runtime/learn/trainers.hpp"
 #include "runtime/store/config_file.hpp"
 #include "runtime/weights/remote_subscriber.hpp"
 #include "runtime/weights/shared_publisher.hpp"
@@ -116,8 +117,8 @@ RoleWorkshop::Recipe RoleWorkshop::load_policy(const core::TrainConfig& config,
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(params, model::load_model(folder));
   TROUPE_TRY_ASSIGN(settings, policy_settings(config, updates, folder));
-  TROUPE_TRY_ASSIGN(trainer,
-                    learn::PolicyTrainer::create(std::move(params), std::move(settings), team));
+  TROUPE_TRY_ASSIGN(trainers, learn::trainers());
+  TROUPE_TRY_ASSIGN(trainer, trainers->policy(std::move(params), std::move(settings), team));
   TROUPE_TRY_ASSIGN(publisher, weights::SharedWeightPublisher::create({}, team));
   return actors::RoleRecipe{
       policy_factory(std::move(trainer), std::move(publisher), folder, critic_link(config)),

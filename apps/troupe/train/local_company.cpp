@@ -16,6 +16,7 @@
 #include "runtime/async/run_on.hpp"
 #include "runtime/cluster/loopback/loopback.hpp"
 #include "runtime/core/rng.hpp"
+#include "runtime/learn/trainers.hpp"
 #include "runtime/weights/copied_channel.hpp"
 #include "runtime/weights/local_channel.hpp"
 
@@ -112,8 +113,9 @@ class Company {
     TROUPE_CO_TRY_ASSIGN(team, team_of("policy", stage_.gpus));
     TROUPE_CO_TRY_ASSIGN(settings,
                          policy_settings(config, plan_.run.updates, inputs_.model_folder));
-    TROUPE_CO_TRY_ASSIGN(trainer, learn::PolicyTrainer::create(std::move(inputs_.params),
-                                                               std::move(settings), *team));
+    TROUPE_CO_TRY_ASSIGN(trainers, learn::trainers());
+    TROUPE_CO_TRY_ASSIGN(trainer,
+                         trainers->policy(std::move(inputs_.params), std::move(settings), *team));
     auto first_weights = trainer->packed();
     DataParts data{data_options(config), std::move(inputs_.prompts), std::move(inputs_.evaluation),
                    std::move(sink_)};

@@ -6,6 +6,7 @@
 #include "apps/troupe/train/run_summary.hpp"
 #include "apps/troupe/train/supervised_summary.hpp"
 #include "kernels/ops.hpp"
+#include "runtime/learn/trainers.hpp"
 #include "runtime/store/atomic_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
@@ -70,8 +71,9 @@ Result<void> SupervisedRun::load() {
       reference->fill(member, *frozen, 0);
     });
   }
-  TROUPE_TRY_ASSIGN(trainer, learn::SupervisedTrainer::create(
-                                 std::move(master), std::move(reference), settings, *team_));
+  TROUPE_TRY_ASSIGN(trainers, learn::trainers());
+  TROUPE_TRY_ASSIGN(
+      trainer, trainers->supervised(std::move(master), std::move(reference), settings, *team_));
   trainer_ = std::move(trainer);
   TROUPE_TRY(trainer_->check(*inputs_.train));
   if (inputs_.evaluation) TROUPE_TRY(trainer_->check(*inputs_.evaluation));
@@ -183,7 +185,7 @@ Result<void> SupervisedRun::evaluate(std::uint64_t done) {
   TROUPE_TRY_ASSIGN(result, trainer_->evaluate(*inputs_.evaluation));
   const double seconds = std::chrono::duration<double>(clock_.now() - begin).count();
   if (done == inputs_.steps && config_.method == "rm") {
-    trainer_->model().set_score_scale(result.score_mean, result.score_std);
+    trainer_->set_score_scale(result.score_mean, result.score_std);
   }
   actors::Metrics figures = std::move(result.metrics);
   figures.emplace_back("time/eval", seconds);
@@ -203,9 +205,8 @@ Result<void> SupervisedRun::save(std::uint64_t done) {
   if (done == inputs_.steps || reporter_->is_best(done)) {
     TROUPE_TRY(model::save_model(trainer_->master(), folder / "model", model::StorageDtype::kF32,
                                  inputs_.model_folder));
-    if (trainer_->model().has_adapter()) {
-      TROUPE_TRY(
-          trainer_->model().save_adapter(folder / "adapter", config_.actor.model_name_or_path));
+    if (trainer_->has_adapter()) {
+      TROUPE_TRY(trainer_->save_adapter(folder / "adapter", config_.actor.model_name_or_path));
     }
   }
   TROUPE_TRY_ASSIGN(at, reporter_->commit_here(done));

@@ -19,6 +19,7 @@
 #include "runtime/core/edit_distance.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/core/train_method.hpp"
+#include "runtime/learn/trainers.hpp"
 #include "runtime/store/config_file.hpp"
 #include "runtime/store/run_start.hpp"
 
@@ -236,6 +237,7 @@ class Training {
 core::Result<void> train_ppo(Words words) {
   TROUPE_TRY_ASSIGN(builder, store::read_configuration(words, "ppo"));
   TROUPE_TRY_ASSIGN(config, builder.finish());
+  TROUPE_TRY(learn::find_trainers());  // before anything is written
   Training training(std::move(config), builder.origins());
   return training.run();
 }
@@ -243,6 +245,7 @@ core::Result<void> train_ppo(Words words) {
 core::Result<void> train_supervised(const std::string& method, Words words) {
   TROUPE_TRY_ASSIGN(builder, store::read_configuration(words, method));
   TROUPE_TRY_ASSIGN(config, builder.finish());
+  TROUPE_TRY(learn::find_trainers());
   SupervisedRun run(std::move(config), builder.origins());
   return run.run();
 }

@@ -1,9 +1,8 @@
 // Rows of a step: facts, totals, micro-batches, one optimiser step.
-#include "runtime/learn/supervised/supervised_trainer.hpp"
-
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
 #include "runtime/learn/supervised/packing.hpp"
+#include "runtime/learn/supervised/supervised_trainer_impl.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -70,19 +69,20 @@ Result<std::unique_ptr<SupervisedTrainer>> SupervisedTrainer::create(
     });
     reference = std::move(panels);
   }
-  return std::unique_ptr<SupervisedTrainer>(
-      new SupervisedTrainer(std::move(model), std::move(reference), settings));
+  std::unique_ptr<SupervisedTrainer> trainer =
+      std::make_unique<SupervisedTrainerImpl>(std::move(model), std::move(reference), settings);
+  return trainer;
 }
 
-SupervisedTrainer::SupervisedTrainer(std::unique_ptr<TrainableModel> model,
-                                     std::shared_ptr<const model::PackedWeights> reference,
-                                     const SupervisedSettings& settings)
+SupervisedTrainerImpl::SupervisedTrainerImpl(std::unique_ptr<TrainableModel> model,
+                                             std::shared_ptr<const model::PackedWeights> reference,
+                                             const SupervisedSettings& settings)
     : settings_(settings),
       model_(std::move(model)),
       runner_(settings_.loss, model_->team(), model_->forward()),
       reference_(std::move(reference)) {}
 
-Result<void> SupervisedTrainer::check(const data::SupervisedDataset& data) const {
+Result<void> SupervisedTrainerImpl::check(const data::SupervisedDataset& data) const {
   for (std::uint64_t i = 0; i < data.size(); ++i) {
     const std::int64_t rows = runner_.cost(data.row(i));
     if (rows <= settings_.micro_tokens_max) continue;
@@ -96,7 +96,7 @@ Result<void> SupervisedTrainer::check(const data::SupervisedDataset& data) const
   return {};
 }
 
-std::vector<std::vector<std::size_t>> SupervisedTrainer::pack(
+std::vector<std::vector<std::size_t>> SupervisedTrainerImpl::pack(
     std::span<const data::SupervisedRow> rows) const {
   std::vector<std::int64_t> costs;
   for (const data::SupervisedRow& row : rows)
@@ -104,15 +104,15 @@ std::vector<std::vector<std::size_t>> SupervisedTrainer::pack(
   return pack_longest_first(costs, settings_.micro_tokens_max);
 }
 
-double SupervisedTrainer::plan_rows_of(std::span<const data::SupervisedRow> rows) const {
+double SupervisedTrainerImpl::plan_rows_of(std::span<const data::SupervisedRow> rows) const {
   std::int64_t sum = 0;
   for (const data::SupervisedRow& row : rows)
     sum += runner_.cost(row);
   return static_cast<double>(sum);
 }
 
-Result<RowValues> SupervisedTrainer::score(const model::PackedWeights& weights,
-                                           std::span<const data::SupervisedRow> rows) {
+Result<RowValues> SupervisedTrainerImpl::score(const model::PackedWeights& weights,
+                                               std::span<const data::SupervisedRow> rows) {
   RowValues out;
   out.first.assign(rows.size(), 0);
   if (settings_.loss.pairs()) out.second.assign(rows.size(), 0);
@@ -129,7 +129,8 @@ Result<RowValues> SupervisedTrainer::score(const model::PackedWeights& weights,
   return out;
 }
 
-Result<RowFacts> SupervisedTrainer::facts(const data::SupervisedDataset& data, const Rows& rows) {
+Result<RowFacts> SupervisedTrainerImpl::facts(const data::SupervisedDataset& data,
+                                              const Rows& rows) {
   RowFacts out = facts_of(settings_.loss, rows);
   if (!settings_.loss.has_reference()) return out;
   const Reference::Score score_rows = [this](const model::PackedWeights& weights,
@@ -142,7 +143,7 @@ Result<RowFacts> SupervisedTrainer::facts(const data::SupervisedDataset& data, c
   return out;
 }
 
-Result<StepTotals> SupervisedTrainer::totals(const RowFacts& facts, const Rows& rows) {
+Result<StepTotals> SupervisedTrainerImpl::totals(const RowFacts& facts, const Rows& rows) {
   StepTotals out;
   out.rows = static_cast<double>(rows.size());
   out.first_tokens = sum_of(facts.first_tokens);
@@ -155,7 +156,7 @@ Result<StepTotals> SupervisedTrainer::totals(const RowFacts& facts, const Rows& 
 
 // The mean of g over each prompt with the answer of the next row, cut to what a micro-batch and the
 // context hold. Nothing here has a gradient.
-Result<double> SupervisedTrainer::mismatched_kl(const Rows& rows) {
+Result<double> SupervisedTrainerImpl::mismatched_kl(const Rows& rows) {
   const std::int64_t longest = std::min(settings_.micro_tokens_max, model_->spec().context);
   Rows pairs;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -177,8 +178,8 @@ Result<double> SupervisedTrainer::mismatched_kl(const Rows& rows) {
   return sum / static_cast<double>(pairs.size());
 }
 
-Result<SupervisedStep> SupervisedTrainer::step(const data::SupervisedDataset& data,
-                                               std::span<const std::uint64_t> indices) {
+Result<SupervisedStep> SupervisedTrainerImpl::step(const data::SupervisedDataset& data,
+                                                   std::span<const std::uint64_t> indices) {
   TROUPE_CHECK(!indices.empty(), "a step needs rows");
   model_->team().run([](core::Team) { kernels::flush_denormals(); });
   Rows rows;
@@ -230,7 +231,7 @@ Result<SupervisedStep> SupervisedTrainer::step(const data::SupervisedDataset& da
   return out;
 }
 
-Result<SupervisedEvaluation> SupervisedTrainer::evaluate(const data::SupervisedDataset& data) {
+Result<SupervisedEvaluation> SupervisedTrainerImpl::evaluate(const data::SupervisedDataset& data) {
   model_->team().run([](core::Team) { kernels::flush_denormals(); });
   Rows rows;
   for (std::uint64_t i = 0; i < data.size(); ++i)

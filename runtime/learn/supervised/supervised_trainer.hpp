@@ -5,21 +5,20 @@
 // command that trains; its thread; numeric work on the team.
 #pragma once
 
+#include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/data/supervised_dataset.hpp"
-#include "runtime/learn/supervised/reference.hpp"
-#include "runtime/learn/supervised/row_runner.hpp"
+#include "runtime/learn/supervised/loss.hpp"
 #include "runtime/learn/supervised/settings.hpp"
-#include "runtime/learn/trainable_model.hpp"
+#include "runtime/model/packed.hpp"
+#include "runtime/model/params.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace troupe::learn {
 
@@ -45,45 +44,29 @@ class SupervisedTrainer {
       std::shared_ptr<const model::PackedWeights> reference,
       const SupervisedSettings& settings,
       core::TeamRunner& team);
+  virtual ~SupervisedTrainer() = default;
 
   // kConfig, naming the row: one that no micro-batch holds. Call once for each dataset.
-  core::Result<void> check(const data::SupervisedDataset& data) const;
+  virtual core::Result<void> check(const data::SupervisedDataset& data) const = 0;
 
   // One optimiser step over `rows` of `data`, which outlives this object. A loss or gradient that
   // is not finite skips it; more than nonfinite_steps_max in a row is kNumeric.
-  core::Result<SupervisedStep> step(const data::SupervisedDataset& data,
-                                    std::span<const std::uint64_t> rows);
+  virtual core::Result<SupervisedStep> step(const data::SupervisedDataset& data,
+                                            std::span<const std::uint64_t> rows) = 0;
 
   // The losses of all rows under the current weights.
-  core::Result<SupervisedEvaluation> evaluate(const data::SupervisedDataset& data);
+  virtual core::Result<SupervisedEvaluation> evaluate(const data::SupervisedDataset& data) = 0;
 
-  const model::ParamStore& master() const { return model_->master(); }
-  TrainableModel& model() { return *model_; }
-  core::Version version() const { return model_->version(); }
-  core::Result<void> save_state(const std::filesystem::path& folder) const {
-    return model_->save_state(folder);
-  }
-  core::Result<void> load_state(const std::filesystem::path& folder) {
-    return model_->load_state(folder);
-  }
+  virtual const model::ParamStore& master() const = 0;
+  virtual core::Version version() const = 0;  // optimiser steps, skipped ones included
 
- private:
-  SupervisedTrainer(std::unique_ptr<TrainableModel> model,
-                    std::shared_ptr<const model::PackedWeights> reference,
-                    const SupervisedSettings& settings);
-  using Rows = std::vector<data::SupervisedRow>;
-  core::Result<RowValues> score(const model::PackedWeights& weights,
-                                std::span<const data::SupervisedRow> rows);
-  core::Result<RowFacts> facts(const data::SupervisedDataset& data, const Rows& rows);
-  core::Result<StepTotals> totals(const RowFacts& facts, const Rows& rows);
-  core::Result<double> mismatched_kl(const Rows& rows);
-  std::vector<std::vector<std::size_t>> pack(std::span<const data::SupervisedRow> rows) const;
-  double plan_rows_of(std::span<const data::SupervisedRow> rows) const;
-
-  const SupervisedSettings settings_;
-  std::unique_ptr<TrainableModel> model_;
-  RowRunner runner_;
-  Reference reference_;
+  // As TrainableModel's and PolicyTrainer's.
+  virtual void set_score_scale(double mean, double std) = 0;
+  virtual bool has_adapter() const = 0;
+  virtual core::Result<void> save_adapter(const std::filesystem::path& folder,
+                                          const std::string& base) const = 0;
+  virtual core::Result<void> save_state(const std::filesystem::path& folder) const = 0;
+  virtual core::Result<void> load_state(const std::filesystem::path& folder) = 0;
 };
 
 }  // namespace troupe::learn

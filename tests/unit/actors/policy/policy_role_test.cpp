@@ -6,6 +6,7 @@
 #include "actors/protocol/role_adapter.hpp"
 #include "runtime/async/io_threads.hpp"
 #include "runtime/cluster/loopback/loopback.hpp"
+#include "runtime/learn/trainers.hpp"
 #include "runtime/weights/local_channel.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
 
@@ -25,7 +26,7 @@ learn::TrainerSettings settings() {
 std::unique_ptr<learn::PolicyTrainer> trainer_of(core::TeamRunner& team) {
   auto params = std::make_unique<model::ParamStore>(learn::tiny_spec());
   model::randomise(*params, 3, 0.2f);
-  auto made = learn::PolicyTrainer::create(std::move(params), settings(), team);
+  auto made = (*learn::trainers())->policy(std::move(params), settings(), team);
   EXPECT_TRUE(made.has_value());
   return std::move(made).value();
 }

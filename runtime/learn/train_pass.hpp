@@ -1,0 +1,37 @@
+// One forward and backward pass of training at a time, with a plain sum for a loss and without an
+// optimiser: what measurements of the two need. Runs on the owner's thread, numeric work on the
+// team; memory: the activations of one call.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/core/team.hpp"
+#include "runtime/model/group_plan.hpp"
+#include "runtime/model/packed.hpp"
+#include "runtime/model/params.hpp"
+
+#include <memory>
+#include <span>
+
+namespace troupe::learn {
+
+class TrainPass {
+ public:
+  // `grads` takes the gradients; what else is said of model::TrainForward holds.
+  static std::unique_ptr<TrainPass> create(core::TeamRunner& team,
+                                           const model::ParamStore& master,
+                                           model::ParamStore& grads);
+  virtual ~TrainPass() = default;
+
+  // Log-probs of the targets under the weights; they live until the next call, and so does the
+  // graph that backward() needs. kInternal: LibTorch failed, or built no graph.
+  virtual core::Result<std::span<const float>> logprobs(const model::PackedWeights& weights,
+                                                        const model::ForwardPlan& plan,
+                                                        const model::TokenTargets& targets,
+                                                        float temperature,
+                                                        bool want_entropy) = 0;
+
+  // Adds to the gradients those of `scale` times the sum of the last call's log-probs. Once a call.
+  virtual core::Result<void> backward(float scale) = 0;
+};
+
+}  // namespace troupe::learn

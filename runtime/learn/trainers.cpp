@@ -1,0 +1,101 @@
+// dlopen, and what can go wrong with it.
+#include "runtime/learn/trainers.hpp"
+
+#include "runtime/core/program_files.hpp"
+#include "runtime/learn/build_id.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::learn {
+namespace {
+
+namespace fs = std::filesystem;
+using core::ErrorCode;
+
+constexpr const char* kFile = "libtroupe_learn.so";
+
+core::Result<fs::path> find_library() {
+  if (fs::path found = core::program_file(kFile); !found.empty()) return found;
+  const auto folders = core::program_folders();
+  return core::fail(ErrorCode::kResources, std::string("training needs ") + kFile +
+                                               ", which is neither in " + folders[0].string() +
+                                               " nor in " + folders[1].string() +
+                                               "; copy it there from where the program was built");
+}
+
+bool holds(std::ifstream& in, std::string_view id) {
+  std::string window;
+  std::vector<char> piece(std::size_t{1} << 20);
+  while (in.read(piece.data(), std::ssize(piece)), in.gcount() > 0) {
+    window.append(piece.data(), static_cast<std::size_t>(in.gcount()));
+    if (window.find(id) != window.npos) return true;
+    window.erase(0, window.size() - std::min(window.size(), id.size()));
+  }
+  return false;
+}
+
+// The library holds the program's id as bytes: read before it is opened, because the loader would
+// speak of the symbols that another build lacks.
+core::Result<void> check_build(const fs::path& library) {
+  std::ifstream in(library, std::ios::binary);
+  if (!in) {
+    return core::fail(ErrorCode::kResources,
+                      "cannot read " + library.string() + "; see that this user may");
+  }
+  if (holds(in, kBuildId)) return {};
+  return core::fail(ErrorCode::kResources, library.string() +
+                                               " is of another build than this program; copy both "
+                                               "from the same build");
+}
+
+core::Result<const Trainers*> open_library() {
+  TROUPE_TRY_ASSIGN(files, find_trainers());
+  // First by its full path: the library asks for it by its name, and is given what is there.
+  const std::string torch = (files.torch.folder / kTorchFile).string();
+  if (dlopen(torch.c_str(), RTLD_LAZY | RTLD_LOCAL) == nullptr) {
+    return core::fail(ErrorCode::kResources,
+                      std::string("LibTorch cannot be loaded: ") + dlerror() + "; " + kTorchHint);
+  }
+  void* const handle = dlopen(files.library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    return core::fail(ErrorCode::kResources, std::string("cannot be loaded: ") + dlerror() +
+                                                 ", beside LibTorch in " +
+                                                 files.torch.folder.string() + "; " + kTorchHint);
+  }
+  const auto* entry = static_cast<const Trainers*>(dlsym(handle, "troupe_learn_entry"));
+  if (entry == nullptr) {
+    return core::fail(ErrorCode::kResources,
+                      files.library.string() + " has no entry; copy it anew from its build");
+  }
+  return entry;
+}
+
+}  // namespace
+
+core::Result<TrainersFiles> find_trainers() {
+  TROUPE_TRY_ASSIGN(library, find_library());
+  TROUPE_TRY(check_build(library));
+  TROUPE_TRY_ASSIGN(torch, find_libtorch());
+  return TrainersFiles{std::move(library), std::move(torch)};
+}
+
+core::Result<const Trainers*> trainers() {
+  static std::mutex mutex;
+  static const Trainers* opened = nullptr;
+  const std::lock_guard lock(mutex);
+  // A failure is no last word: the file may be there the next time.
+  if (opened == nullptr) {
+    TROUPE_TRY_ASSIGN(now, open_library());
+    opened = now;
+  }
+  return opened;
+}
+
+}  // namespace troupe::learn
