@@ -21,7 +21,7 @@ core::Result<EngineTurn> EngineBench::turn(EngineWork work) {
   if (work.intake) TROUPE_TRY(pack(work, turn));
   if (engine_ != nullptr) {
     // A step that fails takes its turn's outcome with it; the swap must be told of.
-    if (!turn.swapped) TROUPE_TRY(step(turn, work.intake != nullptr));
+    if (!turn.swapped) TROUPE_TRY(step(work, turn));
     TROUPE_TRY(rest_after(work, turn));
     turn.counters = engine_->counters();
   }
@@ -72,7 +72,7 @@ core::Result<void> EngineBench::pack(const EngineWork& work, EngineTurn& turn) {
 }
 
 // Until a sample is done or the turn is over; one step between two slices of packing.
-core::Result<void> EngineBench::step(EngineTurn& turn, bool once) {
+core::Result<void> EngineBench::step(const EngineWork& work, EngineTurn& turn) {
   const auto end = std::chrono::steady_clock::now() + core::limits::kEngineTurn;
   const auto computes = [this] {
     const engine::EngineState state = engine_->state();
@@ -80,9 +80,16 @@ core::Result<void> EngineBench::step(EngineTurn& turn, bool once) {
   };
   const MaybeBusy guard(computes() ? activity_ : nullptr, "step");
   while (computes() && turn.finished.empty()) {
-    TROUPE_TRY_ASSIGN(finished, engine_->step());
-    turn.finished = std::move(finished);
-    if (once || std::chrono::steady_clock::now() >= end) break;
+    auto finished = engine_->step();
+    if (!finished) {
+      const auto broken = engine_->broken_group();
+      if (!broken || !work.set_aside) return finished.failure();
+      engine_->abort(*broken);  // the others go on
+      turn.refused.emplace_back(*broken, finished.error());
+      break;
+    }
+    turn.finished = std::move(*finished);
+    if (work.intake || std::chrono::steady_clock::now() >= end) break;
   }
   return {};
 }

@@ -31,11 +31,14 @@ struct EngineWork {
   std::shared_ptr<weights::WeightIntake> intake;  // null: none on its way
   engine::KvAction kv = engine::KvAction::kRecompute;
   bool rest = false;  // nothing more is known of: sleep once idle
+  // A group on whose account a step fails is refused and the others go on; else the turn fails.
+  bool set_aside = false;
 };
 
 struct EngineTurn {
   std::vector<engine::Sample> finished;
-  std::vector<std::pair<core::GroupId, core::Error>> refused;  // of the submits
+  // Groups that the engine does not take, or that fail on their own account.
+  std::vector<std::pair<core::GroupId, core::Error>> refused;
   std::optional<core::Version> swapped;     // the engine computes with these from the next turn on
   std::optional<core::Error> intake_error;  // the intake is of no more use
   engine::EngineCounters counters;
@@ -55,12 +58,12 @@ class EngineBench {
   // Null before the first weights.
   engine::Engine* engine() noexcept { return engine_.get(); }
 
-  // Errors: those of Engine::step and of making the engine.
+  // Errors: those of Engine::step that concern all groups, and of making the engine.
   core::Result<EngineTurn> turn(EngineWork work);
 
  private:
   core::Result<void> pack(const EngineWork& work, EngineTurn& turn);
-  core::Result<void> step(EngineTurn& turn, bool once);
+  core::Result<void> step(const EngineWork& work, EngineTurn& turn);
   core::Result<void> wake_for(const EngineWork& work);
   core::Result<void> rest_after(const EngineWork& work, EngineTurn& turn);
 

@@ -83,7 +83,9 @@ async::task<core::Result<void>> GeneratorRole::fetch_some(std::vector<core::Tick
     co_return core::Result<void>();
   }
   if (!prompts) {
-    book_.end(tickets.front(), nullptr, prompts.error());
+    std::optional<core::Error> error;
+    if (prompts.error().code != ErrorCode::kNotFound) error = prompts.error();  // else not needed
+    book_.end(tickets.front(), nullptr, error);
     co_return core::Result<void>();
   }
   for (PromptTask& task : prompts->tasks) {
@@ -105,6 +107,7 @@ EngineWork GeneratorRole::next_work() {
   if (weights_.version()) work.submits = book_.submit(*weights_.version());
   work.intake = weights_.intake();
   work.kv = weights_.kv();
+  work.set_aside = true;
   return work;
 }
 
@@ -119,10 +122,7 @@ async::task<core::Result<void>> GeneratorRole::pump() {
     rested = work.rest;  // asked once; whether it slept is up to the engine
     if (context_.activity != nullptr) context_.activity->set_idle("waiting for the device");
     const std::vector<core::GroupId> aborts = work.aborts;
-    auto job = [bench = bench_, work = std::move(work)]() mutable {
-      return bench->turn(std::move(work));
-    };
-    auto turn = co_await context_.device->run(std::move(job));
+    auto turn = co_await take_turn(std::move(work));
     if (!turn) {
       fail_running(turn.error());
       if (weights_.intake()) weights_.broken(turn.error());
@@ -133,6 +133,22 @@ async::task<core::Result<void>> GeneratorRole::pump() {
   pumping_ = false;
   say_idle();
   co_return core::Result<void>();
+}
+
+// A device thread whose queue is full refuses the turn; the engine has not seen it then.
+async::task<core::Result<EngineTurn>> GeneratorRole::take_turn(EngineWork work) {
+  const auto held = std::make_shared<EngineWork>(std::move(work));
+  const auto begun = std::make_shared<bool>(false);
+  for (;;) {
+    auto job = [bench = bench_, held, begun] {
+      *begun = true;
+      return bench->turn(std::move(*held));
+    };
+    auto turn = co_await context_.device->run(std::move(job));
+    const bool refused = !turn && turn.error().code == ErrorCode::kOverloaded && !*begun;
+    if (!refused) co_return turn;
+    co_await async::sleep_for(*context_.timers, limits::kOverloadBackoff);
+  }
 }
 
 void GeneratorRole::digest(EngineTurn turn, const std::vector<core::GroupId>& aborts) {

@@ -47,6 +47,7 @@ class GeneratorRole {
   void wake();
   EngineWork next_work();
   async::task<core::Result<void>> pump();
+  async::task<core::Result<EngineTurn>> take_turn(EngineWork work);
   void digest(EngineTurn turn, const std::vector<core::GroupId>& aborts);
   void retire(const std::vector<core::Ticket>& tickets);
   void fail_running(const core::Error& error);

@@ -10,6 +10,15 @@ weights::WeightLocation location_of(const WeightSource& source) {
   return {source.host_id, source.socket, source.tcp_host, source.tcp_port, source.key};
 }
 
+// Ends the fetch under way when the role that wants it ends.
+struct CloseAtEnd {
+  explicit CloseAtEnd(weights::WeightSubscriber& closed) : subscriber(closed) {}
+  CloseAtEnd(const CloseAtEnd&) = delete;
+  CloseAtEnd& operator=(const CloseAtEnd&) = delete;
+  ~CloseAtEnd() { subscriber.close(); }
+  weights::WeightSubscriber& subscriber;
+};
+
 // What another try may mend.
 bool passes(core::ErrorCode code) {
   return code == core::ErrorCode::kPeerLost || code == core::ErrorCode::kClosed ||
@@ -34,6 +43,7 @@ async::task<core::Result<Ack>> WeightDesk::update(UpdateWeights request) {
   if (!holds(version) && (!wanted_ || wanted_->version < version)) {
     failed_.reset();
     wanted_ = std::move(request);
+    if (!std::exchange(watching_, true)) context_.scope->spawn("weights' end", close_at_end());
     if (!std::exchange(fetching_, true)) context_.scope->spawn("weights", fetch());
   }
   while (!holds(version)) {
@@ -42,6 +52,14 @@ async::task<core::Result<Ack>> WeightDesk::update(UpdateWeights request) {
     static_cast<void>(woken);
   }
   co_return Ack{};
+}
+
+async::task<core::Result<void>> WeightDesk::close_at_end() {
+  const CloseAtEnd at_end(*subscriber_);
+  for (;;) {
+    const bool woken = co_await changed_.wait(async::Deadline::none());
+    static_cast<void>(woken);
+  }
 }
 
 async::task<core::Result<void>> WeightDesk::fetch() {
@@ -56,7 +74,7 @@ async::task<core::Result<void>> WeightDesk::fetch() {
     const weights::WeightLocation location = location_of(target.source);
     auto subscriber = subscriber_;
     auto job = [subscriber, location, version = target.version]() {
-      return subscriber->fetch(version, location, core::limits::kCallDeadline);
+      return subscriber->fetch(version, location, core::limits::kWeightStall);
     };
     auto fetched = co_await fetch_thread_.run(std::move(job));
     if (fetched) {
@@ -81,7 +99,7 @@ void WeightDesk::give_up(core::Version version, const core::Error& error) {
   core::Error failure = error.within("weights of version " + std::to_string(version));
   // To whoever asked, a lost peer would be this role.
   if (failure.code == core::ErrorCode::kPeerLost || failure.code == core::ErrorCode::kClosed) {
-    failure.code = core::ErrorCode::kResources;
+    failure.code = core::ErrorCode::kDeadline;
   }
   failed_ = Failed{version, std::move(failure)};
   wanted_.reset();

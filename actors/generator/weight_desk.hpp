@@ -1,7 +1,8 @@
 // The weights on their way into a generator: which version is wanted, which is being fetched or
 // packed, which the engine holds, and who waits for it. One version at a time; when several are
-// wanted, the newest is fetched next. Fetching may block, so it is a job of a thread of its own.
-// Part of the generator role, on its strand. Bound: one fetch or intake at a time.
+// wanted, the newest is fetched next. Fetching may block, so it is a job of a thread of its own; it
+// ends with the role, however slow its link is. Part of the generator role, on its strand. Bound:
+// one fetch or intake at a time.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -23,7 +24,9 @@ class WeightDesk {
              async::DeviceThread& fetch_thread,
              std::function<void()> arrived);
 
-  // Answers once the engine holds that version or a newer one. Errors: those of fetching it.
+  // Answers once the engine holds that version or a newer one. Errors: those of fetching it after
+  // kFetchTries_max tries, kDeadline where the other side or the way to it is gone; it may be asked
+  // for again.
   async::task<core::Result<Ack>> update(UpdateWeights request);
 
   // What is to be packed now; null when nothing is.
@@ -43,6 +46,7 @@ class WeightDesk {
   };
   bool holds(core::Version version) const { return version_ && *version_ >= version; }
   async::task<core::Result<void>> fetch();
+  async::task<core::Result<void>> close_at_end();
   void give_up(core::Version version, const core::Error& error);
 
   RoleContext context_;
@@ -56,6 +60,7 @@ class WeightDesk {
   std::optional<core::Version> version_;
   std::optional<Failed> failed_;
   bool fetching_ = false;
+  bool watching_ = false;
 };
 
 }  // namespace troupe::actors

@@ -49,6 +49,10 @@ inline constexpr std::uint64_t kGeneratorGroups_max = 128;           // groups s
 inline constexpr std::chrono::milliseconds kOverloadBackoff{50};     // before a refused call is made again
 inline constexpr std::chrono::milliseconds kSettlePoll{20};          // between looks at groups still scored
 inline constexpr std::chrono::milliseconds kGeneratorWait{300'000};  // without a generator, then a run ends
+inline constexpr std::uint64_t kTicketFailures_max = 3;              // of one ticket, each at another generator or life
+inline constexpr std::uint64_t kGeneratorFailures_max = 3;           // in a row, then it is started again
+inline constexpr std::chrono::milliseconds kWeightsAgain_min{250};   // before weights that failed are sent again; doubles
+inline constexpr std::chrono::milliseconds kWeightsAgain_max{8'000};
 inline constexpr std::chrono::milliseconds kRewardWait{300'000};     // without a reward, then a run ends
 inline constexpr std::chrono::milliseconds kLastSave{600'000};       // of a run that ends for an error
 inline constexpr std::uint64_t kDeviceJobs_max = 64;                 // jobs waiting at a DeviceThread
@@ -91,6 +95,7 @@ inline constexpr std::chrono::milliseconds kRestartAfter{100};       // of a los
 inline constexpr std::chrono::milliseconds kRestartAfter_max{5'000};
 inline constexpr std::chrono::milliseconds kRestartWindow{60'000};
 inline constexpr std::uint64_t kRestarts_max = 8;                    // of one role in that window
+inline constexpr std::chrono::milliseconds kRestartRest{60'000};     // of a role that others stand in for, after these
 inline constexpr std::chrono::milliseconds kSpawnDeadline{600'000};  // to load and start a role
 inline constexpr std::chrono::milliseconds kNodeStart{20'000};       // of a local process until it joins
 inline constexpr std::chrono::milliseconds kStatusEvery{500};        // roles are asked for their accounts
@@ -98,6 +103,8 @@ inline constexpr std::chrono::milliseconds kNoProgress{60'000};      // then it 
 inline constexpr std::chrono::milliseconds kEngineTurn{2};           // of short steps, before news is heard
 inline constexpr std::uint64_t kWeightReaders_max = 64;              // snapshots lent by one publisher
 inline constexpr std::uint64_t kWeightStrangers_max = 16;            // connections that have not asked yet
+inline constexpr std::uint64_t kWeightQueue_max = 1024;              // receivers that wait for one of those
+inline constexpr std::chrono::milliseconds kWeightQueueSign{2'000};  // so often they are told that they wait
 inline constexpr std::uint64_t kWeightMappings_max = 3;              // that a receiver keeps between versions
 inline constexpr std::chrono::milliseconds kWeightHello{5'000};      // then a silent receiver is cut
 inline constexpr std::chrono::milliseconds kWeightStall{10'000};     // without a byte taken: the same

@@ -21,7 +21,7 @@ class CopiedWeightChannel final : public WeightPublisher, public WeightSubscribe
   core::Result<WeightLocation> publish(const Offer& offer) override;
   core::Result<std::unique_ptr<WeightIntake>> fetch(core::Version at_least,
                                                     const WeightLocation& location,
-                                                    core::Duration deadline) override;
+                                                    core::Duration patience) override;
 
  private:
   struct Copy {

@@ -15,7 +15,7 @@ class LocalWeightChannel final : public WeightPublisher, public WeightSubscriber
   core::Result<WeightLocation> publish(const Offer& offer) override;
   core::Result<std::unique_ptr<WeightIntake>> fetch(core::Version at_least,
                                                     const WeightLocation& location,
-                                                    core::Duration deadline) override;
+                                                    core::Duration patience) override;
 
  private:
   std::mutex mutex_;

@@ -139,8 +139,11 @@ core::Result<void> check_answer(const Answer& answer,
     case AnswerStatus::kNoDevice:
       return fail(ErrorCode::kUnsupported, source + " has no weights on a device");
     case AnswerStatus::kTooMany:
-      return fail(ErrorCode::kOverloaded, source + " serves " + to_string(core::limits::kWeightReaders_max) +
-                                              " receivers already; ask again later");
+      return fail(ErrorCode::kOverloaded, source + " has " +
+                                              to_string(core::limits::kWeightQueue_max) +
+                                              " receivers waiting already; ask again later");
+    case AnswerStatus::kQueued:
+      break;  // said before an answer, never instead of one
   }
   return fail(ErrorCode::kData, source + " answers with the unknown status " +
                                     to_string(static_cast<std::uint32_t>(answer.status)));

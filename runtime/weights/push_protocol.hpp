@@ -36,13 +36,14 @@ struct Hello {
 static_assert(sizeof(Hello) == 88);
 
 enum class AnswerStatus : std::uint32_t {
-  kHere = 1,       // a descriptor, the stream or a DevicePlace follows
-  kOlder = 2,      // only older versions are here; `version` is the newest
-  kNothing = 3,    // nothing was published yet
+  kHere = 1,     // a descriptor, the stream or a DevicePlace follows
+  kOlder = 2,    // only older versions are here; `version` is the newest
+  kNothing = 3,  // nothing was published yet
   kWrongKey = 4,
   kMalformed = 5,  // the hello asks for nothing that this socket gives
   kTooMany = 6,
   kNoDevice = 7,  // the snapshots are not on a device that others can open
+  kQueued = 8,    // another answer follows once a receiver has ended
 };
 
 struct Answer {

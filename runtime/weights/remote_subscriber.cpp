@@ -22,7 +22,7 @@ core::Result<void> say_hello(const OwnedFd& socket,
                              core::Version at_least,
                              Wants wants,
                              const WeightLocation& location,
-                             core::TimePoint until) {
+                             Patience patience) {
   if (location.key.size() != kKey_chars) {
     return fail(ErrorCode::kInvalidArgument,
                 "the key of a weight source has " + std::to_string(location.key.size()) +
@@ -32,7 +32,23 @@ core::Result<void> say_hello(const OwnedFd& socket,
   hello.at_least = at_least;
   hello.wants = wants;
   std::memcpy(hello.key, location.key.data(), kKey_chars);
-  return send_all(socket, &hello, sizeof hello, until, "asking for weights");
+  return send_all(socket, &hello, sizeof hello, patience, "asking for weights");
+}
+
+// A source that has no place free says so again and again until it has: that counts as a sign of
+// life.
+bool is_queued(const Answer& answer) {
+  return answer.magic == kPushMagic && answer.status == AnswerStatus::kQueued;
+}
+
+core::Result<Answer> receive_answer(const OwnedFd& socket,
+                                    const std::string& source,
+                                    Patience patience) {
+  Answer answer;
+  do {
+    TROUPE_TRY(receive_all(socket, &answer, sizeof answer, patience, "the answer of " + source));
+  } while (is_queued(answer));
+  return answer;
 }
 
 std::string name_of_stream(core::Version version) {
@@ -44,12 +60,12 @@ core::Result<void> receive_bucket(const OwnedFd& socket,
                                   const FlatWeights& flat,
                                   std::uint32_t index,
                                   char* into,
-                                  core::TimePoint until) {
+                                  Patience patience) {
   const std::size_t size = flat.shape.bucket(flat.data, index).size();
   std::uint32_t crc = 0;
   for (std::size_t done = 0; done < size;) {
     const std::size_t piece = std::min(size - done, kPiece_bytes);
-    TROUPE_TRY(receive_all(socket, into + done, piece, until,
+    TROUPE_TRY(receive_all(socket, into + done, piece, patience,
                            name_of_stream(flat.version) + ", bucket " + std::to_string(index)));
     crc = core::crc32c(into + done, piece, crc);
     done += piece;
@@ -70,8 +86,10 @@ RemoteWeightSubscriber::RemoteWeightSubscriber(const model::ModelSpec& spec,
       shadows_(std::make_shared<ShadowPool>(spec, dtype, memory)) {}
 
 core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
-    core::Version at_least, const WeightLocation& location, core::Duration deadline) {
-  const core::TimePoint until = std::chrono::steady_clock::now() + deadline;
+    core::Version at_least, const WeightLocation& location, core::Duration span) {
+  if (closed_) return fail(ErrorCode::kClosed, "no weights are wanted here any more");
+  const Patience patience{span, &closed_};
+  const core::TimePoint until = std::chrono::steady_clock::now() + span;  // to connect
   const auto wrap =
       [&](core::Result<FlatWeights> flat) -> core::Result<std::unique_ptr<WeightIntake>> {
     if (!flat) return flat.failure();
@@ -80,13 +98,13 @@ core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
   };
   const bool same_host = !location.socket.empty() && location.host_id == host_id_;
   if (same_host && !memory_.shared_name().empty()) {
-    auto flat = from_device(at_least, location, until);
+    auto flat = from_device(at_least, location, patience);
     if (!flat) return flat.failure();
     if (*flat) return wrap(std::move(**flat));
   }
   if (same_host) {
     auto socket = connect_unix(location.socket, until);
-    if (socket) return wrap(from_memory(std::move(*socket), at_least, location, until));
+    if (socket) return wrap(from_memory(std::move(*socket), at_least, location, patience));
     if (location.tcp_port == 0) return socket.failure();
   }
   if (location.tcp_port == 0) {
@@ -95,22 +113,21 @@ core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
                 "node serve them by TCP");
   }
   TROUPE_TRY_ASSIGN(socket, connect_tcp(location.tcp_host, location.tcp_port, until));
-  return wrap(from_stream(std::move(socket), at_least, location, until));
+  return wrap(from_stream(std::move(socket), at_least, location, patience));
 }
 
 core::Result<std::optional<FlatWeights>> RemoteWeightSubscriber::from_device(
-    core::Version at_least, const WeightLocation& location, core::TimePoint until) {
-  auto socket = connect_unix(location.socket, until);
+    core::Version at_least, const WeightLocation& location, Patience patience) {
+  auto socket = connect_unix(location.socket, std::chrono::steady_clock::now() + patience.span);
   if (!socket) return std::optional<FlatWeights>();  // the other ways say what is wrong
-  TROUPE_TRY(say_hello(*socket, at_least, Wants::kDevice, location, until));
+  TROUPE_TRY(say_hello(*socket, at_least, Wants::kDevice, location, patience));
   const std::string source = "the answer of " + location.socket;
-  Answer answer;
-  TROUPE_TRY(receive_all(*socket, &answer, sizeof answer, until, source));
+  TROUPE_TRY_ASSIGN(answer, receive_answer(*socket, location.socket, patience));
   if (answer.magic == kPushMagic && answer.status == AnswerStatus::kNoDevice)
     return std::optional<FlatWeights>();
   TROUPE_TRY(check_answer(answer, at_least, location.socket));
   DevicePlace place;
-  TROUPE_TRY(receive_all(*socket, &place, sizeof place, until, source));
+  TROUPE_TRY(receive_all(*socket, &place, sizeof place, patience, source));
   place.device[sizeof place.device - 1] = 0;
   if (memory_.shared_name() != place.device) return std::optional<FlatWeights>();
   if (answer.bytes != shape_.data_bytes() || place.layout_hash != shape_.layout_hash) {
@@ -137,12 +154,14 @@ core::Result<std::optional<FlatWeights>> RemoteWeightSubscriber::from_device(
 core::Result<FlatWeights> RemoteWeightSubscriber::from_memory(OwnedFd socket,
                                                               core::Version at_least,
                                                               const WeightLocation& location,
-                                                              core::TimePoint until) {
-  TROUPE_TRY(say_hello(socket, at_least, Wants::kMemory, location, until));
+                                                              Patience patience) {
+  TROUPE_TRY(say_hello(socket, at_least, Wants::kMemory, location, patience));
   Answer answer;
   OwnedFd memory;
-  TROUPE_TRY(receive_with_fd(socket, &answer, sizeof answer, memory, until,
-                             "the answer of " + location.socket));
+  do {
+    TROUPE_TRY(receive_with_fd(socket, &answer, sizeof answer, memory, patience,
+                               "the answer of " + location.socket));
+  } while (is_queued(answer));
   TROUPE_TRY(check_answer(answer, at_least, location.socket));
   if (!memory) {
     return fail(ErrorCode::kData, location.socket + " answered without its shared memory");
@@ -172,21 +191,20 @@ core::Result<FlatWeights> RemoteWeightSubscriber::from_memory(OwnedFd socket,
 core::Result<FlatWeights> RemoteWeightSubscriber::from_stream(OwnedFd socket,
                                                               core::Version at_least,
                                                               const WeightLocation& location,
-                                                              core::TimePoint until) {
+                                                              Patience patience) {
   const std::string source = location.tcp_host + ":" + std::to_string(location.tcp_port);
-  TROUPE_TRY(say_hello(socket, at_least, Wants::kStream, location, until));
-  Answer answer;
-  TROUPE_TRY(receive_all(socket, &answer, sizeof answer, until, "the answer of " + source));
+  TROUPE_TRY(say_hello(socket, at_least, Wants::kStream, location, patience));
+  TROUPE_TRY_ASSIGN(answer, receive_answer(socket, source, patience));
   TROUPE_TRY(check_answer(answer, at_least, source));
   const std::string what = name_of_stream(answer.version);
   SnapshotHead head;
-  TROUPE_TRY(receive_all(socket, &head, sizeof head, until, what + ", its head"));
+  TROUPE_TRY(receive_all(socket, &head, sizeof head, patience, what + ", its head"));
   TROUPE_TRY_ASSIGN(shape, check_head(head, shape_));
   if (answer.bytes != shape.bytes() || head.version != answer.version) {
     return fail(ErrorCode::kData, what + " is not what was announced");
   }
   std::vector<char> rest(shape.data_offset() - sizeof head);
-  TROUPE_TRY(receive_all(socket, rest.data(), rest.size(), until, what + ", its checksums"));
+  TROUPE_TRY(receive_all(socket, rest.data(), rest.size(), patience, what + ", its checksums"));
   FlatWeights flat;
   flat.version = head.version;
   flat.shape = shape;
@@ -197,9 +215,9 @@ core::Result<FlatWeights> RemoteWeightSubscriber::from_stream(OwnedFd socket,
   char* const into = reinterpret_cast<char*>(buffer->data());
   flat.data = buffer->data();
   for (std::uint32_t i = 0; i < shape.buckets; ++i)
-    TROUPE_TRY(receive_bucket(socket, flat, i, into + i * shape.bucket_bytes, until));
+    TROUPE_TRY(receive_bucket(socket, flat, i, into + i * shape.bucket_bytes, patience));
   const char done = 1;
-  TROUPE_TRY(send_all(socket, &done, 1, until, "ending " + what));
+  TROUPE_TRY(send_all(socket, &done, 1, patience, "ending " + what));
   flat.owner = buffer;
   flat.verified = true;
   return flat;

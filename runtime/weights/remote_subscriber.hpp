@@ -12,6 +12,7 @@
 #include "runtime/weights/shadow_pool.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,22 +31,23 @@ class RemoteWeightSubscriber final : public WeightSubscriber {
 
   core::Result<std::unique_ptr<WeightIntake>> fetch(core::Version at_least,
                                                     const WeightLocation& location,
-                                                    core::Duration deadline) override;
+                                                    core::Duration patience) override;
+  void close() override { closed_ = true; }
 
  private:
   using Staging = core::Buffer<float>;
   // Nothing when the publisher's weights are not on this device.
   core::Result<std::optional<FlatWeights>> from_device(core::Version at_least,
                                                        const WeightLocation& location,
-                                                       core::TimePoint until);
+                                                       Patience patience);
   core::Result<FlatWeights> from_memory(OwnedFd socket,
                                         core::Version at_least,
                                         const WeightLocation& location,
-                                        core::TimePoint until);
+                                        Patience patience);
   core::Result<FlatWeights> from_stream(OwnedFd socket,
                                         core::Version at_least,
                                         const WeightLocation& location,
-                                        core::TimePoint until);
+                                        Patience patience);
   std::shared_ptr<Staging> staging();
 
   const SnapshotShape shape_;
@@ -54,6 +56,7 @@ class RemoteWeightSubscriber final : public WeightSubscriber {
   const std::shared_ptr<ShadowPool> shadows_;
   MappingSet mappings_;
   OpenedSet opened_;
+  std::atomic<bool> closed_{false};
   std::mutex mutex_;
   std::shared_ptr<Staging> staging_;
 };

@@ -1,6 +1,8 @@
 // System calls and their errors in words.
 #include "runtime/weights/socket.hpp"
 
+#include "runtime/core/limits.hpp"
+
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -15,6 +17,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 
@@ -23,6 +26,8 @@ namespace {
 
 using core::ErrorCode;
 using core::fail;
+
+constexpr int kBacklog = core::limits::kWeightQueue_max;  // connections not yet accepted
 
 core::Failure system_failure(ErrorCode code, const std::string& what) {
   return fail(code, what + ": " + std::strerror(errno));
@@ -78,11 +83,38 @@ bool wait_for(int fd, short events, core::TimePoint until) {
   }
 }
 
-core::Failure cut(ErrorCode code, const std::string& what, std::size_t done, std::size_t size) {
-  const std::string progress =
-      " after " + std::to_string(done) + " of " + std::to_string(size) + " bytes";
-  return fail(code, what + (code == ErrorCode::kDeadline ? ": the time was up" : ": the other side closed") +
-                        progress);
+enum class Waited { kMoves, kLate, kGivenUp };
+
+Waited wait_for_bytes(const OwnedFd& socket, short events, const Patience& patience) {
+  constexpr core::Duration kLook = std::chrono::milliseconds(100);
+  const core::TimePoint until = std::chrono::steady_clock::now() + patience.span;
+  for (;;) {
+    if (patience.given_up != nullptr && patience.given_up->load()) return Waited::kGivenUp;
+    const core::TimePoint now = std::chrono::steady_clock::now();
+    if (wait_for(socket.get(), events, std::min(until, now + kLook))) return Waited::kMoves;
+    if (std::chrono::steady_clock::now() >= until) return Waited::kLate;
+  }
+}
+
+std::string progress(std::size_t done, std::size_t size) {
+  return " after " + std::to_string(done) + " of " + std::to_string(size) + " bytes";
+}
+
+core::Failure other_side_closed(const std::string& what, std::size_t done, std::size_t size) {
+  return fail(ErrorCode::kPeerLost, what + ": the other side closed" + progress(done, size));
+}
+
+// The outcome of a wait in which nothing moved.
+core::Failure stood_still(Waited waited,
+                          const Patience& patience,
+                          const std::string& what,
+                          std::size_t done,
+                          std::size_t size) {
+  if (waited == Waited::kGivenUp) return fail(ErrorCode::kClosed, what + ": given up here");
+  const double seconds = std::chrono::duration<double>(patience.span).count();
+  char limit[32];
+  std::snprintf(limit, sizeof limit, "%.3g s", seconds);
+  return fail(ErrorCode::kDeadline, what + ": nothing moved for " + limit + progress(done, size));
 }
 
 core::Result<OwnedFd> finish_connect(OwnedFd socket,
@@ -134,7 +166,8 @@ core::Result<OwnedFd> listen_unix(const std::string& name) {
   OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return system_failure(ErrorCode::kResources, "a Unix socket");
   if (name[0] != '@') ::unlink(name.c_str());
-  if (::bind(socket.get(), address.get(), address.size) != 0 || ::listen(socket.get(), 64) != 0) {
+  if (::bind(socket.get(), address.get(), address.size) != 0 ||
+      ::listen(socket.get(), kBacklog) != 0) {
     return system_failure(ErrorCode::kResources, "cannot listen at " + name);
   }
   return socket;
@@ -149,7 +182,7 @@ core::Result<OwnedFd> listen_tcp(const std::string& host, std::uint32_t& port) {
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(socket.get(), list->ai_addr, list->ai_addrlen) != 0 ||
-      ::listen(socket.get(), 64) != 0) {
+      ::listen(socket.get(), kBacklog) != 0) {
     return system_failure(ErrorCode::kResources, "cannot listen at " + where);
   }
   sockaddr_storage own{};
@@ -192,7 +225,7 @@ core::Result<OwnedFd> connect_tcp(const std::string& host,
 core::Result<void> send_all(const OwnedFd& socket,
                             const void* bytes,
                             std::size_t size,
-                            core::TimePoint until,
+                            Patience patience,
                             const std::string& what) {
   for (std::size_t done = 0; done < size;) {
     const ssize_t n = ::send(socket.get(), static_cast<const char*>(bytes) + done, size - done,
@@ -200,9 +233,10 @@ core::Result<void> send_all(const OwnedFd& socket,
     if (n > 0) {
       done += static_cast<std::size_t>(n);
     } else if (errno == EAGAIN || errno == EINTR) {
-      if (!wait_for(socket.get(), POLLOUT, until)) return cut(ErrorCode::kDeadline, what, done, size);
+      const Waited waited = wait_for_bytes(socket, POLLOUT, patience);
+      if (waited != Waited::kMoves) return stood_still(waited, patience, what, done, size);
     } else {
-      return cut(ErrorCode::kPeerLost, what, done, size);
+      return other_side_closed(what, done, size);
     }
   }
   return {};
@@ -211,19 +245,17 @@ core::Result<void> send_all(const OwnedFd& socket,
 core::Result<void> receive_all(const OwnedFd& socket,
                                void* bytes,
                                std::size_t size,
-                               core::TimePoint until,
+                               Patience patience,
                                const std::string& what) {
   for (std::size_t done = 0; done < size;) {
     const ssize_t n = ::recv(socket.get(), static_cast<char*>(bytes) + done, size - done, 0);
     if (n > 0) {
       done += static_cast<std::size_t>(n);
     } else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-      if (!wait_for(socket.get(), POLLIN, until)) return cut(ErrorCode::kDeadline, what, done, size);
+      const Waited waited = wait_for_bytes(socket, POLLIN, patience);
+      if (waited != Waited::kMoves) return stood_still(waited, patience, what, done, size);
     } else {
-      return cut(ErrorCode::kPeerLost, what, done, size);
-    }
-    if (std::chrono::steady_clock::now() >= until && done < size) {
-      return cut(ErrorCode::kDeadline, what, done, size);
+      return other_side_closed(what, done, size);
     }
   }
   return {};
@@ -233,9 +265,10 @@ core::Result<void> receive_with_fd(const OwnedFd& socket,
                                    void* bytes,
                                    std::size_t size,
                                    OwnedFd& passed,
-                                   core::TimePoint until,
+                                   Patience patience,
                                    const std::string& what) {
-  if (!wait_for(socket.get(), POLLIN, until)) return cut(ErrorCode::kDeadline, what, 0, size);
+  const Waited waited = wait_for_bytes(socket, POLLIN, patience);
+  if (waited != Waited::kMoves) return stood_still(waited, patience, what, 0, size);
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   iovec part{bytes, size};
   msghdr message{};
@@ -244,7 +277,7 @@ core::Result<void> receive_with_fd(const OwnedFd& socket,
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   const ssize_t n = ::recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC);
-  if (n <= 0) return cut(ErrorCode::kPeerLost, what, 0, size);
+  if (n <= 0) return other_side_closed(what, 0, size);
   for (cmsghdr* at = CMSG_FIRSTHDR(&message); at != nullptr; at = CMSG_NXTHDR(&message, at)) {
     if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
     int fd = -1;
@@ -252,7 +285,7 @@ core::Result<void> receive_with_fd(const OwnedFd& socket,
     passed = OwnedFd(fd);
   }
   const auto got = static_cast<std::size_t>(n);
-  return receive_all(socket, static_cast<char*>(bytes) + got, size - got, until, what);
+  return receive_all(socket, static_cast<char*>(bytes) + got, size - got, patience, what);
 }
 
 bool send_with_fd(const OwnedFd& socket, const void* bytes, std::size_t size, int passed) {

@@ -1,11 +1,12 @@
 // Plain sockets for weights: an owned descriptor, listening and connecting by Unix path or TCP, and
-// reads and writes up to a deadline. No thread of its own; a socket is used by one thread at a time.
-// All descriptors are non-blocking and closed on exec.
+// reads and writes that end when nothing moves. No thread of its own; a socket is used by one
+// thread at a time. All descriptors are non-blocking and closed on exec.
 #pragma once
 
 #include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -43,23 +44,31 @@ bool same_user(const OwnedFd& unix_socket);
 core::Result<OwnedFd> connect_unix(const std::string& name, core::TimePoint until);
 core::Result<OwnedFd> connect_tcp(const std::string& host, std::uint32_t port, core::TimePoint until);
 
-// Everything or an error: kDeadline, kPeerLost (closed after `done` bytes of `what`).
+// How long a read or write waits for the next byte to move, whatever the whole takes; `given_up`,
+// where there is one, ends the waiting once it is true.
+struct Patience {
+  core::Duration span;
+  const std::atomic<bool>* given_up = nullptr;
+};
+
+// Everything or an error: kDeadline (nothing moved for the span), kPeerLost (closed after `done`
+// bytes of `what`), kClosed (given up).
 core::Result<void> send_all(const OwnedFd& socket,
                             const void* bytes,
                             std::size_t size,
-                            core::TimePoint until,
+                            Patience patience,
                             const std::string& what);
 core::Result<void> receive_all(const OwnedFd& socket,
                                void* bytes,
                                std::size_t size,
-                               core::TimePoint until,
+                               Patience patience,
                                const std::string& what);
 // The same for bytes that may bring a descriptor along; none leaves `passed` empty.
 core::Result<void> receive_with_fd(const OwnedFd& socket,
                                    void* bytes,
                                    std::size_t size,
                                    OwnedFd& passed,
-                                   core::TimePoint until,
+                                   Patience patience,
                                    const std::string& what);
 // One attempt; false when the bytes did not go out whole.
 bool send_with_fd(const OwnedFd& socket, const void* bytes, std::size_t size, int passed);

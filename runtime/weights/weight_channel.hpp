@@ -64,12 +64,17 @@ class WeightIntake {
 class WeightSubscriber {
  public:
   virtual ~WeightSubscriber() = default;
-  // The newest version of the source, which is at least `at_least`. Blocks for at most `deadline`.
-  // Errors: kNotFound (only older ones there), kDeadline, kPeerLost, kData (wrong header, checksum
-  // or layout), kInvalidArgument (the source refused the key), kOverloaded (too many receivers).
+  // The newest version of the source, which is at least `at_least`. Blocks for as long as bytes
+  // move: an end comes after `patience` in which none did. Errors: kNotFound (only older ones
+  // there), kDeadline (nothing moved), kPeerLost, kData (wrong header, checksum or layout),
+  // kInvalidArgument (the source refused the key), kOverloaded (too many receivers), kClosed (after
+  // `close`).
   virtual core::Result<std::unique_ptr<WeightIntake>> fetch(core::Version at_least,
                                                             const WeightLocation& location,
-                                                            core::Duration deadline) = 0;
+                                                            core::Duration patience) = 0;
+  // Nothing more is wanted: a fetch under way ends soon, later ones at once. On any thread. A
+  // channel whose fetches do not wait for others need not do anything.
+  virtual void close() {}
 };
 
 }  // namespace troupe::weights

@@ -3,8 +3,10 @@
 
 #include "runtime/core/check.hpp"
 
+#include <linux/sockios.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -53,7 +55,8 @@ void WeightServer::end_leases(Reader& reader) {
 }
 
 ServerCounters WeightServer::counters() const {
-  return {served_.load(), served_on_device_.load(), refused_.load(), cut_.load(), readers_now_.load()};
+  return {served_.load(), served_on_device_.load(), refused_.load(),
+          cut_.load(),    readers_now_.load(),      queued_now_.load()};
 }
 
 void WeightServer::loop() {
@@ -61,8 +64,9 @@ void WeightServer::loop() {
   for (;;) {
     entries.clear();
     entries.push_back({stop_.get(), POLLIN, 0});
-    entries.push_back({doors_.unix_listener.get(), POLLIN, 0});
-    entries.push_back({doors_.tcp_listener.get(), POLLIN, 0});
+    const bool room = count(State::kHello) < core::limits::kWeightStrangers_max;
+    entries.push_back({room ? doors_.unix_listener.get() : -1, POLLIN, 0});
+    entries.push_back({room ? doors_.tcp_listener.get() : -1, POLLIN, 0});
     for (const Reader& reader : readers_) {
       const bool writes = reader.state == State::kStream;
       entries.push_back({reader.socket.get(), static_cast<short>(writes ? POLLOUT : POLLIN), 0});
@@ -73,15 +77,52 @@ void WeightServer::loop() {
       Reader& reader = readers_[i];
       const short events = entries[3 + i].revents;
       const bool late = now() >= reader.until;
-      if ((events == 0 && !late) || (events != 0 && go_on(reader, events))) continue;
+      if (events == 0 && !late) continue;
+      if (events != 0 ? go_on(reader, events) : stays_late(reader)) continue;
       if (events == 0) ++cut_;
       end_leases(reader);
       readers_.erase(readers_.begin() + static_cast<std::ptrdiff_t>(i));
     }
+    serve_queue();
     if (entries[1].revents != 0) accept_from(doors_.unix_listener, Wants::kMemory);
     if (entries[2].revents != 0) accept_from(doors_.tcp_listener, Wants::kStream);
     readers_now_ = readers_.size();
+    queued_now_ = count(State::kQueued);
   }
+}
+
+// Those who have waited longest come first.
+void WeightServer::serve_queue() {
+  for (std::size_t i = 0; i < readers_.size() && leases() < core::limits::kWeightReaders_max;) {
+    Reader& reader = readers_[i];
+    if (reader.state != State::kQueued || answer(reader)) {
+      ++i;
+      continue;
+    }
+    end_leases(reader);
+    readers_.erase(readers_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+// Its time is over; what is late need not be lost.
+bool WeightServer::stays_late(Reader& reader) {
+  if (reader.state == State::kQueued) {
+    Answer wait;
+    wait.status = AnswerStatus::kQueued;
+    reader.until = now() + core::limits::kWeightQueueSign;
+    return ::send(reader.socket.get(), &wait, sizeof wait, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+           sizeof wait;
+  }
+  if (reader.state != State::kStream) return false;
+  // The system's buffer takes more only when a good part of it is free, which is long on a slow
+  // link.
+  int unsent = 0;
+  if (::ioctl(reader.socket.get(), SIOCOUTQ, &unsent) != 0) return false;
+  const std::uint64_t taken = reader.sent - static_cast<std::uint64_t>(unsent);
+  if (taken <= reader.taken) return false;
+  reader.taken = taken;
+  reader.until = now() + core::limits::kWeightStall;
+  return true;
 }
 
 int WeightServer::poll_timeout_ms(core::TimePoint from) const {
@@ -96,15 +137,17 @@ int WeightServer::poll_timeout_ms(core::TimePoint from) const {
 void WeightServer::accept_from(const OwnedFd& listener, Wants way) {
   OwnedFd socket = accept_one(listener);
   if (!socket || (way == Wants::kMemory && !same_user(socket))) return;
-  if (readers_.size() >= core::limits::kWeightReaders_max + core::limits::kWeightStrangers_max) {
-    ++refused_;
-    return;
-  }
   Reader reader;
   reader.socket = std::move(socket);
   reader.way = way;
   reader.until = now() + core::limits::kWeightHello;
   readers_.push_back(std::move(reader));
+}
+
+std::size_t WeightServer::count(State state) const {
+  return static_cast<std::size_t>(
+      std::count_if(readers_.begin(), readers_.end(),
+                    [state](const Reader& reader) { return reader.state == state; }));
 }
 
 std::size_t WeightServer::leases() const {
@@ -125,8 +168,8 @@ bool WeightServer::go_on(Reader& reader, short events) {
       return false;
     case State::kHeld:
       return still_held(reader);
-    case State::kAnswer:
-      break;
+    case State::kQueued:
+      return still_queued(reader);
   }
   return false;
 }
@@ -145,10 +188,33 @@ bool WeightServer::read_hello(Reader& reader) {
     return false;
   }
   if (reader.hello_bytes < sizeof(Hello)) return true;
-  reader.state = State::kAnswer;
-  return answer(reader);
+  const bool waits = leases() >= core::limits::kWeightReaders_max || count(State::kQueued) > 0;
+  return waits ? answer_later(reader) : answer(reader);
 }
 
+bool WeightServer::answer_later(Reader& reader) {
+  if (!same_key({reader.hello.key, kKey_chars}, key_)) return answer(reader);
+  if (count(State::kQueued) >= core::limits::kWeightQueue_max) {
+    Answer full;
+    full.status = AnswerStatus::kTooMany;
+    ++refused_;
+    (void)!::send(reader.socket.get(), &full, sizeof full, MSG_NOSIGNAL);
+    return false;
+  }
+  reader.state = State::kQueued;
+  reader.until = now() + core::limits::kWeightQueueSign;
+  return true;
+}
+
+// One who waits has nothing to say: it has gone.
+bool WeightServer::still_queued(Reader& reader) {
+  char none = 0;
+  const bool there = ::recv(reader.socket.get(), &none, 1, 0) < 0 && would_block();
+  if (!there) ++cut_;
+  return there;
+}
+
+// There is a snapshot to be lent.
 bool WeightServer::answer(Reader& reader) {
   Answer reply;
   if (!same_key({reader.hello.key, kKey_chars}, key_)) {
@@ -156,8 +222,6 @@ bool WeightServer::answer(Reader& reader) {
   } else if (reader.hello.wants != reader.way &&
              (reader.hello.wants != Wants::kDevice || reader.way != Wants::kMemory)) {
     reply.status = AnswerStatus::kMalformed;
-  } else if (leases() >= core::limits::kWeightReaders_max) {
-    reply.status = AnswerStatus::kTooMany;
   } else {
     take_lease(reader, reply);
   }
@@ -228,8 +292,9 @@ bool WeightServer::hand_out_place(Reader& reader, const Answer& reply) {
   return sent;
 }
 
-// Plain sends: with sendfile the receiver's copy reads single pages that no cache holds, and takes half
-// as long again. The lease lasts until the receiver says that it has all, or is gone.
+// Plain sends: with sendfile the receiver's copy reads single pages that no cache holds, and takes
+// half as long again. The lease lasts until the system has taken all; how long the other side then
+// needs to say so is a matter of its link.
 bool WeightServer::stream(Reader& reader) {
   const std::uint64_t bytes = reader.lease->shape().bytes();
   for (std::size_t turn = 0; turn < kTurn_bytes && reader.sent < bytes;) {
@@ -245,7 +310,11 @@ bool WeightServer::stream(Reader& reader) {
     turn += static_cast<std::size_t>(n);
     reader.until = now() + core::limits::kWeightStall;
   }
-  if (reader.sent == bytes) reader.state = State::kHeld;
+  if (reader.sent == bytes) {
+    reader.state = State::kHeld;
+    reader.until = now() + core::limits::kCallDeadline;
+    end_leases(reader);
+  }
   return true;
 }
 

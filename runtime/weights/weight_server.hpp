@@ -1,9 +1,11 @@
-// Serves the newest snapshot to receivers: a descriptor or the handle of a device's memory over the Unix
-// socket, a stream over TCP. One
-// thread, one poll loop, every socket non-blocking, so a slow, frozen or dead receiver holds up nobody;
-// it keeps its own snapshot until its connection ends. Owned by the publisher.
-// Bounds: kWeightReaders_max receivers and kWeightStrangers_max that have not asked yet; kWeightHello for a request; kWeightStall for a stream on which nothing
-// moves. A connection that holds shared memory may last: the receiver is at work, or frozen.
+// Serves the newest snapshot to receivers: a descriptor or the handle of a device's memory over the
+// Unix socket, a stream over TCP. One thread, one poll loop, every socket non-blocking, so a slow,
+// frozen or dead receiver holds up nobody; it keeps its own snapshot until its connection ends.
+// Owned by the publisher. Bounds: kWeightReaders_max snapshots lent; whoever asks beyond that waits
+// in a queue of kWeightQueue_max and is told so every kWeightQueueSign; kWeightStrangers_max
+// connections that have not asked yet, further ones wait to be accepted; kWeightHello for a
+// request; kWeightStall for a stream on which nothing moves. A connection that holds shared memory
+// may last: the receiver is at work, or frozen.
 #pragma once
 
 #include "runtime/weights/snapshot_pool.hpp"
@@ -19,6 +21,7 @@ struct ServerCounters {
   std::uint64_t refused = 0;  // requests with a wrong key or that could not be read
   std::uint64_t cut = 0;      // receivers that went away or stood still before the end
   std::uint64_t readers = 0;  // connections now
+  std::uint64_t queued = 0;   // of these, that wait for a snapshot
 };
 
 class WeightServer {
@@ -35,7 +38,7 @@ class WeightServer {
   ServerCounters counters() const;
 
  private:
-  enum class State { kHello, kAnswer, kStream, kHeld };
+  enum class State { kHello, kQueued, kStream, kHeld };
   struct Reader {
     OwnedFd socket;
     Wants way = Wants::kMemory;  // what its door gives
@@ -45,15 +48,21 @@ class WeightServer {
     std::size_t hello_bytes = 0;
     std::shared_ptr<Snapshot> lease;
     std::shared_ptr<DeviceSnapshot> device_lease;
-    std::uint64_t sent = 0;  // of the snapshot
+    std::uint64_t sent = 0;   // of the snapshot, to the system
+    std::uint64_t taken = 0;  // of that, by the other side, when it was last looked at
   };
 
   void loop();
   int poll_timeout_ms(core::TimePoint now) const;
   void accept_from(const OwnedFd& listener, Wants way);
   bool go_on(Reader& reader, short events);  // false: the connection ends
+  bool stays_late(Reader& reader);
+  std::size_t count(State state) const;
   std::size_t leases() const;
   bool read_hello(Reader& reader);
+  bool answer_later(Reader& reader);
+  bool still_queued(Reader& reader);
+  void serve_queue();
   bool answer(Reader& reader);
   void take_lease(Reader& reader, Answer& reply);
   void end_leases(Reader& reader);
@@ -67,7 +76,8 @@ class WeightServer {
   DeviceSnapshotPool& device_pool_;
   OwnedFd stop_;
   std::vector<Reader> readers_;
-  std::atomic<std::uint64_t> served_{0}, served_on_device_{0}, refused_{0}, cut_{0}, readers_now_{0};
+  std::atomic<std::uint64_t> served_{0}, served_on_device_{0}, refused_{0}, cut_{0};
+  std::atomic<std::uint64_t> readers_now_{0}, queued_now_{0};
   std::thread thread_;
 };
 

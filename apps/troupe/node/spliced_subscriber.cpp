@@ -15,9 +15,9 @@ SplicedSubscriber::~SplicedSubscriber() {
 }
 
 core::Result<std::unique_ptr<weights::WeightIntake>> SplicedSubscriber::fetch(
-    core::Version at_least, const weights::WeightLocation& location, core::Duration deadline) {
+    core::Version at_least, const weights::WeightLocation& location, core::Duration patience) {
   if (location.host_id == weights::own_host_id()) {
-    return inner_->fetch(at_least, location, deadline);
+    return inner_->fetch(at_least, location, patience);
   }
   if (!splice_) {
     TROUPE_TRY_ASSIGN(splice, enter(io_, target_, "weights"));
@@ -27,7 +27,7 @@ core::Result<std::unique_ptr<weights::WeightIntake>> SplicedSubscriber::fetch(
   near.socket.clear();
   near.tcp_host = "127.0.0.1";
   near.tcp_port = splice_->local_port();
-  return inner_->fetch(at_least, near, deadline);
+  return inner_->fetch(at_least, near, patience);
 }
 
 }  // namespace troupe::app

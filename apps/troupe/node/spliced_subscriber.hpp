@@ -21,7 +21,8 @@ class SplicedSubscriber final : public weights::WeightSubscriber {
   core::Result<std::unique_ptr<weights::WeightIntake>> fetch(
       core::Version at_least,
       const weights::WeightLocation& location,
-      core::Duration deadline) override;
+      core::Duration patience) override;
+  void close() override { inner_->close(); }
 
  private:
   async::IoThreads& io_;

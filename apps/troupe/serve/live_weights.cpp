@@ -54,7 +54,7 @@ async::task<core::Result<core::Version>> LiveWeights::take(LiveWeights* self,
                                                            weights::WeightLocation location) {
   auto subscriber = self->subscriber_;
   auto job = [subscriber, location, version] {
-    return subscriber->fetch(version, location, core::limits::kCallDeadline);
+    return subscriber->fetch(version, location, core::limits::kWeightStall);
   };
   auto fetched = co_await self->fetch_.run(std::move(job));
   if (!fetched) co_return fetched.failure();

@@ -168,7 +168,7 @@ async::task<void> losing_fetch_script(Play play) {
   play.subscriber->lose(3);
   const auto lost = co_await update_to(play, 2, true);
   EXPECT_FALSE(lost.has_value());
-  EXPECT_EQ(lost.error().code, core::ErrorCode::kResources) << "or this role would count as lost";
+  EXPECT_EQ(lost.error().code, core::ErrorCode::kDeadline) << "or this role would count as lost";
   EXPECT_TRUE(co_await update_to(play, 2, true)) << "it may be asked again";
 }
 
@@ -199,15 +199,48 @@ async::task<void> cut_script(Play play) {
 async::task<void> failure_script(Play play) {
   play.subscriber->publish(1);
   EXPECT_TRUE(co_await update_to(play, 1, true));
-  const Answer numeric = start_generate(play, generate_of({666, 5}, 1));
+  const Answer beside = start_generate(play, generate_of({5}, 1));
+  const Answer numeric = start_generate(play, generate_of({666}, 1));
   co_await wait_for(play, numeric);
+  co_await wait_for(play, beside);
   EXPECT_EQ(numeric->value().error().code, core::ErrorCode::kNumeric);
+  EXPECT_TRUE(beside->value().has_value()) << "a group that fails on its own account fails alone";
   const Answer gone = start_generate(play, generate_of({404}, 1));
   const Answer good = start_generate(play, generate_of({6}, 1));
   co_await wait_for(play, gone);
   co_await wait_for(play, good);
-  EXPECT_EQ(gone->value().error().code, core::ErrorCode::kNotFound);
-  EXPECT_TRUE(good->value().has_value()) << "a ticket that is gone fails alone";
+  EXPECT_TRUE(gone->value().has_value()) << "a ticket that nobody wants any more is no failure";
+  EXPECT_EQ(gone->value()->samples, 0u);
+  EXPECT_TRUE(good->value().has_value());
+}
+
+async::task<core::Result<void>> occupy(async::DeviceThread* device, std::shared_future<void> gate) {
+  auto job = [gate]() -> core::Result<void> {
+    gate.wait();
+    return {};
+  };
+  co_return co_await device->run(std::move(job));
+}
+
+async::task<void> full_device_script(Play play, async::DeviceThread* device) {
+  play.subscriber->publish(1);
+  EXPECT_TRUE(co_await update_to(play, 1, true));
+  std::promise<void> gate;
+  const std::shared_future<void> opened = gate.get_future().share();
+  const auto full = core::limits::kDeviceJobs_max;
+  for (std::uint64_t job = 0; job <= full; ++job) {
+    play.context.scope->spawn("", occupy(device, opened));
+    // The first is being done, the others wait.
+    std::function<bool()> there = [device, job] { return device->waiting() == job; };
+    EXPECT_TRUE(co_await comes_true(play, std::move(there)));
+  }
+  const Answer answer = start_generate(play, generate_of({3}, 1));
+  std::function<bool()> sent = [play] { return play.generator->state() == "sampling"; };
+  EXPECT_TRUE(co_await comes_true(play, std::move(sent)));
+  gate.set_value();
+  co_await wait_for(play, answer);
+  EXPECT_TRUE(answer->value().has_value()) << "the engine never saw the turn that was refused";
+  EXPECT_EQ(play.log->count("submit 3"), 1u);
 }
 
 async::task<void> twice_script(Play play) {
@@ -318,6 +351,13 @@ TEST(GeneratorRole, ACutGroupIsDeliveredShortOrNotAtAll) {
 TEST(GeneratorRole, FailuresEndTheirGroupsByName) {
   GeneratorStage stage;
   stage.play(stage.scripted(ends_by_slot), failure_script);
+}
+
+TEST(GeneratorRole, ATurnThatAFullDeviceRefusesIsTakenLater) {
+  GeneratorStage stage;
+  stage.play(stage.scripted(ends_by_slot), [&stage](Play play) {
+    return full_device_script(std::move(play), &stage.device());
+  });
 }
 
 TEST(GeneratorRole, ATicketThatIsAskedForTwiceIsOneGroup) {

@@ -99,6 +99,8 @@ class GeneratorStage {
     };
   }
 
+  async::DeviceThread& device() { return device_; }
+
   EngineLog log;
   ScriptedSubscriber subscriber{log};
   bool sleep_idle = false;

@@ -17,30 +17,14 @@ namespace {
 
 using core::ErrorCode;
 
-core::TimePoint soon() {
-  return std::chrono::steady_clock::now() + kLong;
-}
-
-OwnedFd connect_to(const WeightLocation& at, Wants way) {
-  auto socket = way == Wants::kMemory ? connect_unix(at.socket, soon())
-                                      : connect_tcp(at.tcp_host, at.tcp_port, soon());
-  TROUPE_CHECK(socket.has_value(), "connecting");
-  return std::move(socket).value();
-}
-
-Hello hello_with(const WeightLocation& at, Wants wants) {
-  Hello hello;
-  hello.wants = wants;
-  std::memcpy(hello.key, at.key.data(), kKey_chars);
-  return hello;
-}
+constexpr Patience kPatient{kLong};
 
 // The answer to these bytes; status 0 when the publisher only hangs up.
 AnswerStatus answer_to(const WeightLocation& at, Wants way, const void* bytes, std::size_t size) {
   const OwnedFd socket = connect_to(at, way);
-  TROUPE_CHECK(send_all(socket, bytes, size, soon(), "hello").has_value(), "sending");
+  TROUPE_CHECK(send_all(socket, bytes, size, kPatient, "hello").has_value(), "sending");
   Answer answer;
-  const auto got = receive_all(socket, &answer, sizeof answer, soon(), "answer");
+  const auto got = receive_all(socket, &answer, sizeof answer, kPatient, "answer");
   return got ? answer.status : AnswerStatus{};
 }
 
@@ -78,8 +62,8 @@ TEST(WeightServer, SilentAndSlowOnesHoldUpNobody) {
   const OwnedFd silent = connect_to(at, Wants::kStream), half = connect_to(at, Wants::kMemory);
   const OwnedFd reads_nothing = connect_to(at, Wants::kStream);
   const Hello hello = hello_with(at, Wants::kStream);
-  ASSERT_TRUE(send_all(half, &hello, 20, soon(), "half a hello"));
-  ASSERT_TRUE(send_all(reads_nothing, &hello, sizeof hello, soon(), "a hello"));
+  ASSERT_TRUE(send_all(half, &hello, 20, kPatient, "half a hello"));
+  ASSERT_TRUE(send_all(reads_nothing, &hello, sizeof hello, kPatient, "a hello"));
   RemoteWeightSubscriber subscriber(wide());
   for (core::Version version = 2; version < 10; ++version) {
     source.publish(version);
@@ -132,10 +116,10 @@ core::Result<std::shared_ptr<const model::PackedWeights>> from_stream(const std:
     OwnedFd socket;
     TROUPE_CHECK(comes_true([&] { return bool(socket = accept_one(*listener)); }), "accepting");
     Hello hello;
-    (void)receive_all(socket, &hello, sizeof hello, soon(), "hello");
-    (void)send_all(socket, bytes.data(), bytes.size(), soon(), "bytes");
+    (void)receive_all(socket, &hello, sizeof hello, kPatient, "hello");
+    (void)send_all(socket, bytes.data(), bytes.size(), kPatient, "bytes");
     char done = 0;  // closing at once could throw away what the receiver has not read
-    if (bytes.size() == right_bytes().size()) (void)receive_all(socket, &done, 1, soon(), "end");
+    if (bytes.size() == right_bytes().size()) (void)receive_all(socket, &done, 1, kPatient, "end");
   });
   RemoteWeightSubscriber subscriber(tiny());
   return receive(subscriber, 4, at);
@@ -222,14 +206,14 @@ core::Result<std::shared_ptr<const model::PackedWeights>> from_memory(const std:
     OwnedFd socket;
     TROUPE_CHECK(comes_true([&] { return bool(socket = accept_one(*listener)); }), "accepting");
     Hello hello;
-    (void)receive_all(socket, &hello, sizeof hello, soon(), "hello");
+    (void)receive_all(socket, &hello, sizeof hello, kPatient, "hello");
     if (pass) {
       send_with_fd(socket, bytes.data(), sizeof(Answer), memory.get());
     } else {
-      (void)send_all(socket, bytes.data(), sizeof(Answer), soon(), "answer");
+      (void)send_all(socket, bytes.data(), sizeof(Answer), kPatient, "answer");
     }
     char done = 0;
-    (void)receive_all(socket, &done, 1, soon(), "the end of the lease");
+    (void)receive_all(socket, &done, 1, kPatient, "the end of the lease");
   });
   RemoteWeightSubscriber subscriber(tiny());
   return receive(subscriber, 4, at);

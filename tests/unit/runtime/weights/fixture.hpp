@@ -124,6 +124,21 @@ struct Source {
   std::unique_ptr<SharedWeightPublisher> publisher;
 };
 
+inline OwnedFd connect_to(const WeightLocation& at, Wants way) {
+  const auto until = std::chrono::steady_clock::now() + kLong;
+  auto socket = way == Wants::kMemory ? connect_unix(at.socket, until)
+                                      : connect_tcp(at.tcp_host, at.tcp_port, until);
+  TROUPE_CHECK(socket.has_value(), "connecting");
+  return std::move(socket).value();
+}
+
+inline Hello hello_with(const WeightLocation& at, Wants wants) {
+  Hello hello;
+  hello.wants = wants;
+  std::memcpy(hello.key, at.key.data(), kKey_chars);
+  return hello;
+}
+
 inline WeightLocation only_tcp(WeightLocation location) {
   location.socket.clear();
   return location;

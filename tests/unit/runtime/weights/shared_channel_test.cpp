@@ -175,22 +175,6 @@ TEST(SharedWeightChannel, AThousandVersionsToThreeReceiversOfDifferentSpeed) {
   EXPECT_LE(source.publisher->counters().snapshots_made, 5u);
 }
 
-TEST(SharedWeightChannel, TooManyReceiversAreTurnedAway) {
-  Source source(tiny());
-  const WeightLocation at = only_memory(source.publish(1));
-  RemoteWeightSubscriber subscriber(tiny());
-  std::vector<std::unique_ptr<WeightIntake>> held;
-  for (std::size_t i = 0; i < core::limits::kWeightReaders_max; ++i) {
-    auto intake = subscriber.fetch(1, at, kLong);
-    ASSERT_TRUE(intake) << intake.error().message;
-    held.push_back(std::move(intake).value());
-  }
-  EXPECT_EQ(subscriber.fetch(1, at, kLong).error().code, ErrorCode::kOverloaded);
-  held.clear();
-  ASSERT_TRUE(comes_true([&] { return source.publisher->counters().server.readers == 0; }));
-  EXPECT_TRUE(subscriber.fetch(1, at, kLong));
-}
-
 TEST(SharedWeightChannel, TheSocketsFolderMustBeClosedToOthers) {
   char folder[] = "/tmp/troupe-weights-XXXXXX";
   ASSERT_NE(::mkdtemp(folder), nullptr);
