@@ -14,13 +14,6 @@ double seconds_between(core::TimePoint from, core::TimePoint to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-// True when every group is ready or has failed.
-bool settled(const GroupStatuses& statuses) {
-  return std::none_of(statuses.groups.begin(), statuses.groups.end(), [](const auto& group) {
-    return group.state == "issued" || group.state == "generated";
-  });
-}
-
 }  // namespace
 
 // The scope of the company is there for this long and no longer.
@@ -58,7 +51,7 @@ Controller::Controller(RoleContext context, RunPlan plan, CompanyPeers peers, Ru
       next_issue_(plan_.first_update),
       issued_(plan_.first_update) {
   for (const auto& name : peers_.generators)
-    fleet_.up(name);
+    fleet_.up(name, 0);
 }
 
 async::task<core::Result<void>> Controller::load(std::string folder) {
@@ -227,6 +220,12 @@ void Controller::report_groups(const GroupStatuses& statuses, UpdateReport& repo
   }
 }
 
+bool Controller::is_settled(const GroupStatuses& statuses) {
+  return std::none_of(statuses.groups.begin(), statuses.groups.end(), [](const auto& group) {
+    return group.state == "issued" || group.state == "generated";
+  });
+}
+
 // Waits until every slot of the update has a group that can be learned from.
 async::task<core::Result<GroupStatuses>> Controller::collect(std::uint64_t update) {
   listener_.on_phase("generate");
@@ -252,7 +251,7 @@ async::task<core::Result<GroupStatuses>> Controller::collect(std::uint64_t updat
     }
     // Without staleness everything follows from ids: fresh prompts are drawn in slot order once all
     // is known, not in the order in which groups happen to fail.
-    if (plan_.staleness_max == 0 && !settled(*statuses)) {
+    if (plan_.staleness_max == 0 && !is_settled(*statuses)) {
       co_await async::sleep_for(*context_.timers, core::limits::kSettlePoll);
       continue;
     }
@@ -312,9 +311,9 @@ async::task<core::Result<void>> Controller::write_checkpoint(std::uint64_t done,
   co_return core::Result<void>();
 }
 
-void Controller::peer_up(const std::string& name) {
+void Controller::peer_up(const std::string& name, std::uint64_t epoch) {
   if (name.starts_with("generator/")) {
-    fleet_.up(name);
+    fleet_.up(name, epoch);
   } else {
     listener_.on_peer(name, true, "");
     rewards_.up(name);

@@ -54,7 +54,8 @@ class Controller {
 
   // What the company sees happen to other roles; called on the strand, at any time. Policy, critic
   // and data are needed: without one the run ends. Generators and attached rewards may come and go.
-  void peer_up(const std::string& name);
+  // `epoch`: of the role's life, as the company counts.
+  void peer_up(const std::string& name, std::uint64_t epoch = 0);
   void peer_lost(const std::string& name, const core::Error& error);
 
   async::task<core::Result<RewardsChanged>> on(AttachReward request);
@@ -64,6 +65,11 @@ class Controller {
   async::task<core::Result<Published>> on(AwaitPublished request);
 
   ControllerSnapshot snapshot() const;
+
+  // `restart` is called on the strand with a generator that is sick, the epoch of that life and the
+  // cause; the next life is told by `peer_up`. Without it generators are tried again as they are.
+  using Restart = std::function<void(const std::string&, std::uint64_t, const core::Error&)>;
+  void when_sick(Restart restart) { fleet_.when_sick(std::move(restart)); }
 
   // `told` is called on the strand with each version, before any generator hears of it.
   void when_published(std::function<void(const Published&)> told) { published_ = std::move(told); }
@@ -91,6 +97,7 @@ class Controller {
   async::task<core::Result<void>> write_checkpoint(std::uint64_t done, bool models);
   std::vector<std::string> stateful_peers() const;  // whose state is part of a checkpoint
   void report_groups(const GroupStatuses& statuses, UpdateReport& report);
+  static bool is_settled(const GroupStatuses& statuses);  // each group is ready or has failed
 
   // ending.cpp
   async::task<core::Result<void>> watch_stop();
@@ -104,6 +111,7 @@ class Controller {
   // evaluation.cpp
   async::task<core::Result<void>> evaluate(std::uint64_t done);
   async::task<core::Result<void>> evaluate(std::uint64_t done, bool greedy);
+  async::task<core::Result<GroupStatuses>> settled_groups(std::uint64_t update);
 
   // issuer.cpp
   void release(std::uint64_t done);

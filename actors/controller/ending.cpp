@@ -25,7 +25,7 @@ async::task<core::Result<void>> Controller::watch_stop() {
   for (;;) {
     co_await async::sleep_for(*context_.timers, core::limits::kLookEvery);
     if (!listener_.stop_requested()) continue;
-    if (awaited_ && fleet_.generators_up() == 0) break;
+    if (awaited_ && fleet_.generators_able() == 0) break;
     if (issued_ == done_ && rewards_.awaits()) break;
   }
   if (unsaved()) TROUPE_CO_TRY(co_await save(committed_, false));

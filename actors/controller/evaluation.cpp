@@ -34,20 +34,18 @@ async::task<core::Result<void>> Controller::evaluate(std::uint64_t done, bool gr
   sampling.min_p = 0;
   work.sampling = std::make_shared<const SamplingSpec>(std::move(sampling));
   fleet_.add(issued->tickets, std::move(work));
-  AwaitGroups await;
-  await.update = update;
-  auto statuses = co_await ask(context_, peers_.data, std::move(await));
+  auto statuses = co_await settled_groups(update);
   if (!statuses) co_return statuses.failure();
   EvaluationReport report;
   report.done = done;
   report.greedy = greedy;
   for (const GroupStatus& group : statuses->groups) {
-    if (!group.ready && !group.cause.empty()) {
-      co_return core::fail(core::ErrorCode::kData, "held-out problem " +
-                                                       std::to_string(group.ticket.slot + 1) +
-                                                       " cannot be scored: " + group.cause);
+    if (group.ready) {
+      report.accuracy.push_back(group.mean_score);
+    } else if (report.missing++ == 0) {
+      listener_.on_note("held-out problem " + std::to_string(group.ticket.slot + 1) +
+                           " cannot be scored and is left out of the figures: " + group.cause);
     }
-    report.accuracy.push_back(group.mean_score);
   }
   CommitUpdate commit{update, done};
   auto committed = co_await ask(context_, peers_.data, commit);
@@ -55,6 +53,18 @@ async::task<core::Result<void>> Controller::evaluate(std::uint64_t done, bool gr
   fleet_.forget(update);
   report.seconds = std::chrono::duration<double>(context_.timers->now() - begin).count();
   co_return listener_.on_evaluation(report);
+}
+
+// Once each group is ready or has failed. A held-out problem that cannot be scored is left out, and
+// counted; another would not be the same evaluation.
+async::task<core::Result<GroupStatuses>> Controller::settled_groups(std::uint64_t update) {
+  for (;;) {
+    AwaitGroups await;
+    await.update = update;
+    auto statuses = co_await ask(context_, peers_.data, std::move(await));
+    if (!statuses || is_settled(*statuses)) co_return statuses;
+    co_await async::sleep_for(*context_.timers, core::limits::kSettlePoll);
+  }
 }
 
 }  // namespace troupe::actors

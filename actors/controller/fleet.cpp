@@ -1,6 +1,7 @@
 // Tickets to generators and back.
 #include "actors/controller/fleet.hpp"
 
+#include "actors/data/ticket_name.hpp"
 #include "actors/protocol/ask.hpp"
 
 #include <algorithm>
@@ -17,6 +18,17 @@ std::int64_t margin_of(const RunPlan& plan) {
   return std::int64_t{2} * plan.samples;
 }
 
+// Errors that say more about the generator than about the ticket.
+bool is_sick(ErrorCode code) {
+  return code == ErrorCode::kResources || code == ErrorCode::kInternal ||
+         code == ErrorCode::kDeadline || code == ErrorCode::kInterrupted;
+}
+
+// Nobody asked this run to stop.
+ErrorCode code_of_end(ErrorCode code) {
+  return code == ErrorCode::kInterrupted ? ErrorCode::kInternal : code;
+}
+
 }  // namespace
 
 Fleet::Fleet(RoleContext context, const RunPlan& plan, RunListener& listener, Hooks hooks)
@@ -28,7 +40,7 @@ Fleet::Fleet(RoleContext context, const RunPlan& plan, RunListener& listener, Ho
 
 void Fleet::begin(async::Scope& scope) {
   scope_ = &scope;
-  check_alone();
+  look_alone();
   dispatch();
 }
 
@@ -44,26 +56,44 @@ void Fleet::add(const std::vector<core::Ticket>& tickets, TicketWork like) {
 std::uint32_t Fleet::capacity(WorkKind kind) const {
   const std::uint32_t groups =
       kind == WorkKind::kEvaluation ? plan_.evaluation_groups : plan_.groups;
-  const auto up = static_cast<std::uint32_t>(std::max<std::size_t>(router_.generators(), 1));
-  return std::max<std::uint32_t>((groups + up - 1) / up, 1);
+  const auto able = static_cast<std::uint32_t>(std::max<std::size_t>(generators_able(), 1));
+  return std::max<std::uint32_t>((groups + able - 1) / able, 1);
 }
 
 void Fleet::dispatch() {
   if (scope_ == nullptr) return;
   for (const WorkKind kind : {WorkKind::kEvaluation, WorkKind::kTraining}) {
-    while (const TicketWork* next = queue_.front(kind)) {
-      const auto name = router_.pick(*next, capacity(kind));
-      if (!name) break;
-      send(*name, queue_.pop(kind));
+    for (const std::uint64_t id : assign(kind)) {
+      const auto flight = flights_.find(id);
+      if (flight != flights_.end()) scope_->spawn("", sample(id, flight->second.generator));
     }
   }
 }
 
-void Fleet::send(const std::string& name, TicketWork work) {
-  router_.sent(name, work);
-  const std::uint64_t id = next_flight_++;
-  flights_.emplace(id, Flight{std::move(work), name, false, false});
-  scope_->spawn("", sample(id, name));
+// Gives waiting tickets to generators; the flights that begin. A ticket that failed somewhere waits
+// for a generator where it did not, while there is one; the others need not wait with it.
+std::vector<std::uint64_t> Fleet::assign(WorkKind kind) {
+  using Offer = TicketQueue::Offer;
+  std::vector<std::uint64_t> begun;
+  const std::uint32_t room = capacity(kind);
+  bool full = false;  // for a ticket that may go anywhere
+  queue_.offer(kind, [&](const TicketWork& work) {
+    const std::set<std::string>* avoid = failures_.where(work.ticket);
+    if (avoid != nullptr && !router_.others_for(work, *avoid)) avoid = nullptr;
+    if (full && avoid == nullptr) return failures_.empty() ? Offer::kEnough : Offer::kLeft;
+    const auto name =
+        avoid == nullptr ? router_.pick(work, room) : router_.pick(work, room, *avoid);
+    if (!name) {
+      full = full || avoid == nullptr;
+      return Offer::kLeft;
+    }
+    router_.sent(*name, work);
+    const std::uint64_t id = next_flight_++;
+    flights_.emplace(id, Flight{work, *name, false, false});
+    begun.push_back(id);
+    return Offer::kTaken;
+  });
+  return begun;
 }
 
 async::task<core::Result<void>> Fleet::sample(std::uint64_t id, std::string name) {
@@ -85,10 +115,19 @@ core::Result<void> Fleet::ended(std::uint64_t id, const core::Result<Generated>&
   const std::uint64_t update = flight.work.ticket.update;
   router_.ended(flight.generator, flight.work);
   if (reply) {
+    generators_.at(flight.generator).failures = 0;
+    failures_.forget(flight.work.ticket);
     const bool whole = reply->samples >= static_cast<std::uint64_t>(flight.work.samples);
-    if (flight.cut && !whole) ++counts_["cut short"];
+    if (flight.cut && !whole) {
+      ++counts_["cut short"];
+    } else if (reply->samples == 0) {
+      // The data role has given the ticket up, say because its reward was lost while the ticket was
+      // on its way: the slot has another attempt, or gets one.
+      ++counts_["ticket given up"];
+    }
   } else if (!flight.forgotten) {
-    TROUPE_TRY(failed(std::move(flight), reply.error()));
+    const core::Error error = without_name(reply.error(), flight.generator);
+    TROUPE_TRY(failed(std::move(flight), error));
   }
   if (open(update) == 0) hooks_.settled(update);
   dispatch();
@@ -101,7 +140,7 @@ core::Result<void> Fleet::failed(Flight flight, const core::Error& error) {
     case ErrorCode::kClosed:
       ++counts_["generator lost"];
       queue_.put(std::move(flight.work));
-      lost(flight.generator, error.message);
+      gone(flight.generator, error);
       return {};
     case ErrorCode::kOverloaded:
       ++counts_["generator full"];
@@ -109,19 +148,36 @@ core::Result<void> Fleet::failed(Flight flight, const core::Error& error) {
       queue_.put(std::move(flight.work));
       scope_->spawn("", unblock(flight.generator));
       return {};
-    case ErrorCode::kNotFound:
-      // The data role has given the ticket up, say because its reward was lost while the ticket was
-      // on its way: the slot has another attempt, or gets one.
-      ++counts_["ticket given up"];
-      return {};
     case ErrorCode::kDeadline:
-      if (!flight.cut) return core::fail(error);
+      if (!flight.cut) return blame(std::move(flight), error);
       ++counts_["straggler retired"];
       hooks_.retired(flight.work.ticket);
       return {};
     default:
-      return core::fail(error);
+      return blame(std::move(flight), error);
   }
+}
+
+// The ticket's fault or the generator's: what the ticket does elsewhere will tell.
+core::Result<void> Fleet::blame(Flight flight, const core::Error& error) {
+  const core::Ticket ticket = flight.work.ticket;
+  const std::string name = flight.generator;
+  const std::size_t times = failures_.add(ticket, name);
+  ++counts_["ticket failed"];
+  if (times >= limits::kTicketFailures_max) {
+    return core::fail(code_of_end(error.code),
+                      name_of(ticket) + " failed " + std::to_string(times) +
+                          " times, the last time at " + name + ": " + error.message);
+  }
+  const bool untried = router_.others_for(flight.work, *failures_.where(ticket));
+  queue_.put(std::move(flight.work));
+  const std::uint64_t in_a_row = ++generators_.at(name).failures;
+  if (is_sick(error.code) || in_a_row >= limits::kGeneratorFailures_max || !untried) {
+    restart(name, error);
+  } else {
+    listener_.on_note(name + ": " + error.message + "; the group is sampled elsewhere");
+  }
+  return {};
 }
 
 async::task<core::Result<void>> Fleet::unblock(std::string name) {
@@ -155,6 +211,7 @@ async::task<core::Result<void>> Fleet::tell_cut(std::string name, CutGroups requ
 
 void Fleet::forget(std::uint64_t update) {
   queue_.forget(update);
+  failures_.forget_update(update);
   for (auto& [id, flight] : flights_) {
     if (flight.work.ticket.update == update) flight.forgotten = true;
   }

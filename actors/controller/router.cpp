@@ -3,6 +3,8 @@
 
 #include "runtime/core/check.hpp"
 
+#include <algorithm>
+
 namespace troupe::actors {
 
 std::uint64_t prompt_key(const TicketWork& work) {
@@ -18,9 +20,9 @@ void Router::down(const std::string& name) {
   std::erase_if(last_, [&name](const auto& entry) { return entry.second == name; });
 }
 
-void Router::fresh(const std::string& name) {
+void Router::holds(const std::string& name, core::Version version) {
   const auto found = lines_.find(name);
-  if (found != lines_.end()) found->second.fresh = true;
+  if (found != lines_.end()) found->second.holds = version;
 }
 
 void Router::block(const std::string& name, bool blocked) {
@@ -28,15 +30,18 @@ void Router::block(const std::string& name, bool blocked) {
   if (found != lines_.end()) found->second.blocked = blocked;
 }
 
-bool Router::has_room(const Line& line, WorkKind kind, std::uint32_t capacity) const {
-  return line.fresh && !line.blocked && line.groups[0] + line.groups[1] < groups_max_ &&
-         line.groups[static_cast<std::size_t>(kind)] < capacity;
+bool Router::has_room(const Line& line, const TicketWork& work, std::uint32_t capacity) const {
+  return line.holds && *line.holds >= work.version_min && !line.blocked &&
+         line.groups[0] + line.groups[1] < groups_max_ &&
+         line.groups[static_cast<std::size_t>(work.kind)] < capacity;
 }
 
-std::optional<std::string> Router::pick(const TicketWork& work, std::uint32_t capacity) const {
+std::optional<std::string> Router::pick(const TicketWork& work,
+                                        std::uint32_t capacity,
+                                        const std::set<std::string>& avoid) const {
   const std::pair<const std::string, Line>* least = nullptr;
   for (const auto& entry : lines_) {
-    if (!has_room(entry.second, work.kind, capacity)) continue;
+    if (avoid.contains(entry.first) || !has_room(entry.second, work, capacity)) continue;
     if (least == nullptr || entry.second.samples < least->second.samples) least = &entry;
   }
   if (least == nullptr) return std::nullopt;
@@ -44,7 +49,8 @@ std::optional<std::string> Router::pick(const TicketWork& work, std::uint32_t ca
   const auto known = key == 0 ? last_.end() : last_.find(key);
   if (known != last_.end()) {
     const auto line = lines_.find(known->second);
-    if (line != lines_.end() && has_room(line->second, work.kind, capacity) &&
+    if (line != lines_.end() && !avoid.contains(line->first) &&
+        has_room(line->second, work, capacity) &&
         line->second.samples <= least->second.samples + margin_samples_) {
       return line->first;
     }
@@ -79,7 +85,14 @@ std::uint32_t Router::groups(const std::string& name) const {
 
 bool Router::is_fresh(const std::string& name) const {
   const auto found = lines_.find(name);
-  return found != lines_.end() && found->second.fresh;
+  return found != lines_.end() && found->second.holds;
+}
+
+bool Router::others_for(const TicketWork& work, const std::set<std::string>& names) const {
+  return std::any_of(lines_.begin(), lines_.end(), [&](const auto& entry) {
+    const auto& holds = entry.second.holds;
+    return holds && *holds >= work.version_min && !names.contains(entry.first);
+  });
 }
 
 }  // namespace troupe::actors

@@ -1,9 +1,8 @@
-// Which generator gets the next ticket: of those that hold current weights and have room, the one
-// with the fewest samples outstanding. A ticket with a key prefers the generator that had the key
-// last, whose prefix cache may still know the prompt, unless that one is more than `margin` samples
-// above the least loaded.
-// A pure state machine: the same events give the same choices. Bounds: one line a generator, one
-// entry a key.
+// Which generator gets the next ticket: of those that hold weights that are new enough for it and
+// have room, the one with the fewest samples outstanding. A ticket with a key prefers the generator
+// that had the key last, whose prefix cache may still know the prompt, unless that one is more than
+// `margin` samples above the least loaded. A pure state machine: the same events give the same
+// choices. Bounds: one line a generator, one entry a key.
 #pragma once
 
 #include "actors/controller/ticket_queue.hpp"
@@ -12,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace troupe::actors {
@@ -24,31 +24,35 @@ class Router {
   Router(std::int64_t margin_samples, std::uint32_t groups_max)
       : margin_samples_(margin_samples), groups_max_(groups_max) {}
 
-  // A generator comes stale: nothing goes to it until it is `fresh`. Its load begins at zero.
+  // A generator comes stale: nothing goes to it until it holds weights. Its load begins at zero.
   void up(const std::string& name);
   void down(const std::string& name);
-  void fresh(const std::string& name);
+  void holds(const std::string& name, core::Version version);
   // It refused work for now, and takes some again.
   void block(const std::string& name, bool blocked);
 
-  // `capacity`: groups of this kind that one generator may have at a time.
-  std::optional<std::string> pick(const TicketWork& work, std::uint32_t capacity) const;
+  // `capacity`: groups of this kind that one generator may have at a time. `avoid`: not these.
+  std::optional<std::string> pick(const TicketWork& work,
+                                  std::uint32_t capacity,
+                                  const std::set<std::string>& avoid = {}) const;
   void sent(const std::string& name, const TicketWork& work);
   void ended(const std::string& name, const TicketWork& work);
 
   std::size_t generators() const noexcept { return lines_.size(); }
   std::int64_t samples(const std::string& name) const;
   std::uint32_t groups(const std::string& name) const;
-  bool is_fresh(const std::string& name) const;
+  bool is_fresh(const std::string& name) const;  // it holds weights
+  // True when a generator that is none of these holds weights that are new enough for it.
+  bool others_for(const TicketWork& work, const std::set<std::string>& names) const;
 
  private:
   struct Line {
-    bool fresh = false;
+    std::optional<core::Version> holds;
     bool blocked = false;
     std::int64_t samples = 0;
     std::array<std::uint32_t, 2> groups{};  // by kind
   };
-  bool has_room(const Line& line, WorkKind kind, std::uint32_t capacity) const;
+  bool has_room(const Line& line, const TicketWork& work, std::uint32_t capacity) const;
 
   std::int64_t margin_samples_;
   std::uint32_t groups_max_;

@@ -28,7 +28,8 @@ struct UpdateReport {
 struct EvaluationReport {
   std::uint64_t done = 0;  // updates done when it was made
   bool greedy = false;
-  std::vector<double> accuracy;  // mean score of each problem, in their order
+  std::vector<double> accuracy;  // mean score of each problem that has one, in their order
+  std::uint64_t missing = 0;     // problems that could not be scored
   double seconds = 0;
 };
 
@@ -45,8 +46,8 @@ class RunListener {
   virtual void on_peer(const std::string& name, bool up, const std::string& cause) {
     static_cast<void>(name), static_cast<void>(up), static_cast<void>(cause);
   }
-  // What else people should know: a scorer that is away, samples without a score. On the strand of
-  // data/0.
+  // What else people should know: a scorer that is away, samples without a score, a generator that
+  // is tried again. On the strand of who says it.
   virtual void on_note(const std::string& text) { static_cast<void>(text); }
   // From the tickets of `from_update` on groups are scored by these rewards.
   virtual void on_rewards(std::uint64_t set,

@@ -1,9 +1,8 @@
 // Two ordered lines of tickets.
 #include "actors/controller/ticket_queue.hpp"
 
-#include "runtime/core/check.hpp"
-
 #include <algorithm>
+#include <iterator>
 
 namespace troupe::actors {
 
@@ -14,15 +13,13 @@ void TicketQueue::put(TicketWork work) {
   into.emplace(place, std::move(work));
 }
 
-const TicketWork* TicketQueue::front(WorkKind kind) const {
-  const Line& from = line(kind);
-  return from.empty() ? nullptr : &from.begin()->second;
-}
-
-TicketWork TicketQueue::pop(WorkKind kind) {
+void TicketQueue::offer(WorkKind kind, const std::function<Offer(const TicketWork&)>& to) {
   Line& from = line(kind);
-  TROUPE_CHECK(!from.empty(), "a ticket is waiting");
-  return std::move(from.extract(from.begin()).mapped());
+  for (auto place = from.begin(); place != from.end();) {
+    const Offer answer = to(place->second);
+    if (answer == Offer::kEnough) return;
+    place = answer == Offer::kTaken ? from.erase(place) : std::next(place);
+  }
 }
 
 void TicketQueue::forget(std::uint64_t update) {

@@ -8,6 +8,7 @@
 
 #include <compare>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -27,9 +28,9 @@ class TicketQueue {
  public:
   // A ticket that waits already is left as it is.
   void put(TicketWork work);
-  // The first of a kind; null when none waits.
-  const TicketWork* front(WorkKind kind) const;
-  TicketWork pop(WorkKind kind);
+  enum class Offer { kTaken, kLeft, kEnough };
+  // Offers those of a kind in order until `to` has enough; those that it takes are gone from here.
+  void offer(WorkKind kind, const std::function<Offer(const TicketWork&)>& to);
   // Drops what waits of an update.
   void forget(std::uint64_t update);
 

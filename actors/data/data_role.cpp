@@ -219,19 +219,22 @@ async::task<core::Result<ExperiencePage>> DataRole::on(FetchExperience request) 
 async::task<core::Result<Ack>> DataRole::on(CommitUpdate request) {
   TicketBook& book = book_of(request.update);
   if (book.committed(request.update)) co_return Ack{};
+  // Held-out problems that could not be scored are left out.
+  const bool held_out = request.update >= kFirstEvaluation;
   std::vector<CommittedGroup> groups;
   for (const BookGroup* group : book.groups_of(request.update)) {
+    if (held_out && group->state == GroupState::kFailed) continue;
     TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
     groups.push_back({group, prompt});
   }
-  if (!book.ready(request.update)) {
+  if (held_out ? !book.settled(request.update) : !book.ready(request.update)) {
     co_return core::fail(ErrorCode::kInvalidArgument, "a commit of groups that are not ready");
   }
   TROUPE_CO_TRY(sink_->commit(request.update, request.after_step, groups));
-  for (const CommittedGroup& committed : groups)
-    open_prompts_.erase(committed.group->ticket);
-  TROUPE_CO_TRY(book.commit(request.update));
-  if (request.update < kFirstEvaluation) committed_ = state_of(book_);
+  for (const BookGroup* group : book.groups_of(request.update))
+    open_prompts_.erase(group->ticket);
+  TROUPE_CO_TRY(book.commit(request.update, held_out));
+  if (!held_out) committed_ = state_of(book_);
   sets_.forget_before(book_.oldest_update());
   changed_.notify_all();
   co_return Ack{};

@@ -338,13 +338,20 @@ bool TicketBook::ready(std::uint64_t update) const {
   });
 }
 
+bool TicketBook::settled(std::uint64_t update) const {
+  const auto groups = groups_of(update);
+  return !groups.empty() && std::all_of(groups.begin(), groups.end(), [](const BookGroup* group) {
+    return group->state == GroupState::kReady || group->state == GroupState::kFailed;
+  });
+}
+
 std::uint64_t TicketBook::oldest_update() const noexcept {
   return groups_.empty() ? next_update_ : groups_.begin()->first.first;
 }
 
-core::Result<void> TicketBook::commit(std::uint64_t update) {
+core::Result<void> TicketBook::commit(std::uint64_t update, bool partly) {
   if (committed(update)) return {};
-  if (!ready(update)) {
+  if (partly ? !settled(update) : !ready(update)) {
     return core::fail(ErrorCode::kInvalidArgument,
                       "update " + std::to_string(update + 1) + " is not ready to be committed");
   }

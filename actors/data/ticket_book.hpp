@@ -89,11 +89,12 @@ class TicketBook {
   std::vector<const BookGroup*> groups_of(std::uint64_t update) const;  // by slot
   std::vector<const BookGroup*> groups() const;                         // by update and slot
   bool any_failed(std::uint64_t update) const;
-  bool ready(std::uint64_t update) const;  // every group ready, and there is one
+  bool ready(std::uint64_t update) const;    // every group ready, and there is one
+  bool settled(std::uint64_t update) const;  // every group ready or failed, and there is one
 
   // Forgets the update's groups. Done before: nothing happens. Error: kInvalidArgument unless every
-  // group is ready.
-  core::Result<void> commit(std::uint64_t update);
+  // group is ready, or, with `partly`, has failed.
+  core::Result<void> commit(std::uint64_t update, bool partly = false);
   // True for an update among the newest that were committed: it gets no tickets again, though the
   // request may come twice.
   bool committed(std::uint64_t update) const { return committed_.contains(update); }

@@ -9,6 +9,13 @@
 
 namespace troupe::actors {
 
+// A peer's error without the peer's name in front, for texts that name it themselves.
+inline core::Error without_name(const core::Error& error, const std::string& peer) {
+  const std::string front = peer + ": ";
+  if (!error.message.starts_with(front)) return error;
+  return {error.code, error.message.substr(front.size())};
+}
+
 template <class Request>
 async::task<core::Result<typename Request::Reply>> ask(RoleContext context, std::string peer,
                                                        Request request) {

@@ -178,19 +178,28 @@ core::Result<void> RunReporter::on_update(const actors::UpdateReport& report) {
 
 core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& report) {
   const std::lock_guard lock(mutex_);
+  const std::size_t scored = report.accuracy.size();
   const double mean = std::accumulate(report.accuracy.begin(), report.accuracy.end(), 0.0) /
-                      static_cast<double>(report.accuracy.size());
-  observe::MetricRow row{report.done, unix_seconds(), {{"eval/greedy", mean}}};
-  if (!report.greedy) {
+                      static_cast<double>(scored);
+  observe::MetricRow row{report.done, unix_seconds(), {}};
+  if (scored > 0 && report.greedy) row.values.emplace_back("eval/greedy", mean);
+  if (scored > 0 && !report.greedy) {
     TROUPE_TRY_ASSIGN(figures, sampled_figures(report));
     row.values = std::move(figures);
   }
+  if (report.missing > 0) {
+    row.values.emplace_back(report.greedy ? "eval/greedy_missing" : "eval/missing",
+                            static_cast<double>(report.missing));
+  }
   row.values.emplace_back("time/eval", report.seconds);
   TROUPE_TRY(record(row));
-  char line[160];
-  std::snprintf(line, sizeof line, "held-out after %llu updates: %s %.3f on %zu problems (%.1f s)",
+  char figure[32] = "nothing", line[160];
+  if (scored > 0) std::snprintf(figure, sizeof figure, "%.3f", mean);
+  const std::string missing =
+      report.missing == 0 ? "" : ", " + std::to_string(report.missing) + " more without a score";
+  std::snprintf(line, sizeof line, "held-out after %llu updates: %s %s on %zu problems%s (%.1f s)",
                 static_cast<unsigned long long>(report.done), report.greedy ? "greedy" : "sampled",
-                mean, report.accuracy.size(), report.seconds);
+                figure, scored, missing.c_str(), report.seconds);
   say(line);
   return {};
 }

@@ -1,4 +1,5 @@
 // The controller's pure decisions, worked out by hand: routing, order of tickets, oldest weights.
+#include "actors/controller/failure_book.hpp"
 #include "actors/controller/router.hpp"
 #include "actors/controller/run_plan.hpp"
 #include "actors/controller/ticket_queue.hpp"
@@ -25,11 +26,21 @@ TicketWork evaluation(std::uint32_t slot) {
   return work;
 }
 
+std::optional<TicketWork> pop(TicketQueue& queue, WorkKind kind) {
+  std::optional<TicketWork> first;
+  queue.offer(kind, [&first](const TicketWork& work) {
+    if (first) return TicketQueue::Offer::kEnough;
+    first = work;
+    return TicketQueue::Offer::kTaken;
+  });
+  return first;
+}
+
 Router fresh_router() {
   Router router(8, 128);
   for (const char* name : {"a", "b"}) {
     router.up(name);
-    router.fresh(name);
+    router.holds(name, 0);
   }
   return router;
 }
@@ -53,7 +64,7 @@ TEST(Router, SendsNothingToStaleFullBlockedOrLostGenerators) {
   Router router(8, 128);
   router.up("a");
   EXPECT_EQ(router.pick(training(0, 0), 4), std::nullopt) << "stale";
-  router.fresh("a");
+  router.holds("a", 0);
   EXPECT_EQ(router.pick(training(0, 0), 4), "a");
   router.sent("a", training(0, 0));
   EXPECT_EQ(router.pick(training(0, 1), 1), std::nullopt) << "at its capacity";
@@ -64,8 +75,23 @@ TEST(Router, SendsNothingToStaleFullBlockedOrLostGenerators) {
   router.down("a");
   EXPECT_EQ(router.pick(training(0, 1), 2), std::nullopt) << "lost";
   router.up("a");
-  router.fresh("a");
+  router.holds("a", 0);
   EXPECT_EQ(router.samples("a"), 0) << "a new life begins without load";
+}
+
+TEST(Router, ATicketWaitsForOneThatHoldsItsWeightsAndAvoidsWhereItFailed) {
+  Router router = fresh_router();
+  TicketWork next = training(1, 0);
+  next.version_min = 5;
+  EXPECT_EQ(router.pick(next, 4), std::nullopt) << "both would only hold it";
+  router.holds("b", 5);
+  EXPECT_EQ(router.pick(next, 4), "b");
+  EXPECT_EQ(router.pick(training(0, 0), 4), "a");
+  EXPECT_EQ(router.pick(training(0, 0), 4, {"a"}), "b");
+  EXPECT_EQ(router.pick(next, 4, {"b"}), std::nullopt);
+  EXPECT_TRUE(router.others_for(next, {"a"}));
+  EXPECT_FALSE(router.others_for(next, {"b"}));
+  EXPECT_TRUE(router.others_for(training(0, 0), {"b"}));
 }
 
 TEST(Router, AKnownPromptStaysWithItsGeneratorWithinTheMargin) {
@@ -88,11 +114,10 @@ TEST(TicketQueue, GivesEvaluationsThenUpdatesThenFreshAttemptsThenSlots) {
   queue.put(training(0, 0));
   queue.put(training(0, 7, 1));
   queue.put(evaluation(5));
-  EXPECT_EQ(queue.front(WorkKind::kEvaluation)->ticket.slot, 5u);
+  EXPECT_EQ(pop(queue, WorkKind::kEvaluation)->ticket.slot, 5u);
   std::vector<core::Ticket> order;
-  while (queue.front(WorkKind::kTraining) != nullptr) {
-    order.push_back(queue.pop(WorkKind::kTraining).ticket);
-  }
+  while (const auto work = pop(queue, WorkKind::kTraining))
+    order.push_back(work->ticket);
   const std::vector<core::Ticket> wanted = {{0, 7, 1}, {0, 0, 0}, {0, 2, 0}, {1, 0, 0}};
   EXPECT_EQ(order, wanted);
 }
@@ -101,13 +126,45 @@ TEST(TicketQueue, ATicketThatComesBackIsFirstAgainAndOnlyOnce) {
   TicketQueue queue;
   for (std::uint32_t slot = 0; slot < 3; ++slot)
     queue.put(training(0, slot));
-  const TicketWork taken = queue.pop(WorkKind::kTraining);
+  const TicketWork taken = *pop(queue, WorkKind::kTraining);
   queue.put(taken);
   queue.put(taken);
   EXPECT_EQ(queue.size(), 3u);
-  EXPECT_EQ(queue.pop(WorkKind::kTraining).ticket.slot, 0u);
+  EXPECT_EQ(pop(queue, WorkKind::kTraining)->ticket.slot, 0u);
   queue.forget(0);
   EXPECT_EQ(queue.size(), 0u);
+}
+
+TEST(TicketQueue, OffersEachInOrderUntilThereIsEnough) {
+  using Offer = TicketQueue::Offer;
+  TicketQueue queue;
+  for (std::uint32_t slot = 0; slot < 4; ++slot)
+    queue.put(training(0, slot));
+  std::vector<std::uint32_t> offered;
+  queue.offer(WorkKind::kTraining, [&](const TicketWork& work) {
+    offered.push_back(work.ticket.slot);
+    if (work.ticket.slot == 2) return Offer::kEnough;
+    return work.ticket.slot == 0 ? Offer::kLeft : Offer::kTaken;
+  });
+  EXPECT_EQ(offered, (std::vector<std::uint32_t>{0, 1, 2}));
+  EXPECT_EQ(queue.size(), 3u);
+  EXPECT_EQ(pop(queue, WorkKind::kTraining)->ticket.slot, 0u) << "what was left keeps its place";
+  EXPECT_EQ(pop(queue, WorkKind::kTraining)->ticket.slot, 2u);
+}
+
+TEST(FailureBook, CountsFailuresAndRemembersWhere) {
+  FailureBook book;
+  EXPECT_EQ(book.where({0, 1, 0}), nullptr);
+  EXPECT_EQ(book.add({0, 1, 0}, "a"), 1u);
+  EXPECT_EQ(book.add({0, 1, 0}, "b"), 2u);
+  EXPECT_EQ(book.add({0, 1, 0}, "a"), 3u);
+  EXPECT_EQ(*book.where({0, 1, 0}), (std::set<std::string>{"a", "b"}));
+  EXPECT_EQ(book.add({0, 1, 1}, "a"), 1u) << "another attempt is another ticket";
+  EXPECT_EQ(book.add({1, 0, 0}, "a"), 1u);
+  book.forget_update(0);
+  EXPECT_EQ(book.where({0, 1, 0}), nullptr);
+  book.forget({1, 0, 0});
+  EXPECT_TRUE(book.empty());
 }
 
 TEST(VersionStarts, TheOldestWeightsOfAnUpdateAreThoseOfTheBound) {

@@ -124,28 +124,6 @@ TEST(CriticInARun, ItsLossEndsThePlayAsThePolicysDoes) {
   EXPECT_NE(played.error().message.find("critic/0"), std::string::npos);
 }
 
-TEST(GeneratorThatCannotTakeWeights, IsLeftOutWhenThereAreOthers) {
-  Script script = script_of(0, 3);
-  script.unfit = {"generator/1"};
-  ScriptedCompany company(script);
-  const auto played = company.play();
-  ASSERT_TRUE(played) << played.error().message;
-  EXPECT_TRUE(company.has("generator/1 lost"));
-  EXPECT_EQ(company.data().trained.size(), 12u);
-}
-
-TEST(GeneratorThatCannotTakeWeights, EndsTheRunWithItsReasonWhenItIsAlone) {
-  Script script = script_of(0, 3);
-  script.token_time = {{"generator/0", 1ms}};
-  script.unfit = {"generator/0"};
-  ScriptedCompany company(script);
-  const auto played = company.play();
-  ASSERT_FALSE(played);
-  EXPECT_NE(played.error().message.find("no way to the sender"), std::string::npos)
-      << played.error().message;
-  EXPECT_LT(company.took(), 10s);
-}
-
 TEST(StopRequest, EndsARunThatWaitsForAGeneratorAndKeepsWhatWasLearned) {
   Script script = script_of(0, 1000);
   script.token_time = {{"generator/0", 1ms}};

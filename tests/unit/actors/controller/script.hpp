@@ -36,8 +36,12 @@ struct Script {
   bool critic = false;
   std::optional<std::uint64_t> train_fails;  // the update whose step fails
   bool half_way = false;                     // the policy has no whole state to save
-  std::set<std::string> unfit;               // generators that cannot take weights
-  std::set<std::string> late;                // generators that are not there from the start
+  // Which error a generator answers its n-th call with, by name; nothing: it works.
+  using Sickness = std::function<std::optional<core::ErrorCode>(const std::string&, std::size_t)>;
+  Sickness sick_tickets = [](const auto&, auto) { return std::nullopt; };
+  Sickness sick_weights = sick_tickets;
+  std::function<bool(const core::Ticket&)> poison = [](const auto&) { return false; };  // fails all
+  std::set<std::string> late;  // generators that are not there from the start
   cluster::sim::Faults faults;
 };
 

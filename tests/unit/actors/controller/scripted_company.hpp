@@ -89,6 +89,17 @@ class ScriptedCompany {
     controller_->peer_lost(name, {core::ErrorCode::kPeerLost, "it crashed"});
   }
 
+  // Sick generators are started again by a company that takes `away` for it; its orders are written
+  // down.
+  void restart_sick_after(core::Duration away) {
+    controller_->when_sick([this, away](const std::string& name, std::uint64_t epoch,
+                                        const core::Error& cause) {
+      events_.push_back("restart " + name + " of " + std::to_string(epoch) + ": " + cause.message);
+      if (!lives_.contains(name)) return;  // it crashed: nobody starts it
+      at(away, [this, name, epoch] { controller_->peer_up(name, epoch + 1); });
+    });
+  }
+
   // Asks the controller as a command would; the answer is written down.
   template <class Request>
   void ask_controller(Request request, std::string what) {

@@ -85,6 +85,9 @@ class ScriptedGenerator {
   async::task<core::Result<Generated>> on(Generate request) {
     const core::Ticket ticket = request.tickets.at(0);
     events_.push_back("generate " + text_of(ticket) + " at " + name_);
+    if (const auto code = script_.sick_tickets(name_, tickets_++))
+      co_return core::fail(*code, "sick");
+    if (script_.poison(ticket)) co_return core::fail(core::ErrorCode::kNumeric, "poison");
     EXPECT_TRUE(version_.has_value()) << name_ << " got a ticket before its first weights";
     while (*version_ < request.version_min) {
       const bool woken = co_await changed_.wait(async::Deadline::none());
@@ -131,9 +134,8 @@ class ScriptedGenerator {
   }
 
   async::task<core::Result<Ack>> on(UpdateWeights request) {
-    if (script_.unfit.contains(name_)) {
-      co_return core::fail(core::ErrorCode::kNotFound, "no way to the sender");
-    }
+    if (const auto code = script_.sick_weights(name_, weights_++))
+      co_return core::fail(*code, "sick");
     co_await async::sleep_for(*context_.timers, script_.push_time);
     if (!version_ || *version_ < request.version) version_ = request.version;
     events_.push_back("weights " + std::to_string(request.version) + " at " + name_);
@@ -149,6 +151,7 @@ class ScriptedGenerator {
   async::Notifier changed_;
   std::optional<core::Version> version_;
   std::set<core::Ticket> cut_;
+  std::size_t tickets_ = 0, weights_ = 0;  // calls so far
 };
 
 class Hearer final : public RunListener {
@@ -162,6 +165,7 @@ class Hearer final : public RunListener {
   }
   core::Result<void> on_evaluation(const EvaluationReport& report) override {
     events_.push_back("evaluated " + std::to_string(report.done));
+    evaluations.push_back(report);
     return {};
   }
   core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t) override {
@@ -177,9 +181,12 @@ class Hearer final : public RunListener {
   }
 
   void on_awaited_rewards(const std::set<std::string>& names) override { awaited = names; }
+  void on_note(const std::string& what) override { troubles.push_back(what); }
 
   std::vector<UpdateReport> reports;
+  std::vector<EvaluationReport> evaluations;
   std::set<std::string> awaited;
+  std::vector<std::string> troubles;
   int failed = 0;
   bool stop = false;
 

@@ -1,0 +1,229 @@
+// Generators that answer with errors: whatever one of them says, the run ends well as long as
+// another can do the work or the same one may come back, with each ticket trained on once. What is
+// a ticket's own fault ends the run with its cause.
+#include "tests/unit/actors/controller/scripted_company.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace troupe::actors {
+namespace {
+
+using namespace testing;
+using core::ErrorCode;
+
+constexpr std::array kCodes = {ErrorCode::kInvalidArgument, ErrorCode::kConfig,
+                               ErrorCode::kResources,       ErrorCode::kData,
+                               ErrorCode::kPeerLost,        ErrorCode::kNumeric,
+                               ErrorCode::kInterrupted,     ErrorCode::kDeadline,
+                               ErrorCode::kClosed,          ErrorCode::kOverloaded,
+                               ErrorCode::kUnsupported,     ErrorCode::kNotFound,
+                               ErrorCode::kInternal};
+
+Script script_of(std::uint64_t staleness, std::size_t generators) {
+  Script script;
+  script.plan.updates = 5;
+  script.plan.groups = 8;
+  script.plan.samples = 4;
+  script.plan.staleness_max = staleness;
+  script.token_time.clear();
+  for (std::size_t i = 0; i < generators; ++i)
+    script.token_time["generator/" + std::to_string(i)] = 1ms;
+  return script;
+}
+
+// A call of generator/0 in the midst of the run.
+Script::Sickness once(ErrorCode code) {
+  return [code](const std::string& name, std::size_t call) -> std::optional<ErrorCode> {
+    if (name == "generator/0" && call == 2) return code;
+    return std::nullopt;
+  };
+}
+
+void expect_all_trained_once(ScriptedCompany& company) {
+  EXPECT_EQ(company.data().trained.size(), 5u * 8);
+  for (const auto& [ticket, times] : company.data().trained) {
+    EXPECT_EQ(times, 1) << text_of(ticket);
+    EXPECT_EQ(ticket.attempt, 0u) << text_of(ticket) << ": the same ticket, not another prompt";
+  }
+}
+
+}  // namespace
+
+TEST(SickGenerator, NoErrorOfATicketEndsTheRun) {
+  for (const ErrorCode code : kCodes) {
+    for (const std::uint64_t staleness : {0, 1}) {
+      for (const std::size_t generators : {1, 2, 4}) {
+        const std::string where = std::string(core::error_name(code)) + ", staleness " +
+                                  std::to_string(staleness) + ", " + std::to_string(generators);
+        SCOPED_TRACE(where);
+        Script script = script_of(staleness, generators);
+        script.sick_tickets = once(code);
+        ScriptedCompany company(script);
+        company.restart_sick_after(300ms);
+        const auto outcome = company.play();
+        ASSERT_TRUE(outcome) << outcome.error().message;
+        expect_all_trained_once(company);
+      }
+    }
+  }
+}
+
+TEST(SickGenerator, NoErrorOfAPushEndsTheRun) {
+  for (const ErrorCode code : kCodes) {
+    for (const std::uint64_t staleness : {0, 1}) {
+      for (const std::size_t generators : {1, 2}) {
+        const std::string where = std::string(core::error_name(code)) + ", staleness " +
+                                  std::to_string(staleness) + ", " + std::to_string(generators);
+        SCOPED_TRACE(where);
+        Script script = script_of(staleness, generators);
+        script.sick_weights = once(code);
+        ScriptedCompany company(script);
+        company.restart_sick_after(300ms);
+        const auto outcome = company.play();
+        ASSERT_TRUE(outcome) << outcome.error().message;
+        expect_all_trained_once(company);
+      }
+    }
+  }
+}
+
+TEST(SickGenerator, WhatIsSickIsStartedAgainAndWhatIsNotIsNot) {
+  for (const ErrorCode code : {ErrorCode::kResources, ErrorCode::kInternal, ErrorCode::kDeadline}) {
+    Script script = script_of(1, 2);
+    script.sick_tickets = once(code);
+    ScriptedCompany company(script);
+    company.restart_sick_after(50ms);
+    ASSERT_TRUE(company.play());
+    EXPECT_EQ(company.count("restart generator/0 of 0: sick"), 1u) << core::error_name(code);
+    EXPECT_LT(company.place("generator/0 lost"), company.place("restart generator/0 of 0: sick"));
+  }
+  for (const ErrorCode code : {ErrorCode::kData, ErrorCode::kOverloaded, ErrorCode::kNumeric}) {
+    Script script = script_of(1, 2);
+    script.sick_tickets = once(code);
+    ScriptedCompany company(script);
+    ASSERT_TRUE(company.play());
+    EXPECT_EQ(company.count("restart"), 0u) << core::error_name(code);
+  }
+}
+
+TEST(SickGenerator, OneThatFailsEveryTicketIsStartedAgainAndAgainWhileTheOtherWorks) {
+  for (const ErrorCode code : {ErrorCode::kResources, ErrorCode::kData}) {
+    Script script = script_of(1, 2);
+    script.sick_tickets = [code](const std::string& name, std::size_t) -> std::optional<ErrorCode> {
+      if (name == "generator/0") return code;
+      return std::nullopt;
+    };
+    ScriptedCompany company(script);
+    company.restart_sick_after(50ms);
+    const auto outcome = company.play();
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    expect_all_trained_once(company);
+    EXPECT_GT(company.count("restart generator/0"), 1u) << core::error_name(code);
+    EXPECT_EQ(company.count("restart generator/1"), 0u);
+  }
+}
+
+TEST(SickGenerator, ATicketThatFailsAtThreeGeneratorsEndsTheRunWithItsCause) {
+  for (const std::size_t generators : {1, 2, 5}) {
+    Script script = script_of(1, generators);
+    script.poison = [](const core::Ticket& ticket) { return ticket == core::Ticket{1, 3, 0}; };
+    ScriptedCompany company(script);
+    company.restart_sick_after(50ms);
+    const auto outcome = company.play();
+    ASSERT_FALSE(outcome) << generators;
+    EXPECT_EQ(outcome.error().code, ErrorCode::kNumeric);
+    EXPECT_NE(outcome.error().message.find("update 2, prompt 4 failed 3 times"), std::string::npos)
+        << outcome.error().message;
+    EXPECT_NE(outcome.error().message.find("poison"), std::string::npos);
+    std::set<std::string> tried;
+    for (const std::string& event : company.events())
+      if (event.starts_with("generate u1.3.0")) tried.insert(event);
+    EXPECT_EQ(tried.size(), std::min<std::size_t>(generators, 3));
+    EXPECT_EQ(company.count("generate u1.3.0"), 3u);
+  }
+}
+
+TEST(SickGenerator, WeightsThatNeverArriveCostThatGeneratorAlone) {
+  for (const ErrorCode code : {ErrorCode::kDeadline, ErrorCode::kData}) {
+    Script script = script_of(1, 2);
+    script.sick_weights = [code](const std::string& name, std::size_t) -> std::optional<ErrorCode> {
+      if (name == "generator/0") return code;
+      return std::nullopt;
+    };
+    ScriptedCompany company(script);
+    company.restart_sick_after(50ms);
+    const auto outcome = company.play();
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    expect_all_trained_once(company);
+    const auto counts = company.controller().snapshot().counts;
+    EXPECT_GT(counts.at("weights missed"), 2u) << "it is tried with each version";
+    // A link that carries nothing is no fault of the generator behind it.
+    EXPECT_EQ(company.count("restart generator/0") > 0, code == ErrorCode::kData);
+    EXPECT_EQ(company.hearer().troubles.size(), 1u) << "said once";
+  }
+}
+
+TEST(SickGenerator, TheOnlyOneIsTriedForAsLongAsItMayComeBack) {
+  Script script = script_of(1, 1);
+  script.sick_weights = [](const std::string&, std::size_t call) -> std::optional<ErrorCode> {
+    if (call < 30) return ErrorCode::kDeadline;  // about four minutes of tries
+    return std::nullopt;
+  };
+  ScriptedCompany company(script);
+  const auto outcome = company.play();
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  expect_all_trained_once(company);
+}
+
+TEST(SickGenerator, WithoutOneThatIsAbleToWorkTheRunEndsSayingWhy) {
+  Script script = script_of(1, 1);
+  script.sick_weights = [](const std::string&, std::size_t) { return ErrorCode::kData; };
+  ScriptedCompany company(script);
+  company.restart_sick_after(50ms);
+  const auto outcome = company.play();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(core::exit_status(outcome.error().code), 5);
+  EXPECT_NE(outcome.error().code, ErrorCode::kPeerLost) << "it would be played again from the start";
+  EXPECT_NE(outcome.error().message.find("no generator came up within 300 s"), std::string::npos)
+      << outcome.error().message;
+  EXPECT_NE(outcome.error().message.find("sick"), std::string::npos) << "the cause is said";
+}
+
+TEST(SickGenerator, TicketsGoToThoseThatHoldTheWeights) {
+  Script script = script_of(0, 2);
+  script.sick_weights = [](const std::string& name, std::size_t call) -> std::optional<ErrorCode> {
+    if (name == "generator/0" && call > 0) return ErrorCode::kDeadline;
+    return std::nullopt;
+  };
+  ScriptedCompany company(script);
+  ASSERT_TRUE(company.play());
+  expect_all_trained_once(company);
+  for (const std::string& event : company.events()) {
+    const bool its = event.starts_with("generate u") && event.ends_with("generator/0");
+    EXPECT_TRUE(!its || event.starts_with("generate u0.")) << event << ": it lacks those weights";
+  }
+}
+
+TEST(Evaluation, AProblemThatCannotBeScoredIsCountedAndTheRunGoesOn) {
+  Script script = script_of(1, 2);
+  script.plan.evaluation_groups = 6;
+  script.plan.evaluation_samples = 1;
+  script.fails = [](const core::Ticket& ticket) {
+    return ticket.update >= kFirstEvaluation && ticket.slot % 3 == 1;
+  };
+  ScriptedCompany company(script);
+  const auto outcome = company.play();
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(company.hearer().evaluations.size(), 4u) << "before and after, greedy and sampled";
+  for (const EvaluationReport& report : company.hearer().evaluations) {
+    EXPECT_EQ(report.accuracy.size(), 4u);
+    EXPECT_EQ(report.missing, 2u);
+  }
+  ASSERT_EQ(company.hearer().troubles.size(), 4u) << "one line an evaluation";
+  EXPECT_NE(company.hearer().troubles[0].find("held-out problem 2 cannot be scored"),
+            std::string::npos);
+}
+
+}  // namespace troupe::actors
