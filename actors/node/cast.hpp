@@ -2,9 +2,11 @@
 // the time, never asks for it. Owned by the company role, used on its strand.
 //
 //   wanted -> (a node offers its kind) -> starting -> up -> lost -> (back-off) -> wanted
+//                                                        -> stopping -> lost
 //
-// A role that is lost kRestarts_max times within kRestartWindow is given up: the run ends with its
-// cause.
+// A role that is lost kRestarts_max times within kRestartWindow is worn out. Where nobody else can
+// play it or stand in for it the run ends with its cause; else it rests for kRestartRest. A node
+// that cannot play a kind is struck off for it while that process of the node is in.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -19,12 +21,13 @@
 
 namespace troupe::actors {
 
-enum class PartState { kWanted, kStarting, kUp };
+enum class PartState { kWanted, kStarting, kUp, kStopping };
 
 struct Part {
   std::string kind;   // "generator"
   std::string name;   // "generator/0"
   std::string bound;  // the one node that may play it; "" any that offers the kind
+  bool guest = false;  // bound to a guest, and gone with it
   PartState state = PartState::kWanted;
   std::string node;  // who plays it or is starting it
   std::uint64_t epoch = 0;
@@ -35,7 +38,7 @@ struct Part {
 
 class Cast {
  public:
-  void want(std::string kind, std::string name, std::string bound);
+  void want(std::string kind, std::string name, std::string bound, bool guest = false);
   // No longer wanted; true when somebody plays it.
   bool drop(const std::string& name);
 
@@ -46,10 +49,19 @@ class Cast {
                                     const core::Error& cause,
                                     core::TimePoint now);
 
+  // That node has shown that it cannot play this kind: it is not asked again until then, or until
+  // it comes in anew.
+  void strike(const std::string& node, const std::string& kind, core::TimePoint until);
+  // True when a node that is in may be asked to play it, now or later.
+  bool has_candidate(const std::string& kind) const;
+
   // Parts that can be started now: each is `starting` on its node from then on, with a new epoch.
   std::vector<Part> start_due(core::TimePoint now);
   // Start succeeded; false when it was lost meanwhile (epoch differs).
   bool up(const std::string& name, std::uint64_t epoch);
+  // One that is up and is to be taken down because of the cause: nobody's until it is `lost`. False
+  // when it is not up, or in another epoch.
+  bool stop(const std::string& name, std::uint64_t epoch, const core::Error& cause);
   // A start failed or a role that was up went away; false when this epoch was over before.
   bool lost(const std::string& name,
             std::uint64_t epoch,
@@ -59,19 +71,24 @@ class Cast {
   // Taken down on purpose: wanted again, and no loss.
   void retire(const std::string& name);
 
-  // A part that was lost too often, with its last cause.
+  // A part that is worn out and that nobody stands in for, with its last cause: one of this host's,
+  // and of the generators only when all that there are wore out.
   std::optional<Part> hopeless(core::TimePoint now) const;
 
   const Part* find(const std::string& name) const;
   const std::map<std::string, Part>& parts() const noexcept { return parts_; }
   // True when all parts of these kinds are up (and there is one).
   bool all_up(const std::string& kind) const;
+  // True when a part of this kind is up.
+  bool any_up(const std::string& kind) const;
 
  private:
-  std::string place_for(const Part& part) const;
+  std::string place_for(const Part& part, core::TimePoint now) const;
 
   std::map<std::string, Part> parts_;
   std::map<std::string, std::vector<std::string>> nodes_;  // offered kinds by node
+  // By node and kind, until when.
+  std::map<std::pair<std::string, std::string>, core::TimePoint> strikes_;
 };
 
 }  // namespace troupe::actors

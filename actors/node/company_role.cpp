@@ -20,6 +20,12 @@ bool is_final(ErrorCode code) {
          code == ErrorCode::kNotFound;
 }
 
+// The other side said so itself.
+bool was_answered(ErrorCode code) {
+  return code != ErrorCode::kPeerLost && code != ErrorCode::kClosed &&
+         code != ErrorCode::kOverloaded;
+}
+
 // "generator/0 is lost: why", also when the cause begins so.
 std::string lost_text(const std::string& name, const core::Error& cause) {
   const std::string head = name + " is lost: ";
@@ -131,7 +137,7 @@ async::task<core::Result<Joined>> CompanyRole::on(Join request) {
   if (offers(request, "serve")) admission_.allow_kind(request.name, "serve");
   if (offers(request, "generator") && state == nullptr) {
     const std::string name = "generator/" + std::to_string(next_generator_++);
-    cast_.want("generator", name, request.name);
+    cast_.want("generator", name, request.name, true);
   }
   cast_.node_in(request.name, request.roles);
   changed_.notify_all();
@@ -276,15 +282,7 @@ async::task<core::Result<void>> CompanyRole::start_role(Part part) {
   context.call_deadline = limits::kSpawnDeadline;
   auto spawned = co_await ask(context, part.node, std::move(spawn));
   if (!spawned) {
-    if (is_final(spawned.error().code)) {
-      if (part.bound == part.node && local(part.node) == nullptr) {  // a guest's own generator
-        hooks_.note(part.node + " cannot play " + part.name + ": " + spawned.error().message);
-        cast_.drop(part.name);
-        co_return core::Result<void>();
-      }
-      fail_run(spawned.error());
-    }
-    lose_role(part.name, part.epoch, spawned.error());
+    not_started(part, without_name(spawned.error(), part.node));
     co_return core::Result<void>();
   }
   if (!co_await arrived(part.name, part.epoch)) {
@@ -296,6 +294,54 @@ async::task<core::Result<void>> CompanyRole::start_role(Part part) {
     hooks_.role_up(part.name);
     changed_.notify_all();
   }
+  co_return core::Result<void>();
+}
+
+// A node that cannot play a role is struck off for its kind. The run waits for another node, and
+// ends only where nobody else can play the role: a node of this host says what all of them would.
+void CompanyRole::not_started(const Part& part, const core::Error& error) {
+  const Part* const now = cast_.find(part.name);
+  if (now == nullptr || now->epoch != part.epoch) return;  // that node is gone meanwhile
+  const bool for_good = is_final(error.code);
+  const bool guest = local(part.node) == nullptr;
+  const bool stand_in = guest || (part.kind == "generator" && cast_.any_up(part.kind));
+  if (for_good && !stand_in) fail_run(error.within(part.node));
+  const bool strikes = for_good ? stand_in : guest && !part.guest;
+  if (!was_answered(error.code) || !strikes) return lose_role(part.name, part.epoch, error);
+  hooks_.note(part.node + " cannot play " + part.name + ": " + error.message);
+  const core::TimePoint rested = context_.timers->now() + limits::kRestartRest;
+  cast_.strike(part.node, part.kind, for_good ? core::TimePoint::max() : rested);
+  cast_.lost(part.name, part.epoch, error.within(part.node), context_.timers->now());
+  if (part.guest) {
+    cast_.drop(part.name);
+  } else if (!cast_.has_candidate(part.kind)) {
+    hooks_.note("no node is left that can play " + part.name +
+                "; the run waits for one with --roles " + part.kind);
+  }
+  changed_.notify_all();
+}
+
+void CompanyRole::restart(const std::string& role, std::uint64_t epoch, const core::Error& cause) {
+  context_.scope->spawn("restart " + role, stop_role(role, epoch, cause));
+}
+
+async::task<core::Result<void>> CompanyRole::stop_role(std::string role,
+                                                       std::uint64_t epoch,
+                                                       core::Error cause) {
+  // Who ends without a word is seen by the transport, too, which says more of it.
+  if (!was_answered(cause.code)) {
+    co_await async::sleep_for(*context_.timers, limits::kSuspectAfter);
+  }
+  if (!cast_.stop(role, epoch, cause)) co_return core::Result<void>();
+  hooks_.note(role + " is started again: " + cause.message);
+  hooks_.role_lost(role, cause);
+  RoleContext context = context_;
+  context.call_deadline = limits::kShutdownDeadline;
+  StopRole stop{role};
+  std::string node = cast_.find(role)->node;
+  auto stopped = co_await ask(context, std::move(node), std::move(stop));
+  static_cast<void>(stopped);  // one that does not stop is fenced by the next life's epoch
+  lose_role(role, epoch, cause);
   co_return core::Result<void>();
 }
 
@@ -350,8 +396,9 @@ void CompanyRole::lose_role(const std::string& role,
                             const core::Error& cause) {
   const Part* const part = cast_.find(role);
   const bool was_up = part != nullptr && part->state == PartState::kUp;
+  const bool was_told = part != nullptr && part->state == PartState::kStopping;
   if (!cast_.lost(role, epoch, cause, context_.timers->now())) return;
-  if (!parting_ && !failed_) hooks_.note(lost_text(role, cause));
+  if (!parting_ && !failed_ && !was_told) hooks_.note(lost_text(role, cause));
   if (was_up) hooks_.role_lost(role, cause);
   changed_.notify_all();
 }

@@ -100,6 +100,10 @@ class CompanyRole {
   void on_arrived(const wire::Hello& hello, const std::string& origin);
   void on_lost(const std::string& name, std::uint64_t epoch, const core::Error& cause);
 
+  // This life of a role is of no more use: it is stopped where it plays and started again, there or
+  // elsewhere, as one that was lost. News of a life that is over change nothing.
+  void restart(const std::string& role, std::uint64_t epoch, const core::Error& cause);
+
   // Waits until all roles of these kinds are up.
   async::task<core::Result<void>> await_up(std::vector<std::string> kinds,
                                            async::Deadline deadline);
@@ -111,6 +115,11 @@ class CompanyRole {
   async::task<void> dismiss_all(async::Deadline deadline, bool over);
 
   const Cast& cast() const noexcept { return cast_; }
+  // Of its present or last life; 0 for a role that is not wanted.
+  std::uint64_t epoch_of(const std::string& role) const {
+    const Part* const part = cast_.find(role);
+    return part == nullptr ? 0 : part->epoch;
+  }
 
  private:
   async::task<core::Result<void>> attend();
@@ -126,6 +135,10 @@ class CompanyRole {
   void look_at_silence();
   void start_due_roles();
   async::task<core::Result<void>> start_role(Part part);
+  void not_started(const Part& part, const core::Error& error);
+  async::task<core::Result<void>> stop_role(std::string role,
+                                            std::uint64_t epoch,
+                                            core::Error cause);
   async::task<bool> arrived(std::string role, std::uint64_t epoch);
   std::uint64_t introduced(const std::string& name) const;  // the epoch; 0 when it is not there
   async::task<core::Result<void>> give_up_soon(std::string node,

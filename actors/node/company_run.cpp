@@ -36,6 +36,13 @@ CompanyView CompanyRole::view() const {
 
 async::task<core::Result<void>> CompanyRole::await_up(std::vector<std::string> kinds,
                                                       async::Deadline deadline) {
+  const auto why_not = [this](const std::string& kind) -> std::string {
+    for (const auto& [name, part] : cast_.parts()) {
+      const bool failed = part.kind == kind && part.state != PartState::kUp;
+      if (failed && !part.last_cause.empty()) return " (" + part.last_cause + ")";
+    }
+    return "";
+  };
   for (;;) {
     const bool all = std::all_of(kinds.begin(), kinds.end(),
                                  [&](const std::string& kind) { return cast_.all_up(kind); });
@@ -44,7 +51,7 @@ async::task<core::Result<void>> CompanyRole::await_up(std::vector<std::string> k
     if (!co_await changed_.wait(deadline)) {
       std::string missing;
       for (const std::string& kind : kinds) {
-        if (!cast_.all_up(kind)) missing += (missing.empty() ? "" : ", ") + kind;
+        if (!cast_.all_up(kind)) missing += (missing.empty() ? "" : ", ") + kind + why_not(kind);
       }
       co_return core::fail(ErrorCode::kDeadline, "these roles did not come up: " + missing);
     }

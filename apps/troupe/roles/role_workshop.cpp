@@ -105,7 +105,7 @@ Result<actors::RoleRecipe> RoleWorkshop::load_kind(const core::TrainConfig& conf
   TROUPE_TRY_ASSIGN(team, team_of(config, spawn));
   if (spawn.kind == "policy") return load_policy(config, spawn, *team);
   if (spawn.kind == "critic") return load_critic(config, spawn, *team);
-  if (spawn.kind == "generator") return load_generator(config, *team);
+  if (spawn.kind == "generator") return load_generator(config, spawn, *team);
   if (spawn.kind == "reference") return load_reference(config, *team);
   return core::fail(ErrorCode::kUnsupported, "this node cannot play a role of kind " + spawn.kind);
 }
@@ -134,6 +134,7 @@ RoleWorkshop::Recipe RoleWorkshop::load_critic(const core::TrainConfig& config,
 }
 
 RoleWorkshop::Recipe RoleWorkshop::load_generator(const core::TrainConfig& config,
+                                                  const actors::Spawn& spawn,
                                                   core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
@@ -149,6 +150,14 @@ RoleWorkshop::Recipe RoleWorkshop::load_generator(const core::TrainConfig& confi
       std::make_shared<weights::RemoteWeightSubscriber>(spec, forward_dtype(config),
                                                         weights::own_host_id(), team.memory());
   if (reach_) subscriber = reach_(std::move(subscriber));
+  if (faults_ == nullptr) {
+    TROUPE_TRY_ASSIGN(plan, FaultPlan::from_environment());
+    faults_ = std::move(plan);
+  }
+  if (faults_ != nullptr) {
+    maker = faults_->around(spawn.name, std::move(maker));
+    subscriber = faults_->around(spawn.name, std::move(subscriber));
+  }
   return actors::RoleRecipe{
       generator_factory(std::move(maker), std::move(text), std::move(subscriber), fetch_,
                         config.rollout.enable_sleep),

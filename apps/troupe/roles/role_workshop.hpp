@@ -6,6 +6,7 @@
 #include "actors/node/role_maker.hpp"
 #include "actors/reward/reward_source.hpp"
 #include "apps/troupe/placement.hpp"
+#include "apps/troupe/roles/fault_plan.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/core/train_config.hpp"
 #include "runtime/weights/weight_channel.hpp"
@@ -33,7 +34,9 @@ class RoleWorkshop final : public actors::RoleMaker {
   Recipe load_policy(const core::TrainConfig& config,
                      const actors::Spawn& spawn,
                      core::TeamRunner& team);
-  Recipe load_generator(const core::TrainConfig& config, core::TeamRunner& team);
+  Recipe load_generator(const core::TrainConfig& config,
+                        const actors::Spawn& spawn,
+                        core::TeamRunner& team);
   Recipe load_reference(const core::TrainConfig& config, core::TeamRunner& team);
   Recipe load_critic(const core::TrainConfig& config,
                      const actors::Spawn& spawn,
@@ -44,6 +47,7 @@ class RoleWorkshop final : public actors::RoleMaker {
                                           const actors::Spawn& spawn);
 
   Reach reach_;
+  std::unique_ptr<FaultPlan> faults_;  // of the generators; null: none
   Teams teams_;  // made when the first role computes
   async::DeviceThread compute_;
   async::DeviceThread blocking_;  // rewards wait here

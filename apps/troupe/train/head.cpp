@@ -254,7 +254,7 @@ void Head::Impl::end_play(core::Error error) {
 
 void Head::Impl::role_up(const std::string& role) {
   desk->role_up(role);
-  tell_controller([role](actors::Controller& told) { told.peer_up(role); });
+  tell_controller([role, epoch = company->epoch_of(role)](actors::Controller& told) { told.peer_up(role, epoch); });
 }
 
 void Head::Impl::role_lost(const std::string& role, const core::Error& cause) {
@@ -327,6 +327,9 @@ async::task<Result<void>> Head::Impl::start_play(Play* play) {
   parts.made = [this](actors::Controller& made, async::Executor strand) {
     controller = &made;
     controller_strand = std::move(strand);
+    made.when_sick([this](const std::string& role, std::uint64_t epoch, const core::Error& why) {
+      async::post(company_strand, [this, role, epoch, why] { company->restart(role, epoch, why); });
+    });
     made.when_published([this](const actors::Published& published) {
       if (published.source.tcp_port == 0) return;
       door->set_weights_port(static_cast<std::uint16_t>(published.source.tcp_port));

@@ -83,6 +83,96 @@ TEST(CompanyRole, ARoleWhoseActorEndsIsStartedAgainInTheSameProcessWithAHigherEp
     EXPECT_FALSE(note.starts_with("node/")) << note;
 }
 
+TEST(CompanyRole, ARoleThatIsSaidToBeSickIsStoppedAndStartedAgain) {
+  CompanyStage stage(11, local_nodes(), kRoles);
+  stage.run_for(seconds(5));
+  expect_everybody_up(stage, "at first");
+  const std::uint64_t sick = stage.place_of("generator/1").second;
+  stage.report_sick("generator/1", sick);
+  stage.run_for(seconds(5));
+  expect_everybody_up(stage, "again");
+  EXPECT_EQ(stage.place_of("generator/1").second, sick + 1);
+  EXPECT_EQ(stage.company().cast().find("generator/1")->losses.size(), 1u);
+  EXPECT_EQ(stage.lost(), std::vector<std::string>{"generator/1"});
+  EXPECT_EQ(stage.notes(),
+            std::vector<std::string>{"generator/1 is started again: a device failed"});
+  stage.report_sick("generator/1", sick);
+  stage.run_for(seconds(5));
+  EXPECT_EQ(stage.place_of("generator/1").second, sick + 1) << "that life is over already";
+}
+
+TEST(CompanyRole, AGeneratorThatIsSickForEverRestsWhileTheOtherWorks) {
+  CompanyStage stage(12, local_nodes(), kRoles);
+  stage.run_for(seconds(5));
+  std::uint64_t last = 0, lives = 0;
+  for (int look = 0; look < 600; ++look) {
+    const auto [node, epoch] = stage.place_of("generator/1");
+    if (epoch > last) {
+      ++lives;
+      last = epoch;
+    }
+    stage.report_sick("generator/1", epoch);
+    stage.run_for(milliseconds(200));
+  }
+  EXPECT_GE(lives, core::limits::kRestarts_max);
+  EXPECT_LE(lives, 3 * core::limits::kRestarts_max) << "it rests for a minute after eight losses";
+  EXPECT_EQ(stage.hopeless(), "");
+  EXPECT_EQ(stage.place_of("generator/0").second, 1u);
+}
+
+TEST(CompanyRole, AGuestThatCannotPlayAKindIsStruckOffForItAndTheRunWaitsForAnother) {
+  std::vector<WantedRole> roles = kRoles;
+  roles.push_back({"reference", "reference/0", ""});
+  CompanyStage stage(13, local_nodes(), roles);
+  stage.refusals().why[{"node/spare", "reference"}] = {core::ErrorCode::kNotFound,
+                                                       "no model folder at model"};
+  stage.guest("node/good", {"reference"});
+  stage.run_for(seconds(5));
+  stage.guest("node/spare", {"reference", "generator"});
+  stage.run_for(seconds(5));
+  EXPECT_EQ(stage.place_of("reference/0").first, "node/good");
+  stage.crash("node/good");
+  stage.run_for(seconds(60));
+  EXPECT_EQ(stage.place_of("reference/0").first, "");
+  EXPECT_EQ(stage.asked("reference/0 at node/spare"), 1u) << "it is not asked again";
+  EXPECT_EQ(stage.place_of("generator/2").first, "node/spare") << "its other kinds are well";
+  const auto said = [&stage](const std::string& text) {
+    return std::count(stage.notes().begin(), stage.notes().end(), text);
+  };
+  EXPECT_EQ(said("node/spare cannot play reference/0: no model folder at model"), 1);
+  EXPECT_EQ(said("no node is left that can play reference/0; the run waits for one with --roles "
+                 "reference"),
+            1);
+  expect_everybody_up(stage, "meanwhile");
+  stage.guest("node/late", {"reference"});
+  stage.run_for(seconds(5));
+  EXPECT_EQ(stage.place_of("reference/0").first, "node/late");
+  // Mended and started again, it is as good as any.
+  stage.crash("node/spare");
+  stage.refusals().why.clear();
+  stage.run_for(seconds(5));
+  stage.guest("node/spare", {"reference"});
+  stage.run_for(seconds(5));
+  stage.crash("node/late");
+  stage.run_for(seconds(15));
+  EXPECT_EQ(stage.place_of("reference/0").first, "node/spare");
+  EXPECT_EQ(stage.hopeless(), "");
+}
+
+TEST(CompanyRole, AGuestThatFailsForNowIsAskedAgainAfterARest) {
+  std::vector<WantedRole> roles = kRoles;
+  roles.push_back({"reference", "reference/0", ""});
+  CompanyStage stage(14, local_nodes(), roles);
+  stage.refusals().why[{"node/full", "reference"}] = {core::ErrorCode::kResources, "out of memory"};
+  stage.guest("node/full", {"reference"});
+  stage.run_for(seconds(30));
+  EXPECT_EQ(stage.asked("reference/0 at node/full"), 1u);
+  stage.refusals().why.clear();
+  stage.run_for(seconds(60));
+  EXPECT_EQ(stage.asked("reference/0 at node/full"), 2u);
+  EXPECT_EQ(stage.place_of("reference/0").first, "node/full");
+}
+
 TEST(CompanyRole, ProcessesThatNeverComeUpEndTheRunAndItsWait) {
   CompanyStage stage(5, local_nodes(), kRoles);
   stage.doom();

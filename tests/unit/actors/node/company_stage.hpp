@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <list>
 #include <map>
 #include <memory>
@@ -29,13 +30,23 @@ class IdleRole final : public cluster::Role {
   }
 };
 
+// What nodes answer instead of starting a role, by node and kind; and what they were asked.
+struct Refusals {
+  std::map<std::pair<std::string, std::string>, core::Error> why;
+  std::vector<std::string> asked;  // "reference/0 at node/a"
+};
+
 // Loads for some time, then gives a role that does nothing.
 class SlowMaker final : public RoleMaker {
  public:
-  SlowMaker(async::Timers& timers, core::Rng& rng) : timers_(timers), rng_(rng) {}
-  async::task<core::Result<RoleRecipe>> make(Spawn) override {
+  SlowMaker(async::Timers& timers, core::Rng& rng, std::string node, Refusals& refusals)
+      : timers_(timers), rng_(rng), node_(std::move(node)), refusals_(refusals) {}
+  async::task<core::Result<RoleRecipe>> make(Spawn spawn) override {
     const core::Duration loading = milliseconds(rng_.next_below(400));
+    refusals_.asked.push_back(spawn.name + " at " + node_);
     co_await async::sleep_for(timers_, loading);
+    const auto refused = refusals_.why.find({node_, spawn.kind});
+    if (refused != refusals_.why.end()) co_return core::fail(refused->second);
     RoleRecipe recipe;
     recipe.factory =
         [](const cluster::RoleServices&) -> core::Result<std::unique_ptr<cluster::Role>> {
@@ -47,12 +58,14 @@ class SlowMaker final : public RoleMaker {
  private:
   async::Timers& timers_;
   core::Rng& rng_;
+  const std::string node_;
+  Refusals& refusals_;
 };
 
 class CompanyStage final : public NodeLauncher {
  public:
   CompanyStage(std::uint64_t seed, std::vector<LocalNode> nodes, std::vector<WantedRole> roles)
-      : rng_(seed), network_(time_, seed + 1, {}), maker_(time_, rng_) {
+      : rng_(seed), network_(time_, seed + 1, {}) {
     CompanyOptions options;
     options.run_id = 42;
     options.arithmetic = options.build = "same";
@@ -105,6 +118,23 @@ class CompanyStage final : public NodeLauncher {
   void cut(const std::string& node) { network_.cut(node, "company/0"); }
   void heal() { network_.heal(); }
 
+  // A node that nobody here started comes in.
+  void guest(const std::string& node, const std::vector<std::string>& kinds) {
+    time_.schedule(time_.now(), [this, node, kinds] { begin_life(node, kinds); });
+  }
+  Refusals& refusals() { return refusals_; }
+  std::size_t asked(const std::string& what) const {
+    return static_cast<std::size_t>(
+        std::count(refusals_.asked.begin(), refusals_.asked.end(), what));
+  }
+  // Somebody says that this life of a role is sick.
+  void report_sick(const std::string& role, std::uint64_t epoch) {
+    async::post(strand_, [this, role, epoch] {
+      company_->restart(role, epoch, {core::ErrorCode::kResources, "a device failed"});
+    });
+  }
+  const std::vector<std::string>& lost() const { return lost_; }  // roles, as the run is told
+
   // Processes end at once from now on.
   void doom() { doomed_ = true; }
   const std::string& hopeless() const { return hopeless_; }
@@ -128,7 +158,10 @@ class CompanyStage final : public NodeLauncher {
   using Done = cluster::testing::Later<Nothing>;
 
   struct Life {
+    Life(std::string called, CompanyStage& stage)
+        : name(std::move(called)), maker(stage.time_, stage.rng_, name, stage.refusals_) {}
     std::string name;
+    SlowMaker maker;
     std::uint64_t epoch = 0;
     bool crashed = false;
     std::shared_ptr<NodeRole> role;
@@ -155,7 +188,9 @@ class CompanyStage final : public NodeLauncher {
   CompanyHooks hooks() {
     CompanyHooks hooks;
     hooks.role_up = [](const std::string&) {};
-    hooks.role_lost = [](const std::string&, const core::Error&) {};
+    hooks.role_lost = [this](const std::string& role, const core::Error&) {
+      lost_.push_back(role);
+    };
     hooks.note = [this](const std::string& text) { notes_.push_back(text); };
     hooks.hopeless = [this](const core::Error& error) {
       EXPECT_TRUE(doomed_) << error.message;
@@ -218,7 +253,7 @@ class CompanyStage final : public NodeLauncher {
       introduce(role, epoch, life->name);
       return endpoint;
     };
-    ports.maker = &maker_;
+    ports.maker = &life->maker;
     ports.left = [this, life](const core::Error&) {
       time_.schedule(time_.now(), [this, life] { crash(*life); });
     };
@@ -243,8 +278,7 @@ class CompanyStage final : public NodeLauncher {
     }
     auto joined = network_.join({node, core::RunId{0}, ++epochs_});
     ASSERT_TRUE(joined) << joined.error().message;
-    auto life = std::make_unique<Life>();
-    life->name = node;
+    auto life = std::make_unique<Life>(node, *this);
     life->epoch = epochs_;
     life->strand = (*joined)->strand();
     life->host = std::make_unique<cluster::RoleHost>(*joined, cluster::RoleHost::Hooks{});
@@ -283,7 +317,8 @@ class CompanyStage final : public NodeLauncher {
   cluster::sim::VirtualTime time_;
   core::Rng rng_;
   cluster::sim::SimNetwork network_;
-  SlowMaker maker_;
+  Refusals refusals_;
+  std::vector<std::string> lost_;
   Admission admission_;
   async::Executor strand_;
   std::unique_ptr<cluster::RoleHost> host_;

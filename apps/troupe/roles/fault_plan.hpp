@@ -1,0 +1,52 @@
+// Faults to order, for tests of the whole program: the environment variable TROUPE_FAULTS makes the
+// engine or the fetches of a generator answer with errors, where a real one would be a broken
+// device or a broken link. Without the variable nothing of this is in the way.
+//
+//   TROUPE_FAULTS="generator/1 step resources 40, generator/1 fetch deadline 2"
+//
+// fails the 40th step of generator/1's engine and its second fetch of weights, counted over all
+// lives of the role in a process. Errors are called as in messages, with "_" for a space. Owned by
+// the process's workshop; thread-safe.
+#pragma once
+
+#include "actors/generator/engine_bench.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/weights/weight_channel.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+class FaultPlan {
+ public:
+  // Error: kConfig naming the part that cannot be read.
+  static core::Result<std::unique_ptr<FaultPlan>> parse(const std::string& text);
+  // What the environment says; null without the variable.
+  static core::Result<std::unique_ptr<FaultPlan>> from_environment();
+
+  // Counts a call and gives the error that it is to end with.
+  std::optional<core::Error> at_call(const std::string& role, const std::string& what);
+
+  // The same with the plan's faults; the plan outlives what is made.
+  actors::EngineMaker around(const std::string& role, actors::EngineMaker maker);
+  std::shared_ptr<weights::WeightSubscriber> around(
+      const std::string& role, std::shared_ptr<weights::WeightSubscriber> subscriber);
+
+ private:
+  struct Fault {
+    std::string role, what;
+    core::ErrorCode code = core::ErrorCode::kInternal;
+    std::uint64_t call = 0;
+  };
+  std::mutex mutex_;
+  std::vector<Fault> faults_;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> calls_;
+};
+
+}  // namespace troupe::app
