@@ -195,15 +195,9 @@ actors::CompanyHooks Head::Impl::company_hooks() {
   };
   hooks.contents = [this] { return settings_of_contents(); };
   hooks.status = [this] { return desk->json(company->view()); };
-  hooks.attach = [this](actors::AttachReward request) {
-    return desk->ask_controller(std::move(request));
-  };
-  hooks.reweight = [this](actors::ReweightReward request) {
-    return desk->ask_controller(std::move(request));
-  };
-  hooks.detach = [this](actors::DetachReward request) {
-    return desk->ask_controller(std::move(request));
-  };
+  hooks.attach = [this](actors::AttachReward it) { return desk->ask_controller(std::move(it)); };
+  hooks.reweight = [this](actors::ReweightReward it) { return desk->ask_controller(std::move(it)); };
+  hooks.detach = [this](actors::DetachReward it) { return desk->ask_controller(std::move(it)); };
   return hooks;
 }
 
