@@ -57,8 +57,10 @@ inline constexpr std::chrono::milliseconds kRewardWait{300'000};     // without 
 inline constexpr std::chrono::milliseconds kLastSave{600'000};       // of a run that ends for an error
 inline constexpr std::uint64_t kDeviceJobs_max = 64;                 // jobs waiting at a DeviceThread
 inline constexpr std::chrono::milliseconds kDoorAuthentication{1'000};  // to prove oneself at a door
-inline constexpr std::uint64_t kDoorFailures_max = 5;                // a minute and address, then refused at once
-inline constexpr std::uint64_t kDoorAddresses_max = 1024;            // remembered for their failures
+inline constexpr std::uint64_t kDoorFailures_max = 5;                // wrong proofs of an unknown address a minute
+inline constexpr std::chrono::hours kDoorProof_kept{1};              // an address that proved itself is let in
+inline constexpr std::uint64_t kDoorLines_max = 60;                  // log lines of a door a minute
+inline constexpr std::uint64_t kDoorAddresses_max = 1024;            // remembered by a door, of each kind
 inline constexpr std::uint64_t kDoorPending_max = 64;                // connections that have not proved themselves
 inline constexpr std::uint64_t kDoorConnections_max = 256;           // connections carried at once
 inline constexpr std::uint64_t kSpliceBuffer_bytes = 64u << 10;      // one way of one connection

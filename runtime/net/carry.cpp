@@ -27,7 +27,7 @@ core::Failure broken(const boost::system::error_code& code) {
   return core::fail(ErrorCode::kPeerLost, "local connection: " + code.message());
 }
 
-async::task<core::Result<void>> outwards(TlsStream* tls, TlsStream::Socket* local) {
+async::task<core::Result<void>> outwards(TlsStream* tls, LocalSocket* local) {
   std::vector<char> buffer(core::limits::kSpliceBuffer_bytes);
   for (;;) {
     const asio::mutable_buffer room = asio::buffer(buffer);
@@ -41,14 +41,14 @@ async::task<core::Result<void>> outwards(TlsStream* tls, TlsStream::Socket* loca
   }
 }
 
-async::task<core::Result<void>> inwards(TlsStream* tls, TlsStream::Socket* local) {
+async::task<core::Result<void>> inwards(TlsStream* tls, LocalSocket* local) {
   std::vector<char> buffer(core::limits::kSpliceBuffer_bytes);
   for (;;) {
     auto got = co_await tls->read_some(buffer.data(), buffer.size());
     if (!got) co_return got.failure();
     if (*got == 0) {
       boost::system::error_code code;
-      local->shutdown(TlsStream::Socket::shutdown_send, code);
+      local->shutdown(LocalSocket::shutdown_send, code);
       co_return core::Result<void>();
     }
     const asio::const_buffer bytes = asio::buffer(buffer.data(), *got);
@@ -59,10 +59,10 @@ async::task<core::Result<void>> inwards(TlsStream* tls, TlsStream::Socket* local
 
 }  // namespace
 
-void reset_on_close(TlsStream::Socket& socket, bool reset) {
+void reset_on_close(int socket, bool reset) {
   // Not by Asio's option: its sockets take that one back when they are destroyed.
   const linger option{reset ? 1 : 0, 0};
-  ::setsockopt(socket.native_handle(), SOL_SOCKET, SO_LINGER, &option, sizeof option);
+  ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &option, sizeof option);
 }
 
 void set_peer_options(TlsStream::Socket& socket) {
@@ -78,14 +78,14 @@ void set_peer_options(TlsStream::Socket& socket) {
   set(TCP_USER_TIMEOUT, 30'000);
 }
 
-async::task<core::Result<void>> carry(TlsStream* tls, TlsStream::Socket* local) {
+async::task<core::Result<void>> carry(TlsStream* tls, LocalSocket* local) {
   boost::system::error_code ignored;
-  local->set_option(asio::ip::tcp::no_delay(true), ignored);
+  local->set_option(asio::ip::tcp::no_delay(true), ignored);  // a Unix socket has no delay
   std::vector<async::task<core::Result<void>>> pumps;
   pumps.push_back(outwards(tls, local));
   pumps.push_back(inwards(tls, local));
   auto done = co_await async::all(std::move(pumps));
-  if (done) reset_on_close(*local, false);
+  if (done) reset_on_close(local->native_handle(), false);
   co_return done;
 }
 

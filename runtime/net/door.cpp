@@ -6,17 +6,24 @@
 #include "runtime/core/limits.hpp"
 #include "runtime/net/carry.hpp"
 #include "runtime/net/door_protocol.hpp"
-#include "runtime/net/failure_book.hpp"
 #include "runtime/net/listener.hpp"
+#include "runtime/net/minute_book.hpp"
+#include "runtime/net/proven_book.hpp"
 #include "runtime/net/strand_scope.hpp"
 #include "runtime/net/tls_context.hpp"
+#include "runtime/net/unix_socket.hpp"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
+#include <list>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace troupe::net {
 
@@ -28,7 +35,9 @@ using core::ErrorCode;
 namespace {
 
 constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
-constexpr std::chrono::seconds kFullNotice{1};  // at most one line of a full door in this time
+// A client speaks first. Who has not for so long makes room when others wait.
+constexpr std::chrono::milliseconds kSilence{250};
+constexpr std::chrono::milliseconds kLook{50};  // between looks for such a one
 
 // One connection. `cut` ends every wait on it.
 struct Visitor {
@@ -40,38 +49,33 @@ struct Visitor {
     boost::system::error_code ignored;
     local.close(ignored);
   }
-  TlsStream tls;
-  tcp::socket local;
-  std::string address, endpoint;
-  bool late = false;
-};
-
-// A counter that is held up as long as this lives.
-class Held {
- public:
-  Held(std::size_t& count, async::Notifier& freed) : count_(&count), freed_(freed) { ++*count_; }
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-  ~Held() { release(); }
-  void release() {
-    if (count_ == nullptr) return;
-    --*std::exchange(count_, nullptr);
-    freed_.notify_all();
+  // No whole greeting was read, and nothing waits to be.
+  bool silent() {
+    boost::system::error_code code;
+    return SSL_get_state(tls.native()) == TLS_ST_BEFORE && tls.socket().available(code) == 0;
   }
-
- private:
-  std::size_t* count_;
-  async::Notifier& freed_;
+  TlsStream tls;
+  LocalSocket local;
+  std::string address, network, endpoint;
+  core::TimePoint since{};
+  bool late = false;     // its time is over
+  bool crowded = false;  // made room for others
+  bool shaken = false;   // its TLS handshake is complete
 };
 
-// Failures are counted by host: for IPv6 that is the network of 64 bits.
-std::string host_of(const asio::ip::address& address) {
+// What a neighbour of an address shares with it: for IPv6 the network of 64 bits.
+std::string network_of(const asio::ip::address& address) {
   if (!address.is_v6()) return address.to_string();
   auto bytes = address.to_v6().to_bytes();
   if (address.to_v6().is_v4_mapped()) return address.to_string();
   for (std::size_t i = 8; i < bytes.size(); ++i)
     bytes[i] = 0;
   return asio::ip::address_v6(bytes).to_string() + "/64";
+}
+
+asio::generic::stream_protocol::endpoint endpoint_of(const Door::Service& service) {
+  if (!service.path.empty()) return asio::local::stream_protocol::endpoint(service.path);
+  return tcp::endpoint(asio::ip::address_v4::loopback(), service.port);
 }
 
 }  // namespace
@@ -84,21 +88,36 @@ struct Door::Impl {
         freed(timers),
         services(std::move(initial)) {}
 
-  void refuse(const std::string& who, const std::string& why) {
-    if (hooks.refused) hooks.refused(who + ": " + why);
-  }
-  std::optional<std::uint16_t> port_of(const std::string& service) {
+  void refuse(const Visitor& visitor, const std::string& why);
+  std::optional<Service> find(const std::string& service) {
     const std::lock_guard lock(mutex);
     const auto found = services.find(service);
     if (found == services.end()) return std::nullopt;
     return found->second;
   }
 
+  // A proven connection, as long as this lives.
+  struct Inside {
+    Inside(Impl& door, std::string from) : self(door), address(std::move(from)) {
+      ++self.carried;
+      self.proven.enters(address, self.timers.now());
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    ~Inside() {
+      --self.carried;
+      self.proven.leaves(address, self.timers.now());
+    }
+    Impl& self;
+    const std::string address;
+  };
+
   static async::task<void> accept_all(Impl* self);
   void welcome(tcp::socket socket);
   static async::task<void> visit(Impl* self, std::shared_ptr<Visitor> visitor);
   static async::task<core::Result<DoorRequest>> greet(Impl* self, Visitor* visitor);
   static async::task<core::Result<void>> connect(Impl* self, Visitor* visitor, DoorRequest request);
+  bool make_room();
   void book_failure(const Visitor& visitor, const core::Error& error);
 
   const DoorAuth auth;
@@ -107,20 +126,37 @@ struct Door::Impl {
   StrandScope work;
   SslContextPtr context;
   std::optional<tcp::acceptor> acceptor;
-  async::Notifier freed;
-  FailureBook book;
-  std::size_t pending = 0, connections = 0;
-  core::TimePoint full_notice = core::TimePoint::min();
+  async::Notifier freed;                           // one of those below is no longer there
+  std::list<std::shared_ptr<Visitor>> pending;     // not proven yet, the oldest first
+  MinuteBook failures{limits::kDoorFailures_max};  // by address
+  MinuteBook lines{limits::kDoorFailures_max};     // by network
+  MinuteBook all_lines{limits::kDoorLines_max};    // by ""
+  ProvenBook proven;
+  std::size_t carried = 0;
   std::uint16_t port = 0;
   bool stopped = false;
   std::mutex mutex;
   Services services;  // under the mutex
 };
 
+// At most a few lines a minute about one network, and about all together.
+void Door::Impl::refuse(const Visitor& visitor, const std::string& why) {
+  const core::TimePoint now = timers.now();
+  if (!hooks.refused || lines.full(visitor.network, now) || all_lines.full("", now)) return;
+  const bool last = lines.add(visitor.network, now);
+  const bool last_of_all = all_lines.add("", now);
+  hooks.refused(visitor.endpoint + ": " + why);
+  if (last_of_all) {
+    hooks.refused("no more is said about anybody within this minute");
+  } else if (last) {
+    hooks.refused(visitor.network + ": no more is said about it within this minute");
+  }
+}
+
 async::task<void> Door::Impl::accept_all(Impl* self) {
   for (;;) {
-    while (self->pending >= limits::kDoorPending_max) {
-      co_await self->freed.wait(async::Deadline::none());
+    while (self->pending.size() >= limits::kDoorPending_max && !self->make_room()) {
+      co_await self->freed.wait(async::Deadline::after(self->timers, kLook));
     }
     tcp::socket socket(self->work.executor());
     const auto [code] = co_await self->acceptor->async_accept(socket, kToken);
@@ -130,7 +166,7 @@ async::task<void> Door::Impl::accept_all(Impl* self) {
       continue;
     }
     if (code == asio::error::connection_aborted) continue;
-    self->refuse("door", "cannot accept: " + code.message());
+    if (self->hooks.refused) self->hooks.refused("cannot accept: " + code.message());
     co_await async::sleep_for(self->timers, limits::kAcceptPause);
   }
 }
@@ -140,41 +176,57 @@ void Door::Impl::welcome(tcp::socket socket) {
   const auto endpoint = socket.remote_endpoint(code);
   if (code) return;  // gone already
   const core::TimePoint now = timers.now();
-  const std::string address = host_of(endpoint.address());
-  if (book.blocked(address, now)) return reset_on_close(socket, true);
-  if (connections >= limits::kDoorConnections_max) {
-    reset_on_close(socket, true);
-    if (full_notice != core::TimePoint::min() && now - full_notice < kFullNotice) return;
-    full_notice = now;
-    return refuse(endpoint_text(endpoint),
-                  "the door carries " + std::to_string(connections) + " connections already");
+  const std::string address = endpoint.address().to_string();
+  if (failures.full(address, now) && !proven.knows(address, now)) {
+    return reset_on_close(socket.native_handle(), true);
   }
   set_peer_options(socket);
   auto visitor = std::make_shared<Visitor>(std::move(socket), context.get(), work.executor());
   visitor->address = address;
+  visitor->network = network_of(endpoint.address());
   visitor->endpoint = endpoint_text(endpoint);
-  ++pending;  // `visit` takes these over at once or, cancelled unstarted, nobody counts any more
-  ++connections;
+  visitor->since = now;
+  pending.push_back(visitor);
   work.scope().spawn("", visit(this, std::move(visitor)));
+}
+
+// A crowd of silent strangers costs the strangers: the oldest of the network with most of them
+// goes. True when one did.
+bool Door::Impl::make_room() {
+  const core::TimePoint now = timers.now();
+  std::map<std::string, std::vector<std::shared_ptr<Visitor>>> crowds;
+  for (const auto& visitor : pending) {
+    if (now - visitor->since >= kSilence && visitor->silent()) {
+      crowds[visitor->network].push_back(visitor);
+    }
+  }
+  const auto most = std::max_element(
+      crowds.begin(), crowds.end(),
+      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  if (most == crowds.end()) return false;
+  const auto oldest = most->second.front();
+  oldest->crowded = true;
+  oldest->cut();
+  pending.remove(oldest);
+  return true;
 }
 
 void Door::Impl::book_failure(const Visitor& visitor, const core::Error& error) {
   const std::string why =
-      visitor.late
+      visitor.crowded ? "said nothing while others waited"
+      : visitor.late
           ? "no proof within " + std::to_string(limits::kDoorAuthentication.count()) + " ms"
           : printable(error.message);
-  refuse(visitor.endpoint, why);
-  if (book.failed(visitor.address, timers.now())) {
-    refuse(visitor.address, std::to_string(limits::kDoorFailures_max) +
-                                " failures within a minute; refused at once until they are older");
-  }
+  const core::TimePoint now = timers.now();
+  // What fails before the handshake is complete anybody can send.
+  const bool full = visitor.shaken && !visitor.crowded && failures.add(visitor.address, now);
+  const bool locked = full && !proven.knows(visitor.address, now);
+  refuse(visitor, locked ? why + "; after " + std::to_string(limits::kDoorFailures_max) +
+                               " wrong proofs within a minute it is refused at once"
+                         : why);
 }
 
 async::task<void> Door::Impl::visit(Impl* self, std::shared_ptr<Visitor> visitor) {
-  --self->pending;  // the two counts of `welcome`, from now on by scope
-  --self->connections;
-  Held pending(self->pending, self->freed);
-  const Held connection(self->connections, self->freed);
   auto executor = co_await asio::this_coro::executor;
   std::function<void()> cut = [visitor] { visitor->cut(); };
   async::Timer limit =
@@ -182,18 +234,20 @@ async::task<void> Door::Impl::visit(Impl* self, std::shared_ptr<Visitor> visitor
 
   auto request = co_await greet(self, visitor.get());
   if (self->work.scope().cancelled()) co_return;
+  self->pending.remove(visitor);
+  self->freed.notify_all();
   if (!request) {
     self->book_failure(*visitor, request.error());
     co_return;
   }
+  const Inside inside(*self, visitor->address);
   auto connected = co_await connect(self, visitor.get(), *request);
   if (self->work.scope().cancelled()) co_return;
   if (!connected) {
-    self->refuse(visitor->endpoint, request->service + ": " + printable(connected.error().message));
+    self->refuse(*visitor, request->service + ": " + printable(connected.error().message));
     co_return;
   }
   limit.disarm();
-  pending.release();
   if (request->errand == DoorErrand::kIntroduce) co_return;
   // How a carried connection ends is its two ends' business.
   static_cast<void>(co_await carry(&visitor->tls, &visitor->local));
@@ -201,6 +255,7 @@ async::task<void> Door::Impl::visit(Impl* self, std::shared_ptr<Visitor> visitor
 
 async::task<core::Result<DoorRequest>> Door::Impl::greet(Impl* self, Visitor* visitor) {
   TROUPE_CO_TRY(co_await visitor->tls.handshake());
+  visitor->shaken = true;
   auto request = co_await admit(&visitor->tls, &self->auth);
   co_return request;
 }
@@ -210,8 +265,8 @@ async::task<core::Result<void>> Door::Impl::connect(Impl* self,
                                                     Visitor* visitor,
                                                     DoorRequest request) {
   TlsStream* tls = &visitor->tls;
-  const auto port = self->port_of(request.service);
-  if (!port) {
+  const auto service = self->find(request.service);
+  if (!service) {
     const std::string reason = "there is no service '" + request.service + "' behind this door";
     TROUPE_CO_TRY(co_await answer(tls, DoorVerdict::kNoService, request.proof, reason));
     co_return core::fail(ErrorCode::kNotFound, "no such service");
@@ -223,14 +278,22 @@ async::task<core::Result<void>> Door::Impl::connect(Impl* self,
     auto ended = co_await tls->finish();
     co_return ended;
   }
-  const tcp::endpoint target(asio::ip::address_v4::loopback(), *port);
+  if (self->carried > limits::kDoorConnections_max) {
+    const std::string reason =
+        "the door carries " + std::to_string(limits::kDoorConnections_max) + " connections already";
+    TROUPE_CO_TRY(co_await answer(tls, DoorVerdict::kFull, request.proof, reason));
+    co_return core::fail(ErrorCode::kOverloaded, reason);
+  }
+  const auto target = endpoint_of(*service);
   const auto [code] = co_await visitor->local.async_connect(target, kToken);
-  if (code) {
+  const bool ours = service->path.empty() || same_user(visitor->local.native_handle());
+  if (code || !ours) {
     const std::string reason = "the service '" + request.service + "' does not answer";
     TROUPE_CO_TRY(co_await answer(tls, DoorVerdict::kNoService, request.proof, reason));
-    co_return core::fail(ErrorCode::kPeerLost, "does not answer: " + code.message());
+    co_return core::fail(ErrorCode::kPeerLost, code ? "does not answer: " + code.message()
+                                                    : "another user has its place");
   }
-  reset_on_close(visitor->local, true);
+  reset_on_close(visitor->local.native_handle(), true);
   auto sent = co_await answer(tls, DoorVerdict::kWelcome, request.proof, "");
   co_return sent;
 }
@@ -256,9 +319,9 @@ Door::~Door() {
   stop();
 }
 
-void Door::set_service(const std::string& name, std::uint16_t local_port) {
+void Door::set_service(const std::string& name, Service service) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->services[name] = local_port;
+  impl_->services.insert_or_assign(name, std::move(service));
 }
 
 std::uint16_t Door::port() const noexcept {

@@ -1,9 +1,10 @@
 // The only port that a company opens to other hosts. TLS 1.3; a peer proves itself by the join
 // token or by a certificate of the run's CA, names a service, and its bytes are then carried to
-// that service's port on 127.0.0.1. Owned by the node; works on a strand of the io threads, which
-// outlive it; its own functions are called from other threads. Bounds: limits kDoor*; who does not
-// prove himself within kDoorAuthentication is cut off, and a door has no way to be opened without a
-// proof.
+// that service's Unix socket, or port on 127.0.0.1. Owned by the node; works on a strand of the io
+// threads, which outlive it; its own functions are called from other threads. Bounds: limits
+// kDoor*; who does not prove himself within kDoorAuthentication is cut off, and a door has no way
+// to be opened without a proof. What strangers send never keeps out who has a proof
+// (docs/security.md).
 #pragma once
 
 #include "runtime/async/io_threads.hpp"
@@ -26,7 +27,14 @@ class Door {
     // Called on the strand when a proven peer introduces itself; what it returns is handed over.
     std::function<std::string(const std::string& service, const std::string& peer)> pass;
   };
-  using Services = std::map<std::string, std::uint16_t>;
+  // Where the bytes of a service go.
+  struct Service {
+    Service(std::string unix_path) : path(std::move(unix_path)) {}
+    Service(std::uint16_t loopback_port) : port(loopback_port) {}
+    std::string path;
+    std::uint16_t port = 0;
+  };
+  using Services = std::map<std::string, Service>;
 
   // Port 0 takes a free one. Errors: kConfig (the proof; the address), kResources (the port is
   // taken).
@@ -41,7 +49,7 @@ class Door {
   Door& operator=(const Door&) = delete;
 
   // Adds or moves a service; connections that exist stay where they are. Any thread.
-  void set_service(const std::string& name, std::uint16_t local_port);
+  void set_service(const std::string& name, Service service);
   std::uint16_t port() const noexcept;
 
   // Closes the port and every connection, and waits for their ends. Idempotent; no io thread.

@@ -5,12 +5,13 @@
 #include "runtime/core/limits.hpp"
 #include "runtime/net/carry.hpp"
 #include "runtime/net/door_protocol.hpp"
-#include "runtime/net/listener.hpp"
+#include "runtime/net/socket_folder.hpp"
 #include "runtime/net/strand_scope.hpp"
 #include "runtime/net/tls_context.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/connect.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <optional>
@@ -21,6 +22,7 @@ namespace troupe::net {
 namespace asio = boost::asio;
 namespace limits = core::limits;
 using asio::ip::tcp;
+using asio::local::stream_protocol;
 using core::ErrorCode;
 
 namespace {
@@ -73,7 +75,7 @@ struct Splice::Impl {
                                      core::Duration limit,
                                      std::shared_ptr<std::promise<core::Result<std::string>>> out);
   static async::task<void> accept_all(Impl* self);
-  static async::task<void> carry_one(Impl* self, std::shared_ptr<tcp::socket> local);
+  static async::task<void> carry_one(Impl* self, std::shared_ptr<LocalSocket> local);
 
   const std::string host;
   const std::uint16_t port;
@@ -83,10 +85,10 @@ struct Splice::Impl {
   async::SteadyTimers timers;
   StrandScope work;
   SslContextPtr context;
-  std::optional<tcp::acceptor> acceptor;
+  std::optional<SocketFolder> folder;
+  std::optional<stream_protocol::acceptor> acceptor;
   std::size_t connections = 0;
-  std::string pass;
-  std::uint16_t local_port = 0;
+  std::string pass, path;
   bool stopped = false;
 };
 
@@ -120,7 +122,7 @@ async::task<core::Result<std::string>> Splice::Impl::enter_door(Impl* self,
     co_return core::fail(shaken.error().code,
                          shaken.error().message +
                              " (no door of this run, or one that refuses this address after "
-                             "failures in the last minute)");
+                             "wrong proofs in the last minute)");
   }
   if (!self->auth.by_token()) TROUPE_CO_TRY(check_host_name(tls->native(), self->host));
   auto entered = co_await enter(tls, &self->auth, errand, self->service);
@@ -156,7 +158,7 @@ async::task<void> Splice::Impl::introduce(
 
 async::task<void> Splice::Impl::accept_all(Impl* self) {
   for (;;) {
-    tcp::socket socket(self->work.executor());
+    stream_protocol::socket socket(self->work.executor());
     const auto [code] = co_await self->acceptor->async_accept(socket, kToken);
     if (self->work.scope().cancelled()) co_return;
     if (code == asio::error::connection_aborted) continue;
@@ -165,18 +167,18 @@ async::task<void> Splice::Impl::accept_all(Impl* self) {
       co_await async::sleep_for(self->timers, limits::kAcceptPause);
       continue;
     }
-    reset_on_close(socket, true);
+    if (!same_user(socket.native_handle())) continue;
     if (self->connections >= limits::kDoorConnections_max) {
       if (self->log) self->log("splice: too many connections at once");
       continue;
     }
     ++self->connections;
-    auto local = std::make_shared<tcp::socket>(std::move(socket));
+    auto local = std::make_shared<LocalSocket>(std::move(socket));
     self->work.scope().spawn("", carry_one(self, std::move(local)));
   }
 }
 
-async::task<void> Splice::Impl::carry_one(Impl* self, std::shared_ptr<tcp::socket> local) {
+async::task<void> Splice::Impl::carry_one(Impl* self, std::shared_ptr<LocalSocket> local) {
   struct Counted {
     std::size_t& count;
     ~Counted() { --count; }
@@ -209,9 +211,11 @@ core::Result<std::unique_ptr<Splice>> Splice::open(async::IoThreads& io,
   impl->work.start(Impl::introduce(impl, deadline, out));
   TROUPE_TRY_ASSIGN(pass, entered.get());
   impl->pass = std::move(pass);
-  TROUPE_TRY_ASSIGN(acceptor, listen_on(impl->work.executor(), "127.0.0.1", 0));
-  impl->local_port = acceptor.local_endpoint().port();
-  impl->acceptor.emplace(std::move(acceptor));
+  TROUPE_TRY_ASSIGN(folder, SocketFolder::make());
+  impl->path = folder.socket("splice");
+  TROUPE_TRY_ASSIGN(listener, listen_unix(impl->path));
+  impl->folder.emplace(std::move(folder));
+  impl->acceptor.emplace(impl->work.executor(), stream_protocol(), listener.release());
   impl->work.start(Impl::accept_all(impl));
   return {std::move(splice)};
 }
@@ -221,8 +225,8 @@ Splice::~Splice() {
   stop();
 }
 
-std::uint16_t Splice::local_port() const noexcept {
-  return impl_->local_port;
+const std::string& Splice::path() const noexcept {
+  return impl_->path;
 }
 const std::string& Splice::pass() const noexcept {
   return impl_->pass;

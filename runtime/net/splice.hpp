@@ -1,8 +1,7 @@
-// The client's side of a door: a port on 127.0.0.1, and every connection made to it is carried
-// through the door at HOST:PORT to one service there. Owned by the node; works on a strand of the
-// io threads, which outlive it; its own functions are called from other threads. Whoever may
-// connect to loopback ports of this host may use it. Bounds: kDoorConnections_max connections,
-// kSpliceConnect to enter.
+// The client's side of a door: a Unix socket, and every connection that a process of this user
+// makes to it is carried through the door at HOST:PORT to one service there. Owned by the node;
+// works on a strand of the io threads, which outlive it; its own functions are called from other
+// threads. Bounds: kDoorConnections_max connections, kSpliceConnect to enter.
 #pragma once
 
 #include "runtime/async/io_threads.hpp"
@@ -19,10 +18,11 @@ namespace troupe::net {
 
 class Splice {
  public:
-  // Introduces itself at the door before it opens the port, so that a wrong proof shows here.
+  // Introduces itself at the door before it opens the socket, so that a wrong proof shows here.
   // Blocks at most for `deadline`; no io thread. `log` is called on the strand for connections that
   // later cannot be carried. Errors: kConfig (the proof, either side's), kNotFound (no such
-  // service), kPeerLost (nobody there, or not a door), kDeadline.
+  // service), kPeerLost (nobody there, or not a door), kDeadline, kResources (no place for the
+  // socket).
   static core::Result<std::unique_ptr<Splice>> open(
       async::IoThreads& io,
       const std::string& host,
@@ -35,11 +35,11 @@ class Splice {
   Splice(const Splice&) = delete;
   Splice& operator=(const Splice&) = delete;
 
-  std::uint16_t local_port() const noexcept;
+  const std::string& path() const noexcept;
   // What the door handed over at the introduction.
   const std::string& pass() const noexcept;
 
-  // Closes the port and every connection, and waits for their ends. Idempotent; no io thread.
+  // Closes the socket and every connection, and waits for their ends. Idempotent; no io thread.
   void stop();
 
  private:

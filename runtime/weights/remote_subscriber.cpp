@@ -112,7 +112,9 @@ core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
                 "the weights can be had by shared memory of another host alone; let the policy's "
                 "node serve them by TCP");
   }
-  TROUPE_TRY_ASSIGN(socket, connect_tcp(location.tcp_host, location.tcp_port, until));
+  TROUPE_TRY_ASSIGN(socket, location.carried.empty()
+                                ? connect_tcp(location.tcp_host, location.tcp_port, until)
+                                : connect_unix(location.carried, until));
   return wrap(from_stream(std::move(socket), at_least, location, patience));
 }
 

@@ -28,7 +28,8 @@ struct WeightLocation {
   std::string socket;   // Unix socket that hands out the shared buffer; '@' first: abstract
   std::string tcp_host;
   std::uint32_t tcp_port = 0;
-  std::string key;  // said first by a receiver
+  std::string key;           // said first by a receiver
+  std::string carried = {};  // Unix socket of this host that leads to the TCP port; never sent
   friend bool operator==(const WeightLocation&, const WeightLocation&) = default;
 };
 

@@ -1,6 +1,12 @@
 // A run over two hosts: nodes join in any order, by token or by certificate, sample for the run
 // with weights that come through the door, and are missed when the cable is pulled.
+#include "runtime/core/limits.hpp"
+#include "runtime/net/splice.hpp"
 #include "tests/integration/join_support.hpp"
+
+#include <arpa/inet.h>
+#include <sched.h>
+#include <sys/socket.h>
 
 namespace troupe::test {
 namespace {
@@ -15,6 +21,33 @@ class JoinHosts : public Joining {
     return {"node", "--join", join, "--roles", roles, "--name", name};
   }
 
+  // Garbage and wrong proofs from the node's address, as any user of its host could send them: more
+  // than lock an unknown address out.
+  void strangers_at_the_door(std::uint16_t port) {
+    std::thread([&] {
+      ASSERT_EQ(::setns(hosts_.b(), CLONE_NEWNET), 0);
+      for (std::uint64_t i = 0; i < 2 * core::limits::kDoorFailures_max; ++i) {
+        const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        sockaddr_in to{};
+        to.sin_family = AF_INET;
+        to.sin_addr.s_addr = ::inet_addr(TwoHosts::address_a().c_str());
+        to.sin_port = htons(port);
+        EXPECT_EQ(::connect(socket, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+        EXPECT_EQ(::send(socket, "no TLS\n", 7, MSG_NOSIGNAL), 7);
+        char byte = 0;
+        EXPECT_LE(::recv(socket, &byte, 1, 0), 1);  // it has been heard
+        ::close(socket);
+      }
+      async::IoThreads io(1);
+      net::DoorAuth wrong;
+      wrong.token = std::string(64, 'b');
+      for (std::uint64_t i = 0; i < 2 * core::limits::kDoorFailures_max; ++i) {
+        EXPECT_FALSE(net::Splice::open(io, TwoHosts::address_a(), port, wrong, "weights",
+                                       core::limits::kSpliceConnect));
+      }
+    }).join();
+  }
+
   TwoHosts hosts_;
 };
 
@@ -27,6 +60,9 @@ TEST_F(JoinHosts, ANodeThatSamplesEverythingGivesTheBitsOfALocalRun) {
   Background far =
       start(node(address_of("far"), "generator", "far") + Words{"--token-file", token_of("far")},
             "node", hosts_.b());
+  ASSERT_TRUE(within(20, [&] { return head_process.says("node/far joined"); })) << far.text();
+  strangers_at_the_door(static_cast<std::uint16_t>(company_of("far").value("port", 0)));
+  EXPECT_TRUE(ports_of(far.pid()).empty()) << "a local stranger would find them";
   EXPECT_EQ(head_process.wait(60), 0) << head_process.text() << far.text();
   EXPECT_EQ(far.wait(10), 0) << far.text();
   EXPECT_TRUE(head_process.says("node/far joined")) << head_process.text();

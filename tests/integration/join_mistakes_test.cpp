@@ -67,7 +67,7 @@ class JoinMistakes : public Joining {
     TROUPE_TRY_ASSIGN(target, app::find_company(flags));
     async::IoThreads io(1);
     TROUPE_TRY_ASSIGN(splice, app::enter(io, target, "company"));
-    self.port = splice->local_port();
+    self.socket = splice->path();
     self.pass = splice->pass();
     app::NodeCalls calls;
     calls.note = [](const std::string&) {};
@@ -94,9 +94,8 @@ class JoinMistakes : public Joining {
     const auto end = visit(self, [count](app::NodeGuest guest) -> core::Result<bool> {
       for (std::uint64_t i = 0; i < count; ++i) {
         const std::string name = "reward/of-the-crowd-" + std::to_string(i);
-        TROUPE_TRY_ASSIGN(role,
-                          guest.exchange->join({name, core::RunId{guest.run_id}, guest.epoch},
-                                               guest.io->make_strand()));
+        TROUPE_TRY_ASSIGN(role, guest.exchange->join({name, core::RunId{guest.run_id}, guest.epoch},
+                                                     guest.io->make_strand()));
         guest.io->run(stop_role(std::move(role)));
       }
       return false;
@@ -175,6 +174,17 @@ TEST_F(JoinMistakes, OfGuestsLeaveTheRunUnharmed) {
   expect(node, 2, {"twin", "--name"});
   EXPECT_TRUE(first.running()) << first.text();
 
+  // One whose clock was an hour ahead, and is right when it comes back.
+  const Words clocked = {"node", "--join", folder, "--roles", "reference", "--name", "clocked"};
+  {
+    const std::string late = std::string("LD_PRELOAD=") + TROUPE_LATE_CLOCK;
+    Background ahead(Words{"env", late, troupe_program()} + clocked, files_ / "ahead.log");
+    ASSERT_TRUE(within(20, [&] { return run.says("node/clocked joined"); })) << ahead.text();
+  }
+  ASSERT_TRUE(within(20, [&] { return run.says("node/clocked is lost"); })) << run.text();
+  Background right = start(clocked, "right");
+  ASSERT_TRUE(within(20, [&] { return right.says("is in the company"); })) << right.text();
+
   // Nodes of another program or another arithmetic.
   app::NodeSelf older, coarser;
   older.build = "0.0.1";
@@ -184,7 +194,10 @@ TEST_F(JoinMistakes, OfGuestsLeaveTheRunUnharmed) {
   EXPECT_TRUE(within(5, [&] { return run.says("troupe 0.0.1"); })) << run.text();
 
   // As many names as a process may know at once, and some, have come and gone: others still may.
+  const auto began = std::chrono::steady_clock::now();
   bring_names(core::limits::kPeerNames_max + 50);
+  const Seconds crowd = std::chrono::steady_clock::now() - began;
+  std::printf("a crowd of names came and went within %.2f s\n", crowd.count());
   const Ended after = ends({"status", "--join", folder});
   EXPECT_EQ(after.status, 0) << after.text;
   EXPECT_EQ(after.text.find("of-the-crowd"), std::string::npos) << after.text;
@@ -205,6 +218,7 @@ TEST_F(JoinMistakes, OfGuestsLeaveTheRunUnharmed) {
   run.signal(SIGINT);
   EXPECT_EQ(run.wait(30), 130) << run.text();
   EXPECT_EQ(first.wait(10), 0) << first.text();
+  EXPECT_EQ(right.wait(10), 0) << right.text();
   expect_clean_ledger("run");
 }
 

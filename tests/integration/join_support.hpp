@@ -5,6 +5,9 @@
 #include "apps/troupe/train/ledger_check.hpp"
 #include "tests/integration/two_hosts.hpp"
 
+#include <cstdint>
+#include <set>
+
 namespace troupe::test {
 
 using Words = std::vector<std::string>;
@@ -12,6 +15,33 @@ using Words = std::vector<std::string>;
 inline Words operator+(Words left, const Words& right) {
   left.insert(left.end(), right.begin(), right.end());
   return left;
+}
+
+// TCP ports on which a process listens, in its own network.
+inline std::set<std::uint16_t> ports_of(pid_t pid) {
+  std::set<std::string> sockets;
+  std::error_code error;
+  const std::filesystem::path process = "/proc/" + std::to_string(pid);
+  for (const auto& entry : std::filesystem::directory_iterator(process / "fd", error)) {
+    const std::string target = std::filesystem::read_symlink(entry.path(), error).string();
+    if (target.starts_with("socket:[")) sockets.insert(target.substr(8, target.size() - 9));
+  }
+  std::set<std::uint16_t> ports;
+  for (const char* family : {"tcp", "tcp6"}) {
+    std::ifstream table(process / "net" / family);
+    for (std::string line; std::getline(table, line);) {
+      std::istringstream in(line);
+      std::string slot, local, remote, state, skipped, inode;
+      in >> slot >> local >> remote >> state;
+      for (int i = 0; i < 5; ++i)
+        in >> skipped;
+      in >> inode;
+      if (state != "0A" || !sockets.contains(inode)) continue;
+      ports.insert(
+          static_cast<std::uint16_t>(std::stoul(local.substr(local.rfind(':') + 1), nullptr, 16)));
+    }
+  }
+  return ports;
 }
 
 // Files of a test and the commands on them.

@@ -24,9 +24,11 @@ void sink(Socket socket) {
   socket.send("!");
 }
 
-double gb_per_s(std::uint16_t port, std::size_t mebibytes) {
+// `place`: a loopback port or a Unix socket.
+template <class Place>
+double gb_per_s(const Place& place, std::size_t mebibytes) {
   const std::string chunk(1 << 20, 'x');
-  const Socket socket = Socket::to(port);
+  const Socket socket = Socket::to(place);
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < mebibytes; ++i) {
     if (!socket.send(chunk)) std::abort();
@@ -54,7 +56,7 @@ int main(int argc, char** argv) {
   std::vector<double> shares;
   for (int i = 0; i < rounds; ++i) {
     const double raw = gb_per_s(server.port, mebibytes);
-    const double carried = gb_per_s((*splice)->local_port(), mebibytes);
+    const double carried = gb_per_s((*splice)->path(), mebibytes);
     shares.push_back(carried / raw);
     std::printf("{\"raw_gb_per_s\": %.3f, \"splice_gb_per_s\": %.3f, \"share\": %.3f}\n", raw,
                 carried, carried / raw);

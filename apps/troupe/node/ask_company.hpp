@@ -42,7 +42,7 @@ core::Result<typename Request::Reply> ask_company(const JoinFlags& flags,
   TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
   NodeSelf self;
   self.name = "node/visitor-" + std::to_string(::getpid());
-  self.port = splice->local_port();
+  self.socket = splice->path();
   self.pass = splice->pass();
   core::Result<typename Request::Reply> reply = core::fail(core::ErrorCode::kInternal, "not asked");
   NodeCalls calls;

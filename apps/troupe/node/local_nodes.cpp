@@ -40,8 +40,8 @@ std::string how_it_ended(int status) {
 
 }  // namespace
 
-LocalNodes::LocalNodes(std::uint16_t port, std::filesystem::path log_folder)
-    : port_(port), log_folder_(std::move(log_folder)) {}
+LocalNodes::LocalNodes(std::string socket, std::filesystem::path log_folder)
+    : socket_(std::move(socket)), log_folder_(std::move(log_folder)) {}
 
 LocalNodes::~LocalNodes() {
   for (const auto& [node, pid] : pids_)
@@ -72,9 +72,8 @@ core::Result<void> LocalNodes::start(const std::string& node,
   std::string offered;
   for (const std::string& kind : kinds)
     offered += (offered.empty() ? "" : ",") + kind;
-  std::vector<std::string> words = {"troupe",  "node",
-                                    "--local", std::to_string(port_),
-                                    "--name",  node.substr(node.find('/') + 1),
+  std::vector<std::string> words = {"troupe",  "node",   "--local",
+                                    socket_,   "--name", node.substr(node.find('/') + 1),
                                     "--roles", offered};
   std::vector<std::string> variables = merged_environment({"TROUPE_NODE_PASS=" + pass});
   auto argv = exec_pointers(words);

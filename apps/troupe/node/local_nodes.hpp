@@ -7,7 +7,6 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -17,9 +16,8 @@ namespace troupe::app {
 
 class LocalNodes final : public actors::NodeLauncher {
  public:
-  // `port`: of the company on 127.0.0.1. Logs go to `log_folder`/NAME.log, which is made where
-  // needed.
-  LocalNodes(std::uint16_t port, std::filesystem::path log_folder);
+  // `socket`: of the company. Logs go to `log_folder`/NAME.log, which is made where needed.
+  LocalNodes(std::string socket, std::filesystem::path log_folder);
   ~LocalNodes() override;  // kills what is left
 
   core::Result<void> start(const std::string& node,
@@ -33,7 +31,7 @@ class LocalNodes final : public actors::NodeLauncher {
   std::filesystem::path log_of(const std::string& node) const;
 
  private:
-  std::uint16_t port_;
+  std::string socket_;
   std::filesystem::path log_folder_;
   std::map<std::string, pid_t> pids_;
 };

@@ -25,8 +25,7 @@ using core::Result;
 
 struct Options {
   JoinFlags join;
-  std::string roles = "generator", name;
-  std::int64_t local = 0;
+  std::string roles = "generator", name, local;
 };
 
 Result<std::vector<std::string>> kinds_of(const std::string& text) {
@@ -54,7 +53,7 @@ void say(const std::string& text) {
 
 // A process that `troupe train` started.
 Result<void> run_local(const Options& options, NodeSelf self) {
-  self.port = static_cast<std::uint16_t>(options.local);
+  self.socket = options.local;
   if (const char* pass = std::getenv("TROUPE_NODE_PASS")) self.pass = pass;
   ::unsetenv("TROUPE_NODE_PASS");
   NodeCalls calls;
@@ -69,7 +68,7 @@ Result<void> run_local(const Options& options, NodeSelf self) {
 Result<NodeEnd> stay(const JoinTarget& target, NodeSelf self) {
   async::IoThreads io(1);
   TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
-  self.port = splice->local_port();
+  self.socket = splice->path();
   self.pass = splice->pass();
   NodeCalls calls;
   calls.maker = [&io, &target] {
@@ -141,12 +140,12 @@ Result<void> run_node(Words words) {
   Options options;
   std::vector<Flag> flags = options.join.flags();
   flags[0].required = false;
-  flags.push_back({"--roles", &options.roles, "kinds it offers: generator,reward,reference,critic"});
+  flags.push_back(
+      {"--roles", &options.roles, "kinds it offers: generator,reward,reference,critic"});
   flags.push_back({"--name", &options.name, "its name in the company (default: host and pid)"});
   // `troupe train` starts its own processes with it; nobody else has a use for it.
   if (std::find(words.begin(), words.end(), "--local") != words.end()) {
-    flags.push_back(
-        {"--local", &options.local, "port of the company on this host", false, 0, 65535});
+    flags.push_back({"--local", &options.local, "socket of the company on this host"});
   }
   TROUPE_TRY_ASSIGN(outcome,
                     parse_flags("troupe node: plays roles for a running company. Starts in "
@@ -165,7 +164,7 @@ Result<void> run_node(Words words) {
     options.name = std::string(host) + "-" + std::to_string(::getpid());
   }
   self.name = "node/" + options.name;
-  if (options.local > 0) return run_local(options, std::move(self));
+  if (!options.local.empty()) return run_local(options, std::move(self));
   if (offers("policy")) {
     return core::fail(
         ErrorCode::kConfig,

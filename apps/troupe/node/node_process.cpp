@@ -120,7 +120,7 @@ class NodeProcess {
     own_io_.run(start_into(&started));
     TROUPE_TRY(started);
     const wire::Hello hello{self_.name, core::RunId{0}, epoch_, self_.pass};
-    TROUPE_TRY(exchange_->connect(self_.port, hello, limits::kLinkSilence_max));
+    TROUPE_TRY(exchange_->connect(self_.socket, hello, limits::kLinkSilence_max));
     own_io_.run(attend());
     if (!ending_.wait_until_in()) {
       if (const auto cause = ending_.cause()) return core::fail(*cause);

@@ -139,7 +139,7 @@ Result<NodeEnd> stay(const Options& options,
   NodeSelf self;
   self.name = "node/reward-" + options.name + "-" + std::to_string(::getpid());
   self.kinds = {"attach"};
-  self.port = splice->local_port();
+  self.socket = splice->path();
   self.pass = splice->pass();
   Attached attached(options, std::move(source), running);
   NodeCalls calls;

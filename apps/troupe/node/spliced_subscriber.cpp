@@ -25,8 +25,7 @@ core::Result<std::unique_ptr<weights::WeightIntake>> SplicedSubscriber::fetch(
   }
   weights::WeightLocation near = location;
   near.socket.clear();
-  near.tcp_host = "127.0.0.1";
-  near.tcp_port = splice_->local_port();
+  near.carried = splice_->path();
   return inner_->fetch(at_least, near, patience);
 }
 

@@ -170,7 +170,7 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   NodeSelf self;
   self.name = "node/serve-" + std::to_string(::getpid());
   self.kinds = {"serve"};
-  self.port = splice->local_port();
+  self.socket = splice->path();
   self.pass = splice->pass();
   GuestRole follower("serve/" + std::to_string(::getpid()));
   const cluster::RoleHost::Factory follow = [&live](const cluster::RoleServices& services) {

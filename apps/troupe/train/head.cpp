@@ -128,8 +128,8 @@ struct Head::Impl {
 
 Result<void> Head::Impl::open() {
   TROUPE_TRY(open_exchange());
-  TROUPE_TRY_ASSIGN(port, exchange->listen());
-  nodes = std::make_unique<LocalNodes>(port, options.run_folder / "nodes");
+  TROUPE_TRY_ASSIGN(socket, exchange->listen());
+  nodes = std::make_unique<LocalNodes>(socket, options.run_folder / "nodes");
   TROUPE_TRY(run_here(own_io, start_company()));
   StatusParts status;
   status.config = &options.config;
@@ -141,7 +141,7 @@ Result<void> Head::Impl::open() {
   TROUPE_TRY_ASSIGN(desk_made, StatusDesk::open(std::move(status), role_io, timers));
   desk = std::move(desk_made);
   TROUPE_TRY_ASSIGN(
-      opened, HeadDoor::open(options.config, options.run_folder, own_io, port, admission, note));
+      opened, HeadDoor::open(options.config, options.run_folder, own_io, socket, admission, note));
   door = std::move(opened);
   async::post(company_strand, [company = company] { company->begin(); });
   return {};

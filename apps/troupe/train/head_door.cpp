@@ -28,7 +28,7 @@ HeadDoor::~HeadDoor() {
 Result<std::unique_ptr<HeadDoor>> HeadDoor::open(const core::TrainConfig& config,
                                                  const fs::path& run_folder,
                                                  async::IoThreads& io,
-                                                 std::uint16_t port,
+                                                 const std::string& socket,
                                                  actors::Admission& admission,
                                                  std::function<void(const std::string&)> note) {
   TROUPE_TRY_ASSIGN(address, parse_address(config.cluster.listen, "--cluster.listen"));
@@ -50,7 +50,7 @@ Result<std::unique_ptr<HeadDoor>> HeadDoor::open(const core::TrainConfig& config
     return service == "company" ? admission.issue_pass() : std::string();
   };
   auto door = net::Door::open(io, address.first, address.second, std::move(auth),
-                              {{"company", port}}, std::move(hooks));
+                              {{"company", socket}}, std::move(hooks));
   if (!door) return core::fail(door.error().within("--cluster.listen " + config.cluster.listen));
   const std::string host = address.first;
   TROUPE_TRY(write_company_file(run_folder.string(), host, (*door)->port(), token_file));

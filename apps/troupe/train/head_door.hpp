@@ -16,12 +16,12 @@ namespace troupe::app {
 
 class HeadDoor {
  public:
-  // `port`: of the transport on 127.0.0.1. `admission` outlives the door. Errors: kConfig (address,
+  // `socket`: of the transport. `admission` outlives the door. Errors: kConfig (address,
   // token file, certificates), kResources (the port is taken), naming the key.
   static core::Result<std::unique_ptr<HeadDoor>> open(const core::TrainConfig& config,
                                                       const std::filesystem::path& run_folder,
                                                       async::IoThreads& io,
-                                                      std::uint16_t port,
+                                                      const std::string& socket,
                                                       actors::Admission& admission,
                                                       std::function<void(const std::string&)> note);
   ~HeadDoor();

@@ -8,12 +8,14 @@
 #include "runtime/cluster/caf/system.hpp"
 #include "runtime/core/check.hpp"
 #include "runtime/core/limits.hpp"
+#include "runtime/net/socket_folder.hpp"
 
 #include <caf/io/middleman.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
 #include <exception>
+#include <optional>
 #include <set>
 #include <shared_mutex>
 #include <utility>
@@ -28,11 +30,7 @@ namespace limits = core::limits;
 
 namespace {
 
-const char* const kHost = "127.0.0.1";
-
-std::string place(std::uint16_t port) {
-  return std::string(kHost) + ":" + std::to_string(port);
-}
+constexpr std::uint16_t kListener = 1;  // CAF tells listeners of a process apart by a port
 
 core::TimePoint after(core::Duration span) {
   return std::chrono::steady_clock::now() + span;
@@ -63,19 +61,20 @@ struct Exchange::Impl {
     door->attach_functor([shared = core, id = door.id()] { shared->living.remove(id); });
   }
 
-  Result<caf::actor> reach(std::uint16_t port, core::TimePoint end);
-  Result<void> said(std::uint16_t port,
+  Result<caf::actor> reach(const std::string& path, core::TimePoint end);
+  Result<void> said(const std::string& path,
                     const wire::Hello& self,
                     const caf::actor& remote,
                     core::TimePoint end);
+  std::string why(const caf::error& error, const std::string& path);
   void leave();
 
   async::Timers& timers;
   const std::shared_ptr<Core> core;
   exchange::System system;
   caf::actor door;
-  std::set<std::uint16_t> ports;
-  std::shared_timed_mutex gate;  // shared by users, exclusive for `close`
+  std::optional<net::SocketFolder> folder;  // once it listens
+  std::shared_timed_mutex gate;             // shared by users, exclusive for `close`
   bool closed = false;
 };
 
@@ -111,39 +110,46 @@ Result<std::shared_ptr<Endpoint>> Exchange::join(Identity identity, async::Execu
   return std::shared_ptr<Endpoint>(std::move(member));
 }
 
-Result<std::uint16_t> Exchange::listen(std::uint16_t port) {
+Result<std::string> Exchange::listen() {
   const std::shared_lock gate(impl_->gate);
   if (impl_->closed) return core::fail(ErrorCode::kClosed, "the exchange is closed");
+  if (impl_->folder) return core::fail(ErrorCode::kInternal, "the exchange listens already");
+  TROUPE_TRY_ASSIGN(folder, net::SocketFolder::make());
+  impl_->folder.emplace(std::move(folder));
+  const std::string path = impl_->folder->socket("company");
   const exchange::Visit visit;
   caf::scoped_actor self(impl_->system.get());
-  Result<std::uint16_t> bound =
-      core::fail(ErrorCode::kResources, "cannot listen on " + place(port));
-  self->request(impl_->system.get().middleman().actor_handle(), limits::kShutdownDeadline,
-                caf::publish_atom::value, port, caf::actor_cast<caf::strong_actor_ptr>(impl_->door),
-                std::set<std::string>(), std::string(kHost), true)
-      .receive([&](std::uint16_t actual) { bound = actual; },
+  Result<std::string> listening = core::fail(ErrorCode::kResources, "cannot listen at " + path);
+  self->request(impl_->system.middleman(), limits::kShutdownDeadline, caf::publish_atom::value,
+                kListener, caf::actor_cast<caf::strong_actor_ptr>(impl_->door),
+                std::set<std::string>(), path, false)
+      .receive([&](std::uint16_t) { listening = path; },
                [&](const caf::error& error) {
-                 std::string why = error == caf::sec::cannot_open_port
-                                       ? "the port is in use or not allowed"
-                                       : impl_->system.get().render(error);
-                 bound = core::fail(ErrorCode::kResources,
-                                    "cannot listen on " + place(port) + ": " + why);
+                 listening = core::fail(ErrorCode::kResources, impl_->why(error, path));
                });
-  if (bound) impl_->ports.insert(*bound);
-  return bound;
+  return listening;
+}
+
+// What our middleman says, which names the path, or CAF's own words.
+std::string Exchange::Impl::why(const caf::error& error, const std::string& path) {
+  const caf::message& context = error.context();
+  if (error == caf::sec::cannot_connect_to_node && context.match_elements<std::string>()) {
+    return context.get_as<std::string>(0);
+  }
+  return "cannot connect to " + path + ": " + system.get().render(error);
 }
 
 // CAF gives a new connection up at its next beat if the greeting is not through by then, be it only
 // a moment old: such an end is no answer, so it is tried again until the deadline.
-Result<caf::actor> Exchange::Impl::reach(std::uint16_t port, core::TimePoint end) {
+Result<caf::actor> Exchange::Impl::reach(const std::string& path, core::TimePoint end) {
   const exchange::Visit visit;
   caf::scoped_actor self(system.get());
   for (;;) {
     caf::actor found;
     caf::error failed;
     bool other = false;
-    self->request(system.get().middleman().actor_handle(), left_until(end),
-                  caf::connect_atom::value, std::string(kHost), port)
+    self->request(system.middleman(), left_until(end), caf::connect_atom::value, path,
+                  std::uint16_t{0})
         .receive(
             [&](const caf::node_id& node, const caf::strong_actor_ptr& remote,
                 const std::set<std::string>&) {
@@ -154,27 +160,22 @@ Result<caf::actor> Exchange::Impl::reach(std::uint16_t port, core::TimePoint end
     if (!failed && found && other) return found;
     if (!failed) {
       return core::fail(ErrorCode::kInvalidArgument,
-                        other ? "whoever listens at " + place(port) + " is no troupe process"
-                              : place(port) + " is this process itself");
+                        other ? "whoever listens at " + path + " is no troupe process"
+                              : path + " is this process itself");
     }
     const bool silent =
         failed == caf::sec::request_timeout || failed == caf::sec::connection_timeout;
     if (silent && left_until(end) > core::Duration::zero()) continue;
     if (silent) {
-      return core::fail(ErrorCode::kDeadline,
-                        place(port) +
-                            " took the connection but did not greet in time: it is "
-                            "frozen, or no troupe process");
+      return core::fail(ErrorCode::kDeadline, path +
+                                                  " took the connection but did not greet in "
+                                                  "time: it is frozen, or no troupe process");
     }
-    if (failed == caf::sec::cannot_connect_to_node) {
-      return core::fail(ErrorCode::kPeerLost, "nobody listens at " + place(port));
-    }
-    return core::fail(ErrorCode::kPeerLost,
-                      "cannot connect to " + place(port) + ": " + system.get().render(failed));
+    return core::fail(ErrorCode::kPeerLost, why(failed, path));
   }
 }
 
-Result<void> Exchange::Impl::said(std::uint16_t port,
+Result<void> Exchange::Impl::said(const std::string& path,
                                   const wire::Hello& self,
                                   const caf::actor& remote,
                                   core::TimePoint end) {
@@ -183,21 +184,21 @@ Result<void> Exchange::Impl::said(std::uint16_t port,
   caf::anon_send(door, exchange::Dial{remote, self, welcome});
   if (word.wait_until(end) != std::future_status::ready) {
     return core::fail(ErrorCode::kDeadline,
-                      place(port) + " did not answer the hello of " + self.name + " in time");
+                      path + " did not answer the hello of " + self.name + " in time");
   }
   auto result = word.get();
-  if (!result) return core::fail(result.error().within(place(port)));
+  if (!result) return core::fail(result.error().within(path));
   return result;
 }
 
-Result<void> Exchange::connect(std::uint16_t port,
+Result<void> Exchange::connect(const std::string& path,
                                const wire::Hello& self,
                                core::Duration deadline) {
   const std::shared_lock gate(impl_->gate);
   if (impl_->closed) return core::fail(ErrorCode::kClosed, "the exchange is closed");
   const core::TimePoint end = after(deadline);
-  TROUPE_TRY_ASSIGN(remote, impl_->reach(port, end));
-  return impl_->said(port, self, remote, end);
+  TROUPE_TRY_ASSIGN(remote, impl_->reach(path, end));
+  return impl_->said(path, self, remote, end);
 }
 
 void Exchange::forget(const PeerName& name, const core::Error& cause) {
@@ -225,9 +226,7 @@ Exchange::Counters Exchange::counters() const {
 
 // Roles that nobody stopped are ended here, and hear of it.
 void Exchange::Impl::leave() {
-  for (const std::uint16_t port : ports) {
-    caf::anon_send(system.get().middleman().actor_handle(), caf::close_atom::value, port);
-  }
+  if (folder) caf::anon_send(system.middleman(), caf::close_atom::value, kListener);
   for (const auto& role : core->directory.locals()) {
     caf::anon_send_exit(role.handle, caf::exit_reason::kill);
   }
@@ -249,6 +248,7 @@ Result<void> Exchange::close(core::Duration deadline) {
   }
   const auto living = impl_->core->living.wait_until(end);
   impl_->core->directory.close();
+  impl_->folder.reset();
   if (!living.empty()) {
     return core::fail(ErrorCode::kDeadline,
                       "the exchange cannot close: still alive: " + list_of(living));

@@ -1,10 +1,10 @@
 // Roles of different processes call each other: the transport over CAF. One Exchange a process owns
 // the actor system, in which each local role has one actor, and knows which address stands behind
 // which name. Frames are the only thing that travels. Hooks run on CAF's threads, roles on their
-// strands. Binds the loopback interface only: whoever can open that port is trusted to speak CAF's
-// protocol; between hosts an authenticated splice carries it (docs/adr/0005-caf-exchange.md).
-// Bounds: kPeerNames_max names, kFrame_bytes_max a frame, each role's inbox; every wait has a
-// deadline.
+// strands. Listens and connects by Unix sockets of this user alone: whoever is at their other end
+// is trusted to speak CAF's protocol; between hosts an authenticated splice carries it
+// (docs/adr/0008-caf-on-unix-sockets.md). Bounds: kPeerNames_max names, kFrame_bytes_max a frame,
+// each role's inbox; every wait has a deadline.
 #pragma once
 
 #include "runtime/async/deadline.hpp"
@@ -62,15 +62,17 @@ class Exchange {
   // when the name is in use, kClosed.
   core::Result<std::shared_ptr<Endpoint>> join(Identity identity, async::Executor strand);
 
-  // Lets other processes connect to 127.0.0.1:port; gives the port, which 0 leaves to the system.
-  // Error: kResources naming the address.
-  core::Result<std::uint16_t> listen(std::uint16_t port = 0);
+  // Lets other processes of this user connect; gives the path of the socket, which lies in a folder
+  // of its own until `close`. Once. Error: kResources naming the place.
+  core::Result<std::string> listen();
 
-  // Introduces the local role `self.name` to the process that listens at 127.0.0.1:port, then all
-  // other local roles, and learns of its roles. Blocks until the other side has said yes, so never
-  // call it on a CAF thread. Errors name the address: kPeerLost (nobody listens there, or it
-  // ended), kDeadline (frozen, or no troupe process), or what the other side said.
-  core::Result<void> connect(std::uint16_t port, const wire::Hello& self, core::Duration deadline);
+  // Introduces the local role `self.name` to the process that listens at this path, then all other
+  // local roles, and learns of its roles. Blocks until the other side has said yes, so never call
+  // it on a CAF thread. Errors name the path: kPeerLost (nobody listens there, another user does,
+  // or it ended), kDeadline (frozen, or no troupe process), or what the other side said.
+  core::Result<void> connect(const std::string& path,
+                             const wire::Hello& self,
+                             core::Duration deadline);
 
   // Gives a remote name up: calls to it fail with kPeerLost at once, frames of its address are
   // counted and dropped (its requests are answered with kPeerLost), and it comes back only with a

@@ -1,17 +1,33 @@
 // CAF's settings, and its end.
 #include "runtime/cluster/caf/system.hpp"
 
+#include "runtime/cluster/caf/local_middleman.hpp"
 #include "runtime/cluster/caf/parcel.hpp"
+#include "runtime/core/check.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/wire/header.hpp"
 
+#include <caf/detail/get_root_uuid.hpp>
 #include <caf/io/middleman.hpp>
 #include <caf/logger.hpp>
+#include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
 #include <pthread.h>
+#include <sys/random.h>
 
 #include <string>
 #include <utility>
 #include <vector>
+
+// CAF makes its node id of the network addresses, this text and the process id. The first and the
+// last are equal in two containers of one image, which then could not be linked; so this function
+// takes the place of the library's, and 256 random bits that of a disk's number.
+__attribute__((visibility("default"))) std::string caf::detail::get_root_uuid() {
+  std::string bits(32, '\0');
+  TROUPE_CHECK(::getrandom(bits.data(), bits.size(), 0) == static_cast<ssize_t>(bits.size()),
+               "the kernel gives random bytes");
+  return bits;
+}
 
 namespace troupe::cluster::exchange {
 
@@ -44,6 +60,19 @@ Visit::~Visit() {
 System::State::State(int threads) : settings(threads) {
   const Visit visit;
   system = std::make_unique<caf::actor_system>(settings);
+  middleman = make_local_middleman(*system);
+}
+
+// The middleman has a thread of its own, which must be gone before the system is.
+void System::State::end() {
+  {
+    const Visit visit;
+    caf::scoped_actor self(*system, true);
+    self->send_exit(middleman, caf::exit_reason::kill);
+    self->wait_for(middleman);
+  }
+  middleman = nullptr;
+  system.reset();
 }
 
 System::System(int threads) : state_(std::make_shared<State>(threads)) {}
@@ -54,7 +83,7 @@ bool System::destroy(core::TimePoint end) {
     ended_ = done.get_future();
     ender_ = std::thread([state = state_, done = std::move(done)]() mutable {
       pthread_setname_np(pthread_self(), "troupe-caf-end");
-      state->system.reset();
+      state->end();
       done.set_value();
     });
   }

@@ -1,11 +1,13 @@
 // The settings of CAF, in one place, and the owner of an actor system whose end is watched: CAF
-// waits for ever for an actor that does not end. Owned by the exchange.
+// waits for ever for an actor that does not end. Every system's node id is made of random bits.
+// Owned by the exchange.
 #pragma once
 
 #include "runtime/core/clock.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/io/middleman_actor.hpp>
 
 #include <future>
 #include <memory>
@@ -36,6 +38,8 @@ class System {
   ~System();
 
   caf::actor_system& get() noexcept { return *state_->system; }
+  // Opens and dials Unix sockets (local_middleman.hpp).
+  const caf::io::middleman_actor& middleman() const noexcept { return state_->middleman; }
 
   // Ends the system on a thread of its own. False when that has not come to its end by `end`; it
   // may be asked again.
@@ -44,8 +48,10 @@ class System {
  private:
   struct State {  // outlives this object if the end never comes
     explicit State(int threads);
+    void end();
     Settings settings;
     std::unique_ptr<caf::actor_system> system;
+    caf::io::middleman_actor middleman;
   };
 
   std::shared_ptr<State> state_;

@@ -175,10 +175,10 @@ TEST(CompanyOverCaf, ARoleWhoseActorIsKilledIsStartedAgainWithAHigherEpoch) {
                          }),
                          &started));
   ASSERT_TRUE(started);
-  const auto port = head->listen();
-  ASSERT_TRUE(port);
+  const auto socket = head->listen();
+  ASSERT_TRUE(socket);
   const wire::Hello hello{"node/a", core::RunId{0}, 7, ""};
-  ASSERT_TRUE(node->connect(*port, hello, std::chrono::seconds(10)));
+  ASSERT_TRUE(node->connect(*socket, hello, std::chrono::seconds(10)));
   role->begin();
 
   ASSERT_TRUE(events.await(1));

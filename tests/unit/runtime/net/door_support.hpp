@@ -55,7 +55,7 @@ class DoorFixture : public ::testing::Test {
   void expect_open(const DoorAuth& auth) {
     auto good = splice(auth);
     ASSERT_TRUE(good) << good.error().message;
-    Socket socket = Socket::to((*good)->local_port());
+    Socket socket = Socket::to((*good)->path());
     ASSERT_TRUE(socket.send("still there?"));
     EXPECT_EQ(socket.receive(12), "still there?");
   }

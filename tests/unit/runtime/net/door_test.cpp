@@ -8,6 +8,8 @@
 
 #include <openssl/pem.h>
 
+#include <algorithm>
+
 namespace troupe::net::test {
 namespace {
 
@@ -38,6 +40,16 @@ class DoorTest : public DoorFixture {
   static void show(TlsClient& client, const DoorAuth& auth) {
     SSL_CTX_use_certificate_chain_file(client.context.get(), auth.certificate.c_str());
     SSL_CTX_use_PrivateKey_file(client.context.get(), auth.key.c_str(), SSL_FILETYPE_PEM);
+  }
+  // Wrong proofs, one after the other.
+  void fail(std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      EXPECT_FALSE(splice(token_auth(*make_token())));
+    }
+  }
+  std::size_t lines() {
+    const std::string text = log_.text();
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
   }
   // In TLS 1.3 a client learns of a refused certificate when it reads.
   static bool turned_away(TlsClient& client) {
@@ -268,13 +280,11 @@ TEST_F(DoorTest, ACertificateThatNamesHostsNamesThisOne) {
   expect_open(here);
 }
 
-TEST_F(DoorTest, TheSixthAttemptAfterFiveFailuresIsRefusedAtOnce) {
+TEST_F(DoorTest, TheSixthAttemptAfterFiveWrongProofsIsRefusedAtOnce) {
   open_door(token_auth(token_), "0.0.0.0");
-  for (std::uint64_t i = 0; i < core::limits::kDoorFailures_max; ++i) {
-    EXPECT_FALSE(splice(token_auth(*make_token())));
-  }
-  EXPECT_TRUE(log_.saw("127.0.0.1: 5 failures within a minute"));
-  EXPECT_FALSE(splice(token_auth(token_)));  // even with the right token
+  fail(core::limits::kDoorFailures_max);
+  EXPECT_TRUE(log_.saw("refused at once")) << log_.text();
+  EXPECT_FALSE(splice(token_auth(token_)));  // nobody from there has ever proved himself
   EXPECT_EQ(passes_, 0);
   // Others are not affected: the same door by another address of ours.
   Socket other(::socket(AF_INET, SOCK_STREAM, 0));
@@ -292,15 +302,56 @@ TEST_F(DoorTest, TheSixthAttemptAfterFiveFailuresIsRefusedAtOnce) {
   EXPECT_EQ(SSL_connect(ssl.get()), 1);
 }
 
-// More connections than may wait at once: the rest queue until the first are cut off.
+// What comes before a handshake anybody can send, in anybody's name: it keeps nobody out.
+TEST_F(DoorTest, GarbageFromAnAddressLocksNobodyOut) {
+  open_door(token_auth(token_));
+  for (int i = 0; i < 20; ++i) {
+    Socket socket = Socket::to(door_->port());
+    socket.send("no TLS\n");
+    EXPECT_TRUE(socket.closed());
+  }
+  expect_open(token_auth(token_));
+  EXPECT_LE(lines(), 7u) << log_.text();
+}
+
+// Who is carried, or was, goes in and out as before, whatever others send from his address.
+TEST_F(DoorTest, WhoHasProvedHimselfIsNotLockedOut) {
+  open_door(token_auth(token_));
+  expect_open(token_auth(token_));
+  fail(3 * core::limits::kDoorFailures_max);
+  for (int i = 0; i < 3; ++i)
+    expect_open(token_auth(token_));
+  EXPECT_FALSE(log_.has("refused at once")) << log_.text();
+  EXPECT_LE(lines(), 7u) << log_.text();
+}
+
+// More than may be unproven at once: those who say nothing make room.
 TEST_F(DoorTest, ACrowdOfSilentOnesKeepsNobodyOut) {
   open_door(token_auth(token_), "0.0.0.0");
   std::vector<Socket> crowd;
   for (int i = 0; i < 100; ++i)
     crowd.push_back(Socket::to(door_->port(), "127.0.0.3"));
+  expect_open(token_auth(token_));
   for (const Socket& one : crowd)
     EXPECT_TRUE(one.closed());
-  EXPECT_TRUE(log_.saw("5 failures within a minute"));
+  EXPECT_TRUE(log_.saw("said nothing while others waited")) << log_.text();
+}
+
+TEST_F(DoorTest, AsManyAsItCarriesAndOneMoreIsToldSo) {
+  open_door(token_auth(token_));
+  auto way = splice(token_auth(token_));
+  ASSERT_TRUE(way) << way.error().message;
+  auto other = splice(token_auth(token_));
+  ASSERT_TRUE(other) << other.error().message;
+  std::vector<Socket> carried;
+  for (std::uint64_t i = 0; i < core::limits::kDoorConnections_max; ++i) {
+    carried.push_back(Socket::to((*way)->path()));
+    ASSERT_TRUE(carried.back().send("x"));
+    ASSERT_EQ(carried.back().receive(1), "x") << i;
+  }
+  EXPECT_TRUE(Socket::to((*other)->path()).closed());
+  EXPECT_TRUE(splice_log_.saw("carries 256 connections already")) << splice_log_.text();
+  EXPECT_TRUE(log_.saw("carries 256 connections already"));
 }
 
 TEST_F(DoorTest, ThereIsNoDoorWithoutAProof) {

@@ -78,7 +78,7 @@ TEST_F(TwoHosts, ANodeReachesTheServiceOfAnotherHost) {
         Splice::open(*right_io, "10.77.0.1", door->port(), token_auth(token_), "echo", kPatience);
     ASSERT_TRUE(open) << open.error().message;
     way = std::move(*open);
-    Socket socket = Socket::to(way->local_port());
+    Socket socket = Socket::to(way->path());
     const std::string bytes(1 << 20, 'b');
     std::thread sender([&] {
       EXPECT_TRUE(socket.send(bytes));

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -92,6 +93,15 @@ class Socket {
     ::inet_pton(AF_INET, host, &address.sin_addr);
     const int done = ::connect(made.fd_, reinterpret_cast<sockaddr*>(&address), sizeof address);
     EXPECT_EQ(done, 0) << strerror(errno);
+    return made;
+  }
+  static Socket to(const std::string& path) {
+    Socket made(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    const int done = ::connect(made.fd_, reinterpret_cast<sockaddr*>(&address), sizeof address);
+    EXPECT_EQ(done, 0) << path << ": " << strerror(errno);
     return made;
   }
   bool send(const std::string& bytes) const {

@@ -1,7 +1,10 @@
 // Bytes through a splice and a door over real sockets: all of them, in order, with their ends.
 #include "runtime/net/splice.hpp"
 
+#include "runtime/net/socket_folder.hpp"
 #include "tests/unit/runtime/net/door_support.hpp"
+
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <random>
@@ -22,8 +25,8 @@ std::string random_bytes(std::size_t size) {
 }
 
 // Sends from another thread, so that neither side waits for room.
-std::string there_and_back(std::uint16_t port, const std::string& bytes) {
-  Socket socket = Socket::to(port);
+std::string there_and_back(const std::string& path, const std::string& bytes) {
+  Socket socket = Socket::to(path);
   std::thread sender([&] {
     EXPECT_TRUE(socket.send(bytes));
     socket.end();
@@ -53,7 +56,7 @@ TEST_F(SpliceTest, SixtyFourMebibytesComeBackEqual) {
   auto way = splice(token_auth(token_));
   ASSERT_TRUE(way) << way.error().message;
   const std::string bytes = random_bytes(64u << 20);
-  EXPECT_TRUE(there_and_back((*way)->local_port(), bytes) == bytes);
+  EXPECT_TRUE(there_and_back((*way)->path(), bytes) == bytes);
 }
 
 TEST_F(SpliceTest, AnEndOfOneDirectionIsPassedOn) {
@@ -66,7 +69,7 @@ TEST_F(SpliceTest, AnEndOfOneDirectionIsPassedOn) {
   door_->set_service("count", counter.port);
   auto way = splice(token_auth(token_), "count");
   ASSERT_TRUE(way) << way.error().message;
-  Socket socket = Socket::to((*way)->local_port());
+  Socket socket = Socket::to((*way)->path());
   ASSERT_TRUE(socket.send(std::string(100'000, 'x')));
   socket.end();
   bool ended = false;
@@ -74,7 +77,7 @@ TEST_F(SpliceTest, AnEndOfOneDirectionIsPassedOn) {
   EXPECT_TRUE(ended);
 }
 
-TEST_F(SpliceTest, ABrokenConnectionIsNoProperEnd) {
+TEST_F(SpliceTest, ABrokenConnectionEndsHereToo) {
   LocalServer breaker([](Socket socket) {
     socket.receive(4);
     socket.send("half");
@@ -85,11 +88,10 @@ TEST_F(SpliceTest, ABrokenConnectionIsNoProperEnd) {
   door_->set_service("break", breaker.port);
   auto way = splice(token_auth(token_), "break");
   ASSERT_TRUE(way) << way.error().message;
-  Socket socket = Socket::to((*way)->local_port());
+  Socket socket = Socket::to((*way)->path());
   ASSERT_TRUE(socket.send("stop"));
-  bool ended = true;
-  socket.receive(std::string::npos, &ended);
-  EXPECT_FALSE(ended);
+  socket.receive();
+  EXPECT_TRUE(socket.closed());
 }
 
 TEST_F(SpliceTest, ManyConnectionsAtOnce) {
@@ -99,7 +101,7 @@ TEST_F(SpliceTest, ManyConnectionsAtOnce) {
   constexpr int kConnections = 150;
   std::vector<Socket> sockets;
   for (int i = 0; i < kConnections; ++i) {
-    sockets.push_back(Socket::to((*way)->local_port()));
+    sockets.push_back(Socket::to((*way)->path()));
     ASSERT_TRUE(sockets.back().send("number " + std::to_string(i)));
   }
   for (int i = 0; i < kConnections; ++i) {
@@ -116,7 +118,7 @@ TEST_F(SpliceTest, ThePassIsHandedOverOnce) {
   ASSERT_TRUE(first && second);
   EXPECT_EQ((*first)->pass(), "pass 1 to echo");
   EXPECT_EQ((*second)->pass(), "pass 2 to echo");
-  EXPECT_EQ(there_and_back((*first)->local_port(), "bytes"), "bytes");
+  EXPECT_EQ(there_and_back((*first)->path(), "bytes"), "bytes");
   EXPECT_EQ(passes_, 2);  // carried connections are given none
 }
 
@@ -132,7 +134,7 @@ TEST_F(SpliceTest, AnUnknownServiceIsNamedAndIsNoFailure) {
   expect_open(token_auth(token_));
 }
 
-TEST_F(SpliceTest, AServiceThatIsGoneResetsTheConnection) {
+TEST_F(SpliceTest, AServiceThatIsGoneEndsTheConnection) {
   open_door(token_auth(token_));
   std::uint16_t gone = 0;
   {
@@ -142,9 +144,59 @@ TEST_F(SpliceTest, AServiceThatIsGoneResetsTheConnection) {
   door_->set_service("gone", gone);
   auto way = splice(token_auth(token_), "gone");
   ASSERT_TRUE(way) << way.error().message;
-  EXPECT_TRUE(Socket::to((*way)->local_port()).closed());
+  EXPECT_TRUE(Socket::to((*way)->path()).closed());
   EXPECT_TRUE(log_.saw("gone: does not answer"));
   EXPECT_TRUE(splice_log_.saw("does not answer"));
+}
+
+TEST_F(SpliceTest, AServiceMayBeAUnixSocket) {
+  auto folder = SocketFolder::make();
+  ASSERT_TRUE(folder);
+  open_door(token_auth(token_));
+  door_->set_service("local", folder->socket("service"));
+  auto early = splice(token_auth(token_), "local");
+  ASSERT_TRUE(early) << early.error().message;
+  EXPECT_TRUE(Socket::to((*early)->path()).closed()) << "nobody listens yet";
+  const auto listener = listen_unix(folder->socket("service"));
+  ASSERT_TRUE(listener) << listener.error().message;
+  Socket near = Socket::to((*early)->path());
+  ASSERT_TRUE(near.send("hello"));
+  pollfd one{listener->get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&one, 1, 20'000), 1);
+  const Socket far(::accept(listener->get(), nullptr, nullptr));
+  EXPECT_EQ(far.receive(5), "hello");
+}
+
+// Another user of this host finds no way in: the folder is closed to him, and so is the socket.
+TEST_F(SpliceTest, OnlyProcessesOfTheSameUserMayUseIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
+  open_door(token_auth(token_));
+  auto way = splice(token_auth(token_));
+  ASSERT_TRUE(way) << way.error().message;
+  const std::filesystem::path path = (*way)->path();
+  const auto as_stranger = [&] {
+    const pid_t stranger = ::fork();
+    if (stranger == 0) {
+      sockaddr_un address = {};
+      address.sun_family = AF_UNIX;
+      path.string().copy(address.sun_path, sizeof address.sun_path - 1);
+      const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+      if (::setresuid(65534, 65534, 65534) != 0) ::_exit(9);
+      if (::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) ::_exit(1);
+      static_cast<void>(::send(socket, "x", 1, MSG_NOSIGNAL));
+      char byte = 0;
+      ::_exit(::recv(socket, &byte, 1, 0) <= 0 ? 2 : 0);
+    }
+    int status = -1;
+    ::waitpid(stranger, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  EXPECT_EQ(as_stranger(), 1) << "the folder";
+  std::filesystem::permissions(path.parent_path(), std::filesystem::perms(0711));
+  std::filesystem::permissions(path, std::filesystem::perms(0777));
+  EXPECT_EQ(as_stranger(), 2) << "the socket";
+  EXPECT_EQ(echo_.accepted, 0);
+  EXPECT_EQ(there_and_back(path, "bytes"), "bytes");
 }
 
 TEST_F(SpliceTest, NobodyAtTheDoor) {
@@ -171,20 +223,18 @@ TEST_F(SpliceTest, StoppingTheDoorEndsWhatItCarries) {
   open_door(token_auth(token_));
   auto way = splice(token_auth(token_));
   ASSERT_TRUE(way) << way.error().message;
-  Socket socket = Socket::to((*way)->local_port());
+  Socket socket = Socket::to((*way)->path());
   ASSERT_TRUE(socket.send("x"));
   EXPECT_EQ(socket.receive(1), "x");
   door_->stop();
-  bool ended = true;
-  socket.receive(std::string::npos, &ended);
-  EXPECT_FALSE(ended);  // cut off, and it shows
+  EXPECT_TRUE(socket.closed());
 }
 
 TEST_F(SpliceTest, StoppingTheSpliceEndsWhatItCarries) {
   open_door(token_auth(token_));
   auto way = splice(token_auth(token_));
   ASSERT_TRUE(way) << way.error().message;
-  Socket socket = Socket::to((*way)->local_port());
+  Socket socket = Socket::to((*way)->path());
   ASSERT_TRUE(socket.send("x"));
   EXPECT_EQ(socket.receive(1), "x");
   (*way)->stop();

@@ -58,7 +58,7 @@ Figure measure(const std::shared_ptr<Endpoint>& self, std::size_t bytes, int lan
 int main() {
   Troupe home;
   auto self = home.join("home/0");
-  Peer peer({std::to_string(*home.exchange->listen()), "1", "node/a"});
+  Peer peer({*home.exchange->listen(), "1", "node/a"});
   if (peer.line() != "ready" || home.events.wait("arrived node/a").empty()) return 1;
   for (const std::size_t bytes : {std::size_t{1} << 10, std::size_t{256} << 10}) {
     for (const int lanes : {1, 8}) {

@@ -18,11 +18,11 @@ class ProcessTest : public ::testing::Test {
  protected:
   ProcessTest() {
     home_role_ = home_.join_echo("home/0");
-    port_ = std::to_string(*home_.exchange->listen());
+    path_ = *home_.exchange->listen();
   }
   // A process that has introduced these roles.
   std::unique_ptr<Peer> start(std::uint64_t epoch, std::vector<std::string> names) {
-    std::vector<std::string> arguments{port_, std::to_string(epoch)};
+    std::vector<std::string> arguments{path_, std::to_string(epoch)};
     arguments.insert(arguments.end(), names.begin(), names.end());
     auto peer = std::make_unique<Peer>(arguments);
     EXPECT_EQ(peer->line(), "ready");
@@ -42,7 +42,7 @@ class ProcessTest : public ::testing::Test {
 
   Troupe home_;
   std::shared_ptr<Endpoint> home_role_;
-  std::string port_;
+  std::string path_;
 };
 
 using ExchangeProcesses = ProcessTest;
@@ -78,9 +78,8 @@ TEST_F(ExchangeProcesses, AKilledProcessComesBackWithAHigherEpochOnly) {
   first->signal(SIGKILL);
   ASSERT_NE(home_.events.wait("lost node/a 3"), "");
   ASSERT_NE(home_.events.wait("lost worker/0 3"), "");
-  Peer late({port_, "2", "node/a"});
-  EXPECT_EQ(late.line(),
-            "refused: 127.0.0.1:" + port_ + ": node/a of epoch 2 comes after its epoch 3");
+  Peer late({path_, "2", "node/a"});
+  EXPECT_EQ(late.line(), "refused: " + path_ + ": node/a of epoch 2 comes after its epoch 3");
   auto second = start(4, {"node/a", "worker/0"});
   EXPECT_EQ(ask_now(home_role_, "worker/0", "pid").value(), std::to_string(second->pid()));
 }
@@ -112,17 +111,17 @@ TEST_F(ExchangeProcesses, AFrozenProcessIsGivenUpAndNotHeardWhenItThaws) {
 }
 
 TEST_F(ExchangeProcesses, AFrozenListenerIsNoDeadEnd) {
-  Peer peer({"0", "1", "node/b"});
+  Peer peer({"listen", "1", "node/b"});
   const std::string line = peer.line();
-  ASSERT_EQ(line.substr(0, 5), "port ");
-  const auto port = static_cast<std::uint16_t>(std::stoi(line.substr(5)));
+  ASSERT_EQ(line.substr(0, 3), "at ");
+  const std::string path = line.substr(3);
   peer.signal(SIGSTOP);
-  const auto frozen = home_.connect(port, "home/0", 1, 300ms);
+  const auto frozen = home_.connect(path, "home/0", 1, 300ms);
   ASSERT_FALSE(frozen);
   EXPECT_EQ(frozen.error().code, ErrorCode::kDeadline);
-  EXPECT_NE(frozen.error().message.find("127.0.0.1:" + line.substr(5)), std::string::npos);
+  EXPECT_NE(frozen.error().message.find(path), std::string::npos);
   peer.signal(SIGCONT);
-  const auto connected = home_.connect(port, "home/0");
+  const auto connected = home_.connect(path, "home/0");
   ASSERT_TRUE(connected) << connected.error().message;
   ASSERT_NE(home_.events.wait("arrived node/b"), "");
   EXPECT_TRUE(ask_now(home_role_, "node/b", "x"));
@@ -132,9 +131,22 @@ TEST_F(ExchangeProcesses, ARefusedProcessIsToldWhyAndEndsCleanly) {
   home_.admit = [](const wire::Hello&, const std::string&) -> Result<void> {
     return core::fail(ErrorCode::kConfig, "no");
   };
-  Peer refused({port_, "1", "node/a"});
-  EXPECT_EQ(refused.line(), "refused: 127.0.0.1:" + port_ + ": no");
+  Peer refused({path_, "1", "node/a"});
+  EXPECT_EQ(refused.line(), "refused: " + path_ + ": no");
   EXPECT_EQ(refused.end(), 0);
+}
+
+// Two containers of one image: no network address but the loopback's, and the first process of
+// each.
+TEST_F(ExchangeProcesses, ProcessesOfEqualAddressesAndNumbersAreToldApart) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to make namespaces";
+  const std::vector<std::string> container{"unshare", "--pid", "--net", "--fork", "--kill-child"};
+  Peer first({"listen", "1", "node/a"}, container);
+  const std::string line = first.line();
+  if (line.empty()) GTEST_SKIP() << "cannot make namespaces here";
+  ASSERT_EQ(line.substr(0, 3), "at ");
+  Peer second({line.substr(3), "1", "node/b"}, container);
+  EXPECT_EQ(second.line(), "ready");
 }
 
 // Texts of any bytes (but zero, which ends them in the builder) and sizes, many at a time.

@@ -4,11 +4,13 @@
 
 #include "runtime/core/limits.hpp"
 #include "runtime/core/rng.hpp"
+#include "runtime/net/socket_folder.hpp"
 #include "tests/unit/runtime/cluster/caf/support.hpp"
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 
 namespace troupe::cluster {
 namespace {
@@ -21,10 +23,10 @@ class ExchangeTest : public ::testing::Test {
   ExchangeTest() {
     home_role_ = home_.join_echo("home/0");
     away_role_ = away_.join_echo("away/0");
-    port_ = *home_.exchange->listen();
+    path_ = *home_.exchange->listen();
   }
   void connect() {
-    const auto connected = away_.connect(port_, "away/0");
+    const auto connected = away_.connect(path_, "away/0");
     ASSERT_TRUE(connected) << connected.error().message;
     ASSERT_NE(away_.events.wait("arrived home/0"), "");
     ASSERT_NE(home_.events.wait("arrived away/0"), "");
@@ -32,7 +34,7 @@ class ExchangeTest : public ::testing::Test {
 
   Troupe home_, away_;
   std::shared_ptr<Endpoint> home_role_, away_role_;
-  std::uint16_t port_ = 0;
+  std::string path_;
 };
 
 using ExchangeIntroductions = ExchangeTest;
@@ -76,11 +78,10 @@ TEST_F(ExchangeIntroductions, AStrangerIsRefusedToldWhyAndStaysUnknown) {
     if (hello.pass == "the pass") return core::fail(ErrorCode::kConfig, "the pass is wrong");
     return {};
   };
-  const auto connected = away_.connect(port_, "away/0");
+  const auto connected = away_.connect(path_, "away/0");
   ASSERT_FALSE(connected);
   EXPECT_EQ(connected.error().code, ErrorCode::kConfig);
-  EXPECT_EQ(connected.error().message,
-            "127.0.0.1:" + std::to_string(port_) + ": the pass is wrong");
+  EXPECT_EQ(connected.error().message, path_ + ": the pass is wrong");
   EXPECT_NE(home_.events.wait("refused an introduction was refused: the pass is wrong"), "");
   EXPECT_EQ(ask_now(home_role_, "away/0", "x").error().code, ErrorCode::kPeerLost);
   EXPECT_EQ(ask_now(away_role_, "home/0", "x").error().code, ErrorCode::kPeerLost);
@@ -115,7 +116,7 @@ TEST_F(ExchangeIntroductions, ANameOfALivingProcessCannotBeTakenByAnother) {
   connect();
   Troupe thief;
   thief.join_echo("away/0", 9);
-  const auto connected = thief.connect(port_, "away/0", 9);
+  const auto connected = thief.connect(path_, "away/0", 9);
   ASSERT_FALSE(connected);
   EXPECT_NE(connected.error().message.find("away/0 belongs to another process"), std::string::npos)
       << connected.error().message;
@@ -151,10 +152,10 @@ TEST_F(ExchangeIntroductions, ConnectingTwiceChangesNothing) {
 }
 
 TEST_F(ExchangeIntroductions, OneIntroducesOnlyARoleOfItsOwn) {
-  const auto connected = away_.connect(port_, "nobody/0");
+  const auto connected = away_.connect(path_, "nobody/0");
   ASSERT_FALSE(connected);
   EXPECT_EQ(connected.error().code, ErrorCode::kInvalidArgument);
-  EXPECT_FALSE(home_.connect(port_, "home/0"));  // to itself
+  EXPECT_FALSE(home_.connect(path_, "home/0"));  // to itself
 }
 
 TEST_F(ExchangeCalls, AnUnknownPeerIsLostAtOnce) {
@@ -200,7 +201,7 @@ TEST_F(ExchangeCalls, AForgottenPeerIsLostAtOnceAndNotHeardAgain) {
   away_.stop(away_role_);
   away_role_ = away_.join("away/0", 2);
   away_role_->serve(never);
-  const auto connected = away_.connect(port_, "away/0", 2);
+  const auto connected = away_.connect(path_, "away/0", 2);
   ASSERT_TRUE(connected);
   auto call = start_ask(home_role_, "away/0", "x");
   ASSERT_TRUE(eventually([&] { return away_role_->inbox() == 1; }));
@@ -215,7 +216,7 @@ TEST_F(ExchangeCalls, AForgottenPeerIsLostAtOnceAndNotHeardAgain) {
   EXPECT_EQ(home_role_->inbox(), 0u);
   EXPECT_EQ(home_.exchange->counters().stray, 1u);
   EXPECT_EQ(home_.events.count("lost"), 0);
-  EXPECT_FALSE(away_.connect(port_, "away/0", 2)) << "given up, and not started again";
+  EXPECT_FALSE(away_.connect(path_, "away/0", 2)) << "given up, and not started again";
 }
 
 TEST_F(ExchangeCalls, AKilledActorEndsItsRoleAndIsLostToAll) {
@@ -260,7 +261,7 @@ TEST_F(ExchangeClose, AnActorThatDoesNotEndIsNamedInsteadOfWaitedFor) {
     return {};
   };
   auto connecting =
-      std::async(std::launch::async, [this] { return away_.connect(port_, "away/0", 1, 500ms); });
+      std::async(std::launch::async, [this] { return away_.connect(path_, "away/0", 1, 500ms); });
   EXPECT_EQ(connecting.get().error().code, ErrorCode::kDeadline);
   home_.stop(home_role_);
   const auto closed = home_.exchange->close(100ms);
@@ -277,7 +278,7 @@ TEST_F(ExchangeClose, NothingWorksAfterwards) {
   EXPECT_EQ(home_.exchange->join(identity_of("x/0"), home_.threads().make_strand()).error().code,
             ErrorCode::kClosed);
   EXPECT_EQ(home_.exchange->listen().error().code, ErrorCode::kClosed);
-  EXPECT_EQ(home_.connect(port_, "home/0").error().code, ErrorCode::kClosed);
+  EXPECT_EQ(home_.connect(path_, "home/0").error().code, ErrorCode::kClosed);
 }
 
 TEST_F(ExchangeClose, TheOtherSideLosesEveryRoleAtOnce) {
@@ -289,41 +290,88 @@ TEST_F(ExchangeClose, TheOtherSideLosesEveryRoleAtOnce) {
   EXPECT_NE(away_.events.wait("lost home/0"), "");
 }
 
-// A socket of ours on the loopback interface.
-struct Socket {
-  Socket() : fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  }
-  ~Socket() { ::close(fd); }
-  std::uint16_t port() const { return ntohs(address.sin_port); }
-  int fd;
-  sockaddr_in address{};
-};
+TEST_F(ExchangeClose, TheSocketAndItsFolderGoWithTheExchange) {
+  const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+  struct stat facts {};
+  ASSERT_EQ(::stat(folder.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0700u);
+  home_.stop(home_role_);
+  ASSERT_TRUE(home_.exchange->close(kPatience));
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
 
-TEST_F(ExchangeClose, PortsThatCannotBeHadAreNamed) {
-  Socket taken;
-  ASSERT_EQ(::listen(taken.fd, 1), 0);
-  const auto listening = home_.exchange->listen(taken.port());
-  ASSERT_FALSE(listening);
-  EXPECT_EQ(listening.error().code, ErrorCode::kResources);
-  const std::string place = "127.0.0.1:" + std::to_string(taken.port());
-  EXPECT_NE(listening.error().message.find(place), std::string::npos);
-
-  // Somebody who takes the connection and says nothing.
-  const auto silent = away_.connect(taken.port(), "away/0", 1, 300ms);
-  ASSERT_FALSE(silent);
-  EXPECT_EQ(silent.error().code, ErrorCode::kDeadline);
-  EXPECT_NE(silent.error().message.find(place), std::string::npos);
-
-  const Socket unused;  // bound, nobody listens
-  const auto nobody = away_.connect(unused.port(), "away/0");
+TEST_F(ExchangeClose, PlacesWhereNobodyAnswersAreNamed) {
+  auto folder = net::SocketFolder::make();
+  ASSERT_TRUE(folder);
+  const auto path = folder->socket("mute");
+  const auto nobody = away_.connect(path, "away/0");
   ASSERT_FALSE(nobody);
   EXPECT_EQ(nobody.error().code, ErrorCode::kPeerLost);
-  EXPECT_EQ(nobody.error().message, "nobody listens at 127.0.0.1:" + std::to_string(unused.port()));
+  EXPECT_NE(nobody.error().message.find(path), std::string::npos) << nobody.error().message;
+
+  // Somebody who takes the connection and says nothing.
+  const auto mute = net::listen_unix(path);
+  ASSERT_TRUE(mute);
+  const auto silent = away_.connect(path, "away/0", 1, 300ms);
+  ASSERT_FALSE(silent);
+  EXPECT_EQ(silent.error().code, ErrorCode::kDeadline);
+  EXPECT_NE(silent.error().message.find(path), std::string::npos);
+}
+
+// Another user's process, even one that finds an open folder, is cut off before CAF reads a byte;
+// and no process of ours speaks to another user's.
+TEST_F(ExchangeClose, AnotherUserIsNeitherHeardNorSpokenTo) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
+  std::filesystem::permissions(std::filesystem::path(path_).parent_path(),
+                               std::filesystem::perms(0711));
+  std::filesystem::permissions(path_, std::filesystem::perms(0777));
+  // The least input that ends a process inside caf::io 0.17.6: a greeting without a body.
+  const std::string greeting =
+      std::string(15, '\0') + '\3' + std::string(8, '\0') + std::string(8, '\0');
+  const pid_t stranger = ::fork();
+  if (stranger == 0) {
+    sockaddr_un to{};
+    to.sun_family = AF_UNIX;
+    path_.copy(to.sun_path, sizeof to.sun_path - 1);
+    const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    char byte = 0;
+    const bool cut = ::setresuid(65534, 65534, 65534) == 0 &&
+                     ::connect(socket, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
+    static_cast<void>(::send(socket, greeting.data(), greeting.size(), MSG_NOSIGNAL));
+    ::_exit(cut && ::recv(socket, &byte, 1, 0) <= 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(stranger, &status, 0), stranger);
+  EXPECT_EQ(status, 0) << "it was let in, or could not even try";
+  connect();  // the exchange is as well as before
+  EXPECT_EQ(ask_now(away_role_, "home/0", "x").value(), "home/0 heard x");
+
+  int told[2], held[2];
+  ASSERT_EQ(::pipe(told), 0);
+  ASSERT_EQ(::pipe(held), 0);
+  const std::string place = "@troupe-test-" + std::to_string(::getpid());
+  const pid_t listener = ::fork();
+  if (listener == 0) {
+    ::close(held[1]);
+    char byte = 'x';
+    const bool other = ::setresuid(65534, 65534, 65534) == 0;
+    const auto kept = net::listen_unix(place);
+    static_cast<void>(::write(told[1], other && kept ? "y" : "n", 1));
+    static_cast<void>(::read(held[0], &byte, 1));
+    ::_exit(0);
+  }
+  ::close(held[0]);
+  char listens = 'n';
+  ASSERT_EQ(::read(told[0], &listens, 1), 1);
+  EXPECT_EQ(listens, 'y');
+  const auto theirs = away_.connect(place, "away/0");
+  ASSERT_FALSE(theirs);
+  EXPECT_NE(theirs.error().message.find("a socket of another user"), std::string::npos)
+      << theirs.error().message;
+  ::close(held[1]);
+  ::waitpid(listener, nullptr, 0);
+  ::close(told[0]);
+  ::close(told[1]);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // A process for the exchange's tests to talk to, kill and freeze.
 //
-//   exchange_peer PORT EPOCH NAME...    joins these roles and connects as the first; PORT 0:
+//   exchange_peer PATH EPOCH NAME...    joins these roles and connects as the first; PATH "listen":
 //   listens
 //
-// Prints "ready", "port N" or "refused: why". A role answers "never" never, "pid" with its process,
-// "cpu" with the microseconds of processor time it has used, "kill" by ending its own actor, "call
-// NAME" by calling that role, and all else with an echo. Ends with its standard input.
+// Prints "ready", "at PATH" or "refused: why". A role answers "never" never, "pid" with its
+// process, "cpu" with the microseconds of processor time it has used, "kill" by ending its own
+// actor, "call NAME" by calling that role, and all else with an echo. Ends with its standard input.
 #include "runtime/async/io_threads.hpp"
 #include "runtime/cluster/caf/exchange.hpp"
 #include "runtime/wire/envelope.hpp"
@@ -84,7 +84,7 @@ async::task<void> stop(std::shared_ptr<cluster::Endpoint> role) {
   co_await role->stop();
 }
 
-int play(std::uint16_t port, std::uint64_t epoch, const std::vector<std::string>& names) {
+int play(const std::string& path, std::uint64_t epoch, const std::vector<std::string>& names) {
   async::SteadyTimers timers;
   async::IoThreads threads(1);
   cluster::Exchange::Hooks hooks;
@@ -100,11 +100,11 @@ int play(std::uint16_t port, std::uint64_t epoch, const std::vector<std::string>
     });
     roles.push_back(*joined);
   }
-  if (port == 0) {
-    std::cout << "port " << *exchange->listen() << std::endl;
+  if (path == "listen") {
+    std::cout << "at " << *exchange->listen() << std::endl;
   } else {
     const auto connected =
-        exchange->connect(port, {names[0], core::RunId{42}, epoch, "the pass"}, 60s);
+        exchange->connect(path, {names[0], core::RunId{42}, epoch, "the pass"}, 60s);
     if (connected) {
       std::cout << "ready" << std::endl;
     } else {
@@ -127,6 +127,5 @@ int play(std::uint16_t port, std::uint64_t epoch, const std::vector<std::string>
 
 int main(int argc, char** argv) {
   if (argc < 4) return 64;
-  return play(static_cast<std::uint16_t>(std::stoi(argv[1])), std::stoull(argv[2]),
-              {argv + 3, argv + argc});
+  return play(argv[1], std::stoull(argv[2]), {argv + 3, argv + argc});
 }

@@ -73,8 +73,8 @@ class Company {
   explicit Company(std::uint64_t seed) : rng_(seed, 1) {
     for (std::uint64_t role = 0; role < kRoles; ++role)
       begin(role);
-    const auto port = *sides_[0].exchange->listen();
-    EXPECT_TRUE(sides_[1].connect(port, name_of(1)));
+    const auto path = *sides_[0].exchange->listen();
+    EXPECT_TRUE(sides_[1].connect(path, name_of(1)));
   }
 
   void play() {

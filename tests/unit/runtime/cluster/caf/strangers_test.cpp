@@ -2,8 +2,10 @@
 // counted. Its actors send garbage, oversized frames, frames in another's name, and messages of
 // other types.
 #include "runtime/cluster/caf/exchange.hpp"
+#include "runtime/cluster/caf/local_middleman.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/core/rng.hpp"
+#include "runtime/net/socket_folder.hpp"
 #include "runtime/wire/hello.hpp"
 #include "tests/unit/runtime/cluster/caf/support.hpp"
 
@@ -41,7 +43,9 @@ struct RawSettings : caf::actor_system_config {
 class RawProcess {
  public:
   explicit RawProcess(const std::string& application = "troupe/1")
-      : settings_(application), system_(settings_) {
+      : settings_(application),
+        system_(settings_),
+        middleman_(exchange::make_local_middleman(system_)) {
     actor_ = system_.spawn([this](caf::event_based_actor* self) -> caf::behavior {
       self->set_default_handler(caf::drop);
       return {[this](const RawBytes& bytes, const caf::actor& who) {
@@ -63,12 +67,29 @@ class RawProcess {
     actor_ = nullptr;
     door_ = nullptr;
     roles_.clear();
+    caf::scoped_actor self(system_, true);
+    self->send_exit(middleman_, caf::exit_reason::kill);
+    self->wait_for(middleman_);
+    middleman_ = nullptr;
   }
 
-  bool reach(std::uint16_t port) {
-    auto door = system_.middleman().remote_actor("127.0.0.1", port);
-    if (door) door_ = *door;
-    return static_cast<bool>(door);
+  bool reach(const std::string& path) {
+    caf::scoped_actor self(system_);
+    self->request(middleman_, kPatience, caf::connect_atom::value, path, std::uint16_t{0})
+        .receive(
+            [this](const caf::node_id&, const caf::strong_actor_ptr& door,
+                   const std::set<std::string>&) { door_ = caf::actor_cast<caf::actor>(door); },
+            [](const caf::error&) {});
+    return static_cast<bool>(door_);
+  }
+  bool listen(const std::string& path) {
+    caf::scoped_actor self(system_);
+    bool listens = false;
+    self->request(middleman_, kPatience, caf::publish_atom::value, std::uint16_t{7},
+                  caf::actor_cast<caf::strong_actor_ptr>(actor_), std::set<std::string>(), path,
+                  false)
+        .receive([&](std::uint16_t) { listens = true; }, [](const caf::error&) {});
+    return listens;
   }
   caf::actor role(const std::string& name) {
     std::unique_lock lock(mutex_);
@@ -82,7 +103,6 @@ class RawProcess {
   }
   caf::actor& self() { return actor_; }
   caf::actor& door() { return door_; }
-  caf::actor_system& system() { return system_; }
 
  private:
   RawSettings settings_;
@@ -91,6 +111,7 @@ class RawProcess {
   std::map<std::string, caf::actor> roles_;
   int answers_ = 0;
   caf::actor_system system_;
+  caf::io::middleman_actor middleman_;
   caf::actor actor_, door_;
 };
 
@@ -99,11 +120,11 @@ class StrangersTest : public ::testing::Test {
   StrangersTest() {
     role_ = home_.join_echo("home/0");
     other_ = home_.join_echo("home/1");
-    port_ = *home_.exchange->listen();
+    path_ = *home_.exchange->listen();
   }
   // The stranger is let in under this name, and knows our roles.
   void let_in(const std::string& name) {
-    ASSERT_TRUE(stranger_.reach(port_));
+    ASSERT_TRUE(stranger_.reach(path_));
     const auto hello = wire::hello_frame({name, core::RunId{42}, 1, "the pass"});
     caf::send_as(stranger_.self(), stranger_.door(), raw(hello), stranger_.self());
     ASSERT_NE(home_.events.wait("arrived " + name), "");
@@ -128,7 +149,7 @@ class StrangersTest : public ::testing::Test {
 
   Troupe home_;
   std::shared_ptr<Endpoint> role_, other_;
-  std::uint16_t port_ = 0;
+  std::string path_;
   std::uint64_t requests_ = 0;
   RawProcess stranger_;
 };
@@ -227,15 +248,14 @@ TEST_F(ExchangeStrangers, AnIntroductionMustBeOneAndBeOfItsOwnActor) {
 
 TEST_F(ExchangeStrangers, AnotherProtocolIsTurnedAwayByTheGreeting) {
   RawProcess foreign("somebody/7");
-  EXPECT_FALSE(foreign.reach(port_));
-  auto listener = caf::actor_cast<caf::actor>(foreign.self());
-  const auto port = foreign.system().middleman().publish(listener, 0, "127.0.0.1");
-  ASSERT_TRUE(port);
-  const auto connected = home_.connect(*port, "home/0");
+  EXPECT_FALSE(foreign.reach(path_));
+  const auto folder = net::SocketFolder::make();
+  ASSERT_TRUE(folder);
+  ASSERT_TRUE(foreign.listen(folder->socket("foreign")));
+  const auto connected = home_.connect(folder->socket("foreign"), "home/0");
   ASSERT_FALSE(connected);
   EXPECT_EQ(connected.error().code, ErrorCode::kPeerLost);
-  EXPECT_NE(connected.error().message.find("127.0.0.1:" + std::to_string(*port)),
-            std::string::npos);
+  EXPECT_NE(connected.error().message.find(folder->socket("foreign")), std::string::npos);
 }
 
 }  // namespace troupe::cluster::testing

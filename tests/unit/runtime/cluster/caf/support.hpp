@@ -151,11 +151,11 @@ class Troupe {
               std::future_status::ready);
   }
   // Connects to another troupe as the role `name`, which has joined.
-  Result<void> connect(std::uint16_t port,
+  Result<void> connect(const std::string& path,
                        const std::string& name,
                        std::uint64_t epoch = 1,
                        core::Duration deadline = kPatience) {
-    return exchange->connect(port, {name, core::RunId{42}, epoch, "the pass"}, deadline);
+    return exchange->connect(path, {name, core::RunId{42}, epoch, "the pass"}, deadline);
   }
   async::IoThreads& threads() { return threads_; }
   async::Timers& timers() { return timers_; }
@@ -170,17 +170,19 @@ class Troupe {
   std::vector<std::shared_ptr<Endpoint>> roles_;
 };
 
-// A child process: bin/exchange_peer with these arguments. It ends with its standard input, so it
-// never outlives the test; its lines are read one by one.
+// A child process: bin/exchange_peer with these arguments, by way of another command if that is
+// named. It ends with its standard input, so it never outlives the test; its lines are read one by
+// one.
 class Peer {
  public:
-  explicit Peer(std::vector<std::string> arguments) {
+  explicit Peer(std::vector<std::string> arguments, const std::vector<std::string>& by = {}) {
     int to[2], from[2];
     EXPECT_EQ(::pipe2(to, O_CLOEXEC), 0);
     EXPECT_EQ(::pipe2(from, O_CLOEXEC), 0);
     const auto program =
         std::filesystem::read_symlink("/proc/self/exe").parent_path() / "exchange_peer";
     arguments.insert(arguments.begin(), program.string());
+    arguments.insert(arguments.begin(), by.begin(), by.end());
     std::vector<char*> argv;
     for (auto& argument : arguments)
       argv.push_back(argument.data());
@@ -189,7 +191,7 @@ class Peer {
     if (pid_ == 0) {
       ::dup2(to[0], 0);
       ::dup2(from[1], 1);
-      ::execv(argv[0], argv.data());
+      ::execvp(argv[0], argv.data());
       ::_exit(127);
     }
     ::close(to[0]);
