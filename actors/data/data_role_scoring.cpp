@@ -60,15 +60,18 @@ core::Result<bool> DataRole::fit_samples(const BookGroup& group,
   TROUPE_TRY_ASSIGN(prompt, prompt_of(group));
   const bool reference = options_.with_reference && group.ticket.update < kFirstEvaluation;
   std::uint64_t row = 0;
+  bool ids = false;
   for (const RewardMember& reward : group.rewards->members) {
-    const std::string columns = row_with(prompt->columns, scorer_of(reward).reads);
-    row = std::max<std::uint64_t>(row, columns.size());
+    const RewardReads& reads = scorer_of(reward).reads;
+    const std::size_t messages = reads.messages ? prompt->messages.size() : 0;
+    row = std::max<std::uint64_t>(row, row_with(prompt->columns, reads).size() + messages);
+    ids = ids || reads.tokens;
   }
   row += prompt->text.size() + prompt->label.size();
   std::vector<std::uint64_t> to_policy, to_rewards;
   for (const BookSample& sample : samples) {
     to_policy.push_back(core::experience_bytes(sample.tokens.size(), reference));
-    to_rewards.push_back(core::scored_bytes(sample.text.size()));
+    to_rewards.push_back(core::scored_bytes(ids ? sample.tokens.size() : 0, sample.text.size()));
   }
   const auto learned = that_fit(to_policy, core::frame_left(prompt->tokens.size() * 4));
   const auto scored = that_fit(to_rewards, core::frame_left(row));

@@ -26,9 +26,10 @@ constexpr std::uint64_t experience_bytes(std::uint64_t tokens, bool reference) {
   return kSampleRest_bytes + tokens * (reference ? 20 : 16);
 }
 
-// score: the text, and once a group what the samples share.
-constexpr std::uint64_t scored_bytes(std::uint64_t text) {
-  return kSampleRest_bytes + text;
+// score: the text, the token ids where the reward reads them, and once a group what the samples
+// share.
+constexpr std::uint64_t scored_bytes(std::uint64_t ids, std::uint64_t text) {
+  return kSampleRest_bytes + ids * 4 + text;
 }
 
 // Left for the samples of a group in one frame beside `shared` bytes.

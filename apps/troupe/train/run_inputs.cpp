@@ -32,12 +32,12 @@ actors::RewardReads read_by_rewards(const core::TrainConfig& config) {
   return read;
 }
 
-// What a message to a reward has for the row beside the texts of a group.
+// What a message to a reward has for the row beside the ids and texts of a group.
 std::uint64_t row_bytes_max(const core::TrainConfig& config, bool training) {
   const auto samples = static_cast<std::uint64_t>(training ? config.rollout.n_samples_per_prompt
                                                            : config.eval.n_samples_per_prompt);
   const auto tokens = static_cast<std::uint64_t>(config.rollout.max_new_tokens);
-  return core::frame_left(samples * core::scored_bytes(tokens * core::kTokenText_bytes));
+  return core::frame_left(samples * core::scored_bytes(tokens, tokens * core::kTokenText_bytes));
 }
 
 core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(const core::TrainConfig& config,

@@ -134,6 +134,17 @@ TEST(DataRoleSamples, TheBoundsHoldForTheEncoding) {
     const std::uint64_t page_bound =
         core::kGroupRest_bytes + 44 + 3 * core::experience_bytes(tokens, true);
     EXPECT_LE(to_frame(header, page)->size_bytes(), page_bound) << tokens;
+    Score score;
+    score.prompt.assign(11, 'p');
+    score.sent.columns = {"tests"};
+    score.sent.tokens = true;
+    score.columns.assign(100, 'c');
+    score.messages.assign(50, 'm');
+    for (int i = 0; i < 3; ++i)
+      score.items.push_back({std::string(2 * tokens, 'x'), std::vector<std::int32_t>(tokens, 1)});
+    const std::uint64_t score_bound =
+        core::kGroupRest_bytes + 161 + 3 * core::scored_bytes(tokens, 2 * tokens);
+    EXPECT_LE(to_frame(header, score)->size_bytes(), score_bound) << tokens;
   }
 }
 
