@@ -134,6 +134,11 @@ TEST(CompanyEnd, ARoleThatDiesAgainAndAgainEndsTheRunWithItsLastCause) {
   EXPECT_NE(run.output().find("reward/0 was lost 8 times within 60 s"), std::string::npos)
       << run.output();
   EXPECT_NE(run.output().find("was ended by signal 9"), std::string::npos) << run.output();
+  const std::string last = checkpoint_name(static_cast<int>(run.steps()));
+  EXPECT_NE(run.output().find(" is saved in " + (run.folder() / "ckpt" / last).string()),
+            std::string::npos)
+      << run.output();
+  EXPECT_FALSE(hashes_of(run.folder() / "ckpt" / last).empty());
   EXPECT_TRUE(run.all_nodes_gone());
 }
 

@@ -233,6 +233,20 @@ TEST_F(JoinMistakes, ANodeThatLacksTheModelCostsTheRunNothing) {
   Background node = start({"node", "--join", (files_ / "run").string(), "--name", "bare"}, "node");
   EXPECT_TRUE(within(20, [&] { return run.says("node/bare cannot play generator/1"); }))
       << run.text() << node.text();
+  // Another has a folder of that name, with another tokenizer.
+  const std::filesystem::path elsewhere = files_ / "elsewhere";
+  std::filesystem::create_directories(elsewhere);
+  std::filesystem::copy(files_.model(), elsewhere / "tiny",
+                        std::filesystem::copy_options::recursive);
+  std::ofstream(elsewhere / "tiny" / "tokenizer.json", std::ios::app) << "\n";
+  const Words there = {"env", "-C", elsewhere.string(), troupe_program()};
+  Background other(there + Words{"node", "--join", (files_ / "run").string(), "--name", "other"},
+                   files_ / "other.log");
+  EXPECT_TRUE(within(20, [&] {
+    return run.says("node/other cannot play generator/2: node/other: the tokenizer of "
+                    "actor.model_name_or_path at tiny has the SHA-256 ");
+  })) << run.text() << other.text();
+  EXPECT_TRUE(run.says("... here and ")) << run.text();
   const std::size_t done = updates_of("run");
   EXPECT_TRUE(within(20, [&] { return updates_of("run") > done; })) << run.text();
   run.signal(SIGINT);

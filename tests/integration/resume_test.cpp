@@ -1,10 +1,10 @@
 // kill -9 at any step and resume: metrics, rollouts and the hashes of the weights after ten updates
 // equal those of a run that was never interrupted.
+#include "processes.hpp"
+#include "runtime/core/rng.hpp"
 #include "train_support.hpp"
 
 #include <chrono>
-
-#include "runtime/core/rng.hpp"
 
 namespace troupe::test {
 namespace {
@@ -38,6 +38,51 @@ void expect_equal_runs(const TinyRun& files, const std::string& a, const std::st
     EXPECT_EQ(text_of(files / a / name), text_of(files / b / name)) << name;
     EXPECT_FALSE(text_of(files / a / name).empty()) << name;
   }
+}
+
+// A Python reward that gives what no test depends on, and fails from its 13th group on for as long
+// as the file `broken` is there.
+void use_python_reward(const TinyRun& files) {
+  std::ofstream(files / "score.py")
+      << "import os\n"
+         "here = os.path.dirname(os.path.abspath(__file__))\n"
+         "def reward_func(queries, prompts, labels):\n"
+         "    broken = os.path.join(here, 'broken')\n"
+         "    if os.path.exists(broken):\n"
+         "        open(broken, 'a').write('x')\n"
+         "        if os.path.getsize(broken) > 12: raise RuntimeError('the judge is out')\n"
+         "    return [float(sum(map(ord, q)) % 3) for q in queries]\n";
+  std::string config = text_of(files / "tiny.yaml");
+  const std::string rule = "reward: {rule: regex, rule_pattern: \"[A-Za-z]{2}\"}";
+  ASSERT_NE(config.find(rule), std::string::npos);
+  config.replace(config.find(rule), rule.size(),
+                 "reward: {python: " + (files / "score.py").string() + "}");
+  std::ofstream(files / "tiny.yaml") << config;
+}
+
+std::vector<std::string> operator+(std::vector<std::string> words,
+                                   const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// The command to its end, with what it says on both of its outputs.
+Ended both_of(const TinyRun& files, const std::vector<std::string>& words) {
+  return troupe_ends(words, files / "both.log", 60);
+}
+
+bool says(const Ended& run, const std::string& part) {
+  return run.text.find(part) != std::string::npos;
+}
+
+// One byte of the file's last third is another.
+void change_a_byte(const std::filesystem::path& file) {
+  std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+  const auto at = static_cast<std::streamoff>(std::filesystem::file_size(file) - 9);
+  bytes.seekg(at);
+  const char was = static_cast<char>(bytes.get());
+  bytes.seekp(at);
+  bytes.put(static_cast<char>(was ^ 1));
 }
 
 }  // namespace
@@ -91,7 +136,8 @@ TEST(Resume, AStopSignalEndsAfterACheckpointWithStatus130) {
   const TinyRun files;
   ASSERT_EQ(run_troupe(files.words("whole")).status, 0);
   const pid_t pid = start_troupe(files.words("stopped"), files / "stopped.log");
-  while (lines_in(files / "stopped" / "metrics.jsonl") < 2) ::sched_yield();
+  while (lines_in(files / "stopped" / "metrics.jsonl") < 2)
+    ::sched_yield();
   ::kill(pid, SIGTERM);
   int status = 0;
   ASSERT_EQ(::waitpid(pid, &status, 0), pid);
@@ -100,6 +146,125 @@ TEST(Resume, AStopSignalEndsAfterACheckpointWithStatus130) {
   }
   ASSERT_EQ(run_troupe(files.words("stopped")).status, 0);
   expect_equal_runs(files, "whole", "stopped");
+}
+
+// Whatever ends a run: what was learned is saved, and goes on with the bits of a calm run. And what
+// it goes on with is what it began with.
+TEST(Resume, AFailedRunIsSavedAndGoesOnOnlyWithWhatItBeganWith) {
+  const TinyRun files;
+  use_python_reward(files);
+  const std::vector<std::string> alone = {"--cluster.transport", "loopback"};
+  const std::vector<std::string> rarely = {"--ckpt.save_steps", "0"};
+  const Ended whole = both_of(files, files.words("whole") + alone);
+  ASSERT_EQ(whole.status, 0) << whole.text;
+
+  // The reward fails in update 4.
+  std::ofstream(files / "broken") << "";
+  const Ended failed = both_of(files, files.words("run") + rarely + alone);
+  EXPECT_EQ(failed.status, 4) << failed.text;
+  EXPECT_TRUE(says(failed, "of update 4")) << failed.text;
+  EXPECT_TRUE(says(failed, "update 3 is saved in " + (files / "run/ckpt/step_000003").string()))
+      << failed.text;
+  ASSERT_EQ(metrics_of(files / "run").size(), 3u);
+  std::filesystem::remove(files / "broken");
+
+  const std::filesystem::path data = files / "train.jsonl";
+  const std::filesystem::path weights = std::filesystem::path(files.model()) / "model.safetensors";
+  const std::string rows = text_of(data);
+  const auto resumed = [&] { return both_of(files, files.words("run") + rarely + alone); };
+  const auto expect_refused = [&](const std::string& what) {
+    const Ended refused = resumed();
+    EXPECT_EQ(refused.status, 2) << refused.text;
+    EXPECT_TRUE(says(refused, what)) << refused.text;
+    EXPECT_TRUE(says(refused, "had the SHA-256 ")) << refused.text;
+    EXPECT_TRUE(says(refused, "/run/ckpt/step_000003 --run.path ")) << refused.text;
+    EXPECT_EQ(metrics_of(files / "run").size(), 3u) << "nothing was cut off";
+  };
+  std::string other = rows;
+  other.replace(other.find('+'), 1, "-");
+  std::ofstream(data) << other;
+  expect_refused("data.prompt_dataset (" + data.string() + ")");
+  std::ofstream(data) << rows;
+  change_a_byte(weights);
+  expect_refused("the weights of actor.model_name_or_path (" + files.model() + ")");
+  change_a_byte(weights);
+
+  std::ofstream(files / "score.py", std::ios::app) << "# mended\n";
+  const Ended again = resumed();
+  ASSERT_EQ(again.status, 0) << again.text;
+  EXPECT_TRUE(says(again, "changed since the checkpoint: reward.python")) << again.text;
+  expect_equal_runs(files, "whole", "run");
+
+  // A finished run says so, starts nobody, and tells how a longer one comes about.
+  const Ended finished = both_of(files, files.words("run") + rarely);
+  EXPECT_EQ(finished.status, 0) << finished.text;
+  EXPECT_TRUE(says(finished, "already finished: 10 of 10 updates")) << finished.text;
+  EXPECT_FALSE(says(finished, "join with")) << finished.text;
+  const Ended longer = both_of(
+      files, files.words("run") + alone + std::vector<std::string>{"--train.max_steps", "12"});
+  EXPECT_EQ(longer.status, 2) << longer.text;
+  const std::string way = "--resume " + (files / "run/ckpt/step_000010").string() + " --run.path " +
+                          (files / "run-1").string();
+  EXPECT_TRUE(says(longer, "the same command with " + way)) << longer.text;
+  EXPECT_FALSE(says(longer, "--resume off")) << longer.text;
+}
+
+TEST(Resume, AFlatLearningRateLetsARunGrow) {
+  const TinyRun files;
+  const auto flat = [&](const std::string& run, const std::string& steps) {
+    return both_of(files, files.words(run) +
+                              std::vector<std::string>{
+                                  "--cluster.transport", "loopback", "--actor.lr_warmup_ratio", "0",
+                                  "--actor.min_lr_ratio", "1", "--train.max_steps", steps});
+  };
+  ASSERT_EQ(flat("whole", "10").status, 0);
+  ASSERT_EQ(flat("grown", "4").status, 0);
+  const Ended grown = flat("grown", "10");
+  ASSERT_EQ(grown.status, 0) << grown.text;
+  expect_equal_runs(files, "whole", "grown");
+}
+
+TEST(Resume, AFailedStartLeavesAFolderForTheNext) {
+  const TinyRun files;
+  const std::filesystem::path weights = std::filesystem::path(files.model()) / "model.safetensors";
+  std::filesystem::rename(weights, files / "aside");
+  const std::vector<std::string> short_run = {"--train.max_steps", "1", "--cluster.transport",
+                                              "loopback"};
+  const Ended without = both_of(files, files.words("run") + short_run);
+  EXPECT_EQ(without.status, 2) << without.text;
+  EXPECT_FALSE(std::filesystem::exists(files / "run"));
+  std::filesystem::rename(files / "aside", weights);
+  // What a start that failed later leaves.
+  std::filesystem::create_directories(files / "run/ckpt");
+  std::ofstream(files / "run/resolved_config.yaml") << "train: {seed: 1}\n";
+  const Ended next = both_of(files, files.words("run") + short_run);
+  EXPECT_EQ(next.status, 0) << next.text;
+}
+
+// What is written to a folder that is gone would be lost without a word.
+TEST(Resume, AFolderThatIsRenamedEndsTheRunWithItsCheckpointBesideIt) {
+  const TinyRun files;
+  const std::vector<std::string> alone = {"--cluster.transport", "loopback", "--ckpt.save_steps",
+                                          "0"};
+  const std::vector<std::string> endless = {"--train.max_steps", "100000"};
+  const pid_t pid = start_troupe(files.words("run") + alone + endless, files / "run.log");
+  while (lines_in(files / "run" / "metrics.jsonl") < 3 && ::waitpid(pid, nullptr, WNOHANG) == 0)
+    ::sched_yield();
+  std::filesystem::rename(files / "run", files / "moved");
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  const std::string output = text_of(files / "run.log");
+  EXPECT_EQ(WEXITSTATUS(status), 3) << output;
+  EXPECT_NE(output.find("was removed or renamed"), std::string::npos) << output;
+  EXPECT_FALSE(std::filesystem::exists(files / "run")) << "nothing is made anew";
+  const std::size_t done = lines_in(files / "moved" / "metrics.jsonl");
+  char step[32];
+  std::snprintf(step, sizeof step, "step_%06zu", done);
+  const std::filesystem::path saved = files / "run.rescued-1" / "ckpt" / step;
+  EXPECT_NE(output.find("update " + std::to_string(done) + " is saved in " + saved.string()),
+            std::string::npos)
+      << output;
+  EXPECT_FALSE(hashes_of(saved).empty());
 }
 
 }  // namespace troupe::test

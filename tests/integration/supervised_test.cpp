@@ -124,6 +124,35 @@ TEST(Supervised, EveryMethodTrainsEvaluatesAndLeavesAModel) {
   EXPECT_DOUBLE_EQ(config["std"].get<double>(), last["eval/score_std"].get<double>());
 }
 
+// What was learned is put beside a folder that is gone, and goes on with the data it began with.
+TEST(Supervised, AFolderThatIsRenamedEndsTheRunWithItsCheckpointBesideIt) {
+  const TinySupervised files;
+  const Method& sft = methods()[0];
+  const pid_t pid = start_troupe(files.words(sft, "run", 100000), files / "log");
+  while (steps_in(files / "run") < 3 && ::waitpid(pid, nullptr, WNOHANG) == 0)
+    ::sched_yield();
+  std::filesystem::rename(files / "run", files / "moved");
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  const std::string output = text_of(files / "log");
+  EXPECT_EQ(WEXITSTATUS(status), 3) << output;
+  EXPECT_FALSE(std::filesystem::exists(files / "run")) << "nothing is made anew";
+  char name[32];
+  std::snprintf(name, sizeof name, "step_%06zu", steps_in(files / "moved"));
+  const std::filesystem::path saved = files / "run.rescued-1" / "ckpt" / name;
+  EXPECT_NE(output.find(" is saved in " + saved.string()), std::string::npos) << output;
+  EXPECT_FALSE(hashes_of(saved).empty());
+
+  std::string rows = text_of(files / sft.file);
+  rows.erase(0, rows.find('\n') + 1);
+  std::ofstream(files / sft.file) << rows;
+  const pid_t refused = start_troupe(files.words(sft, "run.rescued-1", 100000), files / "refused");
+  ASSERT_EQ(::waitpid(refused, &status, 0), refused);
+  const std::string said = text_of(files / "refused");
+  EXPECT_EQ(WEXITSTATUS(status), 2) << said;
+  EXPECT_NE(said.find("data.dataset (" + files.file(sft.file)), std::string::npos) << said;
+}
+
 TEST(Supervised, KilledAndResumedEqualsAnUnbrokenRun) {
   const TinySupervised files;
   for (const char* name : {"sft", "kto"}) {

@@ -383,7 +383,7 @@ Result<void> Head::Impl::play(Play play_now) {
   }
   Result<void> ended = waited_for->wait();
   over = ended.has_value();
-  write_report();
+  if (play_now.folder_here()) write_report();
   role_io.run(stop_play());
   return ended;
 }

@@ -29,6 +29,7 @@ struct Play {
   std::string checkpoint;  // to load first; "" starts from the model
   DataParts data;
   actors::RunListener* listener = nullptr;
+  std::function<bool()> folder_here;  // the run folder is still the run's
 };
 
 class Head {

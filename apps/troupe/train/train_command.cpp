@@ -218,6 +218,7 @@ class Training {
     play.data.evaluation = std::move(inputs.evaluation);
     play.data.sink = std::move(files);
     play.listener = &reporter;
+    play.folder_here = [&folder] { return folder.check_here().has_value(); };
     loaded();
     return head_->play(std::move(play));
   }

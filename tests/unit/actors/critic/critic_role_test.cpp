@@ -10,6 +10,7 @@
 #include "runtime/cluster/loopback/loopback.hpp"
 #include "runtime/weights/local_channel.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
+#include "tests/unit/runtime/store/temp_folder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +25,8 @@ struct Script {
   std::vector<learn::TrainGroup> prepared;
   learn::TokenValues old, returns;
   std::vector<std::size_t> pages;  // groups of each call for values
-  core::Result<void> critic_learns;
+  core::Result<void> critic_learns, policy_learns;
+  std::vector<std::string> saved;  // who was asked for his state afterwards, and had a whole one
 };
 
 float value_of(std::int32_t token) {
@@ -60,7 +62,10 @@ class ScriptedCritic final : public learn::CriticTrainer {
   }
   const model::ParamStore& master() const override { return master_; }
   core::Version version() const override { return 0; }
-  core::Result<void> save_state(const std::filesystem::path&) const override { return {}; }
+  core::Result<void> save_state(const std::filesystem::path&) const override {
+    script_->saved.emplace_back("critic");
+    return {};
+  }
   core::Result<void> load_state(const std::filesystem::path&) override { return {}; }
 
  private:
@@ -89,6 +94,7 @@ class ScriptedPolicy final : public learn::PolicyTrainer {
   }
   core::Result<learn::UpdateReport> learn() override {
     script_->calls.emplace_back("policy learns");
+    TROUPE_TRY(script_->policy_learns);
     learn::UpdateReport report;
     report.version = 1;
     report.metrics = {{"policy/loss", 0.1}};
@@ -102,7 +108,10 @@ class ScriptedPolicy final : public learn::PolicyTrainer {
   }
   const model::ParamStore* average() const override { return nullptr; }
   core::Version version() const override { return 0; }
-  core::Result<void> save_state(const std::filesystem::path&) const override { return {}; }
+  core::Result<void> save_state(const std::filesystem::path&) const override {
+    script_->saved.emplace_back("policy");
+    return {};
+  }
   core::Result<void> load_state(const std::filesystem::path&) override { return {}; }
 
  private:
@@ -146,6 +155,11 @@ class Asker final : public cluster::Role {
   async::task<core::Result<void>> run() override {
     TrainUpdate train{7, groups_};
     auto trained = co_await ask(context_, "policy/0", train);
+    for (const char* role : {"policy/0", "critic/0"}) {
+      SaveState save{folder_.path().string()};
+      auto saved = co_await ask(context_, role, std::move(save));
+      static_cast<void>(saved);  // the script has heard of it
+    }
     answer_->set_value(std::move(trained));
     co_return core::Result<void>();
   }
@@ -154,6 +168,7 @@ class Asker final : public cluster::Role {
   RoleContext context_;
   std::uint32_t groups_;
   Answer* answer_;
+  troupe::test::TempFolder folder_;
 };
 
 async::task<void> start_host(cluster::RoleHost* host, cluster::RoleHost::Factory factory) {
@@ -184,15 +199,15 @@ core::Result<Trained> one_update(std::shared_ptr<Script> script,
   host("data/0", nullptr,
        factory_of<Pages, FetchExperience>([pages](RoleContext) { return pages; }));
   if (with_critic) {
-    host(
-        "critic/0", &critic_device,
-        factory_of<CriticRole, ScoreValues, PutReturns, TrainCritic>([script](RoleContext context) {
-          return std::make_shared<CriticRole>(std::move(context),
-                                              std::make_unique<ScriptedCritic>(script), "");
-        }));
+    host("critic/0", &critic_device,
+         factory_of<CriticRole, ScoreValues, PutReturns, TrainCritic, SaveState>(
+             [script](RoleContext context) {
+               return std::make_shared<CriticRole>(std::move(context),
+                                                   std::make_unique<ScriptedCritic>(script), "");
+             }));
   }
   host("policy/0", &policy_device,
-       factory_of<PolicyRole, TrainUpdate>([script, in_turn](RoleContext context) {
+       factory_of<PolicyRole, TrainUpdate, SaveState>([script, in_turn](RoleContext context) {
          return std::make_shared<PolicyRole>(std::move(context),
                                              std::make_unique<ScriptedPolicy>(script),
                                              std::make_shared<weights::LocalWeightChannel>(),
@@ -268,7 +283,19 @@ TEST(CriticRole, WhatStopsTheCriticStopsTheUpdate) {
     ASSERT_FALSE(trained);
     EXPECT_EQ(trained.error().code, core::ErrorCode::kNumeric);
     EXPECT_NE(trained.error().message.find("critic/0"), std::string::npos);
+    EXPECT_TRUE(script->saved.empty()) << "both stand half-way through the update";
   }
+}
+
+// A checkpoint needs both: one of them between two updates is none.
+TEST(CriticRole, APolicyThatFailsHasNoStateToSave) {
+  auto script = std::make_shared<Script>();
+  script->policy_learns = core::fail(core::ErrorCode::kNumeric, "not finite");
+  ASSERT_FALSE(one_update(script, 2, 5, true));
+  EXPECT_EQ(script->saved, std::vector<std::string>{"critic"});
+  script = std::make_shared<Script>();
+  ASSERT_TRUE(one_update(script, 2, 5, true));
+  EXPECT_EQ(script->saved, (std::vector<std::string>{"policy", "critic"}));
 }
 
 }  // namespace troupe::actors
