@@ -3,6 +3,7 @@
 
 #include "runtime/core/limits.hpp"
 #include "runtime/data/csv_reader.hpp"
+#include "runtime/parse/bounded_json.hpp"
 
 #include <fstream>
 #include <iterator>
@@ -16,28 +17,22 @@ using core::fail;
 using core::Result;
 
 constexpr int kDepth_max = 64;
+constexpr std::size_t kColumns_max = 4096;  // of a row, and names of an object in it
 constexpr std::uint64_t kFile_bytes_max = 4ull << 30;
 constexpr std::uint64_t kRow_bytes_max = core::limits::kJsonLine_bytes_max;
 
-// Depth is checked while parsing, before a deep document can be built (or destroyed) recursively.
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 Result<Json> parse_json(std::string_view text, const std::string& where) {
-  bool too_deep = false;
-  const Json::parser_callback_t watch = [&too_deep](int depth, Json::parse_event_t, Json&) {
-    if (depth > kDepth_max) too_deep = true;
-    return depth <= kDepth_max;
-  };
-  try {
-    Json value = Json::parse(text.begin(), text.end(), watch);
-    if (too_deep) {
-      return bad_row(where, "JSON nested deeper than " + std::to_string(kDepth_max) + " levels");
-    }
-    return value;
-  } catch (const nlohmann::json::exception& error) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 5: ..." without its tag.
-    std::string why = error.what();
-    if (const auto tag = why.find("] "); tag != why.npos) why.erase(0, tag + 2);
-    return bad_row(where, "not valid JSON: " + why);
-  }
+  auto value =
+      parse::bounded_json<Json>(text, {.depth_max = kDepth_max, .names_max = kColumns_max});
+  if (!value) return fail(ErrorCode::kData, where + " " + value.error().message);
+  return value;
+}
+
+// Editors put a byte order mark before the first line.
+std::string_view without_mark(std::string_view text) {
+  return text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
 }
 
 // The next line without its newline, reading at most `bytes_max` + 1 bytes of it; false at the end.
@@ -65,7 +60,7 @@ Result<void> read_lines(std::istream& in, const fs::path& file, const TakeRow& t
       return bad_row(where, "line longer than " + std::to_string(kRow_bytes_max >> 20) + " MiB");
     }
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    TROUPE_TRY_ASSIGN(json, parse_json(line, where));
+    TROUPE_TRY_ASSIGN(json, parse_json(number == 1 ? without_mark(line) : line, where));
     TROUPE_TRY_ASSIGN(more, give(json, where, take));
     if (!more) break;
   }
@@ -74,7 +69,7 @@ Result<void> read_lines(std::istream& in, const fs::path& file, const TakeRow& t
 
 Result<void> read_array(std::istream& in, const fs::path& file, const TakeRow& take) {
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  TROUPE_TRY_ASSIGN(json, parse_json(text, file.string()));
+  TROUPE_TRY_ASSIGN(json, parse_json(without_mark(text), file.string()));
   if (!json.is_array()) {
     return bad_row(file.string(),
                    "expected a list of objects; a file with one object a line must be "

@@ -1,6 +1,8 @@
 // Typed reading of config.json.
 #include "runtime/model/spec_json.hpp"
 
+#include "runtime/parse/bounded_json.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -80,16 +82,9 @@ Result<std::string> ConfigReader::text(const char* key, const std::string& fallb
 }
 
 Result<json> parse_config_json(const std::string& text, const std::string& where) {
-  constexpr int kDepth_max = 16;
-  bool too_deep = false;
-  const auto watch = [&](int depth, json::parse_event_t, json&) {
-    too_deep = too_deep || depth > kDepth_max;
-    return !too_deep;
-  };
-  json document = json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
-  if (too_deep || document.is_discarded() || !document.is_object()) {
-    return core::fail(ErrorCode::kData, where + ": not a JSON object");
-  }
+  auto document = parse::bounded_json<json>(text, {.depth_max = 16});
+  if (!document) return core::fail(ErrorCode::kData, where + " " + document.error().message);
+  if (!document->is_object()) return core::fail(ErrorCode::kData, where + ": not a JSON object");
   return document;
 }
 

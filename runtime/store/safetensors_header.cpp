@@ -1,13 +1,14 @@
 // Parsing and checking of the safetensors header.
 #include "runtime/store/safetensors_header.hpp"
 
+#include "runtime/parse/bounded_json.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <optional>
-#include <set>
 
 namespace troupe::store {
 namespace {
@@ -57,27 +58,16 @@ core::Failure bad_tensor(const std::string& name, const std::string& why) {
   return bad("tensor " + name + ": " + why);
 }
 
-// JSON nests three deep in a good header: object, tensor, list.
-constexpr int kDepth_max = 3;
+// The names of the header itself are the tensors' and `__metadata__`; a good one nests three deep,
+// but an entry may have fields that the format does not know.
+constexpr parse::JsonBounds kBounds{.depth_max = 64,
+                                    .names_max = core::limits::kSafetensorsTensors_max + 1,
+                                    .repeats = parse::Repeats::kRefused};
 
-// Parses with a bound on nesting and with repeated names seen; nlohmann would keep the last.
 Result<json> parse_json(std::string_view text) {
-  std::set<std::string> names;
-  std::string repeated;
-  bool too_deep = false;
-  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth > kDepth_max) too_deep = true;
-    if (event == json::parse_event_t::key && depth == 1) {
-      const auto& name = parsed.get_ref<const std::string&>();
-      if (!names.insert(name).second) repeated = name;
-    }
-    return !too_deep;
-  };
-  json header = json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
-  if (too_deep) return bad("its header is nested too deep");
-  if (header.is_discarded()) return bad("its header is not valid JSON");
-  if (!header.is_object()) return bad("its header is not a JSON object");
-  if (!repeated.empty()) return bad_tensor(repeated, "listed twice");
+  auto header = parse::bounded_json<json>(text, kBounds);
+  if (!header) return bad("its header " + header.error().message);
+  if (!header->is_object()) return bad("its header is not a JSON object");
   return header;
 }
 
@@ -190,10 +180,6 @@ bool checked_size(const std::vector<std::int64_t>& shape,
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
                                                    std::uint64_t data_bytes) {
   TROUPE_TRY_ASSIGN(header, parse_json(text));
-  if (header.size() > core::limits::kSafetensorsTensors_max + 1) {
-    return bad("it lists " + std::to_string(header.size()) + " tensors; the limit is " +
-               std::to_string(core::limits::kSafetensorsTensors_max));
-  }
   SafetensorsHeader result;
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {

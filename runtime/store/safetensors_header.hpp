@@ -21,7 +21,9 @@ struct SafetensorsHeader {
 };
 
 // Parses `text`, whose tensors must cover exactly `data_bytes` bytes. The caller has bounded the
-// length of the text. Errors are kData and say which tensor is wrong.
+// length of the text; the number of tensors is bounded while it is read. Accepts what the
+// safetensors library accepts, but for names that stand twice, entries that are lists and dtypes
+// or ranks that no model here has. Errors are kData and say which tensor is wrong.
 core::Result<SafetensorsHeader> parse_safetensors_header(std::string_view text,
                                                          std::uint64_t data_bytes);
 

@@ -1,6 +1,8 @@
 // Reading the JSON files around a tokenizer: every key that is looked at is checked for its type.
 #include "runtime/text/special_tokens.hpp"
 
+#include "runtime/parse/bounded_json.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -17,7 +19,13 @@ using core::fail;
 using nlohmann::json;
 
 constexpr std::size_t kConfigFile_bytes_max = 64u << 20;
-constexpr int kConfigNesting_max = 128;
+constexpr int kConfigNesting_max = 128;  // freeing and walking a value recurse
+
+core::Result<json> json_in(const std::string& text, const std::filesystem::path& path) {
+  auto value = parse::bounded_json<json>(text, {.depth_max = kConfigNesting_max});
+  if (value) return value;
+  return fail(ErrorCode::kData, path.string() + " " + value.error().message);
+}
 
 // The file as a JSON object; nothing where there is no file.
 core::Result<std::optional<json>> read_object(const std::filesystem::path& path) {
@@ -26,18 +34,7 @@ core::Result<std::optional<json>> read_object(const std::filesystem::path& path)
     if (text.error().code == ErrorCode::kNotFound) return std::optional<json>();
     return text.failure();
   }
-  // nlohmann's parser keeps its own stack, but freeing and walking a value recurse.
-  bool too_deep = false;
-  const auto bounded = [&too_deep](int depth, json::parse_event_t, json&) {
-    too_deep = too_deep || depth > kConfigNesting_max;
-    return !too_deep;
-  };
-  json value = json::parse(*text, bounded, /*allow_exceptions=*/false);
-  if (too_deep) {
-    return fail(ErrorCode::kData, path.string() + " is nested deeper than " +
-                                      std::to_string(kConfigNesting_max) + " levels");
-  }
-  if (value.is_discarded()) return fail(ErrorCode::kData, path.string() + " is not valid JSON");
+  TROUPE_TRY_ASSIGN(value, json_in(*text, path));
   if (!value.is_object()) {
     return fail(ErrorCode::kData, path.string() + " must hold a JSON object");
   }

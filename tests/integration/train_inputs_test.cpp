@@ -88,7 +88,7 @@ TEST_F(TrainInputs, ValueOutOfRange) {
 
 TEST_F(TrainInputs, BadLineOfADataset) {
   const auto file = write("bad.jsonl", "{\"prompt\": \"1+1=\", \"answer\": \"a\"}\n{oops\n");
-  expect(train({"--data.prompt_dataset", file}), 4, "bad.jsonl:2: not valid JSON");
+  expect(train({"--data.prompt_dataset", file}), 4, "bad.jsonl:2 is not valid JSON");
 }
 
 TEST_F(TrainInputs, EmptyDataset) {

@@ -94,7 +94,7 @@ TEST_F(PromptDataset, TemplateAndChatForms) {
 
 TEST_F(PromptDataset, BadLineIsNamed) {
   EXPECT_EQ(refusal("bad.jsonl", "{\"input\": \"a\"}\n{\"input\": \n")
-                .find("bad.jsonl:2: not valid JSON: parse error at line 1"),
+                .find("bad.jsonl:2 is not valid JSON: parse error at line 1"),
             0u);
   EXPECT_EQ(refusal("bad.jsonl", "[1]\n"), "bad.jsonl:1: expected a JSON object");
   EXPECT_EQ(refusal("bad.jsonl", "{\"input\": \"\"}\n"), "bad.jsonl:1: column 'input' is empty");

@@ -1,6 +1,7 @@
 // Safetensors files: what is written comes back, and malformed files are refused with a reason.
 #include "runtime/store/safetensors.hpp"
 
+#include "runtime/core/limits.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/store/float_formats.hpp"
 #include "runtime/store/safetensors_header.hpp"
@@ -179,9 +180,40 @@ TEST_F(Safetensors, RefusesHeadersThatAreNotAnObjectOfTensors) {
   expect_refused(R"({"__metadata__":{"a":1}})", 0, "__metadata__");
   expect_refused(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},
                      "w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
-                 4, "listed twice");
-  expect_refused(one(R"({"dtype":"F32","shape":[[[[1]]]],"data_offsets":[0,4]})"), 4, "too deep");
-  expect_refused(std::string(100'000, '['), 0, "too deep");
+                 4, "has the name `w` twice");
+  expect_refused(one(R"({"dtype":"F32","shape":[1],"shape":[1],"data_offsets":[0,4]})"), 4,
+                 "has the name `shape` twice");
+  expect_refused(R"({"__metadata__":{"a":"1","a":"2"}})", 0, "has the name `a` twice");
+  expect_refused(one(R"({"dtype":"F32","shape":[[[[1]]]],"data_offsets":[0,4]})"), 4, "dimension");
+  expect_refused(std::string(100'000, '['), 0, "nested deeper");
+}
+
+TEST_F(Safetensors, RefusesWhatStandsBesideTheHeader) {
+  const std::string good = one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})");
+  expect_refused(good + std::string("\0{", 2), 4, "is a NUL");
+  expect_refused(good + std::string(8, '\0'), 4, "is a NUL");
+  expect_refused("\xEF\xBB\xBF" + good, 4, "byte order mark");
+  expect_refused(good + "x", 4, "not valid JSON");
+}
+
+std::string entries(std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    text += (i == 0 ? "{\"t" : ",\"t") + std::to_string(i) +
+            R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+  }
+  return text;
+}
+
+// The header is not even closed: the limit holds while it is read, not behind it.
+TEST(SafetensorsHeader, TheNumberOfTensorsIsBoundedWhileItIsRead) {
+  const auto all =
+      parse_safetensors_header(entries(core::limits::kSafetensorsTensors_max) + "}", 0);
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(all->tensors.size(), core::limits::kSafetensorsTensors_max);
+  const auto more = parse_safetensors_header(entries(core::limits::kSafetensorsTensors_max + 2), 0);
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().message, "its header has more than 50001 names in one object");
 }
 
 // Twenty thousand damaged copies of a good header: each is refused or describes the data it has.

@@ -1,0 +1,120 @@
+// The value is built by a handler of nlohmann's events.
+#include "runtime/parse/bounded_json.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::parse {
+namespace {
+
+using core::ErrorCode;
+using core::Result;
+
+template <class Json>
+class Builder {
+ public:
+  explicit Builder(const JsonBounds& bounds) : bounds_(bounds) {}
+
+  // Events, by the names and signatures that nlohmann's parser calls.
+  bool null() { return put(nullptr); }
+  bool boolean(bool value) { return put(value); }
+  bool number_integer(typename Json::number_integer_t value) { return put(value); }
+  bool number_unsigned(typename Json::number_unsigned_t value) { return put(value); }
+  bool number_float(typename Json::number_float_t value, const std::string&) { return put(value); }
+  bool string(std::string& value) { return put(std::move(value)); }
+  bool binary(typename Json::binary_t&) { return fail("is not valid JSON: it holds binary data"); }
+  bool start_object(std::size_t) { return open(Json::object()); }
+  bool start_array(std::size_t) { return open(Json::array()); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+
+  bool key(std::string& name) {
+    auto& object = open_.back()->template get_ref<typename Json::object_t&>();
+    const auto [place, fresh] = object.emplace(name, nullptr);
+    if (!fresh && bounds_.repeats == Repeats::kRefused) {
+      return fail("has the name `" + name + "` twice");
+    }
+    if (object.size() > bounds_.names_max) {
+      return fail("has more than " + std::to_string(bounds_.names_max) + " names in one object");
+    }
+    member_ = &place->second;
+    return true;
+  }
+
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) {
+    // "[json.exception.parse_error.101] parse error at line 1, column 5: ..." without its tag.
+    std::string why = error.what();
+    if (const auto tag = why.find("] "); tag != why.npos) why.erase(0, tag + 2);
+    return fail("is not valid JSON: " + why);
+  }
+
+  Result<Json> finish(bool parsed) {
+    if (parsed) return std::move(root_);
+    return core::fail(ErrorCode::kData, std::move(why_));
+  }
+
+ private:
+  bool fail(std::string why) {
+    why_ = std::move(why);
+    return false;
+  }
+
+  // Where the next value goes: the root, behind the last of a list, or the name just read.
+  Json& place() {
+    if (open_.empty()) return root_;
+    if (!open_.back()->is_array()) return *member_;
+    open_.back()->push_back(nullptr);
+    return open_.back()->back();
+  }
+
+  template <class Value>
+  bool put(Value&& value) {
+    place() = Json(std::forward<Value>(value));
+    return true;
+  }
+
+  bool open(Json&& empty) {
+    if (static_cast<int>(open_.size()) >= bounds_.depth_max) {
+      return fail("is nested deeper than " + std::to_string(bounds_.depth_max) + " levels");
+    }
+    Json& value = place();
+    value = std::move(empty);
+    // Stays where it is while it is open: what holds it grows no further before it is closed.
+    open_.push_back(&value);
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  const JsonBounds& bounds_;
+  Json root_;
+  std::vector<Json*> open_;
+  Json* member_ = nullptr;
+  std::string why_;
+};
+
+}  // namespace
+
+template <class Json>
+Result<Json> bounded_json(std::string_view text, const JsonBounds& bounds) {
+  // nlohmann's lexer passes over the first and stops at the second.
+  if (text.starts_with("\xEF\xBB\xBF")) {
+    return core::fail(ErrorCode::kData, "is not valid JSON: it begins with a byte order mark");
+  }
+  if (const auto nul = text.find('\0'); nul != text.npos) {
+    return core::fail(ErrorCode::kData,
+                      "is not valid JSON: byte " + std::to_string(nul) + " is a NUL");
+  }
+  Builder<Json> builder(bounds);
+  return builder.finish(Json::sax_parse(text.begin(), text.end(), &builder));
+}
+
+template Result<nlohmann::json> bounded_json(std::string_view text, const JsonBounds& bounds);
+template Result<nlohmann::ordered_json> bounded_json(std::string_view text,
+                                                     const JsonBounds& bounds);
+
+}  // namespace troupe::parse

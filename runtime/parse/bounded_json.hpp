@@ -1,0 +1,33 @@
+// JSON that somebody else wrote, as a value: bounded in depth and names before a value is built,
+// in time that grows with the text alone. (nlohmann's own callback walks all members of a list or
+// an object again behind each of them.) Stricter than nlohmann's parser: nothing may stand behind a
+// NUL byte, and no byte order mark before the text. Stateless; any thread.
+#pragma once
+
+#include "runtime/core/result.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <limits>
+#include <string_view>
+
+namespace troupe::parse {
+
+// A name that stands twice in one object: the later value counts, as in most readers, or it is an
+// error.
+enum class Repeats { kLastCounts, kRefused };
+
+struct JsonBounds {
+  int depth_max = 64;  // lists and objects in each other
+  std::size_t names_max = std::numeric_limits<std::size_t>::max();  // of one object
+  Repeats repeats = Repeats::kLastCounts;
+};
+
+// Errors (kData) are predicates, to follow what the text is: "is not valid JSON: ...", "is nested
+// deeper than 64 levels", "has the name `w` twice", "has more than 100 names in one object".
+// Offered for nlohmann::json and nlohmann::ordered_json.
+template <class Json>
+core::Result<Json> bounded_json(std::string_view text, const JsonBounds& bounds);
+
+}  // namespace troupe::parse
