@@ -174,7 +174,8 @@ TEST_F(ModelFolder, NamesMissingExtraAndMisshapenTensors) {
   const ParamStore params = random_model(tiny_spec());
   using enum core::ErrorCode;
   write_changed(params, [](auto& tensors) { tensors.erase(tensors.begin() + 3); });
-  expect_load_error(kData, "tensor model.layers.0.self_attn.k_proj.weight is missing");
+  expect_load_error(kData,
+                    "model.safetensors: tensor model.layers.0.self_attn.k_proj.weight is missing");
   fs::remove_all(folder_);
   write_changed(params, [](auto& tensors) { tensors[0].shape = {60, 257}; });
   expect_load_error(kData,
@@ -303,6 +304,44 @@ TEST_F(ModelFolder, RefusesAnIndexThatLeavesTheFolder) {
   expect_load_error(core::ErrorCode::kData, "names no .safetensors file of this folder");
   std::ofstream(folder_ / "model.safetensors.index.json") << R"({"weight_map": 3})";
   expect_load_error(core::ErrorCode::kData, "weight_map");
+}
+
+TEST_F(ModelFolder, AnIndexIsHeldAgainstItsShards) {
+  ASSERT_TRUE(save_model(random_model(tiny_spec()), folder_, StorageDtype::kF32, {}, 40'000));
+  const fs::path path = folder_ / "model.safetensors.index.json";
+  std::ifstream in(path);
+  const std::string good{std::istreambuf_iterator<char>(in), {}};
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    ASSERT_NE(text.find(from), std::string::npos);
+    std::ofstream(path) << text.replace(text.find(from), from.size(), to);
+  };
+  const auto shard_of = [&](const std::string& name) {
+    return good.substr(good.find(name) + name.size() + 4, 32);  // NAME": "model-0000N-of-...
+  };
+  const std::string norm = "model.norm.weight", head = "lm_head.weight";
+  const std::string first = shard_of(norm), second = shard_of("model.embed_tokens.weight");
+  ASSERT_EQ(first.substr(0, 6), "model-");
+  ASSERT_NE(first, second);
+  with(norm + "\": \"" + first, norm + "\": \"" + second);
+  expect_load_error(core::ErrorCode::kData, "model.safetensors.index.json: says that tensor " +
+                                                norm + " is in " + second + ", and it is in " +
+                                                first);
+  with(norm + "\"", "model.worm.weight\"");
+  expect_load_error(core::ErrorCode::kData,
+                    "says that tensor model.worm.weight is in " + first + ", and it is in no file");
+  with("\"" + norm + "\": \"" + first + "\",", "");
+  expect_load_error(core::ErrorCode::kData,
+                    "does not name tensor " + norm + ", which is in " + first);
+  with("\"" + norm + "\"", "\"" + head + "\"");
+  expect_load_error(core::ErrorCode::kData,
+                    "model.safetensors.index.json has the name `" + head + "` twice");
+  std::ofstream(path) << good;
+  ASSERT_TRUE(load_model(folder_));
+  // One shard's tensors in another file as well, which the index names for a tensor of its own.
+  fs::copy_file(folder_ / first, folder_ / "model-copy.safetensors");
+  with(norm + "\": \"" + first, norm + "\": \"model-copy.safetensors");
+  expect_load_error(core::ErrorCode::kData, " too");
 }
 
 }  // namespace
