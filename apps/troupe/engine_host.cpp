@@ -6,6 +6,7 @@
 #include "runtime/model/params.hpp"
 #include "runtime/text/special_tokens.hpp"
 
+#include <cstdio>
 #include <ctime>
 #include <utility>
 
@@ -56,6 +57,7 @@ core::Result<std::unique_ptr<EngineHost>> EngineHost::prepare(const std::string&
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY_ASSIGN(tokenizer, load_tokenizer(folder, use));
   TROUPE_TRY_ASSIGN(eos, end_tokens_of(folder, tokenizer, spec));
+  if (const auto note = model::longrope_note(spec)) std::fprintf(stderr, "%s\n", note->c_str());
   TROUPE_TRY_ASSIGN(team, make_team(placement));
   if (spec.moe.any() && !team->memory().on_host()) {
     return core::fail(core::ErrorCode::kConfig,

@@ -69,6 +69,21 @@ Result<void> read_longrope(const ConfigReader& keys, RopeSpec& rope) {
   return {};
 }
 
+// `longrope_factors`, a key of Troupe's own beside transformers' keys: "long" (the default) turns
+// every position by the long factors where the context is above the original length; "short" ends
+// the context there, so that every sequence has the short ones, as transformers gives it.
+Result<bool> keeps_to_original(const ConfigReader& config, const ModelSpec& spec) {
+  TROUPE_TRY_ASSIGN(choice, config.text("longrope_factors", "long"));
+  if (choice != "long" && choice != "short") {
+    return config.malformed("`longrope_factors` is \"" + choice + "\"; offered are long, short");
+  }
+  const bool has_both = spec.rope.kind == RopeSpec::Kind::kLongRope;
+  if (!has_both && config.find("longrope_factors") != nullptr) {
+    return config.malformed("`longrope_factors` is there, but the rope type is not `longrope`");
+  }
+  return choice == "short" && spec.rope.extended;
+}
+
 // What of longrope follows from the rest of the file: a length beside the object counts before one
 // in it, and the lengths' ratio stands for a `factor` that is not given, as in transformers.
 Result<void> finish_longrope(const ConfigReader& config, const ModelSpec& spec, RopeSpec& rope) {
@@ -203,7 +218,27 @@ Result<void> read_rope(const ConfigReader& config, const Family& family, ModelSp
                             " numbers of a head, which is odd or none");
   }
   if (spec.sliding_rope) TROUPE_TRY(finish_longrope(config, spec, *spec.sliding_rope));
-  return finish_longrope(config, spec, spec.rope);
+  TROUPE_TRY(finish_longrope(config, spec, spec.rope));
+  TROUPE_TRY_ASSIGN(short_ones, keeps_to_original(config, spec));
+  if (!short_ones) return {};
+  spec.context = spec.rope.original_context;
+  spec.rope.extended = false;
+  spec.rope.shortened = true;
+  return {};
+}
+
+std::optional<std::string> longrope_note(const ModelSpec& spec) {
+  if (!spec.rope.extended && !spec.rope.shortened) return std::nullopt;
+  const std::string original = std::to_string(spec.rope.original_context);
+  if (spec.rope.shortened) {
+    return "longrope: the short factors turn all positions and the context ends at " + original +
+           " tokens, as config.json has `longrope_factors` \"short\"; transformers does the same "
+           "up to that length";
+  }
+  return "longrope: the long factors turn all positions, for the context of " +
+         std::to_string(spec.context) + " tokens is above the original " + original +
+         "; transformers takes the short ones for sequences of at most " + original +
+         ": for these, put \"longrope_factors\": \"short\" into config.json";
 }
 
 }  // namespace troupe::model

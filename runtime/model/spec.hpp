@@ -29,6 +29,7 @@ struct RopeSpec {
   // longer one. `extended` picks the set for all positions: the model's context is the longer one.
   std::vector<double> short_factors, long_factors;
   bool extended = false;
+  bool shortened = false;  // the context was cut to the original one for the short factors' sake
   double attention_factor = 1.0;  // longrope: cosines and sines are multiplied by it
 };
 
@@ -115,6 +116,10 @@ std::string current_config(const ModelSpec& spec);
 
 // The same body with a score head in place of the language head.
 ModelSpec with_score_head(const ModelSpec& spec);
+
+// Of a longrope model whose context goes, or went, beyond the original length: which factors it is
+// computed with, where transformers' choice differs, and how to have that one. A line for users.
+std::optional<std::string> longrope_note(const ModelSpec& spec);
 
 // A folder from a user's word: a path, or org/name looked up in the local hub cache
 // ($HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub; refs/main, then newest snapshot).

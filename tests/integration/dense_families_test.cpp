@@ -53,6 +53,12 @@ void expect_loads_again(const TinyRun& files, const std::filesystem::path& saved
             text_of(std::filesystem::path(files.model()) / "model.safetensors"));
 }
 
+std::size_t longrope_lines(const std::string& output) {
+  const auto first = output.find("longrope: the long factors turn all positions");
+  if (first == output.npos) return 0;
+  return output.find("longrope: ", first + 1) == output.npos ? 1 : 2;
+}
+
 class DenseFamilies : public testing::TestWithParam<FamilyRun> {};
 
 TEST_P(DenseFamilies, TakeSupervisedSteps) {
@@ -69,10 +75,36 @@ TEST_P(DenseFamilies, TakeSupervisedSteps) {
                   "--train.batch_size", "4", "--train.threads", "2", "--train.max_steps", "3",
                   "--actor.adam.lr", "1e-3"});
   ASSERT_EQ(run.status, 0) << run.output;
+  EXPECT_EQ(longrope_lines(run.output), GetParam().name == std::string("phi3") ? 1u : 0u)
+      << run.output;
   const auto rows = metrics_of(files / "sft");
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_LT(rows.at(3).value("policy/loss", 0.0), rows.at(1).value("policy/loss", 0.0));
   expect_loads_again(files, files / "sft" / "ckpt" / "step_000003" / "model");
+}
+
+TEST(Longrope, GenerateSaysWhichFactorsItUsesAndTakesTheChoice) {
+  const TinyRun files(spec_of(kRuns[2]));
+  const std::vector<std::string> words = {"generate", "--model",          files.model(), "--prompt",
+                                          "1+1=",     "--max-new-tokens", "3",           "--threads",
+                                          "1"};
+  const auto said = [&](const char* log) {
+    const pid_t pid = start_troupe(words, files / log);
+    int status = 0;
+    EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    return text_of(files / log);
+  };
+  const std::string by_default = said("long.log");
+  EXPECT_EQ(longrope_lines(by_default), 1u) << by_default;
+  const auto path = std::filesystem::path(files.model()) / "config.json";
+  auto config = nlohmann::json::parse(text_of(path));
+  config["longrope_factors"] = "short";
+  std::ofstream(path) << config.dump();
+  const std::string chosen = said("short.log");
+  EXPECT_NE(chosen.find("the short factors turn all positions and the context ends at 64"),
+            std::string::npos)
+      << chosen;
 }
 
 TEST_P(DenseFamilies, LearnByGrpoExactToTheBit) {
@@ -82,6 +114,8 @@ TEST_P(DenseFamilies, LearnByGrpoExactToTheBit) {
     words.push_back(word);
   const ProgramRun run = run_troupe(words);
   ASSERT_EQ(run.status, 0) << run.output;
+  EXPECT_EQ(longrope_lines(run.output), GetParam().name == std::string("phi3") ? 1u : 0u)
+      << run.output;
   const auto rows = metrics_of(files / "grpo");
   ASSERT_EQ(rows.size(), 3u);
   double moved = 0;

@@ -61,6 +61,18 @@ def test_a_context_within_the_original_takes_the_short_factors(name, tmp_path):
     assert logits_difference(model, ours, tokens) <= 2e-5
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_short_factors_that_were_chosen_are_transformers_own(name, tmp_path):
+    """`longrope_factors` "short": what transformers computes for every sequence up to the original length."""
+    make_folder(name, tmp_path / "model")
+    path = tmp_path / "model" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "longrope_factors": "short"}))
+    model = load_reference(tmp_path / "model", pinned=False)
+    tokens = _tokens(SHORT, model.config.vocab_size)
+    ours = drive("logits", tmp_path / "model", tokens, tmp_path)
+    assert logits_difference(model, ours, tokens) <= 2e-5
+
+
 @pytest.mark.parametrize("lengths, cut", [(LONG, False), (SHORT, True)])
 def test_gradients(lengths, cut, tmp_path):
     make_folder("phi3_longrope_part", tmp_path / "model")

@@ -114,6 +114,46 @@ TEST(LongRope, RefusesFactorsThatDoNotFit) {
   expect_refused(with(R"("short_factor": [1, 1, "x", 1], "long_factor": [1, 1, 1, 1])"), "holds");
 }
 
+TEST(LongRope, TheShortFactorsCanBeChosenAndEndTheContext) {
+  const std::string lengths =
+      R"("max_position_embeddings": 64, "original_max_position_embeddings": 16)";
+  const ModelSpec spec = spec_of(longrope("", lengths + R"(, "longrope_factors": "short")"));
+  EXPECT_FALSE(spec.rope.extended);
+  EXPECT_EQ(spec.context, 16);
+  expect_frequencies(spec, {1.0, 1 / 20.0, 1 / 400.0, 1 / 5000.0});
+  // The scale is the whole model's, sqrt(1 + ln 4 / ln 16), as transformers has it at any length.
+  EXPECT_DOUBLE_EQ(spec.rope.attention_factor, std::sqrt(1.5));
+  const ModelSpec same = spec_of(longrope("", lengths + R"(, "longrope_factors": "long")"));
+  EXPECT_TRUE(same.rope.extended);
+  EXPECT_EQ(same.context, 64);
+  // What is written for such a model reads back to it.
+  const ModelSpec again = spec_of(format_spec(spec));
+  EXPECT_EQ(again.context, 16);
+  EXPECT_DOUBLE_EQ(again.rope.attention_factor, std::sqrt(1.5));
+  expect_refused(longrope("", lengths + R"(, "longrope_factors": "auto")"),
+                 "offered are long, short");
+  expect_refused(phi3(R"("rope_type": "default")", R"("longrope_factors": "short")"),
+                 "the rope type is not `longrope`");
+}
+
+TEST(LongRope, WhatTheUserIsTold) {
+  const std::string lengths =
+      R"("max_position_embeddings": 64, "original_max_position_embeddings": 16)";
+  const auto of = [&](const std::string& more) {
+    return longrope_note(spec_of(longrope("", lengths + more))).value_or("nothing");
+  };
+  EXPECT_EQ(of(""),
+            "longrope: the long factors turn all positions, for the context of 64 tokens is above "
+            "the original 16; transformers takes the short ones for sequences of at most 16: for "
+            "these, put \"longrope_factors\": \"short\" into config.json");
+  EXPECT_EQ(of(R"(, "longrope_factors": "short")")
+                .find("longrope: the short factors turn all positions and the context ends at 16"),
+            0u);
+  // Where both agree there is nothing to say.
+  EXPECT_FALSE(longrope_note(spec_of(
+      longrope("", R"("max_position_embeddings": 16, "original_max_position_embeddings": 16)"))));
+}
+
 TEST(LongRope, FormatReadsBack) {
   const ModelSpec spec =
       spec_of(longrope(R"("factor": 3.0)",
