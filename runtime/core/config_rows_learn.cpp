@@ -36,11 +36,12 @@ void algo_rows(std::vector<ConfigRow>& rows) {
           .one_of({{"token_mean", ""}, {"sample_mean", ""}, {"constant", ""}})
           .peer("none")
           .only(kPpo));
-  rows.push_back(TROUPE_KEY(algo.correction_max)
-                     .help("upper bound of the decoupled objective's correction weight")
-                     .above(0, 1000)
-                     .peer("--algo.advantage.is_correction_threshold")
-                     .only(kPpo));
+  rows.push_back(
+      TROUPE_KEY(algo.correction_max)
+          .help("upper bound of the decoupled objective's correction weight, and of the KL term's")
+          .above(0, 1000)
+          .peer("--algo.advantage.is_correction_threshold")
+          .only(kPpo));
   rows.push_back(TROUPE_KEY(algo.kl.init_coef)
                      .help("weight of the KL to the reference model; 0 = no reference")
                      .range(0, 100)

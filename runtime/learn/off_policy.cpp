@@ -31,6 +31,14 @@ std::vector<double> anchors(const AlgoSettings& algo,
   return {l.begin(), l.end()};
 }
 
+// The KL term is held to the bound of the truncation in use; those that keep or drop have none of
+// their own and take that of the decoupled objectives.
+double kl_bound(const AlgoSettings& algo) {
+  if (carries_rho(algo.correction)) return algo.correction_high;
+  if (algo.objective == ObjectiveKind::kCispo) return algo.cispo_max;
+  return algo.correction_max;
+}
+
 // Builds the weights of one batch.
 class Weigher {
  public:
@@ -46,12 +54,13 @@ class Weigher {
     lowered_.assign(count, false);
     const bool weighs_kl = has_behaviour_ratio(algo_.objective) || is_decoupled(algo_.objective) ||
                            algo_.correction != CorrectionKind::kNone;
+    const double bound = kl_bound(algo_);
     for (std::size_t t = 0; t < count; ++t) {
       const double now = bounded_exp(l_[t] - batch_.behaviour[t]);
       result_.rho[t] = has_behaviour_ratio(algo_.objective)
                            ? now
                            : bounded_exp(result_.anchor[t] - batch_.behaviour[t]);
-      if (weighs_kl) result_.kl[t] = now;
+      if (weighs_kl) result_.kl[t] = std::min(now, bound);
     }
     for (const TokenRange& sample : sample_ranges(batch_)) {
       own_weight(sample);

@@ -42,8 +42,9 @@ bool carries_rho(CorrectionKind kind);
 //   kMis    rho_t, 0 above high           kIcepop  rho_t, 0 outside [low, high]
 //   kGeoRs  1 if exp(mean log rho) is in [low, high], else 0
 //   kM2po   batch.keep                    kOpsm    0 where A < 0 and mean(l_mu - l) > high
-// The KL term is weighted by pi/mu with the objectives that count on older tokens (all but kPpo,
-// kGspo, kReinforce and kOnlineDpo without a correction).
+// The KL term is weighted by min(pi/mu, B) with the objectives that count on older tokens (all but
+// kPpo, kGspo, kReinforce and kOnlineDpo without a correction). B is the bound of the truncation in
+// use: high of kTis, kSeqTis, kMis, kIcepop; cispo_max of kCispo; else C.
 OffPolicy off_policy(const AlgoSettings& algo,
                      const TokenBatch& batch,
                      std::span<const double> logprobs);

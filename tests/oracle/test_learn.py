@@ -238,8 +238,9 @@ def test_decoupled_loss_and_gradient_are_trls_truncated_correction(loss_type, re
         assert 0.05 < ours["metrics"]["async/masked_share"] < 0.5
 
 
+@pytest.mark.parametrize("bound", [1000.0, 1.3])
 @pytest.mark.parametrize("estimator", ["k2", "k3"])
-def test_kl_weighted_by_policy_over_behaviour(estimator):
+def test_kl_weighted_by_policy_over_behaviour(estimator, bound):
     """TRL has no detached weight on the KL: a few lines of torch state the formula instead."""
     batch = random_batch(4)
     l = batch.logprobs.clone().requires_grad_(True)
@@ -248,13 +249,15 @@ def test_kl_weighted_by_policy_over_behaviour(estimator):
     r = torch.exp(l - batch.anchor)
     a = batch.advantages[:, None]
     clipped = torch.min(r * a, r.clamp(0.8, 1.2) * a)
-    objective = torch.exp(batch.anchor - batch.behaviour).clamp(max=2) * clipped
-    per_token = 0.1 * torch.exp(l - batch.behaviour).detach() * kl - objective
+    objective = torch.exp(batch.anchor - batch.behaviour).clamp(max=bound) * clipped
+    weight = torch.exp(l - batch.behaviour).detach()
+    assert (weight * batch.mask).max() > 1.3, "the lower bound must bite"
+    per_token = 0.1 * weight.clamp(max=bound) * kl - objective
     loss = (per_token * batch.mask).sum() / batch.mask.sum()
     loss.backward()
     ours = our_loss(batch, {
         "objective": "decoupled", "reducer": "token_mean", "kl_coef": 0.1, "kl_estimator": estimator,
-        "correction_max": 2.0,
+        "correction_max": bound,
     })
     close(ours["loss"], loss.item(), 1e-12, "loss")
     close(ours["logprobs"], l.grad[batch.mask.bool()], 1e-12, "gradient")

@@ -25,6 +25,15 @@ std::vector<double> values_of(const at::Tensor& tensor) {
   return {data, data + flat.numel()};
 }
 
+// What a sum over tokens is divided by for their mean: an answer that was cut to no token has the
+// mean 0.
+at::Tensor at_least_one(const std::vector<double>& tokens) {
+  return at::clamp_min(tensor_of(tokens), 1);
+}
+double at_least_one(double tokens) {
+  return std::max(tokens, 1.0);
+}
+
 // beta (l - l_ref) of each row, or the scores of a reward model.
 struct Rewards {
   at::Tensor chosen, rejected;
@@ -38,8 +47,8 @@ Rewards implicit_rewards(const LossSettings& s,
   Rewards out{first - tensor_of(facts.reference_first), {}};
   if (second.defined()) out.rejected = second - tensor_of(facts.reference_second);
   if (s.kind == LossKind::kIpo && s.length_mean) {
-    out.chosen = out.chosen / tensor_of(facts.first_tokens);
-    out.rejected = out.rejected / tensor_of(facts.second_tokens);
+    out.chosen = out.chosen / at_least_one(facts.first_tokens);
+    out.rejected = out.rejected / at_least_one(facts.second_tokens);
   }
   out.chosen = s.beta * out.chosen;
   if (second.defined()) out.rejected = s.beta * out.rejected;
@@ -140,12 +149,12 @@ at::Tensor supervised_loss(const LossSettings& s,
   own.first_tokens = sum_of(facts.first_tokens);
   at::Tensor loss;
   if (s.kind == LossKind::kAnswer) {
-    loss = -first.sum() / totals.first_tokens;
+    loss = -first.sum() / at_least_one(totals.first_tokens);
   } else {
     const Rewards rewards =
         s.has_reference() ? implicit_rewards(s, facts, first, second) : Rewards{first, second};
     loss = per_row(s, facts, totals, rewards).sum() / totals.rows;
-    if (s.nll_coef != 0) loss = loss - s.nll_coef * first.sum() / totals.first_tokens;
+    if (s.nll_coef != 0) loss = loss - s.nll_coef * first.sum() / at_least_one(totals.first_tokens);
     note_rewards(s, facts, totals, rewards, own);
   }
   if (s.kind != LossKind::kReward) {

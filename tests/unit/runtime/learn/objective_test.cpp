@@ -229,7 +229,7 @@ TEST(KlInTheLoss, MatchesHandWorkedEstimators) {
 }
 
 TEST(KlInTheLoss, IsWeightedByPolicyOverBehaviourWhenDecoupled) {
-  // pi/mu = 3: uncapped, and without a gradient of its own.
+  // pi/mu = 3, cut to C, and without a gradient of its own; d = 1.
   TokenBatch batch;
   batch.advantage = {0};
   batch.weight = {1};
@@ -238,7 +238,17 @@ TEST(KlInTheLoss, IsWeightedByPolicyOverBehaviourWhenDecoupled) {
   batch.reference = {-2};
   auto algo = settings(ObjectiveKind::kDecoupled);
   algo.kl_coef = 1.0;
+  algo.correction_max = 4;
   expect_loss(loss_and_gradient(algo, batch, Values{-1}, {}), 1.5, 3.0);
+  algo.correction_max = 2;
+  expect_loss(loss_and_gradient(algo, batch, Values{-1}, {}), 1.0, 2.0);
+  // With mis the objective has weight 0 here; what holds the policy to the reference stays.
+  algo.objective = ObjectiveKind::kPpo;
+  algo.correction = CorrectionKind::kMis;
+  algo.correction_high = 2.5;
+  batch.anchor = {-1};
+  expect_loss(loss_and_gradient(algo, batch, Values{-1}, {}), 1.25, 2.5);
+  algo.correction = CorrectionKind::kNone;
   algo.objective = ObjectiveKind::kPpo;
   expect_loss(loss_and_gradient(algo, batch, Values{-1}, {}), 0.5, 1.0);
 }

@@ -107,13 +107,35 @@ TEST(OffPolicy, AnchorOfBypassIsTheBehaviourAndOfA3poLiesBetween) {
   EXPECT_EQ(off.weight[2], 2.0);  // e, cut to C
 }
 
-TEST(OffPolicy, KlIsWeightedByPiOverMuWhereTokensMayBeOld) {
+TEST(OffPolicy, KlCarriesTheTruncatedWeightWhereTokensMayBeOld) {
   Values l;
   const TokenBatch batch = three_tokens(&l);
-  for (const auto kind : {ObjectiveKind::kDecoupled, ObjectiveKind::kBypass, ObjectiveKind::kCispo})
-    EXPECT_NEAR(off_policy(settings(kind), batch, l).kl[1], 3, 1e-14);
-  EXPECT_NEAR(off_policy(settings(ObjectiveKind::kPpo, CorrectionKind::kTis), batch, l).kl[2], 4,
-              1e-14);
+  // pi/mu is 0.5, 3 and 4.
+  const auto weights = [&](AlgoSettings algo, double bound) {
+    algo.correction_max = algo.correction_high = algo.cispo_max = 100;
+    if (carries_rho(algo.correction)) {
+      algo.correction_high = bound;
+    } else if (algo.objective == ObjectiveKind::kCispo) {
+      algo.cispo_max = bound;
+    } else {
+      algo.correction_max = bound;
+    }
+    return off_policy(algo, batch, l).kl;
+  };
+  const auto expect_bounded = [&](const AlgoSettings& algo) {
+    for (const double bound : {3.5, 2.0}) {
+      const Values kl = weights(algo, bound);
+      EXPECT_NEAR(kl[0], 0.5, 1e-14);
+      EXPECT_NEAR(kl[1], std::min(3.0, bound), 1e-14);
+      EXPECT_EQ(kl[2], bound);
+    }
+  };
+  for (const auto kind : {ObjectiveKind::kDecoupled, ObjectiveKind::kBypass, ObjectiveKind::kCispo,
+                          ObjectiveKind::kTopr})
+    expect_bounded(settings(kind));
+  for (const auto kind : {CorrectionKind::kTis, CorrectionKind::kSeqTis, CorrectionKind::kMis,
+                          CorrectionKind::kIcepop, CorrectionKind::kGeoRs, CorrectionKind::kOpsm})
+    expect_bounded(settings(ObjectiveKind::kPpo, kind));
   EXPECT_EQ(off_policy(settings(ObjectiveKind::kPpo), batch, l).kl, (Values{1, 1, 1}));
 }
 

@@ -119,6 +119,39 @@ TEST(SupervisedLoss, IpoIsTheSquareOfTheDistanceToItsTarget) {
   expect_finite_differences(settings);
 }
 
+// Of an answer that was cut to nothing the model says nothing: sum 0, mean 0.
+TEST(SupervisedLoss, AnAnswerWithoutTokensGivesNumbers) {
+  RowFacts facts = two_pairs();
+  facts.second_tokens = {4, 0};
+  facts.reference_second = {-4, 0};
+  const Values second = {-4.25, 0};
+  const StepTotals totals{.rows = 2, .first_tokens = 7};
+  auto ipo = of_kind(LossKind::kIpo);
+  ipo.length_mean = true;
+  const auto means = supervised_gradient(ipo, facts, totals, kFirst, second);
+  const double a = 0.5 / 2 + 0.25 / 4 - 1, b = -0.5 / 5 - 0.0 - 1;
+  EXPECT_NEAR(means.loss, (a * a + b * b) / 2, 1e-12);
+  EXPECT_NEAR(means.second[1], -b, 1e-12);
+  for (const auto& [name, value] : row_metrics(ipo, means.figures, 0))
+    EXPECT_TRUE(std::isfinite(value)) << name;
+  // Both sides of one pair, and of all: h = 0.
+  facts = {.first_tokens = {0},
+           .second_tokens = {0},
+           .reference_first = {0},
+           .reference_second = {0},
+           .margin = {0},
+           .desirable = {1}};
+  const StepTotals none{.rows = 1, .first_tokens = 0};
+  EXPECT_NEAR(supervised_gradient(ipo, facts, none, {0}, {0}).loss, 1, 1e-12);  // (0 - 1 / (2 b))^2
+  auto dpo = of_kind(LossKind::kDpo);
+  dpo.nll_coef = 0.3;
+  EXPECT_NEAR(supervised_gradient(dpo, facts, none, {0}, {0}).loss, std::log(2.0), 1e-12);
+  EXPECT_NEAR(supervised_gradient(of_kind(LossKind::kReward), facts, none, {0}, {0}).loss,
+              std::log(2.0), 1e-12);
+  EXPECT_NEAR(supervised_gradient(of_kind(LossKind::kKto), facts, none, {0}, {}).loss, 0.5, 1e-12);
+  EXPECT_EQ(supervised_gradient(of_kind(LossKind::kAnswer), facts, none, {0}, {}).loss, 0);
+}
+
 TEST(SupervisedLoss, NllOnTheBetterAnswerIsPerToken) {
   auto settings = of_kind(LossKind::kDpo);
   const StepTotals totals{.rows = 2, .first_tokens = 7};
