@@ -89,6 +89,10 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
     const text::Tokenizer& tokenizer,
     const text::ChatTemplate* chat) {
   TROUPE_TRY_ASSIGN(loaded, load_rows(options));
+  std::vector<std::string> notes = data::prompt_notes(loaded.rows, options.columns);
+  const bool has_chats =
+      std::any_of(loaded.rows.begin(), loaded.rows.end(),
+                  [](const data::PromptRow& row) { return !row.messages.empty(); });
   std::vector<Prompt> prompts;
   prompts.reserve(loaded.rows.size());
   RowBound bound(options);
@@ -115,7 +119,10 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
                       data::BlendOrder::create(loaded.sizes, options.shares, options.seed));
     order.emplace(std::move(blended));
   }
-  return std::unique_ptr<DatasetPrompts>(new DatasetPrompts(std::move(prompts), std::move(order)));
+  std::unique_ptr<DatasetPrompts> made(new DatasetPrompts(std::move(prompts), std::move(order)));
+  made->notes_ = std::move(notes);
+  made->has_chats_ = has_chats;
+  return made;
 }
 
 core::Result<Prompt> DatasetPrompts::at(std::uint64_t position) {

@@ -46,12 +46,17 @@ class DatasetPrompts final : public PromptSource {
 
   std::uint64_t size() const override { return prompts_.size(); }
   core::Result<Prompt> at(std::uint64_t position) override;
+  // How rows were understood that the settings alone do not explain: a line for each kind.
+  const std::vector<std::string>& notes() const { return notes_; }
+  bool has_chats() const { return has_chats_; }  // any prompt was rendered by the template
 
  private:
   DatasetPrompts(std::vector<Prompt> prompts, std::optional<data::BlendOrder> order)
       : prompts_(std::move(prompts)), order_(std::move(order)) {}
 
   std::vector<Prompt> prompts_;
+  std::vector<std::string> notes_;
+  bool has_chats_ = false;
   std::optional<data::BlendOrder> order_;  // none: file order
 };
 

@@ -78,7 +78,7 @@ class ModelReward final : public RewardSource {
 
   std::string name() const override { return options_.folder.filename().string(); }
   RewardReads reads() const override {
-    return chat_ ? RewardReads{false, {options_.input_key}} : RewardReads{};
+    return chat_ ? RewardReads{false, data::prompt_columns(options_.columns)} : RewardReads{};
   }
 
   core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
@@ -114,23 +114,22 @@ class ModelReward final : public RewardSource {
 
  private:
   core::Result<std::string> text_of(const RewardItem& item) const {
-    if (!chat_) return item.prompt + item.response;
-    const json row = json::parse(item.columns, nullptr, false);
-    const auto column = row.is_object() ? row.find(options_.input_key) : row.end();
-    if (!row.is_object() || column == row.end()) {
-      return core::fail(ErrorCode::kData, "the row has no column '" + options_.input_key +
-                                              "' to render the chat from");
+    const std::string as_text = item.prompt + item.response;
+    if (!options_.columns.input_template.empty()) return as_text;
+    auto read = data::messages_of_row(item.columns, options_.columns);
+    if (!read && options_.columns.as_chat) return read.failure();
+    // Rows that came without the prompt's columns were text.
+    if (!read || read->empty()) return as_text;
+    std::vector<text::ChatMessage> messages = std::move(*read);
+    if (!chat_) {
+      return core::fail(ErrorCode::kConfig,
+                        "the prompt is a chat, and the reward model " + options_.folder.string() +
+                            " has no chat template; add chat_template.jinja to its folder");
     }
-    json messages = json::array();
-    if (column->is_string()) {
-      messages.push_back({{"role", "user"}, {"content", *column}});
-    } else {
-      messages = *column;
-    }
-    messages.push_back({{"role", "assistant"}, {"content", item.response}});
+    messages.push_back({"assistant", item.response});
     text::RenderOptions options;
     options.add_generation_prompt = false;
-    return chat_->render_json(messages.dump(), options);
+    return chat_->render(messages, options);
   }
 
   // Ends with exactly one end-of-sequence token, whatever the template closes with.
@@ -217,9 +216,11 @@ core::Result<Folder> open_folder(const std::filesystem::path& path, bool as_chat
                           "texts end with; set eos_token in its tokenizer_config.json");
   }
   Folder folder{std::move(tokenizer), std::nullopt, end.front()};
-  if (as_chat) {
-    TROUPE_TRY_ASSIGN(loaded, text::ChatTemplate::load(path));
-    folder.chat.emplace(std::move(loaded));
+  auto loaded = text::ChatTemplate::load(path);
+  if (loaded) {
+    folder.chat.emplace(std::move(*loaded));
+  } else if (as_chat) {
+    return loaded.failure();
   }
   return core::Result<Folder>(std::move(folder));
 }
@@ -233,7 +234,7 @@ core::Result<void> check_reward_folder(const std::filesystem::path& folder, bool
 
 core::Result<std::unique_ptr<RewardSource>> make_model_reward(ModelRewardOptions options,
                                                               core::TeamRunner& team) {
-  TROUPE_TRY_ASSIGN(folder, open_folder(options.folder, options.as_chat));
+  TROUPE_TRY_ASSIGN(folder, open_folder(options.folder, options.columns.as_chat));
   TROUPE_TRY_ASSIGN(params, model::load_model(options.folder, model::HeadKind::kScore));
   TROUPE_TRY(model::check_memory(params->spec(), false, team.memory(), "reward"));
   auto packed = std::make_shared<model::PackedWeights>(params->spec(), kernels::PanelDtype::kF32,

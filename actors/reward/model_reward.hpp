@@ -10,6 +10,8 @@
 #include "actors/reward/reward_source.hpp"
 #include "runtime/core/team.hpp"
 
+#include "runtime/data/prompt_dataset.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -21,8 +23,9 @@ struct ModelRewardOptions {
   std::filesystem::path folder;
   std::int64_t rows_max = 2048;
   bool normalise = false;  // (score - mean) / std of the model's config.json
-  bool as_chat = false;    // prompts are chats: rendered by this model's template, from the row
-  std::string input_key = "input";  // column of the row that holds the prompt, for chats
+  // How prompts were read from their rows. Those that are chats are rendered by this model's
+  // template, from the row; as_chat: all are.
+  data::DatasetColumns columns;
 };
 
 // kConfig when the folder has no score head or names no end-of-sequence token, or when chats are

@@ -133,9 +133,8 @@ class Evaluating {
   // What a reward model says of the same samples, beside the score that counts.
   Result<void> rate() {
     TROUPE_TRY_ASSIGN(team, make_team(options_.placement));
-    TROUPE_TRY_ASSIGN(model, model_source({options_.pairs.model, false, options_.prompts.chat,
-                                           options_.prompts.input_key},
-                                          *team));
+    TROUPE_TRY_ASSIGN(prompts, options_.prompts.options());
+    TROUPE_TRY_ASSIGN(model, model_source({options_.pairs.model, false, prompts.columns}, *team));
     TROUPE_TRY_ASSIGN(scores, score_items(*model, items_, options_.reward.deadline()));
     const auto samples = static_cast<std::size_t>(options_.samples);
     for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -261,6 +260,8 @@ Result<void> run_eval(Words words) {
                     EngineHost::load(options.model, options.placement, options.engine.limits()));
   TROUPE_TRY_ASSIGN(prompts,
                     actors::DatasetPrompts::load(dataset, host->tokenizer(), host->chat()));
+  for (const std::string& note : prompts->notes())
+    std::fprintf(stderr, "%s\n", note.c_str());
   TROUPE_TRY_ASSIGN(problems, Evaluating(options, *host, *prompts).run(*source));
   TROUPE_TRY_ASSIGN(sets, eval_figures(problems, ks, options.pass_score));
   print(options, sets);

@@ -43,7 +43,10 @@ Result<std::vector<data::PromptRow>> read_prompts(const Options& options) {
     data::DatasetColumns columns;
     columns.input_key = options.dataset.input_key;
     columns.as_chat = options.dataset.chat;
-    return data::load_prompts(options.prompts, columns);
+    TROUPE_TRY_ASSIGN(rows, data::load_prompts(options.prompts, columns));
+    for (const std::string& note : data::prompt_notes(rows, columns))
+      std::fprintf(stderr, "%s\n", note.c_str());
+    return rows;
   }
   data::PromptRow row;
   row.where = "--prompt";

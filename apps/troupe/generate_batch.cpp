@@ -142,6 +142,8 @@ Result<void> generate_batch(const GenerateBatch& job) {
                     EngineHost::load(job.model, job.placement, job.engine.limits(), job.dtype));
   TROUPE_TRY_ASSIGN(prompts,
                     actors::DatasetPrompts::load(options, host->tokenizer(), host->chat()));
+  for (const std::string& note : prompts->notes())
+    std::fprintf(stderr, "%s\n", note.c_str());
   TROUPE_TRY(check_prompts(job, *prompts, host->context()));
   TROUPE_TRY_ASSIGN(part, PartFile::open(job.out, settings_of(job, data, *host),
                                          static_cast<std::uint64_t>(job.samples), job.overwrite));

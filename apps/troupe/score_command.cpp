@@ -118,8 +118,8 @@ class Scoring {
     if (options_.model.empty()) return options_.reward.source();
     TROUPE_TRY_ASSIGN(team, make_team(options_.placement));
     team_ = std::move(team);
-    return model_source(
-        {options_.model, options_.stored, options_.data.chat, options_.data.input_key}, *team_);
+    TROUPE_TRY_ASSIGN(prompts, options_.data.options());
+    return model_source({options_.model, options_.stored, prompts.columns}, *team_);
   }
 
   actors::RewardItem item_of(const data::PromptRow& row) const {

@@ -1,8 +1,10 @@
 // Files to rows.
 #include "runtime/data/prompt_dataset.hpp"
 
+#include "runtime/data/row_format.hpp"
 #include "runtime/data/table_reader.hpp"
 
+#include <set>
 #include <utility>
 
 namespace troupe::data {
@@ -17,29 +19,61 @@ Result<std::string> label_of(const Json& row, const std::string& where, const st
   return bad_row(where, "column '" + key + "' must be text or a number");
 }
 
-Result<PromptRow> row_of(const Json& row, const std::string& where, const DatasetColumns& columns) {
-  PromptRow out;
-  out.where = where;
-  TROUPE_TRY_ASSIGN(input, column(row, where, columns.input_key, "data.input_key"));
+Result<void> known_prompt(const Json& row, const DatasetColumns& columns, PromptRow& out) {
+  TROUPE_TRY_ASSIGN(known, known_row(row, out.where, out.format, Answers::kOne));
+  if (columns.input_template.empty()) {
+    out.messages = std::move(known.prompt);
+    out.conversational = out.format == RowFormat::kShareGpt;
+    return {};
+  }
+  TROUPE_TRY_ASSIGN(text, single_text(known, out.where));
+  out.prompt = fill_template(columns.input_template, text);
+  return {};
+}
+
+Result<void> column_prompt(const Json& row, const DatasetColumns& columns, PromptRow& out) {
+  std::string key = columns.input_key;
+  const auto messages = row.find("messages");
+  if (!row.contains(key) && messages != row.end() && messages->is_array()) key = "messages";
+  TROUPE_TRY_ASSIGN(input, column(row, out.where, key, "data.input_key"));
   if (input->is_string()) {
     out.prompt = input->get<std::string>();
-    if (out.prompt.empty()) return bad_row(where, "column '" + columns.input_key + "' is empty");
+    if (out.prompt.empty()) return bad_row(out.where, "column '" + key + "' is empty");
     if (columns.as_chat) {
       out.messages.push_back({"user", std::exchange(out.prompt, {})});
     } else if (!columns.input_template.empty()) {
       out.prompt = fill_template(columns.input_template, out.prompt);
     }
-  } else if (input->is_array()) {
-    if (!columns.as_chat) {
-      return bad_row(where, "column '" + columns.input_key +
-                                "' is a list of messages; set --data.apply_chat_template");
-    }
-    TROUPE_TRY_ASSIGN(messages, messages_in(*input, where, columns.input_key));
-    out.messages = std::move(messages);
-    out.conversational = true;
-  } else {
-    return bad_row(where, "column '" + columns.input_key + "' must be text or a list of messages");
+    return {};
   }
+  if (!input->is_array()) {
+    return bad_row(out.where, "column '" + key + "' must be text or a list of messages");
+  }
+  if (!columns.input_template.empty()) {
+    return bad_row(out.where, "column '" + key +
+                                  "' is a list of messages, which --data.input_template has no "
+                                  "place for; leave the template away");
+  }
+  out.format = RowFormat::kMessages;
+  TROUPE_TRY_ASSIGN(list, messages_in(*input, out.where, key));
+  out.messages = std::move(list);
+  out.conversational = true;
+  // A dialogue that was answered is a prompt up to its last answer.
+  const bool answered = out.messages.size() > 1 && out.messages.back().role == "assistant";
+  if (key == "messages" && answered) out.messages.pop_back();
+  return {};
+}
+
+Result<void> read_prompt(const Json& row, const DatasetColumns& columns, PromptRow& out) {
+  out.format = columns.known_formats ? format_of(row, columns.input_key) : RowFormat::kColumns;
+  return out.format == RowFormat::kColumns ? column_prompt(row, columns, out)
+                                           : known_prompt(row, columns, out);
+}
+
+Result<PromptRow> row_of(const Json& row, const std::string& where, const DatasetColumns& columns) {
+  PromptRow out;
+  out.where = where;
+  TROUPE_TRY(read_prompt(row, columns, out));
   if (!columns.label_key.empty()) {
     TROUPE_TRY_ASSIGN(label, label_of(row, where, columns.label_key));
     out.label = std::move(label);
@@ -67,6 +101,39 @@ Result<std::vector<PromptRow>> load_prompts(const std::string& files,
     return bad_row("dataset " + files, "holds no rows; add prompts or choose another");
   }
   return rows;
+}
+
+std::vector<std::string> prompt_notes(std::span<const PromptRow> rows,
+                                      const DatasetColumns& columns) {
+  std::vector<std::string> notes;
+  std::set<RowFormat> said = {RowFormat::kColumns};
+  if (columns.as_chat) said.insert(RowFormat::kMessages);
+  for (const PromptRow& row : rows) {
+    if (!said.insert(row.format).second) continue;
+    notes.push_back(format_note(row.where, row.format, !columns.input_template.empty(),
+                                "an answer in the row is not part of the prompt"));
+  }
+  return notes;
+}
+
+std::vector<std::string> prompt_columns(const DatasetColumns& columns) {
+  if (!columns.input_template.empty()) return {};
+  std::vector<std::string> names = {columns.input_key};
+  for (const char* name :
+       {"messages", "conversations", "instruction", "input", "system", "history"}) {
+    if (name != columns.input_key) names.emplace_back(name);
+  }
+  return names;
+}
+
+Result<std::vector<ChatMessage>> messages_of_row(const std::string& columns_json,
+                                                 const DatasetColumns& columns) {
+  const Json row = Json::parse(columns_json, nullptr, /*allow_exceptions=*/false);
+  if (!row.is_object()) return bad_row("the row", "is no JSON object");
+  PromptRow out;
+  out.where = "the row";
+  TROUPE_TRY(read_prompt(row, columns, out));
+  return std::move(out.messages);
 }
 
 }  // namespace troupe::data

@@ -8,12 +8,15 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace troupe::data {
 
 using ChatMessage = text::ChatMessage;
+
+enum class RowFormat;  // row_format.hpp
 
 struct PromptRow {
   std::string prompt;                       // empty when `messages` is set
@@ -22,6 +25,7 @@ struct PromptRow {
   std::string label;                        // text of the label column; numbers as written in JSON
   std::string columns_json;                 // the whole object, compact
   std::string where;                        // "train.jsonl:12"
+  RowFormat format{};                       // how its prompt was found
 };
 
 struct DatasetColumns {
@@ -30,6 +34,7 @@ struct DatasetColumns {
   bool as_chat = false;           // a text prompt becomes one user message
   std::string input_template;     // {} is replaced by the prompt; empty: none
   std::uint64_t max_samples = 0;  // 0: all
+  bool known_formats = true;      // ShareGPT and Alpaca rows are known by their columns
 };
 
 // `files`: paths separated by commas, .jsonl, .json or .csv. Errors are kData and name file:line:
@@ -37,5 +42,16 @@ struct DatasetColumns {
 // such file.
 core::Result<std::vector<PromptRow>> load_prompts(const std::string& files,
                                                   const DatasetColumns& columns);
+
+// How prompts were found where the settings alone do not explain it: a line for each kind.
+std::vector<std::string> prompt_notes(std::span<const PromptRow> rows,
+                                      const DatasetColumns& columns);
+
+// The columns that a row's prompt may be made of, where it can be a chat; none with a template.
+std::vector<std::string> prompt_columns(const DatasetColumns& columns);
+
+// The messages of a row that was read before, from its columns_json; none where its prompt is text.
+core::Result<std::vector<ChatMessage>> messages_of_row(const std::string& columns_json,
+                                                       const DatasetColumns& columns);
 
 }  // namespace troupe::data

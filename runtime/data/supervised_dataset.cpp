@@ -5,6 +5,7 @@
 #include "runtime/data/table_reader.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace troupe::data {
 
@@ -16,7 +17,7 @@ class SupervisedLoader {
                    const SupervisedLimits& limits,
                    const text::Tokenizer& tokenizer,
                    const text::ChatTemplate* chat)
-      : limits_(limits), coder_(tokenizer, chat), rows_(columns, coder_) {}
+      : columns_(columns), limits_(limits), coder_(tokenizer, chat), rows_(columns, coder_) {}
 
   Result<void> read(const std::string& file, std::string_view key) {
     out_.files_.push_back(file);
@@ -24,6 +25,7 @@ class SupervisedLoader {
     if (full()) return {};
     return read_table(file, key, [this](const Json& row, const std::string& where) -> Result<bool> {
       TROUPE_TRY_ASSIGN(coded, rows_.code(row, where));
+      note(coded, where);
       TROUPE_TRY(add(coded, where));
       return !full();
     });
@@ -48,6 +50,23 @@ class SupervisedLoader {
   bool full() const {
     const std::uint64_t rows = limits_.each_file ? out_.file_rows_.back() : out_.rows_.size();
     return limits_.max_samples > 0 && rows >= limits_.max_samples;
+  }
+
+  // Said once a kind, at its first row.
+  void note(const CodedRow& coded, const std::string& where) {
+    const bool said_by_flag = coded.format == RowFormat::kMessages && columns_.as_chat;
+    if (coded.format != RowFormat::kColumns && !said_by_flag &&
+        formats_.insert(coded.format).second) {
+      const bool last = columns_.kind == RowKind::kAnswer && !columns_.every_turn;
+      out_.notes_.push_back(format_note(
+          where, coded.format, !columns_.input_template.empty(),
+          last ? "the last answer is learned (all of them: --data.multiturn true)" : ""));
+    }
+    if (coded.found_prompt && !found_prompt_) {
+      found_prompt_ = true;
+      out_.notes_.push_back(where + ": column 'prompt' is the prompt of '" + columns_.chosen_key +
+                            "' and '" + columns_.rejected_key + "'");
+    }
   }
 
   Result<void> add(const CodedRow& coded, const std::string& where) {
@@ -94,10 +113,13 @@ class SupervisedLoader {
     return {};
   }
 
+  const SupervisedColumns& columns_;
   const SupervisedLimits& limits_;
   const DialogueCoder coder_;
   const RowCoder rows_;
   SupervisedDataset out_;
+  std::set<RowFormat> formats_;
+  bool found_prompt_ = false;
 };
 
 Result<SupervisedDataset> SupervisedDataset::load(const std::string& files,

@@ -20,7 +20,7 @@ struct SupervisedColumns {
   RowKind kind = RowKind::kAnswer;
   std::string input_key = "input";    // prompt, text, or a dialogue; `messages` is found by itself
   std::string output_key = "output";  // answer; empty: the input column holds the dialogue
-  std::string prompt_key;             // of pairs; empty: both answers hold the whole dialogue
+  std::string prompt_key;  // of pairs; empty: `prompt`, or both answers hold the whole dialogue
   std::string chosen_key = "chosen";
   std::string rejected_key = "rejected";
   std::string margin_key;           // of pairs; empty: none
@@ -65,7 +65,8 @@ class SupervisedDataset {
   // Of one kind each: benchmarks and tests.
   static SupervisedDataset of_tokens(std::span<const TokenRow> rows);
 
-  // `files`: paths separated by commas; `key` the setting that holds them. Null `chat`: the model
+  // `files`: paths separated by commas; `key` the setting that holds them. Rows of messages, of
+  // ShareGPT and of Alpaca are known by their columns (row_format.hpp). Null `chat`: the model
   // has no template. Errors are kData with file:line: a missing column (names those there are), an
   // empty answer, equal answers, a row that is too long, a token outside the vocabulary, no rows.
   static core::Result<SupervisedDataset> load(const std::string& files,
@@ -79,6 +80,8 @@ class SupervisedDataset {
   SupervisedRow row(std::uint64_t index) const;
   std::string where(std::uint64_t index) const;  // "train.jsonl:12"
   std::uint64_t dropped() const { return dropped_; }
+  // How rows were understood that the settings alone do not explain: a line for each kind.
+  const std::vector<std::string>& notes() const { return notes_; }
   // Rows of each file, in order.
   const std::vector<std::uint64_t>& file_rows() const { return file_rows_; }
   std::uint64_t tokens() const { return tokens_.size(); }
@@ -99,6 +102,7 @@ class SupervisedDataset {
   std::vector<std::string> files_;
   std::vector<std::uint64_t> file_rows_;
   std::uint64_t dropped_ = 0;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace troupe::data

@@ -49,6 +49,11 @@ bool same(const ChatMessage& a, const ChatMessage& b) {
 }  // namespace
 
 Result<CodedRow> RowCoder::code(const Json& row, const std::string& where) const {
+  if (columns_.kind != RowKind::kText) {
+    const bool pair = columns_.kind == RowKind::kPair;
+    const RowFormat format = format_of(row, pair ? columns_.prompt_key : columns_.input_key);
+    if (format != RowFormat::kColumns) return known(format, row, where);
+  }
   switch (columns_.kind) {
     case RowKind::kAnswer:
       return answer_row(row, where);
@@ -65,11 +70,65 @@ Result<CodedRow> RowCoder::code(const Json& row, const std::string& where) const
 Result<std::vector<ChatMessage>> RowCoder::chat_messages(const Json& list,
                                                          const std::string& where,
                                                          const std::string& key) const {
-  if (!columns_.as_chat) {
-    return bad_row(
-        where, "column '" + key + "' is a list of messages; set --data.apply_chat_template true");
+  if (columns_.input_template.empty()) return messages_in(list, where, key);
+  return bad_row(where, "column '" + key +
+                            "' is a list of messages, which --data.input_template has no place "
+                            "for; leave the template away");
+}
+
+// Through the chat template, or as text where the settings have a template of their own.
+Result<CodedAnswers> RowCoder::known_answers(const KnownRow& row,
+                                             const std::vector<std::string>& answers,
+                                             const std::string& where) const {
+  if (columns_.input_template.empty()) return at(coder_.answers(row.prompt, answers), where);
+  TROUPE_TRY_ASSIGN(words, single_text(row, where));
+  return at(coder_.plain_answers(fill_template(columns_.input_template, words), answers), where);
+}
+
+Result<CodedRow> RowCoder::known(RowFormat format,
+                                 const Json& row,
+                                 const std::string& where) const {
+  const bool pair = columns_.kind == RowKind::kPair;
+  TROUPE_TRY_ASSIGN(read, known_row(row, where, format, pair ? Answers::kPair : Answers::kOne));
+  CodedRow out;
+  out.format = format;
+  if (pair) {
+    TROUPE_TRY_ASSIGN(coded, known_answers(read, {read.chosen, read.rejected}, where));
+    TROUPE_TRY(finish_pair(row, where, std::move(coded), out));
+    return out;
   }
-  return messages_in(list, where, key);
+  // An answer that was sampled for the row's prompt, in the column that the settings name.
+  if (columns_.output_key != "output" && row.contains(columns_.output_key)) {
+    TROUPE_TRY_ASSIGN(words, answer_text(row[columns_.output_key], where, columns_.output_key));
+    read.answer = std::move(words);
+  }
+  if (read.answer.empty()) {
+    return bad_row(where, format == RowFormat::kAlpaca
+                              ? "an Alpaca row without text in column 'output', which is the answer"
+                              : "column 'conversations' must end with the assistant's turn (gpt), "
+                                "it is what the model learns");
+  }
+  if (columns_.kind == RowKind::kRated) {
+    TROUPE_TRY_ASSIGN(label, column(row, where, columns_.label_key, "data.label_key"));
+    TROUPE_TRY_ASSIGN(desirable, label_of(*label, where, columns_.label_key));
+    TROUPE_TRY_ASSIGN(coded, known_answers(read, {read.answer}, where));
+    out.prompt = std::move(coded.prompt);
+    out.answer = std::move(coded.answers[0]);
+    out.desirable = desirable;
+    return out;
+  }
+  CodedText coded;
+  if (columns_.input_template.empty()) {
+    read.prompt.push_back({"assistant", read.answer});
+    TROUPE_TRY_ASSIGN(dialogue, at(coder_.dialogue(read.prompt, columns_.every_turn), where));
+    coded = std::move(dialogue);
+  } else {
+    TROUPE_TRY_ASSIGN(split, known_answers(read, {read.answer}, where));
+    coded = joined(split.prompt, split.answers[0]);
+  }
+  out.answer = std::move(coded.tokens);
+  out.learn = std::move(coded.learn);
+  return out;
 }
 
 Result<std::string> RowCoder::answer_text(const Json& value,
@@ -96,6 +155,7 @@ Result<std::string> RowCoder::answer_text(const Json& value,
 Result<CodedAnswers> RowCoder::answers(const Json& prompt,
                                        const std::string& prompt_key,
                                        const std::vector<std::string>& answers,
+                                       bool as_chat,
                                        const std::string& where) const {
   if (prompt.is_array()) {
     TROUPE_TRY_ASSIGN(messages, chat_messages(prompt, where, prompt_key));
@@ -106,7 +166,7 @@ Result<CodedAnswers> RowCoder::answers(const Json& prompt,
   }
   const auto& words = prompt.get_ref<const std::string&>();
   if (words.empty()) return bad_row(where, "column '" + prompt_key + "' is empty");
-  if (columns_.as_chat) {
+  if (as_chat) {
     const ChatMessage message{"user", words};
     return at(coder_.answers({&message, 1}, answers), where);
   }
@@ -139,11 +199,12 @@ Result<CodedRow> RowCoder::answer_row(const Json& row, const std::string& where)
       TROUPE_TRY_ASSIGN(dialogue, at(coder_.dialogue(messages, true), where));
       coded = std::move(dialogue);
     } else {
-      TROUPE_TRY_ASSIGN(split, answers(*input, key, {text}, where));
+      TROUPE_TRY_ASSIGN(split, answers(*input, key, {text}, as_chat(*output), where));
       coded = joined(split.prompt, split.answers[0]);
     }
   }
   CodedRow out;
+  if (input->is_array()) out.format = RowFormat::kMessages;
   out.answer = std::move(coded.tokens);
   out.learn = std::move(coded.learn);
   return out;
@@ -166,11 +227,24 @@ Result<CodedRow> RowCoder::text_row(const Json& row, const std::string& where) c
 
 Result<CodedRow> RowCoder::pair_row(const Json& row, const std::string& where) const {
   TROUPE_TRY_ASSIGN(coded, pair(row, where));
+  CodedRow out;
+  const std::string prompt = prompt_key_of(row);
+  const bool messages =
+      row[columns_.chosen_key].is_array() || (!prompt.empty() && row[prompt].is_array());
+  if (messages) out.format = RowFormat::kMessages;
+  out.found_prompt = prompt != columns_.prompt_key;
+  TROUPE_TRY(finish_pair(row, where, std::move(coded), out));
+  return out;
+}
+
+Result<void> RowCoder::finish_pair(const Json& row,
+                                   const std::string& where,
+                                   CodedAnswers&& coded,
+                                   CodedRow& out) const {
   if (coded.answers[0] == coded.answers[1]) {
     return bad_row(where, "'" + columns_.chosen_key + "' and '" + columns_.rejected_key +
                               "' are equal: there is nothing to prefer; leave the row out");
   }
-  CodedRow out;
   out.prompt = std::move(coded.prompt);
   out.answer = std::move(coded.answers[0]);
   out.rejected = std::move(coded.answers[1]);
@@ -179,17 +253,32 @@ Result<CodedRow> RowCoder::pair_row(const Json& row, const std::string& where) c
     TROUPE_TRY_ASSIGN(margin, margin_of(*value, where, columns_.margin_key));
     out.margin = margin;
   }
-  return out;
+  return {};
+}
+
+// Where no setting names the prompt's column, `prompt` is it, unless both answers hold the whole
+// dialogue, prompt included.
+std::string RowCoder::prompt_key_of(const Json& row) const {
+  const auto prompt = row.find("prompt");
+  if (!columns_.prompt_key.empty() || prompt == row.end()) return columns_.prompt_key;
+  const auto whole = [&](const std::string& key) {
+    const auto answer = row.find(key);
+    if (answer == row.end()) return false;
+    if (answer->is_array()) return answer->size() > 1;
+    return answer->is_string() && prompt->is_string() &&
+           answer->get_ref<const std::string&>().starts_with(prompt->get_ref<const std::string&>());
+  };
+  return whole(columns_.chosen_key) && whole(columns_.rejected_key) ? "" : "prompt";
 }
 
 Result<CodedAnswers> RowCoder::pair(const Json& row, const std::string& where) const {
   TROUPE_TRY_ASSIGN(chosen, column(row, where, columns_.chosen_key, "data.chosen_key"));
   TROUPE_TRY_ASSIGN(rejected, column(row, where, columns_.rejected_key, "data.rejected_key"));
-  if (!columns_.prompt_key.empty()) {
-    TROUPE_TRY_ASSIGN(prompt, column(row, where, columns_.prompt_key, "data.prompt_key"));
+  if (const std::string key = prompt_key_of(row); !key.empty()) {
+    TROUPE_TRY_ASSIGN(prompt, column(row, where, key, "data.prompt_key"));
     TROUPE_TRY_ASSIGN(better, answer_text(*chosen, where, columns_.chosen_key));
     TROUPE_TRY_ASSIGN(worse, answer_text(*rejected, where, columns_.rejected_key));
-    return answers(*prompt, columns_.prompt_key, {better, worse}, where);
+    return answers(*prompt, key, {better, worse}, as_chat(*chosen), where);
   }
   if (chosen->is_array() && rejected->is_array()) return dialogue_pair(*chosen, *rejected, where);
   if (chosen->is_string() && rejected->is_string()) return text_pair(*chosen, *rejected, where);
@@ -252,11 +341,12 @@ Result<CodedRow> RowCoder::rated_row(const Json& row, const std::string& where) 
   TROUPE_TRY_ASSIGN(label, column(row, where, columns_.label_key, "data.label_key"));
   TROUPE_TRY_ASSIGN(words, answer_text(*output, where, columns_.output_key));
   TROUPE_TRY_ASSIGN(desirable, label_of(*label, where, columns_.label_key));
-  TROUPE_TRY_ASSIGN(coded, answers(*input, key, {words}, where));
+  TROUPE_TRY_ASSIGN(coded, answers(*input, key, {words}, as_chat(*output), where));
   CodedRow out;
   out.prompt = std::move(coded.prompt);
   out.answer = std::move(coded.answers[0]);
   out.desirable = desirable;
+  if (input->is_array()) out.format = RowFormat::kMessages;
   return out;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/core/result.hpp"
+#include "runtime/data/row_format.hpp"
 #include "runtime/data/supervised_dataset.hpp"
 #include "runtime/data/table_reader.hpp"
 
@@ -17,6 +18,9 @@ struct CodedRow {
   std::vector<std::uint8_t> learn;  // of sequences
   double margin = 0;
   bool desirable = true;
+  RowFormat format = RowFormat::kColumns;
+  bool found_prompt =
+      false;  // of pairs: the column `prompt`, which no setting names, is the prompt
 };
 
 class RowCoder {
@@ -27,11 +31,20 @@ class RowCoder {
   core::Result<CodedRow> code(const Json& row, const std::string& where) const;
 
  private:
+  core::Result<CodedRow> known(RowFormat format, const Json& row, const std::string& where) const;
+  core::Result<CodedAnswers> known_answers(const KnownRow& row,
+                                           const std::vector<std::string>& answers,
+                                           const std::string& where) const;
   core::Result<CodedRow> answer_row(const Json& row, const std::string& where) const;
   core::Result<CodedRow> text_row(const Json& row, const std::string& where) const;
   core::Result<CodedRow> pair_row(const Json& row, const std::string& where) const;
   core::Result<CodedRow> rated_row(const Json& row, const std::string& where) const;
   core::Result<CodedAnswers> pair(const Json& row, const std::string& where) const;
+  std::string prompt_key_of(const Json& row) const;
+  core::Result<void> finish_pair(const Json& row,
+                                 const std::string& where,
+                                 CodedAnswers&& coded,
+                                 CodedRow& out) const;
   core::Result<CodedAnswers> dialogue_pair(const Json& chosen,
                                            const Json& rejected,
                                            const std::string& where) const;
@@ -42,7 +55,11 @@ class RowCoder {
   core::Result<CodedAnswers> answers(const Json& prompt,
                                      const std::string& prompt_key,
                                      const std::vector<std::string>& answers,
+                                     bool as_chat,
                                      const std::string& where) const;
+  // A prompt of text is a user's turn: the settings say so, or its answer is a message.
+  bool as_chat(const Json& answer) const { return columns_.as_chat || answer.is_array(); }
+  // Errors also where the settings have a template, into which no messages go.
   core::Result<std::vector<text::ChatMessage>> chat_messages(const Json& list,
                                                              const std::string& where,
                                                              const std::string& key) const;

@@ -47,6 +47,21 @@ bool next_line(std::istream& in, std::string& line, std::uint64_t bytes_max) {
   return true;
 }
 
+bool has_texts(const Json& item, const char* first, const char* second) {
+  if (!item.is_object()) return false;
+  const auto a = item.find(first), b = item.find(second);
+  return a != item.end() && b != item.end() && a->is_string() && b->is_string();
+}
+
+// The names that ShareGPT files have for the roles of a chat template; empty: not one of them.
+std::string role_of_speaker(std::string_view from) {
+  if (from == "human" || from == "user") return "user";
+  if (from == "gpt" || from == "assistant") return "assistant";
+  if (from == "system") return "system";
+  if (from == "tool" || from == "observation") return "tool";
+  return {};
+}
+
 Result<bool> give(const Json& row, const std::string& where, const TakeRow& take) {
   if (!row.is_object()) return bad_row(where, "expected a JSON object");
   return take(row, where);
@@ -163,12 +178,24 @@ Result<std::vector<text::ChatMessage>> messages_in(const Json& list,
                                                    const std::string& key) {
   std::vector<text::ChatMessage> out;
   for (const Json& item : list) {
-    if (!item.is_object() || !item.contains("role") || !item.contains("content") ||
-        !item["role"].is_string() || !item["content"].is_string()) {
-      return bad_row(where, "column '" + key +
-                                "': a chat message must be {\"role\": text, \"content\": text}");
+    const std::string turn = "column '" + key + "', turn " + std::to_string(out.size() + 1);
+    if (has_texts(item, "role", "content")) {
+      out.push_back({item["role"].get<std::string>(), item["content"].get<std::string>()});
+      continue;
     }
-    out.push_back({item["role"].get<std::string>(), item["content"].get<std::string>()});
+    if (!has_texts(item, "from", "value")) {
+      return bad_row(where, turn +
+                                ": a chat message must be {\"role\": text, \"content\": text}, or "
+                                "{\"from\": text, \"value\": text} as ShareGPT has it");
+    }
+    const auto& from = item["from"].get_ref<const std::string&>();
+    const std::string role = role_of_speaker(from);
+    if (role.empty()) {
+      return bad_row(where, turn + " is from '" + from +
+                                "'; read are human or user, gpt or assistant, system, and tool or "
+                                "observation");
+    }
+    out.push_back({role, item["value"].get<std::string>()});
   }
   if (out.empty()) return bad_row(where, "column '" + key + "': the list of messages is empty");
   return out;

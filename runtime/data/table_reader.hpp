@@ -42,7 +42,8 @@ core::Result<const Json*> column(const Json& row,
                                  const std::string& key,
                                  std::string_view flag);
 
-// A list of {"role": text, "content": text}.
+// A list of {"role": text, "content": text}, or {"from": text, "value": text} with ShareGPT's
+// names of the roles.
 core::Result<std::vector<text::ChatMessage>> messages_in(const Json& list,
                                                          const std::string& where,
                                                          const std::string& key);

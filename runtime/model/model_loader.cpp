@@ -93,11 +93,8 @@ void fill_fresh_score(std::span<float> head, std::uint64_t seed) {
 }  // namespace
 
 Result<std::vector<fs::path>> weight_files(const fs::path& folder) {
-  TROUPE_TRY_ASSIGN(opened, open_weights(folder));
-  std::vector<fs::path> files;
-  for (const SafetensorsFile& file : opened)
-    files.push_back(file.path());
-  return files;
+  TROUPE_TRY_ASSIGN(weights, WeightFiles::open(folder));
+  return weights.paths();
 }
 
 Result<std::unique_ptr<ParamStore>> load_model(const fs::path& folder,

@@ -144,6 +144,13 @@ Result<void> WeightFiles::check_index(const Index& index) const {
   return {};
 }
 
+std::vector<fs::path> WeightFiles::paths() const {
+  std::vector<fs::path> paths;
+  for (const SafetensorsFile& file : files_)
+    paths.push_back(file.path());
+  return paths;
+}
+
 const WeightFiles::Place* WeightFiles::find(std::string_view name) const {
   const auto found = tensors_.find(name);
   return found == tensors_.end() ? nullptr : &found->second;

@@ -30,6 +30,7 @@ class WeightFiles {
   const std::map<std::string, Place, std::less<>>& tensors() const { return tensors_; }
   const Place* find(std::string_view name) const;  // null when absent
   void leave_out(std::string_view name);
+  std::vector<std::filesystem::path> paths() const;
   // The file that says which tensors there are: the only one, or the index.
   const std::filesystem::path& listing() const { return listing_; }
 

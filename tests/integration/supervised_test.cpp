@@ -65,6 +65,13 @@ class TinySupervised {
     words.insert(words.end(), method.flags.begin(), method.flags.end());
     return words;
   }
+  const std::string& model() const { return model_; }
+  // A chat template for the model.
+  void write_template() const {
+    std::ofstream(std::filesystem::path(model_) / "chat_template.jinja")
+        << "{% for m in messages %}[{{ m['role'] }}] {{ m['content'] }}{{ '\\n' }}{% endfor %}"
+           "{% if add_generation_prompt %}[assistant] {% endif %}";
+  }
   std::string file(const std::string& name) const { return (folder_ / name).string(); }
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
 
@@ -198,6 +205,93 @@ TEST(Supervised, AStopSignalEndsAfterACheckpointWithStatus130) {
   EXPECT_EQ(log.find("error:"), std::string::npos) << log;
 }
 
+// The same dialogues as ShareGPT, as Alpaca and as messages: the same weights, and a line for each
+// kind of rows that no flag spoke of.
+TEST(Supervised, RowsOfOtherFormatsAreKnownByTheirColumns) {
+  const TinySupervised files;
+  files.write_template();
+  std::ofstream sharegpt(files.file("sharegpt.jsonl")), alpaca(files.file("alpaca.jsonl"));
+  std::ofstream messages(files.file("messages.jsonl")), pairs(files.file("sharegpt_pairs.jsonl"));
+  for (int i = 0; i < 8; ++i) {
+    const std::string number = std::to_string(i), good = std::to_string(i + 1);
+    const nlohmann::json human = {{"from", "human"}, {"value", "add\n" + number}};
+    const nlohmann::json gpt = {{"from", "gpt"}, {"value", good}};
+    sharegpt << nlohmann::json({{"conversations", {human, gpt}}}) << '\n';
+    alpaca << nlohmann::json({{"instruction", "add"}, {"input", number}, {"output", good}}) << '\n';
+    messages << nlohmann::json({{"messages",
+                                 {{{"role", "user"}, {"content", "add\n" + number}},
+                                  {{"role", "assistant"}, {"content", good}}}}})
+             << '\n';
+    pairs << nlohmann::json({{"conversations", nlohmann::json::array({human})},
+                             {"chosen", gpt},
+                             {"rejected", {{"from", "gpt"}, {"value", "fish"}}}})
+          << '\n';
+  }
+  for (auto* file : {&sharegpt, &alpaca, &messages, &pairs})
+    file->close();
+  const auto count = [](const std::string& text, const std::string& part) {
+    std::size_t found = 0;
+    for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1))
+      ++found;
+    return found;
+  };
+  const auto train = [&](const Method& method) {
+    const ProgramRun run = run_troupe(files.words(method, method.file + std::string("_run"), 1));
+    EXPECT_EQ(run.status, 0) << run.output;
+    return run.output;
+  };
+  const std::string as_sharegpt = train({"sft", "sharegpt.jsonl", {}});
+  EXPECT_EQ(count(as_sharegpt, "sharegpt.jsonl:1: ShareGPT rows"), 2u) << "training and held-out";
+  EXPECT_EQ(count(train({"sft", "alpaca.jsonl", {}}), "alpaca.jsonl:1: Alpaca rows"), 2u);
+  EXPECT_EQ(count(train({"sft", "messages.jsonl", {}}), "messages.jsonl:1: rows of messages"), 2u);
+  EXPECT_EQ(count(train({"dpo", "sharegpt_pairs.jsonl", {}}), "ShareGPT rows"), 2u);
+  const auto weights = [&](const char* name) {
+    return text_of(files / (std::string(name) + ".jsonl_run") / "ckpt" / "step_000001" / "model" /
+                   "model.safetensors");
+  };
+  EXPECT_FALSE(weights("sharegpt").empty());
+  EXPECT_EQ(weights("sharegpt"), weights("alpaca"));
+  EXPECT_EQ(weights("sharegpt"), weights("messages"));
+
+  // As prompts: of a run, and of generate.
+  const ProgramRun ppo = run_troupe({"train",
+                                     "ppo",
+                                     "--actor.model_name_or_path",
+                                     files.model(),
+                                     "--data.prompt_dataset",
+                                     files.file("alpaca.jsonl"),
+                                     "--data.label_key",
+                                     "output",
+                                     "--reward.rule",
+                                     "regex",
+                                     "--reward.rule_pattern",
+                                     "[A-Za-z]",
+                                     "--run.path",
+                                     files.file("ppo"),
+                                     "--train.max_steps",
+                                     "1",
+                                     "--rollout.batch_size",
+                                     "4",
+                                     "--rollout.n_samples_per_prompt",
+                                     "2",
+                                     "--rollout.max_new_tokens",
+                                     "4",
+                                     "--algo.advantage.estimator",
+                                     "group_norm",
+                                     "--train.threads",
+                                     "1",
+                                     "--cluster.transport",
+                                     "loopback"});
+  EXPECT_EQ(ppo.status, 0) << ppo.output;
+  EXPECT_EQ(count(ppo.output, "alpaca.jsonl:1: Alpaca rows"), 1u) << ppo.output;
+  const ProgramRun generated =
+      run_troupe({"generate", "--model", files.model(), "--data", files.file("sharegpt.jsonl"),
+                  "--out", files.file("out.jsonl"), "--max-new-tokens", "2", "--threads", "1"});
+  EXPECT_EQ(generated.status, 0) << generated.output;
+  EXPECT_EQ(count(text_of(files / "out.jsonl"), "[user] add\\n7\\n[assistant] "), 1u)
+      << text_of(files / "out.jsonl");
+}
+
 TEST(Supervised, BadInputsSayWhereAndWhatToChange) {
   const TinySupervised files;
   const auto refusal = [&](const Method& method, const std::string& rows, int status,
@@ -217,6 +311,9 @@ TEST(Supervised, BadInputsSayWhereAndWhatToChange) {
   };
   const Method &sft = methods()[0], &dpo = methods()[3], &kto = methods()[6];
   EXPECT_NE(refusal(sft, "", 4).find("holds no rows"), std::string::npos);
+  EXPECT_NE(refusal(sft, R"({"conversations": [{"from": "robot", "value": "a"}]})", 4)
+                .find("bad.jsonl:1: column 'conversations', turn 1 is from 'robot'"),
+            std::string::npos);
   EXPECT_NE(refusal(sft, R"({"question": "a", "answer": "b"})", 4)
                 .find("bad.jsonl:1: no column 'input'\n  hint: set --data.input_key to one of: "
                       "question, answer"),

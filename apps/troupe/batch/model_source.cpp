@@ -12,8 +12,7 @@ core::Result<std::unique_ptr<actors::RewardSource>> model_source(const ModelSour
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(options.name));
   made.folder = std::move(folder);
   made.normalise = options.stored;
-  made.as_chat = options.as_chat;
-  made.input_key = options.input_key;
+  made.columns = options.columns;
   return actors::make_model_reward(std::move(made), team);
 }
 

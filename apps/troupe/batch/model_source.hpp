@@ -3,6 +3,7 @@
 
 #include "actors/reward/reward_source.hpp"
 #include "runtime/core/team.hpp"
+#include "runtime/data/prompt_dataset.hpp"
 
 #include <memory>
 #include <string>
@@ -12,8 +13,7 @@ namespace troupe::app {
 struct ModelSourceOptions {
   std::string name;      // folder or org/name, with a score head
   bool stored = false;   // scores less the model's own mean over its deviation
-  bool as_chat = false;  // prompts are chats of column `input_key`
-  std::string input_key;
+  data::DatasetColumns columns;  // how prompts were read from their rows
 };
 
 // `team` outlives the source. Errors: no such model; kConfig: no score head.

@@ -126,7 +126,7 @@ core::Result<void> print_pair_accuracy(const PairFlags& pairs,
   for (const data::PromptRow& row : prompts)
     TROUPE_TRY(add_pair(row, pairs, items));
   TROUPE_TRY_ASSIGN(team, make_team(placement));
-  TROUPE_TRY_ASSIGN(source, model_source({pairs.model, false, rows.chat, rows.input_key}, *team));
+  TROUPE_TRY_ASSIGN(source, model_source({pairs.model, false, options.columns}, *team));
   TROUPE_TRY_ASSIGN(scores, score_items(*source, items, core::limits::kRewardDeadline));
   std::vector<Judged> judged;
   std::string lines;

@@ -97,6 +97,15 @@ core::Result<void> check_folder(const core::TrainConfig& config,
 
 }  // namespace
 
+core::Result<void> check_reward_templates(const core::TrainConfig& config) {
+  for (const RewardPart& part : reward_parts(config)) {
+    if (part.folder.empty()) continue;
+    TROUPE_TRY_ASSIGN(folder, model::resolve_model(part.folder));
+    TROUPE_TRY(actors::check_reward_folder(folder, true));
+  }
+  return {};
+}
+
 core::Result<void> check_model_roles(const core::TrainConfig& config) {
   for (const RewardPart& part : reward_parts(config)) {
     if (part.folder.empty()) continue;
@@ -176,8 +185,9 @@ core::Result<std::unique_ptr<actors::RewardSource>> make_model_reward(
   options.folder = path;
   options.rows_max = config.train.micro_tokens_max;
   options.normalise = config.reward.normalize == "stored";
-  options.as_chat = config.data.apply_chat_template;
-  options.input_key = config.data.input_key;
+  options.columns.as_chat = config.data.apply_chat_template;
+  options.columns.input_key = config.data.input_key;
+  options.columns.input_template = config.data.input_template;
   return actors::make_model_reward(std::move(options), team);
 }
 

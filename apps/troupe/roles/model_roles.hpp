@@ -50,6 +50,9 @@ std::vector<RewardPart> reward_parts(const core::TrainConfig& config);
 // wrong one is an error of the configuration.
 core::Result<void> check_model_roles(const core::TrainConfig& config);
 
+// The same of the reward models' chat templates, where prompts turned out to be chats.
+core::Result<void> check_reward_templates(const core::TrainConfig& config);
+
 // A learned reward model as a source. `team` outlives it. Errors: kConfig naming the folder when it
 // has no score head.
 core::Result<std::unique_ptr<actors::RewardSource>> make_model_reward(

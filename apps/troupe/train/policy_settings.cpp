@@ -33,6 +33,7 @@ core::Result<std::shared_ptr<const learn::PtxTexts>> load_texts(
   TROUPE_TRY_ASSIGN(spec, model::read_spec(model));
   data::DatasetColumns columns;
   columns.input_key = config.data.input_key;
+  columns.known_formats = false;
   TROUPE_TRY_ASSIGN(rows, data::load_prompts(config.data.pretrain_dataset, columns));
   auto texts = std::make_shared<learn::PtxTexts>();
   texts->coef = config.actor.ptx_coef;

@@ -21,7 +21,10 @@ actors::RewardReads read_by_rewards(const core::TrainConfig& config) {
   actors::RewardReads read;
   for (const RewardPart& part : reward_parts(config)) {
     if (!part.folder.empty()) {
-      if (config.data.apply_chat_template) read.columns.push_back(config.data.input_key);
+      const data::DatasetColumns columns{.input_key = config.data.input_key,
+                                         .input_template = config.data.input_template};
+      for (std::string& name : data::prompt_columns(columns))
+        read.columns.push_back(std::move(name));
     } else if (auto source = make_reward(config)) {
       const actors::RewardReads own = (*source)->reads();
       read.all_columns = read.all_columns || own.all_columns;
@@ -90,15 +93,22 @@ core::Result<RunInputs> load_inputs(const core::TrainConfig& config, bool models
   const text::ChatTemplate* chat_ptr = chat ? &*chat : nullptr;
   TROUPE_TRY_ASSIGN(prompts,
                     load_prompts(config, config.data.prompt_dataset, true, tokenizer, chat_ptr));
+  std::vector<std::string> notes = prompts->notes();
   std::unique_ptr<actors::DatasetPrompts> evaluation;
   if (!config.eval.dataset.empty()) {
     TROUPE_TRY_ASSIGN(loaded,
                       load_prompts(config, config.eval.dataset, false, tokenizer, chat_ptr));
+    for (const std::string& note : loaded->notes())
+      notes.push_back(note);
     evaluation = std::move(loaded);
   }
+  if (prompts->has_chats() || (evaluation && evaluation->has_chats())) {
+    TROUPE_TRY(check_reward_templates(config));
+  }
+  if (auto note = model::longrope_note(spec)) notes.push_back(std::move(*note));
   std::vector<std::int32_t> eos = end_tokens(tokenizer, spec);
   RunInputs inputs{std::move(folder),  std::move(tokenizer),  std::move(eos), nullptr,
-                   std::move(prompts), std::move(evaluation), nullptr};
+                   std::move(prompts), std::move(evaluation), nullptr,        std::move(notes)};
   if (!models) return inputs;
   if (reward_parts(config).front().folder.empty()) {
     TROUPE_TRY_ASSIGN(reward, make_reward(config));

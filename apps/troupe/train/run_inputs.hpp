@@ -21,7 +21,8 @@ struct RunInputs {
   std::unique_ptr<model::ParamStore> params;
   std::unique_ptr<actors::DatasetPrompts> prompts;
   std::unique_ptr<actors::DatasetPrompts> evaluation;  // null without eval.dataset
-  std::unique_ptr<actors::RewardSource> reward;  // null without rule, Python file and server
+  std::unique_ptr<actors::RewardSource> reward;        // null without rule, Python file and server
+  std::vector<std::string> notes;                      // what the user should know
 };
 
 // With `models`: the model's weights and the reward too, for roles of this process; else they are

@@ -61,6 +61,8 @@ core::Result<std::unique_ptr<data::SupervisedDataset>> load_rows(const core::Tra
   TROUPE_TRY_ASSIGN(
       rows, data::SupervisedDataset::load(files, training ? "data.dataset" : "eval.dataset",
                                           columns_of_config(config), limits, tokenizer, chat));
+  for (const std::string& note : rows.notes())
+    notes.push_back(note);
   std::string note = std::string(training ? "training" : "held-out") +
                      " rows: " + std::to_string(rows.size()) + " with " +
                      std::to_string(rows.tokens()) + " tokens";
@@ -82,6 +84,7 @@ core::Result<SupervisedInputs> load_supervised(const core::TrainConfig& config) 
   }
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+  if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));
   if (!config.ref.model_name_or_path.empty()) {
     TROUPE_TRY_ASSIGN(reference, model::resolve_model(config.ref.model_name_or_path));
     TROUPE_TRY_ASSIGN(other, model::read_spec(reference));

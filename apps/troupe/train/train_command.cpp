@@ -134,6 +134,8 @@ class Training {
     notes_.attach(reporter.get());
     for (const std::string& note : start.notes)
       reporter->note(note);
+    for (const std::string& note : inputs.notes)
+      reporter->note(note);
     auto ended = loopback()
                      ? run_local(std::move(plan), std::move(inputs), std::move(files), *reporter)
                      : run_company(std::move(plan), std::move(inputs), std::move(files),

@@ -23,8 +23,8 @@ constexpr Page kPages[] = {
     {"sft", "supervised fine-tuning on answers",
      "Trains on the tokens of answers. Rows: a prompt (data.input_key) and an answer\n"
      "(data.output_key), or a dialogue: a list of chat messages (data.input_key, or a column\n"
-     "`messages`) with --data.apply_chat_template true. The last answer is learned, or every\n"
-     "assistant turn with --data.multiturn true.\n"},
+     "`messages`), a ShareGPT or an Alpaca row. The last answer is learned, or every assistant\n"
+     "turn with --data.multiturn true.\n"},
     {"pretrain", "next token over all of a text",
      "Trains on every token of plain texts. Rows: a text (data.input_key).\n"},
     {"rm", "a reward model from pairs",

@@ -46,8 +46,8 @@ class ModelReward : public testing::Test {
     options.folder = folder();
     options.rows_max = rows_max;
     options.normalise = normalise;
-    options.as_chat = as_chat;
-    options.input_key = "prompt";
+    options.columns.as_chat = as_chat;
+    options.columns.input_key = "prompt";
     auto made = make_model_reward(std::move(options), team_);
     EXPECT_TRUE(made) << made.error().message;
     return made ? std::move(*made) : nullptr;

@@ -181,9 +181,6 @@ TEST_F(SupervisedDatasetTest, BadRowsAreNamed) {
   EXPECT_NE(refusal("", answer).find("holds no rows"), std::string::npos);
   EXPECT_EQ(refusal("{\"input\": \"q\", \"output\": \"\"}\n", answer),
             "t.jsonl:1: column 'output' is empty");
-  EXPECT_EQ(refusal(kDialogue, answer),
-            "t.jsonl:1: column 'messages' is a list of messages; set --data.apply_chat_template "
-            "true");
   limits_.vocab = 100;
   EXPECT_EQ(refusal("{\"input\": \"q\", \"output\": \"a\"}\n", answer),
             "t.jsonl:1: token id 113 is outside the vocabulary of 100: the tokenizer does not "

@@ -1,0 +1,196 @@
+// The two formats, column by column.
+#include "runtime/data/row_format.hpp"
+
+#include <algorithm>
+
+namespace troupe::data {
+namespace {
+
+using core::Result;
+using text::ChatMessage;
+
+constexpr const char* kConversations = "conversations";
+constexpr const char* kInstruction = "instruction";
+
+bool is_list(const Json& row, const char* key) {
+  const auto found = row.find(key);
+  return found != row.end() && found->is_array();
+}
+
+bool is_text(const Json& row, const char* key) {
+  const auto found = row.find(key);
+  return found != row.end() && found->is_string();
+}
+
+// A text column that may be absent or null.
+Result<std::string> optional_text(const Json& row, const std::string& where, const char* key) {
+  const auto found = row.find(key);
+  if (found == row.end() || found->is_null()) return std::string();
+  if (found->is_string()) return found->get<std::string>();
+  return bad_row(where, "column '" + std::string(key) + "' must be text");
+}
+
+// Calls of tools are rendered by code of each model family, which nothing here has.
+Result<void> refuse_tools(const Json& row, const std::string& where) {
+  const auto tools = row.find("tools");
+  if (tools == row.end() || tools->is_null()) return {};
+  if (tools->is_string() && tools->get_ref<const std::string&>().empty()) return {};
+  if (tools->is_array() && tools->empty()) return {};
+  return bad_row(where,
+                 "column 'tools' describes tools, which rows of this format cannot bring along "
+                 "here; leave the row out, or write the dialogue as `messages` with the tools in "
+                 "its system turn");
+}
+
+// The answer of a pair: text, one turn, or a list of one turn.
+Result<std::string> pair_answer(const Json& row, const std::string& where, const char* key) {
+  const auto found = row.find(key);
+  if (found == row.end()) {
+    return bad_row(where, "no column '" + std::string(key) + "' (there is: " + columns_of(row) +
+                              "); a pair needs `chosen` and `rejected`");
+  }
+  std::string answer;
+  if (found->is_string()) {
+    answer = found->get<std::string>();
+  } else {
+    const Json list = found->is_array() ? *found : Json::array({*found});
+    TROUPE_TRY_ASSIGN(turns, messages_in(list, where, key));
+    if (turns.size() != 1 || turns[0].role != "assistant") {
+      return bad_row(where, "column '" + std::string(key) +
+                                "' must be text or one turn of the assistant (gpt)");
+    }
+    answer = std::move(turns[0].content);
+  }
+  if (answer.empty()) return bad_row(where, "column '" + std::string(key) + "' is empty");
+  return answer;
+}
+
+// Reads chosen and rejected, or sees that nothing is left unread.
+Result<void> read_pair(const Json& row,
+                       const std::string& where,
+                       Answers answers,
+                       KnownRow& known) {
+  if (answers == Answers::kOne) return {};
+  TROUPE_TRY_ASSIGN(chosen, pair_answer(row, where, "chosen"));
+  TROUPE_TRY_ASSIGN(rejected, pair_answer(row, where, "rejected"));
+  known.chosen = std::move(chosen);
+  known.rejected = std::move(rejected);
+  return {};
+}
+
+Result<void> put_system(const Json& row, const std::string& where, KnownRow& known) {
+  TROUPE_TRY_ASSIGN(system, optional_text(row, where, "system"));
+  if (system.empty()) return {};
+  if (!known.prompt.empty() && known.prompt.front().role == "system") {
+    return bad_row(where,
+                   "a system text in column 'system' and another as the first turn; leave "
+                   "one of them out");
+  }
+  known.prompt.insert(known.prompt.begin(), {"system", std::move(system)});
+  return {};
+}
+
+Result<KnownRow> sharegpt_row(const Json& row, const std::string& where, Answers answers) {
+  TROUPE_TRY(refuse_tools(row, where));
+  KnownRow known;
+  TROUPE_TRY_ASSIGN(turns, messages_in(row[kConversations], where, kConversations));
+  known.prompt = std::move(turns);
+  TROUPE_TRY(put_system(row, where, known));
+  TROUPE_TRY(read_pair(row, where, answers, known));
+  if (known.prompt.back().role == "assistant") {
+    if (answers == Answers::kPair) {
+      return bad_row(where,
+                     "column 'conversations' ends with the assistant's turn, and so do "
+                     "'chosen' and 'rejected'; end it with the turn they answer");
+    }
+    known.answer = std::move(known.prompt.back().content);
+    known.prompt.pop_back();
+    if (known.answer.empty()) {
+      return bad_row(where, "column 'conversations': the last turn, the assistant's, is empty");
+    }
+  }
+  const bool asked = std::any_of(known.prompt.begin(), known.prompt.end(),
+                                 [](const ChatMessage& turn) { return turn.role == "user"; });
+  if (!asked) return bad_row(where, "column 'conversations' has no turn of the user (human)");
+  return known;
+}
+
+// [[question, answer], ...], the turns before this one.
+Result<void> put_history(const Json& row, const std::string& where, KnownRow& known) {
+  const auto history = row.find("history");
+  if (history == row.end() || history->is_null()) return {};
+  const auto wrong = [&] {
+    return bad_row(where,
+                   "column 'history' must be a list of pairs of texts, a question and its "
+                   "answer each");
+  };
+  if (!history->is_array()) return wrong();
+  for (const Json& pair : *history) {
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string()) {
+      return wrong();
+    }
+    known.prompt.push_back({"user", pair[0].get<std::string>()});
+    known.prompt.push_back({"assistant", pair[1].get<std::string>()});
+  }
+  return {};
+}
+
+Result<KnownRow> alpaca_row(const Json& row, const std::string& where, Answers answers) {
+  TROUPE_TRY(refuse_tools(row, where));
+  KnownRow known;
+  TROUPE_TRY(put_history(row, where, known));
+  TROUPE_TRY(put_system(row, where, known));
+  TROUPE_TRY_ASSIGN(instruction, optional_text(row, where, kInstruction));
+  TROUPE_TRY_ASSIGN(input, optional_text(row, where, "input"));
+  std::string question = std::move(instruction);
+  if (!input.empty()) question += (question.empty() ? "" : "\n") + input;
+  if (question.empty()) return bad_row(where, "columns 'instruction' and 'input' are empty");
+  known.prompt.push_back({"user", std::move(question)});
+  TROUPE_TRY(read_pair(row, where, answers, known));
+  if (answers == Answers::kPair) return known;
+  TROUPE_TRY_ASSIGN(output, optional_text(row, where, "output"));
+  known.answer = std::move(output);
+  return known;
+}
+
+}  // namespace
+
+RowFormat format_of(const Json& row, const std::string& key) {
+  const bool own_name = key == "input" || key == kInstruction || key == kConversations;
+  if (!own_name && !key.empty() && row.contains(key)) return RowFormat::kColumns;
+  if (is_list(row, kConversations)) return RowFormat::kShareGpt;
+  if (is_text(row, kInstruction)) return RowFormat::kAlpaca;
+  return RowFormat::kColumns;
+}
+
+Result<KnownRow> known_row(const Json& row,
+                           const std::string& where,
+                           RowFormat format,
+                           Answers answers) {
+  return format == RowFormat::kShareGpt ? sharegpt_row(row, where, answers)
+                                        : alpaca_row(row, where, answers);
+}
+
+Result<std::string> single_text(const KnownRow& row, const std::string& where) {
+  if (row.prompt.size() == 1) return row.prompt.front().content;
+  return bad_row(where,
+                 "its system text or earlier turns have no place in --data.input_template; "
+                 "leave the template away, and the chat template takes them");
+}
+
+std::string format_note(const std::string& where,
+                        RowFormat format,
+                        bool as_text,
+                        const std::string& what_else) {
+  std::string note = where;
+  if (format == RowFormat::kMessages) note += ": rows of messages";
+  if (format == RowFormat::kShareGpt) note += ": ShareGPT rows (conversations of from and value)";
+  if (format == RowFormat::kAlpaca) {
+    note += ": Alpaca rows (`input` follows `instruction` on a new line)";
+  }
+  note += as_text ? "; they go into data.input_template"
+                  : "; the chat template is applied, as with --data.apply_chat_template true";
+  return what_else.empty() ? note : note + "; " + what_else;
+}
+
+}  // namespace troupe::data
