@@ -49,6 +49,7 @@ TEST(DataRoleSamples, AMissingScoreIsOneLineWithSampleAndCauseAndCounted) {
   stage.reward("reward/right", [](const Score&) -> core::Result<Scores> {
     return Scores{{1.0, std::nullopt, 2.0, std::numeric_limits<double>::quiet_NaN()},
                   {"", "the label 'x' holds no number", "", ""},
+                  {},
                   std::nullopt};
   });
   const auto tickets = stage.issue(0, 3);
@@ -78,7 +79,7 @@ TEST(DataRoleSamples, MissingScoresOfAReplacedGroupCountForItsSlot) {
   NotedStage noted(groups_of(2));
   DataStage& stage = noted.stage;
   const auto right = stage.reward("reward/right", [](const Score&) -> core::Result<Scores> {
-    return Scores{{1.0, std::nullopt}, {"", "null"}, std::nullopt};
+    return Scores{{1.0, std::nullopt}, {"", "null"}, {}, std::nullopt};
   });
   const auto ticket = stage.issue(0, 1)[0];
   stage.ask(delivery(ticket, 2)).value();
