@@ -222,6 +222,43 @@ TEST_F(JoinMistakes, OfGuestsLeaveTheRunUnharmed) {
   expect_clean_ledger("run");
 }
 
+// Its log-probs would be those of another objective, and nobody would see it.
+TEST_F(JoinMistakes, AReferenceWithOtherWeightsIsRefusedByName) {
+  const std::filesystem::path elsewhere = files_ / "elsewhere";
+  std::filesystem::create_directories(elsewhere);
+  std::filesystem::copy(files_.model(), elsewhere / "tiny",
+                        std::filesystem::copy_options::recursive);
+  {
+    const std::filesystem::path weights = elsewhere / "tiny" / "model.safetensors";
+    std::fstream bytes(weights, std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekp(static_cast<std::streamoff>(std::filesystem::file_size(weights) - 9));
+    bytes.put('\x3f');
+  }
+  const std::string at_home = std::filesystem::path(files_.model()).parent_path().string();
+  Background run(Words{"env", "-C", at_home, troupe_program()} + files_.words("run") +
+                     Words{"--actor.model_name_or_path", "tiny", "--cluster.local_roles",
+                           "policy,generator,reward", "--train.max_steps", "2"},
+                 files_ / "run.log");
+  ASSERT_TRUE(within(20, [&] { return company_of("run").contains("port"); })) << run.text();
+  const auto node = [&](const std::string& folder, const std::string& name) {
+    return Background(Words{"env", "-C", folder, troupe_program(), "node", "--join",
+                            (files_ / "run").string(), "--roles", "reference", "--name", name},
+                      files_ / (name + ".log"));
+  };
+  Background other = node(elsewhere.string(), "other");
+  EXPECT_TRUE(within(20,
+                     [&] {
+                       return run.says(
+                           "node/other cannot play reference/0: the weights of "
+                           "actor.model_name_or_path at tiny has the SHA-256 ");
+                     }))
+      << run.text() << other.text();
+  EXPECT_EQ(updates_of("run"), 0u);
+  Background right = node(at_home, "right");
+  EXPECT_EQ(run.wait(30), 0) << run.text() << right.text();
+  EXPECT_EQ(metrics_of(files_ / "run").at(1)["kl/ref"], 0.0) << "the policy as it was";
+}
+
 TEST_F(JoinMistakes, ANodeThatLacksTheModelCostsTheRunNothing) {
   // Each host looks for the model where it stands: "tiny" is there for the head alone.
   const Words here = {"env", "-C", std::filesystem::path(files_.model()).parent_path().string()};
@@ -242,10 +279,13 @@ TEST_F(JoinMistakes, ANodeThatLacksTheModelCostsTheRunNothing) {
   const Words there = {"env", "-C", elsewhere.string(), troupe_program()};
   Background other(there + Words{"node", "--join", (files_ / "run").string(), "--name", "other"},
                    files_ / "other.log");
-  EXPECT_TRUE(within(20, [&] {
-    return run.says("node/other cannot play generator/2: node/other: the tokenizer of "
-                    "actor.model_name_or_path at tiny has the SHA-256 ");
-  })) << run.text() << other.text();
+  EXPECT_TRUE(within(20,
+                     [&] {
+                       return run.says(
+                           "node/other cannot play generator/2: the tokenizer of "
+                           "actor.model_name_or_path at tiny has the SHA-256 ");
+                     }))
+      << run.text() << other.text();
   EXPECT_TRUE(run.says("... here and ")) << run.text();
   const std::size_t done = updates_of("run");
   EXPECT_TRUE(within(20, [&] { return updates_of("run") > done; })) << run.text();
