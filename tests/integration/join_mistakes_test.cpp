@@ -231,8 +231,11 @@ TEST_F(JoinMistakes, AReferenceWithOtherWeightsIsRefusedByName) {
   {
     const std::filesystem::path weights = elsewhere / "tiny" / "model.safetensors";
     std::fstream bytes(weights, std::ios::in | std::ios::out | std::ios::binary);
-    bytes.seekp(static_cast<std::streamoff>(std::filesystem::file_size(weights) - 9));
-    bytes.put('\x3f');
+    const auto at = static_cast<std::streamoff>(std::filesystem::file_size(weights) - 9);
+    bytes.seekg(at);
+    const char was = static_cast<char>(bytes.get());
+    bytes.seekp(at);
+    bytes.put(static_cast<char>(was ^ 1));
   }
   const std::string at_home = std::filesystem::path(files_.model()).parent_path().string();
   Background run(Words{"env", "-C", at_home, troupe_program()} + files_.words("run") +
@@ -249,8 +252,8 @@ TEST_F(JoinMistakes, AReferenceWithOtherWeightsIsRefusedByName) {
   EXPECT_TRUE(within(20,
                      [&] {
                        return run.says(
-                           "node/other cannot play reference/0: the weights of "
-                           "actor.model_name_or_path at tiny has the SHA-256 ");
+                           "node/other cannot play reference/0: the SHA-256 of the weights of "
+                           "actor.model_name_or_path (tiny) is ");
                      }))
       << run.text() << other.text();
   EXPECT_EQ(updates_of("run"), 0u);
@@ -282,8 +285,8 @@ TEST_F(JoinMistakes, ANodeThatLacksTheModelCostsTheRunNothing) {
   EXPECT_TRUE(within(20,
                      [&] {
                        return run.says(
-                           "node/other cannot play generator/2: the tokenizer of "
-                           "actor.model_name_or_path at tiny has the SHA-256 ");
+                           "node/other cannot play generator/2: the SHA-256 of the tokenizer of "
+                           "actor.model_name_or_path (tiny) is ");
                      }))
       << run.text() << other.text();
   EXPECT_TRUE(run.says("... here and ")) << run.text();

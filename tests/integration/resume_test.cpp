@@ -176,7 +176,7 @@ TEST(Resume, AFailedRunIsSavedAndGoesOnOnlyWithWhatItBeganWith) {
     const Ended refused = resumed();
     EXPECT_EQ(refused.status, 2) << refused.text;
     EXPECT_TRUE(says(refused, what)) << refused.text;
-    EXPECT_TRUE(says(refused, "had the SHA-256 ")) << refused.text;
+    EXPECT_TRUE(says(refused, "... and is ")) << refused.text;
     EXPECT_TRUE(says(refused, "/run/ckpt/step_000003 --run.path ")) << refused.text;
     EXPECT_EQ(metrics_of(files / "run").size(), 3u) << "nothing was cut off";
   };
@@ -192,7 +192,7 @@ TEST(Resume, AFailedRunIsSavedAndGoesOnOnlyWithWhatItBeganWith) {
   std::ofstream(files / "score.py", std::ios::app) << "# mended\n";
   const Ended again = resumed();
   ASSERT_EQ(again.status, 0) << again.text;
-  EXPECT_TRUE(says(again, "changed since the checkpoint: reward.python")) << again.text;
+  EXPECT_TRUE(says(again, "changed since the checkpoint: the SHA-256 of reward.python")) << again.text;
   expect_equal_runs(files, "whole", "run");
 
   // A finished run says so, starts nobody, and tells how a longer one comes about.

@@ -48,7 +48,7 @@ Result<void> check_contents(const Hashing& hashing, const Hashes& theirs) {
   const auto& ours = hashing.get();
   if (!ours) return ours.failure();
   for (const ContentDifference& one : differences(hashing.contents(), theirs, *ours)) {
-    const std::string text = one.name + " at " + one.place.string() + " has the SHA-256 " +
+    const std::string text = "the SHA-256 of " + one.name + " (" + one.place.string() + ") is " +
                              one.ours + "... here and " + one.theirs + "... where the run is";
     if (!one.only_warns) {
       return core::fail(ErrorCode::kConfig, text + "; copy what the run has");

@@ -20,8 +20,8 @@ core::Result<std::vector<std::string>> RunContents::check(const store::Checkpoin
   if (!hashes()) return hashes().failure();
   std::string refused;
   for (const ContentDifference& one : differences(hashing_.contents(), theirs, *hashes())) {
-    const std::string text = one.name + " (" + one.place.string() + ") had the SHA-256 " +
-                             one.theirs + "... and has " + one.ours + "...";
+    const std::string text = "the SHA-256 of " + one.name + " (" + one.place.string() + ") was " +
+                             one.theirs + "... and is " + one.ours + "...";
     if (branch || one.only_warns) {
       notes.push_back("changed since the checkpoint: " + text);
     } else {
