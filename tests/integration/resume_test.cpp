@@ -192,7 +192,8 @@ TEST(Resume, AFailedRunIsSavedAndGoesOnOnlyWithWhatItBeganWith) {
   std::ofstream(files / "score.py", std::ios::app) << "# mended\n";
   const Ended again = resumed();
   ASSERT_EQ(again.status, 0) << again.text;
-  EXPECT_TRUE(says(again, "changed since the checkpoint: the SHA-256 of reward.python")) << again.text;
+  EXPECT_TRUE(says(again, "changed since the checkpoint: the SHA-256 of reward.python"))
+      << again.text;
   expect_equal_runs(files, "whole", "run");
 
   // A finished run says so, starts nobody, and tells how a longer one comes about.
