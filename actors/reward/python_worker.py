@@ -39,36 +39,6 @@ def is_finite(value):
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-<<<<<<< Updated upstream
-def columns_read(function):
-    """Names of the columns of the dataset that the function is given; None: all of them."""
-    names = inspect.signature(function).parameters
-    if "solution_str" in names:
-        return None
-    if "completions" not in names:
-        return []
-    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in names.values()):
-        return None
-    return sorted(set(names) - {"prompts", "completions"})
-
-
-def call(function, request):
-    names = inspect.signature(function).parameters
-    prompts, responses, labels = request["prompts"], request["responses"], request["labels"]
-    rows = request["columns"]
-    if "solution_str" in names:
-        return [function(data_source=row.get("data_source", ""), solution_str=text,
-                         ground_truth=label, extra_info=row)
-                for row, text, label in zip(rows, responses, labels)]
-    takes_rest = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in names.values())
-    if "completions" in names:
-        given = {"prompts": prompts, "completions": responses, **columns_of(rows)}
-        return function(**(given if takes_rest else {k: v for k, v in given.items() if k in names}))
-    given = {"queries": [p + r for p, r in zip(prompts, responses)], "prompts": prompts, "labels": labels}
-    if "queries" in names or takes_rest:
-        return function(**(given if takes_rest else {k: v for k, v in given.items() if k in names}))
-    return function(given["queries"], prompts, labels)
-=======
 class Extras:
     """What a function reports beside its scores: for each sample, values by name."""
 
@@ -165,7 +135,6 @@ class Function:
         if "queries" in self.names or self.takes_rest:
             return self.finished(self.with_known({"queries": queries, "prompts": prompts, "labels": labels}))
         return self.finished(self.function(queries, prompts, labels))
->>>>>>> Stashed changes
 
 
 def to_number(value):
@@ -213,20 +182,11 @@ def main():
     path, reply_fd = sys.argv[1], int(sys.argv[2])
     replies = os.fdopen(reply_fd, "w", buffering=1)
     try:
-<<<<<<< Updated upstream
-        function = find_function(path)
-        columns = columns_read(function)
-    except BaseException:
-        replies.write(json.dumps({"ready": False, "error": traceback.format_exc(limit=4)}) + "\n")
-        return 1
-    replies.write(json.dumps({"ready": True, "columns": columns}) + "\n")
-=======
         function = Function(find_function(path))
     except BaseException as error:
         replies.write(json.dumps({"ready": False, "error": trace(error)}) + "\n")
         return 1
     replies.write(json.dumps({"ready": True, **function.wishes()}) + "\n")
->>>>>>> Stashed changes
     for line in sys.stdin:
         request = json.loads(line)
         extras = Extras(len(request["prompts"]))
