@@ -69,10 +69,14 @@ TEST_F(Bundle, RunsBesideANamedLibTorch) {
   EXPECT_EQ(doctor.status, 0) << doctor.text;
   EXPECT_NE(doctor.text.find(" in " + torch_ + "/lib, for training alone"), std::string::npos)
       << doctor.text;
-  // Its own libraries, not the build's or the system's, without the launcher too: CAF is one of them.
-  const Output libraries = shell("env -i PATH=/usr/bin:/bin ldd " + folder_.string() + "/bin/troupe");
-  EXPECT_NE(libraries.text.find(folder_.string() + "/lib/libcaf_core"), std::string::npos)
-      << libraries.text;
+  // Its own libraries, not the build's or the system's, without the launcher too: CAF is one of
+  // them, and libkj one that another of them needs.
+  const Output libraries =
+      shell("env -i PATH=/usr/bin:/bin ldd " + folder_.string() + "/bin/troupe");
+  for (const char* name : {"libcaf_core", "libkj"}) {
+    EXPECT_NE(libraries.text.find(folder_.string() + "/bin/../lib/" + name), std::string::npos)
+        << libraries.text;
+  }
   EXPECT_EQ(libraries.text.find("not found"), std::string::npos) << libraries.text;
 }
 
