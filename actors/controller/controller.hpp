@@ -120,7 +120,8 @@ class Controller {
   core::Result<std::vector<core::Ticket>> failed_groups(std::uint64_t update,
                                                         const GroupStatuses& statuses);
   core::Result<void> count_filtered(const GroupStatus& group);
-  bool count_fault(const core::Ticket& ticket);      // true: the slot has had its last
+  // Tells of it. True: the slot has had its last.
+  bool count_fault(const core::Ticket& ticket, const std::string& cause);
   std::uint64_t forget_slots(std::uint64_t update);  // gives the groups that were filtered
   TicketWork training_work(std::uint64_t update) const;
   void retired(const core::Ticket& ticket);

@@ -68,12 +68,11 @@ core::Result<std::vector<core::Ticket>> Controller::failed_groups(std::uint64_t 
       failed.push_back(group.ticket);
       continue;
     }
-    listener_.on_failed_group(update, group.ticket.slot, group.cause);
     ++counts_["group failed"];
-    if (count_fault(group.ticket)) {
+    if (count_fault(group.ticket, group.cause)) {
       return core::fail(core::ErrorCode::kData,
                         std::to_string(plan_.attempts_max) + " groups in a row failed for " +
-                            place_of(group.ticket) + "; the last: " + group.cause);
+                            place_of(group.ticket) + "; the last: " + gist_of(group.cause));
     }
     failed.push_back(group.ticket);
   }
@@ -92,8 +91,10 @@ core::Result<void> Controller::count_filtered(const GroupStatus& group) {
                         "; look at the reward, or widen --algo.dynamic_filtering_range");
 }
 
-bool Controller::count_fault(const core::Ticket& ticket) {
-  return ++faults_[{ticket.update, ticket.slot}] >= plan_.attempts_max;
+bool Controller::count_fault(const core::Ticket& ticket, const std::string& cause) {
+  const std::uint32_t fault = ++faults_[{ticket.update, ticket.slot}];
+  listener_.on_failed_group({ticket, cause, fault, plan_.attempts_max});
+  return fault >= plan_.attempts_max;
 }
 
 std::uint64_t Controller::forget_slots(std::uint64_t update) {
@@ -116,8 +117,7 @@ async::task<core::Result<void>> Controller::reissue(ReissueTickets request) {
 
 void Controller::retired(const core::Ticket& ticket) {
   const std::string cause = "it was cut at the straggler deadline with fewer than two samples done";
-  listener_.on_failed_group(ticket.update, ticket.slot, cause);
-  if (count_fault(ticket)) {
+  if (count_fault(ticket, cause)) {
     end({core::ErrorCode::kDeadline, std::to_string(plan_.attempts_max) +
                                          " groups in a row were too slow for " + place_of(ticket) +
                                          "; raise rollout.straggler_timeout_s"});

@@ -1,8 +1,10 @@
 // Who hears what a run does: the run folder's files and the terminal in practice. Called on the
-// controller's strand, but for `on_groups`; an error ends the run. Checkpoints are asked for through it
-// too, because the roles write them but the run folder decides where they stand and when they count.
+// controller's strand, but for `on_groups`; an error ends the run. Checkpoints are asked for
+// through it too, because the roles write them but the run folder decides where they stand and when
+// they count.
 #pragma once
 
+#include "actors/controller/failed_group.hpp"
 #include "actors/protocol/group_counts.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
@@ -39,9 +41,7 @@ class RunListener {
   // A phase begins ("generate", "train", ...); the one before it ends.
   virtual void on_phase(const std::string& phase) = 0;
   // A group that cannot be learned from; another prompt takes its place.
-  virtual void on_failed_group(std::uint64_t update,
-                               std::uint32_t slot,
-                               const std::string& cause) = 0;
+  virtual void on_failed_group(const FailedGroup& group) = 0;
   // A role came, or went and why. Generators that go have their tickets sampled elsewhere.
   virtual void on_peer(const std::string& name, bool up, const std::string& cause) {
     static_cast<void>(name), static_cast<void>(up), static_cast<void>(cause);

@@ -125,11 +125,17 @@ bool RunReporter::is_best(std::uint64_t done) const {
   return done > 0 && best_.best() && best_.best()->step == done;
 }
 
-void RunReporter::on_failed_group(std::uint64_t update,
-                                  std::uint32_t slot,
-                                  const std::string& cause) {
-  note("update " + std::to_string(update + 1) + ", prompt " + std::to_string(slot + 1) +
-       " replaced: " + cause);
+// A traceback is told once; when it comes again, its last line is.
+void RunReporter::on_failed_group(const actors::FailedGroup& group) {
+  const std::string gist = actors::gist_of(group.cause);
+  std::string told = group.cause;
+  if (gist != group.cause && gist == last_gist_) {
+    told = "again (" + std::to_string(group.fault) + " of " + std::to_string(group.faults_max) +
+           "): " + gist;
+  }
+  last_gist_ = gist;
+  note("update " + std::to_string(group.ticket.update + 1) + ", prompt " +
+       std::to_string(group.ticket.slot + 1) + " replaced: " + told);
 }
 
 // Comings and goings are in the log, and on the terminal by what the company says of them.

@@ -48,7 +48,7 @@ class RunReporter final : public actors::RunListener {
                                                          State state);
 
   void on_phase(const std::string& phase) override;
-  void on_failed_group(std::uint64_t update, std::uint32_t slot, const std::string& cause) override;
+  void on_failed_group(const actors::FailedGroup& group) override;
   void on_peer(const std::string& name, bool up, const std::string& cause) override;
   void on_note(const std::string& text) override { note(text); }
   void on_rewards(std::uint64_t set,
@@ -103,6 +103,7 @@ class RunReporter final : public actors::RunListener {
   const core::TrainConfig config_;
   const store::RunFolder& folder_;
   const State state_;
+  std::string last_gist_;     // of a failed group; on the controller's strand
   mutable std::mutex mutex_;  // of everything below
   Files files_;
   std::optional<store::AtomicFolder> open_checkpoint_;

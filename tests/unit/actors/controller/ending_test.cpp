@@ -42,6 +42,7 @@ TEST(Ending, AGroupThatFailsAgainAndAgainEndsTheRunAfterACheckpoint) {
   EXPECT_EQ(played.error().message,
             "4 groups in a row failed for prompt 2 of update 4; the last: no score; "
             "update 3 is saved in /saved");
+  EXPECT_EQ(company.hearer().faults, (std::vector<std::uint32_t>{1, 2, 3, 4}));
   expect_last_checkpoint(company, 3);
 }
 

@@ -158,7 +158,10 @@ class Hearer final : public RunListener {
  public:
   explicit Hearer(Events& events) : events_(events) {}
   void on_phase(const std::string&) override {}
-  void on_failed_group(std::uint64_t, std::uint32_t, const std::string&) override { ++failed; }
+  void on_failed_group(const FailedGroup& group) override {
+    ++failed;
+    faults.push_back(group.fault);
+  }
   core::Result<void> on_update(const UpdateReport& report) override {
     reports.push_back(report);
     return {};
@@ -188,6 +191,7 @@ class Hearer final : public RunListener {
   std::set<std::string> awaited;
   std::vector<std::string> troubles;
   int failed = 0;
+  std::vector<std::uint32_t> faults;  // numbers of the failed groups of a slot, as they came
   bool stop = false;
 
  private:

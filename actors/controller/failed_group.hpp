@@ -1,0 +1,21 @@
+// A group that cannot be learned from, as people are told of it.
+#pragma once
+
+#include "runtime/core/ids.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace troupe::actors {
+
+struct FailedGroup {
+  core::Ticket ticket;
+  std::string cause;             // may have several lines, as a traceback has
+  std::uint32_t fault = 1;       // of its slot, counted from 1
+  std::uint32_t faults_max = 1;  // with so many the run ends
+};
+
+// A traceback without its frames: what comes before it and its last line. Other causes as they are.
+std::string gist_of(const std::string& cause);
+
+}  // namespace troupe::actors
