@@ -150,7 +150,8 @@ TEST(RewardReads, ARowWithTheNamedColumnsAlone) {
   const RewardReads all{true, {}}, two{false, {"a", "b"}}, chat{false, {}, true, true};
   EXPECT_TRUE(all.cover(all) && all.cover(two) && two.cover({false, {"b"}}) && two.cover({}));
   EXPECT_FALSE(two.cover(all) || two.cover({false, {"c"}}) || RewardReads{}.cover(two));
-  EXPECT_FALSE(all.cover(chat) || RewardReads{true, {}, true, false}.cover(chat));
+  const RewardReads no_tokens{true, {}, true, false};
+  EXPECT_FALSE(all.cover(chat) || no_tokens.cover(chat));
   EXPECT_TRUE(chat.cover(chat) && chat.cover({}));
   EXPECT_EQ(all.text() + " | " + two.text() + " | " + RewardReads{}.text() + " | " + chat.text(),
             "all columns | columns a, b | nothing | messages; tokens");
