@@ -319,8 +319,9 @@ TEST_F(ModelFolder, AnIndexIsHeldAgainstItsShards) {
   const auto shard_of = [&](const std::string& name) {
     return good.substr(good.find(name) + name.size() + 4, 32);  // NAME": "model-0000N-of-...
   };
-  const std::string norm = "model.norm.weight", head = "lm_head.weight";
-  const std::string first = shard_of(norm), second = shard_of("model.embed_tokens.weight");
+  const std::string norm = "model.layers.0.input_layernorm.weight";
+  const std::string head = "model.embed_tokens.weight";
+  const std::string first = shard_of(norm), second = shard_of(head);
   ASSERT_EQ(first.substr(0, 6), "model-");
   ASSERT_NE(first, second);
   with(norm + "\": \"" + first, norm + "\": \"" + second);
