@@ -276,6 +276,8 @@ TEST(Supervised, RowsOfOtherFormatsAreKnownByTheirColumns) {
                                      "2",
                                      "--rollout.max_new_tokens",
                                      "4",
+                                     "--data.prompt_max_len",
+                                     "64",
                                      "--algo.advantage.estimator",
                                      "group_norm",
                                      "--train.threads",
