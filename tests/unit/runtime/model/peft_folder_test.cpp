@@ -196,7 +196,7 @@ TEST_F(PeftFolder, NamesSettingsThatMeanAnotherComputation) {
   with("r", 0);
   expect_refusal(model.params, ErrorCode::kData, "`r` is 0");
   std::ofstream(folder_ / "adapter_config.json") << "{";
-  expect_refusal(model.params, ErrorCode::kData, "not a JSON object");
+  expect_refusal(model.params, ErrorCode::kData, "is not valid JSON");
   fs::remove(folder_ / "adapter_config.json");
   expect_refusal(model.params, ErrorCode::kNotFound, "it is not a PEFT adapter");
   write_config(good);

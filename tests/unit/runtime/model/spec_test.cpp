@@ -117,7 +117,7 @@ TEST(ModelSpec, RefusesMalformedValues) {
   using enum core::ErrorCode;
   expect_error("", kData, "JSON");
   expect_error("[1]", kData, "JSON");
-  expect_error("{\"a\": " + std::string(5000, '[') + "}", kData, "JSON");
+  expect_error("{\"a\": " + std::string(5000, '[') + "}", kData, "nested deeper");
   expect_error(llama("\"x\": 1", "architectures"), kData, "architectures");
   expect_error(llama("\"x\": 1", "hidden_size"), kData, "hidden_size");
   expect_error(llama(R"("hidden_size": -3)", "hidden_size"), kData, "hidden_size");
