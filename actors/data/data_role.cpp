@@ -163,6 +163,7 @@ async::task<core::Result<Ack>> DataRole::on(PutGroup request) {
   }
   TROUPE_CO_TRY_ASSIGN(taken, book.put_samples(request.ticket, std::move(samples), cut));
   if (!taken) co_return Ack{};
+  changed_.notify_all();
   const std::string name = name_of(request.ticket);
   const std::size_t members = book.find(request.ticket)->rewards->members.size();
   for (std::size_t member = 0; member < members; ++member) {
