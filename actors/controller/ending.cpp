@@ -83,6 +83,10 @@ async::task<core::Result<void>> Controller::save_last(core::Error error) {
     co_return core::fail(std::move(error));
   }
   if (error.code == ErrorCode::kPeerLost) error.code = ErrorCode::kDeadline;
+  if (const auto place = listener_.check_place(); !place) {
+    error = place.error();  // whatever it showed in
+    save_failed_ = false;
+  }
   if (!unsaved() || save_failed_) co_return core::fail(std::move(error));
   const std::string update = "update " + std::to_string(committed_);
   if (committed_ != done_) {

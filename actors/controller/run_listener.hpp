@@ -73,6 +73,8 @@ class RunListener {
     static_cast<void>(done);
     return false;
   }
+  // Error: the place where all of this goes is gone; a checkpoint that is begun then has another.
+  virtual core::Result<void> check_place() const { return {}; }
   // True once the user asked to stop.
   virtual bool stop_requested() const = 0;
 };

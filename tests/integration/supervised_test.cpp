@@ -135,7 +135,9 @@ TEST(Supervised, EveryMethodTrainsEvaluatesAndLeavesAModel) {
 TEST(Supervised, AFolderThatIsRenamedEndsTheRunWithItsCheckpointBesideIt) {
   const TinySupervised files;
   const Method& sft = methods()[0];
-  const pid_t pid = start_troupe(files.words(sft, "run", 100000), files / "log");
+  auto words = files.words(sft, "run", 100000);
+  words.insert(words.end(), {"--ckpt.save_steps", "0"});
+  const pid_t pid = start_troupe(words, files / "log");
   while (steps_in(files / "run") < 3 && ::waitpid(pid, nullptr, WNOHANG) == 0)
     ::sched_yield();
   std::filesystem::rename(files / "run", files / "moved");

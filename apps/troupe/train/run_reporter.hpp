@@ -63,6 +63,7 @@ class RunReporter final : public actors::RunListener {
   // The same, on the caller's thread.
   core::Result<std::filesystem::path> commit_here(std::uint64_t done);
   bool is_best(std::uint64_t done) const override;
+  core::Result<void> check_place() const override { return folder_.check_here(); }
   bool stop_requested() const override;
 
   // What was measured after `done` updates besides the update itself; `line` says it to the user.

@@ -110,6 +110,10 @@ Result<void> SupervisedRun::begin() {
 
 // The last whole step is saved whatever ends the run after it.
 Result<void> SupervisedRun::save_last(core::Error error) {
+  if (const auto place = reporter_->check_place(); !place) {
+    error = place.error();  // whatever it showed in
+    save_failed_ = false;
+  }
   if (error.code == ErrorCode::kInterrupted || half_way_ || save_failed_ || saved_ == whole_) {
     return core::fail(std::move(error));
   }

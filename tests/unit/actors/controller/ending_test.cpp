@@ -92,6 +92,18 @@ TEST(Ending, AStateHalfWayThroughAnUpdateIsNoCheckpoint) {
   EXPECT_EQ(company.count("checkpoint "), 0u);
 }
 
+TEST(Ending, ASaveIntoAPlaceThatIsGoneIsMadeAgainElsewhere) {
+  Script script = script_of(0);
+  script.plan.save_steps = 2;
+  ScriptedCompany company(script);
+  company.hearer().moves_at_save = true;
+  const auto played = company.play();
+  ASSERT_FALSE(played);
+  EXPECT_EQ(played.error().code, ErrorCode::kResources);
+  EXPECT_EQ(played.error().message, "the run folder was moved; update 2 is saved in /saved");
+  EXPECT_EQ(company.count("checkpoint "), 1u);
+}
+
 TEST(Ending, ALostPolicyLeavesNothingToSave) {
   ScriptedCompany company(script_of(0));
   company.at(100ms, [&] {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <utility>
 
 namespace troupe::actors::testing {
 
@@ -175,6 +176,9 @@ class Hearer final : public RunListener {
     return std::filesystem::path("/nowhere");
   }
   async::task<core::Result<std::filesystem::path>> commit_checkpoint(std::uint64_t done) override {
+    if (moves_at_save && !std::exchange(gone, true)) {
+      co_return core::fail(core::ErrorCode::kNotFound, "no such folder");
+    }
     events_.push_back("checkpoint " + std::to_string(done));
     co_return std::filesystem::path("/saved");
   }
@@ -188,7 +192,14 @@ class Hearer final : public RunListener {
 
   std::vector<UpdateReport> reports;
   std::vector<EvaluationReport> evaluations;
+  core::Result<void> check_place() const override {
+    if (!gone) return {};
+    return core::fail(core::ErrorCode::kResources, "the run folder was moved");
+  }
+
   std::set<std::string> awaited;
+  bool moves_at_save = false;  // the run folder is renamed in the middle of the first checkpoint
+  bool gone = false;
   std::vector<std::string> troubles;
   int failed = 0;
   std::vector<std::uint32_t> faults;  // numbers of the failed groups of a slot, as they came
