@@ -25,6 +25,14 @@ std::string shown(const std::string& text) {
   return text.size() > kShown_bytes_max ? part + "..." : part;
 }
 
+// A cause may be a traceback: its end says most.
+std::string both_ends(const std::string& text) {
+  constexpr std::size_t kEnd_bytes = kShown_bytes_max * 3 / 4;
+  if (text.size() <= kShown_bytes_max) return shown(text);
+  return shown(text.substr(0, kShown_bytes_max - kEnd_bytes)) + "..." +
+         shown(text.substr(text.size() - kEnd_bytes));
+}
+
 core::Result<json> parse(const std::string& text) {
   bool too_deep = false;
   const auto guard = [&too_deep](int depth, json::parse_event_t, json&) {
@@ -154,7 +162,7 @@ core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text
   const json causes = reply.is_object() ? reply.value("causes", json()) : json();
   for (std::size_t i = 0; causes.is_array() && i < std::min(count, causes.size()); ++i) {
     if (!scores[i].value && causes[i].is_string()) {
-      scores[i].cause = shown(causes[i].get<std::string>());
+      scores[i].cause = both_ends(causes[i].get<std::string>());
     }
   }
   TROUPE_TRY(add_extras(extras_in(reply, count), scores));

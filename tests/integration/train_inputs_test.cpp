@@ -144,7 +144,7 @@ TEST_F(TrainInputs, ARowThatIsTooLongForItsRewardAndALongOneThatIsNot) {
   };
   const auto refused = with(huge, reads);
   expect(refused, 4, "huge.jsonl:3: ");
-  expect(refused, 4, "(columns tests) have 1100");
+  expect(refused, 4, "(columns tests; messages) have 1100");
   EXPECT_FALSE(std::filesystem::exists(files_ / "run" / "rollouts"));
   const auto unread = with(huge, does_not);
   EXPECT_EQ(unread.status, 0) << unread.text;
