@@ -15,7 +15,4 @@ struct FailedGroup {
   std::uint32_t faults_max = 1;  // with so many the run ends
 };
 
-// A traceback without its frames: what comes before it and its last line. Other causes as they are.
-std::string gist_of(const std::string& cause);
-
 }  // namespace troupe::actors

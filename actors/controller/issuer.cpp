@@ -1,6 +1,7 @@
 // Tickets: when they are issued, and when again.
 #include "actors/controller/controller.hpp"
 #include "actors/protocol/ask.hpp"
+#include "actors/reward/gist.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,7 @@
 // `troupe serve-reward`: gives a reward function or rule over HTTP to OpenRLHF's clients and to
 // other Troupe runs. The server runs on one io thread, the reward on a device thread, one batch at
 // a time; main waits for a signal. Bounds: those of HttpServer and DeviceThread (more is a 503).
+#include "actors/reward/gist.hpp"
 #include "actors/reward/http_reward.hpp"
 #include "actors/reward/python_reward.hpp"
 #include "actors/reward/reward_json.hpp"
@@ -145,7 +146,7 @@ class Service {
     };
     auto scores = co_await self->device_.run(std::move(job));
     if (!scores && nulls && judged(scores.error().code)) {
-      const actors::RewardScore missing{std::nullopt, scores.error().message};
+      const actors::RewardScore missing{std::nullopt, actors::gist_of(scores.error().message)};
       scores = Scores(count, missing);
     }
     if (!scores) co_return failure(status_of(scores.error().code), scores.error().message);

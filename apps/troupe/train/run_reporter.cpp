@@ -1,6 +1,7 @@
 // Metrics, progress, checkpoints, phases.
 #include "apps/troupe/train/run_reporter.hpp"
 
+#include "actors/reward/gist.hpp"
 #include "apps/troupe/stop_signal.hpp"
 #include "apps/troupe/train/activity_words.hpp"
 #include "apps/troupe/train/evaluations.hpp"

@@ -1,11 +1,11 @@
-// Causes of failed groups in one line.
-#include "actors/controller/failed_group.hpp"
+// Causes in one line.
+#include "actors/reward/gist.hpp"
 
 #include <gtest/gtest.h>
 
 namespace troupe::actors {
 
-TEST(FailedGroup, TheGistOfATracebackIsItsLastLine) {
+TEST(Gist, OfATracebackIsItsLastLine) {
   EXPECT_EQ(gist_of("reward r: reward.py raised: Traceback (most recent call last):\n"
                     "  File \"reward.py\", line 2, in f\n    raise ValueError('no')\n"
                     "ValueError: no\n"),
@@ -13,7 +13,7 @@ TEST(FailedGroup, TheGistOfATracebackIsItsLastLine) {
   EXPECT_EQ(gist_of("Traceback (most recent call last):"), "Traceback (most recent call last):");
 }
 
-TEST(FailedGroup, OtherCausesAreTheirOwnGist) {
+TEST(Gist, OtherCausesAreTheirOwnGist) {
   for (const char* cause : {"", "no score", "two\nlines\n"})
     EXPECT_EQ(gist_of(cause), cause);
 }

@@ -1,5 +1,5 @@
-// Causes in one line.
-#include "actors/controller/failed_group.hpp"
+// What stands before a traceback, and its last line.
+#include "actors/reward/gist.hpp"
 
 namespace troupe::actors {
 
