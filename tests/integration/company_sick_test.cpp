@@ -23,8 +23,8 @@ TEST(CompanySick, EnginesAndWeightsThatFailChangeNoBit) {
   CompanyRun calm(files, "calm", two);
   ASSERT_EQ(calm.wait(), 0) << calm.output();
   const Faults faults(
-      "generator/0 step resources 5, generator/0 step numeric 20, generator/0 step data 30,"
-      "generator/1 step internal 8, generator/1 step deadline 16, generator/0 fetch peer_lost 2,"
+      // No more than two steps: a third could hit the same ticket, which then ends the run.
+      "generator/0 step resources 5, generator/1 step internal 8, generator/0 fetch peer_lost 2,"
       "generator/1 fetch deadline 2, generator/1 fetch deadline 3, generator/1 fetch deadline 4,"
       "generator/1 fetch resources 5, generator/0 fetch data 6");
   CompanyRun sick(files, "sick", two);

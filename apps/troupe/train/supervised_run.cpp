@@ -44,9 +44,9 @@ Result<void> SupervisedRun::run() {
   TROUPE_TRY(begin());
   if (!reporter_) return say_finished(*start_->checkpoint, inputs_.steps, "steps");
   const auto ended = train();
-  if (ended || ended.error().code == ErrorCode::kInterrupted) summary();
-  if (!ended) return save_last(ended.error());
-  return {};
+  if (!ended && ended.error().code != ErrorCode::kInterrupted) return save_last(ended.error());
+  summary();
+  return ended;
 }
 
 Result<void> SupervisedRun::load() {
@@ -114,7 +114,7 @@ Result<void> SupervisedRun::save_last(core::Error error) {
     error = place.error();  // whatever it showed in
     save_failed_ = false;
   }
-  if (error.code == ErrorCode::kInterrupted || half_way_ || save_failed_ || saved_ == whole_) {
+  if (half_way_ || save_failed_ || saved_ == whole_) {
     return core::fail(std::move(error));
   }
   const std::string step = "step " + std::to_string(whole_);
