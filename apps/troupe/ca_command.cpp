@@ -1,6 +1,6 @@
 // `troupe ca init`: a certificate authority for one run, and what to do with its files.
+#include "apps/cli/flags.hpp"
 #include "apps/troupe/commands.hpp"
-#include "apps/troupe/flags.hpp"
 #include "runtime/net/run_ca.hpp"
 
 #include <algorithm>

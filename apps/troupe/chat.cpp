@@ -1,11 +1,11 @@
 // `troupe chat`: a dialogue with a chat model, streamed. Lines that begin with '/' are commands.
 // Ctrl-C ends an answer; at the prompt it ends the program.
+#include "apps/cli/dtype_flag.hpp"
+#include "apps/cli/engine_host.hpp"
+#include "apps/cli/sampling_flags.hpp"
+#include "apps/cli/stop_signal.hpp"
 #include "apps/troupe/commands.hpp"
-#include "apps/troupe/dtype_flag.hpp"
-#include "apps/troupe/engine_host.hpp"
 #include "apps/troupe/line_input.hpp"
-#include "apps/troupe/sampling_flags.hpp"
-#include "apps/troupe/stop_signal.hpp"
 #include "apps/troupe/stream_printer.hpp"
 #include "runtime/core/rng.hpp"
 

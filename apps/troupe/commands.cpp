@@ -1,10 +1,9 @@
-// Picks the command and prints the first help page and errors.
+// Picks the command and prints the first help page.
 #include "apps/troupe/commands.hpp"
 
+#include "apps/bench/bench.hpp"
 #include "runtime/core/edit_distance.hpp"
-#include "runtime/core/error_list.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -74,23 +73,7 @@ constexpr const char* kHelp =
     "Exit codes: 0 done, 1 bug, 2 configuration, 3 resources, 4 data, 5 peer lost, 6 numeric,\n"
     "130 interrupted. Reference of all keys: docs/configuration.md.\n";
 
-// One message: what, and the advice at its end on a line of its own.
-std::string message_text(std::string_view message) {
-  const auto cut = message.rfind("; ");
-  // A ';' inside parentheses belongs to the sentence.
-  const bool inside = cut != message.npos && message.find(')', cut) != message.npos &&
-                      message.find('(', cut) == message.npos;
-  const std::string what(message.substr(0, inside ? message.npos : cut));
-  if (cut == message.npos || inside) return "error: " + what + "\n";
-  return "error: " + what + "\n  hint: " + std::string(message.substr(cut + 2)) + "\n";
-}
-
 }  // namespace
-
-bool wants_help(Words words) {
-  return std::any_of(words.begin(), words.end(),
-                     [](const std::string& word) { return word == "--help" || word == "-h"; });
-}
 
 core::Result<void> run_command(Words words) {
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
@@ -109,14 +92,6 @@ core::Result<void> run_command(Words words) {
       core::ErrorCode::kConfig,
       "there is no command '" + words[0] + "'; " +
           (near.empty() ? "`troupe --help` lists them" : "did you mean `troupe " + near + "`?"));
-}
-
-std::string error_text(const core::Error& error) {
-  if (error.code == core::ErrorCode::kInterrupted) return error.message + "\n";
-  std::string text;
-  for (const std::string_view message : core::single_messages(error.message))
-    text += message_text(message);
-  return text;
 }
 
 }  // namespace troupe::app

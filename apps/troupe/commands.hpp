@@ -3,15 +3,12 @@
 // main thread and own everything they build.
 #pragma once
 
+#include "apps/cli/words.hpp"
 #include "runtime/core/result.hpp"
 
-#include <span>
-#include <string>
 #include <string_view>
 
 namespace troupe::app {
-
-using Words = std::span<const std::string>;
 
 struct Command {
   std::string_view name;
@@ -19,7 +16,6 @@ struct Command {
 };
 
 core::Result<void> run_attach(Words words);
-core::Result<void> run_bench(Words words);
 core::Result<void> run_ca(Words words);
 core::Result<void> run_chat(Words words);
 core::Result<void> run_config(Words words);
@@ -40,12 +36,5 @@ core::Result<void> run_version(Words words);
 
 // Runs `words[0]` with the rest; help for no words or --help. Error kConfig: no such command.
 core::Result<void> run_command(Words words);
-
-// True when one of the words asks for help.
-bool wants_help(Words words);
-
-// `error: what` and, when the message ends in "; advice", `  hint: advice` below it, for each thing
-// that is wrong. An interruption is what the user asked for: its message alone.
-std::string error_text(const core::Error& error);
 
 }  // namespace troupe::app

@@ -1,8 +1,8 @@
 // `troupe config show|validate|docs`.
+#include "apps/session/input_files.hpp"
 #include "apps/troupe/commands.hpp"
-#include "apps/troupe/train/input_files.hpp"
-#include "runtime/core/config_render.hpp"
-#include "runtime/store/config_file.hpp"
+#include "runtime/config/config_file.hpp"
+#include "runtime/config/config_render.hpp"
 
 #include <cstdio>
 
@@ -21,8 +21,8 @@ constexpr const char* kHelp =
     "(method: dpo), or give --method dpo. Keys: troupe train METHOD --help\n";
 
 core::Result<void> show(Words words) {
-  TROUPE_TRY_ASSIGN(builder, store::read_configuration(words));
-  std::fputs(core::config_yaml(builder.current(), builder.origins()).c_str(), stdout);
+  TROUPE_TRY_ASSIGN(builder, config::read_configuration(words));
+  std::fputs(config::config_yaml(builder.current(), builder.origins()).c_str(), stdout);
   return {};
 }
 
@@ -30,7 +30,7 @@ long long whole(std::int64_t value) {
   return static_cast<long long>(value);
 }
 
-void say_update(const core::TrainConfig& config) {
+void say_update(const config::TrainConfig& config) {
   const auto optimiser_steps = config.mini_batches() * config.train.max_epochs;
   std::printf("an update: %lld prompts x %lld samples = %lld samples of at most %lld tokens\n",
               whole(config.rollout.batch_size), whole(config.rollout.n_samples_per_prompt),
@@ -40,8 +40,8 @@ void say_update(const core::TrainConfig& config) {
               whole(config.train.max_epochs));
 }
 
-void say_step(const core::TrainConfig& config) {
-  const bool pairs = (core::method_bit(config.method) & core::kPairs) != 0;
+void say_step(const config::TrainConfig& config) {
+  const bool pairs = (config::method_bit(config.method) & config::kPairs) != 0;
   std::printf("an optimiser step: %lld %s of at most %lld tokens; %lld passes over %s\n",
               whole(config.train.batch_size), pairs ? "pairs" : "samples",
               whole(config.data.max_len), whole(config.train.max_epochs),
@@ -49,7 +49,7 @@ void say_step(const core::TrainConfig& config) {
 }
 
 core::Result<void> validate(Words words) {
-  TROUPE_TRY_ASSIGN(builder, store::read_configuration(words));
+  TROUPE_TRY_ASSIGN(builder, config::read_configuration(words));
   TROUPE_TRY_ASSIGN(config, builder.finish());
   TROUPE_TRY_ASSIGN(seen, look_at_input_files(config));
   std::printf("valid for `troupe train %s`: %zu keys set, the others at their defaults\n",
@@ -76,7 +76,7 @@ core::Result<void> run_config(Words words) {
   if (words[0] == "show") return show(words.subspan(1));
   if (words[0] == "validate") return validate(words.subspan(1));
   if (words[0] == "docs") {
-    std::fputs(core::config_markdown().c_str(), stdout);
+    std::fputs(config::config_markdown().c_str(), stdout);
     return {};
   }
   return core::fail(core::ErrorCode::kConfig,

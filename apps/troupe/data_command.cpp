@@ -1,6 +1,6 @@
 // `troupe data arithmetic`: writes the one-digit arithmetic task as JSONL.
+#include "apps/cli/flags.hpp"
 #include "apps/troupe/commands.hpp"
-#include "apps/troupe/flags.hpp"
 #include "runtime/data/arithmetic.hpp"
 
 #include <cstdio>

@@ -1,8 +1,8 @@
 // `troupe doctor`: what this machine offers and which bounds hold. Looks only; changes nothing.
+#include "apps/cli/system_facts.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/doctor_gpus.hpp"
 #include "apps/troupe/doctor_models.hpp"
-#include "apps/troupe/system_facts.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/learn/trainers.hpp"

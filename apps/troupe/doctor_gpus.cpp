@@ -1,8 +1,8 @@
 // Devices through kernels/cuda, NCCL through the system's loader.
 #include "apps/troupe/doctor_gpus.hpp"
 
-#include "apps/troupe/device_speeds.hpp"
-#include "apps/troupe/system_facts.hpp"
+#include "apps/cli/device_speeds.hpp"
+#include "apps/cli/system_facts.hpp"
 #include "kernels/cuda/library.hpp"
 
 #include <dlfcn.h>

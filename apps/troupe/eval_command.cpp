@@ -1,18 +1,18 @@
 // `troupe eval`: how well a model does on held-out problems (pass@k, maj@k), or a reward model on
 // pairs (accuracy). Figures with 95 % intervals, as a table or JSON. See docs/batch.md.
+#include "apps/cli/engine_flags.hpp"
+#include "apps/cli/engine_host.hpp"
+#include "apps/cli/sampling_flags.hpp"
+#include "apps/session/eval_figures.hpp"
+#include "apps/session/reward_flags.hpp"
 #include "apps/troupe/batch/batch_progress.hpp"
 #include "apps/troupe/batch/batch_sampler.hpp"
-#include "apps/troupe/batch/eval_figures.hpp"
 #include "apps/troupe/batch/json_line.hpp"
 #include "apps/troupe/batch/model_source.hpp"
 #include "apps/troupe/batch/pair_accuracy.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
-#include "apps/troupe/batch/reward_flags.hpp"
 #include "apps/troupe/batch/source_column.hpp"
 #include "apps/troupe/commands.hpp"
-#include "apps/troupe/engine_flags.hpp"
-#include "apps/troupe/engine_host.hpp"
-#include "apps/troupe/sampling_flags.hpp"
 #include "runtime/store/atomic_file.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,13 +1,13 @@
 // `troupe generate`: samples responses to one prompt, a file of prompts (to the terminal) or a
 // dataset (to a file: generate_batch.hpp).
+#include "apps/cli/dtype_flag.hpp"
+#include "apps/cli/engine_flags.hpp"
+#include "apps/cli/engine_host.hpp"
+#include "apps/cli/flags.hpp"
+#include "apps/cli/sampling_flags.hpp"
 #include "apps/troupe/batch/batch_sampler.hpp"
 #include "apps/troupe/commands.hpp"
-#include "apps/troupe/dtype_flag.hpp"
-#include "apps/troupe/engine_flags.hpp"
-#include "apps/troupe/engine_host.hpp"
-#include "apps/troupe/flags.hpp"
 #include "apps/troupe/generate_batch.hpp"
-#include "apps/troupe/sampling_flags.hpp"
 #include "apps/troupe/stream_printer.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/observe/terminal_text.hpp"

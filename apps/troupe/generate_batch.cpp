@@ -1,11 +1,11 @@
 // Dataset to rows with responses.
 #include "apps/troupe/generate_batch.hpp"
 
+#include "apps/cli/engine_host.hpp"
+#include "apps/cli/part_file.hpp"
 #include "apps/troupe/batch/batch_progress.hpp"
 #include "apps/troupe/batch/batch_sampler.hpp"
 #include "apps/troupe/batch/json_line.hpp"
-#include "apps/troupe/batch/part_file.hpp"
-#include "apps/troupe/engine_host.hpp"
 
 #include <nlohmann/json.hpp>
 

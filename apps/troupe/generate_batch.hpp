@@ -2,10 +2,10 @@
 // sample, resumable. See docs/batch.md.
 #pragma once
 
+#include "apps/cli/engine_flags.hpp"
+#include "apps/cli/placement.hpp"
+#include "apps/cli/sampling_flags.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
-#include "apps/troupe/engine_flags.hpp"
-#include "apps/troupe/placement.hpp"
-#include "apps/troupe/sampling_flags.hpp"
 #include "kernels/panels.hpp"
 #include "runtime/core/result.hpp"
 

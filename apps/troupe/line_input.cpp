@@ -1,7 +1,7 @@
 // Line discipline while nobody is asked.
 #include "apps/troupe/line_input.hpp"
 
-#include "apps/troupe/stop_signal.hpp"
+#include "apps/cli/stop_signal.hpp"
 #include "runtime/observe/terminal_text.hpp"
 
 #include <poll.h>

@@ -1,6 +1,6 @@
 // troupe: the entry point. Picks the subcommand, prints its error, returns its exit status.
+#include "apps/cli/stop_signal.hpp"
 #include "apps/troupe/commands.hpp"
-#include "apps/troupe/stop_signal.hpp"
 #include "runtime/core/thrown.hpp"
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 // `troupe merge-lora`: one model out of a base model and a LoRA adapter, PEFT's or our own. The
 // same merge that a run with adapters computes on, so its result has the same bits.
+#include "apps/cli/flags.hpp"
 #include "apps/troupe/commands.hpp"
-#include "apps/troupe/flags.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/peft_folder.hpp"

@@ -1,14 +1,14 @@
 // `troupe score`: gives every row of a file with responses a score, and writes all rows, the best
 // of each prompt, pairs, or rows for conditional training. Resumable. See docs/batch.md.
+#include "apps/cli/part_file.hpp"
+#include "apps/cli/placement.hpp"
+#include "apps/session/reward_flags.hpp"
 #include "apps/troupe/batch/batch_progress.hpp"
 #include "apps/troupe/batch/json_line.hpp"
 #include "apps/troupe/batch/model_source.hpp"
-#include "apps/troupe/batch/part_file.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
-#include "apps/troupe/batch/reward_flags.hpp"
 #include "apps/troupe/batch/selection.hpp"
 #include "apps/troupe/commands.hpp"
-#include "apps/troupe/placement.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/model/params.hpp"
 

@@ -1,10 +1,10 @@
 // The three meanings of --resume.
 #include "runtime/store/run_start.hpp"
 
-#include "runtime/core/config_render.hpp"
+#include "runtime/config/config_file.hpp"
+#include "runtime/config/config_render.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_file.hpp"
-#include "runtime/store/config_file.hpp"
 
 #include <algorithm>
 #include <map>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using core::ErrorCode;
 using core::fail;
 using core::Result;
-using core::TrainConfig;
+using config::TrainConfig;
 
 // How long the run is. It may change where no number depends on it.
 bool is_length(std::string_view key) {
@@ -36,7 +36,7 @@ bool rate_is_constant(const TrainConfig& config) {
 // What to do about a configuration that is another one.
 std::string way_out(const RunFolder& folder,
                     const TrainConfig& config,
-                    const std::vector<core::ConfigDifference>& differing) {
+                    const std::vector<config::ConfigDifference>& differing) {
   const CheckpointStore checkpoints(folder.checkpoint_folder(), config.ckpt.max_num);
   const auto steps = checkpoints.steps();
   if (!steps || steps->empty()) {
@@ -56,14 +56,14 @@ std::string way_out(const RunFolder& folder,
 Result<void> check_same(const RunFolder& folder, const TrainConfig& config) {
   TROUPE_TRY_ASSIGN(text, read_all(folder.config_file()));
   if (text.empty()) return {};
-  TROUPE_TRY_ASSIGN(texts, parse_config_text(text, folder.config_file().string()));
-  TROUPE_TRY_ASSIGN(method, core::config_method(texts, {}));
-  core::ConfigBuilder before(method);
+  TROUPE_TRY_ASSIGN(texts, config::parse_config_text(text, folder.config_file().string()));
+  TROUPE_TRY_ASSIGN(method, config::config_method(texts, {}));
+  config::ConfigBuilder before(method);
   TROUPE_TRY(before.set_all(texts));
   std::string names;
-  std::vector<core::ConfigDifference> differing;
-  for (auto& difference : core::config_differences(before.current(), config)) {
-    if (core::config_key_may_change(difference.name)) continue;
+  std::vector<config::ConfigDifference> differing;
+  for (auto& difference : config::config_differences(before.current(), config)) {
+    if (config::config_key_may_change(difference.name)) continue;
     if (is_length(difference.name) && rate_is_constant(config)) continue;
     names += (names.empty() ? "" : ", ") + std::string(difference.name) + " was " +
              difference.before + " and is " + difference.after;
@@ -162,7 +162,7 @@ Result<RunStart> start_run(const TrainConfig& config,
   std::optional<std::uint64_t> step;
   if (start.checkpoint) step = start.checkpoint->step;
   TROUPE_TRY(start.folder.cut_back(step));
-  TROUPE_TRY(replace_file(start.folder.config_file(), core::config_yaml(config, origins)));
+  TROUPE_TRY(replace_file(start.folder.config_file(), config::config_yaml(config, origins)));
   return start;
 }
 

@@ -2,7 +2,7 @@
 // a checkpoint, from the start, or not at all. Used once, by the command that trains.
 #pragma once
 
-#include "runtime/core/config_set.hpp"
+#include "runtime/config/config_set.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/store/checkpoint_store.hpp"
 #include "runtime/store/run_folder.hpp"
@@ -33,7 +33,7 @@ using ResumeCheck = std::function<core::Result<std::vector<std::string>>(
 // configuration differs in a key that alters the result (names each, and the flags that start a
 // branch), or newer checkpoints stand behind the chosen one; kData when no checkpoint is valid;
 // those of `check`.
-core::Result<RunStart> start_run(const core::TrainConfig& config,
+core::Result<RunStart> start_run(const config::TrainConfig& config,
                                  const std::map<std::string, std::string, std::less<>>& origins,
                                  const ResumeCheck& check = nullptr);
 

@@ -4,8 +4,8 @@
 // Pure functions; bounds below.
 #pragma once
 
-#include "runtime/core/limits.hpp"
 #include "runtime/core/ids.hpp"
+#include "runtime/core/limits.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/model/params.hpp"
 

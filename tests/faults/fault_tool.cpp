@@ -1,7 +1,7 @@
 // What the fault campaign needs of C++: `fault_tool make FOLDER` writes the tiny model, its
 // tokenizer, data and configuration; `fault_tool check RUN` prints what the ledger says as one line
 // of JSON. Run by tests/faults/campaign.py.
-#include "apps/troupe/train/ledger_check.hpp"
+#include "apps/session/ledger_check.hpp"
 #include "tests/integration/train_support.hpp"
 
 #include <cstdio>

@@ -3,9 +3,9 @@
 // killed. Used on a test's main thread.
 #pragma once
 
-#include "within.hpp"
-#include "apps/troupe/train/ledger_check.hpp"
+#include "apps/session/ledger_check.hpp"
 #include "train_support.hpp"
+#include "within.hpp"
 
 #include <sys/prctl.h>
 

@@ -1,7 +1,7 @@
 // What goes wrong when somebody joins a run, asks it or changes its rewards: each mistake ends
 // within seconds with its exit code and one clear error, and the run goes on unharmed.
-#include "apps/troupe/node/join_flags.hpp"
-#include "apps/troupe/node/node_process.hpp"
+#include "apps/session/node/join_flags.hpp"
+#include "apps/session/node/node_process.hpp"
 #include "runtime/core/limits.hpp"
 #include "tests/integration/join_support.hpp"
 

@@ -3,7 +3,7 @@
 // link of 1 Mbit, a spare has no model, garbage and wrong proofs come from a node's address, and
 // 5,000 visitors ask for the status. It ends well, with the bits of a calm run. Takes minutes:
 // label `full`.
-#include "apps/troupe/node/ask_company.hpp"
+#include "apps/troupe/ask_company.hpp"
 #include "runtime/net/splice.hpp"
 #include "tests/integration/join_support.hpp"
 

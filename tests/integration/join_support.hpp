@@ -2,7 +2,7 @@
 // names begin with join_; every wait ends.
 #pragma once
 
-#include "apps/troupe/train/ledger_check.hpp"
+#include "apps/session/ledger_check.hpp"
 #include "tests/integration/two_hosts.hpp"
 
 #include <cstdint>

@@ -2,8 +2,8 @@
 // test whatever happens, and waits that always end. Used on a test's main thread.
 #pragma once
 
-#include "within.hpp"
 #include "tests/integration/train_support.hpp"
+#include "within.hpp"
 
 #include <sched.h>
 #include <sys/prctl.h>

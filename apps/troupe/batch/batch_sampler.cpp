@@ -1,7 +1,7 @@
 // Keeps the engine full and puts what comes out in order.
 #include "apps/troupe/batch/batch_sampler.hpp"
 
-#include "apps/troupe/stop_signal.hpp"
+#include "apps/cli/stop_signal.hpp"
 #include "runtime/core/rng.hpp"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // Pairs to scores to two figures a set.
 #include "apps/troupe/batch/pair_accuracy.hpp"
 
+#include "apps/session/reward_flags.hpp"
 #include "apps/troupe/batch/json_line.hpp"
 #include "apps/troupe/batch/model_source.hpp"
-#include "apps/troupe/batch/reward_flags.hpp"
 #include "apps/troupe/batch/source_column.hpp"
 #include "runtime/core/limits.hpp"
 #include "runtime/data/prompt_dataset.hpp"

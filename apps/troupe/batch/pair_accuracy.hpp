@@ -2,9 +2,9 @@
 // and for each set of them.
 #pragma once
 
+#include "apps/cli/flags.hpp"
+#include "apps/cli/placement.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
-#include "apps/troupe/flags.hpp"
-#include "apps/troupe/placement.hpp"
 
 #include <cstdint>
 #include <string>

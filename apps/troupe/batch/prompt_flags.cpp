@@ -1,7 +1,7 @@
 // Flags to dataset options.
 #include "apps/troupe/batch/prompt_flags.hpp"
 
-#include "runtime/core/config_flags.hpp"
+#include "runtime/config/config_flags.hpp"
 
 namespace troupe::app {
 
@@ -23,7 +23,7 @@ core::Result<actors::DatasetPromptsOptions> PromptFlags::options() const {
   options.columns.input_key = input_key;
   options.columns.label_key = label_key;
   options.columns.as_chat = chat;
-  options.columns.input_template = core::unescape_flag(input_template);
+  options.columns.input_template = config::unescape_flag(input_template);
   options.columns.max_samples = static_cast<std::uint64_t>(samples_max);
   options.shuffle = false;
   if (!input_template.empty() && chat) {

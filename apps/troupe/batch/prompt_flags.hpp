@@ -3,7 +3,7 @@
 #pragma once
 
 #include "actors/data/dataset_prompts.hpp"
-#include "apps/troupe/flags.hpp"
+#include "apps/cli/flags.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,9 +1,9 @@
 // The command line without its heavy commands: errors as they are printed, plain flags, facts.
 #include "apps/troupe/commands.hpp"
 
-#include "apps/troupe/flags.hpp"
-#include "apps/troupe/sampling_flags.hpp"
-#include "apps/troupe/system_facts.hpp"
+#include "apps/cli/flags.hpp"
+#include "apps/cli/sampling_flags.hpp"
+#include "apps/cli/system_facts.hpp"
 #include "runtime/core/error_list.hpp"
 
 #include <gtest/gtest.h>

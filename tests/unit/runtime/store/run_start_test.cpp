@@ -46,7 +46,7 @@ class RunStarts : public testing::Test {
   }
 
   test::TempFolder temp_;
-  core::TrainConfig config_;
+  config::TrainConfig config_;
 };
 
 TEST_F(RunStarts, FirstRunStartsFromTheModel) {

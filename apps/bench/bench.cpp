@@ -1,0 +1,54 @@
+// Picks the benchmark.
+#include "apps/bench/bench.hpp"
+
+#include "apps/bench/attach.hpp"
+#include "apps/bench/control.hpp"
+#include "apps/bench/exact.hpp"
+#include "apps/bench/lag.hpp"
+#include "apps/bench/overlap.hpp"
+#include "apps/bench/push.hpp"
+#include "apps/bench/train.hpp"
+#include "apps/cli/stop_signal.hpp"
+
+#include <cstdio>
+
+namespace troupe::app {
+namespace {
+
+constexpr Bench kBenches[] = {
+    {"generate", "tokens per second of the engine, prefill and decode", bench_generate},
+    {"gemm", "matrix products at the shapes of a model", bench_gemm},
+    {"exact", "log-probs of engine and trainer, bit by bit", bench_exact},
+    {"train", "optimiser steps of the policy's trainer", bench_train},
+    {"lag", "what each objective loses when its samples are old", bench_lag},
+    {"push", "new weights from a trainer to an engine in another process", bench_push},
+    {"attach", "rewards that come and go while a run goes on", bench_attach},
+    {"overlap", "an asynchronous run against the longest of its sides", bench_overlap},
+    {"control", "processor time of a run's head for a sample", bench_control},
+};
+
+void print_help() {
+  std::fputs("usage: troupe bench NAME [flags] [--json]   (troupe bench NAME --help for flags)\n\n",
+             stdout);
+  for (const Bench& bench : kBenches) {
+    std::printf("  %-10.*s %.*s\n", static_cast<int>(bench.name.size()), bench.name.data(),
+                static_cast<int>(bench.summary.size()), bench.summary.data());
+  }
+}
+
+}  // namespace
+
+core::Result<void> run_bench(Words words) {
+  if (words.empty() || words[0] == "--help" || words[0] == "-h") {
+    print_help();
+    return {};
+  }
+  leave_stop_signal();
+  for (const Bench& bench : kBenches) {
+    if (bench.name == words[0]) return bench.run(words.subspan(1));
+  }
+  return core::fail(core::ErrorCode::kConfig,
+                    "there is no benchmark '" + words[0] + "'; `troupe bench --help` lists them");
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,232 @@
+// A fixed list of requests whose samples are known, handed in again and again.
+#include "apps/bench/exact_soak.hpp"
+
+#include "apps/bench/exact_engine.hpp"
+#include "apps/bench/exact_events.hpp"
+#include "apps/bench/step_meter.hpp"
+#include "apps/cli/system_facts.hpp"
+#include "kernels/ops.hpp"
+#include "runtime/async/cpu_pool.hpp"
+#include "runtime/core/limits.hpp"
+#include "runtime/core/rng.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace troupe::app {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using core::Result;
+
+constexpr std::size_t kRequests = 48;
+constexpr std::size_t kWaiting_max = 24;          // groups handed in beyond what runs
+constexpr std::uint64_t kEventEvery_tokens = 60;  // on the average
+constexpr std::uint64_t kEventsUntilStart = 40;   // every kind has happened some times
+constexpr std::uint64_t kFirstFlood = 5;
+constexpr double kGrowth_max = 1.03;
+constexpr double kGrowth_max_mb = 12;  // of small processes: the allocator's own pages
+
+class Soak {
+ public:
+  Soak(TwoWeights two, core::TeamRunner& team, std::uint64_t seed)
+      : two_(std::move(two)), team_(team), rng_(seed), seed_(seed) {
+    const model::ModelSpec& spec = two_.weights->spec();
+    const std::int64_t context = std::min<std::int64_t>(spec.context, 192);
+    limits_.context = static_cast<std::int32_t>(context);
+    limits_.sequences_max = 24;
+    limits_.step_tokens_max = 96;
+    limits_.kv_blocks = 56;  // about a third of what 24 samples would like
+    for (std::size_t i = 0; i < kRequests; ++i)
+      requests_.push_back(make_request(i, context));
+  }
+
+  Result<SoakReport> run(double seconds) {
+    TROUPE_TRY(learn_answers());
+    TROUPE_TRY_ASSIGN(engine, engine::Engine::create(two_.weights, limits_,
+                                                     two_.weights->spec().eos, nullptr, team_));
+    engine_ = std::move(engine);
+    ExactEvents events(*engine_, {two_.weights, two_.other, seed_}, report_.events);
+    const Clock::time_point start = Clock::now();
+    const auto elapsed = [&] {
+      return std::chrono::duration<double>(Clock::now() - start).count();
+    };
+    std::uint64_t next_event = 0, happened = 0;
+    double next_look = 0;
+    for (double now = 0; now < seconds; now = elapsed()) {
+      TROUPE_TRY(fill());
+      TROUPE_TRY(step());
+      if (engine_->counters().decode_tokens >= next_event) {
+        const bool floods = happened == kFirstFlood || rng_.next_below(64) == 0;
+        TROUPE_TRY(floods ? flood() : events.next(live_));
+        next_event = engine_->counters().decode_tokens + rng_.next_below(2 * kEventEvery_tokens);
+        if (happened++ < kEventsUntilStart) {
+          report_.pss_start_mb = std::max(report_.pss_start_mb, pss_own_mb());
+        }
+      }
+      if (now < next_look) continue;
+      report_.pss_max_mb = std::max(report_.pss_max_mb, pss_own_mb());
+      next_look = now + seconds / 100;
+    }
+    while (!engine_->idle())
+      TROUPE_TRY(step());
+    finish(elapsed());
+    return report_;
+  }
+
+ private:
+  // A third share their beginnings; lengths up to half of the context, as many new tokens.
+  engine::GroupRequest make_request(std::size_t number, std::int64_t context) {
+    const auto vocab = static_cast<std::uint64_t>(two_.weights->spec().vocab);
+    const auto half = static_cast<std::uint64_t>(context / 2);
+    engine::GroupRequest request;
+    core::Rng family(seed_, 1 + number % 3);
+    const std::uint64_t length = 1 + rng_.next_below(half), shared = rng_.next_below(length + 1);
+    for (std::uint64_t i = 0; i < length; ++i)
+      request.prompt.push_back(
+          static_cast<std::int32_t>((i < shared ? family : rng_).next_below(vocab)));
+    request.samples = static_cast<std::int32_t>(1 + rng_.next_below(4));
+    request.seed = core::derive_seed(seed_, number);
+    request.sampling.max_new_tokens = static_cast<std::int32_t>(1 + rng_.next_below(half - 1));
+    request.sampling.temperature = number % 5 == 0 ? 0.0f : 1.0f;
+    request.sampling.top_p = number % 4 == 0 ? 0.9f : 1.0f;
+    request.sampling.prompt_logprobs = number % 6 == 0;
+    return request;
+  }
+
+  // One group at a time, on one thread, nothing cached.
+  Result<void> learn_answers() {
+    core::SerialTeam serial;
+    engine::EngineLimits limits = limits_;
+    limits.prefix_cache = false;
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      TROUPE_TRY_ASSIGN(alone, engine::Engine::create(two_.weights, limits,
+                                                      two_.weights->spec().eos, nullptr, serial));
+      TROUPE_TRY(alone->submit(requests_[i]));
+      auto& answers = answers_.emplace_back(static_cast<std::size_t>(requests_[i].samples));
+      while (!alone->idle()) {
+        TROUPE_TRY_ASSIGN(finished, alone->step());
+        for (engine::Sample& sample : finished)
+          answers[static_cast<std::size_t>(sample.index)] = std::move(sample);
+      }
+    }
+    return {};
+  }
+
+  Result<void> fill() {
+    while (live_.size() < kWaiting_max) {
+      LiveGroup group;
+      group.place = static_cast<std::size_t>(rng_.next_below(requests_.size()));
+      group.request = requests_[group.place];
+      group.request.id.value = ++report_.groups;
+      group.left = group.request.samples;
+      TROUPE_TRY(engine_->submit(group.request));
+      live_.emplace(group.request.id.value, std::move(group));
+    }
+    return {};
+  }
+
+  Result<void> step() {
+    TROUPE_TRY_ASSIGN(finished, engine_->step());
+    for (const engine::Sample& sample : finished) {
+      const auto at = live_.find(sample.group.value);
+      const engine::Sample& answer =
+          answers_[at->second.place][static_cast<std::size_t>(sample.index)];
+      report_.differing_samples += same(answer, sample) ? 0 : 1;
+      report_.tokens += sample.tokens.size();
+      ++report_.samples;
+      if (--at->second.left == 0) live_.erase(at);
+    }
+    return {};
+  }
+
+  static bool same(const engine::Sample& a, const engine::Sample& b) {
+    const auto bits = [](const std::vector<float>& x, const std::vector<float>& y) {
+      return x.size() == y.size() &&
+             (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0);
+    };
+    return a.tokens == b.tokens && a.finish == b.finish && bits(a.logprobs, b.logprobs) &&
+           bits(a.kept_mass, b.kept_mass) && bits(a.prompt_logprobs, b.prompt_logprobs);
+  }
+
+  // More groups than the queue takes: the rest is refused for that reason, and all are cut off.
+  Result<void> flood() {
+    ++report_.events["flood"];
+    std::vector<core::GroupId> taken;
+    for (std::uint64_t i = 0; i < 2 * core::limits::kEngineQueue_groups_max; ++i) {
+      engine::GroupRequest request = requests_[0];
+      request.id.value = (1ull << 41) + i;
+      const core::GroupId id = request.id;
+      const auto submitted = engine_->submit(std::move(request));
+      if (submitted) {
+        taken.push_back(id);
+      } else if (submitted.error().code == core::ErrorCode::kOverloaded) {
+        ++report_.refused_groups;
+      } else {
+        return core::fail(submitted.error());
+      }
+    }
+    std::reverse(taken.begin(), taken.end());
+    for (const core::GroupId id : taken)
+      (void)engine_->abort(id);
+    return {};
+  }
+
+  void finish(double seconds) {
+    const engine::EngineCounters counters = engine_->counters();
+    report_.seconds = seconds;
+    report_.steps = counters.steps;
+    report_.aborted_samples = counters.aborted;
+    report_.preempted = counters.preempted;
+    report_.prefix_hit_tokens = counters.prefix_hit_tokens;
+    report_.evicted_blocks = counters.evicted;
+    report_.leaked_blocks = counters.total_blocks - counters.free_blocks;
+    report_.pss_end_mb = pss_own_mb();
+    report_.pss_max_mb = std::max(report_.pss_max_mb, report_.pss_end_mb);
+  }
+
+  const TwoWeights two_;
+  core::TeamRunner& team_;
+  core::Rng rng_;
+  const std::uint64_t seed_;
+  engine::EngineLimits limits_;
+  std::vector<engine::GroupRequest> requests_;
+  std::vector<std::vector<engine::Sample>> answers_;  // by request
+  std::unique_ptr<engine::Engine> engine_;
+  std::map<std::uint64_t, LiveGroup> live_;
+  SoakReport report_;
+};
+
+}  // namespace
+
+Result<void> SoakReport::verdict() const {
+  if (differing_samples > 0) {
+    return core::fail(core::ErrorCode::kNumeric,
+                      "soak: " + std::to_string(differing_samples) +
+                          " samples differ from those of an engine that is left alone");
+  }
+  if (leaked_blocks != 0) {
+    return core::fail(core::ErrorCode::kInternal,
+                      "soak: " + std::to_string(leaked_blocks) + " KV blocks were not given back");
+  }
+  if (pss_end_mb > pss_start_mb * kGrowth_max + kGrowth_max_mb) {
+    return core::fail(core::ErrorCode::kInternal, "soak: memory grew from " +
+                                                      std::to_string(pss_start_mb) + " to " +
+                                                      std::to_string(pss_end_mb) + " MiB");
+  }
+  return {};
+}
+
+Result<SoakReport> run_soak(const std::filesystem::path& model,
+                            double seconds,
+                            std::uint64_t seed) {
+  kernels::flush_denormals();
+  async::CpuPool pool(usable_cores(), kernels::flush_denormals);
+  TROUPE_TRY_ASSIGN(two, load_two_weights(model, pool));
+  return Soak(std::move(two), pool, seed).run(seconds);
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,136 @@
+// Loads the model anew, packs it, and runs learn::TrainPass over shuffled parts.
+#include "apps/bench/exact_trainer.hpp"
+
+#include "kernels/ops.hpp"
+#include "runtime/async/cpu_pool.hpp"
+#include "runtime/learn/optimizer.hpp"
+#include "runtime/learn/trainers.hpp"
+#include "runtime/model/packed.hpp"
+#include "runtime/model/params.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <set>
+#include <utility>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+
+constexpr std::int64_t kActivation_bytes_max = std::int64_t{320} << 20;
+constexpr std::array<std::int64_t, 6> kRowLimits = {48, 1024, 200, 512, 96, 700};
+
+// Moves one weight by one unit in the last place; its name. A norm's weight is in every later sum,
+// where one of a projection's may be lost in the rounding of all but a few tokens.
+std::string plant_ulp(model::ParamStore& params) {
+  const std::string name = "model.layers.0.input_layernorm.weight";
+  float& weight = params.view(name).front();
+  weight = std::nextafter(weight, 2.0f * std::abs(weight) + 1.0f);
+  return name + "[0]";
+}
+
+class TrainerRun {
+ public:
+  TrainerRun(const learn::Trainers& trainers,
+             std::unique_ptr<model::ParamStore> master,
+             core::Rng rng)
+      : trainers_(trainers),
+        master_(std::move(master)),
+        grads_(master_->same_layout()),
+        weights_(master_->spec()),
+        rng_(rng),
+        pool_(2, kernels::flush_denormals) {
+    const std::int64_t rows = rows_within(master_->spec(), kActivation_bytes_max);
+    for (const std::int64_t limit : kRowLimits)
+      row_limits_.push_back(std::min(limit, rows));
+    pool_.run([&](core::Team member) { weights_.fill(member, *master_, 0); });
+  }
+
+  // Groups that the engine sampled on two threads go through a team of one, the others through a
+  // team of two.
+  core::Result<void> check(const Transcript& transcript) {
+    std::set<std::pair<bool, float>> kinds;
+    for (const TranscriptGroup& group : transcript.groups)
+      kinds.emplace(group.threads > 1, group.temperature);
+    for (const auto& [serial, temperature] : kinds) {
+      std::vector<const TranscriptGroup*> groups;
+      for (const TranscriptGroup& group : transcript.groups) {
+        if ((group.threads > 1) == serial && group.temperature == temperature)
+          groups.push_back(&group);
+      }
+      core::TeamRunner& team = serial ? static_cast<core::TeamRunner&>(serial_) : pool_;
+      const auto pass = trainers_.pass(team, *master_, grads_);
+      for (const PartBatch& batch : pack_parts(shuffled_parts(groups, rng_), row_limits_))
+        TROUPE_TRY(check_batch(*pass, team, batch, temperature));
+    }
+    return {};
+  }
+
+  TrainerSide take_result() { return std::move(result_); }
+
+ private:
+  core::Result<void> check_batch(learn::TrainPass& pass,
+                                 core::TeamRunner& team,
+                                 const PartBatch& batch,
+                                 float temperature) {
+    TROUPE_TRY(model::build_group_plan(model_groups(batch), master_->spec(), team.size(), plan_));
+    TROUPE_TRY_ASSIGN(logprobs,
+                      pass.logprobs(weights_, plan_.plan, plan_.targets, temperature, false));
+    result_.difference.add(compare(batch, logprobs));
+    const std::int64_t rows = plan_.plan.rows();
+    result_.rows_min = result_.micro_batches == 0 ? rows : std::min(result_.rows_min, rows);
+    result_.rows_max = std::max(result_.rows_max, rows);
+    if (result_.micro_batches++ == 0) TROUPE_TRY(prove_live(pass));
+    return {};
+  }
+
+  core::Result<void> prove_live(learn::TrainPass& pass) {
+    TROUPE_TRY(pass.backward(1));
+    result_.grad_norm = learn::global_norm(pool_, grads_.data(), grads_.size());
+    if (std::isfinite(result_.grad_norm) && result_.grad_norm > 0) return {};
+    return core::fail(ErrorCode::kNumeric,
+                      "the backward pass of the training forward gave a gradient of norm " +
+                          std::to_string(result_.grad_norm));
+  }
+
+  const learn::Trainers& trainers_;
+  std::unique_ptr<model::ParamStore> master_;
+  model::ParamStore grads_;
+  model::PackedWeights weights_;
+  core::Rng rng_;
+  async::CpuPool pool_;
+  core::SerialTeam serial_;
+  std::vector<std::int64_t> row_limits_;
+  model::GroupPlan plan_;
+  TrainerSide result_;
+};
+
+}  // namespace
+
+std::int64_t rows_within(const model::ModelSpec& spec, std::int64_t bytes) {
+  const std::int64_t per_row =
+      spec.layers *
+      (2 * spec.hidden + spec.qkv_width() + spec.q_width() + 2 * spec.dense_ffn() +
+       spec.moe.experts_per_token * (2 * spec.hidden + 3 * spec.moe.ffn)) *
+      4;
+  return std::max<std::int64_t>(1, bytes / per_row);
+}
+
+core::Result<TrainerSide> run_trainer_side(const TrainerSideSettings& settings) {
+  kernels::flush_denormals();
+  TROUPE_TRY_ASSIGN(transcript, read_transcript(settings.transcript));
+  TROUPE_TRY_ASSIGN(master, model::load_model(settings.model));
+  std::string planted;
+  if (settings.plant_ulp) planted = plant_ulp(*master);
+  TROUPE_TRY_ASSIGN(trainers, learn::trainers());
+  TrainerRun run(*trainers, std::move(master), core::Rng(settings.seed, 2));
+  TROUPE_TRY(run.check(transcript));
+  TrainerSide result = run.take_result();
+  result.planted = planted;
+  return result;
+}
+
+}  // namespace troupe::app

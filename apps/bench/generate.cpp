@@ -1,0 +1,331 @@
+// `troupe bench generate`: the engine on random prompts. Prefill is timed on requests for one
+// token, decoding on the steps in which the whole batch decodes and nothing is prefilled.
+#include "apps/bench/bench.hpp"
+#include "apps/bench/generate_group.hpp"
+#include "apps/bench/machine.hpp"
+#include "apps/bench/metered_team.hpp"
+#include "apps/bench/train_job.hpp"
+#include "apps/cli/dtype_flag.hpp"
+#include "apps/cli/flags.hpp"
+#include "apps/cli/placement.hpp"
+#include "kernels/ops.hpp"
+#include "runtime/core/rng.hpp"
+#include "runtime/engine/engine.hpp"
+#include "runtime/model/params.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using core::Result;
+
+constexpr int kRepetitions = 3;
+constexpr std::int64_t kSpareBlocks = 32;
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();  // null in JSON
+
+struct Job {
+  std::string model, dtype = "f32";
+  std::int64_t batch = 8, prompt_tokens = 64, new_tokens = 128, group = 0;
+  Placement placement;
+  bool json = false, no_limits = false;
+  kernels::PanelDtype panels = kernels::PanelDtype::kF32;  // what dtype names
+};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Weights that a token goes through: those of the layers (of experts, the chosen) and of the head.
+double product_weights(const model::ModelSpec& spec) {
+  return static_cast<double>(spec.active_weights() + spec.hidden * spec.vocab);
+}
+
+// Weights that a step of `rows` tokens reads: of experts those that somebody is expected to choose
+// when all are chosen equally often.
+double read_weights(const model::ModelSpec& spec, double rows) {
+  const model::MoeSpec& moe = spec.moe;
+  if (!moe.any()) return product_weights(spec);
+  const auto experts = static_cast<double>(moe.experts);
+  const auto chosen = static_cast<double>(moe.experts_per_token);
+  const double seen = experts * (1 - std::pow(1 - chosen / experts, rows));
+  const auto one = static_cast<double>(3 * moe.ffn * spec.hidden);
+  return product_weights(spec) +
+         static_cast<double>(moe.sparse_layers(spec.layers)) * (seen - chosen) * one;
+}
+
+// What a stretch of work needs at least, for the share of the limit. Products of pairs count half.
+struct Work {
+  double flops = 0, bytes = 0;
+};
+
+// `tokens` prompt tokens in `steps` steps; the head runs for the last row of each prompt alone.
+Work prefill_work(const model::ModelSpec& spec, const Job& job, double steps) {
+  const double tokens = static_cast<double>(job.batch * job.prompt_tokens);
+  const double head = static_cast<double>(spec.hidden * spec.vocab);
+  const double weights = product_weights(spec) - head;
+  const double lane = kernels::products_of_lane(job.panels);
+  const double keys = tokens * static_cast<double>(job.prompt_tokens + 1) / 2;
+  return {(2 * weights * tokens + 2 * head * static_cast<double>(job.batch)) / lane +
+              4 * keys * static_cast<double>(spec.layers * spec.q_width()),
+          kernels::bytes_of_weight(job.panels) *
+              ((read_weights(spec, tokens / steps) - head) * steps + head)};
+}
+
+// One decode step with `context` keys for each sample.
+Work decode_work(const model::ModelSpec& spec, const Job& job, double context) {
+  const double rows = static_cast<double>(job.batch);
+  return {rows * (2 * product_weights(spec) / kernels::products_of_lane(job.panels) +
+                  4 * context * static_cast<double>(spec.layers * spec.q_width())),
+          kernels::bytes_of_weight(job.panels) * read_weights(spec, rows) +
+              4 * rows * 2 * context * static_cast<double>(spec.layers * spec.kv_width())};
+}
+
+class Bench {
+ public:
+  Bench(engine::Engine& engine, const Job& job, const MeteredTeam& team)
+      : engine_(engine), job_(job), team_(team) {}
+
+  // Seconds until every prompt has its first token, and the steps that it took.
+  Result<std::pair<double, double>> prefill() {
+    TROUPE_TRY(submit(1));
+    const auto before = engine_.counters().steps;
+    const Clock::time_point start = Clock::now();
+    while (!engine_.idle())
+      TROUPE_TRY(engine_.step());
+    const double seconds = seconds_since(start);
+    return std::pair(seconds, static_cast<double>(engine_.counters().steps - before));
+  }
+
+  struct Decode {
+    double seconds = 0, tokens = 0, steps = 0, context = 0;  // context: mean over the steps
+    double region_s = 0, wait_s = 0;                         // of `seconds`, see MeteredTeam
+  };
+  Result<Decode> decode() {
+    TROUPE_TRY(submit(job_.new_tokens));
+    Decode out;
+    for (bool first_finished = false; !first_finished;) {
+      const auto before = engine_.counters();
+      const double region_s = team_.region_s(), wait_s = team_.wait_s();
+      const Clock::time_point start = Clock::now();
+      TROUPE_TRY_ASSIGN(samples, engine_.step());
+      const double seconds = seconds_since(start);
+      const auto after = engine_.counters();
+      first_finished = !samples.empty();
+      const bool whole =
+          after.prefill_tokens == before.prefill_tokens &&
+          after.decode_tokens - before.decode_tokens == static_cast<std::uint64_t>(job_.batch);
+      if (!whole) continue;
+      out.seconds += seconds;
+      out.tokens += static_cast<double>(job_.batch);
+      out.steps += 1;
+      out.region_s += team_.region_s() - region_s;
+      out.wait_s += team_.wait_s() - wait_s;
+    }
+    while (!engine_.idle())
+      TROUPE_TRY(engine_.step());
+    if (out.steps == 0) {
+      return core::fail(core::ErrorCode::kConfig,
+                        "troupe bench generate: the whole batch never decodes at once; raise "
+                        "--new-tokens");
+    }
+    // The counted steps are the last ones before the first sample is done.
+    out.context = static_cast<double>(job_.prompt_tokens) + static_cast<double>(job_.new_tokens) -
+                  out.steps / 2;
+    return out;
+  }
+
+ private:
+  Result<void> submit(std::int64_t new_tokens) {
+    core::Rng rng(7, next_id_);
+    const auto vocab = static_cast<std::uint64_t>(engine_.weights().spec().vocab);
+    for (std::int64_t i = 0; i < job_.batch; ++i) {
+      engine::GroupRequest request;
+      request.id.value = next_id_++;
+      request.seed = request.id.value;
+      for (std::int64_t t = 0; t < job_.prompt_tokens; ++t) {
+        request.prompt.push_back(static_cast<std::int32_t>(rng.next_below(vocab)));
+      }
+      request.sampling.max_new_tokens = static_cast<std::int32_t>(new_tokens);
+      request.sampling.ignore_eos = true;
+      TROUPE_TRY(engine_.submit(std::move(request)));
+    }
+    return {};
+  }
+
+  engine::Engine& engine_;
+  const Job& job_;
+  const MeteredTeam& team_;
+  std::uint64_t next_id_ = 0;
+};
+
+struct Figures {
+  double decode_tokens_per_s = 0, prefill_tokens_per_s = 0;
+  double decode_share = 0, prefill_share = 0;
+  // Of a decode step: outside the parallel region (schedule, plan, bookkeeping), and in its
+  // barriers.
+  double serial_share = 0, barrier_share = 0;
+};
+
+Result<Figures> measure(engine::Engine& engine, const Job& job, MeteredTeam& team) {
+  const model::ModelSpec& spec = engine.weights().spec();
+  Bench bench(engine, job, team);
+  // A round that is not counted: after it the blocks are used again, as in an engine that has run
+  // for long.
+  TROUPE_TRY(bench.prefill());
+  TROUPE_TRY(bench.decode());
+  std::vector<double> prefill_s, decode_s;            // of all prompts, of one step
+  std::vector<double> prefill_shares, decode_shares;  // of what the machine could do around it
+  std::vector<double> serial, barrier;                // shares of a step
+  const bool known = !job.no_limits;
+  kernels::MachineLimits limits;
+  if (known) limits = measure_limits(team);
+  for (int i = 0; i < kRepetitions; ++i) {
+    TROUPE_TRY_ASSIGN(prefill, bench.prefill());
+    TROUPE_TRY_ASSIGN(decode, bench.decode());
+    prefill_s.push_back(prefill.first);
+    decode_s.push_back(decode.seconds / decode.steps);
+    serial.push_back(1 - decode.region_s / decode.seconds);
+    barrier.push_back(decode.wait_s / decode.seconds);
+    if (!known) continue;
+    const auto after = measure_limits(team);
+    const auto around = best_of(limits, after);
+    limits = after;
+    const Work prefill_least = prefill_work(spec, job, prefill.second);
+    const Work step_least = decode_work(spec, job, decode.context);
+    prefill_shares.push_back(
+        around.share_of_limit(prefill_least.flops, prefill_least.bytes, prefill_s.back()));
+    decode_shares.push_back(
+        around.share_of_limit(step_least.flops, step_least.bytes, decode_s.back()));
+  }
+  return Figures{static_cast<double>(job.batch) / median(decode_s),
+                 static_cast<double>(job.batch * job.prompt_tokens) / median(prefill_s),
+                 known ? median(decode_shares) : kUnknown,
+                 known ? median(prefill_shares) : kUnknown,
+                 median(serial),
+                 median(barrier)};
+}
+
+Result<void> check_job(const Job& job, const model::ModelSpec& spec) {
+  if (job.prompt_tokens + job.new_tokens > spec.context) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "troupe bench generate: --prompt-tokens and --new-tokens exceed the model's "
+                      "context of " +
+                          std::to_string(spec.context) + "; lower one of them");
+  }
+  return {};
+}
+
+Result<std::unique_ptr<engine::Engine>> make_engine(const Job& job, core::TeamRunner& team) {
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(job.model));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+  TROUPE_TRY(check_job(job, spec));
+  TROUPE_TRY_ASSIGN(params, model::load_model(folder));
+  auto packed = std::make_shared<model::PackedWeights>(params->spec(), job.panels, team.memory());
+  team.run([&](core::Team member) { packed->fill(member, *params, 0); });
+  params.reset();
+  engine::EngineLimits limits;
+  limits.sequences_max =
+      static_cast<std::int32_t>(std::max({job.batch, job.group, std::int64_t{1}}));
+  limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
+  // As many blocks as the samples need, so that from the second round on every one was used before.
+  const std::int64_t tokens = job.prompt_tokens + job.new_tokens;
+  limits.kv_blocks = limits.sequences_max * (tokens / kernels::kKvBlock + 2) + kSpareBlocks;
+  return engine::Engine::create(std::move(packed), limits, {}, nullptr, team);
+}
+
+}  // namespace
+
+Result<void> bench_generate(Words words) {
+  Job job;
+  TROUPE_TRY_ASSIGN(
+      outcome,
+      parse_flags(
+          "troupe bench generate: tokens per second of the engine, medians of 3",
+          {{"--model", &job.model, "model folder, or org/name in the local cache", true},
+           {"--batch", &job.batch, "samples at once", false, 1, 4096},
+           {"--prompt-tokens", &job.prompt_tokens, "of each prompt", false, 1, 1e6},
+           {"--new-tokens", &job.new_tokens, "of each response", false, 2, 1e6},
+           {"--group", &job.group,
+            "also the time until all first tokens of a group of so many samples, over that "
+            "of one sample",
+            false, 0, 4096},
+           {"--dtype", &job.dtype, kDtypeHelp},
+           {"--device", &job.placement.device, kDeviceHelp},
+           {"--threads", &job.placement.threads, "0 = all usable cores of the CPU", false, 0, 1024},
+           {"--no-limits", &job.no_limits, "do not measure what the machine could do"},
+           {"--json", &job.json, "one JSON line"}},
+          words));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(panels, panel_dtype("troupe bench generate", job.dtype, job.placement.device));
+  job.panels = panels;
+  TROUPE_TRY_ASSIGN(team, make_team(job.placement));
+  const bool gpu = !team->memory().on_host();
+  const char* const level = gpu ? "cuda" : kernels::ops().name;
+  MeteredTeam pool(*team);
+  TROUPE_TRY_ASSIGN(engine, make_engine(job, pool));
+  TROUPE_TRY_ASSIGN(figures, measure(*engine, job, pool));
+  GroupFigures group;
+  if (job.group > 0) {
+    TROUPE_TRY_ASSIGN(
+        times, time_first_tokens(*engine, static_cast<std::int32_t>(job.group), job.prompt_tokens));
+    group = times;
+  }
+  if (job.json) {
+    nlohmann::ordered_json line = {
+        {"bench", "generate"},
+        {"model", job.model},
+        {"batch", job.batch},
+        {"prompt_tokens", job.prompt_tokens},
+        {"new_tokens", job.new_tokens},
+        {"dtype", job.dtype},
+        {"isa", level},
+        {"device", job.placement.device},
+        {"threads", team->size()},
+        {"decode_tokens_per_s", figures.decode_tokens_per_s},
+        {"prefill_tokens_per_s", figures.prefill_tokens_per_s},
+        {"share_of_limit", figures.decode_share},
+        {"prefill_share_of_limit", figures.prefill_share},
+        {"step_outside_share", figures.serial_share + figures.barrier_share},
+        {"step_serial_share", figures.serial_share},
+        {"step_barrier_share", figures.barrier_share}};
+    if (job.group > 0) {
+      line["group"] = job.group;
+      line["first_token_s"] = group.one_s;
+      line["group_first_tokens_s"] = group.all_s;
+      line["group_first_token_ratio"] = group.ratio();
+    }
+    std::printf("%s\n", line.dump().c_str());
+  } else {
+    std::printf("batch %lld, %s weights, %s kernels, device %s, %d thread(s)\n",
+                static_cast<long long>(job.batch), job.dtype.c_str(), level,
+                job.placement.device.c_str(), team->size());
+    const auto rate = [&job](const char* what, double tokens_per_s, double share) {
+      std::printf("  %-8s %8.1f tokens/s", what, tokens_per_s);
+      if (!job.no_limits) std::printf(", %3.0f %% of the limit", 100 * share);
+      std::printf("\n");
+    };
+    rate("decode", figures.decode_tokens_per_s, figures.decode_share);
+    rate("prefill", figures.prefill_tokens_per_s, figures.prefill_share);
+    std::printf(
+        "  a step   %8.1f %% outside the kernels: %.1f %% between regions, %.1f %% in barriers\n",
+        100 * (figures.serial_share + figures.barrier_share), 100 * figures.serial_share,
+        100 * figures.barrier_share);
+    if (job.group > 0) {
+      std::printf("  first token %.4f s; all %lld of a group %.4f s, %.3f times that\n",
+                  group.one_s, static_cast<long long>(job.group), group.all_s, group.ratio());
+    }
+  }
+  return {};
+}
+
+}  // namespace troupe::app

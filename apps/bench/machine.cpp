@@ -1,0 +1,35 @@
+// Calibration on the whole team.
+#include "apps/bench/machine.hpp"
+
+#include "apps/cli/device_speeds.hpp"
+#include "kernels/cuda/device_team.hpp"
+
+#include <algorithm>
+
+namespace troupe::app {
+
+kernels::MachineLimits measure_limits(core::TeamRunner& team) {
+  const kernels::Ops* level = nullptr;  // a device's inside a region of its team
+  team.run([&](core::Team member) {
+    if (member.rank == 0) level = &kernels::ops();
+  });
+  const auto* const gpu = dynamic_cast<kernels::cuda::DeviceTeam*>(&team);
+  kernels::Calibration calibration =
+      gpu == nullptr ? kernels::Calibration(*level)
+                     : kernels::Calibration(*level, team.memory(), probe_bytes(gpu->device()));
+  kernels::MachineLimits limits;
+  team.run([&](core::Team member) {
+    const kernels::MachineLimits measured = calibration.measure(member, 2);
+    if (member.rank == 0) limits = measured;
+  });
+  return limits;
+}
+
+kernels::MachineLimits best_of(const kernels::MachineLimits& a, const kernels::MachineLimits& b) {
+  kernels::MachineLimits out = a;
+  out.fma_gflops = std::max(a.fma_gflops, b.fma_gflops);
+  out.read_gb_per_s = std::max(a.read_gb_per_s, b.read_gb_per_s);
+  return out;
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,185 @@
+// Steps, slices, swaps.
+#include "apps/bench/push_decode.hpp"
+
+#include "apps/bench/train_job.hpp"
+#include "runtime/core/rng.hpp"
+#include "runtime/model/group_plan.hpp"
+#include "runtime/model/score.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace troupe::app {
+namespace {
+
+constexpr std::int64_t kPrompt_tokens = 16;
+constexpr int kAloneSteps = 200;
+constexpr std::int32_t kCheckedTokens = 24;  // of a response, when all are checked
+
+std::shared_ptr<model::PackedWeights> panels_of(const model::ParamStore& params,
+                                                core::Version version,
+                                                core::TeamRunner& team) {
+  auto panels = std::make_shared<model::PackedWeights>(params.spec());
+  team.run([&](core::Team member) { panels->fill(member, params, version); });
+  return panels;
+}
+
+double p99(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[(values.size() - 1) * 99 / 100];
+}
+
+}  // namespace
+
+PushDecode::PushDecode(const PushJob& job,
+                       const model::ParamStore& base,
+                       weights::WeightSubscriber& subscriber,
+                       weights::WeightLocation location,
+                       core::TeamRunner& team)
+    : job_(job),
+      base_(base),
+      subscriber_(subscriber),
+      location_(std::move(location)),
+      team_(team) {}
+
+core::Result<void> PushDecode::run(LineChannel& channel, engine::KvAction action) {
+  engine::EngineLimits limits;
+  limits.sequences_max = static_cast<std::int32_t>(job_.batch);
+  limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
+  TROUPE_TRY_ASSIGN(engine,
+                    engine::Engine::create(panels_of(base_, 0, team_), limits, {}, nullptr, team_));
+  engine_ = std::move(engine);
+  new_tokens_ = action == engine::KvAction::kRecompute
+                    ? kCheckedTokens
+                    : static_cast<std::int32_t>(base_.spec().context - kPrompt_tokens);
+  bool during = false;
+  for (int i = -20; i < kAloneSteps; ++i) {  // the first ones warm up
+    const std::int64_t start = clock_ns();
+    TROUPE_TRY_ASSIGN(plain, step());
+    if (plain && i >= 0) alone_ns_.push_back(static_cast<double>(clock_ns() - start));
+  }
+  TROUPE_TRY(channel.say("ready"));
+  for (;;) {
+    if (channel.waiting()) {
+      TROUPE_TRY_ASSIGN(words, channel.hear());
+      if (words[0] == "stop") return {};
+      during = true;  // from "begin" on: taking the snapshot is part of a push
+      if (words[0] == "version") {
+        const core::Version version = std::stoull(words[1]);
+        fetch_ = std::async(std::launch::async, [this, version] {
+          return subscriber_.fetch(version, location_, kPushWait);
+        });
+      }
+    }
+    const std::int64_t start = clock_ns();
+    TROUPE_TRY(go_on_with_weights(action));
+    TROUPE_TRY_ASSIGN(plain, step());
+    const std::int64_t end = clock_ns();
+    if (plain) (during ? during_ns_ : alone_ns_).push_back(static_cast<double>(end - start));
+    if (!swapped_) continue;
+    TROUPE_TRY(channel.say("swapped " + std::to_string(*swapped_) + " " + std::to_string(end)));
+    swapped_.reset();
+    during = false;
+  }
+}
+
+core::Result<void> PushDecode::go_on_with_weights(engine::KvAction action) {
+  if (fetch_.valid() && fetch_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+    TROUPE_TRY_ASSIGN(intake, fetch_.get());
+    intake_ = std::move(intake);
+  }
+  if (intake_ == nullptr) return {};
+  TROUPE_TRY_ASSIGN(done, intake_->advance(team_, std::chrono::microseconds(job_.slice_us)));
+  if (!done) return {};
+  TROUPE_TRY(engine_->set_weights(intake_->take(), action));
+  swapped_ = intake_->version();
+  intake_.reset();
+  return {};
+}
+
+core::Result<void> PushDecode::refill() {
+  const auto vocab = static_cast<std::uint64_t>(base_.spec().vocab);
+  for (; open_ < job_.batch; ++open_) {
+    engine::GroupRequest request;
+    request.id.value = next_group_++;
+    request.seed = request.id.value;
+    core::Rng rng(9, request.seed);
+    for (std::int64_t i = 0; i < kPrompt_tokens; ++i)
+      request.prompt.push_back(static_cast<std::int32_t>(rng.next_below(vocab)));
+    request.sampling.max_new_tokens = new_tokens_;
+    request.sampling.ignore_eos = true;
+    prompts_[request.id.value] = request.prompt;
+    TROUPE_TRY(engine_->submit(std::move(request)));
+  }
+  return {};
+}
+
+core::Result<bool> PushDecode::step() {
+  TROUPE_TRY(refill());
+  const std::uint64_t before = engine_->counters().prefill_tokens;
+  TROUPE_TRY_ASSIGN(samples, engine_->step());
+  open_ -= std::ssize(samples);
+  for (engine::Sample& sample : samples)
+    finished_.push_back(std::move(sample));
+  return engine_->counters().prefill_tokens == before;
+}
+
+std::string PushDecode::times() const {
+  const auto text = [](double ns) { return std::to_string(static_cast<std::int64_t>(ns)) + " "; };
+  return text(median(alone_ns_)) + text(p99(alone_ns_)) + text(p99(during_ns_)) +
+         std::to_string(during_ns_.size());
+}
+
+core::Result<std::string> PushDecode::check() {
+  while (!engine_->idle()) {
+    TROUPE_TRY_ASSIGN(samples, engine_->step());
+    for (engine::Sample& sample : samples)
+      finished_.push_back(std::move(sample));
+  }
+  std::set<core::Version> versions;
+  std::size_t tokens = 0;
+  for (const engine::Sample& sample : finished_) {
+    versions.insert(sample.versions.begin(), sample.versions.end());
+    tokens += sample.tokens.size();
+  }
+  model::ParamStore params = base_.same_layout();
+  std::int64_t wrong = 0;
+  for (const core::Version version : versions) {
+    if (version == 0) {
+      TROUPE_TRY_ASSIGN(count, differing(*panels_of(base_, 0, team_)));
+      wrong += count;
+      continue;
+    }
+    write_version(team_, base_, version, params);
+    TROUPE_TRY_ASSIGN(count, differing(*panels_of(params, version, team_)));
+    wrong += count;
+  }
+  return std::to_string(tokens) + " " + std::to_string(versions.size()) + " " +
+         std::to_string(wrong);
+}
+
+// Tokens that claim the panels' version and whose log-prob has other bits than the panels give.
+core::Result<std::int64_t> PushDecode::differing(const model::PackedWeights& panels) {
+  std::int64_t wrong = 0;
+  for (const engine::Sample& sample : finished_) {
+    if (std::find(sample.versions.begin(), sample.versions.end(), panels.version()) ==
+        sample.versions.end()) {
+      continue;
+    }
+    model::SampleGroup group;
+    group.prompt = prompts_.at(sample.group.value);
+    group.responses.emplace_back(sample.tokens);
+    model::GroupPlan plan;
+    TROUPE_TRY(model::build_group_plan({&group, 1}, panels.spec(), team_.size(), plan));
+    const auto fresh = model::score_logprobs(team_, panels, plan.plan, plan.targets, 1.0f);
+    for (std::size_t i = 0; i < sample.tokens.size(); ++i) {
+      if (sample.versions[i] != panels.version()) continue;
+      wrong += std::memcmp(&fresh[i], &sample.logprobs[i], sizeof(float)) != 0 ? 1 : 0;
+    }
+  }
+  return wrong;
+}
+
+}  // namespace troupe::app

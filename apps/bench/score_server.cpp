@@ -1,0 +1,79 @@
+// OpenRLHF's JSON with one number for all.
+#include "apps/bench/score_server.hpp"
+
+#include "apps/bench/push_job.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace troupe::app {
+
+using nlohmann::json;
+
+namespace {
+constexpr std::string_view kPrefix = "lab-";
+}
+
+std::string lab_reward(std::uint64_t number) {
+  return std::string(kPrefix) + std::to_string(number);
+}
+
+bool is_lab_reward(const std::string& name) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  return name.starts_with(kPrefix) && name.size() > kPrefix.size() &&
+         name.size() < kPrefix.size() + 10 &&
+         std::all_of(name.begin() + kPrefix.size(), name.end(), digit);
+}
+
+double lab_score(const std::string& name) {
+  return 1 + 0.5 * static_cast<double>(std::stoul(name.substr(kPrefix.size())));
+}
+
+core::Result<std::unique_ptr<ScoreServer>> ScoreServer::open() {
+  std::unique_ptr<ScoreServer> server(new ScoreServer());
+  ScoreServer* const self = server.get();
+  TROUPE_TRY_ASSIGN(http, net::HttpServer::open(self->io_, {}, [self](net::HttpRequest request) {
+                      return self->serve(std::move(request));
+                    }));
+  self->http_ = std::move(http);
+  return server;
+}
+
+ScoreServer::~ScoreServer() {
+  if (http_) http_->stop();
+  io_.join();
+}
+
+async::task<net::HttpResponse> ScoreServer::serve(net::HttpRequest request) {
+  net::HttpResponse response;
+  const json asked = json::parse(request.body, nullptr, false);
+  const std::string name = request.path.substr(std::min<std::size_t>(request.path.size(), 1));
+  if (!asked.is_object() || !asked.contains("query") || !is_lab_reward(name)) {
+    response.status = 400;
+    co_return response;
+  }
+  const std::vector<double> scores(asked["query"].size(), lab_score(name));
+  const json reply = {{"rewards", scores}};
+  response.body = reply.dump();
+  const std::lock_guard lock(mutex_);
+  Seen& seen = seen_[name];
+  if (seen.samples == 0) seen.first_ns = clock_ns();
+  seen.samples += scores.size();
+  co_return response;
+}
+
+std::string ScoreServer::url(const std::string& name) const {
+  return "http://127.0.0.1:" + std::to_string(http_->port()) + "/" + name;
+}
+
+std::optional<std::int64_t> ScoreServer::first_ns(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = seen_.find(name);
+  if (found == seen_.end() || found->second.samples == 0) return std::nullopt;
+  return found->second.first_ns;
+}
+
+}  // namespace troupe::app

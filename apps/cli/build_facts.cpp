@@ -1,0 +1,8 @@
+// The version that CMake knows.
+#include "apps/cli/build_facts.hpp"
+
+namespace troupe::app {
+
+std::string build_version() { return TROUPE_VERSION; }
+
+}  // namespace troupe::app

@@ -1,0 +1,32 @@
+// How much an engine of `troupe generate` and `troupe eval` takes. `troupe serve` has the same
+// flags and more. Plain values; the main thread.
+#pragma once
+
+#include "apps/cli/flags.hpp"
+#include "runtime/engine/types.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe::app {
+
+struct EngineFlags {
+  std::int64_t sequences = 256, kv_bytes = 1ll << 30;
+
+  // Appends the flags that fill this object, which must outlive their parsing.
+  void add_to(std::vector<Flag>& flags) {
+    flags.push_back(
+        {"--max-num-seqs", &sequences, "sequences computed at a time", false, 1, 65536});
+    flags.push_back(
+        {"--kv-cache-memory-bytes", &kv_bytes, "memory for keys and values", false, 1, 1e15});
+  }
+
+  engine::EngineLimits limits() const {
+    engine::EngineLimits limits;
+    limits.sequences_max = static_cast<std::int32_t>(sequences);
+    limits.kv_bytes_max = static_cast<std::uint64_t>(kv_bytes);
+    return limits;
+  }
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,87 @@
+// A model ready to generate: tokenizer, chat template, packed weights, team and engine, for
+// the commands that sample without a run. Owned by the command, used on its thread.
+#pragma once
+
+#include "actors/generator/tokenizer_text.hpp"
+#include "apps/cli/placement.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/engine/engine.hpp"
+#include "runtime/text/chat_template.hpp"
+#include "runtime/text/tokenizer.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+// Whether a model is used without its tokenizer, by token ids alone.
+enum class TokenizerUse {
+  kNeeded,
+  kIfThere,  // when the folder has a tokenizer.json
+  kNone,
+};
+
+class EngineHost {
+ public:
+  // `name`: a folder or org/name. `dtype`: how the weights are stored, by pack_weights as well.
+  static core::Result<std::unique_ptr<EngineHost>> load(
+      const std::string& name,
+      const Placement& placement,
+      engine::EngineLimits limits = {},
+      kernels::PanelDtype dtype = kernels::PanelDtype::kF32,
+      TokenizerUse use = TokenizerUse::kNeeded);
+
+  // Without weights and engine, for one who gets the weights from elsewhere.
+  static core::Result<std::unique_ptr<EngineHost>> prepare(
+      const std::string& name,
+      const Placement& placement,
+      TokenizerUse use = TokenizerUse::kNeeded);
+  core::Result<std::unique_ptr<engine::Engine>> make_engine(
+      std::shared_ptr<const model::PackedWeights> weights, engine::EngineLimits limits);
+
+  engine::Engine& engine() { return *engine_; }
+  const model::ModelSpec& spec() const { return spec_; }
+  // For one who drives it elsewhere, before this host is gone; `engine` is then of no more use.
+  std::unique_ptr<engine::Engine> take_engine() { return std::move(engine_); }
+  core::TeamRunner& team() { return *team_; }
+  // The weights of the folder, packed anew.
+  core::Result<std::shared_ptr<const model::PackedWeights>> pack_weights();
+  bool has_tokenizer() const { return tokenizer_.has_value(); }
+  // Of a host that has one, as those have for which it is needed.
+  const text::Tokenizer& tokenizer() const { return *tokenizer_; }
+  const std::string& model_name() const { return name_; }
+  std::int64_t context() const { return spec_.context; }
+  const std::filesystem::path& folder() const { return folder_; }
+  // Null when the model has no chat template.
+  const text::ChatTemplate* chat() const { return chat_ ? &*chat_ : nullptr; }
+  const std::string& no_chat() const { return no_chat_; }  // why there is none
+
+  // Token ids of a completion prompt.
+  core::Result<std::vector<std::int32_t>> encode(const std::string& prompt) const;
+  // Token ids of a dialogue, ready for the model's answer. Error: the model has no chat template.
+  core::Result<std::vector<std::int32_t>> encode_chat(
+      const std::vector<text::ChatMessage>& messages) const;
+
+ private:
+  EngineHost(std::string name,
+             model::ModelSpec spec,
+             std::optional<text::Tokenizer> tokenizer,
+             std::unique_ptr<core::TeamRunner> team);
+
+  std::string name_;
+  model::ModelSpec spec_;
+  std::optional<text::Tokenizer> tokenizer_;
+  std::optional<text::ChatTemplate> chat_;
+  std::string no_chat_;  // why there is no template
+  std::optional<actors::TokenizerText> text_;
+  std::unique_ptr<core::TeamRunner> team_;
+  std::filesystem::path folder_;
+  std::vector<std::int32_t> eos_;
+  kernels::PanelDtype dtype_ = kernels::PanelDtype::kF32;
+  std::unique_ptr<engine::Engine> engine_;
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,168 @@
+// Flags by CLI11.
+#include "apps/cli/flags.hpp"
+
+#include "runtime/core/bool_word.hpp"
+#include "runtime/core/edit_distance.hpp"
+#include "runtime/core/error_list.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <type_traits>
+
+namespace troupe::app {
+namespace {
+
+void add(CLI::App& app, const Flag& flag) {
+  const std::string name(flag.name), help(flag.help);
+  std::visit(
+      [&](auto* target) {
+        using Target = std::remove_pointer_t<decltype(target)>;
+        CLI::Option* option = nullptr;
+        if constexpr (std::is_same_v<Target, bool>) {
+          option = app.add_flag(name, *target, help);
+        } else if constexpr (std::is_same_v<Target, std::vector<std::string>>) {
+          option = app.add_option(name, *target, help)->type_name("TEXT (may be repeated)");
+          option->type_size(1)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        } else {
+          option = app.add_option(name, *target, help)->capture_default_str();
+          if constexpr (std::is_arithmetic_v<Target>) {
+            option->type_name(std::is_same_v<Target, double> ? "FLOAT" : "INT");
+          } else {
+            option->type_name("TEXT");
+          }
+        }
+        option->required(flag.required);
+      },
+      flag.target);
+}
+
+// A flag may have several names: "--chat,--apply-chat-template".
+std::vector<std::string_view> names_of(const Flag& flag) {
+  std::vector<std::string_view> names;
+  for (std::string_view rest = flag.name;;) {
+    const auto comma = rest.find(',');
+    names.push_back(rest.substr(0, comma));
+    if (comma == rest.npos) return names;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+core::Error unknown(std::string_view command,
+                    const std::vector<Flag>& flags,
+                    const std::string& word) {
+  std::vector<std::string_view> names;
+  for (const Flag& flag : flags) {
+    for (const std::string_view name : names_of(flag))
+      names.push_back(name);
+  }
+  const std::string_view written = std::string_view(word).substr(0, word.find('='));
+  const std::string_view near = core::nearest_word(written, names);
+  return {core::ErrorCode::kConfig,
+          std::string(command) + ": unknown argument '" + word + "'; " +
+              (near.empty() ? std::string(command) + " --help lists its flags"
+                            : "did you mean " + std::string(near) + "?")};
+}
+
+// Unknown flags, and words that belong to none; the words after an unknown flag are taken for its
+// value.
+void add_unknown(std::string_view command,
+                 const std::vector<Flag>& flags,
+                 const std::vector<std::string>& rest,
+                 core::ErrorList& wrong) {
+  bool after_unknown = false;
+  for (const std::string& word : rest) {
+    const bool flag = word.starts_with("--");
+    if (flag || !after_unknown) wrong.add(unknown(command, flags, word));
+    after_unknown = after_unknown || flag;
+  }
+}
+
+bool is_bool_flag(const std::vector<Flag>& flags, std::string_view word) {
+  return std::any_of(flags.begin(), flags.end(), [&](const Flag& flag) {
+    const auto names = names_of(flag);
+    return std::holds_alternative<bool*>(flag.target) &&
+           std::find(names.begin(), names.end(), word) != names.end();
+  });
+}
+
+// Switches as `--json=true`, whichever way they were written: `--json`, `--json yes`, `--json=1`.
+std::vector<std::string> with_plain_switches(std::string_view command,
+                                             const std::vector<Flag>& flags,
+                                             Words words,
+                                             core::ErrorList& wrong) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto equals = words[i].find('=');
+    const std::string name = words[i].substr(0, equals);
+    if (!is_bool_flag(flags, name)) {
+      out.push_back(words[i]);
+      continue;
+    }
+    std::optional<bool> given = true;
+    if (equals != std::string::npos) {
+      given = core::bool_word(std::string_view(words[i]).substr(equals + 1));
+    } else if (i + 1 < words.size() && core::bool_word(words[i + 1])) {
+      given = core::bool_word(words[++i]);
+    }
+    if (given) {
+      out.push_back(name + (*given ? "=true" : "=false"));
+    } else {
+      wrong.add(core::ErrorCode::kConfig,
+                std::string(command) + ": " + words[i] + "; expected true or false");
+    }
+  }
+  return out;
+}
+
+core::Result<void> check_range(std::string_view command, const Flag& flag) {
+  double value = 0;
+  if (const auto* whole = std::get_if<std::int64_t*>(&flag.target)) {
+    value = static_cast<double>(**whole);
+  } else if (const auto* real = std::get_if<double*>(&flag.target)) {
+    value = **real;
+  } else {
+    return {};
+  }
+  if (std::isfinite(value) && value >= flag.min && value <= flag.max) return {};
+  char range[80];
+  std::snprintf(range, sizeof range, "%g; expected %g to %g", value, flag.min, flag.max);
+  return core::fail(core::ErrorCode::kConfig,
+                    std::string(command) + ": " + std::string(flag.name) + " = " + range);
+}
+
+}  // namespace
+
+core::Result<FlagsOutcome> parse_flags(std::string_view title,
+                                       const std::vector<Flag>& flags,
+                                       Words words) {
+  const std::string command(title.substr(0, title.find(':')));
+  CLI::App app{std::string(title), command};
+  app.allow_extras();
+  for (const Flag& flag : flags)
+    add(app, flag);
+  core::ErrorList wrong;
+  std::vector<std::string> plain = with_plain_switches(command, flags, words, wrong);
+  std::reverse(plain.begin(), plain.end());
+  bool read = true;
+  try {
+    app.parse(std::move(plain));
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(app.help().c_str(), stdout);
+    return FlagsOutcome::kHelpShown;
+  } catch (const CLI::ParseError& error) {
+    read = false;
+    wrong.add(core::ErrorCode::kConfig,
+              command + ": " + error.what() + "; " + command + " --help lists its flags");
+  }
+  add_unknown(command, flags, app.remaining(), wrong);
+  for (const Flag& flag : flags) {
+    if (read) wrong.take(check_range(command, flag));
+  }
+  TROUPE_TRY(wrong.result());
+  return FlagsOutcome::kRun;
+}
+
+}  // namespace troupe::app

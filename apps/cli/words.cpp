@@ -1,0 +1,37 @@
+// Requests for help, and the text of errors.
+#include "apps/cli/words.hpp"
+
+#include "runtime/core/error_list.hpp"
+
+#include <algorithm>
+
+namespace troupe::app {
+namespace {
+
+// One message: what, and the advice at its end on a line of its own.
+std::string message_text(std::string_view message) {
+  const auto cut = message.rfind("; ");
+  // A ';' inside parentheses belongs to the sentence.
+  const bool inside = cut != message.npos && message.find(')', cut) != message.npos &&
+                      message.find('(', cut) == message.npos;
+  const std::string what(message.substr(0, inside ? message.npos : cut));
+  if (cut == message.npos || inside) return "error: " + what + "\n";
+  return "error: " + what + "\n  hint: " + std::string(message.substr(cut + 2)) + "\n";
+}
+
+}  // namespace
+
+bool wants_help(Words words) {
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return word == "--help" || word == "-h"; });
+}
+
+std::string error_text(const core::Error& error) {
+  if (error.code == core::ErrorCode::kInterrupted) return error.message + "\n";
+  std::string text;
+  for (const std::string_view message : core::single_messages(error.message))
+    text += message_text(message);
+  return text;
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,21 @@
+// The words of a command line, and how what went wrong is told to whoever typed them. On the main
+// thread.
+#pragma once
+
+#include "runtime/core/result.hpp"
+
+#include <span>
+#include <string>
+
+namespace troupe::app {
+
+using Words = std::span<const std::string>;
+
+// True when one of the words asks for help.
+bool wants_help(Words words);
+
+// `error: what` and, when the message ends in "; advice", `  hint: advice` below it, for each thing
+// that is wrong. An interruption is what the user asked for: its message alone.
+std::string error_text(const core::Error& error);
+
+}  // namespace troupe::app

@@ -1,0 +1,263 @@
+// JSON of answers.
+#include "apps/serving/answer.hpp"
+
+#include "apps/serving/logprob_json.hpp"
+#include "apps/serving/npy_text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace troupe::app {
+
+using Json = nlohmann::ordered_json;
+using engine::FinishReason;
+
+namespace {
+
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+const char* finish_word(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kAborted:
+      return "abort";
+    default:
+      return "stop";
+  }
+}
+
+// What ended it beside an end token: the stop string or token; vLLM's field.
+Json stop_reason(const SampleText& text,
+                 const engine::Sample& sample,
+                 const engine::SamplingParams& params) {
+  if (text.stop()) return *text.stop();
+  const auto& stops = params.stop_tokens;
+  if (sample.finish == FinishReason::kStop && !sample.tokens.empty() &&
+      std::find(stops.begin(), stops.end(), sample.tokens.back()) != stops.end()) {
+    return sample.tokens.back();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+struct Answer::State {
+  State(SampleText made, std::size_t offset_given) : text(std::move(made)), offset(offset_given) {}
+  SampleText text;
+  std::size_t offset;   // characters of the tokens whose log-probs were told
+  bool opened = false;  // the first event was sent
+  std::size_t tokens = 0;
+  Json whole;  // the choice, when finished
+};
+
+Answer::Answer(const ServedModel& model,
+               const GenerateRequest& request,
+               const std::vector<EncodedPrompt>& prompts,
+               AnswerName name,
+               core::Version version)
+    : model_(model),
+      request_(request),
+      prompts_(prompts),
+      name_(std::move(name)),
+      version_(version) {
+  const std::size_t count = prompts.size() * static_cast<std::size_t>(request.n);
+  states_.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    states_.emplace_back(SampleText(model.tokenizer, request.sampling, request.skip_special_tokens,
+                                    request.include_stop),
+                         0);
+  }
+}
+
+Answer::~Answer() = default;
+
+Json Answer::head(const char* object) const {
+  return {{"id", name_.id},
+          {"object", object},
+          {"created", name_.created_s},
+          {"model", request_.model.empty() ? model_.names.front() : request_.model},
+          {"system_fingerprint", "v" + std::to_string(version_)}};
+}
+
+Json Answer::usage() const {
+  std::size_t prompt = 0, response = 0;
+  for (const EncodedPrompt& one : prompts_)
+    prompt += one.tokens.size();
+  for (const State& one : states_)
+    response += one.tokens;
+  return {{"prompt_tokens", prompt},
+          {"completion_tokens", response},
+          {"total_tokens", prompt + response}};
+}
+
+Json Answer::logprobs(State& state,
+                      const engine::Sample& sample,
+                      std::size_t from,
+                      bool with_prompt) const {
+  if (!request_.logprobs) return nullptr;
+  const auto top = static_cast<std::size_t>(request_.sampling.top_logprobs);
+  const auto scored = [top](std::int32_t token, const std::vector<float>& values,
+                            const std::vector<engine::TokenLogprob>& tops, std::size_t at) {
+    ScoredToken one;
+    one.token = token;
+    one.logprob = values[at];
+    if (top > 0) one.top = std::span(tops).subspan(at * top, top);
+    return one;
+  };
+  const auto add_all = [&](auto& out) {
+    const bool scored_only = request_.max_tokens && *request_.max_tokens == 0;
+    for (std::size_t i = from; i < sample.tokens.size() && !scored_only; ++i)
+      out.add(scored(sample.tokens[i], sample.raw_logprobs, sample.top_logprobs, i));
+  };
+  if (request_.chat) {
+    ChatLogprobs out(model_.tokenizer, request_.sampling.top_logprobs);
+    add_all(out);
+    return out.take();
+  }
+  CompletionLogprobs out(model_.tokenizer, request_.sampling.top_logprobs, state.offset);
+  if (with_prompt && request_.echo) {
+    const std::size_t choice = static_cast<std::size_t>(&state - states_.data());
+    const auto& prompt = prompts_[choice / static_cast<std::size_t>(request_.n)].tokens;
+    out.add({prompt[0], std::nullopt, {}});
+    const std::size_t known = sample.prompt_logprobs.size();  // fewer when it was aborted
+    for (std::size_t i = 1; i < prompt.size(); ++i) {
+      const bool scored_too = i - 1 < known;
+      out.add(scored_too
+                  ? scored(prompt[i], sample.prompt_logprobs, sample.prompt_top_logprobs, i - 1)
+                  : ScoredToken{prompt[i], std::nullopt, {}});
+    }
+  }
+  add_all(out);
+  state.offset = out.offset();
+  return out.take();
+}
+
+void Answer::add_end(Json& choice, const State& state, const engine::Sample& sample) const {
+  choice["finish_reason"] = finish_word(sample.finish);
+  choice["stop_reason"] = stop_reason(state.text, sample, request_.sampling);
+  if (!request_.sampling.routed_experts) return;
+  const auto layers = static_cast<std::size_t>(model_.moe_layers);
+  const auto each = static_cast<std::size_t>(model_.experts_per_token);
+  const std::size_t rows = state.tokens;  // none of a prompt that was only scored
+  const std::span<const std::uint16_t> chosen(sample.routed_experts);
+  choice["routed_experts"] = npy_text(chosen.first(rows * layers * each), {rows, layers, each});
+}
+
+void Answer::add_ids(Json& choice, std::span<const std::int32_t> ids) const {
+  if (!model_.tokenizer) choice["token_ids"] = ids;
+}
+
+core::Result<void> Answer::finish(std::size_t choice, const engine::Sample& sample) {
+  State& state = states_[choice];
+  const bool scored_only = request_.max_tokens && *request_.max_tokens == 0;
+  std::string text;
+  if (!scored_only) {
+    TROUPE_TRY_ASSIGN(ended, state.text.end(sample.tokens, sample.finish));
+    text = std::move(ended);
+    state.tokens = sample.tokens.size();
+  }
+  if (request_.echo) text = prompts_[choice / static_cast<std::size_t>(request_.n)].text + text;
+  if (!sample.versions.empty()) version_ = std::max(version_, sample.versions.back());
+  Json out = {{"index", choice}};
+  if (request_.chat) {
+    out["message"] = {{"role", "assistant"}, {"content", text}, {"refusal", nullptr}};
+  } else {
+    out["text"] = text;
+  }
+  add_ids(out, std::span(sample.tokens).first(state.tokens));
+  out["logprobs"] = logprobs(state, sample, 0, true);
+  add_end(out, state, sample);
+  state.whole = std::move(out);
+  return {};
+}
+
+std::string Answer::body() const {
+  Json out = head(request_.chat ? "chat.completion" : "text_completion");
+  out["choices"] = Json::array();
+  for (const State& state : states_)
+    out["choices"].push_back(state.whole);
+  out["usage"] = usage();
+  return dump(out);
+}
+
+Json Answer::chunk(std::size_t choice, const std::string& text, Json logprobs, bool first) const {
+  Json out = {{"index", choice}};
+  if (request_.chat) {
+    out["delta"] = Json::object();
+    if (first) out["delta"]["role"] = "assistant";
+    if (first || !text.empty()) out["delta"]["content"] = text;
+  } else {
+    out["text"] = text;
+  }
+  out["logprobs"] = std::move(logprobs);
+  out["finish_reason"] = nullptr;
+  return out;
+}
+
+std::string Answer::event(Json choice) const {
+  Json out = head(request_.chat ? "chat.completion.chunk" : "text_completion");
+  out["choices"] = Json::array({std::move(choice)});
+  if (request_.include_usage) out["usage"] = nullptr;
+  return "data: " + dump(out) + "\n\n";
+}
+
+// What comes before a choice's first text: its role, or the prompt to be echoed.
+std::string Answer::opening(std::size_t choice) {
+  if (std::exchange(states_[choice].opened, true)) return {};
+  if (request_.chat) return event(chunk(choice, "", nullptr, true));
+  if (!request_.echo) return {};
+  const auto& text = prompts_[choice / static_cast<std::size_t>(request_.n)].text;
+  return event(chunk(choice, text, nullptr, false));
+}
+
+core::Result<std::string> Answer::grow_event(std::size_t choice, const engine::Sample& part) {
+  State& state = states_[choice];
+  if (request_.max_tokens && *request_.max_tokens == 0) return std::string();
+  std::string out = opening(choice);
+  TROUPE_TRY_ASSIGN(text, state.text.go_on(part.tokens));
+  state.tokens = state.text.taken();
+  if (!part.versions.empty()) version_ = std::max(version_, part.versions.back());
+  if (text.empty() && !request_.logprobs && model_.tokenizer) return out;
+  Json grown = chunk(choice, text, logprobs(state, part, 0, false), false);
+  add_ids(grown, part.tokens);
+  return out + event(std::move(grown));
+}
+
+core::Result<std::string> Answer::finish_event(std::size_t choice, const engine::Sample& sample) {
+  State& state = states_[choice];
+  std::string out = opening(choice);
+  const bool scored_only = request_.max_tokens && *request_.max_tokens == 0;
+  const std::size_t told = std::min(state.text.taken(), sample.tokens.size());
+  std::string text;
+  if (!scored_only) {
+    TROUPE_TRY_ASSIGN(ended, state.text.end(std::span(sample.tokens).subspan(told), sample.finish));
+    text = std::move(ended);
+    state.tokens = sample.tokens.size();
+  }
+  if (!sample.versions.empty()) version_ = std::max(version_, sample.versions.back());
+  Json last = chunk(choice, text, logprobs(state, sample, told, false), false);
+  if (!scored_only) add_ids(last, std::span(sample.tokens).subspan(told));
+  add_end(last, state, sample);
+  return out + event(std::move(last));
+}
+
+std::string Answer::last_events() const {
+  std::string out;
+  if (request_.include_usage) {
+    Json object = head(request_.chat ? "chat.completion.chunk" : "text_completion");
+    object["choices"] = Json::array();
+    object["usage"] = usage();
+    out = "data: " + dump(object) + "\n\n";
+  }
+  return out + "data: [DONE]\n\n";
+}
+
+std::string Answer::error_event(const ApiError& error) {
+  return "data: " + api_error_json(error) + "\n\ndata: [DONE]\n\n";
+}
+
+}  // namespace troupe::app

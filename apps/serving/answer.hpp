@@ -1,0 +1,78 @@
+// The answer to one request, from its samples: one JSON object in the end, or server-sent events on
+// the way, in OpenAI's forms of completions and chats. A choice is one sample: prompt i, sample s
+// is choice i*n + s. Owned by one request, on its strand.
+#pragma once
+
+#include "apps/serving/sample_text.hpp"
+#include "apps/serving/served_model.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+// {"id", "model", ...} common to every object of an answer.
+struct AnswerName {
+  std::string id;  // "cmpl-..." or "chatcmpl-..."
+  std::int64_t created_s = 0;
+};
+
+class Answer {
+ public:
+  // The arguments outlive the answer.
+  Answer(const ServedModel& model,
+         const GenerateRequest& request,
+         const std::vector<EncodedPrompt>& prompts,
+         AnswerName name,
+         core::Version version);
+  ~Answer();
+
+  // A finished sample, of an answer in one piece.
+  core::Result<void> finish(std::size_t choice, const engine::Sample& sample);
+  // The same as events; what `grow` has told of it is not told again.
+  core::Result<std::string> finish_event(std::size_t choice, const engine::Sample& sample);
+  // New tokens of a sample that goes on.
+  core::Result<std::string> grow_event(std::size_t choice, const engine::Sample& part);
+
+  // Once all choices are finished.
+  std::string body() const;
+  std::string last_events() const;  // usage, when it was asked for, and [DONE]
+
+  static std::string error_event(const ApiError& error);
+
+ private:
+  struct State;
+  nlohmann::ordered_json head(const char* object) const;
+  nlohmann::ordered_json usage() const;
+  // Log-probs of tokens [from, end) of `sample`, whose first token is number `from` of its
+  // response.
+  nlohmann::ordered_json logprobs(State& state,
+                                  const engine::Sample& sample,
+                                  std::size_t from,
+                                  bool with_prompt) const;
+  // "finish_reason" and what comes with it.
+  void add_end(nlohmann::ordered_json& choice,
+               const State& state,
+               const engine::Sample& sample) const;
+  // "token_ids" of a choice or a piece of one, where there is no text to tell.
+  void add_ids(nlohmann::ordered_json& choice, std::span<const std::int32_t> ids) const;
+  nlohmann::ordered_json chunk(std::size_t choice,
+                               const std::string& text,
+                               nlohmann::ordered_json logprobs,
+                               bool first) const;
+  std::string event(nlohmann::ordered_json object) const;
+  std::string opening(std::size_t choice);
+
+  const ServedModel& model_;
+  const GenerateRequest& request_;
+  const std::vector<EncodedPrompt>& prompts_;
+  const AnswerName name_;
+  core::Version version_;
+  std::vector<State> states_;
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,118 @@
+// Calls that change what the engine does, under vLLM's names: /pause, /resume, /sleep, /wake_up.
+#include "apps/serving/api_service.hpp"
+#include "apps/serving/url_query.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::app {
+
+using core::ErrorCode;
+using core::fail;
+using core::Result;
+using Json = nlohmann::ordered_json;
+using Samples = std::vector<engine::Sample>;
+
+namespace {
+
+Json json_of(const engine::MemoryReport& report) {
+  const auto part = [](const engine::MemoryReport::Part& one) {
+    return Json{{"before_bytes", one.before}, {"after_bytes", one.after}};
+  };
+  return {{"weights", part(report.weights)},
+          {"kv", part(report.kv)},
+          {"weights_held_elsewhere", report.weights_held_elsewhere}};
+}
+
+// keep is the default: it loses nothing.
+Result<engine::PauseMode> pause_mode(const std::string& query) {
+  const std::string mode = query_value(query, "mode").value_or("keep");
+  if (mode == "abort") return engine::PauseMode::kAbort;
+  if (mode == "keep") return engine::PauseMode::kKeep;
+  if (mode == "recompute") return engine::PauseMode::kRecompute;
+  return fail(ErrorCode::kInvalidArgument, "mode=" + mode + "; it is abort, keep or recompute");
+}
+
+// Level 1 gives the blocks of keys and values back, level 2 the weights, too.
+Result<engine::SleepParts> sleep_parts(const std::string& query, bool can_reload) {
+  const std::string level = query_value(query, "level").value_or("1");
+  if (level != "1" && level != "2") {
+    return fail(ErrorCode::kInvalidArgument, "level=" + level + "; it is 1 or 2");
+  }
+  if (level == "2" && !can_reload) {
+    return fail(ErrorCode::kInvalidArgument,
+                "level=2 would give the weights of a run back, and nobody sends them again");
+  }
+  return engine::SleepParts{level == "2", true};
+}
+
+struct Wake {
+  bool weights = true, kv = true;
+};
+
+Result<Wake> wake_parts(const std::string& query) {
+  const std::vector<std::string> tags = query_values(query, "tags");
+  Wake parts{tags.empty(), tags.empty()};
+  for (const std::string& tag : tags) {
+    if (tag != "weights" && tag != "kv_cache") {
+      return fail(ErrorCode::kInvalidArgument, "tags=" + tag + "; they are weights and kv_cache");
+    }
+    (tag == "weights" ? parts.weights : parts.kv) = true;
+  }
+  return parts;
+}
+
+}  // namespace
+
+async::task<net::HttpResponse> ApiService::control(ApiService* self, net::HttpRequest request) {
+  ApiError refused;
+  if (!self->parts_.loopback && !self->parts_.keys.any()) {
+    refused.status = 403;
+    refused.message = "beyond loopback " + request.path + " wants a server with an API key";
+    co_return api_error_response(refused);
+  }
+  auto report = std::make_shared<Json>(Json::object());
+  const auto reload = self->parts_.reload;
+  EnginePump::Call call = [path = request.path, query = request.query, report,
+                           reload](engine::Engine& engine) -> Result<Samples> {
+    if (path == "/pause") {
+      TROUPE_TRY_ASSIGN(mode, pause_mode(query));
+      return engine.pause(mode);
+    }
+    if (path == "/resume") {
+      TROUPE_TRY(engine.resume());
+      return Samples();
+    }
+    if (path == "/sleep") {
+      TROUPE_TRY_ASSIGN(parts, sleep_parts(query, reload != nullptr));
+      TROUPE_TRY_ASSIGN(memory, engine.sleep(parts));
+      *report = json_of(memory);
+      return Samples();
+    }
+    TROUPE_TRY_ASSIGN(wanted, wake_parts(query));
+    const engine::EngineState state = engine.state();
+    if (wanted.weights && state.weights == engine::WeightsState::kAsleep) {
+      TROUPE_TRY_ASSIGN(weights,
+                        reload());  // before anything changes: it may fail, and be repeated
+      TROUPE_TRY_ASSIGN(memory, engine.wake({true, false}));
+      memory.weights.after = weights->bytes();
+      TROUPE_TRY(engine.set_weights(std::move(weights), engine::KvAction::kRecompute));
+      (*report)["weights"] = json_of(memory)["weights"];
+    }
+    if (wanted.kv && state.kv_asleep) {
+      TROUPE_TRY_ASSIGN(memory, engine.wake({false, true}));
+      (*report)["kv"] = json_of(memory)["kv"];
+    }
+    return Samples();
+  };
+  auto calling = self->parts_.pump.on_engine(std::move(call));
+  const Result<void> done = co_await std::move(calling);
+  if (!done) co_return api_error_response(api_error_of(done.error()));
+  net::HttpResponse response;
+  response.body = report->dump();
+  co_return response;
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,74 @@
+// Statuses and words of OpenAI's errors.
+#include "apps/serving/api_error.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace troupe::app {
+
+std::string api_error_type(int status) {
+  switch (status) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 429:
+      return "rate_limit_error";
+    case 503:
+      return "overloaded_error";
+    default:
+      return status >= 500 ? "server_error" : "invalid_request_error";
+  }
+}
+
+std::string api_error_json(const ApiError& error) {
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+  };
+  const nlohmann::ordered_json body = {{"error",
+                                        {{"message", error.message},
+                                         {"type", api_error_type(error.status)},
+                                         {"param", or_null(error.param)},
+                                         {"code", or_null(error.code)}}}};
+  return body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+net::HttpResponse api_error_response(const ApiError& error) {
+  net::HttpResponse response;
+  response.status = error.status;
+  response.body = api_error_json(error);
+  if (error.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
+  const int wait_s = error.status == 503 && error.retry_after_s == 0 ? 1 : error.retry_after_s;
+  if (wait_s > 0) response.headers.emplace_back("Retry-After", std::to_string(wait_s));
+  return response;
+}
+
+ApiError api_error_of(const core::Error& error) {
+  ApiError out;
+  out.message = error.message;
+  switch (error.code) {
+    case core::ErrorCode::kInvalidArgument:
+    case core::ErrorCode::kData:
+    case core::ErrorCode::kResources:  // a request that could never fit
+      break;
+    case core::ErrorCode::kUnsupported:
+      out.status = 501;
+      break;
+    case core::ErrorCode::kOverloaded:
+      out.status = 503;
+      out.code = "overloaded";
+      break;
+    case core::ErrorCode::kClosed:
+      out.status = 503;
+      out.code = "unavailable";
+      break;
+    case core::ErrorCode::kDeadline:
+      out.status = 504;
+      break;
+    default:
+      out.status = 500;
+      break;
+  }
+  return out;
+}
+
+}  // namespace troupe::app

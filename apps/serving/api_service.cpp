@@ -1,0 +1,267 @@
+// Paths of OpenAI's API, then vLLM's.
+#include "apps/serving/api_service.hpp"
+
+#include "apps/cli/build_facts.hpp"
+#include "apps/serving/generation.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace troupe::app {
+
+using Json = nlohmann::ordered_json;
+using net::HttpRequest;
+using net::HttpResponse;
+
+namespace {
+
+HttpResponse refuse(int status, std::string message, std::string code = "") {
+  ApiError error;
+  error.status = status;
+  error.message = std::move(message);
+  error.code = std::move(code);
+  return api_error_response(error);
+}
+
+HttpResponse json_response(const Json& value) {
+  HttpResponse response;
+  response.body = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return response;
+}
+
+struct Path {
+  std::string_view path, method;
+};
+constexpr std::string_view kModels = "/v1/models/";  // and a name
+constexpr std::array kPaths = {
+    Path{"/v1/models", "GET"},       Path{kModels, "GET"},
+    Path{"/v1/completions", "POST"}, Path{"/v1/chat/completions", "POST"},
+    Path{"/tokenize", "POST"},       Path{"/detokenize", "POST"},
+    Path{"/tokenizer_info", "GET"},  Path{"/health", "GET"},
+    Path{"/healthz", "GET"},         Path{"/ping", "GET"},
+    Path{"/metrics", "GET"},         Path{"/version", "GET"},
+    Path{"/pause", "POST"},          Path{"/resume", "POST"},
+    Path{"/is_paused", "GET"},       Path{"/sleep", "POST"},
+    Path{"/wake_up", "POST"},        Path{"/is_sleeping", "GET"}};
+
+bool is_index(const std::string& path) {
+  return path == "/" || path == "/v1" || path == "/v1/";
+}
+
+// The method that a path takes; empty for a path that is not there.
+std::string_view method_of(const std::string& path) {
+  if (is_index(path)) return "GET";
+  for (const Path& one : kPaths) {
+    if (path == one.path || (one.path == kModels && path.starts_with(kModels))) return one.method;
+  }
+  return "";
+}
+
+// What there is here, for one who looks in.
+HttpResponse index_page() {
+  Json list = Json::array();
+  for (const Path& one : kPaths) {
+    const std::string name = one.path == kModels ? "NAME" : "";
+    list.push_back({{"method", one.method}, {"path", std::string(one.path) + name}});
+  }
+  return json_response({{"paths", std::move(list)}});
+}
+
+// What watchers may see without a key: that the server lives, and its numbers.
+bool is_open(const std::string& path) {
+  return path == "/health" || path == "/healthz" || path == "/ping" || path == "/metrics";
+}
+
+bool is_control(const std::string& path) {
+  return path == "/sleep" || path == "/wake_up" || path == "/pause" || path == "/resume";
+}
+
+struct ReadAndEncoded {
+  GenerateRequest request;
+  Encoded encoded;
+};
+using Prepared = std::variant<ReadAndEncoded, ApiError>;
+
+}  // namespace
+
+ApiService::ApiService(ApiServiceParts parts)
+    : parts_(std::move(parts)), text_(parts_.requests_max) {}
+
+ApiService::~ApiService() = default;
+
+net::HttpResponse ApiService::complaint(int status, const std::string& why) {
+  return refuse(status, why);
+}
+
+std::optional<ApiError> ApiService::check_model(const std::string& name) const {
+  if (parts_.model.has_name(name)) return std::nullopt;
+  ApiError error;
+  error.status = 404;
+  error.message =
+      "there is no model '" + name + "' here; this server has '" + parts_.model.names.front() + "'";
+  error.param = "model";
+  error.code = "model_not_found";
+  return error;
+}
+
+std::optional<ApiError> ApiService::check_wanted(const std::string& name) const {
+  return name.empty() ? std::nullopt : check_model(name);
+}
+
+async::task<HttpResponse> ApiService::respond(ApiService* self, HttpRequest request) {
+  auto answering = route(self, std::move(request));
+  HttpResponse response = co_await std::move(answering);
+  if (response.status >= 400) self->metrics_.refused();
+  co_return response;
+}
+
+async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest request) {
+  const std::string path = request.path;
+  const std::string_view method = method_of(path);
+  if (!is_open(path) &&
+      !self->parts_.keys.admits(net::find_header(request.headers, "Authorization"))) {
+    co_return refuse(401, "this server wants an API key, as \"Authorization: Bearer KEY\"",
+                     "invalid_api_key");
+  }
+  if (method.empty()) co_return refuse(404, "there is no " + path + " here", "not_found");
+  const bool as_get = request.method == "HEAD" ? method == "GET" : request.method == method;
+  if (!as_get) {
+    HttpResponse wrong = refuse(405, path + " takes " + std::string(method));
+    wrong.headers.emplace_back("Allow", std::string(method));
+    co_return wrong;
+  }
+  if (is_index(path)) co_return index_page();
+  if (path == "/v1/completions" || path == "/v1/chat/completions") {
+    auto answering = generate(self, std::move(request), path == "/v1/chat/completions");
+    HttpResponse response = co_await std::move(answering);
+    co_return response;
+  }
+  if (path == "/tokenize" || path == "/detokenize") {
+    auto answering = tokenize(self, std::move(request), path == "/detokenize");
+    HttpResponse response = co_await std::move(answering);
+    co_return response;
+  }
+  if (is_control(path)) {
+    auto answering = control(self, std::move(request));
+    HttpResponse response = co_await std::move(answering);
+    co_return response;
+  }
+  if (path == "/metrics") {
+    HttpResponse page;
+    page.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    page.body =
+        self->metrics_.render(self->parts_.pump.counters(), self->parts_.model.names.front());
+    co_return page;
+  }
+  if (path == "/is_sleeping" || path == "/is_paused") {
+    const engine::EngineState state = self->parts_.pump.counters().state;
+    const bool is = path == "/is_paused" ? state.paused : !state.awake();
+    co_return json_response({{path.substr(1), is}});
+  }
+  if (path == "/version") co_return json_response({{"version", build_version()}});
+  if (path == "/tokenizer_info") {
+    if (!self->parts_.model.tokenizer) {
+      co_return refuse(404, "this server has no tokenizer (--skip-tokenizer-init)", "not_found");
+    }
+    const text::SpecialTokens& special = self->parts_.model.tokenizer->special();
+    const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+    const auto& chat = self->parts_.model.chat;
+    co_return json_response({{"bos_token", or_null(special.bos)},
+                             {"eos_token", or_null(special.eos)},
+                             {"pad_token", or_null(special.pad)},
+                             {"chat_template", chat ? Json(chat->source()) : Json()}});
+  }
+  if (path.starts_with("/v1/models")) co_return self->models(path);
+  if (!self->parts_.pump.counters().ready) co_return refuse(503, "no weights yet", "unavailable");
+  co_return json_response({{"status", "ok"}});
+}
+
+HttpResponse ApiService::models(const std::string& path) const {
+  const ServedModel& model = parts_.model;
+  const auto card = [&](const std::string& name) {
+    return Json{{"id", name},
+                {"object", "model"},
+                {"created", model.created_s},
+                {"owned_by", "troupe"},
+                {"root", model.root},
+                {"parent", nullptr},
+                {"max_model_len", model.context}};
+  };
+  if (path.starts_with(kModels)) {
+    const std::string name = path.substr(kModels.size());
+    if (auto error = check_model(name)) return api_error_response(*error);
+    return json_response(card(name));
+  }
+  Json list = {{"object", "list"}, {"data", Json::array()}};
+  for (const std::string& name : model.names)
+    list["data"].push_back(card(name));
+  return json_response(list);
+}
+
+async::task<HttpResponse> ApiService::generate(ApiService* self, HttpRequest request, bool chat) {
+  const core::TimePoint began = self->timers_.now();
+  if (!self->parts_.pump.counters().ready) {
+    co_return refuse(503, "there are no weights yet", "unavailable");
+  }
+  auto client = request.client;
+  auto job = [self, chat](const std::string& body) -> core::Result<Prepared> {
+    const ServeBounds& bounds = self->parts_.bounds;
+    Read read = chat ? read_chat(body, bounds) : read_completion(body, bounds);
+    if (auto* error = std::get_if<ApiError>(&read)) return Prepared(*error);
+    auto& wanted = std::get<GenerateRequest>(read);
+    if (auto error = self->check_wanted(wanted.model)) return Prepared(*error);
+    auto encoded = encode_request(self->parts_.model, wanted);
+    if (auto* error = std::get_if<ApiError>(&encoded)) return Prepared(*error);
+    return Prepared(ReadAndEncoded{std::move(wanted), std::move(std::get<Encoded>(encoded))});
+  };
+  auto preparing = TextThreads::run(&self->text_, std::move(request.body), std::move(job));
+  auto prepared = co_await std::move(preparing);
+  if (!prepared) co_return api_error_response(api_error_of(prepared.error()));
+  if (auto* error = std::get_if<ApiError>(&*prepared)) co_return api_error_response(*error);
+  auto& ready = std::get<ReadAndEncoded>(*prepared);
+  const GenerationParts parts{self->parts_.model, self->parts_.pump, self->metrics_, self->timers_};
+  auto generation = std::make_shared<Generation>(parts, std::move(ready.request),
+                                                 std::move(ready.encoded), began);
+  auto answering = Generation::respond(std::move(generation), std::move(client));
+  HttpResponse response = co_await std::move(answering);
+  co_return response;
+}
+
+async::task<HttpResponse> ApiService::tokenize(ApiService* self, HttpRequest request, bool back) {
+  auto job = [self, back](const std::string& body) -> core::Result<HttpResponse> {
+    const ServedModel& model = self->parts_.model;
+    const ServeBounds& bounds = self->parts_.bounds;
+    auto read = back ? read_detokenize(body, bounds) : read_tokenize(body, bounds);
+    if (auto* error = std::get_if<ApiError>(&read)) return api_error_response(*error);
+    const auto& wanted = std::get<TokenizeRequest>(read);
+    if (auto error = self->check_wanted(wanted.model)) return api_error_response(*error);
+    if (!model.tokenizer) {
+      return refuse(404, "this server has no tokenizer (--skip-tokenizer-init)", "not_found");
+    }
+    if (back) {
+      auto text = model.tokenizer->decode(wanted.tokens);
+      if (!text) return api_error_response(api_error_of(text.error()));
+      return json_response({{"prompt", *text}});
+    }
+    auto encoded = encode_tokenize(model, wanted);
+    if (auto* error = std::get_if<ApiError>(&encoded)) return api_error_response(*error);
+    const auto& tokens = std::get<std::vector<std::int32_t>>(encoded);
+    Json strings;
+    for (const std::int32_t token : tokens) {
+      if (wanted.token_strings) strings.push_back(model.tokenizer->id_to_token(token).value_or(""));
+    }
+    return json_response({{"count", tokens.size()},
+                          {"max_model_len", model.context},
+                          {"tokens", tokens},
+                          {"token_strs", std::move(strings)}});
+  };
+  auto answering = TextThreads::run(&self->text_, std::move(request.body), std::move(job));
+  auto answered = co_await std::move(answering);
+  if (!answered) co_return api_error_response(api_error_of(answered.error()));
+  co_return std::move(*answered);
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,60 @@
+// The HTTP side of `troupe serve`: which path and method does what, who may, and what refusals look
+// like. Requests run on the server's strand; texts are read and tokenized on threads of their own,
+// so that a long one holds nobody up. Owned by the command, outlives the server.
+#pragma once
+
+#include "apps/serving/api_key.hpp"
+#include "apps/serving/engine_pump.hpp"
+#include "apps/serving/generate_request.hpp"
+#include "apps/serving/serve_metrics.hpp"
+#include "apps/serving/served_model.hpp"
+#include "apps/serving/text_threads.hpp"
+#include "runtime/net/http.hpp"
+
+#include <functional>
+#include <string>
+
+namespace troupe::app {
+
+struct ApiServiceParts {
+  const ServedModel& model;
+  EnginePump& pump;
+  ApiKeys keys;
+  ServeBounds bounds = {};
+  bool loopback = true;  // nobody beyond this machine can connect
+  std::size_t requests_max = core::limits::kServeConnections;  // at a time
+  // The weights anew, after a sleep that gave them back; on the engine's thread. Null: such a sleep
+  // is refused.
+  std::function<core::Result<std::shared_ptr<const model::PackedWeights>>()> reload = nullptr;
+};
+
+class ApiService {
+ public:
+  explicit ApiService(ApiServiceParts parts);
+  ~ApiService();
+  ApiService(const ApiService&) = delete;
+  ApiService& operator=(const ApiService&) = delete;
+
+  // The server's handler.
+  static async::task<net::HttpResponse> respond(ApiService* self, net::HttpRequest request);
+  // The form of what the HTTP server itself refuses.
+  static net::HttpResponse complaint(int status, const std::string& why);
+
+ private:
+  using Response = net::HttpResponse;
+  static async::task<Response> route(ApiService* self, net::HttpRequest request);
+  static async::task<Response> generate(ApiService* self, net::HttpRequest request, bool chat);
+  static async::task<Response> tokenize(ApiService* self, net::HttpRequest request, bool back);
+  static async::task<Response> control(ApiService* self, net::HttpRequest request);
+  Response models(const std::string& path) const;
+  std::optional<ApiError> check_model(const std::string& name) const;
+  // Of a request, which need not name any.
+  std::optional<ApiError> check_wanted(const std::string& name) const;
+
+  const ApiServiceParts parts_;
+  ServeMetrics metrics_;
+  async::SteadyTimers timers_;
+  TextThreads text_;
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,67 @@
+// What a client asks for by POST /v1/completions or /v1/chat/completions, read from JSON and
+// checked as far as that goes without a tokenizer. Field names and meanings are OpenAI's, then
+// vLLM's. Values; pure functions; any thread. Bounds: kJsonDepth_max, those of ServeBounds and the
+// engine's.
+#pragma once
+
+#include "apps/serving/api_error.hpp"
+#include "runtime/core/limits.hpp"
+#include "runtime/engine/types.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace troupe::app {
+
+// One prompt: text, or the tokens themselves.
+using Prompt = std::variant<std::string, std::vector<std::int32_t>>;
+
+struct GenerateRequest {
+  bool chat = false;
+  std::string model;            // empty: the served one
+  std::vector<Prompt> prompts;  // of a completion
+  std::string messages_json;    // of a chat, content parts joined
+  std::string template_variables_json;
+  bool add_generation_prompt = true;
+
+  engine::SamplingParams sampling;         // max_new_tokens is set once the prompt's size is known
+  std::optional<std::int64_t> max_tokens;  // 0: the prompt alone is wanted (echo)
+  std::int32_t n = 1;
+  std::optional<std::uint64_t> seed;
+  bool echo = false;
+  bool logprobs = false;  // how many alternatives: sampling.top_logprobs
+  bool stream = false, include_usage = false;
+  bool add_special_tokens = true, skip_special_tokens = true;
+  bool include_stop = false;  // keep the matched stop string in the text
+};
+
+struct ServeBounds {
+  std::int32_t n_max = 256;
+  std::int32_t prompts_max = core::limits::kServePrompts_max;
+  std::int32_t logprobs_max = core::limits::kServeLogprobs;
+  bool routed_experts = false;        // of requests that do not say
+  std::size_t tokens_max = 1u << 20;  // of a list of token ids
+  std::size_t values_max = 1u << 16;  // of the JSON, token ids of prompts not counted
+};
+
+using Read = std::variant<GenerateRequest, ApiError>;
+
+Read read_completion(const std::string& body, const ServeBounds& bounds);
+Read read_chat(const std::string& body, const ServeBounds& bounds);
+
+// POST /tokenize (text or messages) and /detokenize.
+struct TokenizeRequest {
+  std::string model, messages_json;
+  std::optional<std::string> prompt;
+  std::vector<std::int32_t> tokens;  // of /detokenize
+  bool add_special_tokens = true, add_generation_prompt = true, token_strings = false;
+};
+std::variant<TokenizeRequest, ApiError> read_tokenize(const std::string& body,
+                                                      const ServeBounds& bounds);
+std::variant<TokenizeRequest, ApiError> read_detokenize(const std::string& body,
+                                                        const ServeBounds& bounds);
+
+}  // namespace troupe::app

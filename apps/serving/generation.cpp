@@ -1,0 +1,184 @@
+// From a request to its answer.
+#include "apps/serving/generation.hpp"
+
+#include "runtime/core/rng.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <random>
+
+namespace troupe::app {
+
+namespace {
+
+std::uint64_t random_word() {
+  std::random_device device;
+  return (static_cast<std::uint64_t>(device()) << 32) | device();
+}
+
+AnswerName new_name(bool chat) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(random_word()),
+                static_cast<unsigned long long>(random_word()));
+  return {(chat ? "chatcmpl-" : "cmpl-") + std::string(text),
+          static_cast<std::int64_t>(std::time(nullptr))};
+}
+
+double seconds(core::Duration span) {
+  return std::chrono::duration<double>(span).count();
+}
+
+}  // namespace
+
+// The stream of a response: what the generation has to say, as the client takes it.
+class Generation::Events final : public net::HttpStream {
+ public:
+  explicit Events(std::shared_ptr<Generation> generation) : generation_(std::move(generation)) {}
+
+  async::task<std::optional<std::string>> next() override {
+    Generation& self = *generation_;
+    for (;;) {
+      if (!self.events_.empty()) {
+        std::optional<std::string> piece(std::exchange(self.events_, std::string()));
+        co_return piece;
+      }
+      if (ended_) co_return std::nullopt;
+      if (self.over()) {
+        ended_ = true;
+        self.events_ = self.error_ ? Answer::error_event(*self.error_) : self.answer_.last_events();
+        continue;
+      }
+      const bool there = co_await advance(&self);
+      if (!there) co_return std::nullopt;
+    }
+  }
+
+ private:
+  std::shared_ptr<Generation> generation_;
+  bool ended_ = false;
+};
+
+Generation::Generation(const GenerationParts& parts,
+                       GenerateRequest request,
+                       Encoded encoded,
+                       core::TimePoint began)
+    : parts_(parts),
+      request_(std::move(request)),
+      encoded_(std::move(encoded)),
+      began_(began),
+      answer_(parts.model,
+              request_,
+              encoded_.prompts,
+              new_name(request_.chat),
+              parts.pump.counters().version),
+      mail_(std::make_shared<Mail>(parts.timers)) {}
+
+Generation::~Generation() {
+  for (const auto& [id, place] : groups_) {
+    parts_.pump.abort({id});
+    if (!error_) parts_.metrics.aborted(static_cast<std::size_t>(place.left), 0);
+  }
+}
+
+void Generation::submit(async::Executor executor) {
+  const std::uint64_t seed = request_.seed.value_or(random_word());
+  for (std::size_t i = 0; i < encoded_.prompts.size(); ++i) {
+    engine::GroupRequest group;
+    group.id = parts_.pump.next_id();
+    group.prompt = encoded_.prompts[i].tokens;
+    group.samples = request_.n;
+    group.seed = request_.seed ? seed : core::derive_seed(seed, i);
+    group.sampling = request_.sampling;
+    group.sampling.max_new_tokens = encoded_.max_new_tokens[i];
+    groups_[group.id.value] = {i, request_.n};
+    parts_.metrics.prompt(group.prompt.size());
+    parts_.pump.submit(std::move(group), request_.stream, executor, [mail = mail_](GroupNews news) {
+      mail->news.push_back(std::move(news));
+      mail->changed.notify_all();
+    });
+  }
+}
+
+async::task<bool> Generation::advance(Generation* self) {
+  auto mail = self->mail_;
+  while (mail->news.empty() && !mail->gone) {
+    const bool woken = co_await mail->changed.wait(async::Deadline::none());
+    static_cast<void>(woken);
+  }
+  if (mail->gone) co_return false;
+  for (GroupNews& news : std::exchange(mail->news, {}))
+    self->take(std::move(news));
+  co_return true;
+}
+
+void Generation::take(GroupNews news) {
+  const auto found = groups_.find(news.group.value);
+  if (found == groups_.end() || error_) return;
+  const std::size_t prompt = found->second.prompt;
+  if (news.first_token) {
+    parts_.metrics.first_token(seconds(parts_.timers.now() - began_));
+  }
+  for (const engine::Sample& part : news.grown) {
+    const std::size_t choice =
+        prompt * static_cast<std::size_t>(request_.n) + static_cast<std::size_t>(part.index);
+    auto events = answer_.grow_event(choice, part);
+    if (!events) return fail(events.error());
+    events_ += *events;
+  }
+  for (const engine::Sample& sample : news.finished) {
+    take_sample(prompt, sample);
+    --found->second.left;
+  }
+  if (news.error) return fail(*news.error);
+  if (found->second.left == 0) groups_.erase(found);
+}
+
+void Generation::take_sample(std::size_t prompt, const engine::Sample& sample) {
+  const std::size_t choice =
+      prompt * static_cast<std::size_t>(request_.n) + static_cast<std::size_t>(sample.index);
+  parts_.metrics.finished(sample.tokens.size(), sample.finish,
+                          seconds(parts_.timers.now() - began_));
+  if (!request_.stream) {
+    const auto taken = answer_.finish(choice, sample);
+    if (!taken) fail(taken.error());
+    return;
+  }
+  auto events = answer_.finish_event(choice, sample);
+  if (!events) return fail(events.error());
+  events_ += *events;
+}
+
+void Generation::fail(const core::Error& error) {
+  if (!error_) error_ = api_error_of(error);
+}
+
+async::task<net::HttpResponse> Generation::respond(std::shared_ptr<Generation> self,
+                                                   std::shared_ptr<net::HttpPresence> client) {
+  if (client) {
+    client->on_gone([mail = self->mail_] {
+      mail->gone = true;
+      mail->changed.notify_all();
+    });
+  }
+  self->submit(co_await boost::asio::this_coro::executor);
+  net::HttpResponse response;
+  while (!self->over() && !(self->request_.stream && !self->events_.empty())) {
+    const bool there = co_await advance(self.get());
+    if (!there) co_return response;  // nobody will read it
+  }
+  if (self->error_ && self->events_.empty()) {
+    response = api_error_response(*self->error_);
+    co_return response;
+  }
+  if (!self->request_.stream) {
+    response.body = self->answer_.body();
+    co_return response;
+  }
+  response.content_type = "text/event-stream; charset=utf-8";
+  response.headers.emplace_back("Cache-Control", "no-cache");
+  response.stream = std::make_shared<Events>(self);
+  co_return response;
+}
+
+}  // namespace troupe::app

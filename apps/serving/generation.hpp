@@ -1,0 +1,72 @@
+// One request's stay in the engine: its groups are submitted, their news become the answer, and
+// what is unfinished when the client goes or the request fails is aborted. Shared by the handler
+// and the stream of its response; on the HTTP server's strand.
+#pragma once
+
+#include "apps/serving/answer.hpp"
+#include "apps/serving/engine_pump.hpp"
+#include "apps/serving/serve_metrics.hpp"
+#include "runtime/async/notifier.hpp"
+#include "runtime/net/http.hpp"
+
+#include <map>
+#include <memory>
+
+namespace troupe::app {
+
+// What generations share; outlives them.
+struct GenerationParts {
+  const ServedModel& model;
+  EnginePump& pump;
+  ServeMetrics& metrics;
+  async::Timers& timers;
+};
+
+class Generation {
+ public:
+  Generation(const GenerationParts& parts,
+             GenerateRequest request,
+             Encoded encoded,
+             core::TimePoint began);
+  ~Generation();  // aborts what is unfinished
+  Generation(const Generation&) = delete;
+  Generation& operator=(const Generation&) = delete;
+
+  // The whole answer, or the beginning of a stream once its first news are there; an error in
+  // OpenAI's form. `client` may be null.
+  static async::task<net::HttpResponse> respond(std::shared_ptr<Generation> self,
+                                                std::shared_ptr<net::HttpPresence> client);
+
+ private:
+  class Events;
+  struct Mail {
+    explicit Mail(async::Timers& timers) : changed(timers) {}
+    std::vector<GroupNews> news;
+    bool gone = false;
+    async::Notifier changed;
+  };
+  struct GroupPlace {
+    std::size_t prompt = 0;
+    std::int32_t left = 0;  // samples
+  };
+
+  void submit(async::Executor executor);
+  // Waits for news and takes them into the answer. False: the client has gone.
+  static async::task<bool> advance(Generation* self);
+  void take(GroupNews news);
+  void take_sample(std::size_t prompt, const engine::Sample& sample);
+  void fail(const core::Error& error);
+  bool over() const { return error_ || groups_.empty(); }
+
+  GenerationParts parts_;
+  const GenerateRequest request_;
+  Encoded encoded_;
+  const core::TimePoint began_;
+  Answer answer_;
+  std::shared_ptr<Mail> mail_;
+  std::map<std::uint64_t, GroupPlace> groups_;  // unfinished
+  std::string events_;                          // not sent yet
+  std::optional<ApiError> error_;
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,53 @@
+// Reads the fields of one JSON object from the network: each with its type and range, null as if it
+// were absent, and in the end no field that nobody asked for. The first complaint is kept, with the
+// field's name; what is read after it is a fallback. A view: the object outlives it. One thread.
+#pragma once
+
+#include "apps/serving/api_error.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace troupe::app {
+
+class JsonFields {
+ public:
+  // `where`: put in front of names, as "stream_options.".
+  explicit JsonFields(const nlohmann::json& object, std::string where = "");
+
+  // The value, whatever its type; null when absent or null.
+  const nlohmann::json* find(std::string_view name);
+
+  bool boolean(std::string_view name, bool fallback);
+  std::int64_t integer(std::string_view name,
+                       std::int64_t fallback,
+                       std::int64_t min,
+                       std::int64_t max);
+  double number(std::string_view name, double fallback, double min, double max);
+  std::string text(std::string_view name, std::string fallback);
+
+  // Fields that change nothing here: taken and not looked at.
+  void ignore(std::initializer_list<std::string_view> names);
+
+  void complain(std::string_view name, const std::string& why);
+  void take_over(const JsonFields& inner);  // its complaint
+
+  // Complains of the first field that was not read, and names the nearest that was.
+  void end();
+
+  bool ok() const noexcept { return !error_; }
+  const std::optional<ApiError>& error() const noexcept { return error_; }
+
+ private:
+  const nlohmann::json& object_;
+  const std::string where_;
+  std::set<std::string, std::less<>> read_;
+  std::optional<ApiError> error_;
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,51 @@
+// The format: numpy.lib.format (magic, version, length of the header, a Python dict padded with
+// spaces so that the data begin at a multiple of 64 bytes), then little-endian numbers.
+#include "apps/serving/npy_text.hpp"
+
+#include "runtime/core/check.hpp"
+
+#include <algorithm>
+
+namespace troupe::app {
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const std::size_t here = std::min<std::size_t>(3, bytes.size() - at);
+    std::uint32_t word = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      word = word << 8 | (i < here ? static_cast<unsigned char>(bytes[at + i]) : 0u);
+    }
+    for (std::size_t i = 0; i < 4; ++i)
+      out += i <= here ? kLetters[word >> (18 - 6 * i) & 63u] : '=';
+  }
+  return out;
+}
+
+std::string npy_text(std::span<const std::uint16_t> values,
+                     const std::array<std::size_t, 3>& shape) {
+  TROUPE_CHECK(values.size() == shape[0] * shape[1] * shape[2], "numbers of another shape");
+  constexpr std::size_t kBefore_bytes = 10, kAlign_bytes = 64;
+  std::string header = "{'descr': '<i4', 'fortran_order': False, 'shape': (" +
+                       std::to_string(shape[0]) + ", " + std::to_string(shape[1]) + ", " +
+                       std::to_string(shape[2]) + "), }";
+  const std::size_t used = kBefore_bytes + header.size() + 1;
+  header.append((kAlign_bytes - used % kAlign_bytes) % kAlign_bytes, ' ');
+  header += '\n';
+  std::string bytes("\x93NUMPY\x01\x00", 8);
+  bytes += static_cast<char>(header.size() & 255u);
+  bytes += static_cast<char>(header.size() >> 8);
+  bytes += header;
+  bytes.reserve(bytes.size() + 4 * values.size());
+  for (const std::uint16_t value : values) {
+    bytes += static_cast<char>(value & 255u);
+    bytes += static_cast<char>(value >> 8);
+    bytes.append(2, '\0');
+  }
+  return base64(bytes);
+}
+
+}  // namespace troupe::app

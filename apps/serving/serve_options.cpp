@@ -1,0 +1,175 @@
+// Flags to values.
+#include "apps/serving/serve_options.hpp"
+
+#include "apps/cli/dtype_flag.hpp"
+#include "apps/serving/api_service.hpp"
+#include "runtime/engine/engine_settings.hpp"
+#include "runtime/engine/group.hpp"
+
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace troupe::app {
+
+using core::ErrorCode;
+using core::fail;
+using core::Result;
+
+std::vector<Flag> ServeOptions::flags() {
+  std::vector<Flag> list = {
+      {"--model,model", &model, "Hugging Face folder or org/name; may stand alone", true},
+      {"--host", &host, "address to listen on"},
+      {"--port", &port, "0 takes a free one", false, 0, 65535},
+      {"--api-key", &keys, "a key that lets clients in (others on this machine can see it)"},
+      {"--api-key-file", &key_file, "file of keys, one a line; or TROUPE_API_KEY"},
+      {"--served-model-name", &names,
+       "name in the API (default: the folder's, or org/name); may be repeated"},
+      {"--chat-template", &chat_template, "a Jinja file instead of the model's own"},
+      {"--max-model-len", &context, "longest prompt and response; 0 = the model's", false, 0, 1e9},
+      {"--max-num-seqs", &sequences, "sequences computed at a time", false, 1, 65536},
+      {"--max-num-batched-tokens", &step_tokens, "tokens of one step", false, 1, 1e6},
+      {"--kv-cache-memory-bytes", &kv_bytes, "memory for keys and values", false, 1, 1e15},
+      {"--enable-prefix-caching", &prefix_cache, "find computed prompts again (the default)"},
+      {"--no-enable-prefix-caching", &no_prefix_cache, "compute every prompt anew"},
+      {"--max-logprobs", &logprobs, "alternatives a request may ask for", false, 0, 1000},
+      {"--enable-return-routed-experts", &routed_experts,
+       "every answer says which experts its tokens chose (a request: return_routed_experts)"},
+      {"--skip-tokenizer-init", &no_tokenizer, "no tokenizer: prompts and answers are token ids"},
+      {"--max-connections", &connections, "clients at a time; others are told 503", false, 1,
+       100'000},
+      {"--allow-host", &hosts, "host name by which clients call this server"},
+      {"--insecure", &insecure, "listen beyond loopback without TLS"},
+      {"--dtype", &dtype, kDtypeHelp},
+      {"--device", &placement.device, kDeviceHelp},
+      {"--threads", &placement.threads, "0 = all usable cores of the CPU", false, 0, 1024}};
+  for (Flag flag : join.flags()) {
+    flag.required = false;
+    if (flag.name == "--join")
+      flag.help = "serve the live policy of a run: HOST:PORT, or its folder";
+    list.push_back(std::move(flag));
+  }
+  return list;
+}
+
+bool ServeOptions::loopback() const {
+  return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0;
+}
+
+Result<void> ServeOptions::check_listen(const ApiKeys& api_keys) const {
+  if (loopback()) return {};
+  if (!insecure) {
+    return fail(ErrorCode::kConfig,
+                "--host " + host +
+                    " can be reached from other hosts, and what is said there is not encrypted; "
+                    "put a TLS proxy in front of 127.0.0.1, or accept it by --insecure");
+  }
+  std::fprintf(stderr, "warning: %s can be reached from other hosts; nothing is encrypted%s\n",
+               host.c_str(), api_keys.any() ? "" : " and no API key is wanted");
+  return {};
+}
+
+Result<void> ServeOptions::check_model(const model::ModelSpec& spec) const {
+  if (prefix_cache && no_prefix_cache) {
+    return fail(ErrorCode::kConfig,
+                "--enable-prefix-caching and --no-enable-prefix-caching exclude each other");
+  }
+  if (context > spec.context) {
+    return fail(ErrorCode::kConfig, "--max-model-len " + std::to_string(context) +
+                                        ": the model has positions for " +
+                                        std::to_string(spec.context) + "; give at most those");
+  }
+  if (routed_experts && spec.moe.sparse_layers(spec.layers) == 0) {
+    return fail(ErrorCode::kConfig,
+                "--enable-return-routed-experts: a " + spec.architecture + " has no experts");
+  }
+  const auto settings = engine::settings_for(spec, limits());
+  if (settings) return {};
+  return fail(ErrorCode::kConfig, "--kv-cache-memory-bytes: " + settings.error().message);
+}
+
+Result<void> ServeOptions::check_tokenizer(const std::filesystem::path& folder) const {
+  if (no_tokenizer && !chat_template.empty()) {
+    return fail(ErrorCode::kConfig,
+                "--chat-template needs the tokenizer that --skip-tokenizer-init leaves out");
+  }
+  std::error_code error;
+  if (no_tokenizer || std::filesystem::exists(folder / "tokenizer.json", error)) return {};
+  return fail(ErrorCode::kConfig, "no tokenizer.json in " + folder.string() +
+                                      "; --skip-tokenizer-init serves token ids without one");
+}
+
+engine::EngineLimits ServeOptions::limits() const {
+  engine::EngineLimits limits;
+  limits.context = static_cast<std::int32_t>(context);
+  limits.sequences_max = static_cast<std::int32_t>(sequences);
+  limits.step_tokens_max = static_cast<std::int32_t>(step_tokens);
+  limits.kv_bytes_max = static_cast<std::uint64_t>(kv_bytes);
+  limits.prefix_cache = !no_prefix_cache;
+  return limits;
+}
+
+net::HttpServerOptions ServeOptions::listen() const {
+  net::HttpServerOptions listen;
+  listen.host = host;
+  listen.port = static_cast<std::uint16_t>(port);
+  listen.allowed_hosts = hosts;
+  listen.connections_max = static_cast<std::uint64_t>(connections);
+  listen.watch_clients = true;
+  listen.complaint = &ApiService::complaint;
+  return listen;
+}
+
+std::string ServeOptions::address(std::uint16_t bound) const {
+  const bool bracket = host.find(':') != std::string::npos;
+  return "http://" + (bracket ? "[" + host + "]" : host) + ":" + std::to_string(bound) + "/v1";
+}
+
+namespace {
+
+// The folder's own name, then --model as it was given; "org/name" stays as it is.
+std::vector<std::string> default_names(const std::string& model,
+                                       const std::filesystem::path& folder) {
+  std::error_code error;
+  if (!std::filesystem::equivalent(model, folder, error) && model[0] != '~') return {model};
+  const std::filesystem::path whole = std::filesystem::absolute(folder, error).lexically_normal();
+  std::string own = whole.filename().string();
+  if (own.empty()) own = whole.parent_path().filename().string();  // "folder/"
+  if (own.empty() || own == model) return {model};
+  return {own, model};
+}
+
+}  // namespace
+
+Result<ServedModel> ServeOptions::served_model(EngineHost& engine_host) const {
+  const model::ModelSpec& spec = engine_host.spec();
+  TROUPE_TRY_ASSIGN(settings, engine::settings_for(spec, limits()));
+  ServedModel made{.names = names,
+                   .root = model,
+                   .tokenizer = std::nullopt,
+                   .chat = std::nullopt,
+                   .no_chat = engine_host.no_chat()};
+  if (engine_host.has_tokenizer()) made.tokenizer = engine_host.tokenizer();
+  if (made.names.empty()) made.names = default_names(model, engine_host.folder());
+  if (engine_host.chat() != nullptr) made.chat = *engine_host.chat();
+  made.context = settings.context;
+  made.positions_max = std::int64_t{settings.blocks} * engine::kBlockTokens;
+  made.vocab = spec.vocab;
+  made.moe_layers = spec.moe.sparse_layers(spec.layers);
+  made.experts_per_token = spec.moe.experts_per_token;
+  made.created_s = static_cast<std::int64_t>(std::time(nullptr));
+  if (made.tokenizer) made.token_bytes_max = longest_token_bytes(*made.tokenizer);
+  if (chat_template.empty()) return made;
+  std::ifstream in(chat_template);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in) return fail(ErrorCode::kConfig, "--chat-template: cannot read " + chat_template);
+  TROUPE_TRY_ASSIGN(
+      parsed, text::ChatTemplate::parse(text.str(), made.tokenizer->special(), chat_template));
+  made.chat = std::move(parsed);
+  return made;
+}
+
+}  // namespace troupe::app

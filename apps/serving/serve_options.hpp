@@ -1,0 +1,50 @@
+// The flags of `troupe serve`, and what follows from them. Plain values; the main thread.
+#pragma once
+
+#include "apps/cli/engine_host.hpp"
+#include "apps/cli/flags.hpp"
+#include "apps/serving/api_key.hpp"
+#include "apps/serving/served_model.hpp"
+#include "apps/session/node/join_flags.hpp"
+#include "runtime/core/limits.hpp"
+#include "runtime/net/http_server.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+struct ServeOptions {
+  std::string model, host = "127.0.0.1", key_file, chat_template, dtype = "f32";
+  std::vector<std::string> names, keys, hosts;
+  std::int64_t port = 8000, connections = core::limits::kServeConnections;
+  std::int64_t context = 0, sequences = 256, step_tokens = 512, kv_bytes = 1ll << 30;
+  std::int64_t logprobs = core::limits::kServeLogprobs;
+  bool insecure = false, prefix_cache = false, no_prefix_cache = false, routed_experts = false;
+  bool no_tokenizer = false;
+  JoinFlags join;
+  Placement placement;
+
+  std::vector<Flag> flags();
+
+  bool loopback() const;
+  // Warns of an open port. Error kConfig: one that was not accepted by --insecure.
+  core::Result<void> check_listen(const ApiKeys& keys) const;
+  // What the flags ask of a model, before its weights are read. Errors: kConfig, naming the flag.
+  core::Result<void> check_model(const model::ModelSpec& spec) const;
+  // Error kConfig, naming the flag: there is no tokenizer, or one is wanted that is not.
+  core::Result<void> check_tokenizer(const std::filesystem::path& folder) const;
+  TokenizerUse tokenizer_use() const {
+    return no_tokenizer ? TokenizerUse::kNone : TokenizerUse::kNeeded;
+  }
+  engine::EngineLimits limits() const;
+  net::HttpServerOptions listen() const;
+  // "http://127.0.0.1:8000/v1".
+  std::string address(std::uint16_t bound) const;
+  // After `check_model`. Error: --chat-template.
+  core::Result<ServedModel> served_model(EngineHost& engine_host) const;
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,41 @@
+// The door of a run: where nodes of other hosts join and rewards attach. Makes the join token where
+// there is none, and leaves RUN/company.json for commands on this machine. Owned by the head.
+#pragma once
+
+#include "actors/node/admission.hpp"
+#include "runtime/config/train_config.hpp"
+#include "runtime/net/door.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace troupe::app {
+
+class HeadDoor {
+ public:
+  // `socket`: of the transport. `admission` outlives the door. Errors: kConfig (address,
+  // token file, certificates), kResources (the port is taken), naming the key.
+  static core::Result<std::unique_ptr<HeadDoor>> open(const config::TrainConfig& config,
+                                                      const std::filesystem::path& run_folder,
+                                                      async::IoThreads& io,
+                                                      const std::string& socket,
+                                                      actors::Admission& admission,
+                                                      std::function<void(const std::string&)> note);
+  ~HeadDoor();
+
+  // Where the policy serves weights to other hosts, once it does.
+  void set_weights_port(std::uint16_t port);
+  std::string address() const { return host_ + ":" + std::to_string(door_->port()); }
+  void stop();
+
+ private:
+  HeadDoor(std::string host, std::filesystem::path company_file, std::unique_ptr<net::Door> door);
+  std::string host_;
+  std::filesystem::path company_file_;
+  std::unique_ptr<net::Door> door_;
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,124 @@
+// First whether all that is named is there, then what it holds.
+#include "apps/session/input_files.hpp"
+
+#include "apps/session/run_inputs.hpp"
+#include "apps/session/supervised_inputs.hpp"
+#include "runtime/config/train_method.hpp"
+#include "runtime/core/error_list.hpp"
+#include "runtime/model/params.hpp"
+#include "runtime/model/spec.hpp"
+#include "runtime/text/tokenizer.hpp"
+
+#include <filesystem>
+#include <sstream>
+
+namespace troupe::app {
+namespace {
+
+namespace fs = std::filesystem;
+using core::ErrorCode;
+using core::Result;
+
+class Look {
+ public:
+  explicit Look(const config::TrainConfig& config) : config_(config) {}
+
+  Result<std::vector<std::string>> all() {
+    models();
+    files("data.prompt_dataset", ppo() ? config_.data.prompt_dataset : "");
+    files("data.dataset", ppo() ? "" : config_.data.dataset);
+    files("data.pretrain_dataset", ppo() ? config_.data.pretrain_dataset : "");
+    files("eval.dataset", config_.eval.dataset);
+    if (ppo()) rewards();
+    TROUPE_TRY(wrong_.result());
+    TROUPE_TRY(rows());
+    return std::move(seen_);
+  }
+
+ private:
+  bool ppo() const { return config::method_bit(config_.method) == config::kPpo; }
+
+  void models() {
+    model("actor.model_name_or_path", config_.actor.model_name_or_path, true);
+    model("ref.model_name_or_path", config_.ref.model_name_or_path, true);
+    if (!ppo()) return;
+    model("critic.model_name_or_path", config_.critic.model_name_or_path, false);
+    for (const std::string& folder : config_.reward.model_name_or_path)
+      model("reward.model_name_or_path", folder, true);
+  }
+
+  // `reads_text`: with a tokenizer of its own.
+  void model(const std::string& key, const std::string& name, bool reads_text) {
+    if (name.empty()) return;
+    const auto folder = model::resolve_model(name);
+    if (!folder) return wrong_.add(folder.error().within(key));
+    core::ErrorList wrong;
+    wrong.take(model::read_spec(*folder));
+    wrong.take(model::weight_files(*folder));
+    if (reads_text) wrong.take(text::Tokenizer::load(*folder));
+    if (wrong.empty()) {
+      seen_.push_back(key + ": " + folder->string() + " (configuration, headers of the weights" +
+                      (reads_text ? ", tokenizer)" : ")"));
+      return;
+    }
+    const core::Error all = wrong.error();
+    for (const std::string_view message : core::single_messages(all.message))
+      wrong_.add(all.code, key + ": " + std::string(message));
+  }
+
+  bool is_there(const std::string& key, const fs::path& file) {
+    std::error_code error;
+    if (fs::is_regular_file(file, error)) return true;
+    wrong_.add(ErrorCode::kNotFound, key + ": there is no file " + file.string());
+    return false;
+  }
+
+  // "a.jsonl,b.csv".
+  void files(const std::string& key, const std::string& names) {
+    std::istringstream all(names);
+    for (std::string name; std::getline(all, name, ',');) {
+      if (!name.empty()) is_there(key, name);
+    }
+  }
+
+  void rewards() {
+    if (!config_.reward.python.empty() && is_there("reward.python", config_.reward.python)) {
+      seen_.push_back("reward.python: " + config_.reward.python + " is there; it was not run");
+    }
+    if (!config_.reward.http.empty()) {
+      seen_.push_back("reward.http: " + config_.reward.http + " was not asked");
+    }
+  }
+
+  // As the run would load them.
+  Result<void> rows() {
+    if (ppo()) {
+      TROUPE_TRY_ASSIGN(inputs, load_inputs(config_, false));
+      rows_seen("data.prompt_dataset", inputs.prompts->size());
+      if (inputs.evaluation) rows_seen("eval.dataset", inputs.evaluation->size());
+      if (!config_.data.pretrain_dataset.empty()) {
+        seen_.push_back("data.pretrain_dataset: is there; its rows were not read");
+      }
+    } else {
+      TROUPE_TRY_ASSIGN(inputs, load_supervised(config_));
+      rows_seen("data.dataset", inputs.train->size());
+      if (inputs.evaluation) rows_seen("eval.dataset", inputs.evaluation->size());
+    }
+    return {};
+  }
+  void rows_seen(const std::string& key, std::uint64_t rows) {
+    seen_.push_back(key + ": " + std::to_string(rows) + " rows");
+  }
+
+  const config::TrainConfig& config_;
+  core::ErrorList wrong_;
+  std::vector<std::string> seen_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> look_at_input_files(const config::TrainConfig& config) {
+  return Look(config).all();
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,34 @@
+// Weights from a trainer on another host: its TCP port is reached through the company's door.
+// Within one host it stays out of the way. Used on the engine's fetch thread; owned by the
+// generator role.
+#pragma once
+
+#include "apps/session/node/join_flags.hpp"
+#include "runtime/weights/weight_channel.hpp"
+
+#include <memory>
+
+namespace troupe::app {
+
+class SplicedSubscriber final : public weights::WeightSubscriber {
+ public:
+  // `io` and `target` outlive it.
+  SplicedSubscriber(async::IoThreads& io,
+                    const JoinTarget& target,
+                    std::shared_ptr<weights::WeightSubscriber> inner);
+  ~SplicedSubscriber() override;
+
+  core::Result<std::unique_ptr<weights::WeightIntake>> fetch(
+      core::Version at_least,
+      const weights::WeightLocation& location,
+      core::Duration patience) override;
+  void close() override { inner_->close(); }
+
+ private:
+  async::IoThreads& io_;
+  const JoinTarget& target_;
+  std::shared_ptr<weights::WeightSubscriber> inner_;
+  std::unique_ptr<net::Splice> splice_;
+};
+
+}  // namespace troupe::app

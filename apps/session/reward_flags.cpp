@@ -1,0 +1,125 @@
+// Flags to reward sources, and texts to answers.
+#include "apps/session/reward_flags.hpp"
+
+#include "actors/reward/reward_retries.hpp"
+#include "actors/reward/rule_reward.hpp"
+#include "apps/cli/part_file.hpp"
+#include "apps/cli/stop_signal.hpp"
+#include "apps/session/roles/role_workshop.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <regex>
+
+namespace troupe::app {
+namespace {
+
+std::string trimmed(const std::string& text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == text.npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+std::string pattern_answer(const std::string& pattern, const std::string& response) {
+  try {
+    std::smatch match;
+    if (!std::regex_search(response, match, std::regex(pattern))) return {};
+    return trimmed(match[match.size() > 1 ? 1 : 0].str());
+  } catch (const std::regex_error&) {
+    return {};  // a text too long for the pattern has no answer
+  }
+}
+
+}  // namespace
+
+void RewardFlags::add_to(std::vector<Flag>& flags) {
+  flags.push_back({"--rule", &rule, "score against the label: exact, last_number or regex"});
+  flags.push_back({"--pattern", &pattern, "regular expression of --rule regex (ECMAScript)"});
+  flags.push_back({"--python", &python, "file with reward_func, run in a worker process"});
+  flags.push_back({"--http", &http, "URL of a reward server that speaks OpenRLHF's JSON"});
+  flags.push_back({"--deadline", &deadline_s, "longest wait for one batch of scores, seconds",
+                   false, 0.001, 86400});
+}
+
+core::Result<void> RewardFlags::check_label(const std::string& label_key) const {
+  const bool compares = rule == "exact" || rule == "last_number";
+  if (!compares || !label_key.empty()) return {};
+  return core::fail(core::ErrorCode::kConfig,
+                    "--rule " + rule + " compares with a label; give --label-key");
+}
+
+core::Result<std::unique_ptr<actors::RewardSource>> RewardFlags::source() const {
+  if (!rule.empty() + !python.empty() + !http.empty() != 1) {
+    return core::fail(core::ErrorCode::kConfig, "give one of --rule, --python and --http");
+  }
+  if (!rule.empty() && !actors::rule_kind(rule)) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "there is no rule '" + rule + "'; --rule takes exact, last_number or regex");
+  }
+  if (rule == "regex" && pattern.empty()) {
+    return core::fail(core::ErrorCode::kConfig, "--rule regex needs a pattern; give --pattern");
+  }
+  config::TrainConfig config;
+  config.reward.rule = rule;
+  config.reward.rule_pattern = pattern;
+  config.reward.python = python;
+  config.reward.http = http;
+  return make_reward(config);
+}
+
+core::Duration RewardFlags::deadline() const {
+  return std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(deadline_s));
+}
+
+core::Result<std::vector<std::pair<std::string, std::string>>> RewardFlags::settings() const {
+  std::string code;
+  if (!python.empty()) {
+    TROUPE_TRY_ASSIGN(identity, file_identity(python));
+    code = std::move(identity);
+  }
+  return std::vector<std::pair<std::string, std::string>>{
+      {"--rule", rule}, {"--pattern", pattern}, {"--python", code}, {"--http", http}};
+}
+
+core::Result<std::vector<actors::RewardScore>> score_items(
+    actors::RewardSource& source,
+    const std::vector<actors::RewardItem>& items,
+    core::Duration deadline) {
+  std::vector<actors::RewardScore> scores;
+  actors::RewardTries tries;
+  actors::SourcePatience patience;
+  patience.stopped = [] { return stop_requested().load(); };
+  patience.say = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
+  for (std::size_t begin = 0; begin < items.size(); begin += kScoreRows) {
+    if (stop_requested()) return core::fail(core::ErrorCode::kInterrupted, "interrupted");
+    const std::size_t end = std::min(begin + kScoreRows, items.size());
+    const std::vector<actors::RewardItem> batch(items.begin() + static_cast<std::ptrdiff_t>(begin),
+                                                items.begin() + static_cast<std::ptrdiff_t>(end));
+    TROUPE_TRY_ASSIGN(some, actors::score_patiently(source, batch, deadline, tries, patience));
+    if (some.size() != batch.size()) {
+      return core::fail(core::ErrorCode::kData, "reward " + source.name() + " gave " +
+                                                    std::to_string(some.size()) + " scores for " +
+                                                    std::to_string(batch.size()) + " responses");
+    }
+    for (actors::RewardScore& score : some)
+      scores.push_back(std::move(score));
+  }
+  return scores;
+}
+
+std::string answer_of(const std::string& rule,
+                      const std::string& pattern,
+                      const std::string& response) {
+  if (rule == "last_number") {
+    const auto number = actors::last_number(response);
+    if (!number) return {};
+    char text[40];
+    return {text, std::to_chars(text, text + sizeof text, *number).ptr};
+  }
+  if (!pattern.empty()) return pattern_answer(pattern, response);
+  const std::string text = trimmed(response);
+  return rule == "exact" ? trimmed(text.substr(0, text.find('\n'))) : text;
+}
+
+}  // namespace troupe::app

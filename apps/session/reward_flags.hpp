@@ -1,0 +1,49 @@
+// The flags of `score` and `eval` that say what gives the scores (one of a rule, a Python file, a
+// server or a reward model), and what an answer is for majority votes. A value type.
+#pragma once
+
+#include "actors/reward/reward_source.hpp"
+#include "apps/cli/flags.hpp"
+#include "runtime/core/team.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::app {
+
+struct RewardFlags {
+  std::string rule, pattern, python, http;
+  double deadline_s = 30;
+
+  // Appends the flags that fill this object, which must outlive their parsing.
+  void add_to(std::vector<Flag>& flags);
+
+  bool given() const { return !rule.empty() || !python.empty() || !http.empty(); }
+  // Error (kConfig): the rule compares with a label and no column of labels is named.
+  core::Result<void> check_label(const std::string& label_key) const;
+  // Errors (kConfig): several or none given, an unknown rule, a bad file, pattern or address.
+  core::Result<std::unique_ptr<actors::RewardSource>> source() const;
+  core::Duration deadline() const;
+
+  // What they mean for the content of a file with scores. Error: the Python file cannot be read.
+  core::Result<std::vector<std::pair<std::string, std::string>>> settings() const;
+};
+
+// Scores all items in calls of `kScoreRows`, so that a reward that looks at its batch sees the same
+// ones whenever the work is cut. Failures of a call are tried again as in training.
+inline constexpr std::size_t kScoreRows = 64;
+core::Result<std::vector<actors::RewardScore>> score_items(
+    actors::RewardSource& source,
+    const std::vector<actors::RewardItem>& items,
+    core::Duration deadline);
+
+// What a response answers, for majority votes: what the rule compares (the first line; the last
+// number; group 1, or the match, of the pattern), else the whole text; blanks around it taken off.
+// Empty: no answer. The pattern is one that `RewardFlags::source` or a configuration has accepted.
+std::string answer_of(const std::string& rule,
+                      const std::string& pattern,
+                      const std::string& response);
+
+}  // namespace troupe::app

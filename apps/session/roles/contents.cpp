@@ -1,0 +1,200 @@
+// Which files count, and how their hashes travel.
+#include "apps/session/roles/contents.hpp"
+
+#include "apps/session/roles/model_roles.hpp"
+#include "apps/session/roles/role_factories.hpp"
+#include "runtime/data/table_reader.hpp"
+#include "runtime/model/params.hpp"
+#include "runtime/model/spec.hpp"
+#include "runtime/store/file_hashes.hpp"
+
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+namespace troupe::app {
+namespace {
+
+namespace fs = std::filesystem;
+using core::ErrorCode;
+using core::Result;
+
+constexpr std::string_view kSetting = "sha256 of ";
+constexpr std::size_t kShown = 12;  // digits of a hash
+
+std::string weights_name(const std::string& key) {
+  return "the weights of " + key;
+}
+std::string tokenizer_name(const std::string& key) {
+  return "the tokenizer of " + key;
+}
+
+Result<Content> weights_at(const std::string& key, const std::string& from) {
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(from));
+  TROUPE_TRY_ASSIGN(files, model::weight_files(folder));
+  files.push_back(folder / "config.json");
+  return Content{weights_name(key), std::move(files), std::move(folder)};
+}
+
+// And what else decides which tokens end an answer and how a chat is written.
+Result<Content> tokenizer_at(const std::string& key, const std::string& from) {
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(from));
+  Content content{tokenizer_name(key), {}, folder};
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+                           "generation_config.json", "chat_template.jinja", "config.json"}) {
+    std::error_code error;
+    if (fs::exists(folder / name, error)) content.files.push_back(folder / name);
+  }
+  return content;
+}
+
+Result<void> add_files(std::vector<Content>& all,
+                       const std::string& key,
+                       const std::string& list,
+                       bool only_warns = false) {
+  if (list.empty()) return {};
+  Content content{key, {}, list, only_warns};
+  for (const std::string& file : data::split_files(list)) {
+    std::error_code error;
+    if (!fs::is_regular_file(file, error)) {
+      return core::fail(ErrorCode::kConfig, key + ": no such file: " + file);
+    }
+    content.files.emplace_back(file);
+  }
+  all.push_back(std::move(content));
+  return {};
+}
+
+Result<void> add_model(std::vector<Content>& all,
+                       const std::string& key,
+                       const std::string& from,
+                       bool tokenizer) {
+  if (from.empty()) return {};
+  TROUPE_TRY_ASSIGN(weights, weights_at(key, from));
+  all.push_back(std::move(weights));
+  if (!tokenizer) return {};
+  TROUPE_TRY_ASSIGN(words, tokenizer_at(key, from));
+  all.push_back(std::move(words));
+  return {};
+}
+
+std::string reward_key(const RewardPart& part) {
+  return "reward.model_name_or_path " + part.folder;
+}
+
+}  // namespace
+
+Result<std::vector<Content>> contents_of(const config::TrainConfig& config) {
+  std::vector<Content> all;
+  TROUPE_TRY(add_model(all, "actor.model_name_or_path", config.actor.model_name_or_path, true));
+  TROUPE_TRY(add_model(all, "ref.model_name_or_path", config.ref.model_name_or_path, false));
+  if (config.method != "ppo") {
+    TROUPE_TRY(add_files(all, "data.dataset", config.data.dataset));
+    return all;
+  }
+  if (has_critic(config)) {
+    TROUPE_TRY(
+        add_model(all, "critic.model_name_or_path", config.critic.model_name_or_path, false));
+  }
+  for (const RewardPart& part : reward_parts(config))
+    TROUPE_TRY(add_model(all, reward_key(part), part.folder, true));
+  TROUPE_TRY(add_files(all, "data.prompt_dataset", config.data.prompt_dataset));
+  TROUPE_TRY(add_files(all, "data.pretrain_dataset", config.data.pretrain_dataset));
+  TROUPE_TRY(add_files(all, "reward.python", config.reward.python, true));
+  return all;
+}
+
+Result<std::vector<Content>> contents_of_role(const config::TrainConfig& config,
+                                              const std::string& kind,
+                                              const std::string& role) {
+  const std::string actor = "actor.model_name_or_path";
+  std::vector<Content> all;
+  if (kind == "generator") {
+    TROUPE_TRY_ASSIGN(words, tokenizer_at(actor, config.actor.model_name_or_path));
+    all.push_back(std::move(words));
+  } else if (kind == "reference") {
+    const bool own = !config.ref.model_name_or_path.empty();
+    TROUPE_TRY(add_model(all, own ? "ref.model_name_or_path" : actor,
+                         own ? config.ref.model_name_or_path : config.actor.model_name_or_path,
+                         false));
+  } else if (kind == "critic" && !config.critic.model_name_or_path.empty()) {
+    TROUPE_TRY(
+        add_model(all, "critic.model_name_or_path", config.critic.model_name_or_path, false));
+  } else if (kind == "critic" && config.reward.model_name_or_path.empty()) {
+    TROUPE_TRY(add_model(all, actor, config.actor.model_name_or_path, false));
+  }
+  for (const RewardPart& part : reward_parts(config)) {
+    if (part.folder.empty()) continue;
+    const bool starts_critic = kind == "critic" && config.critic.model_name_or_path.empty() &&
+                               part.folder == config.reward.model_name_or_path.front();
+    if (part.role != role && !starts_critic) continue;
+    TROUPE_TRY(add_model(all, reward_key(part), part.folder, part.role == role));
+  }
+  if (kind == "reward" && role == "reward/0") {
+    TROUPE_TRY(add_files(all, "reward.python", config.reward.python, true));
+  }
+  return all;
+}
+
+Hashing::Hashing(std::vector<Content> contents)
+    : contents_(std::move(contents)),
+      future_(std::async(std::launch::async, [this]() -> Result<Hashes> {
+        ::setpriority(PRIO_PROCESS, 0, 19);  // of this thread
+        Hashes hashes;
+        for (const Content& content : contents_) {
+          TROUPE_TRY_ASSIGN(hash, store::sha256_of_files(content.files, &stop_));
+          hashes[content.name] = std::move(hash);
+        }
+        return hashes;
+      })) {}
+
+Hashing::~Hashing() {
+  stop_ = true;
+  future_.wait();
+}
+
+std::vector<ContentDifference> differences(const std::vector<Content>& contents,
+                                           const Hashes& theirs,
+                                           const Hashes& ours) {
+  std::vector<ContentDifference> all;
+  for (const Content& content : contents) {
+    const auto other = theirs.find(content.name), own = ours.find(content.name);
+    if (other == theirs.end() || own == ours.end() || other->second == own->second) continue;
+    all.push_back({content.name, content.place, other->second.substr(0, kShown),
+                   own->second.substr(0, kShown), content.only_warns});
+  }
+  return all;
+}
+
+std::string hashes_json(const Hashes& hashes) {
+  return nlohmann::json{{"sha256", hashes}}.dump();
+}
+
+Hashes hashes_of_json(const std::string& text) {
+  const auto state = nlohmann::json::parse(text, nullptr, false);
+  Hashes hashes;
+  if (!state.is_object() || !state.contains("sha256") || !state["sha256"].is_object())
+    return hashes;
+  for (const auto& [name, hash] : state["sha256"].items()) {
+    if (hash.is_string()) hashes[name] = hash.get<std::string>();
+  }
+  return hashes;
+}
+
+Settings settings_of(const Hashes& hashes) {
+  Settings settings;
+  for (const auto& [name, hash] : hashes)
+    settings.emplace_back(std::string(kSetting) + name, hash);
+  return settings;
+}
+
+Hashes hashes_of_settings(const Settings& settings) {
+  Hashes hashes;
+  for (const auto& [name, value] : settings) {
+    if (name.starts_with(kSetting)) hashes[name.substr(kSetting.size())] = value;
+  }
+  return hashes;
+}
+
+}  // namespace troupe::app

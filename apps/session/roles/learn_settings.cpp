@@ -1,0 +1,132 @@
+// The mapping from configuration keys to settings.
+#include "apps/session/roles/learn_settings.hpp"
+
+#include "apps/session/roles/engine_settings.hpp"
+#include "runtime/core/check.hpp"
+#include "runtime/learn/names.hpp"
+
+#include <string>
+
+namespace troupe::app {
+namespace {
+
+// The table checked the value; an unknown one here is a bug.
+template <class Kind>
+Kind kind_of(const learn::Names<Kind>& kinds, const std::string& name) {
+  const auto found = kinds.find(name);
+  TROUPE_CHECK(found != kinds.end(), "a choice of the configuration table without a meaning");
+  return found->second;
+}
+
+void set_objective(const config::TrainConfig& config, learn::AlgoSettings& algo) {
+  algo.objective = kind_of(learn::kObjectiveNames, config.algo.objective);
+  algo.correction = kind_of(learn::kCorrectionNames, config.algo.correction.type);
+  algo.correction_low = config.algo.correction.low;
+  algo.correction_high = config.algo.correction.high;
+  algo.reducer = kind_of(learn::kReducerNames, config.algo.reducer);
+  const auto longest = static_cast<double>(config.rollout.max_new_tokens);
+  algo.reducer_constant = config.algo.reducer_constant > 0 ? config.algo.reducer_constant : longest;
+  algo.eps_clip_low = algo.eps_clip_high = config.actor.eps_clip;
+  if (config.actor.eps_clip_low_high.size() == 2) {
+    algo.eps_clip_low = config.actor.eps_clip_low_high[0];
+    algo.eps_clip_high = config.actor.eps_clip_low_high[1];
+  }
+  algo.dual_clip = config.actor.dual_clip;
+  algo.correction_max = config.algo.correction_max;
+  algo.cispo_max = config.algo.cispo_max;
+  algo.dpo_beta = config.algo.dpo_beta;
+  algo.entropy_coef = config.actor.entropy_coef;
+  algo.temperature = config.rollout.temperature;
+}
+
+void set_kl(const config::TrainConfig& config, learn::AlgoSettings& algo) {
+  algo.kl_coef = config.algo.kl.init_coef;
+  algo.kl_estimator = kind_of(learn::kKlNames, config.algo.kl.estimator);
+  algo.kl_in_loss = config.algo.kl.use_loss;
+  algo.kl_per_sample = config.algo.kl.per_sample;
+  algo.kl_target = config.algo.kl.target;
+  algo.kl_horizon = config.algo.kl.horizon;
+  algo.kl_stop = config.algo.kl.stop;
+}
+
+void set_advantage(const config::TrainConfig& config, learn::AlgoSettings& algo) {
+  algo.advantage = kind_of(learn::kAdvantageNames, config.algo.advantage.estimator);
+  algo.gamma = config.algo.advantage.gamma;
+  algo.lambda = config.algo.advantage.lambd;
+  algo.vtrace_rho_max = config.algo.advantage.rho_max;
+  algo.vtrace_c_max = config.algo.advantage.c_max;
+  algo.whiten_std = !config.algo.advantage.no_std_norm;
+  algo.shaping.normalise_running = config.reward.normalize == "running";
+  algo.shaping.overlong_tokens = config.reward.overlong_buffer_len;
+  algo.shaping.overlong_factor = config.reward.overlong_penalty_factor;
+  algo.shaping.response_tokens_max = config.rollout.max_new_tokens;
+  algo.shaping.stop_properly_coef = config.reward.stop_properly_penalty_coef;
+  algo.reward_clip_low = config.reward.clip_range[0];
+  algo.reward_clip_high = config.reward.clip_range[1];
+  algo.clip_order = kind_of(learn::kClipOrderNames, config.reward.clip_order);
+}
+
+learn::AlgoSettings algo_settings(const config::TrainConfig& config) {
+  learn::AlgoSettings algo;
+  set_advantage(config, algo);
+  set_objective(config, algo);
+  set_kl(config, algo);
+  return algo;
+}
+
+}  // namespace
+
+learn::OptimSettings optim_settings(const config::TrainConfig& config) {
+  learn::OptimSettings optim = optim_of(config.actor, config);
+  optim.checkpointing = config.actor.gradient_checkpointing_enable;
+  optim.aux_loss_coef = config.actor.aux_loss_coef;
+  optim.panels = forward_dtype(config);
+  optim.trained.freeze = config.actor.freeze;
+  optim.trained.lora.rank = config.actor.lora.rank;
+  optim.trained.lora.alpha = config.actor.lora.alpha;
+  optim.trained.lora.target = config.actor.lora.target;
+  optim.trained.seed = static_cast<std::uint64_t>(config.train.seed);
+  return optim;
+}
+
+learn::TrainerSettings trainer_settings(const config::TrainConfig& config, std::uint64_t updates) {
+  learn::TrainerSettings settings;
+  settings.algo = algo_settings(config);
+  settings.optim = optim_settings(config);
+  settings.batch.micro_tokens_max = config.train.micro_tokens_max;
+  settings.batch.mini_batches = config.mini_batches();
+  settings.batch.epochs = config.train.max_epochs;
+  settings.total_steps =
+      static_cast<std::int64_t>(updates) * config.mini_batches() * config.train.max_epochs;
+  if (settings.algo.has_critic()) {
+    settings.freezing_steps = static_cast<std::uint64_t>(config.critic.freezing_steps);
+  }
+  if (config.train.enable_ema) settings.ema_beta = config.train.ema_beta;
+  settings.dump_folder = config.run.path;
+  return settings;
+}
+
+actors::SamplingSpec sampling_spec(const config::TrainConfig& config) {
+  actors::SamplingSpec sampling;
+  sampling.temperature = static_cast<float>(config.rollout.temperature);
+  sampling.top_p = static_cast<float>(config.rollout.top_p);
+  sampling.min_p = static_cast<float>(config.rollout.min_p);
+  sampling.top_k = static_cast<std::int32_t>(config.rollout.top_k);
+  sampling.max_new_tokens = static_cast<std::int32_t>(config.rollout.max_new_tokens);
+  sampling.stop = config.rollout.stop;
+  return sampling;
+}
+
+core::Result<std::uint64_t> updates_of_run(const config::TrainConfig& config, std::uint64_t prompts) {
+  if (config.train.max_steps > 0) return static_cast<std::uint64_t>(config.train.max_steps);
+  const auto groups = static_cast<std::uint64_t>(config.rollout.batch_size);
+  const std::uint64_t updates =
+      prompts * static_cast<std::uint64_t>(config.train.num_episodes) / groups;
+  if (updates > 0) return updates;
+  return core::fail(core::ErrorCode::kConfig,
+                    "the dataset has " + std::to_string(prompts) +
+                        " prompts, fewer than one update takes; lower --rollout.batch_size " +
+                        std::to_string(groups) + " or raise --train.num_episodes");
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,194 @@
+// Loading of critic, reference and reward models.
+#include "apps/session/roles/model_roles.hpp"
+
+#include "actors/reward/model_reward.hpp"
+#include "apps/session/roles/engine_settings.hpp"
+#include "apps/session/roles/learn_settings.hpp"
+#include "apps/session/roles/role_factories.hpp"
+#include "runtime/core/rng.hpp"
+#include "runtime/learn/trainers.hpp"
+#include "runtime/model/device_check.hpp"
+#include "runtime/model/params.hpp"
+
+#include <set>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+
+// What the fresh head of a critic is drawn from, apart from everything else that a seed decides.
+constexpr std::uint64_t kCriticHead = 0x637269746963;
+
+// The model reads what the policy writes.
+core::Result<void> check_fits(const config::TrainConfig& config,
+                              const model::ModelSpec& spec,
+                              const char* key,
+                              const std::filesystem::path& folder) {
+  const std::int64_t longest = config.data.prompt_max_len + config.rollout.max_new_tokens;
+  if (spec.context < longest) {
+    return core::fail(ErrorCode::kConfig, std::string(key) + ": " + folder.string() +
+                                              " has a context of " + std::to_string(spec.context) +
+                                              " tokens, --data.prompt_max_len and "
+                                              "--rollout.max_new_tokens together ask for " +
+                                              std::to_string(longest) + "; lower one of them");
+  }
+  TROUPE_TRY_ASSIGN(policy, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(policy_spec, model::read_spec(policy));
+  if (spec.vocab == policy_spec.vocab) return {};
+  return core::fail(ErrorCode::kConfig,
+                    std::string(key) + ": " + folder.string() + " has a vocabulary of " +
+                        std::to_string(spec.vocab) + " tokens, the policy's is " +
+                        std::to_string(policy_spec.vocab) +
+                        "; it reads the policy's tokens, so give a model with the same tokenizer");
+}
+
+learn::CriticSettings critic_settings(const config::TrainConfig& config,
+                                      std::uint64_t updates,
+                                      const model::ModelSpec& spec) {
+  learn::CriticSettings settings;
+  const learn::TrainerSettings policy = trainer_settings(config, updates);
+  settings.batch = policy.batch;
+  settings.total_steps = policy.total_steps;
+  settings.value_clip = config.critic.value_clip;
+  settings.optim = optim_of(config.critic, config);
+  if (config.reward.normalize == "stored") {
+    settings.scale = 1 / spec.score_std;
+    settings.shift = -spec.score_mean / spec.score_std;
+  }
+  return settings;
+}
+
+std::string stem_of(const std::string& folder) {
+  std::filesystem::path path = folder;
+  if (!path.has_filename()) path = path.parent_path();
+  return path.filename().string();
+}
+
+std::string name_of_source(const config::TrainConfig& config) {
+  if (!config.reward.python.empty()) {
+    return std::filesystem::path(config.reward.python).stem().string();
+  }
+  return config.reward.http.empty() ? config.reward.rule : "http";
+}
+
+// Where the critic starts, and which key says so.
+struct CriticSource {
+  std::string from;
+  const char* key = "critic.model_name_or_path";
+};
+
+CriticSource critic_source(const config::TrainConfig& config) {
+  if (!config.critic.model_name_or_path.empty()) return {config.critic.model_name_or_path};
+  if (!config.reward.model_name_or_path.empty()) {
+    return {config.reward.model_name_or_path.front(),
+            "reward.model_name_or_path, where the critic starts"};
+  }
+  return {config.actor.model_name_or_path, "actor.model_name_or_path"};
+}
+
+core::Result<void> check_folder(const config::TrainConfig& config,
+                                const std::string& from,
+                                const char* key) {
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(from));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+  return check_fits(config, spec, key, folder);
+}
+
+}  // namespace
+
+core::Result<void> check_reward_templates(const config::TrainConfig& config) {
+  for (const RewardPart& part : reward_parts(config)) {
+    if (part.folder.empty()) continue;
+    TROUPE_TRY_ASSIGN(folder, model::resolve_model(part.folder));
+    TROUPE_TRY(actors::check_reward_folder(folder, true));
+  }
+  return {};
+}
+
+core::Result<void> check_model_roles(const config::TrainConfig& config) {
+  for (const RewardPart& part : reward_parts(config)) {
+    if (part.folder.empty()) continue;
+    TROUPE_TRY_ASSIGN(folder, model::resolve_model(part.folder));
+    TROUPE_TRY(actors::check_reward_folder(folder, config.data.apply_chat_template));
+  }
+  if (has_critic(config)) {
+    const CriticSource source = critic_source(config);
+    TROUPE_TRY(check_folder(config, source.from, source.key));
+  }
+  if (config.has_reference() && !config.ref.model_name_or_path.empty()) {
+    TROUPE_TRY(check_folder(config, config.ref.model_name_or_path, "ref.model_name_or_path"));
+  }
+  return {};
+}
+
+core::Result<MadeCritic> make_critic(const config::TrainConfig& config,
+                                     std::uint64_t updates,
+                                     core::TeamRunner& team) {
+  const CriticSource source = critic_source(config);
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(source.from));
+  const std::uint64_t seed =
+      core::derive_seed(static_cast<std::uint64_t>(config.train.seed), kCriticHead);
+  TROUPE_TRY_ASSIGN(params, model::load_model(folder, model::HeadKind::kScore, seed));
+  TROUPE_TRY(check_fits(config, params->spec(), source.key, folder));
+  const auto settings = critic_settings(config, updates, params->spec());
+  TROUPE_TRY_ASSIGN(trainers, learn::trainers());
+  TROUPE_TRY_ASSIGN(trainer, trainers->critic(std::move(params), settings, team));
+  return MadeCritic{std::move(trainer), folder};
+}
+
+core::Result<std::shared_ptr<const model::PackedWeights>> reference_weights(
+    const config::TrainConfig& config, core::TeamRunner& team) {
+  const bool own = !config.ref.model_name_or_path.empty();
+  const std::string& from = own ? config.ref.model_name_or_path : config.actor.model_name_or_path;
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(from));
+  TROUPE_TRY_ASSIGN(params, model::load_model(folder));
+  if (own) {
+    TROUPE_TRY(check_fits(config, params->spec(), "ref.model_name_or_path", folder));
+  }
+  TROUPE_TRY(model::check_memory(params->spec(), false, team.memory(), "ref"));
+  auto packed =
+      std::make_shared<model::PackedWeights>(params->spec(), forward_dtype(config), team.memory());
+  team.run([&](core::Team member) { packed->fill(member, *params, 0); });
+  std::shared_ptr<const model::PackedWeights> result = std::move(packed);
+  return result;
+}
+
+std::vector<RewardPart> reward_parts(const config::TrainConfig& config) {
+  std::vector<RewardPart> parts;
+  std::set<std::string> names;
+  const auto add = [&](const std::string& name, const std::string& folder) {
+    std::string unique = name;
+    for (int i = 2; !names.insert(unique).second; ++i)
+      unique = name + "-" + std::to_string(i);
+    RewardPart part{unique, folder.empty() ? "reward/0" : "reward/" + unique, folder, 1.0};
+    if (parts.size() < config.reward.weights.size()) {
+      part.weight = config.reward.weights[parts.size()];
+    }
+    parts.push_back(std::move(part));
+  };
+  if (!config.reward.rule.empty() || !config.reward.python.empty() || !config.reward.http.empty()) {
+    add(name_of_source(config), "");
+    names.insert("0");  // the role of that name is taken
+  }
+  for (const std::string& folder : config.reward.model_name_or_path)
+    add(stem_of(folder), folder);
+  return parts;
+}
+
+core::Result<std::unique_ptr<actors::RewardSource>> make_model_reward(
+    const config::TrainConfig& config, const std::string& folder, core::TeamRunner& team) {
+  TROUPE_TRY_ASSIGN(path, model::resolve_model(folder));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(path));
+  TROUPE_TRY(model::check_memory(spec, false, team.memory(), "reward"));
+  actors::ModelRewardOptions options;
+  options.folder = path;
+  options.rows_max = config.train.micro_tokens_max;
+  options.normalise = config.reward.normalize == "stored";
+  options.columns.as_chat = config.data.apply_chat_template;
+  options.columns.input_key = config.data.input_key;
+  options.columns.input_template = config.data.input_template;
+  return actors::make_model_reward(std::move(options), team);
+}
+
+}  // namespace troupe::app

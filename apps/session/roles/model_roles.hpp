@@ -1,0 +1,61 @@
+// What the roles beside the policy load: the critic with its trainer, the frozen reference, and the
+// learned reward models of a run by name. Used by the company in one process and by node processes
+// alike, on the thread that loads. Nothing is kept here.
+#pragma once
+
+#include "actors/reward/reward_source.hpp"
+#include "runtime/config/train_config.hpp"
+#include "runtime/core/team.hpp"
+#include "runtime/learn/critic_trainer.hpp"
+#include "runtime/model/packed.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+struct MadeCritic {
+  std::unique_ptr<learn::CriticTrainer> trainer;
+  std::filesystem::path folder;  // where it started from, with its tokenizer
+};
+
+// Starts from critic.model_name_or_path, else the first reward model, else the policy's body with a
+// fresh score head drawn from train.seed. `team` outlives it. Error kConfig: another vocabulary
+// than the policy's, or a context too short for its sequences.
+core::Result<MadeCritic> make_critic(const config::TrainConfig& config,
+                                     std::uint64_t updates,
+                                     core::TeamRunner& team);
+
+// The weights of ref.model_name_or_path, else of the policy as it was before training. Error
+// kConfig: another vocabulary than the policy's.
+core::Result<std::shared_ptr<const model::PackedWeights>> reference_weights(
+    const config::TrainConfig& config, core::TeamRunner& team);
+
+// One reward of the configuration.
+struct RewardPart {
+  std::string name;    // in reward sets: "exact", "http", the folder of a model
+  std::string role;    // "reward/0", "reward/rm-small"
+  std::string folder;  // of a learned model as configured, "" for rule, Python file and server
+  double weight = 1;
+};
+
+// The rule, Python file or server first, then the models in order. Names are unique: a second
+// folder of the same name gets "-2".
+std::vector<RewardPart> reward_parts(const config::TrainConfig& config);
+
+// Looks at the folders of critic, reference and reward models before anything starts, so that a
+// wrong one is an error of the configuration.
+core::Result<void> check_model_roles(const config::TrainConfig& config);
+
+// The same of the reward models' chat templates, where prompts turned out to be chats.
+core::Result<void> check_reward_templates(const config::TrainConfig& config);
+
+// A learned reward model as a source. `team` outlives it. Errors: kConfig naming the folder when it
+// has no score head.
+core::Result<std::unique_ptr<actors::RewardSource>> make_model_reward(
+    const config::TrainConfig& config, const std::string& folder, core::TeamRunner& team);
+
+}  // namespace troupe::app

@@ -1,0 +1,122 @@
+// Loads model, tokenizer, prompts and reward, and checks them against each other.
+#include "apps/session/run_inputs.hpp"
+
+#include "apps/cli/end_tokens.hpp"
+#include "apps/session/roles/model_roles.hpp"
+#include "apps/session/roles/role_devices.hpp"
+#include "apps/session/roles/role_workshop.hpp"
+#include "runtime/core/group_bytes.hpp"
+#include "runtime/text/chat_template.hpp"
+
+#include <optional>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+
+// What the run's own rewards read beside the texts. A function that cannot be asked here is asked
+// where it plays.
+actors::RewardReads read_by_rewards(const config::TrainConfig& config) {
+  actors::RewardReads read;
+  for (const RewardPart& part : reward_parts(config)) {
+    if (!part.folder.empty()) {
+      const data::DatasetColumns columns{.input_key = config.data.input_key,
+                                         .input_template = config.data.input_template};
+      for (std::string& name : data::prompt_columns(columns))
+        read.columns.push_back(std::move(name));
+    } else if (auto source = make_reward(config)) {
+      const actors::RewardReads own = (*source)->reads();
+      read.all_columns = read.all_columns || own.all_columns;
+      read.columns.insert(read.columns.end(), own.columns.begin(), own.columns.end());
+      read.messages = read.messages || own.messages;
+    }
+  }
+  return read;
+}
+
+// What a message to a reward has for the row beside the ids and texts of a group.
+std::uint64_t row_bytes_max(const config::TrainConfig& config, bool training) {
+  const auto samples = static_cast<std::uint64_t>(training ? config.rollout.n_samples_per_prompt
+                                                           : config.eval.n_samples_per_prompt);
+  const auto tokens = static_cast<std::uint64_t>(config.rollout.max_new_tokens);
+  return core::frame_left(samples * core::scored_bytes(tokens, tokens * core::kTokenText_bytes));
+}
+
+core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(const config::TrainConfig& config,
+                                                                   const std::string& files,
+                                                                   bool training,
+                                                                   const text::Tokenizer& tokenizer,
+                                                                   const text::ChatTemplate* chat) {
+  actors::DatasetPromptsOptions options;
+  options.files = files;
+  options.columns.input_key = config.data.input_key;
+  options.columns.label_key = config.data.label_key;
+  options.columns.as_chat = config.data.apply_chat_template;
+  options.columns.input_template = config.data.input_template;
+  options.columns.max_samples = training ? static_cast<std::uint64_t>(config.data.max_samples) : 0;
+  options.prompt_tokens_max = static_cast<std::uint64_t>(config.data.prompt_max_len);
+  options.row_bytes_max = row_bytes_max(config, training);
+  options.reads = [&config] { return read_by_rewards(config); };
+  if (training) options.shares = config.data.probs;
+  options.shuffle = training;
+  options.seed = static_cast<std::uint64_t>(config.train.seed);
+  return actors::DatasetPrompts::load(options, tokenizer, chat);
+}
+
+core::Result<void> check_lengths(const config::TrainConfig& config, const model::ModelSpec& spec) {
+  const std::int64_t longest = config.data.prompt_max_len + config.rollout.max_new_tokens;
+  if (longest <= spec.context) return {};
+  return core::fail(ErrorCode::kConfig,
+                    "--data.prompt_max_len " + std::to_string(config.data.prompt_max_len) +
+                        " and --rollout.max_new_tokens " +
+                        std::to_string(config.rollout.max_new_tokens) +
+                        " together exceed the model's context of " + std::to_string(spec.context) +
+                        " tokens; lower one of them");
+}
+
+}  // namespace
+
+core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool models) {
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+  TROUPE_TRY(check_lengths(config, spec));
+  TROUPE_TRY(check_role_devices(config));
+  TROUPE_TRY(check_model_roles(config));
+  TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
+  std::optional<text::ChatTemplate> chat;
+  if (auto loaded = text::ChatTemplate::load(folder)) {
+    chat.emplace(std::move(*loaded));
+  } else if (config.data.apply_chat_template) {
+    return loaded.failure();
+  }
+  const text::ChatTemplate* chat_ptr = chat ? &*chat : nullptr;
+  TROUPE_TRY_ASSIGN(prompts,
+                    load_prompts(config, config.data.prompt_dataset, true, tokenizer, chat_ptr));
+  std::vector<std::string> notes = prompts->notes();
+  std::unique_ptr<actors::DatasetPrompts> evaluation;
+  if (!config.eval.dataset.empty()) {
+    TROUPE_TRY_ASSIGN(loaded,
+                      load_prompts(config, config.eval.dataset, false, tokenizer, chat_ptr));
+    for (const std::string& note : loaded->notes())
+      notes.push_back(note);
+    evaluation = std::move(loaded);
+  }
+  if (prompts->has_chats() || (evaluation && evaluation->has_chats())) {
+    TROUPE_TRY(check_reward_templates(config));
+  }
+  if (auto note = model::longrope_note(spec)) notes.push_back(std::move(*note));
+  std::vector<std::int32_t> eos = end_tokens(tokenizer, spec);
+  RunInputs inputs{std::move(folder),  std::move(tokenizer),  std::move(eos), nullptr,
+                   std::move(prompts), std::move(evaluation), nullptr,        std::move(notes)};
+  if (!models) return inputs;
+  if (reward_parts(config).front().folder.empty()) {
+    TROUPE_TRY_ASSIGN(reward, make_reward(config));
+    inputs.reward = std::move(reward);
+  }
+  TROUPE_TRY_ASSIGN(params, model::load_model(inputs.model_folder));
+  inputs.params = std::move(params);
+  return inputs;
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,272 @@
+// Metrics, progress, checkpoints, phases.
+#include "apps/session/run_reporter.hpp"
+
+#include "actors/reward/gist.hpp"
+#include "apps/cli/stop_signal.hpp"
+#include "apps/session/activity_words.hpp"
+#include "apps/session/evaluations.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <numeric>
+#include <utility>
+
+namespace troupe::app {
+namespace {
+
+constexpr std::chrono::seconds kTick{1};
+
+double unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<RunReporter>> RunReporter::open(const config::TrainConfig& config,
+                                                             const store::RunFolder& folder,
+                                                             std::uint64_t first,
+                                                             std::uint64_t updates,
+                                                             const core::Clock& clock,
+                                                             State state) {
+  TROUPE_TRY_ASSIGN(log, observe::Log::open(folder.log_file(), nullptr));
+  TROUPE_TRY_ASSIGN(metrics, observe::MetricsWriter::open(folder.metrics_file()));
+  std::optional<observe::TensorboardWriter> tensorboard;
+  if (config.logger.tensorboard) {
+    std::optional<std::uint64_t> resumed_at;
+    if (first > 0) resumed_at = first;
+    TROUPE_TRY_ASSIGN(writer, observe::TensorboardWriter::create(folder.tensorboard_folder(),
+                                                                 unix_seconds(), resumed_at));
+    writer.use_names(config.log.names);
+    tensorboard.emplace(std::move(writer));
+  }
+  Files files{std::move(log), std::move(metrics), std::move(tensorboard),
+              store::CheckpointStore(folder.checkpoint_folder(), config.ckpt.max_num)};
+  std::unique_ptr<RunReporter> made(
+      new RunReporter(std::move(files), config, folder, first, updates, clock, std::move(state)));
+  TROUPE_TRY(made->best_.read(folder.metrics_file()));
+  if (const auto& best = made->best_.best()) made->files_.checkpoints.keep_also(best->step);
+  return made;
+}
+
+RunReporter::RunReporter(Files files,
+                         const config::TrainConfig& config,
+                         const store::RunFolder& folder,
+                         std::uint64_t first,
+                         std::uint64_t updates,
+                         const core::Clock& clock,
+                         State state)
+    : config_(config),
+      folder_(folder),
+      state_(std::move(state)),
+      files_(std::move(files)),
+      best_(config.ckpt.best_metric_key),
+      done_(first),
+      timer_(clock),
+      progress_(stdout, observe::detect_style(config.log.format, stdout), clock, first, updates) {
+  if (progress_.live()) ticker_ = std::jthread([this](std::stop_token stop) { tick(stop); });
+}
+
+void RunReporter::tick(std::stop_token stop) {
+  std::mutex mutex;
+  std::condition_variable_any ended;
+  std::unique_lock lock(mutex);
+  while (!ended.wait_for(lock, stop, kTick, [] { return false; }) && !stop.stop_requested())
+    progress_.redraw();
+}
+
+void RunReporter::note(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  say(text);
+}
+
+void RunReporter::say(const std::string& text) {
+  files_.log.info(text);
+  progress_.note(text);
+}
+
+void RunReporter::on_phase(const std::string& phase) {
+  const std::lock_guard lock(mutex_);
+  timer_.begin(phase);
+  progress_.activity(activity_words(phase));
+}
+
+void RunReporter::on_groups(const actors::GroupCounts& counts) {
+  const std::lock_guard lock(mutex_);
+  const std::string_view phase = timer_.current();
+  if (phase == "generate" || phase == "score") progress_.activity(activity_words(counts));
+}
+
+std::uint64_t RunReporter::done() const {
+  const std::lock_guard lock(mutex_);
+  return done_;
+}
+
+std::vector<std::pair<std::string, double>> RunReporter::phases() {
+  const std::lock_guard lock(mutex_);
+  timer_.end();
+  return timer_.totals();
+}
+
+core::Result<void> RunReporter::record(const observe::MetricRow& row) {
+  TROUPE_TRY(files_.metrics.write(row));
+  if (files_.tensorboard) TROUPE_TRY(files_.tensorboard->write(row));
+  if (!best_.offer(row)) return {};
+  files_.checkpoints.keep_also(row.step);
+  char line[160];
+  std::snprintf(line, sizeof line, "best %s so far: %.4f after %llu", best_.name().c_str(),
+                best_.best()->value, static_cast<unsigned long long>(row.step));
+  say(line);
+  return {};
+}
+
+bool RunReporter::is_best(std::uint64_t done) const {
+  const std::lock_guard lock(mutex_);
+  return done > 0 && best_.best() && best_.best()->step == done;
+}
+
+// A traceback is told once; when it comes again, its last line is.
+void RunReporter::on_failed_group(const actors::FailedGroup& group) {
+  const std::string gist = actors::gist_of(group.cause);
+  std::string told = group.cause;
+  if (gist != group.cause && gist == last_gist_) {
+    told = "again (" + std::to_string(group.fault) + " of " + std::to_string(group.faults_max) +
+           "): " + gist;
+  }
+  last_gist_ = gist;
+  note("update " + std::to_string(group.ticket.update + 1) + ", prompt " +
+       std::to_string(group.ticket.slot + 1) + " replaced: " + told);
+}
+
+// Comings and goings are in the log, and on the terminal by what the company says of them.
+void RunReporter::on_peer(const std::string& name, bool up, const std::string& cause) {
+  const std::lock_guard lock(mutex_);
+  files_.log.info(name + (up ? " is up" : ": " + cause));
+}
+
+void RunReporter::on_rewards(std::uint64_t set,
+                             std::uint64_t from_update,
+                             const std::vector<actors::RewardMember>& members) {
+  std::string text = "reward set " + std::to_string(set) + " from update " +
+                     std::to_string(from_update + 1) + " on:";
+  for (const actors::RewardMember& member : members) {
+    char weight[32];
+    std::snprintf(weight, sizeof weight, " x %g", member.weight);
+    text += " " + member.name + weight;
+  }
+  note(text);
+  const std::lock_guard lock(mutex_);
+  reward_sets_.try_emplace(set, actors::SetRewards{set, from_update, members, {}});
+}
+
+std::map<std::uint64_t, actors::SetRewards> RunReporter::reward_sets() const {
+  const std::lock_guard lock(mutex_);
+  return reward_sets_;
+}
+
+void RunReporter::on_awaited_rewards(const std::set<std::string>& names) {
+  const std::string join = " --join " + folder_.path().string() + " --name ";
+  for (const std::string& name : names) {
+    note("waiting for reward " + name + ", which was attached to this run: `troupe attach reward" +
+         join + name + " ...` as before brings it back, `troupe detach reward" + join + name +
+         "` goes on without it");
+  }
+}
+
+core::Result<void> RunReporter::on_update(const actors::UpdateReport& report) {
+  const std::lock_guard lock(mutex_);
+  const observe::MetricRow row{report.done, unix_seconds(), report.metrics};
+  TROUPE_TRY(record(row));
+  done_ = report.done;
+  progress_.update(row);
+  return folder_.check_here();
+}
+
+core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& report) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t scored = report.accuracy.size();
+  const double mean = std::accumulate(report.accuracy.begin(), report.accuracy.end(), 0.0) /
+                      static_cast<double>(scored);
+  observe::MetricRow row{report.done, unix_seconds(), {}};
+  if (scored > 0 && report.greedy) row.values.emplace_back("eval/greedy", mean);
+  if (scored > 0 && !report.greedy) {
+    TROUPE_TRY_ASSIGN(figures, sampled_figures(report));
+    row.values = std::move(figures);
+  }
+  if (report.missing > 0) {
+    row.values.emplace_back(report.greedy ? "eval/greedy_missing" : "eval/missing",
+                            static_cast<double>(report.missing));
+  }
+  row.values.emplace_back("time/eval", report.seconds);
+  TROUPE_TRY(record(row));
+  char figure[32] = "nothing", line[160];
+  if (scored > 0) std::snprintf(figure, sizeof figure, "%.3f", mean);
+  const std::string missing =
+      report.missing == 0 ? "" : ", " + std::to_string(report.missing) + " more without a score";
+  std::snprintf(line, sizeof line, "held-out after %llu updates: %s %s on %zu problems%s (%.1f s)",
+                static_cast<unsigned long long>(report.done), report.greedy ? "greedy" : "sampled",
+                figure, scored, missing.c_str(), report.seconds);
+  say(line);
+  return {};
+}
+
+// Of the samples that the data role has just written down.
+core::Result<actors::Metrics> RunReporter::sampled_figures(
+    const actors::EvaluationReport& report) const {
+  char name[40];
+  std::snprintf(name, sizeof name, "step_%06llu.jsonl",
+                static_cast<unsigned long long>(report.done));
+  TROUPE_TRY_ASSIGN(problems, read_problems(folder_.path() / "eval" / name, config_.reward.rule,
+                                            config_.reward.rule_pattern));
+  return evaluation_metrics(problems, config_.eval.pass_score);
+}
+
+core::Result<void> RunReporter::on_figures(std::uint64_t done,
+                                           const actors::Metrics& figures,
+                                           const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  TROUPE_TRY(record({done, unix_seconds(), figures}));
+  say(line);
+  return {};
+}
+
+core::Result<std::filesystem::path> RunReporter::begin_checkpoint(std::uint64_t done) {
+  const bool here = folder_.check_here().has_value();
+  const std::lock_guard lock(mutex_);
+  if (!here && !std::exchange(beside_, true)) {
+    const auto rescue = store::free_sibling(folder_.path(), ".rescued-");
+    files_.checkpoints = store::CheckpointStore(rescue / "ckpt", config_.ckpt.max_num);
+  }
+  TROUPE_TRY_ASSIGN(folder, files_.checkpoints.begin(done));
+  open_checkpoint_.emplace(std::move(folder));
+  return open_checkpoint_->path();
+}
+
+async::task<core::Result<std::filesystem::path>> RunReporter::commit_checkpoint(
+    std::uint64_t done) {
+  auto job = [this, done] { return commit_here(done); };
+  auto committed = co_await hashing_.run(std::move(job));
+  co_return committed;
+}
+
+// What is moved and copied under the lock is this checkpoint's alone: one is made at a time.
+core::Result<std::filesystem::path> RunReporter::commit_here(std::uint64_t done) {
+  std::unique_lock lock(mutex_);
+  TROUPE_CHECK(open_checkpoint_.has_value(), "a checkpoint is begun before it is committed");
+  store::AtomicFolder open = std::move(*open_checkpoint_);
+  open_checkpoint_.reset();
+  const store::CheckpointStore checkpoints = files_.checkpoints;
+  lock.unlock();
+  TROUPE_TRY(files_.metrics.sync());
+  TROUPE_TRY_ASSIGN(state, state_());
+  TROUPE_TRY_ASSIGN(folder, checkpoints.commit(done, std::move(open), state));
+  note("checkpoint " + folder.string());
+  return folder;
+}
+
+bool RunReporter::stop_requested() const {
+  return app::stop_requested().load();
+}
+
+}  // namespace troupe::app

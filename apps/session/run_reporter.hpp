@@ -1,0 +1,121 @@
+// Tells people and files what a run does: metrics.jsonl (the truth), TensorBoard, the terminal, the
+// checkpoints and the time spent by phase. The controller's listener; safe on any thread, because
+// the company has things to say too; a checkpoint is hashed on a thread of its own. A run folder
+// that is gone ends the run, and its last checkpoint is put beside it. Owned by the command that
+// trains, which reads the totals after the run.
+#pragma once
+
+#include "actors/controller/run_listener.hpp"
+#include "runtime/async/device_thread.hpp"
+#include "runtime/config/train_config.hpp"
+#include "runtime/core/clock.hpp"
+#include "runtime/observe/best_metric.hpp"
+#include "runtime/observe/log.hpp"
+#include "runtime/observe/metrics_writer.hpp"
+#include "runtime/observe/phase_timer.hpp"
+#include "runtime/observe/progress.hpp"
+#include "runtime/observe/tensorboard_writer.hpp"
+#include "runtime/store/atomic_folder.hpp"
+#include "runtime/store/checkpoint_store.hpp"
+#include "runtime/store/run_folder.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace troupe::app {
+
+class RunReporter final : public actors::RunListener {
+ public:
+  // What every manifest holds beside the files, as a JSON object. Called where checkpoints are
+  // hashed, not on a strand; may block.
+  using State = std::function<core::Result<std::string>()>;
+
+  // `first`: updates that a resumed run has behind it. `folder` outlives it.
+  static core::Result<std::unique_ptr<RunReporter>> open(const config::TrainConfig& config,
+                                                         const store::RunFolder& folder,
+                                                         std::uint64_t first,
+                                                         std::uint64_t updates,
+                                                         const core::Clock& clock,
+                                                         State state);
+
+  void on_phase(const std::string& phase) override;
+  void on_failed_group(const actors::FailedGroup& group) override;
+  void on_peer(const std::string& name, bool up, const std::string& cause) override;
+  void on_note(const std::string& text) override { note(text); }
+  void on_rewards(std::uint64_t set,
+                  std::uint64_t from_update,
+                  const std::vector<actors::RewardMember>& members) override;
+  void on_awaited_rewards(const std::set<std::string>& names) override;
+  void on_groups(const actors::GroupCounts& counts) override;
+  core::Result<void> on_update(const actors::UpdateReport& report) override;
+  core::Result<void> on_evaluation(const actors::EvaluationReport& report) override;
+  core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t done) override;
+  async::task<core::Result<std::filesystem::path>> commit_checkpoint(std::uint64_t done) override;
+  // The same, on the caller's thread.
+  core::Result<std::filesystem::path> commit_here(std::uint64_t done);
+  bool is_best(std::uint64_t done) const override;
+  core::Result<void> check_place() const override { return folder_.check_here(); }
+  bool stop_requested() const override;
+
+  // What was measured after `done` updates besides the update itself; `line` says it to the user.
+  core::Result<void> on_figures(std::uint64_t done,
+                                const actors::Metrics& figures,
+                                const std::string& line);
+
+  // The reward sets that were told of, by number.
+  std::map<std::uint64_t, actors::SetRewards> reward_sets() const;
+
+  // A line above the progress, kept in troupe.log too.
+  void note(const std::string& text);
+  // Updates done: those of this run and those before it.
+  std::uint64_t done() const;
+  // Ends the phase that runs; seconds by phase in the order of their first appearance.
+  std::vector<std::pair<std::string, double>> phases();
+
+ private:
+  struct Files {
+    observe::Log log;
+    observe::MetricsWriter metrics;
+    std::optional<observe::TensorboardWriter> tensorboard;
+    store::CheckpointStore checkpoints;
+  };
+
+  RunReporter(Files files,
+              const config::TrainConfig& config,
+              const store::RunFolder& folder,
+              std::uint64_t first,
+              std::uint64_t updates,
+              const core::Clock& clock,
+              State state);
+  core::Result<void> record(const observe::MetricRow& row);
+  core::Result<actors::Metrics> sampled_figures(const actors::EvaluationReport& report) const;
+  void say(const std::string& text);
+  void tick(std::stop_token stop);
+
+  const config::TrainConfig config_;
+  const store::RunFolder& folder_;
+  const State state_;
+  std::string last_gist_;     // of a failed group; on the controller's strand
+  mutable std::mutex mutex_;  // of everything below
+  Files files_;
+  std::optional<store::AtomicFolder> open_checkpoint_;
+  bool beside_ = false;  // checkpoints go beside the run folder, which is gone
+  observe::BestMetric best_;
+  std::uint64_t done_;
+  observe::PhaseTimer timer_;
+  observe::Progress progress_;
+  std::map<std::uint64_t, actors::SetRewards> reward_sets_;
+  std::jthread ticker_;                        // keeps the clock of a live block going
+  async::DeviceThread hashing_{"checkpoint"};  // last: its job ends before what it uses
+};
+
+}  // namespace troupe::app

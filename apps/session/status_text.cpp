@@ -1,0 +1,229 @@
+// The three forms.
+#include "apps/session/status_text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <sstream>
+
+namespace troupe::app {
+namespace {
+
+using nlohmann::json;
+
+std::string place_of(const StatusFacts& facts, const std::string& role) {
+  for (const actors::Part& part : facts.company.parts) {
+    if (part.name == role) return part.node;
+  }
+  const auto found = facts.company.brought.find(role);
+  return found == facts.company.brought.end() ? "head" : found->second;
+}
+
+json role_json(const StatusFacts& facts, const wire::RoleReport& report) {
+  json idle = json::object();
+  for (const auto& [cause, seconds] : report.idle_s)
+    idle[cause] = seconds;
+  json amounts = json::object();
+  for (const auto& [name, value] : report.amounts)
+    amounts[name] = value;
+  return {{"name", report.name},
+          {"node", place_of(facts, report.name)},
+          {"state", report.state},
+          {"actor", report.actor},
+          {"epoch", report.epoch},
+          {"inbox", report.inbox},
+          {"pending", report.pending},
+          {"frames_in", report.frames_in},
+          {"frames_out", report.frames_out},
+          {"busy_s", report.busy_s},
+          {"paused_s", report.paused_s},
+          {"idle_s", std::move(idle)},
+          {"wall_s", report.wall_s},
+          {"waits_for", report.waits_for},
+          {"amounts", std::move(amounts)}};
+}
+
+std::string label(std::string text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+void print(std::string& to, const char* format, auto... values) {
+  char line[512];
+  std::snprintf(line, sizeof line, format, values...);
+  to += line;
+}
+
+void print_roles(std::string& page, const json& roles) {
+  print(page, "%-18s %-16s %5s %5s %-12s %9s %9s %6s  %s\n", "role", "node", "actor", "epoch",
+        "state", "in", "out", "busy", "waits for / idle most for");
+  for (const json& role : roles) {
+    const double wall = std::max(role.value("wall_s", 0.0), 1e-9);
+    std::string idle_cause;
+    double idle_most = 0;
+    for (const auto& [cause, seconds] : role["idle_s"].items()) {
+      if (seconds.get<double>() > idle_most) {
+        idle_most = seconds.get<double>();
+        idle_cause = cause;
+      }
+    }
+    std::string why = role.value("waits_for", "");
+    if (idle_most / wall > 0.01) {
+      char share[32];
+      std::snprintf(share, sizeof share, " %.0f%%", 100 * idle_most / wall);
+      why += (why.empty() ? "" : "; ") + idle_cause + share;
+    }
+    print(page, "%-18s %-16s %5llu %5llu %-12s %9llu %9llu %5.0f%%  %s\n",
+          role.value("name", "").c_str(), role.value("node", "").c_str(),
+          static_cast<unsigned long long>(role.value("actor", 0ull)),
+          static_cast<unsigned long long>(role.value("epoch", 0ull)),
+          role.value("state", "").c_str(),
+          static_cast<unsigned long long>(role.value("frames_in", 0ull)),
+          static_cast<unsigned long long>(role.value("frames_out", 0ull)),
+          100 * role.value("busy_s", 0.0) / wall, why.c_str());
+  }
+}
+
+void print_run(std::string& page, const json& run) {
+  if (!run.is_object()) return;
+  print(page, "\nupdates done %llu, tickets out for %llu, waiting %llu; weights version %llu\n",
+        static_cast<unsigned long long>(run.value("updates_done", 0ull)),
+        static_cast<unsigned long long>(run.value("updates_issued", 0ull)),
+        static_cast<unsigned long long>(run.value("tickets_waiting", 0ull)),
+        static_cast<unsigned long long>(run.value("version", 0ull)));
+  page += "age of trained tokens in updates:";
+  std::size_t age = 0;
+  for (const json& tokens : run["staleness_tokens"]) {
+    print(page, "  %zu: %llu", age++, static_cast<unsigned long long>(tokens.get<std::uint64_t>()));
+  }
+  print(page, "\nreward set %llu:", static_cast<unsigned long long>(run.value("reward_set", 0ull)));
+  for (const json& member : run["rewards"]) {
+    print(page, "  %s x %g (%s)", member.value("name", "").c_str(), member.value("weight", 0.0),
+          member.value("peer", "").c_str());
+  }
+  page += "\n";
+  for (const auto& [cause, count] : run["counts"].items()) {
+    print(page, "%s: %llu\n", cause.c_str(),
+          static_cast<unsigned long long>(count.get<std::uint64_t>()));
+  }
+}
+
+}  // namespace
+
+std::string status_json(const StatusFacts& facts) {
+  json nodes = json::array();
+  for (const auto& node : facts.company.nodes) {
+    nodes.push_back({{"name", node.join.name},
+                     {"host", node.join.host},
+                     {"pid", node.join.pid},
+                     {"cores", node.join.cores},
+                     {"offers", node.join.roles},
+                     {"health", node.health},
+                     {"silent_s", node.silent_s},
+                     {"age_s", node.age_s}});
+  }
+  json roles = json::array();
+  for (const auto& [name, report] : facts.roles)
+    roles.push_back(role_json(facts, report));
+  json parts = json::array();
+  for (const actors::Part& part : facts.company.parts) {
+    const char* const states[] = {"wanted", "starting", "up"};
+    parts.push_back({{"name", part.name},
+                     {"kind", part.kind},
+                     {"node", part.node},
+                     {"state", states[static_cast<int>(part.state)]},
+                     {"epoch", part.epoch},
+                     {"losses", part.losses.size()},
+                     {"last_cause", part.last_cause}});
+  }
+  json object = {{"nodes", std::move(nodes)},
+                 {"cast", std::move(parts)},
+                 {"roles", std::move(roles)},
+                 {"transport",
+                  {{"frames", facts.frames},
+                   {"bytes", facts.bytes},
+                   {"refused", facts.refused},
+                   {"stray", facts.stray}}},
+                 {"watched_s", facts.watched_s},
+                 {"busy_together_s", facts.busy_together_s}};
+  if (!facts.controller.empty()) {
+    object["run"] = json::parse(facts.controller, nullptr, false);
+    if (object["run"].is_object()) object["run"].erase("weights");  // its key is for members alone
+  }
+  return object.dump();
+}
+
+std::string status_metrics(const StatusFacts& facts) {
+  std::ostringstream out;
+  out << "# TYPE troupe_role_seconds counter\n";
+  for (const auto& [name, report] : facts.roles) {
+    const std::string role = "role=\"" + label(name) + "\"";
+    out << "troupe_role_seconds{" << role << ",state=\"busy\",cause=\"\"} " << report.busy_s
+        << "\n";
+    out << "troupe_role_seconds{" << role << ",state=\"paused\",cause=\"\"} " << report.paused_s
+        << "\n";
+    for (const auto& [cause, seconds] : report.idle_s) {
+      out << "troupe_role_seconds{" << role << ",state=\"idle\",cause=\"" << label(cause) << "\"} "
+          << seconds << "\n";
+    }
+  }
+  out << "# TYPE troupe_role_wall_seconds counter\n";
+  for (const auto& [name, report] : facts.roles) {
+    out << "troupe_role_wall_seconds{role=\"" << label(name) << "\"} " << report.wall_s << "\n";
+  }
+  out << "# TYPE troupe_role_frames_total counter\n";
+  for (const auto& [name, report] : facts.roles) {
+    const std::string role = "role=\"" + label(name) + "\"";
+    out << "troupe_role_frames_total{" << role << ",way=\"in\"} " << report.frames_in << "\n";
+    out << "troupe_role_frames_total{" << role << ",way=\"out\"} " << report.frames_out << "\n";
+  }
+  out << "# TYPE troupe_role_queue gauge\n";
+  for (const auto& [name, report] : facts.roles) {
+    const std::string role = "role=\"" + label(name) + "\"";
+    out << "troupe_role_queue{" << role << ",what=\"inbox\"} " << report.inbox << "\n";
+    out << "troupe_role_queue{" << role << ",what=\"pending\"} " << report.pending << "\n";
+  }
+  out << "# TYPE troupe_role_amount gauge\n";
+  for (const auto& [name, report] : facts.roles) {
+    for (const auto& [what, value] : report.amounts) {
+      out << "troupe_role_amount{role=\"" << label(name) << "\",what=\"" << label(what) << "\"} "
+          << value << "\n";
+    }
+  }
+  out << "# TYPE troupe_node_silent_seconds gauge\n";
+  for (const auto& node : facts.company.nodes) {
+    out << "troupe_node_silent_seconds{node=\"" << label(node.join.name) << "\"} " << node.silent_s
+        << "\n";
+  }
+  out << "# TYPE troupe_frames_total counter\ntroupe_frames_total " << facts.frames
+      << "\n# TYPE troupe_refused_total counter\ntroupe_refused_total " << facts.refused << "\n";
+  return out.str();
+}
+
+std::string status_page(const std::string& text) {
+  const json status = json::parse(text, nullptr, false);
+  std::string page;
+  if (!status.is_object()) return "the status cannot be read\n";
+  print(page, "%-22s %-20s %8s %5s %-8s %7s  %s\n", "node", "host", "pid", "cores", "health",
+        "silent", "offers");
+  for (const json& node : status["nodes"]) {
+    std::string offers;
+    for (const json& kind : node["offers"]) {
+      offers += (offers.empty() ? "" : ",") + kind.get<std::string>();
+    }
+    if (offers.empty()) continue;  // somebody who only looks
+    print(page, "%-22s %-20s %8u %5u %-8s %5.1f s  %s\n", node.value("name", "").c_str(),
+          node.value("host", "").c_str(), node.value("pid", 0u), node.value("cores", 0u),
+          node.value("health", "").c_str(), node.value("silent_s", 0.0), offers.c_str());
+  }
+  page += "\n";
+  print_roles(page, status["roles"]);
+  if (status.contains("run")) print_run(page, status["run"]);
+  return page;
+}
+
+}  // namespace troupe::app

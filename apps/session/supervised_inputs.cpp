@@ -1,0 +1,151 @@
+// Configuration to settings, files to rows.
+#include "apps/session/supervised_inputs.hpp"
+
+#include "apps/session/roles/learn_settings.hpp"
+#include "runtime/config/train_method.hpp"
+#include "runtime/text/chat_template.hpp"
+#include "runtime/text/tokenizer.hpp"
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+
+data::RowKind row_kind(config::Methods method) {
+  if (method == config::kSft) return data::RowKind::kAnswer;
+  if (method == config::kPretrain) return data::RowKind::kText;
+  return method == config::kKto ? data::RowKind::kRated : data::RowKind::kPair;
+}
+
+data::SupervisedColumns columns_of_config(const config::TrainConfig& config) {
+  data::SupervisedColumns columns;
+  columns.kind = row_kind(config::method_bit(config.method));
+  columns.input_key = config.data.input_key;
+  columns.output_key = config.data.output_key;
+  columns.prompt_key = config.data.prompt_key;
+  columns.chosen_key = config.data.chosen_key;
+  columns.rejected_key = config.data.rejected_key;
+  columns.margin_key = config.data.margin_key;
+  columns.label_key = config.data.label_key;
+  columns.as_chat = config.data.apply_chat_template;
+  columns.every_turn = config.data.multiturn;
+  columns.input_template = config.data.input_template;
+  return columns;
+}
+
+core::Result<std::uint64_t> steps_of_run(const config::TrainConfig& config, std::uint64_t rows) {
+  if (config.train.max_steps > 0) return static_cast<std::uint64_t>(config.train.max_steps);
+  const auto batch = static_cast<std::uint64_t>(config.train.batch_size);
+  const std::uint64_t steps = rows * static_cast<std::uint64_t>(config.train.max_epochs) / batch;
+  if (steps > 0) return steps;
+  return core::fail(ErrorCode::kConfig, "the dataset has " + std::to_string(rows) +
+                                            " rows, fewer than one optimiser step takes; lower "
+                                            "--train.batch_size " +
+                                            std::to_string(batch) + " or raise --train.max_epochs");
+}
+
+core::Result<std::unique_ptr<data::SupervisedDataset>> load_rows(const config::TrainConfig& config,
+                                                                 const model::ModelSpec& spec,
+                                                                 const text::Tokenizer& tokenizer,
+                                                                 const text::ChatTemplate* chat,
+                                                                 bool training,
+                                                                 std::vector<std::string>& notes) {
+  data::SupervisedLimits limits;
+  limits.max_samples = training ? static_cast<std::uint64_t>(config.data.max_samples) : 0;
+  limits.tokens_max = config.data.max_len;
+  limits.context = spec.context;
+  limits.vocab = spec.vocab;
+  limits.drop_too_long = config.data.drop_too_long;
+  limits.each_file = !config.data.probs.empty();
+  const std::string& files = training ? config.data.dataset : config.eval.dataset;
+  TROUPE_TRY_ASSIGN(
+      rows, data::SupervisedDataset::load(files, training ? "data.dataset" : "eval.dataset",
+                                          columns_of_config(config), limits, tokenizer, chat));
+  for (const std::string& note : rows.notes())
+    notes.push_back(note);
+  std::string note = std::string(training ? "training" : "held-out") +
+                     " rows: " + std::to_string(rows.size()) + " with " +
+                     std::to_string(rows.tokens()) + " tokens";
+  if (rows.dropped() > 0) {
+    note += "; " + std::to_string(rows.dropped()) + " longer than --data.max_len left out";
+  }
+  notes.push_back(std::move(note));
+  return std::make_unique<data::SupervisedDataset>(std::move(rows));
+}
+
+}  // namespace
+
+core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config) {
+  SupervisedInputs inputs;
+  if (config.method == "kto" && config.train.batch_size < 2) {
+    return core::fail(ErrorCode::kConfig,
+                      "train.batch_size: kto compares each answer with those of other rows of its "
+                      "step; give at least 2");
+  }
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+  if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));
+  if (!config.ref.model_name_or_path.empty()) {
+    TROUPE_TRY_ASSIGN(reference, model::resolve_model(config.ref.model_name_or_path));
+    TROUPE_TRY_ASSIGN(other, model::read_spec(reference));
+    if (other.vocab != spec.vocab) {
+      return core::fail(ErrorCode::kConfig,
+                        "ref.model_name_or_path: a vocabulary of " + std::to_string(other.vocab) +
+                            ", the trained model has " + std::to_string(spec.vocab) +
+                            "; both need the same tokenizer");
+    }
+    inputs.reference_folder = std::move(reference);
+  }
+  TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
+  std::optional<text::ChatTemplate> chat;
+  if (auto loaded = text::ChatTemplate::load(folder)) {
+    chat.emplace(std::move(*loaded));
+  } else if (config.data.apply_chat_template) {
+    return loaded.failure();
+  }
+  const text::ChatTemplate* chat_ptr = chat ? &*chat : nullptr;
+  TROUPE_TRY_ASSIGN(train, load_rows(config, spec, tokenizer, chat_ptr, true, inputs.notes));
+  inputs.train = std::move(train);
+  if (!config.eval.dataset.empty()) {
+    TROUPE_TRY_ASSIGN(held_out, load_rows(config, spec, tokenizer, chat_ptr, false, inputs.notes));
+    inputs.evaluation = std::move(held_out);
+  }
+  TROUPE_TRY_ASSIGN(order, data::BlendOrder::create(inputs.train->file_rows(), config.data.probs,
+                                                    static_cast<std::uint64_t>(config.train.seed)));
+  inputs.order.emplace(std::move(order));
+  TROUPE_TRY_ASSIGN(steps, steps_of_run(config, inputs.train->size()));
+  inputs.steps = steps;
+  inputs.model_folder = std::move(folder);
+  inputs.spec = std::move(spec);
+  return inputs;
+}
+
+learn::LossSettings loss_settings(const config::TrainConfig& config) {
+  learn::LossSettings loss;
+  const config::Methods method = config::method_bit(config.method);
+  if (method == config::kRm) loss.kind = learn::LossKind::kReward;
+  if (method == config::kDpo || method == config::kCdpo) loss.kind = learn::LossKind::kDpo;
+  if (method == config::kIpo) loss.kind = learn::LossKind::kIpo;
+  if (method == config::kKto) loss.kind = learn::LossKind::kKto;
+  loss.beta = method == config::kKto ? config.kto.beta : config.dpo.beta;
+  if (method == config::kCdpo) loss.label_smoothing = config.dpo.label_smoothing;
+  if (loss.kind == learn::LossKind::kDpo || loss.kind == learn::LossKind::kIpo) {
+    loss.nll_coef = config.dpo.nll_loss_coef;
+  }
+  loss.length_mean = method == config::kIpo && config.dpo.length_mean;
+  loss.desirable_weight = config.kto.desirable_weight;
+  loss.undesirable_weight = config.kto.undesirable_weight;
+  return loss;
+}
+
+learn::SupervisedSettings supervised_settings(const config::TrainConfig& config,
+                                              std::uint64_t steps) {
+  learn::SupervisedSettings settings;
+  settings.loss = loss_settings(config);
+  settings.optim = optim_settings(config);
+  settings.micro_tokens_max = config.train.micro_tokens_max;
+  settings.total_steps = static_cast<std::int64_t>(steps);
+  return settings;
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,40 @@
+// What supervised training is made from, loaded and checked before a run folder is touched:
+// tokenizer, rows, held-out rows; and the settings that the configuration gives. Built by the
+// command that trains, on its thread.
+#pragma once
+
+#include "runtime/config/train_config.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/data/blend_order.hpp"
+#include "runtime/data/supervised_dataset.hpp"
+#include "runtime/learn/supervised/settings.hpp"
+#include "runtime/model/params.hpp"
+#include "runtime/model/spec.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+struct SupervisedInputs {
+  std::filesystem::path model_folder;
+  std::filesystem::path reference_folder;  // empty: the model as it was before training
+  model::ModelSpec spec;
+  std::unique_ptr<data::SupervisedDataset> train;
+  std::unique_ptr<data::SupervisedDataset> evaluation;  // null without eval.dataset
+  std::optional<data::BlendOrder> order;                // always there once loaded
+  std::uint64_t steps = 0;                              // optimiser steps of the run
+  std::vector<std::string> notes;                       // what the user should know
+};
+
+// Errors name the key, or file and line.
+core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config);
+
+learn::LossSettings loss_settings(const config::TrainConfig& config);
+learn::SupervisedSettings supervised_settings(const config::TrainConfig& config, std::uint64_t steps);
+
+}  // namespace troupe::app

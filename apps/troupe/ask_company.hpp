@@ -1,0 +1,60 @@
+// One question to a running company: comes in through its door, asks, leaves. For commands that
+// only want an answer. Blocks the main thread, at most for the deadline.
+#pragma once
+
+#include "actors/protocol/ask.hpp"
+#include "apps/session/node/join_flags.hpp"
+#include "apps/session/node/node_process.hpp"
+
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+
+namespace troupe::app {
+
+template <class Request>
+async::task<void> ask_into(actors::RoleContext context,
+                           Request request,
+                           core::Result<typename Request::Reply>* out) {
+  auto answer = co_await actors::ask(std::move(context), "company/0", std::move(request));
+  *out = std::move(answer);
+}
+
+// The same for a node that is in.
+template <class Request>
+core::Result<typename Request::Reply> ask_from(const NodeGuest& guest,
+                                               Request request,
+                                               core::Duration deadline) {
+  core::Result<typename Request::Reply> reply = core::fail(core::ErrorCode::kInternal, "not asked");
+  actors::RoleContext context = guest.context;
+  context.call_deadline = deadline;
+  guest.run(ask_into<Request>(std::move(context), std::move(request), &reply));
+  return reply;
+}
+
+template <class Request>
+core::Result<typename Request::Reply> ask_company(const JoinFlags& flags,
+                                                  Request request,
+                                                  core::Duration deadline) {
+  TROUPE_TRY_ASSIGN(target, find_company(flags));
+  async::IoThreads io(1);
+  TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
+  NodeSelf self;
+  self.name = "node/visitor-" + std::to_string(::getpid());
+  self.socket = splice->path();
+  self.pass = splice->pass();
+  core::Result<typename Request::Reply> reply = core::fail(core::ErrorCode::kInternal, "not asked");
+  NodeCalls calls;
+  calls.note = [](const std::string&) {};
+  calls.once_in = [&](NodeGuest guest) -> core::Result<bool> {
+    reply = ask_from(guest, std::move(request), deadline);
+    return false;
+  };
+  auto ended = live_as_node(self, calls);
+  splice->stop();
+  if (!ended) return ended.failure();
+  return reply;
+}
+
+}  // namespace troupe::app

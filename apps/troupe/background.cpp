@@ -1,0 +1,132 @@
+// A fork that tells its parent through a pipe how its start went: one byte for good or bad, then
+// words. The pipe is closed when the work runs, or with the process.
+#include "apps/troupe/background.hpp"
+
+#include "apps/cli/stop_signal.hpp"
+#include "apps/troupe/commands.hpp"
+#include "runtime/core/thrown.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+using core::Result;
+
+constexpr char kRunning = '+';
+constexpr char kFirstCode = 'A';  // a failure is told by this plus its code
+
+core::Failure no_room(const std::string& what) {
+  return core::fail(ErrorCode::kResources, what + ": " + std::strerror(errno));
+}
+
+void tell(int pipe, char kind, const std::string& words) {
+  const std::string all = kind + words;
+  for (std::size_t sent = 0; sent < all.size();) {
+    const ssize_t wrote = ::write(pipe, all.data() + sent, all.size() - sent);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return;  // the command has gone: nobody is left to be told
+    sent += static_cast<std::size_t>(wrote);
+  }
+}
+
+Result<void> in_words(const std::function<Result<void>(const SayRunning&)>& work,
+                      const SayRunning& running) {
+  try {
+    return work(running);
+  } catch (const std::exception& thrown) {
+    return core::fail(core::error_of(thrown, "unexpected failure"));
+  }
+}
+
+[[noreturn]] void become(int pipe,
+                         int log,
+                         const std::function<Result<void>(const SayRunning&)>& work) {
+  ::setsid();
+  ::signal(SIGHUP, SIG_IGN);
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::dup2(nothing, STDIN_FILENO);
+  ::dup2(log, STDOUT_FILENO);
+  ::dup2(log, STDERR_FILENO);
+  bool told = false;
+  const auto running = [&](const std::string& words) {
+    if (std::exchange(told, true)) return;
+    tell(pipe, kRunning, words);
+    ::close(pipe);
+  };
+  const Result<void> ended = in_words(work, running);
+  if (!ended) {
+    std::fputs(error_text(ended.error()).c_str(), stderr);
+    if (!told) {
+      tell(pipe, static_cast<char>(kFirstCode + static_cast<int>(ended.error().code)),
+           ended.error().message);
+    }
+  }
+  std::fflush(nullptr);
+  ::_exit(ended ? 0 : core::exit_status(ended.error().code));
+}
+
+// What the process told before it closed the pipe; kInterrupted when a signal came first.
+Result<std::string> listen(int pipe) {
+  std::string told;
+  char block[4096];
+  for (;;) {
+    const ssize_t got = ::read(pipe, block, sizeof block);
+    if (got == 0) return told;
+    if (got > 0) told.append(block, static_cast<std::size_t>(got));
+    if (got < 0 && errno != EINTR) return no_room("cannot hear of the background process");
+    if (stop_requested()) return core::fail(ErrorCode::kInterrupted, "interrupted");
+  }
+}
+
+}  // namespace
+
+Result<BackgroundStart> start_in_background(
+    const std::filesystem::path& log, const std::function<Result<void>(const SayRunning&)>& work) {
+  const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (file < 0) return no_room("--log: cannot write to " + log.string());
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    const auto failure = no_room("no pipe for the background process");
+    ::close(file);
+    return failure;
+  }
+  std::fflush(nullptr);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::close(ends[0]);
+    become(ends[1], file, work);
+  }
+  const auto unborn = no_room("no background process");
+  ::close(ends[1]);
+  ::close(file);
+  if (pid < 0) {
+    ::close(ends[0]);
+    return unborn;
+  }
+  auto told = listen(ends[0]);
+  ::close(ends[0]);
+  if (!told) {
+    ::kill(pid, SIGTERM);
+    return told.failure();
+  }
+  if (told->empty()) {
+    return core::fail(ErrorCode::kInternal,
+                      "the background process ended without a word; its log is " + log.string());
+  }
+  if (told->front() == kRunning) return BackgroundStart{pid, told->substr(1)};
+  ::waitpid(pid, nullptr, 0);
+  return core::fail(static_cast<ErrorCode>(told->front() - kFirstCode), told->substr(1));
+}
+
+}  // namespace troupe::app

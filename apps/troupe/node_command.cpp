@@ -1,0 +1,181 @@
+// `troupe node`: plays roles for a company of another process or host.
+#include "apps/cli/stop_signal.hpp"
+#include "apps/session/node/join_flags.hpp"
+#include "apps/session/node/node_process.hpp"
+#include "apps/session/node/spliced_subscriber.hpp"
+#include "apps/session/roles/role_workshop.hpp"
+#include "apps/troupe/commands.hpp"
+#include "runtime/core/edit_distance.hpp"
+#include "runtime/core/limits.hpp"
+#include "runtime/learn/trainers.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <sstream>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+using core::Result;
+
+struct Options {
+  JoinFlags join;
+  std::string roles = "generator", name, local;
+};
+
+Result<std::vector<std::string>> kinds_of(const std::string& text) {
+  std::vector<std::string> kinds;
+  std::istringstream words(text);
+  for (std::string kind; std::getline(words, kind, ',');) {
+    constexpr std::string_view kKinds[] = {"generator", "reward", "reference", "critic", "policy"};
+    if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds)) {
+      const std::string near(core::nearest_word(kind, kKinds));
+      return core::fail(ErrorCode::kConfig,
+                        "--roles: there is no role '" + kind +
+                            "', only generator, reward, reference, critic" +
+                            (near.empty() ? "" : "; did you mean " + near + "?"));
+    }
+    kinds.push_back(kind);
+  }
+  if (kinds.empty()) return core::fail(ErrorCode::kConfig, "--roles: name at least one role");
+  return kinds;
+}
+
+void say(const std::string& text) {
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+// A process that `troupe train` started.
+Result<void> run_local(const Options& options, NodeSelf self) {
+  self.socket = options.local;
+  if (const char* pass = std::getenv("TROUPE_NODE_PASS")) self.pass = pass;
+  ::unsetenv("TROUPE_NODE_PASS");
+  NodeCalls calls;
+  calls.maker = [] { return std::make_unique<RoleWorkshop>(); };
+  calls.note = say;
+  TROUPE_TRY_ASSIGN(end, live_as_node(self, calls));
+  if (end == NodeEnd::kLost) return core::fail(ErrorCode::kPeerLost, "the run went away");
+  return {};
+}
+
+// One stay; the splice carries it.
+Result<NodeEnd> stay(const JoinTarget& target, NodeSelf self) {
+  async::IoThreads io(1);
+  TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
+  self.socket = splice->path();
+  self.pass = splice->pass();
+  NodeCalls calls;
+  calls.maker = [&io, &target] {
+    return std::make_unique<RoleWorkshop>(
+        [&io, &target](std::shared_ptr<weights::WeightSubscriber> inner) {
+          return std::make_shared<SplicedSubscriber>(io, target, std::move(inner));
+        });
+  };
+  calls.note = say;
+  calls.once_in = [&](NodeGuest) -> Result<bool> {
+    say(self.name + " is in the company of " + target.name());
+    return true;
+  };
+  auto end = live_as_node(self, calls);
+  splice->stop();
+  return end;
+}
+
+// Errors that come back however often one tries.
+bool is_final(ErrorCode code) {
+  return code == ErrorCode::kConfig || code == ErrorCode::kUnsupported;
+}
+
+Result<void> wait_before_retry(core::Duration wait) {
+  const auto until = std::chrono::steady_clock::now() + wait;
+  while (std::chrono::steady_clock::now() < until) {
+    if (stop_requested()) return core::fail(ErrorCode::kInterrupted, "interrupted");
+    ::usleep(20'000);
+  }
+  return {};
+}
+
+Result<void> run_remote(const Options& options, const NodeSelf& self) {
+  TROUPE_TRY_ASSIGN(target, find_company(options.join));
+  core::Duration wait = core::limits::kRestartAfter;
+  std::string last;
+  std::optional<std::chrono::steady_clock::time_point> taken;  // since when the name is
+  for (;;) {
+    auto end = stay(target, self);
+    // One's own former life is given up when it is frozen; whoever is still there is another.
+    if (end || end.error().code != ErrorCode::kInvalidArgument) {
+      taken.reset();
+    } else if (const auto now = std::chrono::steady_clock::now(); !taken) {
+      taken = now;
+    } else if (now - *taken > 2 * core::limits::kFrozenAfter) {
+      return core::fail(ErrorCode::kConfig, "the company of " + target.name() + " does not take " +
+                                                self.name + ": " + end.error().message +
+                                                "; give this node another --name");
+    }
+    if (end && *end == NodeEnd::kDismissed) {
+      say("the company has ended; so does " + self.name);
+      return {};
+    }
+    if (end && *end == NodeEnd::kStopped) return core::fail(ErrorCode::kInterrupted, "interrupted");
+    if (!end && is_final(end.error().code)) return end.failure();
+    std::string why = end ? "the company went away" : end.error().message;
+    if (taken) why = "the company does not take " + self.name + " yet";
+    if (why != last) say(why + "; trying again until it is there (Ctrl-C ends this)");
+    last = why;
+    wait = end ? core::Duration(core::limits::kRestartAfter)
+               : std::min<core::Duration>(wait * 2, core::limits::kRestartAfter_max);
+    TROUPE_TRY(wait_before_retry(wait));
+  }
+}
+
+}  // namespace
+
+Result<void> run_node(Words words) {
+  Options options;
+  std::vector<Flag> flags = options.join.flags();
+  flags[0].required = false;
+  flags.push_back(
+      {"--roles", &options.roles, "kinds it offers: generator,reward,reference,critic"});
+  flags.push_back({"--name", &options.name, "its name in the company (default: host and pid)"});
+  // `troupe train` starts its own processes with it; nobody else has a use for it.
+  if (std::find(words.begin(), words.end(), "--local") != words.end()) {
+    flags.push_back({"--local", &options.local, "socket of the company on this host"});
+  }
+  TROUPE_TRY_ASSIGN(outcome,
+                    parse_flags("troupe node: plays roles for a running company. Starts in "
+                                "any order: it waits for the company.",
+                                flags, words));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  NodeSelf self;
+  TROUPE_TRY_ASSIGN(kinds, kinds_of(options.roles));
+  self.kinds = std::move(kinds);
+  const auto offers = [&](const char* kind) {
+    return std::find(self.kinds.begin(), self.kinds.end(), kind) != self.kinds.end();
+  };
+  if (options.name.empty()) {
+    char host[128] = "host";
+    ::gethostname(host, sizeof host - 1);
+    options.name = std::string(host) + "-" + std::to_string(::getpid());
+  }
+  self.name = "node/" + options.name;
+  if (!options.local.empty()) return run_local(options, std::move(self));
+  if (offers("policy")) {
+    return core::fail(
+        ErrorCode::kConfig,
+        "--roles: the policy runs where the run is started; offer generator, reward, "
+        "reference or critic");
+  }
+  if (options.join.join.empty()) {
+    return core::fail(ErrorCode::kConfig, "--join is not set; give HOST:PORT of a running company");
+  }
+  if (offers("critic")) TROUPE_TRY(learn::find_trainers());
+  return run_remote(options, self);
+}
+
+}  // namespace troupe::app

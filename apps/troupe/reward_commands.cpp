@@ -1,0 +1,314 @@
+// `troupe attach reward`, `detach reward`, `re-weight reward`: rewards that come and go while a run
+// goes on. The attached reward lives in the process of the command, or in one behind it, until it is
+// detached.
+#include "actors/reward/rule_reward.hpp"
+#include "apps/cli/stop_signal.hpp"
+#include "apps/cli/system_facts.hpp"
+#include "apps/session/node/guest_role.hpp"
+#include "apps/session/roles/model_roles.hpp"
+#include "apps/session/roles/role_factories.hpp"
+#include "apps/session/roles/role_workshop.hpp"
+#include "apps/troupe/ask_company.hpp"
+#include "apps/troupe/background.hpp"
+#include "apps/troupe/commands.hpp"
+#include "kernels/ops.hpp"
+#include "runtime/async/cpu_pool.hpp"
+#include "runtime/core/limits.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+using core::Result;
+
+struct Options {
+  JoinFlags join;
+  std::string name, python, rule, pattern, http, model;
+  std::string normalize = "none", input_key = "input", log;
+  bool chat = false, background = false;
+  double weight = 1, deadline_s = 30;
+};
+
+// "attach reward ...": the kind is there to be extended, and checked.
+Result<Words> after_kind(const char* command, Words words) {
+  if (!words.empty() && words[0] == "reward") return words.subspan(1);
+  if (wants_help(words)) return words;
+  return core::fail(ErrorCode::kConfig, std::string("there is no `") + command + " " +
+                                            (words.empty() ? std::string("...") : words[0]) +
+                                            "`; use `troupe " + command + " reward`");
+}
+
+Result<void> check_name(const std::string& name) {
+  if (!name.empty()) return {};
+  return core::fail(ErrorCode::kConfig, "--name is not set; give the reward a name");
+}
+
+// `team` computes a model's scores.
+Result<std::unique_ptr<actors::RewardSource>> source_of(const Options& options,
+                                                        core::TeamRunner& team) {
+  const int given = !options.python.empty() + !options.rule.empty() + !options.http.empty() +
+                    !options.model.empty();
+  if (given != 1) {
+    return core::fail(
+        ErrorCode::kConfig,
+        "give exactly one of --python FILE, --rule exact|last_number|regex, --http URL, --model "
+        "FOLDER");
+  }
+  if (options.normalize != "none" && options.normalize != "stored") {
+    return core::fail(ErrorCode::kConfig,
+                      "--normalize: '" + options.normalize + "'; expected none or stored");
+  }
+  config::TrainConfig config;
+  config.reward.normalize = options.normalize;
+  config.data.apply_chat_template = options.chat;
+  config.data.input_key = options.input_key;
+  if (!options.model.empty()) return make_model_reward(config, options.model, team);
+  config.reward.python = options.python;
+  config.reward.rule = options.rule;
+  config.reward.rule_pattern = options.pattern;
+  config.reward.http = options.http;
+  if (!options.rule.empty() && !actors::rule_kind(options.rule)) {
+    return core::fail(ErrorCode::kConfig, "--rule: there is no rule '" + options.rule +
+                                              "'; expected exact, last_number, regex");
+  }
+  return make_reward(config);
+}
+
+std::string number_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
+void say(const std::string& text) {
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+// The reward as a role of this process.
+class Attached {
+ public:
+  Attached(const Options& options,
+           std::unique_ptr<actors::RewardSource> source,
+           const SayRunning& running)
+      : options_(options),
+        running_(running),
+        source_(std::move(source)),
+        thread_("reward", &kernels::flush_denormals),
+        role_("reward/" + options.name, &thread_) {}
+  ~Attached() { thread_.close(); }
+
+  Result<bool> attach(const NodeGuest& guest) {
+    const auto deadline = std::chrono::duration_cast<core::Duration>(
+        std::chrono::duration<double>(options_.deadline_s));
+    TROUPE_TRY(role_.start(guest, reward_factory(std::move(source_), deadline)));
+    actors::AttachReward request{options_.name, "reward/" + options_.name, options_.weight};
+    TROUPE_TRY_ASSIGN(changed, ask_from(guest, std::move(request), core::limits::kCallDeadline));
+    running_("reward " + options_.name + " scores from update " +
+             std::to_string(changed.from_update + 1) + " on (set " + std::to_string(changed.set) +
+             ")");
+    return true;
+  }
+  void leave(const NodeGuest& guest) { role_.stop(guest); }
+
+ private:
+  const Options& options_;
+  const SayRunning& running_;
+  std::unique_ptr<actors::RewardSource> source_;
+  async::DeviceThread thread_;
+  GuestRole role_;
+};
+
+// One stay in the company; `in` becomes true once the run has taken the reward.
+Result<NodeEnd> stay(const Options& options,
+                     core::TeamRunner& team,
+                     const SayRunning& running,
+                     bool& in) {
+  TROUPE_TRY_ASSIGN(source, source_of(options, team));
+  TROUPE_TRY_ASSIGN(target, find_company(options.join));
+  async::IoThreads io(1);
+  TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
+  NodeSelf self;
+  self.name = "node/reward-" + options.name + "-" + std::to_string(::getpid());
+  self.kinds = {"attach"};
+  self.socket = splice->path();
+  self.pass = splice->pass();
+  Attached attached(options, std::move(source), running);
+  NodeCalls calls;
+  calls.note = say;
+  calls.once_in = [&](NodeGuest guest) {
+    auto taken = attached.attach(guest);
+    in = in || taken.has_value();
+    return taken;
+  };
+  calls.before_end = [&](NodeGuest guest) { attached.leave(guest); };
+  auto end = live_as_node(self, calls);
+  splice->stop();
+  return end;
+}
+
+// Waits; false when the user asks to stop.
+bool pause(core::Duration wait) {
+  const auto until = std::chrono::steady_clock::now() + wait;
+  while (!stop_requested() && std::chrono::steady_clock::now() < until)
+    ::usleep(20'000);
+  return !stop_requested();
+}
+
+// Once a run has taken the reward, it is there for that run: when the run goes away without having
+// ended, it waits for it to go on. `running` is told each time that the reward is attached.
+Result<void> attach(const Options& options, const SayRunning& running) {
+  // A model computes on all cores that this process may use; other rewards need no team.
+  std::unique_ptr<core::TeamRunner> team = std::make_unique<core::SerialTeam>();
+  if (!options.model.empty()) {
+    team = std::make_unique<async::CpuPool>(usable_cores(), &kernels::flush_denormals);
+  }
+  const core::Failure interrupted =
+      core::fail(ErrorCode::kInterrupted,
+                 "interrupted; groups that needed reward " + options.name + " are sampled again");
+  bool in = false;
+  std::string last;
+  core::Duration wait = core::limits::kRestartAfter;
+  for (;;) {
+    auto end = stay(options, *team, running, in);
+    if (end && *end == NodeEnd::kStopped) return interrupted;
+    if (end && *end == NodeEnd::kDismissed) {
+      say("reward " + options.name + " is needed no more: it was detached, or the run has ended");
+      return {};
+    }
+    if (!end && (!in || end.error().code == ErrorCode::kUnsupported)) return end.failure();
+    const std::string why = end ? "the run went away" : end.error().message;
+    if (why != last) {
+      say(why + "; reward " + options.name + " tries again until the run goes on (Ctrl-C ends this)");
+    }
+    last = why;
+    wait = end ? core::Duration(core::limits::kRestartAfter)
+               : std::min<core::Duration>(wait * 2, core::limits::kRestartAfter_max);
+    if (!pause(wait)) return interrupted;
+  }
+}
+
+std::string detach_command(const Options& options) {
+  return "`troupe detach reward --join " + options.join.join + " --name " + options.name + "`";
+}
+
+Result<void> attach_here(const Options& options) {
+  return attach(options, [&](const std::string& words) {
+    say(words);
+    say("it scores in this process until " + detach_command(options) +
+        ", the end of the run or Ctrl-C; --background gives the terminal back");
+  });
+}
+
+// Beside the logs of the run's nodes where the run is on this machine.
+std::filesystem::path log_of(const Options& options) {
+  if (!options.log.empty()) return options.log;
+  std::string name = "attach-" + options.name + ".log";
+  std::replace(name.begin(), name.end(), '/', '_');
+  const std::filesystem::path nodes = std::filesystem::path(options.join.join) / "nodes";
+  std::error_code error;
+  return std::filesystem::is_directory(nodes, error) ? nodes / name : std::filesystem::path(name);
+}
+
+Result<void> attach_behind(const Options& options) {
+  const std::filesystem::path log = log_of(options);
+  const auto work = [&](const SayRunning& running) {
+    return attach(options, [&](const std::string& words) {
+      say(words);
+      running(words);
+    });
+  };
+  TROUPE_TRY_ASSIGN(start, start_in_background(log, work));
+  say(start.words);
+  say("it scores in process " + std::to_string(start.pid) + " until " + detach_command(options) +
+      " or the end of the run; its log is " + log.string());
+  return {};
+}
+
+}  // namespace
+
+Result<void> run_attach(Words words) {
+  Options options;
+  std::vector<Flag> flags = options.join.flags();
+  flags.push_back({"--name", &options.name, "name of the reward in the run"});
+  flags.push_back({"--weight", &options.weight, "factor of its score in the sum"});
+  flags.push_back({"--python", &options.python, "file with reward_func"});
+  flags.push_back({"--rule", &options.rule, "exact, last_number or regex"});
+  flags.push_back({"--pattern", &options.pattern, "regular expression of --rule regex"});
+  flags.push_back({"--http", &options.http, "URL of a reward server (OpenRLHF's JSON)"});
+  flags.push_back({"--model", &options.model, "folder of a learned reward model"});
+  flags.push_back({"--normalize", &options.normalize,
+                   "of --model: none, or stored (mean and deviation of its config.json)"});
+  flags.push_back(
+      {"--apply-chat-template", &options.chat, "of --model: the run's prompts are chats"});
+  flags.push_back(
+      {"--input-key", &options.input_key, "of --model with chats: column that holds the prompt"});
+  flags.push_back({"--deadline-s", &options.deadline_s, "seconds for the scores of one group",
+                   false, 0.001, 86400});
+  flags.push_back({"--background", &options.background,
+                   "return once the reward is attached; it scores on in a process of its own"});
+  flags.push_back({"--log", &options.log,
+                   "of --background: its output; RUN/nodes/attach-NAME.log, else here"});
+  TROUPE_TRY_ASSIGN(rest, after_kind("attach", words));
+  TROUPE_TRY_ASSIGN(outcome,
+                    parse_flags("troupe attach reward: adds a reward to a run that goes on; it "
+                                "scores in this process until it is detached, the run ends or "
+                                "Ctrl-C, or behind it with --background",
+                                flags, rest));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY(check_name(options.name));
+  if (!std::isfinite(options.weight) || options.weight == 0) {
+    return core::fail(ErrorCode::kConfig, "--weight: expected a number other than 0");
+  }
+  if (options.background) return attach_behind(options);
+  if (!options.log.empty()) {
+    return core::fail(ErrorCode::kConfig, "--log is read with --background; leave it out");
+  }
+  return attach_here(options);
+}
+
+Result<void> run_detach(Words words) {
+  Options options;
+  std::vector<Flag> flags = options.join.flags();
+  flags.push_back({"--name", &options.name, "name of the reward"});
+  TROUPE_TRY_ASSIGN(rest, after_kind("detach", words));
+  TROUPE_TRY_ASSIGN(outcome,
+                    parse_flags("troupe detach reward: takes a reward out of a run, once the "
+                                "last group that needs it is scored",
+                                flags, rest));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY(check_name(options.name));
+  TROUPE_TRY_ASSIGN(changed, ask_company(options.join, actors::DetachReward{options.name},
+                                         core::limits::kSpawnDeadline));
+  say("reward " + options.name + " scores no longer from update " +
+      std::to_string(changed.from_update + 1) + " on");
+  return {};
+}
+
+Result<void> run_reweight(Words words) {
+  Options options;
+  std::vector<Flag> flags = options.join.flags();
+  flags.push_back({"--name", &options.name, "name of the reward"});
+  flags.push_back({"--weight", &options.weight, "new factor of its score in the sum", true});
+  TROUPE_TRY_ASSIGN(rest, after_kind("re-weight", words));
+  TROUPE_TRY_ASSIGN(
+      outcome, parse_flags("troupe re-weight reward: changes the weight of a reward", flags, rest));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY(check_name(options.name));
+  actors::ReweightReward request{options.name, options.weight};
+  TROUPE_TRY_ASSIGN(changed,
+                    ask_company(options.join, std::move(request), core::limits::kCallDeadline));
+  say("reward " + options.name + " weighs " + number_text(options.weight) + " from update " +
+      std::to_string(changed.from_update + 1) + " on");
+  return {};
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,221 @@
+// `troupe serve`: a model over HTTP, in OpenAI's API; with --join the policy of a run, as it
+// learns. Threads: one of io, one that tokenizes, one that drives the engine upon the process's
+// compute pool, and with --join those of a node and one that fetches weights; main waits for the
+// end.
+#include "actors/protocol/role_adapter.hpp"
+#include "apps/cli/dtype_flag.hpp"
+#include "apps/cli/stop_signal.hpp"
+#include "apps/serving/api_service.hpp"
+#include "apps/serving/live_weights.hpp"
+#include "apps/serving/serve_options.hpp"
+#include "apps/session/node/guest_role.hpp"
+#include "apps/session/node/node_process.hpp"
+#include "apps/session/node/spliced_subscriber.hpp"
+#include "apps/troupe/commands.hpp"
+#include "runtime/model/spec.hpp"
+#include "runtime/weights/remote_subscriber.hpp"
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+namespace troupe::app {
+namespace {
+
+using core::ErrorCode;
+using core::fail;
+using core::Result;
+
+void say(const std::string& text) {
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+// A connection takes a descriptor; the default soft bound is often 1024.
+void raise_descriptor_bound() {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// The parts of a server, from the port down to the engine; taken down in the opposite order. The
+// port is taken first, so that a mistake there costs no loading; until the rest is there, every
+// request gets 503.
+class Serving {
+ public:
+  explicit Serving(const ServeOptions& options) : options_(options), io_(1) {}
+  ~Serving() { stop(); }
+
+  // Errors name the flag.
+  Result<void> open() {
+    auto server = net::HttpServer::open(io_, options_.listen(), [this](net::HttpRequest request) {
+      ApiService* const service = ready_.load();
+      return service == nullptr ? loading() : ApiService::respond(service, std::move(request));
+    });
+    if (!server) {
+      const std::string port = "--port " + std::to_string(options_.port);
+      const bool taken = server.error().code == ErrorCode::kResources;
+      return fail(server.error().within(taken ? port : "--host " + options_.host + ", " + port));
+    }
+    server_ = std::move(*server);
+    return {};
+  }
+  void furnish(std::unique_ptr<EngineHost> host,
+               ServedModel model,
+               std::unique_ptr<actors::EngineBench> bench,
+               ApiKeys keys,
+               bool can_reload) {
+    host_ = std::move(host);
+    model_.emplace(std::move(model));
+    pump_.emplace(io_, std::move(bench));
+    ApiServiceParts parts{.model = *model_, .pump = *pump_, .keys = std::move(keys)};
+    parts.bounds.n_max = static_cast<std::int32_t>(options_.sequences);
+    parts.bounds.logprobs_max = static_cast<std::int32_t>(options_.logprobs);
+    parts.bounds.routed_experts = options_.routed_experts;
+    parts.bounds.tokens_max = static_cast<std::size_t>(model_->context);
+    parts.loopback = options_.loopback();
+    parts.requests_max = static_cast<std::size_t>(options_.connections);
+    if (can_reload) parts.reload = [this] { return host_->pack_weights(); };
+    service_.emplace(std::move(parts));
+  }
+  void begin() {
+    ready_ = &*service_;
+    if (!model_->tokenizer) say("no tokenizer: prompts and answers are token ids, without text");
+    say("serving " + model_->names.front() + " at " + options_.address(server_->port()));
+  }
+  void stop() {
+    if (server_) server_->stop();
+    if (pump_) pump_->stop();
+  }
+  EnginePump& pump() { return *pump_; }
+
+ private:
+  static async::task<net::HttpResponse> loading() {
+    co_return ApiService::complaint(503, "the model is being loaded");
+  }
+
+  const ServeOptions& options_;
+  std::unique_ptr<EngineHost> host_;
+  std::optional<ServedModel> model_;
+  async::IoThreads io_;
+  std::optional<EnginePump> pump_;
+  std::optional<ApiService> service_;
+  std::atomic<ApiService*> ready_ = nullptr;
+  std::unique_ptr<net::HttpServer> server_;
+};
+
+Result<void> serve_alone(const ServeOptions& options, ApiKeys keys) {
+  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype, options.placement.device));
+  Serving serving(options);
+  TROUPE_TRY(serving.open());
+  TROUPE_TRY_ASSIGN(host, EngineHost::load(options.model, options.placement, options.limits(),
+                                           dtype, options.tokenizer_use()));
+  TROUPE_TRY_ASSIGN(model, options.served_model(*host));
+  auto bench = std::make_unique<actors::EngineBench>(host->take_engine(), host->team());
+  serving.furnish(std::move(host), std::move(model), std::move(bench), std::move(keys), true);
+  serving.begin();
+  while (!stop_requested())
+    ::poll(nullptr, 0, 100);
+  serving.stop();
+  say("stopped");
+  return {};
+}
+
+// What follows the run's weights, as a role of this process that nobody asks anything.
+class Follower final : public cluster::Role {
+ public:
+  Follower(LiveWeights& live, actors::RoleContext context)
+      : live_(live), context_(std::move(context)) {}
+  async::task<Result<wire::Frame>> handle(wire::Frame) override {
+    co_return fail(ErrorCode::kUnsupported, "a server of weights takes no requests of the run");
+  }
+  async::task<Result<void>> run() override {
+    co_await LiveWeights::follow(&live_, context_);
+    co_return Result<void>();
+  }
+
+ private:
+  LiveWeights& live_;
+  const actors::RoleContext context_;
+};
+
+// The policy of a run. Nothing of the run waits for this guest.
+Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
+  TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype, options.placement.device));
+  TROUPE_TRY_ASSIGN(target, find_company(options.join));
+  Serving serving(options);
+  TROUPE_TRY(serving.open());
+  TROUPE_TRY_ASSIGN(host,
+                    EngineHost::prepare(options.model, options.placement, options.tokenizer_use()));
+  TROUPE_TRY_ASSIGN(model, options.served_model(*host));
+  EngineHost* const made = host.get();
+  const engine::EngineLimits limits = options.limits();
+  actors::EngineMaker maker = [made, limits](std::shared_ptr<const model::PackedWeights> first) {
+    return made->make_engine(std::move(first), limits);
+  };
+  auto bench = std::make_unique<actors::EngineBench>(std::move(maker), host->team(), nullptr);
+  auto inner = std::make_shared<weights::RemoteWeightSubscriber>(
+      host->spec(), dtype, weights::own_host_id(), host->team().memory());
+  async::IoThreads io(1);
+  serving.furnish(std::move(host), std::move(model), std::move(bench), std::move(keys), false);
+  LiveWeights live(serving.pump(),
+                   std::make_shared<SplicedSubscriber>(io, target, std::move(inner)), &say);
+  TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
+  NodeSelf self;
+  self.name = "node/serve-" + std::to_string(::getpid());
+  self.kinds = {"serve"};
+  self.socket = splice->path();
+  self.pass = splice->pass();
+  GuestRole follower("serve/" + std::to_string(::getpid()));
+  const cluster::RoleHost::Factory follow = [&live](const cluster::RoleServices& services) {
+    return Result<std::unique_ptr<cluster::Role>>(
+        std::make_unique<Follower>(live, actors::context_of(services)));
+  };
+  NodeCalls calls;
+  calls.note = &say;
+  calls.once_in = [&](NodeGuest guest) -> Result<bool> {
+    TROUPE_TRY(follower.start(guest, follow));
+    serving.begin();
+    return true;
+  };
+  calls.before_end = [&](NodeGuest guest) {
+    serving.stop();
+    follower.stop(guest);
+  };
+  auto end = live_as_node(self, calls);
+  live.close();
+  serving.stop();
+  splice->stop();
+  if (!end) return end.failure();
+  if (*end == NodeEnd::kLost) return fail(ErrorCode::kPeerLost, "the company went away");
+  say(*end == NodeEnd::kDismissed ? "the run ended" : "stopped");
+  return {};
+}
+
+}  // namespace
+
+Result<void> run_serve(Words words) {
+  ServeOptions options;
+  TROUPE_TRY_ASSIGN(outcome,
+                    parse_flags("troupe serve: a model over HTTP, in OpenAI's API; with --join "
+                                "the policy of a run",
+                                options.flags(), words));
+  if (outcome == FlagsOutcome::kHelpShown) return {};
+  TROUPE_TRY_ASSIGN(keys, ApiKeys::gather(options.keys, options.key_file));
+  TROUPE_TRY(options.check_listen(keys));
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(options.model));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+  TROUPE_TRY(options.check_model(spec));
+  TROUPE_TRY(options.check_tokenizer(folder));
+  raise_descriptor_bound();
+  return options.join.join.empty() ? serve_alone(options, std::move(keys))
+                                   : serve_live(options, std::move(keys));
+}
+
+}  // namespace troupe::app

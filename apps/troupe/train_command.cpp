@@ -1,0 +1,314 @@
+// `troupe train METHOD CONFIG.yaml [--key v]`: from configuration to a finished run.
+#include "actors/controller/reward_board.hpp"
+#include "actors/data/data_state.hpp"
+#include "apps/cli/system_facts.hpp"
+#include "apps/session/head.hpp"
+#include "apps/session/local_company.hpp"
+#include "apps/session/note_line.hpp"
+#include "apps/session/roles/learn_settings.hpp"
+#include "apps/session/roles/role_devices.hpp"
+#include "apps/session/roles/role_factories.hpp"
+#include "apps/session/run_contents.hpp"
+#include "apps/session/run_files.hpp"
+#include "apps/session/run_reporter.hpp"
+#include "apps/session/run_summary.hpp"
+#include "apps/session/supervised_run.hpp"
+#include "apps/troupe/commands.hpp"
+#include "apps/troupe/train_help.hpp"
+#include "runtime/config/config_file.hpp"
+#include "runtime/config/config_render.hpp"
+#include "runtime/config/train_method.hpp"
+#include "runtime/core/edit_distance.hpp"
+#include "runtime/core/limits.hpp"
+#include "runtime/learn/trainers.hpp"
+#include "runtime/store/run_start.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <optional>
+
+namespace troupe::app {
+namespace {
+
+core::Duration seconds(double value) {
+  return std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(value));
+}
+
+actors::RunPlan plan_of(const config::TrainConfig& config,
+                        std::uint64_t updates,
+                        std::uint64_t evaluation_prompts) {
+  actors::RunPlan plan;
+  plan.updates = updates;
+  plan.groups = static_cast<std::uint32_t>(config.rollout.batch_size);
+  plan.samples = static_cast<std::int32_t>(config.rollout.n_samples_per_prompt);
+  plan.staleness_max = static_cast<std::uint64_t>(config.train.staleness_max);
+  plan.sampling = sampling_spec(config);
+  plan.straggler_timeout = seconds(config.rollout.straggler_timeout_s);
+  plan.recompute_kv = config.rollout.kv_on_update == "recompute";
+  const actors::DataRoleOptions data = data_options(config);
+  plan.rewards = data.rewards;
+  plan.reward_away = data.patience.away_max;
+  plan.filters = config.algo.dynamic_filtering_enable;
+  plan.save_critic = config.critic.save_value_network;
+  plan.save_steps = static_cast<std::uint64_t>(config.ckpt.save_steps);
+  plan.evaluation_groups = static_cast<std::uint32_t>(evaluation_prompts);
+  plan.evaluation_samples = static_cast<std::int32_t>(config.eval.n_samples_per_prompt);
+  plan.evaluation_temperature = static_cast<float>(config.eval.temperature);
+  plan.evaluation_steps = static_cast<std::uint64_t>(config.eval.steps);
+  return plan;
+}
+
+// Kinds of roles that have to come from other nodes: "generator,reward".
+std::string awaited_kinds(const config::TrainConfig& config) {
+  const auto& here = config.cluster.local_roles;
+  std::string kinds;
+  const auto add = [&](const std::string& kind, bool wanted) {
+    const bool local = std::find(here.begin(), here.end(), kind) != here.end() &&
+                       (kind != "generator" || config.rollout.generators > 0);
+    if (wanted && !local) kinds += (kinds.empty() ? "" : ",") + kind;
+  };
+  add("generator", true);
+  add("critic", has_critic(config));
+  add("reward", true);
+  add("reference", config.has_reference());
+  return kinds;
+}
+
+using Origins = std::map<std::string, std::string, std::less<>>;
+
+// A run, and the runs that follow it from the last commit when policy or critic was lost.
+class Training {
+ public:
+  Training(config::TrainConfig config, Origins origins)
+      : config_(std::move(config)), origins_(std::move(origins)), begin_(clock_.now()) {}
+
+  core::Result<void> run() {
+    for (std::uint64_t losses = 0;;) {
+      const std::uint64_t done_before = done_;
+      auto outcome = play();
+      if (outcome || outcome.error().code != core::ErrorCode::kPeerLost || loopback()) {
+        return outcome;
+      }
+      losses = done_ > done_before ? 1 : losses + 1;
+      if (losses > core::limits::kRestarts_max) return outcome;
+      notes_.say(outcome.error().message + "; going on from the last commit");
+      config_.resume = "auto";
+    }
+  }
+
+ private:
+  bool loopback() const { return config_.cluster.transport == "loopback"; }
+
+  core::Result<void> play() {
+    TROUPE_TRY_ASSIGN(inputs, load_inputs(config_, loopback()));
+    TROUPE_TRY_ASSIGN(updates, updates_of_run(config_, inputs.prompts->size()));
+    if (!contents_) {
+      TROUPE_TRY_ASSIGN(contents, RunContents::open(config_));
+      contents_ = std::move(contents);
+    }
+    const auto check = [this](const store::Checkpoint& checkpoint, bool branch) {
+      return contents_->check(checkpoint, branch);
+    };
+    TROUPE_TRY_ASSIGN(start, store::start_run(config_, origins_, check));
+    if (start.checkpoint && start.checkpoint->step >= updates) {
+      return say_finished(*start.checkpoint, updates, "updates");
+    }
+    CompanyPlan plan;
+    plan.config = config_;
+    plan.run = plan_of(config_, updates, inputs.evaluation ? inputs.evaluation->size() : 0);
+    if (start.checkpoint) {
+      plan.checkpoint = start.checkpoint->folder.string();
+      plan.run.first_update = done_ = start.checkpoint->step;
+    }
+    TROUPE_TRY(restore_rewards(start.checkpoint));
+    for (const auto& [number, set] : reward_sets_)
+      plan.run.earlier_sets.push_back(set);
+    if (loopback()) TROUPE_TRY(check_none_attached(plan.run));
+    TROUPE_TRY_ASSIGN(files, RunFiles::open(start.folder));
+    auto state = [this]() -> core::Result<std::string> {
+      return contents_->state([this](const std::string& text) { notes_.say(text); });
+    };
+    TROUPE_TRY_ASSIGN(reporter, RunReporter::open(config_, start.folder, plan.run.first_update,
+                                                  updates, clock_, std::move(state)));
+    notes_.attach(reporter.get());
+    for (const std::string& note : start.notes)
+      reporter->note(note);
+    for (const std::string& note : inputs.notes)
+      reporter->note(note);
+    auto ended = loopback()
+                     ? run_local(std::move(plan), std::move(inputs), std::move(files), *reporter)
+                     : run_company(std::move(plan), std::move(inputs), std::move(files),
+                                   start.folder, *reporter);
+    const bool asked = !ended && ended.error().code == core::ErrorCode::kInterrupted;
+    if (ended || asked) head_.reset();  // says good-bye while there is somebody to hear it
+    notes_.attach(nullptr);
+    reward_sets_.merge(reporter->reward_sets());
+    if (!ended && !asked) return ended;
+    const auto phases = reporter->phases();
+    const std::uint64_t done = reporter->done();
+    reporter.reset();  // the live block ends before the table begins
+    print_summary(start.folder, done, load_s_, phases);
+    return ended;
+  }
+
+  // The rewards that were attached: as this command has seen them, or as the checkpoint has them.
+  core::Result<void> restore_rewards(const std::optional<store::Checkpoint>& checkpoint) {
+    if (!checkpoint || !reward_sets_.empty()) return {};
+    TROUPE_TRY_ASSIGN(state, actors::read_state(checkpoint->folder));
+    actors::RewardSets sets(data_options(config_).rewards);
+    TROUPE_TRY(sets.restore(state.reward_sets));  // in order
+    for (auto& set : state.reward_sets)
+      reward_sets_.emplace(set.set, std::move(set));
+    return {};
+  }
+
+  // Rewards of guests come through the door, which one process alone does not have.
+  static core::Result<void> check_none_attached(const actors::RunPlan& plan) {
+    const actors::RewardBoard board(plan.rewards, plan.earlier_sets);
+    if (board.absent().empty()) return {};
+    return core::fail(core::ErrorCode::kConfig,
+                      "reward " + *board.absent().begin() +
+                          " was attached to this run, and nobody can be attached with "
+                          "--cluster.transport loopback; use --cluster.transport caf");
+  }
+
+  void loaded() {
+    if (load_s_ == 0) load_s_ = std::chrono::duration<double>(clock_.now() - begin_).count();
+  }
+
+  core::Result<void> run_local(CompanyPlan plan,
+                               RunInputs inputs,
+                               std::unique_ptr<actors::GroupSink> files,
+                               RunReporter& reporter) {
+    loaded();
+    if (const std::string gpus = devices_text(config_); !gpus.empty()) reporter.note(gpus);
+    return run_local_company(std::move(plan), std::move(inputs), std::move(files), reporter);
+  }
+
+  core::Result<void> run_company(CompanyPlan plan,
+                                 RunInputs inputs,
+                                 std::unique_ptr<actors::GroupSink> files,
+                                 const store::RunFolder& folder,
+                                 RunReporter& reporter) {
+    if (!head_) {
+      HeadOptions options;
+      options.config = config_;
+      options.updates = plan.run.updates;
+      options.run_folder = folder.path();
+      options.cores = plan_cores(config_, static_cast<std::uint32_t>(usable_cores()));
+      options.contents = [this] { return contents_->hashes(); };
+      reporter.note(options.cores.text());
+      auto note = [this](const std::string& text) { notes_.say(text); };
+      TROUPE_TRY_ASSIGN(head, Head::open(std::move(options), std::move(note)));
+      head_ = std::move(head);
+      reporter.note("join with --join " + head_->address() + ", or --join " +
+                    folder.path().string() + " on this machine" + head_->status_text());
+      const std::string missing = awaited_kinds(config_);
+      if (!missing.empty()) {
+        reporter.note("waiting for nodes that play " + missing + ": troupe node --join " +
+                      head_->address() + " --roles " + missing);
+      }
+    }
+    Play play;
+    play.plan = plan.run;
+    play.checkpoint = plan.checkpoint;
+    play.data.options = data_options(config_);
+    play.data.options.earlier_sets = plan.run.earlier_sets;
+    play.data.options.note = [&reporter](const std::string& text) { reporter.on_note(text); };
+    play.data.prompts = std::move(inputs.prompts);
+    play.data.evaluation = std::move(inputs.evaluation);
+    play.data.sink = std::move(files);
+    play.listener = &reporter;
+    play.folder_here = [&folder] { return folder.check_here().has_value(); };
+    loaded();
+    return head_->play(std::move(play));
+  }
+
+  config::TrainConfig config_;
+  const Origins origins_;
+  const core::SteadyClock clock_;
+  const core::TimePoint begin_;
+  double load_s_ = 0;
+  std::uint64_t done_ = 0;  // updates of the checkpoint that the last play began with
+  std::map<std::uint64_t, actors::SetRewards> reward_sets_;  // beyond the run's own, by number
+  NoteLine notes_;
+  std::unique_ptr<RunContents> contents_;
+  std::unique_ptr<Head> head_;
+};
+
+core::Result<void> train_ppo(Words words) {
+  TROUPE_TRY_ASSIGN(builder, config::read_configuration(words, "ppo"));
+  TROUPE_TRY_ASSIGN(config, builder.finish());
+  TROUPE_TRY(learn::find_trainers());  // before anything is written
+  Training training(std::move(config), builder.origins());
+  return training.run();
+}
+
+core::Result<void> train_supervised(const std::string& method, Words words) {
+  TROUPE_TRY_ASSIGN(builder, config::read_configuration(words, method));
+  TROUPE_TRY_ASSIGN(config, builder.finish());
+  TROUPE_TRY(learn::find_trainers());
+  SupervisedRun run(std::move(config), builder.origins());
+  return run.run();
+}
+
+void print_help(const std::string& method, const std::string& section_name) {
+  // `--help rollout` describes the keys of one section.
+  const config::Methods bit = config::method_bit(method);
+  const std::string section =
+      method.empty() ? "" : config::config_section_help(section_name, 100, bit);
+  if (!section.empty()) {
+    std::fputs(section.c_str(), stdout);
+    return;
+  }
+  std::fputs(train_help(method).c_str(), stdout);
+  if (method.empty()) return;
+  std::fputs("\nKeys by section (--help SECTION describes them):\n", stdout);
+  std::fputs(config::config_overview(100, bit).c_str(), stdout);
+}
+
+// Kinds of reinforcement learning that other programs have commands of their own for: the settings
+// that make them here.
+constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+    {"grpo", "--algo.advantage.estimator group_norm"},
+    {"rloo", "--algo.advantage.estimator rloo"},
+    {"dr_grpo", "--algo.advantage.estimator dr_grpo"},
+    {"reinforce", "--algo.advantage.estimator reinforce"},
+    {"gspo", "--algo.objective gspo"},
+    {"online_dpo", "--algo.objective online_dpo"}};
+
+// What to write for a word that is no method.
+std::string advice_for(const std::string& word) {
+  std::vector<std::string_view> words;
+  for (const config::ConfigChoice& choice : config::find_config_row("method")->choices)
+    words.push_back(choice.name);
+  for (const auto& [kind, settings] : kKinds)
+    words.push_back(kind);
+  const std::string near(core::nearest_word(word, words));
+  for (const auto& [kind, settings] : kKinds) {
+    if (kind != near) continue;
+    return (near == word ? "it" : near) + " is `train ppo` with " + std::string(settings) +
+           ", docs/recipes.md";
+  }
+  if (!near.empty()) return "did you mean `train " + near + "`?";
+  return "choose one of " + config::method_names(config::kAllMethods);
+}
+
+}  // namespace
+
+core::Result<void> run_train(Words words) {
+  const config::Methods method = words.empty() ? 0 : config::method_bit(words[0]);
+  if (words.empty() || wants_help(words)) {
+    print_help(method == 0 ? "" : words[0], words.empty() ? "" : words.back());
+    return {};
+  }
+  if (method == 0) {
+    return core::fail(core::ErrorCode::kConfig,
+                      "there is no `train " + words[0] + "`; " + advice_for(words[0]));
+  }
+  return method == config::kPpo ? train_ppo(words.subspan(1))
+                              : train_supervised(words[0], words.subspan(1));
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,175 @@
+// Answers of hand-made samples, over a tokenizer of bytes: texts, usage, log-probs, events.
+#include "apps/serving/answer.hpp"
+
+#include "tests/unit/runtime/text/byte_tokenizer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+
+namespace troupe::app {
+namespace {
+
+using engine::FinishReason;
+using nlohmann::json;
+
+constexpr std::int32_t kEnd = 256;
+
+class Answers : public ::testing::Test {
+ protected:
+  Answers() {
+    char pattern[] = "/tmp/troupe_answer_XXXXXX";
+    folder_ = ::mkdtemp(pattern);
+    test::write_byte_tokenizer(folder_);
+    auto tokenizer = text::Tokenizer::load(folder_);
+    EXPECT_TRUE(tokenizer);
+    model_.reset(new ServedModel{.names = {"tiny"}, .tokenizer = *tokenizer});
+  }
+  ~Answers() override { std::filesystem::remove_all(folder_); }
+
+  static engine::Sample sample(const std::string& bytes, FinishReason finish) {
+    engine::Sample out;
+    for (const char c : bytes)
+      out.tokens.push_back(static_cast<unsigned char>(c));
+    if (finish == FinishReason::kEos) out.tokens.push_back(kEnd);
+    out.versions.assign(out.tokens.size(), 12);
+    for (std::size_t i = 0; i < out.tokens.size(); ++i)
+      out.raw_logprobs.push_back(-0.5f * static_cast<float>(i + 1));
+    out.finish = finish;
+    return out;
+  }
+  Answer answer(const GenerateRequest& request, const std::vector<EncodedPrompt>& prompts) {
+    return Answer(*model_, request, prompts, {"cmpl-1", 7}, 3);
+  }
+  static std::vector<json> read(const std::string& events) {
+    std::vector<json> out;
+    for (std::size_t at = 0; at < events.size();) {
+      EXPECT_EQ(events.compare(at, 6, "data: "), 0);
+      const auto end = events.find("\n\n", at);
+      const std::string data = events.substr(at + 6, end - at - 6);
+      out.push_back(data == "[DONE]" ? json(data) : json::parse(data));
+      at = end + 2;
+    }
+    return out;
+  }
+
+  std::filesystem::path folder_;
+  std::unique_ptr<ServedModel> model_;
+  const std::vector<EncodedPrompt> prompts_ = {{{'a', 'b'}, "ab"}};
+};
+
+TEST_F(Answers, AWholeCompletion) {
+  GenerateRequest request;
+  request.max_tokens = 9;
+  Answer made = answer(request, prompts_);
+  ASSERT_TRUE(made.finish(0, sample("hi", FinishReason::kEos)));
+  EXPECT_EQ(json::parse(made.body()), json::parse(R"({"id":"cmpl-1","object":"text_completion",
+      "created":7,"model":"tiny","system_fingerprint":"v12","choices":[{"index":0,"text":"hi",
+      "logprobs":null,"finish_reason":"stop","stop_reason":null}],
+      "usage":{"prompt_tokens":2,"completion_tokens":3,"total_tokens":5}})"));
+}
+
+TEST_F(Answers, LogprobsOfAnEchoedPromptBeginWithNull) {
+  GenerateRequest request;
+  request.max_tokens = 1;
+  request.echo = request.logprobs = true;
+  request.sampling.top_logprobs = 1;
+  Answer made = answer(request, prompts_);
+  engine::Sample one = sample("c", FinishReason::kLength);
+  one.top_logprobs = {{'d', -0.25f}};
+  one.prompt_logprobs = {-2.0f};
+  one.prompt_top_logprobs = {{'b', -2.0f}};
+  ASSERT_TRUE(made.finish(0, one));
+  const json choice = json::parse(made.body())["choices"][0];
+  EXPECT_EQ(choice["text"], "abc");
+  EXPECT_EQ(choice["logprobs"], json::parse(R"({"text_offset":[0,1,2],
+      "tokens":["a","b","c"],"token_logprobs":[null,-2.0,-0.5],
+      "top_logprobs":[null,{"b":-2.0},{"d":-0.25,"c":-0.5}]})"));
+}
+
+TEST_F(Answers, MaxTokensZeroGivesThePromptAlone) {
+  GenerateRequest request;
+  request.max_tokens = 0;
+  request.echo = true;
+  Answer made = answer(request, prompts_);
+  ASSERT_TRUE(made.finish(0, sample("c", FinishReason::kLength)));
+  const json body = json::parse(made.body());
+  EXPECT_EQ(body["choices"][0]["text"], "ab");
+  EXPECT_EQ(body["usage"]["completion_tokens"], 0);
+}
+
+TEST_F(Answers, AStopTokenHasNoTextAndIsNamed) {
+  GenerateRequest request;
+  request.max_tokens = 9;
+  request.sampling.stop_tokens = {'!'};
+  for (const bool kept : {false, true}) {
+    request.include_stop = kept;
+    Answer made = answer(request, prompts_);
+    ASSERT_TRUE(made.finish(0, sample("hi!", FinishReason::kStop)));
+    const json choice = json::parse(made.body())["choices"][0];
+    EXPECT_EQ(choice["text"], kept ? "hi!" : "hi");
+    EXPECT_EQ(choice["stop_reason"], '!');
+  }
+}
+
+TEST_F(Answers, WithoutATokenizerThereAreIdsAndNoText) {
+  model_->tokenizer.reset();
+  GenerateRequest request;
+  request.max_tokens = 9;
+  request.logprobs = true;
+  Answer made = answer(request, prompts_);
+  ASSERT_TRUE(made.finish(0, sample("hi", FinishReason::kEos)));
+  const json choice = json::parse(made.body())["choices"][0];
+  EXPECT_EQ(choice["text"], "");
+  EXPECT_EQ(choice["token_ids"], json({'h', 'i', kEnd}));
+  EXPECT_EQ(choice["logprobs"]["tokens"], json({"token_id:104", "token_id:105", "token_id:256"}));
+  request.stream = true;
+  Answer streamed = answer(request, prompts_);
+  auto grown = streamed.grow_event(0, sample("h", FinishReason::kLength));
+  auto ended = streamed.finish_event(0, sample("hi", FinishReason::kEos));
+  ASSERT_TRUE(grown && ended);
+  const auto events = read(*grown + *ended);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0]["choices"][0]["token_ids"], json({'h'}));
+  EXPECT_EQ(events[1]["choices"][0]["token_ids"], json({'i', kEnd}));
+}
+
+TEST_F(Answers, EventsOfAChat) {
+  GenerateRequest request;
+  request.chat = request.stream = request.include_usage = request.logprobs = true;
+  Answer made = answer(request, prompts_);
+  auto grown = made.grow_event(0, sample("h", FinishReason::kLength));
+  ASSERT_TRUE(grown);
+  auto ended = made.finish_event(0, sample("hi", FinishReason::kEos));
+  ASSERT_TRUE(ended);
+  const auto events = read(*grown + *ended + made.last_events());
+  ASSERT_EQ(events.size(), 5u);
+  EXPECT_EQ(events[0]["choices"][0]["delta"], (json{{"role", "assistant"}, {"content", ""}}));
+  EXPECT_EQ(events[1]["choices"][0]["delta"], (json{{"content", "h"}}));
+  EXPECT_EQ(events[1]["choices"][0]["logprobs"]["content"][0]["bytes"], json({'h'}));
+  EXPECT_EQ(events[1]["choices"][0]["finish_reason"], nullptr);
+  EXPECT_EQ(events[2]["choices"][0]["delta"], (json{{"content", "i"}}));
+  EXPECT_EQ(events[2]["choices"][0]["finish_reason"], "stop");
+  ASSERT_EQ(events[2]["choices"][0]["logprobs"]["content"].size(), 2u);  // the end token's, too
+  EXPECT_EQ(events[2]["choices"][0]["logprobs"]["content"][0]["logprob"], -1.0);
+  EXPECT_EQ(events[2]["usage"], nullptr);
+  EXPECT_TRUE(events[3]["choices"].empty());
+  EXPECT_EQ(events[3]["usage"]["completion_tokens"], 3);
+  EXPECT_EQ(events[4], "[DONE]");
+}
+
+// A character of two tokens comes out whole, in the event of its second one.
+TEST_F(Answers, CharactersAreNeverCut) {
+  GenerateRequest request;
+  request.stream = true;
+  request.max_tokens = 9;
+  Answer made = answer(request, prompts_);
+  EXPECT_EQ(*made.grow_event(0, sample("\xc3", FinishReason::kLength)), "");
+  const auto events = read(*made.grow_event(0, sample("\xbc", FinishReason::kLength)));
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0]["choices"][0]["text"], "\xc3\xbc");
+}
+
+}  // namespace
+}  // namespace troupe::app

@@ -1,0 +1,103 @@
+// The forms of a flag.
+#include "runtime/config/config_flags.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace troupe::core;
+
+ConfigArguments parse(std::vector<std::string> words) {
+  return parse_config_arguments(words);
+}
+
+std::string refusal(std::vector<std::string> words) {
+  const ConfigArguments read = parse(std::move(words));
+  return read.wrong.empty() ? "accepted" : read.wrong.error().message;
+}
+
+TEST(ConfigFlags, ThreeFormsMeanTheSame) {
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"--train.seed", "7"}, {"--train.seed=7"}, {"train.seed=7"}}) {
+    auto arguments = parse(words);
+    ASSERT_TRUE(arguments.wrong.empty());
+    ASSERT_EQ(arguments.settings.size(), 1u);
+    EXPECT_EQ(arguments.settings[0].name, "train.seed");
+    EXPECT_EQ(arguments.settings[0].values, std::vector<std::string>{"7"});
+  }
+}
+
+TEST(ConfigFlags, OtherWordsAreFilesInOrder) {
+  auto arguments = parse({"a.yaml", "--train.seed", "7", "./b=c.yaml"});
+  ASSERT_TRUE(arguments.wrong.empty());
+  EXPECT_EQ(arguments.files, (std::vector<std::string>{"a.yaml", "./b=c.yaml"}));
+}
+
+TEST(ConfigFlags, PairsTakeTwoWordsAndMayBeNegative) {
+  auto arguments = parse({"--reward.clip_range", "-5", "5", "x.yaml"});
+  ASSERT_TRUE(arguments.wrong.empty());
+  EXPECT_EQ(arguments.settings[0].values, (std::vector<std::string>{"-5", "5"}));
+  EXPECT_EQ(arguments.files, std::vector<std::string>{"x.yaml"});
+  arguments = parse({"--actor.adam.betas", "0.9,0.99", "x.yaml"});
+  ASSERT_TRUE(arguments.wrong.empty());
+  EXPECT_EQ(arguments.settings[0].values, (std::vector<std::string>{"0.9", "0.99"}));
+  arguments = parse({"actor.adam.betas=[0.9, 0.99]"});
+  ASSERT_TRUE(arguments.wrong.empty());
+  EXPECT_EQ(arguments.settings[0].values, (std::vector<std::string>{"0.9", "0.99"}));
+}
+
+TEST(ConfigFlags, BoolFlagMayStandAlone) {
+  auto arguments = parse({"--data.apply_chat_template", "x.yaml"});
+  ASSERT_TRUE(arguments.wrong.empty());
+  EXPECT_EQ(arguments.settings[0].values, std::vector<std::string>{"true"});
+  EXPECT_EQ(arguments.files, std::vector<std::string>{"x.yaml"});
+  arguments = parse({"--logger.tensorboard", "false"});
+  ASSERT_TRUE(arguments.wrong.empty());
+  EXPECT_EQ(arguments.settings[0].values, std::vector<std::string>{"false"});
+}
+
+TEST(ConfigFlags, TextListsGrowAndUnderstandEscapes) {
+  auto arguments = parse({"--rollout.stop", "\\n", "--rollout.stop", "a\\\\n", "x.yaml"});
+  ASSERT_TRUE(arguments.wrong.empty());
+  ASSERT_EQ(arguments.settings.size(), 1u);
+  EXPECT_EQ(arguments.settings[0].values, (std::vector<std::string>{"\n", "a\\n"}));
+  EXPECT_TRUE(arguments.settings[0].is_list);
+}
+
+TEST(ConfigFlags, PatternsKeepTheirBackslashes) {
+  auto arguments = parse({"--reward.rule_pattern", "(\\d+)\\n"});
+  ASSERT_TRUE(arguments.wrong.empty());
+  EXPECT_EQ(arguments.settings[0].values[0], "(\\d+)\\n");
+}
+
+TEST(ConfigFlags, RefusalsNameTheFlag) {
+  EXPECT_EQ(refusal({"--train.sed", "1"}),
+            "the command line: unknown key 'train.sed'; did you mean 'train.seed'?");
+  EXPECT_EQ(refusal({"--train.seed"}),
+            "the command line: --train.seed needs a value (int, 0 to 1e+18)");
+  EXPECT_EQ(refusal({"--reward.clip_range", "1", "--train.seed", "2"}),
+            "the command line: --reward.clip_range needs 2 values (2 floats, -1000000000 to "
+            "1000000000)");
+  EXPECT_EQ(refusal({"-x"}), "the command line: unknown flag '-x'");
+  EXPECT_EQ(refusal({"--async_train"}),
+            "the command line: 'async_train' is called 'train.staleness_max' here");
+}
+
+TEST(ConfigFlags, AllThatIsWrongIsToldAndTheRestIsRead) {
+  const ConfigArguments read =
+      parse({"--train.sed", "1", "a.yaml", "--nonsense", "x", "y.json", "--train.seed", "7", "-x",
+             "--train.seed", "--nonsense", "--data.max_len"});
+  EXPECT_EQ(read.files, std::vector<std::string>{"a.yaml"});
+  ASSERT_EQ(read.settings.size(), 1u);
+  EXPECT_EQ(read.settings[0].values, std::vector<std::string>{"7"});
+  ASSERT_FALSE(read.wrong.empty());
+  EXPECT_EQ(read.wrong.error().code, ErrorCode::kConfig);
+  EXPECT_EQ(read.wrong.error().message,
+            "the command line: unknown key 'train.sed'; did you mean 'train.seed'?\n"
+            "error: the command line: unknown key 'nonsense'; `troupe config show` lists all keys\n"
+            "error: the command line: unknown flag '-x'\n"
+            "error: the command line: --train.seed needs a value (int, 0 to 1e+18)\n"
+            "error: the command line: --data.max_len needs a value (int, 1 to 1048576)");
+}
+
+}  // namespace

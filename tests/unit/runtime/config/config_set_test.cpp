@@ -1,0 +1,215 @@
+// Values from text: what is taken, and what each refusal says.
+#include "runtime/config/config_set.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace troupe::core;
+
+Result<void> set(ConfigBuilder& builder, const std::string& name, const std::string& value) {
+  return builder.set({name, {value}, false, "demo.yaml:4"});
+}
+
+std::string refusal(const std::string& name, const std::string& value) {
+  ConfigBuilder builder;
+  auto done = set(builder, name, value);
+  if (done) return "accepted";
+  EXPECT_EQ(done.error().code, ErrorCode::kConfig);
+  return done.error().message;
+}
+
+ConfigBuilder minimal() {
+  ConfigBuilder builder;
+  for (const auto& [name, value] : {std::pair{"actor.model_name_or_path", "m"},
+                                    {"data.prompt_dataset", "p.jsonl"},
+                                    {"data.label_key", "answer"},
+                                    {"reward.rule", "exact"}}) {
+    EXPECT_TRUE(set(builder, name, value));
+  }
+  return builder;
+}
+
+std::string final_refusal(ConfigBuilder builder) {
+  auto done = builder.finish();
+  if (done) return "accepted";
+  EXPECT_EQ(done.error().code, ErrorCode::kConfig);
+  return done.error().message;
+}
+
+TEST(ConfigBuilder, ScientificNotationIsANumber) {
+  ConfigBuilder builder;
+  ASSERT_TRUE(set(builder, "actor.adam.lr", "1e-6"));
+  EXPECT_EQ(builder.current().actor.adam.lr, 1e-6);
+  ASSERT_TRUE(set(builder, "actor.adam.lr", "+2.5E-5"));
+  EXPECT_EQ(builder.current().actor.adam.lr, 2.5e-5);
+}
+
+TEST(ConfigBuilder, LaterValuesWinAndOriginsFollow) {
+  ConfigBuilder builder;
+  ASSERT_TRUE(set(builder, "train.seed", "1"));
+  ASSERT_TRUE(builder.set({"train.seed", {"2"}, false, "the command line"}));
+  EXPECT_EQ(builder.current().train.seed, 2);
+  EXPECT_EQ(builder.origins().at("train.seed"), "the command line");
+}
+
+TEST(ConfigBuilder, UnknownKeyNamesTheNearestAndThePlace) {
+  EXPECT_EQ(refusal("actor.adam.lrr", "1"),
+            "demo.yaml:4: unknown key 'actor.adam.lrr'; did you mean 'actor.adam.lr'?");
+}
+
+TEST(ConfigBuilder, OldNameIsAnsweredWithTheNewOne) {
+  EXPECT_EQ(refusal("ckpt_path", "x"),
+            "demo.yaml:4: 'ckpt_path' is called 'run.path' here; checkpoints and model stand below "
+            "it");
+}
+
+TEST(ConfigBuilder, WrongTypesSayWhatIsExpected) {
+  EXPECT_EQ(refusal("train.seed", "abc"),
+            "demo.yaml:4: train.seed = abc: expected a whole number, 0 to 1e+18");
+  EXPECT_EQ(refusal("train.seed", "1.5"),
+            "demo.yaml:4: train.seed = 1.5: expected a whole number, 0 to 1e+18");
+  EXPECT_EQ(refusal("logger.tensorboard", "maybe"),
+            "demo.yaml:4: logger.tensorboard = maybe: expected true or false");
+  EXPECT_EQ(
+      refusal("algo.reducer", "gspo"),
+      "demo.yaml:4: algo.reducer = gspo: expected one of token_mean | sample_mean | constant");
+}
+
+TEST(ConfigBuilder, RangesAreChecked) {
+  EXPECT_EQ(refusal("rollout.batch_size", "0"),
+            "demo.yaml:4: rollout.batch_size = 0: out of range, expected 1 to 1048576 prompts");
+  EXPECT_EQ(refusal("actor.adam.lr", "0"),
+            "demo.yaml:4: actor.adam.lr = 0: out of range, expected above 0, at most 1");
+  EXPECT_NE(refusal("actor.adam.lr", "nan").find("finite"), std::string::npos);
+  EXPECT_NE(refusal("actor.adam.lr", "inf").find("finite"), std::string::npos);
+  EXPECT_NE(refusal("train.seed", "99999999999999999999").find("too large"), std::string::npos);
+}
+
+TEST(ConfigBuilder, StalenessSaysThatOnlySynchronousWorks) {
+  EXPECT_NE(refusal("train.staleness_max", "65").find("0 to 64"), std::string::npos);
+  EXPECT_EQ(refusal("train.staleness_max", "1"), "accepted");
+}
+
+TEST(ConfigBuilder, AliasBecomesTheMainName) {
+  ConfigBuilder builder;
+  ASSERT_TRUE(set(builder, "algo.advantage.estimator", "grpo"));
+  EXPECT_EQ(builder.current().algo.advantage.estimator, "group_norm");
+}
+
+TEST(ConfigBuilder, ListsHaveTheirLength) {
+  ConfigBuilder builder;
+  ASSERT_TRUE(builder.set({"actor.adam.betas", {"0.8", "0.99"}, true, "t"}));
+  EXPECT_EQ(builder.current().actor.adam.betas, (std::vector<double>{0.8, 0.99}));
+  EXPECT_FALSE(builder.set({"actor.adam.betas", {"0.8"}, true, "t"}));
+  EXPECT_FALSE(builder.set({"actor.adam.betas", {}, true, "t"}));
+  EXPECT_TRUE(builder.set({"actor.eps_clip_low_high", {}, true, "t"})) << "unset is its default";
+  EXPECT_FALSE(builder.set({"actor.adam.lr", {"1e-6"}, true, "t"}));
+  EXPECT_FALSE(builder.set({"rollout.stop", {""}, true, "t"}));
+}
+
+TEST(ConfigBuilder, MinimalConfigurationPasses) {
+  EXPECT_EQ(final_refusal(minimal()), "accepted");
+}
+
+TEST(ConfigBuilder, MissingModelNamesTheFlag) {
+  EXPECT_NE(final_refusal(ConfigBuilder{}).find("--actor.model_name_or_path"), std::string::npos);
+}
+
+TEST(ConfigBuilder, RulesBetweenKeys) {
+  const auto with = [](const std::string& name, const std::string& value) {
+    ConfigBuilder builder = minimal();
+    EXPECT_TRUE(set(builder, name, value));
+    return final_refusal(std::move(builder));
+  };
+  EXPECT_EQ(with("train.batch_size", "7"),
+            "demo.yaml:4: train.batch_size: 7 does not divide the 256 samples of an update "
+            "(rollout.batch_size x n_samples_per_prompt)");
+  EXPECT_NE(with("train.batch_size", "512").find("only 256"), std::string::npos);
+  EXPECT_EQ(with("train.batch_size", "64"), "accepted");
+  EXPECT_EQ(with("rollout.max_num_seqs", "7"),
+            "rollout.n_samples_per_prompt: 8 samples of a prompt run together, but "
+            "rollout.max_num_seqs is 7");
+  EXPECT_EQ(with("rollout.max_num_seqs", "8"), "accepted");
+  EXPECT_NE(with("reward.python", "r.py").find("keep one"), std::string::npos);
+  EXPECT_NE(with("reward.rule", "").find("no reward"), std::string::npos);
+  EXPECT_NE(with("reward.rule", "regex").find("rule_pattern"), std::string::npos);
+  EXPECT_NE(with("reward.rule_pattern", "x").find("regex"), std::string::npos);
+  EXPECT_NE(with("data.label_key", "").find("label_key"), std::string::npos);
+  EXPECT_NE(with("data.input_template", "no place").find("{}"), std::string::npos);
+  EXPECT_NE(with("eval.steps", "5").find("eval.dataset"), std::string::npos);
+  EXPECT_NE(with("run.path", "").find("folder"), std::string::npos);
+}
+
+TEST(ConfigBuilder, RulesOfObjectives) {
+  const auto with = [](std::initializer_list<std::pair<const char*, const char*>> keys) {
+    ConfigBuilder builder = minimal();
+    for (const auto& [name, value] : keys)
+      EXPECT_TRUE(set(builder, name, value)) << name;
+    return final_refusal(std::move(builder));
+  };
+  const auto says = [](const std::string& message, const char* words) {
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  says(with({{"algo.correction.type", "tis"}}), "would do it twice");
+  EXPECT_EQ(with({{"algo.correction.type", "tis"}, {"algo.objective", "ppo"}}), "accepted");
+  EXPECT_EQ(with({{"algo.correction.type", "m2po"}}), "accepted");
+  says(with({{"algo.objective", "gspo"}}), "--algo.reducer sample_mean");
+  EXPECT_EQ(with({{"algo.objective", "gspo"}, {"algo.reducer", "sample_mean"}}), "accepted");
+  EXPECT_EQ(with({{"algo.objective", "online_dpo"}}), "accepted");
+  says(with({{"algo.objective", "online_dpo"}, {"algo.advantage.estimator", "gae"}}),
+       "compares no samples");
+  says(with({{"algo.kl.per_sample", "true"}}), "--algo.kl.use_loss false");
+  says(with({{"algo.advantage.gamma", "0.9"}}), "give 1");
+  EXPECT_EQ(with({{"algo.advantage.estimator", "gae"}, {"rollout.n_samples_per_prompt", "1"}}),
+            "accepted");
+}
+
+// 512 bytes of a frame's 1,048,576 go to what a group has once, 128 to each sample; a token takes 16
+// (id, log-prob, version) and its text 4.
+TEST(ConfigBuilder, AGroupThatFitsNoFrameIsRefusedWithWhatWouldFit) {
+  const auto with = [](std::initializer_list<std::pair<const char*, const char*>> keys) {
+    ConfigBuilder builder = minimal();
+    set(builder, "rollout.n_samples_per_prompt", "16");
+    set(builder, "rollout.max_num_seqs", "2048");
+    for (const auto& [name, value] : keys)
+      EXPECT_TRUE(set(builder, name, value)) << name;
+    return final_refusal(std::move(builder));
+  };
+  const auto says = [](const std::string& message, const char* words) {
+    EXPECT_NE(message.find(words), std::string::npos) << message;
+  };
+  // (1048064 / 16 - 128) / 20 = 3268.8
+  EXPECT_EQ(with({{"rollout.max_new_tokens", "3268"}, {"algo.kl.init_coef", "0"}}), "accepted");
+  const std::string refused =
+      with({{"rollout.max_new_tokens", "3269"}, {"algo.kl.init_coef", "0"}});
+  says(refused, "16 samples of 3269 tokens, as they are delivered, are 1048128 bytes (20 a token)");
+  says(refused, "which has 1048064 for them");
+  says(refused, "--rollout.max_new_tokens 3268 or --rollout.n_samples_per_prompt 15");
+  // With a kept mass 24 a token: (65504 - 128) / 24 = 2724.
+  says(with({{"rollout.max_new_tokens", "2725"}, {"rollout.top_p", "0.9"}}),
+       "--rollout.max_new_tokens 2724 or");
+  // With a reference 20 a token beside a prompt of 4096: (1031680 / 16 - 128) / 20 = 3217.6.
+  says(with({{"rollout.max_new_tokens", "3218"},
+             {"data.prompt_max_len", "4096"},
+             {"algo.kl.init_coef", "0.01"}}),
+       "as they are learned from, are 1031808 bytes (20 a token)");
+  says(with({{"data.prompt_max_len", "262144"}}), "data.prompt_max_len");
+  const std::initializer_list<std::pair<const char*, const char*>> evaluated = {
+      {"eval.dataset", "held.jsonl"},
+      {"eval.n_samples_per_prompt", "1000"},
+      {"rollout.max_new_tokens", "100"}};
+  says(with(evaluated), "--eval.n_samples_per_prompt 492");
+}
+
+TEST(TrainConfig, BatchArithmetic) {
+  TrainConfig config;
+  config.rollout.batch_size = 8;
+  config.rollout.n_samples_per_prompt = 4;
+  EXPECT_EQ(config.samples_per_update(), 32);
+  EXPECT_EQ(config.mini_batches(), 1);
+  config.train.batch_size = 16;
+  EXPECT_EQ(config.mini_batches(), 2);
+}
+
+}  // namespace
