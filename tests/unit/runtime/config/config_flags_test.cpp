@@ -5,6 +5,7 @@
 
 namespace {
 
+using namespace troupe::config;
 using namespace troupe::core;
 
 ConfigArguments parse(std::vector<std::string> words) {

@@ -12,6 +12,7 @@
 
 namespace {
 
+using namespace troupe::config;
 using namespace troupe::core;
 
 const std::vector<std::string> kFlags = {

@@ -5,6 +5,7 @@
 
 namespace {
 
+using namespace troupe::config;
 using namespace troupe::core;
 
 Result<void> set(ConfigBuilder& builder, const std::string& name, const std::string& value) {

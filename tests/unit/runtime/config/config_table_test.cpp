@@ -13,6 +13,7 @@
 
 namespace {
 
+using namespace troupe::config;
 using namespace troupe::core;
 
 TEST(ConfigTable, NamesAreUniqueAndSectionsAreAdjacent) {
