@@ -4,7 +4,6 @@
 #include "apps/bench/attach.hpp"
 #include "apps/bench/control.hpp"
 #include "apps/bench/exact.hpp"
-#include "apps/bench/lag.hpp"
 #include "apps/bench/overlap.hpp"
 #include "apps/bench/push.hpp"
 #include "apps/bench/train.hpp"
@@ -20,7 +19,6 @@ constexpr Bench kBenches[] = {
     {"gemm", "matrix products at the shapes of a model", bench_gemm},
     {"exact", "log-probs of engine and trainer, bit by bit", bench_exact},
     {"train", "optimiser steps of the policy's trainer", bench_train},
-    {"lag", "what each objective loses when its samples are old", bench_lag},
     {"push", "new weights from a trainer to an engine in another process", bench_push},
     {"attach", "rewards that come and go while a run goes on", bench_attach},
     {"overlap", "an asynchronous run against the longest of its sides", bench_overlap},
