@@ -2,7 +2,9 @@
 // and the compute pool, so one or two threads are enough. Owned by the node; outlives every role.
 #pragma once
 
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/async/task.hpp"
@@ -24,6 +26,13 @@ class IoThreads {
 
   // Runs `body` on its own strand and waits for its end, from a thread that is none of these.
   void run(task<void> body);
+  // The same with the value that it gives.
+  template <class T>
+  T run(task<T> body) {
+    std::optional<T> value;
+    run(detail::store(std::move(body), &value));
+    return std::move(*value);
+  }
 
   // Waits until nothing is left to do, then ends the threads. Idempotent.
   void join();

@@ -5,6 +5,8 @@
 #include "runtime/async/task.hpp"
 
 #include <functional>
+#include <optional>
+#include <utility>
 
 namespace troupe::async {
 
@@ -13,5 +15,14 @@ void post(const Executor& executor, std::function<void()> what);
 
 // Awaits `body` while it runs on the executor; the caller goes on upon its own.
 task<void> run_on(Executor executor, task<void> body);
+
+// The same with the value that it gives.
+template <class T>
+task<T> run_on(Executor executor, task<T> body) {
+  std::optional<T> value;
+  auto stored = detail::store(std::move(body), &value);
+  co_await run_on(std::move(executor), std::move(stored));
+  co_return std::move(*value);
+}
 
 }  // namespace troupe::async

@@ -73,17 +73,6 @@ class Scope {
   bool cancelled_ = false;
 };
 
-namespace detail {
-template <class T>
-task<core::Result<void>> keep(task<core::Result<T>> one,
-                              std::shared_ptr<std::vector<std::optional<T>>> out, std::size_t at) {
-  auto result = co_await std::move(one);
-  if (!result) co_return result.failure();
-  (*out)[at].emplace(std::move(result).value());
-  co_return core::Result<void>();
-}
-}  // namespace detail
-
 // Runs `body(scope, args...)`, a named coroutine, as the first child of a new scope on the current
 // executor and waits for all children. Returns the first error.
 template <class Body, class... Args>
@@ -99,21 +88,5 @@ task<core::Result<void>> with_scope(Body body, Args... args) {
 
 // Runs all tasks at once; returns when all have ended, with the first error if there was one.
 task<core::Result<void>> all(std::vector<task<core::Result<void>>> tasks);
-
-// The same with their values, in the order of the tasks.
-template <class T>
-task<core::Result<std::vector<T>>> all(std::vector<task<core::Result<T>>> tasks) {
-  auto out = std::make_shared<std::vector<std::optional<T>>>(tasks.size());
-  std::vector<task<core::Result<void>>> children;
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    children.push_back(detail::keep<T>(std::move(tasks[i]), out, i));
-  }
-  auto joined = co_await all(std::move(children));
-  if (!joined) co_return joined.failure();
-  std::vector<T> values;
-  values.reserve(out->size());
-  for (auto& value : *out) values.push_back(std::move(*value));
-  co_return core::Result<std::vector<T>>(std::move(values));
-}
 
 }  // namespace troupe::async

@@ -7,6 +7,9 @@
 // no capturing lambda as a coroutine; hold no lock and no thread-local over a `co_await`.
 #pragma once
 
+#include <optional>
+#include <utility>
+
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -17,5 +20,13 @@ template <class T>
 using task = boost::asio::awaitable<T>;
 
 using Executor = boost::asio::any_io_executor;
+
+namespace detail {
+// A task with a value as one without, for what only knows how to await those.
+template <class T>
+task<void> store(task<T> body, std::optional<T>* out) {
+  out->emplace(co_await std::move(body));
+}
+}  // namespace detail
 
 }  // namespace troupe::async

@@ -209,25 +209,35 @@ task<Result<int>> no_number(std::string message) {
   co_return core::fail(ErrorCode::kNotFound, message);
 }
 
-TEST(All, GivesValuesInOrderOfTheTasks) {
-  std::vector<task<Result<int>>> tasks;
-  for (int i = 0; i < 8; ++i) tasks.push_back(number(i));
-  auto result = testing::run_alone(all(std::move(tasks)));
-  EXPECT_EQ(result.value(), (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
+task<Result<void>> counted(int* ended) {
+  auto made = number(1);
+  static_cast<void>(co_await std::move(made));
+  ++*ended;
+  co_return Result<void>();
+}
+
+task<Result<void>> failing(std::string message) {
+  auto made = no_number(std::move(message));
+  auto result = co_await std::move(made);
+  co_return result.failure();
 }
 
 TEST(All, FirstErrorWinsAfterTheOthersEnded) {
-  std::vector<task<Result<int>>> tasks;
-  tasks.push_back(number(1));
-  tasks.push_back(no_number("no such number"));
+  int ended = 0;
+  std::vector<task<Result<void>>> tasks;
+  tasks.push_back(failing("no such number"));
+  tasks.push_back(failing("nor this"));
   auto result = testing::run_alone(all(std::move(tasks)));
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().message, "no such number");
+  std::vector<task<Result<void>>> good;
+  for (int i = 0; i < 8; ++i) good.push_back(counted(&ended));
+  EXPECT_TRUE(testing::run_alone(all(std::move(good))));
+  EXPECT_EQ(ended, 8);
 }
 
 TEST(All, OfNothingIsNothing) {
-  auto result = testing::run_alone(all(std::vector<task<Result<int>>>()));
-  EXPECT_TRUE(result.value().empty());
+  EXPECT_TRUE(testing::run_alone(all(std::vector<task<Result<void>>>())));
 }
 
 }  // namespace
