@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cluster/sim/sim_network.hpp"
+#include "tests/sim/sim_network.hpp"
 #include "tests/unit/runtime/cluster/support.hpp"
 
 namespace troupe::cluster::sim {

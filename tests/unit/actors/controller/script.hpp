@@ -5,7 +5,7 @@
 
 #include "actors/controller/run_plan.hpp"
 #include "actors/data/data_role.hpp"
-#include "runtime/cluster/sim/sim_network.hpp"
+#include "tests/sim/sim_network.hpp"
 
 #include <functional>
 #include <map>

@@ -5,7 +5,7 @@
 #include "actors/data/data_role.hpp"
 #include "actors/protocol/dispatch.hpp"
 #include "actors/protocol/messages_rewards.hpp"
-#include "runtime/cluster/sim/sim_network.hpp"
+#include "tests/sim/sim_network.hpp"
 #include "tests/unit/actors/data/book_support.hpp"
 #include "tests/unit/runtime/cluster/support.hpp"
 

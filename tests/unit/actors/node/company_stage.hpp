@@ -6,7 +6,7 @@
 #include "actors/node/node_role.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "runtime/async/run_on.hpp"
-#include "runtime/cluster/sim/sim_network.hpp"
+#include "tests/sim/sim_network.hpp"
 #include "tests/unit/runtime/cluster/support.hpp"
 
 #include <gtest/gtest.h>

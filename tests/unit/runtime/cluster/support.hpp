@@ -10,7 +10,7 @@
 
 #include "runtime/async/scope.hpp"
 #include "runtime/cluster/endpoint.hpp"
-#include "runtime/cluster/sim/virtual_time.hpp"
+#include "tests/sim/virtual_time.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "runtime/cluster/endpoint.hpp"
-#include "runtime/cluster/sim/virtual_time.hpp"
+#include "tests/sim/virtual_time.hpp"
 #include "runtime/core/rng.hpp"
 
 namespace troupe::cluster::sim {

@@ -1,5 +1,5 @@
 // Routing with faults.
-#include "runtime/cluster/sim/sim_network.hpp"
+#include "tests/sim/sim_network.hpp"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // Each kind of fault alone, and that a seed repeats itself.
-#include "runtime/cluster/sim/sim_network.hpp"
+#include "tests/sim/sim_network.hpp"
 
 #include <gtest/gtest.h>
 

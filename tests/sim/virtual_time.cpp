@@ -1,5 +1,5 @@
 // The event queue and the loop that empties it.
-#include "runtime/cluster/sim/virtual_time.hpp"
+#include "tests/sim/virtual_time.hpp"
 
 #include <algorithm>
 
