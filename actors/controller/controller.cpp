@@ -2,8 +2,8 @@
 #include "actors/controller/controller.hpp"
 
 #include "actors/controller/update_metrics.hpp"
+#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
-#include "runtime/core/limits.hpp"
 
 #include <algorithm>
 
@@ -252,7 +252,7 @@ async::task<core::Result<GroupStatuses>> Controller::collect(std::uint64_t updat
     // Without staleness everything follows from ids: fresh prompts are drawn in slot order once all
     // is known, not in the order in which groups happen to fail.
     if (plan_.staleness_max == 0 && !is_settled(*statuses)) {
-      co_await async::sleep_for(*context_.timers, core::limits::kSettlePoll);
+      co_await async::sleep_for(*context_.timers, limits::kSettlePoll);
       continue;
     }
     ReissueTickets again;
@@ -348,8 +348,7 @@ async::task<core::Result<RewardsChanged>> Controller::on(DetachReward request) {
 }
 
 async::task<core::Result<Published>> Controller::on(AwaitPublished request) {
-  const async::Deadline deadline =
-      async::Deadline::after(*context_.timers, core::limits::kNewsWait);
+  const async::Deadline deadline = async::Deadline::after(*context_.timers, limits::kNewsWait);
   const auto is_news = [&] {
     const auto& newest = fleet_.latest();
     return newest && (!request.held || newest->version > *request.held);

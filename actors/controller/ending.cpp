@@ -1,8 +1,8 @@
 // How a run ends before its last update: when it is asked to, when the prompts are used up, and for
 // an error. Whatever ends it, the last committed state is saved while the roles that hold it live.
 #include "actors/controller/controller.hpp"
+#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
-#include "runtime/core/limits.hpp"
 
 #include <algorithm>
 
@@ -23,7 +23,7 @@ Controller::Whole::~Whole() {
 // now.
 async::task<core::Result<void>> Controller::watch_stop() {
   for (;;) {
-    co_await async::sleep_for(*context_.timers, core::limits::kLookEvery);
+    co_await async::sleep_for(*context_.timers, limits::kLookEvery);
     if (!listener_.stop_requested()) continue;
     if (awaited_ && fleet_.generators_able() == 0) break;
     if (issued_ == done_ && rewards_.awaits()) break;
@@ -95,7 +95,7 @@ async::task<core::Result<void>> Controller::save_last(core::Error error) {
                      "written down";
     co_return core::fail(std::move(error));
   }
-  context_.call_deadline = core::limits::kLastSave;
+  context_.call_deadline = limits::kLastSave;
   auto saved = co_await save(committed_, false);
   if (saved) {
     error.message += "; " + update + " is saved in " + saved_at_.string();

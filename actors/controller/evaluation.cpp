@@ -2,6 +2,7 @@
 // so nothing newer is published meanwhile; rollouts of training go on beside it.
 #include "actors/controller/controller.hpp"
 #include "actors/data/data_role.hpp"
+#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
 
 namespace troupe::actors {
@@ -63,7 +64,7 @@ async::task<core::Result<GroupStatuses>> Controller::settled_groups(std::uint64_
     await.update = update;
     auto statuses = co_await ask(context_, peers_.data, std::move(await));
     if (!statuses || is_settled(*statuses)) co_return statuses;
-    co_await async::sleep_for(*context_.timers, core::limits::kSettlePoll);
+    co_await async::sleep_for(*context_.timers, limits::kSettlePoll);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "actors/controller/fleet.hpp"
 
 #include "actors/data/ticket_name.hpp"
+#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 namespace troupe::actors {
 
 using core::ErrorCode;
-namespace limits = core::limits;
 
 namespace {
 

@@ -1,5 +1,6 @@
 // Generators that come and go, and the weights they are given.
 #include "actors/controller/fleet.hpp"
+#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "runtime/core/rng.hpp"
 
@@ -8,7 +9,6 @@
 namespace troupe::actors {
 
 using core::ErrorCode;
-namespace limits = core::limits;
 
 namespace {
 

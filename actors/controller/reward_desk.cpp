@@ -1,6 +1,7 @@
 // One change after another.
 #include "actors/controller/reward_desk.hpp"
 
+#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ void RewardDesk::up(const std::string& peer) {
 async::task<core::Result<void>> RewardDesk::await_absent() {
   if (!awaits()) co_return core::Result<void>();
   // One that is there still, because the run is played again, is told of at once.
-  co_await async::sleep_for(*context_.timers, core::limits::kLookEvery);
+  co_await async::sleep_for(*context_.timers, limits::kLookEvery);
   if (!awaits()) co_return core::Result<void>();
   listener_.on_awaited_rewards(board_.absent());
   const auto deadline = async::Deadline::after(*context_.timers, away_max_);

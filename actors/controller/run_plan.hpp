@@ -3,10 +3,10 @@
 // staleness_max.
 #pragma once
 
+#include "actors/limits.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "runtime/core/clock.hpp"
-#include "runtime/core/limits.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -35,7 +35,7 @@ struct RunPlan {
   bool filters = false;      // the data role filters groups by their mean score
   bool recompute_kv = true;  // at a swap of weights running samples compute their keys again
   // How long the run waits for a reward that was attached to it, or for any when it has none.
-  core::Duration reward_away = core::limits::kRewardWait;
+  core::Duration reward_away = limits::kRewardWait;
   std::vector<RewardMember> rewards;     // the run's own: set 0 of the data role
   std::vector<SetRewards> earlier_sets;  // of an earlier life of the run, by number
 

@@ -3,9 +3,10 @@
 
 #include "actors/data/group_statuses.hpp"
 #include "actors/data/ticket_name.hpp"
+#include "actors/limits.hpp"
 #include "runtime/core/group_bytes.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/core/rng.hpp"
+#include "runtime/wire/limits.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -45,8 +46,8 @@ DataRole::DataRole(RoleContext context,
       committed_(state_of(book_)),
       sets_(options_.rewards),
       changed_(*context_.timers),
-      unscored_note_(options_.note, *context_.timers, core::limits::kNotesEvery),
-      too_long_note_(options_.note, *context_.timers, core::limits::kNotesEvery) {
+      unscored_note_(options_.note, *context_.timers, limits::kNotesEvery),
+      too_long_note_(options_.note, *context_.timers, limits::kNotesEvery) {
   const auto restored = sets_.restore(options_.earlier_sets);
   TROUPE_CHECK(restored.has_value(), "the reward sets of an earlier life were in order there");
 }
@@ -202,7 +203,7 @@ async::task<core::Result<ExperiencePage>> DataRole::on(FetchExperience request) 
                          "update " + std::to_string(request.update + 1) + " has no experience at " +
                              std::to_string(request.cursor));
   }
-  constexpr std::uint64_t kPage_bytes_max = core::limits::kFrame_bytes_max * 3 / 4;
+  constexpr std::uint64_t kPage_bytes_max = wire::limits::kFrame_bytes_max * 3 / 4;
   ExperiencePage page;
   page.next = request.cursor;
   std::uint64_t bytes = 0;

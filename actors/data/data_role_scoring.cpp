@@ -3,6 +3,7 @@
 #include "actors/data/ticket_name.hpp"
 #include "actors/protocol/group_fit.hpp"
 #include "runtime/core/group_bytes.hpp"
+#include "runtime/wire/limits.hpp"
 
 #include <algorithm>
 
@@ -85,7 +86,7 @@ core::Result<bool> DataRole::fit_samples(const BookGroup& group,
   too_long_samples_ += dropped;
   const std::string what =
       std::to_string(dropped) + " of " + std::to_string(samples.size() + dropped) +
-      " samples did not fit a frame of " + std::to_string(core::limits::kFrame_bytes_max) +
+      " samples did not fit a frame of " + std::to_string(wire::limits::kFrame_bytes_max) +
       " bytes with the others; ask for shorter responses or fewer samples a "
       "prompt (--rollout.max_new_tokens, --rollout.n_samples_per_prompt)";
   const std::size_t least = group.wanted >= 2 ? 2 : 1;

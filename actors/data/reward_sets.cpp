@@ -1,8 +1,8 @@
 // The order of reward sets.
 #include "actors/data/reward_sets.hpp"
 
+#include "actors/limits.hpp"
 #include "runtime/core/check.hpp"
-#include "runtime/core/limits.hpp"
 
 #include <cmath>
 #include <set>
@@ -16,8 +16,8 @@ core::Result<void> check_members(const SetRewards& request) {
                       "reward set " + std::to_string(request.set) + " " + why);
   };
   if (request.members.empty()) return refuse("has no reward");
-  if (request.members.size() > core::limits::kRewardMembers_max) {
-    return refuse("has more than " + std::to_string(core::limits::kRewardMembers_max) + " rewards");
+  if (request.members.size() > limits::kRewardMembers_max) {
+    return refuse("has more than " + std::to_string(limits::kRewardMembers_max) + " rewards");
   }
   std::set<std::string> names;
   for (const RewardMember& member : request.members) {

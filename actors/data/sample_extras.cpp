@@ -1,7 +1,7 @@
 // Names and values out of JSON.
 #include "actors/data/sample_extras.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "actors/limits.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -32,7 +32,7 @@ void SampleExtras::add(std::string_view reward, const std::string& object) {
   if (!values.is_object()) return;
   for (const auto& [key, value] : values.items()) {
     if (value.is_structured() || value.is_null()) continue;
-    if (extras_.size() >= core::limits::kRewardExtras_max) return;
+    if (extras_.size() >= limits::kRewardExtras_max) return;
     std::string name = has(key) ? std::string(reward) + "." + key : key;
     if (has(name)) continue;
     extras_.push_back({std::move(name), number_in(value),

@@ -1,6 +1,8 @@
 // Presence of one scorer.
 #include "actors/data/scorer.hpp"
 
+#include "actors/limits.hpp"
+
 #include <algorithm>
 #include <cstdio>
 
@@ -40,7 +42,7 @@ void Scorer::failed(const core::Error& error) {
   if (!since_) since_ = now;
   cause_ = error.message;
   // One that comes and goes all the time is not worth a line each time.
-  if (!said_ && (!told_ || now - *told_ >= core::limits::kNotesEvery)) {
+  if (!said_ && (!told_ || now - *told_ >= limits::kNotesEvery)) {
     said_ = true;
     told_ = now;
     if (note_) {

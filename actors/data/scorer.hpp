@@ -7,10 +7,10 @@
 #pragma once
 
 #include "actors/data/call_gate.hpp"
+#include "actors/limits.hpp"
 #include "actors/protocol/reward_reads.hpp"
 #include "runtime/async/notifier.hpp"
 #include "runtime/core/error.hpp"
-#include "runtime/core/limits.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -20,9 +20,9 @@
 namespace troupe::actors {
 
 struct Patience {
-  core::Duration pause_min = core::limits::kScorerPause_min;
-  core::Duration pause_max = core::limits::kScorerPause_max;
-  core::Duration away_max = core::limits::kRewardWait;  // --reward.away_s
+  core::Duration pause_min = limits::kScorerPause_min;
+  core::Duration pause_max = limits::kScorerPause_max;
+  core::Duration away_max = limits::kRewardWait;  // --reward.away_s
 };
 
 using Note = std::function<void(const std::string&)>;
@@ -75,7 +75,7 @@ class Scorer {
   const Note note_;
   async::Notifier& changed_;
   async::Notifier back_;
-  CallGate gate_{core::limits::kScorerCalls_max};
+  CallGate gate_{limits::kScorerCalls_max};
   std::size_t waiters_ = 0;
   std::optional<core::TimePoint> since_;  // the first failure after the last answer
   std::optional<core::TimePoint> told_;   // when people heard last that it is away

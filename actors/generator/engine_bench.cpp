@@ -2,8 +2,9 @@
 #include "actors/generator/engine_bench.hpp"
 
 #include "actors/protocol/role_shell.hpp"
+#include "runtime/async/limits.hpp"
 #include "runtime/core/check.hpp"
-#include "runtime/core/limits.hpp"
+#include "runtime/engine/limits.hpp"
 
 namespace troupe::actors {
 core::Result<EngineTurn> EngineBench::turn(EngineWork work) {
@@ -46,7 +47,8 @@ core::Result<void> EngineBench::pack(const EngineWork& work, EngineTurn& turn) {
   const MaybeBusy guard(activity_, "pack");
   const bool runs = engine_ != nullptr && !engine_->idle();
   for (bool done = false; !done;) {
-    const core::Duration budget = runs ? core::limits::kWeightSlice : core::limits::kCallDeadline;
+    const core::Duration budget =
+        runs ? engine::limits::kWeightSlice : async::limits::kCallDeadline;
     const auto advanced = work.intake->advance(team_, budget);
     if (!advanced) {
       turn.intake_error = advanced.error();
@@ -73,7 +75,7 @@ core::Result<void> EngineBench::pack(const EngineWork& work, EngineTurn& turn) {
 
 // Until a sample is done or the turn is over; one step between two slices of packing.
 core::Result<void> EngineBench::step(const EngineWork& work, EngineTurn& turn) {
-  const auto end = std::chrono::steady_clock::now() + core::limits::kEngineTurn;
+  const auto end = std::chrono::steady_clock::now() + engine::limits::kEngineTurn;
   const auto computes = [this] {
     const engine::EngineState state = engine_->state();
     return !engine_->idle() && state.awake() && !state.paused;

@@ -1,6 +1,7 @@
 // The shell of the generator role.
 #include "actors/generator/generator_role.hpp"
 
+#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/group_fit.hpp"
 #include "runtime/core/check.hpp"
@@ -8,7 +9,6 @@
 namespace troupe::actors {
 
 using core::ErrorCode;
-namespace limits = core::limits;
 
 GeneratorRole::GeneratorRole(RoleContext context,
                              EngineMaker maker,

@@ -1,7 +1,8 @@
 // From an announced version to the engine.
 #include "actors/generator/weight_desk.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "actors/limits.hpp"
+#include "runtime/weights/limits.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -74,7 +75,7 @@ async::task<core::Result<void>> WeightDesk::fetch() {
     const weights::WeightLocation location = location_of(target.source);
     auto subscriber = subscriber_;
     auto job = [subscriber, location, version = target.version]() {
-      return subscriber->fetch(version, location, core::limits::kWeightStall);
+      return subscriber->fetch(version, location, weights::limits::kWeightStall);
     };
     auto fetched = co_await fetch_thread_.run(std::move(job));
     if (fetched) {
@@ -83,8 +84,8 @@ async::task<core::Result<void>> WeightDesk::fetch() {
       arrived_();
       tries = 0;
     } else if (wanted_->version == target.version) {
-      if (passes(fetched.error().code) && ++tries < core::limits::kFetchTries_max) {
-        co_await async::sleep_for(*context_.timers, core::limits::kOverloadBackoff);
+      if (passes(fetched.error().code) && ++tries < limits::kFetchTries_max) {
+        co_await async::sleep_for(*context_.timers, limits::kOverloadBackoff);
       } else {
         give_up(target.version, fetched.error());
       }

@@ -1,8 +1,9 @@
 // The rules of admission.
 #include "actors/node/admission.hpp"
 
+#include "actors/limits.hpp"
 #include "actors/node/pass.hpp"
-#include "runtime/core/limits.hpp"
+#include "runtime/cluster/limits.hpp"
 
 #include <algorithm>
 
@@ -24,7 +25,7 @@ bool well_formed(const std::string& name) {
            c == '_' || c == '.';
   };
   const auto slash = name.find('/');
-  return name.size() <= core::limits::kPeerName_bytes_max && slash != name.npos && slash > 0 &&
+  return name.size() <= cluster::limits::kPeerName_bytes_max && slash != name.npos && slash > 0 &&
          slash + 1 < name.size() &&
          std::all_of(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(slash), plain) &&
          std::all_of(name.begin() + static_cast<std::ptrdiff_t>(slash) + 1, name.end(), plain);
@@ -44,7 +45,7 @@ bool equal_in_constant_time(const std::string& a, const std::string& b) {
 
 std::string Admission::issue_pass() {
   const std::lock_guard lock(mutex_);
-  if (passes_.size() >= core::limits::kPasses_max) passes_.pop_front();
+  if (passes_.size() >= limits::kPasses_max) passes_.pop_front();
   passes_.push_back(make_pass(++last_number_));
   return passes_.back();
 }
@@ -116,7 +117,7 @@ void Admission::forget(const std::string& node) {
   const std::lock_guard lock(mutex_);
   const auto guest = guests_.find(node);
   if (guest == guests_.end()) return;
-  if (gone_.size() >= core::limits::kPasses_max) gone_.pop_front();
+  if (gone_.size() >= limits::kPasses_max) gone_.pop_front();
   gone_.push_back({node, guest->second.pass});
   guests_.erase(guest);
 }

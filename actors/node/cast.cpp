@@ -1,13 +1,11 @@
 // Placement and back-off.
 #include "actors/node/cast.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "actors/limits.hpp"
 
 #include <algorithm>
 
 namespace troupe::actors {
-
-namespace limits = core::limits;
 
 namespace {
 

@@ -1,14 +1,14 @@
 // Who is in, and what happens when somebody no longer is.
 #include "actors/node/company_role.hpp"
 
+#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
-#include "runtime/core/limits.hpp"
+#include "runtime/cluster/limits.hpp"
 
 #include <algorithm>
 
 namespace troupe::actors {
 
-namespace limits = core::limits;
 using core::ErrorCode;
 
 namespace {
@@ -187,7 +187,7 @@ async::task<core::Result<RewardsChanged>> CompanyRole::on(DetachReward request) 
 
 // A node that does not answer any more is seen to by its silence.
 async::task<core::Result<void>> CompanyRole::dismiss(std::string node) {
-  const auto deadline = async::Deadline::after(*context_.timers, limits::kLinkSilence_max);
+  const auto deadline = async::Deadline::after(*context_.timers, cluster::limits::kLinkSilence_max);
   auto frame = wire::shutdown_frame(context_.transport->new_request(deadline));
   auto answered = co_await context_.transport->call(node, std::move(frame), deadline);
   if (!answered) hooks_.note(node + " could not be dismissed: " + answered.error().message);
@@ -336,7 +336,7 @@ async::task<core::Result<void>> CompanyRole::stop_role(std::string role,
   hooks_.note(role + " is started again: " + cause.message);
   hooks_.role_lost(role, cause);
   RoleContext context = context_;
-  context.call_deadline = limits::kShutdownDeadline;
+  context.call_deadline = cluster::limits::kShutdownDeadline;
   StopRole stop{role};
   std::string node = cast_.find(role)->node;
   auto stopped = co_await ask(context, std::move(node), std::move(stop));
@@ -346,7 +346,7 @@ async::task<core::Result<void>> CompanyRole::stop_role(std::string role,
 }
 
 async::task<bool> CompanyRole::arrived(std::string role, std::uint64_t epoch) {
-  const auto deadline = async::Deadline::after(*context_.timers, limits::kLinkSilence_max);
+  const auto deadline = async::Deadline::after(*context_.timers, cluster::limits::kLinkSilence_max);
   while (introduced(role) < epoch) {
     if (!co_await changed_.wait(deadline)) co_return introduced(role) >= epoch;
   }

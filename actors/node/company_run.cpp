@@ -1,13 +1,13 @@
 // A run begins, ends and is looked at; the company is dismissed.
+#include "actors/limits.hpp"
 #include "actors/node/company_role.hpp"
 #include "actors/protocol/ask.hpp"
-#include "runtime/core/limits.hpp"
+#include "runtime/cluster/limits.hpp"
 
 #include <algorithm>
 
 namespace troupe::actors {
 
-namespace limits = core::limits;
 using core::ErrorCode;
 
 namespace {
@@ -65,7 +65,7 @@ async::task<void> CompanyRole::end_run() {
     if (part.state != PartState::kWanted) played.push_back(part);
   }
   RoleContext context = context_;
-  context.call_deadline = limits::kShutdownDeadline;
+  context.call_deadline = cluster::limits::kShutdownDeadline;
   for (const Part& part : played) {
     StopRole stop{part.name};
     auto stopped = co_await ask(context, part.node, std::move(stop));

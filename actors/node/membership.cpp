@@ -1,11 +1,9 @@
 // Silence and what it means.
 #include "actors/node/membership.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "actors/limits.hpp"
 
 namespace troupe::actors {
-
-namespace limits = core::limits;
 
 const char* health_name(NodeHealth health) {
   switch (health) {

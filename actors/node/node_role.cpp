@@ -1,14 +1,13 @@
 // Joining, living, and the roles of a node.
 #include "actors/node/node_role.hpp"
 
+#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "runtime/async/run_on.hpp"
-#include "runtime/core/limits.hpp"
+#include "runtime/cluster/limits.hpp"
 
 namespace troupe::actors {
 namespace {
-
-namespace limits = core::limits;
 
 RoleContext with_deadline(RoleContext context, core::Duration deadline) {
   context.call_deadline = deadline;
@@ -38,7 +37,7 @@ async::task<core::Result<void>> NodeRole::attend() {
   }
   run_id_ = joined->run_id;
   ports_.in();
-  const RoleContext context = with_deadline(context_, limits::kLinkSilence_max);
+  const RoleContext context = with_deadline(context_, cluster::limits::kLinkSilence_max);
   for (std::uint64_t count = 1;; ++count) {
     co_await async::sleep_for(*context_.timers, limits::kBeatEvery);
     const Beat beat{self_.name, count};

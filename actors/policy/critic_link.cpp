@@ -2,7 +2,7 @@
 #include "actors/policy/critic_link.hpp"
 
 #include "actors/protocol/ask.hpp"
-#include "runtime/core/limits.hpp"
+#include "runtime/wire/limits.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 using core::ErrorCode;
 
 // Room for headers and pointers; an answer is as large as its request.
-constexpr std::uint64_t kPage_bytes_max = core::limits::kFrame_bytes_max * 3 / 4;
+constexpr std::uint64_t kPage_bytes_max = wire::limits::kFrame_bytes_max * 3 / 4;
 
 core::Error from_critic(const core::Error& error, const std::string& peer) {
   const bool lost = error.code == ErrorCode::kClosed || error.code == ErrorCode::kPeerLost;

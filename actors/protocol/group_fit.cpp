@@ -2,11 +2,14 @@
 #include "actors/protocol/group_fit.hpp"
 
 #include "runtime/core/group_bytes.hpp"
+#include "runtime/wire/limits.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 namespace troupe::actors {
+
+static_assert(core::kGroupFrame_bytes == wire::limits::kFrame_bytes_max);
 
 std::vector<bool> that_fit(const std::vector<std::uint64_t>& bytes, std::uint64_t bytes_max) {
   std::vector<bool> stays(bytes.size(), true);

@@ -1,6 +1,6 @@
 // What the roles say to each other, as plain values. Each request struct names its reply type; the
 // codec turns both into envelopes and back (codec.hpp). Nothing here knows Cap'n Proto.
-// Value types; bounds are those of one frame (limits::kFrame_bytes_max) unless paged.
+// Value types; bounds are those of one frame (wire::limits::kFrame_bytes_max) unless paged.
 #pragma once
 
 #include <cstdint>

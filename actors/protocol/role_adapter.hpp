@@ -1,17 +1,18 @@
 // Puts a role of this folder's neighbours under a RoleHost: frames go to its `on(Request)` handlers.
 #pragma once
 
-#include <memory>
-#include <utility>
-
+#include "actors/limits.hpp"
 #include "actors/protocol/dispatch.hpp"
 #include "runtime/cluster/role_host.hpp"
+
+#include <memory>
+#include <utility>
 
 namespace troupe::actors {
 
 inline RoleContext context_of(const cluster::RoleServices& services) {
-  return {services.transport,           &services.scope, services.device,   &services.timers,
-          core::limits::kRoundDeadline, services.team,   &services.activity};
+  return {services.transport,     &services.scope, services.device,   &services.timers,
+          limits::kRoundDeadline, services.team,   &services.activity};
 }
 
 template <class R, class... Requests>

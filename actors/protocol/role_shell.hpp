@@ -2,9 +2,7 @@
 // Owned by whoever wires the company; a role keeps a copy and uses it on its strand.
 #pragma once
 
-#include <memory>
-#include <optional>
-
+#include "actors/limits.hpp"
 #include "runtime/async/deadline.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/async/event.hpp"
@@ -13,8 +11,10 @@
 #include "runtime/async/task.hpp"
 #include "runtime/cluster/transport.hpp"
 #include "runtime/core/activity.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/core/team.hpp"
+
+#include <memory>
+#include <optional>
 
 namespace troupe::actors {
 
@@ -23,7 +23,7 @@ struct RoleContext {
   async::Scope* scope = nullptr;           // children of the role; outlives it
   async::DeviceThread* device = nullptr;   // long jobs; null for roles without any
   async::Timers* timers = nullptr;
-  core::Duration call_deadline = core::limits::kRoundDeadline;
+  core::Duration call_deadline = limits::kRoundDeadline;
   core::TeamRunner* team = nullptr;        // the compute pool, used on the device thread
   core::Activity* activity = nullptr;      // what the role's time goes into
 };

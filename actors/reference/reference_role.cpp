@@ -1,7 +1,7 @@
 // The shell of the reference role, and the scoring of a batch of groups.
 #include "actors/reference/reference_role.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "runtime/cluster/limits.hpp"
 
 #include <numeric>
 
@@ -29,7 +29,7 @@ ReferenceRole::ReferenceRole(RoleContext context,
       scratch_(std::make_shared<model::ScoreScratch>()) {}
 
 async::task<core::Result<Logprobs>> ReferenceRole::on(ScoreLogprobs request) {
-  if (pending_.size() >= core::limits::kRoleInbox_frames_max) {
+  if (pending_.size() >= cluster::limits::kRoleInbox_frames_max) {
     co_return core::fail(core::ErrorCode::kOverloaded, "the reference has too many groups waiting");
   }
   auto pending = std::make_shared<Pending>();

@@ -1,10 +1,10 @@
 // Starts, feeds, times out and recycles the Python worker.
 #include "actors/reward/python_reward.hpp"
 
+#include "actors/limits.hpp"
 #include "actors/reward/python_worker_source.hpp"
 #include "actors/reward/reward_json.hpp"
 #include "actors/reward/worker_process.hpp"
-#include "runtime/core/limits.hpp"
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -24,7 +24,7 @@ std::string tail(const std::string& text) {
 class PythonReward final : public RewardSource {
  public:
   explicit PythonReward(PythonRewardOptions options) : options_(std::move(options)) {
-    if (options_.calls_max == 0) options_.calls_max = core::limits::kRewardWorkerCalls_max;
+    if (options_.calls_max == 0) options_.calls_max = limits::kRewardWorkerCalls_max;
   }
 
   std::string name() const override { return options_.file.stem().string(); }

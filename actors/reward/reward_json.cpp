@@ -1,7 +1,8 @@
 // Shapes seen in OpenRLHF: openrlhf/utils/agent.py (client), openrlhf/cli/serve_rm.py (server).
 #include "actors/reward/reward_json.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "actors/limits.hpp"
+#include "runtime/parse/limits.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -36,7 +37,7 @@ std::string both_ends(const std::string& text) {
 core::Result<json> parse(const std::string& text) {
   bool too_deep = false;
   const auto guard = [&too_deep](int depth, json::parse_event_t, json&) {
-    too_deep = too_deep || depth > static_cast<int>(core::limits::kJsonDepth_max);
+    too_deep = too_deep || depth > static_cast<int>(parse::limits::kJsonDepth_max);
     return !too_deep;
   };
   json value = json::parse(text, guard, false);
@@ -220,11 +221,11 @@ std::string reward_reply(const std::vector<RewardScore>& scores) {
 core::Result<void> add_extras(const std::vector<std::string>& extras,
                               std::vector<RewardScore>& scores) {
   for (std::size_t i = 0; i < std::min(extras.size(), scores.size()); ++i) {
-    if (extras[i].size() > core::limits::kRewardExtra_bytes_max) {
+    if (extras[i].size() > limits::kRewardExtra_bytes_max) {
       return core::fail(ErrorCode::kData,
                         "it reports " + std::to_string(extras[i].size()) + " bytes of sample " +
                             std::to_string(i) + " beside the score; at most " +
-                            std::to_string(core::limits::kRewardExtra_bytes_max) + " are taken");
+                            std::to_string(limits::kRewardExtra_bytes_max) + " are taken");
     }
     scores[i].extra = extras[i];
   }

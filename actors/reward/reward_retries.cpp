@@ -1,7 +1,7 @@
 // Tries of one batch.
 #include "actors/reward/reward_retries.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "actors/limits.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -27,7 +27,7 @@ core::Result<std::vector<RewardScore>> score_with_retries(RewardSource& source,
                                                           core::Duration deadline,
                                                           RewardTries& tries) {
   constexpr std::uint64_t kHangs_max = 2;
-  constexpr std::uint64_t kDeaths_max = core::limits::kRewardRetries_max + 1;
+  constexpr std::uint64_t kDeaths_max = limits::kRewardRetries_max + 1;
   for (std::uint64_t hangs = 0, deaths = 0;;) {
     ++tries.calls;
     auto scores = source.score(items, deadline);

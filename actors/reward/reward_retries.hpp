@@ -5,8 +5,8 @@
 // thread; blocks.
 #pragma once
 
+#include "actors/limits.hpp"
 #include "actors/reward/reward_source.hpp"
-#include "runtime/core/limits.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -34,9 +34,9 @@ core::Result<std::vector<RewardScore>> score_with_retries(RewardSource& source,
 // pauses, until it has been away for `away_max` or `stopped` says so (kInterrupted). `say` hears
 // once that it is away and once that it is back.
 struct SourcePatience {
-  core::Duration pause_min = core::limits::kScorerPause_min;
-  core::Duration pause_max = core::limits::kScorerPause_max;
-  core::Duration away_max = core::limits::kRewardWait;
+  core::Duration pause_min = limits::kScorerPause_min;
+  core::Duration pause_max = limits::kScorerPause_max;
+  core::Duration away_max = limits::kRewardWait;
   std::function<bool()> stopped;
   std::function<void(const std::string&)> say;
 };

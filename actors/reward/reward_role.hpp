@@ -6,11 +6,11 @@
 // a score. Bounds: the options' deadline, twice for one batch; the device thread's queue.
 #pragma once
 
+#include "actors/limits.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "actors/reward/reward_retries.hpp"
 #include "actors/reward/reward_source.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/wire/role_report.hpp"
 
 #include <memory>
@@ -18,7 +18,7 @@
 namespace troupe::actors {
 
 struct RewardRoleOptions {
-  core::Duration deadline = core::limits::kRewardDeadline;  // of one call of the source
+  core::Duration deadline = limits::kRewardDeadline;  // of one call of the source
 };
 
 class RewardRole {

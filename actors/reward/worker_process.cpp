@@ -1,7 +1,7 @@
 // fork, exec and talk to a worker under deadlines.
 #include "actors/reward/worker_process.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "runtime/data/limits.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -146,7 +146,7 @@ core::Result<std::string> WorkerProcess::read_line(core::Duration deadline) {
       pending_.erase(0, end + 1);
       return line;
     }
-    if (pending_.size() > core::limits::kJsonLine_bytes_max) {
+    if (pending_.size() > data::limits::kJsonLine_bytes_max) {
       return core::fail(ErrorCode::kData, "the reward worker's reply is longer than the bound");
     }
     char chunk[65536];

@@ -7,8 +7,8 @@
 #include "apps/cli/system_facts.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/core/rng.hpp"
+#include "runtime/engine/limits.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -156,7 +156,7 @@ class Soak {
   Result<void> flood() {
     ++report_.events["flood"];
     std::vector<core::GroupId> taken;
-    for (std::uint64_t i = 0; i < 2 * core::limits::kEngineQueue_groups_max; ++i) {
+    for (std::uint64_t i = 0; i < 2 * engine::limits::kEngineQueue_groups_max; ++i) {
       engine::GroupRequest request = requests_[0];
       request.id.value = (1ull << 41) + i;
       const core::GroupId id = request.id;

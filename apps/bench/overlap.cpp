@@ -6,7 +6,7 @@
 #include "apps/bench/train_job.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/cli/system_facts.hpp"
-#include "runtime/core/limits.hpp"
+#include "apps/session/limits.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -120,7 +120,7 @@ Result<Sides> watch(const Job& job, std::int64_t staleness, std::int64_t threads
   Sides sides;
   const double wall =
       role_seconds(after, "policy/0", "wall_s") - role_seconds(before, "policy/0", "wall_s");
-  const double least = 2 * std::chrono::duration<double>(core::limits::kStatusEvery).count();
+  const double least = 2 * std::chrono::duration<double>(limits::kStatusEvery).count();
   if (wall < least) {
     return core::fail(
         core::ErrorCode::kConfig,

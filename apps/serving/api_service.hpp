@@ -6,6 +6,7 @@
 #include "apps/serving/api_key.hpp"
 #include "apps/serving/engine_pump.hpp"
 #include "apps/serving/generate_request.hpp"
+#include "apps/serving/limits.hpp"
 #include "apps/serving/serve_metrics.hpp"
 #include "apps/serving/served_model.hpp"
 #include "apps/serving/text_threads.hpp"
@@ -22,7 +23,7 @@ struct ApiServiceParts {
   ApiKeys keys;
   ServeBounds bounds = {};
   bool loopback = true;  // nobody beyond this machine can connect
-  std::size_t requests_max = core::limits::kServeConnections;  // at a time
+  std::size_t requests_max = limits::kServeConnections;  // at a time
   // The weights anew, after a sleep that gave them back; on the engine's thread. Null: such a sleep
   // is refused.
   std::function<core::Result<std::shared_ptr<const model::PackedWeights>>()> reload = nullptr;

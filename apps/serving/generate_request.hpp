@@ -5,7 +5,7 @@
 #pragma once
 
 #include "apps/serving/api_error.hpp"
-#include "runtime/core/limits.hpp"
+#include "apps/serving/limits.hpp"
 #include "runtime/engine/types.hpp"
 
 #include <cstdint>
@@ -40,8 +40,8 @@ struct GenerateRequest {
 
 struct ServeBounds {
   std::int32_t n_max = 256;
-  std::int32_t prompts_max = core::limits::kServePrompts_max;
-  std::int32_t logprobs_max = core::limits::kServeLogprobs;
+  std::int32_t prompts_max = limits::kServePrompts_max;
+  std::int32_t logprobs_max = limits::kServeLogprobs;
   bool routed_experts = false;        // of requests that do not say
   std::size_t tokens_max = 1u << 20;  // of a list of token ids
   std::size_t values_max = 1u << 16;  // of the JSON, token ids of prompts not counted

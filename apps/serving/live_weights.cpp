@@ -1,9 +1,10 @@
 // One question at a time, answered when there is something new; then a fetch.
 #include "apps/serving/live_weights.hpp"
 
+#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "runtime/async/run_on.hpp"
-#include "runtime/core/limits.hpp"
+#include "runtime/weights/limits.hpp"
 
 #include <utility>
 
@@ -15,7 +16,7 @@ LiveWeights::LiveWeights(EnginePump& pump,
     : pump_(pump), subscriber_(std::move(subscriber)), note_(std::move(note)) {}
 
 async::task<void> LiveWeights::follow(LiveWeights* self, actors::RoleContext context) {
-  context.call_deadline = core::limits::kNewsWait + core::limits::kFrozenAfter;
+  context.call_deadline = actors::limits::kNewsWait + actors::limits::kFrozenAfter;
   for (;;) {
     actors::AwaitPublished request;
     request.held = self->held_;
@@ -44,7 +45,7 @@ async::task<void> LiveWeights::follow(LiveWeights* self, actors::RoleContext con
     self->last_ = self->failures_ > 1 ? complaint : std::string();
     // Without an answer, and after a version that could not be had; news are waited for there.
     if (!newest || !complaint.empty()) {
-      co_await async::sleep_for(*context.timers, core::limits::kBeatEvery);
+      co_await async::sleep_for(*context.timers, actors::limits::kBeatEvery);
     }
   }
 }
@@ -54,7 +55,7 @@ async::task<core::Result<core::Version>> LiveWeights::take(LiveWeights* self,
                                                            weights::WeightLocation location) {
   auto subscriber = self->subscriber_;
   auto job = [subscriber, location, version] {
-    return subscriber->fetch(version, location, core::limits::kWeightStall);
+    return subscriber->fetch(version, location, weights::limits::kWeightStall);
   };
   auto fetched = co_await self->fetch_.run(std::move(job));
   if (!fetched) co_return fetched.failure();

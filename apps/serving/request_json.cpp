@@ -1,8 +1,8 @@
 // A builder on nlohmann's events: a stack of open lists and objects, each with its count.
 #include "apps/serving/request_json.hpp"
 
-#include "runtime/core/limits.hpp"
 #include "runtime/engine/request_check.hpp"
+#include "runtime/parse/limits.hpp"
 
 #include <utility>
 #include <vector>
@@ -75,9 +75,9 @@ class Builder final : public nlohmann::json_sax<json> {
     return true;
   }
   bool open(json value) {
-    if (open_.size() >= core::limits::kJsonDepth_max) {
+    if (open_.size() >= parse::limits::kJsonDepth_max) {
       return refuse(
-          "", "the JSON is nested deeper than " + std::to_string(core::limits::kJsonDepth_max));
+          "", "the JSON is nested deeper than " + std::to_string(parse::limits::kJsonDepth_max));
     }
     if (!count(false)) return false;
     open_.push_back({place(std::move(value))});

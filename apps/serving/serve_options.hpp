@@ -4,9 +4,9 @@
 #include "apps/cli/engine_host.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/serving/api_key.hpp"
+#include "apps/serving/limits.hpp"
 #include "apps/serving/served_model.hpp"
 #include "apps/session/node/join_flags.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/net/http_server.hpp"
 
 #include <cstdint>
@@ -19,9 +19,9 @@ namespace troupe::app {
 struct ServeOptions {
   std::string model, host = "127.0.0.1", key_file, chat_template, dtype = "f32";
   std::vector<std::string> names, keys, hosts;
-  std::int64_t port = 8000, connections = core::limits::kServeConnections;
+  std::int64_t port = 8000, connections = limits::kServeConnections;
   std::int64_t context = 0, sequences = 256, step_tokens = 512, kv_bytes = 1ll << 30;
-  std::int64_t logprobs = core::limits::kServeLogprobs;
+  std::int64_t logprobs = limits::kServeLogprobs;
   bool insecure = false, prefix_cache = false, no_prefix_cache = false, routed_experts = false;
   bool no_tokenizer = false;
   JoinFlags join;

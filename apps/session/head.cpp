@@ -2,6 +2,7 @@
 #include "apps/session/head.hpp"
 
 #include "actors/critic/critic_relay.hpp"
+#include "actors/limits.hpp"
 #include "actors/node/company_role.hpp"
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/role_adapter.hpp"
@@ -16,8 +17,8 @@
 #include "runtime/async/io_threads.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/cluster/caf/exchange.hpp"
+#include "runtime/cluster/limits.hpp"
 #include "runtime/config/config_render.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/core/rng.hpp"
 
 #include <mutex>
@@ -27,7 +28,6 @@
 namespace troupe::app {
 namespace {
 
-namespace limits = core::limits;
 using actors::CompanyRole;
 using core::ErrorCode;
 using core::Result;
@@ -277,9 +277,9 @@ async::task<Result<void>> Head::Impl::await_roles() {
   if (has_critic(options.config)) kinds.push_back("critic");
   if (options.config.has_reference()) kinds.push_back("reference");
   company->begin_run();
-  const auto deadline = async::Deadline::after(timers, limits::kSpawnDeadline);
+  const auto deadline = async::Deadline::after(timers, actors::limits::kSpawnDeadline);
   for (;;) {
-    const auto look = async::Deadline::after(timers, limits::kLookEvery);
+    const auto look = async::Deadline::after(timers, actors::limits::kLookEvery);
     auto up = co_await company->await_up(kinds, look);
     if (up) co_return up;
     if (hopeless) co_return core::fail(*hopeless);
@@ -376,7 +376,7 @@ Result<void> Head::Impl::play(Play play_now) {
   Result<void> started = run_here(role_io, start_play(&play_now));
   // What made a start impossible says more than that it did not come about.
   if (!started && !waited_for->is_set()) waited_for->set(std::move(started));
-  for (bool told = false; !waited_for->wait_for(limits::kLookEvery);) {
+  for (bool told = false; !waited_for->wait_for(actors::limits::kLookEvery);) {
     if (stop_requested() && !std::exchange(told, true)) {
       note("stopping after this update, with a checkpoint; Ctrl-C again ends at once");
     }
@@ -391,7 +391,7 @@ Result<void> Head::Impl::play(Play play_now) {
 // ---- the end
 
 async::task<void> Head::Impl::dismiss() {
-  const auto deadline = async::Deadline::after(timers, limits::kShutdownDeadline);
+  const auto deadline = async::Deadline::after(timers, cluster::limits::kShutdownDeadline);
   co_await async::run_on(company_strand, company->dismiss_all(deadline, over));
 }
 
@@ -406,7 +406,7 @@ void Head::Impl::close() {
   if (company_host) own_io.run(stop_company());
   nodes.reset();
   if (exchange) {
-    if (auto closed = exchange->close(limits::kShutdownDeadline); !closed) {
+    if (auto closed = exchange->close(cluster::limits::kShutdownDeadline); !closed) {
       note(closed.error().message);
     }
   }

@@ -1,12 +1,13 @@
 // The poll, the pages, the watch over progress.
 #include "apps/session/status_desk.hpp"
 
+#include "actors/limits.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "apps/session/busy_together.hpp"
+#include "apps/session/limits.hpp"
 #include "apps/session/node/join_flags.hpp"
 #include "apps/session/status_text.hpp"
 #include "apps/session/trace_file.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/net/http_server.hpp"
 #include "runtime/store/atomic_file.hpp"
 
@@ -17,7 +18,6 @@
 namespace troupe::app {
 namespace {
 
-namespace limits = core::limits;
 using core::Result;
 
 // Sums that grow for as long as anything moves.
@@ -133,7 +133,7 @@ async::task<void> StatusDesk::Impl::ask_all() {
 }
 
 async::task<void> StatusDesk::Impl::ask_one(std::string role, std::string node) {
-  const auto deadline = async::Deadline::after(timers, limits::kSuspectAfter);
+  const auto deadline = async::Deadline::after(timers, actors::limits::kSuspectAfter);
   const auto known = roles.find(role);
   const std::uint64_t after = known == roles.end() ? 0 : known->second.next_span;
   auto frame = wire::query_role_frame(context.transport->new_request(deadline), after);
@@ -164,7 +164,7 @@ void StatusDesk::Impl::watch_progress() {
 
 async::task<std::string> StatusDesk::Impl::controller_state() {
   actors::RoleContext quick = context;
-  quick.call_deadline = limits::kSuspectAfter;
+  quick.call_deadline = actors::limits::kSuspectAfter;
   const actors::QueryStatus query;
   auto state = co_await actors::ask(quick, "controller/0", query);
   if (!state) co_return std::string();

@@ -4,7 +4,7 @@
 #include "apps/troupe/doctor_gpus.hpp"
 #include "apps/troupe/doctor_models.hpp"
 #include "kernels/ops.hpp"
-#include "runtime/core/limits.hpp"
+#include "runtime/core/limit.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/model/spec.hpp"
 
@@ -14,6 +14,27 @@
 
 namespace troupe::app {
 namespace {
+
+using namespace std::chrono_literals;
+
+#undef TROUPE_LIMIT
+#define TROUPE_LIMIT(constant, value, shown, unit) {shown, value, unit},
+constexpr core::LimitRow kLimits[] = {
+#include "actors/limits.def"
+#include "apps/serving/limits.def"
+#include "apps/session/limits.def"
+#include "runtime/async/limits.def"
+#include "runtime/cluster/limits.def"
+#include "runtime/core/limits.def"
+#include "runtime/data/limits.def"
+#include "runtime/engine/limits.def"
+#include "runtime/net/limits.def"
+#include "runtime/parse/limits.def"
+#include "runtime/store/limits.def"
+#include "runtime/text/limits.def"
+#include "runtime/weights/limits.def"
+#include "runtime/wire/limits.def"
+};
 
 constexpr const char* kHelp =
     "usage: troupe doctor [--model M] [--run-path DIR]\n"
@@ -125,10 +146,9 @@ core::Result<void> run_doctor(Words words) {
   if (!model.empty()) TROUPE_TRY(print_model(model));
   TROUPE_TRY(print_families());
   std::printf("\nlimits\n");
-  for (const core::limits::Row* row = core::limits::table(); !row->name.empty(); ++row) {
-    std::printf("  %-22.*s %12llu %.*s\n", static_cast<int>(row->name.size()), row->name.data(),
-                static_cast<unsigned long long>(row->value), static_cast<int>(row->unit.size()),
-                row->unit.data());
+  for (const core::LimitRow& row : kLimits) {
+    std::printf("  %-22s %12llu %s\n", row.name, static_cast<unsigned long long>(row.value),
+                row.unit);
   }
   return {};
 }

@@ -1,4 +1,5 @@
 // `troupe node`: plays roles for a company of another process or host.
+#include "actors/limits.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/session/node/join_flags.hpp"
 #include "apps/session/node/node_process.hpp"
@@ -6,7 +7,6 @@
 #include "apps/session/roles/role_workshop.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/core/edit_distance.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/learn/trainers.hpp"
 
 #include <unistd.h>
@@ -103,7 +103,7 @@ Result<void> wait_before_retry(core::Duration wait) {
 
 Result<void> run_remote(const Options& options, const NodeSelf& self) {
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
-  core::Duration wait = core::limits::kRestartAfter;
+  core::Duration wait = actors::limits::kRestartAfter;
   std::string last;
   std::optional<std::chrono::steady_clock::time_point> taken;  // since when the name is
   for (;;) {
@@ -113,7 +113,7 @@ Result<void> run_remote(const Options& options, const NodeSelf& self) {
       taken.reset();
     } else if (const auto now = std::chrono::steady_clock::now(); !taken) {
       taken = now;
-    } else if (now - *taken > 2 * core::limits::kFrozenAfter) {
+    } else if (now - *taken > 2 * actors::limits::kFrozenAfter) {
       return core::fail(ErrorCode::kConfig, "the company of " + target.name() + " does not take " +
                                                 self.name + ": " + end.error().message +
                                                 "; give this node another --name");
@@ -128,8 +128,8 @@ Result<void> run_remote(const Options& options, const NodeSelf& self) {
     if (taken) why = "the company does not take " + self.name + " yet";
     if (why != last) say(why + "; trying again until it is there (Ctrl-C ends this)");
     last = why;
-    wait = end ? core::Duration(core::limits::kRestartAfter)
-               : std::min<core::Duration>(wait * 2, core::limits::kRestartAfter_max);
+    wait = end ? core::Duration(actors::limits::kRestartAfter)
+               : std::min<core::Duration>(wait * 2, actors::limits::kRestartAfter_max);
     TROUPE_TRY(wait_before_retry(wait));
   }
 }

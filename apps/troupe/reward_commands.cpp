@@ -1,6 +1,7 @@
 // `troupe attach reward`, `detach reward`, `re-weight reward`: rewards that come and go while a run
 // goes on. The attached reward lives in the process of the command, or in one behind it, until it is
 // detached.
+#include "actors/limits.hpp"
 #include "actors/reward/rule_reward.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/cli/system_facts.hpp"
@@ -13,7 +14,7 @@
 #include "apps/troupe/commands.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
-#include "runtime/core/limits.hpp"
+#include "runtime/async/limits.hpp"
 
 #include <unistd.h>
 
@@ -111,7 +112,7 @@ class Attached {
         std::chrono::duration<double>(options_.deadline_s));
     TROUPE_TRY(role_.start(guest, reward_factory(std::move(source_), deadline)));
     actors::AttachReward request{options_.name, "reward/" + options_.name, options_.weight};
-    TROUPE_TRY_ASSIGN(changed, ask_from(guest, std::move(request), core::limits::kCallDeadline));
+    TROUPE_TRY_ASSIGN(changed, ask_from(guest, std::move(request), async::limits::kCallDeadline));
     running_("reward " + options_.name + " scores from update " +
              std::to_string(changed.from_update + 1) + " on (set " + std::to_string(changed.set) +
              ")");
@@ -176,7 +177,7 @@ Result<void> attach(const Options& options, const SayRunning& running) {
                  "interrupted; groups that needed reward " + options.name + " are sampled again");
   bool in = false;
   std::string last;
-  core::Duration wait = core::limits::kRestartAfter;
+  core::Duration wait = actors::limits::kRestartAfter;
   for (;;) {
     auto end = stay(options, *team, running, in);
     if (end && *end == NodeEnd::kStopped) return interrupted;
@@ -190,8 +191,8 @@ Result<void> attach(const Options& options, const SayRunning& running) {
       say(why + "; reward " + options.name + " tries again until the run goes on (Ctrl-C ends this)");
     }
     last = why;
-    wait = end ? core::Duration(core::limits::kRestartAfter)
-               : std::min<core::Duration>(wait * 2, core::limits::kRestartAfter_max);
+    wait = end ? core::Duration(actors::limits::kRestartAfter)
+               : std::min<core::Duration>(wait * 2, actors::limits::kRestartAfter_max);
     if (!pause(wait)) return interrupted;
   }
 }
@@ -287,7 +288,7 @@ Result<void> run_detach(Words words) {
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY(check_name(options.name));
   TROUPE_TRY_ASSIGN(changed, ask_company(options.join, actors::DetachReward{options.name},
-                                         core::limits::kSpawnDeadline));
+                                         actors::limits::kSpawnDeadline));
   say("reward " + options.name + " scores no longer from update " +
       std::to_string(changed.from_update + 1) + " on");
   return {};
@@ -305,7 +306,7 @@ Result<void> run_reweight(Words words) {
   TROUPE_TRY(check_name(options.name));
   actors::ReweightReward request{options.name, options.weight};
   TROUPE_TRY_ASSIGN(changed,
-                    ask_company(options.join, std::move(request), core::limits::kCallDeadline));
+                    ask_company(options.join, std::move(request), async::limits::kCallDeadline));
   say("reward " + options.name + " weighs " + number_text(options.weight) + " from update " +
       std::to_string(changed.from_update + 1) + " on");
   return {};

@@ -1,6 +1,7 @@
 // `troupe serve-reward`: gives a reward function or rule over HTTP to OpenRLHF's clients and to
 // other Troupe runs. The server runs on one io thread, the reward on a device thread, one batch at
 // a time; main waits for a signal. Bounds: those of HttpServer and DeviceThread (more is a 503).
+#include "actors/limits.hpp"
 #include "actors/reward/gist.hpp"
 #include "actors/reward/http_reward.hpp"
 #include "actors/reward/python_reward.hpp"
@@ -12,7 +13,6 @@
 #include "apps/session/node/join_flags.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/async/device_thread.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/net/http_server.hpp"
 
 #include <poll.h>
@@ -141,7 +141,7 @@ class Service {
     auto job = [self, batch = std::move(items)] {
       if (batch.empty()) return Result<std::vector<actors::RewardScore>>(Scores());
       actors::RewardTries tries;
-      return actors::score_with_retries(*self->source_, batch, core::limits::kRewardDeadline,
+      return actors::score_with_retries(*self->source_, batch, actors::limits::kRewardDeadline,
                                         tries);
     };
     auto scores = co_await self->device_.run(std::move(job));

@@ -1,6 +1,7 @@
 // `troupe train METHOD CONFIG.yaml [--key v]`: from configuration to a finished run.
 #include "actors/controller/reward_board.hpp"
 #include "actors/data/data_state.hpp"
+#include "actors/limits.hpp"
 #include "apps/cli/system_facts.hpp"
 #include "apps/session/head.hpp"
 #include "apps/session/local_company.hpp"
@@ -19,7 +20,6 @@
 #include "runtime/config/config_render.hpp"
 #include "runtime/config/train_method.hpp"
 #include "runtime/core/edit_distance.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/store/run_start.hpp"
 
@@ -91,7 +91,7 @@ class Training {
         return outcome;
       }
       losses = done_ > done_before ? 1 : losses + 1;
-      if (losses > core::limits::kRestarts_max) return outcome;
+      if (losses > actors::limits::kRestarts_max) return outcome;
       notes_.say(outcome.error().message + "; going on from the last commit");
       config_.resume = "auto";
     }

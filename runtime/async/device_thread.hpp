@@ -6,6 +6,12 @@
 // ever outlives its awaiter, so it may refer to what the awaiter owns.
 #pragma once
 
+#include "runtime/async/event.hpp"
+#include "runtime/async/limits.hpp"
+#include "runtime/async/task.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/core/thrown.hpp"
+
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -19,12 +25,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/async/event.hpp"
-#include "runtime/async/task.hpp"
-#include "runtime/core/limits.hpp"
-#include "runtime/core/result.hpp"
-#include "runtime/core/thrown.hpp"
-
 namespace troupe::async {
 
 class DeviceThread {
@@ -32,8 +32,9 @@ class DeviceThread {
   using ThreadHook = void (*)();
 
   // `hook` is called first on the thread; it flushes denormals in practice.
-  explicit DeviceThread(std::string name, ThreadHook hook = nullptr,
-                        std::size_t queue_max = core::limits::kDeviceJobs_max);
+  explicit DeviceThread(std::string name,
+                        ThreadHook hook = nullptr,
+                        std::size_t queue_max = limits::kDeviceJobs_max);
   DeviceThread(const DeviceThread&) = delete;
   DeviceThread& operator=(const DeviceThread&) = delete;
   ~DeviceThread();  // close(), then waits for the running job

@@ -1,22 +1,21 @@
 // Calls, their answers, and the serving of requests.
 #include "runtime/cluster/endpoint.hpp"
 
-#include <algorithm>
-#include <exception>
-#include <string>
-
+#include "runtime/cluster/limits.hpp"
 #include "runtime/core/check.hpp"
-#include "runtime/core/limits.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <string>
 
 namespace troupe::cluster {
 
 using core::ErrorCode;
 using core::Result;
 using wire::Frame;
-namespace limits = core::limits;
 
 namespace {
 const core::Error kStopped{ErrorCode::kPeerLost, "the role has stopped"};

@@ -4,8 +4,6 @@
 // Pure.
 #pragma once
 
-#include "runtime/core/limits.hpp"
-
 #include <cstdint>
 
 namespace troupe::core {
@@ -32,10 +30,13 @@ constexpr std::uint64_t scored_bytes(std::uint64_t ids, std::uint64_t text) {
   return kSampleRest_bytes + ids * 4 + text;
 }
 
+// The frame of a group (wire::limits::kFrame_bytes_max).
+inline constexpr std::uint64_t kGroupFrame_bytes = 1u << 20;
+
 // Left for the samples of a group in one frame beside `shared` bytes.
 constexpr std::uint64_t frame_left(std::uint64_t shared) {
   const std::uint64_t taken = kGroupRest_bytes + shared;
-  return taken < limits::kFrame_bytes_max ? limits::kFrame_bytes_max - taken : 0;
+  return taken < kGroupFrame_bytes ? kGroupFrame_bytes - taken : 0;
 }
 
 }  // namespace troupe::core

@@ -1,8 +1,8 @@
 // JSON lines, JSON arrays, CSV records.
 #include "runtime/data/table_reader.hpp"
 
-#include "runtime/core/limits.hpp"
 #include "runtime/data/csv_reader.hpp"
+#include "runtime/data/limits.hpp"
 #include "runtime/parse/bounded_json.hpp"
 
 #include <fstream>
@@ -19,7 +19,7 @@ using core::Result;
 constexpr int kDepth_max = 64;
 constexpr std::size_t kColumns_max = 4096;  // of a row, and names of an object in it
 constexpr std::uint64_t kFile_bytes_max = 4ull << 30;
-constexpr std::uint64_t kRow_bytes_max = core::limits::kJsonLine_bytes_max;
+constexpr std::uint64_t kRow_bytes_max = limits::kJsonLine_bytes_max;
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 

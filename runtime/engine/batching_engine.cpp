@@ -1,8 +1,8 @@
 // The engine's loop: taking groups in, steps, ends of samples.
 #include "runtime/engine/batching_engine.hpp"
 
-#include "runtime/core/limits.hpp"
 #include "runtime/core/rng.hpp"
+#include "runtime/engine/limits.hpp"
 #include "runtime/engine/request_check.hpp"
 #include "runtime/engine/stop_text.hpp"
 
@@ -66,7 +66,7 @@ core::Result<void> BatchingEngine::submit(GroupRequest request) {
   }
   if (scheduler_.queue_full()) {
     return fail(ErrorCode::kOverloaded,
-                where + ": " + to_string(core::limits::kEngineQueue_groups_max) +
+                where + ": " + to_string(limits::kEngineQueue_groups_max) +
                     " groups wait already; submit it when some have finished");
   }
   scheduler_.submit(make_group(std::move(request)));

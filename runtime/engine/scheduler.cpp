@@ -2,7 +2,7 @@
 #include "runtime/engine/scheduler.hpp"
 
 #include "runtime/core/check.hpp"
-#include "runtime/core/limits.hpp"
+#include "runtime/engine/limits.hpp"
 
 #include <algorithm>
 
@@ -30,7 +30,7 @@ void Scheduler::submit(std::unique_ptr<Group> group) {
 }
 
 bool Scheduler::queue_full() const {
-  return waiting_.size() >= core::limits::kEngineQueue_groups_max;
+  return waiting_.size() >= limits::kEngineQueue_groups_max;
 }
 
 std::span<const Slice> Scheduler::schedule() {

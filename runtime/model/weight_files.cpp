@@ -1,8 +1,8 @@
 // Opening, listing, and the index held against what lies there.
 #include "runtime/model/weight_files.hpp"
 
-#include "runtime/core/limits.hpp"
 #include "runtime/parse/bounded_json.hpp"
+#include "runtime/store/limits.hpp"
 
 #include <fstream>
 #include <iterator>
@@ -69,7 +69,7 @@ Result<WeightFiles> WeightFiles::open(const fs::path& folder) {
 Result<WeightFiles::Index> WeightFiles::read_index(const fs::path& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
-  if (error || size > core::limits::kSafetensorsHeader_bytes_max) {
+  if (error || size > store::limits::kSafetensorsHeader_bytes_max) {
     return bad(path, "unreadable or too large");
   }
   std::ifstream file(path, std::ios::binary);

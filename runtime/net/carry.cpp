@@ -2,7 +2,7 @@
 #include "runtime/net/carry.hpp"
 
 #include "runtime/async/scope.hpp"
-#include "runtime/core/limits.hpp"
+#include "runtime/net/limits.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
@@ -28,7 +28,7 @@ core::Failure broken(const boost::system::error_code& code) {
 }
 
 async::task<core::Result<void>> outwards(TlsStream* tls, LocalSocket* local) {
-  std::vector<char> buffer(core::limits::kSpliceBuffer_bytes);
+  std::vector<char> buffer(limits::kSpliceBuffer_bytes);
   for (;;) {
     const asio::mutable_buffer room = asio::buffer(buffer);
     const auto [code, size] = co_await local->async_read_some(room, kToken);
@@ -42,7 +42,7 @@ async::task<core::Result<void>> outwards(TlsStream* tls, LocalSocket* local) {
 }
 
 async::task<core::Result<void>> inwards(TlsStream* tls, LocalSocket* local) {
-  std::vector<char> buffer(core::limits::kSpliceBuffer_bytes);
+  std::vector<char> buffer(limits::kSpliceBuffer_bytes);
   for (;;) {
     auto got = co_await tls->read_some(buffer.data(), buffer.size());
     if (!got) co_return got.failure();

@@ -3,9 +3,9 @@
 
 #include "runtime/async/deadline.hpp"
 #include "runtime/async/notifier.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/net/carry.hpp"
 #include "runtime/net/door_protocol.hpp"
+#include "runtime/net/limits.hpp"
 #include "runtime/net/listener.hpp"
 #include "runtime/net/minute_book.hpp"
 #include "runtime/net/proven_book.hpp"
@@ -28,7 +28,6 @@
 namespace troupe::net {
 
 namespace asio = boost::asio;
-namespace limits = core::limits;
 using asio::ip::tcp;
 using core::ErrorCode;
 

@@ -2,7 +2,7 @@
 #include "runtime/net/http_client.hpp"
 
 #include "runtime/async/deadline.hpp"
-#include "runtime/core/limits.hpp"
+#include "runtime/net/limits.hpp"
 #include "runtime/net/url.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -24,7 +24,6 @@ namespace troupe::net {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
-namespace limits = core::limits;
 using asio::ip::tcp;
 using core::ErrorCode;
 

@@ -4,6 +4,7 @@
 
 #include "runtime/async/deadline.hpp"
 #include "runtime/net/http_head.hpp"
+#include "runtime/net/limits.hpp"
 #include "runtime/net/listener.hpp"
 #include "runtime/net/strand_scope.hpp"
 
@@ -24,7 +25,6 @@ namespace troupe::net {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
-namespace limits = core::limits;
 using asio::ip::tcp;
 
 namespace {

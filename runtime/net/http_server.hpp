@@ -14,9 +14,9 @@
 #include "runtime/async/io_threads.hpp"
 #include "runtime/async/task.hpp"
 #include "runtime/core/clock.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/net/http.hpp"
+#include "runtime/net/limits.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -31,11 +31,11 @@ struct HttpServerOptions {
   std::uint16_t port = 0;  // 0: a free one
   // Host names beside `localhost` and addresses: loopback ones when bound to loopback, else any.
   std::vector<std::string> allowed_hosts;
-  std::uint64_t body_bytes_max = core::limits::kHttpBody_bytes_max;
-  std::uint64_t connections_max = core::limits::kHttpConnections_max;
-  core::Duration header_limit = core::limits::kHttpHeader;
-  core::Duration body_limit = core::limits::kHttpBody;
-  core::Duration idle_limit = core::limits::kHttpIdle;
+  std::uint64_t body_bytes_max = limits::kHttpBody_bytes_max;
+  std::uint64_t connections_max = limits::kHttpConnections_max;
+  core::Duration header_limit = limits::kHttpHeader;
+  core::Duration body_limit = limits::kHttpBody;
+  core::Duration idle_limit = limits::kHttpIdle;
   bool watch_clients = false;  // tell handlers when their client goes (HttpRequest::client)
   // The form of what the server itself refuses or reports; a line of text when null.
   std::function<HttpResponse(int status, const std::string& why)> complaint;

@@ -1,14 +1,14 @@
 // Sliding windows of events by key.
 #include "runtime/net/minute_book.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "runtime/net/limits.hpp"
 
 #include <algorithm>
 #include <chrono>
 
 namespace troupe::net {
 namespace {
-using core::limits::kDoorAddresses_max;
+using limits::kDoorAddresses_max;
 constexpr std::chrono::minutes kWindow{1};
 }  // namespace
 

@@ -1,14 +1,12 @@
 // Counts of open connections and the time of the last.
 #include "runtime/net/proven_book.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "runtime/net/limits.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace troupe::net {
-
-namespace limits = core::limits;
 
 bool ProvenBook::knows(const std::string& address, core::TimePoint now) const {
   const auto found = visits_.find(address);

@@ -2,9 +2,9 @@
 #include "runtime/net/splice.hpp"
 
 #include "runtime/async/deadline.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/net/carry.hpp"
 #include "runtime/net/door_protocol.hpp"
+#include "runtime/net/limits.hpp"
 #include "runtime/net/socket_folder.hpp"
 #include "runtime/net/strand_scope.hpp"
 #include "runtime/net/tls_context.hpp"
@@ -20,7 +20,6 @@
 namespace troupe::net {
 
 namespace asio = boost::asio;
-namespace limits = core::limits;
 using asio::ip::tcp;
 using asio::local::stream_protocol;
 using core::ErrorCode;

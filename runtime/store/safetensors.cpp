@@ -3,6 +3,7 @@
 
 #include "runtime/store/float_formats.hpp"
 #include "runtime/store/io_error.hpp"
+#include "runtime/store/limits.hpp"
 #include "runtime/store/safetensors_header.hpp"
 
 #include <fcntl.h>
@@ -81,10 +82,10 @@ SafetensorsFile::~SafetensorsFile() {
 
 Result<void> SafetensorsFile::parse_header() {
   const std::uint64_t header_size = little_endian(map_);
-  if (header_size > core::limits::kSafetensorsHeader_bytes_max) {
+  if (header_size > limits::kSafetensorsHeader_bytes_max) {
     return malformed(path_, "its header claims " + std::to_string(header_size) +
                                 " bytes; the limit is " +
-                                std::to_string(core::limits::kSafetensorsHeader_bytes_max));
+                                std::to_string(limits::kSafetensorsHeader_bytes_max));
   }
   if (header_size > size_ - kLength_bytes) {
     return malformed(path_, "truncated: its header claims " + std::to_string(header_size) +

@@ -1,6 +1,6 @@
 // Hugging Face safetensors files: 8 bytes of header length, a JSON header, then the tensors' bytes.
 // The reader maps the file and checks the header against the limits before it believes a word of
-// it: sizes, counts, ranks, dtypes, no overlap, no gap, no byte beyond the end (core/limits.hpp).
+// it: sizes, counts, ranks, dtypes, no overlap, no gap, no byte beyond the end (store/limits.hpp).
 // A reader owns its mapping; its spans live as long as it does. One thread, or readers only.
 #pragma once
 

@@ -2,6 +2,7 @@
 #include "runtime/store/safetensors_header.hpp"
 
 #include "runtime/parse/bounded_json.hpp"
+#include "runtime/store/limits.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -61,7 +62,7 @@ core::Failure bad_tensor(const std::string& name, const std::string& why) {
 // The names of the header itself are the tensors' and `__metadata__`; a good one nests three deep,
 // but an entry may have fields that the format does not know.
 constexpr parse::JsonBounds kBounds{.depth_max = 64,
-                                    .names_max = core::limits::kSafetensorsTensors_max + 1,
+                                    .names_max = limits::kSafetensorsTensors_max + 1,
                                     .repeats = parse::Repeats::kRefused};
 
 Result<json> parse_json(std::string_view text) {
@@ -73,9 +74,9 @@ Result<json> parse_json(std::string_view text) {
 
 Result<std::vector<std::int64_t>> parse_shape(const std::string& name, const json& list) {
   if (!list.is_array()) return bad_tensor(name, "`shape` is not a list");
-  if (list.size() > core::limits::kSafetensorsRank_max) {
+  if (list.size() > limits::kSafetensorsRank_max) {
     return bad_tensor(name, std::to_string(list.size()) + " dimensions; the limit is " +
-                                std::to_string(core::limits::kSafetensorsRank_max));
+                                std::to_string(limits::kSafetensorsRank_max));
   }
   std::vector<std::int64_t> shape;
   for (const json& item : list) {

@@ -1,8 +1,7 @@
 // The JSON header of a safetensors file, checked: used by the reader, the writer and the fuzzer.
-// Pure functions on memory; safe on any thread. Bounds: core/limits.hpp.
+// Pure functions on memory; safe on any thread. Bounds: store/limits.hpp.
 #pragma once
 
-#include "runtime/core/limits.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/store/safetensors.hpp"
 

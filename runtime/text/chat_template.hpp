@@ -4,8 +4,8 @@
 // RenderLimits and ends with an error that names the one it met.
 #pragma once
 
-#include "runtime/core/limits.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/text/limits.hpp"
 #include "runtime/text/special_tokens.hpp"
 
 #include <cstdint>
@@ -25,9 +25,9 @@ struct ChatMessage {
 };
 
 struct RenderLimits {
-  std::uint64_t fuel = core::limits::kTemplateFuel_max;
-  std::uint64_t depth = core::limits::kTemplateDepth_max;
-  std::uint64_t output_bytes = core::limits::kTemplateOutput_bytes_max;
+  std::uint64_t fuel = limits::kTemplateFuel_max;
+  std::uint64_t depth = limits::kTemplateDepth_max;
+  std::uint64_t output_bytes = limits::kTemplateOutput_bytes_max;
 };
 
 struct RenderOptions {

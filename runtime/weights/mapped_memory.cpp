@@ -1,6 +1,7 @@
 // mmap with all pages at once, after the seals were looked at.
 #include "runtime/weights/mapped_memory.hpp"
 
+#include "runtime/weights/limits.hpp"
 #include "runtime/weights/push_protocol.hpp"
 
 #include <fcntl.h>
@@ -52,7 +53,7 @@ core::Result<std::shared_ptr<const MappedMemory>> MappingSet::get(const OwnedFd&
     return kept_.back();
   }
   TROUPE_TRY_ASSIGN(made, MappedMemory::map(memory, id, bytes));
-  if (kept_.size() >= core::limits::kWeightMappings_max) kept_.erase(kept_.begin());
+  if (kept_.size() >= limits::kWeightMappings_max) kept_.erase(kept_.begin());
   kept_.push_back(made);
   return made;
 }

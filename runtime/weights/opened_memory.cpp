@@ -1,7 +1,7 @@
 // Known ones are found by their id.
 #include "runtime/weights/opened_memory.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "runtime/weights/limits.hpp"
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ core::Result<std::shared_ptr<const OpenedMemory>> OpenedSet::get(
                       memory.shared_name() + ": a snapshot of the weights cannot be opened here");
   }
   kept_.push_back(std::make_shared<OpenedMemory>(memory, id, data));
-  if (kept_.size() > core::limits::kWeightMappings_max) kept_.erase(kept_.begin());
+  if (kept_.size() > limits::kWeightMappings_max) kept_.erase(kept_.begin());
   return kept_.back();
 }
 

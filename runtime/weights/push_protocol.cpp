@@ -3,6 +3,7 @@
 
 #include "runtime/core/check.hpp"
 #include "runtime/core/crc32c.hpp"
+#include "runtime/weights/limits.hpp"
 
 #include <sys/random.h>
 
@@ -139,8 +140,7 @@ core::Result<void> check_answer(const Answer& answer,
     case AnswerStatus::kNoDevice:
       return fail(ErrorCode::kUnsupported, source + " has no weights on a device");
     case AnswerStatus::kTooMany:
-      return fail(ErrorCode::kOverloaded, source + " has " +
-                                              to_string(core::limits::kWeightQueue_max) +
+      return fail(ErrorCode::kOverloaded, source + " has " + to_string(limits::kWeightQueue_max) +
                                               " receivers waiting already; ask again later");
     case AnswerStatus::kQueued:
       break;  // said before an answer, never instead of one

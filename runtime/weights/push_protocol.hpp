@@ -5,7 +5,6 @@
 #pragma once
 
 #include "runtime/core/ids.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/model/params.hpp"
 

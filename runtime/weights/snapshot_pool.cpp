@@ -2,6 +2,7 @@
 #include "runtime/weights/snapshot_pool.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/weights/limits.hpp"
 
 #include <algorithm>
 
@@ -20,11 +21,10 @@ core::Result<std::shared_ptr<Kind>> LeasePool<Kind>::take(const Make& make) {
   std::unique_lock lock(mutex_);
   std::shared_ptr<Kind> found = find_free();
   if (found == nullptr && all_.size() >= 2) {
-    ended_.wait_for(lock, core::limits::kWeightReuse,
-                    [&] { return (found = find_free()) != nullptr; });
+    ended_.wait_for(lock, limits::kWeightReuse, [&] { return (found = find_free()) != nullptr; });
   }
   if (found != nullptr) return found;
-  TROUPE_CHECK(all_.size() < core::limits::kWeightReaders_max + 2,
+  TROUPE_CHECK(all_.size() < limits::kWeightReaders_max + 2,
                "more snapshots than receivers can hold");
   lock.unlock();  // only this thread takes; making one costs a page fault for every page
   TROUPE_TRY_ASSIGN(made, make());

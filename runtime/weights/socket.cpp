@@ -1,7 +1,7 @@
 // System calls and their errors in words.
 #include "runtime/weights/socket.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "runtime/weights/limits.hpp"
 
 #include <fcntl.h>
 #include <netdb.h>
@@ -27,7 +27,7 @@ namespace {
 using core::ErrorCode;
 using core::fail;
 
-constexpr int kBacklog = core::limits::kWeightQueue_max;  // connections not yet accepted
+constexpr int kBacklog = limits::kWeightQueue_max;  // connections not yet accepted
 
 core::Failure system_failure(ErrorCode code, const std::string& what) {
   return fail(code, what + ": " + std::strerror(errno));

@@ -1,7 +1,9 @@
 // The poll loop and the few states of a connection.
 #include "runtime/weights/weight_server.hpp"
 
+#include "runtime/async/limits.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/weights/limits.hpp"
 
 #include <linux/sockios.h>
 #include <poll.h>
@@ -64,7 +66,7 @@ void WeightServer::loop() {
   for (;;) {
     entries.clear();
     entries.push_back({stop_.get(), POLLIN, 0});
-    const bool room = count(State::kHello) < core::limits::kWeightStrangers_max;
+    const bool room = count(State::kHello) < limits::kWeightStrangers_max;
     entries.push_back({room ? doors_.unix_listener.get() : -1, POLLIN, 0});
     entries.push_back({room ? doors_.tcp_listener.get() : -1, POLLIN, 0});
     for (const Reader& reader : readers_) {
@@ -93,7 +95,7 @@ void WeightServer::loop() {
 
 // Those who have waited longest come first.
 void WeightServer::serve_queue() {
-  for (std::size_t i = 0; i < readers_.size() && leases() < core::limits::kWeightReaders_max;) {
+  for (std::size_t i = 0; i < readers_.size() && leases() < limits::kWeightReaders_max;) {
     Reader& reader = readers_[i];
     if (reader.state != State::kQueued || answer(reader)) {
       ++i;
@@ -109,7 +111,7 @@ bool WeightServer::stays_late(Reader& reader) {
   if (reader.state == State::kQueued) {
     Answer wait;
     wait.status = AnswerStatus::kQueued;
-    reader.until = now() + core::limits::kWeightQueueSign;
+    reader.until = now() + limits::kWeightQueueSign;
     return ::send(reader.socket.get(), &wait, sizeof wait, MSG_NOSIGNAL | MSG_DONTWAIT) ==
            sizeof wait;
   }
@@ -121,7 +123,7 @@ bool WeightServer::stays_late(Reader& reader) {
   const std::uint64_t taken = reader.sent - static_cast<std::uint64_t>(unsent);
   if (taken <= reader.taken) return false;
   reader.taken = taken;
-  reader.until = now() + core::limits::kWeightStall;
+  reader.until = now() + limits::kWeightStall;
   return true;
 }
 
@@ -140,7 +142,7 @@ void WeightServer::accept_from(const OwnedFd& listener, Wants way) {
   Reader reader;
   reader.socket = std::move(socket);
   reader.way = way;
-  reader.until = now() + core::limits::kWeightHello;
+  reader.until = now() + limits::kWeightHello;
   readers_.push_back(std::move(reader));
 }
 
@@ -188,13 +190,13 @@ bool WeightServer::read_hello(Reader& reader) {
     return false;
   }
   if (reader.hello_bytes < sizeof(Hello)) return true;
-  const bool waits = leases() >= core::limits::kWeightReaders_max || count(State::kQueued) > 0;
+  const bool waits = leases() >= limits::kWeightReaders_max || count(State::kQueued) > 0;
   return waits ? answer_later(reader) : answer(reader);
 }
 
 bool WeightServer::answer_later(Reader& reader) {
   if (!same_key({reader.hello.key, kKey_chars}, key_)) return answer(reader);
-  if (count(State::kQueued) >= core::limits::kWeightQueue_max) {
+  if (count(State::kQueued) >= limits::kWeightQueue_max) {
     Answer full;
     full.status = AnswerStatus::kTooMany;
     ++refused_;
@@ -202,7 +204,7 @@ bool WeightServer::answer_later(Reader& reader) {
     return false;
   }
   reader.state = State::kQueued;
-  reader.until = now() + core::limits::kWeightQueueSign;
+  reader.until = now() + limits::kWeightQueueSign;
   return true;
 }
 
@@ -248,7 +250,7 @@ bool WeightServer::answer(Reader& reader) {
     return false;
   }
   reader.state = State::kStream;
-  reader.until = now() + core::limits::kWeightStall;
+  reader.until = now() + limits::kWeightStall;
   return stream(reader);
 }
 
@@ -308,11 +310,11 @@ bool WeightServer::stream(Reader& reader) {
     }
     reader.sent += static_cast<std::uint64_t>(n);
     turn += static_cast<std::size_t>(n);
-    reader.until = now() + core::limits::kWeightStall;
+    reader.until = now() + limits::kWeightStall;
   }
   if (reader.sent == bytes) {
     reader.state = State::kHeld;
-    reader.until = now() + core::limits::kCallDeadline;
+    reader.until = now() + async::limits::kCallDeadline;
     end_leases(reader);
   }
   return true;

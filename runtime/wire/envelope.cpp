@@ -1,18 +1,17 @@
 // Envelopes to frames and back, under limits that follow from the frame's own size.
 #include "runtime/wire/envelope.hpp"
 
+#include "runtime/wire/limits.hpp"
+
 #include <capnp/schema.h>
 
 #include <cstring>
 #include <string>
 
-#include "runtime/core/limits.hpp"
-
 namespace troupe::wire {
 namespace {
 
 using core::ErrorCode;
-namespace limits = core::limits;
 
 // Frames fit one segment in practice; growing doubles it.
 constexpr unsigned kFirstSegment_words = 1024;

@@ -1,11 +1,11 @@
 // The checks made before anything parses a frame.
 #include "runtime/wire/frame.hpp"
 
+#include "runtime/wire/limits.hpp"
+
 #include <bit>
 #include <cstring>
 #include <string>
-
-#include "runtime/core/limits.hpp"
 
 namespace troupe::wire {
 
@@ -14,7 +14,6 @@ static_assert(std::endian::native == std::endian::little, "frames are little-end
 namespace {
 
 using core::ErrorCode;
-namespace limits = core::limits;
 
 std::uint32_t word32(std::span<const std::byte> bytes, std::size_t index) {
   std::uint32_t value = 0;

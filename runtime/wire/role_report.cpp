@@ -2,8 +2,8 @@
 #include "runtime/wire/role_report.hpp"
 
 #include "runtime/core/check.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/wire/envelope.hpp"
+#include "runtime/wire/limits.hpp"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ using Amounts_ = capnp::List<schema::Amount>;
 constexpr std::size_t kText_bytes_max = 256;
 constexpr std::size_t kAmounts_max = 256;
 // Half of a frame; the rest takes every other field at its longest.
-constexpr std::size_t kSpans_bytes_max = core::limits::kFrame_bytes_max / 2;
+constexpr std::size_t kSpans_bytes_max = limits::kFrame_bytes_max / 2;
 
 std::string text_of(capnp::Text::Reader text) {
   return {text.begin(), text.size()};

@@ -1,6 +1,6 @@
 // A run over two hosts: nodes join in any order, by token or by certificate, sample for the run
 // with weights that come through the door, and are missed when the cable is pulled.
-#include "runtime/core/limits.hpp"
+#include "runtime/net/limits.hpp"
 #include "runtime/net/splice.hpp"
 #include "tests/integration/join_support.hpp"
 
@@ -26,7 +26,7 @@ class JoinHosts : public Joining {
   void strangers_at_the_door(std::uint16_t port) {
     std::thread([&] {
       ASSERT_EQ(::setns(hosts_.b(), CLONE_NEWNET), 0);
-      for (std::uint64_t i = 0; i < 2 * core::limits::kDoorFailures_max; ++i) {
+      for (std::uint64_t i = 0; i < 2 * net::limits::kDoorFailures_max; ++i) {
         const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         sockaddr_in to{};
         to.sin_family = AF_INET;
@@ -41,9 +41,9 @@ class JoinHosts : public Joining {
       async::IoThreads io(1);
       net::DoorAuth wrong;
       wrong.token = std::string(64, 'b');
-      for (std::uint64_t i = 0; i < 2 * core::limits::kDoorFailures_max; ++i) {
+      for (std::uint64_t i = 0; i < 2 * net::limits::kDoorFailures_max; ++i) {
         EXPECT_FALSE(net::Splice::open(io, TwoHosts::address_a(), port, wrong, "weights",
-                                       core::limits::kSpliceConnect));
+                                       net::limits::kSpliceConnect));
       }
     }).join();
   }

@@ -2,7 +2,7 @@
 // within seconds with its exit code and one clear error, and the run goes on unharmed.
 #include "apps/session/node/join_flags.hpp"
 #include "apps/session/node/node_process.hpp"
-#include "runtime/core/limits.hpp"
+#include "runtime/cluster/limits.hpp"
 #include "tests/integration/join_support.hpp"
 
 #include <arpa/inet.h>
@@ -195,7 +195,7 @@ TEST_F(JoinMistakes, OfGuestsLeaveTheRunUnharmed) {
 
   // As many names as a process may know at once, and some, have come and gone: others still may.
   const auto began = std::chrono::steady_clock::now();
-  bring_names(core::limits::kPeerNames_max + 50);
+  bring_names(cluster::limits::kPeerNames_max + 50);
   const Seconds crowd = std::chrono::steady_clock::now() - began;
   std::printf("a crowd of names came and went within %.2f s\n", crowd.count());
   const Ended after = ends({"status", "--join", folder});

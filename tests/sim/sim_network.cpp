@@ -1,11 +1,9 @@
 // Routing with faults.
 #include "tests/sim/sim_network.hpp"
 
-#include <string>
-
-#include "runtime/core/limits.hpp"
-
 #include <boost/asio/post.hpp>
+
+#include <string>
 
 namespace troupe::cluster::sim {
 

@@ -1,7 +1,7 @@
 // From flags to a company's door.
 #include "apps/session/node/join_flags.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "runtime/net/limits.hpp"
 #include "runtime/net/token_file.hpp"
 #include "runtime/store/atomic_file.hpp"
 
@@ -116,7 +116,7 @@ Result<std::unique_ptr<net::Splice>> enter(async::IoThreads& io,
                                            const JoinTarget& target,
                                            const std::string& service) {
   auto splice = net::Splice::open(io, target.host, target.port, target.auth, service,
-                                  core::limits::kSpliceConnect);
+                                  net::limits::kSpliceConnect);
   if (!splice) return fail(splice.error().within("--join " + target.name()));
   return splice;
 }

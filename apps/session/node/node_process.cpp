@@ -1,13 +1,14 @@
 // Builds a node, waits for its end, takes it down.
 #include "apps/session/node/node_process.hpp"
 
+#include "actors/limits.hpp"
 #include "actors/node/pass.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "apps/cli/build_facts.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/cli/system_facts.hpp"
 #include "runtime/async/run_on.hpp"
-#include "runtime/core/limits.hpp"
+#include "runtime/cluster/limits.hpp"
 #include "runtime/weights/push_protocol.hpp"
 
 #include <unistd.h>
@@ -19,8 +20,6 @@
 
 namespace troupe::app {
 namespace {
-
-namespace limits = core::limits;
 
 // What the main thread waits for.
 class Ending {
@@ -44,13 +43,13 @@ class Ending {
   bool wait_until_in() {
     std::unique_lock lock(mutex_);
     while (!in_ && !over())
-      changed_.wait_for(lock, limits::kLookEvery);
+      changed_.wait_for(lock, actors::limits::kLookEvery);
     return in_ && !left_;
   }
   NodeEnd wait() {
     std::unique_lock lock(mutex_);
     while (!over())
-      changed_.wait_for(lock, limits::kLookEvery);
+      changed_.wait_for(lock, actors::limits::kLookEvery);
     if (dismissed_) return NodeEnd::kDismissed;
     return left_ ? NodeEnd::kLost : NodeEnd::kStopped;
   }
@@ -94,7 +93,7 @@ class NodeProcess {
     TROUPE_TRY(open_exchange());
     auto lived = live_inside();
     own_io_.run(stop());
-    if (auto closed = exchange_->close(limits::kShutdownDeadline); !closed) {
+    if (auto closed = exchange_->close(cluster::limits::kShutdownDeadline); !closed) {
       calls_.note(closed.error().message);
     }
     own_io_.join();
@@ -120,7 +119,7 @@ class NodeProcess {
     own_io_.run(start_into(&started));
     TROUPE_TRY(started);
     const wire::Hello hello{self_.name, core::RunId{0}, epoch_, self_.pass};
-    TROUPE_TRY(exchange_->connect(self_.socket, hello, limits::kLinkSilence_max));
+    TROUPE_TRY(exchange_->connect(self_.socket, hello, cluster::limits::kLinkSilence_max));
     own_io_.run(attend());
     if (!ending_.wait_until_in()) {
       if (const auto cause = ending_.cause()) return core::fail(*cause);

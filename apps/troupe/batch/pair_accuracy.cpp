@@ -1,11 +1,11 @@
 // Pairs to scores to two figures a set.
 #include "apps/troupe/batch/pair_accuracy.hpp"
 
+#include "actors/limits.hpp"
 #include "apps/session/reward_flags.hpp"
 #include "apps/troupe/batch/json_line.hpp"
 #include "apps/troupe/batch/model_source.hpp"
 #include "apps/troupe/batch/source_column.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/learn/evaluation.hpp"
 #include "runtime/store/atomic_file.hpp"
@@ -127,7 +127,7 @@ core::Result<void> print_pair_accuracy(const PairFlags& pairs,
     TROUPE_TRY(add_pair(row, pairs, items));
   TROUPE_TRY_ASSIGN(team, make_team(placement));
   TROUPE_TRY_ASSIGN(source, model_source({pairs.model, false, options.columns}, *team));
-  TROUPE_TRY_ASSIGN(scores, score_items(*source, items, core::limits::kRewardDeadline));
+  TROUPE_TRY_ASSIGN(scores, score_items(*source, items, actors::limits::kRewardDeadline));
   std::vector<Judged> judged;
   std::string lines;
   for (std::size_t i = 0; i < prompts.size(); ++i) {

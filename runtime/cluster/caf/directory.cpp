@@ -1,7 +1,7 @@
 // Claims, lookups and sending.
 #include "runtime/cluster/caf/directory.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "runtime/cluster/limits.hpp"
 
 #include <caf/send.hpp>
 
@@ -13,7 +13,6 @@ namespace troupe::cluster::exchange {
 
 using core::ErrorCode;
 using core::Result;
-namespace limits = core::limits;
 
 std::string shown(const std::string& text) {
   constexpr std::size_t kShown_bytes = 64;

@@ -6,8 +6,8 @@
 #include "runtime/cluster/caf/member.hpp"
 #include "runtime/cluster/caf/messages.hpp"
 #include "runtime/cluster/caf/system.hpp"
+#include "runtime/cluster/limits.hpp"
 #include "runtime/core/check.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/net/socket_folder.hpp"
 
 #include <caf/io/middleman.hpp>
@@ -26,7 +26,6 @@ namespace troupe::cluster {
 using core::ErrorCode;
 using core::Result;
 using exchange::Core;
-namespace limits = core::limits;
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Unix sockets in the shape of CAF's doormen and scribes.
 #include "runtime/cluster/caf/local_middleman.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "runtime/cluster/limits.hpp"
 #include "runtime/net/unix_socket.hpp"
 
 #include <caf/io/basp_broker.hpp>
@@ -63,7 +63,7 @@ class LocalMiddleman final : public caf::io::middleman_actor_impl {
 
  protected:
   caf::expected<caf::io::scribe_ptr> connect(const std::string& path, std::uint16_t) override {
-    const auto until = std::chrono::steady_clock::now() + core::limits::kLinkBeatEvery;
+    const auto until = std::chrono::steady_clock::now() + limits::kLinkBeatEvery;
     auto socket = net::connect_unix(path, until);
     if (!socket) return refused(socket.error());
     return caf::io::scribe_ptr(caf::make_counted<LocalScribe>(multiplexer(), std::move(*socket)));

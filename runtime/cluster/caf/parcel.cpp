@@ -1,7 +1,7 @@
 // Frames to CAF's byte sequences and back.
 #include "runtime/cluster/caf/parcel.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "runtime/wire/limits.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -24,10 +24,10 @@ caf::error inspect(caf::deserializer& source, Parcel& parcel) {
   parcel.frame.reset();
   std::size_t size = 0;
   if (auto error = source.begin_sequence(size)) return error;
-  if (size > core::limits::kFrame_bytes_max) {
+  if (size > wire::limits::kFrame_bytes_max) {
     // What follows in the message cannot be read any more, nor is it wanted.
     parcel.problem = std::to_string(size) + " bytes, more than the " +
-                     std::to_string(core::limits::kFrame_bytes_max) + " of a frame";
+                     std::to_string(wire::limits::kFrame_bytes_max) + " of a frame";
     return caf::none;
   }
   constexpr std::size_t kWord = sizeof(std::uint64_t);

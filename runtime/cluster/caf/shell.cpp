@@ -1,7 +1,7 @@
 // Checks at a role's door.
 #include "runtime/cluster/caf/shell.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "runtime/cluster/limits.hpp"
 #include "runtime/wire/header.hpp"
 
 #include <boost/asio/post.hpp>
@@ -12,7 +12,6 @@
 namespace troupe::cluster::exchange {
 
 using core::ErrorCode;
-namespace limits = core::limits;
 
 void ignore_strangers(caf::event_based_actor& actor,
                       std::shared_ptr<Core> core,

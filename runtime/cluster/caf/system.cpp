@@ -3,8 +3,8 @@
 
 #include "runtime/cluster/caf/local_middleman.hpp"
 #include "runtime/cluster/caf/parcel.hpp"
+#include "runtime/cluster/limits.hpp"
 #include "runtime/core/check.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/wire/header.hpp"
 
 #include <caf/detail/get_root_uuid.hpp>
@@ -30,8 +30,6 @@ __attribute__((visibility("default"))) std::string caf::detail::get_root_uuid() 
 }
 
 namespace troupe::cluster::exchange {
-
-namespace limits = core::limits;
 
 namespace {
 // Messages of one actor before the next one's turn.

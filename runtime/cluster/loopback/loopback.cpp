@@ -1,14 +1,14 @@
 // A directory of members and the posting of frames to their strands.
 #include "runtime/cluster/loopback/loopback.hpp"
 
+#include "runtime/cluster/limits.hpp"
+
+#include <boost/asio/post.hpp>
+
 #include <map>
 #include <mutex>
 #include <string>
 #include <utility>
-
-#include "runtime/core/limits.hpp"
-
-#include <boost/asio/post.hpp>
 
 namespace troupe::cluster {
 
@@ -51,9 +51,9 @@ class LoopbackNetwork::Member final : public Endpoint {
       return core::fail(ErrorCode::kPeerLost, "no role named " + peer + " is there");
     }
     if (!target->admit()) {
-      return core::fail(ErrorCode::kOverloaded,
-                        "the inbox of " + peer + " already holds " +
-                            std::to_string(core::limits::kRoleInbox_frames_max) + " requests");
+      return core::fail(ErrorCode::kOverloaded, "the inbox of " + peer + " already holds " +
+                                                    std::to_string(limits::kRoleInbox_frames_max) +
+                                                    " requests");
     }
     boost::asio::post(target->strand(), [target, from = identity().self, bytes = copy(frame)] {
       target->on_request(from, bytes);

@@ -1,5 +1,6 @@
 // Whole runs of the controller against scripted roles on virtual time: how far ahead it goes, what
 // it waits for, and what it does when others die.
+#include "actors/limits.hpp"
 #include "runtime/core/rng.hpp"
 #include "tests/unit/actors/controller/scripted_company.hpp"
 
@@ -172,7 +173,7 @@ TEST(AsyncRun, WithoutAnyGeneratorTheRunEndsSayingSo) {
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code, core::ErrorCode::kDeadline);
   EXPECT_NE(outcome.error().message.find("no generator"), std::string::npos);
-  EXPECT_GE(company.took(), core::limits::kGeneratorWait);
+  EXPECT_GE(company.took(), limits::kGeneratorWait);
 }
 
 TEST(AsyncRun, AGeneratorThatComesInTimeLetsTheRunGoOn) {
@@ -190,7 +191,7 @@ TEST(AsyncRun, AGeneratorThatComesInTimeLetsTheRunGoOn) {
   });
   ASSERT_TRUE(company.play());
   EXPECT_EQ(company.data().trained.size(), 80u);
-  EXPECT_GT(company.took(), 10s + core::limits::kGeneratorWait) << "it outlived the wait";
+  EXPECT_GT(company.took(), 10s + limits::kGeneratorWait) << "it outlived the wait";
 }
 
 TEST(AsyncRun, ALostPolicyEndsTheRunByName) {

@@ -12,7 +12,6 @@ namespace troupe::actors {
 namespace {
 
 using namespace test;
-namespace limits = core::limits;
 
 const RewardMember kRight{"right", "reward/right", 1};
 

@@ -1,5 +1,6 @@
 // The data role among scripted scorers: what is asked of whom, what becomes of groups whose scorers
 // are away, late or wrong, and what is said of them.
+#include "actors/limits.hpp"
 #include "tests/unit/actors/data/data_stage.hpp"
 
 #include <gtest/gtest.h>
@@ -258,7 +259,7 @@ TEST(DataRole, AScorerIsAskedForSoManyGroupsAtATime) {
   const auto statuses = stage.ask(await(0));
   ASSERT_TRUE(statuses);
   EXPECT_EQ(states_of(*statuses), States(100, "ready"));
-  EXPECT_EQ(right->most_inside, static_cast<int>(core::limits::kScorerCalls_max));
+  EXPECT_EQ(right->most_inside, static_cast<int>(limits::kScorerCalls_max));
   EXPECT_EQ(right->calls.size(), 100u);
 }
 

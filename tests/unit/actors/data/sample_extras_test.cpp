@@ -1,7 +1,7 @@
 // Names, numbers and bounds of what rewards report beside a score.
 #include "actors/data/sample_extras.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "actors/limits.hpp"
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ TEST(SampleExtras, WhatIsNoObjectIsNothingAndNamesAreBounded) {
   for (int i = 0; i < 100; ++i)
     many += (i > 0 ? "," : "") + ("\"n" + std::to_string(i)) + "\":1";
   extras.add("right", many + "}");
-  EXPECT_EQ(extras.all().size(), core::limits::kRewardExtras_max);
+  EXPECT_EQ(extras.all().size(), limits::kRewardExtras_max);
 }
 
 }  // namespace troupe::actors

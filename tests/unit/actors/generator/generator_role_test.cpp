@@ -1,5 +1,6 @@
 // The generator role: weights before tickets, swaps between steps, cuts, failures, and the bits of
 // the engine underneath.
+#include "runtime/async/limits.hpp"
 #include "tests/unit/actors/generator/generator_stage.hpp"
 
 #include <gtest/gtest.h>
@@ -227,7 +228,7 @@ async::task<void> full_device_script(Play play, async::DeviceThread* device) {
   EXPECT_TRUE(co_await update_to(play, 1, true));
   std::promise<void> gate;
   const std::shared_future<void> opened = gate.get_future().share();
-  const auto full = core::limits::kDeviceJobs_max;
+  const auto full = async::limits::kDeviceJobs_max;
   for (std::uint64_t job = 0; job <= full; ++job) {
     play.context.scope->spawn("", occupy(device, opened));
     // The first is being done, the others wait.

@@ -1,7 +1,7 @@
 // An engine and weights whose every move is scripted and written down, so that order is certain.
 #pragma once
 
-#include "runtime/core/limits.hpp"
+#include "runtime/engine/limits.hpp"
 #include "runtime/weights/weight_channel.hpp"
 #include "tests/unit/runtime/engine/tiny_engine.hpp"
 
@@ -127,7 +127,7 @@ class ScriptedIntake final : public weights::WeightIntake {
   core::Version version() const override { return version_; }
   bool verified() const override { return true; }
   core::Result<bool> advance(core::TeamRunner&, core::Duration budget) override {
-    log_.add(budget <= core::limits::kWeightSlice ? "slice" : "pack");
+    log_.add(budget <= engine::limits::kWeightSlice ? "slice" : "pack");
     if (slices_ < 0) return core::fail(core::ErrorCode::kData, "a checksum is wrong");
     return --slices_ <= 0;
   }

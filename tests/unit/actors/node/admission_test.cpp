@@ -1,8 +1,9 @@
 // Who comes in, under which names.
 #include "actors/node/admission.hpp"
 
+#include "actors/limits.hpp"
 #include "actors/node/pass.hpp"
-#include "runtime/core/limits.hpp"
+#include "runtime/cluster/limits.hpp"
 
 #include <gtest/gtest.h>
 
@@ -80,15 +81,16 @@ TEST(Admission, ANameThatIsNoneIsRefused) {
        {"", "node", "node/", "/a", "node/a b", "node/\x1b[2J", "node/../x"}) {
     EXPECT_FALSE(admission.admit(node(name, admission.issue_pass()), "x")) << name;
   }
-  EXPECT_FALSE(admission.admit(
-      node("node/" + std::string(core::limits::kPeerName_bytes_max, 'a'), admission.issue_pass()),
-      "x"));
+  EXPECT_FALSE(
+      admission.admit(node("node/" + std::string(cluster::limits::kPeerName_bytes_max, 'a'),
+                           admission.issue_pass()),
+                      "x"));
 }
 
 TEST(Admission, TheOldestUnusedPassesLapse) {
   Admission admission;
   const std::string first = admission.issue_pass();
-  for (std::uint64_t i = 0; i < core::limits::kPasses_max; ++i)
+  for (std::uint64_t i = 0; i < limits::kPasses_max; ++i)
     admission.issue_pass();
   EXPECT_FALSE(admission.admit(node("node/a", first), "x"));
 }
@@ -112,7 +114,7 @@ TEST(Admission, ANodeMakesItsLinkAgainWhateverCameAndWentMeanwhile) {
   Admission admission;
   const std::string pass = admission.issue_pass();
   ASSERT_TRUE(admission.admit(node("node/a", pass), "x"));
-  for (std::uint64_t i = 0; i < core::limits::kPasses_max + 1; ++i) {
+  for (std::uint64_t i = 0; i < limits::kPasses_max + 1; ++i) {
     const std::string name = "node/visitor-" + std::to_string(i);
     ASSERT_TRUE(admission.admit(node(name, admission.issue_pass()), name));
     admission.forget(name);

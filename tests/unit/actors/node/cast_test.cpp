@@ -1,7 +1,7 @@
 // Who plays what, and when a lost role is started again.
 #include "actors/node/cast.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "actors/limits.hpp"
 
 #include <gtest/gtest.h>
 
@@ -93,7 +93,7 @@ TEST(Cast, GivesUpOnARoleThatIsLostTooOftenInAShortTime) {
   cast.want("policy", "policy/0", "node/a");
   cast.node_in("node/a", {"policy"});
   std::int64_t now = 0;
-  for (std::uint64_t i = 1; i <= core::limits::kRestarts_max; ++i) {
+  for (std::uint64_t i = 1; i <= limits::kRestarts_max; ++i) {
     EXPECT_FALSE(cast.hopeless(at(now))) << i;
     cast.start_due(at(now));
     ASSERT_TRUE(cast.lost("policy/0", i, kCause, at(now)));
@@ -107,7 +107,7 @@ TEST(Cast, GivesUpOnARoleThatIsLostTooOftenInAShortTime) {
 
 // Lost as often as wears a role out, all within the window; the time of the last loss.
 std::int64_t wear_out(Cast& cast, const std::string& name, std::int64_t now) {
-  for (std::uint64_t i = 0; i < core::limits::kRestarts_max; ++i) {
+  for (std::uint64_t i = 0; i < limits::kRestarts_max; ++i) {
     now += 6'000;
     cast.start_due(at(now));
     EXPECT_TRUE(cast.lost(name, cast.find(name)->epoch, kCause, at(now)));

@@ -1,4 +1,5 @@
 // Whatever happens to its nodes, a company ends up with every wanted role on one live node.
+#include "actors/limits.hpp"
 #include "tests/unit/actors/node/company_stage.hpp"
 
 namespace troupe::actors::testing {
@@ -114,8 +115,8 @@ TEST(CompanyRole, AGeneratorThatIsSickForEverRestsWhileTheOtherWorks) {
     stage.report_sick("generator/1", epoch);
     stage.run_for(milliseconds(200));
   }
-  EXPECT_GE(lives, core::limits::kRestarts_max);
-  EXPECT_LE(lives, 3 * core::limits::kRestarts_max) << "it rests for a minute after eight losses";
+  EXPECT_GE(lives, limits::kRestarts_max);
+  EXPECT_LE(lives, 3 * limits::kRestarts_max) << "it rests for a minute after eight losses";
   EXPECT_EQ(stage.hopeless(), "");
   EXPECT_EQ(stage.place_of("generator/0").second, 1u);
 }

@@ -2,8 +2,8 @@
 // few times, an exception never.
 #include "actors/reward/reward_retries.hpp"
 
+#include "actors/limits.hpp"
 #include "actors/reward/python_reward.hpp"
-#include "runtime/core/limits.hpp"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ TEST(RewardRetries, ALostWorkerIsReplacedAFewTimes) {
   EXPECT_TRUE(*Tried({ErrorCode::kClosed, ErrorCode::kClosed}).result);
   const Tried tried(std::deque<ErrorCode>(9, ErrorCode::kClosed));
   ASSERT_FALSE(*tried.result);
-  EXPECT_EQ(tried.tries.deaths, core::limits::kRewardRetries_max + 1);
+  EXPECT_EQ(tried.tries.deaths, limits::kRewardRetries_max + 1);
   // The batch is judged: whoever asked must not wait for another worker.
   EXPECT_EQ(tried.result->error().code, ErrorCode::kData);
 }

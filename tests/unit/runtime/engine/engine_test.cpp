@@ -1,7 +1,7 @@
 // What callers see of an engine: ends of samples, aborts, refusals, new weights, counters.
 #include "runtime/engine/engine.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "runtime/engine/limits.hpp"
 #include "tests/unit/runtime/engine/naive_generator.hpp"
 #include "tests/unit/runtime/engine/tiny_engine.hpp"
 
@@ -219,10 +219,10 @@ TEST_F(EngineTest, RefusesMoreGroupsThanTheQueueHolds) {
     ASSERT_EQ(submitted.error().code, ErrorCode::kOverloaded);
     ASSERT_NE(submitted.error().message.find("4096 groups wait already"), std::string::npos);
   }
-  EXPECT_EQ(taken, core::limits::kEngineQueue_groups_max);
+  EXPECT_EQ(taken, limits::kEngineQueue_groups_max);
   while (!e->idle())
     step_into(*e, samples);
-  EXPECT_EQ(samples.size(), core::limits::kEngineQueue_groups_max + 3);
+  EXPECT_EQ(samples.size(), limits::kEngineQueue_groups_max + 3);
   std::erase_if(samples, [](const auto& one) { return one.first.first != 20000; });
   expect_same(samples, naive_all(*weights_, {running}));
 }

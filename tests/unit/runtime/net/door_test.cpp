@@ -1,8 +1,8 @@
 // Everybody whom a door must refuse, over real sockets; after each of them the door goes on.
 #include "runtime/net/door.hpp"
 
-#include "runtime/core/limits.hpp"
 #include "runtime/net/certificate.hpp"
+#include "runtime/net/limits.hpp"
 #include "runtime/net/tls_context.hpp"
 #include "tests/unit/runtime/net/door_support.hpp"
 
@@ -282,7 +282,7 @@ TEST_F(DoorTest, ACertificateThatNamesHostsNamesThisOne) {
 
 TEST_F(DoorTest, TheSixthAttemptAfterFiveWrongProofsIsRefusedAtOnce) {
   open_door(token_auth(token_), "0.0.0.0");
-  fail(core::limits::kDoorFailures_max);
+  fail(limits::kDoorFailures_max);
   EXPECT_TRUE(log_.saw("refused at once")) << log_.text();
   EXPECT_FALSE(splice(token_auth(token_)));  // nobody from there has ever proved himself
   EXPECT_EQ(passes_, 0);
@@ -318,7 +318,7 @@ TEST_F(DoorTest, GarbageFromAnAddressLocksNobodyOut) {
 TEST_F(DoorTest, WhoHasProvedHimselfIsNotLockedOut) {
   open_door(token_auth(token_));
   expect_open(token_auth(token_));
-  fail(3 * core::limits::kDoorFailures_max);
+  fail(3 * limits::kDoorFailures_max);
   for (int i = 0; i < 3; ++i)
     expect_open(token_auth(token_));
   EXPECT_FALSE(log_.has("refused at once")) << log_.text();
@@ -344,7 +344,7 @@ TEST_F(DoorTest, AsManyAsItCarriesAndOneMoreIsToldSo) {
   auto other = splice(token_auth(token_));
   ASSERT_TRUE(other) << other.error().message;
   std::vector<Socket> carried;
-  for (std::uint64_t i = 0; i < core::limits::kDoorConnections_max; ++i) {
+  for (std::uint64_t i = 0; i < limits::kDoorConnections_max; ++i) {
     carried.push_back(Socket::to((*way)->path()));
     ASSERT_TRUE(carried.back().send("x"));
     ASSERT_EQ(carried.back().receive(1), "x") << i;

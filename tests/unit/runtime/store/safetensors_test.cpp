@@ -1,9 +1,9 @@
 // Safetensors files: what is written comes back, and malformed files are refused with a reason.
 #include "runtime/store/safetensors.hpp"
 
-#include "runtime/core/limits.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/store/float_formats.hpp"
+#include "runtime/store/limits.hpp"
 #include "runtime/store/safetensors_header.hpp"
 
 #include <gtest/gtest.h>
@@ -207,11 +207,10 @@ std::string entries(std::size_t count) {
 
 // The header is not even closed: the limit holds while it is read, not behind it.
 TEST(SafetensorsHeader, TheNumberOfTensorsIsBoundedWhileItIsRead) {
-  const auto all =
-      parse_safetensors_header(entries(core::limits::kSafetensorsTensors_max) + "}", 0);
+  const auto all = parse_safetensors_header(entries(limits::kSafetensorsTensors_max) + "}", 0);
   ASSERT_TRUE(all) << all.error().message;
-  EXPECT_EQ(all->tensors.size(), core::limits::kSafetensorsTensors_max);
-  const auto more = parse_safetensors_header(entries(core::limits::kSafetensorsTensors_max + 2), 0);
+  EXPECT_EQ(all->tensors.size(), limits::kSafetensorsTensors_max);
+  const auto more = parse_safetensors_header(entries(limits::kSafetensorsTensors_max + 2), 0);
   ASSERT_FALSE(more);
   EXPECT_EQ(more.error().message, "its header has more than 50001 names in one object");
 }

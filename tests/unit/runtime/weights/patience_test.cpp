@@ -1,5 +1,6 @@
 // More receivers than a publisher lends snapshots to wait for their turn; a slow link may take as
 // long as it likes as long as bytes move, and one that stands still is said to.
+#include "runtime/weights/limits.hpp"
 #include "tests/unit/runtime/weights/fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ constexpr Patience kPatient{kLong};
 std::vector<std::unique_ptr<WeightIntake>> hold_all(RemoteWeightSubscriber& subscriber,
                                                     const WeightLocation& at) {
   std::vector<std::unique_ptr<WeightIntake>> held;
-  for (std::size_t i = 0; i < core::limits::kWeightReaders_max; ++i) {
+  for (std::size_t i = 0; i < limits::kWeightReaders_max; ++i) {
     auto intake = subscriber.fetch(1, at, kLong);
     TROUPE_CHECK(intake.has_value(), "a snapshot");
     held.push_back(std::move(intake).value());
@@ -45,14 +46,14 @@ TEST(WeightPatience, ReadersBeyondTheLimitWaitForTheirTurn) {
     }));
   }
   ASSERT_TRUE(comes_true([&] { return now().queued == kMore; })) << now().queued;
-  EXPECT_EQ(now().readers, core::limits::kWeightReaders_max + kMore);
-  EXPECT_EQ(now().served, core::limits::kWeightReaders_max) << "nobody beyond the limit";
+  EXPECT_EQ(now().readers, limits::kWeightReaders_max + kMore);
+  EXPECT_EQ(now().served, limits::kWeightReaders_max) << "nobody beyond the limit";
   held.clear();
   for (auto& one : more)
     EXPECT_TRUE(one.get());
   EXPECT_TRUE(comes_true([&] { return now().readers == 0; }));
   EXPECT_EQ(now().refused, 0u);
-  EXPECT_EQ(now().served, core::limits::kWeightReaders_max + kMore);
+  EXPECT_EQ(now().served, limits::kWeightReaders_max + kMore);
 }
 
 TEST(WeightPatience, AReceiverThatWaitsIsToldSoAndThenServed) {

@@ -1,15 +1,15 @@
 // Envelopes there and back, and what a reader refuses once it follows pointers.
 #include "runtime/wire/envelope.hpp"
 
+#include "runtime/wire/limits.hpp"
+#include "tests/unit/runtime/wire/raw_frames.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>
-
-#include "runtime/core/limits.hpp"
-#include "tests/unit/runtime/wire/raw_frames.hpp"
 
 namespace troupe::wire {
 namespace {
@@ -65,7 +65,7 @@ TEST(Envelope, FloatsKeepTheirBits) {
 
 TEST(Envelope, AMessageLargerThanAFrameIsNotSent) {
   Outgoing outgoing(some_header());
-  outgoing.envelope().initPong().setState(std::string(core::limits::kFrame_bytes_max, 'x'));
+  outgoing.envelope().initPong().setState(std::string(limits::kFrame_bytes_max, 'x'));
   const auto frame = outgoing.finish();
   ASSERT_FALSE(frame);
   EXPECT_EQ(frame.error().code, ErrorCode::kInvalidArgument);

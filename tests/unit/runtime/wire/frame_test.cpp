@@ -1,11 +1,11 @@
 // What is refused before anything is parsed.
 #include "runtime/wire/frame.hpp"
 
-#include <gtest/gtest.h>
-
-#include "runtime/core/limits.hpp"
 #include "runtime/core/rng.hpp"
+#include "runtime/wire/limits.hpp"
 #include "tests/unit/runtime/wire/raw_frames.hpp"
+
+#include <gtest/gtest.h>
 
 namespace troupe::wire {
 namespace {
@@ -54,7 +54,7 @@ TEST(Frame, RefusesTrailingBytes) {
 }
 
 TEST(Frame, AcceptsTheBoundAndRefusesOneWordMore) {
-  const std::size_t most = core::limits::kFrame_bytes_max / 8;
+  const std::size_t most = limits::kFrame_bytes_max / 8;
   EXPECT_TRUE(Frame::from_words(testing::framed(Words(most - 1))));
   expect_refused(testing::framed(Words(most)), "more than the 1048576 of a frame");
 }

@@ -1,7 +1,7 @@
 // Greetings and role reports there and back.
 #include "runtime/wire/hello.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "runtime/wire/limits.hpp"
 #include "runtime/wire/role_report.hpp"
 #include "tests/unit/runtime/wire/raw_frames.hpp"
 
@@ -87,7 +87,7 @@ TEST(RoleReport, LeavesOutTheNewestSpansWhenTheyDoNotFit) {
     report.spans[i].begin = i;
   report.next_span = 50'000;
   const Frame frame = role_report_frame(some_header(), report);
-  EXPECT_LE(frame.size_bytes(), core::limits::kFrame_bytes_max);
+  EXPECT_LE(frame.size_bytes(), limits::kFrame_bytes_max);
   const auto read = read_role_report(frame);
   ASSERT_TRUE(read);
   ASSERT_GT(read->spans.size(), 1000u);

@@ -1,7 +1,7 @@
 // Names come and go for ever, and what is remembered of them stays bounded.
 #include "runtime/cluster/caf/directory.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "runtime/cluster/limits.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -12,7 +12,6 @@
 namespace troupe::cluster::exchange {
 namespace {
 
-namespace limits = core::limits;
 using Claim = Directory::Claim;
 using Sender = Directory::Sender;
 

@@ -2,7 +2,7 @@
 // refused and told why; closing never hangs.
 #include "runtime/cluster/caf/exchange.hpp"
 
-#include "runtime/core/limits.hpp"
+#include "runtime/cluster/limits.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/net/socket_folder.hpp"
 #include "tests/unit/runtime/cluster/caf/support.hpp"
@@ -171,7 +171,7 @@ TEST_F(ExchangeCalls, AFullInboxRefusesAtOnce) {
   connect();
   ASSERT_NE(away_.events.wait("arrived busy/0"), "");
   std::vector<std::future<Result<std::string>>> waiting;
-  for (std::uint64_t i = 0; i < core::limits::kRoleInbox_frames_max; ++i) {
+  for (std::uint64_t i = 0; i < limits::kRoleInbox_frames_max; ++i) {
     waiting.push_back(start_ask(away_role_, "busy/0", "never"));
   }
   const auto refused = ask_now(away_role_, "busy/0", "never");

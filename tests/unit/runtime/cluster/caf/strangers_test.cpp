@@ -3,10 +3,10 @@
 // other types.
 #include "runtime/cluster/caf/exchange.hpp"
 #include "runtime/cluster/caf/local_middleman.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/net/socket_folder.hpp"
 #include "runtime/wire/hello.hpp"
+#include "runtime/wire/limits.hpp"
 #include "tests/unit/runtime/cluster/caf/support.hpp"
 
 #include <caf/all.hpp>
@@ -189,7 +189,7 @@ TEST_F(ExchangeStrangers, GarbageIsCountedAndNothingElse) {
 
 TEST_F(ExchangeStrangers, AnOversizedFrameIsNotEvenRead) {
   let_in("raw/0");
-  const RawBytes big{std::vector<char>(core::limits::kFrame_bytes_max + 8)};
+  const RawBytes big{std::vector<char>(wire::limits::kFrame_bytes_max + 8)};
   caf::send_as(stranger_.self(), stranger_.role("home/0"), big);
   caf::send_as(stranger_.self(), stranger_.door(), big);
   caf::send_as(stranger_.self(), stranger_.door(), big, stranger_.self());

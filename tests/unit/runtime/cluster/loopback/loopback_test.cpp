@@ -1,6 +1,10 @@
 // Roles of one process call each other: every call ends once, at once when it can, and names the peer.
 #include "runtime/cluster/loopback/loopback.hpp"
 
+#include "runtime/async/io_threads.hpp"
+#include "runtime/cluster/limits.hpp"
+#include "tests/unit/runtime/cluster/support.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,10 +12,6 @@
 #include <stdexcept>
 #include <thread>
 #include <vector>
-
-#include "runtime/async/io_threads.hpp"
-#include "runtime/core/limits.hpp"
-#include "tests/unit/runtime/cluster/support.hpp"
 
 namespace troupe::cluster {
 namespace {
@@ -185,7 +185,7 @@ TEST_F(Loopback, AFullInboxRefusesAtOnceAndOpensAgain) {
     return Gated::answer(gates.back(), std::move(frame));
   });
   std::vector<Asked> asked;
-  const std::size_t most = core::limits::kRoleInbox_frames_max;
+  const std::size_t most = limits::kRoleInbox_frames_max;
   for (std::size_t i = 0; i <= most; ++i) {
     asked.emplace_back(data->strand(), ask(data, "reward/0", std::to_string(i)));
   }

@@ -1,0 +1,9 @@
+// Bounds of device threads and calls, none a user's choice. Constants only.
+#pragma once
+
+#include "runtime/core/limit.hpp"
+
+namespace troupe::async::limits {
+using namespace std::chrono_literals;
+#include "runtime/async/limits.def"
+}

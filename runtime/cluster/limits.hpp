@@ -1,0 +1,9 @@
+// Bounds of the transport between roles, none a user's choice. Constants only.
+#pragma once
+
+#include "runtime/core/limit.hpp"
+
+namespace troupe::cluster::limits {
+using namespace std::chrono_literals;
+#include "runtime/cluster/limits.def"
+}
