@@ -1,0 +1,71 @@
+"""Every file of docs/examples runs as its first lines say, on a tiny model: what a reader copies
+works. The figures come from transformers where there is something to compare with."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import torch
+
+from serve_test import BUILD, KEY, PATIENCE_S, folder, logprobs_of, model, serve, tokenizer  # noqa: F401
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "docs" / "examples"
+
+
+def ended(words, **environment):
+    return subprocess.run([str(word) for word in words], check=True, text=True, timeout=PATIENCE_S,
+                          stdout=subprocess.PIPE, env={**os.environ, **environment}).stdout
+
+
+def test_every_example_is_run_here():
+    assert {path.name for path in EXAMPLES.iterdir()} == {
+        "README.md", "openai_client.py", "length_reward.py", "best_of_n.sh"}
+
+
+def test_the_openai_client_talks_and_scores(folder, model, tokenizer):  # noqa: F811
+    with serve(folder, "--api-key", KEY) as url:
+        out = ended([sys.executable, EXAMPLES / "openai_client.py", url, "What is 9 + 2?", KEY])
+    lines = dict(line.split(": ", 1) for line in out.splitlines())
+    assert lines["answer"] == lines["streamed"]
+    ids = tokenizer("What is 9 + 2?")["input_ids"]
+    table = logprobs_of(model, ids)
+    total = sum(table[at, token].item() for at, token in enumerate(ids[1:]))
+    figure, count = lines["log-prob of the prompt"].replace(" tokens", "").split(" over ")
+    assert int(count) == len(ids) - 1
+    assert abs(float(figure) - total) < 2e-3 * len(ids)
+
+
+def test_the_reward_function_trains(folder, tmp_path):  # noqa: F811
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("".join(json.dumps({"prompt": f"{n}+1=", "answer": str(n + 1)}) + "\n" for n in range(4)))
+    config = tmp_path / "run.yaml"
+    config.write_text("rollout: {batch_size: 2, n_samples_per_prompt: 2, max_new_tokens: 8}\n"
+                      "train: {max_steps: 1, threads: 1}\ncluster: {transport: loopback}\n"
+                      "data: {input_key: prompt, prompt_max_len: 64}\n")
+    ended([BUILD / "troupe", "train", "ppo", config, "--actor.model_name_or_path", folder,
+           "--data.prompt_dataset", rows, "--reward.python", EXAMPLES / "length_reward.py",
+           "--data.label_key", "answer", "--run.path", tmp_path / "run"])
+    metrics = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[-1])
+    samples = [json.loads(line) for line in
+               (tmp_path / "run" / "rollouts" / "step_000001.jsonl").read_text().splitlines()]
+    assert len(samples) == 4
+    right = [float(s["response"].strip().endswith(s["label"])) for s in samples]
+    assert [s["reward"] for s in samples] == [
+        r - 0.5 * min(len(s["response"]), 200) / 200 for r, s in zip(right, samples)]
+    assert metrics["reward/extra/right"] == sum(right) / 4
+
+
+def test_the_loop_over_files_keeps_the_best_of_each_prompt(folder, tmp_path):  # noqa: F811
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_text(
+            "".join(json.dumps({"prompt": f"{name}{n}=", "answer": "7"}) + "\n" for n in range(3)))
+    words = [EXAMPLES / "best_of_n.sh", folder, "answer", tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    setting = dict(TROUPE=str(BUILD / "troupe"), N="3", MAX_NEW_TOKENS="8")
+    assert ended(words, **setting).count("3 best answers") == 2
+    for name in ("a", "b"):
+        best = [json.loads(line) for line in (tmp_path / f"{name}.best.jsonl").read_text().splitlines()]
+        answers = [json.loads(line) for line in (tmp_path / f"{name}.answers.jsonl").read_text().splitlines()]
+        assert [row["prompt"] for row in best] == [f"{name}{n}=" for n in range(3)] and len(answers) == 9
+    assert ended(words, **setting) == "", "a second time there is nothing to do"
