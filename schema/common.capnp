@@ -18,7 +18,7 @@ struct Tickets {
 struct Ack {}
 
 struct Folder {
-  path @0 :Text;
+  folder @0 :Text;
 }
 
 # Token ids are int32, log-probs float32, versions uint64: little-endian arrays in one Data each, so

@@ -22,7 +22,7 @@ struct GroupValues {
   samples @0 :List(Data);  # float32 each, one value per response token
 }
 
-struct Values {
+struct CriticValues {
   groups @0 :List(GroupValues);
 }
 

@@ -65,7 +65,7 @@ struct GroupStatuses {
 # Mean of one reward of the set, or of a number that it reports, over the update's samples.
 struct RewardMean {
   name @0 :Text;
-  mean @1 :Float64;
+  value @1 :Float64;
 }
 
 struct FetchExperience {

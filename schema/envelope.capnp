@@ -54,15 +54,18 @@ struct Pong {
 # Asks the role to end. Acknowledged first.
 struct Shutdown {}
 
+# An arm that roles never see: hosts and transports (runtime/wire) make and read it.
+annotation hostOnly @0xb1f7a0f3c6f5d2a9 (field) :Void;
+
 struct Envelope {
   header @0 :Header;
   union {
     empty @1 :Void;  # what a forgotten body looks like; refused
-    failure @2 :Failure;
+    failure @2 :Failure $hostOnly;
     ack @3 :Common.Ack;
-    ping @4 :Ping;
-    pong @5 :Pong;
-    shutdown @6 :Shutdown;
+    ping @4 :Ping $hostOnly;
+    pong @5 :Pong $hostOnly;
+    shutdown @6 :Shutdown $hostOnly;
     issueTickets @7 :Data.IssueTickets;
     reissueTickets @8 :Common.Tickets;
     tickets @9 :Common.Tickets;
@@ -88,25 +91,25 @@ struct Envelope {
     saveState @29 :Common.Folder;
     loadState @30 :Common.Folder;
     saveModel @31 :Common.Folder;
-    hello @32 :Node.Hello;
+    hello @32 :Node.Hello $hostOnly;
     join @33 :Node.Join;
     joined @34 :Node.Joined;
     beat @35 :Node.Beat;
     spawn @36 :Node.Spawn;
     stopRole @37 :Node.StopRole;
-    queryRole @38 :Node.QueryRole;
-    roleReport @39 :Node.RoleReport;
+    queryRole @38 :Node.QueryRole $hostOnly;
+    roleReport @39 :Node.RoleReport $hostOnly;
     queryStatus @40 :Node.QueryStatus;
     status @41 :Node.Status;
     cutGroups @42 :Common.Tickets;
     setRewards @43 :Reward.SetRewards;
     drainReward @44 :Reward.RewardName;
     attachReward @45 :Reward.AttachReward;
-    reweightReward @46 :Reward.AttachReward;
+    reweightReward @46 :Reward.ReweightReward;
     detachReward @47 :Reward.RewardName;
     rewardsChanged @48 :Reward.RewardsChanged;
     scoreValues @49 :Critic.ScoreValues;
-    values @50 :Critic.Values;
+    criticValues @50 :Critic.CriticValues;
     putReturns @51 :Critic.PutReturns;
     trainCritic @52 :Critic.TrainCritic;
     awaitPublished @53 :Policy.AwaitPublished;

@@ -66,7 +66,13 @@ struct RewardName {
 # To the controller, from whoever brings a reward (peer) or changes its weight.
 struct AttachReward {
   name @0 :Text;
-  peer @1 :Text;  # role that gives it; ignored by reweightReward
+  peer @1 :Text;  # role that gives it
+  weight @2 :Float64;
+}
+
+struct ReweightReward {
+  name @0 :Text;
+  obsolete1 @1 :Text;
   weight @2 :Float64;
 }
 

@@ -58,10 +58,14 @@ class Controller {
   void peer_up(const std::string& name, std::uint64_t epoch = 0);
   void peer_lost(const std::string& name, const core::Error& error);
 
+  // Repeated: refused, unless the reward is one that is awaited: then the set it is in.
   async::task<core::Result<RewardsChanged>> on(AttachReward request);
+  // Repeated: a new set with the same weight.
   async::task<core::Result<RewardsChanged>> on(ReweightReward request);
+  // Repeated: refused; there is no such reward any more.
   async::task<core::Result<RewardsChanged>> on(DetachReward request);
 
+  // Repeated: each asker waits on its own.
   async::task<core::Result<Published>> on(AwaitPublished request);
 
   ControllerSnapshot snapshot() const;

@@ -26,11 +26,17 @@ class CriticRole {
              std::unique_ptr<learn::CriticTrainer> trainer,
              std::filesystem::path tokenizer_from);
 
+  // Repeated: page 0 begins the update anew; any other page is refused.
   async::task<core::Result<CriticValues>> on(ScoreValues request);
+  // Repeated: refused, by its cursor.
   async::task<core::Result<Ack>> on(PutReturns request);
+  // Repeated: refused; what it learned from is gone.
   async::task<core::Result<Trained>> on(TrainCritic request);
+  // Repeated: written again.
   async::task<core::Result<Ack>> on(SaveState request);
+  // Repeated: loaded again; the pages of an update are forgotten.
   async::task<core::Result<Ack>> on(LoadState request);
+  // Repeated: refused; the folder is there.
   async::task<core::Result<Ack>> on(SaveModel request);
 
   std::string state() const { return work_.state(); }

@@ -53,17 +53,28 @@ class DataRole {
            std::unique_ptr<PromptSource> evaluation,
            std::unique_ptr<GroupSink> sink);
 
+  // Repeated: the tickets that are open for the update now. Refused once it is committed.
   async::task<core::Result<Tickets>> on(IssueTickets request);
+  // Repeated: the tickets that replaced these.
   async::task<core::Result<Tickets>> on(ReissueTickets request);
+  // Repeated: the same prompts and seeds.
   async::task<core::Result<PromptTasks>> on(FetchPrompts request);
+  // Repeated: acknowledged, counted and dropped; so is a group whose slot was issued again.
   async::task<core::Result<Ack>> on(PutGroup request);
+  // Repeated: each asker waits on its own; nothing changes.
   async::task<core::Result<GroupStatuses>> on(AwaitGroups request);
+  // Repeated: the same page, until the update is committed; then refused.
   async::task<core::Result<ExperiencePage>> on(FetchExperience request);
+  // Repeated: acknowledged; nothing is written again.
   async::task<core::Result<Ack>> on(CommitUpdate request);
+  // Repeated: acknowledged; the set is known by its number.
   async::task<core::Result<Ack>> on(SetRewards request);
+  // Repeated: each asker waits on its own.
   async::task<core::Result<Ack>> on(DrainReward request);
   // The state at the last commit: what was issued, replaced or sampled since is done again.
+  // Repeated: written again.
   async::task<core::Result<Ack>> on(SaveState request);
+  // Repeated: loaded again; refused once tickets were issued.
   async::task<core::Result<Ack>> on(LoadState request);
 
   // Counts for `status`.

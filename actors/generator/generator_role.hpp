@@ -34,8 +34,12 @@ class GeneratorRole {
                 std::string data_peer,
                 bool sleep_idle = false);
 
+  // Repeated: joins the groups that are under way. One that has left is sampled again, from the
+  // same seed, and dropped by the data role.
   async::task<core::Result<Generated>> on(Generate request);
+  // Repeated: groups that have left are passed over.
   async::task<core::Result<Ack>> on(CutGroups request);
+  // Repeated: waits for the same version; at once when the engine has it or a newer one.
   async::task<core::Result<Ack>> on(UpdateWeights request);
 
   std::string state() const;

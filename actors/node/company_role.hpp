@@ -86,14 +86,19 @@ class CompanyRole {
 
   CompanyView view() const;
 
+  // Repeated: refused; the name is taken.
   async::task<core::Result<Joined>> on(Join request);
+  // Repeated: one more sign of life.
   async::task<core::Result<Ack>> on(Beat request);
+  // Repeated: the state of that moment.
   async::task<core::Result<Status>> on(QueryStatus request);
 
   // A reward that a guest brings is attached once its role has introduced itself; after the last
-  // group that needed it is scored, the guest is dismissed.
+  // group that needed it is scored, the guest is dismissed. Repeated: refused; the name is taken.
   async::task<core::Result<RewardsChanged>> on(AttachReward request);
+  // Repeated: a new set with the same weight.
   async::task<core::Result<RewardsChanged>> on(ReweightReward request);
+  // Repeated: refused; there is no such reward any more.
   async::task<core::Result<RewardsChanged>> on(DetachReward request);
 
   // From the transport, posted to the strand.

@@ -36,7 +36,9 @@ class NodeRole {
   // once, on any thread.
   void begin();
 
+  // Repeated: the role is stopped and started again.
   async::task<core::Result<Ack>> on(Spawn request);
+  // Repeated: acknowledged; there is nothing to stop.
   async::task<core::Result<Ack>> on(StopRole request);
 
   // Stops every role. Before the node's own host stops; may be awaited on any executor.

@@ -29,11 +29,16 @@ class PolicyRole {
              std::filesystem::path tokenizer_from,
              CriticLink critic = {});
 
+  // Not to be repeated: the policy would learn from the update twice. The controller asks once; an
+  // answer that is lost sends the run back to its last checkpoint.
   async::task<core::Result<Trained>> on(TrainUpdate request);
+  // Repeated: the version that is published already, where it can be had.
   async::task<core::Result<Published>> on(PublishWeights request);
-  // Error kInvalidArgument after an update that failed half-way.
+  // Error kInvalidArgument after an update that failed half-way. Repeated: written again.
   async::task<core::Result<Ack>> on(SaveState request);
+  // Repeated: loaded again.
   async::task<core::Result<Ack>> on(LoadState request);
+  // Repeated: refused; the folder is there.
   async::task<core::Result<Ack>> on(SaveModel request);
 
   std::string state() const { return work_.state(); }

@@ -2,13 +2,15 @@
 // rewards that come and go while a run goes on. Plain values (messages.hpp has the other messages).
 #pragma once
 
+#include "actors/protocol/messages.hpp"
+#include "actors/protocol/reward_reads.hpp"
+#include "runtime/core/result.hpp"
+
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "actors/protocol/messages.hpp"
-#include "actors/protocol/reward_reads.hpp"
 
 namespace troupe::actors {
 
@@ -23,7 +25,7 @@ struct ScoreItem {
 struct Scores {
   std::vector<std::optional<double>> values;  // in the order of the items
   std::vector<std::string> causes;            // why a value is missing, "" otherwise
-  std::vector<std::string> extras;            // what else is reported of a sample: a JSON object, or ""
+  std::vector<std::string> extras;  // what else is reported of a sample: a JSON object, or ""
   // Instead of values: the reward reads this, and not all of it was sent.
   std::optional<RewardReads> wanted;
 };
@@ -33,25 +35,33 @@ struct Score {
   using Reply = Scores;
   std::vector<ScoreItem> items;
   std::string prompt, label;
-  RewardReads sent;          // what is sent, which the asker believes to be enough
-  std::string columns;       // of the dataset row, as one JSON object
-  std::string messages;      // the prompt as a JSON list of messages, "" where the dataset has a text
+  RewardReads sent;      // what is sent, which the asker believes to be enough
+  std::string columns;   // of the dataset row, as one JSON object
+  std::string messages;  // the prompt as a JSON list of messages, "" where the dataset has a text
   std::uint64_t update = 0;  // whose samples these are; 0 in evaluations
 };
 
 // ---- reward sets
 // -------------------------------------------------------------------------------------
 
+// A weight that is no number would poison every score it touches.
+inline core::Result<void> check_weight(const std::string& name, double weight) {
+  if (std::isfinite(weight)) return {};
+  return core::fail(core::ErrorCode::kData, "the weight of reward " + name + " is not finite");
+}
+
 // One reward of a set. The score of a sample is the sum of weight times score over the members.
 struct RewardMember {
   std::string name;  // as the user calls it: "format"
   std::string peer;  // the role that gives it: "reward/format"
   double weight = 1;
+  core::Result<void> check() const { return check_weight(name, weight); }
   friend bool operator==(const RewardMember&, const RewardMember&) = default;
 };
 
-// Groups issued from now on for updates from `from_update` on are scored by this set; a reissued slot
-// gets the set in force then. Groups that still wait for a `lost` reward fail, to be issued again.
+// Groups issued from now on for updates from `from_update` on are scored by this set; a reissued
+// slot gets the set in force then. Groups that still wait for a `lost` reward fail, to be issued
+// again.
 struct SetRewards {
   using Reply = Ack;
   std::uint64_t set = 0;
@@ -76,11 +86,13 @@ struct AttachReward {
   std::string name;
   std::string peer;
   double weight = 1;
+  core::Result<void> check() const { return check_weight(name, weight); }
 };
 struct ReweightReward {
   using Reply = RewardsChanged;
   std::string name;
   double weight = 1;
+  core::Result<void> check() const { return check_weight(name, weight); }
 };
 // Answers once the last group that needs the reward is scored.
 struct DetachReward {

@@ -1,4 +1,5 @@
-// Puts a role of this folder's neighbours under a RoleHost: frames go to its `on(Request)` handlers.
+// Puts a role of this folder's neighbours under a RoleHost: frames go to its `on(Request)`
+// handlers.
 #pragma once
 
 #include "actors/limits.hpp"
@@ -15,11 +16,11 @@ inline RoleContext context_of(const cluster::RoleServices& services) {
           limits::kRoundDeadline, services.team,   &services.activity};
 }
 
-template <class R, class... Requests>
+template <class R>
 class RoleAdapter final : public cluster::Role {
  public:
   RoleAdapter(std::shared_ptr<R> role, std::string self)
-      : role_(role), handler_(handler_of<Requests...>(std::move(role), std::move(self))) {}
+      : role_(role), handler_(handler_of(std::move(role), std::move(self))) {}
 
   async::task<core::Result<wire::Frame>> handle(wire::Frame request) override {
     return handler_(std::move(request));
@@ -40,16 +41,17 @@ class RoleAdapter final : public cluster::Role {
   cluster::Handler handler_;
 };
 
-// A factory for RoleHost::start: `make(context)` gives the role, `Requests` are what it answers.
-template <class R, class... Requests, class Make>
+// A factory for RoleHost::start: `make(context)` gives the role.
+template <class R, class Make>
 cluster::RoleHost::Factory factory_of(Make make) {
   auto shared = std::make_shared<Make>(std::move(make));
-  return [shared](const cluster::RoleServices& services)
-             -> core::Result<std::unique_ptr<cluster::Role>> {
-    std::shared_ptr<R> role = (*shared)(context_of(services));
-    return std::unique_ptr<cluster::Role>(std::make_unique<RoleAdapter<R, Requests...>>(
-        std::move(role), services.transport->identity().self));
-  };
+  return
+      [shared](
+          const cluster::RoleServices& services) -> core::Result<std::unique_ptr<cluster::Role>> {
+        std::shared_ptr<R> role = (*shared)(context_of(services));
+        return std::unique_ptr<cluster::Role>(
+            std::make_unique<RoleAdapter<R>>(std::move(role), services.transport->identity().self));
+      };
 }
 
 }  // namespace troupe::actors

@@ -20,6 +20,7 @@ class ReferenceRole {
   ReferenceRole(RoleContext context, std::shared_ptr<const model::PackedWeights> weights,
                 core::TeamRunner& team, std::int64_t micro_rows_max);
 
+  // Repeated: computed again, with the same bits.
   async::task<core::Result<Logprobs>> on(ScoreLogprobs request);
 
  private:

@@ -26,6 +26,7 @@ class RewardRole {
   RewardRole(RoleContext context,
              std::unique_ptr<RewardSource> source,
              RewardRoleOptions options = {});
+  // Repeated: the source is asked again.
   async::task<core::Result<Scores>> on(Score request);
 
   // Counts for `status`.

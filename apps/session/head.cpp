@@ -218,14 +218,11 @@ async::task<Result<void>> Head::Impl::start_company() {
     current_outcome()->set(core::fail(error.within(who)));
   };
   company_host = std::make_unique<cluster::RoleHost>(std::move(endpoint), std::move(hooks));
-  auto factory =
-      actors::factory_of<CompanyRole, actors::Join, actors::Beat, actors::QueryStatus,
-                         actors::AttachReward, actors::ReweightReward, actors::DetachReward>(
-          [this](actors::RoleContext context) {
-            company = std::make_shared<CompanyRole>(std::move(context), company_options(),
-                                                    admission, *nodes, company_hooks());
-            return company;
-          });
+  auto factory = actors::factory_of<CompanyRole>([this](actors::RoleContext context) {
+    company = std::make_shared<CompanyRole>(std::move(context), company_options(), admission,
+                                            *nodes, company_hooks());
+    return company;
+  });
   co_return co_await company_host->start(std::move(factory));
 }
 
@@ -294,11 +291,9 @@ async::task<Result<void>> Head::Impl::await_roles() {
 
 async::task<Result<void>> Head::Impl::host_relay() {
   using actors::CriticRelay;
-  auto factory =
-      actors::factory_of<CriticRelay, actors::ScoreValues, actors::PutReturns, actors::TrainCritic>(
-          [](actors::RoleContext context) {
-            return std::make_shared<CriticRelay>(std::move(context), "critic/0");
-          });
+  auto factory = actors::factory_of<CriticRelay>([](actors::RoleContext context) {
+    return std::make_shared<CriticRelay>(std::move(context), "critic/0");
+  });
   co_return co_await host(actors::kCriticRelay, std::move(factory), relay_host);
 }
 

@@ -44,14 +44,7 @@ std::string who_waits(const std::map<std::string, wire::RoleReport>& roles) {
 }  // namespace
 
 // The desk as a role: it only asks.
-class Desk {
- public:
-  explicit Desk(actors::RoleContext context) : context_(std::move(context)) {}
-  async::task<Result<actors::Ack>> on(actors::QueryStatus) { co_return actors::Ack{}; }
-
- private:
-  actors::RoleContext context_;
-};
+struct Desk {};
 
 struct StatusDesk::Impl {
   Impl(StatusParts given, async::IoThreads& threads, async::Timers& clock)
@@ -95,10 +88,10 @@ async::task<Result<void>> StatusDesk::Impl::start() {
   const cluster::Identity identity{"desk/0", core::RunId{parts.run_id}, 1};
   TROUPE_CO_TRY_ASSIGN(endpoint, parts.exchange->join(identity, io.make_strand()));
   host = std::make_unique<cluster::RoleHost>(std::move(endpoint), cluster::RoleHost::Hooks{});
-  auto factory = actors::factory_of<Desk, actors::QueryStatus>([this](actors::RoleContext given) {
-    context = given;
+  auto factory = actors::factory_of<Desk>([this](actors::RoleContext given) {
+    context = std::move(given);
     context.scope->spawn("watch", watch());
-    return std::make_shared<Desk>(std::move(given));
+    return std::make_shared<Desk>();
   });
   co_return co_await host->start(std::move(factory));
 }

@@ -99,6 +99,15 @@ core::Result<Incoming> Incoming::open(Frame frame) {
   }
 }
 
+std::uint16_t body_arm(const Frame& frame) {
+  auto incoming = Incoming::open(frame);
+  if (!incoming) return 0;
+  auto arm = incoming->read([](schema::Envelope::Reader envelope) -> core::Result<std::uint16_t> {
+    return static_cast<std::uint16_t>(envelope.which());
+  });
+  return arm ? *arm : std::uint16_t{0};
+}
+
 std::string frame_kind(const Frame& frame) {
   auto incoming = Incoming::open(frame);
   if (!incoming) return "malformed";

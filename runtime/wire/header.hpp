@@ -30,6 +30,9 @@ Header reply_header(const Header& request, std::string sender);
 // Errors: kData (malformed), kUnsupported (another protocol generation).
 core::Result<Header> read_header(const Frame& frame);
 
+// The body's place among the arms of an envelope; 0, which is `empty`, for a malformed frame.
+std::uint16_t body_arm(const Frame& frame);
+
 // "putGroup", "failure", ...; "unknown" for an arm of a newer program, "malformed".
 std::string frame_kind(const Frame& frame);
 

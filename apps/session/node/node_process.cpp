@@ -162,12 +162,11 @@ class NodeProcess {
     };
     hooks.shutdown_asked = [this](const cluster::PeerName&) { ending_.dismissed(); };
     host_ = std::make_unique<cluster::RoleHost>(std::move(endpoint), std::move(hooks));
-    auto factory = actors::factory_of<actors::NodeRole, actors::Spawn, actors::StopRole>(
-        [this](actors::RoleContext context) {
-          context_ = context;
-          node_ = std::make_shared<actors::NodeRole>(std::move(context), join_of(self_), ports());
-          return node_;
-        });
+    auto factory = actors::factory_of<actors::NodeRole>([this](actors::RoleContext context) {
+      context_ = context;
+      node_ = std::make_shared<actors::NodeRole>(std::move(context), join_of(self_), ports());
+      return node_;
+    });
     auto started = co_await host_->start(std::move(factory));
     co_return started;
   }

@@ -51,9 +51,7 @@ class ControllerRole final : public cluster::Role {
   ControllerRole(std::shared_ptr<Controller> controller, ControllerParts parts, std::string self)
       : controller_(std::move(controller)),
         parts_(std::move(parts)),
-        handler_(
-            handler_of<AttachReward, ReweightReward, DetachReward, AwaitPublished, QueryStatus>(
-                std::make_shared<ControllerFront>(controller_), std::move(self))) {}
+        handler_(handler_of(std::make_shared<ControllerFront>(controller_), std::move(self))) {}
 
   async::task<core::Result<wire::Frame>> handle(wire::Frame request) override {
     return handler_(std::move(request));
@@ -90,18 +88,16 @@ Factory policy_factory(std::unique_ptr<learn::PolicyTrainer> trainer,
                        std::filesystem::path model_folder,
                        CriticLink critic) {
   auto held = std::make_shared<std::unique_ptr<learn::PolicyTrainer>>(std::move(trainer));
-  return factory_of<PolicyRole, TrainUpdate, PublishWeights, SaveState, LoadState, SaveModel>(
-      [held, publisher, model_folder, critic](RoleContext context) {
-        return std::make_shared<PolicyRole>(std::move(context), std::move(*held), publisher,
-                                            "data/0", model_folder, critic);
-      });
+  return factory_of<PolicyRole>([held, publisher, model_folder, critic](RoleContext context) {
+    return std::make_shared<PolicyRole>(std::move(context), std::move(*held), publisher, "data/0",
+                                        model_folder, critic);
+  });
 }
 
 Factory critic_factory(std::unique_ptr<learn::CriticTrainer> trainer,
                        std::filesystem::path model_folder) {
   auto held = std::make_shared<std::unique_ptr<learn::CriticTrainer>>(std::move(trainer));
-  return factory_of<CriticRole, ScoreValues, PutReturns, TrainCritic, SaveState, LoadState,
-                    SaveModel>([held, model_folder](RoleContext context) {
+  return factory_of<CriticRole>([held, model_folder](RoleContext context) {
     return std::make_shared<CriticRole>(std::move(context), std::move(*held), model_folder);
   });
 }
@@ -111,7 +107,7 @@ Factory generator_factory(EngineMaker maker,
                           std::shared_ptr<weights::WeightSubscriber> subscriber,
                           async::DeviceThread& fetch_thread,
                           bool sleep_idle) {
-  return factory_of<GeneratorRole, Generate, CutGroups, UpdateWeights>(
+  return factory_of<GeneratorRole>(
       [maker, text, subscriber, &fetch_thread, sleep_idle](RoleContext context) {
         return std::make_shared<GeneratorRole>(std::move(context), maker, text, subscriber,
                                                fetch_thread, "data/0", sleep_idle);
@@ -121,15 +117,14 @@ Factory generator_factory(EngineMaker maker,
 Factory reference_factory(std::shared_ptr<const model::PackedWeights> weights,
                           core::TeamRunner& team,
                           std::int64_t micro_rows_max) {
-  return factory_of<ReferenceRole, ScoreLogprobs>(
-      [weights, &team, micro_rows_max](RoleContext context) {
-        return std::make_shared<ReferenceRole>(std::move(context), weights, team, micro_rows_max);
-      });
+  return factory_of<ReferenceRole>([weights, &team, micro_rows_max](RoleContext context) {
+    return std::make_shared<ReferenceRole>(std::move(context), weights, team, micro_rows_max);
+  });
 }
 
 Factory reward_factory(std::unique_ptr<RewardSource> source, core::Duration deadline) {
   auto held = std::make_shared<std::unique_ptr<RewardSource>>(std::move(source));
-  return factory_of<RewardRole, Score>([held, deadline](RoleContext context) {
+  return factory_of<RewardRole>([held, deadline](RoleContext context) {
     return std::make_shared<RewardRole>(std::move(context), std::move(*held),
                                         RewardRoleOptions{deadline});
   });
@@ -137,13 +132,11 @@ Factory reward_factory(std::unique_ptr<RewardSource> source, core::Duration dead
 
 Factory data_factory(DataParts parts) {
   auto held = std::make_shared<DataParts>(std::move(parts));
-  return factory_of<DataRole, IssueTickets, ReissueTickets, FetchPrompts, PutGroup, AwaitGroups,
-                    FetchExperience, CommitUpdate, SetRewards, DrainReward, SaveState, LoadState>(
-      [held](RoleContext context) {
-        return std::make_shared<DataRole>(std::move(context), std::move(held->options),
-                                          std::move(held->prompts), std::move(held->evaluation),
-                                          std::move(held->sink));
-      });
+  return factory_of<DataRole>([held](RoleContext context) {
+    return std::make_shared<DataRole>(std::move(context), std::move(held->options),
+                                      std::move(held->prompts), std::move(held->evaluation),
+                                      std::move(held->sink));
+  });
 }
 
 Factory controller_factory(ControllerParts parts) {

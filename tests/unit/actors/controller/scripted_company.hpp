@@ -26,15 +26,14 @@ class ScriptedCompany {
         network_(time_, script_.seed, script_.faults),
         hearer_(events_) {
     data_ = std::make_shared<ScriptedData>(begin("data/0"), script_, events_);
-    serve<IssueTickets, ReissueTickets, PutGroup, AwaitGroups, CommitUpdate, SetRewards,
-          DrainReward, SaveState>("data/0", data_);
+    serve("data/0", data_);
     auto policy = std::make_shared<ScriptedPolicy>(begin("policy/0"), script_, events_);
-    serve<TrainUpdate, PublishWeights, SaveState, SaveModel>("policy/0", policy);
+    serve("policy/0", policy);
     CompanyPeers peers;
     if (script_.critic) {
       peers.critic = "critic/0";
       auto critic = std::make_shared<ScriptedCritic>(begin(peers.critic), events_);
-      serve<SaveState, LoadState, SaveModel>(peers.critic, critic);
+      serve(peers.critic, critic);
     }
     peers.generators.clear();
     for (const auto& [name, speed] : script_.token_time) {
@@ -67,7 +66,7 @@ class ScriptedCompany {
 
   void start_generator(const std::string& name) {
     auto role = std::make_shared<ScriptedGenerator>(begin(name), script_, events_, name);
-    serve<Generate, CutGroups, UpdateWeights>(name, role);
+    serve(name, role);
   }
 
   void crash(const std::string& name) {
@@ -151,9 +150,9 @@ class ScriptedCompany {
     return context;
   }
 
-  template <class... Requests, class Role>
+  template <class Role>
   void serve(const std::string& name, std::shared_ptr<Role> role) {
-    lives_.at(name)->endpoint->serve(handler_of<Requests...>(std::move(role), name));
+    lives_.at(name)->endpoint->serve(handler_of(std::move(role), name));
   }
 
   void end(Life& life) {

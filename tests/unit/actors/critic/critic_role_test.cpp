@@ -197,17 +197,17 @@ core::Result<Trained> one_update(std::shared_ptr<Script> script,
   };
   auto pages = std::make_shared<Pages>(groups, tokens);
   host("data/0", nullptr,
-       factory_of<Pages, FetchExperience>([pages](RoleContext) { return pages; }));
+       factory_of<Pages>([pages](RoleContext) { return pages; }));
   if (with_critic) {
     host("critic/0", &critic_device,
-         factory_of<CriticRole, ScoreValues, PutReturns, TrainCritic, SaveState>(
+         factory_of<CriticRole>(
              [script](RoleContext context) {
                return std::make_shared<CriticRole>(std::move(context),
                                                    std::make_unique<ScriptedCritic>(script), "");
              }));
   }
   host("policy/0", &policy_device,
-       factory_of<PolicyRole, TrainUpdate, SaveState>([script, in_turn](RoleContext context) {
+       factory_of<PolicyRole>([script, in_turn](RoleContext context) {
          return std::make_shared<PolicyRole>(std::move(context),
                                              std::make_unique<ScriptedPolicy>(script),
                                              std::make_shared<weights::LocalWeightChannel>(),

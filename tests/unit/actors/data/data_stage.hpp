@@ -159,10 +159,7 @@ class DataStage {
     role = std::make_shared<DataRole>(
         context, std::move(options), std::make_unique<CountingPrompts>(),
         std::make_unique<CountingPrompts>(), std::make_unique<KeepingSink>(&committed));
-    data_->serve(
-        handler_of<IssueTickets, ReissueTickets, FetchPrompts, PutGroup, AwaitGroups,
-                   FetchExperience, CommitUpdate, SetRewards, DrainReward, SaveState, LoadState>(
-            role, "data/0"));
+    data_->serve(handler_of(role, "data/0"));
   }
   DataStage(const DataStage&) = delete;
   DataStage& operator=(const DataStage&) = delete;
@@ -176,7 +173,7 @@ class DataStage {
   template <class Request>
   void play(const std::string& name, std::shared_ptr<Scripted<Request>> scorer) {
     auto endpoint = join(name);
-    endpoint->serve(handler_of<Request>(std::move(scorer), name));
+    endpoint->serve(handler_of(std::move(scorer), name));
     played_.push_back(std::move(endpoint));
   }
   std::shared_ptr<ScriptedReward> reward(const std::string& name, ScriptedReward::Script script) {

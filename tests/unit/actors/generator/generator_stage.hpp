@@ -143,11 +143,11 @@ class GeneratorStage {
 
   async::task<void> start(EngineMaker maker, Script script) {
     auto data_factory =
-        factory_of<PromptGiver, FetchPrompts, PutGroup>([this](RoleContext context) {
+        factory_of<PromptGiver>([this](RoleContext context) {
           return data_ = std::make_shared<PromptGiver>(std::move(context));
         });
     co_await host("data/0", std::move(data_factory), nullptr);
-    auto generator_factory = factory_of<GeneratorRole, Generate, CutGroups, UpdateWeights>(
+    auto generator_factory = factory_of<GeneratorRole>(
         [this, maker](RoleContext context) {
           auto same = std::shared_ptr<weights::WeightSubscriber>(&subscriber, [](auto*) {});
           return generator_ = std::make_shared<GeneratorRole>(

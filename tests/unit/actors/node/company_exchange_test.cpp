@@ -140,7 +140,7 @@ TEST(CompanyOverCaf, ARoleWhoseActorIsKilledIsStartedAgainWithAHigherEpoch) {
   cluster::RoleHost company_host(*place, {});
   core::Result<void> started;
   head_io.run(
-      start_host(&company_host, factory_of<CompanyRole, Join, Beat>([&](RoleContext context) {
+      start_host(&company_host, factory_of<CompanyRole>([&](RoleContext context) {
         company =
             std::make_shared<CompanyRole>(std::move(context), options, admission, launcher, told);
         return company;
@@ -169,7 +169,7 @@ TEST(CompanyOverCaf, ARoleWhoseActorIsKilledIsStartedAgainWithAHigherEpoch) {
   ASSERT_TRUE(node_place);
   cluster::RoleHost node_host(*node_place, {});
   node_io.run(start_host(&node_host,
-                         factory_of<NodeRole, Spawn, StopRole>([&](RoleContext context) {
+                         factory_of<NodeRole>([&](RoleContext context) {
                            role = std::make_shared<NodeRole>(std::move(context), self, ports);
                            return role;
                          }),

@@ -75,7 +75,7 @@ class CompanyStage final : public NodeLauncher {
     EXPECT_TRUE(joined);
     strand_ = (*joined)->strand();
     host_ = std::make_unique<cluster::RoleHost>(*joined, cluster::RoleHost::Hooks{});
-    auto factory = factory_of<CompanyRole, Join, Beat>([this, options](RoleContext context) {
+    auto factory = factory_of<CompanyRole>([this, options](RoleContext context) {
       company_ =
           std::make_shared<CompanyRole>(std::move(context), options, admission_, *this, hooks());
       return company_;
@@ -288,7 +288,7 @@ class CompanyStage final : public NodeLauncher {
     self.host = "here";
     self.arithmetic = self.build = "same";
     self.roles = kinds;
-    auto factory = factory_of<NodeRole, Spawn, StopRole>([this, made, self](RoleContext context) {
+    auto factory = factory_of<NodeRole>([this, made, self](RoleContext context) {
       made->role = std::make_shared<NodeRole>(std::move(context), self, ports(made));
       made->role->begin();
       return made->role;

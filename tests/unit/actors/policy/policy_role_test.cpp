@@ -127,10 +127,10 @@ TEST(PolicyRole, LearnsPagesInTicketOrderAndPublishesWhatItLearned) {
     io.run(start_host(hosts.back().get(), std::move(factory)));
   };
   auto pages = std::make_shared<Pages>(groups);
-  host("data/0", factory_of<Pages, FetchExperience>([pages](RoleContext) { return pages; }));
+  host("data/0", factory_of<Pages>([pages](RoleContext) { return pages; }));
   std::shared_ptr<PolicyRole> policy;
   auto trainer = std::make_shared<std::unique_ptr<learn::PolicyTrainer>>(trainer_of(team));
-  host("policy/0", factory_of<PolicyRole, TrainUpdate, PublishWeights>(
+  host("policy/0", factory_of<PolicyRole>(
                        [&policy, channel, trainer](RoleContext context) {
                          return policy = std::make_shared<PolicyRole>(
                                     std::move(context), std::move(*trainer), channel, "data/0", "");

@@ -5,6 +5,10 @@
 #include <limits>
 
 #include "actors/protocol/frames.hpp"
+#include "actors/protocol/messages_critic.hpp"
+#include "actors/protocol/messages_node.hpp"
+#include "actors/protocol/messages_rewards.hpp"
+#include "runtime/wire/envelope.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -202,6 +206,64 @@ TEST(Codec, AWeightThatIsNoNumberIsRefused) {
     EXPECT_EQ(read.error().code, core::ErrorCode::kData);
     EXPECT_NE(read.error().message.find("reward f"), std::string::npos);
   }
+}
+
+TEST(Codec, AnArrayOfBrokenNumbersIsRefusedByItsName) {
+  const std::string seven = "1234567";
+  const capnp::Data::Reader broken(reinterpret_cast<const capnp::byte*>(seven.data()), 7);
+  wire::Outgoing prompt(header()), responses(header()), versions(header());
+  prompt.envelope().initScoreLogprobs().setPrompt(broken);
+  responses.envelope().initScoreLogprobs().initResponses(2).set(1, broken);
+  versions.envelope().initPutGroup().initSamples(1)[0].initRecord().setVersions(broken);
+  const auto refusal = []<class Message>(wire::Outgoing& out, Message) {
+    auto read = from_frame<Message>(*out.finish());
+    EXPECT_FALSE(read);
+    EXPECT_EQ(read.error().code, core::ErrorCode::kData);
+    return read.error().message;
+  };
+  EXPECT_EQ(refusal(prompt, ScoreLogprobs{}), "field prompt holds a broken array");
+  EXPECT_EQ(refusal(responses, ScoreLogprobs{}), "field responses holds a broken array");
+  EXPECT_EQ(refusal(versions, PutGroup{}), "field versions holds a broken array");
+}
+
+TEST(Codec, AnAnswerOfAnotherKindIsUnsupported) {
+  const auto read = from_frame<Trained>(*to_frame(header(), Ack{}));
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, core::ErrorCode::kUnsupported);
+}
+
+TEST(Codec, AScoreThatIsNoFiniteNumberIsMissing) {
+  const Scores read = through_a_frame(Scores{{std::nan(""), 1.5}, {}, {}, {}});
+  EXPECT_EQ(read.values, (std::vector<std::optional<double>>{std::nullopt, 1.5}));
+  EXPECT_EQ(read.causes, (std::vector<std::string>{"the score is not a finite number", ""}));
+}
+
+TEST(Codec, AGroupKeepsItsSamples) {
+  PutGroup put;
+  put.ticket = {1, 2, 3};
+  put.samples = {{{5, -1}, {0.5f, -2}, {1, 0.25f}, {7, 8}, "five", "eos"}, {}};
+  const PutGroup read = through_a_frame(put);
+  EXPECT_EQ(read.ticket, put.ticket);
+  ASSERT_EQ(read.samples.size(), 2u);
+  const DeliveredSample &got = read.samples[0], &sent = put.samples[0];
+  EXPECT_EQ(got.tokens, sent.tokens);
+  EXPECT_EQ(got.behaviour, sent.behaviour);
+  EXPECT_EQ(got.kept_mass, sent.kept_mass);
+  EXPECT_EQ(got.versions, sent.versions);
+  EXPECT_EQ(got.text + got.finish, "fiveeos");
+  ExperiencePage page{{{{1, 2, 3}, {4}, {{{5}, {0.5f}, {6}, {-1}, 2.5, "stop"}}}}, 9};
+  const ExperiencePage back = through_a_frame(page);
+  EXPECT_EQ(back.next, 9u);
+  ASSERT_EQ(back.groups.size(), 1u);
+  EXPECT_EQ(back.groups[0].prompt, std::vector<std::int32_t>{4});
+  ASSERT_EQ(back.groups[0].samples.size(), 1u);
+  const ExperienceSample& sample = back.groups[0].samples[0];
+  EXPECT_EQ(sample.tokens, std::vector<std::int32_t>{5});
+  EXPECT_EQ(sample.behaviour, std::vector<float>{0.5f});
+  EXPECT_EQ(sample.versions, std::vector<core::Version>{6});
+  EXPECT_EQ(sample.reference, std::vector<float>{-1});
+  EXPECT_EQ(sample.score, 2.5);
+  EXPECT_EQ(sample.finish, "stop");
 }
 
 TEST(Codec, NodesKeepWhatTheySayOfThemselves) {
