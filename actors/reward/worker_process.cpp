@@ -1,4 +1,4 @@
-// fork, exec and talk to a worker under deadlines.
+// Lines to and from a worker, under deadlines.
 #include "actors/reward/worker_process.hpp"
 
 #include "runtime/data/limits.hpp"
@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -47,36 +46,6 @@ std::vector<std::string> bare_environment() {
   return kept;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> result;
-  for (auto& s : strings)
-    result.push_back(s.data());
-  result.push_back(nullptr);
-  return result;
-}
-
-// Only async-signal-safe calls: runs between fork and exec.
-[[noreturn]] void become_worker(int in, int reply, char** argv, char** envp) {
-  ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::dup2(in, 0);
-  ::dup2(2, 1);  // what it prints goes to standard error
-  if (reply == kReplyDescriptor) {
-    ::fcntl(reply, F_SETFD, 0);
-  } else {
-    ::dup2(reply, kReplyDescriptor);
-  }
-  ::close_range(kReplyDescriptor + 1, ~0u, 0);
-  const rlimit no_core{0, 0};
-  ::setrlimit(RLIMIT_CORE, &no_core);
-  const rlimit files{256, 256};
-  ::setrlimit(RLIMIT_NOFILE, &files);
-  const rlimit file_size{rlim_t{1} << 30, rlim_t{1} << 30};
-  ::setrlimit(RLIMIT_FSIZE, &file_size);
-  ::execvpe(argv[0], argv, envp);
-  ::_exit(127);
-}
-
 int remaining_ms(core::TimePoint until) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(
       until - core::TimePoint(std::chrono::steady_clock::now()));
@@ -94,24 +63,22 @@ core::Result<void> WorkerProcess::start(const std::vector<std::string>& command)
     ::close(requests.ours);
     return replies.failure();
   }
-  std::vector<std::string> arguments = command;
-  std::vector<std::string> environment = bare_environment();
-  auto argv = pointers(arguments);
-  auto envp = pointers(environment);
-  const pid_t pid = ::fork();
-  if (pid == 0) become_worker(requests.child, replies->child, argv.data(), envp.data());
+  core::ChildSpec spec;
+  spec.words = command;
+  spec.environment = bare_environment();
+  // What it prints goes to standard error.
+  spec.descriptors = {{requests.child, 0}, {2, 1}, {replies->child, kReplyDescriptor}};
+  spec.limits = {{RLIMIT_CORE, 0}, {RLIMIT_NOFILE, 256}, {RLIMIT_FSIZE, rlim_t{1} << 30}};
+  auto child = core::ChildProcess::start("a reward worker", std::move(spec));
   ::close(requests.child);
   ::close(replies->child);
-  if (pid < 0) {
-    ::close(requests.ours);
-    ::close(replies->ours);
-    return core::fail(ErrorCode::kResources,
-                      std::string("cannot start a reward worker: ") + strerror(errno));
-  }
-  ::setpgid(pid, pid);
-  pid_ = pid;
   in_ = requests.ours;
   out_ = replies->ours;
+  if (!child) {
+    kill();
+    return child.failure();
+  }
+  child_ = std::move(*child);
   ::fcntl(in_, F_SETFL, O_NONBLOCK);
   ::fcntl(out_, F_SETFL, O_NONBLOCK);
   return {};
@@ -164,31 +131,18 @@ core::Result<std::string> WorkerProcess::read_line(core::Duration deadline) {
 }
 
 core::Failure WorkerProcess::ended() {
-  int status = 0;
-  const pid_t pid = pid_;
-  ::kill(-pid, SIGKILL);
-  ::waitpid(pid, &status, 0);
-  pid_ = -1;
+  ::kill(-child_.pid(), SIGKILL);
+  const int status = child_.wait();
   kill();
-  std::string how = "ended";
-  if (WIFSIGNALED(status)) {
-    how = std::string("was ended by signal ") + strsignal(WTERMSIG(status));
-  } else if (WIFEXITED(status)) {
-    how = WEXITSTATUS(status) == 127 ? "could not be started (is the interpreter installed?)"
-                                     : "ended with status " + std::to_string(WEXITSTATUS(status));
-  }
-  return core::fail(ErrorCode::kClosed, "the reward worker " + how);
+  const bool unstarted = WIFEXITED(status) && WEXITSTATUS(status) == 127;
+  return core::fail(ErrorCode::kClosed,
+                    "the reward worker " +
+                        (unstarted ? "could not be started (is the interpreter installed?)"
+                                   : core::how_it_ended(status)));
 }
 
 void WorkerProcess::kill() noexcept {
-  if (pid_ > 0) {
-    ::kill(-pid_, SIGKILL);
-    ::kill(pid_, SIGKILL);
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
-  }
-  pid_ = -1;
+  child_.kill();
   if (in_ >= 0) ::close(in_);
   if (out_ >= 0) ::close(out_);
   in_ = out_ = -1;

@@ -4,10 +4,9 @@
 // Owned by one thread. Bounded by the deadlines that each call is given.
 #pragma once
 
+#include "runtime/core/child_process.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
-
-#include <sys/types.h>
 
 #include <string>
 #include <vector>
@@ -22,8 +21,8 @@ class WorkerProcess {
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   core::Result<void> start(const std::vector<std::string>& command);
-  bool running() const noexcept { return pid_ > 0; }
-  pid_t pid() const noexcept { return pid_; }
+  bool running() const noexcept { return child_.pid() > 0; }
+  pid_t pid() const noexcept { return child_.pid(); }
 
   // Errors: kDeadline, kClosed (the child ended; says how), kData (a reply beyond the bound).
   core::Result<void> send_line(const std::string& line, core::Duration deadline);
@@ -35,7 +34,7 @@ class WorkerProcess {
  private:
   core::Failure ended();
 
-  pid_t pid_ = -1;
+  core::ChildProcess child_;
   int in_ = -1;   // we write, the child's standard input
   int out_ = -1;  // we read, the child's descriptor 3
   std::string pending_;

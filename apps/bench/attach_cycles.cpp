@@ -45,8 +45,8 @@ core::Result<AttachCycles::Guest> AttachCycles::attach(std::uint64_t cycle) {
   guest.name = lab_reward(cycle);
   const std::int64_t begin = clock_ns();
   TROUPE_TRY_ASSIGN(
-      process, LabProcess::start(
-                   {"attach", "reward", "--join", files_.run(), "--name", guest.name, "--http",
+      process, LoggedProcess::start(
+                   "", {"attach", "reward", "--join", files_.run(), "--name", guest.name, "--http",
                     server_.url(guest.name), "--weight", std::to_string(1 + rng_.next_below(9))},
                    files_ / ("attach-" + guest.name + ".log")));
   guest.process = std::move(process);
@@ -70,7 +70,7 @@ core::Result<AttachCycles::Guest> AttachCycles::attach(std::uint64_t cycle) {
 
 core::Result<void> AttachCycles::reweight(const std::string& name) {
   const std::string weight = std::to_string(1 + rng_.next_below(9));
-  TROUPE_TRY(run_lab_command(
+  TROUPE_TRY(run_command_logged(
       {"re-weight", "reward", "--join", files_.run(), "--name", name, "--weight", weight},
       files_ / ("re-weight-" + name + ".log"), limit_s_));
   ++counts_.reweights;
@@ -88,7 +88,7 @@ core::Result<void> AttachCycles::end(Guest guest) {
 }
 
 core::Result<void> AttachCycles::detach(Guest& guest) {
-  TROUPE_TRY(run_lab_command({"detach", "reward", "--join", files_.run(), "--name", guest.name},
+  TROUPE_TRY(run_command_logged({"detach", "reward", "--join", files_.run(), "--name", guest.name},
                              files_ / ("detach-" + guest.name + ".log"), limit_s_));
   const auto status = guest.process.wait(limit_s_);
   if (status == 0) return {};

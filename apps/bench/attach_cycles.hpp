@@ -30,7 +30,7 @@ class AttachCycles {
  private:
   struct Guest {
     std::string name;
-    LabProcess process;
+    LoggedProcess process;
   };
   core::Result<Guest> attach(std::uint64_t cycle);
   core::Result<void> reweight(const std::string& name);

@@ -23,7 +23,7 @@ json part_named(const json& list, const std::string& name) {
 }  // namespace
 
 core::Result<LabRun> LabRun::start(const LabFiles& files, const std::vector<std::string>& more) {
-  TROUPE_TRY_ASSIGN(process, LabProcess::start(files.train_words(more), files / "run.log"));
+  TROUPE_TRY_ASSIGN(process, LoggedProcess::start("", files.train_words(more), files / "run.log"));
   return LabRun(files, std::move(process));
 }
 
@@ -45,7 +45,7 @@ core::Result<void> LabRun::reach(std::uint64_t updates, double limit_s) {
 }
 
 core::Result<json> LabRun::status(double limit_s) {
-  TROUPE_TRY_ASSIGN(text, run_lab_command({"status", "--join", files_->run(), "--json"},
+  TROUPE_TRY_ASSIGN(text, run_command_logged({"status", "--join", files_->run(), "--json"},
                                           *files_ / "status.log", limit_s));
   json status = json::parse(text, nullptr, false);
   if (status.is_object()) return status;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "apps/bench/lab_files.hpp"
-#include "apps/bench/lab_process.hpp"
+#include "apps/bench/logged_process.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -29,12 +29,12 @@ class LabRun {
   std::string output() const { return process_.output(); }
 
  private:
-  LabRun(const LabFiles& files, LabProcess process)
+  LabRun(const LabFiles& files, LoggedProcess process)
       : files_(&files), process_(std::move(process)) {}
   core::Failure trouble(const std::string& what) const;
 
   const LabFiles* files_;
-  LabProcess process_;
+  LoggedProcess process_;
 };
 
 // Seconds of a role of `status --json`, and its idle seconds of all causes.

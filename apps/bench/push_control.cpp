@@ -1,12 +1,8 @@
-// Lines over a socket pair; fork and exec of /proc/self/exe.
+// Lines over a socket pair.
 #include "apps/bench/push_control.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +12,18 @@
 namespace troupe::app {
 
 using core::ErrorCode;
+
+namespace {
+
+core::Result<std::pair<int, int>> line_sockets() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return core::fail(ErrorCode::kResources, std::string("a pair of sockets: ") + strerror(errno));
+  }
+  return std::pair(ends[0], ends[1]);
+}
+
+}  // namespace
 
 LineChannel::~LineChannel() {
   if (fd_ >= 0) ::close(fd_);
@@ -66,44 +74,22 @@ core::Result<std::vector<std::string>> LineChannel::hear() {
 }
 
 core::Result<std::pair<LineChannel, LineChannel>> make_line_channel() {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    return core::fail(ErrorCode::kResources, std::string("a pair of sockets: ") + strerror(errno));
-  }
-  return std::pair(LineChannel(ends[0]), LineChannel(ends[1]));
+  TROUPE_TRY_ASSIGN(sockets, line_sockets());
+  return std::pair(LineChannel(sockets.first), LineChannel(sockets.second));
 }
 
 core::Result<PushProcess> PushProcess::start(std::vector<std::string> arguments) {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    return core::fail(ErrorCode::kResources, std::string("a pair of sockets: ") + strerror(errno));
-  }
-  arguments.insert(arguments.begin(), "troupe");
-  std::vector<char*> argv;
-  for (std::string& word : arguments)
-    argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const pid_t parent = ::getpid();
-  const pid_t child = ::fork();
-  if (child == 0) {  // only async-signal-safe calls from here to exec
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const bool placed = ends[1] == 3 ? ::fcntl(3, F_SETFD, 0) == 0 : ::dup2(ends[1], 3) == 3;
-    if (::getppid() == parent && placed) ::execve("/proc/self/exe", argv.data(), environ);
-    ::_exit(127);
-  }
-  ::close(ends[1]);
-  LineChannel mine(ends[0]);
-  if (child < 0) {
-    return core::fail(ErrorCode::kResources, std::string("a second process: ") + strerror(errno));
-  }
-  return PushProcess(child, std::move(mine));
-}
-
-PushProcess::~PushProcess() {
-  if (child_ <= 0) return;
-  ::kill(child_, SIGKILL);
-  while (::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  TROUPE_TRY_ASSIGN(sockets, line_sockets());
+  LineChannel mine(sockets.first);
+  core::ChildSpec spec;
+  spec.words = std::move(arguments);
+  spec.words.insert(spec.words.begin(), "troupe");
+  spec.this_program = true;
+  spec.descriptors = {{sockets.second, 3}};
+  auto child = core::ChildProcess::start("a second process", std::move(spec));
+  ::close(sockets.second);
+  if (!child) return child.failure();
+  return PushProcess(std::move(*child), std::move(mine));
 }
 
 }  // namespace troupe::app

@@ -4,9 +4,8 @@
 // dies with its parent.
 #pragma once
 
+#include "runtime/core/child_process.hpp"
 #include "runtime/core/result.hpp"
-
-#include <sys/types.h>
 
 #include <chrono>
 #include <cstddef>
@@ -39,18 +38,15 @@ class LineChannel {
 
 core::Result<std::pair<LineChannel, LineChannel>> make_line_channel();
 
-// This program again, with `arguments`; the other end of the channel is its descriptor 3.
+// This program again, with `arguments`, until the object goes; the other end of the channel is its descriptor 3.
 class PushProcess {
  public:
   static core::Result<PushProcess> start(std::vector<std::string> arguments);
-  PushProcess(PushProcess&& other) noexcept
-      : child_(std::exchange(other.child_, -1)), channel(std::move(other.channel)) {}
-  PushProcess& operator=(PushProcess&&) = delete;
-  ~PushProcess();  // ends it
 
  private:
-  PushProcess(pid_t child, LineChannel mine) : child_(child), channel(std::move(mine)) {}
-  pid_t child_;
+  PushProcess(core::ChildProcess child, LineChannel mine)
+      : child_(std::move(child)), channel(std::move(mine)) {}
+  core::ChildProcess child_;
 
  public:
   LineChannel channel;

@@ -4,8 +4,7 @@
 #pragma once
 
 #include "actors/node/launcher.hpp"
-
-#include <sys/types.h>
+#include "runtime/core/child_process.hpp"
 
 #include <filesystem>
 #include <map>
@@ -18,7 +17,6 @@ class LocalNodes final : public actors::NodeLauncher {
  public:
   // `socket`: of the company. Logs go to `log_folder`/NAME.log, which is made where needed.
   LocalNodes(std::string socket, std::filesystem::path log_folder);
-  ~LocalNodes() override;  // kills what is left
 
   core::Result<void> start(const std::string& node,
                            const std::vector<std::string>& kinds,
@@ -27,13 +25,13 @@ class LocalNodes final : public actors::NodeLauncher {
   std::vector<Exit> exits() override;
   int pid(const std::string& node) const override;
 
-  std::size_t running() const noexcept { return pids_.size(); }
+  std::size_t running() const noexcept { return nodes_.size(); }
   std::filesystem::path log_of(const std::string& node) const;
 
  private:
   std::string socket_;
   std::filesystem::path log_folder_;
-  std::map<std::string, pid_t> pids_;
+  std::map<std::string, core::ChildProcess> nodes_;  // killed with this
 };
 
 }  // namespace troupe::app

@@ -1,11 +1,7 @@
-// fork, exec, waitpid and /proc.
-#include "apps/bench/lab_process.hpp"
-
-#include "apps/cli/exec_words.hpp"
+// Processes with logs, and what /proc says of them.
+#include "apps/bench/logged_process.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,16 +15,6 @@
 
 namespace troupe::app {
 namespace {
-
-// Only async-signal-safe calls: runs between fork and exec.
-[[noreturn]] void become(int log, pid_t parent, char** argv) {
-  ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() == parent && ::dup2(log, 1) == 1 && ::dup2(log, 2) == 2) {
-    ::execv("/proc/self/exe", argv);
-  }
-  ::_exit(127);
-}
 
 std::string read_file(const std::filesystem::path& file) {
   std::ifstream in(file);
@@ -49,74 +35,46 @@ bool holds_within(double limit_s, const std::function<bool()>& condition) {
   return true;
 }
 
-core::Result<LabProcess> LabProcess::start(std::vector<std::string> arguments,
-                                           const std::filesystem::path& log) {
-  arguments.insert(arguments.begin(), "troupe");
-  std::vector<char*> argv = exec_pointers(arguments);
+core::Result<LoggedProcess> LoggedProcess::start(const std::string& program,
+                                                 std::vector<std::string> arguments,
+                                                 const std::filesystem::path& log,
+                                                 int network) {
   const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_TRUNC | O_CLOEXEC, 0600);
   if (out < 0) {
     return core::fail(core::ErrorCode::kResources,
                       "cannot write " + log.string() + ": " + std::strerror(errno));
   }
-  LabProcess process;
-  process.log_ = log;
-  const pid_t parent = ::getpid();
-  process.pid_ = ::fork();
-  if (process.pid_ == 0) become(out, parent, argv.data());
+  core::ChildSpec spec;
+  spec.this_program = program.empty();
+  spec.words = std::move(arguments);
+  spec.words.insert(spec.words.begin(), program.empty() ? "troupe" : program);
+  spec.descriptors = {{out, STDOUT_FILENO}, {out, STDERR_FILENO}};
+  spec.network = network;
+  auto child = core::ChildProcess::start("a process", std::move(spec));
   ::close(out);
-  if (process.pid_ > 0) return process;
-  return core::fail(core::ErrorCode::kResources,
-                    std::string("cannot start a process: ") + std::strerror(errno));
+  if (!child) return child.failure();
+  LoggedProcess process;
+  process.log_ = log;
+  process.child_ = std::move(*child);
+  return process;
 }
 
-LabProcess::LabProcess(LabProcess&& other) noexcept
-    : log_(std::move(other.log_)), pid_(std::exchange(other.pid_, -1)), status_(other.status_) {}
-
-LabProcess& LabProcess::operator=(LabProcess&& other) noexcept {
-  std::swap(log_, other.log_);
-  std::swap(pid_, other.pid_);
-  std::swap(status_, other.status_);
-  return *this;
+std::optional<int> LoggedProcess::wait(double limit_s) {
+  const auto status = child_.wait(
+      std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(limit_s)));
+  if (!status) return status;
+  return WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status);
 }
 
-bool LabProcess::running() {
-  if (pid_ <= 0 || status_) return false;
-  int status = 0;
-  if (::waitpid(pid_, &status, WNOHANG) != pid_) return true;
-  status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return false;
-}
-
-std::optional<int> LabProcess::wait(double limit_s) {
-  holds_within(limit_s, [this] { return !running(); });
-  return status_;
-}
-
-void LabProcess::signal(int number) {
-  if (running()) ::kill(pid_, number);
-}
-
-void LabProcess::kill() {
-  if (pid_ <= 0) return;
-  const bool there = running();
-  ::kill(-pid_, SIGKILL);
-  if (there) {
-    ::kill(pid_, SIGKILL);  // it may not lead its group yet
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-  pid_ = -1;
-}
-
-std::string LabProcess::output() const {
+std::string LoggedProcess::output() const {
   return read_file(log_);
 }
 
-core::Result<std::string> run_lab_command(std::vector<std::string> arguments,
+core::Result<std::string> run_command_logged(std::vector<std::string> arguments,
                                           const std::filesystem::path& log,
                                           double limit_s) {
   const std::string what = "troupe " + arguments.front();
-  TROUPE_TRY_ASSIGN(process, LabProcess::start(std::move(arguments), log));
+  TROUPE_TRY_ASSIGN(process, LoggedProcess::start("", std::move(arguments), log));
   const auto status = process.wait(limit_s);
   process.kill();
   if (status == 0) return process.output();
