@@ -398,5 +398,3 @@ add("merge_lora", ["train", "sft", *words({**SUPERVISED, **ANSWERS, "actor.lora.
     ["merge-lora", "--model", "inputs/model", "--adapter", "OUT/run/ckpt/step_000003/adapter",
      "--dtype", "bf16", "--output", "OUT/merged_bf16"])
 add("data.arithmetic", ["data", "arithmetic", "--out", "OUT/arithmetic", "--seed", "3"])
-add("bench.lag", ["bench", "lag", "--seeds", "1", "--updates", "4", "--lr", "0.003", "--threads", "1",
-                  "--json"])
