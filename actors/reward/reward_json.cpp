@@ -2,6 +2,7 @@
 #include "actors/reward/reward_json.hpp"
 
 #include "actors/limits.hpp"
+#include "runtime/parse/bounded_json.hpp"
 #include "runtime/parse/limits.hpp"
 
 #include <nlohmann/json.hpp>
@@ -34,18 +35,11 @@ std::string both_ends(const std::string& text) {
          shown(text.substr(text.size() - kEnd_bytes));
 }
 
-core::Result<json> parse(const std::string& text) {
-  bool too_deep = false;
-  const auto guard = [&too_deep](int depth, json::parse_event_t, json&) {
-    too_deep = too_deep || depth > static_cast<int>(parse::limits::kJsonDepth_max);
-    return !too_deep;
-  };
-  json value = json::parse(text, guard, false);
-  if (too_deep) return core::fail(ErrorCode::kData, "the JSON is nested too deeply");
-  if (value.is_discarded()) {
-    return core::fail(ErrorCode::kData, "this is no JSON: '" + shown(text) + "'");
-  }
-  return value;
+core::Result<json> parsed(const std::string& text) {
+  auto value = parse::bounded_json<json>(
+      text, {.depth_max = static_cast<int>(parse::limits::kJsonDepth_max)});
+  if (value) return value;
+  return core::fail(ErrorCode::kData, "'" + shown(text) + "' " + value.error().message);
 }
 
 std::string dump(const json& value) {
@@ -143,7 +137,7 @@ std::string reward_request(const std::vector<RewardItem>& items) {
 
 core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text,
                                                          std::size_t count) {
-  TROUPE_TRY_ASSIGN(reply, parse(text));
+  TROUPE_TRY_ASSIGN(reply, parsed(text));
   const json* list = list_in(reply);
   if (list == nullptr) {
     return core::fail(ErrorCode::kData,
@@ -172,7 +166,7 @@ core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text
 
 core::Result<std::vector<RewardItem>> read_reward_request(const std::string& text,
                                                           const std::vector<std::string>& endings) {
-  TROUPE_TRY_ASSIGN(request, parse(text));
+  TROUPE_TRY_ASSIGN(request, parsed(text));
   if (!request.is_object() || !request.contains("query") || !request["query"].is_array()) {
     return core::fail(ErrorCode::kData,
                       "the request holds no list \"query\" of texts (prompt and response)");

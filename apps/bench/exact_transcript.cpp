@@ -4,7 +4,7 @@
 #include "apps/bench/exact_transcript.hpp"
 
 #include "runtime/core/check.hpp"
-#include "runtime/store/crc32c.hpp"
+#include "runtime/core/crc32c.hpp"
 
 #include <bit>
 #include <fstream>
@@ -32,7 +32,7 @@ void append_tokens(Words32& out, const std::vector<std::int32_t>& tokens) {
 }
 
 std::uint32_t checksum(std::span<const std::uint32_t> words) {
-  return store::crc32c({reinterpret_cast<const char*>(words.data()), words.size_bytes()});
+  return core::crc32c(words.data(), words.size_bytes());
 }
 
 // Takes words off the front; a list longer than what is left ends the reading.

@@ -5,11 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace troupe::core {
 
 // Of `size` bytes, going on from `crc` (0 at the start).
 std::uint32_t crc32c(const void* bytes, std::size_t size, std::uint32_t crc = 0) noexcept;
+inline std::uint32_t crc32c(std::string_view text, std::uint32_t crc = 0) noexcept {
+  return crc32c(text.data(), text.size(), crc);
+}
 
 // The same while the bytes are copied; blocks that do not overlap. The copy goes past the caches:
 // it is for blocks that another core or process reads next.

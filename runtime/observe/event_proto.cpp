@@ -2,12 +2,17 @@
 // bytes (2), or 4 bytes (5).
 #include "runtime/observe/event_proto.hpp"
 
-#include "runtime/store/crc32c.hpp"
+#include "runtime/core/crc32c.hpp"
 
 #include <bit>
 
 namespace troupe::observe {
 namespace {
+
+// TensorBoard's rotation, which keeps a CRC of data that holds CRCs from degenerating.
+constexpr std::uint32_t masked_crc(std::uint32_t crc) noexcept {
+  return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u;
+}
 
 class Message {
  public:
@@ -98,9 +103,9 @@ std::string text_event(double wall_time_s,
 std::string framed(std::string_view payload) {
   const std::string length = little_endian(payload.size(), 8);
   std::string out = length;
-  out += little_endian(store::masked_crc(store::crc32c(length)), 4);
+  out += little_endian(masked_crc(core::crc32c(length)), 4);
   out += payload;
-  out += little_endian(store::masked_crc(store::crc32c(payload)), 4);
+  out += little_endian(masked_crc(core::crc32c(payload)), 4);
   return out;
 }
 

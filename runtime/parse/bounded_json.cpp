@@ -19,9 +19,11 @@ class Builder {
   // Events, by the names and signatures that nlohmann's parser calls.
   bool null() { return put(nullptr); }
   bool boolean(bool value) { return put(value); }
-  bool number_integer(typename Json::number_integer_t value) { return put(value); }
-  bool number_unsigned(typename Json::number_unsigned_t value) { return put(value); }
-  bool number_float(typename Json::number_float_t value, const std::string&) { return put(value); }
+  bool number_integer(typename Json::number_integer_t value) { return put(value, true); }
+  bool number_unsigned(typename Json::number_unsigned_t value) { return put(value, true); }
+  bool number_float(typename Json::number_float_t value, const std::string&) {
+    return put(value, true);
+  }
   bool string(std::string& value) { return put(std::move(value)); }
   bool binary(typename Json::binary_t&) { return fail("is not valid JSON: it holds binary data"); }
   bool start_object(std::size_t) { return open(Json::object()); }
@@ -30,6 +32,7 @@ class Builder {
   bool end_array() { return close(); }
 
   bool key(std::string& name) {
+    if (bounds_.watch != nullptr) bounds_.watch->key(open_.size(), name);
     auto& object = open_.back()->template get_ref<typename Json::object_t&>();
     const auto [place, fresh] = object.emplace(name, nullptr);
     if (!fresh && bounds_.repeats == Repeats::kRefused) {
@@ -60,6 +63,11 @@ class Builder {
     return false;
   }
 
+  bool seen(bool is_number) {
+    const bool passes = bounds_.watch == nullptr || bounds_.watch->value(open_.size(), is_number);
+    return passes || fail("holds more than is read");
+  }
+
   // Where the next value goes: the root, behind the last of a list, or the name just read.
   Json& place() {
     if (open_.empty()) return root_;
@@ -69,7 +77,8 @@ class Builder {
   }
 
   template <class Value>
-  bool put(Value&& value) {
+  bool put(Value&& value, bool is_number = false) {
+    if (!seen(is_number)) return false;
     place() = Json(std::forward<Value>(value));
     return true;
   }
@@ -78,6 +87,7 @@ class Builder {
     if (static_cast<int>(open_.size()) >= bounds_.depth_max) {
       return fail("is nested deeper than " + std::to_string(bounds_.depth_max) + " levels");
     }
+    if (!seen(false)) return false;
     Json& value = place();
     value = std::move(empty);
     // Stays where it is while it is open: what holds it grows no further before it is closed.

@@ -2,6 +2,7 @@
 // as variables and translates statuses into error codes.
 #include "runtime/text/chat_template.hpp"
 
+#include "runtime/parse/bounded_json.hpp"
 #include "runtime/text/rust_edge.hpp"
 
 #include <nlohmann/json.hpp>
@@ -48,14 +49,13 @@ core::Result<std::string> variables_text(const json& special, const std::string&
     return fail(ErrorCode::kInvalidArgument, "the variables of the chat template have more than " +
                                                  std::to_string(kVariables_bytes_max) + " bytes");
   }
-  const auto bounded = [](int depth, json::parse_event_t, json&) { return depth < 64; };
-  const json parsed = json::parse(given, bounded, /*allow_exceptions=*/false);
-  if (!parsed.is_object()) {
+  const auto parsed = parse::bounded_json<json>(given, {});
+  if (!parsed || !parsed->is_object()) {
     return fail(ErrorCode::kInvalidArgument,
                 "the variables of the chat template must be a JSON object");
   }
   json all = special;
-  all.update(parsed);
+  all.update(*parsed);
   return all.dump();
 }
 

@@ -234,7 +234,7 @@ TEST(Serve, BadRequestsAreRefusedInOpenAIsForm) {
     const char* says;
   };
   const Bad table[] = {
-      {"/v1/completions", "{\"prompt\":", 400, "no JSON"},
+      {"/v1/completions", "{\"prompt\":", 400, "not valid JSON"},
       {"/v1/completions", "{\"prompt\":\"\"}", 400, "empty"},
       {"/v1/completions", "{\"prompt\":[]}", 400, "must be"},
       {"/v1/completions", "{\"prompt\":[300]}", 400, "outside the vocabulary"},

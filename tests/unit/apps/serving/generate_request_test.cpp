@@ -114,8 +114,8 @@ std::string nested(int depth) {
 
 TEST(GenerateRequest, RefusesBadCompletionsByName) {
   const Bad table[] = {
-      {"", "", "no JSON"},
-      {"{", "", "no JSON"},
+      {"", "", "not valid JSON"},
+      {"{", "", "not valid JSON"},
       {"[1]", "", "no JSON object"},
       {"{}", "prompt", "is missing"},
       {R"({"prompt":[]})", "prompt", "must be"},

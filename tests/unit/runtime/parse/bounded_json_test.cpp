@@ -59,6 +59,29 @@ TEST(BoundedJson, ANameTwiceIsTheLastOrRefused) {
   EXPECT_EQ(bounded_json<ordered_json>(text, {})->dump(), R"([{"a":1,"b":{"c":4,"a":3}}])");
 }
 
+// Tells what it sees, and stops at the number 7.
+class Listener final : public JsonWatch {
+ public:
+  void key(std::size_t depth, const std::string& name) override {
+    seen += std::to_string(depth) + name + " ";
+  }
+  bool value(std::size_t depth, bool is_number) override {
+    seen += std::to_string(depth) + (is_number ? "# " : "- ");
+    numbers += is_number;
+    return numbers < 3;
+  }
+  std::string seen;
+  int numbers = 0;
+};
+
+TEST(BoundedJson, AWatchSeesEachValueBeforeItIsMade) {
+  Listener listener;
+  EXPECT_TRUE(bounded_json<json>(R"({"a": [1, "x"], "b": {"c": 2.5}})", {.watch = &listener}));
+  EXPECT_EQ(listener.seen, "0- 1a 1- 2# 2- 1b 1- 2c 2# ");
+  Listener strict;
+  EXPECT_EQ(refusal("[1, 2, 3, wrong", {.watch = &strict}), "holds more than is read");
+}
+
 // With nlohmann's callback this list takes minutes.
 TEST(BoundedJson, ALongListCostsNoMoreAMemberThanAShortOne) {
   std::string text = "[{}";
