@@ -11,7 +11,7 @@ namespace troupe::core {
 
 // Of `size` bytes, going on from `crc` (0 at the start).
 std::uint32_t crc32c(const void* bytes, std::size_t size, std::uint32_t crc = 0) noexcept;
-inline std::uint32_t crc32c(std::string_view text, std::uint32_t crc = 0) noexcept {
+inline std::uint32_t text_crc32c(std::string_view text, std::uint32_t crc = 0) noexcept {
   return crc32c(text.data(), text.size(), crc);
 }
 

@@ -103,9 +103,9 @@ std::string text_event(double wall_time_s,
 std::string framed(std::string_view payload) {
   const std::string length = little_endian(payload.size(), 8);
   std::string out = length;
-  out += little_endian(masked_crc(core::crc32c(length)), 4);
+  out += little_endian(masked_crc(core::text_crc32c(length)), 4);
   out += payload;
-  out += little_endian(masked_crc(core::crc32c(payload)), 4);
+  out += little_endian(masked_crc(core::text_crc32c(payload)), 4);
   return out;
 }
 

@@ -16,7 +16,7 @@ std::string line_of(std::uint64_t step, std::string_view text) {
   std::string body = std::to_string(step) + " ";
   body += text;
   char crc[10];
-  std::snprintf(crc, sizeof crc, "%08x ", core::crc32c(body));
+  std::snprintf(crc, sizeof crc, "%08x ", core::text_crc32c(body));
   return crc + body + "\n";
 }
 
@@ -26,7 +26,7 @@ std::optional<LedgerRecord> parse_line(std::string_view line) {
   std::uint32_t crc = 0;
   const auto crc_end = std::from_chars(line.data(), line.data() + 8, crc, 16);
   const std::string_view body = line.substr(9);
-  if (crc_end.ec != std::errc{} || crc_end.ptr != line.data() + 8 || crc != core::crc32c(body)) {
+  if (crc_end.ec != std::errc{} || crc_end.ptr != line.data() + 8 || crc != core::text_crc32c(body)) {
     return std::nullopt;
   }
   LedgerRecord record;
