@@ -23,9 +23,9 @@ concept Takes = requires(Role& role, Request request) {
 };
 
 template <class Request, class Role>
-async::task<core::Result<wire::Frame>> answer(std::shared_ptr<Role> role,
-                                              wire::Frame frame,
-                                              std::string self) {
+async::task<core::Result<wire::Frame>> answer_request(std::shared_ptr<Role> role,
+                                                      wire::Frame frame,
+                                                      std::string self) {
   auto header = wire::read_header(frame);
   if (!header) co_return header.failure();
   auto request = from_frame<Request>(std::move(frame));
@@ -35,7 +35,7 @@ async::task<core::Result<wire::Frame>> answer(std::shared_ptr<Role> role,
   co_return to_frame(wire::reply_header(*header, std::move(self)), *reply);
 }
 
-inline async::task<core::Result<wire::Frame>> refuse(wire::Frame frame, std::string self) {
+inline async::task<core::Result<wire::Frame>> refuse_frame(wire::Frame frame, std::string self) {
   auto header = wire::read_header(frame);
   if (!header) co_return header.failure();
   co_return core::fail(core::ErrorCode::kUnsupported,
@@ -47,16 +47,16 @@ template <class Role>
 cluster::Handler handler_of(std::shared_ptr<Role> role, std::string self) {
   return [role, self](wire::Frame frame) {
     switch (wire::body_arm(frame)) {
-#define MESSAGE(Name, arm)                                                              \
-  case arm:                                                                             \
-    if constexpr (Takes<Role, Name>) return answer<Name>(role, std::move(frame), self); \
+#define MESSAGE(Name, arm)                                                                      \
+  case arm:                                                                                     \
+    if constexpr (Takes<Role, Name>) return answer_request<Name>(role, std::move(frame), self); \
     break;
 #include "schema/messages.inc"
 #undef MESSAGE
       default:
         break;
     }
-    return refuse(std::move(frame), self);
+    return refuse_frame(std::move(frame), self);
   };
 }
 

@@ -45,7 +45,7 @@ struct Score {
 // -------------------------------------------------------------------------------------
 
 // A weight that is no number would poison every score it touches.
-inline core::Result<void> check_weight(const std::string& name, double weight) {
+inline core::Result<void> finite_weight(const std::string& name, double weight) {
   if (std::isfinite(weight)) return {};
   return core::fail(core::ErrorCode::kData, "the weight of reward " + name + " is not finite");
 }
@@ -55,7 +55,7 @@ struct RewardMember {
   std::string name;  // as the user calls it: "format"
   std::string peer;  // the role that gives it: "reward/format"
   double weight = 1;
-  core::Result<void> check() const { return check_weight(name, weight); }
+  core::Result<void> check() const { return finite_weight(name, weight); }
   friend bool operator==(const RewardMember&, const RewardMember&) = default;
 };
 
@@ -86,13 +86,13 @@ struct AttachReward {
   std::string name;
   std::string peer;
   double weight = 1;
-  core::Result<void> check() const { return check_weight(name, weight); }
+  core::Result<void> check() const { return finite_weight(name, weight); }
 };
 struct ReweightReward {
   using Reply = RewardsChanged;
   std::string name;
   double weight = 1;
-  core::Result<void> check() const { return check_weight(name, weight); }
+  core::Result<void> check() const { return finite_weight(name, weight); }
 };
 // Answers once the last group that needs the reward is scored.
 struct DetachReward {
