@@ -1,6 +1,7 @@
 // Tickets: when they are issued, and when again.
 #include "actors/controller/controller.hpp"
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/ticket_text.hpp"
 #include "actors/reward/gist.hpp"
 
 #include <algorithm>
@@ -9,11 +10,6 @@ namespace troupe::actors {
 namespace {
 
 // As people count: from 1.
-std::string place_of(const core::Ticket& ticket) {
-  return "prompt " + std::to_string(ticket.slot + 1) + " of update " +
-         std::to_string(ticket.update + 1);
-}
-
 }  // namespace
 
 void Controller::release(std::uint64_t done) {

@@ -11,8 +11,8 @@ std::size_t age_of(core::Version version, const std::vector<core::Version>& star
       starts.begin(), starts.end(), [version](core::Version start) { return start > version; }));
 }
 
-// Means by name, in the order in which the names come.
-class Means {
+// MeansByName by name, in the order in which the names come.
+class MeansByName {
  public:
   void add(const std::string& name, double value) {
     Sum& sum = sum_of(name);
@@ -60,7 +60,7 @@ GroupStatus status_of(const BookGroup& group) {
   return status;
 }
 
-void add_scores(const RewardSet& set, const BookSample& sample, Means& rewards, Means& extras) {
+void add_scores(const RewardSet& set, const BookSample& sample, MeansByName& rewards, MeansByName& extras) {
   for (std::size_t m = 0; m < set.members.size(); ++m)
     rewards.add(set.members[m].name, sample.components[m].value_or(0.0));  // ready: it has them all
   for (const SampleExtra& extra : sample.extras.all())
@@ -85,7 +85,7 @@ void add_ages(const BookSample& sample,
 GroupStatuses statuses_of(const std::vector<const BookGroup*>& groups,
                           const std::vector<core::Version>& starts) {
   GroupStatuses statuses;
-  Means rewards, extras;
+  MeansByName rewards, extras;
   for (const BookGroup* group : groups) {
     statuses.groups.push_back(status_of(*group));
     if (group->state != GroupState::kReady) continue;

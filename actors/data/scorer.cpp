@@ -9,7 +9,7 @@
 namespace troupe::actors {
 namespace {
 
-std::string seconds_of(core::Duration span) {
+std::string rounded_seconds(core::Duration span) {
   const double seconds = std::chrono::duration<double>(span).count();
   char text[32];
   std::snprintf(text, sizeof text, seconds < 10 ? "%.1f s" : "%.0f s", seconds);
@@ -30,7 +30,7 @@ Scorer::Scorer(
 void Scorer::answered() {
   if (!since_) return;
   if (said_ && note_) {
-    note_(name_ + " is back after " + seconds_of(timers_.now() - *since_));
+    note_(name_ + " is back after " + rounded_seconds(timers_.now() - *since_));
   }
   since_.reset();
   said_ = false;
@@ -46,7 +46,7 @@ void Scorer::failed(const core::Error& error) {
     said_ = true;
     told_ = now;
     if (note_) {
-      note_(name_ + " is away: " + cause_ + "; waiting up to " + seconds_of(patience_.away_max) +
+      note_(name_ + " is away: " + cause_ + "; waiting up to " + rounded_seconds(patience_.away_max) +
             " (--reward.away_s)");
     }
   }
@@ -56,7 +56,7 @@ void Scorer::failed(const core::Error& error) {
 std::optional<core::Error> Scorer::gone() const {
   if (!since_ || timers_.now() - *since_ < patience_.away_max) return std::nullopt;
   return core::Error{core::ErrorCode::kPeerLost,
-                     name_ + " has been away for " + seconds_of(timers_.now() - *since_) + " (" +
+                     name_ + " has been away for " + rounded_seconds(timers_.now() - *since_) + " (" +
                          cause_ +
                          "); bring it back and run the same command again, or wait longer "
                          "with --reward.away_s"};

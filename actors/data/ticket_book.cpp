@@ -1,6 +1,8 @@
 // Transitions of the ticket book.
 #include "actors/data/ticket_book.hpp"
 
+#include "actors/protocol/ticket_text.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -13,11 +15,6 @@ using core::ErrorCode;
 
 // A doubled request comes within the span of a few updates.
 constexpr std::size_t kCommitted_max = 64;
-
-std::string place_of(const core::Ticket& ticket) {
-  return "prompt " + std::to_string(ticket.slot + 1) + " of update " +
-         std::to_string(ticket.update + 1);
-}
 
 BookGroup fresh_group(const core::Ticket& ticket,
                       std::uint64_t prompt,

@@ -10,7 +10,7 @@
 namespace troupe::actors {
 namespace {
 
-core::Failure refuse(std::string why) {
+core::Failure turn_away(std::string why) {
   return core::fail(core::ErrorCode::kInvalidArgument, std::move(why));
 }
 
@@ -52,7 +52,7 @@ std::string Admission::issue_pass() {
 
 core::Result<void> Admission::admit(const wire::Hello& hello, const std::string& origin) {
   if (!well_formed(hello.name)) {
-    return refuse("a name may hold letters, digits, '-', '_' and '.'; give another --name");
+    return turn_away("a name may hold letters, digits, '-', '_' and '.'; give another --name");
   }
   const std::lock_guard lock(mutex_);
   return is_node(hello.name) ? admit_node(hello, origin) : admit_role(hello, origin);
@@ -66,14 +66,14 @@ core::Result<void> Admission::admit_node(const wire::Hello& hello, const std::st
     return one.name == hello.name && equal_in_constant_time(one.pass, hello.pass);
   });
   if (guests_.contains(hello.name) && (pass != passes_.end() || holds(hello))) {
-    return refuse("a node named " + hello.name.substr(5) +
+    return turn_away("a node named " + hello.name.substr(5) +
                   " is there already; give this one another --name");
   }
   if (pass == passes_.end() && before == gone_.end()) {
-    return refuse(hello.name + " brings no valid pass");
+    return turn_away(hello.name + " brings no valid pass");
   }
   if (const auto number = number_of_pass(hello.pass); !number || *number != hello.epoch) {
-    return refuse(hello.name + " of epoch " + std::to_string(hello.epoch) +
+    return turn_away(hello.name + " of epoch " + std::to_string(hello.epoch) +
                   " brings the pass of another epoch");
   }
   if (pass != passes_.end()) passes_.erase(pass);
@@ -93,11 +93,11 @@ core::Result<void> Admission::admit_role(const wire::Hello& hello, const std::st
   const auto guest = std::find_if(guests_.begin(), guests_.end(),
                                   [&](const auto& one) { return one.second.origin == origin; });
   if (guest == guests_.end())
-    return refuse(hello.name + " comes from a process that has not joined");
+    return turn_away(hello.name + " comes from a process that has not joined");
   const auto expected = guest->second.expected.find(hello.name);
   if (expected != guest->second.expected.end() && expected->second == hello.epoch) return {};
   if (guest->second.kinds.contains(hello.name.substr(0, hello.name.find('/')))) return {};
-  return refuse(hello.name + " was not started on " + guest->first);
+  return turn_away(hello.name + " was not started on " + guest->first);
 }
 
 void Admission::expect(const std::string& node, const std::string& role, std::uint64_t epoch) {

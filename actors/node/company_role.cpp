@@ -32,10 +32,6 @@ std::string lost_text(const std::string& name, const core::Error& cause) {
   return cause.message.starts_with(head) ? cause.message : head + cause.message;
 }
 
-bool offers(const Join& join, const char* kind) {
-  return std::find(join.roles.begin(), join.roles.end(), kind) != join.roles.end();
-}
-
 }  // namespace
 
 CompanyRole::CompanyRole(RoleContext context,

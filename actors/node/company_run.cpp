@@ -10,14 +10,6 @@ namespace troupe::actors {
 
 using core::ErrorCode;
 
-namespace {
-
-bool offers(const Join& join, const char* kind) {
-  return std::find(join.roles.begin(), join.roles.end(), kind) != join.roles.end();
-}
-
-}  // namespace
-
 CompanyView CompanyRole::view() const {
   const core::TimePoint now = context_.timers->now();
   const auto seconds = [&](core::TimePoint since) {

@@ -3,6 +3,8 @@
 
 #include "actors/limits.hpp"
 
+#include <algorithm>
+
 namespace troupe::actors {
 
 const char* health_name(NodeHealth health) {
@@ -15,6 +17,10 @@ const char* health_name(NodeHealth health) {
       return "frozen";
   }
   return "?";
+}
+
+bool offers(const Join& join, const char* kind) {
+  return std::find(join.roles.begin(), join.roles.end(), kind) != join.roles.end();
 }
 
 core::Result<void> Membership::join(const Join& join, core::TimePoint now) {

@@ -22,6 +22,9 @@ namespace troupe::actors {
 enum class NodeHealth { kAlive, kSuspect, kFrozen };
 const char* health_name(NodeHealth health);
 
+// Whether a node offers to play roles of a kind.
+bool offers(const Join& join, const char* kind);
+
 struct Member {
   Join join;
   core::TimePoint joined{};

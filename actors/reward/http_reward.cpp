@@ -14,7 +14,6 @@ namespace {
 
 using core::ErrorCode;
 
-constexpr std::size_t kShown_bytes_max = 200;
 constexpr std::uint64_t kSilence_s_max = 60;  // of what a server may ask for in one go
 
 class HttpReward final : public RewardSource {

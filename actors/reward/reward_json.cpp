@@ -17,7 +17,6 @@ namespace {
 using core::ErrorCode;
 using nlohmann::json;
 
-constexpr std::size_t kShown_bytes_max = 200;
 
 std::string shown(const std::string& text) {
   std::string part = text.substr(0, kShown_bytes_max);

@@ -11,6 +11,8 @@
 
 namespace troupe::actors {
 
+inline constexpr std::size_t kShown_bytes_max = 200;  // of somebody's JSON, in an error
+
 // ---- asking
 // -----------------------------------------------------------------------------------------
 

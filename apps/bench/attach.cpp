@@ -19,14 +19,14 @@ namespace {
 
 using core::Result;
 
-struct Job {
+struct AttachJob {
   std::int64_t cycles = 100, seed = 1, new_tokens = 16;
   double limit_s = 30;
   std::string keep;
   bool json = false;
 };
 
-struct Figures {
+struct AttachFigures {
   AttachCounts counts;
   LedgerCheck ledger;
   SetCheck sets;
@@ -38,7 +38,7 @@ struct Figures {
   }
 };
 
-std::vector<std::string> settings_of(const Job& job) {
+std::vector<std::string> settings_of(const AttachJob& job) {
   return {"--train.staleness_max",
           "1",
           "--train.max_steps",
@@ -57,12 +57,12 @@ std::vector<std::string> settings_of(const Job& job) {
 
 // The last updates have no reward that comes or goes, so that no slot of them was issued again out
 // of turn: what the ledger then misses is lost.
-Result<Figures> measure(const Job& job) {
+Result<AttachFigures> measure(const AttachJob& job) {
   TROUPE_TRY_ASSIGN(files, LabFiles::make({}, job.keep));
   TROUPE_TRY_ASSIGN(server, ScoreServer::open());
   TROUPE_TRY_ASSIGN(run, LabRun::start(files, settings_of(job)));
   TROUPE_TRY(run.reach(3, job.limit_s));
-  Figures figures;
+  AttachFigures figures;
   AttachCycles cycles(files, run, *server, static_cast<std::uint64_t>(job.seed));
   TROUPE_TRY_ASSIGN(counts, cycles.play(static_cast<std::uint64_t>(job.cycles), job.limit_s));
   figures.counts = std::move(counts);
@@ -84,7 +84,7 @@ double at_share(std::vector<double> values, double share) {
   return values[static_cast<std::size_t>(std::max(place, 1.0)) - 1];
 }
 
-void print(const Job& job, const Figures& figures) {
+void print(const AttachJob& job, const AttachFigures& figures) {
   const AttachCounts& counts = figures.counts;
   const nlohmann::ordered_json line = {
       {"bench", "attach"},
@@ -119,7 +119,7 @@ void print(const Job& job, const Figures& figures) {
 }  // namespace
 
 Result<void> bench_attach(Words words) {
-  Job job;
+  AttachJob job;
   TROUPE_TRY_ASSIGN(
       outcome,
       parse_flags("troupe bench attach: rewards that come and go while a run goes on",

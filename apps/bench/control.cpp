@@ -16,19 +16,19 @@ namespace {
 
 using core::Result;
 
-struct Job {
+struct ControlJob {
   std::int64_t groups = 32, samples = 16, new_tokens = 8, updates = 60, rounds = 3;
   double limit_s = 240;
   bool json = false;
 };
 
-struct Figures {
+struct ControlFigures {
   double us_per_sample = 0, samples_per_s = 0, head_share = 0;
   double reward_node_mb = 0, head_mb = 0;
   std::uint64_t samples = 0;
 };
 
-std::vector<std::string> settings_of(const Job& job) {
+std::vector<std::string> settings_of(const ControlJob& job) {
   const auto text = [](std::int64_t value) { return std::to_string(value); };
   return {"--train.staleness_max",
           "1",
@@ -44,12 +44,12 @@ std::vector<std::string> settings_of(const Job& job) {
           "1000000"};
 }
 
-Result<Figures> measure(const Job& job) {
+Result<ControlFigures> measure(const ControlJob& job) {
   TROUPE_TRY_ASSIGN(files, LabFiles::make({1, 32, 2, 1, 64, 128}, ""));
   TROUPE_TRY_ASSIGN(run, LabRun::start(files, settings_of(job)));
   TROUPE_TRY(run.reach(5, job.limit_s));
   TROUPE_TRY_ASSIGN(status, run.status(job.limit_s));
-  Figures figures;
+  ControlFigures figures;
   std::vector<double> costs, rates, shares;
   for (std::int64_t round = 0; round < job.rounds; ++round) {
     const std::uint64_t first = run.updates();
@@ -77,7 +77,7 @@ Result<Figures> measure(const Job& job) {
 }  // namespace
 
 Result<void> bench_control(Words words) {
-  Job job;
+  ControlJob job;
   TROUPE_TRY_ASSIGN(
       outcome,
       parse_flags("troupe bench control: processor time of a run's head for a sample, medians of 3",

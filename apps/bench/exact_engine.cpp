@@ -1,6 +1,7 @@
 // Rounds on the engine, then the scorer over whole groups in order.
 #include "apps/bench/exact_engine.hpp"
 
+#include "apps/bench/stopwatch.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
 #include "runtime/core/rng.hpp"
@@ -21,10 +22,6 @@ constexpr std::int64_t kScorerRows = 384;
 constexpr std::int64_t kContext_min = 4;
 constexpr float kOtherScale = 0.97f;
 constexpr std::uint64_t kRoundStream = 0x65786163;  // keeps these seeds apart from a run's
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 }  // namespace
 

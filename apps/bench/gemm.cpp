@@ -2,6 +2,7 @@
 // cache: as many copies of each weight as fill 256 MiB take turns.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/machine.hpp"
+#include "apps/bench/stopwatch.hpp"
 #include "apps/bench/train_job.hpp"
 #include "apps/cli/device_speeds.hpp"
 #include "apps/cli/dtype_flag.hpp"
@@ -26,7 +27,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kWeights_bytes = std::int64_t{256} << 20;
-constexpr int kRepetitions = 3;
 constexpr double kRepetition_s = 0.1;
 
 struct Shape {
@@ -133,7 +133,7 @@ double time_product(core::TeamRunner& team,
       for (int each = 0; each < at_once; ++each)
         product();
       team.memory().wait();
-      elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+      elapsed = seconds_since(start);
     }
     seconds.push_back(elapsed / count / at_once);
   }

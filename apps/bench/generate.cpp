@@ -4,6 +4,7 @@
 #include "apps/bench/generate_group.hpp"
 #include "apps/bench/machine.hpp"
 #include "apps/bench/metered_team.hpp"
+#include "apps/bench/stopwatch.hpp"
 #include "apps/bench/train_job.hpp"
 #include "apps/cli/dtype_flag.hpp"
 #include "apps/cli/flags.hpp"
@@ -29,21 +30,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using core::Result;
 
-constexpr int kRepetitions = 3;
 constexpr std::int64_t kSpareBlocks = 32;
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();  // null in JSON
 
-struct Job {
+struct GenerateJob {
   std::string model, dtype = "f32";
   std::int64_t batch = 8, prompt_tokens = 64, new_tokens = 128, group = 0;
   Placement placement;
   bool json = false, no_limits = false;
   kernels::PanelDtype panels = kernels::PanelDtype::kF32;  // what dtype names
 };
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Weights that a token goes through: those of the layers (of experts, the chosen) and of the head.
 double product_weights(const model::ModelSpec& spec) {
@@ -69,7 +65,7 @@ struct Work {
 };
 
 // `tokens` prompt tokens in `steps` steps; the head runs for the last row of each prompt alone.
-Work prefill_work(const model::ModelSpec& spec, const Job& job, double steps) {
+Work prefill_work(const model::ModelSpec& spec, const GenerateJob& job, double steps) {
   const double tokens = static_cast<double>(job.batch * job.prompt_tokens);
   const double head = static_cast<double>(spec.hidden * spec.vocab);
   const double weights = product_weights(spec) - head;
@@ -82,7 +78,7 @@ Work prefill_work(const model::ModelSpec& spec, const Job& job, double steps) {
 }
 
 // One decode step with `context` keys for each sample.
-Work decode_work(const model::ModelSpec& spec, const Job& job, double context) {
+Work decode_work(const model::ModelSpec& spec, const GenerateJob& job, double context) {
   const double rows = static_cast<double>(job.batch);
   return {rows * (2 * product_weights(spec) / kernels::products_of_lane(job.panels) +
                   4 * context * static_cast<double>(spec.layers * spec.q_width())),
@@ -92,7 +88,7 @@ Work decode_work(const model::ModelSpec& spec, const Job& job, double context) {
 
 class Bench {
  public:
-  Bench(engine::Engine& engine, const Job& job, const MeteredTeam& team)
+  Bench(engine::Engine& engine, const GenerateJob& job, const MeteredTeam& team)
       : engine_(engine), job_(job), team_(team) {}
 
   // Seconds until every prompt has its first token, and the steps that it took.
@@ -163,12 +159,12 @@ class Bench {
   }
 
   engine::Engine& engine_;
-  const Job& job_;
+  const GenerateJob& job_;
   const MeteredTeam& team_;
   std::uint64_t next_id_ = 0;
 };
 
-struct Figures {
+struct GenerateFigures {
   double decode_tokens_per_s = 0, prefill_tokens_per_s = 0;
   double decode_share = 0, prefill_share = 0;
   // Of a decode step: outside the parallel region (schedule, plan, bookkeeping), and in its
@@ -176,7 +172,7 @@ struct Figures {
   double serial_share = 0, barrier_share = 0;
 };
 
-Result<Figures> measure(engine::Engine& engine, const Job& job, MeteredTeam& team) {
+Result<GenerateFigures> measure(engine::Engine& engine, const GenerateJob& job, MeteredTeam& team) {
   const model::ModelSpec& spec = engine.weights().spec();
   Bench bench(engine, job, team);
   // A round that is not counted: after it the blocks are used again, as in an engine that has run
@@ -207,7 +203,7 @@ Result<Figures> measure(engine::Engine& engine, const Job& job, MeteredTeam& tea
     decode_shares.push_back(
         around.share_of_limit(step_least.flops, step_least.bytes, decode_s.back()));
   }
-  return Figures{static_cast<double>(job.batch) / median(decode_s),
+  return GenerateFigures{static_cast<double>(job.batch) / median(decode_s),
                  static_cast<double>(job.batch * job.prompt_tokens) / median(prefill_s),
                  known ? median(decode_shares) : kUnknown,
                  known ? median(prefill_shares) : kUnknown,
@@ -215,7 +211,7 @@ Result<Figures> measure(engine::Engine& engine, const Job& job, MeteredTeam& tea
                  median(barrier)};
 }
 
-Result<void> check_job(const Job& job, const model::ModelSpec& spec) {
+Result<void> check_job(const GenerateJob& job, const model::ModelSpec& spec) {
   if (job.prompt_tokens + job.new_tokens > spec.context) {
     return core::fail(core::ErrorCode::kConfig,
                       "troupe bench generate: --prompt-tokens and --new-tokens exceed the model's "
@@ -225,7 +221,7 @@ Result<void> check_job(const Job& job, const model::ModelSpec& spec) {
   return {};
 }
 
-Result<std::unique_ptr<engine::Engine>> make_engine(const Job& job, core::TeamRunner& team) {
+Result<std::unique_ptr<engine::Engine>> make_engine(const GenerateJob& job, core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(job.model));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY(check_job(job, spec));
@@ -246,7 +242,7 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const Job& job, core::TeamRu
 }  // namespace
 
 Result<void> bench_generate(Words words) {
-  Job job;
+  GenerateJob job;
   TROUPE_TRY_ASSIGN(
       outcome,
       parse_flags(

@@ -20,7 +20,7 @@ namespace {
 using core::Result;
 using nlohmann::json;
 
-struct Job {
+struct OverlapJob {
   std::int64_t reward_ms = 20, staleness = 1, updates = 40, warm_up = 5;
   std::int64_t hidden = 128, layers = 4, groups = 8, samples = 4, new_tokens = 96;
   double limit_s = 240;
@@ -48,7 +48,7 @@ Result<void> write_reward(const std::filesystem::path& file, std::int64_t reward
   return core::fail(core::ErrorCode::kResources, "cannot write " + file.string());
 }
 
-std::vector<std::string> settings_of(const Job& job,
+std::vector<std::string> settings_of(const OverlapJob& job,
                                      std::int64_t staleness,
                                      std::int64_t threads,
                                      const std::string& reward) {
@@ -105,7 +105,7 @@ json idle_by_cause(const json& a, const json& b, const char* role) {
 
 // Accounts are differences between two looks at the run, both while it goes on. What a role's
 // account says is up to half a second old, so the stretch between is made long.
-Result<Sides> watch(const Job& job, std::int64_t staleness, std::int64_t threads) {
+Result<Sides> watch(const OverlapJob& job, std::int64_t staleness, std::int64_t threads) {
   TROUPE_TRY_ASSIGN(files, LabFiles::make({job.layers, job.hidden, 4, 2, 2 * job.hidden, 512}, ""));
   TROUPE_TRY(write_reward(files / "slow.py", job.reward_ms));
   TROUPE_TRY_ASSIGN(run, LabRun::start(files, settings_of(job, staleness, threads,
@@ -145,7 +145,7 @@ Result<Sides> watch(const Job& job, std::int64_t staleness, std::int64_t threads
 }
 
 void print(
-    const Job& job, std::int64_t cores, const Sides& async, const Sides& alone, const Sides& sync) {
+    const OverlapJob& job, std::int64_t cores, const Sides& async, const Sides& alone, const Sides& sync) {
   const nlohmann::ordered_json line = {{"bench", "overlap"},
                                        {"processor", processor_name()},
                                        {"cores", cores},
@@ -180,7 +180,7 @@ void print(
 }  // namespace
 
 Result<void> bench_overlap(Words words) {
-  Job job;
+  OverlapJob job;
   TROUPE_TRY_ASSIGN(
       outcome,
       parse_flags(

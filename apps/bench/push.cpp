@@ -24,7 +24,7 @@ namespace {
 
 using core::Result;
 
-struct Figures {
+struct PushFigures {
   double gb_per_s = 0, pack_gb_per_s = 0, publish_gb_per_s = 0;
   double step_ms = 0, alone_ms_p99 = 0, during_ms_p99 = 0, swap_ms = 0;
   std::int64_t steps_during = 0;
@@ -89,7 +89,7 @@ class PushBench {
             LineChannel& channel)
       : job_(job), base_(base), local_(local), channel_(channel) {}
 
-  Result<Figures> run() {
+  Result<PushFigures> run() {
     TROUPE_TRY(transfers());
     TROUPE_TRY(decode("keep", job_.pushes));
     TROUPE_TRY(decode("recompute", job_.checked));
@@ -164,10 +164,10 @@ class PushBench {
   weights::LocalWeightChannel& local_;
   LineChannel& channel_;
   core::Version version_ = 0;
-  Figures figures_;
+  PushFigures figures_;
 };
 
-Result<Figures> measure(const PushJob& job, const model::ParamStore& base) {
+Result<PushFigures> measure(const PushJob& job, const model::ParamStore& base) {
   weights::LocalWeightChannel local;
   if (job.path != "local") {
     TROUPE_TRY_ASSIGN(process, PushProcess::start(receiver_words(job)));
@@ -194,7 +194,7 @@ Result<Limits> limits_of(const PushJob& job, std::int64_t bytes) {
   return limits;
 }
 
-void print(const PushJob& job, std::int64_t bytes, const Limits& limits, const Figures& figures) {
+void print(const PushJob& job, std::int64_t bytes, const Limits& limits, const PushFigures& figures) {
   const double limit = job.path == "tcp" ? limits.loopback_gb_per_s : limits.copy_gb_per_s;
   const double pause = std::max(0.0, figures.during_ms_p99 - figures.step_ms);
   if (job.json) {

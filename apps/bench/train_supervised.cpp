@@ -15,10 +15,10 @@
 namespace troupe::app {
 namespace {
 
-constexpr std::uint64_t kSeed = 20261122;
+constexpr std::uint64_t kSupervisedSeed = 20261122;
 
 data::SupervisedDataset random_rows(const TrainJob& job, const model::ModelSpec& spec) {
-  core::Rng rng(kSeed);
+  core::Rng rng(kSupervisedSeed);
   std::vector<data::TokenRow> rows(static_cast<std::size_t>(job.prompts * (kTimedSteps + 1)));
   for (data::TokenRow& row : rows) {
     row.answer = random_tokens(rng, job.new_tokens, spec.vocab);

@@ -4,6 +4,7 @@
 #include "runtime/core/error_list.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace troupe::app {
 namespace {
@@ -32,6 +33,11 @@ std::string error_text(const core::Error& error) {
   for (const std::string_view message : core::single_messages(error.message))
     text += message_text(message);
   return text;
+}
+
+void say(const std::string& text) {
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
 }
 
 }  // namespace troupe::app

@@ -1,5 +1,4 @@
-// The words of a command line, and how what went wrong is told to whoever typed them. On the main
-// thread.
+// The words of a command line, and what is told to whoever typed them. On the main thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -17,5 +16,8 @@ bool wants_help(Words words);
 // `error: what` and, when the message ends in "; advice", `  hint: advice` below it, for each thing
 // that is wrong. An interruption is what the user asked for: its message alone.
 std::string error_text(const core::Error& error);
+
+// A line on standard output, at once.
+void say(const std::string& text);
 
 }  // namespace troupe::app

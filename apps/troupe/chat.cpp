@@ -25,7 +25,7 @@ using core::ErrorCode;
 using core::fail;
 using core::Result;
 
-constexpr const char* kCommands =
+constexpr const char* kChatCommands =
     "/reset forgets the dialogue   /system TEXT sets the system message   /params [NAME VALUE] "
     "shows\n"
     "or changes sampling (temperature, top-p, top-k, min-p, max-new-tokens, seed)   /quit or /exit "
@@ -80,7 +80,7 @@ class Chat {
       if (!key.empty()) change(key, value);
       show_params();
     } else {
-      std::fputs(kCommands, stdout);
+      std::fputs(kChatCommands, stdout);
     }
   }
 

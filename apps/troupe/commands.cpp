@@ -32,7 +32,7 @@ constexpr Command kCommands[] = {
     {"eval", run_eval},
 };
 
-constexpr const char* kHelp =
+constexpr const char* kCommandsHelp =
     "troupe: trains language models from feedback, on one machine or many\n"
     "\n"
     "usage: troupe COMMAND ...   (troupe COMMAND --help for its flags)\n"
@@ -77,7 +77,7 @@ constexpr const char* kHelp =
 
 core::Result<void> run_command(Words words) {
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
-    std::fputs(kHelp, stdout);
+    std::fputs(kCommandsHelp, stdout);
     return {};
   }
   if (words[0] == "--version") return run_version({});

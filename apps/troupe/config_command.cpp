@@ -9,7 +9,7 @@
 namespace troupe::app {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kConfigHelp =
     "usage: troupe config show [CONFIG.yaml ...] [--key v | key=v ...]\n"
     "       troupe config validate CONFIG.yaml [...] [--key v | key=v ...]\n"
     "\n"
@@ -70,7 +70,7 @@ core::Result<void> validate(Words words) {
 
 core::Result<void> run_config(Words words) {
   if (words.empty() || wants_help(words)) {
-    std::fputs(kHelp, stdout);
+    std::fputs(kConfigHelp, stdout);
     return {};
   }
   if (words[0] == "show") return show(words.subspan(1));

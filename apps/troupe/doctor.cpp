@@ -36,7 +36,7 @@ constexpr core::LimitRow kLimits[] = {
 #include "runtime/wire/limits.def"
 };
 
-constexpr const char* kHelp =
+constexpr const char* kDoctorHelp =
     "usage: troupe doctor [--model M] [--run-path DIR]\n"
     "       troupe doctor --gpus [--json]\n"
     "\n"
@@ -124,7 +124,7 @@ core::Result<void> run_doctor(Words words) {
   std::string model, run_path = ".";
   for (std::size_t i = 0; i < words.size(); i += 2) {
     if (words[i] == "--help" || words[i] == "-h") {
-      std::fputs(kHelp, stdout);
+      std::fputs(kDoctorHelp, stdout);
       return {};
     }
     std::string* target = words[i] == "--model"      ? &model

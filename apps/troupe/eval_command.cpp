@@ -30,7 +30,7 @@ using core::fail;
 using core::Result;
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct EvalOptions {
   std::string model, ks = "1", source_key = "datasource", answer_pattern, out;
   std::int64_t samples = 1;
   Placement placement;
@@ -44,7 +44,7 @@ struct Options {
 };
 
 // "1,4,8", each from 1 to the samples of a problem.
-Result<std::vector<std::int64_t>> ks_of(const Options& options) {
+Result<std::vector<std::int64_t>> ks_of(const EvalOptions& options) {
   std::vector<std::int64_t> ks;
   std::string_view rest = options.ks;
   while (!rest.empty()) {
@@ -69,7 +69,7 @@ Result<std::vector<std::int64_t>> ks_of(const Options& options) {
 
 class Evaluating {
  public:
-  Evaluating(const Options& options, EngineHost& host, actors::DatasetPrompts& prompts)
+  Evaluating(const EvalOptions& options, EngineHost& host, actors::DatasetPrompts& prompts)
       : options_(options), host_(host), prompts_(prompts) {}
 
   Result<std::vector<EvalProblem>> run(actors::RewardSource& source) {
@@ -167,7 +167,7 @@ class Evaluating {
     return store::replace_file(options_.out, lines);
   }
 
-  const Options& options_;
+  const EvalOptions& options_;
   EngineHost& host_;
   actors::DatasetPrompts& prompts_;
   std::vector<EvalProblem> problems_;
@@ -184,7 +184,7 @@ Json json_of(const EvalSet& set) {
   return out;
 }
 
-void print(const Options& options, const std::vector<EvalSet>& sets) {
+void print(const EvalOptions& options, const std::vector<EvalSet>& sets) {
   if (options.json) {
     Json line = {{"model", options.model}, {"data", options.prompts.data}, {"n", options.samples}};
     line["all"] = json_of(sets.front());
@@ -205,7 +205,7 @@ void print(const Options& options, const std::vector<EvalSet>& sets) {
   }
 }
 
-Result<void> check(const Options& options) {
+Result<void> check(const EvalOptions& options) {
   if (options.prompts.data.empty()) {
     return fail(ErrorCode::kConfig, "troupe eval: give --data, the held-out rows");
   }
@@ -226,7 +226,7 @@ Result<void> check(const Options& options) {
 }  // namespace
 
 Result<void> run_eval(Words words) {
-  Options options;
+  EvalOptions options;
   options.sampling.temperature = 0.6;
   std::vector<Flag> flags = {
       {"--model", &options.model, "Hugging Face folder or org/name"},

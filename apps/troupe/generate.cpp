@@ -28,7 +28,7 @@ using core::ErrorCode;
 using core::fail;
 using core::Result;
 
-struct Options {
+struct GenerateOptions {
   std::string model, prompt, prompt_ids, prompts, out, output_key = "response", dtype = "f32";
   std::int64_t samples = 1;
   Placement placement;
@@ -38,7 +38,7 @@ struct Options {
   SamplingFlags sampling;
 };
 
-Result<std::vector<data::PromptRow>> read_prompts(const Options& options) {
+Result<std::vector<data::PromptRow>> read_prompts(const GenerateOptions& options) {
   if (!options.prompts.empty()) {
     data::DatasetColumns columns;
     columns.input_key = options.dataset.input_key;
@@ -78,7 +78,7 @@ Result<std::vector<std::int32_t>> read_ids(const std::string& text) {
 
 class Generation {
  public:
-  Generation(EngineHost& host, const Options& options, std::vector<data::PromptRow> rows)
+  Generation(EngineHost& host, const GenerateOptions& options, std::vector<data::PromptRow> rows)
       : host_(host),
         options_(options),
         rows_(std::move(rows)),
@@ -166,7 +166,7 @@ class Generation {
   }
 
   EngineHost& host_;
-  const Options& options_;
+  const GenerateOptions& options_;
   std::vector<data::PromptRow> rows_;
   const bool stream_, to_terminal_;
   std::optional<StreamPrinter> printer_;
@@ -175,7 +175,7 @@ class Generation {
 }  // namespace
 
 Result<void> run_generate(Words words) {
-  Options options;
+  GenerateOptions options;
   std::vector<Flag> flags = {
       {"--model", &options.model, "Hugging Face folder or org/name", true},
       {"--prompt", &options.prompt, "the prompt"},

@@ -23,7 +23,7 @@ namespace {
 using core::ErrorCode;
 using core::Result;
 
-struct Options {
+struct NodeOptions {
   JoinFlags join;
   std::string roles = "generator", name, local;
 };
@@ -46,13 +46,8 @@ Result<std::vector<std::string>> kinds_of(const std::string& text) {
   return kinds;
 }
 
-void say(const std::string& text) {
-  std::printf("%s\n", text.c_str());
-  std::fflush(stdout);
-}
-
 // A process that `troupe train` started.
-Result<void> run_local(const Options& options, NodeSelf self) {
+Result<void> run_local(const NodeOptions& options, NodeSelf self) {
   self.socket = options.local;
   if (const char* pass = std::getenv("TROUPE_NODE_PASS")) self.pass = pass;
   ::unsetenv("TROUPE_NODE_PASS");
@@ -101,7 +96,7 @@ Result<void> wait_before_retry(core::Duration wait) {
   return {};
 }
 
-Result<void> run_remote(const Options& options, const NodeSelf& self) {
+Result<void> run_remote(const NodeOptions& options, const NodeSelf& self) {
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
   core::Duration wait = actors::limits::kRestartAfter;
   std::string last;
@@ -137,7 +132,7 @@ Result<void> run_remote(const Options& options, const NodeSelf& self) {
 }  // namespace
 
 Result<void> run_node(Words words) {
-  Options options;
+  NodeOptions options;
   std::vector<Flag> flags = options.join.flags();
   flags[0].required = false;
   flags.push_back(

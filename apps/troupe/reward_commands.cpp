@@ -30,7 +30,7 @@ namespace {
 using core::ErrorCode;
 using core::Result;
 
-struct Options {
+struct AttachOptions {
   JoinFlags join;
   std::string name, python, rule, pattern, http, model;
   std::string normalize = "none", input_key = "input", log;
@@ -53,7 +53,7 @@ Result<void> check_name(const std::string& name) {
 }
 
 // `team` computes a model's scores.
-Result<std::unique_ptr<actors::RewardSource>> source_of(const Options& options,
+Result<std::unique_ptr<actors::RewardSource>> source_of(const AttachOptions& options,
                                                         core::TeamRunner& team) {
   const int given = !options.python.empty() + !options.rule.empty() + !options.http.empty() +
                     !options.model.empty();
@@ -89,15 +89,10 @@ std::string number_text(double value) {
   return text;
 }
 
-void say(const std::string& text) {
-  std::printf("%s\n", text.c_str());
-  std::fflush(stdout);
-}
-
 // The reward as a role of this process.
 class Attached {
  public:
-  Attached(const Options& options,
+  Attached(const AttachOptions& options,
            std::unique_ptr<actors::RewardSource> source,
            const SayRunning& running)
       : options_(options),
@@ -121,7 +116,7 @@ class Attached {
   void leave(const NodeGuest& guest) { role_.stop(guest); }
 
  private:
-  const Options& options_;
+  const AttachOptions& options_;
   const SayRunning& running_;
   std::unique_ptr<actors::RewardSource> source_;
   async::DeviceThread thread_;
@@ -129,7 +124,7 @@ class Attached {
 };
 
 // One stay in the company; `in` becomes true once the run has taken the reward.
-Result<NodeEnd> stay(const Options& options,
+Result<NodeEnd> stay(const AttachOptions& options,
                      core::TeamRunner& team,
                      const SayRunning& running,
                      bool& in) {
@@ -166,7 +161,7 @@ bool pause(core::Duration wait) {
 
 // Once a run has taken the reward, it is there for that run: when the run goes away without having
 // ended, it waits for it to go on. `running` is told each time that the reward is attached.
-Result<void> attach(const Options& options, const SayRunning& running) {
+Result<void> attach(const AttachOptions& options, const SayRunning& running) {
   // A model computes on all cores that this process may use; other rewards need no team.
   std::unique_ptr<core::TeamRunner> team = std::make_unique<core::SerialTeam>();
   if (!options.model.empty()) {
@@ -197,11 +192,11 @@ Result<void> attach(const Options& options, const SayRunning& running) {
   }
 }
 
-std::string detach_command(const Options& options) {
+std::string detach_command(const AttachOptions& options) {
   return "`troupe detach reward --join " + options.join.join + " --name " + options.name + "`";
 }
 
-Result<void> attach_here(const Options& options) {
+Result<void> attach_here(const AttachOptions& options) {
   return attach(options, [&](const std::string& words) {
     say(words);
     say("it scores in this process until " + detach_command(options) +
@@ -210,7 +205,7 @@ Result<void> attach_here(const Options& options) {
 }
 
 // Beside the logs of the run's nodes where the run is on this machine.
-std::filesystem::path log_of(const Options& options) {
+std::filesystem::path log_of(const AttachOptions& options) {
   if (!options.log.empty()) return options.log;
   std::string name = "attach-" + options.name + ".log";
   std::replace(name.begin(), name.end(), '/', '_');
@@ -219,7 +214,7 @@ std::filesystem::path log_of(const Options& options) {
   return std::filesystem::is_directory(nodes, error) ? nodes / name : std::filesystem::path(name);
 }
 
-Result<void> attach_behind(const Options& options) {
+Result<void> attach_behind(const AttachOptions& options) {
   const std::filesystem::path log = log_of(options);
   const auto work = [&](const SayRunning& running) {
     return attach(options, [&](const std::string& words) {
@@ -237,7 +232,7 @@ Result<void> attach_behind(const Options& options) {
 }  // namespace
 
 Result<void> run_attach(Words words) {
-  Options options;
+  AttachOptions options;
   std::vector<Flag> flags = options.join.flags();
   flags.push_back({"--name", &options.name, "name of the reward in the run"});
   flags.push_back({"--weight", &options.weight, "factor of its score in the sum"});
@@ -277,7 +272,7 @@ Result<void> run_attach(Words words) {
 }
 
 Result<void> run_detach(Words words) {
-  Options options;
+  AttachOptions options;
   std::vector<Flag> flags = options.join.flags();
   flags.push_back({"--name", &options.name, "name of the reward"});
   TROUPE_TRY_ASSIGN(rest, after_kind("detach", words));
@@ -295,7 +290,7 @@ Result<void> run_detach(Words words) {
 }
 
 Result<void> run_reweight(Words words) {
-  Options options;
+  AttachOptions options;
   std::vector<Flag> flags = options.join.flags();
   flags.push_back({"--name", &options.name, "name of the reward"});
   flags.push_back({"--weight", &options.weight, "new factor of its score in the sum", true});

@@ -26,7 +26,7 @@ using core::fail;
 using core::Result;
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct ScoreOptions {
   std::string model, out, csft;
   SelectionKeys keys;
   Placement placement;
@@ -35,7 +35,7 @@ struct Options {
   RewardFlags reward;
 };
 
-Result<void> check(const Options& options) {
+Result<void> check(const ScoreOptions& options) {
   if (options.data.data.empty() || options.out.empty()) {
     return fail(ErrorCode::kConfig, "troupe score: give --data and --out");
   }
@@ -58,7 +58,7 @@ Result<void> check(const Options& options) {
 
 class Scoring {
  public:
-  explicit Scoring(const Options& options) : options_(options) {}
+  explicit Scoring(const ScoreOptions& options) : options_(options) {}
 
   Result<void> run() {
     TROUPE_TRY_ASSIGN(prompts, options_.data.options());
@@ -212,7 +212,7 @@ class Scoring {
     return {};
   }
 
-  const Options& options_;
+  const ScoreOptions& options_;
   std::unique_ptr<core::TeamRunner> team_;  // of a reward model
   std::vector<data::PromptRow> rows_;
   std::unique_ptr<actors::RewardSource> source_;
@@ -221,7 +221,7 @@ class Scoring {
 }  // namespace
 
 Result<void> run_score(Words words) {
-  Options options;
+  ScoreOptions options;
   std::vector<Flag> flags = {
       {"--model", &options.model, "reward model: a folder with a score head"},
       {"--out", &options.out, "the .jsonl file to write"},

@@ -31,11 +31,6 @@ using core::ErrorCode;
 using core::fail;
 using core::Result;
 
-void say(const std::string& text) {
-  std::printf("%s\n", text.c_str());
-  std::fflush(stdout);
-}
-
 // A connection takes a descriptor; the default soft bound is often 1024.
 void raise_descriptor_bound() {
   rlimit limit = {};

@@ -1,11 +1,16 @@
 # Helpers that keep each room's CMakeLists.txt at a few lines. Sources are found by glob and
 # re-checked at every build, so adding a file needs no list edit.
 #
+# Sources of a room are compiled in groups of a few, each group as one: most of a source's time goes
+# into headers that its neighbours read, too. So names of a source alone must differ within a room,
+# and a source is free of `using namespace` outside its functions. CMake compiles sources with
+# options of their own alone. GROUP says how many sources make a group where 8 take too long.
+#
 # troupe_library(NAME name [RECURSE] [EXCLUDE regex...] [PUBLIC_DEPS t...] [PRIVATE_DEPS t...]
-#                [PCH torch])
+#                [GROUP n] [PCH torch])
 #   `troupe_<name>`, static, from *.cpp of the current folder (with RECURSE: and below). The
 #   include path is the repository root. A room without sources yet is an INTERFACE library.
-# troupe_test(NAME name [DEPS t...] [LABELS l...] [TIMEOUT s] [PCH torch] [EXCLUDE regex...]
+# troupe_test(NAME name [DEPS t...] [LABELS l...] [TIMEOUT s] [GROUP n] [PCH torch] [EXCLUDE regex...]
 #             [CUDA | CUDA_TESTS filter | CUDA_ONLY filter])
 #   One GoogleTest binary `test_<name>` from tests/unit/<current folder>/**/*_test.cpp. Extra
 #   labels: `model` (needs the real small model), `full` (only in `./dev test --full`). With CUDA its
@@ -37,6 +42,13 @@ set(TROUPE_TEST_ENVIRONMENT
     "TROUPE_ORACLE_PYTHON=${CMAKE_SOURCE_DIR}/.venv/oracle/bin/python"
     "OMP_NUM_THREADS=1")
 
+function(_troupe_group_sources target size)
+  if(NOT size)
+    set(size 8)
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
+endfunction()
+
 function(_troupe_use_pch target pch)
   if(pch STREQUAL "torch")
     target_precompile_headers(${target} REUSE_FROM troupe_torch_pch)
@@ -46,7 +58,7 @@ function(_troupe_use_pch target pch)
 endfunction()
 
 function(troupe_library)
-  cmake_parse_arguments(arg "RECURSE" "NAME;PCH" "PUBLIC_DEPS;PRIVATE_DEPS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(arg "RECURSE" "NAME;GROUP;PCH" "PUBLIC_DEPS;PRIVATE_DEPS;EXCLUDE" ${ARGN})
   set(glob GLOB)
   if(arg_RECURSE)
     set(glob GLOB_RECURSE)
@@ -61,6 +73,7 @@ function(troupe_library)
     target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
     target_link_libraries(${target} PUBLIC ${arg_PUBLIC_DEPS}
                                     PRIVATE ${arg_PRIVATE_DEPS} troupe_warnings)
+    _troupe_group_sources(${target} "${arg_GROUP}")
     _troupe_use_pch(${target} "${arg_PCH}")
   else()
     add_library(${target} INTERFACE)
@@ -97,7 +110,7 @@ endforeach()
 endfunction()
 
 function(troupe_test)
-  cmake_parse_arguments(arg "CUDA" "NAME;TIMEOUT;PCH;CUDA_TESTS;CUDA_ONLY" "DEPS;LABELS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(arg "CUDA" "NAME;TIMEOUT;GROUP;PCH;CUDA_TESTS;CUDA_ONLY" "DEPS;LABELS;EXCLUDE" ${ARGN})
   file(RELATIVE_PATH room ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${room}/*_test.cpp)
   foreach(regex IN LISTS arg_EXCLUDE)
@@ -115,6 +128,7 @@ function(troupe_test)
   target_compile_definitions(${target}
                              PRIVATE TROUPE_TEST_DATA_DIR="${CMAKE_SOURCE_DIR}/tests/data")
   target_link_libraries(${target} PRIVATE ${arg_DEPS} troupe::gtest troupe_warnings)
+  _troupe_group_sources(${target} "${arg_GROUP}")
   _troupe_use_pch(${target} "${arg_PCH}")
   if(NOT arg_CUDA)
     set(elsewhere)

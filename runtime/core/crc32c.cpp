@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::size_t kLane_bytes = 4096;
 constexpr std::size_t kBlock_bytes = 3 * kLane_bytes;
-constexpr std::size_t kLine_bytes = 64;
+constexpr std::size_t kCrcLine_bytes = 64;
 constexpr std::uint32_t kPolynomial = 0x82F63B78u;
 
 // A linear map of 32 bits: the images of the single bits.
 using Map = std::array<std::uint32_t, 32>;
 
-constexpr std::uint32_t apply(const Map& map, std::uint32_t state) {
+constexpr std::uint32_t mapped(const Map& map, std::uint32_t state) {
   std::uint32_t image = 0;
   for (std::size_t bit = 0; bit < 32; ++bit)
     if ((state >> bit & 1u) != 0) image ^= map[bit];
@@ -35,13 +35,13 @@ constexpr auto make_shift() {
   for (std::size_t bits = 1; bits < 8 * kLane_bytes; bits *= 2) {
     Map squared{};
     for (std::size_t bit = 0; bit < 32; ++bit)
-      squared[bit] = apply(map, map[bit]);
+      squared[bit] = mapped(map, map[bit]);
     map = squared;
   }
   std::array<std::array<std::uint32_t, 256>, 4> table{};
   for (std::size_t place = 0; place < 4; ++place)
     for (std::uint32_t value = 0; value < 256; ++value)
-      table[place][value] = apply(map, value << (8 * place));
+      table[place][value] = mapped(map, value << (8 * place));
   return table;
 }
 
@@ -60,7 +60,7 @@ std::uint64_t word_at(const char* bytes) noexcept {
 
 // Past the caches.
 void stream_line(char* to, const char* from) noexcept {
-  for (std::size_t i = 0; i < kLine_bytes; i += 16) {
+  for (std::size_t i = 0; i < kCrcLine_bytes; i += 16) {
     _mm_stream_si128(reinterpret_cast<__m128i*>(to + i),
                      _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
   }
@@ -71,11 +71,11 @@ void stream_line(char* to, const char* from) noexcept {
 template <bool kCopies>
 std::uint64_t block_state(const char* bytes, std::uint64_t a, char* to) noexcept {
   std::uint64_t b = 0, c = 0;
-  for (std::size_t i = 0; i < kLane_bytes; i += kLine_bytes) {
+  for (std::size_t i = 0; i < kLane_bytes; i += kCrcLine_bytes) {
     const char* const lanes[] = {bytes + i, bytes + kLane_bytes + i, bytes + 2 * kLane_bytes + i};
     for (const char* const lane : lanes)
       _mm_prefetch(lane + kBlock_bytes, _MM_HINT_T0);
-    for (std::size_t j = 0; j < kLine_bytes; j += 8) {
+    for (std::size_t j = 0; j < kCrcLine_bytes; j += 8) {
       a = _mm_crc32_u64(a, word_at(lanes[0] + j));
       b = _mm_crc32_u64(b, word_at(lanes[1] + j));
       c = _mm_crc32_u64(c, word_at(lanes[2] + j));

@@ -16,7 +16,7 @@ Result<T> at(Result<T> result, const std::string& where) {
   return core::fail(result.error().within(where));
 }
 
-Result<bool> label_of(const Json& value, const std::string& where, const std::string& key) {
+Result<bool> desirable_of(const Json& value, const std::string& where, const std::string& key) {
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_number() && (value == 0 || value == 1)) return value == 1;
   if (value.is_string()) {
@@ -110,7 +110,7 @@ Result<CodedRow> RowCoder::known(RowFormat format,
   }
   if (columns_.kind == RowKind::kRated) {
     TROUPE_TRY_ASSIGN(label, column(row, where, columns_.label_key, "data.label_key"));
-    TROUPE_TRY_ASSIGN(desirable, label_of(*label, where, columns_.label_key));
+    TROUPE_TRY_ASSIGN(desirable, desirable_of(*label, where, columns_.label_key));
     TROUPE_TRY_ASSIGN(coded, known_answers(read, {read.answer}, where));
     out.prompt = std::move(coded.prompt);
     out.answer = std::move(coded.answers[0]);
@@ -340,7 +340,7 @@ Result<CodedRow> RowCoder::rated_row(const Json& row, const std::string& where) 
   TROUPE_TRY_ASSIGN(output, column(row, where, columns_.output_key, "data.output_key"));
   TROUPE_TRY_ASSIGN(label, column(row, where, columns_.label_key, "data.label_key"));
   TROUPE_TRY_ASSIGN(words, answer_text(*output, where, columns_.output_key));
-  TROUPE_TRY_ASSIGN(desirable, label_of(*label, where, columns_.label_key));
+  TROUPE_TRY_ASSIGN(desirable, desirable_of(*label, where, columns_.label_key));
   TROUPE_TRY_ASSIGN(coded, answers(*input, key, {words}, as_chat(*output), where));
   CodedRow out;
   out.prompt = std::move(coded.prompt);

@@ -12,7 +12,7 @@ namespace troupe::engine {
 namespace {
 
 // At most so many that all running samples draw at once, in whole panels of eight rows.
-std::int64_t head_rows_for(std::int64_t ldl, std::int32_t sequences_max) {
+std::int64_t device_head_rows(std::int64_t ldl, std::int32_t sequences_max) {
   const std::int64_t fitting =
       kDeviceLogits_bytes_max / (ldl * static_cast<std::int64_t>(sizeof(float))) / 8 * 8;
   return std::max<std::int64_t>(std::min<std::int64_t>(fitting, sequences_max), 1);
@@ -30,7 +30,7 @@ DeviceStep::DeviceStep(const model::ModelSpec& spec,
       blocks_(model::vocab_blocks(spec)),
       ldl_(kernels::panels_of(spec.vocab) * kernels::kPanel),
       step_rows_max_(step_tokens_max),
-      head_rows_(head_rows_for(ldl_, sequences_max)),
+      head_rows_(device_head_rows(ldl_, sequences_max)),
       region_([this](core::Team) { region(); }),
       logits_(head_rows_ * ldl_, memory_),
       block_max_(head_rows_ * blocks_, memory_),

@@ -3,6 +3,7 @@
 
 #include "runtime/core/check.hpp"
 #include "runtime/learn/step_failure.hpp"
+#include "runtime/learn/tensors.hpp"
 #include "runtime/model/train_logprobs.hpp"
 
 #include <c10/core/GradMode.h>
@@ -14,12 +15,6 @@
 
 namespace troupe::learn {
 namespace {
-
-std::vector<double> values_of(const at::Tensor& tensor) {
-  const at::Tensor flat = tensor.detach().to(at::kDouble).contiguous();
-  const double* data = flat.const_data_ptr<double>();
-  return {data, data + flat.numel()};
-}
 
 bool all_finite(const std::vector<double>& values) {
   for (const double value : values) {

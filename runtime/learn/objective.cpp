@@ -2,25 +2,13 @@
 #include "runtime/learn/objective.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/learn/tensors.hpp"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
 namespace troupe::learn {
 namespace {
-
-// A copy, so that the graph owns what it keeps for the backward pass.
-at::Tensor tensor_of(std::span<const double> values) {
-  auto tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kDouble);
-  std::copy(values.begin(), values.end(), tensor.data_ptr<double>());
-  return tensor;
-}
-
-std::vector<double> values_of(const at::Tensor& tensor) {
-  const auto flat = tensor.detach().to(at::kDouble).contiguous();
-  const double* data = flat.const_data_ptr<double>();
-  return {data, data + flat.numel()};
-}
 
 at::Tensor ratio(const at::Tensor& log_ratio) {
   return at::exp(at::clamp(log_ratio, -kLogRatioMax, kLogRatioMax));

@@ -16,7 +16,7 @@ using core::ErrorCode;
 using nlohmann::json;
 
 constexpr int kFormat = 1;
-constexpr const char* kFile = "rl_state.json";
+constexpr const char* kStateFile = "rl_state.json";
 
 }  // namespace
 
@@ -29,11 +29,11 @@ core::Result<void> RlState::save(const std::filesystem::path& folder) const {
                       {"kl_coef", kl_coef},
                       {"score_trend", score_trend},
                       {"ptx_cursor", ptx_cursor}};
-  return store::write_file(folder / kFile, state.dump(2) + "\n");
+  return store::write_file(folder / kStateFile, state.dump(2) + "\n");
 }
 
 core::Result<RlState> RlState::load(const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / kFile;
+  const std::filesystem::path path = folder / kStateFile;
   std::ifstream in(path);
   if (!in) return core::fail(ErrorCode::kNotFound, "no file " + path.string());
   std::stringstream text;

@@ -19,12 +19,12 @@ namespace {
 namespace fs = std::filesystem;
 using core::ErrorCode;
 
-constexpr const char* kFile = "libtroupe_learn.so";
+constexpr const char* kLibraryFile = "libtroupe_learn.so";
 
 core::Result<fs::path> find_library() {
-  if (fs::path found = core::program_file(kFile); !found.empty()) return found;
+  if (fs::path found = core::program_file(kLibraryFile); !found.empty()) return found;
   const auto folders = core::program_folders();
-  return core::fail(ErrorCode::kResources, std::string("training needs ") + kFile +
+  return core::fail(ErrorCode::kResources, std::string("training needs ") + kLibraryFile +
                                                ", which is neither in " + folders[0].string() +
                                                " nor in " + folders[1].string() +
                                                "; copy it there from where the program was built");

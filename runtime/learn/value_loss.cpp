@@ -2,6 +2,7 @@
 #include "runtime/learn/value_loss.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/learn/tensors.hpp"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -10,11 +11,6 @@
 
 namespace troupe::learn {
 namespace {
-
-at::Tensor tensor_of(std::span<const double> values) {
-  const auto size = static_cast<std::int64_t>(values.size());
-  return at::from_blob(const_cast<double*>(values.data()), {size}, at::kDouble).clone();
-}
 
 double variance(std::span<const double> values) {
   double mean = 0;

@@ -9,7 +9,7 @@
 namespace troupe::learn {
 namespace {
 
-constexpr const char* kFile = "ema.safetensors";
+constexpr const char* kAverageFile = "ema.safetensors";
 
 }  // namespace
 
@@ -33,15 +33,15 @@ core::Result<void> WeightAverage::save(const std::filesystem::path& folder) cons
   for (const model::ParamView& view : average_.layout().views) {
     tensors.push_back({view.name, store::Dtype::kF32, view.shape, average_.data() + view.offset});
   }
-  return store::write_safetensors(folder / kFile, tensors, {});
+  return store::write_safetensors(folder / kAverageFile, tensors, {});
 }
 
 core::Result<void> WeightAverage::load(const std::filesystem::path& folder) {
-  TROUPE_TRY_ASSIGN(file, store::SafetensorsFile::open(folder / kFile));
+  TROUPE_TRY_ASSIGN(file, store::SafetensorsFile::open(folder / kAverageFile));
   for (const model::ParamView& view : average_.layout().views) {
     const store::TensorInfo* info = file.find(view.name);
     if (info == nullptr || info->dtype != store::Dtype::kF32 || info->shape != view.shape) {
-      return core::fail(core::ErrorCode::kData, (folder / kFile).string() +
+      return core::fail(core::ErrorCode::kData, (folder / kAverageFile).string() +
                                                     " is not an average of this model: tensor " +
                                                     view.name + " is missing or another");
     }

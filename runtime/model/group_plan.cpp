@@ -8,18 +8,15 @@ namespace {
 
 using core::Result;
 
-std::int64_t length(std::span<const std::int32_t> tokens) {
-  return std::ssize(tokens);
-}
 // Rows of a sample's own segment.
 std::int64_t own_rows(std::span<const std::int32_t> response) {
-  return response.empty() ? 0 : length(response) - 1;
+  return response.empty() ? 0 : std::ssize(response) - 1;
 }
 
 }  // namespace
 
 std::int64_t rows_of(const SampleGroup& group) {
-  std::int64_t rows = length(group.prompt);
+  std::int64_t rows = std::ssize(group.prompt);
   for (const auto response : group.responses)
     rows += own_rows(response);
   return rows;

@@ -20,20 +20,6 @@ using core::Result;
 
 constexpr const char* kHead = "lm_head.weight";
 constexpr const char* kEmbedding = "model.embed_tokens.weight";
-constexpr const char* kScore = "score.weight";
-
-core::Failure bad(const fs::path& where, const std::string& why) {
-  return core::fail(ErrorCode::kData, where.string() + ": " + why);
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (const std::int64_t dimension : shape) {
-    if (text.size() > 1) text += ", ";
-    text += std::to_string(dimension);
-  }
-  return text + "]";
-}
 
 // The place of a number in a tensor, as [row, column].
 std::string place_text(std::int64_t at, const std::vector<std::int64_t>& shape) {
@@ -51,7 +37,7 @@ Result<void> check_finite(const WeightFiles::Place& found,
   const float* const wrong =
       std::find_if(data, end, [](float value) { return !std::isfinite(value); });
   if (wrong == end) return {};
-  return bad(found.file->path(), "tensor " + view.name + " holds " + std::to_string(*wrong) +
+  return bad_file(found.file->path(), "tensor " + view.name + " holds " + std::to_string(*wrong) +
                                      " at " + place_text(wrong - data, view.shape) +
                                      "; every weight must be a finite number. Take an earlier "
                                      "checkpoint, or download the file anew");
@@ -59,7 +45,7 @@ Result<void> check_finite(const WeightFiles::Place& found,
 
 Result<void> read_tensor(const WeightFiles::Place& found, const ParamView& view, float* data) {
   if (found.tensor->shape != view.shape) {
-    return bad(found.file->path(), "tensor " + view.name + " has shape " +
+    return bad_file(found.file->path(), "tensor " + view.name + " has shape " +
                                        shape_text(found.tensor->shape) + "; config.json makes it " +
                                        shape_text(view.shape));
   }
@@ -75,7 +61,7 @@ Result<void> check_tied_head(const WeightFiles& weights) {
   const auto a = head->file->bytes(*head->tensor);
   const auto b = embedding->file->bytes(*embedding->tensor);
   if (a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0) return {};
-  return bad(head->file->path(),
+  return bad_file(head->file->path(),
              "lm_head.weight differs from model.embed_tokens.weight, yet config.json says "
              "tie_word_embeddings = true; set it to false to use both");
 }
@@ -102,7 +88,7 @@ Result<std::unique_ptr<ParamStore>> load_model(const fs::path& folder,
                                                std::uint64_t seed) {
   TROUPE_TRY_ASSIGN(spec, read_spec(folder));
   if (head == HeadKind::kLanguage && spec.head == HeadKind::kScore) {
-    return bad(folder, "holds a " + spec.architecture +
+    return bad_file(folder, "holds a " + spec.architecture +
                            ", which scores text and cannot write any; a language model is needed "
                            "here");
   }
@@ -122,22 +108,22 @@ Result<std::unique_ptr<ParamStore>> load_model(const fs::path& folder,
       spec, layout, [&](const std::string& name) { return weights.find(name) != nullptr; });
   std::set<std::string_view> expected;
   for (const ParamView& view : views) {
-    if (fresh_score && view.name == kScore) continue;
+    if (fresh_score && view.name == kScoreWeight) continue;
     expected.insert(view.name);
     if (weights.find(view.name) == nullptr) {
-      return bad(weights.listing(), "tensor " + view.name + " is missing");
+      return bad_file(weights.listing(), "tensor " + view.name + " is missing");
     }
   }
   for (const auto& [name, found] : weights.tensors()) {
     if (!expected.contains(name)) {
-      return bad(found.file->path(), "tensor " + name + " does not belong to a " +
+      return bad_file(found.file->path(), "tensor " + name + " does not belong to a " +
                                          spec.architecture + " of this config.json");
     }
   }
   auto params = std::make_unique<ParamStore>(spec);
-  if (fresh_score) fill_fresh_score(params->view(kScore), seed);
+  if (fresh_score) fill_fresh_score(params->view(kScoreWeight), seed);
   for (const ParamView& view : views) {
-    if (fresh_score && view.name == kScore) continue;
+    if (fresh_score && view.name == kScoreWeight) continue;
     TROUPE_TRY(read_tensor(*weights.find(view.name), view, params->data()));
   }
   return params;

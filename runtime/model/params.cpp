@@ -161,6 +161,15 @@ LayoutChoice whole_model() {
 
 }  // namespace
 
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string text = "[";
+  for (const std::int64_t dimension : shape) {
+    if (text.size() > 1) text += ", ";
+    text += std::to_string(dimension);
+  }
+  return text + "]";
+}
+
 ParamLayout::ParamLayout(const ModelSpec& spec) : ParamLayout(spec, whole_model()) {}
 
 ParamLayout::ParamLayout(const ModelSpec& spec, const LayoutChoice& choice) {
@@ -177,7 +186,7 @@ ParamLayout::ParamLayout(const ModelSpec& spec, const LayoutChoice& choice) {
     head = embedding;
   } else {
     const bool score = spec.head == HeadKind::kScore;
-    head = layouter.add_alone(score ? "score.weight" : "lm_head.weight",
+    head = layouter.add_alone(score ? kScoreWeight : "lm_head.weight",
                               {spec.head_rows(), spec.hidden});
   }
   total = layouter.total();

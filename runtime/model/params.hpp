@@ -24,6 +24,11 @@
 
 namespace troupe::model {
 
+inline constexpr const char* kScoreWeight = "score.weight";  // the head of a model that scores
+
+// "[49152, 576]".
+std::string shape_text(const std::vector<std::int64_t>& shape);
+
 struct ParamView {
   std::string name;                 // "model.layers.0.self_attn.q_proj.weight"
   std::vector<std::int64_t> shape;  // as in the file: linear weights are [out, in]

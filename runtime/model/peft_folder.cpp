@@ -26,19 +26,11 @@ constexpr const char* kConfig = "adapter_config.json";
 constexpr const char* kWeights = "adapter_model.safetensors";
 constexpr const char* kPrefix = "base_model.model.";
 constexpr const char* kBaseCrc = "troupe_base_crc32c";
-constexpr const char* kScore = "score.weight";
 
 std::string crc_text(std::uint32_t crc) {
   char text[16];
   std::snprintf(text, sizeof text, "%08x", crc);
   return text;
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (const std::int64_t dimension : shape)
-    text += (text.size() > 1 ? ", " : "") + std::to_string(dimension);
-  return text + "]";
 }
 
 // Short names where all layers have the adapter or none, whole names else: PEFT then puts adapters
@@ -59,7 +51,7 @@ std::vector<std::string> target_modules(const ParamLayout& layout, const ModelSp
   return even ? short_names : whole_names;
 }
 
-std::string config_text(const ParamLayout& layout,
+std::string adapter_config_text(const ParamLayout& layout,
                         const ModelSpec& spec,
                         const LoraSettings& settings,
                         const std::string& base) {
@@ -73,7 +65,7 @@ std::string config_text(const ParamLayout& layout,
   config["lora_dropout"] = 0.0;
   config["target_modules"] = target_modules(layout, spec);
   config["modules_to_save"] = nullptr;
-  if (layout.find(kScore) != nullptr) config["modules_to_save"] = {"score"};
+  if (layout.find(kScoreWeight) != nullptr) config["modules_to_save"] = {"score"};
   config["bias"] = "none";
   config["fan_in_fan_out"] = false;
   config["init_lora_weights"] = true;
@@ -105,7 +97,7 @@ bool is_empty(const json* value) {
 }
 
 // Settings under which W + s B A would not be the adapted weight.
-Result<void> refuse_variants(const ConfigReader& config) {
+Result<void> refuse_adapter_variants(const ConfigReader& config) {
   TROUPE_TRY_ASSIGN(type, config.text("peft_type", ""));
   if (type != "LORA") return config.unsupported("peft_type `" + type + "`; offered is LORA");
   TROUPE_TRY_ASSIGN(bias, config.text("bias", "none"));
@@ -241,7 +233,7 @@ Result<void> save_adapter(const Lora& lora,
         {kPrefix + view.name, store::Dtype::kF32, view.shape, values.data() + view.offset});
   }
   TROUPE_TRY(store::write_file(target.path() / kConfig,
-                               config_text(values.layout(), values.spec(), settings, base)));
+                               adapter_config_text(values.layout(), values.spec(), settings, base)));
   TROUPE_TRY(store::write_safetensors(target.path() / kWeights, tensors,
                                       {{"format", "pt"}, {kBaseCrc, crc_text(lora.base_crc())}}));
   return target.commit();
@@ -250,7 +242,7 @@ Result<void> save_adapter(const Lora& lora,
 Result<AdapterConfig> read_adapter_config(const fs::path& folder) {
   TROUPE_TRY_ASSIGN(document, read_config(folder));
   const ConfigReader config(document, (folder / kConfig).string());
-  TROUPE_TRY(refuse_variants(config));
+  TROUPE_TRY(refuse_adapter_variants(config));
   TROUPE_TRY_ASSIGN(rank, config.whole("r", 1, 65536));
   TROUPE_TRY_ASSIGN(alpha, config.number("lora_alpha", 8.0));
   TROUPE_TRY_ASSIGN(stabilised, config.flag("use_rslora", false));

@@ -14,9 +14,6 @@ std::int32_t narrow(std::int64_t value) {
 std::int64_t blocks_for(std::int64_t tokens) {
   return (tokens + kKvBlock - 1) / kKvBlock;
 }
-std::int64_t length(std::span<const std::int32_t> tokens) {
-  return std::ssize(tokens);
-}
 
 }  // namespace
 
@@ -29,8 +26,8 @@ PlanBuilder::PlanBuilder(GroupPlan& out, GroupRows rows)
 
 // Rows of a sample's own segment.
 std::int64_t PlanBuilder::own_rows(std::span<const std::int32_t> response) const {
-  if (rows_ == GroupRows::kLast) return length(response);
-  return response.empty() ? 0 : length(response) - 1;
+  if (rows_ == GroupRows::kLast) return std::ssize(response);
+  return response.empty() ? 0 : std::ssize(response) - 1;
 }
 
 core::Result<void> PlanBuilder::check(const SampleGroup& group,
@@ -47,7 +44,7 @@ core::Result<void> PlanBuilder::check(const SampleGroup& group,
     const std::string sample = where + ", sample " + std::to_string(i);
     if (last && response.empty()) return refuse(sample, "an empty response has no last token");
     TROUPE_TRY(check_tokens(response, spec, sample));
-    const std::int64_t rows = length(group.prompt) + own_rows(response);
+    const std::int64_t rows = std::ssize(group.prompt) + own_rows(response);
     if (rows <= spec.context) continue;
     return refuse(sample, std::to_string(last ? rows : rows + 1) +
                               " tokens exceed the context of " + std::to_string(spec.context));
@@ -57,7 +54,7 @@ core::Result<void> PlanBuilder::check(const SampleGroup& group,
 
 void PlanBuilder::add(const SampleGroup& group) {
   plan_.group_begin.push_back(narrow(std::ssize(plan_.segments)));
-  const std::int64_t prompt = length(group.prompt);
+  const std::int64_t prompt = std::ssize(group.prompt);
   const std::int64_t prompt_block = next_block_;
   next_block_ += blocks_for(prompt);
   prompt_table_ = std::ssize(plan_.block_table);
@@ -91,7 +88,7 @@ void PlanBuilder::add_row(std::int32_t token, std::int64_t position) {
 }
 
 void PlanBuilder::add_prompt(const SampleGroup& group, std::int64_t prompt_block) {
-  const std::int64_t prompt = length(group.prompt);
+  const std::int64_t prompt = std::ssize(group.prompt);
   const std::int64_t full = prompt / kKvBlock;
   plan_.segments.push_back({narrow(plan_.rows()), narrow(prompt), 0, narrow(prompt_table_)});
   for (std::int64_t p = 0; p < prompt; ++p) {
@@ -118,7 +115,7 @@ void PlanBuilder::add_sample(const SampleGroup& group,
   if (!last_only) add_target(prompt_logit_row_, response[0]);
   const std::int64_t rows = own_rows(response);
   if (rows == 0) return;
-  const std::int64_t prompt = length(group.prompt);
+  const std::int64_t prompt = std::ssize(group.prompt);
   const std::int64_t full = prompt / kKvBlock;
   const std::int64_t table = std::ssize(plan_.block_table);
   for (std::int64_t b = 0; b < blocks_for(prompt + rows); ++b) {

@@ -17,7 +17,7 @@ using Names = std::vector<std::string>;
 
 constexpr const char* kAllLinear = "all-linear";
 
-bool contains(const std::string& name, const std::string& word) {
+bool has_word(const std::string& name, const std::string& word) {
   return name.find(word) != std::string::npos;
 }
 
@@ -114,10 +114,10 @@ class Chooser {
  private:
   bool frozen(const std::string& name) const {
     return std::any_of(set_.freeze.begin(), set_.freeze.end(),
-                       [&](const std::string& word) { return contains(name, word); });
+                       [&](const std::string& word) { return has_word(name, word); });
   }
   bool keeps(const std::string& name) const {
-    const bool base = set_.lora.rank == 0 || name == "score.weight";
+    const bool base = set_.lora.rank == 0 || name == kScoreWeight;
     return base && !frozen(name);
   }
   std::int64_t rank(std::int64_t layer, Linear linear) const {
@@ -140,7 +140,7 @@ Result<std::shared_ptr<const ParamLayout>> trained_layout(const ModelSpec& spec,
                                                           const std::string& key) {
   if (set.lora.rank > 0) TROUPE_TRY(check_lora(spec, set.lora, key));
   const Names names = names_of(ParamLayout(spec));
-  TROUPE_TRY(check_words(set.freeze, key + ".freeze", "tensor name", names, contains));
+  TROUPE_TRY(check_words(set.freeze, key + ".freeze", "tensor name", names, has_word));
   const Chooser chooser(spec, set);
   auto layout = std::make_shared<const ParamLayout>(spec, chooser.choice());
   if (layout->views.empty()) {

@@ -21,16 +21,12 @@ using store::TensorInfo;
 constexpr const char* kSingle = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 
-core::Failure bad(const fs::path& where, const std::string& why) {
-  return core::fail(ErrorCode::kData, where.string() + ": " + why);
-}
-
 core::Failure no_weights(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string extension = it->path().extension().string();
     if (extension == ".bin" || extension == ".pt" || extension == ".pth" || extension == ".ckpt") {
-      return bad(it->path(),
+      return bad_file(it->path(),
                  "pickled weights are not read, for a pickle can run any code; convert the folder "
                  "with transformers: AutoModelForCausalLM.from_pretrained(old)"
                  ".save_pretrained(new) writes model.safetensors");
@@ -46,6 +42,10 @@ bool is_derived(const std::string& name) {
 }
 
 }  // namespace
+
+core::Failure bad_file(const fs::path& where, const std::string& why) {
+  return core::fail(ErrorCode::kData, where.string() + ": " + why);
+}
 
 Result<WeightFiles> WeightFiles::open(const fs::path& folder) {
   WeightFiles weights;
@@ -70,7 +70,7 @@ Result<WeightFiles::Index> WeightFiles::read_index(const fs::path& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
   if (error || size > store::limits::kSafetensorsHeader_bytes_max) {
-    return bad(path, "unreadable or too large");
+    return bad_file(path, "unreadable or too large");
   }
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -80,17 +80,17 @@ Result<WeightFiles::Index> WeightFiles::read_index(const fs::path& path) {
   }
   if (!document->is_object() || !document->contains("weight_map") ||
       !(*document)["weight_map"].is_object()) {
-    return bad(path, "not a JSON object with a `weight_map`");
+    return bad_file(path, "not a JSON object with a `weight_map`");
   }
   Index index;
   for (const auto& [tensor, name] : (*document)["weight_map"].items()) {
     if (!name.is_string() || name.get_ref<const std::string&>().find('/') != std::string::npos ||
         fs::path(name.get_ref<const std::string&>()).extension() != ".safetensors") {
-      return bad(path, "tensor " + tensor + " names no .safetensors file of this folder");
+      return bad_file(path, "tensor " + tensor + " names no .safetensors file of this folder");
     }
     index.emplace(tensor, name.get<std::string>());
   }
-  if (index.empty()) return bad(path, "its `weight_map` is empty");
+  if (index.empty()) return bad_file(path, "its `weight_map` is empty");
   return index;
 }
 
@@ -101,7 +101,7 @@ Result<void> WeightFiles::open_shards(const Index& index) {
   for (const std::string& name : names) {
     auto file = SafetensorsFile::open(listing_.parent_path() / name);
     if (!file && file.error().code == ErrorCode::kNotFound) {
-      return bad(listing_, "names " + name + ", which is not there");
+      return bad_file(listing_, "names " + name + ", which is not there");
     }
     if (!file) return file.failure();
     files_.push_back(std::move(file).value());
@@ -115,7 +115,7 @@ Result<void> WeightFiles::list_tensors() {
       if (is_derived(tensor.name)) continue;
       const auto [place, fresh] = tensors_.emplace(tensor.name, Place{&file, &tensor});
       if (fresh) continue;
-      return bad(file.path(), "tensor " + tensor.name + " is in " +
+      return bad_file(file.path(), "tensor " + tensor.name + " is in " +
                                   place->second.file->path().filename().string() + " too");
     }
   }
@@ -128,17 +128,17 @@ Result<void> WeightFiles::check_index(const Index& index) const {
     if (is_derived(tensor)) continue;
     const Place* place = find(tensor);
     if (place == nullptr) {
-      return bad(listing_, "says that tensor " + tensor + " is in " + name +
+      return bad_file(listing_, "says that tensor " + tensor + " is in " + name +
                                ", and it is in no file that the index names" + kRemedy);
     }
     const std::string file = place->file->path().filename().string();
     if (file == name) continue;
-    return bad(listing_, "says that tensor " + tensor + " is in " + name + ", and it is in " +
+    return bad_file(listing_, "says that tensor " + tensor + " is in " + name + ", and it is in " +
                              file + kRemedy);
   }
   for (const auto& [tensor, place] : tensors_) {
     if (index.contains(tensor)) continue;
-    return bad(listing_, "does not name tensor " + tensor + ", which is in " +
+    return bad_file(listing_, "does not name tensor " + tensor + ", which is in " +
                              place.file->path().filename().string() + kRemedy);
   }
   return {};

@@ -16,6 +16,9 @@
 
 namespace troupe::model {
 
+// kData: what is wrong with a file, or a folder, of a model.
+core::Failure bad_file(const std::filesystem::path& where, const std::string& why);
+
 class WeightFiles {
  public:
   struct Place {

@@ -2,6 +2,7 @@
 #include "runtime/net/carry.hpp"
 
 #include "runtime/async/scope.hpp"
+#include "runtime/net/await_token.hpp"
 #include "runtime/net/limits.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -21,7 +22,6 @@ using core::ErrorCode;
 
 namespace {
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 core::Failure broken(const boost::system::error_code& code) {
   return core::fail(ErrorCode::kPeerLost, "local connection: " + code.message());

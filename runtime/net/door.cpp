@@ -3,6 +3,7 @@
 
 #include "runtime/async/deadline.hpp"
 #include "runtime/async/notifier.hpp"
+#include "runtime/net/await_token.hpp"
 #include "runtime/net/carry.hpp"
 #include "runtime/net/door_protocol.hpp"
 #include "runtime/net/limits.hpp"
@@ -33,7 +34,6 @@ using core::ErrorCode;
 
 namespace {
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 // A client speaks first. Who has not for so long makes room when others wait.
 constexpr std::chrono::milliseconds kSilence{250};
 constexpr std::chrono::milliseconds kLook{50};  // between looks for such a one

@@ -2,6 +2,7 @@
 #include "runtime/net/http_client.hpp"
 
 #include "runtime/async/deadline.hpp"
+#include "runtime/net/await_token.hpp"
 #include "runtime/net/limits.hpp"
 #include "runtime/net/url.hpp"
 
@@ -29,7 +30,6 @@ using core::ErrorCode;
 
 namespace {
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 struct Call {
   Url url;

@@ -3,6 +3,7 @@
 #include "runtime/net/http_server.hpp"
 
 #include "runtime/async/deadline.hpp"
+#include "runtime/net/await_token.hpp"
 #include "runtime/net/http_head.hpp"
 #include "runtime/net/limits.hpp"
 #include "runtime/net/listener.hpp"
@@ -29,7 +30,6 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kFirstRead_bytes = 4096;
 constexpr std::size_t kBuffer_bytes_max =
     limits::kHttpHeader_bytes_max + limits::kHttpReadAhead_bytes_max;

@@ -2,6 +2,7 @@
 #include "runtime/net/splice.hpp"
 
 #include "runtime/async/deadline.hpp"
+#include "runtime/net/await_token.hpp"
 #include "runtime/net/carry.hpp"
 #include "runtime/net/door_protocol.hpp"
 #include "runtime/net/limits.hpp"
@@ -26,7 +27,6 @@ using core::ErrorCode;
 
 namespace {
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 
 // A connection to the door that a timer can cut at any stage.
 struct Dialled {

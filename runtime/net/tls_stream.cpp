@@ -2,6 +2,7 @@
 #include "runtime/net/tls_stream.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/net/await_token.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -18,7 +19,6 @@ namespace asio = boost::asio;
 using core::ErrorCode;
 
 namespace {
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
 // Records are collected, so that one buffer of a splice is one send and one wake-up of the peer.
 constexpr std::size_t kOut_bytes_max = 80u << 10;
 constexpr std::size_t kWrite_bytes_max = 64u << 10;

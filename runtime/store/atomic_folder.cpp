@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using core::Result;
 
-constexpr std::string_view kPrefix = ".tmp-";
+constexpr std::string_view kTemporaryPrefix = ".tmp-";
 
 fs::path without_slash(const fs::path& path) {
   return path.has_filename() ? path : path.parent_path();
@@ -81,7 +81,7 @@ Result<AtomicFolder> AtomicFolder::begin(const fs::path& target) {
   const fs::path place = without_slash(target);
   const fs::path parent = parent_of(place);
   TROUPE_TRY(make_folder(parent));
-  const std::string name = std::string(kPrefix) + std::to_string(::getpid()) + "-" +
+  const std::string name = std::string(kTemporaryPrefix) + std::to_string(::getpid()) + "-" +
                            std::to_string(next.fetch_add(1)) + "-" + place.filename().string();
   const fs::path temporary = parent / name;
   std::error_code error;
@@ -134,7 +134,7 @@ Result<int> remove_leftovers(const fs::path& parent) {
   int removed = 0;
   for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (name.compare(0, kPrefix.size(), kPrefix) != 0 || !it->is_directory()) continue;
+    if (name.compare(0, kTemporaryPrefix.size(), kTemporaryPrefix) != 0 || !it->is_directory()) continue;
     std::error_code remove_error;
     fs::remove_all(it->path(), remove_error);
     if (remove_error) return io_failure("remove", it->path(), remove_error.value());

@@ -19,11 +19,11 @@ namespace fs = std::filesystem;
 using core::ErrorCode;
 using core::Result;
 
-constexpr std::string_view kPrefix = "step_";
+constexpr std::string_view kStepPrefix = "step_";
 
 std::optional<std::uint64_t> step_of(const std::string& name) {
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  const char* begin = name.data() + kPrefix.size();
+  if (!name.starts_with(kStepPrefix)) return std::nullopt;
+  const char* begin = name.data() + kStepPrefix.size();
   const char* end = name.data() + name.size();
   std::uint64_t step = 0;
   const auto parsed = std::from_chars(begin, end, step);

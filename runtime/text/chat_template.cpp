@@ -14,13 +14,13 @@ namespace troupe::text {
 using core::ErrorCode;
 using core::fail;
 // Keeps the order of keys, which a template may print.
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 struct ChatTemplate::State {
   std::shared_ptr<const troupe_text_template> handle;
   std::string source;
   std::string where;
-  json variables = json::object();  // bos_token and the like
+  ordered_json variables = ordered_json::object();  // bos_token and the like
 };
 
 namespace {
@@ -43,18 +43,18 @@ core::Failure template_failure(troupe_text_status status,
 }
 
 // The special tokens with the caller's variables over them, as one JSON object.
-core::Result<std::string> variables_text(const json& special, const std::string& given) {
+core::Result<std::string> variables_text(const ordered_json& special, const std::string& given) {
   if (given.empty()) return special.dump();
   if (given.size() > kVariables_bytes_max) {
     return fail(ErrorCode::kInvalidArgument, "the variables of the chat template have more than " +
                                                  std::to_string(kVariables_bytes_max) + " bytes");
   }
-  const auto parsed = parse::bounded_json<json>(given, {});
+  const auto parsed = parse::bounded_json<ordered_json>(given, {});
   if (!parsed || !parsed->is_object()) {
     return fail(ErrorCode::kInvalidArgument,
                 "the variables of the chat template must be a JSON object");
   }
-  json all = special;
+  ordered_json all = special;
   all.update(*parsed);
   return all.dump();
 }
@@ -62,12 +62,12 @@ core::Result<std::string> variables_text(const json& special, const std::string&
 }  // namespace
 
 std::string to_json(std::span<const ChatMessage> messages) {
-  json list = json::array();
+  ordered_json list = ordered_json::array();
   for (const ChatMessage& message : messages) {
     list.push_back({{"role", message.role}, {"content", message.content}});
   }
   // A byte that is no UTF-8 becomes U+FFFD rather than an exception.
-  return list.dump(-1, ' ', false, json::error_handler_t::replace);
+  return list.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 ChatTemplate::ChatTemplate(std::shared_ptr<const State> state) : state_(std::move(state)) {}

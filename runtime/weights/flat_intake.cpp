@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-core::TimePoint now() {
-  return std::chrono::steady_clock::now();
-}
-
 }  // namespace
 
 FlatIntake::FlatIntake(FlatWeights flat, std::shared_ptr<ShadowPool> shadows)
@@ -30,14 +26,14 @@ void FlatIntake::take_shadow() {
 
 core::Result<bool> FlatIntake::advance(core::TeamRunner& team, core::Duration budget) {
   TROUPE_CHECK(shadow_ != nullptr || !packer_, "an intake whose panels were taken");
-  const core::TimePoint end = now() + budget;
+  const core::TimePoint end = std::chrono::steady_clock::now() + budget;
   if (!flat_.verified) {
     TROUPE_TRY_ASSIGN(whole, verify(team, end));
-    if (!whole || now() >= end) return false;
+    if (!whole || std::chrono::steady_clock::now() >= end) return false;
   }
   try {
     if (!packer_) take_shadow();
-    if (!packer_->advance(team, end - now())) return false;
+    if (!packer_->advance(team, end - std::chrono::steady_clock::now())) return false;
   } catch (const core::OutOfMemory& error) {
     return core::fail(core::ErrorCode::kResources,
                       std::string("panels for a new version of the weights: ") + error.what());
@@ -55,7 +51,7 @@ core::Result<bool> FlatIntake::verify(core::TeamRunner& team, core::TimePoint en
       if (i >= buckets) return;
       const auto bytes = flat_.shape.bucket(flat_.data, i);
       if (core::crc32c(bytes.data(), bytes.size()) != flat_.table[i]) wrong_bucket_ = i;
-    } while (now() < end);
+    } while (std::chrono::steady_clock::now() < end);
   });
   if (const std::uint32_t wrong = wrong_bucket_; wrong != kNone) {
     return wrong_bucket(flat_.version, wrong, buckets);

@@ -15,7 +15,7 @@
 namespace troupe::test {
 namespace {
 
-struct Outcome {
+struct Refused {
   int status = -1;
   std::string errors;
 };
@@ -23,7 +23,7 @@ struct Outcome {
 class CommandLine : public testing::Test {
  protected:
   // Runs troupe with its standard error in a file.
-  Outcome troupe(const std::vector<std::string>& words) {
+  Refused troupe(const std::vector<std::string>& words) {
     const char* folder = std::getenv("TROUPE_BUILD_DIR");
     std::string command = quoted(std::string(folder != nullptr ? folder : "build") + "/troupe");
     for (const std::string& word : words)
@@ -44,7 +44,7 @@ class CommandLine : public testing::Test {
   void expect(const std::vector<std::string>& words,
               int status,
               const std::vector<std::string>& parts) {
-    const Outcome outcome = troupe(words);
+    const Refused outcome = troupe(words);
     EXPECT_EQ(outcome.status, status) << outcome.errors;
     EXPECT_EQ(outcome.errors.rfind("error: ", 0), 0u) << outcome.errors;
     for (const std::string& part : parts) {
@@ -121,7 +121,7 @@ TEST_F(CommandLine, TheListingOfOpenRlhfsPaperIsAnsweredAtOnce) {
                                     "1"};
   for (const std::string& word : listing1())
     words.push_back(word);
-  const Outcome outcome = troupe(words);
+  const Refused outcome = troupe(words);
   EXPECT_EQ(outcome.status, 2);
   EXPECT_EQ(outcome.errors.find("unknown key"), std::string::npos) << outcome.errors;
   std::size_t answered = 0;
@@ -143,7 +143,7 @@ TEST_F(CommandLine, SwitchesTakeAWordInEveryCommand) {
        {std::vector<std::string>{"eval", "--rule", "regex", "--pattern", "x"},
         std::vector<std::string>{"generate", "--out", "y.jsonl", "--json", "no"}}) {
     words.insert(words.end(), switched.begin(), switched.end());
-    const Outcome outcome = troupe(words);
+    const Refused outcome = troupe(words);
     EXPECT_EQ(outcome.status, 2);
     EXPECT_NE(outcome.errors.find("/no/such/model"), std::string::npos) << outcome.errors;
     EXPECT_EQ(outcome.errors.find("unknown argument"), std::string::npos) << outcome.errors;

@@ -8,18 +8,7 @@
 namespace troupe::test {
 namespace {
 
-std::vector<std::string> with(std::vector<std::string> words,
-                              const std::vector<std::string>& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 const std::vector<std::string> kLora = {"--train.max_steps", "3", "--actor.lora.rank", "4"};
-
-std::size_t lines_in(const std::filesystem::path& file) {
-  const std::string text = text_of(file);
-  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-}
 
 }  // namespace
 

@@ -6,22 +6,11 @@
 namespace troupe::test {
 namespace {
 
-std::vector<std::string> with(std::vector<std::string> words,
-                              const std::vector<std::string>& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-std::size_t lines_in(const std::filesystem::path& file) {
-  const std::string text = text_of(file);
-  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-}
-
 const std::vector<std::string> kBalance = {"--train.max_steps", "3", "--actor.aux_loss_coef",
                                            "0.01"};
 
 // The same without `async/generators`, which says how many there were.
-std::map<std::uint64_t, nlohmann::json> rows_of(const std::filesystem::path& run) {
+std::map<std::uint64_t, nlohmann::json> metric_rows(const std::filesystem::path& run) {
   auto rows = metrics_of(run);
   for (auto& [step, row] : rows)
     row.erase("async/generators");
@@ -35,7 +24,7 @@ TEST(MoeRun, IsExactAndEqualInOneProcessAndInSeveralThatWereKilled) {
   const ProgramRun one =
       run_troupe(with(files.words("one"), with(kBalance, {"--cluster.transport", "loopback"})));
   ASSERT_EQ(one.status, 0) << one.output;
-  const auto rows = rows_of(files / "one");
+  const auto rows = metric_rows(files / "one");
   ASSERT_EQ(rows.size(), 3u);
   for (const auto& [step, row] : rows) {
     EXPECT_EQ(row.value("kl/rollout_train", 1.0), 0.0) << step;
@@ -54,7 +43,7 @@ TEST(MoeRun, IsExactAndEqualInOneProcessAndInSeveralThatWereKilled) {
   ::waitpid(pid, &status, 0);
   const ProgramRun resumed = run_troupe(several);
   ASSERT_EQ(resumed.status, 0) << resumed.output << text_of(files / "several.log");
-  EXPECT_EQ(rows, rows_of(files / "several"));
+  EXPECT_EQ(rows, metric_rows(files / "several"));
   const auto last = std::filesystem::path("ckpt") / "step_000003";
   const auto hashes = hashes_of(files / "one" / last);
   EXPECT_TRUE(hashes.contains("policy/weights.safetensors"));

@@ -9,11 +9,6 @@
 namespace troupe::test {
 namespace {
 
-std::size_t lines_in(const std::filesystem::path& file) {
-  const std::string text = text_of(file);
-  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-}
-
 // Waits until the run has recorded `steps` updates or has ended; then SIGKILL.
 void kill_at(pid_t pid, const std::filesystem::path& run, std::size_t steps) {
   int status = 0;

@@ -61,7 +61,7 @@ Routed routed_of(const json& choice) {
 const json kRequest = {
     {"prompt", "which?"}, {"max_tokens", 12}, {"n", 2}, {"seed", 3}, {"ignore_eos", true}};
 
-json with(json more) {
+json request_with(json more) {
   json out = kRequest;
   out.update(more);
   return out;
@@ -74,10 +74,10 @@ TEST(ServeExperts, ComeBackForEachTokenWhenTheyAreAskedFor) {
   const json plain = served.post("/v1/completions", kRequest).json();
   ASSERT_TRUE(plain.contains("choices")) << plain.dump();
   EXPECT_FALSE(plain["choices"][0].contains("routed_experts"));
-  const json whole = served.post("/v1/completions", with({{"return_routed_experts", true}})).json();
+  const json whole = served.post("/v1/completions", request_with({{"return_routed_experts", true}})).json();
   ASSERT_EQ(whole["choices"].size(), 2u) << whole.dump();
   const HttpAnswer streamed =
-      served.post("/v1/completions", with({{"return_routed_experts", true}, {"stream", true}}));
+      served.post("/v1/completions", request_with({{"return_routed_experts", true}, {"stream", true}}));
   std::map<int, Routed> of_stream;
   int ends = 0;
   for (const json& event : events(streamed.body)) {
@@ -130,17 +130,17 @@ TEST(ServeExperts, AFlagGivesThemToAllAlsoInChats) {
   ASSERT_TRUE(chat.contains("choices")) << chat.dump();
   EXPECT_EQ(routed_of(chat["choices"][0]).ids.size(), 5u * 2 * 3);
   const json without =
-      served.post("/v1/completions", with({{"return_routed_experts", false}})).json();
+      served.post("/v1/completions", request_with({{"return_routed_experts", false}})).json();
   EXPECT_FALSE(without["choices"][0].contains("routed_experts"));
 }
 
 TEST(ServeExperts, AModelWithoutExpertsRefuses) {
   Served served;
   const HttpAnswer refused =
-      served.post("/v1/completions", with({{"return_routed_experts", true}}));
+      served.post("/v1/completions", request_with({{"return_routed_experts", true}}));
   EXPECT_EQ(refused.status, 400);
   EXPECT_EQ(refused.json()["error"]["param"], "return_routed_experts") << refused.body;
-  EXPECT_EQ(served.post("/v1/completions", with({{"return_routed_experts", 1}})).status, 400);
+  EXPECT_EQ(served.post("/v1/completions", request_with({{"return_routed_experts", 1}})).status, 400);
   const ScratchFolder folder;
   const Ended ended = troupe_ends({"serve", "--model", make_long_tiny_model(folder), "--port", "0",
                                    "--enable-return-routed-experts"},

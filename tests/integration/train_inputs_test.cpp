@@ -7,19 +7,19 @@
 namespace troupe::test {
 namespace {
 
-struct Outcome {
+struct TrainOutcome {
   int status = -1;
   std::string text;
 };
 
 class TrainInputs : public ::testing::Test {
  protected:
-  Outcome train(const std::vector<std::string>& more) {
+  TrainOutcome train(const std::vector<std::string>& more) {
     auto words = files_.words("run");
     words.insert(words.end(), more.begin(), more.end());
     return run(words);
   }
-  Outcome run(const std::vector<std::string>& words) {
+  TrainOutcome run(const std::vector<std::string>& words) {
     const auto log = files_ / "log.txt";
     std::filesystem::remove(log);
     const pid_t pid = start_troupe(words, log);
@@ -27,7 +27,7 @@ class TrainInputs : public ::testing::Test {
     ::waitpid(pid, &status, 0);
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(log)};
   }
-  void expect(const Outcome& outcome, int status, const std::string& part) {
+  void expect(const TrainOutcome& outcome, int status, const std::string& part) {
     EXPECT_EQ(outcome.status, status) << outcome.text;
     EXPECT_NE(outcome.text.find("error: "), std::string::npos) << outcome.text;
     EXPECT_NE(outcome.text.find(part), std::string::npos) << outcome.text;

@@ -118,4 +118,16 @@ inline std::map<std::string, std::string> hashes_of(const std::filesystem::path&
   return hashes;
 }
 
+inline std::vector<std::string> with(std::vector<std::string> words,
+                              const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// Lines that end, of a file that may be written meanwhile.
+inline std::size_t lines_in(const std::filesystem::path& file) {
+  const std::string text = text_of(file);
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
 }  // namespace troupe::test

@@ -2,6 +2,7 @@
 #include "runtime/learn/supervised/loss.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/learn/tensors.hpp"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -11,19 +12,6 @@
 
 namespace troupe::learn {
 namespace {
-
-// A copy, so that the graph owns what it keeps for the backward pass.
-at::Tensor tensor_of(const std::vector<double>& values) {
-  auto tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kDouble);
-  std::copy(values.begin(), values.end(), tensor.data_ptr<double>());
-  return tensor;
-}
-
-std::vector<double> values_of(const at::Tensor& tensor) {
-  const auto flat = tensor.to(at::kDouble).contiguous();
-  const double* data = flat.const_data_ptr<double>();
-  return {data, data + flat.numel()};
-}
 
 // What a sum over tokens is divided by for their mean: an answer that was cut to no token has the
 // mean 0.
@@ -111,14 +99,14 @@ void note_rewards(const LossSettings& s,
   }
 }
 
+}  // namespace
+
 double sum_of(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values)
     sum += value;
   return sum;
 }
-
-}  // namespace
 
 void RowFigures::add(const RowFigures& other) {
   loss += other.loss;

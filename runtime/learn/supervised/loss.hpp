@@ -59,6 +59,8 @@ at::Tensor supervised_loss(const LossSettings& settings,
                            const at::Tensor& second,
                            RowFigures& figures);
 
+double sum_of(const std::vector<double>& values);
+
 struct SupervisedGradient {
   double loss = 0;
   std::vector<double> first, second;

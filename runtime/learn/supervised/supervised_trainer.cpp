@@ -38,13 +38,6 @@ Result<void> check_settings(const SupervisedSettings& settings) {
   return require(settings.micro_tokens_max >= 1, "train.micro_tokens_max", "at least 1");
 }
 
-double sum_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values)
-    sum += value;
-  return sum;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<SupervisedTrainer>> SupervisedTrainer::create(

@@ -52,18 +52,18 @@ struct Case {
   }
 };
 
-enum class Ending { kPlain, kBoth, kAccumulate };
-constexpr std::array kEndings{Ending::kPlain, Ending::kBoth, Ending::kAccumulate};
+enum class DtypeEnding { kPlain, kBoth, kAccumulate };
+constexpr std::array kDtypeEndings{DtypeEnding::kPlain, DtypeEnding::kBoth, DtypeEnding::kAccumulate};
 
 Guarded run(
-    const Ops& ops, const Case& p, Ending ending, std::int64_t m_step, std::int64_t panel_step) {
+    const Ops& ops, const Case& p, DtypeEnding ending, std::int64_t m_step, std::int64_t panel_step) {
   Guarded c(p.start);
   Gemm g = p.gemm(c);
-  if (ending == Ending::kBoth) {
+  if (ending == DtypeEnding::kBoth) {
     g.bias = p.bias.data();
     g.residual = p.residual.data();
   }
-  g.accumulate = ending == Ending::kAccumulate;
+  g.accumulate = ending == DtypeEnding::kAccumulate;
   const std::int64_t panels = panels_of(p.n);
   for (std::int64_t m = 0; m < p.m; m += m_step)
     for (std::int64_t panel = 0; panel < panels; panel += panel_step)
@@ -71,7 +71,7 @@ Guarded run(
   return c;
 }
 
-Guarded run(const Ops& ops, const Case& p, Ending ending) {
+Guarded run(const Ops& ops, const Case& p, DtypeEnding ending) {
   return run(ops, p, ending, p.m, panels_of(p.n));
 }
 
@@ -142,7 +142,7 @@ TEST_P(GemmDtype, SameBitsAsReferenceForEveryTail) {
     for (std::int64_t m = 1; m <= 17; ++m)
       for (const std::int64_t n : {1, 15, 17, 33, 79, 130}) {
         const Case p(m, n, 5 + 2 * m + n % 6, dtype);
-        for (const Ending ending : kEndings)
+        for (const DtypeEnding ending : kDtypeEndings)
           EXPECT_TRUE(same_bits(run(reference(), p, ending), run(level(), p, ending)))
               << name_of(dtype) << " m " << m << " n " << n << " ending "
               << static_cast<int>(ending);
@@ -159,7 +159,7 @@ TEST_P(GemmDtype, SameBitsAsReferenceForLongChainsAndManyRows) {
                                   {120, 20, 580},
                                   {3, 200, 2049}}) {
       const Case p(m, n, k, dtype);
-      for (const Ending ending : kEndings)
+      for (const DtypeEnding ending : kDtypeEndings)
         EXPECT_TRUE(same_bits(run(reference(), p, ending), run(level(), p, ending)))
             << name_of(dtype) << " " << m << " x " << n << " x " << k;
     }
@@ -169,7 +169,7 @@ TEST_P(GemmDtype, RowsAndRangesChangeNoBit) {
   for (const PanelDtype dtype : kStored)
     for (const std::int64_t k : {37, 700}) {
       const Case p(61, 147, k, dtype);
-      const Guarded whole = run(level(), p, Ending::kBoth);
+      const Guarded whole = run(level(), p, DtypeEnding::kBoth);
       for (const auto& [rows, panels] : {std::pair<std::int64_t, std::int64_t>{1, 10},
                                          {1, 3},
                                          {2, 1},
@@ -177,7 +177,7 @@ TEST_P(GemmDtype, RowsAndRangesChangeNoBit) {
                                          {9, 10},
                                          {16, 5},
                                          {33, 7}})
-        EXPECT_TRUE(same_bits(whole, run(level(), p, Ending::kBoth, rows, panels)))
+        EXPECT_TRUE(same_bits(whole, run(level(), p, DtypeEnding::kBoth, rows, panels)))
             << name_of(dtype) << " k " << k << " rows at once " << rows << " panels " << panels;
     }
 }
@@ -185,7 +185,7 @@ TEST_P(GemmDtype, RowsAndRangesChangeNoBit) {
 TEST_P(GemmDtype, RowsAsLongAsTheRoomForPairsAndLonger) {
   for (const std::int64_t k : {65535, 65536, 65601}) {
     const Case p(2, 3, k, PanelDtype::kBf16Compute);
-    EXPECT_TRUE(same_bits(run(reference(), p, Ending::kBoth), run(level(), p, Ending::kBoth))) << k;
+    EXPECT_TRUE(same_bits(run(reference(), p, DtypeEnding::kBoth), run(level(), p, DtypeEnding::kBoth))) << k;
   }
 }
 

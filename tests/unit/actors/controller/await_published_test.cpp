@@ -10,7 +10,7 @@ namespace {
 
 using namespace testing;
 
-Script script_of(std::uint64_t updates) {
+Script short_script(std::uint64_t updates) {
   Script script;
   script.plan.updates = updates;
   script.plan.groups = 2;
@@ -21,7 +21,7 @@ Script script_of(std::uint64_t updates) {
 }
 
 TEST(AwaitPublished, IsAnsweredOnceThereIsSomethingNewer) {
-  ScriptedCompany company(script_of(3));
+  ScriptedCompany company(short_script(3));
   company.at(0ms, [&company] {
     company.ask_controller(AwaitPublished{}, "the first");
     company.ask_controller(AwaitPublished{0}, "after 0");
@@ -36,7 +36,7 @@ TEST(AwaitPublished, IsAnsweredOnceThereIsSomethingNewer) {
 }
 
 TEST(AwaitPublished, WhatIsNewerAlreadyIsToldAtOnceAndNothingNewerInTheEnd) {
-  ScriptedCompany company(script_of(2));
+  ScriptedCompany company(short_script(2));
   ASSERT_TRUE(company.play());
   company.ask_controller(AwaitPublished{0}, "late");
   const auto asked = company.time().now();
@@ -49,7 +49,7 @@ TEST(AwaitPublished, WhatIsNewerAlreadyIsToldAtOnceAndNothingNewerInTheEnd) {
 }
 
 TEST(AwaitPublished, WithoutAnyVersionThereIsNone) {
-  ScriptedCompany company(script_of(2));  // does not play
+  ScriptedCompany company(short_script(2));  // does not play
   company.ask_controller(AwaitPublished{}, "a guest");
   EXPECT_TRUE(company.time().run_until_quiet(kSteps));
   EXPECT_TRUE(company.has("a guest: no weights were published yet"));

@@ -10,7 +10,7 @@ namespace {
 using namespace testing;
 using core::ErrorCode;
 
-Script script_of(std::uint64_t staleness, std::uint64_t updates = 6) {
+Script ending_script(std::uint64_t staleness, std::uint64_t updates = 6) {
   Script script;
   script.plan.updates = updates;
   script.plan.groups = 2;
@@ -33,7 +33,7 @@ void expect_last_checkpoint(const ScriptedCompany& company, std::uint64_t done) 
 }  // namespace
 
 TEST(Ending, AGroupThatFailsAgainAndAgainEndsTheRunAfterACheckpoint) {
-  Script script = script_of(0);
+  Script script = ending_script(0);
   script.fails = [](const core::Ticket& ticket) { return ticket.update == 3 && ticket.slot == 1; };
   ScriptedCompany company(script);
   const auto played = company.play();
@@ -48,7 +48,7 @@ TEST(Ending, AGroupThatFailsAgainAndAgainEndsTheRunAfterACheckpoint) {
 
 // Beside the trainer, in the middle of its step: the step is finished, committed and saved.
 TEST(Ending, AnErrorElsewhereWaitsForTheStepUnderWay) {
-  ScriptedCompany company(script_of(1));
+  ScriptedCompany company(ending_script(1));
   std::size_t training = 0;
   company.at(100ms, [&] {
     training = company.count("train ");
@@ -68,7 +68,7 @@ TEST(Ending, AnErrorElsewhereWaitsForTheStepUnderWay) {
 
 TEST(Ending, WhatIsSavedAlreadyOrNeverChangedIsNotSavedAgain) {
   for (const std::uint64_t save_steps : {0, 1}) {
-    Script script = script_of(0);
+    Script script = ending_script(0);
     script.plan.save_steps = save_steps;
     script.fails = [&](const core::Ticket& ticket) { return ticket.update == save_steps * 2; };
     ScriptedCompany company(script);
@@ -80,7 +80,7 @@ TEST(Ending, WhatIsSavedAlreadyOrNeverChangedIsNotSavedAgain) {
 }
 
 TEST(Ending, AStateHalfWayThroughAnUpdateIsNoCheckpoint) {
-  Script script = script_of(0);
+  Script script = ending_script(0);
   script.train_fails = 2;
   script.half_way = true;
   ScriptedCompany company(script);
@@ -93,7 +93,7 @@ TEST(Ending, AStateHalfWayThroughAnUpdateIsNoCheckpoint) {
 }
 
 TEST(Ending, ASaveIntoAPlaceThatIsGoneIsMadeAgainElsewhere) {
-  Script script = script_of(0);
+  Script script = ending_script(0);
   script.plan.save_steps = 2;
   ScriptedCompany company(script);
   company.hearer().moves_at_save = true;
@@ -105,7 +105,7 @@ TEST(Ending, ASaveIntoAPlaceThatIsGoneIsMadeAgainElsewhere) {
 }
 
 TEST(Ending, ALostPolicyLeavesNothingToSave) {
-  ScriptedCompany company(script_of(0));
+  ScriptedCompany company(ending_script(0));
   company.at(100ms, [&] {
     company.crash("policy/0");
     company.tell_lost("policy/0");

@@ -9,7 +9,7 @@ namespace {
 
 using namespace testing;
 
-Script script_of(std::uint64_t staleness, std::uint64_t updates) {
+Script filtered_script(std::uint64_t staleness, std::uint64_t updates) {
   Script script;
   script.plan.updates = updates;
   script.plan.groups = 4;
@@ -32,7 +32,7 @@ double metric(const UpdateReport& report, const std::string& name) {
 
 TEST(FilteredRun, FilteredSlotsAreIssuedAgainAndAcceptedGroupsAreTrainedOnce) {
   for (const std::uint64_t staleness : {0, 2}) {
-    Script script = script_of(staleness, 5);
+    Script script = filtered_script(staleness, 5);
     // Slot 1 needs seven attempts: more than may go wrong in a slot.
     script.filtered = [](const core::Ticket& ticket) {
       return ticket.slot == 1 && ticket.attempt < 6;
@@ -53,7 +53,7 @@ TEST(FilteredRun, FilteredSlotsAreIssuedAgainAndAcceptedGroupsAreTrainedOnce) {
 }
 
 TEST(FilteredRun, WithoutStalenessFreshPromptsAreDrawnInSlotOrderWhenAllIsKnown) {
-  Script script = script_of(0, 1);
+  Script script = filtered_script(0, 1);
   script.filtered = [](const core::Ticket& ticket) { return ticket.attempt == 0; };
   // The later the slot, the sooner it is done.
   script.length = [](const core::Ticket& ticket, std::size_t) { return 40 - 9 * ticket.slot; };
@@ -68,7 +68,7 @@ TEST(FilteredRun, WithoutStalenessFreshPromptsAreDrawnInSlotOrderWhenAllIsKnown)
 }
 
 TEST(FilteredRun, ARewardThatNeverVariesEndsTheRunWithItsReason) {
-  Script script = script_of(0, 2);
+  Script script = filtered_script(0, 2);
   script.plan.filtered_max = 9;
   script.filtered = [](const core::Ticket& ticket) { return ticket.slot == 2; };
   ScriptedCompany company(script);
@@ -83,7 +83,7 @@ TEST(FilteredRun, ARewardThatNeverVariesEndsTheRunWithItsReason) {
 
 TEST(FilteredRun, TheEndOfTheDataIsACheckpointAndAnErrorThatSaysHowToGoOn) {
   for (const std::uint64_t staleness : {0, 1}) {
-    Script script = script_of(staleness, 5);
+    Script script = filtered_script(staleness, 5);
     script.prompts_max = 20;  // five updates, if all were kept
     script.filtered = [](const core::Ticket& ticket) {
       return ticket.slot == 3 && ticket.attempt < 2;
@@ -102,7 +102,7 @@ TEST(FilteredRun, TheEndOfTheDataIsACheckpointAndAnErrorThatSaysHowToGoOn) {
 }
 
 TEST(CriticInARun, IsSavedAndWrittenWithThePolicy) {
-  Script script = script_of(0, 2);
+  Script script = filtered_script(0, 2);
   script.plan.save_steps = 1;
   script.plan.save_critic = true;
   script.critic = true;
@@ -114,7 +114,7 @@ TEST(CriticInARun, IsSavedAndWrittenWithThePolicy) {
 }
 
 TEST(CriticInARun, ItsLossEndsThePlayAsThePolicysDoes) {
-  Script script = script_of(0, 50);
+  Script script = filtered_script(0, 50);
   script.critic = true;
   ScriptedCompany company(script);
   company.at(2s, [&company] { company.tell_lost("critic/0"); });
@@ -125,7 +125,7 @@ TEST(CriticInARun, ItsLossEndsThePlayAsThePolicysDoes) {
 }
 
 TEST(StopRequest, EndsARunThatWaitsForAGeneratorAndKeepsWhatWasLearned) {
-  Script script = script_of(0, 1000);
+  Script script = filtered_script(0, 1000);
   script.token_time = {{"generator/0", 1ms}};
   ScriptedCompany company(script);
   company.at(2s, [&company] {

@@ -21,7 +21,7 @@ constexpr std::array kCodes = {ErrorCode::kInvalidArgument, ErrorCode::kConfig,
                                ErrorCode::kUnsupported,     ErrorCode::kNotFound,
                                ErrorCode::kInternal};
 
-Script script_of(std::uint64_t staleness, std::size_t generators) {
+Script sick_script(std::uint64_t staleness, std::size_t generators) {
   Script script;
   script.plan.updates = 5;
   script.plan.groups = 8;
@@ -58,7 +58,7 @@ TEST(SickGenerator, NoErrorOfATicketEndsTheRun) {
         const std::string where = std::string(core::error_name(code)) + ", staleness " +
                                   std::to_string(staleness) + ", " + std::to_string(generators);
         SCOPED_TRACE(where);
-        Script script = script_of(staleness, generators);
+        Script script = sick_script(staleness, generators);
         script.sick_tickets = once(code);
         ScriptedCompany company(script);
         company.restart_sick_after(300ms);
@@ -77,7 +77,7 @@ TEST(SickGenerator, NoErrorOfAPushEndsTheRun) {
         const std::string where = std::string(core::error_name(code)) + ", staleness " +
                                   std::to_string(staleness) + ", " + std::to_string(generators);
         SCOPED_TRACE(where);
-        Script script = script_of(staleness, generators);
+        Script script = sick_script(staleness, generators);
         script.sick_weights = once(code);
         ScriptedCompany company(script);
         company.restart_sick_after(300ms);
@@ -91,7 +91,7 @@ TEST(SickGenerator, NoErrorOfAPushEndsTheRun) {
 
 TEST(SickGenerator, WhatIsSickIsStartedAgainAndWhatIsNotIsNot) {
   for (const ErrorCode code : {ErrorCode::kResources, ErrorCode::kInternal, ErrorCode::kDeadline}) {
-    Script script = script_of(1, 2);
+    Script script = sick_script(1, 2);
     script.sick_tickets = once(code);
     ScriptedCompany company(script);
     company.restart_sick_after(50ms);
@@ -100,7 +100,7 @@ TEST(SickGenerator, WhatIsSickIsStartedAgainAndWhatIsNotIsNot) {
     EXPECT_LT(company.place("generator/0 lost"), company.place("restart generator/0 of 0: sick"));
   }
   for (const ErrorCode code : {ErrorCode::kData, ErrorCode::kOverloaded, ErrorCode::kNumeric}) {
-    Script script = script_of(1, 2);
+    Script script = sick_script(1, 2);
     script.sick_tickets = once(code);
     ScriptedCompany company(script);
     ASSERT_TRUE(company.play());
@@ -110,7 +110,7 @@ TEST(SickGenerator, WhatIsSickIsStartedAgainAndWhatIsNotIsNot) {
 
 TEST(SickGenerator, OneThatFailsEveryTicketIsStartedAgainAndAgainWhileTheOtherWorks) {
   for (const ErrorCode code : {ErrorCode::kResources, ErrorCode::kData}) {
-    Script script = script_of(1, 2);
+    Script script = sick_script(1, 2);
     script.sick_tickets = [code](const std::string& name, std::size_t) -> std::optional<ErrorCode> {
       if (name == "generator/0") return code;
       return std::nullopt;
@@ -127,7 +127,7 @@ TEST(SickGenerator, OneThatFailsEveryTicketIsStartedAgainAndAgainWhileTheOtherWo
 
 TEST(SickGenerator, ATicketThatFailsAtThreeGeneratorsEndsTheRunWithItsCause) {
   for (const std::size_t generators : {1, 2, 5}) {
-    Script script = script_of(1, generators);
+    Script script = sick_script(1, generators);
     script.poison = [](const core::Ticket& ticket) { return ticket == core::Ticket{1, 3, 0}; };
     ScriptedCompany company(script);
     company.restart_sick_after(50ms);
@@ -147,7 +147,7 @@ TEST(SickGenerator, ATicketThatFailsAtThreeGeneratorsEndsTheRunWithItsCause) {
 
 TEST(SickGenerator, WeightsThatNeverArriveCostThatGeneratorAlone) {
   for (const ErrorCode code : {ErrorCode::kDeadline, ErrorCode::kData}) {
-    Script script = script_of(1, 2);
+    Script script = sick_script(1, 2);
     script.sick_weights = [code](const std::string& name, std::size_t) -> std::optional<ErrorCode> {
       if (name == "generator/0") return code;
       return std::nullopt;
@@ -166,7 +166,7 @@ TEST(SickGenerator, WeightsThatNeverArriveCostThatGeneratorAlone) {
 }
 
 TEST(SickGenerator, TheOnlyOneIsTriedForAsLongAsItMayComeBack) {
-  Script script = script_of(1, 1);
+  Script script = sick_script(1, 1);
   script.sick_weights = [](const std::string&, std::size_t call) -> std::optional<ErrorCode> {
     if (call < 30) return ErrorCode::kDeadline;  // about four minutes of tries
     return std::nullopt;
@@ -178,7 +178,7 @@ TEST(SickGenerator, TheOnlyOneIsTriedForAsLongAsItMayComeBack) {
 }
 
 TEST(SickGenerator, WithoutOneThatIsAbleToWorkTheRunEndsSayingWhy) {
-  Script script = script_of(1, 1);
+  Script script = sick_script(1, 1);
   script.sick_weights = [](const std::string&, std::size_t) { return ErrorCode::kData; };
   ScriptedCompany company(script);
   company.restart_sick_after(50ms);
@@ -192,7 +192,7 @@ TEST(SickGenerator, WithoutOneThatIsAbleToWorkTheRunEndsSayingWhy) {
 }
 
 TEST(SickGenerator, TicketsGoToThoseThatHoldTheWeights) {
-  Script script = script_of(0, 2);
+  Script script = sick_script(0, 2);
   script.sick_weights = [](const std::string& name, std::size_t call) -> std::optional<ErrorCode> {
     if (name == "generator/0" && call > 0) return ErrorCode::kDeadline;
     return std::nullopt;
@@ -207,7 +207,7 @@ TEST(SickGenerator, TicketsGoToThoseThatHoldTheWeights) {
 }
 
 TEST(Evaluation, AProblemThatCannotBeScoredIsCountedAndTheRunGoesOn) {
-  Script script = script_of(1, 2);
+  Script script = sick_script(1, 2);
   script.plan.evaluation_groups = 6;
   script.plan.evaluation_samples = 1;
   script.fails = [](const core::Ticket& ticket) {

@@ -9,6 +9,7 @@
 #include "runtime/async/io_threads.hpp"
 #include "runtime/cluster/loopback/loopback.hpp"
 #include "runtime/weights/local_channel.hpp"
+#include "tests/unit/actors/host_support.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
 #include "tests/unit/runtime/store/temp_folder.hpp"
 
@@ -120,9 +121,9 @@ class ScriptedPolicy final : public learn::PolicyTrainer {
 };
 
 // One group a page, so that a frame holds it whatever its size.
-class Pages {
+class MadePages {
  public:
-  Pages(std::size_t groups, std::size_t tokens) : groups_(groups), tokens_(tokens) {}
+  MadePages(std::size_t groups, std::size_t tokens) : groups_(groups), tokens_(tokens) {}
   async::task<core::Result<ExperiencePage>> on(FetchExperience request) {
     ExperienceGroup group;
     group.ticket = {request.update, request.cursor, 0};
@@ -144,10 +145,10 @@ class Pages {
   std::size_t groups_, tokens_;
 };
 
-class Asker final : public cluster::Role {
+class TrainAsker final : public cluster::Role {
  public:
   using Answer = std::promise<core::Result<Trained>>;
-  Asker(RoleContext context, std::uint32_t groups, Answer* answer)
+  TrainAsker(RoleContext context, std::uint32_t groups, Answer* answer)
       : context_(std::move(context)), groups_(groups), answer_(answer) {}
   async::task<core::Result<wire::Frame>> handle(wire::Frame) override {
     co_return core::fail(core::ErrorCode::kUnsupported, "answers nothing");
@@ -171,11 +172,6 @@ class Asker final : public cluster::Role {
   troupe::test::TempFolder folder_;
 };
 
-async::task<void> start_host(cluster::RoleHost* host, cluster::RoleHost::Factory factory) {
-  auto started = co_await host->start(std::move(factory));
-  EXPECT_TRUE(started.has_value());
-}
-
 // One update of `groups` groups with two samples of `tokens` tokens each.
 core::Result<Trained> one_update(std::shared_ptr<Script> script,
                                  std::size_t groups,
@@ -195,9 +191,9 @@ core::Result<Trained> one_update(std::shared_ptr<Script> script,
                                                         cluster::RoleHost::Hooks{}, device, &team));
     io.run(start_host(hosts.back().get(), std::move(factory)));
   };
-  auto pages = std::make_shared<Pages>(groups, tokens);
+  auto pages = std::make_shared<MadePages>(groups, tokens);
   host("data/0", nullptr,
-       factory_of<Pages>([pages](RoleContext) { return pages; }));
+       factory_of<MadePages>([pages](RoleContext) { return pages; }));
   if (with_critic) {
     host("critic/0", &critic_device,
          factory_of<CriticRole>(
@@ -213,10 +209,10 @@ core::Result<Trained> one_update(std::shared_ptr<Script> script,
                                              std::make_shared<weights::LocalWeightChannel>(),
                                              "data/0", "", CriticLink{"critic/0", in_turn});
        }));
-  Asker::Answer answer;
+  TrainAsker::Answer answer;
   host("controller/0", nullptr,
        [&](const cluster::RoleServices& services) -> core::Result<std::unique_ptr<cluster::Role>> {
-         return std::unique_ptr<cluster::Role>(std::make_unique<Asker>(
+         return std::unique_ptr<cluster::Role>(std::make_unique<TrainAsker>(
              context_of(services), static_cast<std::uint32_t>(groups), &answer));
        });
   auto trained = answer.get_future().get();

@@ -10,8 +10,6 @@ namespace {
 using namespace test;
 using core::ErrorCode;
 
-const RewardMember kRight{"right", "reward/right", 2}, kShort{"short", "reward/short", -1};
-
 struct Away : NotedStage {
   explicit Away(std::vector<RewardMember> rewards) : NotedStage(of(std::move(rewards))) {}
   static DataRoleOptions of(std::vector<RewardMember> rewards) {

@@ -10,8 +10,6 @@ namespace {
 using namespace test;
 using core::ErrorCode;
 
-const RewardMember kRight{"right", "reward/right", 1}, kShort{"short", "reward/short", 1};
-
 DataRoleOptions starting_with(std::vector<RewardMember> rewards) {
   DataRoleOptions options;
   options.samples = 2;
@@ -21,7 +19,7 @@ DataRoleOptions starting_with(std::vector<RewardMember> rewards) {
 
 // Two rewards; a group's mean tells its set: 1.5 for `right`, 150 for `short`.
 struct Rewards : DataStage {
-  explicit Rewards(std::vector<RewardMember> first = {kRight})
+  explicit Rewards(std::vector<RewardMember> first = {kRightOnce})
       : DataStage(starting_with(std::move(first))),
         right(reward("reward/right", numbers_times(1))),
         brief(reward("reward/short", numbers_times(100))) {}
@@ -39,7 +37,7 @@ TEST(DataRoleRewards, AGroupKeepsTheSetOfItsTicket) {
   Rewards stage;
   const auto before = stage.issue(0, 1)[0];
   const auto early = stage.issue(1, 2);
-  ASSERT_TRUE(stage.ask(change(1, 1, {kRight, kShort})));
+  ASSERT_TRUE(stage.ask(change(1, 1, {kRightOnce, kShortOnce})));
   const auto later = stage.issue(2, 1)[0];
   const auto again = stage.reissue(early[1])->tickets[0];  // the set in force now
   for (const auto& ticket : {before, early[0], again, later}) {
@@ -55,7 +53,7 @@ TEST(DataRoleRewards, AGroupKeepsTheSetOfItsTicket) {
 
 TEST(DataRoleRewards, AChangeAheadLeavesEarlierUpdatesAlone) {
   Rewards stage;
-  ASSERT_TRUE(stage.ask(change(1, 2, {kShort})));
+  ASSERT_TRUE(stage.ask(change(1, 2, {kShortOnce})));
   const auto early = stage.reissue(stage.issue(1, 1)[0])->tickets[0];
   const auto later = stage.issue(2, 1)[0];
   stage.ask(delivery(early, 2)).value();
@@ -66,7 +64,7 @@ TEST(DataRoleRewards, AChangeAheadLeavesEarlierUpdatesAlone) {
 
 TEST(DataRoleRewards, EvaluationsAreScoredByTheFirstSet) {
   Rewards stage;
-  ASSERT_TRUE(stage.ask(change(1, 0, {kShort})));
+  ASSERT_TRUE(stage.ask(change(1, 0, {kShortOnce})));
   IssueTickets issue;
   issue.update = kFirstEvaluation + 8;
   issue.groups = 1;
@@ -78,14 +76,14 @@ TEST(DataRoleRewards, EvaluationsAreScoredByTheFirstSet) {
 }
 
 TEST(DataRoleRewards, ALostRewardFailsItsGroupsAtOnceAndTheSlotGoesOnWithoutIt) {
-  Rewards stage({kRight, kShort});
+  Rewards stage({kRightOnce, kShortOnce});
   const auto tickets = stage.issue(0, 2);
   stage.network.crash("reward/short");
   stage.ask(delivery(tickets[0], 2)).value();
   auto waiting = stage.begin(AwaitGroups{0, {}});
   stage.run(5s);
   EXPECT_FALSE(waiting.done());
-  ASSERT_TRUE(stage.ask(change(1, 0, {kRight}, {"short"})));
+  ASSERT_TRUE(stage.ask(change(1, 0, {kRightOnce}, {"short"})));
   stage.run(1ms);
   ASSERT_TRUE(waiting.done());
   for (const auto& group : waiting.value()->groups) {
@@ -105,10 +103,10 @@ TEST(DataRoleRewards, ALostRewardFailsItsGroupsAtOnceAndTheSlotGoesOnWithoutIt) 
 }
 
 TEST(DataRoleRewards, ALossThatIsToldTwiceSparesTheNextOfThatName) {
-  Rewards stage({kRight, kShort});
-  const auto lost = change(1, 0, {kRight}, {"short"});
+  Rewards stage({kRightOnce, kShortOnce});
+  const auto lost = change(1, 0, {kRightOnce}, {"short"});
   ASSERT_TRUE(stage.ask(lost));
-  ASSERT_TRUE(stage.ask(change(2, 0, {kRight, kShort})));
+  ASSERT_TRUE(stage.ask(change(2, 0, {kRightOnce, kShortOnce})));
   const auto ticket = stage.issue(0, 1)[0];
   EXPECT_TRUE(stage.ask(lost));
   EXPECT_EQ(stage.amount("open_groups/issued"), 1);
@@ -117,10 +115,10 @@ TEST(DataRoleRewards, ALossThatIsToldTwiceSparesTheNextOfThatName) {
 }
 
 TEST(DataRoleRewards, DrainAnswersWhenTheLastGroupIsScored) {
-  Rewards stage({kRight, kShort});
+  Rewards stage({kRightOnce, kShortOnce});
   stage.brief->hold();
   const auto tickets = stage.issue(0, 2);
-  ASSERT_TRUE(stage.ask(change(1, 1, {kRight})));
+  ASSERT_TRUE(stage.ask(change(1, 1, {kRightOnce})));
   stage.ask(delivery(tickets[0], 2)).value();
   auto drained = stage.begin(DrainReward{"short"});
   stage.run(1s);
@@ -135,9 +133,9 @@ TEST(DataRoleRewards, DrainAnswersWhenTheLastGroupIsScored) {
 }
 
 TEST(DataRoleRewards, AfterADrainNoSlotGetsTheReward) {
-  Rewards stage({kRight, kShort});
+  Rewards stage({kRightOnce, kShortOnce});
   const auto tickets = stage.issue(0, 2);
-  ASSERT_TRUE(stage.ask(change(1, 1, {kRight})));
+  ASSERT_TRUE(stage.ask(change(1, 1, {kRightOnce})));
   stage.right->answer = failing(ErrorCode::kData, "no");
   for (const auto& ticket : tickets)
     stage.ask(delivery(ticket, 2)).value();
@@ -151,8 +149,8 @@ TEST(DataRoleRewards, AfterADrainNoSlotGetsTheReward) {
 }
 
 TEST(DataRoleRewards, DrainWaitsForUpdatesThatStillGetTheReward) {
-  Rewards stage({kRight, kShort});
-  ASSERT_TRUE(stage.ask(change(1, 2, {kRight})));  // updates 0 and 1 are still to come
+  Rewards stage({kRightOnce, kShortOnce});
+  ASSERT_TRUE(stage.ask(change(1, 2, {kRightOnce})));  // updates 0 and 1 are still to come
   auto drained = stage.begin(DrainReward{"short"});
   for (std::uint64_t update = 0; update < 2; ++update) {
     stage.run(1s);
@@ -165,7 +163,7 @@ TEST(DataRoleRewards, DrainWaitsForUpdatesThatStillGetTheReward) {
 }
 
 TEST(DataRoleRewards, ARewardOfTheNewestSetIsNotDrained) {
-  Rewards stage({kRight, kShort});
+  Rewards stage({kRightOnce, kShortOnce});
   const auto refused = stage.ask(DrainReward{"short"});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);

@@ -13,12 +13,10 @@ namespace {
 
 using namespace test;
 
-const RewardMember kRight{"right", "reward/right", 1};
-
 DataRoleOptions groups_of(std::int32_t samples) {
   DataRoleOptions options;
   options.samples = samples;
-  options.rewards = {kRight};
+  options.rewards = {kRightOnce};
   return options;
 }
 

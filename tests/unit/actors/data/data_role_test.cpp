@@ -13,8 +13,6 @@ namespace {
 using namespace test;
 using core::ErrorCode;
 
-const RewardMember kRight{"right", "reward/right", 2}, kShort{"short", "reward/short", -1};
-
 DataRoleOptions options_of(std::vector<RewardMember> rewards, std::int32_t samples = 2) {
   DataRoleOptions options;
   options.samples = samples;

@@ -25,6 +25,11 @@ using cluster::testing::kSteps;
 using cluster::testing::Later;
 using namespace std::chrono_literals;
 
+// The rewards of a stage: with two weights, or as they are.
+inline const RewardMember kRight{"right", "reward/right", 2}, kShort{"short", "reward/short", -1};
+inline const RewardMember kRightOnce{"right", "reward/right", 1};
+inline const RewardMember kShortOnce{"short", "reward/short", 1};
+
 // Prompt p of the stream is the token p and the text "p<p>".
 class CountingPrompts final : public PromptSource {
  public:

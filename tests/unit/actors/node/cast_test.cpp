@@ -2,6 +2,7 @@
 #include "actors/node/cast.hpp"
 
 #include "actors/limits.hpp"
+#include "tests/unit/actors/node/time_support.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +11,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-core::TimePoint at(std::int64_t ms) {
-  return core::TimePoint(milliseconds(ms));
-}
 const core::Error kCause{core::ErrorCode::kPeerLost, "killed"};
 
 TEST(Cast, StartsARoleOnTheNodeItIsBoundTo) {

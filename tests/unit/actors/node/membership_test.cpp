@@ -1,6 +1,8 @@
 // Silence, and what it means: told by hand, second by second.
 #include "actors/node/membership.hpp"
 
+#include "tests/unit/actors/node/time_support.hpp"
+
 #include <gtest/gtest.h>
 
 namespace troupe::actors {
@@ -14,10 +16,6 @@ Join node(const std::string& name) {
   join.arithmetic = "exact-f32";
   join.build = "1.0";
   return join;
-}
-
-core::TimePoint at(std::int64_t ms) {
-  return core::TimePoint(milliseconds(ms));
 }
 
 class MembershipTest : public ::testing::Test {

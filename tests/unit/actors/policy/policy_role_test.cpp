@@ -8,6 +8,7 @@
 #include "runtime/cluster/loopback/loopback.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/weights/local_channel.hpp"
+#include "tests/unit/actors/host_support.hpp"
 #include "tests/unit/runtime/learn/fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -99,11 +100,6 @@ class Asker final : public cluster::Role {
   Seen* seen_;
   std::promise<void>* over_;
 };
-
-async::task<void> start_host(cluster::RoleHost* host, cluster::RoleHost::Factory factory) {
-  auto started = co_await host->start(std::move(factory));
-  EXPECT_TRUE(started.has_value());
-}
 
 }  // namespace
 

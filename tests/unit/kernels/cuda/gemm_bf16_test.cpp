@@ -7,7 +7,7 @@ namespace {
 
 constexpr PanelDtype kDtype = PanelDtype::kBf16Compute;
 
-struct Product {
+struct Bf16Product {
   std::int64_t m, n, k, lda;
   bool by_columns;
   Array<float> a;
@@ -15,7 +15,7 @@ struct Product {
   Array<std::uint32_t> b;
   Array<float> bias, residual, c;
 
-  Product(std::int64_t rows,
+  Bf16Product(std::int64_t rows,
           std::int64_t columns,
           std::int64_t depth,
           std::int64_t pad = 0,
@@ -64,7 +64,7 @@ struct Product {
 class CudaGemmBf16 : public OnDevice {
  protected:
   enum class Ending { kPlain, kBoth, kAccumulate };
-  static void close_to_reference(Product& p, Ending ending) {
+  static void close_to_reference(Bf16Product& p, Ending ending) {
     std::vector<float> expected(p.c.host());
     Array<float> to(p.c.host());
     Gemm here = p.gemm(false, expected.data()), there = p.gemm(true, to.data());
@@ -86,7 +86,7 @@ class CudaGemmBf16 : public OnDevice {
       }
   }
   // Panels [begin, end) of `row` out of a product of rows [first, last).
-  static std::vector<float> row_of(Product& p,
+  static std::vector<float> row_of(Bf16Product& p,
                                    std::int64_t row,
                                    std::int64_t first,
                                    std::int64_t last,
@@ -131,20 +131,20 @@ TEST_F(CudaGemmBf16, CloseToTheReference) {
   for (const std::int64_t m : {1, 7, 16, 17, 32, 33, 70, 140})
     for (const std::int64_t k : {1, 15, 32, 37, 128, 131, 650}) {
       if (k > 131 && m != 7 && m != 33 && m != 140) continue;
-      Product p(m, 37, k, m % 2 * 3);
+      Bf16Product p(m, 37, k, m % 2 * 3);
       close_to_reference(p, Ending::kBoth);
       close_to_reference(p, Ending::kAccumulate);
     }
-  Product transposed(70, 90, 37, 1, true);
+  Bf16Product transposed(70, 90, 37, 1, true);
   close_to_reference(transposed, Ending::kBoth);
-  Product two_panels(9, 16 * 199 + 3, 20);
+  Bf16Product two_panels(9, 16 * 199 + 3, 20);
   close_to_reference(two_panels, Ending::kPlain);
 }
 
 // One row alone, among few, among many, in tiles of both sizes, and in parts of the panels.
 TEST_F(CudaGemmBf16, BitsOfARowDependOnNothingElse) {
   for (const std::int64_t k : {37, 300}) {
-    Product p(130, k == 37 ? 59 * 128 : 150, k, 1);
+    Bf16Product p(130, k == 37 ? 59 * 128 : 150, k, 1);
     const std::int64_t panels = panels_of(p.n);
     const std::vector<float> alone = row_of(p, 5, 5, 6, 0, panels);
     for (const std::int64_t rows : {7, 16, 27, 60, 124})
@@ -160,7 +160,7 @@ TEST_F(CudaGemmBf16, BitsOfARowDependOnNothingElse) {
 
 TEST_F(CudaGemmBf16, NansAndInfinitiesStayInTheirRow) {
   for (const std::int64_t m : {4, 50, 130}) {
-    Product p(m, 20, 35);
+    Bf16Product p(m, 20, 35);
     std::vector<float> a = p.a.host();
     a[0] = kNan;
     a[static_cast<std::size_t>(2 * p.lda + 34)] = kInf;

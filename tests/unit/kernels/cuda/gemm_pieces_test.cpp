@@ -7,7 +7,7 @@ namespace {
 
 class CudaGemmInPieces : public OnDevice {};
 
-struct Shape {
+struct PieceShape {
   std::int64_t m, n, k, piece, room;  // room: of a row behind its numbers
 };
 
@@ -29,7 +29,7 @@ TEST_F(CudaGemmInPieces, ByHand) {
   EXPECT_EQ(c.read()[0], 16777218.0f);
 }
 
-void compare(const Shape& s,
+void compare(const PieceShape& s,
              const std::vector<float>& a_values,
              const std::vector<float>& b_values) {
   const std::int64_t lda = s.k + s.room, ldb = s.n + s.room, ldc = s.n + s.room + 1;
@@ -56,7 +56,7 @@ void compare(const Shape& s,
 }
 
 TEST_F(CudaGemmInPieces, HasTheBitsOfTheReference) {
-  for (const Shape& s : std::vector<Shape>{{1, 1, 1, 1, 0},
+  for (const PieceShape& s : std::vector<PieceShape>{{1, 1, 1, 1, 0},
                                            {5, 20, 40, 16, 0},
                                            {5, 20, 40, 16, 3},
                                            {64, 64, 33, 33, 1},
@@ -70,7 +70,7 @@ TEST_F(CudaGemmInPieces, HasTheBitsOfTheReference) {
 
 // Tiny products that are flushed to -0, infinities, and numbers that are none.
 TEST_F(CudaGemmInPieces, KeepsSpecialNumbers) {
-  for (const Shape& s : {Shape{20, 24, 36, 20, 0}, Shape{20, 24, 37, 18, 1}}) {
+  for (const PieceShape& s : {PieceShape{20, 24, 36, 20, 0}, PieceShape{20, 24, 37, 18, 1}}) {
     std::vector<float> a = normal(s.m * (s.k + s.room), 1), b = normal(s.k * (s.n + s.room), 2);
     for (std::size_t i = 0; i < 4 * static_cast<std::size_t>(s.k + s.room); ++i)
       a[i] = -1e-25f;

@@ -10,8 +10,8 @@ namespace {
 
 class CudaPositions : public OnDevice {};
 
-// Numbers with everything that is special among them.
-std::vector<float> special(std::int64_t count, std::uint32_t seed) {
+// Numbers with everything that is with_odd_values among them.
+std::vector<float> with_odd_values(std::int64_t count, std::uint32_t seed) {
   std::vector<float> x = normal(count, seed, 3.0f);
   const float all[] = {kNan, kInf, -kInf, 0.0f, -0.0f, 1e-40f, -1e-39f, 88.8f, -88.0f, 3e38f};
   for (std::size_t i = 0; i < std::size(all) && i * 5 < x.size(); ++i)
@@ -33,7 +33,7 @@ TEST_F(CudaPositions, RopeHasTheBitsOfTheReference) {
   for (const std::int64_t rotary : {20, 12, 2})
     for (const bool inverse : {false, true}) {
       const std::int64_t ld = kHeads * kHeadDim + 5;
-      Array<float> x(special(kRows * ld, 3)), cos(normal(30 * rotary / 2, 4)),
+      Array<float> x(with_odd_values(kRows * ld, 3)), cos(normal(30 * rotary / 2, 4)),
           sin(normal(30 * rotary / 2, 5));
       Array<std::int32_t> positions({0, 29, 3, 3, 4, 5, 6, 28, 9});
       reference().rope(x.host().data(), ld, kHeads, kHeadDim, rotary, positions.host().data(),
@@ -48,7 +48,7 @@ TEST_F(CudaPositions, ActivationsHaveTheBitsOfTheReference) {
   constexpr std::int64_t kRows = 4;
   for (const std::int64_t ffn : {1, 33, 515}) {
     const std::int64_t ldg = 2 * ffn + 3, ldy = ffn + 1;
-    Array<float> gate_up(special(kRows * ldg, 6)), y(static_cast<std::size_t>(kRows * ldy), 9.0f),
+    Array<float> gate_up(with_odd_values(kRows * ldg, 6)), y(static_cast<std::size_t>(kRows * ldy), 9.0f),
         z(static_cast<std::size_t>(kRows * ldy), 9.0f);
     reference().silu_mul(gate_up.host().data(), ldg, ffn, y.host().data(), ldy, 1, kRows);
     reference().gelu_mul(gate_up.host().data(), ldg, ffn, z.host().data(), ldy, 0, kRows - 1);
@@ -57,7 +57,7 @@ TEST_F(CudaPositions, ActivationsHaveTheBitsOfTheReference) {
     EXPECT_TRUE(same(y, y.host())) << ffn;
     EXPECT_TRUE(same(z, z.host())) << ffn;
   }
-  Array<float> x(special(777, 8)), y(777);
+  Array<float> x(with_odd_values(777, 8)), y(777);
   reference().exp(x.host().data(), y.host().data(), 777);
   ops().exp(x.data(), y.data(), 777);
   EXPECT_TRUE(same(y, y.host()));
@@ -73,7 +73,7 @@ TEST_F(CudaPositions, MoreRowsThanAGridHas) {
 
 TEST_F(CudaPositions, EmbeddingOfATableAndOfPanels) {
   constexpr std::int64_t kVocab = 37, kHidden = 21, kRows = 6;
-  Array<float> table(special(kVocab * kHidden, 9));
+  Array<float> table(with_odd_values(kVocab * kHidden, 9));
   Array<std::int32_t> tokens({36, 0, 16, 15, 15, 31});
   for (const float scale : {1.0f, 4.5f}) {
     Array<float> x(kRows * kHidden, 7.0f);
@@ -113,7 +113,7 @@ TEST_F(CudaPositions, EmbeddingOfATableAndOfPanels) {
 TEST_F(CudaPositions, KeysAndValuesGoToEverySlotOfTheirRow) {
   constexpr std::int64_t kHeads = 2, kHeadDim = 20, kRows = 5, kBlocks = 3;
   constexpr std::int64_t kPool = kBlocks * kHeads * kHeadDim * kKvBlock, kLd = kHeads * kHeadDim;
-  Array<float> k(special(kRows * (kLd + 1), 1)), v(special(kRows * (kLd + 2), 2)),
+  Array<float> k(with_odd_values(kRows * (kLd + 1), 1)), v(with_odd_values(kRows * (kLd + 2), 2)),
       to_k(kPool, 8.0f), to_v(kPool, 8.0f);
   Array<std::int32_t> begin({0, 2, 2, 3, 6, 7}), slots({0, 47, 16, 31, 17, 5, 40});
   KvWrite w{.kv_heads = kHeads,

@@ -13,7 +13,7 @@ namespace {
 
 using namespace troupe;
 
-std::string refusal(const std::string& text) {
+std::string file_refusal(const std::string& text) {
   auto texts = config::parse_config_text(text, "demo.yaml");
   config::ConfigBuilder builder;
   auto done = texts ? builder.set_all(*texts) : core::Result<void>(texts.failure());
@@ -90,29 +90,29 @@ TEST(ConfigFile, ResolvedConfigurationReadsBackTheSame) {
 }
 
 TEST(ConfigFile, RefusalsNameFileAndLine) {
-  EXPECT_EQ(refusal("actor:\n  adam:\n    lrr: 1\n"),
+  EXPECT_EQ(file_refusal("actor:\n  adam:\n    lrr: 1\n"),
             "demo.yaml:3: unknown key 'actor.adam.lrr'; did you mean 'actor.adam.lr'?");
-  EXPECT_EQ(refusal("train:\n  seed: abc\n"),
+  EXPECT_EQ(file_refusal("train:\n  seed: abc\n"),
             "demo.yaml:2: train.seed = abc: expected a whole number, 0 to 1e+18");
-  EXPECT_EQ(refusal("actor:\n  adam: 3\n"),
+  EXPECT_EQ(file_refusal("actor:\n  adam: 3\n"),
             "demo.yaml:2: 'actor.adam' is a section; its keys go below it, indented");
-  EXPECT_EQ(refusal("train:\n  seed: {a: 1}\n"),
+  EXPECT_EQ(file_refusal("train:\n  seed: {a: 1}\n"),
             "demo.yaml:2: train.seed is a value, not a section");
-  EXPECT_EQ(refusal("train:\n  seed: [1, 2]\n"),
+  EXPECT_EQ(file_refusal("train:\n  seed: [1, 2]\n"),
             "demo.yaml:2: train.seed: expected one int, got a list of 2");
-  EXPECT_EQ(refusal("train:\n  seed:\n"), "demo.yaml:2: train.seed has no value");
-  EXPECT_EQ(refusal("train:\n  seed: 1\ntrain.seed: 2\n"),
+  EXPECT_EQ(file_refusal("train:\n  seed:\n"), "demo.yaml:2: train.seed has no value");
+  EXPECT_EQ(file_refusal("train:\n  seed: 1\ntrain.seed: 2\n"),
             "demo.yaml:3: train.seed is given twice, first at demo.yaml:2");
   EXPECT_EQ(
-      refusal("save_path: x\n"),
+      file_refusal("save_path: x\n"),
       "demo.yaml:1: 'save_path' is called 'run.path' here; checkpoints and model stand below it");
-  EXPECT_EQ(refusal("- a\n- b\n"), "demo.yaml:1: expected `key: value` pairs at the top");
+  EXPECT_EQ(file_refusal("- a\n- b\n"), "demo.yaml:1: expected `key: value` pairs at the top");
 }
 
 TEST(ConfigFile, BrokenYamlNamesTheLine) {
-  EXPECT_EQ(refusal("train: {seed: 1}}\n").rfind("demo.yaml:1: not valid YAML", 0), 0u);
-  EXPECT_EQ(refusal("train: [1, 2\n").find("demo.yaml:"), 0u);
-  EXPECT_NE(refusal("a: 1\n---\nb: 2\n").find("several YAML documents"), std::string::npos);
+  EXPECT_EQ(file_refusal("train: {seed: 1}}\n").rfind("demo.yaml:1: not valid YAML", 0), 0u);
+  EXPECT_EQ(file_refusal("train: [1, 2\n").find("demo.yaml:"), 0u);
+  EXPECT_NE(file_refusal("a: 1\n---\nb: 2\n").find("several YAML documents"), std::string::npos);
 }
 
 TEST(ConfigFile, HostileFilesAreRefusedQuickly) {
@@ -123,13 +123,13 @@ TEST(ConfigFile, HostileFilesAreRefusedQuickly) {
       bomb += std::string(i ? "," : "") + "*" + char(c - 1);
     bomb += "]\n";
   }
-  EXPECT_NE(refusal(bomb), "accepted");
-  EXPECT_NE(refusal(std::string(5u << 20, '#')).find("too large"), std::string::npos);
-  EXPECT_NE(refusal("a: " + std::string(20'000, '[')), "accepted");
+  EXPECT_NE(file_refusal(bomb), "accepted");
+  EXPECT_NE(file_refusal(std::string(5u << 20, '#')).find("too large"), std::string::npos);
+  EXPECT_NE(file_refusal("a: " + std::string(20'000, '[')), "accepted");
   std::string deep;
   for (int i = 0; i < 12; ++i)
     deep += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
-  EXPECT_NE(refusal(deep), "accepted");
+  EXPECT_NE(file_refusal(deep), "accepted");
 }
 
 TEST(ConfigFile, MissingFileIsAConfigurationError) {
@@ -165,14 +165,14 @@ TEST(ConfigFile, FlagsAndFilesTellAllThatIsWrong) {
 }
 
 TEST(ConfigFile, ATabIsCalledATab) {
-  EXPECT_EQ(refusal("train:\n  seed: 1\nactor:\n\tadam:\n\t\tlr: 1e-6\n"),
+  EXPECT_EQ(file_refusal("train:\n  seed: 1\nactor:\n\tadam:\n\t\tlr: 1e-6\n"),
             "demo.yaml:4: is indented with a tab; YAML takes spaces");
-  EXPECT_EQ(refusal("actor:\n  adam:\n  \tlr: 1e-6\n").find("demo.yaml:3: is indented"), 0u);
-  EXPECT_EQ(refusal("train:\n  seed:\t1\n"), "accepted");
+  EXPECT_EQ(file_refusal("actor:\n  adam:\n  \tlr: 1e-6\n").find("demo.yaml:3: is indented"), 0u);
+  EXPECT_EQ(file_refusal("train:\n  seed:\t1\n"), "accepted");
 }
 
 TEST(ConfigFile, EmptyFileSetsNothing) {
-  EXPECT_EQ(refusal("# nothing\n"), "accepted");
+  EXPECT_EQ(file_refusal("# nothing\n"), "accepted");
 }
 
 }  // namespace

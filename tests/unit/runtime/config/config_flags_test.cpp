@@ -12,7 +12,7 @@ ConfigArguments parse(std::vector<std::string> words) {
   return parse_config_arguments(words);
 }
 
-std::string refusal(std::vector<std::string> words) {
+std::string flags_refusal(std::vector<std::string> words) {
   const ConfigArguments read = parse(std::move(words));
   return read.wrong.empty() ? "accepted" : read.wrong.error().message;
 }
@@ -72,15 +72,15 @@ TEST(ConfigFlags, PatternsKeepTheirBackslashes) {
 }
 
 TEST(ConfigFlags, RefusalsNameTheFlag) {
-  EXPECT_EQ(refusal({"--train.sed", "1"}),
+  EXPECT_EQ(flags_refusal({"--train.sed", "1"}),
             "the command line: unknown key 'train.sed'; did you mean 'train.seed'?");
-  EXPECT_EQ(refusal({"--train.seed"}),
+  EXPECT_EQ(flags_refusal({"--train.seed"}),
             "the command line: --train.seed needs a value (int, 0 to 1e+18)");
-  EXPECT_EQ(refusal({"--reward.clip_range", "1", "--train.seed", "2"}),
+  EXPECT_EQ(flags_refusal({"--reward.clip_range", "1", "--train.seed", "2"}),
             "the command line: --reward.clip_range needs 2 values (2 floats, -1000000000 to "
             "1000000000)");
-  EXPECT_EQ(refusal({"-x"}), "the command line: unknown flag '-x'");
-  EXPECT_EQ(refusal({"--async_train"}),
+  EXPECT_EQ(flags_refusal({"-x"}), "the command line: unknown flag '-x'");
+  EXPECT_EQ(flags_refusal({"--async_train"}),
             "the command line: 'async_train' is called 'train.staleness_max' here");
 }
 

@@ -1,4 +1,4 @@
-// Values from text: what is taken, and what each refusal says.
+// Values from text: what is taken, and what each setting_refusal says.
 #include "runtime/config/config_set.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ Result<void> set(ConfigBuilder& builder, const std::string& name, const std::str
   return builder.set({name, {value}, false, "demo.yaml:4"});
 }
 
-std::string refusal(const std::string& name, const std::string& value) {
+std::string setting_refusal(const std::string& name, const std::string& value) {
   ConfigBuilder builder;
   auto done = set(builder, name, value);
   if (done) return "accepted";
@@ -55,41 +55,41 @@ TEST(ConfigBuilder, LaterValuesWinAndOriginsFollow) {
 }
 
 TEST(ConfigBuilder, UnknownKeyNamesTheNearestAndThePlace) {
-  EXPECT_EQ(refusal("actor.adam.lrr", "1"),
+  EXPECT_EQ(setting_refusal("actor.adam.lrr", "1"),
             "demo.yaml:4: unknown key 'actor.adam.lrr'; did you mean 'actor.adam.lr'?");
 }
 
 TEST(ConfigBuilder, OldNameIsAnsweredWithTheNewOne) {
-  EXPECT_EQ(refusal("ckpt_path", "x"),
+  EXPECT_EQ(setting_refusal("ckpt_path", "x"),
             "demo.yaml:4: 'ckpt_path' is called 'run.path' here; checkpoints and model stand below "
             "it");
 }
 
 TEST(ConfigBuilder, WrongTypesSayWhatIsExpected) {
-  EXPECT_EQ(refusal("train.seed", "abc"),
+  EXPECT_EQ(setting_refusal("train.seed", "abc"),
             "demo.yaml:4: train.seed = abc: expected a whole number, 0 to 1e+18");
-  EXPECT_EQ(refusal("train.seed", "1.5"),
+  EXPECT_EQ(setting_refusal("train.seed", "1.5"),
             "demo.yaml:4: train.seed = 1.5: expected a whole number, 0 to 1e+18");
-  EXPECT_EQ(refusal("logger.tensorboard", "maybe"),
+  EXPECT_EQ(setting_refusal("logger.tensorboard", "maybe"),
             "demo.yaml:4: logger.tensorboard = maybe: expected true or false");
   EXPECT_EQ(
-      refusal("algo.reducer", "gspo"),
+      setting_refusal("algo.reducer", "gspo"),
       "demo.yaml:4: algo.reducer = gspo: expected one of token_mean | sample_mean | constant");
 }
 
 TEST(ConfigBuilder, RangesAreChecked) {
-  EXPECT_EQ(refusal("rollout.batch_size", "0"),
+  EXPECT_EQ(setting_refusal("rollout.batch_size", "0"),
             "demo.yaml:4: rollout.batch_size = 0: out of range, expected 1 to 1048576 prompts");
-  EXPECT_EQ(refusal("actor.adam.lr", "0"),
+  EXPECT_EQ(setting_refusal("actor.adam.lr", "0"),
             "demo.yaml:4: actor.adam.lr = 0: out of range, expected above 0, at most 1");
-  EXPECT_NE(refusal("actor.adam.lr", "nan").find("finite"), std::string::npos);
-  EXPECT_NE(refusal("actor.adam.lr", "inf").find("finite"), std::string::npos);
-  EXPECT_NE(refusal("train.seed", "99999999999999999999").find("too large"), std::string::npos);
+  EXPECT_NE(setting_refusal("actor.adam.lr", "nan").find("finite"), std::string::npos);
+  EXPECT_NE(setting_refusal("actor.adam.lr", "inf").find("finite"), std::string::npos);
+  EXPECT_NE(setting_refusal("train.seed", "99999999999999999999").find("too large"), std::string::npos);
 }
 
 TEST(ConfigBuilder, StalenessSaysThatOnlySynchronousWorks) {
-  EXPECT_NE(refusal("train.staleness_max", "65").find("0 to 64"), std::string::npos);
-  EXPECT_EQ(refusal("train.staleness_max", "1"), "accepted");
+  EXPECT_NE(setting_refusal("train.staleness_max", "65").find("0 to 64"), std::string::npos);
+  EXPECT_EQ(setting_refusal("train.staleness_max", "1"), "accepted");
 }
 
 TEST(ConfigBuilder, AliasBecomesTheMainName) {

@@ -2,17 +2,13 @@
 // rated answers and prompts. The tokenizer is one of bytes, so that tokens can be read as text.
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/data/supervised_dataset.hpp"
+#include "tests/unit/runtime/data/chat_support.hpp"
 #include "tests/unit/runtime/text/fixture.hpp"
 
 #include <gtest/gtest.h>
 
 namespace troupe::data {
 namespace {
-
-constexpr const char* kChat =
-    "{% for m in messages %}[{{ m['role'] }}] {{ m['content'] }}"
-    "{% if m['role'] == 'assistant' %}<|end|>{% endif %}{{ '\\n' }}{% endfor %}"
-    "{% if add_generation_prompt %}[assistant] {% endif %}";
 
 constexpr const char* kShareGpt =
     R"({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}, )"
@@ -24,12 +20,6 @@ constexpr const char* kSame =
 constexpr const char* kAlpaca =
     R"({"instruction": "add", "input": "1+1", "output": "2", "system": "s", )"
     R"("history": [["a", "b"], ["c", "d"]]})";
-
-text::SpecialTokens with_end(const char* end) {
-  text::SpecialTokens special;
-  special.eos = end;
-  return special;
-}
 
 class RowFormats : public testing::Test {
  protected:

@@ -2,6 +2,7 @@
 // tokenizer is one of bytes, so that tokens can be read as text; "<|end|>" ends an answer.
 #include "runtime/data/supervised_dataset.hpp"
 
+#include "tests/unit/runtime/data/chat_support.hpp"
 #include "tests/unit/runtime/text/fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -9,10 +10,6 @@
 namespace troupe::data {
 namespace {
 
-constexpr const char* kChat =
-    "{% for m in messages %}[{{ m['role'] }}] {{ m['content'] }}"
-    "{% if m['role'] == 'assistant' %}<|end|>{% endif %}{{ '\\n' }}{% endfor %}"
-    "{% if add_generation_prompt %}[assistant] {% endif %}";
 // Leaves the thoughts of earlier turns out, as thinking models do.
 constexpr const char* kThinking =
     "{% for m in messages %}[{{ m['role'] }}] "
@@ -22,12 +19,6 @@ constexpr const char* kDialogue =
     R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, )"
     R"({"role": "user", "content": "c"}, {"role": "assistant", "content": "d"}]})"
     "\n";
-
-text::SpecialTokens with_end(const char* end) {
-  text::SpecialTokens special;
-  special.eos = end;
-  return special;
-}
 
 class SupervisedDatasetTest : public testing::Test {
  protected:

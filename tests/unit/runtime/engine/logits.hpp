@@ -56,4 +56,21 @@ class Logits {
   mutable std::vector<float> max_, sum_;
 };
 
+inline std::vector<double> softmax(const std::vector<double>& scores) {
+  std::vector<double> p;
+  double total = 0.0;
+  for (const double s : scores)
+    total += p.emplace_back(std::exp(s));
+  for (double& value : p)
+    value /= total;
+  return p;
+}
+
+inline std::vector<double> softmax(const Logits& logits, double temperature) {
+  std::vector<double> scores;
+  for (const float z : logits.values())
+    scores.push_back(static_cast<double>(z) / temperature);
+  return softmax(scores);
+}
+
 }  // namespace troupe::engine

@@ -53,23 +53,6 @@ std::vector<double> changed_scores(const Logits& logits, const SamplingParams& p
   return z;
 }
 
-std::vector<double> softmax(const std::vector<double>& scores) {
-  std::vector<double> p;
-  double total = 0.0;
-  for (const double s : scores)
-    total += p.emplace_back(std::exp(s));
-  for (double& value : p)
-    value /= total;
-  return p;
-}
-
-std::vector<double> softmax(const Logits& logits, double temperature) {
-  std::vector<double> scores;
-  for (const float z : logits.values())
-    scores.push_back(static_cast<double>(z) / temperature);
-  return softmax(scores);
-}
-
 TEST(SamplerChanges, DrawsFromThePenalisedDistribution) {
   Logits logits = Logits::random(700, 3, 0.5f);
   for (const std::size_t token : {40u, 512u, 699u})  // both signs among the tokens seen

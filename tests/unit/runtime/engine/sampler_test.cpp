@@ -61,18 +61,6 @@ void expect_distribution(const Logits& logits,
   EXPECT_LT(std::abs(chi_square_sigmas(counts, expected, kDraws)), 4.0);
 }
 
-std::vector<double> softmax(const Logits& logits, double temperature) {
-  std::vector<double> p;
-  double sum = 0.0;
-  for (const float z : logits.values())
-    p.push_back(std::exp(z / temperature));
-  for (const double value : p)
-    sum += value;
-  for (double& value : p)
-    value /= sum;
-  return p;
-}
-
 void keep_only(std::vector<double>& p, const std::vector<bool>& keep) {
   double sum = 0.0;
   for (std::size_t i = 0; i < p.size(); ++i) {

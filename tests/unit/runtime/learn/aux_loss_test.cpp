@@ -15,7 +15,7 @@ namespace {
 
 using Table = std::map<std::string, double>;
 
-TrainerSettings settings_of(double coef) {
+TrainerSettings balance_settings(double coef) {
   TrainerSettings settings;
   settings.optim.lr = 1e-3;
   settings.optim.warmup_ratio = 0;
@@ -43,7 +43,7 @@ std::vector<TrainGroup> groups_of(PolicyTrainer& trainer, std::uint64_t update, 
   return groups;
 }
 
-Table run(PolicyTrainer& trainer, const std::vector<TrainGroup>& groups) {
+Table run_table(PolicyTrainer& trainer, const std::vector<TrainGroup>& groups) {
   auto report = trainer.update(groups);
   EXPECT_TRUE(report.has_value()) << (report ? "" : report.error().message);
   return report ? Table(report->metrics.begin(), report->metrics.end()) : Table{};
@@ -51,9 +51,9 @@ Table run(PolicyTrainer& trainer, const std::vector<TrainGroup>& groups) {
 
 TEST(AuxLoss, IsLoggedAndCountsInTheLossByItsWeight) {
   core::SerialTeam team;
-  auto plain = make(settings_of(0), team), with = make(settings_of(0.5), team);
+  auto plain = make(balance_settings(0), team), with = make(balance_settings(0.5), team);
   const auto groups = groups_of(*with, 0, false);
-  const Table a = run(*plain, groups), b = run(*with, groups);
+  const Table a = run_table(*plain, groups), b = run_table(*with, groups);
   EXPECT_EQ(a.count("policy/aux_loss"), 0u);
   EXPECT_GT(b.at("policy/aux_loss"), 2.0);  // 2 where the experts are equally used
   EXPECT_LT(b.at("policy/aux_loss"), 6.0);  // where all tokens took the same
@@ -64,9 +64,9 @@ TEST(AuxLoss, IsLoggedAndCountsInTheLossByItsWeight) {
 // A step's loss is the mean over its micro-batches, each by its rows.
 TEST(AuxLoss, MicroBatchesCountByTheirRows) {
   core::SerialTeam team;
-  auto settings = settings_of(0.5);
+  auto settings = balance_settings(0.5);
   settings.batch.micro_tokens_max = 90;
-  auto cut = make(settings, team), whole = make(settings_of(0.5), team);
+  auto cut = make(settings, team), whole = make(balance_settings(0.5), team);
   const auto groups = groups_of(*cut, 0, true);
   const auto plan = plan_update(groups, settings.batch);
   ASSERT_TRUE(plan);
@@ -75,8 +75,8 @@ TEST(AuxLoss, MicroBatchesCountByTheirRows) {
     std::vector<TrainGroup> part;
     for (const GroupPart& of : micro.parts)
       part.push_back(groups[of.group]);
-    auto alone = make(settings_of(0.5), team);
-    expected += static_cast<double>(micro.rows) * run(*alone, part).at("policy/aux_loss");
+    auto alone = make(balance_settings(0.5), team);
+    expected += static_cast<double>(micro.rows) * run_table(*alone, part).at("policy/aux_loss");
     rows += static_cast<double>(micro.rows);
   }
   const auto report = cut->update(groups);
@@ -84,20 +84,20 @@ TEST(AuxLoss, MicroBatchesCountByTheirRows) {
   ASSERT_GT(report->micro_batches, 2);
   const Table cut_table(report->metrics.begin(), report->metrics.end());
   EXPECT_NEAR(cut_table.at("policy/aux_loss"), expected / rows, 1e-6);
-  EXPECT_NE(run(*whole, groups).at("policy/aux_loss"), cut_table.at("policy/aux_loss"));
+  EXPECT_NE(run_table(*whole, groups).at("policy/aux_loss"), cut_table.at("policy/aux_loss"));
 }
 
 TEST(AuxLoss, ThreadsAndCheckpointingChangeNoBit) {
   core::SerialTeam one;
   ThreadTeam three(3);
-  auto settings = settings_of(0.1);
+  auto settings = balance_settings(0.1);
   settings.batch.micro_tokens_max = 90;
   auto a = make(settings, one);
   settings.optim.checkpointing = true;
   auto b = make(settings, three);
   for (std::uint64_t update = 0; update < 3; ++update) {
     const auto groups = groups_of(*a, update, update == 1);
-    EXPECT_EQ(run(*a, groups), run(*b, groups));
+    EXPECT_EQ(run_table(*a, groups), run_table(*b, groups));
   }
   const auto bytes = static_cast<std::size_t>(a->master().size()) * sizeof(float);
   EXPECT_EQ(std::memcmp(a->master().data(), b->master().data(), bytes), 0);
@@ -105,25 +105,25 @@ TEST(AuxLoss, ThreadsAndCheckpointingChangeNoBit) {
 
 TEST(AuxLoss, BalancesWhereNothingElseIsToBeLearnt) {
   core::SerialTeam team;
-  auto trainer = make(settings_of(1.0), team);
-  const Table first = run(*trainer, groups_of(*trainer, 0, true));
+  auto trainer = make(balance_settings(1.0), team);
+  const Table first = run_table(*trainer, groups_of(*trainer, 0, true));
   EXPECT_GT(first.at("policy/grad_norm"), 0);
   Table last;
   for (std::uint64_t update = 1; update < 30; ++update)
-    last = run(*trainer, groups_of(*trainer, update, true));
+    last = run_table(*trainer, groups_of(*trainer, update, true));
   EXPECT_LT(last.at("policy/aux_loss") - 2, 0.5 * (first.at("policy/aux_loss") - 2));
 }
 
 TEST(AuxLoss, AModelWithoutExpertsIsRefusedByTheKey) {
   core::SerialTeam team;
   auto params = std::make_unique<model::ParamStore>(tiny_spec());
-  const auto trainer = PolicyTrainer::create(std::move(params), settings_of(0.01), team);
+  const auto trainer = PolicyTrainer::create(std::move(params), balance_settings(0.01), team);
   ASSERT_FALSE(trainer);
   EXPECT_EQ(trainer.error().code, core::ErrorCode::kConfig);
   EXPECT_NE(trainer.error().message.find("--actor.aux_loss_coef"), std::string::npos);
   EXPECT_NE(trainer.error().message.find("LlamaForCausalLM"), std::string::npos);
   auto experts = std::make_unique<model::ParamStore>(tiny_moe_spec());
-  EXPECT_FALSE(PolicyTrainer::create(std::move(experts), settings_of(-1), team));
+  EXPECT_FALSE(PolicyTrainer::create(std::move(experts), balance_settings(-1), team));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace troupe::learn {
 namespace {
 
-TrainGroup group_of(std::uint32_t slot,
+TrainGroup group_of_lengths(std::uint32_t slot,
                     std::size_t prompt,
                     const std::vector<std::size_t>& lengths) {
   TrainGroup group;
@@ -31,7 +31,7 @@ BatchSettings batch_of(std::int64_t rows, std::int64_t mini_batches = 1) {
 }  // namespace
 
 TEST(PlanUpdate, CountsTheSharedPromptOnceAndDropsTheLastTokens) {
-  const TrainGroup group = group_of(0, 5, {3, 4, 1});
+  const TrainGroup group = group_of_lengths(0, 5, {3, 4, 1});
   EXPECT_EQ(part_rows(group, 0, 3), 5 + 2 + 3 + 0);
   EXPECT_EQ(part_rows(group, 1, 2), 5 + 3);
   const auto plan = plan_update({group}, batch_of(100));
@@ -45,7 +45,7 @@ TEST(PlanUpdate, KeepsGroupsWholeWhileTheyFit) {
   // Rows 10, 10, 10 with a bound of 25: two groups, then one.
   std::vector<TrainGroup> groups;
   for (std::uint32_t slot = 0; slot < 3; ++slot)
-    groups.push_back(group_of(slot, 4, {4, 4}));
+    groups.push_back(group_of_lengths(slot, 4, {4, 4}));
   const auto plan = plan_update(groups, batch_of(25));
   ASSERT_TRUE(plan.has_value());
   ASSERT_EQ(plan->mini_batches.size(), 1u);
@@ -60,7 +60,7 @@ TEST(PlanUpdate, MicroBatchesAreAsEqualAsWholeGroupsAllow) {
   // Four groups of 10 rows with a bound of 35: two and two, not three and one.
   std::vector<TrainGroup> groups;
   for (std::uint32_t slot = 0; slot < 4; ++slot)
-    groups.push_back(group_of(slot, 4, {4, 4}));
+    groups.push_back(group_of_lengths(slot, 4, {4, 4}));
   const auto plan = plan_update(groups, batch_of(35));
   ASSERT_TRUE(plan.has_value());
   const auto& micro = plan->mini_batches[0].micro_batches;
@@ -71,7 +71,7 @@ TEST(PlanUpdate, MicroBatchesAreAsEqualAsWholeGroupsAllow) {
 
 TEST(PlanUpdate, SplitsALargeGroupBetweenSamples) {
   // Prompt 4, each sample 3 rows more; a bound of 11 takes two samples at a time.
-  const auto plan = plan_update({group_of(0, 4, {4, 4, 4, 4, 4})}, batch_of(11));
+  const auto plan = plan_update({group_of_lengths(0, 4, {4, 4, 4, 4, 4})}, batch_of(11));
   ASSERT_TRUE(plan.has_value());
   const auto& micro = plan->mini_batches[0].micro_batches;
   ASSERT_EQ(micro.size(), 3u);
@@ -83,7 +83,7 @@ TEST(PlanUpdate, SplitsALargeGroupBetweenSamples) {
 
 TEST(PlanUpdate, FollowsTicketsNotArrival) {
   const auto plan = plan_update(
-      {group_of(2, 4, {2, 2}), group_of(0, 4, {2, 2}), group_of(1, 4, {2, 2})}, batch_of(100));
+      {group_of_lengths(2, 4, {2, 2}), group_of_lengths(0, 4, {2, 2}), group_of_lengths(1, 4, {2, 2})}, batch_of(100));
   ASSERT_TRUE(plan.has_value());
   const auto& parts = plan->mini_batches[0].micro_batches[0].parts;
   ASSERT_EQ(parts.size(), 3u);
@@ -95,7 +95,7 @@ TEST(PlanUpdate, FollowsTicketsNotArrival) {
 TEST(PlanUpdate, MiniBatchesDifferByAtMostOneGroup) {
   std::vector<TrainGroup> groups;
   for (std::uint32_t slot = 0; slot < 7; ++slot)
-    groups.push_back(group_of(slot, 4, {2, 2}));
+    groups.push_back(group_of_lengths(slot, 4, {2, 2}));
   const auto plan = plan_update(groups, batch_of(100, 3));
   ASSERT_TRUE(plan.has_value());
   ASSERT_EQ(plan->mini_batches.size(), 3u);
@@ -115,7 +115,7 @@ TEST(PlanUpdate, TakesEverySampleOnceWithinTheBound) {
         lengths.push_back(1 + rng.next_below(20));
         tokens += static_cast<std::int64_t>(lengths.back());
       }
-      groups.push_back(group_of(slot, 1 + rng.next_below(20), lengths));
+      groups.push_back(group_of_lengths(slot, 1 + rng.next_below(20), lengths));
     }
     const auto plan = plan_update(groups, batch_of(40, 1 + static_cast<std::int64_t>(round % 4)));
     ASSERT_TRUE(plan.has_value());
@@ -141,7 +141,7 @@ TEST(PlanUpdate, TakesEverySampleOnceWithinTheBound) {
 TEST(PlanUpdate, PutsGroupsThatTeachNothingLastAndApart) {
   std::vector<TrainGroup> groups;
   for (std::uint32_t slot = 0; slot < 4; ++slot)
-    groups.push_back(group_of(slot, 4, {2, 2}));
+    groups.push_back(group_of_lengths(slot, 4, {2, 2}));
   const auto plan = plan_update(groups, batch_of(100), {true, false, true, false});
   ASSERT_TRUE(plan.has_value());
   const auto& micro = plan->mini_batches[0].micro_batches;
@@ -155,13 +155,13 @@ TEST(PlanUpdate, PutsGroupsThatTeachNothingLastAndApart) {
 
 TEST(PlanUpdate, RefusesWhatCannotBePlanned) {
   EXPECT_EQ(plan_update({}, batch_of(10)).error().code, core::ErrorCode::kInvalidArgument);
-  EXPECT_EQ(plan_update({group_of(0, 0, {2})}, batch_of(10)).error().code,
+  EXPECT_EQ(plan_update({group_of_lengths(0, 0, {2})}, batch_of(10)).error().code,
             core::ErrorCode::kInvalidArgument);
-  EXPECT_EQ(plan_update({group_of(0, 2, {2, 0})}, batch_of(10)).error().code,
+  EXPECT_EQ(plan_update({group_of_lengths(0, 2, {2, 0})}, batch_of(10)).error().code,
             core::ErrorCode::kInvalidArgument);
-  const auto twice = plan_update({group_of(4, 2, {2, 2}), group_of(4, 2, {2, 2})}, batch_of(10));
+  const auto twice = plan_update({group_of_lengths(4, 2, {2, 2}), group_of_lengths(4, 2, {2, 2})}, batch_of(10));
   EXPECT_NE(twice.error().message.find("slot 4"), std::string::npos);
-  const auto longer = plan_update({group_of(3, 6, {2, 6})}, batch_of(10));
+  const auto longer = plan_update({group_of_lengths(3, 6, {2, 6})}, batch_of(10));
   EXPECT_EQ(longer.error().code, core::ErrorCode::kConfig);
   EXPECT_NE(longer.error().message.find("micro_tokens_max"), std::string::npos);
 }

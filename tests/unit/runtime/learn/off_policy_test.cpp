@@ -22,7 +22,7 @@ TokenBatch three_tokens(Values* l) {
   return batch;
 }
 
-AlgoSettings settings(ObjectiveKind objective, CorrectionKind correction = CorrectionKind::kNone) {
+AlgoSettings corrected_settings(ObjectiveKind objective, CorrectionKind correction = CorrectionKind::kNone) {
   AlgoSettings algo;
   algo.objective = objective;
   algo.correction = correction;
@@ -45,7 +45,7 @@ void expect_weights(const AlgoSettings& algo, const Values& wanted, std::int64_t
 }  // namespace
 
 TEST(OffPolicy, CorrectionsOfTheClippedRatio) {
-  const auto ppo = [](CorrectionKind kind) { return settings(ObjectiveKind::kPpo, kind); };
+  const auto ppo = [](CorrectionKind kind) { return corrected_settings(ObjectiveKind::kPpo, kind); };
   expect_weights(ppo(CorrectionKind::kNone), {1, 1, 1}, 0);
   expect_weights(ppo(CorrectionKind::kTis), {0.5, 3, 3.5}, 1);
   expect_weights(ppo(CorrectionKind::kSeqTis), {1.5, 1.5, 3.5}, 1);
@@ -56,7 +56,7 @@ TEST(OffPolicy, CorrectionsOfTheClippedRatio) {
 }
 
 TEST(OffPolicy, OpsmDropsNegativeAdvantagesOfSamplesThatThePolicyLeft) {
-  auto algo = settings(ObjectiveKind::kPpo, CorrectionKind::kOpsm);
+  auto algo = corrected_settings(ObjectiveKind::kPpo, CorrectionKind::kOpsm);
   algo.correction_high = 0.3;
   Values l;
   TokenBatch batch = three_tokens(&l);
@@ -71,24 +71,24 @@ TEST(OffPolicy, M2poReadsTheMaskOfTheUpdate) {
   Values l;
   TokenBatch batch = three_tokens(&l);
   batch.keep = {1, 0, 1};
-  const auto off = off_policy(settings(ObjectiveKind::kPpo, CorrectionKind::kM2po), batch, l);
+  const auto off = off_policy(corrected_settings(ObjectiveKind::kPpo, CorrectionKind::kM2po), batch, l);
   EXPECT_EQ(off.weight, (Values{1, 0, 1}));
 }
 
 TEST(OffPolicy, WeightsOfTheObjectives) {
-  expect_weights(settings(ObjectiveKind::kDecoupled), {0.5, 2, 2}, 2);
-  expect_weights(settings(ObjectiveKind::kCispo), {0.5, 3, 3.5}, 1);
+  expect_weights(corrected_settings(ObjectiveKind::kDecoupled), {0.5, 2, 2}, 2);
+  expect_weights(corrected_settings(ObjectiveKind::kCispo), {0.5, 3, 3.5}, 1);
   // prod pi/mu 1.5 and 4: cut to 1 where A < 0.
-  expect_weights(settings(ObjectiveKind::kTopr), {1, 1, 1}, 2);
+  expect_weights(corrected_settings(ObjectiveKind::kTopr), {1, 1, 1}, 2);
   // A mask may stand beside the objective's own weight.
-  expect_weights(settings(ObjectiveKind::kDecoupled, CorrectionKind::kGeoRs), {0.5, 2, 0}, 2);
+  expect_weights(corrected_settings(ObjectiveKind::kDecoupled, CorrectionKind::kGeoRs), {0.5, 2, 0}, 2);
 }
 
 TEST(OffPolicy, ToprWeighsUnlikelyNegativesByTheirProduct) {
   Values l;
   TokenBatch batch = three_tokens(&l);
   l = {-2 + std::log(0.5), -2 + std::log(0.5), -2 + std::log(0.5)};
-  const auto off = off_policy(settings(ObjectiveKind::kTopr), batch, l);
+  const auto off = off_policy(corrected_settings(ObjectiveKind::kTopr), batch, l);
   EXPECT_NEAR(off.weight[0], 0.25, 1e-14);
   EXPECT_EQ(off.weight[1], 1.0);  // A > 0
   EXPECT_NEAR(off.weight[2], 0.5, 1e-14);
@@ -97,11 +97,11 @@ TEST(OffPolicy, ToprWeighsUnlikelyNegativesByTheirProduct) {
 TEST(OffPolicy, AnchorOfBypassIsTheBehaviourAndOfA3poLiesBetween) {
   Values l;
   TokenBatch batch = three_tokens(&l);
-  EXPECT_EQ(off_policy(settings(ObjectiveKind::kBypass), batch, l).anchor, batch.behaviour);
+  EXPECT_EQ(off_policy(corrected_settings(ObjectiveKind::kBypass), batch, l).anchor, batch.behaviour);
   batch.anchor.clear();
   batch.anchor_share = {0, 0.25, 1};
   l = {-1, -1, -1};
-  const auto off = off_policy(settings(ObjectiveKind::kA3po), batch, l);
+  const auto off = off_policy(corrected_settings(ObjectiveKind::kA3po), batch, l);
   EXPECT_EQ(off.anchor, (Values{-2, -1.75, -1}));
   EXPECT_NEAR(off.weight[1], std::exp(0.25), 1e-14);
   EXPECT_EQ(off.weight[2], 2.0);  // e, cut to C
@@ -132,11 +132,11 @@ TEST(OffPolicy, KlCarriesTheTruncatedWeightWhereTokensMayBeOld) {
   };
   for (const auto kind : {ObjectiveKind::kDecoupled, ObjectiveKind::kBypass, ObjectiveKind::kCispo,
                           ObjectiveKind::kTopr})
-    expect_bounded(settings(kind));
+    expect_bounded(corrected_settings(kind));
   for (const auto kind : {CorrectionKind::kTis, CorrectionKind::kSeqTis, CorrectionKind::kMis,
                           CorrectionKind::kIcepop, CorrectionKind::kGeoRs, CorrectionKind::kOpsm})
-    expect_bounded(settings(ObjectiveKind::kPpo, kind));
-  EXPECT_EQ(off_policy(settings(ObjectiveKind::kPpo), batch, l).kl, (Values{1, 1, 1}));
+    expect_bounded(corrected_settings(ObjectiveKind::kPpo, kind));
+  EXPECT_EQ(off_policy(corrected_settings(ObjectiveKind::kPpo), batch, l).kl, (Values{1, 1, 1}));
 }
 
 TEST(SecondMomentMask, KeepsTheLongestPrefixWithinTheMean) {

@@ -8,7 +8,7 @@
 namespace troupe::learn {
 namespace {
 
-OptimSettings optim(double lr, double warmup, double minimum) {
+OptimSettings scheduled(double lr, double warmup, double minimum) {
   OptimSettings settings;
   settings.lr = lr;
   settings.warmup_ratio = warmup;
@@ -19,7 +19,7 @@ OptimSettings optim(double lr, double warmup, double minimum) {
 }  // namespace
 
 TEST(Schedule, WarmsUpLinearlyThenFollowsTheCosine) {
-  const Schedule schedule(optim(1.0, 0.2, 0.1), 10);
+  const Schedule schedule(scheduled(1.0, 0.2, 0.1), 10);
   EXPECT_EQ(schedule.warmup_steps(), 2);
   EXPECT_DOUBLE_EQ(schedule.rate(0), 0.5);
   EXPECT_DOUBLE_EQ(schedule.rate(1), 1.0);
@@ -32,13 +32,13 @@ TEST(Schedule, WarmsUpLinearlyThenFollowsTheCosine) {
 }
 
 TEST(Schedule, RoundsTheWarmUpUpwards) {
-  EXPECT_EQ(Schedule(optim(1, 0.03, 0.1), 40).warmup_steps(), 2);
-  EXPECT_EQ(Schedule(optim(1, 0.03, 0.1), 1).warmup_steps(), 1);
-  EXPECT_EQ(Schedule(optim(1, 0.0, 0.1), 40).warmup_steps(), 0);
+  EXPECT_EQ(Schedule(scheduled(1, 0.03, 0.1), 40).warmup_steps(), 2);
+  EXPECT_EQ(Schedule(scheduled(1, 0.03, 0.1), 1).warmup_steps(), 1);
+  EXPECT_EQ(Schedule(scheduled(1, 0.0, 0.1), 40).warmup_steps(), 0);
 }
 
 TEST(Schedule, NeverRisesAfterTheWarmUp) {
-  const Schedule schedule(optim(3e-6, 0.03, 0.1), 137);
+  const Schedule schedule(scheduled(3e-6, 0.03, 0.1), 137);
   for (std::int64_t step = schedule.warmup_steps(); step < 140; ++step) {
     EXPECT_LE(schedule.rate(step), schedule.rate(step - 1));
     EXPECT_GE(schedule.rate(step), 3e-7 * (1 - 1e-12));
@@ -46,13 +46,13 @@ TEST(Schedule, NeverRisesAfterTheWarmUp) {
 }
 
 TEST(Schedule, StaysConstantWithoutATotal) {
-  const Schedule schedule(optim(2e-5, 0.03, 0.1), 0);
+  const Schedule schedule(scheduled(2e-5, 0.03, 0.1), 0);
   EXPECT_EQ(schedule.rate(0), 2e-5);
   EXPECT_EQ(schedule.rate(1000), 2e-5);
 }
 
 TEST(Schedule, WarmUpOfTheWholeRunEndsAtThePeak) {
-  const Schedule schedule(optim(1.0, 1.0, 0.1), 4);
+  const Schedule schedule(scheduled(1.0, 1.0, 0.1), 4);
   EXPECT_DOUBLE_EQ(schedule.rate(0), 0.25);
   EXPECT_DOUBLE_EQ(schedule.rate(3), 1.0);
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/model/group_plan.hpp"
 #include "runtime/model/score.hpp"
+#include "tests/unit/runtime/model/same_bits.hpp"
 #include "tests/unit/runtime/model/test_models.hpp"
 
 #include <gtest/gtest.h>
@@ -51,10 +52,6 @@ GroupPlan plan_of(const std::vector<Group>& groups, const ModelSpec& spec, int m
   const auto built = build_group_plan(views, spec, members, plan);
   EXPECT_TRUE(built);
   return plan;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 std::vector<float> score(core::TeamRunner& team,

@@ -2,6 +2,7 @@
 // backward pass, and whatever the team, the gradients have the same bits.
 #include "runtime/model/head_grad.hpp"
 
+#include "tests/unit/runtime/model/same_bits.hpp"
 #include "tests/unit/runtime/model/test_models.hpp"
 
 #include <gtest/gtest.h>
@@ -65,10 +66,6 @@ class ChunkedHead : public ::testing::Test {
   std::vector<float> head_in, coefficients;
   TokenTargets targets;
 };
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
 
 bool same_bits(const HeadRun& a, const HeadRun& b) {
   return same_bits(a.logprobs, b.logprobs) && same_bits(a.dhead_in, b.dhead_in) &&

@@ -26,7 +26,7 @@ std::string longrope(const std::string& more, const std::string& beside) {
               beside);
 }
 
-ModelSpec spec_of(const std::string& config) {
+ModelSpec longrope_spec(const std::string& config) {
   auto spec = parse_spec(config, "config.json");
   EXPECT_TRUE(spec) << spec.error().message;
   return spec ? *spec : ModelSpec{};
@@ -47,7 +47,7 @@ void expect_frequencies(const ModelSpec& spec, const std::vector<double>& expect
 }
 
 TEST(LongRope, AContextAboveTheOriginalTakesTheLongFactors) {
-  const ModelSpec spec = spec_of(
+  const ModelSpec spec = longrope_spec(
       longrope("", R"("max_position_embeddings": 64, "original_max_position_embeddings": 16)"));
   EXPECT_TRUE(spec.rope.extended);
   expect_frequencies(spec, {1.0, 1 / 25.0, 1 / 800.0, 1 / 10000.0});
@@ -63,14 +63,14 @@ TEST(LongRope, AContextAboveTheOriginalTakesTheLongFactors) {
 }
 
 TEST(LongRope, AContextWithinTheOriginalTakesTheShortFactors) {
-  const ModelSpec spec = spec_of(
+  const ModelSpec spec = longrope_spec(
       longrope("", R"("max_position_embeddings": 16, "original_max_position_embeddings": 16)"));
   EXPECT_FALSE(spec.rope.extended);
   expect_frequencies(spec, {1.0, 1 / 20.0, 1 / 400.0, 1 / 5000.0});
   EXPECT_EQ(spec.rope.attention_factor, 1.0);
   // The context cut short, the models' scale kept.
   const ModelSpec cut =
-      spec_of(longrope(R"("factor": 4.0)",
+      longrope_spec(longrope(R"("factor": 4.0)",
                        R"("max_position_embeddings": 16, "original_max_position_embeddings": 16)"));
   EXPECT_FALSE(cut.rope.extended);
   EXPECT_DOUBLE_EQ(cut.rope.attention_factor, std::sqrt(1.5));
@@ -79,7 +79,7 @@ TEST(LongRope, AContextWithinTheOriginalTakesTheShortFactors) {
 TEST(LongRope, AnAttentionFactorThatIsGivenCounts) {
   const std::string lengths =
       R"("max_position_embeddings": 64, "original_max_position_embeddings": 16)";
-  EXPECT_EQ(spec_of(longrope(R"("attention_factor": 1.25)", lengths)).rope.attention_factor, 1.25);
+  EXPECT_EQ(longrope_spec(longrope(R"("attention_factor": 1.25)", lengths)).rope.attention_factor, 1.25);
   expect_refused(longrope(R"("attention_factor": 0)", lengths), "`attention_factor`");
   expect_refused(longrope(R"("factor": 0.5)", lengths), "`factor` must be at least 1");
 }
@@ -88,8 +88,8 @@ TEST(LongRope, AnAttentionFactorThatIsGivenCounts) {
 TEST(LongRope, TheOriginalLengthStandsBesideTheFactorsOrAmongThem) {
   const std::string inside = R"("original_max_position_embeddings": 32)";
   const std::string context = R"("max_position_embeddings": 64)";
-  EXPECT_EQ(spec_of(longrope(inside, context)).rope.original_context, 32);
-  EXPECT_EQ(spec_of(longrope(inside, context + R"(, "original_max_position_embeddings": 8)"))
+  EXPECT_EQ(longrope_spec(longrope(inside, context)).rope.original_context, 32);
+  EXPECT_EQ(longrope_spec(longrope(inside, context + R"(, "original_max_position_embeddings": 8)"))
                 .rope.original_context,
             8);
   expect_refused(longrope("", context), "needs `original_max_position_embeddings`");
@@ -117,17 +117,17 @@ TEST(LongRope, RefusesFactorsThatDoNotFit) {
 TEST(LongRope, TheShortFactorsCanBeChosenAndEndTheContext) {
   const std::string lengths =
       R"("max_position_embeddings": 64, "original_max_position_embeddings": 16)";
-  const ModelSpec spec = spec_of(longrope("", lengths + R"(, "longrope_factors": "short")"));
+  const ModelSpec spec = longrope_spec(longrope("", lengths + R"(, "longrope_factors": "short")"));
   EXPECT_FALSE(spec.rope.extended);
   EXPECT_EQ(spec.context, 16);
   expect_frequencies(spec, {1.0, 1 / 20.0, 1 / 400.0, 1 / 5000.0});
   // The scale is the whole model's, sqrt(1 + ln 4 / ln 16), as transformers has it at any length.
   EXPECT_DOUBLE_EQ(spec.rope.attention_factor, std::sqrt(1.5));
-  const ModelSpec same = spec_of(longrope("", lengths + R"(, "longrope_factors": "long")"));
+  const ModelSpec same = longrope_spec(longrope("", lengths + R"(, "longrope_factors": "long")"));
   EXPECT_TRUE(same.rope.extended);
   EXPECT_EQ(same.context, 64);
   // What is written for such a model reads back to it.
-  const ModelSpec again = spec_of(format_spec(spec));
+  const ModelSpec again = longrope_spec(format_spec(spec));
   EXPECT_EQ(again.context, 16);
   EXPECT_DOUBLE_EQ(again.rope.attention_factor, std::sqrt(1.5));
   expect_refused(longrope("", lengths + R"(, "longrope_factors": "auto")"),
@@ -140,7 +140,7 @@ TEST(LongRope, WhatTheUserIsTold) {
   const std::string lengths =
       R"("max_position_embeddings": 64, "original_max_position_embeddings": 16)";
   const auto of = [&](const std::string& more) {
-    return longrope_note(spec_of(longrope("", lengths + more))).value_or("nothing");
+    return longrope_note(longrope_spec(longrope("", lengths + more))).value_or("nothing");
   };
   EXPECT_EQ(of(""),
             "longrope: the long factors turn all positions, for the context of 64 tokens is above "
@@ -150,15 +150,15 @@ TEST(LongRope, WhatTheUserIsTold) {
                 .find("longrope: the short factors turn all positions and the context ends at 16"),
             0u);
   // Where both agree there is nothing to say.
-  EXPECT_FALSE(longrope_note(spec_of(
+  EXPECT_FALSE(longrope_note(longrope_spec(
       longrope("", R"("max_position_embeddings": 16, "original_max_position_embeddings": 16)"))));
 }
 
 TEST(LongRope, FormatReadsBack) {
   const ModelSpec spec =
-      spec_of(longrope(R"("factor": 3.0)",
+      longrope_spec(longrope(R"("factor": 3.0)",
                        R"("max_position_embeddings": 64, "original_max_position_embeddings": 16)"));
-  const ModelSpec again = spec_of(format_spec(spec));
+  const ModelSpec again = longrope_spec(format_spec(spec));
   EXPECT_EQ(again.rope.short_factors, spec.rope.short_factors);
   EXPECT_EQ(again.rope.long_factors, spec.rope.long_factors);
   EXPECT_EQ(again.rope.attention_factor, spec.rope.attention_factor);

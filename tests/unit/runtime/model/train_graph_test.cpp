@@ -2,6 +2,7 @@
 #include "runtime/model/score.hpp"
 #include "runtime/model/train_logprobs.hpp"
 #include "runtime/model/train_tape.hpp"
+#include "tests/unit/runtime/model/same_bits.hpp"
 #include "tests/unit/runtime/model/test_models.hpp"
 
 #include <gtest/gtest.h>
@@ -23,10 +24,6 @@ struct Batch {
   std::vector<std::vector<std::int32_t>> responses;
   GroupPlan plan;
 };
-
-bool same_bits(const float* a, const float* b, std::int64_t count) {
-  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(float)) == 0;
-}
 
 TEST(TrainForward, GradientsAreTheTapes) {
   const TestModel model(qwen_spec());

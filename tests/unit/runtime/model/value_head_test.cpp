@@ -7,6 +7,7 @@
 #include "runtime/model/score.hpp"
 #include "runtime/model/train_graph.hpp"
 #include "runtime/model/train_tape.hpp"
+#include "tests/unit/runtime/model/same_bits.hpp"
 #include "tests/unit/runtime/model/test_models.hpp"
 
 #include <ATen/ATen.h>
@@ -18,8 +19,8 @@
 namespace troupe::model {
 namespace {
 
-struct Problem {
-  explicit Problem(const ModelSpec& body, float std = 0.15f) : model(with_score_head(body), std) {
+struct ValueProblem {
+  explicit ValueProblem(const ModelSpec& body, float std = 0.15f) : model(with_score_head(body), std) {
     prompts = {some_tokens(21, body.vocab, 1), some_tokens(16, body.vocab, 2)};
     for (int i = 0; i < 4; ++i)
       responses.push_back(some_tokens(3 + 9 * i, body.vocab, 10 + i));
@@ -36,7 +37,7 @@ struct Problem {
   std::vector<SampleGroup> groups;
 };
 
-std::vector<float> values_of(core::TeamRunner& team, const Problem& problem) {
+std::vector<float> values_of(core::TeamRunner& team, const ValueProblem& problem) {
   const ForwardPlan plan = problem.plan(team.size());
   std::vector<float> values(plan.logit_rows.size());
   ScoreScratch scratch;
@@ -61,7 +62,7 @@ std::vector<float> coefficients(std::size_t count) {
   return c;
 }
 
-ParamStore gradient_of(core::TeamRunner& team, const Problem& problem) {
+ParamStore gradient_of(core::TeamRunner& team, const ValueProblem& problem) {
   ParamStore grads = problem.model.params.same_layout();
   const ForwardPlan plan = problem.plan(team.size());
   TrainTape tape(team, problem.model.params, &grads);
@@ -73,10 +74,6 @@ ParamStore gradient_of(core::TeamRunner& team, const Problem& problem) {
     tape.backward_layer(i);
   tape.backward_embedding();
   return grads;
-}
-
-bool same_bits(const float* a, const float* b, std::int64_t count) {
-  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(float)) == 0;
 }
 
 class ValueHead : public testing::TestWithParam<ModelSpec> {};
@@ -139,7 +136,7 @@ TEST_P(ValueHead, EveryTensorAgreesWithFiniteDifferences) {
   // Every token passes all experts: then no choice flips when a weight moves a little.
   ModelSpec spec = GetParam();
   spec.moe.experts = spec.moe.experts_per_token;
-  Problem problem(spec);
+  ValueProblem problem(spec);
   core::SerialTeam serial;
   const ParamStore grads = gradient_of(serial, problem);
   const auto loss = [&] {
@@ -176,7 +173,7 @@ TEST_P(ValueHead, EveryTensorAgreesWithFiniteDifferences) {
 }
 
 TEST_P(ValueHead, BatchesTeamsAndThePassGiveTheSameBits) {
-  const Problem problem(GetParam());
+  const ValueProblem problem(GetParam());
   core::SerialTeam serial;
   PairTeam pair;
   const auto one = values_of(serial, problem);
@@ -206,7 +203,7 @@ TEST_P(ValueHead, BatchesTeamsAndThePassGiveTheSameBits) {
 }
 
 TEST_P(ValueHead, TheGraphCarriesTheTapesGradients) {
-  const Problem problem(GetParam());
+  const ValueProblem problem(GetParam());
   core::SerialTeam serial;
   const ParamStore by_tape = gradient_of(serial, problem);
   ParamStore by_graph = problem.model.params.same_layout();

@@ -17,7 +17,6 @@ namespace {
 
 using core::ErrorCode;
 
-constexpr Patience kPatient{kLong};
 
 // The answer to these bytes; status 0 when the publisher only hangs up.
 AnswerStatus answer_to(const WeightLocation& at, Wants way, const void* bytes, std::size_t size) {

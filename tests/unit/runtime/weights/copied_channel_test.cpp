@@ -3,6 +3,7 @@
 #include "runtime/weights/copied_channel.hpp"
 
 #include "tests/unit/runtime/model/arena_team.hpp"
+#include "tests/unit/runtime/weights/fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@
 namespace troupe::weights {
 namespace {
 
-model::ModelSpec tiny() {
+model::ModelSpec one_layer() {
   model::ModelSpec spec;
   spec.architecture = "LlamaForCausalLM";
   spec.layers = 1;
@@ -39,14 +40,13 @@ std::vector<float> head_of(const model::PackedWeights& weights) {
   return head;
 }
 
-constexpr core::Duration kSecond = std::chrono::seconds(1);
 
 }  // namespace
 
 TEST(CopiedWeightChannel, PacksWhatWasPublishedWhereTheEngineComputes) {
-  model::ParamStore master(tiny());
+  model::ParamStore master(one_layer());
   model::randomise(master, 3, 0.5f);
-  model::PackedWeights expected(tiny());
+  model::PackedWeights expected(one_layer());
   expected.fill(core::Team{}, master, 4);
 
   CopiedWeightChannel channel(kernels::PanelDtype::kF32);
@@ -65,7 +65,7 @@ TEST(CopiedWeightChannel, PacksWhatWasPublishedWhereTheEngineComputes) {
 }
 
 TEST(CopiedWeightChannel, NeverGoesBack) {
-  model::ParamStore master(tiny());
+  model::ParamStore master(one_layer());
   CopiedWeightChannel channel(kernels::PanelDtype::kF32);
   ASSERT_TRUE(channel.publish(offer(4, master)));
   EXPECT_EQ(channel.publish(offer(3, master)).error().code, core::ErrorCode::kInvalidArgument);

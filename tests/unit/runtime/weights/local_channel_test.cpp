@@ -1,12 +1,14 @@
 // The channel of one process: newest version only, never backwards.
 #include "runtime/weights/local_channel.hpp"
 
+#include "tests/unit/runtime/weights/fixture.hpp"
+
 #include <gtest/gtest.h>
 
 namespace troupe::weights {
 namespace {
 
-model::ModelSpec tiny() {
+model::ModelSpec one_tied_layer() {
   model::ModelSpec spec;
   spec.architecture = "LlamaForCausalLM";
   spec.layers = 1;
@@ -22,8 +24,8 @@ model::ModelSpec tiny() {
 }
 
 std::shared_ptr<const model::PackedWeights> version(core::Version number) {
-  model::ParamStore params(tiny());
-  auto weights = std::make_shared<model::PackedWeights>(tiny());
+  model::ParamStore params(one_tied_layer());
+  auto weights = std::make_shared<model::PackedWeights>(one_tied_layer());
   weights->fill(core::Team{}, params, number);
   return weights;
 }
@@ -35,7 +37,6 @@ Offer offer(std::shared_ptr<const model::PackedWeights> weights) {
   return result;
 }
 
-constexpr core::Duration kSecond = std::chrono::seconds(1);
 
 }  // namespace
 

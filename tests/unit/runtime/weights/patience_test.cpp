@@ -15,7 +15,6 @@ namespace {
 
 using core::ErrorCode;
 
-constexpr Patience kPatient{kLong};
 
 // All snapshots that a publisher lends at once.
 std::vector<std::unique_ptr<WeightIntake>> hold_all(RemoteWeightSubscriber& subscriber,

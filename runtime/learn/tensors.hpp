@@ -1,0 +1,27 @@
+// Between rows of doubles and tensors of LibTorch. Internal to this room.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace troupe::learn {
+
+// A copy, so that a graph owns what it keeps for the backward pass.
+inline at::Tensor tensor_of(std::span<const double> values) {
+  at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kDouble);
+  std::copy(values.begin(), values.end(), tensor.data_ptr<double>());
+  return tensor;
+}
+
+// All elements, without gradients.
+inline std::vector<double> values_of(const at::Tensor& tensor) {
+  const at::Tensor flat = tensor.detach().to(at::kDouble).contiguous();
+  const double* data = flat.const_data_ptr<double>();
+  return {data, data + flat.numel()};
+}
+
+}  // namespace troupe::learn
