@@ -34,18 +34,18 @@ void choose_sizes(TrainJob& job) {
 }
 
 core::Result<learn::TrainerSettings> trainer_settings(const TrainJob& job) {
-  static constexpr std::pair<const char*, learn::AdvantageKind> kKinds[] = {
-      {"grpo", learn::AdvantageKind::kGrpo},
-      {"dr_grpo", learn::AdvantageKind::kDrGrpo},
-      {"rloo", learn::AdvantageKind::kRloo},
-      {"reinforce_baseline", learn::AdvantageKind::kReinforceBaseline},
-      {"ppo", learn::AdvantageKind::kGae}};
+  static constexpr std::pair<std::string_view, std::string_view> kEstimators[] = {
+      {"grpo", "group_norm"},
+      {"dr_grpo", "dr_grpo"},
+      {"rloo", "rloo"},
+      {"reinforce_baseline", "reinforce_baseline"},
+      {"ppo", "gae"}};
   learn::TrainerSettings settings;
   settings.batch.micro_tokens_max = job.micro_tokens_max;
   settings.total_steps = 100;
-  for (const auto& [name, kind] : kKinds) {
+  for (const auto& [name, estimator] : kEstimators) {
     if (job.objective != name) continue;
-    settings.algo.advantage = kind;
+    settings.algo.estimator = estimator;
     return settings;
   }
   return core::fail(core::ErrorCode::kConfig,

@@ -29,11 +29,6 @@ data::SupervisedDataset random_rows(const TrainJob& job, const model::ModelSpec&
   return data::SupervisedDataset::of_tokens(rows);
 }
 
-learn::LossKind loss_of(const std::string& objective) {
-  if (objective == "dpo") return learn::LossKind::kDpo;
-  return objective == "rm" ? learn::LossKind::kReward : learn::LossKind::kAnswer;
-}
-
 // The plan of one row; all have the same sizes.
 core::Result<model::GroupPlan> plan_of(const TrainJob& job,
                                        const data::SupervisedRow& row,
@@ -61,7 +56,7 @@ core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner
   const data::SupervisedDataset rows = random_rows(job, spec);
   TROUPE_TRY_ASSIGN(plan, plan_of(job, rows.row(0), spec));
   learn::SupervisedSettings settings;
-  settings.loss.kind = loss_of(job.objective);
+  settings.loss.method = job.objective;
   settings.micro_tokens_max = job.micro_tokens_max;
   settings.total_steps = 100;
   TROUPE_TRY_ASSIGN(trainers, learn::trainers());
@@ -79,7 +74,7 @@ core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner
   TROUPE_TRY_ASSIGN(figures, time_steps(team, nothing, step));
   const bool sequences = job.objective == "sft";  // of new_tokens, without a prompt
   // The reference's forward pass is a part of the step.
-  const double passes = settings.loss.has_reference() ? 8.0 : 6.0;
+  const double passes = settings.loss.method->reference ? 8.0 : 6.0;
   figures.flops = passes * static_cast<double>(job.prompts) *
                   weights_by_rows(spec, plan.plan.rows(),
                                   static_cast<std::int64_t>(plan.plan.logit_rows.size()));

@@ -1,6 +1,7 @@
 // The split of the cores.
 #include "apps/session/core_plan.hpp"
 
+#include "apps/session/roles/learn_settings.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/role_factories.hpp"
 
@@ -13,7 +14,7 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
   plan.cores = config.train.threads > 0 ? static_cast<std::uint32_t>(config.train.threads) : cores;
   plan.split = config.train.staleness_max > 0;
   plan.generators = static_cast<std::uint32_t>(config.rollout.generators);
-  plan.reference = config.has_reference();
+  plan.reference = has_reference(config);
   plan.critic = has_critic(config);
   plan.reward_models = static_cast<std::uint32_t>(config.reward.model_name_or_path.size());
   plan.gpus = devices_text(config);

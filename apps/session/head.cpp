@@ -13,6 +13,7 @@
 #include "apps/session/node/join_flags.hpp"
 #include "apps/session/node/local_nodes.hpp"
 #include "apps/session/outcome.hpp"
+#include "apps/session/roles/learn_settings.hpp"
 #include "apps/session/status_desk.hpp"
 #include "runtime/async/io_threads.hpp"
 #include "runtime/async/run_on.hpp"
@@ -272,7 +273,7 @@ async::task<Result<void>> Head::Impl::host(const std::string& name,
 async::task<Result<void>> Head::Impl::await_roles() {
   std::vector<std::string> kinds = {"policy", "reward"};
   if (has_critic(options.config)) kinds.push_back("critic");
-  if (options.config.has_reference()) kinds.push_back("reference");
+  if (has_reference(options.config)) kinds.push_back("reference");
   company->begin_run();
   const auto deadline = async::Deadline::after(timers, actors::limits::kSpawnDeadline);
   for (;;) {

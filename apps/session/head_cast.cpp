@@ -1,6 +1,7 @@
 // Role by role.
 #include "apps/session/head_cast.hpp"
 
+#include "apps/session/roles/learn_settings.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_factories.hpp"
 
@@ -29,7 +30,7 @@ void cast_roles(const config::TrainConfig& config, actors::CompanyOptions& optio
     const std::string node = part.folder.empty() ? "reward" : "reward-" + part.name;
     add("reward", part.role, node);
   }
-  if (config.has_reference()) add("reference", "reference/0", "reference");
+  if (has_reference(config)) add("reference", "reference/0", "reference");
   if (!contains(config.cluster.local_roles, "generator")) return;
   for (std::int64_t i = 0; i < config.rollout.generators; ++i) {
     const std::string number = std::to_string(i);

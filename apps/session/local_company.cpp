@@ -6,6 +6,7 @@
 #include "apps/cli/system_facts.hpp"
 #include "apps/session/outcome.hpp"
 #include "apps/session/roles/engine_settings.hpp"
+#include "apps/session/roles/learn_settings.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/policy_settings.hpp"
 #include "apps/session/roles/role_devices.hpp"
@@ -126,7 +127,7 @@ class Company {
     };
     TROUPE_CO_TRY(co_await host("data/0", data_factory(std::move(data)), nullptr));
     TROUPE_CO_TRY(co_await start_rewards());
-    if (config.has_reference()) {
+    if (has_reference(config)) {
       std::shared_ptr<const model::PackedWeights> frozen = first_weights;
       TROUPE_CO_TRY_ASSIGN(at, team_of("reference", stage_.gpus));
       if (!config.ref.model_name_or_path.empty() || at != team) {

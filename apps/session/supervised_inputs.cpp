@@ -11,15 +11,9 @@ namespace {
 
 using core::ErrorCode;
 
-data::RowKind row_kind(config::Methods method) {
-  if (method == config::kSft) return data::RowKind::kAnswer;
-  if (method == config::kPretrain) return data::RowKind::kText;
-  return method == config::kKto ? data::RowKind::kRated : data::RowKind::kPair;
-}
-
 data::SupervisedColumns columns_of_config(const config::TrainConfig& config) {
   data::SupervisedColumns columns;
-  columns.kind = row_kind(config::method_bit(config.method));
+  columns.kind = learn::Chosen<learn::Method>(config.method)->rows;
   columns.input_key = config.data.input_key;
   columns.output_key = config.data.output_key;
   columns.prompt_key = config.data.prompt_key;
@@ -122,17 +116,11 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
 
 learn::LossSettings loss_settings(const config::TrainConfig& config) {
   learn::LossSettings loss;
-  const config::Methods method = config::method_bit(config.method);
-  if (method == config::kRm) loss.kind = learn::LossKind::kReward;
-  if (method == config::kDpo || method == config::kCdpo) loss.kind = learn::LossKind::kDpo;
-  if (method == config::kIpo) loss.kind = learn::LossKind::kIpo;
-  if (method == config::kKto) loss.kind = learn::LossKind::kKto;
-  loss.beta = method == config::kKto ? config.kto.beta : config.dpo.beta;
-  if (method == config::kCdpo) loss.label_smoothing = config.dpo.label_smoothing;
-  if (loss.kind == learn::LossKind::kDpo || loss.kind == learn::LossKind::kIpo) {
-    loss.nll_coef = config.dpo.nll_loss_coef;
-  }
-  loss.length_mean = method == config::kIpo && config.dpo.length_mean;
+  loss.method = config.method;
+  loss.beta = loss.method->rated() ? config.kto.beta : config.dpo.beta;
+  loss.label_smoothing = config.dpo.label_smoothing;
+  loss.nll_coef = config.dpo.nll_loss_coef;
+  loss.length_mean = config.dpo.length_mean;
   loss.desirable_weight = config.kto.desirable_weight;
   loss.undesirable_weight = config.kto.undesirable_weight;
   return loss;

@@ -56,13 +56,13 @@ Result<void> SupervisedRun::load() {
   TROUPE_TRY_ASSIGN(inputs, load_supervised(config_));
   inputs_ = std::move(inputs);
   const learn::SupervisedSettings settings = supervised_settings(config_, inputs_.steps);
-  const bool scores = settings.loss.kind == learn::LossKind::kReward;
+  const bool scores = settings.loss.method->scores;
   TROUPE_TRY_ASSIGN(master,
                     model::load_model(inputs_.model_folder,
                                       scores ? model::HeadKind::kScore : model::HeadKind::kLanguage,
                                       static_cast<std::uint64_t>(config_.train.seed)));
   std::shared_ptr<model::PackedWeights> reference;
-  if (settings.loss.has_reference() && !inputs_.reference_folder.empty()) {
+  if (settings.loss.method->reference && !inputs_.reference_folder.empty()) {
     TROUPE_TRY_ASSIGN(frozen, model::load_model(inputs_.reference_folder));
     reference = std::make_shared<model::PackedWeights>(frozen->spec(), settings.optim.panels,
                                                        team_->memory());

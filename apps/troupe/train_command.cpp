@@ -71,7 +71,7 @@ std::string awaited_kinds(const config::TrainConfig& config) {
   add("generator", true);
   add("critic", has_critic(config));
   add("reward", true);
-  add("reference", config.has_reference());
+  add("reference", has_reference(config));
   return kinds;
 }
 

@@ -5,7 +5,8 @@
 
 #include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
-#include "runtime/learn/settings.hpp"
+#include "runtime/learn/chosen.hpp"
+#include "runtime/learn/estimators.hpp"
 
 #include <span>
 #include <string>
@@ -13,26 +14,19 @@
 
 namespace troupe::learn {
 
-// Added to the deviation of `grpo`. Peers that use 1e-9 turn rounding noise into advantages.
-inline constexpr double kGrpoStdFloor = 1e-4;
 // Smallest variance that whitening divides by.
 inline constexpr double kWhitenVarianceMin = 1e-8;
 
 // "update 3, slot 5": how errors name a group.
 std::string ticket_name(const core::Ticket& ticket);
 
-// Whether the estimator compares the samples of a prompt, so that a group needs two of them.
-bool compares_samples(AdvantageKind kind);
+// The sum in order, over the count.
+double mean_of(std::span<const double> values);
 
-// The group step alone, over the scores R_1..R_n of one prompt:
-//   kGrpo               (R_i - mean) / (std_{n-1} + 1e-4)
-//   kDrGrpo             R_i - mean
-//   kRloo               R_i - mean of the other n - 1
-//   kReinforceBaseline  R_i - mean (whitened later, over the update)
-//   others              R_i
-// The first four need n >= 2 and are all exactly 0 when max = min. Errors, with `group` in the
-// message: kInvalidArgument (too few samples), kNumeric (a score that is not finite).
-core::Result<std::vector<double>> group_advantages(AdvantageKind kind,
+// The group step alone, over the scores R_1..R_n of one prompt; estimators that compare samples need
+// n >= 2, and all results are exactly 0 when max = min. Errors, with `group` in the message:
+// kInvalidArgument (too few samples), kNumeric (a score that is not finite).
+core::Result<std::vector<double>> group_advantages(Chosen<Estimator> estimator,
                                                    std::span<const double> scores,
                                                    const std::string& group);
 

@@ -172,9 +172,7 @@ core::Result<CriticReport> CriticTrainerImpl::update(const std::vector<TrainGrou
   TROUPE_TRY(check_fit(groups, returns, "returns"));
   TROUPE_TRY_ASSIGN(plan, plan_update(groups, settings_.batch));
   ValueBatch batch;
-  batch.weight =
-      token_weight(Reducer::kTokenMean, static_cast<std::int64_t>(plan.mini_batches.size()),
-                   plan.tokens, plan.samples, 1);
+  batch.weight = Chosen<Reducer>("token_mean")->weight(plan.counts(), 1, 1);
   Totals totals;
   for (std::int64_t epoch = 0; epoch < settings_.batch.epochs; ++epoch) {
     for (const MiniBatch& mini : plan.mini_batches) {

@@ -1,22 +1,24 @@
-// Estimators and the adaptive coefficient.
 #include "runtime/learn/kl_control.hpp"
+
+#include "runtime/learn/loss_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace troupe::learn {
 
-double reward_kl(KlEstimator estimator, double d) {
-  d = std::clamp(d, -kRewardKlMax, kRewardKlMax);
-  switch (estimator) {
-    case KlEstimator::kK1:
-      return d;
-    case KlEstimator::kK2:
-      return 0.5 * d * d;
-    case KlEstimator::kK3:
-      break;
-  }
+double kl_k1(double d) {
+  return d;
+}
+double kl_k2(double d) {
+  return 0.5 * d * d;
+}
+double kl_k3(double d) {
   return std::exp(-d) - 1 + d;
+}
+
+double reward_kl(Chosen<KlEstimator> estimator, double d) {
+  return estimator->of(std::clamp(d, -kRewardKlMax, kRewardKlMax));
 }
 
 void KlController::update(double kl_of_sample,

@@ -2,7 +2,8 @@
 // that is steered to a target. Plain C++; the controller is the trainer's. Any one thread.
 #pragma once
 
-#include "runtime/learn/settings.hpp"
+#include "runtime/learn/choices.hpp"
+#include "runtime/learn/chosen.hpp"
 
 #include <cstdint>
 
@@ -11,9 +12,9 @@ namespace troupe::learn {
 // Bound of d in the reward.
 inline constexpr double kRewardKlMax = 10.0;
 
-// KL_t of one token, d = l_p - l_ref clamped to +-10: k1 = d, k2 = d^2/2, k3 = exp(-d) - 1 + d.
+// KL_t of one token, d = l_p - l_ref clamped to +-10.
 // (The peer clamps the estimate instead, so its k3 of a large d differs.)
-double reward_kl(KlEstimator estimator, double d);
+double reward_kl(Chosen<KlEstimator> estimator, double d);
 
 // beta *= 1 + clip(K/target - 1, +-0.2) * samples/horizon, with K the mean over the samples of
 // their summed KL (Ziegler et al. 2019, section 2.2). A target of 0 leaves it alone.

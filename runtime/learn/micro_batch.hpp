@@ -34,6 +34,11 @@ struct MiniBatch {
 struct UpdatePlan {
   std::vector<MiniBatch> mini_batches;
   std::int64_t tokens = 0, samples = 0, rows = 0, micro_batches = 0;
+
+  UpdateCounts counts() const {
+    return {static_cast<double>(mini_batches.size()), static_cast<double>(tokens),
+            static_cast<double>(samples)};
+  }
 };
 
 // Rows of samples [begin, end) of `group`: the prompt once, then every response without its last

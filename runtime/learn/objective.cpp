@@ -1,14 +1,17 @@
-// The loss as a graph of ATen operations.
 #include "runtime/learn/objective.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/learn/loss_rows.hpp"
 #include "runtime/learn/tensors.hpp"
 
-#include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
 namespace troupe::learn {
 namespace {
+
+// Here with the functions of LibTorch.
+constexpr auto kObjectiveFormulas = objective_rows();
+constexpr auto kKlFormulas = kl_rows();
 
 at::Tensor ratio(const at::Tensor& log_ratio) {
   return at::exp(at::clamp(log_ratio, -kLogRatioMax, kLogRatioMax));
@@ -35,25 +38,36 @@ at::Tensor mean_over_samples(const at::Tensor& values, const std::vector<TokenRa
   return at::cat(parts);
 }
 
-at::Tensor token_objective(const AlgoSettings& algo,
-                           const TokenBatch& batch,
-                           const at::Tensor& l,
-                           const at::Tensor& l_p) {
-  const auto advantage = tensor_of(batch.advantage);
-  if (algo.objective == ObjectiveKind::kGspo) {
-    return clipped_objective(algo, ratio(mean_over_samples(l - l_p, sample_ranges(batch))),
-                             advantage);
-  }
-  if (clips_ratio(algo.objective)) return clipped_objective(algo, ratio(l - l_p), advantage);
-  return advantage * l;
+// -sum of weight * objective.
+at::Tensor weighted_sum(const LossTerms& terms, const at::Tensor& objective) {
+  return -(terms.weight * objective).sum();
 }
 
-at::Tensor dpo_loss(const AlgoSettings& algo, const TokenBatch& batch, const at::Tensor& l) {
+}  // namespace
+
+at::Tensor clipped_ratio(const LossTerms& t) {
+  return weighted_sum(
+      t, clipped_objective(t.algo, ratio(t.l - t.l_p), tensor_of(t.batch.advantage)));
+}
+
+at::Tensor clipped_sample_ratio(const LossTerms& t) {
+  const auto r = ratio(mean_over_samples(t.l - t.l_p, sample_ranges(t.batch)));
+  return weighted_sum(t, clipped_objective(t.algo, r, tensor_of(t.batch.advantage)));
+}
+
+at::Tensor weighted_logprob(const LossTerms& t) {
+  return weighted_sum(t, tensor_of(t.batch.advantage) * t.l);
+}
+
+// -log s(dpo_beta * h), h = (sum l - l_ref of the pair's first sample) - (same of its second), times
+// pair_weight for each pair whose A is not 0.
+at::Tensor pair_comparison(const LossTerms& t) {
+  const TokenBatch& batch = t.batch;
   TROUPE_CHECK(batch.reference.size() == batch.size(), "one reference log-prob per token");
   const auto samples = sample_ranges(batch);
   TROUPE_CHECK(samples.size() % 2 == 0, "online DPO learns from pairs");
-  const auto over_reference = l - tensor_of(batch.reference);
-  const auto sum_of = [&](const TokenRange& sample) {
+  const auto over_reference = t.l - tensor_of(batch.reference);
+  const auto sum_over = [&](const TokenRange& sample) {
     return over_reference
         .slice(0, static_cast<std::int64_t>(sample.begin), static_cast<std::int64_t>(sample.end))
         .sum();
@@ -61,35 +75,18 @@ at::Tensor dpo_loss(const AlgoSettings& algo, const TokenBatch& batch, const at:
   auto loss = over_reference.sum() * 0.0;
   for (std::size_t i = 0; i < samples.size(); i += 2) {
     if (batch.advantage[samples[i].begin] == 0) continue;
-    const auto h = sum_of(samples[i]) - sum_of(samples[i + 1]);
-    loss = loss - batch.pair_weight * at::log_sigmoid(algo.dpo_beta * h);
+    const auto h = sum_over(samples[i]) - sum_over(samples[i + 1]);
+    loss = loss - batch.pair_weight * at::log_sigmoid(t.algo.dpo_beta * h);
   }
   return loss;
 }
 
-at::Tensor kl_estimate(KlEstimator estimator, const at::Tensor& d) {
-  TROUPE_CHECK(estimator != KlEstimator::kK1, "k1 has no expected gradient in the loss");
-  if (estimator == KlEstimator::kK2) return 0.5 * d * d;
-  return at::exp(-d) - 1.0 + d;
+at::Tensor kl_loss_k2(const at::Tensor& d) {
+  return 0.5 * d * d;
 }
 
-}  // namespace
-
-bool clips_ratio(ObjectiveKind kind) {
-  switch (kind) {
-    case ObjectiveKind::kPpo:
-    case ObjectiveKind::kDecoupled:
-    case ObjectiveKind::kA3po:
-    case ObjectiveKind::kBypass:
-    case ObjectiveKind::kGspo:
-      return true;
-    case ObjectiveKind::kCispo:
-    case ObjectiveKind::kReinforce:
-    case ObjectiveKind::kTopr:
-    case ObjectiveKind::kOnlineDpo:
-      break;
-  }
-  return false;
+at::Tensor kl_loss_k3(const at::Tensor& d) {
+  return at::exp(-d) - 1.0 + d;
 }
 
 at::Tensor policy_loss(const AlgoSettings& algo,
@@ -101,16 +98,13 @@ at::Tensor policy_loss(const AlgoSettings& algo,
                "one log-prob per token");
   const OffPolicy off = off_policy(algo, batch, values_of(l));
   const auto weight = tensor_of(batch.weight);
-  at::Tensor loss;
-  if (algo.objective == ObjectiveKind::kOnlineDpo) {
-    loss = dpo_loss(algo, batch, l);
-  } else {
-    const auto objective = token_objective(algo, batch, l, tensor_of(off.anchor));
-    loss = -(weight * tensor_of(off.weight) * objective).sum();
-  }
+  const auto l_p = tensor_of(off.anchor), weighed = weight * tensor_of(off.weight);
+  at::Tensor loss = kObjectiveFormulas[algo.objective.index()].formula({algo, batch, l, l_p, weighed});
   if (algo.kl_coef != 0 && algo.kl_in_loss) {
     TROUPE_CHECK(batch.reference.size() == batch.size(), "one reference log-prob per token");
-    const auto kl = kl_estimate(algo.kl_estimator, l - tensor_of(batch.reference));
+    const auto formula = kKlFormulas[algo.kl_estimator.index()].formula;
+    TROUPE_CHECK(formula != nullptr, "an estimator without a gradient in the loss");
+    const auto kl = formula(l - tensor_of(batch.reference));
     loss = loss + algo.kl_coef * (weight * tensor_of(off.kl) * kl).sum();
   }
   if (algo.entropy_coef != 0) {

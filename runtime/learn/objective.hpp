@@ -17,18 +17,18 @@ class Tensor;
 
 namespace troupe::learn {
 
-// Whether the objective clips r, so that the clip can take a token's gradient.
-bool clips_ratio(ObjectiveKind kind);
+// What the formulas of objectives read: one entry a token.
+struct LossTerms {
+  const AlgoSettings& algo;
+  const TokenBatch& batch;
+  const at::Tensor& l;       // with the gradient
+  const at::Tensor& l_p;     // anchor
+  const at::Tensor& weight;  // reducer's share times the detached weights w
+};
 
-// The loss, sum over tokens of weight * (-w * objective + beta * KL * w_kl - c_H * H), a scalar in
-// f64, with the detached w and w_kl of off_policy.hpp and r = exp(clamp(l - l_p, +-20)):
-//   kPpo, kDecoupled, kA3po, kBypass   o = min(r A, clip(r, 1 - e_low, 1 + e_high) A), and where
-//                                      A < 0 with dual_clip c: max(o, c A)
-//   kGspo        the same with r = exp(mean over the sample of l - l_p)
-//   kCispo, kReinforce, kTopr          A l
-//   kOnlineDpo   log s(dpo_beta * h), h = (sum l - l_ref of the pair's first sample) - (same of its
-//                second), times pair_weight for each pair whose A is not 0
-//   KL           k2 = d^2/2 or k3 = exp(-d) - 1 + d, d = l - l_ref without a clamp
+// The loss, a scalar in f64: the objective's formula, which for most is the sum over tokens of
+// -weight * w * objective, plus beta * KL * w_kl and -c_H * H summed with the same weights; w and w_kl
+// detached (off_policy.hpp), d = l - l_ref of the KL without a clamp.
 // `logprobs` [tokens] f32 or f64; `entropy` [tokens], or undefined when entropy_coef is 0.
 at::Tensor policy_loss(const AlgoSettings& algo,
                        const TokenBatch& batch,

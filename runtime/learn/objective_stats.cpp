@@ -1,4 +1,3 @@
-// Sums over the tokens of an update.
 #include "runtime/learn/objective_stats.hpp"
 
 #include "runtime/core/check.hpp"
@@ -18,7 +17,7 @@ double excess(double x) {
   return std::expm1(x) - x;
 }
 
-// log r of every token; with gspo the mean of its sample.
+// log r of every token, or the mean of its sample.
 std::vector<double> log_ratios_of(const AlgoSettings& algo,
                                   const TokenBatch& batch,
                                   std::span<const double> l,
@@ -26,7 +25,7 @@ std::vector<double> log_ratios_of(const AlgoSettings& algo,
   std::vector<double> result(l.size());
   for (std::size_t t = 0; t < l.size(); ++t)
     result[t] = l[t] - anchor[t];
-  if (algo.objective != ObjectiveKind::kGspo) return result;
+  if (!algo.objective->sample_ratio) return result;
   for (const TokenRange& sample : sample_ranges(batch)) {
     double sum = 0;
     for (std::size_t t = sample.begin; t < sample.end; ++t)
@@ -81,7 +80,7 @@ ObjectiveStats observe(const AlgoSettings& algo,
     const double log_r = clamped(log_ratios[i]);
     const double r = std::exp(log_r);
     const double rho = off.rho[i];
-    if (clips_ratio(algo.objective)) {
+    if (algo.objective->clips) {
       if (batch.advantage[i] < 0 && r < 1 - algo.eps_clip_low) ++stats.clipped_low;
       if (batch.advantage[i] > 0 && r > 1 + algo.eps_clip_high) ++stats.clipped_high;
       if (algo.dual_clip != 0 && batch.advantage[i] < 0 && r > algo.dual_clip) ++stats.clipped_dual;

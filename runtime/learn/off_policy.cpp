@@ -2,6 +2,7 @@
 #include "runtime/learn/off_policy.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/learn/loss_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,14 +11,10 @@
 namespace troupe::learn {
 namespace {
 
-double bounded_exp(double log_ratio) {
-  return std::exp(std::clamp(log_ratio, -kLogRatioMax, kLogRatioMax));
-}
-
 std::vector<double> anchors(const AlgoSettings& algo,
                             const TokenBatch& batch,
                             std::span<const double> l) {
-  if (algo.objective == ObjectiveKind::kBypass) return batch.behaviour;
+  if (algo.objective->anchor == Anchor::kBehaviour) return batch.behaviour;
   if (!batch.anchor_share.empty()) {
     TROUPE_CHECK(batch.anchor_share.size() == batch.size(), "one share per token");
     std::vector<double> anchor(l.size());
@@ -31,143 +28,43 @@ std::vector<double> anchors(const AlgoSettings& algo,
   return {l.begin(), l.end()};
 }
 
-// The KL term is held to the bound of the truncation in use; those that keep or drop have none of
-// their own and take that of the decoupled objectives.
+// The KL term is held to the bound of the truncation in use; corrections that keep or drop have none
+// of their own.
 double kl_bound(const AlgoSettings& algo) {
-  if (carries_rho(algo.correction)) return algo.correction_high;
-  if (algo.objective == ObjectiveKind::kCispo) return algo.cispo_max;
-  return algo.correction_max;
+  return algo.correction->carries_rho ? algo.correction_high : algo.objective->bound_of(algo);
 }
-
-// Builds the weights of one batch.
-class Weigher {
- public:
-  Weigher(const AlgoSettings& algo, const TokenBatch& batch, std::span<const double> l)
-      : algo_(algo), batch_(batch), l_(l) {}
-
-  OffPolicy run() {
-    result_.anchor = anchors(algo_, batch_, l_);
-    const std::size_t count = batch_.size();
-    result_.rho.resize(count);
-    result_.weight.assign(count, 1.0);
-    result_.kl.assign(count, 1.0);
-    lowered_.assign(count, false);
-    const bool weighs_kl = has_behaviour_ratio(algo_.objective) || is_decoupled(algo_.objective) ||
-                           algo_.correction != CorrectionKind::kNone;
-    const double bound = kl_bound(algo_);
-    for (std::size_t t = 0; t < count; ++t) {
-      const double now = bounded_exp(l_[t] - batch_.behaviour[t]);
-      result_.rho[t] = has_behaviour_ratio(algo_.objective)
-                           ? now
-                           : bounded_exp(result_.anchor[t] - batch_.behaviour[t]);
-      if (weighs_kl) result_.kl[t] = std::min(now, bound);
-    }
-    for (const TokenRange& sample : sample_ranges(batch_)) {
-      own_weight(sample);
-      correct(sample);
-    }
-    result_.cut = std::count(lowered_.begin(), lowered_.end(), true);
-    return std::move(result_);
-  }
-
- private:
-  // Multiplies by `factor`; `plain` is what it would be without a bound.
-  void multiply(std::size_t t, double factor, double plain) {
-    result_.weight[t] *= factor;
-    if (factor < plain) lowered_[t] = true;
-  }
-
-  // The log-probs that rho stands above the behaviour's with.
-  std::span<const double> weighed() const {
-    return has_behaviour_ratio(algo_.objective) ? l_ : std::span<const double>(result_.anchor);
-  }
-
-  double sum_of_logs(const TokenRange& sample, std::span<const double> above) const {
-    double sum = 0;
-    for (std::size_t t = sample.begin; t < sample.end; ++t)
-      sum += above[t] - batch_.behaviour[t];
-    return sum;
-  }
-
-  void own_weight(const TokenRange& sample) {
-    if (is_decoupled(algo_.objective)) {
-      for (std::size_t t = sample.begin; t < sample.end; ++t)
-        multiply(t, std::min(result_.rho[t], algo_.correction_max), result_.rho[t]);
-    } else if (algo_.objective == ObjectiveKind::kCispo) {
-      for (std::size_t t = sample.begin; t < sample.end; ++t)
-        multiply(t, std::min(result_.rho[t], algo_.cispo_max), result_.rho[t]);
-    } else if (algo_.objective == ObjectiveKind::kTopr) {
-      const double product = bounded_exp(sum_of_logs(sample, l_));
-      for (std::size_t t = sample.begin; t < sample.end; ++t) {
-        if (batch_.advantage[t] <= 0) multiply(t, std::min(product, 1.0), product);
-      }
-    }
-  }
-
-  void correct(const TokenRange& sample) {
-    const double low = algo_.correction_low, high = algo_.correction_high;
-    const auto each = [&](auto factor, bool carries) {
-      for (std::size_t t = sample.begin; t < sample.end; ++t)
-        multiply(t, factor(t), carries ? result_.rho[t] : 1.0);
-    };
-    switch (algo_.correction) {
-      case CorrectionKind::kNone:
-        return;
-      case CorrectionKind::kTis:
-        return each([&](std::size_t t) { return std::min(result_.rho[t], high); }, true);
-      case CorrectionKind::kSeqTis: {
-        const double product = bounded_exp(sum_of_logs(sample, weighed()));
-        for (std::size_t t = sample.begin; t < sample.end; ++t)
-          multiply(t, std::min(product, high), product);
-        return;
-      }
-      case CorrectionKind::kMis:
-        return each([&](std::size_t t) { return result_.rho[t] > high ? 0 : result_.rho[t]; },
-                    true);
-      case CorrectionKind::kIcepop:
-        return each(
-            [&](std::size_t t) {
-              const double rho = result_.rho[t];
-              return rho < low || rho > high ? 0 : rho;
-            },
-            true);
-      case CorrectionKind::kGeoRs: {
-        const double mean = bounded_exp(sum_of_logs(sample, weighed()) / sample.size());
-        const double kept = mean < low || mean > high ? 0 : 1;
-        return each([&](std::size_t) { return kept; }, false);
-      }
-      case CorrectionKind::kM2po:
-        if (batch_.keep.empty()) return;
-        return each([&](std::size_t t) { return batch_.keep[t]; }, false);
-      case CorrectionKind::kOpsm: {
-        const bool far = -sum_of_logs(sample, l_) / sample.size() > high;
-        return each([&](std::size_t t) { return far && batch_.advantage[t] < 0 ? 0.0 : 1.0; },
-                    false);
-      }
-    }
-  }
-
-  const AlgoSettings& algo_;
-  const TokenBatch& batch_;
-  std::span<const double> l_;
-  OffPolicy result_;
-  std::vector<bool> lowered_;
-};
 
 }  // namespace
 
-bool has_behaviour_ratio(ObjectiveKind kind) {
-  return kind == ObjectiveKind::kBypass || kind == ObjectiveKind::kCispo ||
-         kind == ObjectiveKind::kTopr;
+double bounded_exp(double log_ratio) {
+  return std::exp(std::clamp(log_ratio, -kLogRatioMax, kLogRatioMax));
 }
 
-bool is_decoupled(ObjectiveKind kind) {
-  return kind == ObjectiveKind::kDecoupled || kind == ObjectiveKind::kA3po;
+double SampleWeights::sum_of_logs(std::span<const double> above) const {
+  double sum = 0;
+  for (std::size_t t = tokens.begin; t < tokens.end; ++t)
+    sum += above[t] - batch.behaviour[t];
+  return sum;
 }
 
-bool carries_rho(CorrectionKind kind) {
-  return kind == CorrectionKind::kTis || kind == CorrectionKind::kSeqTis ||
-         kind == CorrectionKind::kMis || kind == CorrectionKind::kIcepop;
+void SampleWeights::multiply(std::size_t t, double factor, double plain) {
+  result.weight[t] *= factor;
+  if (factor < plain) lowered[t] = true;
+}
+
+// min(rho, bound) of decoupled objectives, and of cispo with rho = pi/mu.
+void truncated_rho(SampleWeights& s) {
+  const double bound = s.algo.objective->bound_of(s.algo);
+  for (std::size_t t = s.tokens.begin; t < s.tokens.end; ++t)
+    s.multiply(t, std::min(s.rho(t), bound), s.rho(t));
+}
+
+// 1 where A > 0, else the product of pi/mu over the sample, at most 1 (topr).
+void tapered_product(SampleWeights& s) {
+  const double product = bounded_exp(s.sum_of_logs(s.l));
+  for (std::size_t t = s.tokens.begin; t < s.tokens.end; ++t) {
+    if (s.batch.advantage[t] <= 0) s.multiply(t, std::min(product, 1.0), product);
+  }
 }
 
 OffPolicy off_policy(const AlgoSettings& algo,
@@ -175,7 +72,31 @@ OffPolicy off_policy(const AlgoSettings& algo,
                      std::span<const double> logprobs) {
   TROUPE_CHECK(logprobs.size() == batch.size() && batch.behaviour.size() == batch.size(),
                "one log-prob per token");
-  return Weigher(algo, batch, logprobs).run();
+  const Objective& objective = *algo.objective;
+  const Correction& correction = *algo.correction;
+  const std::size_t count = batch.size();
+  OffPolicy result;
+  result.anchor = anchors(algo, batch, logprobs);
+  result.rho.resize(count);
+  result.weight.assign(count, 1.0);
+  result.kl.assign(count, 1.0);
+  const bool weighs_kl = objective.weighs_old_tokens() || correction.weigh != nullptr;
+  const double bound = kl_bound(algo);
+  for (std::size_t t = 0; t < count; ++t) {
+    const double now = bounded_exp(logprobs[t] - batch.behaviour[t]);
+    result.rho[t] = objective.behaviour_ratio ? now
+                                              : bounded_exp(result.anchor[t] - batch.behaviour[t]);
+    if (weighs_kl) result.kl[t] = std::min(now, bound);
+  }
+  std::vector<bool> lowered(count, false);
+  SampleWeights sample{algo, batch, logprobs, result, lowered};
+  for (const TokenRange& tokens : sample_ranges(batch)) {
+    sample.tokens = tokens;
+    if (objective.weigh != nullptr) objective.weigh(sample);
+    if (correction.weigh != nullptr) correction.weigh(sample);
+  }
+  result.cut = std::count(lowered.begin(), lowered.end(), true);
+  return result;
 }
 
 std::vector<double> second_moment_mask(std::span<const double> log_rho, double tau) {

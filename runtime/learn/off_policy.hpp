@@ -24,27 +24,35 @@ struct OffPolicy {
   std::int64_t cut = 0;        // tokens whose weight a bound lowered or set to 0
 };
 
-// Whether the objective's own ratio, or weight, is pi/mu already, so that no correction may bring
-// another.
-bool has_behaviour_ratio(ObjectiveKind kind);
-// Whether it brings min(rho, C) itself.
-bool is_decoupled(ObjectiveKind kind);
-// Whether the correction multiplies by rho; else it only keeps or drops.
-bool carries_rho(CorrectionKind kind);
+// exp of a log-ratio within that bound.
+double bounded_exp(double log_ratio);
 
-// Of a micro-batch at its current log-probs. With rho_t = exp(clamp(l_p - l_mu, +-20)), per token t
-// of a sample of T tokens:
-//   kDecoupled, kA3po   min(rho_t, C)
-//   kCispo              min(pi_t/mu_t, cispo_max)
-//   kTopr               1 where A > 0, else min(prod pi/mu, 1)
-// times the correction:
-//   kTis    min(rho_t, high)              kSeqTis  min(prod rho, high)
-//   kMis    rho_t, 0 above high           kIcepop  rho_t, 0 outside [low, high]
-//   kGeoRs  1 if exp(mean log rho) is in [low, high], else 0
-//   kM2po   batch.keep                    kOpsm    0 where A < 0 and mean(l_mu - l) > high
-// The KL term is weighted by min(pi/mu, B) with the objectives that count on older tokens (all but
-// kPpo, kGspo, kReinforce and kOnlineDpo without a correction). B is the bound of the truncation in
-// use: high of kTis, kSeqTis, kMis, kIcepop; cispo_max of kCispo; else C.
+// The weights of one sample's tokens while they are being made: what the functions of objectives and
+// corrections read and multiply.
+struct SampleWeights {
+  const AlgoSettings& algo;
+  const TokenBatch& batch;
+  std::span<const double> l;  // current log-probs
+  OffPolicy& result;
+  std::vector<bool>& lowered;  // by a bound, by token
+  TokenRange tokens = {};      // the sample's
+
+  double rho(std::size_t t) const { return result.rho[t]; }
+  // The log-probs that rho stands above the behaviour's with.
+  std::span<const double> weighed() const {
+    return algo.objective->behaviour_ratio ? l : std::span<const double>(result.anchor);
+  }
+  // Over the sample, of `above` - l_mu.
+  double sum_of_logs(std::span<const double> above) const;
+  // Multiplies by `factor`; `plain` is what it would be without a bound.
+  void multiply(std::size_t t, double factor, double plain);
+};
+
+// Of a micro-batch at its current log-probs: rho_t = exp(clamp(l_p - l_mu, +-20)), or pi/mu; the
+// objective's own weight times the correction's (docs/algorithms.md has both tables). The KL term is
+// weighted by min(pi/mu, B) where an objective or a correction counts on older tokens, else by 1. B
+// is the bound of the truncation in use: algo.correction_high of corrections that carry rho, else
+// that of the objective.
 OffPolicy off_policy(const AlgoSettings& algo,
                      const TokenBatch& batch,
                      std::span<const double> logprobs);

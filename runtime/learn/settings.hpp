@@ -1,39 +1,19 @@
 // The settings of the learning side, as plain structs. Names and defaults follow
-// docs/algorithms.md; the config table fills them.
+// docs/algorithms.md; the configuration fills them.
 #pragma once
 
 #include "kernels/panels.hpp"
+#include "runtime/learn/choices.hpp"
+#include "runtime/learn/chosen.hpp"
+#include "runtime/learn/corrections.hpp"
+#include "runtime/learn/estimators.hpp"
+#include "runtime/learn/objectives.hpp"
 #include "runtime/model/trained_layout.hpp"
 
 #include <cstdint>
-#include <string>
+#include <optional>
 
 namespace troupe::learn {
-
-enum class AdvantageKind {
-  kGrpo,
-  kDrGrpo,
-  kRloo,
-  kReinforceBaseline,
-  kReinforce,  // discounted rewards to go, no group step
-  kGae,
-  kVtrace,
-};
-enum class ObjectiveKind {
-  kPpo,
-  kDecoupled,
-  kA3po,
-  kBypass,
-  kGspo,
-  kCispo,
-  kReinforce,
-  kTopr,
-  kOnlineDpo,
-};
-enum class CorrectionKind { kNone, kTis, kSeqTis, kMis, kIcepop, kGeoRs, kM2po, kOpsm };
-enum class KlEstimator { kK1, kK2, kK3 };
-enum class Reducer { kTokenMean, kSampleMean, kConstant };
-enum class ClipOrder { kBeforeGroupStep, kAfterGroupStep };
 
 // What happens to a score before the group step, besides the clip.
 struct RewardShaping {
@@ -45,44 +25,46 @@ struct RewardShaping {
 };
 
 struct AlgoSettings {
-  AdvantageKind advantage = AdvantageKind::kGrpo;
+  Chosen<Estimator> estimator = "group_norm";
   double gamma = 1.0, lambda = 1.0;
   double vtrace_rho_max = 1.0, vtrace_c_max = 1.0;
   bool whiten_std = true;  // false: whitening takes off the mean only
 
   RewardShaping shaping;
   double reward_clip_low = -10, reward_clip_high = 10;
-  ClipOrder clip_order = ClipOrder::kBeforeGroupStep;
+  Chosen<ClipOrder> clip_order = "troupe";
 
-  ObjectiveKind objective = ObjectiveKind::kDecoupled;
+  Chosen<Objective> objective = "decoupled";
   double eps_clip_low = 0.2, eps_clip_high = 0.2;
   double dual_clip = 0.0;       // 0 = none, else above 1
-  double correction_max = 2.0;  // C of min(rho, C) in kDecoupled and kA3po
-  double cispo_max = 5.0;       // upper bound of pi/mu in kCispo
-  double dpo_beta = 0.1;        // kOnlineDpo
-  CorrectionKind correction = CorrectionKind::kNone;
+  double correction_max = 2.0;  // C of min(rho, C) in decoupled and a3po
+  double cispo_max = 5.0;       // upper bound of pi/mu in cispo
+  double dpo_beta = 0.1;        // online_dpo
+  Chosen<Correction> correction = "none";
   double correction_low = 0.5, correction_high = 2.0;
 
-  Reducer reducer = Reducer::kTokenMean;
-  double reducer_constant = 1.0;  // tokens, kConstant
+  Chosen<Reducer> reducer = "token_mean";
+  double reducer_constant = 1.0;  // tokens, constant
 
   double kl_coef = 0.0;  // 0 = no KL term
-  KlEstimator kl_estimator = KlEstimator::kK2;
+  Chosen<KlEstimator> kl_estimator = "k2";
   bool kl_in_loss = true;      // false: in the reward
   bool kl_per_sample = false;  // in the reward as one sum, before the group step
   double kl_target = 0.0;      // 0 = kl_coef stays
   double kl_horizon = 10000;   // samples
   double kl_stop = 0.0;        // 0 = never
 
+  std::int64_t samples_per_prompt = 0;  // 0: not known
   double temperature = 1.0;  // of sampling; log-probs use z / temperature
   double entropy_coef = 0.0;
 
-  bool has_critic() const {
-    return advantage == AdvantageKind::kGae || advantage == AdvantageKind::kVtrace;
-  }
   bool kl_in_reward() const { return kl_coef != 0 && !kl_in_loss; }
-  bool needs_reference() const { return kl_coef != 0 || objective == ObjectiveKind::kOnlineDpo; }
+  bool needs_reference() const { return kl_coef != 0 || objective->pairs; }
 };
+
+// What is wrong with a combination of settings, first things first; nothing when all go together.
+// The one place of the rules between choices, for the configuration and for trainers.
+std::optional<core::Refusal> refusal(const AlgoSettings& algo);
 
 struct OptimSettings {
   double lr = 1e-6;

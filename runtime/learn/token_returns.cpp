@@ -2,7 +2,7 @@
 #include "runtime/learn/token_returns.hpp"
 
 #include "runtime/core/check.hpp"
-#include "runtime/learn/objective.hpp"
+#include "runtime/learn/off_policy.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -155,11 +155,6 @@ core::Result<void> TrainableModel::save_adapter(const std::filesystem::path& fol
   return model::save_adapter(*lora_, optim_.trained.lora, base, folder);
 }
 
-std::uint64_t TrainableModel::training_bytes() const {
-  const auto floats = static_cast<std::uint64_t>(3 * grads_.size());  // and two moments
-  return floats * sizeof(float) + (lora_ ? lora_->bytes() : 0) + forward_.bytes();
-}
-
 core::Result<StepReport> TrainableModel::skip(const std::string& what,
                                               const Describe& describe,
                                               double lr) {

@@ -79,7 +79,6 @@ class TrainableModel {
   // Of a reward model that is done, before it is saved.
   void set_score_scale(double mean, double std) { master_->set_score_scale(mean, std); }
   core::Version version() const { return version_; }  // optimiser steps, skipped ones included
-  std::int64_t skipped_in_row() const { return skipped_in_row_; }
 
   // Elements of the gradients, and of each moment.
   std::int64_t trained_size() const { return grads_.size(); }
@@ -89,9 +88,6 @@ class TrainableModel {
   // has_adapter(). `troupe merge-lora` makes master() of it again, bit for bit.
   core::Result<void> save_adapter(const std::filesystem::path& folder,
                                   const std::string& base) const;
-
-  // Bytes of gradients, moments, adapters and kept activations: what training adds to the weights.
-  std::uint64_t training_bytes() const;
 
   // What is trained (f32; with LoRA the adapters), moments and counts as safetensors and JSON in
   // `folder`, which must exist; the caller makes the commit atomic. Load restores the same bits.

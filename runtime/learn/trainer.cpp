@@ -23,34 +23,13 @@ core::Result<void> check_algo(const AlgoSettings& algo) {
   TROUPE_TRY(require(algo.temperature > 0, "rollout.temperature", "above 0 in training"));
   TROUPE_TRY(
       require(algo.eps_clip_low >= 0 && algo.eps_clip_high >= 0, "actor.eps_clip", "at least 0"));
-  TROUPE_TRY(require(algo.dual_clip == 0 || algo.dual_clip > 1, "actor.dual_clip",
-                     "above 1, or 0 for none"));
   TROUPE_TRY(require(algo.correction_max > 0, "algo.correction_max", "above 0"));
   TROUPE_TRY(require(algo.reward_clip_low <= algo.reward_clip_high, "reward.clip_range",
                      "two values in ascending order"));
-  TROUPE_TRY(require(algo.gamma == 1 || !compares_samples(algo.advantage), "algo.advantage.gamma",
-                     "1 with an estimator that compares the samples of a prompt"));
-  TROUPE_TRY(require(algo.kl_coef == 0 || !algo.kl_in_loss || algo.kl_estimator != KlEstimator::kK1,
-                     "algo.kl.estimator", "k2 or k3 in the loss"));
-  const bool own_ratio = has_behaviour_ratio(algo.objective) || is_decoupled(algo.objective);
-  TROUPE_TRY(require(!own_ratio || !carries_rho(algo.correction), "algo.correction.type",
-                     "none, geo_rs, m2po or opsm with an objective that weighs old tokens itself"));
-  if (algo.objective == ObjectiveKind::kOnlineDpo) {
-    TROUPE_TRY(require(compares_samples(algo.advantage), "algo.advantage.estimator",
-                       "one that compares the samples of a prompt with online_dpo"));
-    TROUPE_TRY(require(algo.correction == CorrectionKind::kNone, "algo.correction.type",
-                       "none with online_dpo"));
-  }
-  if (algo.objective == ObjectiveKind::kGspo) {
-    TROUPE_TRY(require(compares_samples(algo.advantage), "algo.advantage.estimator",
-                       "one that compares the samples of a prompt with gspo"));
-    TROUPE_TRY(require(algo.reducer == Reducer::kSampleMean, "algo.reducer",
-                       "sample_mean with gspo, a mean over samples"));
-    TROUPE_TRY(require(!algo.kl_in_reward() || algo.kl_per_sample, "algo.kl.per_sample",
-                       "true with gspo and a KL in the reward: it has one advantage a sample"));
-  }
-  return require(algo.reducer != Reducer::kConstant || algo.reducer_constant > 0,
-                 "algo.reducer_constant", "above 0");
+  TROUPE_TRY(require(algo.reducer_constant > 0, "algo.reducer_constant", "above 0"));
+  const auto refused = refusal(algo);
+  if (!refused) return {};
+  return core::fail(ErrorCode::kConfig, refused->key + ": " + refused->why);
 }
 
 core::Result<void> check_texts(const TrainerSettings& settings) {
@@ -121,7 +100,7 @@ core::Result<ValueTargets> PolicyTrainerImpl::prepare(std::vector<TrainGroup> gr
   groups_ = std::move(groups);
   AlgoSettings& algo = settings_.algo;
   TROUPE_TRY_ASSIGN(
-      staleness, check_experience(groups_, version(), algo.needs_reference(), algo.has_critic()));
+      staleness, check_experience(groups_, version(), algo.needs_reference(), algo.estimator->has_critic));
   staleness_ = staleness;
   score_ = mean_score();
   UpdateContext update{.groups = groups_, .advantages = {}, .plan = {}, .scored = {}, .keep = {}};
@@ -136,10 +115,10 @@ core::Result<ValueTargets> PolicyTrainerImpl::prepare(std::vector<TrainGroup> gr
   TROUPE_TRY_ASSIGN(found, update_advantages(algo, groups_, update.scored, state_.moments));
   update.advantages = std::move(found.tokens);
   kl_of_sample_ = found.kl_of_sample;
-  if (algo.objective == ObjectiveKind::kOnlineDpo) {
+  if (algo.objective->pairs) {
     keep_best_and_worst(groups_, update.advantages, update.scored);
   }
-  if (algo.correction == CorrectionKind::kM2po) {
+  if (algo.correction->masks_update) {
     update.keep = update_mask(groups_, update.scored, algo.correction_high);
   }
   TROUPE_TRY(plan(update));
@@ -163,7 +142,7 @@ core::Result<void> PolicyTrainerImpl::plan(UpdateContext& update) {
   const AlgoSettings& algo = settings_.algo;
   const bool other_terms = (algo.kl_coef != 0 && algo.kl_in_loss) || algo.entropy_coef != 0 ||
                            settings_.optim.aux_loss_coef != 0;
-  const bool pairs = algo.objective == ObjectiveKind::kOnlineDpo;
+  const bool pairs = algo.objective->pairs;
   std::vector<bool> learns;
   for (const auto& group : update.advantages) {
     bool any = false;

@@ -1,4 +1,3 @@
-// The chain from scores to advantages.
 #include "runtime/learn/update_advantages.hpp"
 
 #include "runtime/core/check.hpp"
@@ -33,21 +32,16 @@ class Chain {
       TROUPE_TRY(check(group));
     if (algo_.shaping.normalise_running) take_in_scores();
     result_.tokens.resize(groups_.size());
-    if (algo_.has_critic()) result_.returns.resize(groups_.size());
+    if (algo_.estimator->has_critic) result_.returns.resize(groups_.size());
     for (const std::size_t index : order_)
       TROUPE_TRY(group_step(index));
     const auto samples = static_cast<double>(samples_);
     if (samples_ > 0) result_.kl_of_sample = kl_sum_ / samples;
-    if (whitens()) whiten_all();
+    if (algo_.estimator->whitens) whiten_all();
     return std::move(result_);
   }
 
  private:
-  bool whitens() const {
-    return algo_.has_critic() || algo_.advantage == AdvantageKind::kReinforce ||
-           algo_.advantage == AdvantageKind::kReinforceBaseline;
-  }
-
   core::Result<void> check(const TrainGroup& group) const {
     for (std::size_t i = 0; i < group.samples.size(); ++i) {
       const TrainSample& sample = group.samples[i];
@@ -58,7 +52,7 @@ class Chain {
       };
       const std::size_t count = sample.tokens.size();
       if (count == 0) return refuse("no tokens; unfinished samples must be left out");
-      if (algo_.has_critic() && sample.values.size() != count) {
+      if (algo_.estimator->has_critic && sample.values.size() != count) {
         return refuse("not one value of the critic per token");
       }
       if (algo_.kl_coef != 0 && sample.reference.size() != count) {
@@ -87,7 +81,7 @@ class Chain {
     if (!std::isfinite(score)) return score;
     if (algo_.shaping.normalise_running) score = moments_.normalised(score);
     score = shaped_score(algo_.shaping, sample, score);
-    return algo_.clip_order == ClipOrder::kBeforeGroupStep ? clipped(score) : score;
+    return algo_.clip_order->after_group_step ? score : clipped(score);
   }
 
   std::vector<double> kl_of(std::size_t index, std::size_t sample) {
@@ -124,31 +118,23 @@ class Chain {
       rewards.push_back(std::move(reward));
     }
     TROUPE_TRY_ASSIGN(stepped,
-                      group_advantages(algo_.advantage, scores, ticket_name(group.ticket)));
+                      group_advantages(algo_.estimator, scores, ticket_name(group.ticket)));
     for (std::size_t i = 0; i < stepped.size(); ++i) {
-      const bool clip_now = algo_.clip_order == ClipOrder::kAfterGroupStep;
-      rewards[i].back() += clip_now ? clipped(stepped[i]) : stepped[i];
+      rewards[i].back() += algo_.clip_order->after_group_step ? clipped(stepped[i]) : stepped[i];
       estimate(index, i, rewards[i]);
     }
     return {};
   }
 
   void estimate(std::size_t index, std::size_t sample, const std::vector<double>& rewards) {
-    if (!algo_.has_critic()) {
-      result_.tokens[index].push_back(rewards_to_go(rewards, {}, algo_.gamma));
-      return;
-    }
-    const TrainSample& from = groups_[index].samples[sample];
-    const std::vector<double> values(from.values.begin(), from.values.end());
-    TokenReturns returns;
-    if (algo_.advantage == AdvantageKind::kGae) {
-      returns = gae(rewards, values, {}, algo_.gamma, algo_.lambda);
-    } else {
-      const std::vector<double> log_w = log_weights(index, sample);
-      returns = vtrace(rewards, values, log_w, {},
-                       {algo_.gamma, algo_.lambda, algo_.vtrace_rho_max, algo_.vtrace_c_max});
-    }
+    const Estimator& estimator = *algo_.estimator;
+    const auto& recorded = groups_[index].samples[sample].values;
+    std::vector<double> values, log_w;
+    if (estimator.has_critic) values.assign(recorded.begin(), recorded.end());
+    if (estimator.reads_start) log_w = log_weights(index, sample);
+    TokenReturns returns = estimator.returns(algo_, {rewards, values, log_w});
     result_.tokens[index].push_back(std::move(returns.advantages));
+    if (!estimator.has_critic) return;
     result_.returns[index].emplace_back(returns.targets.begin(), returns.targets.end());
   }
 
@@ -178,12 +164,10 @@ class Chain {
     weigh_reinforce();
   }
 
-  // V-trace's policy gradient has the factor min(rho_max, w_t). Objectives with a ratio bring it
-  // themselves; A l has none.
+  // The policy gradient of an estimator that weighs by the start has the factor min(rho_max, w_t).
+  // Objectives with a ratio bring it themselves; A l has none.
   void weigh_reinforce() {
-    if (algo_.advantage != AdvantageKind::kVtrace || algo_.objective != ObjectiveKind::kReinforce) {
-      return;
-    }
+    if (!algo_.estimator->reads_start || algo_.objective->has_ratio()) return;
     for (std::size_t index = 0; index < groups_.size(); ++index) {
       for (std::size_t i = 0; i < result_.tokens[index].size(); ++i) {
         const std::vector<double> log_w = log_weights(index, i);

@@ -1,4 +1,3 @@
-// From groups and plans to flat lists of numbers.
 #include "runtime/learn/update_context.hpp"
 
 #include "runtime/core/check.hpp"
@@ -22,15 +21,15 @@ double anchor_share(core::Version made_by, core::Version start, core::Version no
 
 bool start_needed(const AlgoSettings& algo) {
   return algo.kl_in_reward() || (algo.kl_coef != 0 && algo.kl_target > 0) ||
-         algo.advantage == AdvantageKind::kVtrace || algo.correction == CorrectionKind::kM2po;
+         algo.estimator->reads_start || algo.correction->masks_update;
 }
 
-AnchorSource anchor_source(ObjectiveKind objective,
+AnchorSource anchor_source(Chosen<Objective> objective,
                            bool on_policy,
                            std::int64_t optimiser_steps,
                            bool start_needed) {
-  if (on_policy || objective == ObjectiveKind::kBypass) return AnchorSource::kBehaviour;
-  if (objective == ObjectiveKind::kA3po) return AnchorSource::kInterpolated;
+  if (on_policy || objective->anchor == Anchor::kBehaviour) return AnchorSource::kBehaviour;
+  if (objective->anchor == Anchor::kInterpolated) return AnchorSource::kInterpolated;
   return optimiser_steps == 1 && !start_needed ? AnchorSource::kCurrent : AnchorSource::kScored;
 }
 
@@ -80,17 +79,16 @@ TokenBatch token_batch(const AlgoSettings& algo,
                        const MicroBatch& micro,
                        core::Version now) {
   TokenBatch batch;
-  const auto steps = static_cast<std::int64_t>(update.plan.mini_batches.size());
+  const UpdateCounts counts = update.plan.counts();
   if (update.pairs > 0) {
-    batch.pair_weight = static_cast<double>(steps) / static_cast<double>(update.pairs);
+    batch.pair_weight = counts.mini_batches / static_cast<double>(update.pairs);
   }
   for (const GroupPart& part : micro.parts) {
     for (std::size_t i = part.sample_begin; i < part.sample_end; ++i) {
       const TrainSample& sample = update.groups[part.group].samples[i];
       const std::size_t count = sample.tokens.size();
       const double weight =
-          token_weight(algo.reducer, steps, update.plan.tokens, update.plan.samples,
-                       static_cast<std::int64_t>(count), algo.reducer_constant);
+          algo.reducer->weight(counts, static_cast<double>(count), algo.reducer_constant);
       append(batch.advantage, update.advantages[part.group][i]);
       batch.weight.insert(batch.weight.end(), count, weight);
       append(batch.behaviour, sample.behaviour);

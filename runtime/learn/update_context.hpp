@@ -15,12 +15,12 @@
 
 namespace troupe::learn {
 
-// Where l_p, the policy at the update's start, comes from (docs/algorithms.md, "The anchor").
+// Where l_p comes from (docs/algorithms.md, "The anchor").
 enum class AnchorSource {
-  kBehaviour,     // every token is of the starting version and the forward is exact: l_p = l_mu
+  kBehaviour,     // l_mu: asked for, or every token is of the starting version
   kCurrent,       // one optimiser step: l_p = sg(l)
   kScored,        // an extra forward before the first step
-  kInterpolated,  // a3po: between l_mu and sg(l), by how old the token is
+  kInterpolated,  // between l_mu and sg(l), by how old the token is
 };
 
 struct UpdateContext {
@@ -30,12 +30,12 @@ struct UpdateContext {
   AnchorSource anchor = AnchorSource::kBehaviour;
   core::Version start = 0;   // version of the weights that the update starts from
   TokenTable<float> scored;  // l_p of an extra forward; empty where none was needed
-  TokenTable<double> keep;   // m2po: 0 for masked tokens; empty otherwise
-  std::int64_t pairs = 0;    // online DPO: groups with a best and a worst sample
+  TokenTable<double> keep;   // 0 for tokens that the correction masks; empty: no mask
+  std::int64_t pairs = 0;    // groups with a best and a worst sample, of objectives over pairs
 };
 
 // `start_needed`: something before the first step reads l_p, so that sg(l) comes too late.
-AnchorSource anchor_source(ObjectiveKind objective,
+AnchorSource anchor_source(Chosen<Objective> objective,
                            bool on_policy,
                            std::int64_t optimiser_steps,
                            bool start_needed);
@@ -43,7 +43,7 @@ AnchorSource anchor_source(ObjectiveKind objective,
 // Whether advantages or masks are computed from l_p.
 bool start_needed(const AlgoSettings& algo);
 
-// 1 per token, or 0 where m2po masks it: over all tokens of the update, so that the mask does not
+// 1 per token, or 0 where the second moment masks it: over all tokens of the update, so that the mask does not
 // depend on how it is cut, at l_p.
 TokenTable<double> update_mask(const std::vector<TrainGroup>& groups,
                                const TokenTable<float>& scored,

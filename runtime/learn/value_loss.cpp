@@ -4,7 +4,6 @@
 #include "runtime/core/check.hpp"
 #include "runtime/learn/tensors.hpp"
 
-#include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
 #include <limits>
@@ -54,9 +53,7 @@ ValueGradient value_loss_and_gradient(double clip,
   const auto loss = value_loss(clip, batch, v, result.stats);
   loss.backward();
   result.loss = loss.item<double>();
-  const at::Tensor gradient = v.grad().contiguous();
-  const double* data = gradient.const_data_ptr<double>();
-  result.values.assign(data, data + gradient.numel());
+  result.values = values_of(v.grad());
   return result;
 }
 

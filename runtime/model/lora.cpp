@@ -156,8 +156,4 @@ std::uint32_t Lora::base_crc() const {
   return core::crc32c(base_.data(), bytes_of(base_.size()));
 }
 
-std::uint64_t Lora::bytes() const {
-  return bytes_of(base_.size() + panels_.size() + scaled_b_.size() + values_.size());
-}
-
 }  // namespace troupe::model

@@ -43,7 +43,6 @@ class Lora {
   // CRC-32C of the base weights under the adapters, in the order of the layout: tells whether an
   // adapter is put on the weights that it was trained on.
   std::uint32_t base_crc() const;
-  std::uint64_t bytes() const;
 
  private:
   struct Adapter {

@@ -15,7 +15,7 @@ struct Tokenizer::State {
   std::shared_ptr<const troupe_text_tokenizer> handle;
   SpecialTokens special;
   std::string where;
-  std::optional<TokenId> bos, unk, pad;
+  std::optional<TokenId> bos, pad;
   std::vector<TokenId> eos;
 };
 
@@ -96,11 +96,10 @@ core::Result<Tokenizer> Tokenizer::parse(std::string_view json,
   });
   TROUPE_TRY_ASSIGN(bos, role_id(raw, where, "bos_token", special.bos, special.bos_id));
   TROUPE_TRY_ASSIGN(pad, role_id(raw, where, "pad_token", special.pad, special.pad_id));
-  TROUPE_TRY_ASSIGN(unk, role_id(raw, where, "unk_token", special.unk, -1));
+  TROUPE_TRY(role_id(raw, where, "unk_token", special.unk, -1));
   TROUPE_TRY_ASSIGN(eos, role_id(raw, where, "eos_token", special.eos, -1));
   state->bos = bos;
   state->pad = pad;
-  state->unk = unk;
   if (eos) state->eos.push_back(*eos);
   for (const TokenId id : special.eos_ids) {
     if (std::find(state->eos.begin(), state->eos.end(), id) == state->eos.end()) {
@@ -158,10 +157,6 @@ std::optional<std::string> Tokenizer::id_to_token(TokenId id) const {
   return token.str();
 }
 
-std::optional<TokenId> Tokenizer::token_to_id(std::string_view token) const {
-  return find(state_->handle.get(), token);
-}
-
 bool Tokenizer::is_special(TokenId id) const {
   return troupe_text_is_special(state_->handle.get(), static_cast<std::uint32_t>(id)) != 0;
 }
@@ -175,12 +170,6 @@ std::size_t Tokenizer::id_limit() const {
 
 std::optional<TokenId> Tokenizer::bos_id() const {
   return state_->bos;
-}
-std::optional<TokenId> Tokenizer::unk_id() const {
-  return state_->unk;
-}
-bool Tokenizer::has_pad() const {
-  return state_->pad.has_value();
 }
 
 core::Result<TokenId> Tokenizer::pad_id() const {

@@ -41,15 +41,12 @@ class Tokenizer {
   core::Result<std::string> decode(std::span<const TokenId> ids, bool skip_special = false) const;
 
   std::optional<std::string> id_to_token(TokenId id) const;
-  std::optional<TokenId> token_to_id(std::string_view token) const;
   bool is_special(TokenId id) const;
 
   std::size_t vocab_size() const;  // tokens, added ones included
   std::size_t id_limit() const;    // one more than the largest id
 
   std::optional<TokenId> bos_id() const;
-  std::optional<TokenId> unk_id() const;
-  bool has_pad() const;
   // The padding id; kConfig, naming file and key, where the folder sets none.
   core::Result<TokenId> pad_id() const;
   // Every id that ends a sequence, the tokenizer's own first. Empty only where no file names one.

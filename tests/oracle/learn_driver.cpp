@@ -11,7 +11,6 @@
 //   {"op": "schedule", "optim": O, "total_steps": N} -> [...]
 //   {"op": "train", "model": F, "out": F, "algo": A, "optim": O, "batch": B, "total_steps": N,
 //    "updates": [[group]]} -> {"metrics": [{...}]}; weights and moments are saved in `out`
-#include "runtime/learn/names.hpp"
 #include "runtime/learn/objective_stats.hpp"
 #include "runtime/learn/optimizer.hpp"
 #include "runtime/learn/schedule.hpp"
@@ -34,13 +33,10 @@ namespace learn = troupe::learn;
 namespace model = troupe::model;
 using core::Result;
 
-// Leaves `value` alone when the key is not there.
-template <class Choice>
-void choose(const json& from,
-            const char* key,
-            const std::map<std::string, Choice>& names,
-            Choice& value) {
-  if (from.contains(key)) value = names.at(from.at(key).get<std::string>());
+// The next two leave `value` alone when the key is not there.
+template <class Row>
+void choose(const json& from, const char* key, learn::Chosen<Row>& value) {
+  if (from.contains(key)) value = from.at(key).get<std::string>();
 }
 
 template <class Value>
@@ -50,12 +46,12 @@ void take(const json& from, const char* key, Value& value) {
 
 learn::AlgoSettings algo_of(const json& from) {
   learn::AlgoSettings algo;
-  choose(from, "advantage", learn::kAdvantageNames, algo.advantage);
-  choose(from, "objective", learn::kObjectiveNames, algo.objective);
-  choose(from, "correction", learn::kCorrectionNames, algo.correction);
-  choose(from, "reducer", learn::kReducerNames, algo.reducer);
-  choose(from, "kl_estimator", learn::kKlNames, algo.kl_estimator);
-  choose(from, "clip_order", learn::kClipOrderNames, algo.clip_order);
+  choose(from, "advantage", algo.estimator);
+  choose(from, "objective", algo.objective);
+  choose(from, "correction", algo.correction);
+  choose(from, "reducer", algo.reducer);
+  choose(from, "kl_estimator", algo.kl_estimator);
+  choose(from, "clip_order", algo.clip_order);
   take(from, "gamma", algo.gamma);
   take(from, "lambda", algo.lambda);
   take(from, "vtrace_rho_max", algo.vtrace_rho_max);

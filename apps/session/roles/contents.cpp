@@ -1,6 +1,7 @@
 // Which files count, and how their hashes travel.
 #include "apps/session/roles/contents.hpp"
 
+#include "apps/session/roles/learn_settings.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_factories.hpp"
 #include "runtime/data/table_reader.hpp"

@@ -1,29 +1,18 @@
-// The mapping from configuration keys to settings.
 #include "apps/session/roles/learn_settings.hpp"
 
 #include "apps/session/roles/engine_settings.hpp"
-#include "runtime/core/check.hpp"
-#include "runtime/learn/names.hpp"
 
 #include <string>
 
 namespace troupe::app {
 namespace {
 
-// The table checked the value; an unknown one here is a bug.
-template <class Kind>
-Kind kind_of(const learn::Names<Kind>& kinds, const std::string& name) {
-  const auto found = kinds.find(name);
-  TROUPE_CHECK(found != kinds.end(), "a choice of the configuration table without a meaning");
-  return found->second;
-}
-
 void set_objective(const config::TrainConfig& config, learn::AlgoSettings& algo) {
-  algo.objective = kind_of(learn::kObjectiveNames, config.algo.objective);
-  algo.correction = kind_of(learn::kCorrectionNames, config.algo.correction.type);
+  algo.objective = config.algo.objective;
+  algo.correction = config.algo.correction.type;
   algo.correction_low = config.algo.correction.low;
   algo.correction_high = config.algo.correction.high;
-  algo.reducer = kind_of(learn::kReducerNames, config.algo.reducer);
+  algo.reducer = config.algo.reducer;
   const auto longest = static_cast<double>(config.rollout.max_new_tokens);
   algo.reducer_constant = config.algo.reducer_constant > 0 ? config.algo.reducer_constant : longest;
   algo.eps_clip_low = algo.eps_clip_high = config.actor.eps_clip;
@@ -37,11 +26,12 @@ void set_objective(const config::TrainConfig& config, learn::AlgoSettings& algo)
   algo.dpo_beta = config.algo.dpo_beta;
   algo.entropy_coef = config.actor.entropy_coef;
   algo.temperature = config.rollout.temperature;
+  algo.samples_per_prompt = config.rollout.n_samples_per_prompt;
 }
 
 void set_kl(const config::TrainConfig& config, learn::AlgoSettings& algo) {
   algo.kl_coef = config.algo.kl.init_coef;
-  algo.kl_estimator = kind_of(learn::kKlNames, config.algo.kl.estimator);
+  algo.kl_estimator = config.algo.kl.estimator;
   algo.kl_in_loss = config.algo.kl.use_loss;
   algo.kl_per_sample = config.algo.kl.per_sample;
   algo.kl_target = config.algo.kl.target;
@@ -50,7 +40,7 @@ void set_kl(const config::TrainConfig& config, learn::AlgoSettings& algo) {
 }
 
 void set_advantage(const config::TrainConfig& config, learn::AlgoSettings& algo) {
-  algo.advantage = kind_of(learn::kAdvantageNames, config.algo.advantage.estimator);
+  algo.estimator = config.algo.advantage.estimator;
   algo.gamma = config.algo.advantage.gamma;
   algo.lambda = config.algo.advantage.lambd;
   algo.vtrace_rho_max = config.algo.advantage.rho_max;
@@ -63,7 +53,7 @@ void set_advantage(const config::TrainConfig& config, learn::AlgoSettings& algo)
   algo.shaping.stop_properly_coef = config.reward.stop_properly_penalty_coef;
   algo.reward_clip_low = config.reward.clip_range[0];
   algo.reward_clip_high = config.reward.clip_range[1];
-  algo.clip_order = kind_of(learn::kClipOrderNames, config.reward.clip_order);
+  algo.clip_order = config.reward.clip_order;
 }
 
 learn::AlgoSettings algo_settings(const config::TrainConfig& config) {
@@ -75,6 +65,20 @@ learn::AlgoSettings algo_settings(const config::TrainConfig& config) {
 }
 
 }  // namespace
+
+config::HandedTables learn_tables() {
+  return {learn::choice_tables(), {[](const config::TrainConfig& config) {
+            return learn::refusal(algo_settings(config));
+          }}};
+}
+
+bool has_critic(const config::TrainConfig& config) {
+  return learn::Chosen<learn::Estimator>(config.algo.advantage.estimator)->has_critic;
+}
+
+bool has_reference(const config::TrainConfig& config) {
+  return algo_settings(config).needs_reference();
+}
 
 learn::OptimSettings optim_settings(const config::TrainConfig& config) {
   learn::OptimSettings optim = optim_of(config.actor, config);
@@ -98,7 +102,7 @@ learn::TrainerSettings trainer_settings(const config::TrainConfig& config, std::
   settings.batch.epochs = config.train.max_epochs;
   settings.total_steps =
       static_cast<std::int64_t>(updates) * config.mini_batches() * config.train.max_epochs;
-  if (settings.algo.has_critic()) {
+  if (settings.algo.estimator->has_critic) {
     settings.freezing_steps = static_cast<std::uint64_t>(config.critic.freezing_steps);
   }
   if (config.train.enable_ema) settings.ema_beta = config.train.ema_beta;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/controller/run_plan.hpp"
+#include "runtime/config/choice_table.hpp"
 #include "runtime/config/train_config.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/learn/trainer.hpp"
@@ -23,6 +24,14 @@ learn::OptimSettings optim_of(const Section& section, const config::TrainConfig&
   optim.nonfinite_steps_max = config.train.nonfinite_steps_max;
   return optim;
 }
+
+// The words of the keys that choose among objectives, estimators and the like, and the rules between
+// them: what the table of configuration keys is handed.
+config::HandedTables learn_tables();
+
+// Whether a critic, or a frozen reference model, is part of the run.
+bool has_critic(const config::TrainConfig& config);
+bool has_reference(const config::TrainConfig& config);
 
 // AdamW, schedule and clipping of the trained model (keys actor.*).
 learn::OptimSettings optim_settings(const config::TrainConfig& config);

@@ -116,7 +116,7 @@ core::Result<void> check_model_roles(const config::TrainConfig& config) {
     const CriticSource source = critic_source(config);
     TROUPE_TRY(check_folder(config, source.from, source.key));
   }
-  if (config.has_reference() && !config.ref.model_name_or_path.empty()) {
+  if (has_reference(config) && !config.ref.model_name_or_path.empty()) {
     TROUPE_TRY(check_folder(config, config.ref.model_name_or_path, "ref.model_name_or_path"));
   }
   return {};

@@ -2,6 +2,7 @@
 #include "apps/session/roles/role_devices.hpp"
 
 #include "apps/cli/placement.hpp"
+#include "apps/session/roles/learn_settings.hpp"
 #include "apps/session/roles/role_factories.hpp"
 #include "runtime/core/check.hpp"
 
@@ -22,7 +23,7 @@ std::vector<RoleDevice> role_devices(const config::TrainConfig& config) {
   std::vector<RoleDevice> devices = {device_of(config, "policy")};
   if (has_critic(config)) devices.push_back(device_of(config, "critic"));
   devices.push_back(device_of(config, "generator"));
-  if (config.has_reference()) devices.push_back(device_of(config, "reference"));
+  if (has_reference(config)) devices.push_back(device_of(config, "reference"));
   if (!config.reward.model_name_or_path.empty()) devices.push_back(device_of(config, "reward"));
   return devices;
 }

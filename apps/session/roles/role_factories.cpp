@@ -4,6 +4,7 @@
 #include "actors/critic/critic_relay.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "apps/session/roles/controller_json.hpp"
+#include "apps/session/roles/learn_settings.hpp"
 #include "apps/session/roles/model_roles.hpp"
 
 #include <utility>
@@ -152,11 +153,6 @@ Factory controller_factory(ControllerParts parts) {
       };
 }
 
-bool has_critic(const config::TrainConfig& config) {
-  const std::string& estimator = config.algo.advantage.estimator;
-  return estimator == "gae" || estimator == "vtrace";
-}
-
 CriticLink critic_link(const config::TrainConfig& config) {
   if (!has_critic(config)) return {};
   const bool here = config.cluster.transport == "loopback";
@@ -168,7 +164,7 @@ DataRoleOptions data_options(const config::TrainConfig& config) {
   options.samples = static_cast<std::int32_t>(config.rollout.n_samples_per_prompt);
   options.seed = static_cast<std::uint64_t>(config.train.seed);
   options.temperature = static_cast<float>(config.rollout.temperature);
-  options.with_reference = config.has_reference();
+  options.with_reference = has_reference(config);
   options.patience.away_max = std::chrono::duration_cast<core::Duration>(
       std::chrono::duration<double>(config.reward.away_s));
   options.rewards.clear();

@@ -62,8 +62,6 @@ struct ControllerParts {
 };
 Factory controller_factory(ControllerParts parts);
 
-// True when the configured estimator needs a critic.
-bool has_critic(const config::TrainConfig& config);
 // Where the policy finds its critic, and whether the two learn one after the other.
 actors::CriticLink critic_link(const config::TrainConfig& config);
 

@@ -1,10 +1,9 @@
-// Each loss as a few ATen operations.
 #include "runtime/learn/supervised/loss.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/learn/supervised/method_rows.hpp"
 #include "runtime/learn/tensors.hpp"
 
-#include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -12,6 +11,9 @@
 
 namespace troupe::learn {
 namespace {
+
+// Here with the functions of LibTorch.
+constexpr auto kMethodRows = method_rows();
 
 // What a sum over tokens is divided by for their mean: an answer that was cut to no token has the
 // mean 0.
@@ -34,7 +36,7 @@ Rewards implicit_rewards(const LossSettings& s,
   TROUPE_CHECK(facts.reference_first.size() == facts.size(), "one reference log-prob per answer");
   Rewards out{first - tensor_of(facts.reference_first), {}};
   if (second.defined()) out.rejected = second - tensor_of(facts.reference_second);
-  if (s.kind == LossKind::kIpo && s.length_mean) {
+  if (s.length_mean) {
     out.chosen = out.chosen / at_least_one(facts.first_tokens);
     out.rejected = out.rejected / at_least_one(facts.second_tokens);
   }
@@ -43,43 +45,13 @@ Rewards implicit_rewards(const LossSettings& s,
   return out;
 }
 
-at::Tensor per_row(const LossSettings& s,
-                   const RowFacts& facts,
-                   const StepTotals& totals,
-                   const Rewards& rewards) {
-  switch (s.kind) {
-    case LossKind::kAnswer:
-      break;
-    case LossKind::kReward:
-      return -at::log_sigmoid(rewards.chosen - rewards.rejected - tensor_of(facts.margin));
-    case LossKind::kDpo: {
-      const auto h = rewards.chosen - rewards.rejected;  // beta h
-      auto loss = -(1 - s.label_smoothing) * at::log_sigmoid(h);
-      if (s.label_smoothing > 0) loss = loss - s.label_smoothing * at::log_sigmoid(-h);
-      return loss;
-    }
-    case LossKind::kIpo: {
-      const auto h = (rewards.chosen - rewards.rejected) / s.beta;
-      return at::square(h - 1 / (2 * s.beta));
-    }
-    case LossKind::kKto: {
-      const auto good = tensor_of(facts.desirable);
-      const auto z = s.beta * totals.z;  // rewards are beta g
-      const auto gain = s.desirable_weight * (1 - at::sigmoid(rewards.chosen - z));
-      const auto cost = s.undesirable_weight * (1 - at::sigmoid(z - rewards.chosen));
-      return good * gain + (1 - good) * cost;
-    }
-  }
-  return {};
-}
-
 void note_rewards(const LossSettings& s,
                   const RowFacts& facts,
                   const StepTotals& totals,
                   const Rewards& rewards,
                   RowFigures& figures) {
   const std::vector<double> chosen = values_of(rewards.chosen);
-  const bool pairs = s.pairs();
+  const bool pairs = s.method->pairs();
   const std::vector<double> rejected =
       pairs ? values_of(rewards.rejected) : std::vector<double>(chosen.size(), 0);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -101,7 +73,33 @@ void note_rewards(const LossSettings& s,
 
 }  // namespace
 
-double sum_of(const std::vector<double>& values) {
+at::Tensor score_comparison(const RowTerms& t) {
+  return -at::log_sigmoid(t.chosen - t.rejected - tensor_of(t.facts.margin));
+}
+
+at::Tensor dpo_rows(const RowTerms& t) {
+  const LossSettings& s = t.settings;
+  const auto h = t.chosen - t.rejected;  // beta h
+  auto loss = -(1 - s.label_smoothing) * at::log_sigmoid(h);
+  if (s.label_smoothing > 0) loss = loss - s.label_smoothing * at::log_sigmoid(-h);
+  return loss;
+}
+
+at::Tensor ipo_rows(const RowTerms& t) {
+  const auto h = (t.chosen - t.rejected) / t.settings.beta;
+  return at::square(h - 1 / (2 * t.settings.beta));
+}
+
+at::Tensor kto_rows(const RowTerms& t) {
+  const LossSettings& s = t.settings;
+  const auto good = tensor_of(t.facts.desirable);
+  const auto z = s.beta * t.totals.z;  // rewards are beta g
+  const auto gain = s.desirable_weight * (1 - at::sigmoid(t.chosen - z));
+  const auto cost = s.undesirable_weight * (1 - at::sigmoid(z - t.chosen));
+  return good * gain + (1 - good) * cost;
+}
+
+double sum_of(std::span<const double> values) {
   double sum = 0;
   for (const double value : values)
     sum += value;
@@ -131,21 +129,22 @@ at::Tensor supervised_loss(const LossSettings& s,
                            const at::Tensor& second,
                            RowFigures& figures) {
   TROUPE_CHECK(first.numel() == static_cast<std::int64_t>(facts.size()), "one value per row");
-  TROUPE_CHECK(s.pairs() == second.defined(), "pairs have two values a row");
+  TROUPE_CHECK(s.method->pairs() == second.defined(), "pairs have two values a row");
   RowFigures own;
   own.rows = static_cast<double>(facts.size());
   own.first_tokens = sum_of(facts.first_tokens);
   at::Tensor loss;
-  if (s.kind == LossKind::kAnswer) {
+  const auto formula = kMethodRows[s.method.index()].formula;
+  if (formula == nullptr) {
     loss = -first.sum() / at_least_one(totals.first_tokens);
   } else {
     const Rewards rewards =
-        s.has_reference() ? implicit_rewards(s, facts, first, second) : Rewards{first, second};
-    loss = per_row(s, facts, totals, rewards).sum() / totals.rows;
+        s.method->reference ? implicit_rewards(s, facts, first, second) : Rewards{first, second};
+    loss = formula({s, facts, totals, rewards.chosen, rewards.rejected}).sum() / totals.rows;
     if (s.nll_coef != 0) loss = loss - s.nll_coef * first.sum() / at_least_one(totals.first_tokens);
     note_rewards(s, facts, totals, rewards, own);
   }
-  if (s.kind != LossKind::kReward) {
+  if (!s.method->scores) {
     own.nll = -first.sum().item<double>();
     own.chosen_logprobs = -own.nll;
     if (second.defined()) own.rejected_logprobs = second.sum().item<double>();
@@ -175,7 +174,7 @@ SupervisedGradient supervised_gradient(const LossSettings& settings,
 
 Metrics row_metrics(const LossSettings& s, const RowFigures& f, double z) {
   Metrics rows;
-  if (s.kind == LossKind::kAnswer) return rows;
+  if (s.method->sequences()) return rows;
   const auto mean = [](double sum, double count) { return count > 0 ? sum / count : 0.0; };
   const double chosen = mean(f.chosen, f.chosen_rows);
   const double rejected = mean(f.rejected, f.rejected_rows);
@@ -185,8 +184,8 @@ Metrics row_metrics(const LossSettings& s, const RowFigures& f, double z) {
     rows.emplace_back("rewards/margins", chosen - rejected);
   }
   rows.emplace_back("rewards/accuracies", mean(f.correct, f.rows));
-  if (s.kind == LossKind::kKto) rows.emplace_back("kl/z", z);
-  if (s.kind == LossKind::kDpo || s.kind == LossKind::kIpo) {
+  if (s.method->rated()) rows.emplace_back("kl/z", z);
+  if (s.method->pairs() && s.method->reference) {
     rows.emplace_back("logps/chosen", mean(f.chosen_logprobs, f.rows));
     rows.emplace_back("logps/rejected", mean(f.rejected_logprobs, f.rows));
   }

@@ -7,6 +7,7 @@
 #include "runtime/learn/supervised/settings.hpp"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,12 +19,12 @@ class Tensor;
 namespace troupe::learn {
 
 // What is known about the rows of a micro-batch besides what the trained model says of them; one
-// entry a row. Vectors that a kind of loss does not read may be empty.
+// entry a row. Vectors that a method does not read may be empty.
 struct RowFacts {
   std::vector<double> first_tokens, second_tokens;        // targets of the (better), worse answer
   std::vector<double> reference_first, reference_second;  // sums of log-probs of the reference
-  std::vector<double> margin;                             // of kReward
-  std::vector<double> desirable;                          // of kKto: 1 or 0
+  std::vector<double> margin;                             // of rm
+  std::vector<double> desirable;                          // of kto: 1 or 0
 
   std::size_t size() const { return first_tokens.size(); }
 };
@@ -32,7 +33,7 @@ struct RowFacts {
 struct StepTotals {
   double rows = 0;
   double first_tokens = 0;  // targets of sequences or of better answers
-  double z = 0;             // of kKto: max(0, mean of g over mismatched pairs)
+  double z = 0;             // of kto: max(0, mean of g over mismatched pairs)
 };
 
 // Sums over rows, for metrics.
@@ -47,6 +48,15 @@ struct RowFigures {
   double chosen_logprobs = 0, rejected_logprobs = 0;
 
   void add(const RowFigures& other);
+};
+
+// What the formulas of methods read.
+struct RowTerms {
+  const LossSettings& settings;
+  const RowFacts& facts;
+  const StepTotals& totals;
+  const at::Tensor& chosen;    // beta (l - l_ref), or the scores of a reward model
+  const at::Tensor& rejected;  // the same of the worse answers; undefined without pairs
 };
 
 // The micro-batch's share of the step's loss. `first` and `second` are f64 [rows] with grad: sums
@@ -67,6 +77,9 @@ struct SupervisedGradient {
   RowFigures figures;
 };
 
+// In order.
+double sum_of(std::span<const double> values);
+
 // The same from plain values, with d loss / d first and second.
 SupervisedGradient supervised_gradient(const LossSettings& settings,
                                        const RowFacts& facts,
@@ -77,7 +90,7 @@ SupervisedGradient supervised_gradient(const LossSettings& settings,
 using Metrics = std::vector<std::pair<std::string, double>>;
 
 // rewards/chosen, rewards/rejected, rewards/margins, rewards/accuracies, logps/chosen, ... as far
-// as the kind has them; without the loss itself.
+// as the method has them; without the loss itself.
 Metrics row_metrics(const LossSettings& settings, const RowFigures& figures, double z);
 
 }  // namespace troupe::learn

@@ -1,4 +1,3 @@
-// Plans, sums, gradients.
 #include "runtime/learn/supervised/row_runner.hpp"
 
 #include "runtime/core/check.hpp"
@@ -34,23 +33,23 @@ RowFacts facts_of(const LossSettings& settings, std::span<const data::Supervised
   for (const data::SupervisedRow& row : rows) {
     facts.first_tokens.push_back(targets_of(row));
     facts.second_tokens.push_back(static_cast<double>(row.rejected.size()));
-    if (settings.kind == LossKind::kReward) facts.margin.push_back(row.margin);
-    if (settings.kind == LossKind::kKto) facts.desirable.push_back(row.desirable ? 1 : 0);
+    if (settings.method->scores) facts.margin.push_back(row.margin);
+    if (settings.method->rated()) facts.desirable.push_back(row.desirable ? 1 : 0);
   }
   return facts;
 }
 
 std::int64_t RowRunner::cost(const data::SupervisedRow& row) const {
-  if (settings_.kind == LossKind::kAnswer) {
+  if (settings_.method->sequences()) {
     return model::rows_of(model::Sequence{row.answer, row.learn});
   }
-  if (settings_.kind == LossKind::kReward) return model::rows_with_last(group_of(row));
+  if (settings_.method->scores) return model::rows_with_last(group_of(row));
   return model::rows_of(group_of(row));
 }
 
 core::Result<void> RowRunner::build(const model::ModelSpec& spec,
                                     std::span<const data::SupervisedRow> rows) {
-  if (settings_.kind == LossKind::kAnswer) {
+  if (settings_.method->sequences()) {
     std::vector<model::Sequence> sequences;
     for (const data::SupervisedRow& row : rows)
       sequences.push_back({row.answer, row.learn});
@@ -59,7 +58,7 @@ core::Result<void> RowRunner::build(const model::ModelSpec& spec,
     std::vector<model::SampleGroup> groups;
     for (const data::SupervisedRow& row : rows)
       groups.push_back(group_of(row));
-    const bool last = settings_.kind == LossKind::kReward;
+    const bool last = settings_.method->scores;
     TROUPE_TRY(last ? model::build_last_token_plan(groups, spec, team_.size(), plan_)
                     : model::build_group_plan(groups, spec, team_.size(), plan_));
   }
@@ -70,7 +69,7 @@ core::Result<void> RowRunner::build(const model::ModelSpec& spec,
 
 void RowRunner::find_slots(std::span<const data::SupervisedRow> rows) {
   slots_.clear();
-  if (settings_.kind == LossKind::kReward) return;
+  if (settings_.method->scores) return;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto slot = static_cast<std::int64_t>(2 * i);
     const auto first = static_cast<std::size_t>(targets_of(rows[i]));
@@ -89,7 +88,7 @@ core::Result<RowFigures> RowRunner::learn(const model::PackedWeights& weights,
     const c10::AutoGradMode with_grad(true);
     const auto count = static_cast<std::int64_t>(rows.size());
     at::Tensor values;  // [2 rows]
-    if (settings_.kind == LossKind::kReward) {
+    if (settings_.method->scores) {
       values = forward_.values(weights, plan_.plan).to(at::kDouble);
     } else {
       const auto out = forward_.logprobs(weights, plan_.plan, plan_.targets, 1.0f, false);
@@ -99,7 +98,7 @@ core::Result<RowFigures> RowRunner::learn(const model::PackedWeights& weights,
     }
     const at::Tensor by_row = values.view({count, 2});
     at::Tensor second;
-    if (settings_.pairs()) second = by_row.select(1, 1);
+    if (settings_.method->pairs()) second = by_row.select(1, 1);
     RowFigures figures;
     const at::Tensor loss =
         supervised_loss(settings_, facts, totals, by_row.select(1, 0), second, figures);
@@ -115,8 +114,8 @@ core::Result<RowValues> RowRunner::score(const model::PackedWeights& weights,
   TROUPE_TRY(build(weights.spec(), rows));
   RowValues out;
   out.first.assign(rows.size(), 0);
-  if (settings_.pairs()) out.second.assign(rows.size(), 0);
-  if (settings_.kind == LossKind::kReward) {
+  if (settings_.method->pairs()) out.second.assign(rows.size(), 0);
+  if (settings_.method->scores) {
     std::vector<float> values(plan_.plan.logit_rows.size());
     model::score_values(team_, weights, plan_.plan, scratch_, values);
     for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -1,36 +1,22 @@
-// The settings of supervised and preference training, as plain structs. The config table fills
+// The settings of supervised and preference training, as plain structs. The configuration fills
 // them.
 #pragma once
 
 #include "runtime/learn/settings.hpp"
+#include "runtime/learn/supervised/methods.hpp"
 
 #include <cstdint>
 
 namespace troupe::learn {
 
-enum class LossKind {
-  kAnswer,  // sft, pretrain: next-token loss over the targets
-  kReward,  // rm: pairs of scores
-  kDpo,     // dpo, and cdpo with label_smoothing above 0
-  kIpo,
-  kKto,
-};
-
 struct LossSettings {
-  LossKind kind = LossKind::kAnswer;
+  Chosen<Method> method = "sft";
   double beta = 0.1;
-  double label_smoothing = 0;   // dpo: share of pairs labelled the wrong way round
+  double label_smoothing = 0;   // dpo_rows: share of pairs labelled the wrong way round
   double nll_coef = 0;          // next-token loss on better answers, per token
-  bool length_mean = false;     // ipo: means over tokens in place of sums
+  bool length_mean = false;     // means over tokens in place of sums
   double desirable_weight = 1;  // kto
   double undesirable_weight = 1;
-
-  bool pairs() const {
-    return kind == LossKind::kReward || kind == LossKind::kDpo || kind == LossKind::kIpo;
-  }
-  bool has_reference() const {
-    return kind == LossKind::kDpo || kind == LossKind::kIpo || kind == LossKind::kKto;
-  }
 };
 
 struct SupervisedSettings {

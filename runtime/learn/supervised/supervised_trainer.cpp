@@ -1,4 +1,3 @@
-// Rows of a step: facts, totals, micro-batches, one optimiser step.
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
 #include "runtime/learn/supervised/packing.hpp"
@@ -26,13 +25,13 @@ RowFacts chosen(const RowFacts& all, const std::vector<std::size_t>& indices) {
 }
 
 Result<void> check_settings(const SupervisedSettings& settings) {
-  const auto require = [](bool holds, const char* key, const char* rule) -> Result<void> {
+  const auto require = [](bool holds, std::string_view key, const char* rule) -> Result<void> {
     if (holds) return {};
     return core::fail(ErrorCode::kConfig, std::string(key) + " must be " + rule);
   };
   const LossSettings& loss = settings.loss;
-  TROUPE_TRY(require(!loss.has_reference() || loss.beta > 0,
-                     loss.kind == LossKind::kKto ? "kto.beta" : "dpo.beta", "above 0"));
+  const Method& method = *loss.method;
+  TROUPE_TRY(require(!method.reference || loss.beta > 0, method.beta, "above 0"));
   TROUPE_TRY(require(loss.label_smoothing >= 0 && loss.label_smoothing < 0.5, "dpo.label_smoothing",
                      "at least 0 and below 0.5"));
   return require(settings.micro_tokens_max >= 1, "train.micro_tokens_max", "at least 1");
@@ -47,11 +46,11 @@ Result<std::unique_ptr<SupervisedTrainer>> SupervisedTrainer::create(
     core::TeamRunner& team) {
   TROUPE_TRY(check_settings(settings));
   const bool scores = master->spec().head == model::HeadKind::kScore;
-  TROUPE_CHECK(scores == (settings.loss.kind == LossKind::kReward),
+  TROUPE_CHECK(scores == (settings.loss.method->scores),
                "a reward model has a score head, others have none");
   TROUPE_TRY_ASSIGN(
       model, TrainableModel::create(std::move(master), settings.optim, settings.total_steps, team));
-  if (!settings.loss.has_reference()) {
+  if (!settings.loss.method->reference) {
     reference.reset();
   } else if (!reference) {
     auto panels =
@@ -108,7 +107,7 @@ Result<RowValues> SupervisedTrainerImpl::score(const model::PackedWeights& weigh
                                                std::span<const data::SupervisedRow> rows) {
   RowValues out;
   out.first.assign(rows.size(), 0);
-  if (settings_.loss.pairs()) out.second.assign(rows.size(), 0);
+  if (settings_.loss.method->pairs()) out.second.assign(rows.size(), 0);
   for (const auto& micro : pack(rows)) {
     Rows part;
     for (const std::size_t i : micro)
@@ -125,7 +124,7 @@ Result<RowValues> SupervisedTrainerImpl::score(const model::PackedWeights& weigh
 Result<RowFacts> SupervisedTrainerImpl::facts(const data::SupervisedDataset& data,
                                               const Rows& rows) {
   RowFacts out = facts_of(settings_.loss, rows);
-  if (!settings_.loss.has_reference()) return out;
+  if (!settings_.loss.method->reference) return out;
   const Reference::Score score_rows = [this](const model::PackedWeights& weights,
                                              std::span<const data::SupervisedRow> part) {
     return score(weights, part);
@@ -140,7 +139,7 @@ Result<StepTotals> SupervisedTrainerImpl::totals(const RowFacts& facts, const Ro
   StepTotals out;
   out.rows = static_cast<double>(rows.size());
   out.first_tokens = sum_of(facts.first_tokens);
-  if (settings_.loss.kind == LossKind::kKto) {
+  if (settings_.loss.method->rated()) {
     TROUPE_TRY_ASSIGN(mean, mismatched_kl(rows));
     out.z = mean < 0 ? 0 : mean;  // a NaN stays one
   }
@@ -209,7 +208,7 @@ Result<SupervisedStep> SupervisedTrainerImpl::step(const data::SupervisedDataset
   for (const data::SupervisedRow& row : rows)
     out.tokens += row.tokens();
   out.targets = static_cast<std::int64_t>(total.first_tokens +
-                                          (settings_.loss.pairs() ? sum_of(all.second_tokens) : 0));
+                                          (settings_.loss.method->pairs() ? sum_of(all.second_tokens) : 0));
   if (report.applied) {
     out.metrics.emplace_back("policy/loss", report.loss);
     out.metrics.emplace_back("policy/grad_norm", report.grad_norm);
@@ -238,7 +237,7 @@ Result<SupervisedEvaluation> SupervisedTrainerImpl::evaluate(const data::Supervi
   const RowFigures& f = result.figures;
   SupervisedEvaluation out;
   out.metrics.emplace_back("eval/loss", result.loss);
-  if (settings_.loss.kind == LossKind::kAnswer) {
+  if (settings_.loss.method->sequences()) {
     out.metrics.emplace_back("eval/perplexity", std::exp(result.loss));
     return out;
   }
@@ -246,7 +245,7 @@ Result<SupervisedEvaluation> SupervisedTrainerImpl::evaluate(const data::Supervi
     if (name == "rewards/accuracies") out.metrics.emplace_back("eval/accuracy", value);
     if (name == "rewards/margins") out.metrics.emplace_back("eval/margins", value);
   }
-  if (settings_.loss.kind != LossKind::kReward) return out;
+  if (!settings_.loss.method->scores) return out;
   const double count = f.chosen_rows + f.rejected_rows;
   out.score_mean = (f.chosen + f.rejected) / count;
   // Of a sample (n - 1) and at least 1e-8, as OpenRLHF stores it.

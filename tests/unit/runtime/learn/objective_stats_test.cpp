@@ -13,7 +13,7 @@ using Values = std::vector<double>;
 
 AlgoSettings decoupled() {
   AlgoSettings algo;
-  algo.objective = ObjectiveKind::kDecoupled;
+  algo.objective = "decoupled";
   algo.eps_clip_low = 0.2;
   algo.eps_clip_high = 0.3;
   algo.correction_max = 2.0;
@@ -59,7 +59,7 @@ TEST(ObjectiveStats, EffectiveSampleShareAndMaskedShare) {
   EXPECT_EQ(stats.masked, 1);
   EXPECT_NEAR(stats.rho_max, 4.0, 1e-12);
   auto uncorrected = decoupled();
-  uncorrected.objective = ObjectiveKind::kPpo;
+  uncorrected.objective = "ppo";
   EXPECT_EQ(observe(uncorrected, batch, batch.anchor, {}).masked, 0);
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <string_view>
 
 namespace troupe::learn {
 namespace {
@@ -22,7 +24,7 @@ TokenBatch three_tokens(Values* l) {
   return batch;
 }
 
-AlgoSettings corrected_settings(ObjectiveKind objective, CorrectionKind correction = CorrectionKind::kNone) {
+AlgoSettings corrected_settings(Chosen<Objective> objective, Chosen<Correction> correction = "none") {
   AlgoSettings algo;
   algo.objective = objective;
   algo.correction = correction;
@@ -44,19 +46,31 @@ void expect_weights(const AlgoSettings& algo, const Values& wanted, std::int64_t
 
 }  // namespace
 
-TEST(OffPolicy, CorrectionsOfTheClippedRatio) {
-  const auto ppo = [](CorrectionKind kind) { return corrected_settings(ObjectiveKind::kPpo, kind); };
-  expect_weights(ppo(CorrectionKind::kNone), {1, 1, 1}, 0);
-  expect_weights(ppo(CorrectionKind::kTis), {0.5, 3, 3.5}, 1);
-  expect_weights(ppo(CorrectionKind::kSeqTis), {1.5, 1.5, 3.5}, 1);
-  expect_weights(ppo(CorrectionKind::kMis), {0.5, 3, 0}, 1);
-  expect_weights(ppo(CorrectionKind::kIcepop), {0, 3, 0}, 2);
-  // Geometric means sqrt(1.5) = 1.22 and 4.
-  expect_weights(ppo(CorrectionKind::kGeoRs), {1, 1, 0}, 1);
+TEST(OffPolicy, EachCorrectionHasHandWorkedWeights) {
+  struct Worked {
+    Values weights;
+    std::int64_t cut;
+  };
+  const std::map<std::string_view, Worked> worked = {
+      {"none", {{1, 1, 1}, 0}},
+      {"tis", {{0.5, 3, 3.5}, 1}},
+      {"seq_tis", {{1.5, 1.5, 3.5}, 1}},
+      {"mis", {{0.5, 3, 0}, 1}},
+      {"icepop", {{0, 3, 0}, 2}},
+      {"geo_rs", {{1, 1, 0}, 1}},  // geometric means sqrt(1.5) = 1.22 and 4
+      {"m2po", {{1, 1, 1}, 0}},    // without a mask; with one below
+      {"opsm", {{1, 1, 1}, 0}},    // both samples have become likelier
+  };
+  for (const Correction& correction : Correction::all()) {
+    const auto found = worked.find(correction.name);
+    ASSERT_NE(found, worked.end()) << correction.name << " needs hand-worked weights here";
+    SCOPED_TRACE(correction.name);
+    expect_weights(corrected_settings("ppo", correction), found->second.weights, found->second.cut);
+  }
 }
 
 TEST(OffPolicy, OpsmDropsNegativeAdvantagesOfSamplesThatThePolicyLeft) {
-  auto algo = corrected_settings(ObjectiveKind::kPpo, CorrectionKind::kOpsm);
+  auto algo = corrected_settings("ppo", "opsm");
   algo.correction_high = 0.3;
   Values l;
   TokenBatch batch = three_tokens(&l);
@@ -71,24 +85,24 @@ TEST(OffPolicy, M2poReadsTheMaskOfTheUpdate) {
   Values l;
   TokenBatch batch = three_tokens(&l);
   batch.keep = {1, 0, 1};
-  const auto off = off_policy(corrected_settings(ObjectiveKind::kPpo, CorrectionKind::kM2po), batch, l);
+  const auto off = off_policy(corrected_settings("ppo", "m2po"), batch, l);
   EXPECT_EQ(off.weight, (Values{1, 0, 1}));
 }
 
 TEST(OffPolicy, WeightsOfTheObjectives) {
-  expect_weights(corrected_settings(ObjectiveKind::kDecoupled), {0.5, 2, 2}, 2);
-  expect_weights(corrected_settings(ObjectiveKind::kCispo), {0.5, 3, 3.5}, 1);
+  expect_weights(corrected_settings("decoupled"), {0.5, 2, 2}, 2);
+  expect_weights(corrected_settings("cispo"), {0.5, 3, 3.5}, 1);
   // prod pi/mu 1.5 and 4: cut to 1 where A < 0.
-  expect_weights(corrected_settings(ObjectiveKind::kTopr), {1, 1, 1}, 2);
+  expect_weights(corrected_settings("topr"), {1, 1, 1}, 2);
   // A mask may stand beside the objective's own weight.
-  expect_weights(corrected_settings(ObjectiveKind::kDecoupled, CorrectionKind::kGeoRs), {0.5, 2, 0}, 2);
+  expect_weights(corrected_settings("decoupled", "geo_rs"), {0.5, 2, 0}, 2);
 }
 
 TEST(OffPolicy, ToprWeighsUnlikelyNegativesByTheirProduct) {
   Values l;
   TokenBatch batch = three_tokens(&l);
   l = {-2 + std::log(0.5), -2 + std::log(0.5), -2 + std::log(0.5)};
-  const auto off = off_policy(corrected_settings(ObjectiveKind::kTopr), batch, l);
+  const auto off = off_policy(corrected_settings("topr"), batch, l);
   EXPECT_NEAR(off.weight[0], 0.25, 1e-14);
   EXPECT_EQ(off.weight[1], 1.0);  // A > 0
   EXPECT_NEAR(off.weight[2], 0.5, 1e-14);
@@ -97,11 +111,11 @@ TEST(OffPolicy, ToprWeighsUnlikelyNegativesByTheirProduct) {
 TEST(OffPolicy, AnchorOfBypassIsTheBehaviourAndOfA3poLiesBetween) {
   Values l;
   TokenBatch batch = three_tokens(&l);
-  EXPECT_EQ(off_policy(corrected_settings(ObjectiveKind::kBypass), batch, l).anchor, batch.behaviour);
+  EXPECT_EQ(off_policy(corrected_settings("bypass"), batch, l).anchor, batch.behaviour);
   batch.anchor.clear();
   batch.anchor_share = {0, 0.25, 1};
   l = {-1, -1, -1};
-  const auto off = off_policy(corrected_settings(ObjectiveKind::kA3po), batch, l);
+  const auto off = off_policy(corrected_settings("a3po"), batch, l);
   EXPECT_EQ(off.anchor, (Values{-2, -1.75, -1}));
   EXPECT_NEAR(off.weight[1], std::exp(0.25), 1e-14);
   EXPECT_EQ(off.weight[2], 2.0);  // e, cut to C
@@ -113,9 +127,9 @@ TEST(OffPolicy, KlCarriesTheTruncatedWeightWhereTokensMayBeOld) {
   // pi/mu is 0.5, 3 and 4.
   const auto weights = [&](AlgoSettings algo, double bound) {
     algo.correction_max = algo.correction_high = algo.cispo_max = 100;
-    if (carries_rho(algo.correction)) {
+    if (algo.correction->carries_rho) {
       algo.correction_high = bound;
-    } else if (algo.objective == ObjectiveKind::kCispo) {
+    } else if (algo.objective == "cispo") {
       algo.cispo_max = bound;
     } else {
       algo.correction_max = bound;
@@ -130,13 +144,13 @@ TEST(OffPolicy, KlCarriesTheTruncatedWeightWhereTokensMayBeOld) {
       EXPECT_EQ(kl[2], bound);
     }
   };
-  for (const auto kind : {ObjectiveKind::kDecoupled, ObjectiveKind::kBypass, ObjectiveKind::kCispo,
-                          ObjectiveKind::kTopr})
-    expect_bounded(corrected_settings(kind));
-  for (const auto kind : {CorrectionKind::kTis, CorrectionKind::kSeqTis, CorrectionKind::kMis,
-                          CorrectionKind::kIcepop, CorrectionKind::kGeoRs, CorrectionKind::kOpsm})
-    expect_bounded(corrected_settings(ObjectiveKind::kPpo, kind));
-  EXPECT_EQ(off_policy(corrected_settings(ObjectiveKind::kPpo), batch, l).kl, (Values{1, 1, 1}));
+  for (const Objective& objective : Objective::all()) {
+    if (objective.weighs_old_tokens()) expect_bounded(corrected_settings(objective));
+  }
+  for (const Correction& correction : Correction::all()) {
+    if (correction.weigh != nullptr) expect_bounded(corrected_settings("ppo", correction));
+  }
+  EXPECT_EQ(off_policy(corrected_settings("ppo"), batch, l).kl, (Values{1, 1, 1}));
 }
 
 TEST(SecondMomentMask, KeepsTheLongestPrefixWithinTheMean) {

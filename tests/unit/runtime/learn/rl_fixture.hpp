@@ -20,7 +20,7 @@ namespace troupe::learn {
 
 using Table = std::map<std::string, double>;
 
-inline TrainerSettings settings_of(ObjectiveKind objective = ObjectiveKind::kDecoupled) {
+inline TrainerSettings settings_of(Chosen<Objective> objective = "decoupled") {
   TrainerSettings settings;
   settings.optim.lr = 1e-2;
   settings.batch.micro_tokens_max = 4096;

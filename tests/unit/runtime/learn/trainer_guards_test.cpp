@@ -69,7 +69,7 @@ TEST_F(PolicyTrainerRl, RaisesAnAlarmWhenTheRewardRisesFarFromTheSampler) {
 
 TEST_F(PolicyTrainerRl, WritesTheBatchThatStopsTheRun) {
   auto settings = settings_of();
-  settings.algo.advantage = AdvantageKind::kDrGrpo;
+  settings.algo.estimator = "dr_grpo";
   settings.algo.reward_clip_low = -1e301;
   settings.algo.reward_clip_high = 1e301;
   settings.optim.nonfinite_steps_max = 0;

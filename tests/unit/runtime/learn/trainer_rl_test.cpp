@@ -7,8 +7,8 @@
 namespace troupe::learn {
 
 TEST_F(PolicyTrainerRl, GaeTakesOneSampleAPromptAndReturnsTargets) {
-  auto settings = settings_of(ObjectiveKind::kPpo);
-  settings.algo.advantage = AdvantageKind::kGae;
+  auto settings = settings_of("ppo");
+  settings.algo.estimator = "gae";
   auto trainer = make(settings);
   const auto groups = groups_of(*trainer, 0, 1);
   auto targets = trainer->prepare(groups);
@@ -36,12 +36,12 @@ TEST_F(PolicyTrainerRl, EstimatorsWithoutACriticReturnNoTargets) {
 }
 
 TEST_F(PolicyTrainerRl, VtraceOnPolicyIsGaeToTheBit) {
-  auto settings = settings_of(ObjectiveKind::kPpo);
+  auto settings = settings_of("ppo");
   settings.algo.lambda = 0.9;
   settings.batch.mini_batches = 2;
-  settings.algo.advantage = AdvantageKind::kGae;
+  settings.algo.estimator = "gae";
   auto gae = make(settings);
-  settings.algo.advantage = AdvantageKind::kVtrace;
+  settings.algo.estimator = "vtrace";
   auto vtrace = make(settings);
   const auto groups = groups_of(*gae, 0);
   auto a = gae->prepare(groups), b = vtrace->prepare(groups);
@@ -58,26 +58,19 @@ TEST_F(PolicyTrainerRl, VtraceOnPolicyIsGaeToTheBit) {
 }
 
 TEST_F(PolicyTrainerRl, EveryObjectiveAddsUpOverMicroBatches) {
-  const std::pair<ObjectiveKind, CorrectionKind> cases[] = {
-      {ObjectiveKind::kPpo, CorrectionKind::kSeqTis},
-      {ObjectiveKind::kPpo, CorrectionKind::kM2po},
-      {ObjectiveKind::kPpo, CorrectionKind::kOpsm},
-      {ObjectiveKind::kDecoupled, CorrectionKind::kGeoRs},
-      {ObjectiveKind::kA3po, CorrectionKind::kNone},
-      {ObjectiveKind::kBypass, CorrectionKind::kNone},
-      {ObjectiveKind::kGspo, CorrectionKind::kNone},
-      {ObjectiveKind::kCispo, CorrectionKind::kNone},
-      {ObjectiveKind::kReinforce, CorrectionKind::kNone},
-      {ObjectiveKind::kTopr, CorrectionKind::kNone},
-      {ObjectiveKind::kOnlineDpo, CorrectionKind::kNone},
-  };
+  std::vector<std::pair<Chosen<Objective>, Chosen<Correction>>> cases;
+  for (const Objective& objective : Objective::all())
+    cases.emplace_back(objective, "none");
+  for (const Correction& correction : Correction::all())
+    cases.emplace_back("ppo", correction);
+  cases.emplace_back("decoupled", "geo_rs");
   for (const auto& [objective, correction] : cases) {
     auto settings = settings_of(objective);
     settings.algo.correction = correction;
     settings.algo.correction_low = 0.97;
-    settings.algo.correction_high = correction == CorrectionKind::kM2po ? 0.05 : 1.03;
-    if (correction == CorrectionKind::kOpsm) settings.algo.correction_high = 0.01;
-    if (objective == ObjectiveKind::kGspo) settings.algo.reducer = Reducer::kSampleMean;
+    settings.algo.correction_high = correction == "m2po" ? 0.05 : 1.03;
+    if (correction == "opsm") settings.algo.correction_high = 0.01;
+    if (!objective->reducer.empty()) settings.algo.reducer = objective->reducer;
     settings.optim.eps = 1.0;  // the step follows the gradient, not its sign
     settings.optim.warmup_ratio = 0;
     settings.optim.lr = 1.0;
@@ -90,15 +83,14 @@ TEST_F(PolicyTrainerRl, EveryObjectiveAddsUpOverMicroBatches) {
     const auto old = stale(groups_of(*start, 1));
     whole = run(*big, old);
     parts = run(*small, old);
-    const auto name = "objective " + std::to_string(static_cast<int>(objective)) + " correction " +
-                      std::to_string(static_cast<int>(correction));
+    const auto name = std::string(objective->name) + " with " + std::string(correction->name);
     EXPECT_NEAR(whole.at("policy/loss"), parts.at("policy/loss"),
                 1e-5 * std::fabs(whole.at("policy/loss")) + 1e-9)
         << name;
     EXPECT_EQ(whole.at("async/masked_share"), parts.at("async/masked_share")) << name;
     EXPECT_GT(difference(*big, *start), 1e-6) << name;
     EXPECT_LT(difference(*big, *small), 2e-5 * difference(*big, *start) + 1e-9) << name;
-    if (correction != CorrectionKind::kNone) {
+    if (correction != "none") {
       EXPECT_GT(whole.at("async/masked_share"), 0.0) << name;
       EXPECT_LT(whole.at("async/masked_share"), 1.0) << name;
     }
@@ -106,7 +98,7 @@ TEST_F(PolicyTrainerRl, EveryObjectiveAddsUpOverMicroBatches) {
 }
 
 TEST_F(PolicyTrainerRl, OnlineDpoMakesTheBestLikelierThanTheWorst) {
-  auto trainer = make(settings_of(ObjectiveKind::kOnlineDpo));
+  auto trainer = make(settings_of("online_dpo"));
   auto groups = groups_of(*trainer, 0);
   for (auto& sample : groups[1].samples)
     sample.score = 1;  // nothing to compare
@@ -177,11 +169,11 @@ TEST_F(PolicyTrainerRl, RunningStateComesBackWithItsBits) {
 }
 
 TEST_F(PolicyTrainerRl, KlInTheRewardTakesAnExtraForwardForOldTokens) {
-  auto settings = settings_of(ObjectiveKind::kPpo);
+  auto settings = settings_of("ppo");
   settings.algo.kl_coef = 0.1;
   settings.algo.kl_in_loss = false;
-  settings.algo.kl_estimator = KlEstimator::kK1;
-  settings.algo.advantage = AdvantageKind::kReinforce;
+  settings.algo.kl_estimator = "k1";
+  settings.algo.estimator = "reinforce";
   auto fresh = make(settings), old = make(settings);
   const auto first = groups_of(*fresh, 0);
   for (auto* trainer : {fresh.get(), old.get()})
@@ -202,21 +194,21 @@ TEST_F(PolicyTrainerRl, RefusesCombinationsThatMakeNoSense) {
     ASSERT_FALSE(trainer.has_value()) << key;
     EXPECT_NE(trainer.error().message.find(key), std::string::npos) << trainer.error().message;
   };
-  refused([](TrainerSettings& s) { s.algo.correction = CorrectionKind::kTis; },
+  refused([](TrainerSettings& s) { s.algo.correction = "tis"; },
           "algo.correction.type");
-  refused([](TrainerSettings& s) { s.algo.objective = ObjectiveKind::kGspo; }, "algo.reducer");
+  refused([](TrainerSettings& s) { s.algo.objective = "gspo"; }, "algo.reducer");
   refused([](TrainerSettings& s) { s.algo.gamma = 0.9; }, "algo.advantage.gamma");
   refused([](TrainerSettings& s) { s.algo.dual_clip = 1; }, "actor.dual_clip");
   refused(
       [](TrainerSettings& s) {
         s.algo.kl_coef = 1;
-        s.algo.kl_estimator = KlEstimator::kK1;
+        s.algo.kl_estimator = "k1";
       },
       "algo.kl.estimator");
   refused(
       [](TrainerSettings& s) {
-        s.algo.objective = ObjectiveKind::kOnlineDpo;
-        s.algo.advantage = AdvantageKind::kGae;
+        s.algo.objective = "online_dpo";
+        s.algo.estimator = "gae";
       },
       "algo.advantage.estimator");
 }

@@ -63,7 +63,7 @@ std::vector<TrainGroup> exploding(std::vector<TrainGroup> groups) {
 
 TrainerSettings explosive_settings() {
   auto settings = settings_of();
-  settings.algo.advantage = AdvantageKind::kDrGrpo;
+  settings.algo.estimator = "dr_grpo";
   settings.algo.reward_clip_low = -1e301;
   settings.algo.reward_clip_high = 1e301;
   settings.optim.nonfinite_steps_max = 2;
@@ -110,7 +110,7 @@ TEST(PolicyTrainer, LearnsFromExactLogProbs) {
 
 TEST(PolicyTrainer, MicroBatchesAddUpToTheBigBatch) {
   core::SerialTeam team;
-  for (const auto reducer : {Reducer::kTokenMean, Reducer::kSampleMean}) {
+  for (const auto reducer : {"token_mean", "sample_mean"}) {
     auto big_settings = settings_of(), small_settings = settings_of(48);
     // A large epsilon makes the step follow the gradient, not its sign.
     for (auto* settings : {&big_settings, &small_settings}) {
@@ -186,7 +186,7 @@ TEST(PolicyTrainer, StaleTokensGetTheirAnchorFromTheStartingPolicy) {
   core::SerialTeam team;
   for (const std::int64_t mini_batches : {1, 2}) {
     auto settings = settings_of(64);
-    settings.algo.objective = ObjectiveKind::kPpo;  // l_mu then plays no part but as the anchor
+    settings.algo.objective = "ppo";  // l_mu then plays no part but as the anchor
     settings.batch.mini_batches = mini_batches;
     settings.batch.epochs = mini_batches;
     auto fresh = trainer_of(settings, team), stale = trainer_of(settings, team);

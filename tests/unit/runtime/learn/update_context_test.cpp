@@ -34,7 +34,7 @@ std::vector<TrainGroup> marked_groups() {
 
 TEST(AnchorSource, FollowsAgeAndStepCount) {
   const auto source = [](bool on_policy, std::int64_t steps, bool needed = false,
-                         ObjectiveKind kind = ObjectiveKind::kDecoupled) {
+                         Chosen<Objective> kind = "decoupled") {
     return anchor_source(kind, on_policy, steps, needed);
   };
   EXPECT_EQ(source(true, 1), AnchorSource::kBehaviour);
@@ -42,8 +42,8 @@ TEST(AnchorSource, FollowsAgeAndStepCount) {
   EXPECT_EQ(source(false, 1), AnchorSource::kCurrent);
   EXPECT_EQ(source(false, 1, true), AnchorSource::kScored);
   EXPECT_EQ(source(false, 2), AnchorSource::kScored);
-  EXPECT_EQ(source(false, 2, true, ObjectiveKind::kA3po), AnchorSource::kInterpolated);
-  EXPECT_EQ(source(false, 2, true, ObjectiveKind::kBypass), AnchorSource::kBehaviour);
+  EXPECT_EQ(source(false, 2, true, "a3po"), AnchorSource::kInterpolated);
+  EXPECT_EQ(source(false, 2, true, "bypass"), AnchorSource::kBehaviour);
 }
 
 TEST(AnchorSource, KlInTheRewardVtraceAndM2poReadTheStartBeforeTheFirstStep) {
@@ -54,10 +54,10 @@ TEST(AnchorSource, KlInTheRewardVtraceAndM2poReadTheStartBeforeTheFirstStep) {
   algo.kl_in_loss = false;
   EXPECT_TRUE(start_needed(algo));
   algo = {};
-  algo.advantage = AdvantageKind::kVtrace;
+  algo.estimator = "vtrace";
   EXPECT_TRUE(start_needed(algo));
   algo = {};
-  algo.correction = CorrectionKind::kM2po;
+  algo.correction = "m2po";
   EXPECT_TRUE(start_needed(algo));
 }
 
@@ -74,7 +74,7 @@ TEST(TokenBatch, FollowsPartsSamplesAndPositions) {
   micro.parts = {{1, 0, 2}, {0, 1, 2}};
   AlgoSettings algo;
   algo.kl_coef = 1;
-  algo.reducer = Reducer::kSampleMean;
+  algo.reducer = "sample_mean";
   update.anchor = AnchorSource::kBehaviour;
   TokenBatch tokens = token_batch(algo, update, micro, 5);
   EXPECT_EQ(tokens.behaviour, (Values{100, 110, 111, 10, 11}));

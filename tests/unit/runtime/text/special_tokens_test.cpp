@@ -31,7 +31,7 @@ TEST_F(SpecialTokensOf, FolderWithoutConfigsHasNone) {
   ASSERT_TRUE(tokenizer) << tokenizer.error().message;
   EXPECT_EQ(tokenizer->bos_id(), std::nullopt);
   EXPECT_TRUE(tokenizer->eos_ids().empty());
-  EXPECT_FALSE(tokenizer->has_pad());
+  EXPECT_FALSE(tokenizer->pad_id());
 }
 
 TEST_F(SpecialTokensOf, SpellingsMayBeStringsOrObjects) {
@@ -41,7 +41,6 @@ TEST_F(SpecialTokensOf, SpellingsMayBeStringsOrObjects) {
   ASSERT_TRUE(tokenizer) << tokenizer.error().message;
   EXPECT_EQ(tokenizer->bos_id(), 'b');
   EXPECT_EQ(tokenizer->eos_ids(), std::vector<TokenId>{kEnd});
-  EXPECT_EQ(tokenizer->unk_id(), std::nullopt);
   EXPECT_EQ(tokenizer->special().eos, "<|end|>");
 }
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <set>
 
 namespace troupe::text {
 namespace {
@@ -81,8 +82,6 @@ TEST(Tokenizer, VocabularyLookups) {
   EXPECT_EQ(tokenizer.id_to_token(kEnd), "<|end|>");
   EXPECT_EQ(tokenizer.id_to_token(257), std::nullopt);
   EXPECT_EQ(tokenizer.id_to_token(-1), std::nullopt);
-  EXPECT_EQ(tokenizer.token_to_id("<|end|>"), kEnd);
-  EXPECT_EQ(tokenizer.token_to_id("nope"), std::nullopt);
   EXPECT_TRUE(tokenizer.is_special(kEnd));
   EXPECT_FALSE(tokenizer.is_special('a'));
   EXPECT_FALSE(tokenizer.is_special(-1));
@@ -159,10 +158,12 @@ TEST(Tokenizer, RealSmallModelLacksTokensForTwentyOneBytes) {
   }
   const auto tokenizer = Tokenizer::load(folder);
   ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  std::set<std::string> tokens;
+  for (std::size_t id = 0; id < tokenizer->id_limit(); ++id)
+    tokens.insert(tokenizer->id_to_token(static_cast<TokenId>(id)).value_or(""));
   std::size_t missing = 0;
-  for (unsigned byte = 0; byte < 256; ++byte) {
-    missing += tokenizer->token_to_id(byte_letter(byte)) ? 0 : 1;
-  }
+  for (unsigned byte = 0; byte < 256; ++byte)
+    missing += tokens.contains(byte_letter(byte)) ? 0 : 1;
   EXPECT_EQ(missing, 21u);
 }
 

@@ -1,48 +1,58 @@
 // Every choice of the configuration table reaches the trainer.
 #include "apps/session/roles/learn_settings.hpp"
 
+#include "runtime/config/config_table.hpp"
+#include "runtime/learn/supervised/methods.hpp"
+
 #include <gtest/gtest.h>
+
+#include <string>
 
 namespace troupe::app {
 
-TEST(TrainerSettings, EveryChoiceOfTheTableHasAMeaning) {
-  using learn::AdvantageKind;
-  using learn::CorrectionKind;
-  using learn::ObjectiveKind;
+TEST(LearnTables, TheConfigurationHasTheirWordsAndReachesEveryRow) {
+  for (const core::ChoiceTable& table : learn_tables().choices) {
+    const config::ConfigRow* row = config::find_config_row(table.key);
+    ASSERT_NE(row, nullptr) << table.key;
+    ASSERT_EQ(row->choices.size(), table.choices.size()) << table.key;
+    for (std::size_t i = 0; i < table.choices.size(); ++i) {
+      EXPECT_EQ(row->choices[i].name, table.choices[i].name);
+      EXPECT_EQ(row->choices[i].alias, table.choices[i].alias);
+    }
+  }
   config::TrainConfig config;
-  for (const auto& [name, kind] : {std::pair{"group_norm", AdvantageKind::kGrpo},
-                                   {"dr_grpo", AdvantageKind::kDrGrpo},
-                                   {"rloo", AdvantageKind::kRloo},
-                                   {"reinforce_baseline", AdvantageKind::kReinforceBaseline},
-                                   {"reinforce", AdvantageKind::kReinforce},
-                                   {"gae", AdvantageKind::kGae},
-                                   {"vtrace", AdvantageKind::kVtrace}}) {
-    config.algo.advantage.estimator = name;
-    EXPECT_EQ(trainer_settings(config, 1).algo.advantage, kind) << name;
+  for (const learn::Objective& row : learn::Objective::all()) {
+    config.algo.objective = row.name;
+    EXPECT_EQ(trainer_settings(config, 1).algo.objective->name, row.name);
+    EXPECT_EQ(has_reference(config), row.pairs) << row.name;
   }
-  for (const auto& [name, kind] : {std::pair{"ppo", ObjectiveKind::kPpo},
-                                   {"decoupled", ObjectiveKind::kDecoupled},
-                                   {"a3po", ObjectiveKind::kA3po},
-                                   {"bypass", ObjectiveKind::kBypass},
-                                   {"gspo", ObjectiveKind::kGspo},
-                                   {"cispo", ObjectiveKind::kCispo},
-                                   {"reinforce", ObjectiveKind::kReinforce},
-                                   {"topr", ObjectiveKind::kTopr},
-                                   {"online_dpo", ObjectiveKind::kOnlineDpo}}) {
-    config.algo.objective = name;
-    EXPECT_EQ(trainer_settings(config, 1).algo.objective, kind) << name;
+  for (const learn::Estimator& row : learn::Estimator::all()) {
+    config.algo.advantage.estimator = row.name;
+    EXPECT_EQ(trainer_settings(config, 1).algo.estimator->name, row.name);
+    EXPECT_EQ(has_critic(config), row.has_critic) << row.name;
   }
-  for (const auto& [name, kind] : {std::pair{"none", CorrectionKind::kNone},
-                                   {"tis", CorrectionKind::kTis},
-                                   {"seq_tis", CorrectionKind::kSeqTis},
-                                   {"mis", CorrectionKind::kMis},
-                                   {"icepop", CorrectionKind::kIcepop},
-                                   {"geo_rs", CorrectionKind::kGeoRs},
-                                   {"m2po", CorrectionKind::kM2po},
-                                   {"opsm", CorrectionKind::kOpsm}}) {
-    config.algo.correction.type = name;
-    EXPECT_EQ(trainer_settings(config, 1).algo.correction, kind) << name;
+  for (const learn::Correction& row : learn::Correction::all()) {
+    config.algo.correction.type = row.name;
+    EXPECT_EQ(trainer_settings(config, 1).algo.correction->name, row.name);
   }
+}
+
+TEST(LearnTables, MethodsAreThoseOfTheConfiguration) {
+  std::string names;
+  for (const learn::Method& method : learn::Method::all())
+    names += (names.empty() ? "" : ", ") + std::string(method.name);
+  EXPECT_EQ(names, config::method_names(config::kSupervised));
+}
+
+TEST(LearnTables, TheirRuleReadsTheConfiguration) {
+  const auto tables = learn_tables();
+  ASSERT_EQ(tables.rules.size(), 1u);
+  config::TrainConfig config;
+  EXPECT_FALSE(tables.rules[0](config).has_value());
+  config.rollout.n_samples_per_prompt = 1;
+  const auto refused = tables.rules[0](config);
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(refused->key, "rollout.n_samples_per_prompt");
 }
 
 TEST(TrainerSettings, DefaultsThatDependOnOtherKeys) {

@@ -12,9 +12,9 @@ namespace {
 
 using Values = std::vector<double>;
 
-LossSettings of_kind(LossKind kind) {
+LossSettings of_kind(Chosen<Method> method) {
   LossSettings settings;
-  settings.kind = kind;
+  settings.method = method;
   settings.beta = 0.5;
   return settings;
 }
@@ -40,7 +40,7 @@ const Values kFirst = {-2.5, -5.5}, kSecond = {-4.25, -1.0};
 
 void expect_finite_differences(const LossSettings& settings, double z = 0) {
   const StepTotals totals{.rows = 3, .first_tokens = 9, .z = z};
-  const Values second = settings.pairs() ? kSecond : Values();
+  const Values second = settings.method->pairs() ? kSecond : Values();
   const auto got = supervised_gradient(settings, two_pairs(), totals, kFirst, second);
   const double step = 1e-6;
   for (std::size_t i = 0; i < 2; ++i) {
@@ -58,7 +58,7 @@ void expect_finite_differences(const LossSettings& settings, double z = 0) {
 }
 
 TEST(SupervisedLoss, AnswerLossIsTheMeanOverTheTokensOfTheWholeStep) {
-  const auto settings = of_kind(LossKind::kAnswer);
+  const auto settings = of_kind("sft");
   // 20 targets in the step, 7 of them here.
   const auto got =
       supervised_gradient(settings, two_pairs(), {.rows = 6, .first_tokens = 20}, kFirst, {});
@@ -69,7 +69,7 @@ TEST(SupervisedLoss, AnswerLossIsTheMeanOverTheTokensOfTheWholeStep) {
 }
 
 TEST(SupervisedLoss, RewardLossComparesScoresLessTheMargin) {
-  const auto settings = of_kind(LossKind::kReward);
+  const auto settings = of_kind("rm");
   const auto got = supervised_gradient(settings, two_pairs(), {.rows = 2, .first_tokens = 7},
                                        {1.5, 0.5}, {1, 0});
   EXPECT_NEAR(got.loss, (softplus(-0.5) + softplus(0.2)) / 2, 1e-12);
@@ -79,7 +79,7 @@ TEST(SupervisedLoss, RewardLossComparesScoresLessTheMargin) {
 }
 
 TEST(SupervisedLoss, DpoTakesSumsOverTokens) {
-  const auto settings = of_kind(LossKind::kDpo);
+  const auto settings = of_kind("dpo");
   const auto got =
       supervised_gradient(settings, two_pairs(), {.rows = 2, .first_tokens = 7}, kFirst, kSecond);
   EXPECT_NEAR(got.loss, (softplus(-0.375) + softplus(0.75)) / 2, 1e-12);
@@ -96,7 +96,7 @@ TEST(SupervisedLoss, DpoTakesSumsOverTokens) {
 }
 
 TEST(SupervisedLoss, LabelSmoothingGivesTheOtherOrderItsShare) {
-  auto settings = of_kind(LossKind::kDpo);
+  auto settings = of_kind("dpo");
   settings.label_smoothing = 0.1;
   const auto got =
       supervised_gradient(settings, two_pairs(), {.rows = 2, .first_tokens = 7}, kFirst, kSecond);
@@ -107,7 +107,7 @@ TEST(SupervisedLoss, LabelSmoothingGivesTheOtherOrderItsShare) {
 }
 
 TEST(SupervisedLoss, IpoIsTheSquareOfTheDistanceToItsTarget) {
-  auto settings = of_kind(LossKind::kIpo);  // 1 / (2 b) = 1
+  auto settings = of_kind("ipo");  // 1 / (2 b) = 1
   const StepTotals totals{.rows = 2, .first_tokens = 7};
   const auto sums = supervised_gradient(settings, two_pairs(), totals, kFirst, kSecond);
   EXPECT_NEAR(sums.loss, (0.0625 + 6.25) / 2, 1e-12);  // h = 0.75, -1.5
@@ -126,7 +126,7 @@ TEST(SupervisedLoss, AnAnswerWithoutTokensGivesNumbers) {
   facts.reference_second = {-4, 0};
   const Values second = {-4.25, 0};
   const StepTotals totals{.rows = 2, .first_tokens = 7};
-  auto ipo = of_kind(LossKind::kIpo);
+  auto ipo = of_kind("ipo");
   ipo.length_mean = true;
   const auto means = supervised_gradient(ipo, facts, totals, kFirst, second);
   const double a = 0.5 / 2 + 0.25 / 4 - 1, b = -0.5 / 5 - 0.0 - 1;
@@ -143,17 +143,17 @@ TEST(SupervisedLoss, AnAnswerWithoutTokensGivesNumbers) {
            .desirable = {1}};
   const StepTotals none{.rows = 1, .first_tokens = 0};
   EXPECT_NEAR(supervised_gradient(ipo, facts, none, {0}, {0}).loss, 1, 1e-12);  // (0 - 1 / (2 b))^2
-  auto dpo = of_kind(LossKind::kDpo);
+  auto dpo = of_kind("dpo");
   dpo.nll_coef = 0.3;
   EXPECT_NEAR(supervised_gradient(dpo, facts, none, {0}, {0}).loss, std::log(2.0), 1e-12);
-  EXPECT_NEAR(supervised_gradient(of_kind(LossKind::kReward), facts, none, {0}, {0}).loss,
+  EXPECT_NEAR(supervised_gradient(of_kind("rm"), facts, none, {0}, {0}).loss,
               std::log(2.0), 1e-12);
-  EXPECT_NEAR(supervised_gradient(of_kind(LossKind::kKto), facts, none, {0}, {}).loss, 0.5, 1e-12);
-  EXPECT_EQ(supervised_gradient(of_kind(LossKind::kAnswer), facts, none, {0}, {}).loss, 0);
+  EXPECT_NEAR(supervised_gradient(of_kind("kto"), facts, none, {0}, {}).loss, 0.5, 1e-12);
+  EXPECT_EQ(supervised_gradient(of_kind("sft"), facts, none, {0}, {}).loss, 0);
 }
 
 TEST(SupervisedLoss, NllOnTheBetterAnswerIsPerToken) {
-  auto settings = of_kind(LossKind::kDpo);
+  auto settings = of_kind("dpo");
   const StepTotals totals{.rows = 2, .first_tokens = 7};
   const double without = supervised_gradient(settings, two_pairs(), totals, kFirst, kSecond).loss;
   settings.nll_coef = 0.3;
@@ -163,7 +163,7 @@ TEST(SupervisedLoss, NllOnTheBetterAnswerIsPerToken) {
 }
 
 TEST(SupervisedLoss, KtoWeighsGoodAndBadAnswersAroundZ) {
-  auto settings = of_kind(LossKind::kKto);
+  auto settings = of_kind("kto");
   settings.desirable_weight = 2;
   settings.undesirable_weight = 3;
   const auto got = supervised_gradient(settings, two_pairs(),
@@ -177,12 +177,11 @@ TEST(SupervisedLoss, KtoWeighsGoodAndBadAnswersAroundZ) {
 }
 
 TEST(SupervisedLoss, MicroBatchesAddUpToTheBigBatch) {
-  for (const LossKind kind :
-       {LossKind::kAnswer, LossKind::kReward, LossKind::kDpo, LossKind::kIpo, LossKind::kKto}) {
-    auto settings = of_kind(kind);
-    settings.nll_coef = kind == LossKind::kDpo ? 0.5 : 0;
+  for (const Method& method : Method::all()) {
+    auto settings = of_kind(method);
+    settings.nll_coef = method.pairs() && method.reference ? 0.5 : 0;
     const StepTotals totals{.rows = 2, .first_tokens = 7, .z = 0.2};
-    const Values second = settings.pairs() ? kSecond : Values();
+    const Values second = settings.method->pairs() ? kSecond : Values();
     const auto whole = supervised_gradient(settings, two_pairs(), totals, kFirst, second);
     double loss = 0;
     for (std::size_t i = 0; i < 2; ++i) {

@@ -43,7 +43,7 @@ text::Tokenizer letters() {
   return *tokenizer;
 }
 
-class SupervisedTrainerTest : public testing::TestWithParam<LossKind> {
+class SupervisedTrainerTest : public testing::TestWithParam<Chosen<Method>> {
  protected:
   SupervisedTrainerTest()
       : folder_(fs::temp_directory_path() / ("troupe_supervised_" + std::to_string(::getpid()))) {
@@ -51,12 +51,7 @@ class SupervisedTrainerTest : public testing::TestWithParam<LossKind> {
   }
   ~SupervisedTrainerTest() override { fs::remove_all(folder_); }
 
-  static data::RowKind row_kind(LossKind kind) {
-    if (kind == LossKind::kAnswer) return data::RowKind::kAnswer;
-    return kind == LossKind::kKto ? data::RowKind::kRated : data::RowKind::kPair;
-  }
-
-  data::SupervisedDataset rows(LossKind kind) {
+  data::SupervisedDataset rows(Chosen<Method> method) {
     std::ofstream out(folder_ / "rows.jsonl");
     core::Rng rng(4);
     const auto word = [&](std::uint64_t length) {
@@ -73,7 +68,7 @@ class SupervisedTrainerTest : public testing::TestWithParam<LossKind> {
     }
     out.close();
     data::SupervisedColumns columns;
-    columns.kind = row_kind(kind);
+    columns.kind = method->rows;
     columns.prompt_key = "input";
     const data::SupervisedLimits limits{.tokens_max = 100, .context = 128, .vocab = 67};
     auto loaded = data::SupervisedDataset::load((folder_ / "rows.jsonl").string(), "data.dataset",
@@ -82,25 +77,25 @@ class SupervisedTrainerTest : public testing::TestWithParam<LossKind> {
     return std::move(*loaded);
   }
 
-  static std::unique_ptr<model::ParamStore> params(LossKind kind) {
+  static std::unique_ptr<model::ParamStore> params(Chosen<Method> method) {
     model::ModelSpec spec = tiny_spec(false);
-    if (kind == LossKind::kReward) spec.head = model::HeadKind::kScore;
+    if (method->scores) spec.head = model::HeadKind::kScore;
     auto store = std::make_unique<model::ParamStore>(spec);
     model::randomise(*store, 9, 0.15f);
     return store;
   }
 
-  static std::unique_ptr<SupervisedTrainer> trainer(LossKind kind,
+  static std::unique_ptr<SupervisedTrainer> trainer(Chosen<Method> method,
                                                     core::TeamRunner& team,
                                                     std::int64_t micro = 2048) {
     SupervisedSettings settings;
-    settings.loss.kind = kind;
+    settings.loss.method = method;
     settings.optim.lr = 1e-3;
     settings.optim.eps = 1e-4;
     settings.optim.nonfinite_steps_max = 1;
     settings.micro_tokens_max = micro;
     settings.total_steps = 10;
-    auto made = SupervisedTrainer::create(params(kind), nullptr, settings, team);
+    auto made = SupervisedTrainer::create(params(method), nullptr, settings, team);
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }
@@ -138,11 +133,11 @@ TEST_P(SupervisedTrainerTest, ExpertsAreBalancedBesideTheLoss) {
   ThreadTeam three(3);
   const auto make = [&](core::TeamRunner& team, double coef, std::int64_t micro) {
     model::ModelSpec spec = tiny_moe_spec();
-    if (GetParam() == LossKind::kReward) spec.head = model::HeadKind::kScore;
+    if (GetParam()->scores) spec.head = model::HeadKind::kScore;
     auto store = std::make_unique<model::ParamStore>(spec);
     model::randomise(*store, 9, 0.2f);
     SupervisedSettings settings;
-    settings.loss.kind = GetParam();
+    settings.loss.method = GetParam();
     settings.optim.aux_loss_coef = coef;
     settings.optim.lr = 1e-3;
     settings.micro_tokens_max = micro;
@@ -224,38 +219,38 @@ TEST_P(SupervisedTrainerTest, TheLossFallsOnTheRowsItLearns) {
   EXPECT_LT(after->metrics[0].second, before->metrics[0].second);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds,
+std::vector<Chosen<Method>> all_methods() {
+  return {Method::all().begin(), Method::all().end()};
+}
+INSTANTIATE_TEST_SUITE_P(Methods,
                          SupervisedTrainerTest,
-                         testing::Values(LossKind::kAnswer,
-                                         LossKind::kReward,
-                                         LossKind::kDpo,
-                                         LossKind::kIpo,
-                                         LossKind::kKto));
+                         testing::ValuesIn(all_methods()),
+                         [](const auto& test) { return std::string(test.param->name); });
 
 using SupervisedSteps = SupervisedTrainerTest;
 
 TEST_F(SupervisedSteps, TheFirstStepOfDpoKnowsNoPreference) {
-  const auto data = rows(LossKind::kDpo);
+  const auto data = rows("dpo");
   core::SerialTeam team;
-  const auto step = trainer(LossKind::kDpo, team)->step(data, kAll);
+  const auto step = trainer("dpo", team)->step(data, kAll);
   ASSERT_TRUE(step);
   EXPECT_NEAR(step->metrics[0].second, std::log(2.0), 1e-12)
       << "policy and reference are the same bits";
 }
 
 TEST_F(SupervisedSteps, ARowThatNoMicroBatchHoldsIsNamed) {
-  const auto data = rows(LossKind::kDpo);
+  const auto data = rows("dpo");
   core::SerialTeam team;
-  const auto checked = trainer(LossKind::kDpo, team, 10)->check(data);
+  const auto checked = trainer("dpo", team, 10)->check(data);
   ASSERT_FALSE(checked);
   EXPECT_NE(checked.error().message.find("rows.jsonl:1 needs"), std::string::npos);
   EXPECT_NE(checked.error().message.find("--train.micro_tokens_max"), std::string::npos);
 }
 
 TEST_F(SupervisedSteps, ANonFiniteStepIsSkippedAndTheSecondEndsTheRun) {
-  const auto data = rows(LossKind::kAnswer);
+  const auto data = rows("sft");
   core::SerialTeam team;
-  auto broken = params(LossKind::kAnswer);
+  auto broken = params("sft");
   broken->data()[broken->layout().final_norm] = std::nanf("");
   SupervisedSettings settings;
   settings.optim.nonfinite_steps_max = 1;

@@ -1,0 +1,63 @@
+// One row of a table of named choices: objectives, estimators, corrections and the like. The rows
+// say everything that the rest of the program has to know of a choice, so that nothing else asks
+// for it by name. A value type, the index of the row; it may cross into libtroupe_learn.so.
+#pragma once
+
+#include "runtime/core/check.hpp"
+#include "runtime/core/choice.hpp"
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace troupe::learn {
+
+// `Row` has name, alias and help, and gives its table with Row::all().
+template <class Row>
+class Chosen {
+ public:
+  // By name or alias; the configuration knows only words of the table, so that another one is a bug.
+  template <std::convertible_to<std::string_view> Name>
+  Chosen(const Name& name) : index_(index_of(name)) {}
+  // A row of the table.
+  Chosen(const Row& row) : index_(static_cast<std::size_t>(&row - Row::all().data())) {}
+
+  const Row& operator*() const { return Row::all()[index_]; }
+  const Row* operator->() const { return &Row::all()[index_]; }
+  std::size_t index() const { return index_; }
+  bool operator==(const Chosen&) const = default;
+
+ private:
+  static std::size_t index_of(std::string_view name) {
+    const std::span<const Row> rows = Row::all();
+    std::size_t index = 0;
+    while (index < rows.size() && rows[index].name != name &&
+           (name.empty() || rows[index].alias != name))
+      ++index;
+    TROUPE_CHECK(index < rows.size(), "a word that is in no row of its table");
+    return index;
+  }
+
+  std::size_t index_;
+};
+
+// The words of a table, as the configuration takes them.
+template <class Row>
+core::ChoiceTable words_of(std::string_view key) {
+  core::ChoiceTable table{key, {}};
+  for (const Row& row : Row::all())
+    table.choices.push_back({row.name, row.alias, row.help});
+  return table;
+}
+
+// Rows without their functions of LibTorch: what a program that does not load it may know.
+template <class Row, std::size_t count>
+consteval std::array<Row, count> facts_of(std::array<Row, count> rows) {
+  for (Row& row : rows)
+    row.formula = nullptr;
+  return rows;
+}
+
+}  // namespace troupe::learn

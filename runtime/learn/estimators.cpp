@@ -1,0 +1,105 @@
+#include "runtime/learn/estimators.hpp"
+
+#include "runtime/learn/advantage.hpp"
+#include "runtime/learn/settings.hpp"
+
+#include <array>
+#include <cmath>
+
+namespace troupe::learn {
+namespace {
+
+// The deviation of a sample: divides by n - 1.
+double deviation_of(std::span<const double> values, double mean) {
+  double sum = 0;
+  for (const double value : values)
+    sum += (value - mean) * (value - mean);
+  return std::sqrt(sum / static_cast<double>(values.size() - 1));
+}
+
+std::vector<double> normalised(std::span<const double> scores) {
+  std::vector<double> advantages(scores.size());
+  const double mean = mean_of(scores);
+  const double scale = deviation_of(scores, mean) + kGrpoStdFloor;
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    advantages[i] = (scores[i] - mean) / scale;
+  return advantages;
+}
+
+std::vector<double> centred(std::span<const double> scores) {
+  const double mean = mean_of(scores);
+  std::vector<double> advantages;
+  for (const double score : scores)
+    advantages.push_back(score - mean);
+  return advantages;
+}
+
+std::vector<double> leave_one_out(std::span<const double> scores) {
+  std::vector<double> advantages;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    double others = 0;
+    for (std::size_t j = 0; j < scores.size(); ++j) {
+      if (j != i) others += scores[j];
+    }
+    advantages.push_back(scores[i] - others / static_cast<double>(scores.size() - 1));
+  }
+  return advantages;
+}
+
+TokenReturns discounted(const AlgoSettings& algo, const SampleRewards& sample) {
+  return {rewards_to_go(sample.rewards, {}, algo.gamma), {}};
+}
+
+TokenReturns gae_returns(const AlgoSettings& algo, const SampleRewards& sample) {
+  return gae(sample.rewards, sample.values, {}, algo.gamma, algo.lambda);
+}
+
+TokenReturns vtrace_returns(const AlgoSettings& algo, const SampleRewards& sample) {
+  return vtrace(sample.rewards, sample.values, sample.log_w, {},
+                {algo.gamma, algo.lambda, algo.vtrace_rho_max, algo.vtrace_c_max});
+}
+
+constexpr std::array kEstimators = {
+    Estimator{.name = "group_norm",
+              .alias = "grpo",
+              .help = "(R - mean of the group) / its deviation",
+              .group_step = normalised,
+              .returns = discounted},
+    Estimator{.name = "rloo",
+              .help = "R - mean of the others of the group",
+              .group_step = leave_one_out,
+              .returns = discounted},
+    Estimator{.name = "reinforce_baseline",
+              .help = "R - mean of the group, whitened over the update",
+              .whitens = true,
+              .group_step = centred,
+              .returns = discounted},
+    Estimator{.name = "dr_grpo",
+              .help = "R - mean of the group",
+              .group_step = centred,
+              .returns = discounted},
+    Estimator{.name = "reinforce",
+              .alias = "reinforce_pp",
+              .help = "discounted rewards to go, whitened over the update",
+              .whitens = true,
+              .returns = discounted},
+    Estimator{.name = "gae",
+              .help = "generalised advantages over a critic's values",
+              .has_critic = true,
+              .whitens = true,
+              .returns = gae_returns},
+    Estimator{.name = "vtrace",
+              .help = "gae with weights for tokens of older policies",
+              .has_critic = true,
+              .whitens = true,
+              .reads_start = true,
+              .returns = vtrace_returns},
+};
+
+}  // namespace
+
+std::span<const Estimator> Estimator::all() {
+  return kEstimators;
+}
+
+}  // namespace troupe::learn

@@ -1,0 +1,100 @@
+// The rows of the policy's loss: objectives and KL estimators. A new objective is a row here and a
+// function in loss_formulas.cpp. Functions that return at::Tensor exist only where LibTorch is: the
+// rows are made by the compiler, and a program without LibTorch keeps what facts_of() leaves.
+#pragma once
+
+#include "runtime/learn/choices.hpp"
+#include "runtime/learn/objectives.hpp"
+#include "runtime/learn/settings.hpp"
+
+#include <array>
+
+namespace troupe::learn {
+
+// Losses of a micro-batch (loss_formulas.cpp).
+at::Tensor clipped_ratio(const LossTerms& terms);
+at::Tensor clipped_sample_ratio(const LossTerms& terms);
+at::Tensor weighted_logprob(const LossTerms& terms);
+at::Tensor pair_comparison(const LossTerms& terms);
+
+// Detached weights (off_policy.cpp).
+void truncated_rho(SampleWeights& sample);
+void tapered_product(SampleWeights& sample);
+
+consteval auto objective_rows() {
+  return std::array{
+      Objective{.name = "ppo",
+                .help = "clipped ratio of the policy to its start of the update",
+                .clips = true,
+                .formula = clipped_ratio},
+      Objective{.name = "decoupled",
+                .help = "ppo, each token weighed by rho up to algo.correction_max",
+                .clips = true,
+                .weigh = truncated_rho,
+                .formula = clipped_ratio},
+      Objective{.name = "a3po",
+                .help = "decoupled, with an anchor between sampler and policy by age",
+                .anchor = Anchor::kInterpolated,
+                .clips = true,
+                .weigh = truncated_rho,
+                .formula = clipped_ratio},
+      Objective{.name = "bypass",
+                .help = "ppo with the ratio to the policy that sampled the token",
+                .anchor = Anchor::kBehaviour,
+                .clips = true,
+                .behaviour_ratio = true,
+                .formula = clipped_ratio},
+      Objective{.name = "gspo",
+                .help = "ppo with one ratio a sample, the geometric mean of its tokens'",
+                .clips = true,
+                .sample_ratio = true,
+                .needs_group = true,
+                .reducer = "sample_mean",
+                .formula = clipped_sample_ratio},
+      Objective{.name = "cispo",
+                .help = "log-probs weighed by pi/mu up to algo.cispo_max",
+                .behaviour_ratio = true,
+                .bound = &AlgoSettings::cispo_max,
+                .weigh = truncated_rho,
+                .formula = weighted_logprob},
+      Objective{.name = "reinforce",
+                .help = "log-probs weighed by the advantage alone",
+                .formula = weighted_logprob},
+      Objective{.name = "topr",
+                .help = "reinforce, bad samples weighed by the product of pi/mu up to 1",
+                .behaviour_ratio = true,
+                .weigh = tapered_product,
+                .formula = weighted_logprob},
+      Objective{.name = "online_dpo",
+                .help = "dpo over the best and the worst sample of each prompt",
+                .pairs = true,
+                .needs_group = true,
+                .formula = pair_comparison},
+  };
+}
+
+// Of d = l - l_ref (loss_formulas.cpp; on numbers kl_control.cpp).
+double kl_k1(double d);
+double kl_k2(double d);
+double kl_k3(double d);
+at::Tensor kl_loss_k2(const at::Tensor& d);
+at::Tensor kl_loss_k3(const at::Tensor& d);
+
+consteval auto kl_rows() {
+  return std::array{
+      KlEstimator{.name = "k1",
+                  .help = "d; without an expected gradient, so for the reward alone",
+                  .in_loss = false,
+                  .of = kl_k1},
+      KlEstimator{.name = "k2",
+                  .help = "d^2 / 2, whose gradient is that of KL(policy || reference)",
+                  .of = kl_k2,
+                  .formula = kl_loss_k2},
+      KlEstimator{.name = "k3",
+                  .help = "exp(-d) - 1 + d, whose gradient is that of KL(reference || policy)",
+                  .of = kl_k3,
+                  .formula = kl_loss_k3},
+  };
+}
+
+}  // namespace troupe::learn

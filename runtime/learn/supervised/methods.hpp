@@ -1,0 +1,38 @@
+// The supervised and preference methods as a table (docs/algorithms.md, "Supervised and preference
+// losses"): which rows a method learns from, what it reads of the model, and its loss. The rows are
+// in method_rows.hpp. Immutable; any thread.
+#pragma once
+
+#include "runtime/data/supervised_dataset.hpp"
+
+#include <span>
+#include <string_view>
+
+namespace at {
+class Tensor;
+}
+
+namespace troupe::learn {
+
+struct RowTerms;
+
+struct Method {
+  std::string_view name, alias = {};
+  std::string_view help;  // one line, for the configuration
+  data::RowKind rows = data::RowKind::kAnswer;
+  bool scores = false;     // learns a score head; else log-probs
+  bool reference = false;  // compares with a frozen model
+  std::string_view beta = {};  // key of how strongly it is held to that model
+  // The loss of each row [rows]; null without LibTorch, and for the next-token loss, which is a mean
+  // over tokens.
+  at::Tensor (*formula)(const RowTerms& terms) = nullptr;
+
+  bool pairs() const { return rows == data::RowKind::kPair; }
+  bool rated() const { return rows == data::RowKind::kRated; }
+  // Learns the next token of whole sequences; other rows are answers behind a shared prompt.
+  bool sequences() const { return !pairs() && !rated(); }
+
+  static std::span<const Method> all();
+};
+
+}  // namespace troupe::learn
