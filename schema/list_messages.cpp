@@ -11,8 +11,8 @@
 //   END                                 ends the struct
 //   ENUMERATION(GroupState, E::kIssued, ...)
 //
-// Arms marked $hostOnly and fields named obsoleteN are left out; so are structs with a union, which
-// need a layout of their own (actors/protocol/codec.cpp).
+// Arms marked $hostOnly are no messages of roles. Fields named obsoleteN are left out; so are
+// structs with a union, which need a layout of their own (actors/protocol/codec.cpp).
 #include <capnp/schema.capnp.h>
 #include <capnp/serialize.h>
 
@@ -64,11 +64,11 @@ class Lists {
     messages << "// Made by schema/list_messages.cpp from schema/envelope.capnp.\n";
     fields_ << "// Made by schema/list_messages.cpp from schema/*.capnp.\n";
     for (const auto arm : named("Envelope").getStruct().getFields()) {
-      if (arm.getDiscriminantValue() == kNoArm || host_only(arm)) continue;
-      if (!arm.getSlot().getType().isStruct()) continue;
+      if (arm.getDiscriminantValue() == kNoArm || !arm.getSlot().getType().isStruct()) continue;
+      list(arm.getSlot().getType());
+      if (host_only(arm)) continue;
       messages << "MESSAGE(" << capital(text(arm.getName())) << ", " << arm.getDiscriminantValue()
                << ")\n";
-      list(arm.getSlot().getType());
     }
   }
 

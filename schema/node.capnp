@@ -79,10 +79,10 @@ struct RoleReport {
   pending @5 :UInt32;
   framesIn @6 :UInt64;
   framesOut @7 :UInt64;
-  busySeconds @8 :Float64;
-  pausedSeconds @9 :Float64;
-  idle @10 :List(Amount);      # seconds by cause
-  wallSeconds @11 :Float64;    # since the role started
+  busyS @8 :Float64;
+  pausedS @9 :Float64;
+  idleS @10 :List(Amount);     # by cause
+  wallS @11 :Float64;    # since the role started
   amounts @12 :List(Amount);   # "version", "tokens", ...
   spans @13 :List(Span);
   nextSpan @14 :UInt64;

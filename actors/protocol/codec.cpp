@@ -1,19 +1,19 @@
 // Messages to frames and back. The messages whose shape differs from the schema's have their layout
 // here; all others follow from the lists (layout.hpp).
 #include "actors/protocol/frames.hpp"
-#include "actors/protocol/layout.hpp"
 #include "actors/protocol/messages_critic.hpp"
 #include "actors/protocol/messages_node.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "runtime/wire/envelope.hpp"
+#include "runtime/wire/layout.hpp"
 
 #include <cmath>
 
-namespace troupe::actors {
+namespace troupe::wire {
 
 template <>
-struct Layout<schema::DeliveredSample, DeliveredSample> {
-  static void write(const DeliveredSample& sample, schema::DeliveredSample::Builder out) {
+struct Layout<schema::DeliveredSample, actors::DeliveredSample> {
+  static void write(const actors::DeliveredSample& sample, schema::DeliveredSample::Builder out) {
     auto record = out.initRecord();
     record.setTokens(wire_of(sample.tokens));
     record.setBehaviour(wire_of(sample.behaviour));
@@ -22,7 +22,8 @@ struct Layout<schema::DeliveredSample, DeliveredSample> {
     record.setFinish(wire_of(sample.finish));
     out.setText(wire_of(sample.text));
   }
-  static core::Result<void> read(schema::DeliveredSample::Reader in, DeliveredSample& sample) {
+  static core::Result<void> read(schema::DeliveredSample::Reader in,
+                                 actors::DeliveredSample& sample) {
     const auto record = in.getRecord();
     TROUPE_TRY(take(record.getTokens(), sample.tokens, "tokens"));
     TROUPE_TRY(take(record.getBehaviour(), sample.behaviour, "behaviour"));
@@ -34,8 +35,8 @@ struct Layout<schema::DeliveredSample, DeliveredSample> {
 };
 
 template <>
-struct Layout<schema::ExperienceSample, ExperienceSample> {
-  static void write(const ExperienceSample& sample, schema::ExperienceSample::Builder out) {
+struct Layout<schema::ExperienceSample, actors::ExperienceSample> {
+  static void write(const actors::ExperienceSample& sample, schema::ExperienceSample::Builder out) {
     auto record = out.initRecord();
     record.setTokens(wire_of(sample.tokens));
     record.setBehaviour(wire_of(sample.behaviour));
@@ -44,7 +45,8 @@ struct Layout<schema::ExperienceSample, ExperienceSample> {
     record.setFinish(wire_of(sample.finish));
     out.setScore(sample.score);
   }
-  static core::Result<void> read(schema::ExperienceSample::Reader in, ExperienceSample& sample) {
+  static core::Result<void> read(schema::ExperienceSample::Reader in,
+                                 actors::ExperienceSample& sample) {
     const auto record = in.getRecord();
     TROUPE_TRY(take(record.getTokens(), sample.tokens, "tokens"));
     TROUPE_TRY(take(record.getBehaviour(), sample.behaviour, "behaviour"));
@@ -57,8 +59,8 @@ struct Layout<schema::ExperienceSample, ExperienceSample> {
 
 // A sample has a value or a cause; a value that is no finite number is none.
 template <>
-struct Layout<schema::Scores, Scores> {
-  static void write(const Scores& scores, schema::Scores::Builder out) {
+struct Layout<schema::Scores, actors::Scores> {
+  static void write(const actors::Scores& scores, schema::Scores::Builder out) {
     auto list = out.initValues(static_cast<unsigned>(scores.values.size()));
     for (unsigned i = 0; i < list.size(); ++i) {
       if (scores.values[i]) {
@@ -70,7 +72,7 @@ struct Layout<schema::Scores, Scores> {
     }
     if (scores.wanted) put_struct(*scores.wanted, out.initWanted());
   }
-  static core::Result<void> read(schema::Scores::Reader in, Scores& scores) {
+  static core::Result<void> read(schema::Scores::Reader in, actors::Scores& scores) {
     for (const auto value : in.getValues()) {
       auto& score = scores.values.emplace_back();
       std::string& cause = scores.causes.emplace_back();
@@ -88,17 +90,21 @@ struct Layout<schema::Scores, Scores> {
 };
 
 template <>
-struct Layout<schema::AwaitPublished, AwaitPublished> {
-  static void write(const AwaitPublished& message, schema::AwaitPublished::Builder out) {
+struct Layout<schema::AwaitPublished, actors::AwaitPublished> {
+  static void write(const actors::AwaitPublished& message, schema::AwaitPublished::Builder out) {
     out.setHolds(message.held.has_value());
     out.setThan(message.held.value_or(0));
   }
-  static core::Result<void> read(schema::AwaitPublished::Reader in, AwaitPublished& message) {
+  static core::Result<void> read(schema::AwaitPublished::Reader in,
+                                 actors::AwaitPublished& message) {
     if (in.getHolds()) message.held = in.getThan();
     return {};
   }
 };
 
+}  // namespace troupe::wire
+
+namespace troupe::actors {
 namespace {
 
 // The arm of an envelope that carries a message.
@@ -121,7 +127,7 @@ core::Result<Message> read_body(schema::Envelope::Reader envelope) {
     return core::fail(core::ErrorCode::kUnsupported, "an answer of another kind than asked for");
   }
   Message message;
-  TROUPE_TRY(take_struct(true, Arm<Message>::get(envelope), message));
+  TROUPE_TRY(wire::take_struct(true, Arm<Message>::get(envelope), message));
   return message;
 }
 
@@ -131,7 +137,7 @@ template <class Message>
 core::Result<wire::Frame> to_frame(const wire::Header& header, const Message& message) {
   try {
     wire::Outgoing out(header);
-    put_struct(message, Arm<Message>::init(out.envelope()));
+    wire::put_struct(message, Arm<Message>::init(out.envelope()));
     return out.finish();
   } catch (const kj::Exception& thrown) {
     return wire::translate(thrown);

@@ -3,6 +3,7 @@
 
 #include "runtime/core/check.hpp"
 #include "runtime/wire/envelope.hpp"
+#include "runtime/wire/layout.hpp"
 #include "runtime/wire/limits.hpp"
 
 #include <algorithm>
@@ -11,7 +12,6 @@ namespace troupe::wire {
 namespace {
 
 using core::ErrorCode;
-using Amounts_ = capnp::List<schema::Amount>;
 
 // Texts of a report are names and states; longer ones are cut so that a report always fits a frame.
 constexpr std::size_t kText_bytes_max = 256;
@@ -19,79 +19,44 @@ constexpr std::size_t kAmounts_max = 256;
 // Half of a frame; the rest takes every other field at its longest.
 constexpr std::size_t kSpans_bytes_max = limits::kFrame_bytes_max / 2;
 
-std::string text_of(capnp::Text::Reader text) {
-  return {text.begin(), text.size()};
-}
-
 // Cut at a byte that begins a character.
-std::string cut(const std::string& text) {
-  if (text.size() <= kText_bytes_max) return text;
+void cut(std::string& text) {
+  if (text.size() <= kText_bytes_max) return;
   std::size_t end = kText_bytes_max;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
     --end;
-  return text.substr(0, end);
+  text.resize(end);
 }
 
-unsigned amounts_of(const Amounts& amounts) {
-  return static_cast<unsigned>(std::min(amounts.size(), kAmounts_max));
-}
-
-void put(Amounts_::Builder out, const Amounts& amounts) {
-  for (unsigned i = 0; i < out.size(); ++i) {
-    out[i].setName(cut(amounts[i].first));
-    out[i].setValue(amounts[i].second);
-  }
-}
-
-Amounts take(Amounts_::Reader in) {
-  Amounts amounts;
-  for (const auto amount : in)
-    amounts.emplace_back(text_of(amount.getName()), amount.getValue());
-  return amounts;
+void cut(Amounts& amounts) {
+  amounts.resize(std::min(amounts.size(), kAmounts_max));
+  for (auto& [name, value] : amounts)
+    cut(name);
 }
 
 // How many of the oldest spans fit: two words, two pointers and two padded texts each.
 std::size_t spans_that_fit(const std::vector<Span>& spans) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < spans.size(); ++i) {
-    bytes += 32 + 2 * 8 + std::min(spans[i].state.size(), kText_bytes_max) +
-             std::min(spans[i].cause.size(), kText_bytes_max);
+    bytes += 32 + 2 * 8 + spans[i].state.size() + spans[i].cause.size();
     if (bytes > kSpans_bytes_max) return i;
   }
   return spans.size();
 }
 
-void put_spans(schema::RoleReport::Builder out, const std::vector<Span>& spans, std::size_t count) {
-  auto list = out.initSpans(static_cast<unsigned>(count));
-  for (unsigned i = 0; i < list.size(); ++i) {
-    list[i].setState(cut(spans[i].state));
-    list[i].setCause(cut(spans[i].cause));
-    list[i].setBegin(spans[i].begin);
-    list[i].setEnd(spans[i].end);
+// The asker goes on with the spans where this frame ends.
+RoleReport cut_to_fit(RoleReport report) {
+  for (std::string* text : {&report.name, &report.state, &report.waits_for})
+    cut(*text);
+  cut(report.idle_s);
+  cut(report.amounts);
+  for (Span& span : report.spans) {
+    cut(span.state);
+    cut(span.cause);
   }
-}
-
-RoleReport take_report(schema::RoleReport::Reader in) {
-  RoleReport report;
-  report.name = text_of(in.getName());
-  report.state = text_of(in.getState());
-  report.actor = in.getActor();
-  report.epoch = in.getEpoch();
-  report.inbox = in.getInbox();
-  report.pending = in.getPending();
-  report.frames_in = in.getFramesIn();
-  report.frames_out = in.getFramesOut();
-  report.busy_s = in.getBusySeconds();
-  report.paused_s = in.getPausedSeconds();
-  report.wall_s = in.getWallSeconds();
-  report.idle_s = take(in.getIdle());
-  report.amounts = take(in.getAmounts());
-  for (const auto span : in.getSpans()) {
-    report.spans.push_back(
-        {text_of(span.getState()), text_of(span.getCause()), span.getBegin(), span.getEnd()});
-  }
-  report.next_span = in.getNextSpan();
-  report.waits_for = text_of(in.getWaitsFor());
+  const std::size_t fit = spans_that_fit(report.spans);
+  report.next_span -= report.spans.size() - fit;
+  report.spans.resize(fit);
   return report;
 }
 
@@ -115,25 +80,7 @@ core::Result<std::uint64_t> read_query_role(const Frame& frame) {
 
 Frame role_report_frame(const Header& header, const RoleReport& report) {
   Outgoing outgoing(header);
-  auto out = outgoing.envelope().initRoleReport();
-  out.setName(cut(report.name));
-  out.setState(cut(report.state));
-  out.setActor(report.actor);
-  out.setEpoch(report.epoch);
-  out.setInbox(report.inbox);
-  out.setPending(report.pending);
-  out.setFramesIn(report.frames_in);
-  out.setFramesOut(report.frames_out);
-  out.setBusySeconds(report.busy_s);
-  out.setPausedSeconds(report.paused_s);
-  out.setWallSeconds(report.wall_s);
-  put(out.initIdle(amounts_of(report.idle_s)), report.idle_s);
-  put(out.initAmounts(amounts_of(report.amounts)), report.amounts);
-  const std::size_t fit = spans_that_fit(report.spans);
-  put_spans(out, report.spans, fit);
-  // The asker goes on where this frame ends.
-  out.setNextSpan(report.next_span - (report.spans.size() - fit));
-  out.setWaitsFor(cut(report.waits_for));
+  put_struct(cut_to_fit(report), outgoing.envelope().initRoleReport());
   auto frame = outgoing.finish();
   TROUPE_CHECK(frame.has_value(), "a cut report fits a frame");
   return std::move(frame).value();
@@ -143,7 +90,9 @@ core::Result<RoleReport> read_role_report(const Frame& frame) {
   TROUPE_TRY_ASSIGN(incoming, Incoming::open(frame));
   return incoming.read([](schema::Envelope::Reader envelope) -> core::Result<RoleReport> {
     if (!envelope.isRoleReport()) return core::fail(ErrorCode::kData, "not a report of a role");
-    return take_report(envelope.getRoleReport());
+    RoleReport report;
+    TROUPE_TRY(take_struct(true, envelope.getRoleReport(), report));
+    return report;
   });
 }
 

@@ -1,7 +1,7 @@
 // How a C++ value lies in a struct of the schema: each field of the schema is the member of the
 // same name (`versionMin` is `version_min`). The lists of fields are made from the schemas
 // (schema/list_messages.cpp), so a member that is missing, misspelled, of another type or not in
-// the schema does not compile. Included by codec.cpp alone.
+// the schema does not compile. For sources alone, and few of them.
 //
 //   schema                  C++
 //   number, Bool            the same type
@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-namespace troupe::actors {
+namespace troupe::wire {
 
 template <class Schema, class Value>
 struct Layout;
@@ -218,4 +218,4 @@ struct Layout<Schema, std::pair<First, Second>> {
   }
 };
 
-}  // namespace troupe::actors
+}  // namespace troupe::wire
