@@ -6,10 +6,10 @@
 # and a source is free of `using namespace` outside its functions. CMake compiles sources with
 # options of their own alone. GROUP says how many sources make a group where 8 take too long.
 #
-# troupe_library(NAME name [RECURSE] [EXCLUDE regex...] [PUBLIC_DEPS t...] [PRIVATE_DEPS t...]
-#                [GROUP n] [PCH torch])
-#   `troupe_<name>`, static, from *.cpp of the current folder (with RECURSE: and below). The
-#   include path is the repository root. A room without sources yet is an INTERFACE library.
+# troupe_library(NAME name [RECURSE] [ONLY regex...] [EXCLUDE regex...] [PUBLIC_DEPS t...]
+#                [PRIVATE_DEPS t...] [GROUP n] [PCH torch])
+#   `troupe_<name>`, static, from *.cpp of the current folder (with RECURSE: and below; with ONLY:
+#   those that match one of the expressions). The include path is the repository root. A room without sources yet is an INTERFACE library.
 # troupe_test(NAME name [DEPS t...] [LABELS l...] [TIMEOUT s] [GROUP n] [PCH torch] [EXCLUDE regex...]
 #             [CUDA | CUDA_TESTS filter | CUDA_ONLY filter])
 #   One GoogleTest binary `test_<name>` from tests/unit/<current folder>/**/*_test.cpp. Extra
@@ -58,12 +58,16 @@ function(_troupe_use_pch target pch)
 endfunction()
 
 function(troupe_library)
-  cmake_parse_arguments(arg "RECURSE" "NAME;GROUP;PCH" "PUBLIC_DEPS;PRIVATE_DEPS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(arg "RECURSE" "NAME;GROUP;PCH" "PUBLIC_DEPS;PRIVATE_DEPS;ONLY;EXCLUDE" ${ARGN})
   set(glob GLOB)
   if(arg_RECURSE)
     set(glob GLOB_RECURSE)
   endif()
   file(${glob} sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  if(arg_ONLY)
+    list(JOIN arg_ONLY "|" only)
+    list(FILTER sources INCLUDE REGEX "${only}")
+  endif()
   foreach(regex IN LISTS arg_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX ${regex})
   endforeach()
