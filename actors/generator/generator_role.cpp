@@ -24,7 +24,8 @@ GeneratorRole::GeneratorRole(RoleContext context,
       sleep_idle_(sleep_idle) {
   TROUPE_CHECK(context_.device != nullptr && context_.team != nullptr,
                "a generator has a device thread and a team on it");
-  bench_ = std::make_shared<EngineBench>(std::move(maker), *context_.team, context_.activity);
+  driver_ = std::make_shared<engine::EngineDriver>(std::move(maker), *context_.team,
+                                                   context_.activity);
   say_idle();
 }
 
@@ -101,20 +102,22 @@ void GeneratorRole::wake() {
   if (!std::exchange(pumping_, true)) context_.scope->spawn("engine", pump());
 }
 
-EngineWork GeneratorRole::next_work() {
-  EngineWork work;
+engine::EngineWork GeneratorRole::next_work() {
+  engine::EngineWork work;
   work.aborts = std::exchange(aborts_, {});
-  if (weights_.version()) work.submits = book_.submit(*weights_.version());
+  if (weights_.version()) {
+    for (engine::GroupRequest& request : book_.submit(*weights_.version()))
+      work.submits.push_back({std::move(request)});
+  }
   work.intake = weights_.intake();
   work.kv = weights_.kv();
-  work.set_aside = true;
   return work;
 }
 
 async::task<core::Result<void>> GeneratorRole::pump() {
   bool rested = false;
   for (;;) {
-    EngineWork work = next_work();
+    engine::EngineWork work = next_work();
     if (work.aborts.empty() && !work.intake && book_.running() == 0) {
       if (!sleep_idle_ || resting_ || rested || !weights_.version()) break;
       work.rest = true;
@@ -136,13 +139,13 @@ async::task<core::Result<void>> GeneratorRole::pump() {
 }
 
 // A device thread whose queue is full refuses the turn; the engine has not seen it then.
-async::task<core::Result<EngineTurn>> GeneratorRole::take_turn(EngineWork work) {
-  const auto held = std::make_shared<EngineWork>(std::move(work));
+async::task<core::Result<engine::EngineTurn>> GeneratorRole::take_turn(engine::EngineWork work) {
+  const auto held = std::make_shared<engine::EngineWork>(std::move(work));
   const auto begun = std::make_shared<bool>(false);
   for (;;) {
-    auto job = [bench = bench_, held, begun] {
+    auto job = [driver = driver_, held, begun]() -> core::Result<engine::EngineTurn> {
       *begun = true;
-      return bench->turn(std::move(*held));
+      return driver->turn(std::move(*held));
     };
     auto turn = co_await context_.device->run(std::move(job));
     const bool refused = !turn && turn.error().code == ErrorCode::kOverloaded && !*begun;
@@ -151,21 +154,22 @@ async::task<core::Result<EngineTurn>> GeneratorRole::take_turn(EngineWork work) 
   }
 }
 
-void GeneratorRole::digest(EngineTurn turn, const std::vector<core::GroupId>& aborts) {
+void GeneratorRole::digest(engine::EngineTurn turn, const std::vector<core::GroupId>& aborts) {
   counters_ = turn.counters;
   resting_ = turn.resting;
   if (turn.swapped) weights_.swapped(*turn.swapped);
   if (turn.intake_error) weights_.broken(*turn.intake_error);
-  for (const auto& [id, error] : turn.refused) {
-    if (const auto ticket = book_.ticket_of(id)) book_.end(*ticket, nullptr, error);
-  }
   std::vector<core::Ticket> retired;
   for (const core::GroupId id : aborts) {
     if (auto group = book_.aborted(id, retired)) deliver_later(std::move(*group));
   }
   retire(retired);
-  for (engine::Sample& sample : turn.finished) {
-    if (auto group = book_.put_sample(std::move(sample))) deliver_later(std::move(*group));
+  for (engine::GroupNews& news : turn.news) {
+    for (engine::Sample& sample : news.finished) {
+      if (auto group = book_.put_sample(std::move(sample))) deliver_later(std::move(*group));
+    }
+    if (!news.error) continue;
+    if (const auto ticket = book_.ticket_of(news.group)) book_.end(*ticket, nullptr, news.error);
   }
 }
 
@@ -176,7 +180,8 @@ void GeneratorRole::retire(const std::vector<core::Ticket>& tickets) {
   }
 }
 
-// The engine's samples are of no more use: it forgets them before it is asked for others.
+// After an exception the engine's samples are of no more use: it forgets them before it is asked for
+// others.
 void GeneratorRole::fail_running(const core::Error& error) {
   for (const auto& [id, ticket] : book_.running_groups()) {
     aborts_.push_back(id);

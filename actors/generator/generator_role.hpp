@@ -8,11 +8,11 @@
 // kFetchTickets_max prompts a message; one delivery in flight a group.
 #pragma once
 
-#include "actors/generator/engine_bench.hpp"
 #include "actors/generator/group_book.hpp"
-#include "actors/generator/weight_desk.hpp"
+#include "actors/generator/weight_follower.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/role_shell.hpp"
+#include "runtime/engine/driver.hpp"
 #include "runtime/wire/role_report.hpp"
 
 #include <memory>
@@ -20,6 +20,8 @@
 #include <vector>
 
 namespace troupe::actors {
+
+using engine::EngineMaker;
 
 class GeneratorRole {
  public:
@@ -49,10 +51,10 @@ class GeneratorRole {
   async::task<core::Result<void>> fetch_prompts();
   async::task<core::Result<void>> fetch_some(std::vector<core::Ticket> tickets);
   void wake();
-  EngineWork next_work();
+  engine::EngineWork next_work();
   async::task<core::Result<void>> pump();
-  async::task<core::Result<EngineTurn>> take_turn(EngineWork work);
-  void digest(EngineTurn turn, const std::vector<core::GroupId>& aborts);
+  async::task<core::Result<engine::EngineTurn>> take_turn(engine::EngineWork work);
+  void digest(engine::EngineTurn turn, const std::vector<core::GroupId>& aborts);
   void retire(const std::vector<core::Ticket>& tickets);
   void fail_running(const core::Error& error);
   void deliver_later(SampledGroup group);
@@ -60,10 +62,10 @@ class GeneratorRole {
   void say_idle();
 
   RoleContext context_;
-  std::shared_ptr<EngineBench> bench_;
+  std::shared_ptr<engine::EngineDriver> driver_;  // shared with its jobs on the device thread
   std::shared_ptr<const engine::TokenText> text_;
   std::string data_peer_;
-  WeightDesk weights_;
+  WeightFollower weights_;
   GroupBook book_;
   std::vector<core::GroupId> aborts_;  // for the next turn
   engine::EngineCounters counters_;

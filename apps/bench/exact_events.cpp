@@ -46,7 +46,7 @@ core::Result<void> ExactEvents::next(Live& live) {
 core::Result<void> ExactEvents::hand_in_again(LiveGroup& group) {
   group.left = group.request.samples;
   ++group.cuts;
-  return engine_.submit(group.request);
+  return driver_.submit(group.request);
 }
 
 // Everything can be cut off without cutting one too often.
@@ -60,68 +60,67 @@ core::Result<void> ExactEvents::cut_one(Live& live) {
   const std::uint64_t pick = core::derive_seed(inputs_.seed, turn_) % live.size();
   LiveGroup& group = std::next(live.begin(), static_cast<std::ptrdiff_t>(pick))->second;
   if (group.cuts >= kCuts_max) return {};
-  (void)engine_.abort(group.request.id);
+  driver_.abort(group.request.id);
   ++counts_["abort_and_resubmit"];
   return hand_in_again(group);
 }
 
 core::Result<void> ExactEvents::expect_still() {
-  TROUPE_TRY_ASSIGN(finished, engine_.step());
+  TROUPE_TRY_ASSIGN(finished, driver_.step());
   if (finished.empty()) return {};
   return core::fail(core::ErrorCode::kInternal, "exact: a paused engine went on");
 }
 
 core::Result<void> ExactEvents::pause(engine::PauseMode mode) {
-  TROUPE_TRY(engine_.pause(mode));
+  driver_.pause(mode);
   TROUPE_TRY(expect_still());
-  return engine_.resume();
+  return driver_.resume();
 }
 
 core::Result<void> ExactEvents::pause_by_abort(Live& live) {
   if (!may_cut(live)) return {};
-  TROUPE_TRY(engine_.pause(engine::PauseMode::kAbort));
+  driver_.pause(engine::PauseMode::kAbort);
   ++counts_["pause_abort"];
   for (auto& [id, group] : live)
     TROUPE_TRY(hand_in_again(group));
   TROUPE_TRY(expect_still());
-  return engine_.resume();
+  return driver_.resume();
 }
 
 core::Result<void> ExactEvents::sleep(engine::SleepParts parts) {
-  TROUPE_TRY(engine_.sleep(parts));
+  TROUPE_TRY(driver_.sleep(parts));
   if (parts.weights) {
-    TROUPE_TRY(engine_.wake({true, false}));
-    TROUPE_TRY(engine_.set_weights(inputs_.weights, engine::KvAction::kRecompute));
+    TROUPE_TRY(driver_.wake({true, false}));
+    TROUPE_TRY(driver_.set_weights(inputs_.weights, engine::KvAction::kRecompute));
   }
-  if (parts.kv) TROUPE_TRY(engine_.wake({false, true}));
+  if (parts.kv) TROUPE_TRY(driver_.wake({false, true}));
   return {};
 }
 
 // No step in between: what follows must be computed again all the same.
 core::Result<void> ExactEvents::swap_there_and_back() {
-  TROUPE_TRY(engine_.set_weights(inputs_.other, engine::KvAction::kRecompute));
+  TROUPE_TRY(driver_.set_weights(inputs_.other, engine::KvAction::kRecompute));
   ++counts_["weight_swap_recompute"];
-  return engine_.set_weights(inputs_.weights, engine::KvAction::kRecompute);
+  return driver_.set_weights(inputs_.weights, engine::KvAction::kRecompute);
 }
 
 // Everything is cut off, other weights compute some of the same prompts, so that a stale cache
 // would be full of their keys, and the first weights go on.
 core::Result<void> ExactEvents::other_weights(Live& live) {
   if (!may_cut(live)) return {};
-  TROUPE_TRY(engine_.pause(engine::PauseMode::kAbort));
-  TROUPE_TRY(engine_.set_weights(inputs_.other, engine::KvAction::kRecompute));
-  TROUPE_TRY(engine_.resume());
+  driver_.pause(engine::PauseMode::kAbort);
+  TROUPE_TRY(driver_.set_weights(inputs_.other, engine::KvAction::kRecompute));
+  TROUPE_TRY(driver_.resume());
   std::size_t groups = 0;
   for (const auto& [id, group] : live) {
     if (++groups > kOtherGroups) break;
     engine::GroupRequest request = group.request;
     request.id.value |= kOtherIds;
     request.sampling.max_new_tokens = std::min(request.sampling.max_new_tokens, kOtherTokens);
-    TROUPE_TRY(engine_.submit(std::move(request)));
+    TROUPE_TRY(driver_.submit(std::move(request)));
   }
-  while (!engine_.idle())
-    TROUPE_TRY(engine_.step());
-  TROUPE_TRY(engine_.set_weights(inputs_.weights, engine::KvAction::kKeep));
+  TROUPE_TRY(driver_.run());
+  TROUPE_TRY(driver_.set_weights(inputs_.weights, engine::KvAction::kKeep));
   ++counts_["other_weights_on_the_same_prompts"];
   for (auto& [id, group] : live)
     TROUPE_TRY(hand_in_again(group));

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "runtime/core/result.hpp"
-#include "runtime/engine/engine.hpp"
+#include "runtime/engine/driver.hpp"
 #include "runtime/model/packed.hpp"
 
 #include <cstdint>
@@ -34,10 +34,10 @@ struct EventInputs {
 class ExactEvents {
  public:
   // `counts`: how often each event happened, by name; added to.
-  ExactEvents(engine::Engine& engine,
+  ExactEvents(engine::EngineDriver& driver,
               EventInputs inputs,
               std::map<std::string, std::uint64_t>& counts)
-      : engine_(engine), inputs_(std::move(inputs)), counts_(counts) {}
+      : driver_(driver), inputs_(std::move(inputs)), counts_(counts) {}
 
   // The next event in turn. Groups of `live` that it cuts off are handed in again: all their
   // samples come back, those too that had finished before.
@@ -56,7 +56,7 @@ class ExactEvents {
   // A step of an engine that must do nothing.
   core::Result<void> expect_still();
 
-  engine::Engine& engine_;
+  engine::EngineDriver& driver_;
   const EventInputs inputs_;
   std::map<std::string, std::uint64_t>& counts_;
   std::uint64_t turn_ = 0;

@@ -4,7 +4,7 @@
 
 #include "apps/bench/exact_events.hpp"
 #include "runtime/core/rng.hpp"
-#include "runtime/engine/engine.hpp"
+#include "runtime/engine/driver.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -60,27 +60,29 @@ class RoundRun {
   core::Result<void> run() {
     TROUPE_TRY_ASSIGN(engine, engine::Engine::create(inputs_.weights, limits(), spec_.eos, nullptr,
                                                      inputs_.team));
-    ExactEvents events(*engine, {inputs_.weights, inputs_.other, inputs_.seed}, coverage_.events);
+    engine::EngineDriver driver(std::move(engine), inputs_.team);
+    const auto counters = [&driver] { return driver.engine()->counters(); };
+    ExactEvents events(driver, {inputs_.weights, inputs_.other, inputs_.seed}, coverage_.events);
     Coverage::Range running;
     std::uint64_t next_event = event_tokens();
-    while (unplanned_ > 0 || !engine->idle()) {
-      while (unplanned_ > 0 && engine->counters().waiting_groups < 2)
-        TROUPE_TRY(engine->submit(next_request()));
-      TROUPE_TRY_ASSIGN(finished, engine->step());
-      running.add(engine->counters().running_sequences + std::ssize(finished));
+    while (unplanned_ > 0 || !driver.idle()) {
+      while (unplanned_ > 0 && counters().waiting_groups < 2)
+        TROUPE_TRY(driver.submit(next_request()));
+      TROUPE_TRY_ASSIGN(finished, driver.step());
+      running.add(counters().running_sequences + std::ssize(finished));
       for (engine::Sample& sample : finished)
         TROUPE_TRY(take(std::move(sample)));
-      if (round_.event_tokens == 0 || engine->counters().decode_tokens < next_event) continue;
+      if (round_.event_tokens == 0 || counters().decode_tokens < next_event) continue;
       TROUPE_TRY(events.next(live_));
-      next_event = engine->counters().decode_tokens + event_tokens();
+      next_event = counters().decode_tokens + event_tokens();
     }
     coverage_.batch.add(running.max);
     coverage_.step_tokens.add(round_.step_tokens);
     coverage_.threads.add(inputs_.team.size());
-    coverage_.steps += engine->counters().steps;
-    coverage_.preempted += engine->counters().preempted;
-    coverage_.prefix_hit_tokens += engine->counters().prefix_hit_tokens;
-    coverage_.evicted_blocks += engine->counters().evicted;
+    coverage_.steps += counters().steps;
+    coverage_.preempted += counters().preempted;
+    coverage_.prefix_hit_tokens += counters().prefix_hit_tokens;
+    coverage_.evicted_blocks += counters().evicted;
     return {};
   }
 

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -48,8 +49,8 @@ class Soak {
     TROUPE_TRY(learn_answers());
     TROUPE_TRY_ASSIGN(engine, engine::Engine::create(two_.weights, limits_,
                                                      two_.weights->spec().eos, nullptr, team_));
-    engine_ = std::move(engine);
-    ExactEvents events(*engine_, {two_.weights, two_.other, seed_}, report_.events);
+    driver_.emplace(std::move(engine), team_);
+    ExactEvents events(*driver_, {two_.weights, two_.other, seed_}, report_.events);
     const Clock::time_point start = Clock::now();
     const auto elapsed = [&] {
       return std::chrono::duration<double>(Clock::now() - start).count();
@@ -59,10 +60,10 @@ class Soak {
     for (double now = 0; now < seconds; now = elapsed()) {
       TROUPE_TRY(fill());
       TROUPE_TRY(step());
-      if (engine_->counters().decode_tokens >= next_event) {
+      if (driver_->engine()->counters().decode_tokens >= next_event) {
         const bool floods = happened == kFirstFlood || rng_.next_below(64) == 0;
         TROUPE_TRY(floods ? flood() : events.next(live_));
-        next_event = engine_->counters().decode_tokens + rng_.next_below(2 * kEventEvery_tokens);
+        next_event = driver_->engine()->counters().decode_tokens + rng_.next_below(2 * kEventEvery_tokens);
         if (happened++ < kEventsUntilStart) {
           report_.pss_start_mb = std::max(report_.pss_start_mb, pss_own_mb());
         }
@@ -71,7 +72,7 @@ class Soak {
       report_.pss_max_mb = std::max(report_.pss_max_mb, pss_own_mb());
       next_look = now + seconds / 100;
     }
-    while (!engine_->idle())
+    while (!driver_->idle())
       TROUPE_TRY(step());
     finish(elapsed());
     return report_;
@@ -105,13 +106,12 @@ class Soak {
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       TROUPE_TRY_ASSIGN(alone, engine::Engine::create(two_.weights, limits,
                                                       two_.weights->spec().eos, nullptr, serial));
-      TROUPE_TRY(alone->submit(requests_[i]));
-      auto& answers = answers_.emplace_back(static_cast<std::size_t>(requests_[i].samples));
-      while (!alone->idle()) {
-        TROUPE_TRY_ASSIGN(finished, alone->step());
-        for (engine::Sample& sample : finished)
-          answers[static_cast<std::size_t>(sample.index)] = std::move(sample);
-      }
+      engine::EngineDriver driver(std::move(alone), serial);
+      TROUPE_TRY(driver.submit(requests_[i]));
+      TROUPE_TRY_ASSIGN(finished, driver.run());
+      auto& answers = answers_.emplace_back(finished.size());
+      for (engine::Sample& sample : finished)
+        answers[static_cast<std::size_t>(sample.index)] = std::move(sample);
     }
     return {};
   }
@@ -123,14 +123,14 @@ class Soak {
       group.request = requests_[group.place];
       group.request.id.value = ++report_.groups;
       group.left = group.request.samples;
-      TROUPE_TRY(engine_->submit(group.request));
+      TROUPE_TRY(driver_->submit(group.request));
       live_.emplace(group.request.id.value, std::move(group));
     }
     return {};
   }
 
   Result<void> step() {
-    TROUPE_TRY_ASSIGN(finished, engine_->step());
+    TROUPE_TRY_ASSIGN(finished, driver_->step());
     for (const engine::Sample& sample : finished) {
       const auto at = live_.find(sample.group.value);
       const engine::Sample& answer =
@@ -160,7 +160,7 @@ class Soak {
       engine::GroupRequest request = requests_[0];
       request.id.value = (1ull << 41) + i;
       const core::GroupId id = request.id;
-      const auto submitted = engine_->submit(std::move(request));
+      const auto submitted = driver_->submit(std::move(request));
       if (submitted) {
         taken.push_back(id);
       } else if (submitted.error().code == core::ErrorCode::kOverloaded) {
@@ -171,12 +171,12 @@ class Soak {
     }
     std::reverse(taken.begin(), taken.end());
     for (const core::GroupId id : taken)
-      (void)engine_->abort(id);
+      driver_->abort(id);
     return {};
   }
 
   void finish(double seconds) {
-    const engine::EngineCounters counters = engine_->counters();
+    const engine::EngineCounters counters = driver_->engine()->counters();
     report_.seconds = seconds;
     report_.steps = counters.steps;
     report_.aborted_samples = counters.aborted;
@@ -195,7 +195,7 @@ class Soak {
   engine::EngineLimits limits_;
   std::vector<engine::GroupRequest> requests_;
   std::vector<std::vector<engine::Sample>> answers_;  // by request
-  std::unique_ptr<engine::Engine> engine_;
+  std::optional<engine::EngineDriver> driver_;
   std::map<std::uint64_t, LiveGroup> live_;
   SoakReport report_;
 };

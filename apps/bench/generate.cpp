@@ -11,7 +11,7 @@
 #include "apps/cli/placement.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/core/rng.hpp"
-#include "runtime/engine/engine.hpp"
+#include "runtime/engine/driver.hpp"
 #include "runtime/model/params.hpp"
 
 #include <nlohmann/json.hpp>
@@ -88,16 +88,15 @@ Work decode_work(const model::ModelSpec& spec, const GenerateJob& job, double co
 
 class Bench {
  public:
-  Bench(engine::Engine& engine, const GenerateJob& job, const MeteredTeam& team)
-      : engine_(engine), job_(job), team_(team) {}
+  Bench(engine::EngineDriver& driver, const GenerateJob& job, const MeteredTeam& team)
+      : driver_(driver), engine_(*driver.engine()), job_(job), team_(team) {}
 
   // Seconds until every prompt has its first token, and the steps that it took.
   Result<std::pair<double, double>> prefill() {
     TROUPE_TRY(submit(1));
     const auto before = engine_.counters().steps;
     const Clock::time_point start = Clock::now();
-    while (!engine_.idle())
-      TROUPE_TRY(engine_.step());
+    TROUPE_TRY(driver_.run());
     const double seconds = seconds_since(start);
     return std::pair(seconds, static_cast<double>(engine_.counters().steps - before));
   }
@@ -113,7 +112,7 @@ class Bench {
       const auto before = engine_.counters();
       const double region_s = team_.region_s(), wait_s = team_.wait_s();
       const Clock::time_point start = Clock::now();
-      TROUPE_TRY_ASSIGN(samples, engine_.step());
+      TROUPE_TRY_ASSIGN(samples, driver_.step());
       const double seconds = seconds_since(start);
       const auto after = engine_.counters();
       first_finished = !samples.empty();
@@ -127,8 +126,7 @@ class Bench {
       out.region_s += team_.region_s() - region_s;
       out.wait_s += team_.wait_s() - wait_s;
     }
-    while (!engine_.idle())
-      TROUPE_TRY(engine_.step());
+    TROUPE_TRY(driver_.run());
     if (out.steps == 0) {
       return core::fail(core::ErrorCode::kConfig,
                         "troupe bench generate: the whole batch never decodes at once; raise "
@@ -153,12 +151,13 @@ class Bench {
       }
       request.sampling.max_new_tokens = static_cast<std::int32_t>(new_tokens);
       request.sampling.ignore_eos = true;
-      TROUPE_TRY(engine_.submit(std::move(request)));
+      TROUPE_TRY(driver_.submit(std::move(request)));
     }
     return {};
   }
 
-  engine::Engine& engine_;
+  engine::EngineDriver& driver_;
+  const engine::Engine& engine_;  // that is driven
   const GenerateJob& job_;
   const MeteredTeam& team_;
   std::uint64_t next_id_ = 0;
@@ -172,9 +171,9 @@ struct GenerateFigures {
   double serial_share = 0, barrier_share = 0;
 };
 
-Result<GenerateFigures> measure(engine::Engine& engine, const GenerateJob& job, MeteredTeam& team) {
-  const model::ModelSpec& spec = engine.weights().spec();
-  Bench bench(engine, job, team);
+Result<GenerateFigures> measure(engine::EngineDriver& driver, const GenerateJob& job, MeteredTeam& team) {
+  const model::ModelSpec& spec = driver.engine()->spec();
+  Bench bench(driver, job, team);
   // A round that is not counted: after it the blocks are used again, as in an engine that has run
   // for long.
   TROUPE_TRY(bench.prefill());
@@ -269,11 +268,12 @@ Result<void> bench_generate(Words words) {
   const char* const level = gpu ? "cuda" : kernels::ops().name;
   MeteredTeam pool(*team);
   TROUPE_TRY_ASSIGN(engine, make_engine(job, pool));
-  TROUPE_TRY_ASSIGN(figures, measure(*engine, job, pool));
+  engine::EngineDriver driver(std::move(engine), pool);
+  TROUPE_TRY_ASSIGN(figures, measure(driver, job, pool));
   GroupFigures group;
   if (job.group > 0) {
     TROUPE_TRY_ASSIGN(
-        times, time_first_tokens(*engine, static_cast<std::int32_t>(job.group), job.prompt_tokens));
+        times, time_first_tokens(driver, static_cast<std::int32_t>(job.group), job.prompt_tokens));
     group = times;
   }
   if (job.json) {

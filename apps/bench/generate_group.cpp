@@ -14,7 +14,7 @@ constexpr int kPairs = 7;
 constexpr std::uint64_t kFirstId = 1ull << 32;  // apart from the ids of the other figures
 
 // Seconds from handing in until every sample has its one token.
-core::Result<double> first_tokens(engine::Engine& engine,
+core::Result<double> first_tokens(engine::EngineDriver& driver,
                                   std::uint64_t id,
                                   std::int32_t samples,
                                   std::int64_t prompt_tokens) {
@@ -24,19 +24,18 @@ core::Result<double> first_tokens(engine::Engine& engine,
   request.seed = id;
   request.samples = samples;
   for (std::int64_t i = 0; i < prompt_tokens; ++i) {
-    const auto vocab = static_cast<std::uint64_t>(engine.spec().vocab);
+    const auto vocab = static_cast<std::uint64_t>(driver.engine()->spec().vocab);
     request.prompt.push_back(static_cast<std::int32_t>(rng.next_below(vocab)));
   }
   request.sampling.max_new_tokens = 1;
   request.sampling.ignore_eos = true;
-  const std::uint64_t before = engine.counters().prefill_tokens;
+  const std::uint64_t before = driver.engine()->counters().prefill_tokens;
   const auto start = std::chrono::steady_clock::now();
-  TROUPE_TRY(engine.submit(std::move(request)));
-  while (!engine.idle())
-    TROUPE_TRY(engine.step());
+  TROUPE_TRY(driver.submit(std::move(request)));
+  TROUPE_TRY(driver.run());
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (engine.counters().prefill_tokens - before != static_cast<std::uint64_t>(prompt_tokens)) {
+  if (driver.engine()->counters().prefill_tokens - before != static_cast<std::uint64_t>(prompt_tokens)) {
     return core::fail(core::ErrorCode::kInternal,
                       "troupe bench generate: a group's prompt was not computed once");
   }
@@ -45,15 +44,15 @@ core::Result<double> first_tokens(engine::Engine& engine,
 
 }  // namespace
 
-core::Result<GroupFigures> time_first_tokens(engine::Engine& engine,
+core::Result<GroupFigures> time_first_tokens(engine::EngineDriver& driver,
                                              std::int32_t samples,
                                              std::int64_t prompt_tokens) {
   std::vector<double> one, all;
   std::uint64_t id = kFirstId;
-  TROUPE_TRY(first_tokens(engine, id++, samples, prompt_tokens));  // not counted
+  TROUPE_TRY(first_tokens(driver, id++, samples, prompt_tokens));  // not counted
   for (int i = 0; i < kPairs; ++i) {
-    TROUPE_TRY_ASSIGN(alone, first_tokens(engine, id++, 1, prompt_tokens));
-    TROUPE_TRY_ASSIGN(group, first_tokens(engine, id++, samples, prompt_tokens));
+    TROUPE_TRY_ASSIGN(alone, first_tokens(driver, id++, 1, prompt_tokens));
+    TROUPE_TRY_ASSIGN(group, first_tokens(driver, id++, samples, prompt_tokens));
     one.push_back(alone);
     all.push_back(group);
   }

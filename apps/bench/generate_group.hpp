@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/core/result.hpp"
-#include "runtime/engine/engine.hpp"
+#include "runtime/engine/driver.hpp"
 
 #include <cstdint>
 
@@ -18,7 +18,7 @@ struct GroupFigures {
 
 // New prompts each time, one sample and a group in turn. Errors: those of the engine; kInternal
 // when the prompt was computed more than once.
-core::Result<GroupFigures> time_first_tokens(engine::Engine& engine,
+core::Result<GroupFigures> time_first_tokens(engine::EngineDriver& driver,
                                              std::int32_t samples,
                                              std::int64_t prompt_tokens);
 

@@ -50,14 +50,14 @@ core::Result<void> PushDecode::run(LineChannel& channel, engine::KvAction action
   limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
   TROUPE_TRY_ASSIGN(engine,
                     engine::Engine::create(panels_of(base_, 0, team_), limits, {}, nullptr, team_));
-  engine_ = std::move(engine);
+  driver_.emplace(std::move(engine), team_);
   new_tokens_ = action == engine::KvAction::kRecompute
                     ? kCheckedTokens
                     : static_cast<std::int32_t>(base_.spec().context - kPrompt_tokens);
   bool during = false;
   for (int i = -20; i < kAloneSteps; ++i) {  // the first ones warm up
     const std::int64_t start = clock_ns();
-    TROUPE_TRY_ASSIGN(plain, step());
+    TROUPE_TRY_ASSIGN(plain, step(action));
     if (plain && i >= 0) alone_ns_.push_back(static_cast<double>(clock_ns() - start));
   }
   TROUPE_TRY(channel.say("ready"));
@@ -74,8 +74,7 @@ core::Result<void> PushDecode::run(LineChannel& channel, engine::KvAction action
       }
     }
     const std::int64_t start = clock_ns();
-    TROUPE_TRY(go_on_with_weights(action));
-    TROUPE_TRY_ASSIGN(plain, step());
+    TROUPE_TRY_ASSIGN(plain, step(action));
     const std::int64_t end = clock_ns();
     if (plain) (during ? during_ns_ : alone_ns_).push_back(static_cast<double>(end - start));
     if (!swapped_) continue;
@@ -83,20 +82,6 @@ core::Result<void> PushDecode::run(LineChannel& channel, engine::KvAction action
     swapped_.reset();
     during = false;
   }
-}
-
-core::Result<void> PushDecode::go_on_with_weights(engine::KvAction action) {
-  if (fetch_.valid() && fetch_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
-    TROUPE_TRY_ASSIGN(intake, fetch_.get());
-    intake_ = std::move(intake);
-  }
-  if (intake_ == nullptr) return {};
-  TROUPE_TRY_ASSIGN(done, intake_->advance(team_, std::chrono::microseconds(job_.slice_us)));
-  if (!done) return {};
-  TROUPE_TRY(engine_->set_weights(intake_->take(), action));
-  swapped_ = intake_->version();
-  intake_.reset();
-  return {};
 }
 
 core::Result<void> PushDecode::refill() {
@@ -111,19 +96,33 @@ core::Result<void> PushDecode::refill() {
     request.sampling.max_new_tokens = new_tokens_;
     request.sampling.ignore_eos = true;
     prompts_[request.id.value] = request.prompt;
-    TROUPE_TRY(engine_->submit(std::move(request)));
+    TROUPE_TRY(driver_->submit(std::move(request)));
   }
   return {};
 }
 
-core::Result<bool> PushDecode::step() {
+core::Result<bool> PushDecode::step(engine::KvAction action) {
+  if (fetch_.valid() && fetch_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+    TROUPE_TRY_ASSIGN(intake, fetch_.get());
+    intake_ = std::move(intake);
+  }
   TROUPE_TRY(refill());
-  const std::uint64_t before = engine_->counters().prefill_tokens;
-  TROUPE_TRY_ASSIGN(samples, engine_->step());
-  open_ -= std::ssize(samples);
-  for (engine::Sample& sample : samples)
-    finished_.push_back(std::move(sample));
-  return engine_->counters().prefill_tokens == before;
+  const engine::TurnBounds bounds{core::Duration(), std::chrono::microseconds(job_.slice_us)};
+  const std::uint64_t before = driver_->engine()->counters().prefill_tokens;
+  engine::EngineTurn turn = driver_->turn({.intake = intake_, .kv = action}, bounds);
+  if (turn.intake_error) return core::fail(*turn.intake_error);
+  if (turn.swapped) {  // which has ended the turn
+    swapped_ = turn.swapped;
+    intake_.reset();
+    turn = driver_->turn({}, bounds);
+  }
+  for (engine::GroupNews& news : turn.news) {
+    if (news.error) return core::fail(*news.error);
+    open_ -= std::ssize(news.finished);
+    for (engine::Sample& sample : news.finished)
+      finished_.push_back(std::move(sample));
+  }
+  return turn.counters.prefill_tokens == before;
 }
 
 std::string PushDecode::times() const {
@@ -133,11 +132,9 @@ std::string PushDecode::times() const {
 }
 
 core::Result<std::string> PushDecode::check() {
-  while (!engine_->idle()) {
-    TROUPE_TRY_ASSIGN(samples, engine_->step());
-    for (engine::Sample& sample : samples)
-      finished_.push_back(std::move(sample));
-  }
+  TROUPE_TRY_ASSIGN(samples, driver_->run());
+  for (engine::Sample& sample : samples)
+    finished_.push_back(std::move(sample));
   std::set<core::Version> versions;
   std::size_t tokens = 0;
   for (const engine::Sample& sample : finished_) {

@@ -5,12 +5,13 @@
 
 #include "apps/bench/push_control.hpp"
 #include "apps/bench/push_job.hpp"
-#include "runtime/engine/engine.hpp"
+#include "runtime/engine/driver.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
 #include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace troupe::app {
@@ -35,8 +36,9 @@ class PushDecode {
 
  private:
   core::Result<void> refill();
-  core::Result<bool> step();  // false: the step computed prompts and is not a decode step
-  core::Result<void> go_on_with_weights(engine::KvAction action);
+  // One step, after a slice of packing when weights have come. False: the step computed prompts and
+  // is not a decode step.
+  core::Result<bool> step(engine::KvAction action);
   core::Result<std::int64_t> differing(const model::PackedWeights& panels);
 
   const PushJob& job_;
@@ -44,14 +46,14 @@ class PushDecode {
   weights::WeightSubscriber& subscriber_;
   const weights::WeightLocation location_;
   core::TeamRunner& team_;
-  std::unique_ptr<engine::Engine> engine_;
+  std::optional<engine::EngineDriver> driver_;
   std::int32_t new_tokens_ = 0;
   std::uint64_t next_group_ = 1;
   std::int64_t open_ = 0;
   std::map<std::uint64_t, std::vector<std::int32_t>> prompts_;
   std::vector<engine::Sample> finished_;
   std::future<core::Result<std::unique_ptr<weights::WeightIntake>>> fetch_;
-  std::unique_ptr<weights::WeightIntake> intake_;
+  std::shared_ptr<weights::WeightIntake> intake_;
   std::optional<core::Version> swapped_;  // by this step
   std::vector<double> alone_ns_, during_ns_;
 };

@@ -87,8 +87,15 @@ core::Result<std::unique_ptr<EngineHost>> EngineHost::load(const std::string& na
   host->dtype_ = dtype;
   TROUPE_TRY_ASSIGN(packed, host->pack_weights());
   TROUPE_TRY_ASSIGN(engine, host->make_engine(std::move(packed), limits));
-  host->engine_ = std::move(engine);
+  host->driver_ = std::make_unique<engine::EngineDriver>(std::move(engine), host->team());
   return host;
+}
+
+std::unique_ptr<engine::EngineDriver> EngineHost::make_driver(engine::EngineLimits limits) {
+  engine::EngineMaker maker = [this, limits](std::shared_ptr<const model::PackedWeights> first) {
+    return make_engine(std::move(first), limits);
+  };
+  return std::make_unique<engine::EngineDriver>(std::move(maker), *team_);
 }
 
 core::Result<std::unique_ptr<engine::Engine>> EngineHost::make_engine(

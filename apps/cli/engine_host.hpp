@@ -5,7 +5,7 @@
 #include "actors/generator/tokenizer_text.hpp"
 #include "apps/cli/placement.hpp"
 #include "runtime/core/result.hpp"
-#include "runtime/engine/engine.hpp"
+#include "runtime/engine/driver.hpp"
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
 
@@ -34,18 +34,18 @@ class EngineHost {
       kernels::PanelDtype dtype = kernels::PanelDtype::kF32,
       TokenizerUse use = TokenizerUse::kNeeded);
 
-  // Without weights and engine, for one who gets the weights from elsewhere.
+  // Without weights and driver, for one who gets the weights from elsewhere.
   static core::Result<std::unique_ptr<EngineHost>> prepare(
       const std::string& name,
       const Placement& placement,
       TokenizerUse use = TokenizerUse::kNeeded);
-  core::Result<std::unique_ptr<engine::Engine>> make_engine(
-      std::shared_ptr<const model::PackedWeights> weights, engine::EngineLimits limits);
+  // A driver whose engine the first weights make; this host outlives it.
+  std::unique_ptr<engine::EngineDriver> make_driver(engine::EngineLimits limits);
 
-  engine::Engine& engine() { return *engine_; }
+  engine::EngineDriver& driver() { return *driver_; }
   const model::ModelSpec& spec() const { return spec_; }
-  // For one who drives it elsewhere, before this host is gone; `engine` is then of no more use.
-  std::unique_ptr<engine::Engine> take_engine() { return std::move(engine_); }
+  // For one who uses it on another thread, before this host is gone; `driver` is then of no more use.
+  std::unique_ptr<engine::EngineDriver> take_driver() { return std::move(driver_); }
   core::TeamRunner& team() { return *team_; }
   // The weights of the folder, packed anew.
   core::Result<std::shared_ptr<const model::PackedWeights>> pack_weights();
@@ -70,6 +70,8 @@ class EngineHost {
              model::ModelSpec spec,
              std::optional<text::Tokenizer> tokenizer,
              std::unique_ptr<core::TeamRunner> team);
+  core::Result<std::unique_ptr<engine::Engine>> make_engine(
+      std::shared_ptr<const model::PackedWeights> weights, engine::EngineLimits limits);
 
   std::string name_;
   model::ModelSpec spec_;
@@ -81,7 +83,7 @@ class EngineHost {
   std::filesystem::path folder_;
   std::vector<std::int32_t> eos_;
   kernels::PanelDtype dtype_ = kernels::PanelDtype::kF32;
-  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<engine::EngineDriver> driver_;
 };
 
 }  // namespace troupe::app

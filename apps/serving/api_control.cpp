@@ -13,7 +13,7 @@ using core::ErrorCode;
 using core::fail;
 using core::Result;
 using Json = nlohmann::ordered_json;
-using Samples = std::vector<engine::Sample>;
+using News = std::vector<engine::GroupNews>;
 
 namespace {
 
@@ -76,36 +76,36 @@ async::task<net::HttpResponse> ApiService::control(ApiService* self, net::HttpRe
   auto report = std::make_shared<Json>(Json::object());
   const auto reload = self->parts_.reload;
   EnginePump::Call call = [path = request.path, query = request.query, report,
-                           reload](engine::Engine& engine) -> Result<Samples> {
+                           reload](engine::EngineDriver& driver) -> Result<News> {
     if (path == "/pause") {
       TROUPE_TRY_ASSIGN(mode, pause_mode(query));
-      return engine.pause(mode);
+      return driver.pause(mode);
     }
     if (path == "/resume") {
-      TROUPE_TRY(engine.resume());
-      return Samples();
+      TROUPE_TRY(driver.resume());
+      return News();
     }
     if (path == "/sleep") {
       TROUPE_TRY_ASSIGN(parts, sleep_parts(query, reload != nullptr));
-      TROUPE_TRY_ASSIGN(memory, engine.sleep(parts));
+      TROUPE_TRY_ASSIGN(memory, driver.sleep(parts));
       *report = json_of(memory);
-      return Samples();
+      return News();
     }
     TROUPE_TRY_ASSIGN(wanted, wake_parts(query));
-    const engine::EngineState state = engine.state();
+    const engine::EngineState state = driver.engine()->state();
     if (wanted.weights && state.weights == engine::WeightsState::kAsleep) {
       TROUPE_TRY_ASSIGN(weights,
                         reload());  // before anything changes: it may fail, and be repeated
-      TROUPE_TRY_ASSIGN(memory, engine.wake({true, false}));
+      TROUPE_TRY_ASSIGN(memory, driver.wake({true, false}));
       memory.weights.after = weights->bytes();
-      TROUPE_TRY(engine.set_weights(std::move(weights), engine::KvAction::kRecompute));
+      TROUPE_TRY(driver.set_weights(std::move(weights), engine::KvAction::kRecompute));
       (*report)["weights"] = json_of(memory)["weights"];
     }
     if (wanted.kv && state.kv_asleep) {
-      TROUPE_TRY_ASSIGN(memory, engine.wake({false, true}));
+      TROUPE_TRY_ASSIGN(memory, driver.wake({false, true}));
       (*report)["kv"] = json_of(memory)["kv"];
     }
-    return Samples();
+    return News();
   };
   auto calling = self->parts_.pump.on_engine(std::move(call));
   const Result<void> done = co_await std::move(calling);

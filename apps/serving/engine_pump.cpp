@@ -1,8 +1,7 @@
-// One coroutine on the pump's strand: collects what has come in, runs a turn on the device thread,
-// hands its news out.
+// One coroutine on the pump's strand: collects what has come in, has a turn taken on the engine's
+// thread, hands its news out.
 #include "apps/serving/engine_pump.hpp"
 
-#include "apps/serving/engine_watch.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/async/notifier.hpp"
@@ -14,12 +13,9 @@
 
 namespace troupe::app {
 
-namespace {
+using engine::GroupNews;
 
-struct Submit {
-  engine::GroupRequest request;
-  bool stream = false;
-};
+namespace {
 
 // The engine calls a group by its number, which says nothing to a client.
 core::Error without_group(core::Error error, core::GroupId id) {
@@ -40,8 +36,10 @@ struct ControlCall {
 }  // namespace
 
 struct EnginePump::Impl {
-  Impl(async::IoThreads& io, std::unique_ptr<actors::EngineBench> made)
-      : bench(std::move(made)), strand_scope(io), changed(timers) {}
+  Impl(async::IoThreads& io, std::unique_ptr<engine::EngineDriver> made)
+      : driver(std::move(made)), strand_scope(io), changed(timers) {
+    count();
+  }
 
   struct Client {
     async::Executor executor;
@@ -49,35 +47,29 @@ struct EnginePump::Impl {
     std::int32_t left = 0;  // samples that have not finished
   };
   struct Work {
-    std::vector<core::GroupId> aborts;
-    std::vector<Submit> submits;
     std::vector<ControlCall> calls;
-    std::shared_ptr<weights::WeightIntake> intake;
-    engine::KvAction kv = engine::KvAction::kRecompute;
+    engine::EngineWork engine;
   };
   struct Turn {
     std::vector<GroupNews> news;
     std::vector<core::Result<void>> calls;  // outcomes, in their order
     std::optional<core::Version> swapped;
     std::optional<core::Error> intake_error;
-    PumpCounters counters;
     bool busy = false;  // there is more to compute
   };
 
   static async::task<void> loop(Impl* self);
   core::Result<Turn> turn(Work& work);
-  void step(Work& work, std::vector<engine::Sample> ended, Turn& turn);
-  void fail_groups(const core::Error& error, Turn& turn);
+  void count();
+  Turn broken(const core::Error& error) const;
   void deliver(Work& work, Turn turn);
   static void tell(const Client& client, GroupNews news);
   bool waits() const {
-    return busy || intake || !work.aborts.empty() || !work.submits.empty() || !work.calls.empty();
+    return busy || intake || !work.engine.aborts.empty() || !work.engine.submits.empty() ||
+           !work.calls.empty();
   }
 
-  // On the engine's thread.
-  std::unique_ptr<actors::EngineBench> bench;
-  EngineWatch watch;
-  core::Version version = 0;  // the newest that the engine held
+  const std::unique_ptr<engine::EngineDriver> driver;  // on the engine's thread
 
   async::SteadyTimers timers;
   net::StrandScope strand_scope;
@@ -97,91 +89,49 @@ struct EnginePump::Impl {
   bool stopped = false;
 };
 
-void EnginePump::Impl::fail_groups(const core::Error& error, Turn& turn) {
-  engine::Engine& engine = *bench->engine();
-  std::vector<core::GroupId> broken = watch.groups();
-  if (const auto one = engine.broken_group()) broken = {*one};
-  for (const core::GroupId id : broken) {
-    engine.abort(id);
-    watch.drop(id);
-    GroupNews news;
-    news.group = id;
-    news.error = without_group(error, id);
-    turn.news.push_back(std::move(news));
-  }
-}
-
-// `ended`: by calls.
-void EnginePump::Impl::step(Work& given, std::vector<engine::Sample> ended, Turn& turn) {
-  core::Result<actors::EngineTurn> stepped = actors::EngineTurn();
-  if (bench->engine() == nullptr || bench->engine()->state().awake() || given.intake) {
-    actors::EngineWork pack;
-    pack.intake = given.intake;
-    pack.kv = given.kv;
-    stepped = bench->turn(std::move(pack));
-  }
-  engine::Engine* const engine = bench->engine();
-  if (stepped) {
-    turn.swapped = stepped->swapped;
-    turn.intake_error = stepped->intake_error;
-    for (engine::Sample& sample : stepped->finished)
-      ended.push_back(std::move(sample));
-  } else if (engine != nullptr) {
-    for (GroupNews& one : watch.look(*engine, std::exchange(ended, {})))  // drawn before it failed
-      turn.news.push_back(std::move(one));
-    fail_groups(stepped.error(), turn);
-  } else {
-    turn.intake_error = stepped.error();
-  }
-  if (engine == nullptr) return;
-  for (GroupNews& one : watch.look(*engine, std::move(ended)))
-    turn.news.push_back(std::move(one));
-}
-
 core::Result<EnginePump::Impl::Turn> EnginePump::Impl::turn(Work& given) {
   Turn turn;
-  engine::Engine* engine = bench->engine();
-  std::vector<engine::Sample> ended;
   for (const ControlCall& control : given.calls) {
-    if (engine == nullptr) {
+    if (driver->engine() == nullptr) {
       turn.calls.push_back(core::fail(core::ErrorCode::kClosed, "there are no weights yet"));
       continue;
     }
-    auto outcome = control.call(*engine);
+    auto outcome = control.call(*driver);
     turn.calls.push_back(outcome ? core::Result<void>() : outcome.failure());
     if (!outcome) continue;
-    for (engine::Sample& sample : *outcome)
-      ended.push_back(std::move(sample));
+    for (GroupNews& news : *outcome)
+      turn.news.push_back(std::move(news));
   }
-  for (const core::GroupId id : given.aborts) {
-    if (engine != nullptr) engine->abort(id);
-    watch.drop(id);
-  }
-  for (Submit& one : given.submits) {
-    const core::GroupId id = one.request.id;
-    const std::int32_t samples = one.request.samples;
-    core::Result<void> taken = core::fail(core::ErrorCode::kClosed, "there are no weights yet");
-    if (engine != nullptr) taken = engine->submit(std::move(one.request));
-    if (taken) {
-      watch.add(id, samples, one.stream);
-      continue;
-    }
-    GroupNews news;
-    news.group = id;
-    news.error = without_group(taken.error(), id);
+  engine::EngineTurn taken = driver->turn(std::move(given.engine));
+  for (GroupNews& news : taken.news)
     turn.news.push_back(std::move(news));
+  turn.swapped = taken.swapped;
+  turn.intake_error = std::move(taken.intake_error);
+  turn.busy = driver->computes();
+  count();
+  return turn;
+}
+
+void EnginePump::Impl::count() {
+  const engine::Engine* const engine = driver->engine();
+  if (engine == nullptr) return;
+  const std::lock_guard lock(mutex);
+  counters.engine = engine->counters();
+  counters.state = engine->state();
+  const bool awake = counters.state.weights == engine::WeightsState::kAwake;
+  if (awake) counters.version = engine->weights().version();
+  counters.ready = true;
+}
+
+// After an exception nothing that the engine says can be trusted any more.
+EnginePump::Impl::Turn EnginePump::Impl::broken(const core::Error& error) const {
+  Turn turn;
+  for (const auto& [id, client] : clients) {
+    GroupNews& news = turn.news.emplace_back();
+    news.group = {id};
+    news.error = error;
   }
-  step(given, std::move(ended), turn);
-  engine = bench->engine();
-  if (engine != nullptr) {
-    turn.counters.engine = engine->counters();
-    const engine::EngineState state = engine->state();
-    turn.counters.state = state;
-    if (state.weights == engine::WeightsState::kAwake) version = engine->weights().version();
-    turn.counters.version = version;
-    turn.counters.ready = true;
-    turn.busy = !engine->idle() && state.awake() && !state.paused;
-  }
+  if (intake) turn.intake_error = error;
   return turn;
 }
 
@@ -192,10 +142,6 @@ void EnginePump::Impl::tell(const Client& client, GroupNews news) {
 }
 
 void EnginePump::Impl::deliver(Work& given, Turn turn) {
-  {
-    const std::lock_guard lock(mutex);
-    counters = turn.counters;
-  }
   busy = turn.busy;
   for (std::size_t i = 0; i < given.calls.size(); ++i) {
     const core::Result<void> outcome =
@@ -207,6 +153,7 @@ void EnginePump::Impl::deliver(Work& given, Turn turn) {
   for (GroupNews& news : turn.news) {
     const auto client = clients.find(news.group.value);
     if (client == clients.end()) continue;
+    if (news.error) news.error = without_group(std::move(*news.error), news.group);
     client->second.left -= static_cast<std::int32_t>(news.finished.size());
     const bool over = news.error.has_value() || client->second.left <= 0;
     const Client told = client->second;
@@ -229,34 +176,17 @@ async::task<void> EnginePump::Impl::loop(Impl* self) {
       continue;
     }
     auto given = std::make_shared<Work>(std::exchange(self->work, Work()));
-    given->intake = self->intake;
-    given->kv = self->kv;
+    given->engine.intake = self->intake;
+    given->engine.kv = self->kv;
     auto job = [self, given] { return self->turn(*given); };
     auto turn = co_await self->thread.run(std::move(job));
-    if (!turn) {  // an exception of the engine: nothing it says can be trusted any more
-      Turn broken;
-      for (const auto& [id, client] : self->clients) {
-        GroupNews news;
-        news.group = {id};
-        news.error = turn.error();
-        broken.news.push_back(std::move(news));
-      }
-      self->deliver(*given, std::move(broken));
-      continue;
-    }
-    self->deliver(*given, std::move(*turn));
+    self->deliver(*given, turn ? std::move(*turn) : self->broken(turn.error()));
   }
 }
 
-EnginePump::EnginePump(async::IoThreads& io, std::unique_ptr<actors::EngineBench> bench)
-    : impl_(std::make_unique<Impl>(io, std::move(bench))) {
-  Impl* const impl = impl_.get();
-  if (engine::Engine* const engine = impl->bench->engine()) {
-    impl->counters.engine = engine->counters();
-    impl->counters.version = engine->weights().version();
-    impl->counters.ready = true;
-  }
-  impl->strand_scope.start(Impl::loop(impl));
+EnginePump::EnginePump(async::IoThreads& io, std::unique_ptr<engine::EngineDriver> driver)
+    : impl_(std::make_unique<Impl>(io, std::move(driver))) {
+  impl_->strand_scope.start(Impl::loop(impl_.get()));
 }
 
 EnginePump::~EnginePump() {
@@ -267,13 +197,14 @@ void EnginePump::submit(engine::GroupRequest request,
                         bool stream,
                         async::Executor executor,
                         Listener listener) {
-  auto given = std::make_shared<Submit>(Submit{std::move(request), stream});
+  const engine::Watch watch = stream ? engine::Watch::kStream : engine::Watch::kFirstToken;
+  auto given = std::make_shared<engine::Submission>(engine::Submission{std::move(request), watch});
   Impl::Client client{std::move(executor), std::make_shared<const Listener>(std::move(listener)),
                       given->request.samples};
   async::post(impl_->strand_scope.executor(),
               [impl = impl_.get(), given, client = std::move(client)] {
                 impl->clients[given->request.id.value] = client;
-                impl->work.submits.push_back(std::move(*given));
+                impl->work.engine.submits.push_back(std::move(*given));
                 impl->changed.notify_all();
               });
 }
@@ -281,10 +212,10 @@ void EnginePump::submit(engine::GroupRequest request,
 void EnginePump::abort(core::GroupId group) {
   async::post(impl_->strand_scope.executor(), [impl = impl_.get(), group] {
     if (impl->clients.erase(group.value) == 0) return;
-    impl->work.aborts.push_back(group);
+    impl->work.engine.aborts.push_back(group);
     // A group that was not handed to the engine yet never will be.
-    std::erase_if(impl->work.submits,
-                  [group](const Submit& one) { return one.request.id == group; });
+    std::erase_if(impl->work.engine.submits,
+                  [group](const engine::Submission& one) { return one.request.id == group; });
     impl->changed.notify_all();
   });
 }

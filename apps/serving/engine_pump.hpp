@@ -1,15 +1,14 @@
-// The engine of `troupe serve` between the requests: takes groups in and out from any thread,
-// drives the engine on its device thread turn by turn, and tells each listener what its group has
-// drawn. State lives on a strand of the pump; what the engine's thread keeps of groups is used
-// there alone. Owned by the command; the io threads outlive it. Bounds: groups are bounded by the
-// engine's queue (kOverloaded) and the server's connections; news of a group is at most what its
-// request asked for.
+// The engine of `troupe serve` between the requests: takes groups in and out from any thread, gives
+// the engine's driver its turns on a thread of its own, and tells each listener the news of its group.
+// State lives on a strand of the pump. Owned by the command; the io threads outlive it. Bounds:
+// groups are bounded by the engine's queue (kOverloaded) and the server's connections; news of a group
+// is at most what its request asked for.
 #pragma once
 
-#include "actors/generator/engine_bench.hpp"
 #include "runtime/async/deadline.hpp"
 #include "runtime/async/io_threads.hpp"
 #include "runtime/async/task.hpp"
+#include "runtime/engine/driver.hpp"
 
 #include <atomic>
 #include <functional>
@@ -19,15 +18,6 @@
 #include <vector>
 
 namespace troupe::app {
-
-// What became known of one group since the news before.
-struct GroupNews {
-  core::GroupId group;
-  std::vector<engine::Sample> grown;     // of unfinished samples: index, and only what is new
-  std::vector<engine::Sample> finished;  // whole, in the order they finished
-  std::optional<core::Error> error;      // the group is over
-  bool first_token = false;              // the group has its first token since now
-};
 
 // For /metrics; a copy.
 struct PumpCounters {
@@ -39,10 +29,10 @@ struct PumpCounters {
 
 class EnginePump {
  public:
-  using Listener = std::function<void(GroupNews)>;
+  using Listener = std::function<void(engine::GroupNews)>;
 
-  // `bench` may be without an engine until weights come in.
-  EnginePump(async::IoThreads& io, std::unique_ptr<actors::EngineBench> bench);
+  // `driver` may be without an engine until weights come in.
+  EnginePump(async::IoThreads& io, std::unique_ptr<engine::EngineDriver> driver);
   ~EnginePump();  // stop()
   EnginePump(const EnginePump&) = delete;
   EnginePump& operator=(const EnginePump&) = delete;
@@ -66,9 +56,9 @@ class EnginePump {
                     engine::KvAction kv,
                     Swapped swapped);
 
-  // Runs `call` on the engine's thread between two turns; samples that it ended (a pause) become
-  // news. Errors: its own; kClosed.
-  using Call = std::function<core::Result<std::vector<engine::Sample>>(engine::Engine&)>;
+  // Runs `call` on the engine's thread between two turns; what it returns (of a pause) is told.
+  // Errors: its own; kClosed.
+  using Call = std::function<core::Result<std::vector<engine::GroupNews>>(engine::EngineDriver&)>;
   async::task<core::Result<void>> on_engine(Call call);
 
   PumpCounters counters() const;

@@ -93,10 +93,11 @@ void Generation::submit(async::Executor executor) {
     group.sampling.max_new_tokens = encoded_.max_new_tokens[i];
     groups_[group.id.value] = {i, request_.n};
     parts_.metrics.prompt(group.prompt.size());
-    parts_.pump.submit(std::move(group), request_.stream, executor, [mail = mail_](GroupNews news) {
-      mail->news.push_back(std::move(news));
-      mail->changed.notify_all();
-    });
+    parts_.pump.submit(std::move(group), request_.stream, executor,
+                       [mail = mail_](engine::GroupNews news) {
+                         mail->news.push_back(std::move(news));
+                         mail->changed.notify_all();
+                       });
   }
 }
 
@@ -107,12 +108,12 @@ async::task<bool> Generation::advance(Generation* self) {
     static_cast<void>(woken);
   }
   if (mail->gone) co_return false;
-  for (GroupNews& news : std::exchange(mail->news, {}))
+  for (engine::GroupNews& news : std::exchange(mail->news, {}))
     self->take(std::move(news));
   co_return true;
 }
 
-void Generation::take(GroupNews news) {
+void Generation::take(engine::GroupNews news) {
   const auto found = groups_.find(news.group.value);
   if (found == groups_.end() || error_) return;
   const std::size_t prompt = found->second.prompt;

@@ -41,7 +41,7 @@ class Generation {
   class Events;
   struct Mail {
     explicit Mail(async::Timers& timers) : changed(timers) {}
-    std::vector<GroupNews> news;
+    std::vector<engine::GroupNews> news;
     bool gone = false;
     async::Notifier changed;
   };
@@ -53,7 +53,7 @@ class Generation {
   void submit(async::Executor executor);
   // Waits for news and takes them into the answer. False: the client has gone.
   static async::task<bool> advance(Generation* self);
-  void take(GroupNews news);
+  void take(engine::GroupNews news);
   void take_sample(std::size_t prompt, const engine::Sample& sample);
   void fail(const core::Error& error);
   bool over() const { return error_ || groups_.empty(); }

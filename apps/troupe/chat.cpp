@@ -117,7 +117,7 @@ class Chat {
     request.seed = core::derive_seed(static_cast<std::uint64_t>(sampling_.seed), turn_);
     request.sampling = sampling_.params();
     const core::GroupId id{turn_++};
-    if (auto taken = host_.engine().submit(std::move(request)); !taken) {
+    if (auto taken = host_.driver().submit(std::move(request)); !taken) {
       messages_.pop_back();
       std::fputs(error_text(taken.error()).c_str(), stdout);
       return {};
@@ -130,15 +130,15 @@ class Chat {
   }
 
   Result<void> stream(core::GroupId id, StreamPrinter& printer) {
-    engine::Engine& engine = host_.engine();
-    while (!engine.idle()) {
+    engine::EngineDriver& driver = host_.driver();
+    while (!driver.idle()) {
       if (stop_requested()) {
-        engine.abort(id);
+        driver.abort(id);
         clear_stop_request();
         return {};
       }
-      TROUPE_TRY_ASSIGN(samples, engine.step());
-      TROUPE_TRY(printer.show(samples.empty() ? engine.drawn(id, 0) : samples[0].tokens));
+      TROUPE_TRY_ASSIGN(samples, driver.step());
+      TROUPE_TRY(printer.show(samples.empty() ? driver.engine()->drawn(id, 0) : samples[0].tokens));
     }
     return {};
   }

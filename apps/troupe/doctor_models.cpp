@@ -1,7 +1,7 @@
 // Tiny models, the engine and the scorer.
 #include "apps/troupe/doctor_models.hpp"
 
-#include "runtime/engine/engine.hpp"
+#include "runtime/engine/driver.hpp"
 #include "runtime/model/group_plan.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/score.hpp"
@@ -29,19 +29,14 @@ core::Result<std::vector<engine::Sample>> generate(
   limits.step_tokens_max = 16;  // the prompt goes in two chunks
   limits.kv_blocks = 16;
   TROUPE_TRY_ASSIGN(engine, engine::Engine::create(std::move(weights), limits, {}, nullptr, team));
+  engine::EngineDriver driver(std::move(engine), team);
   engine::GroupRequest request;
   request.prompt = prompt;
   request.samples = kSamples;
   request.seed = 7;
   request.sampling.max_new_tokens = kNewTokens;
-  TROUPE_TRY(engine->submit(request));
-  std::vector<engine::Sample> samples;
-  while (!engine->idle()) {
-    TROUPE_TRY_ASSIGN(finished, engine->step());
-    for (engine::Sample& sample : finished)
-      samples.push_back(std::move(sample));
-  }
-  return samples;
+  TROUPE_TRY(driver.submit(std::move(request)));
+  return driver.run();
 }
 
 }  // namespace

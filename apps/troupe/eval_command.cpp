@@ -94,7 +94,7 @@ class Evaluating {
     problems_.resize(prompts_.size());
     BatchProgress progress("sampled", "problems", 0, prompts_.size());
     std::uint64_t tokens = 0;
-    BatchSampler sampler(host_.engine(), options_.sampling.params(),
+    BatchSampler sampler(host_.driver(), options_.sampling.params(),
                          static_cast<std::int32_t>(options_.samples),
                          static_cast<std::uint64_t>(options_.sampling.seed));
     BatchSampler::Hooks hooks;

@@ -88,7 +88,7 @@ class Generation {
   }
 
   Result<void> run() {
-    BatchSampler sampler(host_.engine(), options_.sampling.params(),
+    BatchSampler sampler(host_.driver(), options_.sampling.params(),
                          static_cast<std::int32_t>(options_.samples),
                          static_cast<std::uint64_t>(options_.sampling.seed));
     BatchSampler::Hooks hooks;
@@ -98,7 +98,7 @@ class Generation {
         TROUPE_TRY(print(sample));
       return {};
     };
-    if (stream_) hooks.stepped = [this] { return printer_->show(host_.engine().drawn({0}, 0)); };
+    if (stream_) hooks.stepped = [this] { return printer_->show(host_.driver().engine()->drawn({0}, 0)); };
     return sampler.run(0, rows_.size(), hooks);
   }
 

@@ -74,7 +74,7 @@ class Batch {
         progress_("sampled", "prompts", part.bundles(), prompts.size()) {}
 
   Result<void> run() {
-    BatchSampler sampler(host_.engine(), job_.sampling.params(),
+    BatchSampler sampler(host_.driver(), job_.sampling.params(),
                          static_cast<std::int32_t>(job_.samples),
                          static_cast<std::uint64_t>(job_.sampling.seed));
     BatchSampler::Hooks hooks;

@@ -2,11 +2,10 @@
 // learns. Threads: one of io, one that tokenizes, one that drives the engine upon the process's
 // compute pool, and with --join those of a node and one that fetches weights; main waits for the
 // end.
-#include "actors/protocol/role_adapter.hpp"
 #include "apps/cli/dtype_flag.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/serving/api_service.hpp"
-#include "apps/serving/live_weights.hpp"
+#include "apps/serving/run_follower.hpp"
 #include "apps/serving/serve_options.hpp"
 #include "apps/session/node/guest_role.hpp"
 #include "apps/session/node/node_process.hpp"
@@ -63,12 +62,12 @@ class Serving {
   }
   void furnish(std::unique_ptr<EngineHost> host,
                ServedModel model,
-               std::unique_ptr<actors::EngineBench> bench,
+               std::unique_ptr<engine::EngineDriver> driver,
                ApiKeys keys,
                bool can_reload) {
     host_ = std::move(host);
     model_.emplace(std::move(model));
-    pump_.emplace(io_, std::move(bench));
+    pump_.emplace(io_, std::move(driver));
     ApiServiceParts parts{.model = *model_, .pump = *pump_, .keys = std::move(keys)};
     parts.bounds.n_max = static_cast<std::int32_t>(options_.sequences);
     parts.bounds.logprobs_max = static_cast<std::int32_t>(options_.logprobs);
@@ -112,8 +111,8 @@ Result<void> serve_alone(const ServeOptions& options, ApiKeys keys) {
   TROUPE_TRY_ASSIGN(host, EngineHost::load(options.model, options.placement, options.limits(),
                                            dtype, options.tokenizer_use()));
   TROUPE_TRY_ASSIGN(model, options.served_model(*host));
-  auto bench = std::make_unique<actors::EngineBench>(host->take_engine(), host->team());
-  serving.furnish(std::move(host), std::move(model), std::move(bench), std::move(keys), true);
+  auto driver = host->take_driver();
+  serving.furnish(std::move(host), std::move(model), std::move(driver), std::move(keys), true);
   serving.begin();
   while (!stop_requested())
     ::poll(nullptr, 0, 100);
@@ -121,24 +120,6 @@ Result<void> serve_alone(const ServeOptions& options, ApiKeys keys) {
   say("stopped");
   return {};
 }
-
-// What follows the run's weights, as a role of this process that nobody asks anything.
-class Follower final : public cluster::Role {
- public:
-  Follower(LiveWeights& live, actors::RoleContext context)
-      : live_(live), context_(std::move(context)) {}
-  async::task<Result<wire::Frame>> handle(wire::Frame) override {
-    co_return fail(ErrorCode::kUnsupported, "a server of weights takes no requests of the run");
-  }
-  async::task<Result<void>> run() override {
-    co_await LiveWeights::follow(&live_, context_);
-    co_return Result<void>();
-  }
-
- private:
-  LiveWeights& live_;
-  const actors::RoleContext context_;
-};
 
 // The policy of a run. Nothing of the run waits for this guest.
 Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
@@ -149,18 +130,13 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   TROUPE_TRY_ASSIGN(host,
                     EngineHost::prepare(options.model, options.placement, options.tokenizer_use()));
   TROUPE_TRY_ASSIGN(model, options.served_model(*host));
-  EngineHost* const made = host.get();
-  const engine::EngineLimits limits = options.limits();
-  actors::EngineMaker maker = [made, limits](std::shared_ptr<const model::PackedWeights> first) {
-    return made->make_engine(std::move(first), limits);
-  };
-  auto bench = std::make_unique<actors::EngineBench>(std::move(maker), host->team(), nullptr);
+  auto driver = host->make_driver(options.limits());
   auto inner = std::make_shared<weights::RemoteWeightSubscriber>(
       host->spec(), dtype, weights::own_host_id(), host->team().memory());
   async::IoThreads io(1);
-  serving.furnish(std::move(host), std::move(model), std::move(bench), std::move(keys), false);
-  LiveWeights live(serving.pump(),
-                   std::make_shared<SplicedSubscriber>(io, target, std::move(inner)), &say);
+  serving.furnish(std::move(host), std::move(model), std::move(driver), std::move(keys), false);
+  const auto subscriber = std::make_shared<SplicedSubscriber>(io, target, std::move(inner));
+  async::DeviceThread fetch("fetch");
   TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
   NodeSelf self;
   self.name = "node/serve-" + std::to_string(::getpid());
@@ -168,9 +144,9 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   self.socket = splice->path();
   self.pass = splice->pass();
   GuestRole follower("serve/" + std::to_string(::getpid()));
-  const cluster::RoleHost::Factory follow = [&live](const cluster::RoleServices& services) {
-    return Result<std::unique_ptr<cluster::Role>>(
-        std::make_unique<Follower>(live, actors::context_of(services)));
+  const cluster::RoleHost::Factory follow = [&](const cluster::RoleServices& services) {
+    return Result<std::unique_ptr<cluster::Role>>(std::make_unique<RunFollower>(
+        serving.pump(), subscriber, fetch, &say, actors::context_of(services)));
   };
   NodeCalls calls;
   calls.note = &say;
@@ -184,7 +160,7 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
     follower.stop(guest);
   };
   auto end = live_as_node(self, calls);
-  live.close();
+  fetch.close();
   serving.stop();
   splice->stop();
   if (!end) return end.failure();

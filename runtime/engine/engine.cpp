@@ -1,18 +1,58 @@
-// Making an engine.
+// Taking groups in, steps, and the states of engine.hpp.
 #include "runtime/engine/engine.hpp"
 
 #include "runtime/core/check.hpp"
-#include "runtime/engine/batching_engine.hpp"
+#include "runtime/core/limits.hpp"
+#include "runtime/engine/engine_settings.hpp"
+#include "runtime/engine/sample_writer.hpp"
+#include "runtime/engine/scheduler.hpp"
+#include "runtime/engine/step_runner.hpp"
 #include "runtime/model/device_check.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 
 namespace troupe::engine {
 
 using core::ErrorCode;
 using core::fail;
 using std::to_string;
+
+namespace {
+
+constexpr const char* kOrder =
+    "; the order is wake of the weights, set_weights, wake of the KV blocks";
+
+std::string names_of(SleepParts parts) {
+  if (parts.weights && parts.kv) return "weights and KV blocks";
+  return parts.weights ? "the weights" : "the KV blocks";
+}
+
+void sort_samples(std::vector<Sample>& samples) {
+  std::sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
+    return a.group != b.group ? a.group < b.group : a.index < b.index;
+  });
+}
+
+RequestBounds bounds_of(const model::ModelSpec& spec,
+                        const EngineSettings& settings,
+                        std::size_t end_tokens,
+                        const TokenText* text) {
+  RequestBounds bounds;
+  bounds.vocab = spec.vocab;
+  bounds.context = settings.context;
+  bounds.sequences_max = settings.sequences_max;
+  bounds.blocks = settings.blocks;
+  bounds.window = {settings.window, settings.step_tokens_max};
+  bounds.end_tokens = end_tokens;
+  bounds.has_text = text != nullptr;
+  bounds.has_experts = spec.moe.sparse_layers(spec.layers) > 0;
+  return bounds;
+}
+
+}  // namespace
 
 core::Result<std::unique_ptr<Engine>> Engine::create(
     std::shared_ptr<const model::PackedWeights> weights,
@@ -37,7 +77,289 @@ core::Result<std::unique_ptr<Engine>> Engine::create(
   std::sort(eos.begin(), eos.end());
   TROUPE_TRY_ASSIGN(settings, settings_for(weights->spec(), limits));
   return std::unique_ptr<Engine>(
-      std::make_unique<BatchingEngine>(std::move(weights), settings, std::move(eos), text, team));
+      new Engine(std::move(weights), settings, std::move(eos), text, team));
+}
+
+Engine::Engine(std::shared_ptr<const model::PackedWeights> weights,
+               const EngineSettings& settings,
+               std::vector<std::int32_t> eos,
+               const TokenText* text,
+               core::TeamRunner& team)
+    : spec_(weights->spec()),
+      weights_(std::move(weights)),
+      bounds_(bounds_of(spec_, settings, eos.size(), text)),
+      members_(team.size()),
+      memory_(team.memory()),
+      writer_(std::make_unique<SampleWriter>(spec_.vocab, std::move(eos), text)),
+      scheduler_(std::make_unique<Scheduler>(settings.blocks,
+                                             settings.sequences_max,
+                                             settings.step_tokens_max,
+                                             settings.prefix_cache,
+                                             settings.window)),
+      plan_(std::make_unique<StepPlan>(settings.sequences_max,
+                                       settings.step_tokens_max,
+                                       std::int64_t{settings.sequences_max} *
+                                           blocks_for(settings.context),
+                                       spec_)),
+      pool_(make_pool()),
+      computer_(std::make_unique<StepRunner>(
+          spec_, settings.sequences_max, settings.step_tokens_max, team)) {
+  copies_.reserve(static_cast<std::size_t>(settings.sequences_max));
+}
+
+Engine::~Engine() = default;
+
+void Engine::wrap_steps(const StepWrap& wrap) {
+  computer_ = wrap(std::move(computer_));
+}
+
+core::Result<void> Engine::submit(GroupRequest request) {
+  const std::string where = "group " + to_string(request.id.value);
+  TROUPE_TRY(check_awake(where));
+  TROUPE_TRY(check_request(request, bounds_));
+  if (scheduler_->find(request.id) != nullptr) {
+    return fail(ErrorCode::kInvalidArgument, where + " is in the engine already");
+  }
+  if (scheduler_->queue_full()) {
+    return fail(ErrorCode::kOverloaded,
+                where + ": " + to_string(core::limits::kEngineQueue_groups_max) +
+                    " groups wait already; submit it when some have finished");
+  }
+  scheduler_->submit(writer_->group_of(std::move(request)));
+  return {};
+}
+
+std::vector<Sample> Engine::abort(core::GroupId group) {
+  std::vector<Sample> partial;
+  const std::unique_ptr<Group> removed = scheduler_->remove(group);
+  if (removed == nullptr) return partial;
+  if (broken_ == group) broken_.reset();
+  for (SampleState& sample : removed->samples) {
+    if (sample.status == SampleStatus::kFinished) continue;
+    sample.out.finish = FinishReason::kAborted;
+    partial.push_back(std::move(sample.out));
+    ++counters_.aborted;
+  }
+  return partial;
+}
+
+bool Engine::idle() const {
+  return scheduler_->idle();
+}
+
+const Sample* Engine::unfinished(core::GroupId group, std::int32_t index) const {
+  const Group* const found = scheduler_->find(group);
+  if (found == nullptr || index < 0 || index >= found->request.samples) return nullptr;
+  const SampleState& state = found->at(index);
+  return state.status == SampleStatus::kFinished ? nullptr : &state.out;
+}
+
+std::span<const std::int32_t> Engine::drawn(core::GroupId group, std::int32_t index) const {
+  const Sample* const sample = unfinished(group, index);
+  if (sample == nullptr) return {};
+  return sample->tokens;
+}
+
+core::Result<std::vector<Sample>> Engine::step() {
+  broken_.reset();
+  TROUPE_TRY(check_awake("a step"));
+  if (state_.paused) return std::vector<Sample>();
+  const std::span<const Slice> slices = scheduler_->schedule();
+  if (slices.empty()) return std::vector<Sample>();
+  plan_->build(slices, members_, spare_block());
+  TROUPE_TRY_ASSIGN(draws, computer_->run(*weights_, *plan_, pool_));
+  ++counters_.steps;
+  TROUPE_TRY(check_finite(draws));
+  finished_.clear();
+  commit(slices, draws);
+  sort_samples(finished_);
+  return std::move(finished_);
+}
+
+core::Result<void> Engine::check_finite(std::span<const Draw> draws) {
+  for (std::size_t i = 0; i < draws.size(); ++i) {
+    if (std::isfinite(draws[i].logprob)) continue;
+    const DrawJob& job = plan_->jobs()[i];
+    const Group& group = *job.group;
+    broken_ = group.request.id;
+    return fail(ErrorCode::kNumeric,
+                "group " + to_string(group.request.id.value) + ", sample " + to_string(job.sample) +
+                    ": the logits for position " + to_string(job.position) +
+                    " are not finite under weights of version " + to_string(weights_->version()) +
+                    "; abort the group or load other weights");
+  }
+  return {};
+}
+
+// Keys and values first, so that the tails of a new group are copied before a sample can let go of
+// them.
+void Engine::commit(std::span<const Slice> slices, std::span<const Draw> draws) {
+  copies_.clear();
+  for (const Slice& slice : slices) {
+    const bool newest = slice.draws && slice.group->forked;
+    counters_.prefill_tokens += static_cast<std::uint64_t>(slice.count - (newest ? 1 : 0));
+    scheduler_->commit(slice, copies_);
+  }
+  for (const BlockCopy& copy : copies_)
+    pool_.copy_block(copy.from, copy.to);
+  for (std::size_t i = 0; i < draws.size(); ++i) {
+    const DrawJob& job = plan_->jobs()[i];
+    counters_.decode_tokens += job.target < 0 ? 1 : 0;
+    if (!writer_->write(job, draws[i], weights_->version())) continue;
+    scheduler_->finish(*job.group, job.sample);
+    ++counters_.finished;
+    finished_.push_back(std::move(job.group->at(job.sample).out));
+  }
+  if (!finished_.empty()) scheduler_->sweep();
+}
+
+EngineCounters Engine::counters() const {
+  EngineCounters counters = counters_;
+  const BlockTables& tables = scheduler_->tables();
+  counters.preempted = scheduler_->preempted();
+  counters.replayed = computer_->replayed();
+  counters.prefix_query_tokens = tables.prefix_query_tokens();
+  counters.prefix_hit_tokens = tables.prefix_hit_tokens();
+  counters.evicted = tables.evicted();
+  counters.cached_blocks = tables.index().size();
+  counters.waiting_groups = scheduler_->waiting_groups();
+  counters.waiting_sequences = scheduler_->waiting();
+  counters.running_sequences = scheduler_->running();
+  counters.free_blocks = tables.pool().free_count();
+  counters.total_blocks = tables.pool().total();
+  return counters;
+}
+
+core::Result<void> Engine::check_awake(std::string_view what) const {
+  if (state_.awake()) return {};
+  std::string why = "the engine's KV blocks sleep; wake them first";
+  if (state_.weights == WeightsState::kAsleep) {
+    why = "the engine's weights sleep; wake them and set weights first";
+  } else if (state_.weights == WeightsState::kAwaited) {
+    why = "the engine's weights were woken and not set; call set_weights first";
+  }
+  return fail(ErrorCode::kClosed, std::string(what) + ": " + why);
+}
+
+std::vector<Sample> Engine::pause(PauseMode mode) {
+  std::vector<Sample> ended;
+  if (mode == PauseMode::kAbort) {
+    for (const core::GroupId group : scheduler_->groups()) {
+      for (Sample& sample : abort(group))
+        ended.push_back(std::move(sample));
+    }
+    sort_samples(ended);
+  } else if (mode == PauseMode::kRecompute) {
+    scheduler_->release_all();
+  }
+  state_.paused = true;
+  return ended;
+}
+
+core::Result<void> Engine::resume() {
+  if (!state_.paused) {
+    return fail(ErrorCode::kInvalidArgument, "resume: the engine is not paused");
+  }
+  state_.paused = false;
+  return {};
+}
+
+core::Result<MemoryReport> Engine::sleep(SleepParts parts) {
+  if (!parts.weights && !parts.kv) {
+    return fail(ErrorCode::kInvalidArgument, "sleep: name the weights, the KV blocks or both");
+  }
+  if ((parts.weights && state_.weights != WeightsState::kAwake) || (parts.kv && state_.kv_asleep)) {
+    return fail(ErrorCode::kInvalidArgument,
+                "sleep of " + names_of(parts) + ": asleep already, or woken without weights");
+  }
+  MemoryReport report = report_before();
+  scheduler_->release_all();
+  computer_->forget_places();
+  if (parts.weights) {
+    report.weights_held_elsewhere = weights_.use_count() > 1;
+    weights_.reset();
+    state_.weights = WeightsState::kAsleep;
+  }
+  if (parts.kv) {
+    scheduler_->forget_cached();
+    pool_ = model::KvPool();
+    state_.kv_asleep = true;
+  }
+  report_after(report);
+  return report;
+}
+
+core::Result<MemoryReport> Engine::wake(SleepParts parts) {
+  if (parts.weights == parts.kv) {
+    return fail(ErrorCode::kInvalidArgument, std::string("wake: name one part at a time") + kOrder);
+  }
+  if (parts.weights && state_.weights != WeightsState::kAsleep) {
+    return fail(ErrorCode::kInvalidArgument, state_.weights == WeightsState::kAwake
+                                                 ? "wake: the weights do not sleep"
+                                                 : "wake: the weights are awake; set them now");
+  }
+  if (parts.kv && !state_.kv_asleep) {
+    return fail(ErrorCode::kInvalidArgument, "wake: the KV blocks do not sleep");
+  }
+  if (parts.kv && state_.weights != WeightsState::kAwake) {
+    return fail(ErrorCode::kInvalidArgument,
+                std::string("wake of the KV blocks while weights are missing") + kOrder);
+  }
+  MemoryReport report = report_before();
+  if (parts.weights) {
+    state_.weights = WeightsState::kAwaited;
+  } else {
+    pool_ = make_pool();
+    state_.kv_asleep = false;
+  }
+  report_after(report);
+  return report;
+}
+
+model::KvPool Engine::make_pool() const {
+  return model::KvPool(spec_, spec_.layers, bounds_.blocks + (memory_.on_host() ? 0 : 1), memory_);
+}
+
+MemoryReport Engine::report_before() const {
+  MemoryReport report;
+  report.weights.before = weights_ == nullptr ? 0 : weights_->bytes();
+  report.kv.before = pool_.bytes();
+  return report;
+}
+
+void Engine::report_after(MemoryReport& report) const {
+  report.weights.after = weights_ == nullptr ? 0 : weights_->bytes();
+  report.kv.after = pool_.bytes();
+}
+
+core::Result<void> Engine::set_weights(std::shared_ptr<const model::PackedWeights> weights,
+                                       KvAction action) {
+  TROUPE_CHECK(weights != nullptr, "set_weights without weights");
+  if (state_.weights == WeightsState::kAsleep) {
+    return fail(ErrorCode::kClosed,
+                std::string("set_weights while the engine's weights sleep") + kOrder);
+  }
+  const model::ModelSpec& spec = weights->spec();
+  if (spec.vocab != spec_.vocab || spec.hidden != spec_.hidden || spec.layers != spec_.layers ||
+      spec.kv_width() != spec_.kv_width() || spec.context < bounds_.context ||
+      spec.window_of_all() != spec_.window_of_all()) {
+    return fail(ErrorCode::kData,
+                "set_weights: these are weights of another model than the engine was made for");
+  }
+  if (&weights->memory() != &memory_) {
+    return fail(ErrorCode::kInvalidArgument,
+                "set_weights: these weights lie in another memory than the engine computes in");
+  }
+  if (weights == weights_) return {};
+  weights_ = std::move(weights);
+  state_.weights = WeightsState::kAwake;
+  scheduler_->new_weights(action);
+  return {};
+}
+
+const model::PackedWeights& Engine::weights() const {
+  TROUPE_CHECK(weights_ != nullptr, "the engine's weights sleep");
+  return *weights_;
 }
 
 }  // namespace troupe::engine

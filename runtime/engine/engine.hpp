@@ -1,6 +1,7 @@
-// The generation engine: continuous batching over paged KV blocks. One owner thread drives it step
-// by step; numeric work runs on the team it was given. No step allocates once the batch has its
-// shape.
+// The generation engine: continuous batching over paged KV blocks. A step schedules, builds the plan
+// in place, computes it on the team and takes in what was drawn. One owner thread drives it, by way
+// of an EngineDriver (driver.hpp). No step allocates once the batch has its shape. A step whose
+// logits are not finite takes nothing in: after the named group is aborted the others go on.
 //
 //   submit -> waiting group -> (prompt prefilled once, in chunks) -> n running samples -> finished
 //
@@ -25,12 +26,17 @@
 
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
+#include "runtime/engine/request_check.hpp"
 #include "runtime/engine/types.hpp"
+#include "runtime/model/kv_pool.hpp"
 #include "runtime/model/packed.hpp"
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace troupe::engine {
@@ -42,6 +48,15 @@ class TokenText {
   virtual std::string decode(std::span<const std::int32_t> tokens) const = 0;
 };
 
+class SampleWriter;
+class Scheduler;
+class StepComputer;
+class StepPlan;
+struct BlockCopy;
+struct Draw;
+struct EngineSettings;
+struct Slice;
+
 class Engine {
  public:
   // `eos`: end tokens. `text` may be null: then stop strings are refused.
@@ -51,52 +66,52 @@ class Engine {
       std::vector<std::int32_t> eos,
       const TokenText* text,
       core::TeamRunner& team);
-  virtual ~Engine() = default;
+  ~Engine();
 
   // Errors: kInvalidArgument (empty prompt, id out of range, bad parameter), kData (prompt and
   // max_new_tokens exceed the context), kOverloaded (queue full), kResources (could never fit),
   // kClosed (a part of the engine sleeps). While paused, groups wait.
-  virtual core::Result<void> submit(GroupRequest request) = 0;
+  core::Result<void> submit(GroupRequest request);
 
   // Ends the group's unfinished samples at once; they come back with what they have, kAborted.
   // Samples that had finished in an earlier step were already returned. Unknown ids give nothing.
   // Works in every state.
-  virtual std::vector<Sample> abort(core::GroupId group) = 0;
+  std::vector<Sample> abort(core::GroupId group);
 
   // Runs one step and returns the samples that finished in it, by (group, index). Nothing to do
   // returns nothing, and so does a paused engine. Errors: kNumeric when logits are not finite
   // (names group and position, see `broken_group`), kClosed when a part of the engine sleeps.
-  virtual core::Result<std::vector<Sample>> step() = 0;
+  core::Result<std::vector<Sample>> step();
 
   // The group on whose account the last step failed with kNumeric: once it is aborted the others
   // go on. None after a step that did not fail so, and once the group is gone.
-  virtual std::optional<core::GroupId> broken_group() const = 0;
+  std::optional<core::GroupId> broken_group() const { return broken_; }
 
-  virtual bool idle() const = 0;
+  bool idle() const;
 
   // The tokens that an unfinished sample has drawn so far, for streaming; empty for one that is not
   // here. Good until the next call that changes the engine.
-  virtual std::span<const std::int32_t> drawn(core::GroupId group, std::int32_t index) = 0;
+  std::span<const std::int32_t> drawn(core::GroupId group, std::int32_t index) const;
   // All that an unfinished sample holds so far; null for one that is not here. Good as long.
-  virtual const Sample* unfinished(core::GroupId group, std::int32_t index) = 0;
+  const Sample* unfinished(core::GroupId group, std::int32_t index) const;
 
   // No step computes anything until `resume`. Returns what kAbort ended, by (group, index), waiting
   // groups included; the other modes return nothing. A paused engine can be paused again: kKeep
   // after kRecompute changes nothing, the others do what they say.
-  virtual core::Result<std::vector<Sample>> pause(PauseMode mode) = 0;
+  std::vector<Sample> pause(PauseMode mode);
   // Errors: kInvalidArgument when the engine is not paused.
-  virtual core::Result<void> resume() = 0;
+  core::Result<void> resume();
 
   // Gives parts back until `wake`: the engine's hold on the weights (their memory is free when
   // nobody else holds them), the memory of the KV blocks, which goes back to the system at once.
   // Running samples lose their keys and values, as with PauseMode::kRecompute. Errors:
   // kInvalidArgument when no part is named or one of them sleeps already.
-  virtual core::Result<MemoryReport> sleep(SleepParts parts) = 0;
+  core::Result<MemoryReport> sleep(SleepParts parts);
   // One part at a time: weights, then `set_weights`, then kv. Errors: kInvalidArgument for a part
   // that does not sleep, or kv while weights are missing.
-  virtual core::Result<MemoryReport> wake(SleepParts parts) = 0;
+  core::Result<MemoryReport> wake(SleepParts parts);
 
-  virtual EngineState state() const = 0;
+  EngineState state() const { return state_; }
 
   // Takes effect for the next step; tokens drawn from then on carry the new version. With
   // kRecompute running samples compute their keys and values again from their tokens, so log-probs
@@ -105,13 +120,49 @@ class Engine {
   // versions. Whatever was cached under the old weights is never found again. The same pointer
   // again changes nothing. Errors: kClosed while the weights sleep, kData for weights of another
   // model.
-  virtual core::Result<void> set_weights(std::shared_ptr<const model::PackedWeights> weights,
-                                         KvAction action) = 0;
+  core::Result<void> set_weights(std::shared_ptr<const model::PackedWeights> weights,
+                                 KvAction action);
 
   // Not while the weights sleep or are awaited (see `state`).
-  virtual const model::PackedWeights& weights() const = 0;
-  virtual const model::ModelSpec& spec() const = 0;
-  virtual EngineCounters counters() const = 0;
+  const model::PackedWeights& weights() const;
+  const model::ModelSpec& spec() const { return spec_; }
+  EngineCounters counters() const;
+
+  // Puts something around, or in the place of, what computes the steps: faults to order, scripts.
+  using StepWrap = std::function<std::unique_ptr<StepComputer>(std::unique_ptr<StepComputer>)>;
+  void wrap_steps(const StepWrap& wrap);
+
+ private:
+  Engine(std::shared_ptr<const model::PackedWeights> weights,
+         const EngineSettings& settings,
+         std::vector<std::int32_t> eos,
+         const TokenText* text,
+         core::TeamRunner& team);
+
+  core::Result<void> check_finite(std::span<const Draw> draws);
+  void commit(std::span<const Slice> slices, std::span<const Draw> draws);
+  core::Result<void> check_awake(std::string_view what) const;
+  MemoryReport report_before() const;
+  void report_after(MemoryReport& report) const;
+  model::KvPool make_pool() const;
+  // A block that no table holds: on a device, where decode steps are filled up; else -1.
+  std::int32_t spare_block() const { return memory_.on_host() ? -1 : bounds_.blocks; }
+
+  const model::ModelSpec spec_;
+  std::shared_ptr<const model::PackedWeights> weights_;  // null while they sleep or are awaited
+  EngineState state_;
+  const RequestBounds bounds_;
+  const int members_;
+  core::Memory& memory_;  // of the team
+  const std::unique_ptr<SampleWriter> writer_;
+  const std::unique_ptr<Scheduler> scheduler_;
+  const std::unique_ptr<StepPlan> plan_;
+  model::KvPool pool_;
+  std::unique_ptr<StepComputer> computer_;
+  std::vector<BlockCopy> copies_;
+  std::vector<Sample> finished_;  // of the step in progress
+  EngineCounters counters_;
+  std::optional<core::GroupId> broken_;  // by the last step
 };
 
 }  // namespace troupe::engine

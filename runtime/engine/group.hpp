@@ -127,6 +127,11 @@ struct Group {
     return position < prompt ? request.prompt[static_cast<std::size_t>(position)]
                              : sample.out.tokens[static_cast<std::size_t>(position - prompt)];
   }
+  // Only its newest token keeps the sample from drawing the next.
+  bool decodes(const SampleState& sample) const {
+    return sample.status == SampleStatus::kRunning && forked &&
+           shared_computed == shared_positions() && length(sample) - next_position(sample) == 1;
+  }
   // Rows of the prompt have log-probs to deliver: once, in sample 0, before the others have begun.
   bool scores_prompt() const { return request.sampling.prompt_logprobs && !forked; }
   std::int32_t count(SampleStatus status) const {

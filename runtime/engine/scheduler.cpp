@@ -1,4 +1,4 @@
-// Planning one step: tables grow, decode rows, chunks, then whoever can enter.
+// A step: tables grow, decode rows, chunks, then whoever can enter. Then entries and exits.
 #include "runtime/engine/scheduler.hpp"
 
 #include "runtime/core/check.hpp"
@@ -13,12 +13,9 @@ Scheduler::Scheduler(std::int32_t blocks,
                      std::int32_t step_tokens_max,
                      bool prefix_cache,
                      std::int32_t window)
-    : pool_(blocks),
-      index_(prefix_cache ? blocks : 0),
-      prefix_cache_(prefix_cache),
+    : tables_(blocks, prefix_cache, {window, step_tokens_max}),
       sequences_max_(sequences_max),
-      step_tokens_max_(step_tokens_max),
-      window_{window, step_tokens_max} {
+      step_tokens_max_(step_tokens_max) {
   slices_.reserve(static_cast<std::size_t>(sequences_max));
   decode_.reserve(static_cast<std::size_t>(sequences_max));
 }
@@ -45,18 +42,11 @@ std::span<const Slice> Scheduler::schedule() {
   return slices_;
 }
 
-// True for a sample that only its newest token keeps from drawing the next.
-bool Scheduler::takes_decode_row(const Group& group, const SampleState& sample) const {
-  return sample.status == SampleStatus::kRunning && group.forked &&
-         group.shared_computed == group.shared_positions() &&
-         group.length(sample) - group.next_position(sample) == 1;
-}
-
 std::int32_t Scheduler::schedule_decode(std::int32_t budget) {
   decode_.clear();
   for (const auto& group : active_) {
     for (std::int32_t i = 0; i < group->request.samples; ++i) {
-      if (takes_decode_row(*group, group->at(i))) decode_.emplace_back(group.get(), i);
+      if (group->decodes(group->at(i))) decode_.emplace_back(group.get(), i);
     }
   }
   const auto rows = std::min(static_cast<std::size_t>(budget), decode_.size());
@@ -75,7 +65,7 @@ void Scheduler::schedule_running(std::int32_t& rest) {
     const std::int32_t samples = group->forked ? group->request.samples : 1;
     for (std::int32_t i = 0; i < samples && rest > 0; ++i) {
       const SampleState& sample = group->at(i);
-      if (sample.status != SampleStatus::kRunning || takes_decode_row(*group, sample)) continue;
+      if (sample.status != SampleStatus::kRunning || group->decodes(sample)) continue;
       add_slice(*group, i, rest);
     }
   }
@@ -106,26 +96,160 @@ void Scheduler::add_slice(Group& group, std::int32_t index, std::int32_t& rest) 
   rest -= count;
 }
 
-void Scheduler::commit(const Slice& slice, std::vector<BlockCopy>& copies) {
-  Group& group = *slice.group;
-  const std::int32_t end = slice.first + slice.count;
-  group.shared_computed = std::max(group.shared_computed, std::min(end, group.shared_positions()));
-  SampleState& computed = group.at(slice.sample);
-  if (computed.alone || end > group.shared_positions()) computed.computed = end;
-  index_blocks(group, computed, end);
-  if (group.forked) give_back(group, computed);
-  if (group.forked || end < group.prompt_size()) return;
-  group.forked = true;
-  const auto tail = static_cast<std::size_t>(group.shared_blocks());
-  for (std::int32_t i = 1; i < group.request.samples; ++i) {
-    SampleState& sample = group.at(i);
-    sample.computed = end;
-    if (end > group.shared_positions()) {
-      copies.push_back({group.at(0).blocks[tail], sample.blocks[tail]});
+// Gives every running sample the blocks of this step, oldest first; the youngest pay.
+void Scheduler::grow_tables() {
+  for (std::size_t g = 0; g < active_.size(); ++g) {
+    Group& group = *active_[g];
+    if (!group.forked) continue;
+    for (SampleState& sample : group.samples) {
+      while (sample.status == SampleStatus::kRunning && !tables_.grow(group, sample))
+        preempt_youngest();
     }
   }
+}
+
+// A group that is still in its prompt goes back to the queue whole; of others the last sample goes.
+void Scheduler::preempt_youngest() {
+  for (std::size_t g = active_.size(); g-- > 0;) {
+    Group& group = *active_[g];
+    if (group.count(SampleStatus::kRunning) == 0) continue;
+    if (!group.forked) {
+      preempted_ += static_cast<std::uint64_t>(group.request.samples);
+      requeue(g);
+      return;
+    }
+    for (auto sample = group.samples.rbegin(); sample != group.samples.rend(); ++sample) {
+      if (sample->status != SampleStatus::kRunning) continue;
+      set_back(group, *sample);
+      ++preempted_;
+      return;
+    }
+  }
+  TROUPE_CHECK(false, "no block is free and nothing runs");
+}
+
+// An active group that is still in its prompt waits again, before all others.
+void Scheduler::requeue(std::size_t active) {
+  std::unique_ptr<Group> group = std::move(active_[active]);
+  active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(active));
+  for (SampleState& sample : group->samples) {
+    set_back(*group, sample);
+    sample.status = SampleStatus::kWaiting;
+  }
+  waiting_.push_front(std::move(group));
+}
+
+void Scheduler::set_back(Group& group, SampleState& sample) {
+  release(sample);
+  sample.status = SampleStatus::kPreempted;
+  if (!group.forked) {  // what was scored of the prompt is scored again
+    sample.out.prompt_logprobs.clear();
+    sample.out.prompt_top_logprobs.clear();
+  }
+  if (group.count(SampleStatus::kRunning) == 0) {
+    group.shared_computed = 0;
+    group.shared_planned = 0;
+  }
+}
+
+void Scheduler::release(SampleState& sample) {
+  tables_.release(sample);
+  if (sample.status == SampleStatus::kRunning) --running_;
+}
+
+bool Scheduler::resume(Group& group, SampleState& sample) {
+  if (running_ >= sequences_max_ || !tables_.resume(group, sample, spare_blocks())) return false;
+  sample.status = SampleStatus::kRunning;
+  ++running_;
+  return true;
+}
+
+bool Scheduler::admit_next() {
+  if (waiting_.empty()) return false;
+  Group& group = *waiting_.front();
+  if (group.request.samples > sequences_max_ - running_) return false;
+  if (!tables_.admit(group, spare_blocks())) return false;
   for (SampleState& sample : group.samples)
-    give_back(group, sample);
+    sample.status = SampleStatus::kRunning;
+  running_ += group.request.samples;
+  active_.push_back(std::move(waiting_.front()));
+  waiting_.pop_front();
+  return true;
+}
+
+void Scheduler::finish(Group& group, std::int32_t sample) {
+  SampleState& state = group.at(sample);
+  release(state);
+  state.status = SampleStatus::kFinished;
+  --unfinished_;
+  if (group.count(SampleStatus::kRunning) == 0) group.shared_computed = 0;
+}
+
+void Scheduler::sweep() {
+  std::erase_if(active_, [](const std::unique_ptr<Group>& group) {
+    return group->count(SampleStatus::kFinished) == group->request.samples;
+  });
+}
+
+Group* Scheduler::find(core::GroupId id) const {
+  const auto is_it = [id](const std::unique_ptr<Group>& group) { return group->request.id == id; };
+  const auto active = std::find_if(active_.begin(), active_.end(), is_it);
+  if (active != active_.end()) return active->get();
+  const auto waiting = std::find_if(waiting_.begin(), waiting_.end(), is_it);
+  return waiting != waiting_.end() ? waiting->get() : nullptr;
+}
+
+std::unique_ptr<Group> Scheduler::remove(core::GroupId id) {
+  std::unique_ptr<Group> found;
+  const auto take = [&](auto& groups) {
+    const auto at = std::find_if(groups.begin(), groups.end(),
+                                 [id](const auto& group) { return group->request.id == id; });
+    if (at == groups.end()) return;
+    found = std::move(*at);
+    groups.erase(at);
+  };
+  take(active_);
+  if (found == nullptr) take(waiting_);
+  if (found == nullptr) return nullptr;
+  unfinished_ -= found->request.samples - found->count(SampleStatus::kFinished);
+  for (SampleState& sample : found->samples)
+    release(sample);
+  return found;
+}
+
+std::vector<core::GroupId> Scheduler::groups() const {
+  std::vector<core::GroupId> ids;
+  ids.reserve(active_.size() + waiting_.size());
+  for (const auto& group : active_)
+    ids.push_back(group->request.id);
+  for (const auto& group : waiting_)
+    ids.push_back(group->request.id);
+  return ids;
+}
+
+void Scheduler::release_all() {
+  for (std::size_t g = active_.size(); g-- > 0;) {
+    Group& group = *active_[g];
+    if (!group.forked) {
+      requeue(g);
+      continue;
+    }
+    for (SampleState& sample : group.samples) {
+      if (sample.status == SampleStatus::kRunning) set_back(group, sample);
+    }
+  }
+}
+
+void Scheduler::new_weights(KvAction action) {
+  tables_.new_weights();
+  if (action == KvAction::kRecompute) {
+    release_all();
+    return;
+  }
+  for (const auto& group : active_) {
+    for (SampleState& sample : group->samples)
+      sample.mixed = sample.status == SampleStatus::kRunning;
+  }
 }
 
 }  // namespace troupe::engine

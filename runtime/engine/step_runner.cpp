@@ -51,9 +51,9 @@ StepRunner::StepRunner(const model::ModelSpec& spec,
   device_ = std::make_unique<DeviceStep>(spec, sequences_max, step_tokens_max, team);
 }
 
-std::span<const Draw> StepRunner::run(const model::PackedWeights& weights,
-                                      StepPlan& step,
-                                      model::KvPool& pool) {
+core::Result<std::span<const Draw>> StepRunner::run(const model::PackedWeights& weights,
+                                                    StepPlan& step,
+                                                    model::KvPool& pool) {
   const model::ForwardPlan& plan = step.plan();
   weights_ = &weights;
   step_ = &step;
@@ -62,13 +62,13 @@ std::span<const Draw> StepRunner::run(const model::PackedWeights& weights,
   place_alternatives();
   if (device_) {
     run_on_device();
-    return draws_;
+    return std::span<const Draw>(draws_);
   }
   scratch_.keep_routed = wants_routed();
   scratch_.reserve(team_.memory(), weights.spec(), plan.rows(), std::ssize(plan.logit_rows),
                    team_.size());
   team_.run(region_);
-  return draws_;
+  return std::span<const Draw>(draws_);
 }
 
 // Room for the most likely tokens of each job that wants them.

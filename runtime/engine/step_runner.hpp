@@ -9,8 +9,7 @@
 #include "runtime/core/buffer.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/engine/device_step.hpp"
-#include "runtime/engine/sampler.hpp"
-#include "runtime/engine/step_plan.hpp"
+#include "runtime/engine/step_computer.hpp"
 #include "runtime/model/forward.hpp"
 
 #include <cstdint>
@@ -25,25 +24,20 @@ inline constexpr std::int64_t kHeadRows_max = 64;
 inline constexpr std::int64_t kHeadRows_min = 8;
 inline constexpr std::int64_t kLogits_bytes_max = 32 << 20;
 
-class StepRunner {
+class StepRunner final : public StepComputer {
  public:
   StepRunner(const model::ModelSpec& spec,
              std::int32_t sequences_max,
              std::int32_t step_tokens_max,
              core::TeamRunner& team);
 
-  // Keys and values go to `pool`; returns the draw of each job of `step`, good until the next call.
-  // The log-prob of a draw is not finite when its logits are not.
-  std::span<const Draw> run(const model::PackedWeights& weights,
-                            StepPlan& step,
-                            model::KvPool& pool);
-
-  // Ends what points at weights and pools that are about to go.
-  void forget_places() {
+  core::Result<std::span<const Draw>> run(const model::PackedWeights& weights,
+                                          StepPlan& step,
+                                          model::KvPool& pool) override;
+  void forget_places() override {
     if (device_) device_->forget();
   }
-  // Steps that a device did from a recording.
-  std::uint64_t replayed() const { return device_ ? device_->replayed() : 0; }
+  std::uint64_t replayed() const override { return device_ ? device_->replayed() : 0; }
 
  private:
   void member(core::Team team);

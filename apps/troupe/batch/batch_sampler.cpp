@@ -9,11 +9,11 @@
 
 namespace troupe::app {
 
-BatchSampler::BatchSampler(engine::Engine& engine,
+BatchSampler::BatchSampler(engine::EngineDriver& driver,
                            engine::SamplingParams sampling,
                            std::int32_t samples,
                            std::uint64_t seed)
-    : engine_(engine), sampling_(std::move(sampling)), samples_(samples), seed_(seed) {}
+    : driver_(driver), sampling_(std::move(sampling)), samples_(samples), seed_(seed) {}
 
 core::Result<void> BatchSampler::run(std::size_t first, std::size_t end, const Hooks& hooks) {
   std::size_t next = next_done_ = first;
@@ -21,8 +21,8 @@ core::Result<void> BatchSampler::run(std::size_t first, std::size_t end, const H
     if (stop_requested()) return core::fail(core::ErrorCode::kInterrupted, "interrupted");
     while (next < end && next - next_done_ < kOpenGroups_max)
       TROUPE_TRY(submit(next++, hooks));
-    if (engine_.idle()) return {};
-    TROUPE_TRY_ASSIGN(samples, engine_.step());
+    if (driver_.idle()) return {};
+    TROUPE_TRY_ASSIGN(samples, driver_.step());
     if (hooks.stepped) TROUPE_TRY(hooks.stepped());
     for (engine::Sample& sample : samples)
       open_[sample.group.value].push_back(std::move(sample));
@@ -38,7 +38,7 @@ core::Result<void> BatchSampler::submit(std::size_t index, const Hooks& hooks) {
   request.samples = samples_;
   request.seed = core::derive_seed(seed_, index);
   request.sampling = sampling_;
-  if (auto taken = engine_.submit(std::move(request)); !taken) {
+  if (auto taken = driver_.submit(std::move(request)); !taken) {
     return core::fail(taken.error().within("prompt " + std::to_string(index + 1)));
   }
   return {};

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "runtime/core/result.hpp"
-#include "runtime/engine/engine.hpp"
+#include "runtime/engine/driver.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -29,7 +29,7 @@ class BatchSampler {
   };
 
   // `seed` of the whole list; prompt i samples from derive_seed(seed, i).
-  BatchSampler(engine::Engine& engine,
+  BatchSampler(engine::EngineDriver& driver,
                engine::SamplingParams sampling,
                std::int32_t samples,
                std::uint64_t seed);
@@ -41,7 +41,7 @@ class BatchSampler {
   core::Result<void> submit(std::size_t index, const Hooks& hooks);
   core::Result<void> hand_out(const Hooks& hooks);
 
-  engine::Engine& engine_;
+  engine::EngineDriver& driver_;
   const engine::SamplingParams sampling_;
   const std::int32_t samples_;
   const std::uint64_t seed_;

@@ -74,7 +74,7 @@ const std::map<std::string, std::set<std::string>> kMayUse = {
     {"runtime/cluster", {"runtime/async", "runtime/wire", "runtime/net"}},
     {"runtime/net", {"runtime/async"}},
     {"runtime/model", {"kernels", "runtime/store", "runtime/parse"}},
-    {"runtime/engine", {"runtime/model", "kernels", "runtime/store"}},
+    {"runtime/engine", {"runtime/model", "runtime/weights", "kernels", "runtime/store"}},
     {"runtime/learn", {"runtime/data", "runtime/model", "kernels", "runtime/store"}},
     {"runtime/weights", {"runtime/model", "runtime/async", "runtime/net"}},
     {"actors", {"runtime/", "kernels", "schema"}},

@@ -127,7 +127,7 @@ Campaign campaign(std::uint64_t seed, bool prefix_cache = true, bool windowed = 
   EXPECT_EQ(kv.finished(), wanted);
   EXPECT_TRUE(scheduler.idle());
   EXPECT_EQ(scheduler.running(), 0);
-  EXPECT_EQ(scheduler.pool().free_count(), blocks);
+  EXPECT_EQ(scheduler.tables().pool().free_count(), blocks);
   for (const auto& [key, tokens_of] : naive(submitted, finish_chance)) {
     const auto at = kv.drawn().find(key);
     if (at == kv.drawn().end()) {
@@ -136,7 +136,7 @@ Campaign campaign(std::uint64_t seed, bool prefix_cache = true, bool windowed = 
       EXPECT_EQ(at->second, tokens_of);
     }
   }
-  return {kv.log(),      scheduler.preempted(), scheduler.prefix_hit_tokens(), scheduler.evicted(),
+  return {kv.log(),      scheduler.preempted(), scheduler.tables().prefix_hit_tokens(), scheduler.tables().evicted(),
           kv.computed(), kv.given_back()};
 }
 

@@ -15,7 +15,7 @@ TEST(Scheduler, ComputesAGroupsPromptOnce) {
   ASSERT_TRUE(kv.step(0.0));
   EXPECT_EQ(kv.log(), (std::vector<Event>{{1, 0, 0, 40, true}}));
   // Two full blocks shared, one tail block for each sample.
-  EXPECT_EQ(scheduler.pool().free_count(), 64 - 2 - 4);
+  EXPECT_EQ(scheduler.tables().pool().free_count(), 64 - 2 - 4);
   ASSERT_TRUE(kv.step(0.0));
   EXPECT_EQ(kv.log().size(), 5u);
   EXPECT_EQ(kv.log()[4], (Event{1, 3, 40, 1, true}));
@@ -89,7 +89,7 @@ TEST(Scheduler, PreemptsTheYoungestAndBringsItBack) {
   while (kv.step(0.0)) {
   }
   EXPECT_EQ(kv.finished(), 2);
-  EXPECT_EQ(scheduler.pool().free_count(), 4);
+  EXPECT_EQ(scheduler.tables().pool().free_count(), 4);
 }
 
 TEST(Scheduler, GivesEveryDecodeRowItsTurnWhenTheBudgetIsSmall) {
@@ -128,13 +128,13 @@ TEST(Scheduler, GivesBackTheBlocksBehindTheWindow) {
   EXPECT_EQ(first.behind, 1);
   EXPECT_EQ(first.blocks[0], kGoneBlock);
   EXPECT_EQ(second.behind, 1);
-  EXPECT_EQ(scheduler.pool().free_count(), 64 - 1 - 2);
+  EXPECT_EQ(scheduler.tables().pool().free_count(), 64 - 1 - 2);
   for (int next = 41; next <= 50; ++next)
     ASSERT_TRUE(kv.step(0.0));
   EXPECT_EQ(first.behind, 1) << "position 50 sees 31, which is in block 1";
   ASSERT_TRUE(kv.step(0.0));
   EXPECT_EQ(first.behind, 2) << "position 51 sees 32 and what follows";
-  EXPECT_EQ(scheduler.pool().free_count(), 64 - 2 * 2);
+  EXPECT_EQ(scheduler.tables().pool().free_count(), 64 - 2 * 2);
   kv.check_books();
 }
 
@@ -178,7 +178,7 @@ TEST(Scheduler, ASampleComesBackAloneWhenThePromptIsGone) {
   EXPECT_EQ(scheduler.preempted(), 1u);
   EXPECT_EQ(kv.finished(), 5);
   EXPECT_LE(kv.most_held(), (KvWindow{20, 48}.held_max()));
-  EXPECT_EQ(scheduler.pool().free_count(), 14);
+  EXPECT_EQ(scheduler.tables().pool().free_count(), 14);
 }
 
 // Five blocks are just what the first sample may hold at a time. It is set back while another group
@@ -198,10 +198,10 @@ TEST(Scheduler, WhatIsFoundCountsAmongWhatASampleNeedsToComeBack) {
     ASSERT_TRUE(kv.step(0.0));
   ASSERT_TRUE(kv.step(0.0));
   scheduler.release_all();
-  const std::uint64_t hits = scheduler.prefix_hit_tokens();
+  const std::uint64_t hits = scheduler.tables().prefix_hit_tokens();
   while (kv.step(0.0))
     kv.check_books();
-  EXPECT_GE(scheduler.prefix_hit_tokens(), hits + 16);
+  EXPECT_GE(scheduler.tables().prefix_hit_tokens(), hits + 16);
   EXPECT_EQ(kv.finished(), 2);
 }
 
@@ -217,7 +217,7 @@ TEST(Scheduler, RemoveFreesWhateverTheStateOfTheGroup) {
   EXPECT_EQ(kv.remove(1), nullptr);
   EXPECT_TRUE(scheduler.idle());
   EXPECT_EQ(scheduler.running(), 0);
-  EXPECT_EQ(scheduler.pool().free_count(), 6);
+  EXPECT_EQ(scheduler.tables().pool().free_count(), 6);
 }
 
 }  // namespace

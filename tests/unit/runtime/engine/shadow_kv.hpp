@@ -111,7 +111,7 @@ class ShadowKv {
 
   // Tables and counts agree; what the index finds for any sample here is that sample's prefix.
   void check_books() const {
-    const BlockPool& pool = scheduler_.pool();
+    const BlockPool& pool = scheduler_.tables().pool();
     std::vector<std::int32_t> references(static_cast<std::size_t>(pool.total()), 0);
     std::int32_t running = 0;
     for (const Group* group : groups_) {
@@ -210,7 +210,7 @@ class ShadowKv {
     }
   }
   void check_index(const Group& group, const SampleState& sample) const {
-    const PrefixIndex& index = scheduler_.index();
+    const PrefixIndex& index = scheduler_.tables().index();
     PrefixIndex::Node node;
     std::uint64_t hash = 0;
     for (std::int32_t b = 0; b < group.length(sample) / kBlockTokens; ++b) {

@@ -1,0 +1,87 @@
+// One question at a time, answered when there is something new; then a fetch.
+#include "apps/serving/run_follower.hpp"
+
+#include "actors/protocol/ask.hpp"
+#include "runtime/async/run_on.hpp"
+#include "runtime/core/limits.hpp"
+
+#include <utility>
+
+namespace troupe::app {
+
+using core::ErrorCode;
+
+RunFollower::RunFollower(EnginePump& pump,
+                         std::shared_ptr<weights::WeightSubscriber> subscriber,
+                         async::DeviceThread& fetch_thread,
+                         std::function<void(const std::string&)> note,
+                         actors::RoleContext context)
+    : pump_(pump), note_(std::move(note)), context_(std::move(context)) {
+  context_.call_deadline = core::limits::kNewsWait + core::limits::kFrozenAfter;
+  weights_ = std::make_shared<actors::WeightFollower>(context_, std::move(subscriber), fetch_thread,
+                                                      [this] { hand_over(); });
+}
+
+async::task<core::Result<wire::Frame>> RunFollower::handle(wire::Frame) {
+  co_return core::fail(ErrorCode::kUnsupported, "a server of weights takes no requests of the run");
+}
+
+async::task<core::Result<void>> RunFollower::run() {
+  executor_ = co_await boost::asio::this_coro::executor;
+  std::string last;          // complaint that was told
+  std::size_t failures = 0;  // in a row
+  for (;;) {
+    auto taken = co_await take_next();
+    const std::string complaint = taken ? std::string() : taken.error().message;
+    failures = complaint.empty() ? 0 : failures + 1;
+    if (failures > 1 && complaint != last) note_(complaint + "; trying again");
+    last = failures > 1 ? complaint : std::string();
+    // News are waited for there; without an answer they are not.
+    if (!taken) co_await async::sleep_for(*context_.timers, core::limits::kBeatEvery);
+  }
+}
+
+// Asks for news and takes what there is.
+async::task<core::Result<void>> RunFollower::take_next() {
+  actors::AwaitPublished request;
+  request.held = weights_->version();
+  auto newest = co_await actors::ask(context_, "controller/0", request);
+  if (!newest) {
+    // A run that has published nothing so far is no trouble, and a controller that is gone is the
+    // run's end.
+    core::Error error = newest.error();
+    if (error.code == ErrorCode::kNotFound || error.code == ErrorCode::kPeerLost) {
+      error.message.clear();
+    }
+    co_return core::fail(std::move(error));
+  }
+  if (weights_->version() && newest->version <= *weights_->version()) {
+    co_return core::Result<void>();
+  }
+  actors::UpdateWeights update;
+  update.version = newest->version;
+  update.source = newest->source;
+  update.recompute_kv = true;
+  TROUPE_CO_TRY(co_await weights_->update(std::move(update)));
+  note_("serving version " + std::to_string(*weights_->version()));
+  co_return core::Result<void>();
+}
+
+// The pump answers on its own strand, and may do so when this role has gone.
+void RunFollower::hand_over() {
+  EnginePump::Swapped told = [executor = executor_, follower = std::weak_ptr(weights_)](
+                                 const core::Result<core::Version>& outcome) {
+    async::post(executor, [follower, outcome] {
+      const auto weights = follower.lock();
+      if (weights == nullptr) return;
+      if (outcome) {
+        weights->swapped(*outcome);
+      } else {
+        weights->broken(outcome.error());
+      }
+    });
+  };
+  pump_.take_weights(weights_->intake(), weights_->kv(), std::move(told));
+}
+
+}  // namespace troupe::app

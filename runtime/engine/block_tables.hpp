@@ -1,0 +1,99 @@
+// The block tables of all samples: which KV blocks each holds, which of them are shared, and what is
+// found again of earlier prompts. The scheduler decides who runs; this says whether the blocks are
+// there and hands them out.
+//
+// A group's prompt is computed once, on sample 0's table; full blocks are shared, the last, partly
+// filled block is copied to each sample (`commit`). A sample that comes back takes the shared blocks
+// of a sample of its group that still holds them.
+//
+// Full blocks are entered into a prefix index as soon as they are computed. A group that enters
+// looks its prompt up block by block and starts from what is there, held by others or free; so does
+// a sample that comes back. The last position is always computed, since the next token is drawn
+// from it. A block found is never written: what differs comes after it, in blocks of the sample's
+// own. Two groups with one prompt that enter together both compute it (nobody waits for another's
+// blocks), and the second set of blocks stays out of the index. Groups that want log-probs of their
+// prompt compute all of it. Blocks computed by several versions of the weights are not entered.
+//
+// Under a window every layer of the model sees the last so many tokens only. A forked sample gives
+// back the blocks behind the window of its next position (they stay findable as any free block
+// does), and one that comes back takes blocks as it goes, so it needs no more of them than those who
+// never stopped. A prompt's blocks are held as a whole until its samples fork. When nobody of a
+// group holds all of them any more, a sample that comes back computes them alone, from what the
+// index has.
+//
+// Owned by the scheduler, on the engine's thread. Bound: the pool's blocks.
+#pragma once
+
+#include "runtime/engine/block_pool.hpp"
+#include "runtime/engine/group.hpp"
+#include "runtime/engine/prefix_index.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace troupe::engine {
+
+struct BlockCopy {
+  std::int32_t from = 0;
+  std::int32_t to = 0;
+};
+
+class BlockTables {
+ public:
+  BlockTables(std::int32_t blocks, bool prefix_cache, KvWindow window)
+      : pool_(blocks),
+        index_(prefix_cache ? blocks : 0),
+        prefix_cache_(prefix_cache),
+        window_(window) {}
+
+  // Tables for all samples of a group that waits; for a sample that comes back. `spare`: free blocks
+  // that must be left. False: too few are free, and nothing has changed.
+  bool admit(Group& group, std::int32_t spare);
+  bool resume(Group& group, SampleState& sample, std::int32_t spare);
+  // The blocks that the sample wants for this step. False: it wants more, and none is free.
+  bool grow(const Group& group, SampleState& sample);
+  // The sample holds nothing any more.
+  void release(SampleState& sample);
+
+  // The positions of sample `index` before `end` are computed. When that ends a new group's prompt,
+  // all samples get their own tail of it: `copies` receives the blocks to be copied before the next
+  // step.
+  void commit(Group& group,
+              std::int32_t index,
+              std::int32_t end,
+              std::vector<BlockCopy>& copies);
+
+  // Nothing cached is found again: the blocks' memory goes, or other weights come.
+  void forget_cached() { index_.clear(); }
+  void new_weights();
+
+  const BlockPool& pool() const { return pool_; }
+  const PrefixIndex& index() const { return index_; }
+  std::uint64_t prefix_query_tokens() const { return query_tokens_; }
+  std::uint64_t prefix_hit_tokens() const { return hit_tokens_; }
+  std::uint64_t evicted() const { return evicted_; }
+
+ private:
+  PrefixIndex::Scope scope_of(const Group& group) const {
+    return {swaps_, group.request.cache_salt};
+  }
+  std::int32_t take_block();
+  void free_block(std::int32_t block);
+  void give_back(const Group& group, SampleState& sample);
+  void look_up(const Group& group, const SampleState& sample, std::int32_t skip);
+  std::int32_t free_hits() const;
+  void take_hits(SampleState& sample);
+  void share(const SampleState& from, std::int32_t begin, std::int32_t end, SampleState& to);
+  void count_hits(std::int32_t asked, std::int32_t found);
+  void enter_blocks(const Group& group, SampleState& sample, std::int32_t computed);
+
+  BlockPool pool_;
+  PrefixIndex index_;
+  const bool prefix_cache_;
+  const KvWindow window_;
+  std::vector<std::int32_t> hits_;  // blocks that look_up found
+  std::uint64_t swaps_ = 0;         // of weights
+  std::uint64_t query_tokens_ = 0, hit_tokens_ = 0, evicted_ = 0;
+};
+
+}  // namespace troupe::engine

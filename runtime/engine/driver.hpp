@@ -1,0 +1,109 @@
+// Drives an engine: whoever samples (the generator role, the server, the commands, the benchmarks)
+// hands groups in here and takes news of them out, and nobody else changes the engine. `turn` does
+// what has piled up since the last one (aborts, new groups, a slice of packing new weights, the swap)
+// and then steps until a sample is done, at most for `TurnBounds::span` and the step at hand, so that
+// short steps do not each cost a way between two threads. While the engine has samples to go on with,
+// packing takes one slice of a turn and is followed by one step; with nothing to run it is done at
+// once. A swap ends its turn. A step that fails on one group's account ends that group and the others
+// go on; one that fails otherwise ends them all.
+//
+// An engine whose work has ended can be asked to rest: the memory of its keys and values goes back to
+// the system until groups come. Who works on one thread uses `step` and `run` instead of turns. Used
+// on the engine's thread; bounds are the engine's.
+#pragma once
+
+#include "runtime/core/activity.hpp"
+#include "runtime/core/limits.hpp"
+#include "runtime/core/team.hpp"
+#include "runtime/engine/engine.hpp"
+#include "runtime/engine/group_watch.hpp"
+#include "runtime/weights/weight_channel.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace troupe::engine {
+
+using EngineMaker = std::function<core::Result<std::unique_ptr<Engine>>(
+    std::shared_ptr<const model::PackedWeights>)>;
+
+struct Submission {
+  GroupRequest request;
+  Watch watch = Watch::kFinished;
+};
+
+struct EngineWork {
+  std::vector<core::GroupId> aborts;
+  std::vector<Submission> submits;
+  std::shared_ptr<weights::WeightIntake> intake;  // null: none on its way
+  KvAction kv = KvAction::kRecompute;
+  bool rest = false;  // nothing more is known of: sleep once idle
+};
+
+struct TurnBounds {
+  core::Duration span = core::limits::kEngineTurn;    // 0: one step
+  core::Duration slice = core::limits::kWeightSlice;  // of packing beside steps
+};
+
+struct EngineTurn {
+  std::vector<GroupNews> news;           // one a group, by group
+  std::optional<core::Version> swapped;  // the engine computes with these from the next turn on
+  std::optional<core::Error> intake_error;  // the intake is of no more use
+  EngineCounters counters;
+  bool resting = false;
+};
+
+class EngineDriver {
+ public:
+  EngineDriver(std::unique_ptr<Engine> engine, core::TeamRunner& team)
+      : team_(team), engine_(std::move(engine)) {}
+  // Without an engine: the first weights make it. `activity` may be null.
+  EngineDriver(EngineMaker maker, core::TeamRunner& team, core::Activity* activity = nullptr)
+      : maker_(std::move(maker)), team_(team), activity_(activity) {}
+
+  // Null before the first weights.
+  const Engine* engine() const noexcept { return engine_.get(); }
+  bool idle() const { return engine_ == nullptr || engine_->idle(); }
+  // There is something to compute, and it may be computed now.
+  bool computes() const;
+
+  // Errors: those of Engine::submit; kClosed without weights.
+  core::Result<void> submit(GroupRequest request, Watch watch = Watch::kFinished);
+  // What the group had drawn is not told any more.
+  void abort(core::GroupId group);
+
+  // As those of Engine; there are weights. `pause` returns the news of what it ended.
+  std::vector<GroupNews> pause(PauseMode mode);
+  core::Result<void> resume() { return engine_->resume(); }
+  core::Result<MemoryReport> sleep(SleepParts parts) { return engine_->sleep(parts); }
+  core::Result<MemoryReport> wake(SleepParts parts) { return engine_->wake(parts); }
+  core::Result<void> set_weights(std::shared_ptr<const model::PackedWeights> weights,
+                                 KvAction action) {
+    return engine_->set_weights(std::move(weights), action);
+  }
+
+  EngineTurn turn(EngineWork work, TurnBounds bounds = {});
+
+  // One step, in any state; Engine::step says what it returns. After an error the groups are still
+  // there.
+  core::Result<std::vector<Sample>> step();
+  // Steps until there is nothing to compute; everything that finished.
+  core::Result<std::vector<Sample>> run();
+
+ private:
+  void pack(const EngineWork& work, const TurnBounds& bounds, EngineTurn& turn);
+  core::Result<void> install(std::shared_ptr<const model::PackedWeights> weights, KvAction action);
+  void compute(bool one_step, core::Duration span, News& news);
+  void fail_groups(const core::Error& error, News& news);
+
+  EngineMaker maker_;
+  core::TeamRunner& team_;
+  core::Activity* activity_ = nullptr;
+  std::unique_ptr<Engine> engine_;
+  GroupWatch watch_;
+  bool resting_ = false;
+};
+
+}  // namespace troupe::engine

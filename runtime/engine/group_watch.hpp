@@ -1,0 +1,60 @@
+// What of each group in an engine has been told already, and what is new. Part of an EngineDriver, on
+// the engine's thread. Bound: the groups of the engine.
+#pragma once
+
+#include "runtime/core/error.hpp"
+#include "runtime/engine/engine.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace troupe::engine {
+
+// What is told of a group beside its finished samples.
+enum class Watch : std::uint8_t {
+  kFinished,    // nothing
+  kFirstToken,  // when it has its first token
+  kStream,      // that, and what unfinished samples draw
+};
+
+// What became known of one group since the news before.
+struct GroupNews {
+  core::GroupId group;
+  std::vector<Sample> grown;     // of unfinished samples: index, and only what is new
+  std::vector<Sample> finished;  // whole, in the order in which they finished
+  std::optional<core::Error> error;  // the group is over
+  bool first_token = false;          // the group has its first token since now
+};
+
+using News = std::map<core::GroupId, GroupNews>;
+
+class GroupWatch {
+ public:
+  void add(core::GroupId group, std::int32_t samples, Watch watch);
+  void drop(core::GroupId group) { groups_.erase(group); }
+  std::vector<core::GroupId> groups() const;
+
+  // Adds samples that have ended; groups without others are watched no more.
+  void take(std::vector<Sample> finished, News& news);
+  // The same where nobody wants news.
+  void count(core::GroupId group);
+  // Adds what unfinished samples have drawn.
+  void look(const Engine& engine, News& news);
+
+ private:
+  struct Watched {
+    std::int32_t left = 0;  // samples that have not finished
+    Watch watch = Watch::kFinished;
+    bool drew = false;
+    std::vector<std::size_t> told;  // tokens of each sample, of streams
+  };
+
+  std::map<core::GroupId, Watched> groups_;  // ids ascend in the order of submission
+};
+
+// The news of `group`, begun when there were none.
+GroupNews& news_of(core::GroupId group, News& news);
+
+}  // namespace troupe::engine

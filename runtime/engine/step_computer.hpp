@@ -1,0 +1,31 @@
+// Computes the steps of an engine: the model over the rows of a plan, and the draws. The engine has a
+// StepRunner for it; tests and faults to order put their own in its place or around it. Owned by the
+// engine, on its thread.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/engine/sampler.hpp"
+#include "runtime/engine/step_plan.hpp"
+#include "runtime/model/kv_pool.hpp"
+#include "runtime/model/packed.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace troupe::engine {
+
+class StepComputer {
+ public:
+  virtual ~StepComputer() = default;
+  // Keys and values go to `pool`; returns the draw of each job of `step`, good until the next call.
+  // The log-prob of a draw is not finite when its logits are not.
+  virtual core::Result<std::span<const Draw>> run(const model::PackedWeights& weights,
+                                                  StepPlan& step,
+                                                  model::KvPool& pool) = 0;
+  // Ends what points at weights and pools that are about to go.
+  virtual void forget_places() = 0;
+  // Steps that a device did from a recording.
+  virtual std::uint64_t replayed() const = 0;
+};
+
+}  // namespace troupe::engine
