@@ -27,7 +27,7 @@ struct Generated {
 }
 
 # Where a version of the weights can be had. Empty fields: not that way.
-struct WeightSource {
+struct WeightLocation {
   hostId @0 :Text;    # of the sender: memory is shared with receivers of the same id
   socket @1 :Text;    # path of the Unix socket that hands out the shared buffer
   tcpHost @2 :Text;
@@ -37,6 +37,6 @@ struct WeightSource {
 
 struct UpdateWeights {
   version @0 :UInt64;
-  source @1 :WeightSource;
+  source @1 :WeightLocation;
   recomputeKv @2 :Bool;  # else running samples keep their keys and values
 }

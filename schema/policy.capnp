@@ -30,5 +30,5 @@ struct AwaitPublished {
 
 struct Published {
   version @0 :UInt64;
-  source @1 :Generator.WeightSource;
+  source @1 :Generator.WeightLocation;
 }

@@ -1,15 +1,11 @@
 // From an announced version to the engine.
-#include "actors/generator/weight_desk.hpp"
+#include "actors/generator/weight_follower.hpp"
 
 #include "actors/limits.hpp"
 #include "runtime/weights/limits.hpp"
 
 namespace troupe::actors {
 namespace {
-
-weights::WeightLocation location_of(const WeightSource& source) {
-  return {source.host_id, source.socket, source.tcp_host, source.tcp_port, source.key};
-}
 
 // Ends the fetch under way when the role that wants it ends.
 struct CloseAtEnd {
@@ -29,7 +25,7 @@ bool passes(core::ErrorCode code) {
 
 }  // namespace
 
-WeightDesk::WeightDesk(RoleContext context,
+WeightFollower::WeightFollower(RoleContext context,
                        std::shared_ptr<weights::WeightSubscriber> subscriber,
                        async::DeviceThread& fetch_thread,
                        std::function<void()> arrived)
@@ -39,7 +35,7 @@ WeightDesk::WeightDesk(RoleContext context,
       arrived_(std::move(arrived)),
       changed_(*context_.timers) {}
 
-async::task<core::Result<Ack>> WeightDesk::update(UpdateWeights request) {
+async::task<core::Result<Ack>> WeightFollower::update(UpdateWeights request) {
   const core::Version version = request.version;
   if (!holds(version) && (!wanted_ || wanted_->version < version)) {
     failed_.reset();
@@ -55,7 +51,7 @@ async::task<core::Result<Ack>> WeightDesk::update(UpdateWeights request) {
   co_return Ack{};
 }
 
-async::task<core::Result<void>> WeightDesk::close_at_end() {
+async::task<core::Result<void>> WeightFollower::close_at_end() {
   const CloseAtEnd at_end(*subscriber_);
   for (;;) {
     const bool woken = co_await changed_.wait(async::Deadline::none());
@@ -63,7 +59,7 @@ async::task<core::Result<void>> WeightDesk::close_at_end() {
   }
 }
 
-async::task<core::Result<void>> WeightDesk::fetch() {
+async::task<core::Result<void>> WeightFollower::fetch() {
   std::uint64_t tries = 0;
   while (wanted_ && !holds(wanted_->version)) {
     if (intake_) {  // one at a time: the one that is being packed is finished first
@@ -72,10 +68,8 @@ async::task<core::Result<void>> WeightDesk::fetch() {
       continue;
     }
     const UpdateWeights target = *wanted_;
-    const weights::WeightLocation location = location_of(target.source);
-    auto subscriber = subscriber_;
-    auto job = [subscriber, location, version = target.version]() {
-      return subscriber->fetch(version, location, weights::limits::kWeightStall);
+    auto job = [subscriber = subscriber_, target] {
+      return subscriber->fetch(target.version, target.source, weights::limits::kWeightStall);
     };
     auto fetched = co_await fetch_thread_.run(std::move(job));
     if (fetched) {
@@ -96,7 +90,7 @@ async::task<core::Result<void>> WeightDesk::fetch() {
   co_return core::Result<void>();
 }
 
-void WeightDesk::give_up(core::Version version, const core::Error& error) {
+void WeightFollower::give_up(core::Version version, const core::Error& error) {
   core::Error failure = error.within("weights of version " + std::to_string(version));
   // To whoever asked, a lost peer would be this role.
   if (failure.code == core::ErrorCode::kPeerLost || failure.code == core::ErrorCode::kClosed) {
@@ -107,13 +101,13 @@ void WeightDesk::give_up(core::Version version, const core::Error& error) {
   changed_.notify_all();
 }
 
-void WeightDesk::swapped(core::Version version) {
+void WeightFollower::swapped(core::Version version) {
   intake_.reset();
   version_ = version;
   changed_.notify_all();
 }
 
-void WeightDesk::broken(const core::Error& error) {
+void WeightFollower::broken(const core::Error& error) {
   const core::Version version = intake_->version();
   intake_.reset();
   if (wanted_ && wanted_->version <= version) {

@@ -1,8 +1,8 @@
-// The weights on their way into a generator: which version is wanted, which is being fetched or
-// packed, which the engine holds, and who waits for it. One version at a time; when several are
-// wanted, the newest is fetched next. Fetching may block, so it is a job of a thread of its own; it
-// ends with the role, however slow its link is. Part of the generator role, on its strand. Bound:
-// one fetch or intake at a time.
+// The weights on their way into an engine: which version is wanted, which is being fetched or packed,
+// which the engine holds, and who waits for it. One version at a time; when several are wanted, the
+// newest is fetched next. Fetching may block, so it is a job of a thread of its own; it ends with the
+// role, however slow its link is. Part of a role that has an engine, on its strand. Bound: one fetch
+// or intake at a time.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -16,10 +16,10 @@
 
 namespace troupe::actors {
 
-class WeightDesk {
+class WeightFollower {
  public:
   // `arrived`: an intake is there to be packed.
-  WeightDesk(RoleContext context,
+  WeightFollower(RoleContext context,
              std::shared_ptr<weights::WeightSubscriber> subscriber,
              async::DeviceThread& fetch_thread,
              std::function<void()> arrived);

@@ -144,8 +144,7 @@ async::task<core::Result<Published>> PolicyRole::on(PublishWeights) {
     offer.master = &trainer->master();
     offer.packed = [trainer] { return trainer->packed(); };
     TROUPE_TRY_ASSIGN(at, publisher->publish(offer));
-    WeightSource source{at.host_id, at.socket, at.tcp_host, at.tcp_port, at.key};
-    return Published{offer.version, std::move(source)};
+    return Published{offer.version, std::move(at)};
   };
   auto published = co_await work_.run("publish", std::move(job));
   if (published) version_ = published->version;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/core/ids.hpp"
+#include "runtime/weights/weight_location.hpp"
 
 namespace troupe::actors {
 
@@ -164,20 +165,11 @@ struct CutGroups {
   std::vector<core::Ticket> tickets;
 };
 
-// Where a version of the weights can be had; empty fields: not that way.
-struct WeightSource {
-  std::string host_id;           // of the sender: memory is shared with receivers of the same id
-  std::string socket, tcp_host;  // Unix socket that hands out the shared buffer; or TCP
-  std::uint32_t tcp_port = 0;
-  std::string key;  // said first by a receiver
-  friend bool operator==(const WeightSource&, const WeightSource&) = default;
-};
-
 // Answers when the engine computes with that version or a newer one.
 struct UpdateWeights {
   using Reply = Ack;
   core::Version version = 0;
-  WeightSource source;
+  weights::WeightLocation source;
   bool recompute_kv = false;  // else running samples keep their keys and values
 };
 
@@ -208,7 +200,7 @@ struct TrainUpdate {
 
 struct Published {
   core::Version version = 0;
-  WeightSource source;
+  weights::WeightLocation source;
 };
 
 // Takes a snapshot of the current weights and offers it in the weight channel.

@@ -1,9 +1,9 @@
 // One question at a time, answered when there is something new; then a fetch.
 #include "apps/serving/run_follower.hpp"
 
+#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
 #include "runtime/async/run_on.hpp"
-#include "runtime/core/limits.hpp"
 
 #include <utility>
 
@@ -17,7 +17,7 @@ RunFollower::RunFollower(EnginePump& pump,
                          std::function<void(const std::string&)> note,
                          actors::RoleContext context)
     : pump_(pump), note_(std::move(note)), context_(std::move(context)) {
-  context_.call_deadline = core::limits::kNewsWait + core::limits::kFrozenAfter;
+  context_.call_deadline = actors::limits::kNewsWait + actors::limits::kFrozenAfter;
   weights_ = std::make_shared<actors::WeightFollower>(context_, std::move(subscriber), fetch_thread,
                                                       [this] { hand_over(); });
 }
@@ -37,7 +37,7 @@ async::task<core::Result<void>> RunFollower::run() {
     if (failures > 1 && complaint != last) note_(complaint + "; trying again");
     last = failures > 1 ? complaint : std::string();
     // News are waited for there; without an answer they are not.
-    if (!taken) co_await async::sleep_for(*context_.timers, core::limits::kBeatEvery);
+    if (!taken) co_await async::sleep_for(*context_.timers, actors::limits::kBeatEvery);
   }
 }
 

@@ -16,8 +16,9 @@ namespace troupe::app {
 
 class RunFollower final : public cluster::Role {
  public:
-  // `pump` and `fetch_thread` outlive it. `note` is told of versions, and of what goes wrong once it
-  // has gone wrong twice: the first time may be the run's end, of which the node hears by itself.
+  // `pump` and `fetch_thread` outlive it. `note` is told of versions, and of what goes wrong once
+  // it has gone wrong twice: the first time may be the run's end, of which the node hears by
+  // itself.
   RunFollower(EnginePump& pump,
               std::shared_ptr<weights::WeightSubscriber> subscriber,
               async::DeviceThread& fetch_thread,

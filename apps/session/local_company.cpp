@@ -18,7 +18,6 @@
 #include "runtime/cluster/loopback/loopback.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/learn/trainers.hpp"
-#include "runtime/weights/copied_channel.hpp"
 #include "runtime/weights/local_channel.hpp"
 
 #include <algorithm>
@@ -181,7 +180,7 @@ class Company {
     const bool host = trains == "cpu" && generates == "cpu";
     if (host || (*core::parse_device(trains) == *core::parse_device(generates) && !own_threads()))
       return keep(std::make_shared<weights::LocalWeightChannel>());
-    keep(std::make_shared<weights::CopiedWeightChannel>(forward_dtype(plan_.config)));
+    keep(std::make_shared<weights::LocalWeightChannel>(forward_dtype(plan_.config)));
   }
 
   // Whether each generator has a thread of its own; one alone takes turns with the trainer.

@@ -98,7 +98,8 @@ class Generation {
         TROUPE_TRY(print(sample));
       return {};
     };
-    if (stream_) hooks.stepped = [this] { return printer_->show(host_.driver().engine()->drawn({0}, 0)); };
+    if (stream_)
+      hooks.stepped = [this] { return printer_->show(host_.driver().engine()->drawn({0}, 0)); };
     return sampler.run(0, rows_.size(), hooks);
   }
 

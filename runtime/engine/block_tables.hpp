@@ -1,10 +1,10 @@
-// The block tables of all samples: which KV blocks each holds, which of them are shared, and what is
-// found again of earlier prompts. The scheduler decides who runs; this says whether the blocks are
-// there and hands them out.
+// The block tables of all samples: which KV blocks each holds, which of them are shared, and what
+// is found again of earlier prompts. The scheduler decides who runs; this says whether the blocks
+// are there and hands them out.
 //
 // A group's prompt is computed once, on sample 0's table; full blocks are shared, the last, partly
-// filled block is copied to each sample (`commit`). A sample that comes back takes the shared blocks
-// of a sample of its group that still holds them.
+// filled block is copied to each sample (`commit`). A sample that comes back takes the shared
+// blocks of a sample of its group that still holds them.
 //
 // Full blocks are entered into a prefix index as soon as they are computed. A group that enters
 // looks its prompt up block by block and starts from what is there, held by others or free; so does
@@ -16,8 +16,8 @@
 //
 // Under a window every layer of the model sees the last so many tokens only. A forked sample gives
 // back the blocks behind the window of its next position (they stay findable as any free block
-// does), and one that comes back takes blocks as it goes, so it needs no more of them than those who
-// never stopped. A prompt's blocks are held as a whole until its samples fork. When nobody of a
+// does), and one that comes back takes blocks as it goes, so it needs no more of them than those
+// who never stopped. A prompt's blocks are held as a whole until its samples fork. When nobody of a
 // group holds all of them any more, a sample that comes back computes them alone, from what the
 // index has.
 //
@@ -46,8 +46,8 @@ class BlockTables {
         prefix_cache_(prefix_cache),
         window_(window) {}
 
-  // Tables for all samples of a group that waits; for a sample that comes back. `spare`: free blocks
-  // that must be left. False: too few are free, and nothing has changed.
+  // Tables for all samples of a group that waits; for a sample that comes back. `spare`: free
+  // blocks that must be left. False: too few are free, and nothing has changed.
   bool admit(Group& group, std::int32_t spare);
   bool resume(Group& group, SampleState& sample, std::int32_t spare);
   // The blocks that the sample wants for this step. False: it wants more, and none is free.
@@ -58,10 +58,7 @@ class BlockTables {
   // The positions of sample `index` before `end` are computed. When that ends a new group's prompt,
   // all samples get their own tail of it: `copies` receives the blocks to be copied before the next
   // step.
-  void commit(Group& group,
-              std::int32_t index,
-              std::int32_t end,
-              std::vector<BlockCopy>& copies);
+  void commit(Group& group, std::int32_t index, std::int32_t end, std::vector<BlockCopy>& copies);
 
   // Nothing cached is found again: the blocks' memory goes, or other weights come.
   void forget_cached() { index_.clear(); }

@@ -7,6 +7,8 @@
 namespace troupe::engine {
 namespace {
 
+constexpr core::Duration kAtOnce = std::chrono::seconds(30);  // of packing, with nothing to run
+
 // Busy with something for as long as it lives, where anybody keeps an account.
 struct BusyWith {
   BusyWith(core::Activity* activity, const char* what) {
@@ -83,8 +85,7 @@ void EngineDriver::pack(const EngineWork& work, const TurnBounds& bounds, Engine
   const BusyWith guard(activity_, "pack");
   const bool runs = !idle();
   for (bool done = false; !done;) {
-    const core::Duration budget = runs ? bounds.slice : core::limits::kCallDeadline;
-    const auto advanced = work.intake->advance(team_, budget);
+    const auto advanced = work.intake->advance(team_, runs ? bounds.slice : kAtOnce);
     if (!advanced) {
       turn.intake_error = advanced.error();
       return;

@@ -1,22 +1,22 @@
 // Drives an engine: whoever samples (the generator role, the server, the commands, the benchmarks)
 // hands groups in here and takes news of them out, and nobody else changes the engine. `turn` does
-// what has piled up since the last one (aborts, new groups, a slice of packing new weights, the swap)
-// and then steps until a sample is done, at most for `TurnBounds::span` and the step at hand, so that
-// short steps do not each cost a way between two threads. While the engine has samples to go on with,
-// packing takes one slice of a turn and is followed by one step; with nothing to run it is done at
-// once. A swap ends its turn. A step that fails on one group's account ends that group and the others
-// go on; one that fails otherwise ends them all.
+// what has piled up since the last one (aborts, new groups, a slice of packing new weights, the
+// swap) and then steps until a sample is done, at most for `TurnBounds::span` and the step at hand,
+// so that short steps do not each cost a way between two threads. While the engine has samples to
+// go on with, packing takes one slice of a turn and is followed by one step; with nothing to run it
+// is done at once. A swap ends its turn. A step that fails on one group's account ends that group
+// and the others go on; one that fails otherwise ends them all.
 //
-// An engine whose work has ended can be asked to rest: the memory of its keys and values goes back to
-// the system until groups come. Who works on one thread uses `step` and `run` instead of turns. Used
-// on the engine's thread; bounds are the engine's.
+// An engine whose work has ended can be asked to rest: the memory of its keys and values goes back
+// to the system until groups come. Who works on one thread uses `step` and `run` instead of turns.
+// Used on the engine's thread; bounds are the engine's.
 #pragma once
 
 #include "runtime/core/activity.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/engine/group_watch.hpp"
+#include "runtime/engine/limits.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
 #include <functional>
@@ -43,13 +43,13 @@ struct EngineWork {
 };
 
 struct TurnBounds {
-  core::Duration span = core::limits::kEngineTurn;    // 0: one step
-  core::Duration slice = core::limits::kWeightSlice;  // of packing beside steps
+  core::Duration span = limits::kEngineTurn;    // 0: one step
+  core::Duration slice = limits::kWeightSlice;  // of packing beside steps
 };
 
 struct EngineTurn {
-  std::vector<GroupNews> news;           // one a group, by group
-  std::optional<core::Version> swapped;  // the engine computes with these from the next turn on
+  std::vector<GroupNews> news;              // one a group, by group
+  std::optional<core::Version> swapped;     // the engine computes with these from the next turn on
   std::optional<core::Error> intake_error;  // the intake is of no more use
   EngineCounters counters;
   bool resting = false;

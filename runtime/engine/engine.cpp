@@ -2,8 +2,8 @@
 #include "runtime/engine/engine.hpp"
 
 #include "runtime/core/check.hpp"
-#include "runtime/core/limits.hpp"
 #include "runtime/engine/engine_settings.hpp"
+#include "runtime/engine/limits.hpp"
 #include "runtime/engine/sample_writer.hpp"
 #include "runtime/engine/scheduler.hpp"
 #include "runtime/engine/step_runner.hpp"
@@ -96,11 +96,11 @@ Engine::Engine(std::shared_ptr<const model::PackedWeights> weights,
                                              settings.step_tokens_max,
                                              settings.prefix_cache,
                                              settings.window)),
-      plan_(std::make_unique<StepPlan>(settings.sequences_max,
-                                       settings.step_tokens_max,
-                                       std::int64_t{settings.sequences_max} *
-                                           blocks_for(settings.context),
-                                       spec_)),
+      plan_(std::make_unique<StepPlan>(
+          settings.sequences_max,
+          settings.step_tokens_max,
+          std::int64_t{settings.sequences_max} * blocks_for(settings.context),
+          spec_)),
       pool_(make_pool()),
       computer_(std::make_unique<StepRunner>(
           spec_, settings.sequences_max, settings.step_tokens_max, team)) {
@@ -122,7 +122,7 @@ core::Result<void> Engine::submit(GroupRequest request) {
   }
   if (scheduler_->queue_full()) {
     return fail(ErrorCode::kOverloaded,
-                where + ": " + to_string(core::limits::kEngineQueue_groups_max) +
+                where + ": " + to_string(limits::kEngineQueue_groups_max) +
                     " groups wait already; submit it when some have finished");
   }
   scheduler_->submit(writer_->group_of(std::move(request)));

@@ -1,7 +1,7 @@
-// The generation engine: continuous batching over paged KV blocks. A step schedules, builds the plan
-// in place, computes it on the team and takes in what was drawn. One owner thread drives it, by way
-// of an EngineDriver (driver.hpp). No step allocates once the batch has its shape. A step whose
-// logits are not finite takes nothing in: after the named group is aborted the others go on.
+// The generation engine: continuous batching over paged KV blocks. A step schedules, builds the
+// plan in place, computes it on the team and takes in what was drawn. One owner thread drives it,
+// by way of an EngineDriver (driver.hpp). No step allocates once the batch has its shape. A step
+// whose logits are not finite takes nothing in: after the named group is aborted the others go on.
 //
 //   submit -> waiting group -> (prompt prefilled once, in chunks) -> n running samples -> finished
 //

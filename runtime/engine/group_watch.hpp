@@ -1,5 +1,5 @@
-// What of each group in an engine has been told already, and what is new. Part of an EngineDriver, on
-// the engine's thread. Bound: the groups of the engine.
+// What of each group in an engine has been told already, and what is new. Part of an EngineDriver,
+// on the engine's thread. Bound: the groups of the engine.
 #pragma once
 
 #include "runtime/core/error.hpp"
@@ -22,8 +22,8 @@ enum class Watch : std::uint8_t {
 // What became known of one group since the news before.
 struct GroupNews {
   core::GroupId group;
-  std::vector<Sample> grown;     // of unfinished samples: index, and only what is new
-  std::vector<Sample> finished;  // whole, in the order in which they finished
+  std::vector<Sample> grown;         // of unfinished samples: index, and only what is new
+  std::vector<Sample> finished;      // whole, in the order in which they finished
   std::optional<core::Error> error;  // the group is over
   bool first_token = false;          // the group has its first token since now
 };

@@ -12,7 +12,7 @@
 #include "runtime/net/proven_book.hpp"
 #include "runtime/net/strand_scope.hpp"
 #include "runtime/net/tls_context.hpp"
-#include "runtime/net/unix_socket.hpp"
+#include "runtime/net/socket.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/local/stream_protocol.hpp>

@@ -4,7 +4,7 @@
 // behind has no lock and is removed by the next that makes a folder. Owned by whoever listens.
 #pragma once
 
-#include "runtime/net/unix_socket.hpp"
+#include "runtime/net/socket.hpp"
 
 #include <string>
 

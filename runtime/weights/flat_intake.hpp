@@ -6,7 +6,7 @@
 #include "runtime/model/weight_packer.hpp"
 #include "runtime/weights/push_protocol.hpp"
 #include "runtime/weights/shadow_pool.hpp"
-#include "runtime/weights/socket.hpp"
+#include "runtime/net/socket.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
 #include <atomic>
@@ -24,7 +24,7 @@ struct FlatWeights {
   const float* data = nullptr;
   bool on_device = false;  // `data` lies in the memory of the engine's team
   std::shared_ptr<const void> owner;  // of `data`
-  OwnedFd lease;                      // a connection: while it is open nobody writes `data`
+  net::OwnedFd lease;                      // a connection: while it is open nobody writes `data`
   bool verified = false;
 };
 

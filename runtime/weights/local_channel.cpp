@@ -1,56 +1,71 @@
-// Panels by pointer: the intake is done at once.
+// Panels by pointer, or flat on the host in between.
 #include "runtime/weights/local_channel.hpp"
 
 #include "runtime/core/check.hpp"
-#include "runtime/weights/version_order.hpp"
+#include "runtime/model/weight_packer.hpp"
 
-#include <optional>
+#include <string>
 #include <utility>
 
 namespace troupe::weights {
-namespace {
 
-class LocalIntake final : public WeightIntake {
+class LocalWeightChannel::Intake final : public WeightIntake {
  public:
-  explicit LocalIntake(std::shared_ptr<const model::PackedWeights> weights)
-      : version_(weights->version()), weights_(std::move(weights)) {}
-  core::Version version() const override { return version_; }
+  Intake(Weights weights, std::optional<kernels::PanelDtype> packed_as)
+      : weights_(std::move(weights)), packed_as_(packed_as) {}
+
+  core::Version version() const override { return weights_.version; }
   bool verified() const override { return true; }
-  core::Result<bool> advance(core::TeamRunner&, core::Duration) override { return true; }
+  core::Result<bool> advance(core::TeamRunner& team, core::Duration budget) override {
+    if (weights_.panels != nullptr) return true;
+    if (!packer_) {
+      packed_ =
+          std::make_shared<model::PackedWeights>(weights_.flat->spec(), *packed_as_, team.memory());
+      packer_.emplace(*packed_, weights_.flat->data(), weights_.version);
+    }
+    if (!packer_->advance(team, budget)) return false;
+    weights_.panels = std::move(packed_);
+    return true;
+  }
   std::shared_ptr<const model::PackedWeights> take() override {
-    TROUPE_CHECK(weights_ != nullptr, "weights taken twice");
-    return std::move(weights_);
+    TROUPE_CHECK(weights_.panels != nullptr, "panels that are not done, or taken twice");
+    return std::move(weights_.panels);
   }
 
  private:
-  const core::Version version_;
-  std::shared_ptr<const model::PackedWeights> weights_;
+  Weights weights_;
+  const std::optional<kernels::PanelDtype> packed_as_;
+  std::shared_ptr<model::PackedWeights> packed_;
+  std::optional<model::WeightPacker> packer_;
 };
 
-}  // namespace
-
-core::Result<WeightLocation> LocalWeightChannel::publish(const Offer& offer) {
-  TROUPE_CHECK(offer.packed != nullptr, "an offer to the local channel without panels");
-  std::lock_guard lock(mutex_);
-  if (newest_ && offer.version < newest_->version()) {
-    return older_than_newest(offer.version, newest_->version());
+core::Result<WeightLocation> LocalWeightChannel::take(const Offer& offer) {
+  Weights weights{offer.version, nullptr, nullptr};
+  if (packed_as_) {
+    TROUPE_CHECK(offer.master != nullptr, "an offer by copy without master weights");
+    weights.flat = std::make_shared<const model::ParamStore>(offer.master->to(core::host_memory()));
+  } else {
+    TROUPE_CHECK(offer.packed != nullptr, "an offer by pointer without panels");
+    weights.panels = offer.packed();
+    TROUPE_CHECK(weights.panels != nullptr && weights.panels->version() == offer.version,
+                 "panels of another version than the offer names");
   }
-  if (newest_ && offer.version == newest_->version()) return WeightLocation{};
-  auto packed = offer.packed();
-  TROUPE_CHECK(packed != nullptr && packed->version() == offer.version,
-               "panels of another version than the offer names");
-  newest_ = std::move(packed);
+  const std::lock_guard lock(mutex_);
+  newest_ = std::move(weights);
   return WeightLocation{};
 }
 
 core::Result<std::unique_ptr<WeightIntake>> LocalWeightChannel::fetch(core::Version at_least,
                                                                       const WeightLocation&,
                                                                       core::Duration) {
-  std::lock_guard lock(mutex_);
-  if (!newest_ || newest_->version() < at_least) {
-    return version_not_here(at_least, newest_ ? std::optional(newest_->version()) : std::nullopt);
+  const std::lock_guard lock(mutex_);
+  if (!newest_ || newest_->version < at_least) {
+    return core::fail(core::ErrorCode::kNotFound,
+                      "version " + std::to_string(at_least) + " of the weights is not here; " +
+                          (newest_ ? "the newest is " + std::to_string(newest_->version)
+                                   : std::string("none was published")));
   }
-  return std::unique_ptr<WeightIntake>(std::make_unique<LocalIntake>(newest_));
+  return std::unique_ptr<WeightIntake>(std::make_unique<Intake>(*newest_, packed_as_));
 }
 
 }  // namespace troupe::weights

@@ -1,20 +1,17 @@
 // mmap with all pages at once, after the seals were looked at.
 #include "runtime/weights/mapped_memory.hpp"
 
-#include "runtime/weights/limits.hpp"
-#include "runtime/weights/push_protocol.hpp"
-
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
 
 namespace troupe::weights {
 
-core::Result<std::shared_ptr<const MappedMemory>> MappedMemory::map(const OwnedFd& memory,
+core::Result<std::shared_ptr<const MappedMemory>> MappedMemory::map(const net::OwnedFd& memory,
                                                                     std::uint64_t id,
                                                                     std::uint64_t bytes) {
   struct stat facts {};
@@ -39,23 +36,6 @@ core::Result<std::shared_ptr<const MappedMemory>> MappedMemory::map(const OwnedF
 
 MappedMemory::~MappedMemory() {
   ::munmap(const_cast<char*>(data_), bytes_);
-}
-
-core::Result<std::shared_ptr<const MappedMemory>> MappingSet::get(const OwnedFd& memory,
-                                                                  std::uint64_t id,
-                                                                  std::uint64_t bytes) {
-  std::lock_guard lock(mutex_);
-  const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const auto& mapping) {
-    return mapping->id() == id && mapping->bytes() == bytes;
-  });
-  if (known != kept_.end()) {
-    std::rotate(known, known + 1, kept_.end());
-    return kept_.back();
-  }
-  TROUPE_TRY_ASSIGN(made, MappedMemory::map(memory, id, bytes));
-  if (kept_.size() >= limits::kWeightMappings_max) kept_.erase(kept_.begin());
-  kept_.push_back(made);
-  return made;
 }
 
 }  // namespace troupe::weights

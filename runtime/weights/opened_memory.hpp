@@ -1,13 +1,9 @@
-// A publisher's snapshots on a device, opened in this process. A receiver keeps the last few open,
-// since a publisher uses them in turn. Used by the fetching thread; what it gives out may be held
-// by others.
+// A publisher's snapshot on a device, opened in this process. Shared by pointer.
 #pragma once
 
-#include "runtime/weights/push_protocol.hpp"
+#include "runtime/core/memory.hpp"
 
-#include <memory>
-#include <mutex>
-#include <vector>
+#include <cstdint>
 
 namespace troupe::weights {
 
@@ -25,19 +21,6 @@ class OpenedMemory {
   core::Memory& memory_;
   const std::uint64_t id_;
   void* const data_;
-};
-
-class OpenedSet {
- public:
-  // Snapshot `id`, kept or opened; the oldest beyond kWeightMappings_max is let go. Error:
-  // kResources.
-  core::Result<std::shared_ptr<const OpenedMemory>> get(core::Memory& memory,
-                                                        const core::Memory::SharedHandle& handle,
-                                                        std::uint64_t id);
-
- private:
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<const OpenedMemory>> kept_;  // last used at the end
 };
 
 }  // namespace troupe::weights

@@ -18,11 +18,11 @@ using core::fail;
 // Received and checked piece by piece, while the piece is in the cache.
 constexpr std::size_t kPiece_bytes = 256 << 10;
 
-core::Result<void> say_hello(const OwnedFd& socket,
+core::Result<void> say_hello(const net::OwnedFd& socket,
                              core::Version at_least,
                              Wants wants,
                              const WeightLocation& location,
-                             Patience patience) {
+                             net::Patience patience) {
   if (location.key.size() != kKey_chars) {
     return fail(ErrorCode::kInvalidArgument,
                 "the key of a weight source has " + std::to_string(location.key.size()) +
@@ -41,9 +41,9 @@ bool is_queued(const Answer& answer) {
   return answer.magic == kPushMagic && answer.status == AnswerStatus::kQueued;
 }
 
-core::Result<Answer> receive_answer(const OwnedFd& socket,
+core::Result<Answer> receive_answer(const net::OwnedFd& socket,
                                     const std::string& source,
-                                    Patience patience) {
+                                    net::Patience patience) {
   Answer answer;
   do {
     TROUPE_TRY(receive_all(socket, &answer, sizeof answer, patience, "the answer of " + source));
@@ -56,11 +56,11 @@ std::string name_of_stream(core::Version version) {
 }
 
 // One bucket from the socket, checked as it comes.
-core::Result<void> receive_bucket(const OwnedFd& socket,
+core::Result<void> receive_bucket(const net::OwnedFd& socket,
                                   const FlatWeights& flat,
                                   std::uint32_t index,
                                   char* into,
-                                  Patience patience) {
+                                  net::Patience patience) {
   const std::size_t size = flat.shape.bucket(flat.data, index).size();
   std::uint32_t crc = 0;
   for (std::size_t done = 0; done < size;) {
@@ -88,13 +88,12 @@ RemoteWeightSubscriber::RemoteWeightSubscriber(const model::ModelSpec& spec,
 core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
     core::Version at_least, const WeightLocation& location, core::Duration span) {
   if (closed_) return fail(ErrorCode::kClosed, "no weights are wanted here any more");
-  const Patience patience{span, &closed_};
+  const net::Patience patience{span, &closed_};
   const core::TimePoint until = std::chrono::steady_clock::now() + span;  // to connect
   const auto wrap =
       [&](core::Result<FlatWeights> flat) -> core::Result<std::unique_ptr<WeightIntake>> {
     if (!flat) return flat.failure();
-    return std::unique_ptr<WeightIntake>(
-        std::make_unique<FlatIntake>(std::move(*flat), shadows_));
+    return std::unique_ptr<WeightIntake>(std::make_unique<FlatIntake>(std::move(*flat), shadows_));
   };
   const bool same_host = !location.socket.empty() && location.host_id == host_id_;
   if (same_host && !memory_.shared_name().empty()) {
@@ -103,7 +102,7 @@ core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
     if (*flat) return wrap(std::move(**flat));
   }
   if (same_host) {
-    auto socket = connect_unix(location.socket, until);
+    auto socket = net::connect_unix(location.socket, until);
     if (socket) return wrap(from_memory(std::move(*socket), at_least, location, patience));
     if (location.tcp_port == 0) return socket.failure();
   }
@@ -112,15 +111,16 @@ core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
                 "the weights can be had by shared memory of another host alone; let the policy's "
                 "node serve them by TCP");
   }
-  TROUPE_TRY_ASSIGN(socket, location.carried.empty()
-                                ? connect_tcp(location.tcp_host, location.tcp_port, until)
-                                : connect_unix(location.carried, until));
+  TROUPE_TRY_ASSIGN(socket, location.tcp_host.starts_with('/')
+                                ? net::connect_unix(location.tcp_host, until)
+                                : net::connect_tcp(location.tcp_host, location.tcp_port, until));
   return wrap(from_stream(std::move(socket), at_least, location, patience));
 }
 
 core::Result<std::optional<FlatWeights>> RemoteWeightSubscriber::from_device(
-    core::Version at_least, const WeightLocation& location, Patience patience) {
-  auto socket = connect_unix(location.socket, std::chrono::steady_clock::now() + patience.span);
+    core::Version at_least, const WeightLocation& location, net::Patience patience) {
+  auto socket =
+      net::connect_unix(location.socket, std::chrono::steady_clock::now() + patience.span);
   if (!socket) return std::optional<FlatWeights>();  // the other ways say what is wrong
   TROUPE_TRY(say_hello(*socket, at_least, Wants::kDevice, location, patience));
   const std::string source = "the answer of " + location.socket;
@@ -140,7 +140,12 @@ core::Result<std::optional<FlatWeights>> RemoteWeightSubscriber::from_device(
   }
   core::Memory::SharedHandle handle;
   std::copy(std::begin(place.handle), std::end(place.handle), handle.begin());
-  auto opened = opened_.get(memory_, handle, answer.buffer_id);
+  const auto open = [&]() -> core::Result<std::shared_ptr<const OpenedMemory>> {
+    void* const data = memory_.open_shared(handle);
+    if (data == nullptr) return fail(ErrorCode::kResources, "a snapshot that cannot be opened");
+    return std::make_shared<const OpenedMemory>(memory_, answer.buffer_id, data);
+  };
+  auto opened = opened_.get(answer.buffer_id, open);
   if (!opened) return std::optional<FlatWeights>();  // the system refuses: shared memory is left
   FlatWeights flat;
   flat.version = answer.version;
@@ -153,13 +158,13 @@ core::Result<std::optional<FlatWeights>> RemoteWeightSubscriber::from_device(
   return std::optional<FlatWeights>(std::move(flat));
 }
 
-core::Result<FlatWeights> RemoteWeightSubscriber::from_memory(OwnedFd socket,
+core::Result<FlatWeights> RemoteWeightSubscriber::from_memory(net::OwnedFd socket,
                                                               core::Version at_least,
                                                               const WeightLocation& location,
-                                                              Patience patience) {
+                                                              net::Patience patience) {
   TROUPE_TRY(say_hello(socket, at_least, Wants::kMemory, location, patience));
   Answer answer;
-  OwnedFd memory;
+  net::OwnedFd memory;
   do {
     TROUPE_TRY(receive_with_fd(socket, &answer, sizeof answer, memory, patience,
                                "the answer of " + location.socket));
@@ -168,7 +173,9 @@ core::Result<FlatWeights> RemoteWeightSubscriber::from_memory(OwnedFd socket,
   if (!memory) {
     return fail(ErrorCode::kData, location.socket + " answered without its shared memory");
   }
-  TROUPE_TRY_ASSIGN(mapping, mappings_.get(memory, answer.buffer_id, answer.bytes));
+  TROUPE_TRY_ASSIGN(mapping, mappings_.get(answer.buffer_id, [&] {
+    return MappedMemory::map(memory, answer.buffer_id, answer.bytes);
+  }));
   SnapshotHead head;
   if (mapping->bytes() < sizeof head) {
     return fail(ErrorCode::kData, "the shared memory of the weights is too short for its head");
@@ -190,10 +197,10 @@ core::Result<FlatWeights> RemoteWeightSubscriber::from_memory(OwnedFd socket,
   return flat;
 }
 
-core::Result<FlatWeights> RemoteWeightSubscriber::from_stream(OwnedFd socket,
+core::Result<FlatWeights> RemoteWeightSubscriber::from_stream(net::OwnedFd socket,
                                                               core::Version at_least,
                                                               const WeightLocation& location,
-                                                              Patience patience) {
+                                                              net::Patience patience) {
   const std::string source = location.tcp_host + ":" + std::to_string(location.tcp_port);
   TROUPE_TRY(say_hello(socket, at_least, Wants::kStream, location, patience));
   TROUPE_TRY_ASSIGN(answer, receive_answer(socket, source, patience));

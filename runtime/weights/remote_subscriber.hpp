@@ -9,6 +9,7 @@
 #include "runtime/weights/flat_intake.hpp"
 #include "runtime/weights/mapped_memory.hpp"
 #include "runtime/weights/opened_memory.hpp"
+#include "runtime/weights/recent.hpp"
 #include "runtime/weights/shadow_pool.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
@@ -39,23 +40,23 @@ class RemoteWeightSubscriber final : public WeightSubscriber {
   // Nothing when the publisher's weights are not on this device.
   core::Result<std::optional<FlatWeights>> from_device(core::Version at_least,
                                                        const WeightLocation& location,
-                                                       Patience patience);
-  core::Result<FlatWeights> from_memory(OwnedFd socket,
+                                                       net::Patience patience);
+  core::Result<FlatWeights> from_memory(net::OwnedFd socket,
                                         core::Version at_least,
                                         const WeightLocation& location,
-                                        Patience patience);
-  core::Result<FlatWeights> from_stream(OwnedFd socket,
+                                        net::Patience patience);
+  core::Result<FlatWeights> from_stream(net::OwnedFd socket,
                                         core::Version at_least,
                                         const WeightLocation& location,
-                                        Patience patience);
+                                        net::Patience patience);
   std::shared_ptr<Staging> staging();
 
   const SnapshotShape shape_;
   const std::string host_id_;
   core::Memory& memory_;
   const std::shared_ptr<ShadowPool> shadows_;
-  MappingSet mappings_;
-  OpenedSet opened_;
+  Recent<MappedMemory> mappings_;
+  Recent<OpenedMemory> opened_;
   std::atomic<bool> closed_{false};
   std::mutex mutex_;
   std::shared_ptr<Staging> staging_;

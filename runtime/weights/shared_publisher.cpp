@@ -2,7 +2,6 @@
 #include "runtime/weights/shared_publisher.hpp"
 
 #include "runtime/core/check.hpp"
-#include "runtime/weights/version_order.hpp"
 
 #include <unistd.h>
 
@@ -25,13 +24,13 @@ core::Result<std::unique_ptr<SharedWeightPublisher>> SharedWeightPublisher::crea
   WeightServer::Doors doors;
   if (options.memory) {
     location.socket = socket_name(options.socket_folder);
-    TROUPE_TRY_ASSIGN(listener, listen_unix(location.socket));
+    TROUPE_TRY_ASSIGN(listener, net::listen_unix(location.socket));
     doors.unix_listener = std::move(listener);
   }
   if (options.tcp) {
     location.tcp_host = options.tcp_advertised.empty() ? options.tcp_host : options.tcp_advertised;
     location.tcp_port = options.tcp_port;
-    TROUPE_TRY_ASSIGN(listener, listen_tcp(options.tcp_host, location.tcp_port));
+    TROUPE_TRY_ASSIGN(listener, net::listen_tcp(options.tcp_host, location.tcp_port));
     doors.tcp_listener = std::move(listener);
   }
   return std::unique_ptr<SharedWeightPublisher>(
@@ -53,12 +52,8 @@ SharedWeightPublisher::~SharedWeightPublisher() {
   if (!location_.socket.empty() && location_.socket[0] != '@') ::unlink(location_.socket.c_str());
 }
 
-core::Result<WeightLocation> SharedWeightPublisher::publish(const Offer& offer) {
+core::Result<WeightLocation> SharedWeightPublisher::take(const Offer& offer) {
   TROUPE_CHECK(offer.master != nullptr, "an offer without weights");
-  if (newest_ && offer.version < *newest_) {
-    return older_than_newest(offer.version, *newest_);
-  }
-  if (newest_ && offer.version == *newest_) return location_;
   const model::ParamStore& master = *offer.master;
   if (!shape_) shape_.emplace(master.layout());
   TROUPE_CHECK(static_cast<std::uint64_t>(master.size()) == shape_->elements,
@@ -67,7 +62,6 @@ core::Result<WeightLocation> SharedWeightPublisher::publish(const Offer& offer) 
   TROUPE_TRY_ASSIGN(snapshot, pool_.take([&] { return Snapshot::create(*shape_); }));
   snapshot->fill(team_, master, offer.version);
   pool_.offer(std::move(snapshot));
-  newest_ = offer.version;
   return location_;
 }
 

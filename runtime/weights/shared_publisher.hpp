@@ -36,8 +36,6 @@ class SharedWeightPublisher final : public WeightPublisher {
                                                                      core::TeamRunner& team);
   ~SharedWeightPublisher() override;
 
-  core::Result<WeightLocation> publish(const Offer& offer) override;
-
   struct Counters {
     ServerCounters server;
     std::uint64_t snapshots = 0;       // in memory now
@@ -51,12 +49,12 @@ class SharedWeightPublisher final : public WeightPublisher {
                         WeightServer::Doors doors,
                         core::TeamRunner& team,
                         bool device);
+  core::Result<WeightLocation> take(const Offer& offer) override;
   core::Result<void> publish_on_device(const model::ParamStore& master, core::Version version);
 
   const WeightLocation location_;
   core::TeamRunner& team_;
   std::optional<SnapshotShape> shape_;    // of the first offer
-  std::optional<core::Version> newest_;
   SnapshotPool pool_;
   DeviceSnapshotPool device_pool_;
   bool device_ = false;  // the device's memory can be shared

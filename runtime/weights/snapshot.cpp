@@ -28,7 +28,7 @@ core::Failure no_memory(std::uint64_t bytes) {
 
 core::Result<std::shared_ptr<Snapshot>> Snapshot::create(const SnapshotShape& shape) {
   const std::uint64_t bytes = shape.bytes();
-  OwnedFd memory(::memfd_create("troupe-weights", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  net::OwnedFd memory(::memfd_create("troupe-weights", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory || ::ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) return no_memory(bytes);
   void* const mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
   if (mapped == MAP_FAILED) return no_memory(bytes);
@@ -48,7 +48,7 @@ core::Result<std::shared_ptr<Snapshot>> Snapshot::create(const SnapshotShape& sh
   return snapshot;
 }
 
-Snapshot::Snapshot(const SnapshotShape& shape, OwnedFd memory, char* mapped)
+Snapshot::Snapshot(const SnapshotShape& shape, net::OwnedFd memory, char* mapped)
     : shape_(shape), id_(random_id()), memory_(std::move(memory)), mapped_(mapped) {
   table_.resize(shape.buckets);
 }

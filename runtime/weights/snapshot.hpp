@@ -8,7 +8,7 @@
 #include "runtime/core/team.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/weights/push_protocol.hpp"
-#include "runtime/weights/socket.hpp"
+#include "runtime/net/socket.hpp"
 
 #include <memory>
 #include <vector>
@@ -33,11 +33,11 @@ class Snapshot {
   const char* bytes() const { return mapped_; }
 
  private:
-  Snapshot(const SnapshotShape& shape, OwnedFd memory, char* mapped);
+  Snapshot(const SnapshotShape& shape, net::OwnedFd memory, char* mapped);
 
   const SnapshotShape shape_;
   const std::uint64_t id_;
-  OwnedFd memory_;
+  net::OwnedFd memory_;
   char* const mapped_;
   std::vector<std::uint32_t> table_;
   core::Version version_ = 0;

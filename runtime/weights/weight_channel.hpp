@@ -1,12 +1,12 @@
-// How a new version of the weights travels from the trainer to the engines. Messages carry a version
-// and a WeightLocation; the weights go beside them, by pointer inside a process, through shared memory
-// on a host, by TCP between hosts (docs/weights.md).
+// How a new version of the weights travels from the trainer to the engines. Messages carry a
+// version and a WeightLocation; the weights go beside them, by pointer inside a process, through
+// shared memory on a host, by TCP between hosts (docs/weights.md).
 //
 //   trainer: publish(offer) -> location   engine: fetch(version, location) -> intake
 //                                                 advance(intake) between steps until done, take
 //
-// The three sides run on three threads: publish on the trainer's device thread, fetch on one that may
-// block, advance and take on the engine's. Versions never run backwards.
+// The three sides run on three threads: publish on the trainer's device thread, fetch on one that
+// may block, advance and take on the engine's. Versions never run backwards.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -14,24 +14,14 @@
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/model/packed.hpp"
+#include "runtime/weights/weight_location.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
+#include <optional>
 
 namespace troupe::weights {
-
-// Where a version can be had; empty fields: not that way.
-struct WeightLocation {
-  std::string host_id;  // of the sender: receivers with the same id share its memory
-  std::string socket;   // Unix socket that hands out the shared buffer; '@' first: abstract
-  std::string tcp_host;
-  std::uint32_t tcp_port = 0;
-  std::string key;           // said first by a receiver
-  std::string carried = {};  // Unix socket of this host that leads to the TCP port; never sent
-  friend bool operator==(const WeightLocation&, const WeightLocation&) = default;
-};
 
 struct Offer {
   core::Version version = 0;
@@ -45,7 +35,13 @@ class WeightPublisher {
   virtual ~WeightPublisher() = default;
   // Returns when the snapshot is taken: the master may change from then on. A version offered again
   // is the one offered first. Errors: kInvalidArgument (older than the newest), kResources.
-  virtual core::Result<WeightLocation> publish(const Offer& offer) = 0;
+  core::Result<WeightLocation> publish(const Offer& offer);
+
+ private:
+  virtual core::Result<WeightLocation> take(const Offer& offer) = 0;
+
+  std::optional<core::Version> published_;  // the newest
+  WeightLocation location_;
 };
 
 // One version on its way into an engine. Dropping it at any time is safe.
@@ -55,8 +51,9 @@ class WeightIntake {
   virtual core::Version version() const = 0;
   // Every byte that is going to be packed was checked.
   virtual bool verified() const = 0;
-  // Checks and packs for about `budget` on the caller's thread with its team; true when done. Called
-  // between engine steps. Error: kData when a checksum is wrong; then the intake is of no more use.
+  // Checks and packs for about `budget` on the caller's thread with its team; true when done.
+  // Called between engine steps. Error: kData when a checksum is wrong; then the intake is of no
+  // more use.
   virtual core::Result<bool> advance(core::TeamRunner& team, core::Duration budget) = 0;
   // The panels; once, when done.
   virtual std::shared_ptr<const model::PackedWeights> take() = 0;

@@ -136,9 +136,9 @@ int WeightServer::poll_timeout_ms(core::TimePoint from) const {
   return static_cast<int>(std::clamp<std::int64_t>(ms, 0, 60'000));
 }
 
-void WeightServer::accept_from(const OwnedFd& listener, Wants way) {
-  OwnedFd socket = accept_one(listener);
-  if (!socket || (way == Wants::kMemory && !same_user(socket))) return;
+void WeightServer::accept_from(const net::OwnedFd& listener, Wants way) {
+  net::OwnedFd socket = accept_one(listener);
+  if (!socket || (way == Wants::kMemory && !net::same_user(socket.get()))) return;
   Reader reader;
   reader.socket = std::move(socket);
   reader.way = way;

@@ -27,7 +27,7 @@ struct ServerCounters {
 class WeightServer {
  public:
   struct Doors {
-    OwnedFd unix_listener, tcp_listener;  // either may be missing
+    net::OwnedFd unix_listener, tcp_listener;  // either may be missing
   };
   WeightServer(Doors doors,
                std::string key,
@@ -40,7 +40,7 @@ class WeightServer {
  private:
   enum class State { kHello, kQueued, kStream, kHeld };
   struct Reader {
-    OwnedFd socket;
+    net::OwnedFd socket;
     Wants way = Wants::kMemory;  // what its door gives
     State state = State::kHello;
     core::TimePoint until;  // when it is cut; never while it holds shared memory
@@ -54,7 +54,7 @@ class WeightServer {
 
   void loop();
   int poll_timeout_ms(core::TimePoint now) const;
-  void accept_from(const OwnedFd& listener, Wants way);
+  void accept_from(const net::OwnedFd& listener, Wants way);
   bool go_on(Reader& reader, short events);  // false: the connection ends
   bool stays_late(Reader& reader);
   std::size_t count(State state) const;
@@ -74,7 +74,7 @@ class WeightServer {
   const std::string key_;
   SnapshotPool& pool_;
   DeviceSnapshotPool& device_pool_;
-  OwnedFd stop_;
+  net::OwnedFd stop_;
   std::vector<Reader> readers_;
   std::atomic<std::uint64_t> served_{0}, served_on_device_{0}, refused_{0}, cut_{0};
   std::atomic<std::uint64_t> readers_now_{0}, queued_now_{0};

@@ -25,7 +25,7 @@ core::Result<std::unique_ptr<weights::WeightIntake>> SplicedSubscriber::fetch(
   }
   weights::WeightLocation near = location;
   near.socket.clear();
-  near.carried = splice_->path();
+  near.tcp_host = splice_->path();
   return inner_->fetch(at_least, near, patience);
 }
 

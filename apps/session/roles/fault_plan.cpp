@@ -1,5 +1,7 @@
-// Reading the plan, and an engine and a subscriber that follow it.
+// Reading the plan, and steps and a subscriber that follow it.
 #include "apps/session/roles/fault_plan.hpp"
+
+#include "runtime/engine/step_computer.hpp"
 
 #include <cstdlib>
 #include <sstream>
@@ -19,49 +21,22 @@ std::optional<ErrorCode> code_named(std::string name) {
   return std::nullopt;
 }
 
-// All but the steps are the inner engine's.
-class FaultyEngine final : public engine::Engine {
+class FaultySteps final : public engine::StepComputer {
  public:
-  FaultyEngine(std::unique_ptr<engine::Engine> inner, FaultPlan& plan, std::string role)
+  FaultySteps(std::unique_ptr<engine::StepComputer> inner, FaultPlan& plan, std::string role)
       : inner_(std::move(inner)), plan_(plan), role_(std::move(role)) {}
 
-  core::Result<std::vector<engine::Sample>> step() override {
+  core::Result<std::span<const engine::Draw>> run(const model::PackedWeights& weights,
+                                                  engine::StepPlan& step,
+                                                  model::KvPool& pool) override {
     if (const auto error = plan_.at_call(role_, "step")) return core::fail(*error);
-    return inner_->step();
+    return inner_->run(weights, step, pool);
   }
-  core::Result<void> submit(engine::GroupRequest request) override {
-    return inner_->submit(std::move(request));
-  }
-  std::vector<engine::Sample> abort(core::GroupId group) override { return inner_->abort(group); }
-  std::optional<core::GroupId> broken_group() const override { return inner_->broken_group(); }
-  bool idle() const override { return inner_->idle(); }
-  std::span<const std::int32_t> drawn(core::GroupId group, std::int32_t index) override {
-    return inner_->drawn(group, index);
-  }
-  const engine::Sample* unfinished(core::GroupId group, std::int32_t index) override {
-    return inner_->unfinished(group, index);
-  }
-  core::Result<std::vector<engine::Sample>> pause(engine::PauseMode mode) override {
-    return inner_->pause(mode);
-  }
-  core::Result<void> resume() override { return inner_->resume(); }
-  core::Result<engine::MemoryReport> sleep(engine::SleepParts parts) override {
-    return inner_->sleep(parts);
-  }
-  core::Result<engine::MemoryReport> wake(engine::SleepParts parts) override {
-    return inner_->wake(parts);
-  }
-  engine::EngineState state() const override { return inner_->state(); }
-  core::Result<void> set_weights(std::shared_ptr<const model::PackedWeights> weights,
-                                 engine::KvAction action) override {
-    return inner_->set_weights(std::move(weights), action);
-  }
-  const model::PackedWeights& weights() const override { return inner_->weights(); }
-  const model::ModelSpec& spec() const override { return inner_->spec(); }
-  engine::EngineCounters counters() const override { return inner_->counters(); }
+  void forget_places() override { inner_->forget_places(); }
+  std::uint64_t replayed() const override { return inner_->replayed(); }
 
  private:
-  std::unique_ptr<engine::Engine> inner_;
+  std::unique_ptr<engine::StepComputer> inner_;
   FaultPlan& plan_;
   const std::string role_;
 };
@@ -127,12 +102,14 @@ std::optional<core::Error> FaultPlan::at_call(const std::string& role, const std
   return std::nullopt;
 }
 
-actors::EngineMaker FaultPlan::around(const std::string& role, actors::EngineMaker maker) {
+engine::EngineMaker FaultPlan::around(const std::string& role, engine::EngineMaker maker) {
   return [this, role, maker = std::move(maker)](std::shared_ptr<const model::PackedWeights> weights)
              -> core::Result<std::unique_ptr<engine::Engine>> {
-    TROUPE_TRY_ASSIGN(inner, maker(std::move(weights)));
-    return std::unique_ptr<engine::Engine>(
-        std::make_unique<FaultyEngine>(std::move(inner), *this, role));
+    TROUPE_TRY_ASSIGN(made, maker(std::move(weights)));
+    made->wrap_steps([this, role](std::unique_ptr<engine::StepComputer> inner) {
+      return std::make_unique<FaultySteps>(std::move(inner), *this, role);
+    });
+    return std::move(made);
   };
 }
 

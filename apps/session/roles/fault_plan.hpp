@@ -9,8 +9,8 @@
 // the process's workshop; thread-safe.
 #pragma once
 
-#include "actors/generator/engine_bench.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/engine/driver.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class FaultPlan {
   std::optional<core::Error> at_call(const std::string& role, const std::string& what);
 
   // The same with the plan's faults; the plan outlives what is made.
-  actors::EngineMaker around(const std::string& role, actors::EngineMaker maker);
+  engine::EngineMaker around(const std::string& role, engine::EngineMaker maker);
   std::shared_ptr<weights::WeightSubscriber> around(
       const std::string& role, std::shared_ptr<weights::WeightSubscriber> subscriber);
 

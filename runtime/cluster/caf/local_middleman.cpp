@@ -2,7 +2,7 @@
 #include "runtime/cluster/caf/local_middleman.hpp"
 
 #include "runtime/cluster/limits.hpp"
-#include "runtime/net/unix_socket.hpp"
+#include "runtime/net/socket.hpp"
 
 #include <caf/io/basp_broker.hpp>
 #include <caf/io/middleman.hpp>

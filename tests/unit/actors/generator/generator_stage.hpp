@@ -59,7 +59,7 @@ inline Generate generate_of(std::vector<std::uint32_t> slots, core::Version vers
   Generate request;
   for (const std::uint32_t slot : slots)
     request.tickets.push_back({0, slot, 0});
-  request.sampling.max_new_tokens = 40;
+  request.sampling.max_new_tokens = kLongResponse;
   request.version_min = version_min;
   return request;
 }
@@ -92,10 +92,13 @@ class GeneratorStage {
     io_.join();
   }
 
-  EngineMaker scripted(ScriptedEngine::Ends ends) {
+  EngineMaker scripted(ScriptedSteps::Ends ends) {
     return [this, ends](engine::Weights weights) -> core::Result<std::unique_ptr<engine::Engine>> {
-      return std::unique_ptr<engine::Engine>(
-          std::make_unique<ScriptedEngine>(std::move(weights), ends, log));
+      log.add("made with " + std::to_string(weights->version()));
+      auto made = engine::make_engine(std::move(weights), engine::limits_of(16, 512, 4096), team_,
+                                      {ScriptedSteps::kEnd});
+      made->wrap_steps([&](auto) { return std::make_unique<ScriptedSteps>(ends, log); });
+      return std::move(made);
     };
   }
 

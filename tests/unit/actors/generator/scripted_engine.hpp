@@ -1,13 +1,15 @@
-// An engine and weights whose every move is scripted and written down, so that order is certain.
+// The steps of an engine and weights, scripted and written down, so that order is certain.
 #pragma once
 
 #include "runtime/engine/limits.hpp"
+#include "runtime/engine/step_computer.hpp"
 #include "runtime/weights/weight_channel.hpp"
 #include "tests/unit/runtime/engine/tiny_engine.hpp"
 
 #include <algorithm>
 #include <condition_variable>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,89 +36,69 @@ struct EngineLog {
   std::vector<std::string> lines;
 };
 
-// One token a sample and step. A sample ends when `ends` says so.
-class ScriptedEngine final : public engine::Engine {
+// A tiny model whose samples need not end before a script says so.
+inline constexpr std::int32_t kLongResponse = 50'000;
+inline engine::Weights long_weights(core::Version version) {
+  model::ModelSpec spec = engine::tiny_spec();
+  spec.context = kLongResponse + 1000;
+  model::ParamStore params(spec);
+  model::randomise(params, version, 0.25f);
+  return engine::pack(params, version);
+}
+
+// What the steps of an engine compute: every sample draws a token, and its last one when `ends`
+// says so. A step takes a millisecond, so that a script can follow.
+class ScriptedSteps final : public engine::StepComputer {
  public:
   using Ends = std::function<bool(const engine::GroupRequest&, const engine::Sample&)>;
-  ScriptedEngine(engine::Weights weights, Ends ends, EngineLog& log)
-      : weights_(std::move(weights)), ends_(std::move(ends)), log_(log) {
-    log_.add("made with " + std::to_string(weights_->version()));
-  }
+  static constexpr std::int32_t kToken = 1, kEnd = 2;
+  ScriptedSteps(Ends ends, EngineLog& log) : ends_(std::move(ends)), log_(log) {}
 
-  core::Result<void> submit(engine::GroupRequest request) override {
-    if (request.prompt.empty()) return core::fail(core::ErrorCode::kData, "an empty prompt");
-    if (!state_.awake()) return core::fail(core::ErrorCode::kClosed, "the engine sleeps");
-    log_.add("submit " + std::to_string(request.seed));
-    for (std::int32_t i = 0; i < request.samples; ++i) {
-      engine::Sample sample;
-      sample.group = request.id;
-      sample.index = i;
-      running_.emplace_back(request, sample);
-    }
-    return {};
-  }
-  std::vector<engine::Sample> abort(core::GroupId group) override {
-    log_.add("abort");
-    std::erase_if(running_, [group](const auto& one) { return one.second.group == group; });
-    return {};
-  }
-  core::Result<std::vector<engine::Sample>> step() override {
+  core::Result<std::span<const engine::Draw>> run(const model::PackedWeights& weights,
+                                                  engine::StepPlan& step,
+                                                  model::KvPool&) override {
+    std::unique_lock lock(mutex_);
+    never_.wait_for(lock, std::chrono::milliseconds(1));
+    note_swap(weights.version(), step);
     log_.add("step");
-    std::vector<engine::Sample> finished;
-    broken_.reset();
-    for (auto& [request, sample] : running_) {
-      if (request.seed == 666) {
-        broken_ = request.id;
-        return core::fail(core::ErrorCode::kNumeric, "logits are not finite");
+    draws_.clear();
+    for (const engine::DrawJob& job : step.jobs()) {
+      const engine::GroupRequest& request = job.group->request;
+      if (!job.group->forked && job.sample == 0) {
+        log_.add("begin " + std::to_string(request.seed));
       }
-      sample.tokens.push_back(1);
-      sample.logprobs.push_back(-1.0f);
-      sample.versions.push_back(weights_->version());
-      if (ends_(request, sample)) finished.push_back(sample);
+      engine::Sample next = job.group->at(job.sample).out;
+      next.tokens.push_back(kToken);
+      next.versions.push_back(weights.version());
+      engine::Draw draw;
+      draw.token = ends_(request, next) ? kEnd : kToken;
+      draw.logprob = request.seed == 666 ? std::numeric_limits<float>::quiet_NaN() : -1.0f;
+      draws_.push_back(draw);
     }
-    for (const auto& done : finished) {
-      std::erase_if(running_, [&done](const auto& one) {
-        return one.second.group == done.group && one.second.index == done.index;
-      });
-    }
-    return finished;
+    return std::span<const engine::Draw>(draws_);
   }
-  std::optional<core::GroupId> broken_group() const override { return broken_; }
-  bool idle() const override { return running_.empty(); }
-  std::span<const std::int32_t> drawn(core::GroupId, std::int32_t) override { return {}; }
-  const engine::Sample* unfinished(core::GroupId, std::int32_t) override { return nullptr; }
-  core::Result<std::vector<engine::Sample>> pause(engine::PauseMode) override {
-    return std::vector<engine::Sample>();
-  }
-  core::Result<void> resume() override { return {}; }
-  core::Result<engine::MemoryReport> sleep(engine::SleepParts parts) override {
-    log_.add("sleep");
-    state_.kv_asleep = parts.kv;
-    return engine::MemoryReport();
-  }
-  core::Result<engine::MemoryReport> wake(engine::SleepParts) override {
-    log_.add("wake");
-    state_.kv_asleep = false;
-    return engine::MemoryReport();
-  }
-  engine::EngineState state() const override { return state_; }
-  core::Result<void> set_weights(engine::Weights weights, engine::KvAction action) override {
-    log_.add("swap to " + std::to_string(weights->version()) +
-             (action == engine::KvAction::kKeep ? " keep" : " recompute"));
-    weights_ = std::move(weights);
-    return {};
-  }
-  const model::ModelSpec& spec() const override { return weights_->spec(); }
-  const model::PackedWeights& weights() const override { return *weights_; }
-  engine::EngineCounters counters() const override { return {}; }
+  void forget_places() override { log_.add("sleep"); }
+  std::uint64_t replayed() const override { return 0; }
 
  private:
-  engine::Weights weights_;
-  engine::EngineState state_;
+  // How samples under way go on with other weights.
+  void note_swap(core::Version version, engine::StepPlan& step) {
+    const auto jobs = step.jobs();
+    const bool under_way =
+        std::any_of(jobs.begin(), jobs.end(), [](const auto& job) { return job.group->forked; });
+    if (std::exchange(version_, version) == version || !under_way) return;
+    const auto& segments = step.plan().segments;
+    const bool again = std::any_of(segments.begin(), segments.end(),
+                                   [](const auto& segment) { return segment.rows > 1; });
+    log_.add("on with " + std::to_string(version) + (again ? " recompute" : " keep"));
+  }
+
   Ends ends_;
   EngineLog& log_;
-  std::optional<core::GroupId> broken_;
-  std::vector<std::pair<engine::GroupRequest, engine::Sample>> running_;
+  std::mutex mutex_;
+  std::condition_variable never_;
+  core::Version version_ = 0;
+  std::vector<engine::Draw> draws_;
 };
 
 // Weights that need some slices to be packed.
@@ -131,9 +113,7 @@ class ScriptedIntake final : public weights::WeightIntake {
     if (slices_ < 0) return core::fail(core::ErrorCode::kData, "a checksum is wrong");
     return --slices_ <= 0;
   }
-  std::shared_ptr<const model::PackedWeights> take() override {
-    return engine::tiny_weights(version_, version_);
-  }
+  std::shared_ptr<const model::PackedWeights> take() override { return long_weights(version_); }
 
  private:
   core::Version version_;

@@ -30,7 +30,7 @@ Message through_a_frame(const Message& message) {
   return std::move(read).value();
 }
 
-WeightSource source() { return {"host-a", "/run/t/w.sock", "127.0.0.1", 4711, "secret"}; }
+weights::WeightLocation source() { return {"host-a", "/run/t/w.sock", "127.0.0.1", 4711, "secret"}; }
 
 TEST(Codec, GenerateKeepsTheOldestVersionAllowed) {
   Generate message;

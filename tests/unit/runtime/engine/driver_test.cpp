@@ -42,8 +42,7 @@ constexpr TurnBounds kOneStep{core::Duration()};
 
 class EngineDriverTest : public ::testing::Test {
  protected:
-  EngineDriverTest()
-      : driver_(make_engine(tiny_weights(1, 1), EngineLimits{}, team_), team_) {}
+  EngineDriverTest() : driver_(make_engine(tiny_weights(1, 1), EngineLimits{}, team_), team_) {}
   // A long group goes on after a turn that a short one has ended.
   void begin() {
     EngineWork work;
@@ -111,8 +110,8 @@ TEST_F(EngineDriverTest, BesideARunningGroupASliceIsFollowedByOneStep) {
 }
 
 TEST_F(EngineDriverTest, TheFirstWeightsMakeTheEngine) {
-  EngineDriver fresh([this](Weights first) { return Engine::create(first, {}, {}, nullptr, team_); },
-                     team_);
+  EngineDriver fresh(
+      [this](Weights first) { return Engine::create(first, {}, {}, nullptr, team_); }, team_);
   EXPECT_EQ(fresh.engine(), nullptr);
   EngineWork early;
   early.submits = {{request_}};

@@ -20,7 +20,7 @@ using core::ErrorCode;
 
 // The answer to these bytes; status 0 when the publisher only hangs up.
 AnswerStatus answer_to(const WeightLocation& at, Wants way, const void* bytes, std::size_t size) {
-  const OwnedFd socket = connect_to(at, way);
+  const net::OwnedFd socket = connect_to(at, way);
   TROUPE_CHECK(send_all(socket, bytes, size, kPatient, "hello").has_value(), "sending");
   Answer answer;
   const auto got = receive_all(socket, &answer, sizeof answer, kPatient, "answer");
@@ -58,8 +58,8 @@ TEST(WeightServer, StrangersAreToldAndForgotten) {
 TEST(WeightServer, SilentAndSlowOnesHoldUpNobody) {
   Source source(wide());
   const WeightLocation at = source.publish(1);
-  const OwnedFd silent = connect_to(at, Wants::kStream), half = connect_to(at, Wants::kMemory);
-  const OwnedFd reads_nothing = connect_to(at, Wants::kStream);
+  const net::OwnedFd silent = connect_to(at, Wants::kStream), half = connect_to(at, Wants::kMemory);
+  const net::OwnedFd reads_nothing = connect_to(at, Wants::kStream);
   const Hello hello = hello_with(at, Wants::kStream);
   ASSERT_TRUE(send_all(half, &hello, 20, kPatient, "half a hello"));
   ASSERT_TRUE(send_all(reads_nothing, &hello, sizeof hello, kPatient, "a hello"));
@@ -109,10 +109,10 @@ core::Result<std::shared_ptr<const model::PackedWeights>> from_stream(const std:
   WeightLocation at;
   at.tcp_host = "127.0.0.1";
   at.key = random_key();
-  auto listener = listen_tcp(at.tcp_host, at.tcp_port);
+  auto listener = net::listen_tcp(at.tcp_host, at.tcp_port);
   TROUPE_CHECK(listener.has_value(), "listening");
   const std::jthread source([&] {
-    OwnedFd socket;
+    net::OwnedFd socket;
     TROUPE_CHECK(comes_true([&] { return bool(socket = accept_one(*listener)); }), "accepting");
     Hello hello;
     (void)receive_all(socket, &hello, sizeof hello, kPatient, "hello");
@@ -193,16 +193,16 @@ core::Result<std::shared_ptr<const model::PackedWeights>> from_memory(const std:
   at.host_id = own_host_id();
   at.socket = "@troupe-test-" + std::to_string(random_id());
   at.key = random_key();
-  auto listener = listen_unix(at.socket);
+  auto listener = net::listen_unix(at.socket);
   TROUPE_CHECK(listener.has_value(), "listening");
   const std::string snapshot = bytes.substr(sizeof(Answer));
-  OwnedFd memory(::memfd_create("troupe-test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  net::OwnedFd memory(::memfd_create("troupe-test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   TROUPE_CHECK(::write(memory.get(), snapshot.data(), snapshot.size()) ==
                    static_cast<ssize_t>(snapshot.size()),
                "writing memory");
   if (seals != 0) ::fcntl(memory.get(), F_ADD_SEALS, seals);
   const std::jthread source([&] {
-    OwnedFd socket;
+    net::OwnedFd socket;
     TROUPE_CHECK(comes_true([&] { return bool(socket = accept_one(*listener)); }), "accepting");
     Hello hello;
     (void)receive_all(socket, &hello, sizeof hello, kPatient, "hello");

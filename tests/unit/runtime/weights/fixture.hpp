@@ -126,10 +126,10 @@ struct Source {
   std::unique_ptr<SharedWeightPublisher> publisher;
 };
 
-inline OwnedFd connect_to(const WeightLocation& at, Wants way) {
+inline net::OwnedFd connect_to(const WeightLocation& at, Wants way) {
   const auto until = std::chrono::steady_clock::now() + kLong;
-  auto socket = way == Wants::kMemory ? connect_unix(at.socket, until)
-                                      : connect_tcp(at.tcp_host, at.tcp_port, until);
+  auto socket = way == Wants::kMemory ? net::connect_unix(at.socket, until)
+                                      : net::connect_tcp(at.tcp_host, at.tcp_port, until);
   TROUPE_CHECK(socket.has_value(), "connecting");
   return std::move(socket).value();
 }

@@ -60,7 +60,7 @@ TEST(WeightPatience, AReceiverThatWaitsIsToldSoAndThenServed) {
   const WeightLocation at = source.publish(1);
   RemoteWeightSubscriber holder(tiny());
   auto held = hold_all(holder, only_memory(at));
-  const OwnedFd socket = connect_to(at, Wants::kStream);
+  const net::OwnedFd socket = connect_to(at, Wants::kStream);
   const Hello hello = hello_with(at, Wants::kStream);
   ASSERT_TRUE(send_all(socket, &hello, sizeof hello, kPatient, "a hello"));
   Answer answer;
@@ -74,13 +74,13 @@ TEST(WeightPatience, AReceiverThatWaitsIsToldSoAndThenServed) {
 
 // A source on TCP that a script plays once somebody has said hello.
 struct ScriptedSource {
-  explicit ScriptedSource(std::function<void(const OwnedFd&)> script) {
+  explicit ScriptedSource(std::function<void(const net::OwnedFd&)> script) {
     at.tcp_host = "127.0.0.1";
     at.key = random_key();
-    auto listening = listen_tcp(at.tcp_host, at.tcp_port);
+    auto listening = net::listen_tcp(at.tcp_host, at.tcp_port);
     TROUPE_CHECK(listening.has_value(), "listening");
     thread = std::jthread([script = std::move(script), listener = std::move(*listening)] {
-      OwnedFd socket;
+      net::OwnedFd socket;
       TROUPE_CHECK(comes_true([&] { return bool(socket = accept_one(listener)); }), "accepting");
       Hello hello;
       TROUPE_CHECK(receive_all(socket, &hello, sizeof hello, kPatient, "hello").has_value(),
@@ -111,7 +111,7 @@ std::string stream_bytes() {
 // The system paces the link: the whole takes three times as long as the patience with it.
 TEST(WeightPatience, ASlowLinkMayTakeLongerThanThePatience) {
   const std::string bytes = stream_bytes();
-  ScriptedSource slow([&bytes](const OwnedFd& socket) {
+  ScriptedSource slow([&bytes](const net::OwnedFd& socket) {
     const auto rate = static_cast<unsigned>(bytes.size() / 3);  // bytes a second
     ASSERT_EQ(::setsockopt(socket.get(), SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate), 0);
     ASSERT_TRUE(send_all(socket, bytes.data(), bytes.size(), kPatient, "bytes"));
@@ -129,7 +129,7 @@ TEST(WeightPatience, ASlowLinkMayTakeLongerThanThePatience) {
 TEST(WeightPatience, ALinkThatStandsStillIsNamedAsThat) {
   const std::string bytes = stream_bytes();
   std::promise<void> heard;
-  ScriptedSource still([&, said = heard.get_future().share()](const OwnedFd& socket) {
+  ScriptedSource still([&, said = heard.get_future().share()](const net::OwnedFd& socket) {
     ASSERT_TRUE(send_all(socket, bytes.data(), bytes.size() / 2, kPatient, "a half"));
     said.wait();
   });
@@ -144,7 +144,7 @@ TEST(WeightPatience, ALinkThatStandsStillIsNamedAsThat) {
 
 TEST(WeightPatience, ASubscriberThatIsClosedWaitsNoLonger) {
   std::promise<void> asked, heard;
-  ScriptedSource silent([&, said = heard.get_future().share()](const OwnedFd&) {
+  ScriptedSource silent([&, said = heard.get_future().share()](const net::OwnedFd&) {
     asked.set_value();
     said.wait();
   });

@@ -1,6 +1,6 @@
 // The channel of one process with several memories: the bits of panels that the trainer would have
 // packed, never an older version.
-#include "runtime/weights/copied_channel.hpp"
+#include "runtime/weights/local_channel.hpp"
 
 #include "tests/unit/runtime/model/arena_team.hpp"
 #include "tests/unit/runtime/weights/fixture.hpp"
@@ -43,13 +43,13 @@ std::vector<float> head_of(const model::PackedWeights& weights) {
 
 }  // namespace
 
-TEST(CopiedWeightChannel, PacksWhatWasPublishedWhereTheEngineComputes) {
+TEST(LocalWeightChannelByCopy, PacksWhatWasPublishedWhereTheEngineComputes) {
   model::ParamStore master(one_layer());
   model::randomise(master, 3, 0.5f);
   model::PackedWeights expected(one_layer());
   expected.fill(core::Team{}, master, 4);
 
-  CopiedWeightChannel channel(kernels::PanelDtype::kF32);
+  LocalWeightChannel channel(kernels::PanelDtype::kF32);
   EXPECT_EQ(channel.fetch(0, {}, kSecond).error().code, core::ErrorCode::kNotFound);
   ASSERT_TRUE(channel.publish(offer(4, master)));
   auto intake = channel.fetch(4, {}, kSecond);
@@ -64,9 +64,9 @@ TEST(CopiedWeightChannel, PacksWhatWasPublishedWhereTheEngineComputes) {
   EXPECT_EQ(head_of(*panels), head_of(expected));
 }
 
-TEST(CopiedWeightChannel, NeverGoesBack) {
+TEST(LocalWeightChannelByCopy, NeverGoesBack) {
   model::ParamStore master(one_layer());
-  CopiedWeightChannel channel(kernels::PanelDtype::kF32);
+  LocalWeightChannel channel(kernels::PanelDtype::kF32);
   ASSERT_TRUE(channel.publish(offer(4, master)));
   EXPECT_EQ(channel.publish(offer(3, master)).error().code, core::ErrorCode::kInvalidArgument);
   ASSERT_TRUE(channel.publish(offer(4, master)));

@@ -1,6 +1,7 @@
-// Plain sockets for weights: an owned descriptor, listening and connecting by Unix path or TCP, and
-// reads and writes that end when nothing moves. No thread of its own; a socket is used by one
-// thread at a time. All descriptors are non-blocking and closed on exec.
+// Plain sockets without Asio: an owned descriptor, listening and connecting on Unix sockets (by
+// path or by an abstract name, '@' first) and TCP, who is at the other end, and reads and writes
+// that end when nothing moves. No thread of its own; a socket is used by one thread at a time. All
+// descriptors are non-blocking and closed on exec.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -12,7 +13,7 @@
 #include <string>
 #include <utility>
 
-namespace troupe::weights {
+namespace troupe::net {
 
 class OwnedFd {
  public:
@@ -25,6 +26,7 @@ class OwnedFd {
   }
   ~OwnedFd() { close(); }
   int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
   explicit operator bool() const { return fd_ >= 0; }
   void close();
 
@@ -32,17 +34,23 @@ class OwnedFd {
   int fd_ = -1;
 };
 
-// `name`: a path, or '@' and an abstract name. A path's folder must belong to this user and be closed
-// to others (mode 0700). Errors: kConfig (too long, folder open to others), kResources.
+// A path's folder must belong to this user and be closed to others (mode 0700). Errors: kConfig
+// (too long, folder open to others), kResources.
 core::Result<OwnedFd> listen_unix(const std::string& name);
-// Port 0: any; `port` becomes the one that it is.
+// Port 0: any; `port` becomes the one that it is. Errors: kConfig (the address), kResources.
 core::Result<OwnedFd> listen_tcp(const std::string& host, std::uint32_t& port);
-// A waiting connection, or none. True of `same_user` when the peer is a process of this user.
-OwnedFd accept_one(const OwnedFd& listener);
-bool same_user(const OwnedFd& unix_socket);
+OwnedFd accept_one(const OwnedFd& listener);  // a waiting connection, or none
 
+// Errors: kPeerLost (nobody listens there), kConfig (too long; another user's process listens).
 core::Result<OwnedFd> connect_unix(const std::string& name, core::TimePoint until);
-core::Result<OwnedFd> connect_tcp(const std::string& host, std::uint32_t port, core::TimePoint until);
+// Errors: kPeerLost, kDeadline, kConfig (the address).
+core::Result<OwnedFd> connect_tcp(const std::string& host,
+                                  std::uint32_t port,
+                                  core::TimePoint until);
+
+// True when the process at the other end has this user: who connected, or, for who connected, who
+// listens.
+bool same_user(int unix_socket);
 
 // How long a read or write waits for the next byte to move, whatever the whole takes; `given_up`,
 // where there is one, ends the waiting once it is true.
@@ -73,4 +81,4 @@ core::Result<void> receive_with_fd(const OwnedFd& socket,
 // One attempt; false when the bytes did not go out whole.
 bool send_with_fd(const OwnedFd& socket, const void* bytes, std::size_t size, int passed);
 
-}  // namespace troupe::weights
+}  // namespace troupe::net

@@ -1,7 +1,5 @@
 // System calls and their errors in words.
-#include "runtime/weights/socket.hpp"
-
-#include "runtime/weights/limits.hpp"
+#include "runtime/net/socket.hpp"
 
 #include <fcntl.h>
 #include <netdb.h>
@@ -21,13 +19,11 @@
 #include <cstring>
 #include <memory>
 
-namespace troupe::weights {
+namespace troupe::net {
 namespace {
 
 using core::ErrorCode;
 using core::fail;
-
-constexpr int kBacklog = limits::kWeightQueue_max;  // connections not yet accepted
 
 core::Failure system_failure(ErrorCode code, const std::string& what) {
   return fail(code, what + ": " + std::strerror(errno));
@@ -43,10 +39,11 @@ core::Result<UnixAddress> unix_address(const std::string& name) {
   UnixAddress result;
   result.address.sun_family = AF_UNIX;
   if (name.empty() || name.size() >= sizeof result.address.sun_path) {
-    return fail(ErrorCode::kConfig, "the socket of the weights '" + name + "' has " +
-                                        std::to_string(name.size()) + " characters; the system takes " +
+    return fail(ErrorCode::kConfig, "the name of the socket '" + name + "' has " +
+                                        std::to_string(name.size()) +
+                                        " characters; the system takes 1 to " +
                                         std::to_string(sizeof result.address.sun_path - 1) +
-                                        "; choose a shorter folder for the run");
+                                        "; choose a shorter folder");
   }
   std::memcpy(result.address.sun_path, name.data(), name.size());
   if (name[0] == '@') result.address.sun_path[0] = '\0';
@@ -65,8 +62,7 @@ core::Result<AddressList> resolve(const std::string& host, std::uint32_t port) {
   addrinfo* found = nullptr;
   const int status = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (status != 0) {
-    return fail(ErrorCode::kConfig, "the address '" + host + "' of the weights: " +
-                                        ::gai_strerror(status));
+    return fail(ErrorCode::kConfig, "the address '" + host + "': " + ::gai_strerror(status));
   }
   return AddressList(found, &freeaddrinfo);
 }
@@ -147,11 +143,11 @@ core::Result<void> check_folder(const std::string& path) {
   const std::string folder = path.substr(0, path.rfind('/') + 1) + ".";
   struct stat facts {};
   if (::stat(folder.c_str(), &facts) != 0) {
-    return system_failure(ErrorCode::kConfig, "the folder of the weights' socket " + path);
+    return system_failure(ErrorCode::kConfig, "the folder of the socket " + path);
   }
   if (facts.st_uid == ::geteuid() && (facts.st_mode & 077) == 0) return {};
-  return fail(ErrorCode::kConfig, "the folder of the weights' socket " + path +
-                                      " is open to other users; make it mode 0700");
+  return fail(ErrorCode::kConfig,
+              "the folder of the socket " + path + " is open to other users; make it mode 0700");
 }
 
 }  // namespace
@@ -167,7 +163,7 @@ core::Result<OwnedFd> listen_unix(const std::string& name) {
   if (!socket) return system_failure(ErrorCode::kResources, "a Unix socket");
   if (name[0] != '@') ::unlink(name.c_str());
   if (::bind(socket.get(), address.get(), address.size) != 0 ||
-      ::listen(socket.get(), kBacklog) != 0) {
+      ::listen(socket.get(), SOMAXCONN) != 0) {
     return system_failure(ErrorCode::kResources, "cannot listen at " + name);
   }
   return socket;
@@ -182,7 +178,7 @@ core::Result<OwnedFd> listen_tcp(const std::string& host, std::uint32_t& port) {
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(socket.get(), list->ai_addr, list->ai_addrlen) != 0 ||
-      ::listen(socket.get(), kBacklog) != 0) {
+      ::listen(socket.get(), SOMAXCONN) != 0) {
     return system_failure(ErrorCode::kResources, "cannot listen at " + where);
   }
   sockaddr_storage own{};
@@ -197,10 +193,10 @@ OwnedFd accept_one(const OwnedFd& listener) {
   return OwnedFd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
-bool same_user(const OwnedFd& unix_socket) {
+bool same_user(int unix_socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
-  return ::getsockopt(unix_socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+  return ::getsockopt(unix_socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
          peer.uid == ::geteuid();
 }
 
@@ -208,7 +204,10 @@ core::Result<OwnedFd> connect_unix(const std::string& name, core::TimePoint unti
   TROUPE_TRY_ASSIGN(address, unix_address(name));
   OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return system_failure(ErrorCode::kResources, "a Unix socket");
-  return finish_connect(std::move(socket), address.get(), address.size, name, until);
+  TROUPE_TRY_ASSIGN(there,
+                    finish_connect(std::move(socket), address.get(), address.size, name, until));
+  if (same_user(there.get())) return std::move(there);
+  return fail(ErrorCode::kConfig, name + " is a socket of another user");
 }
 
 core::Result<OwnedFd> connect_tcp(const std::string& host,
@@ -228,8 +227,8 @@ core::Result<void> send_all(const OwnedFd& socket,
                             Patience patience,
                             const std::string& what) {
   for (std::size_t done = 0; done < size;) {
-    const ssize_t n = ::send(socket.get(), static_cast<const char*>(bytes) + done, size - done,
-                             MSG_NOSIGNAL);
+    const ssize_t n =
+        ::send(socket.get(), static_cast<const char*>(bytes) + done, size - done, MSG_NOSIGNAL);
     if (n > 0) {
       done += static_cast<std::size_t>(n);
     } else if (errno == EAGAIN || errno == EINTR) {
@@ -304,4 +303,4 @@ bool send_with_fd(const OwnedFd& socket, const void* bytes, std::size_t size, in
   return ::sendmsg(socket.get(), &message, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
 }
 
-}  // namespace troupe::weights
+}  // namespace troupe::net
