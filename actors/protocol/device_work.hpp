@@ -23,7 +23,7 @@ class DeviceWork {
   async::task<std::invoke_result_t<Job&>> run(const char* what, Job job) {
     doing_ = what;
     auto timed = [activity = context_.activity, what, job = std::move(job)]() mutable {
-      const MaybeBusy busy(activity, what);
+      const core::Activity::Busy busy(activity, what);
       return job();
     };
     auto result = co_await context_.device->run(std::move(timed));

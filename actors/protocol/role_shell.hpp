@@ -28,12 +28,4 @@ struct RoleContext {
   core::Activity* activity = nullptr;      // what the role's time goes into
 };
 
-// Busy with something for as long as it lives, where anybody keeps an account. On any thread.
-struct MaybeBusy {
-  MaybeBusy(core::Activity* activity, const char* what) {
-    if (activity != nullptr) busy.emplace(*activity, what);
-  }
-  std::optional<core::Activity::Busy> busy;
-};
-
 }  // namespace troupe::actors

@@ -66,7 +66,7 @@ async::task<core::Result<void>> ReferenceRole::work() {
     core::TeamRunner* team = &team_;
     core::Activity* const activity = context_.activity;
     auto job = [weights, scratch, team, batch, activity]() {
-      const MaybeBusy guard(activity, "score");
+      const core::Activity::Busy guard(activity, "score");
       return score(*weights, *team, *scratch, batch);
     };
     auto scored = co_await context_.device->run(std::move(job));

@@ -27,7 +27,7 @@ async::task<core::Result<Scores>> RewardRole::on(Score request) {
   const RewardReads sent = request.sent;
   auto job = [source, request = std::move(request), tries, wanted, deadline = options_.deadline,
               activity = context_.activity]() -> core::Result<std::vector<RewardScore>> {
-    const MaybeBusy guard(activity, "score");
+    const core::Activity::Busy guard(activity, "score");
     *wanted = source->reads();
     if (!request.sent.cover(*wanted)) return std::vector<RewardScore>();
     return score_with_retries(*source, items_of(request), deadline, *tries);

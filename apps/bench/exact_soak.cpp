@@ -63,7 +63,8 @@ class Soak {
       if (driver_->engine()->counters().decode_tokens >= next_event) {
         const bool floods = happened == kFirstFlood || rng_.next_below(64) == 0;
         TROUPE_TRY(floods ? flood() : events.next(live_));
-        next_event = driver_->engine()->counters().decode_tokens + rng_.next_below(2 * kEventEvery_tokens);
+        next_event =
+            driver_->engine()->counters().decode_tokens + rng_.next_below(2 * kEventEvery_tokens);
         if (happened++ < kEventsUntilStart) {
           report_.pss_start_mb = std::max(report_.pss_start_mb, pss_own_mb());
         }

@@ -3,6 +3,7 @@
 
 #include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
+#include "actors/protocol/messages_node.hpp"
 #include "runtime/async/run_on.hpp"
 
 #include <utility>

@@ -101,17 +101,18 @@ Activity::Report Activity::report(std::uint64_t spans_after) const {
   return report;
 }
 
-Activity::Busy::Busy(Activity& activity, std::string_view what) : activity_(activity) {
+Activity::Busy::Busy(Activity* activity, std::string_view what) : activity_(activity) {
+  if (activity_ == nullptr) return;
   {
-    const std::lock_guard lock(activity_.mutex_);
-    state_ = activity_.state_;
-    cause_ = activity_.cause_;
+    const std::lock_guard lock(activity_->mutex_);
+    state_ = activity_->state_;
+    cause_ = activity_->cause_;
   }
-  activity_.set_busy(what);
+  activity_->set_busy(what);
 }
 
 Activity::Busy::~Busy() {
-  activity_.set(state_, cause_);
+  if (activity_ != nullptr) activity_->set(state_, cause_);
 }
 
 }  // namespace troupe::core

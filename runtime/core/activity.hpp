@@ -46,17 +46,18 @@ class Activity {
   void set_idle(std::string_view cause) { set(State::kIdle, cause); }
   void set_paused(std::string_view cause) { set(State::kPaused, cause); }
 
-  // Busy for as long as the guard lives; then what it was before. Guards nest.
+  // Busy for as long as the guard lives; then what it was before. Guards nest. Without an activity
+  // nobody keeps an account.
   class Busy {
    public:
-    Busy(Activity& activity, std::string_view what);
+    Busy(Activity* activity, std::string_view what);
     Busy(const Busy&) = delete;
     Busy& operator=(const Busy&) = delete;
     ~Busy();
 
    private:
-    Activity& activity_;
-    State state_;
+    Activity* const activity_;
+    State state_ = State::kIdle;
     std::string cause_;
   };
 

@@ -9,14 +9,6 @@ namespace {
 
 constexpr core::Duration kAtOnce = std::chrono::seconds(30);  // of packing, with nothing to run
 
-// Busy with something for as long as it lives, where anybody keeps an account.
-struct BusyWith {
-  BusyWith(core::Activity* activity, const char* what) {
-    if (activity != nullptr) busy.emplace(*activity, what);
-  }
-  std::optional<core::Activity::Busy> busy;
-};
-
 std::vector<GroupNews> listed(News news) {
   std::vector<GroupNews> all;
   for (auto& [id, one] : news)
@@ -82,7 +74,7 @@ EngineTurn EngineDriver::turn(EngineWork work, TurnBounds bounds) {
 }
 
 void EngineDriver::pack(const EngineWork& work, const TurnBounds& bounds, EngineTurn& turn) {
-  const BusyWith guard(activity_, "pack");
+  const core::Activity::Busy guard(activity_, "pack");
   const bool runs = !idle();
   for (bool done = false; !done;) {
     const auto advanced = work.intake->advance(team_, runs ? bounds.slice : kAtOnce);
@@ -112,7 +104,7 @@ core::Result<void> EngineDriver::install(std::shared_ptr<const model::PackedWeig
 
 void EngineDriver::compute(bool one_step, core::Duration span, News& news) {
   const core::TimePoint end = std::chrono::steady_clock::now() + span;
-  const BusyWith guard(computes() ? activity_ : nullptr, "step");
+  const core::Activity::Busy guard(computes() ? activity_ : nullptr, "step");
   while (computes()) {
     auto finished = engine_->step();
     if (!finished) return fail_groups(finished.error(), news);

@@ -57,10 +57,10 @@ TEST(Activity, AGuardGivesBackWhatWasBeforeAndNests) {
   Activity activity(clock);
   activity.set_paused("lease");
   {
-    const Activity::Busy outer(activity, "outer");
+    const Activity::Busy outer(&activity, "outer");
     clock.advance(1s);
     {
-      const Activity::Busy inner(activity, "inner");
+      const Activity::Busy inner(&activity, "inner");
       clock.advance(1s);
     }
     EXPECT_EQ(activity.report().now.cause, "outer");
@@ -155,7 +155,7 @@ TEST(Activity, ReportsAreExactWhileOtherThreadsChangeTheState) {
   std::atomic<bool> over{false};
   std::thread role([&] {
     while (!over.load()) {
-      const Activity::Busy busy(activity, "step");
+      const Activity::Busy busy(&activity, "step");
       activity.set_paused("lease");
     }
   });

@@ -199,7 +199,7 @@ TEST_F(EngineDriverTest, RestsOnceIdleAndWakesForGroups) {
   begin();
   EngineWork rest;
   rest.rest = true;
-  EXPECT_FALSE(driver_.turn(rest).resting) << "a group is here";
+  EXPECT_FALSE(driver_.turn(rest, kOneStep).resting) << "a group is here";
   driver_.abort({5});
   EXPECT_TRUE(driver_.turn(rest).resting);
   EXPECT_TRUE(driver_.engine()->state().kv_asleep);
