@@ -1,0 +1,61 @@
+// Settings, one after the other.
+#include "runtime/config/builder.hpp"
+
+#include "runtime/config/refuse.hpp"
+#include "runtime/core/check.hpp"
+#include "runtime/core/error_list.hpp"
+
+namespace troupe::config {
+
+Builder::Builder(const Table& table, Methods method) : table_(&table) {
+  config_.method = method;
+  for (const Row& row : table.rows()) {
+    for (const auto& [methods, value] : row.defaults) {
+      if ((methods & method) == 0) continue;
+      const auto set = row.set(config_, {row.name, {std::string(value)}, false, ""});
+      TROUPE_CHECK(set.has_value(), "a method's default fits its key");
+    }
+  }
+}
+
+core::Result<void> Builder::set(const Setting& setting) {
+  const Row* row = table_->find(setting.name);
+  if (row == nullptr) return core::fail(unknown_key(setting.name, setting.where));
+  if (!row->is_read_by(config_.method)) {
+    return refuse(setting.where, ": ", setting.name, " is not read by `train ",
+                  method_names(config_.method), "` (only by ", method_names(row->only),
+                  "); take it out");
+  }
+  TROUPE_TRY(row->set(config_, setting));
+  origins_[setting.name] = setting.where;
+  return {};
+}
+
+core::Result<void> Builder::set_all(std::span<const Setting> settings) {
+  core::ErrorList wrong;
+  for (const Setting& setting : settings)
+    wrong.take(set(setting));
+  return wrong.result();
+}
+
+core::Result<TrainConfig> Builder::finish() const {
+  TROUPE_TRY(check(config_, *table_, origins_));
+  return config_;
+}
+
+core::Result<Methods> method_of(std::span<const Setting> settings, Methods asked) {
+  Methods method = asked;
+  for (const Setting& setting : settings) {
+    if (setting.name != "method" || setting.values.size() != 1) continue;
+    TrainConfig config;
+    TROUPE_TRY(keys().find("method")->set(config, setting));
+    if (method != kNoMethod && method != config.method) {
+      return refuse(setting.where, ": this is a configuration of `train ",
+                    method_names(config.method), "`, not of `train ", method_names(method), "`");
+    }
+    method = config.method;
+  }
+  return method == kNoMethod ? kPpo : method;
+}
+
+}  // namespace troupe::config

@@ -1,0 +1,146 @@
+// Reading of dotted flags.
+#include "runtime/config/read.hpp"
+#include "runtime/config/refuse.hpp"
+#include "runtime/core/bool_word.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::config {
+namespace {
+
+constexpr std::string_view kWhere = "the command line";
+
+// `key=value`.
+bool is_setting(std::string_view word) {
+  const auto is_key_letter = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
+  };
+  const auto equals = word.find('=');
+  return equals != word.npos && equals > 0 &&
+         std::ranges::all_of(word.substr(0, equals), is_key_letter);
+}
+
+std::vector<std::string> split_items(std::string_view text) {
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  std::vector<std::string> out;
+  while (true) {
+    const auto comma = text.find(',');
+    std::string_view item = text.substr(0, comma);
+    item.remove_prefix(std::min(item.find_first_not_of(' '), item.size()));
+    item = item.substr(0, item.find_last_not_of(' ') + 1);
+    out.emplace_back(item);
+    if (comma == text.npos) return out;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+class FlagReader {
+ public:
+  FlagReader(const Table& table, std::span<const std::string> words)
+      : table_(table), words_(words) {}
+
+  Arguments read_all() {
+    while (next_ < words_.size()) {
+      const std::string& word = words_[next_++];
+      const auto equals = word.find('=');
+      const bool dashes = word.starts_with("--");
+      if (equals != word.npos && (dashes || is_setting(word))) {
+        const std::size_t begin = dashes ? 2 : 0;
+        take(word.substr(begin, equals - begin), {word.substr(equals + 1)});
+      } else if (dashes) {
+        take_words(word.substr(2));
+      } else if (word.starts_with('-') && word.size() > 1) {
+        wrong(refuse(kWhere, ": unknown flag '", word, "'").error);
+      } else {
+        out_.files.push_back(word);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void wrong(core::Error error) { out_.wrong.add(std::move(error)); }
+
+  // `--name` with its values in the words that follow.
+  void take_words(const std::string& name) {
+    const Row* row = table_.find_any(name);
+    if (row == nullptr) {
+      wrong(unknown_key(name, kWhere));
+      while (next_ < words_.size() && is_loose_value(words_[next_]))
+        ++next_;
+      return;
+    }
+    const bool more = next_ < words_.size();
+    if (row->is<bool>()) {
+      const bool given = more && core::bool_word(words_[next_]);
+      return take(name, {given ? words_[next_++] : "true"});
+    }
+    std::vector<std::string> values;
+    const bool commas = more && words_[next_].find(',') != std::string::npos;
+    const std::size_t count = commas ? 1 : std::max<std::size_t>(1, row->count);
+    while (values.size() < count) {
+      if (next_ == words_.size() || words_[next_].starts_with("--")) {
+        const std::string range = row->range_text();
+        return wrong(refuse(kWhere, ": --", name, " needs ",
+                            count == 1 ? "a value" : joined(count, " values"), " (",
+                            row->type_name(), range.empty() ? "" : ", ", range, ")")
+                         .error);
+      }
+      values.push_back(words_[next_++]);
+    }
+    take(name, std::move(values));
+  }
+
+  // A word that may belong to an unknown flag.
+  static bool is_loose_value(std::string_view word) {
+    return !word.starts_with("--") && !is_setting(word) && !word.ends_with(".yaml") &&
+           !word.ends_with(".yml");
+  }
+
+  void take(const std::string& written, std::vector<std::string> values) {
+    const Row* row = table_.find_any(written);
+    if (row == nullptr) return wrong(unknown_key(written, kWhere));
+    if (row->escapes) std::ranges::transform(values, values.begin(), unescape_flag);
+    // Items are separated by commas, but a text with escapes may hold one.
+    if (row->is_list() && !row->escapes && values.size() == 1) values = split_items(values.front());
+    if (row->is<Texts>()) {
+      // A second --rollout.stop adds to the first.
+      for (Setting& setting : out_.settings) {
+        if (setting.name != row->name) continue;
+        return std::ranges::move(values, std::back_inserter(setting.values)), void();
+      }
+    }
+    out_.settings.push_back(
+        {row->name, std::move(values), row->is_list(), std::string(kWhere)});
+  }
+
+  const Table& table_;
+  std::span<const std::string> words_;
+  std::size_t next_ = 0;
+  Arguments out_;
+};
+
+}  // namespace
+
+std::string unescape_flag(std::string_view text) {
+  constexpr std::string_view kLetters = "ntr\\", kMeant = "\n\t\r\\";
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool escape = text[i] == '\\' && i + 1 < text.size();
+    const auto letter = escape ? kLetters.find(text[i + 1]) : kLetters.npos;
+    out += letter == kLetters.npos ? text[i] : kMeant[letter];
+    if (letter != kLetters.npos) {
+      ++i;
+    } else if (escape) {
+      out += text[++i];
+    }
+  }
+  return out;
+}
+
+Arguments read_flags(const Table& table, std::span<const std::string> words) {
+  return FlagReader(table, words).read_all();
+}
+
+}  // namespace troupe::config

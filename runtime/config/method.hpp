@@ -1,0 +1,41 @@
+// What `troupe train METHOD` can be. A key of the configuration says which methods read it; a key
+// that a method does not read is refused. Constants and pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace troupe::config {
+
+// A method, or a set of them: one bit each.
+enum Methods : unsigned {
+  kNoMethod = 0,
+  kPpo = 1,       // every kind of reinforcement learning
+  kSft = 2,       // supervised fine-tuning on answers
+  kPretrain = 4,  // next token over all of a text
+  kRm = 8,        // pairwise reward model
+  kDpo = 16,
+  kIpo = 32,
+  kCdpo = 64,
+  kKto = 128,
+  kPairs = kRm | kDpo | kIpo | kCdpo,         // learn from chosen and rejected
+  kPreference = kDpo | kIpo | kCdpo | kKto,   // have a reference model
+  kSupervised = kSft | kPretrain | kRm | kPreference,
+  kAllMethods = kPpo | kSupervised,
+};
+
+constexpr Methods operator|(Methods a, Methods b) {
+  return static_cast<Methods>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+
+// In the order of the bits.
+inline constexpr std::string_view kMethodNames[] = {"ppo", "sft", "pretrain", "rm",
+                                                    "dpo", "ipo", "cdpo",     "kto"};
+
+// kNoMethod for a word that is none.
+Methods method_named(std::string_view name);
+
+// "sft, pretrain, rm": the methods of a set.
+std::string method_names(Methods methods);
+
+}  // namespace troupe::config

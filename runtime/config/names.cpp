@@ -1,0 +1,199 @@
+// Names that are no key: OpenRLHF's, dotted (0.10 on) and the flat ones before them, and misspelt
+// ones. A name whose meaning and values are the same stands in its key's row (`aka`); every other
+// one is answered here with what to write, or why there is no such thing.
+#include "runtime/config/refuse.hpp"
+#include "runtime/config/table.hpp"
+#include "runtime/core/edit_distance.hpp"
+
+#include <algorithm>
+
+namespace troupe::config {
+namespace {
+
+struct Answer {
+  std::string_view names;  // separated by spaces; a '*' at the end stands for any rest
+  std::string_view text;   // follows "'NAME' "
+};
+
+constexpr Answer kAnswers[] = {
+    {"train.async_enable",
+     "is called 'train.staleness_max' here: 0 is synchronous, 1 and more not"},
+    {"train.async_queue_size async_train async_queue_size",
+     "is called 'train.staleness_max' here"},
+    {"train.partial_rollout_enable partial_rollout",
+     "is called 'rollout.kv_on_update' here; samples always go on over new weights when "
+     "train.staleness_max is above 0"},
+    {"train.micro_batch_size micro_train_batch_size micro_rollout_batch_size "
+     "rollout.micro_batch_size",
+     "counts samples; 'train.micro_tokens_max' counts tokens here"},
+    {"rollout.max_tokens_per_gpu", "is 'train.micro_tokens_max' for all models here"},
+    {"train.dynamic_batch_enable use_dynamic_batch",
+     "is always on: 'train.micro_tokens_max' bounds a micro-batch"},
+    {"rollout.vllm_generate_batch_size",
+     "is not needed: 'train.staleness_max' says how far generators run ahead"},
+    {"train.full_determinism_enable full_determinism",
+     "is always on: the same seed gives the same bits"},
+    {"train.agent_func_path agent_func_path",
+     "has no counterpart: rewards are 'reward.python' or 'reward.http'"},
+    {"train.colocate* colocate_*",
+     "is not needed: cores are shared out by the run ('train.threads')"},
+    {"actor.optim actor.muon.* optim", "is always AdamW here ('actor.adam.lr')"},
+    {"critic.optim critic.muon.*", "is always AdamW here ('critic.adam.lr')"},
+    {"actor.lr_scheduler lr_scheduler",
+     "is always a cosine here ('actor.lr_warmup_ratio', 'actor.min_lr_ratio')"},
+    {"critic.lr_scheduler",
+     "is always a cosine here ('critic.lr_warmup_ratio', 'critic.min_lr_ratio')"},
+    {"actor.freeze_visual_encoder", "is 'actor.freeze' here, with parts of tensor names"},
+    {"actor.gradient_checkpointing_reentrant gradient_checkpointing_use_reentrant",
+     "has no counterpart: there is one way to do it ('actor.gradient_checkpointing_enable')"},
+    {"actor.num_nodes ref.num_nodes critic.num_nodes reward.num_nodes actor_num_nodes "
+     "ref_num_nodes critic_num_nodes reward_num_nodes",
+     "is not configured: hosts join by `troupe node --join`"},
+    {"actor.num_gpus_per_node actor_num_gpus_per_node",
+     "is not configured: 'actor.device' names the one GPU of the role; hosts join by `troupe "
+     "node --join`"},
+    {"ref.num_gpus_per_node ref_num_gpus_per_node",
+     "is not configured: 'ref.device' names the one GPU of the role; hosts join by `troupe node "
+     "--join`"},
+    {"critic.num_gpus_per_node critic_num_gpus_per_node",
+     "is not configured: 'critic.device' names the one GPU of the role; hosts join by `troupe "
+     "node --join`"},
+    {"reward.num_gpus_per_node reward_num_gpus_per_node",
+     "is not configured: 'reward.device' names the one GPU of the role; hosts join by `troupe "
+     "node --join`"},
+    {"ref.offload reward.offload ref_offload reward_offload ref_reward_offload offload",
+     "is not needed: roles live in processes of their own"},
+    {"algo.advantage.is_correction_enable enable_vllm_is_correction",
+     "is not needed: 'algo.correction.type' other than none turns it on"},
+    {"algo.advantage.is_correction_threshold vllm_is_truncated_threshold",
+     "is two keys here: 'algo.correction.low' and 'algo.correction.high'"},
+    {"reward.remote_url remote_rm_url",
+     "is 'reward.http' for a server and 'reward.python' for a file here"},
+    {"reward.normalize_enable normalize_reward",
+     "is called 'reward.normalize' here: none, stored or running"},
+    {"model.ipo_enable ipo", "is a method here: `troupe train ipo`"},
+    {"model.pretrain_mode_enable pretrain_mode", "is a method here: `troupe train pretrain`"},
+    {"model.loss_type loss", "has no counterpart: sigmoid and logexp are the same function"},
+    {"model.margin_loss_enable margin_loss",
+     "is called 'data.margin_key' here: the column of the margin"},
+    {"model.compute_fp32_loss_enable compute_fp32_loss",
+     "is always on: losses are computed in 32 bits or more"},
+    {"beta", "is 'dpo.beta' for dpo, ipo and cdpo and 'kto.beta' for kto here"},
+    {"data.image_key", "has no counterpart: Troupe trains on text ('data.input_key')"},
+    {"data.max_images_per_prompt", "has no counterpart: Troupe trains on text"},
+    {"data.tokenizer_chat_template tokenizer_chat_template",
+     "is read from the model folder: put chat_template.jinja there ('data.apply_chat_template')"},
+    {"ckpt.path ckpt.output_dir ckpt_path save_path",
+     "is called 'run.path' here; checkpoints and model stand below it"},
+    {"ckpt.load_enable load_checkpoint",
+     "is called 'resume' here; auto, which is the default, goes on"},
+    {"ckpt.max_mem max_ckpt_mem", "has no counterpart: 'ckpt.max_num' bounds what is kept"},
+    {"ckpt.save_hf save_hf_ckpt", "is always on: the model is saved as a Hugging Face folder"},
+    {"ckpt.disable_ds disable_ds_ckpt",
+     "has no counterpart: a checkpoint is what a run needs to go on"},
+    {"logger.tensorboard_dir use_tensorboard",
+     "is called 'logger.tensorboard' here; events go to run.path/tensorboard"},
+    {"logger.wandb.* use_wandb wandb_*",
+     "has no counterpart: metrics.jsonl and TensorBoard hold the figures ('logger.tensorboard')"},
+    {"logger.logging_steps logging_steps", "is always 1"},
+    {"ds.packing_samples packing_samples", "is always on: sequences are packed without padding"},
+    {"ds.lora.dropout lora_dropout",
+     "has no counterpart: adapters ('actor.lora.rank') have no dropout"},
+    {"bf16", "is called 'actor.param_dtype' here: f32 or bf16"},
+    {"ds.*",
+     "belongs to DeepSpeed, which Troupe does not use; 'train.micro_tokens_max' bounds memory"},
+    {"deepspeed_enable_sleep",
+     "belongs to DeepSpeed, which Troupe does not use; 'rollout.enable_sleep' lets engines sleep "
+     "while the policy trains"},
+    {"deepspeed* zero_stage adam_offload zpg deepcompile overlap_comm use_ds_universal_ckpt",
+     "belongs to DeepSpeed, which Troupe does not use"},
+    {"grad_accum_dtype",
+     "is always 32 bits wide here; 'actor.param_dtype' is that of forward passes"},
+    {"local_rank",
+     "is set by launchers, which Troupe does not need: it starts its own processes"},
+    {"ring_attn_size ring_head_stride", "splits sequences over GPUs, which Troupe does not do"},
+    {"flash_attn attn_implementation", "has no counterpart: there is one attention kernel"},
+    {"use_liger_kernel", "has no counterpart: there is one kernel of each kind"},
+    {"disable_fast_tokenizer",
+     "has no counterpart: there is one tokenizer, read from tokenizer.json"},
+    {"enforce_eager", "belongs to vLLM, which Troupe does not use"},
+    {"prompt_split", "is not needed: 'data.prompt_dataset' names files, which have no splits"},
+    {"dataset_split", "is not needed: 'data.dataset' names files, which have no splits"},
+    {"eval_split", "is not needed: 'eval.dataset' names files, which have no splits"},
+    {"use_kl_estimator_k3", "is called 'algo.kl.estimator' here: k3"},
+    {"load_in_4bit", "has no counterpart: weights are trained in 32 bits"},
+    {"vllm.gpu_memory_utilization vllm_gpu_memory_utilization",
+     "is a share of a GPU there; 'rollout.kv_cache_gb' gives keys and values their memory"},
+    {"vllm.* vllm_*",
+     "belongs to vLLM, which Troupe does not use; 'rollout.generators' engines sample"},
+    {"post_processor", "is a flag of `troupe score`: --best-of-n, --pairs or --csft"},
+    {"best_of_n", "is a flag of `troupe score`: --best-of-n, after generate --n"},
+    {"csft_prompt", "is --input-template of `troupe generate`, and --csft of `troupe score`"},
+    {"placeholder_token reward_tokens",
+     "belongs to process reward models, which Troupe does not train"},
+    {"kd_coef", "belongs to distillation, which Troupe does not do"},
+    {"is_rm", "is not needed: `troupe merge-lora` sees which model it is"},
+    {"batch_size", "is 'train.batch_size' in training; serve-reward takes what a request holds"},
+};
+
+// A name written out is meant before one with a star.
+const Answer* find_answer(std::string_view name) {
+  for (const bool stars : {false, true}) {
+    for (const Answer& answer : kAnswers) {
+      for (std::string_view names = answer.names; !names.empty();) {
+        std::string_view one = names.substr(0, names.find(' '));
+        names.remove_prefix(std::min(one.size() + 1, names.size()));
+        const bool star = one.ends_with('*');
+        if (star) one.remove_suffix(1);
+        if (star == stars && (star ? name.starts_with(one) : name == one)) return &answer;
+      }
+    }
+  }
+  return nullptr;
+}
+
+std::string_view leaf(std::string_view name) {
+  return name.substr(name.rfind('.') + 1);
+}
+
+}  // namespace
+
+std::string answer_to_name(std::string_view name) {
+  const Row* row = keys().find_any(name);
+  if (row != nullptr && row->name != name) {
+    return joined("'", name, "' is called '", row->name, "' here");
+  }
+  const Answer* answer = row == nullptr ? find_answer(name) : nullptr;
+  return answer == nullptr ? std::string() : joined("'", name, "' ", answer->text);
+}
+
+std::string nearest_name(std::string_view name) {
+  std::string best;
+  std::size_t best_cost = std::max<std::size_t>(2, name.size() / 3) + 1;
+  for (const Row& row : keys().rows()) {
+    std::size_t cost = core::edit_distance(name, row.name);
+    // `lr` or `actor.lr` for `actor.adam.lr`: the last word is right, the path is not.
+    if (leaf(name) == leaf(row.name)) {
+      const bool same_section = name.substr(0, name.find('.')) == row.section();
+      cost = std::min<std::size_t>(cost, same_section ? 1 : 2);
+    }
+    if (cost < best_cost) {
+      best_cost = cost;
+      best = row.name;
+    }
+  }
+  return best;
+}
+
+core::Error unknown_key(std::string_view name, std::string_view where) {
+  if (const std::string answer = answer_to_name(name); !answer.empty()) {
+    return refuse(where, ": ", answer).error;
+  }
+  const std::string near = nearest_name(name);
+  return refuse(where, ": unknown key '", name, "'; ",
+                near.empty() ? "`troupe config show` lists all keys"
+                             : joined("did you mean '", near, "'?"))
+      .error;
+}
+
+}  // namespace troupe::config

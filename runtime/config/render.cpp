@@ -1,0 +1,175 @@
+// Texts made from the table of keys.
+#include "runtime/config/render.hpp"
+
+#include "runtime/config/refuse.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+
+namespace troupe::config {
+namespace {
+
+// `text` broken at spaces; lines after the first start with `indent` spaces.
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t columns) {
+  std::string out;
+  std::size_t used = indent;
+  while (!text.empty()) {
+    const auto space = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, space);
+    if (used > indent && used + 1 + word.size() > columns) {
+      out += "\n" + std::string(indent, ' ');
+      used = indent;
+    } else if (used > indent) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    used += word.size();
+    text.remove_prefix(std::min(space + 1, text.size()));
+  }
+  return out;
+}
+
+// "int, 1 to 10 tokens, default 4".
+std::string facts_of(const Row& row, const TrainConfig& defaults) {
+  const std::string range = row.range_text();
+  return joined(row.type_name(), range.empty() ? "" : row.words.empty() ? ", " : ": ", range,
+                row.unit.empty() ? "" : range.empty() ? ", " : " ", row.unit,
+                row.needed ? ", needed" : ", default " + row.yaml(defaults));
+}
+
+// "`1e-06`; rm `9e-6`".
+std::string default_text(const Row& row) {
+  if (row.needed) return "needed";
+  std::string text = joined("`", row.yaml(TrainConfig{}), "`");
+  for (const auto& [methods, value] : row.defaults)
+    text += joined("; ", method_names(methods), " `", value, "`");
+  return text;
+}
+
+std::string table_cell(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    (out += c == '|' ? "\\" : "") += c;
+  return out;
+}
+
+// Calls `visit` with the rows of each section.
+void each_section(std::span<const Row> rows,
+                  const std::function<void(std::span<const Row>)>& visit) {
+  while (!rows.empty()) {
+    const auto end = std::ranges::find_if(
+        rows, [&](const Row& row) { return row.section() != rows.front().section(); });
+    const auto count = static_cast<std::size_t>(end - rows.begin());
+    visit(rows.first(count));
+    rows = rows.subspan(count);
+  }
+}
+
+}  // namespace
+
+std::string resolved_yaml(const TrainConfig& config, const Origins& origins) {
+  std::string out;
+  std::string_view open;  // "actor.adam.": what the last line stands in
+  for (const Row& row : keys().rows()) {
+    if (!row.is_read_by(config.method)) continue;
+    const std::string_view name = row.name;
+    const std::string_view path = name.substr(0, name.rfind('.') + 1);
+    std::string indent;
+    for (std::size_t at = 0; at < path.size(); indent += "  ") {
+      const std::size_t end = path.find('.', at) + 1;
+      if (open.substr(0, end) != path.substr(0, end)) {
+        out += joined(indent, path.substr(at, end - at - 1), ":\n");
+      }
+      at = end;
+    }
+    open = path;
+    out += joined(indent, name.substr(path.size()), ": ", row.yaml(config));
+    if (const auto origin = origins.find(name); origin != origins.end()) {
+      std::string place = origin->second;
+      std::ranges::replace_if(
+          place, [](char c) { return c < ' '; }, '?');
+      out += "  # " + place;
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::string overview(std::size_t columns, Methods methods) {
+  std::string out;
+  each_section(keys().rows(), [&](std::span<const Row> rows) {
+    const std::string_view section = rows.front().section();
+    std::string names;
+    for (const Row& row : rows) {
+      if (!row.is_read_by(methods)) continue;
+      const std::string_view name = row.name;
+      names += joined(names.empty() ? "" : " ",
+                      name == section ? name : name.substr(section.size() + 1));
+    }
+    if (names.empty()) return;
+    std::string head = joined("  ", section);
+    head.resize(12, ' ');
+    out += head + wrapped(names, 12, columns) + "\n";
+  });
+  return out;
+}
+
+std::string section_help(const Table& table,
+                         std::string_view section,
+                         std::size_t columns,
+                         Methods methods) {
+  std::string out;
+  const bool one = std::has_single_bit(static_cast<unsigned>(methods));
+  const TrainConfig defaults = one ? Builder(table, methods).current() : TrainConfig{};
+  for (const Row& row : table.rows()) {
+    if (row.section() != section || !row.is_read_by(methods)) continue;
+    if (out.empty()) out = joined(section, ": ", row.title, "\n");
+    out += joined("  --", row.name, "  (", facts_of(row, defaults), ")\n      ",
+                  wrapped(row.help, 6, columns), "\n");
+    if (!row.peer.empty()) out += joined("      OpenRLHF: ", wrapped(row.peer, 16, columns), "\n");
+  }
+  return out;
+}
+
+std::string reference_page(const Table& table) {
+  std::string out =
+      "# Configuration keys\n\n"
+      "Made from the table of keys by `troupe config docs`; a test keeps it current.\n\n"
+      "A key is a flag (`--actor.adam.lr 1e-6`), a word (`actor.adam.lr=1e-6`) and a YAML path\n"
+      "(`actor: {adam: {lr: 1e-6}}`). Defaults are overridden by YAML files, left to right, and "
+      "these\n"
+      "by flags. An unknown key is an error. Each run writes all its values to\n"
+      "`resolved_config.yaml`. Names are OpenRLHF's where it has them; the last column says where "
+      "a\n"
+      "name or default differs.\n";
+  each_section(table.rows(), [&](std::span<const Row> rows) {
+    out += joined("\n## ", rows.front().section(), ": ", rows.front().title, "\n\n");
+    out += "| key | type | range | unit | default | meaning | OpenRLHF | read by |\n";
+    out += "|---|---|---|---|---|---|---|---|\n";
+    for (const Row& row : rows) {
+      out += joined("| `", row.name, "` | ", row.type_name(), " | ", table_cell(row.range_text()),
+                    " | ", row.unit, " | ", default_text(row), " | ", table_cell(row.help), " | ",
+                    row.peer.empty() ? "same" : table_cell(row.peer), " | ",
+                    row.only == kAllMethods ? "all" : method_names(row.only), " |\n");
+    }
+  });
+  return out;
+}
+
+std::vector<Difference> differences(const TrainConfig& before, const TrainConfig& after) {
+  std::vector<Difference> out;
+  for (const Row& row : keys().rows()) {
+    Difference found{row.name, row.yaml(before), row.yaml(after)};
+    if (found.before != found.after) out.push_back(std::move(found));
+  }
+  return out;
+}
+
+bool may_change(std::string_view name) {
+  const Row* row = keys().find(name);
+  return row != nullptr && row->free;
+}
+
+}  // namespace troupe::config

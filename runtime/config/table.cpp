@@ -1,0 +1,191 @@
+// The expansion of keys.def into rows.
+#include "runtime/config/table.hpp"
+
+#include "runtime/core/check.hpp"
+
+#include <bit>
+#include <type_traits>
+#include <utility>
+
+namespace troupe::config {
+namespace {
+
+constexpr Range between(double low, double high) {
+  return {low, high};
+}
+constexpr Range above(double low, double high) {
+  return {low, high, true};
+}
+constexpr Range at_least(double low) {
+  return {.min = low};
+}
+std::vector<core::Choice> words(std::initializer_list<std::string_view> names) {
+  std::vector<core::Choice> out;
+  for (const std::string_view name : names)
+    out.push_back({name, {}, {}});
+  return out;
+}
+
+template <class Choice>
+constexpr std::span<const std::string_view> kWordsOf = kWords<Choice>;
+template <>
+constexpr std::span<const std::string_view> kWordsOf<Methods> = kMethodNames;
+
+template <class Choice>
+std::size_t number_of(Choice choice) {
+  return static_cast<std::size_t>(choice);
+}
+std::size_t number_of(Methods method) {
+  return static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(method)));
+}
+void take(auto& choice, std::size_t number) {
+  choice = static_cast<std::remove_reference_t<decltype(choice)>>(number);
+}
+void take(Methods& method, std::size_t number) {
+  method = static_cast<Methods>(1U << number);
+}
+
+// `at`, a lambda without captures, gives the member.
+template <class T, class At>
+Field field_of(At at) {
+  if constexpr (std::is_enum_v<T>) {
+    return ChoiceAccess{kWordsOf<T>, [](TrainConfig& c) { return number_of(At{}(c)); },
+                        [](TrainConfig& c, std::size_t number) { take(At{}(c), number); }};
+  } else {
+    return Access<T>{at};
+  }
+}
+
+class Rows {
+ public:
+  void open(std::string_view name, Methods readers, std::string_view title) {
+    path_ = std::string(name) + '.';
+    readers_ = readers;
+    title_ = title;
+  }
+  void open_group(std::string_view name) { (path_ += name) += '.'; }
+  void close_group() { path_.resize(path_.find('.') + 1); }
+  void close() { open_top({}); }
+  void open_top(std::string_view title) {
+    path_.clear();
+    readers_ = kAllMethods;
+    title_ = title;
+  }
+
+  void add(std::string_view name, std::string_view help, Field field, Facts facts) {
+    Row row{std::move(facts), path_ + std::string(name), title_, help, field};
+    if (row.only == kNoMethod) row.only = readers_;
+    if (const auto* choice = std::get_if<ChoiceAccess>(&field)) {
+      for (const std::string_view word : choice->words)
+        row.words.push_back({word, {}, {}});
+    }
+    rows_.push_back(std::move(row));
+  }
+
+  std::vector<Row> take_all() { return std::move(rows_); }
+
+ private:
+  std::string path_;
+  Methods readers_ = kAllMethods;
+  std::string_view title_;
+  std::vector<Row> rows_;
+};
+
+// Sections nest, and each names what it is in `In`.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#define SECTION(name, readers, title)                                         \
+  {                                                                           \
+    rows.open(#name, readers, title);                                         \
+    struct Section {                                                          \
+      static auto& at(TrainConfig& c) { return In::at(c).name; }              \
+    };                                                                        \
+    using In = Section;
+#define END_SECTION(name) \
+  rows.close();           \
+  }
+#define GROUP(name)                                              \
+  {                                                              \
+    rows.open_group(#name);                                      \
+    struct Group {                                               \
+      static auto& at(TrainConfig& c) { return In::at(c).name; } \
+    };                                                           \
+    using In = Group;
+#define END_GROUP(name) \
+  rows.close_group();   \
+  }
+#define KEY(type, name, value, help, ...)                                                   \
+  rows.add(#name, help,                                                                     \
+           field_of<type>([](TrainConfig& c) -> type& { return In::at(c).name; }), \
+           Facts{__VA_ARGS__});
+#define TOP_KEY(type, name, value, title, ...) \
+  rows.open_top(title);                        \
+  KEY(type, name, value, __VA_ARGS__)
+
+std::vector<Row> make_rows() {
+  struct In {
+    static TrainConfig& at(TrainConfig& c) { return c; }
+  };
+  Rows rows;
+#include "runtime/config/keys.def"
+  return rows.take_all();
+}
+#pragma GCC diagnostic pop
+
+bool holds_word(std::string_view list, std::string_view word) {
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t end = std::min(list.find(' ', at), list.size());
+    if (list.substr(at, end - at) == word) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+Table::Table(HandedTables handed) : rows_(make_rows()), rules_(std::move(handed.rules)) {
+  for (core::ChoiceTable& table : handed.choices) {
+    const auto* row = find(table.key);
+    TROUPE_CHECK(row != nullptr, "choices are handed for keys that exist");
+    rows_[static_cast<std::size_t>(row - rows_.data())].words = std::move(table.choices);
+  }
+}
+
+const Row* Table::find(std::string_view name) const {
+  for (const Row& row : rows_) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+const Row* Table::find_any(std::string_view name) const {
+  if (const Row* row = find(name)) return row;
+  for (const Row& row : rows_) {
+    if (holds_word(row.aka, name)) return &row;
+  }
+  return nullptr;
+}
+
+const Table& keys() {
+  static const Table table;
+  return table;
+}
+
+Methods method_named(std::string_view name) {
+  for (unsigned i = 0; i < std::size(kMethodNames); ++i) {
+    if (kMethodNames[i] == name) return static_cast<Methods>(1U << i);
+  }
+  return kNoMethod;
+}
+
+std::string method_names(Methods methods) {
+  std::string text;
+  for (unsigned i = 0; i < std::size(kMethodNames); ++i) {
+    if ((methods & (1U << i)) == 0) continue;
+    if (!text.empty()) text += ", ";
+    text += kMethodNames[i];
+  }
+  return text;
+}
+
+}  // namespace troupe::config

@@ -1,0 +1,123 @@
+// The table of configuration keys, made from keys.def: flags, YAML keys, help pages,
+// docs/configuration.md and resolved_config.yaml come from it. Immutable; safe on any thread.
+#pragma once
+
+#include "runtime/config/choice_table.hpp"
+#include "runtime/config/setting.hpp"
+#include "runtime/config/train_config.hpp"
+
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace troupe::config {
+
+// How a row reaches its member of a TrainConfig.
+template <class T>
+using Access = T& (*)(TrainConfig&);
+
+// The same for a choice, by the number of its word.
+struct ChoiceAccess {
+  std::span<const std::string_view> words;
+  std::size_t (*get)(TrainConfig&);
+  void (*set)(TrainConfig&, std::size_t);
+};
+
+using Field = std::variant<Access<bool>,
+                           Access<Int>,
+                           Access<Float>,
+                           Access<Text>,
+                           Access<Device>,
+                           ChoiceAccess,
+                           Access<Floats>,
+                           Access<Texts>>;
+
+struct Range {
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  bool above = false;  // the minimum itself is refused
+};
+
+// A default that differs from the key's for some methods, as it is written.
+struct MethodDefault {
+  Methods methods;
+  std::string_view value;
+};
+
+// What a row of keys.def may say beside type, name, default and help, in this order.
+struct Facts {
+  Range range{};  // of a number, or of each number of a list
+  std::string_view unit{};
+  std::size_t count = 0;               // of a list; 0 = any
+  bool needed = false;                 // has no default
+  bool escapes = false;                // \n \t \\ in a flag's value are one character each
+  std::vector<core::Choice> words{};   // non-empty: a text, or each of a list, is one of these
+  Methods only = kNoMethod;            // those that read the key, when not all of the section's
+  std::vector<MethodDefault> defaults{};
+  std::string_view peer{};  // OpenRLHF's flag where its name or meaning differs
+  std::string_view aka{};   // OpenRLHF's names of a key that means the same, separated by spaces
+  bool free = false;        // a resumed run may change it: it alters nothing that is computed
+};
+
+struct Row : Facts {
+  std::string name;
+  std::string_view title;  // of the section
+  std::string_view help;
+  Field field;
+
+  template <class T>
+  bool is() const {
+    return std::holds_alternative<Access<T>>(field);
+  }
+  bool is_list() const { return is<Floats>() || is<Texts>(); }
+  bool is_read_by(Methods methods) const { return (only & methods) != 0; }
+  // "int", "float", "bool", "text", "choice", "device", "2 floats", "list of text".
+  std::string type_name() const;
+  // "1 to 10", "at least 0", "above 0", "ppo | decoupled"; empty when anything goes.
+  std::string range_text() const;
+  // The part of the name up to the first dot, or the whole name.
+  std::string_view section() const;
+
+  // The value as written in YAML: `1e-06`, `"text"`, `[0.9, 0.95]`, `true`.
+  std::string yaml(const TrainConfig& config) const;
+  // Errors (kConfig): wrong type, out of range, no such word; each says where and what is expected.
+  core::Result<void> set(TrainConfig& config, const Setting& setting) const;
+};
+
+class Table {
+ public:
+  // Keys whose words nobody hands over take any word.
+  explicit Table(HandedTables handed = {});
+
+  // Keys of one section adjacent, in the order of the help pages.
+  std::span<const Row> rows() const { return rows_; }
+  std::span<const Rule> rules() const { return rules_; }
+
+  // Null when there is no such key.
+  const Row* find(std::string_view name) const;
+  // The same, also by OpenRLHF's name where that means the same and takes the same values.
+  const Row* find_any(std::string_view name) const;
+
+ private:
+  std::vector<Row> rows_;
+  std::vector<Rule> rules_;
+};
+
+// The table that nothing was handed to.
+const Table& keys();
+
+// The key that a misspelt name most likely means; empty when nothing is close.
+std::string nearest_name(std::string_view name);
+
+// For OpenRLHF's names, dotted and flat: a sentence with what to write here, or why there is no such
+// key; else empty.
+std::string answer_to_name(std::string_view name);
+
+// The error for a name that is not a key.
+core::Error unknown_key(std::string_view name, std::string_view where);
+
+}  // namespace troupe::config

@@ -1,0 +1,188 @@
+// YAML to settings, and whole configurations from files and flags.
+#include "runtime/config/read.hpp"
+#include "runtime/config/refuse.hpp"
+#include "runtime/core/limits.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <utility>
+
+namespace troupe::config {
+namespace {
+
+using core::Result;
+
+constexpr int kDepth_max = 8;
+constexpr std::size_t kKeys_max = 1000;
+
+// Tells what is wrong with each pair and reads the others.
+class Flattener {
+ public:
+  Flattener(const std::string& where, core::ErrorList& wrong) : where_(where), wrong_(wrong) {}
+
+  std::vector<Setting> flatten(const YAML::Node& root) {
+    if (root.IsMap()) {
+      wrong_.take(visit(root, "", 0));
+    } else if (!root.IsNull()) {
+      wrong_.add(refuse(place(root), ": expected `key: value` pairs at the top").error);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  std::string place(const YAML::Node& node) const {
+    const YAML::Mark mark = node.Mark();
+    return mark.is_null() ? where_ : joined(where_, ":", mark.line + 1);
+  }
+
+  // A map whose name is no key is a section; every other node is a value.
+  Result<void> visit(const YAML::Node& map, const std::string& prefix, int depth) {
+    if (depth > kDepth_max) return refuse(place(map), ": sections nested too deeply");
+    for (const auto& entry : map) {
+      const YAML::Node &key = entry.first, &value = entry.second;
+      if (!key.IsScalar()) return refuse(place(key), ": a key must be a plain word");
+      std::string name = prefix + key.Scalar();
+      const Row* row = keys().find_any(name);
+      if (row != nullptr) name = row->name;  // written by a peer's name, perhaps
+      if (value.IsMap() && row == nullptr) {
+        TROUPE_TRY(visit(value, name + ".", depth + 1));
+      } else {
+        wrong_.take(add(name, key, value, row != nullptr));
+        if (seen_.size() > kKeys_max) return refuse(place(key), ": too many keys");
+      }
+    }
+    return {};
+  }
+
+  Result<void> add(const std::string& name,
+                   const YAML::Node& key,
+                   const YAML::Node& value,
+                   bool is_key) {
+    const std::string where = place(key);
+    if (const auto [first, fresh] = seen_.emplace(name, where); !fresh) {
+      return refuse(where, ": ", name, " is given twice, first at ", first->second);
+    }
+    if (!is_key) {
+      const auto in_it = [&](const Row& row) { return row.name.starts_with(name + "."); };
+      if (!std::ranges::any_of(keys().rows(), in_it)) return core::fail(unknown_key(name, where));
+      return refuse(where, ": '", name, "' is a section; its keys go below it, indented");
+    }
+    Setting setting{name, {}, value.IsSequence(), where};
+    if (value.IsNull()) return refuse(where, ": ", name, " has no value");
+    if (value.IsMap()) return refuse(where, ": ", name, " is a value, not a section");
+    if (value.IsScalar()) setting.values.push_back(value.Scalar());
+    for (const YAML::Node& item : value) {  // none in a scalar
+      if (!item.IsScalar()) return refuse(where, ": ", name, ": a list of plain values expected");
+      setting.values.push_back(item.Scalar());
+      if (setting.values.size() > kKeys_max) {
+        return refuse(where, ": ", name, ": the list is too long");
+      }
+    }
+    out_.push_back(std::move(setting));
+    return {};
+  }
+
+  std::string where_;
+  core::ErrorList& wrong_;
+  std::map<std::string, std::string> seen_;
+  std::vector<Setting> out_;
+};
+
+// The first line, from 1, that is indented with a tab; 0 when none is.
+int line_with_tab(const std::string& text) {
+  int line = 1;
+  bool indent = true;
+  for (const char c : text) {
+    if (c == '\t' && indent) return line;
+    if (c == '\n') ++line;
+    indent = c == '\n' || (indent && c == ' ');
+  }
+  return 0;
+}
+
+// What YAML says of a tab depends on what follows it; that it is one says more.
+core::Failure syntax_error(const YAML::ParserException& error,
+                           const std::string& text,
+                           const std::string& where) {
+  const int tab = line_with_tab(text);
+  if (tab > 0 && tab <= error.mark.line + 1) {
+    return refuse(where, ":", tab, ": is indented with a tab; YAML takes spaces");
+  }
+  return refuse(where, ":", error.mark.line + 1, ": not valid YAML: ", error.msg);
+}
+
+// What could be read; `wrong` says the rest.
+std::vector<Setting> settings_of(const std::string& text,
+                                 const std::string& where,
+                                 core::ErrorList& wrong) {
+  const auto refused = [&](const core::Failure& failure) {
+    wrong.add(failure.error);
+    return std::vector<Setting>{};
+  };
+  if (text.size() > core::limits::kConfigFile_bytes_max) {
+    return refused(
+        refuse(where, ": too large for a configuration (", text.size(), " bytes)"));
+  }
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1) {
+      return refused(refuse(where, ": holds several YAML documents; one is expected"));
+    }
+    if (documents.empty()) return {};
+    return Flattener(where, wrong).flatten(documents.front());
+  } catch (const YAML::ParserException& error) {
+    return refused(syntax_error(error, text, where));
+  } catch (const YAML::Exception& error) {
+    return refused(refuse(where, ": not valid YAML: ", error.what()));
+  }
+}
+
+Result<std::string> text_of(const std::string& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) {
+    return refuse(file, ": no such configuration file");
+  }
+  if (std::filesystem::is_directory(file, error)) {
+    return refuse(file, ": is a folder; a YAML file is expected");
+  }
+  // One byte more than allowed shows that a file is too large.
+  std::string text(core::limits::kConfigFile_bytes_max + 1, '\0');
+  std::ifstream in(file, std::ios::binary);
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!in.is_open() || in.bad()) return refuse(file, ": cannot be read");
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
+}
+
+}  // namespace
+
+Result<std::vector<Setting>> read_yaml(const std::string& text, const std::string& where) {
+  core::ErrorList wrong;
+  auto settings = settings_of(text, where, wrong);
+  TROUPE_TRY(wrong.result());
+  return settings;
+}
+
+Result<Builder> read(const Table& table, std::span<const std::string> words, Methods method) {
+  Arguments arguments = read_flags(table, words);
+  core::ErrorList wrong = std::move(arguments.wrong);
+  std::vector<Setting> all;
+  for (const std::string& file : arguments.files) {
+    const auto text = text_of(file);
+    wrong.take(text);
+    if (text) std::ranges::move(settings_of(*text, file, wrong), std::back_inserter(all));
+  }
+  std::ranges::move(arguments.settings, std::back_inserter(all));
+  const auto found = method_of(all, method);
+  wrong.take(found);
+  Builder builder(table, found ? *found : kPpo);
+  if (found) wrong.take(builder.set_all(all));
+  TROUPE_TRY(wrong.result());
+  return builder;
+}
+
+}  // namespace troupe::config
