@@ -1,7 +1,7 @@
 // Flags to sampling parameters.
 #include "apps/cli/sampling_flags.hpp"
 
-#include "runtime/config/config_flags.hpp"
+#include "runtime/config/read.hpp"
 
 namespace troupe::app {
 

@@ -19,7 +19,7 @@
 #include "runtime/async/run_on.hpp"
 #include "runtime/cluster/caf/exchange.hpp"
 #include "runtime/cluster/limits.hpp"
-#include "runtime/config/config_render.hpp"
+#include "runtime/config/render.hpp"
 #include "runtime/core/rng.hpp"
 
 #include <mutex>
@@ -174,7 +174,7 @@ actors::CompanyOptions Head::Impl::company_options() const {
   company_options.arithmetic = kArithmetic;
   company_options.build = build_version();
   cast_roles(options.config, company_options);
-  company_options.config = config::config_yaml(options.config, {});
+  company_options.config = config::resolved_yaml(options.config, {});
   company_options.settings = {{"updates", std::to_string(options.updates)}};
   company_options.threads = options.cores.threads;
   return company_options;

@@ -3,7 +3,7 @@
 
 #include "apps/session/run_inputs.hpp"
 #include "apps/session/supervised_inputs.hpp"
-#include "runtime/config/train_method.hpp"
+#include "runtime/config/method.hpp"
 #include "runtime/core/error_list.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/spec.hpp"
@@ -36,7 +36,7 @@ class Look {
   }
 
  private:
-  bool ppo() const { return config::method_bit(config_.method) == config::kPpo; }
+  bool ppo() const { return config_.method == config::kPpo; }
 
   void models() {
     model("actor.model_name_or_path", config_.actor.model_name_or_path, true);

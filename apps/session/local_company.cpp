@@ -171,14 +171,14 @@ class Company {
   // By pointer where policy and engines compute in one memory: on the processor, or on one thread
   // with one GPU.
   void open_channel() {
-    const std::string& trains = plan_.config.actor.device;
-    const std::string& generates = plan_.config.rollout.device;
+    const config::Device trains = plan_.config.actor.device;
+    const config::Device generates = plan_.config.rollout.device;
     const auto keep = [this](const auto& channel) {
       stage_.publisher = channel;
       stage_.subscriber = channel;
     };
-    const bool host = trains == "cpu" && generates == "cpu";
-    if (host || (*core::parse_device(trains) == *core::parse_device(generates) && !own_threads()))
+    const bool host = !trains.gpu && !generates.gpu;
+    if (host || (trains == generates && !own_threads()))
       return keep(std::make_shared<weights::LocalWeightChannel>());
     keep(std::make_shared<weights::LocalWeightChannel>(forward_dtype(plan_.config)));
   }

@@ -2,7 +2,7 @@
 #include "apps/session/supervised_inputs.hpp"
 
 #include "apps/session/roles/learn_settings.hpp"
-#include "runtime/config/train_method.hpp"
+#include "runtime/config/method.hpp"
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
 
@@ -13,7 +13,7 @@ using core::ErrorCode;
 
 data::SupervisedColumns columns_of_config(const config::TrainConfig& config) {
   data::SupervisedColumns columns;
-  columns.kind = learn::Chosen<learn::Method>(config.method)->rows;
+  columns.kind = learn::Chosen<learn::Method>(config::method_names(config.method))->rows;
   columns.input_key = config.data.input_key;
   columns.output_key = config.data.output_key;
   columns.prompt_key = config.data.prompt_key;
@@ -71,7 +71,7 @@ core::Result<std::unique_ptr<data::SupervisedDataset>> load_rows(const config::T
 
 core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config) {
   SupervisedInputs inputs;
-  if (config.method == "kto" && config.train.batch_size < 2) {
+  if (config.method == config::kKto && config.train.batch_size < 2) {
     return core::fail(ErrorCode::kConfig,
                       "train.batch_size: kto compares each answer with those of other rows of its "
                       "step; give at least 2");
@@ -116,7 +116,7 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
 
 learn::LossSettings loss_settings(const config::TrainConfig& config) {
   learn::LossSettings loss;
-  loss.method = config.method;
+  loss.method = config::method_names(config.method);
   loss.beta = loss.method->rated() ? config.kto.beta : config.dpo.beta;
   loss.label_smoothing = config.dpo.label_smoothing;
   loss.nll_coef = config.dpo.nll_loss_coef;

@@ -34,7 +34,7 @@ std::string figures_text(const actors::Metrics& figures) {
 
 }  // namespace
 
-SupervisedRun::SupervisedRun(config::TrainConfig config, Origins origins)
+SupervisedRun::SupervisedRun(config::TrainConfig config, config::Origins origins)
     : config_(std::move(config)), origins_(std::move(origins)), begin_(clock_.now()) {}
 
 SupervisedRun::~SupervisedRun() = default;
@@ -50,7 +50,7 @@ Result<void> SupervisedRun::run() {
 }
 
 Result<void> SupervisedRun::load() {
-  const std::string& device = config_.actor.device;
+  const std::string device = config_.actor.device.text();
   TROUPE_TRY_ASSIGN(team, make_team("actor.device " + device, {device, config_.train.threads}));
   team_ = std::move(team);
   TROUPE_TRY_ASSIGN(inputs, load_supervised(config_));
@@ -188,7 +188,7 @@ Result<void> SupervisedRun::evaluate(std::uint64_t done) {
   const core::TimePoint begin = clock_.now();
   TROUPE_TRY_ASSIGN(result, trainer_->evaluate(*inputs_.evaluation));
   const double seconds = std::chrono::duration<double>(clock_.now() - begin).count();
-  if (done == inputs_.steps && config_.method == "rm") {
+  if (done == inputs_.steps && config_.method == config::kRm) {
     trainer_->set_score_scale(result.score_mean, result.score_std);
   }
   actors::Metrics figures = std::move(result.metrics);

@@ -16,7 +16,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,8 +24,7 @@ namespace troupe::app {
 
 class SupervisedRun {
  public:
-  using Origins = std::map<std::string, std::string, std::less<>>;
-  SupervisedRun(config::TrainConfig config, Origins origins);
+  SupervisedRun(config::TrainConfig config, config::Origins origins);
   ~SupervisedRun();
 
   core::Result<void> run();
@@ -44,7 +42,7 @@ class SupervisedRun {
   void summary();
 
   const config::TrainConfig config_;
-  const Origins origins_;
+  const config::Origins origins_;
   const core::SteadyClock clock_;
   const core::TimePoint begin_;
   std::unique_ptr<core::TeamRunner> team_;

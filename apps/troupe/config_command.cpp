@@ -1,8 +1,9 @@
 // `troupe config show|validate|docs`.
 #include "apps/session/input_files.hpp"
+#include "apps/session/roles/run_table.hpp"
 #include "apps/troupe/commands.hpp"
-#include "runtime/config/config_file.hpp"
-#include "runtime/config/config_render.hpp"
+#include "runtime/config/read.hpp"
+#include "runtime/config/render.hpp"
 
 #include <cstdio>
 
@@ -21,8 +22,8 @@ constexpr const char* kConfigHelp =
     "(method: dpo), or give --method dpo. Keys: troupe train METHOD --help\n";
 
 core::Result<void> show(Words words) {
-  TROUPE_TRY_ASSIGN(builder, config::read_configuration(words));
-  std::fputs(config::config_yaml(builder.current(), builder.origins()).c_str(), stdout);
+  TROUPE_TRY_ASSIGN(builder, config::read(run_table(), words));
+  std::fputs(config::resolved_yaml(builder.current(), builder.origins()).c_str(), stdout);
   return {};
 }
 
@@ -41,7 +42,7 @@ void say_update(const config::TrainConfig& config) {
 }
 
 void say_step(const config::TrainConfig& config) {
-  const bool pairs = (config::method_bit(config.method) & config::kPairs) != 0;
+  const bool pairs = (config.method & config::kPairs) != 0;
   std::printf("an optimiser step: %lld %s of at most %lld tokens; %lld passes over %s\n",
               whole(config.train.batch_size), pairs ? "pairs" : "samples",
               whole(config.data.max_len), whole(config.train.max_epochs),
@@ -49,12 +50,12 @@ void say_step(const config::TrainConfig& config) {
 }
 
 core::Result<void> validate(Words words) {
-  TROUPE_TRY_ASSIGN(builder, config::read_configuration(words));
+  TROUPE_TRY_ASSIGN(builder, config::read(run_table(), words));
   TROUPE_TRY_ASSIGN(config, builder.finish());
   TROUPE_TRY_ASSIGN(seen, look_at_input_files(config));
   std::printf("valid for `troupe train %s`: %zu keys set, the others at their defaults\n",
-              config.method.c_str(), builder.origins().size());
-  if (config.method == "ppo") {
+              config::method_names(config.method).c_str(), builder.origins().size());
+  if (config.method == config::kPpo) {
     say_update(config);
   } else {
     say_step(config);
@@ -76,7 +77,7 @@ core::Result<void> run_config(Words words) {
   if (words[0] == "show") return show(words.subspan(1));
   if (words[0] == "validate") return validate(words.subspan(1));
   if (words[0] == "docs") {
-    std::fputs(config::config_markdown().c_str(), stdout);
+    std::fputs(config::reference_page(run_table()).c_str(), stdout);
     return {};
   }
   return core::fail(core::ErrorCode::kConfig,

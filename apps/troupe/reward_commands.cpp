@@ -68,7 +68,7 @@ Result<std::unique_ptr<actors::RewardSource>> source_of(const AttachOptions& opt
                       "--normalize: '" + options.normalize + "'; expected none or stored");
   }
   config::TrainConfig config;
-  config.reward.normalize = options.normalize;
+  if (options.normalize == "stored") config.reward.normalize = config::Normalize::kStored;
   config.data.apply_chat_template = options.chat;
   config.data.input_key = options.input_key;
   if (!options.model.empty()) return make_model_reward(config, options.model, team);

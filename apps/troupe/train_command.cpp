@@ -9,6 +9,7 @@
 #include "apps/session/roles/learn_settings.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/role_factories.hpp"
+#include "apps/session/roles/run_table.hpp"
 #include "apps/session/run_contents.hpp"
 #include "apps/session/run_files.hpp"
 #include "apps/session/run_reporter.hpp"
@@ -16,9 +17,8 @@
 #include "apps/session/supervised_run.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/train_help.hpp"
-#include "runtime/config/config_file.hpp"
-#include "runtime/config/config_render.hpp"
-#include "runtime/config/train_method.hpp"
+#include "runtime/config/read.hpp"
+#include "runtime/config/render.hpp"
 #include "runtime/core/edit_distance.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/store/run_start.hpp"
@@ -45,7 +45,7 @@ actors::RunPlan plan_of(const config::TrainConfig& config,
   plan.staleness_max = static_cast<std::uint64_t>(config.train.staleness_max);
   plan.sampling = sampling_spec(config);
   plan.straggler_timeout = seconds(config.rollout.straggler_timeout_s);
-  plan.recompute_kv = config.rollout.kv_on_update == "recompute";
+  plan.recompute_kv = config.rollout.kv_on_update == config::KvOnUpdate::kRecompute;
   const actors::DataRoleOptions data = data_options(config);
   plan.rewards = data.rewards;
   plan.reward_away = data.patience.away_max;
@@ -75,12 +75,10 @@ std::string awaited_kinds(const config::TrainConfig& config) {
   return kinds;
 }
 
-using Origins = std::map<std::string, std::string, std::less<>>;
-
 // A run, and the runs that follow it from the last commit when policy or critic was lost.
 class Training {
  public:
-  Training(config::TrainConfig config, Origins origins)
+  Training(config::TrainConfig config, config::Origins origins)
       : config_(std::move(config)), origins_(std::move(origins)), begin_(clock_.now()) {}
 
   core::Result<void> run() {
@@ -98,7 +96,7 @@ class Training {
   }
 
  private:
-  bool loopback() const { return config_.cluster.transport == "loopback"; }
+  bool loopback() const { return config_.cluster.transport == config::Transport::kLoopback; }
 
   core::Result<void> play() {
     TROUPE_TRY_ASSIGN(inputs, load_inputs(config_, loopback()));
@@ -226,7 +224,7 @@ class Training {
   }
 
   config::TrainConfig config_;
-  const Origins origins_;
+  const config::Origins origins_;
   const core::SteadyClock clock_;
   const core::TimePoint begin_;
   double load_s_ = 0;
@@ -238,34 +236,34 @@ class Training {
 };
 
 core::Result<void> train_ppo(Words words) {
-  TROUPE_TRY_ASSIGN(builder, config::read_configuration(words, "ppo"));
+  TROUPE_TRY_ASSIGN(builder, config::read(run_table(), words, config::kPpo));
   TROUPE_TRY_ASSIGN(config, builder.finish());
   TROUPE_TRY(learn::find_trainers());  // before anything is written
   Training training(std::move(config), builder.origins());
   return training.run();
 }
 
-core::Result<void> train_supervised(const std::string& method, Words words) {
-  TROUPE_TRY_ASSIGN(builder, config::read_configuration(words, method));
+core::Result<void> train_supervised(config::Methods method, Words words) {
+  TROUPE_TRY_ASSIGN(builder, config::read(run_table(), words, method));
   TROUPE_TRY_ASSIGN(config, builder.finish());
   TROUPE_TRY(learn::find_trainers());
   SupervisedRun run(std::move(config), builder.origins());
   return run.run();
 }
 
-void print_help(const std::string& method, const std::string& section_name) {
+void print_help(config::Methods method, const std::string& section_name) {
   // `--help rollout` describes the keys of one section.
-  const config::Methods bit = config::method_bit(method);
-  const std::string section =
-      method.empty() ? "" : config::config_section_help(section_name, 100, bit);
+  const std::string section = method == config::kNoMethod
+                                  ? ""
+                                  : config::section_help(run_table(), section_name, 100, method);
   if (!section.empty()) {
     std::fputs(section.c_str(), stdout);
     return;
   }
-  std::fputs(train_help(method).c_str(), stdout);
-  if (method.empty()) return;
+  std::fputs(train_help(config::method_names(method)).c_str(), stdout);
+  if (method == config::kNoMethod) return;
   std::fputs("\nKeys by section (--help SECTION describes them):\n", stdout);
-  std::fputs(config::config_overview(100, bit).c_str(), stdout);
+  std::fputs(config::overview(100, method).c_str(), stdout);
 }
 
 // Kinds of reinforcement learning that other programs have commands of their own for: the settings
@@ -280,9 +278,8 @@ constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
 
 // What to write for a word that is no method.
 std::string advice_for(const std::string& word) {
-  std::vector<std::string_view> words;
-  for (const config::ConfigChoice& choice : config::find_config_row("method")->choices)
-    words.push_back(choice.name);
+  std::vector<std::string_view> words(std::begin(config::kMethodNames),
+                                      std::end(config::kMethodNames));
   for (const auto& [kind, settings] : kKinds)
     words.push_back(kind);
   const std::string near(core::nearest_word(word, words));
@@ -298,17 +295,17 @@ std::string advice_for(const std::string& word) {
 }  // namespace
 
 core::Result<void> run_train(Words words) {
-  const config::Methods method = words.empty() ? 0 : config::method_bit(words[0]);
+  const config::Methods method = words.empty() ? config::kNoMethod : config::method_named(words[0]);
   if (words.empty() || wants_help(words)) {
-    print_help(method == 0 ? "" : words[0], words.empty() ? "" : words.back());
+    print_help(method, words.empty() ? "" : words.back());
     return {};
   }
-  if (method == 0) {
+  if (method == config::kNoMethod) {
     return core::fail(core::ErrorCode::kConfig,
                       "there is no `train " + words[0] + "`; " + advice_for(words[0]));
   }
   return method == config::kPpo ? train_ppo(words.subspan(1))
-                              : train_supervised(words[0], words.subspan(1));
+                                : train_supervised(method, words.subspan(1));
 }
 
 }  // namespace troupe::app

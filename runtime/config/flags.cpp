@@ -111,8 +111,7 @@ class FlagReader {
         return std::ranges::move(values, std::back_inserter(setting.values)), void();
       }
     }
-    out_.settings.push_back(
-        {row->name, std::move(values), row->is_list(), std::string(kWhere)});
+    out_.settings.push_back({row->name, std::move(values), row->is_list(), std::string(kWhere)});
   }
 
   const Table& table_;

@@ -18,8 +18,8 @@ enum Methods : unsigned {
   kIpo = 32,
   kCdpo = 64,
   kKto = 128,
-  kPairs = kRm | kDpo | kIpo | kCdpo,         // learn from chosen and rejected
-  kPreference = kDpo | kIpo | kCdpo | kKto,   // have a reference model
+  kPairs = kRm | kDpo | kIpo | kCdpo,        // learn from chosen and rejected
+  kPreference = kDpo | kIpo | kCdpo | kKto,  // have a reference model
   kSupervised = kSft | kPretrain | kRm | kPreference,
   kAllMethods = kPpo | kSupervised,
 };

@@ -18,8 +18,7 @@ struct Answer {
 constexpr Answer kAnswers[] = {
     {"train.async_enable",
      "is called 'train.staleness_max' here: 0 is synchronous, 1 and more not"},
-    {"train.async_queue_size async_train async_queue_size",
-     "is called 'train.staleness_max' here"},
+    {"train.async_queue_size async_train async_queue_size", "is called 'train.staleness_max' here"},
     {"train.partial_rollout_enable partial_rollout",
      "is called 'rollout.kv_on_update' here; samples always go on over new weights when "
      "train.staleness_max is above 0"},
@@ -109,8 +108,7 @@ constexpr Answer kAnswers[] = {
      "belongs to DeepSpeed, which Troupe does not use"},
     {"grad_accum_dtype",
      "is always 32 bits wide here; 'actor.param_dtype' is that of forward passes"},
-    {"local_rank",
-     "is set by launchers, which Troupe does not need: it starts its own processes"},
+    {"local_rank", "is set by launchers, which Troupe does not need: it starts its own processes"},
     {"ring_attn_size ring_head_stride", "splits sequences over GPUs, which Troupe does not do"},
     {"flash_attn attn_implementation", "has no counterpart: there is one attention kernel"},
     {"use_liger_kernel", "has no counterpart: there is one kernel of each kind"},

@@ -8,8 +8,12 @@
 
 namespace troupe::config {
 
-inline void append(std::string& to, std::string_view part) { to += part; }
-inline void append(std::string& to, std::integral auto part) { to += std::to_string(part); }
+inline void append(std::string& to, std::string_view part) {
+  to += part;
+}
+inline void append(std::string& to, std::integral auto part) {
+  to += std::to_string(part);
+}
 
 template <class... Parts>
 std::string joined(const Parts&... parts) {

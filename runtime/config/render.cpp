@@ -34,9 +34,15 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t colum
 // "int, 1 to 10 tokens, default 4".
 std::string facts_of(const Row& row, const TrainConfig& defaults) {
   const std::string range = row.range_text();
-  return joined(row.type_name(), range.empty() ? "" : row.words.empty() ? ", " : ": ", range,
-                row.unit.empty() ? "" : range.empty() ? ", " : " ", row.unit,
-                row.needed ? ", needed" : ", default " + row.yaml(defaults));
+  return joined(row.type_name(),
+                range.empty()       ? ""
+                : row.words.empty() ? ", "
+                                    : ": ",
+                range,
+                row.unit.empty() ? ""
+                : range.empty()  ? ", "
+                                 : " ",
+                row.unit, row.needed ? ", needed" : ", default " + row.yaml(defaults));
 }
 
 // "`1e-06`; rm `9e-6`".

@@ -17,8 +17,10 @@ struct KeyRule {
   std::string (*why)(const TrainConfig& c);
 };
 
-#define RULE(key, wrong, ...) \
-  { key, [](const TrainConfig& c) { return (wrong) ? joined(__VA_ARGS__) : std::string(); } }
+#define RULE(key, wrong, ...)                                                               \
+  {                                                                                         \
+    key, [](const TrainConfig& c) { return (wrong) ? joined(__VA_ARGS__) : std::string(); } \
+  }
 
 constexpr KeyRule kRun[] = {
     RULE("run.path", c.run.path.empty(), "must name a folder"),
@@ -30,7 +32,8 @@ bool names_evaluation(std::string_view figure) {
 }
 
 constexpr KeyRule kData[] = {
-    RULE("data.input_template", !c.data.input_template.empty() && c.data.apply_chat_template,
+    RULE("data.input_template",
+         !c.data.input_template.empty() && c.data.apply_chat_template,
          "cannot be combined with data.apply_chat_template"),
     RULE("data.input_template",
          !c.data.input_template.empty() && c.data.input_template.find("{}") == Text::npos,
@@ -40,7 +43,8 @@ constexpr KeyRule kData[] = {
     RULE("ckpt.best_metric_key",
          !c.ckpt.best_metric_key.empty() && !names_evaluation(c.ckpt.best_metric_key),
          "names a figure of an evaluation, as eval/pass@1 or -eval/loss"),
-    RULE("ckpt.best_metric_key", !c.ckpt.best_metric_key.empty() && c.eval.dataset.empty(),
+    RULE("ckpt.best_metric_key",
+         !c.ckpt.best_metric_key.empty() && c.eval.dataset.empty(),
          "needs --eval.dataset"),
 };
 
@@ -51,7 +55,8 @@ bool uses_tensor_cores(const TrainConfig& c) {
 }
 
 constexpr KeyRule kPolicyDevice[] = {
-    RULE("actor.param_dtype", uses_tensor_cores(c) && !c.actor.device.gpu,
+    RULE("actor.param_dtype",
+         uses_tensor_cores(c) && !c.actor.device.gpu,
          "a policy trains with bf16-compute on a GPU only; give bf16, or --actor.device cuda"),
 };
 
@@ -65,22 +70,31 @@ constexpr KeyRule kOtherDevices[] = {
 };
 
 constexpr KeyRule kBatches[] = {
-    RULE("train.batch_size", c.train.batch_size > c.samples_per_update(), c.train.batch_size,
-         " samples, but an update has only ", c.samples_per_update(),
+    RULE("train.batch_size",
+         c.train.batch_size > c.samples_per_update(),
+         c.train.batch_size,
+         " samples, but an update has only ",
+         c.samples_per_update(),
          " (rollout.batch_size x n_samples_per_prompt)"),
     RULE("train.batch_size",
          c.train.batch_size > 0 && c.samples_per_update() % c.train.batch_size != 0,
-         c.train.batch_size, " does not divide the ", c.samples_per_update(),
+         c.train.batch_size,
+         " does not divide the ",
+         c.samples_per_update(),
          " samples of an update (rollout.batch_size x n_samples_per_prompt)"),
 };
 
 constexpr KeyRule kEngine[] = {
-    RULE("rollout.n_samples_per_prompt", c.rollout.n_samples_per_prompt > c.rollout.max_num_seqs,
+    RULE("rollout.n_samples_per_prompt",
+         c.rollout.n_samples_per_prompt > c.rollout.max_num_seqs,
          c.rollout.n_samples_per_prompt,
-         " samples of a prompt run together, but rollout.max_num_seqs is ", c.rollout.max_num_seqs),
-    RULE("eval.n_samples_per_prompt", c.eval.n_samples_per_prompt > c.rollout.max_num_seqs,
+         " samples of a prompt run together, but rollout.max_num_seqs is ",
+         c.rollout.max_num_seqs),
+    RULE("eval.n_samples_per_prompt",
+         c.eval.n_samples_per_prompt > c.rollout.max_num_seqs,
          c.eval.n_samples_per_prompt,
-         " samples of a prompt run together, but rollout.max_num_seqs is ", c.rollout.max_num_seqs),
+         " samples of a prompt run together, but rollout.max_num_seqs is ",
+         c.rollout.max_num_seqs),
 };
 
 // Of rule, Python file and server: how many are set.
@@ -92,21 +106,32 @@ std::size_t rewards_of(const TrainConfig& c) {
 }
 
 constexpr KeyRule kReward[] = {
-    RULE("", rewards_of(c) == 0,
+    RULE("",
+         rewards_of(c) == 0,
          "no reward: set --reward.rule, --reward.python, --reward.http or "
          "--reward.model_name_or_path"),
-    RULE("reward.weights", !c.reward.weights.empty() && c.reward.weights.size() != rewards_of(c),
-         c.reward.weights.size(), " weights for ", rewards_of(c), " reward(s)"),
-    RULE("reward.python", sources_of(c) > 1 && !c.reward.python.empty(),
-         c.reward.rule.empty() ? "reward.http" : "reward.rule", " is set too; keep one of them"),
+    RULE("reward.weights",
+         !c.reward.weights.empty() && c.reward.weights.size() != rewards_of(c),
+         c.reward.weights.size(),
+         " weights for ",
+         rewards_of(c),
+         " reward(s)"),
+    RULE("reward.python",
+         sources_of(c) > 1 && !c.reward.python.empty(),
+         c.reward.rule.empty() ? "reward.http" : "reward.rule",
+         " is set too; keep one of them"),
     RULE("reward.http", sources_of(c) > 1, "reward.rule is set too; keep one of them"),
-    RULE("reward.rule", !c.reward.rule.empty() && c.data.label_key.empty(),
+    RULE("reward.rule",
+         !c.reward.rule.empty() && c.data.label_key.empty(),
          "compares with a label: set --data.label_key"),
-    RULE("reward.rule", c.reward.rule == "regex" && c.reward.rule_pattern.empty(),
+    RULE("reward.rule",
+         c.reward.rule == "regex" && c.reward.rule_pattern.empty(),
          "regex needs --reward.rule_pattern"),
-    RULE("reward.rule_pattern", c.reward.rule != "regex" && !c.reward.rule_pattern.empty(),
+    RULE("reward.rule_pattern",
+         c.reward.rule != "regex" && !c.reward.rule_pattern.empty(),
          "is read only with --reward.rule regex"),
-    RULE("reward.clip_range", c.reward.clip_range[0] >= c.reward.clip_range[1],
+    RULE("reward.clip_range",
+         c.reward.clip_range[0] >= c.reward.clip_range[1],
          "the first value must be below the second"),
 };
 
@@ -121,7 +146,8 @@ constexpr KeyRule kCluster[] = {
          c.cluster.ca.empty() != c.cluster.certificate.empty() ||
              c.cluster.ca.empty() != c.cluster.key.empty(),
          "cluster.ca, cluster.certificate and cluster.key go together (troupe ca init)"),
-    RULE("cluster.local_roles", std::ranges::count(c.cluster.local_roles, "policy") == 0,
+    RULE("cluster.local_roles",
+         std::ranges::count(c.cluster.local_roles, "policy") == 0,
          "the policy runs where the run is started"),
     RULE("cluster.listen",
          c.cluster.transport == Transport::kLoopback &&
@@ -133,7 +159,8 @@ constexpr KeyRule kCluster[] = {
 };
 
 constexpr KeyRule kSupervisedBatch[] = {
-    RULE("train.batch_size", c.train.batch_size < 1,
+    RULE("train.batch_size",
+         c.train.batch_size < 1,
          "supervised training needs at least 1 sample a step"),
 };
 
@@ -146,9 +173,15 @@ struct Part {
 };
 
 constexpr Part kParts[] = {
-    {kAllMethods, kRun}, {kAllMethods, kData}, {kAllMethods, kPolicyDevice},
-    {kPpo, kBatches},    {kPpo, kEngine},      {kPpo, kReward},
-    {kPpo, kOtherDevices}, {kPpo, kFilter},    {kPpo, kCluster},
+    {kAllMethods, kRun},
+    {kAllMethods, kData},
+    {kAllMethods, kPolicyDevice},
+    {kPpo, kBatches},
+    {kPpo, kEngine},
+    {kPpo, kReward},
+    {kPpo, kOtherDevices},
+    {kPpo, kFilter},
+    {kPpo, kCluster},
     {kSupervised, kSupervisedBatch},
 };
 
@@ -205,7 +238,8 @@ bool fits(const TrainConfig& c,
           std::string_view samples_key,
           std::uint64_t samples) {
   const auto tokens = static_cast<std::uint64_t>(c.rollout.max_new_tokens);
-  const std::uint64_t left = core::frame_left(way.rest), one = core::kSampleRest_bytes + tokens * way.token;
+  const std::uint64_t left = core::frame_left(way.rest),
+                      one = core::kSampleRest_bytes + tokens * way.token;
   if (samples * one <= left) return true;
   if (left < samples * (core::kSampleRest_bytes + way.token)) {
     check.refuse_key(way.rest > 0 ? "data.prompt_max_len" : samples_key,
@@ -225,8 +259,9 @@ bool fits(const TrainConfig& c,
 
 void check_frames(const TrainConfig& c, Check& check) {
   const bool masses = c.rollout.top_p < 1 || c.rollout.top_k > 0 || c.rollout.min_p > 0;
-  const Way delivered{"as they are delivered", 0,
-                      core::delivered_bytes(1, core::kTokenText_bytes, masses) - core::kSampleRest_bytes};
+  const Way delivered{
+      "as they are delivered", 0,
+      core::delivered_bytes(1, core::kTokenText_bytes, masses) - core::kSampleRest_bytes};
   const Way learned{"as they are learned from",
                     static_cast<std::uint64_t>(c.data.prompt_max_len) * 4,
                     core::experience_bytes(1, c.has_reference()) - core::kSampleRest_bytes};

@@ -1,4 +1,5 @@
-// One `key = value` as it was written in a file or on a command line, not yet checked. A value type.
+// One `key = value` as it was written in a file or on a command line, not yet checked. A value
+// type.
 #pragma once
 
 #include <string>

@@ -94,12 +94,12 @@ class Rows {
 // Sections nest, and each names what it is in `In`.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
-#define SECTION(name, readers, title)                                         \
-  {                                                                           \
-    rows.open(#name, readers, title);                                         \
-    struct Section {                                                          \
-      static auto& at(TrainConfig& c) { return In::at(c).name; }              \
-    };                                                                        \
+#define SECTION(name, readers, title)                            \
+  {                                                              \
+    rows.open(#name, readers, title);                            \
+    struct Section {                                             \
+      static auto& at(TrainConfig& c) { return In::at(c).name; } \
+    };                                                           \
     using In = Section;
 #define END_SECTION(name) \
   rows.close();           \
@@ -114,9 +114,8 @@ class Rows {
 #define END_GROUP(name) \
   rows.close_group();   \
   }
-#define KEY(type, name, value, help, ...)                                                   \
-  rows.add(#name, help,                                                                     \
-           field_of<type>([](TrainConfig& c) -> type& { return In::at(c).name; }), \
+#define KEY(type, name, value, help, ...)                                                       \
+  rows.add(#name, help, field_of<type>([](TrainConfig& c) -> type& { return In::at(c).name; }), \
            Facts{__VA_ARGS__});
 #define TOP_KEY(type, name, value, title, ...) \
   rows.open_top(title);                        \

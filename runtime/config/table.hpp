@@ -52,11 +52,11 @@ struct MethodDefault {
 struct Facts {
   Range range{};  // of a number, or of each number of a list
   std::string_view unit{};
-  std::size_t count = 0;               // of a list; 0 = any
-  bool needed = false;                 // has no default
-  bool escapes = false;                // \n \t \\ in a flag's value are one character each
-  std::vector<core::Choice> words{};   // non-empty: a text, or each of a list, is one of these
-  Methods only = kNoMethod;            // those that read the key, when not all of the section's
+  std::size_t count = 0;              // of a list; 0 = any
+  bool needed = false;                // has no default
+  bool escapes = false;               // \n \t \\ in a flag's value are one character each
+  std::vector<core::Choice> words{};  // non-empty: a text, or each of a list, is one of these
+  Methods only = kNoMethod;           // those that read the key, when not all of the section's
   std::vector<MethodDefault> defaults{};
   std::string_view peer{};  // OpenRLHF's flag where its name or meaning differs
   std::string_view aka{};   // OpenRLHF's names of a key that means the same, separated by spaces
@@ -113,8 +113,8 @@ const Table& keys();
 // The key that a misspelt name most likely means; empty when nothing is close.
 std::string nearest_name(std::string_view name);
 
-// For OpenRLHF's names, dotted and flat: a sentence with what to write here, or why there is no such
-// key; else empty.
+// For OpenRLHF's names, dotted and flat: a sentence with what to write here, or why there is no
+// such key; else empty.
 std::string answer_to_name(std::string_view name);
 
 // The error for a name that is not a key.

@@ -1,7 +1,7 @@
-// The configuration of one training run as plain values. A member's path is its key: `actor.adam.lr`
-// here is `--actor.adam.lr` on the command line and `actor: {adam: {lr: ...}}` in YAML. Members and
-// their defaults are the rows of keys.def. Filled by Builder (builder.hpp); read-only once training
-// starts.
+// The configuration of one training run as plain values. A member's path is its key:
+// `actor.adam.lr` here is `--actor.adam.lr` on the command line and `actor: {adam: {lr: ...}}` in
+// YAML. Members and their defaults are the rows of keys.def. Filled by Builder (builder.hpp);
+// read-only once training starts.
 #pragma once
 
 #include "runtime/config/method.hpp"
@@ -47,14 +47,20 @@ inline constexpr std::array<std::string_view, 2> kWords<Transport> = {"caf", "lo
 #define KEY(type, name, value, ...) type name = value;
 #define SECTION(...) struct {
 #define GROUP(...) struct {
-#define END_GROUP(name) } name;
-#define END_SECTION(name) } name;
+#define END_GROUP(name) \
+  }                     \
+  name;
+#define END_SECTION(name) \
+  }                       \
+  name;
 
 struct TrainConfig {
 #include "runtime/config/keys.def"
 
   // Whether a frozen reference model is part of the run.
-  bool has_reference() const { return algo.kl.init_coef != 0 || algo.objective == "online_dpo"; }
+  bool has_reference() const {
+    return algo.kl.init_coef != 0 || algo.objective == "online_dpo";
+  }
   // Samples of one update.
   std::int64_t samples_per_update() const {
     return rollout.batch_size * rollout.n_samples_per_prompt;

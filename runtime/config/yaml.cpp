@@ -124,8 +124,7 @@ std::vector<Setting> settings_of(const std::string& text,
     return std::vector<Setting>{};
   };
   if (text.size() > core::limits::kConfigFile_bytes_max) {
-    return refused(
-        refuse(where, ": too large for a configuration (", text.size(), " bytes)"));
+    return refused(refuse(where, ": too large for a configuration (", text.size(), " bytes)"));
   }
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);

@@ -1,8 +1,8 @@
 // The three meanings of --resume.
 #include "runtime/store/run_start.hpp"
 
-#include "runtime/config/config_file.hpp"
-#include "runtime/config/config_render.hpp"
+#include "runtime/config/read.hpp"
+#include "runtime/config/render.hpp"
 #include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_file.hpp"
 
@@ -27,7 +27,8 @@ bool is_length(std::string_view key) {
 // Without warm-up and decay the learning rate does not ask how long the run is.
 bool rate_is_constant(const TrainConfig& config) {
   const std::string& estimator = config.algo.advantage.estimator;
-  const bool critic = config.method == "ppo" && (estimator == "gae" || estimator == "vtrace");
+  const bool critic =
+      config.method == config::kPpo && (estimator == "gae" || estimator == "vtrace");
   const auto flat = [](double warmup, double least) { return warmup == 0 && least == 1; };
   return flat(config.actor.lr_warmup_ratio, config.actor.min_lr_ratio) &&
          (!critic || flat(config.critic.lr_warmup_ratio, config.critic.min_lr_ratio));
@@ -36,7 +37,7 @@ bool rate_is_constant(const TrainConfig& config) {
 // What to do about a configuration that is another one.
 std::string way_out(const RunFolder& folder,
                     const TrainConfig& config,
-                    const std::vector<config::ConfigDifference>& differing) {
+                    const std::vector<config::Difference>& differing) {
   const CheckpointStore checkpoints(folder.checkpoint_folder(), config.ckpt.max_num);
   const auto steps = checkpoints.steps();
   if (!steps || steps->empty()) {
@@ -56,14 +57,14 @@ std::string way_out(const RunFolder& folder,
 Result<void> check_same(const RunFolder& folder, const TrainConfig& config) {
   TROUPE_TRY_ASSIGN(text, read_all(folder.config_file()));
   if (text.empty()) return {};
-  TROUPE_TRY_ASSIGN(texts, config::parse_config_text(text, folder.config_file().string()));
-  TROUPE_TRY_ASSIGN(method, config::config_method(texts, {}));
-  config::ConfigBuilder before(method);
+  TROUPE_TRY_ASSIGN(texts, config::read_yaml(text, folder.config_file().string()));
+  TROUPE_TRY_ASSIGN(method, config::method_of(texts));
+  config::Builder before(config::keys(), method);
   TROUPE_TRY(before.set_all(texts));
   std::string names;
-  std::vector<config::ConfigDifference> differing;
-  for (auto& difference : config::config_differences(before.current(), config)) {
-    if (config::config_key_may_change(difference.name)) continue;
+  std::vector<config::Difference> differing;
+  for (auto& difference : config::differences(before.current(), config)) {
+    if (config::may_change(difference.name)) continue;
     if (is_length(difference.name) && rate_is_constant(config)) continue;
     names += (names.empty() ? "" : ", ") + std::string(difference.name) + " was " +
              difference.before + " and is " + difference.after;
@@ -131,7 +132,7 @@ std::string branch_flags(const fs::path& checkpoint, const fs::path& run_path) {
 }
 
 Result<RunStart> start_run(const TrainConfig& config,
-                           const std::map<std::string, std::string, std::less<>>& origins,
+                           const config::Origins& origins,
                            const ResumeCheck& check) {
   std::vector<std::string> notes;
   if (config.resume == "off") {
@@ -162,7 +163,7 @@ Result<RunStart> start_run(const TrainConfig& config,
   std::optional<std::uint64_t> step;
   if (start.checkpoint) step = start.checkpoint->step;
   TROUPE_TRY(start.folder.cut_back(step));
-  TROUPE_TRY(replace_file(start.folder.config_file(), config::config_yaml(config, origins)));
+  TROUPE_TRY(replace_file(start.folder.config_file(), config::resolved_yaml(config, origins)));
   return start;
 }
 

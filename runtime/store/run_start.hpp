@@ -2,7 +2,7 @@
 // a checkpoint, from the start, or not at all. Used once, by the command that trains.
 #pragma once
 
-#include "runtime/config/config_set.hpp"
+#include "runtime/config/builder.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/store/checkpoint_store.hpp"
 #include "runtime/store/run_folder.hpp"
@@ -34,7 +34,7 @@ using ResumeCheck = std::function<core::Result<std::vector<std::string>>(
 // branch), or newer checkpoints stand behind the chosen one; kData when no checkpoint is valid;
 // those of `check`.
 core::Result<RunStart> start_run(const config::TrainConfig& config,
-                                 const std::map<std::string, std::string, std::less<>>& origins,
+                                 const config::Origins& origins,
                                  const ResumeCheck& check = nullptr);
 
 // The flags that go on from a checkpoint in a new folder beside `run_path`.

@@ -90,7 +90,7 @@ Result<std::vector<Content>> contents_of(const config::TrainConfig& config) {
   std::vector<Content> all;
   TROUPE_TRY(add_model(all, "actor.model_name_or_path", config.actor.model_name_or_path, true));
   TROUPE_TRY(add_model(all, "ref.model_name_or_path", config.ref.model_name_or_path, false));
-  if (config.method != "ppo") {
+  if (config.method != config::kPpo) {
     TROUPE_TRY(add_files(all, "data.dataset", config.data.dataset));
     return all;
   }

@@ -1,15 +1,12 @@
 // From keys to limits and dtypes.
 #include "apps/session/roles/engine_settings.hpp"
 
-#include "runtime/core/check.hpp"
-
 namespace troupe::app {
 
 kernels::PanelDtype forward_dtype(const config::TrainConfig& config) {
-  kernels::PanelDtype dtype{};
-  TROUPE_CHECK(kernels::parse_panel_dtype(config.actor.param_dtype, dtype),
-               "the configuration table knows the dtypes");
-  return dtype;
+  constexpr kernels::PanelDtype kDtypes[] = {kernels::PanelDtype::kF32, kernels::PanelDtype::kBf16,
+                                             kernels::PanelDtype::kBf16Compute};
+  return kDtypes[static_cast<std::size_t>(config.actor.param_dtype)];
 }
 
 engine::EngineLimits engine_limits(const config::TrainConfig& config) {

@@ -46,7 +46,7 @@ void set_advantage(const config::TrainConfig& config, learn::AlgoSettings& algo)
   algo.vtrace_rho_max = config.algo.advantage.rho_max;
   algo.vtrace_c_max = config.algo.advantage.c_max;
   algo.whiten_std = !config.algo.advantage.no_std_norm;
-  algo.shaping.normalise_running = config.reward.normalize == "running";
+  algo.shaping.normalise_running = config.reward.normalize == config::Normalize::kRunning;
   algo.shaping.overlong_tokens = config.reward.overlong_buffer_len;
   algo.shaping.overlong_factor = config.reward.overlong_penalty_factor;
   algo.shaping.response_tokens_max = config.rollout.max_new_tokens;

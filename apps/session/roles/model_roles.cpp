@@ -52,7 +52,7 @@ learn::CriticSettings critic_settings(const config::TrainConfig& config,
   settings.total_steps = policy.total_steps;
   settings.value_clip = config.critic.value_clip;
   settings.optim = optim_of(config.critic, config);
-  if (config.reward.normalize == "stored") {
+  if (config.reward.normalize == config::Normalize::kStored) {
     settings.scale = 1 / spec.score_std;
     settings.shift = -spec.score_mean / spec.score_std;
   }
@@ -184,7 +184,7 @@ core::Result<std::unique_ptr<actors::RewardSource>> make_model_reward(
   actors::ModelRewardOptions options;
   options.folder = path;
   options.rows_max = config.train.micro_tokens_max;
-  options.normalise = config.reward.normalize == "stored";
+  options.normalise = config.reward.normalize == config::Normalize::kStored;
   options.columns.as_chat = config.data.apply_chat_template;
   options.columns.input_key = config.data.input_key;
   options.columns.input_template = config.data.input_template;

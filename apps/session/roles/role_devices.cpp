@@ -11,12 +11,12 @@
 namespace troupe::app {
 
 RoleDevice device_of(const config::TrainConfig& config, const std::string& kind) {
-  if (kind == "policy") return {kind, "actor.device", config.actor.device};
-  if (kind == "critic") return {kind, "critic.device", config.critic.device};
-  if (kind == "generator") return {kind, "rollout.device", config.rollout.device};
-  if (kind == "reference") return {kind, "ref.device", config.ref.device};
+  if (kind == "policy") return {kind, "actor.device", config.actor.device.text()};
+  if (kind == "critic") return {kind, "critic.device", config.critic.device.text()};
+  if (kind == "generator") return {kind, "rollout.device", config.rollout.device.text()};
+  if (kind == "reference") return {kind, "ref.device", config.ref.device.text()};
   TROUPE_CHECK(kind == "reward", "a kind of role that computes nowhere");
-  return {kind, "reward.device", config.reward.device};
+  return {kind, "reward.device", config.reward.device.text()};
 }
 
 std::vector<RoleDevice> role_devices(const config::TrainConfig& config) {
@@ -39,7 +39,7 @@ std::string devices_text(const config::TrainConfig& config) {
 
 core::Result<void> check_role_devices(const config::TrainConfig& config) {
   const auto& here = config.cluster.local_roles;
-  const bool one_process = config.cluster.transport == "loopback";
+  const bool one_process = config.cluster.transport == config::Transport::kLoopback;
   for (const RoleDevice& role : role_devices(config)) {
     if (!one_process && std::find(here.begin(), here.end(), role.kind) == here.end()) continue;
     TROUPE_TRY(check_device(role.text(), role.device));

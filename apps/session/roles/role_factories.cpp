@@ -155,7 +155,7 @@ Factory controller_factory(ControllerParts parts) {
 
 CriticLink critic_link(const config::TrainConfig& config) {
   if (!has_critic(config)) return {};
-  const bool here = config.cluster.transport == "loopback";
+  const bool here = config.cluster.transport == config::Transport::kLoopback;
   return {here ? "critic/0" : kCriticRelay, config.train.staleness_max == 0};
 }
 

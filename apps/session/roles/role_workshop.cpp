@@ -12,8 +12,9 @@
 #include "apps/session/roles/policy_settings.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/role_factories.hpp"
+#include "apps/session/roles/run_table.hpp"
 #include "kernels/ops.hpp"
-#include "runtime/config/config_file.hpp"
+#include "runtime/config/read.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/weights/remote_subscriber.hpp"
 #include "runtime/weights/shared_publisher.hpp"
@@ -28,8 +29,8 @@ using core::ErrorCode;
 using core::Result;
 
 Result<config::TrainConfig> config_of(const actors::Spawn& spawn) {
-  TROUPE_TRY_ASSIGN(texts, config::parse_config_text(spawn.config, "the run's configuration"));
-  config::ConfigBuilder builder;
+  TROUPE_TRY_ASSIGN(texts, config::read_yaml(spawn.config, "the run's configuration"));
+  config::Builder builder(run_table());
   TROUPE_TRY(builder.set_all(texts));
   return builder.finish();
 }

@@ -1,7 +1,7 @@
 // Flags to dataset options.
 #include "apps/troupe/batch/prompt_flags.hpp"
 
-#include "runtime/config/config_flags.hpp"
+#include "runtime/config/read.hpp"
 
 namespace troupe::app {
 

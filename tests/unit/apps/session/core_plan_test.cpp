@@ -23,7 +23,7 @@ TEST(CorePlan, ASynchronousRunLeasesAllCoresInTurn) {
 
 TEST(CorePlan, ARoleOnAGpuNeedsOneCore) {
   config::TrainConfig config;
-  config.rollout.device = "cuda:1";
+  config.rollout.device = {true, 1};
   const CorePlan plan = plan_cores(config, 8);
   EXPECT_EQ(plan.threads.at("policy"), 8u);
   EXPECT_EQ(plan.threads.at("generator"), 1u);
@@ -35,17 +35,17 @@ TEST(CorePlan, AsynchronousRolesShareWhatGpusLeave) {
   EXPECT_EQ(plan_cores(config, 8).threads,
             (std::map<std::string, std::uint32_t>{
                 {"policy", 2}, {"critic", 2}, {"generator", 4}, {"reference", 2}, {"reward", 2}}));
-  config.rollout.device = "cuda";  // 7 cores are left, all for learning
+  config.rollout.device = {true, 0};  // 7 cores are left, all for learning
   CorePlan plan = plan_cores(config, 8);
   EXPECT_EQ(plan.threads.at("generator"), 1u);
   EXPECT_EQ(plan.threads.at("policy"), 4u);
   EXPECT_EQ(plan.threads.at("critic"), 3u);
-  config.actor.device = "cuda";  // 6 are left for the critic
+  config.actor.device = {true, 0};  // 6 are left for the critic
   plan = plan_cores(config, 8);
   EXPECT_EQ(plan.threads.at("policy"), 1u);
   EXPECT_EQ(plan.threads.at("critic"), 6u);
-  config.critic.device = "cuda:1";
-  config.rollout.device = "cpu";  // 6 are left for the generator
+  config.critic.device = {true, 1};
+  config.rollout.device = {};  // 6 are left for the generator
   plan = plan_cores(config, 8);
   EXPECT_EQ(plan.threads.at("critic"), 1u);
   EXPECT_EQ(plan.threads.at("generator"), 6u);

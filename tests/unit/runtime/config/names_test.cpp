@@ -1,8 +1,8 @@
 // Every flag of OpenRLHF 0.11 and of the releases that had KTO, PRM, distillation and batch
 // inference that is known here is a key, an alias of one, or answered. The list was typed from notes
 // on its features, not from our table; it may lack some.
-#include "runtime/config/config_flags.hpp"
-#include "runtime/config/config_table.hpp"
+#include "runtime/config/read.hpp"
+#include "runtime/config/table.hpp"
 #include "tests/unit/runtime/core/listing1.hpp"
 
 #include <gtest/gtest.h>
@@ -86,17 +86,17 @@ const std::vector<std::string> kFlags = {
 
 TEST(PeerNames, EveryFlagIsTakenOrAnswered) {
   for (const std::string& flag : kFlags) {
-    if (config_row_of(flag) != nullptr) continue;
-    const std::string answer = renamed_config_key(flag);
+    if (keys().find_any(flag) != nullptr) continue;
+    const std::string answer = answer_to_name(flag);
     EXPECT_FALSE(answer.empty()) << flag << " is neither taken nor answered";
     EXPECT_GT(answer.size(), flag.size() + 12) << answer;
   }
 }
 
 TEST(PeerNames, EachFlagOfListing1IsTakenOrAnsweredAllAtOnce) {
-  const ConfigArguments read = parse_config_arguments(troupe::test::listing1());
+  const Arguments read = read_flags(keys(), troupe::test::listing1());
   EXPECT_TRUE(read.files.empty()) << "values of answered flags are not taken for files";
-  ConfigBuilder builder;
+  Builder builder(keys());
   ASSERT_TRUE(builder.set_all(read.settings));
   const TrainConfig& config = builder.current();
   EXPECT_EQ(config.rollout.generators, 4);
@@ -119,12 +119,12 @@ TEST(PeerNames, EachFlagOfListing1IsTakenOrAnsweredAllAtOnce) {
 // What an answer puts in quotes beside the name itself is a key that exists.
 TEST(PeerNames, AnswersNameKeysThatExist) {
   for (const std::string& flag : kFlags) {
-    const std::string answer = renamed_config_key(flag);
+    const std::string answer = answer_to_name(flag);
     std::size_t at = answer.find('\'', answer.find('\'') + 1);
     while (!answer.empty() && (at = answer.find('\'', at + 1)) != answer.npos) {
       const auto end = answer.find('\'', at + 1);
       const std::string key = answer.substr(at + 1, end - at - 1);
-      EXPECT_NE(find_config_row(key), nullptr) << answer;
+      EXPECT_NE(keys().find(key), nullptr) << answer;
       at = end;
     }
   }
@@ -141,9 +141,9 @@ TEST(PeerNames, AnAliasTakesTheSameValues) {
                                           "0.8",
                                           "0.9",
                                           "--use_kl_loss"};
-  const auto read = parse_config_arguments(words);
+  const auto read = read_flags(keys(), words);
   ASSERT_TRUE(read.wrong.empty());
-  ConfigBuilder builder;
+  Builder builder(keys());
   ASSERT_TRUE(builder.set_all(read.settings));
   const TrainConfig& config = builder.current();
   EXPECT_EQ(config.actor.model_name_or_path, "m");
@@ -157,9 +157,9 @@ TEST(PeerNames, AnAliasTakesTheSameValues) {
 
 TEST(PeerNames, AnAliasOfAnotherMethodIsRefusedByItsKey) {
   const std::vector<std::string> words = {"--model.beta", "0.2"};
-  const auto read = parse_config_arguments(words);
+  const auto read = read_flags(keys(), words);
   ASSERT_TRUE(read.wrong.empty());
-  ConfigBuilder dpo("dpo"), ppo("ppo");
+  Builder dpo(keys(), kDpo), ppo(keys(), kPpo);
   EXPECT_TRUE(dpo.set_all(read.settings));
   EXPECT_EQ(dpo.current().dpo.beta, 0.2);
   EXPECT_NE(ppo.set_all(read.settings).error().message.find("dpo.beta is not read by"),
@@ -167,8 +167,8 @@ TEST(PeerNames, AnAliasOfAnotherMethodIsRefusedByItsKey) {
 }
 
 TEST(PeerNames, AnOwnNameIsNeverAnAlias) {
-  for (const ConfigRow& row : config_table())
-    EXPECT_EQ(renamed_config_key(row.name), "") << row.name;
+  for (const Row& row : keys().rows())
+    EXPECT_EQ(answer_to_name(row.name), "") << row.name;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The forms of a flag.
-#include "runtime/config/config_flags.hpp"
+#include "runtime/config/read.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,16 +8,16 @@ namespace {
 using namespace troupe::config;
 using namespace troupe::core;
 
-ConfigArguments parse(std::vector<std::string> words) {
-  return parse_config_arguments(words);
+Arguments parse(std::vector<std::string> words) {
+  return read_flags(keys(), words);
 }
 
 std::string flags_refusal(std::vector<std::string> words) {
-  const ConfigArguments read = parse(std::move(words));
+  const Arguments read = parse(std::move(words));
   return read.wrong.empty() ? "accepted" : read.wrong.error().message;
 }
 
-TEST(ConfigFlags, ThreeFormsMeanTheSame) {
+TEST(Flags, ThreeFormsMeanTheSame) {
   for (const auto& words : std::vector<std::vector<std::string>>{
            {"--train.seed", "7"}, {"--train.seed=7"}, {"train.seed=7"}}) {
     auto arguments = parse(words);
@@ -28,13 +28,13 @@ TEST(ConfigFlags, ThreeFormsMeanTheSame) {
   }
 }
 
-TEST(ConfigFlags, OtherWordsAreFilesInOrder) {
+TEST(Flags, OtherWordsAreFilesInOrder) {
   auto arguments = parse({"a.yaml", "--train.seed", "7", "./b=c.yaml"});
   ASSERT_TRUE(arguments.wrong.empty());
   EXPECT_EQ(arguments.files, (std::vector<std::string>{"a.yaml", "./b=c.yaml"}));
 }
 
-TEST(ConfigFlags, PairsTakeTwoWordsAndMayBeNegative) {
+TEST(Flags, PairsTakeTwoWordsAndMayBeNegative) {
   auto arguments = parse({"--reward.clip_range", "-5", "5", "x.yaml"});
   ASSERT_TRUE(arguments.wrong.empty());
   EXPECT_EQ(arguments.settings[0].values, (std::vector<std::string>{"-5", "5"}));
@@ -47,7 +47,7 @@ TEST(ConfigFlags, PairsTakeTwoWordsAndMayBeNegative) {
   EXPECT_EQ(arguments.settings[0].values, (std::vector<std::string>{"0.9", "0.99"}));
 }
 
-TEST(ConfigFlags, BoolFlagMayStandAlone) {
+TEST(Flags, BoolFlagMayStandAlone) {
   auto arguments = parse({"--data.apply_chat_template", "x.yaml"});
   ASSERT_TRUE(arguments.wrong.empty());
   EXPECT_EQ(arguments.settings[0].values, std::vector<std::string>{"true"});
@@ -57,7 +57,7 @@ TEST(ConfigFlags, BoolFlagMayStandAlone) {
   EXPECT_EQ(arguments.settings[0].values, std::vector<std::string>{"false"});
 }
 
-TEST(ConfigFlags, TextListsGrowAndUnderstandEscapes) {
+TEST(Flags, TextListsGrowAndUnderstandEscapes) {
   auto arguments = parse({"--rollout.stop", "\\n", "--rollout.stop", "a\\\\n", "x.yaml"});
   ASSERT_TRUE(arguments.wrong.empty());
   ASSERT_EQ(arguments.settings.size(), 1u);
@@ -65,13 +65,13 @@ TEST(ConfigFlags, TextListsGrowAndUnderstandEscapes) {
   EXPECT_TRUE(arguments.settings[0].is_list);
 }
 
-TEST(ConfigFlags, PatternsKeepTheirBackslashes) {
+TEST(Flags, PatternsKeepTheirBackslashes) {
   auto arguments = parse({"--reward.rule_pattern", "(\\d+)\\n"});
   ASSERT_TRUE(arguments.wrong.empty());
   EXPECT_EQ(arguments.settings[0].values[0], "(\\d+)\\n");
 }
 
-TEST(ConfigFlags, RefusalsNameTheFlag) {
+TEST(Flags, RefusalsNameTheFlag) {
   EXPECT_EQ(flags_refusal({"--train.sed", "1"}),
             "the command line: unknown key 'train.sed'; did you mean 'train.seed'?");
   EXPECT_EQ(flags_refusal({"--train.seed"}),
@@ -84,8 +84,8 @@ TEST(ConfigFlags, RefusalsNameTheFlag) {
             "the command line: 'async_train' is called 'train.staleness_max' here");
 }
 
-TEST(ConfigFlags, AllThatIsWrongIsToldAndTheRestIsRead) {
-  const ConfigArguments read =
+TEST(Flags, AllThatIsWrongIsToldAndTheRestIsRead) {
+  const Arguments read =
       parse({"--train.sed", "1", "a.yaml", "--nonsense", "x", "y.json", "--train.seed", "7", "-x",
              "--train.seed", "--nonsense", "--data.max_len"});
   EXPECT_EQ(read.files, std::vector<std::string>{"a.yaml"});

@@ -1,7 +1,7 @@
 // YAML files as configurations.
-#include "runtime/config/config_file.hpp"
+#include "runtime/config/read.hpp"
 
-#include "runtime/config/config_render.hpp"
+#include "runtime/config/render.hpp"
 #include "runtime/core/error_list.hpp"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ namespace {
 using namespace troupe;
 
 std::string file_refusal(const std::string& text) {
-  auto texts = config::parse_config_text(text, "demo.yaml");
-  config::ConfigBuilder builder;
+  auto texts = config::read_yaml(text, "demo.yaml");
+  config::Builder builder(config::keys());
   auto done = texts ? builder.set_all(*texts) : core::Result<void>(texts.failure());
   if (done) return "accepted";
   EXPECT_EQ(done.error().code, core::ErrorCode::kConfig);
@@ -49,10 +49,10 @@ class TempFile {
   std::filesystem::path path_;
 };
 
-TEST(ConfigFile, NestedAndDottedKeysBothWork) {
+TEST(Yaml, NestedAndDottedKeysBothWork) {
   TempFile file(kDemo);
   const std::vector<std::string> words = {file.name(), "--train.seed", "9"};
-  auto builder = config::read_configuration(words);
+  auto builder = config::read(config::keys(), words);
   ASSERT_TRUE(builder) << builder.error().message;
   auto config = builder->finish();
   ASSERT_TRUE(config) << config.error().message;
@@ -64,15 +64,15 @@ TEST(ConfigFile, NestedAndDottedKeysBothWork) {
   EXPECT_EQ(builder->origins().at("rollout.max_new_tokens"), file.name() + ":5");
 }
 
-TEST(ConfigFile, LaterFilesAndFlagsOverride) {
+TEST(Yaml, LaterFilesAndFlagsOverride) {
   TempFile file(kDemo);
   const std::vector<std::string> words = {"--actor.adam.lr", "3e-6", file.name()};
-  auto builder = config::read_configuration(words);
+  auto builder = config::read(config::keys(), words);
   ASSERT_TRUE(builder);
   EXPECT_EQ(builder->current().actor.adam.lr, 3e-6) << "a flag wins wherever it stands";
 }
 
-TEST(ConfigFile, ResolvedConfigurationReadsBackTheSame) {
+TEST(Yaml, ResolvedConfigurationReadsBackTheSame) {
   config::TrainConfig config;
   config.actor.model_name_or_path = "a: b # \"c\"\n\x01";
   config.actor.adam.lr = 0.1 + 0.2;
@@ -80,16 +80,16 @@ TEST(ConfigFile, ResolvedConfigurationReadsBackTheSame) {
   config.actor.eps_clip_low_high = {0.2, 0.27};
   config.logger.tensorboard = false;
   config.resume = "off";
-  const std::string yaml = config::config_yaml(config, {{"resume", "the command line"}});
-  auto texts = config::parse_config_text(yaml, "resolved_config.yaml");
+  const std::string yaml = config::resolved_yaml(config, {{"resume", "the command line"}});
+  auto texts = config::read_yaml(yaml, "resolved_config.yaml");
   ASSERT_TRUE(texts) << texts.error().message;
-  config::ConfigBuilder builder;
+  config::Builder builder(config::keys());
   auto done = builder.set_all(*texts);
   ASSERT_TRUE(done) << done.error().message;
-  EXPECT_TRUE(config::config_differences(config, builder.current()).empty());
+  EXPECT_TRUE(config::differences(config, builder.current()).empty());
 }
 
-TEST(ConfigFile, RefusalsNameFileAndLine) {
+TEST(Yaml, RefusalsNameFileAndLine) {
   EXPECT_EQ(file_refusal("actor:\n  adam:\n    lrr: 1\n"),
             "demo.yaml:3: unknown key 'actor.adam.lrr'; did you mean 'actor.adam.lr'?");
   EXPECT_EQ(file_refusal("train:\n  seed: abc\n"),
@@ -109,13 +109,13 @@ TEST(ConfigFile, RefusalsNameFileAndLine) {
   EXPECT_EQ(file_refusal("- a\n- b\n"), "demo.yaml:1: expected `key: value` pairs at the top");
 }
 
-TEST(ConfigFile, BrokenYamlNamesTheLine) {
+TEST(Yaml, BrokenYamlNamesTheLine) {
   EXPECT_EQ(file_refusal("train: {seed: 1}}\n").rfind("demo.yaml:1: not valid YAML", 0), 0u);
   EXPECT_EQ(file_refusal("train: [1, 2\n").find("demo.yaml:"), 0u);
   EXPECT_NE(file_refusal("a: 1\n---\nb: 2\n").find("several YAML documents"), std::string::npos);
 }
 
-TEST(ConfigFile, HostileFilesAreRefusedQuickly) {
+TEST(Yaml, HostileFilesAreRefusedQuickly) {
   std::string bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n";
   for (char c = 'b'; c < 'k'; ++c) {
     bomb += std::string(1, c) + ": &" + c + " [";
@@ -132,9 +132,9 @@ TEST(ConfigFile, HostileFilesAreRefusedQuickly) {
   EXPECT_NE(file_refusal(deep), "accepted");
 }
 
-TEST(ConfigFile, MissingFileIsAConfigurationError) {
+TEST(Yaml, MissingFileIsAConfigurationError) {
   const std::vector<std::string> words = {"/no/such/file.yaml", "/tmp"};
-  auto builder = config::read_configuration(words);
+  auto builder = config::read(config::keys(), words);
   ASSERT_FALSE(builder);
   EXPECT_EQ(builder.error().code, core::ErrorCode::kConfig);
   EXPECT_EQ(builder.error().message,
@@ -142,12 +142,11 @@ TEST(ConfigFile, MissingFileIsAConfigurationError) {
             "error: /tmp: is a folder; a YAML file is expected");
 }
 
-TEST(ConfigFile, FlagsAndFilesTellAllThatIsWrong) {
+TEST(Yaml, FlagsAndFilesTellAllThatIsWrong) {
   TempFile file("train:\n  sed: 1\n  seed: x\nnothing: {a: 1}\nactor.adam.lr: 1e-6\n");
   const std::vector<std::string> words = {
-      file.name(), "--zero_stage", "3", "--train.threads", "-1", "--algo.advantage.estimator",
-      "gpro"};
-  auto builder = config::read_configuration(words);
+      file.name(), "--zero_stage", "3", "--train.threads", "-1", "--reward.normalize", "stord"};
+  auto builder = config::read(config::keys(), words);
   ASSERT_FALSE(builder);
   const std::string told = builder.error().message;
   std::vector<std::string> starts;
@@ -159,19 +158,19 @@ TEST(ConfigFile, FlagsAndFilesTellAllThatIsWrong) {
                 "the command line: 'zero_stage' belongs to DeepSpeed, which Troupe does not use",
                 name + ":2: unknown key 'train.sed'", name + ":4: unknown key 'nothing.a'",
                 name + ":3: train.seed ", "the command line: train.threads ",
-                "the command line: algo.advantage.estimator "}))
+                "the command line: reward.normalize "}))
       << told;
-  EXPECT_TRUE(told.ends_with("; did you mean 'grpo'?")) << told;
+  EXPECT_TRUE(told.ends_with("; did you mean 'stored'?")) << told;
 }
 
-TEST(ConfigFile, ATabIsCalledATab) {
+TEST(Yaml, ATabIsCalledATab) {
   EXPECT_EQ(file_refusal("train:\n  seed: 1\nactor:\n\tadam:\n\t\tlr: 1e-6\n"),
             "demo.yaml:4: is indented with a tab; YAML takes spaces");
   EXPECT_EQ(file_refusal("actor:\n  adam:\n  \tlr: 1e-6\n").find("demo.yaml:3: is indented"), 0u);
   EXPECT_EQ(file_refusal("train:\n  seed:\t1\n"), "accepted");
 }
 
-TEST(ConfigFile, EmptyFileSetsNothing) {
+TEST(Yaml, EmptyFileSetsNothing) {
   EXPECT_EQ(file_refusal("# nothing\n"), "accepted");
 }
 
