@@ -19,11 +19,14 @@ constexpr Range above(double low, double high) {
 constexpr Range at_least(double low) {
   return {.min = low};
 }
-std::vector<core::Choice> words(std::initializer_list<std::string_view> names) {
+std::vector<core::Choice> words(std::span<const std::string_view> names) {
   std::vector<core::Choice> out;
   for (const std::string_view name : names)
     out.push_back({name, {}, {}});
   return out;
+}
+std::vector<core::Choice> words(std::initializer_list<std::string_view> names) {
+  return words(std::span(names.begin(), names.size()));
 }
 
 template <class Choice>
@@ -56,80 +59,64 @@ Field field_of(At at) {
   }
 }
 
-class Rows {
- public:
-  void open(std::string_view name, Methods readers, std::string_view title) {
-    path_ = std::string(name) + '.';
-    readers_ = readers;
-    title_ = title;
-  }
-  void open_group(std::string_view name) { (path_ += name) += '.'; }
-  void close_group() { path_.resize(path_.find('.') + 1); }
-  void close() { open_top({}); }
-  void open_top(std::string_view title) {
-    path_.clear();
-    readers_ = kAllMethods;
-    title_ = title;
-  }
-
-  void add(std::string_view name, std::string_view help, Field field, Facts facts) {
-    Row row{std::move(facts), path_ + std::string(name), title_, help, field};
-    if (row.only == kNoMethod) row.only = readers_;
-    if (const auto* choice = std::get_if<ChoiceAccess>(&field)) {
-      for (const std::string_view word : choice->words)
-        row.words.push_back({word, {}, {}});
-    }
-    rows_.push_back(std::move(row));
-  }
-
-  std::vector<Row> take_all() { return std::move(rows_); }
-
- private:
-  std::string path_;
-  Methods readers_ = kAllMethods;
-  std::string_view title_;
-  std::vector<Row> rows_;
+// Where a row stands.
+struct Place {
+  std::string path;  // "actor.adam."
+  Methods readers;
+  std::string_view title;
 };
 
-// Sections nest, and each names what it is in `In`.
+void add(std::vector<Row>& rows,
+         const Place& place,
+         std::string_view name,
+         std::string_view help,
+         Field field,
+         Facts facts) {
+  Row row{std::move(facts), place.path + std::string(name), place.title, help, field};
+  if (row.only == kNoMethod) row.only = place.readers;
+  if (const auto* choice = std::get_if<ChoiceAccess>(&field)) row.words = words(choice->words);
+  rows.push_back(std::move(row));
+}
+
+// Sections nest; `In` is the one at hand.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
-#define SECTION(name, readers, title)                            \
-  {                                                              \
-    rows.open(#name, readers, title);                            \
-    struct Section {                                             \
-      static auto& at(TrainConfig& c) { return In::at(c).name; } \
-    };                                                           \
+#define OPEN(name, ...)                                                            \
+  {                                                                                \
+    struct Section {                                                               \
+      static auto& at(TrainConfig& c) { return In::at(c).name; }                   \
+      static Place place() { return {In::place().path + #name ".", __VA_ARGS__}; } \
+    };                                                                             \
     using In = Section;
-#define END_SECTION(name) \
-  rows.close();           \
-  }
-#define GROUP(name)                                              \
-  {                                                              \
-    rows.open_group(#name);                                      \
-    struct Group {                                               \
-      static auto& at(TrainConfig& c) { return In::at(c).name; } \
-    };                                                           \
-    using In = Group;
-#define END_GROUP(name) \
-  rows.close_group();   \
-  }
-#define KEY(type, name, value, help, ...)                                                       \
-  rows.add(#name, help, field_of<type>([](TrainConfig& c) -> type& { return In::at(c).name; }), \
-           Facts{__VA_ARGS__});
+#define SECTION(name, readers, title) OPEN(name, readers, title)
+#define GROUP(name) OPEN(name, In::place().readers, In::place().title)
+#define END_SECTION(name) }
+#define END_GROUP(name) }
+#define KEY_AT(place, type, name, help, ...) \
+  add(rows, place, #name, help,              \
+      field_of<type>([](TrainConfig& c) -> type& { return In::at(c).name; }), Facts{__VA_ARGS__});
+#define KEY(type, name, value, ...) KEY_AT(In::place(), type, name, __VA_ARGS__)
 #define TOP_KEY(type, name, value, title, ...) \
-  rows.open_top(title);                        \
-  KEY(type, name, value, __VA_ARGS__)
+  KEY_AT((Place{{}, kAllMethods, title}), type, name, __VA_ARGS__)
 
 std::vector<Row> make_rows() {
   struct In {
     static TrainConfig& at(TrainConfig& c) { return c; }
+    static Place place() { return {}; }
   };
-  Rows rows;
+  std::vector<Row> rows;
 #include "runtime/config/keys.def"
-  return rows.take_all();
+  return rows;
 }
 #pragma GCC diagnostic pop
+#undef OPEN
+#undef SECTION
+#undef GROUP
+#undef END_SECTION
+#undef END_GROUP
+#undef KEY_AT
+#undef KEY
+#undef TOP_KEY
 
 bool holds_word(std::string_view list, std::string_view word) {
   for (std::size_t at = 0; at < list.size();) {

@@ -140,7 +140,7 @@ std::vector<Setting> settings_of(const std::string& text,
   }
 }
 
-Result<std::string> text_of(const std::string& file) {
+Result<std::string> content_of(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::exists(file, error)) {
     return refuse(file, ": no such configuration file");
@@ -171,7 +171,7 @@ Result<Builder> read(const Table& table, std::span<const std::string> words, Met
   core::ErrorList wrong = std::move(arguments.wrong);
   std::vector<Setting> all;
   for (const std::string& file : arguments.files) {
-    const auto text = text_of(file);
+    const auto text = content_of(file);
     wrong.take(text);
     if (text) std::ranges::move(settings_of(*text, file, wrong), std::back_inserter(all));
   }

@@ -199,7 +199,7 @@ TEST_F(Gpu, ARunWithRolesOnTheGpuHasTheMetricsOfTheProcessor) {
   ASSERT_EQ(host.size(), 2u);
   EXPECT_EQ(metrics_of(trained("both", {"--actor.device", "cuda", "--rollout.device", "cuda"})),
             host);
-  EXPECT_NE(said_.find("policy on cuda, generator on cuda"), std::string::npos) << said_;
+  EXPECT_NE(said_.find("policy on cuda:0, generator on cuda:0"), std::string::npos) << said_;
   EXPECT_EQ(metrics_of(trained("trains", {"--actor.device", "cuda", "--ref.device", "cuda"})),
             host);
   // Two engines, each with a thread and a stream of its own.
@@ -221,7 +221,7 @@ TEST_F(Gpu, ProcessesThatShareAGpuHaveTheMetricsOfTheProcessor) {
   const std::vector<std::string> devices = {"--actor.device", "cuda",         "--rollout.device",
                                             "cuda",           "--ref.device", "cuda"};
   EXPECT_EQ(metrics_of(trained("processes", devices, "caf")), host);
-  EXPECT_NE(said_.find("policy on cuda, generator on cuda, reference on cuda"), std::string::npos)
+  EXPECT_NE(said_.find("policy on cuda:0, generator on cuda:0, reference on cuda:0"), std::string::npos)
       << said_;
 }
 

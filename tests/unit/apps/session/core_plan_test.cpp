@@ -49,7 +49,7 @@ TEST(CorePlan, AsynchronousRolesShareWhatGpusLeave) {
   plan = plan_cores(config, 8);
   EXPECT_EQ(plan.threads.at("critic"), 1u);
   EXPECT_EQ(plan.threads.at("generator"), 6u);
-  EXPECT_NE(plan.text().find("; policy on cuda, critic on cuda:1"), std::string::npos);
+  EXPECT_NE(plan.text().find("; policy on cuda:0, critic on cuda:1"), std::string::npos);
 }
 
 }  // namespace
