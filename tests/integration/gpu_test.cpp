@@ -221,7 +221,8 @@ TEST_F(Gpu, ProcessesThatShareAGpuHaveTheMetricsOfTheProcessor) {
   const std::vector<std::string> devices = {"--actor.device", "cuda",         "--rollout.device",
                                             "cuda",           "--ref.device", "cuda"};
   EXPECT_EQ(metrics_of(trained("processes", devices, "caf")), host);
-  EXPECT_NE(said_.find("policy on cuda:0, generator on cuda:0, reference on cuda:0"), std::string::npos)
+  EXPECT_NE(said_.find("policy on cuda:0, generator on cuda:0, reference on cuda:0"),
+            std::string::npos)
       << said_;
 }
 

@@ -175,8 +175,8 @@ TEST(Builder, RulesOfTensorCoresAndOneProcess) {
 TEST(Builder, AGroupThatFitsNoFrameIsRefusedWithWhatWouldFit) {
   const auto with = [](std::initializer_list<std::pair<const char*, const char*>> keys) {
     Builder builder = minimal();
-    set(builder, "rollout.n_samples_per_prompt", "16");
-    set(builder, "rollout.max_num_seqs", "2048");
+    EXPECT_TRUE(set(builder, "rollout.n_samples_per_prompt", "16"));
+    EXPECT_TRUE(set(builder, "rollout.max_num_seqs", "2048"));
     for (const auto& [name, value] : keys)
       EXPECT_TRUE(set(builder, name, value)) << name;
     return final_refusal(std::move(builder));

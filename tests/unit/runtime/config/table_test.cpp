@@ -1,8 +1,8 @@
 // The table itself: names, defaults, what rooms hand to it and what is printed from it.
 #include "runtime/config/table.hpp"
 
-#include "runtime/config/render.hpp"
 #include "runtime/config/builder.hpp"
+#include "runtime/config/render.hpp"
 
 #include <gtest/gtest.h>
 
@@ -141,8 +141,7 @@ TEST(Table, OldNamesPointToKeysThatExist) {
 TEST(Table, TextsAreQuotedSoThatYamlReadsThemBack) {
   TrainConfig config;
   config.rollout.stop = {"\n", "a\"b\\c\x1b"};
-  EXPECT_EQ(keys().find("rollout.stop")->yaml(config),
-            R"(["\n", "a\"b\\c\x1B"])");
+  EXPECT_EQ(keys().find("rollout.stop")->yaml(config), R"(["\n", "a\"b\\c\x1B"])");
 }
 
 TEST(Table, DifferencesNameOnlyWhatDiffers) {

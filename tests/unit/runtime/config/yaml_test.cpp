@@ -1,6 +1,5 @@
 // YAML files as configurations.
 #include "runtime/config/read.hpp"
-
 #include "runtime/config/render.hpp"
 #include "runtime/core/error_list.hpp"
 

@@ -10,14 +10,12 @@
 #include <fstream>
 #include <sstream>
 
+namespace troupe::app {
 namespace {
 
-using namespace troupe::config;
-using troupe::app::run_table;
+using config::Builder;
 
-troupe::core::Result<void> set(Builder& builder,
-                               const std::string& name,
-                               const std::string& value) {
+core::Result<void> set_key(Builder& builder, const std::string& name, const std::string& value) {
   return builder.set({name, {value}, false, "demo.yaml:4"});
 }
 
@@ -26,13 +24,13 @@ std::string final_refusal(const Builder& builder) {
   return done ? "accepted" : done.error().message;
 }
 
-Builder minimal() {
+Builder minimal_run() {
   Builder builder(run_table());
   for (const auto& [name, value] : {std::pair{"actor.model_name_or_path", "m"},
                                     {"data.prompt_dataset", "p.jsonl"},
                                     {"data.label_key", "answer"},
                                     {"reward.rule", "exact"}}) {
-    EXPECT_TRUE(set(builder, name, value));
+    EXPECT_TRUE(set_key(builder, name, value));
   }
   return builder;
 }
@@ -40,31 +38,31 @@ Builder minimal() {
 TEST(RunTable, WordsOfLearningAreKnown) {
   Builder builder(run_table());
   EXPECT_EQ(
-      set(builder, "algo.reducer", "gspo").error().message,
+      set_key(builder, "algo.reducer", "gspo").error().message,
       "demo.yaml:4: algo.reducer = gspo: expected one of token_mean | sample_mean | constant");
-  EXPECT_TRUE(set(builder, "algo.advantage.estimator", "gpro")
+  EXPECT_TRUE(set_key(builder, "algo.advantage.estimator", "gpro")
                   .error()
                   .message.ends_with("; did you mean 'grpo'?"));
-  ASSERT_TRUE(set(builder, "algo.advantage.estimator", "grpo"));
+  ASSERT_TRUE(set_key(builder, "algo.advantage.estimator", "grpo"));
   EXPECT_EQ(builder.current().algo.advantage.estimator, "group_norm");
 }
 
 TEST(RunTable, EveryChoiceHasWords) {
   for (const char* name : {"algo.objective", "algo.advantage.estimator", "algo.correction.type",
                            "algo.kl.estimator", "algo.reducer", "reward.clip_order"}) {
-    const Row& row = *run_table().find(name);
+    const config::Row& row = *run_table().find(name);
     EXPECT_EQ(row.type_name(), "choice") << name;
     Builder builder(run_table());
     std::string value = row.yaml(builder.current());  // the default is one of them
-    EXPECT_TRUE(set(builder, name, value.substr(1, value.size() - 2))) << name;
+    EXPECT_TRUE(set_key(builder, name, value.substr(1, value.size() - 2))) << name;
   }
 }
 
 TEST(RunTable, RulesOfObjectives) {
   const auto with = [](std::initializer_list<std::pair<const char*, const char*>> keys) {
-    Builder builder = minimal();
+    Builder builder = minimal_run();
     for (const auto& [name, value] : keys)
-      EXPECT_TRUE(set(builder, name, value)) << name;
+      EXPECT_TRUE(set_key(builder, name, value)) << name;
     return final_refusal(std::move(builder));
   };
   const auto says = [](const std::string& message, const char* words) {
@@ -90,8 +88,9 @@ TEST(RunTable, ReferencePageIsCurrent) {
   std::ifstream in(std::string(root) + "/docs/configuration.md");
   std::stringstream page;
   page << in.rdbuf();
-  EXPECT_EQ(page.str(), reference_page(run_table()))
+  EXPECT_EQ(page.str(), config::reference_page(run_table()))
       << "run: build/troupe config docs > docs/configuration.md";
 }
 
 }  // namespace
+}  // namespace troupe::app
