@@ -17,7 +17,7 @@ namespace troupe::weights {
 
 inline constexpr core::Duration kSecond = std::chrono::seconds(1);
 inline constexpr core::Duration kLong = std::chrono::seconds(60);
-inline constexpr Patience kPatient{kLong};
+inline constexpr net::Patience kPatient{kLong};
 
 inline model::ModelSpec tiny(std::int64_t vocab = 1037) {
   model::ModelSpec spec;
