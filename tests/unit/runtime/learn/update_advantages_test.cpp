@@ -28,7 +28,7 @@ TrainGroup group_of(std::uint32_t slot, const Values& scores, const std::vector<
   return group;
 }
 
-AlgoSettings settings(Chosen<Estimator> kind) {
+AlgoSettings estimator_settings(Chosen<Estimator> kind) {
   AlgoSettings algo;
   algo.estimator = kind;
   return algo;
@@ -47,13 +47,13 @@ UpdateAdvantages run(const AlgoSettings& algo,
 }  // namespace
 
 TEST(UpdateAdvantages, EveryTokenHasItsSamplesAdvantage) {
-  const auto got = run(settings("dr_grpo"), {group_of(0, {1, 3}, {2, 3})});
+  const auto got = run(estimator_settings("dr_grpo"), {group_of(0, {1, 3}, {2, 3})});
   EXPECT_EQ(got.tokens[0], (Rows{{-1, -1}, {1, 1, 1}}));
   EXPECT_TRUE(got.returns.empty());
 }
 
 TEST(UpdateAdvantages, ClipsScoresBeforeTheGroupStepOrAsOpenRlhfAfterIt) {
-  auto algo = settings("dr_grpo");
+  auto algo = estimator_settings("dr_grpo");
   // 30 becomes 10, so the mean is 5.
   EXPECT_EQ(run(algo, {group_of(0, {0, 30}, {1, 1})}).tokens[0], (Rows{{-5}, {5}}));
   // OpenRLHF: -15 and 15, clipped to -10 and 10.
@@ -62,7 +62,7 @@ TEST(UpdateAdvantages, ClipsScoresBeforeTheGroupStepOrAsOpenRlhfAfterIt) {
 }
 
 TEST(UpdateAdvantages, ShapesBeforeItClips) {
-  auto algo = settings("reinforce");
+  auto algo = estimator_settings("reinforce");
   algo.whiten_std = false;
   algo.shaping.overlong_tokens = 2;
   algo.shaping.response_tokens_max = 2;
@@ -73,7 +73,7 @@ TEST(UpdateAdvantages, ShapesBeforeItClips) {
 }
 
 TEST(UpdateAdvantages, WhitensReinforceBaselineOverTheTokensOfTheUpdate) {
-  const auto got = run(settings("reinforce_baseline"),
+  const auto got = run(estimator_settings("reinforce_baseline"),
                        {group_of(0, {0, 2}, {3, 1}), group_of(1, {1, 1}, {2, 2})});
   // Per token: -1 -1 -1 1 0 0 0 0; mean -1/4, variance 4/8 - 1/16 = 7/16.
   const double scale = 1 / std::sqrt(7.0 / 16.0);
@@ -84,7 +84,7 @@ TEST(UpdateAdvantages, WhitensReinforceBaselineOverTheTokensOfTheUpdate) {
 }
 
 TEST(UpdateAdvantages, TakesTheKlOffTheRewardOfEachToken) {
-  auto algo = settings("dr_grpo");
+  auto algo = estimator_settings("dr_grpo");
   algo.kl_coef = 0.5;
   algo.kl_in_loss = false;
   algo.kl_estimator = "k1";
@@ -105,7 +105,7 @@ TEST(UpdateAdvantages, TakesTheKlOffTheRewardOfEachToken) {
 }
 
 TEST(UpdateAdvantages, MeasuresTheKlAtTheStartOfTheUpdate) {
-  auto algo = settings("dr_grpo");
+  auto algo = estimator_settings("dr_grpo");
   algo.kl_coef = 1;
   algo.kl_in_loss = false;
   algo.kl_estimator = "k1";
@@ -117,7 +117,7 @@ TEST(UpdateAdvantages, MeasuresTheKlAtTheStartOfTheUpdate) {
 }
 
 TEST(UpdateAdvantages, GaeReadsValuesAndReturnsTargets) {
-  auto algo = settings("gae");
+  auto algo = estimator_settings("gae");
   algo.whiten_std = false;
   algo.lambda = 0.5;
   auto one = group_of(0, {4}, {3});  // a single sample is a group
@@ -130,7 +130,7 @@ TEST(UpdateAdvantages, GaeReadsValuesAndReturnsTargets) {
 }
 
 TEST(UpdateAdvantages, VtraceWeighsByTheStartOverTheBehaviour) {
-  auto algo = settings("vtrace");
+  auto algo = estimator_settings("vtrace");
   algo.whiten_std = false;
   auto one = group_of(0, {4}, {2});
   one.samples[0].values = {1, 2};
@@ -143,14 +143,14 @@ TEST(UpdateAdvantages, VtraceWeighsByTheStartOverTheBehaviour) {
   // A: 0 + 3 - 1 = 2, 4 - 2 = 2; whitened without deviation both are 0.
   EXPECT_NEAR(got.tokens[0][0][0], 0, 1e-6);
   // On policy it is gae to the bit.
-  auto gae_algo = settings("gae");
+  auto gae_algo = estimator_settings("gae");
   algo.lambda = gae_algo.lambda = 0.9;
   const auto a = run(algo, {one}), b = run(gae_algo, {one});
   EXPECT_EQ(a.returns, b.returns);
 }
 
 TEST(UpdateAdvantages, VtraceWithReinforceBringsItsOwnWeight) {
-  auto algo = settings("vtrace");
+  auto algo = estimator_settings("vtrace");
   auto group = group_of(0, {4, 0}, {1, 1});
   for (auto& sample : group.samples)
     sample.values = {0};
@@ -164,7 +164,7 @@ TEST(UpdateAdvantages, VtraceWithReinforceBringsItsOwnWeight) {
 }
 
 TEST(UpdateAdvantages, NormalisesByAllScoresSoFar) {
-  auto algo = settings("dr_grpo");
+  auto algo = estimator_settings("dr_grpo");
   algo.shaping.normalise_running = true;
   RunningMoments moments;
   // 1, 3: mean 2, deviation 1: -1, 1.
@@ -176,7 +176,7 @@ TEST(UpdateAdvantages, NormalisesByAllScoresSoFar) {
 }
 
 TEST(UpdateAdvantages, SumsRunInTicketOrder) {
-  auto algo = settings("reinforce_baseline");
+  auto algo = estimator_settings("reinforce_baseline");
   algo.shaping.normalise_running = true;
   std::vector<TrainGroup> groups;
   for (std::uint32_t slot = 0; slot < 5; ++slot)
@@ -195,14 +195,14 @@ TEST(UpdateAdvantages, NamesTheGroupThatIsAtFault) {
     ASSERT_FALSE(result.has_value());
     EXPECT_NE(result.error().message.find(what), std::string::npos) << result.error().message;
   };
-  const auto grpo = settings("group_norm");
+  const auto grpo = estimator_settings("group_norm");
   refused(grpo, group_of(3, {1}, {2}), "slot 3");
   refused(grpo, group_of(5, {0, 1}, {1, 0}), "slot 5");
   auto with_values = group_of(0, {0, 1}, {1, 1});
   for (auto& sample : with_values.samples)
     sample.values = {0};
   RunningMoments moments;
-  const auto result = update_advantages(settings("gae"),
+  const auto result = update_advantages(estimator_settings("gae"),
                                         {with_values, group_of(4, {1, 1}, {1, 2})}, {}, moments);
   ASSERT_FALSE(result.has_value());
   EXPECT_NE(result.error().message.find("slot 4 has not one value"), std::string::npos);
@@ -211,7 +211,7 @@ TEST(UpdateAdvantages, NamesTheGroupThatIsAtFault) {
 TEST(KeepBestAndWorst, LeavesAPairWithMarks) {
   std::vector<TrainGroup> groups = {group_of(0, {1, 5, 0, 5}, {1, 2, 3, 1}),
                                     group_of(1, {2, 2, 2}, {1, 1, 1})};
-  auto found = run(settings("dr_grpo"), groups);
+  auto found = run(estimator_settings("dr_grpo"), groups);
   TokenTable<float> scored;
   keep_best_and_worst(groups, found.tokens, scored);
   ASSERT_EQ(groups[0].samples.size(), 2u);
