@@ -1,85 +1,73 @@
-// The first half of an update: checks, the policy at its start, advantages, the plan.
 #include "runtime/learn/trainer.hpp"
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
 #include "runtime/learn/advantage.hpp"
+#include "runtime/learn/batch_dump.hpp"
 #include "runtime/learn/kl_control.hpp"
-#include "runtime/learn/trainer_impl.hpp"
+#include "runtime/learn/micro_batch_runner.hpp"
+#include "runtime/learn/prepare_update.hpp"
+#include "runtime/learn/rl_state.hpp"
+#include "runtime/learn/trainable_model.hpp"
+#include "runtime/learn/update_report.hpp"
+#include "runtime/learn/weight_average.hpp"
 
-#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
 
 namespace troupe::learn {
 namespace {
 
-using core::ErrorCode;
+// Share of the trend of mean scores that stays at each update.
+constexpr double kScoreTrendKeep = 0.9;
 
-core::Result<void> require(bool holds, const char* key, const char* rule) {
-  if (holds) return {};
-  return core::fail(ErrorCode::kConfig, std::string(key) + " must be " + rule);
+std::string name_of_groups(const UpdateContext& update, const MiniBatch& mini) {
+  const auto& first = mini.micro_batches.front().parts.front();
+  const auto& last = mini.micro_batches.back().parts.back();
+  const std::string begin = ticket_name(update.groups[first.group].ticket);
+  const std::string end = ticket_name(update.groups[last.group].ticket);
+  return begin == end ? begin : begin + " to " + end;
 }
 
-core::Result<void> check_algo(const AlgoSettings& algo) {
-  TROUPE_TRY(require(algo.temperature > 0, "rollout.temperature", "above 0 in training"));
-  TROUPE_TRY(
-      require(algo.eps_clip_low >= 0 && algo.eps_clip_high >= 0, "actor.eps_clip", "at least 0"));
-  TROUPE_TRY(require(algo.correction_max > 0, "algo.correction_max", "above 0"));
-  TROUPE_TRY(require(algo.reward_clip_low <= algo.reward_clip_high, "reward.clip_range",
-                     "two values in ascending order"));
-  TROUPE_TRY(require(algo.reducer_constant > 0, "algo.reducer_constant", "above 0"));
-  const auto refused = refusal(algo);
-  if (!refused) return {};
-  return core::fail(ErrorCode::kConfig, refused->key + ": " + refused->why);
-}
+class PolicyTrainerImpl final : public PolicyTrainer {
+ public:
+  PolicyTrainerImpl(std::unique_ptr<TrainableModel> model, TrainerSettings settings);
 
-core::Result<void> check_texts(const TrainerSettings& settings) {
-  if (settings.ptx == nullptr) return {};
-  TROUPE_TRY(require(!settings.ptx->texts.empty(), "data.pretrain_dataset", "not empty"));
-  TROUPE_TRY(require(settings.ptx->coef >= 0, "actor.ptx_coef", "at least 0"));
-  for (const auto& text : settings.ptx->texts) {
-    TROUPE_TRY(require(text.size() >= 2, "data.pretrain_dataset", "texts of two tokens and more"));
-    const auto rows = static_cast<std::int64_t>(text.size()) - 1;
-    TROUPE_TRY(require(rows <= settings.batch.micro_tokens_max, "train.micro_tokens_max",
-                       "as large as the longest text of data.pretrain_dataset"));
+  core::Result<ValueTargets> prepare(std::vector<TrainGroup> groups) override;
+  core::Result<UpdateReport> learn() override;
+  std::shared_ptr<const model::PackedWeights> packed() override { return model_->packed(); }
+  const model::ParamStore& master() const override { return model_->master(); }
+  const model::ParamStore* average() const override {
+    return average_ ? &average_->weights() : nullptr;
   }
-  return {};
-}
-
-// A pair of online DPO is learnt from in one piece.
-core::Result<void> check_pairs(const std::vector<TrainGroup>& groups, std::int64_t rows_max) {
-  for (const TrainGroup& group : groups) {
-    const std::int64_t rows = part_rows(group, 0, group.samples.size());
-    if (rows <= rows_max) continue;
-    return core::fail(ErrorCode::kConfig,
-                      "the best and worst sample of " + ticket_name(group.ticket) + " need " +
-                          std::to_string(rows) + " rows with their prompt, a micro-batch holds " +
-                          std::to_string(rows_max) + "; raise --train.micro_tokens_max");
+  core::Version version() const override { return model_->version(); }
+  bool has_adapter() const override { return model_->has_adapter(); }
+  core::Result<void> save_adapter(const std::filesystem::path& folder,
+                                  const std::string& base) const override {
+    return model_->save_adapter(folder, base);
   }
-  return {};
-}
+  core::Result<void> save_state(const std::filesystem::path& folder) const override;
+  core::Result<void> load_state(const std::filesystem::path& folder) override;
 
-}  // namespace
+ private:
+  // Log-probs of the plan's tokens under the current weights.
+  core::Result<TokenTable<float>> score(const std::vector<TrainGroup>& groups,
+                                        const UpdatePlan& plan);
+  void pass_all(UpdateTotals& totals);
+  core::Result<double> optimiser_step(const MiniBatch& mini, UpdateTotals& totals);
+  core::Result<StepReport> stopped(const MiniBatch& mini,
+                                   core::Error error,
+                                   const std::vector<double>& losses);
 
-core::Result<void> check_settings(const TrainerSettings& settings) {
-  TROUPE_TRY(check_algo(settings.algo));
-  TROUPE_TRY(require(settings.batch.micro_tokens_max >= 1, "train.micro_tokens_max", "at least 1"));
-  TROUPE_TRY(require(settings.batch.epochs >= 1, "train.max_epochs", "at least 1"));
-  TROUPE_TRY(require(settings.batch.mini_batches >= 1, "train.batch_size",
-                     "at most the samples of an update"));
-  TROUPE_TRY(check_texts(settings));
-  TROUPE_TRY(require(settings.ema_beta < 1, "train.ema_beta", "below 1"));
-  return {};
-}
-
-core::Result<std::unique_ptr<PolicyTrainer>> PolicyTrainer::create(
-    std::unique_ptr<model::ParamStore> master, TrainerSettings settings, core::TeamRunner& team) {
-  TROUPE_TRY(check_settings(settings));
-  TROUPE_TRY_ASSIGN(trained, TrainableModel::create(std::move(master), settings.optim,
-                                                    settings.total_steps, team));
-  std::unique_ptr<PolicyTrainer> trainer =
-      std::make_unique<PolicyTrainerImpl>(std::move(trained), settings);
-  return trainer;
-}
+  TrainerSettings settings_;  // algo.kl_coef is the coefficient of now
+  std::unique_ptr<TrainableModel> model_;
+  MicroBatchRunner runner_;
+  std::optional<WeightAverage> average_;
+  std::optional<PtxTerm> ptx_;
+  RlState state_;
+  std::optional<UpdateContext> update_;  // between prepare() and learn()
+};
 
 PolicyTrainerImpl::PolicyTrainerImpl(std::unique_ptr<TrainableModel> model,
                                      TrainerSettings settings)
@@ -97,78 +85,167 @@ PolicyTrainerImpl::PolicyTrainerImpl(std::unique_ptr<TrainableModel> model,
 core::Result<ValueTargets> PolicyTrainerImpl::prepare(std::vector<TrainGroup> groups) {
   model_->team().run([](core::Team) { kernels::flush_denormals(); });
   update_.reset();
-  groups_ = std::move(groups);
-  AlgoSettings& algo = settings_.algo;
-  TROUPE_TRY_ASSIGN(
-      staleness, check_experience(groups_, version(), algo.needs_reference(), algo.estimator->has_critic));
-  staleness_ = staleness;
-  score_ = mean_score();
-  UpdateContext update{.groups = groups_, .advantages = {}, .plan = {}, .scored = {}, .keep = {}};
-  update.start = version();
-  const std::int64_t steps =
-      settings_.batch.epochs *
-      std::min(settings_.batch.mini_batches, static_cast<std::int64_t>(groups_.size()));
-  const bool start_first = start_needed(algo);
-  update.anchor = anchor_source(algo.objective, staleness_.on_policy(), steps, start_first);
-  const bool extra = start_first && !staleness_.on_policy();
-  if (update.anchor == AnchorSource::kScored || extra) TROUPE_TRY(score_start(update));
-  TROUPE_TRY_ASSIGN(found, update_advantages(algo, groups_, update.scored, state_.moments));
-  update.advantages = std::move(found.tokens);
-  kl_of_sample_ = found.kl_of_sample;
-  if (algo.objective->pairs) {
-    keep_best_and_worst(groups_, update.advantages, update.scored);
-  }
-  if (algo.correction->masks_update) {
-    update.keep = update_mask(groups_, update.scored, algo.correction_high);
-  }
-  TROUPE_TRY(plan(update));
+  const ScoreStart score_start = [this](const auto& all, const UpdatePlan& plan) {
+    return score(all, plan);
+  };
+  TROUPE_TRY_ASSIGN(update, prepare_update(settings_, version(), std::move(groups), score_start,
+                                           state_.moments));
   update_.emplace(std::move(update));
-  return ValueTargets{std::move(found.returns)};
+  return ValueTargets{std::move(update_->returns)};
 }
 
-double PolicyTrainerImpl::mean_score() const {
-  double sum = 0, count = 0;
-  for (const std::size_t index : by_ticket(groups_)) {
-    for (const TrainSample& sample : groups_[index].samples) {
-      sum += sample.score;
-      ++count;
-    }
-  }
-  return count == 0 ? 0 : sum / count;
-}
-
-// A group whose advantages are all zero has no gradient unless another term brings one.
-core::Result<void> PolicyTrainerImpl::plan(UpdateContext& update) {
-  const AlgoSettings& algo = settings_.algo;
-  const bool other_terms = (algo.kl_coef != 0 && algo.kl_in_loss) || algo.entropy_coef != 0 ||
-                           settings_.optim.aux_loss_coef != 0;
-  const bool pairs = algo.objective->pairs;
-  std::vector<bool> learns;
-  for (const auto& group : update.advantages) {
-    bool any = false;
-    for (const auto& sample : group) {
-      any = any || std::any_of(sample.begin(), sample.end(), [](double a) { return a != 0; });
-    }
-    if (pairs && any) ++update.pairs;
-    learns.push_back(any || other_terms);
-  }
-  TROUPE_TRY_ASSIGN(plan, plan_update(groups_, settings_.batch, learns));
-  if (pairs) TROUPE_TRY(check_pairs(groups_, settings_.batch.micro_tokens_max));
-  update.plan = std::move(plan);
-  return {};
-}
-
-core::Result<void> PolicyTrainerImpl::score_start(UpdateContext& update) {
-  TROUPE_TRY_ASSIGN(all, plan_update(groups_, settings_.batch));
+core::Result<TokenTable<float>> PolicyTrainerImpl::score(const std::vector<TrainGroup>& groups,
+                                                         const UpdatePlan& plan) {
   const auto weights = model_->packed();
-  update.scored.resize(groups_.size());
-  for (const MiniBatch& mini : all.mini_batches) {
+  TokenTable<float> scored(groups.size());
+  for (const MiniBatch& mini : plan.mini_batches) {
     for (const MicroBatch& micro : mini.micro_batches) {
-      TROUPE_TRY_ASSIGN(logprobs, runner_.score(*weights, groups_, micro));
-      scatter_scored(groups_, micro, logprobs, update.scored);
+      TROUPE_TRY_ASSIGN(logprobs, runner_.score(*weights, groups, micro));
+      scatter_scored(groups, micro, logprobs, scored);
     }
   }
+  return scored;
+}
+
+core::Result<UpdateReport> PolicyTrainerImpl::learn() {
+  TROUPE_CHECK(update_.has_value(), "learn() comes after prepare()");
+  UpdateTotals totals;
+  if (state_.updates < settings_.freezing_steps) {
+    pass_all(totals);
+  } else {
+    bool stop = false;
+    for (std::int64_t epoch = 0; epoch < settings_.batch.epochs; ++epoch) {
+      for (const MiniBatch& mini : update_->plan.mini_batches) {
+        if (stop) {
+          // Left out, but counted: the schedule stays a function of the updates.
+          model_->pass();
+          ++totals.left_out;
+          continue;
+        }
+        TROUPE_TRY_ASSIGN(moved, optimiser_step(mini, totals));
+        stop = settings_.algo.kl_stop > 0 && moved > settings_.algo.kl_stop;
+      }
+    }
+  }
+  UpdateReport done = update_report(settings_, state_, *update_, totals, version());
+  const double score = update_->score;
+  state_.score_trend = state_.updates == 0
+                           ? score
+                           : kScoreTrendKeep * state_.score_trend + (1 - kScoreTrendKeep) * score;
+  ++state_.updates;
+  if (settings_.algo.kl_coef != 0) {
+    KlController controller{state_.kl_coef};
+    controller.update(update_->kl_of_sample, settings_.algo.kl_target, update_->plan.samples,
+                      settings_.algo.kl_horizon);
+    settings_.algo.kl_coef = state_.kl_coef = controller.coef;
+  }
+  update_.reset();
+  return done;
+}
+
+// A frozen policy: schedule and version go on as if it had learnt.
+void PolicyTrainerImpl::pass_all(UpdateTotals& totals) {
+  totals.frozen = true;
+  const auto steps =
+      settings_.batch.epochs * static_cast<std::int64_t>(update_->plan.mini_batches.size());
+  for (std::int64_t i = 0; i < steps; ++i)
+    model_->pass();
+}
+
+// Returns the mean KL between the update's start and the weights before the step.
+core::Result<double> PolicyTrainerImpl::optimiser_step(const MiniBatch& mini, UpdateTotals& totals) {
+  ObjectiveStats stats;
+  std::vector<double> losses;  // of the micro-batches that ran
+  double ptx_nll = 0, aux = 0, rows = 0;
+  for (const MicroBatch& micro : mini.micro_batches)
+    rows += static_cast<double>(micro.rows);
+  const auto accumulate = [&](const model::PackedWeights& weights) -> core::Result<double> {
+    for (const MicroBatch& micro : mini.micro_batches) {
+      model_->begin_micro_batch(static_cast<double>(micro.rows) / rows);
+      TROUPE_TRY_ASSIGN(part, runner_.run(weights, *update_, micro));
+      ++totals.micro_batches;
+      losses.push_back(part.loss);
+      if (!std::isfinite(part.loss)) return part.loss;
+      stats.add(part);
+      aux += model_->aux_loss();
+    }
+    stats.loss += model_->aux_loss_coef() * aux;
+    if (!ptx_) return stats.loss;
+    model_->begin_micro_batch(0);
+    TROUPE_TRY_ASSIGN(texts, ptx_->add(weights, state_.ptx_cursor));
+    state_.ptx_cursor += texts.texts;
+    ptx_nll = texts.nll;
+    stats.loss += ptx_->coef() * texts.nll;
+    return stats.loss;
+  };
+  auto step = model_->step(accumulate, [&] { return name_of_groups(*update_, mini); });
+  if (!step) step = stopped(mini, step.error(), losses);
+  if (!step) return step.failure();
+  ++totals.steps;
+  totals.lr = step->lr;
+  if (!step->applied) {
+    ++totals.skipped;
+    return 0.0;
+  }
+  if (average_) average_->add(model_->team(), model_->master());
+  totals.grad_norm_sum += step->grad_norm;
+  totals.ptx_nll_sum += ptx_nll;
+  totals.aux_sum += aux;
+  totals.stats.add(stats);
+  return stats.tokens == 0 ? 0.0 : stats.kl_old_sum / static_cast<double>(stats.tokens);
+}
+
+// What made the run stop goes to a file that the message names.
+core::Result<StepReport> PolicyTrainerImpl::stopped(const MiniBatch& mini,
+                                                    core::Error error,
+                                                    const std::vector<double>& losses) {
+  if (error.code != core::ErrorCode::kNumeric || settings_.dump_folder.empty()) {
+    return core::fail(error.code, error.message);
+  }
+  TokenTable<float> now(update_->groups.size());
+  const auto weights = model_->packed();
+  for (const MicroBatch& micro : mini.micro_batches) {
+    auto logprobs = runner_.score(*weights, update_->groups, micro);
+    if (logprobs) scatter_scored(update_->groups, micro, *logprobs, now);
+  }
+  const auto path =
+      settings_.dump_folder / ("nonfinite_step_" + std::to_string(version() - 1) + ".jsonl");
+  auto written = dump_batch(path, *update_, mini, now, losses);
+  const std::string note = written ? "; the batch is in " + path.string()
+                                   : "; its batch could not be written: " + written.error().message;
+  return core::fail(error.code, error.message + note);
+}
+
+core::Result<void> PolicyTrainerImpl::save_state(const std::filesystem::path& folder) const {
+  TROUPE_TRY(model_->save_state(folder));
+  if (average_) TROUPE_TRY(average_->save(folder));
+  return state_.save(folder);
+}
+
+core::Result<void> PolicyTrainerImpl::load_state(const std::filesystem::path& folder) {
+  TROUPE_TRY_ASSIGN(state, RlState::load(folder));
+  if (average_) TROUPE_TRY(average_->load(folder));
+  TROUPE_TRY(model_->load_state(folder));
+  state_ = state;
+  // Only a steered coefficient is state; a fixed one follows the configuration.
+  if (settings_.algo.kl_target > 0 && settings_.algo.kl_coef != 0) {
+    settings_.algo.kl_coef = state_.kl_coef;
+  } else {
+    state_.kl_coef = settings_.algo.kl_coef;
+  }
   return {};
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<PolicyTrainer>> PolicyTrainer::create(
+    std::unique_ptr<model::ParamStore> master, TrainerSettings settings, core::TeamRunner& team) {
+  TROUPE_TRY(check_settings(settings));
+  TROUPE_TRY_ASSIGN(trained, TrainableModel::create(std::move(master), settings.optim,
+                                                    settings.total_steps, team));
+  std::unique_ptr<PolicyTrainer> trainer =
+      std::make_unique<PolicyTrainerImpl>(std::move(trained), settings);
+  return trainer;
 }
 
 }  // namespace troupe::learn

@@ -4,6 +4,7 @@
 
 #include "runtime/core/ids.hpp"
 #include "runtime/learn/experience.hpp"
+#include "runtime/learn/experience_check.hpp"
 #include "runtime/learn/micro_batch.hpp"
 #include "runtime/learn/objective.hpp"
 #include "runtime/learn/settings.hpp"
@@ -24,8 +25,12 @@ enum class AnchorSource {
 };
 
 struct UpdateContext {
-  const std::vector<TrainGroup>& groups;
+  std::vector<TrainGroup> groups;
+  Staleness staleness = {};
+  double score = 0;         // mean over the samples, before shaping
+  double kl_of_sample = 0;  // mean over the samples of their summed KL; 0 without a reference
   TokenTable<double> advantages;
+  TokenTable<float> returns = {};  // for the critic; empty without one
   UpdatePlan plan;
   AnchorSource anchor = AnchorSource::kBehaviour;
   core::Version start = 0;   // version of the weights that the update starts from

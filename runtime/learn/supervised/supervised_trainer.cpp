@@ -1,10 +1,17 @@
+#include "runtime/learn/supervised/supervised_trainer.hpp"
+
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
 #include "runtime/learn/supervised/packing.hpp"
-#include "runtime/learn/supervised/supervised_trainer_impl.hpp"
+#include "runtime/learn/supervised/reference.hpp"
+#include "runtime/learn/supervised/row_runner.hpp"
+#include "runtime/learn/trainable_model.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace troupe::learn {
 namespace {
@@ -37,34 +44,46 @@ Result<void> check_settings(const SupervisedSettings& settings) {
   return require(settings.micro_tokens_max >= 1, "train.micro_tokens_max", "at least 1");
 }
 
-}  // namespace
+class SupervisedTrainerImpl final : public SupervisedTrainer {
+ public:
+  SupervisedTrainerImpl(std::unique_ptr<TrainableModel> model,
+                        std::shared_ptr<const model::PackedWeights> reference,
+                        const SupervisedSettings& settings);
 
-Result<std::unique_ptr<SupervisedTrainer>> SupervisedTrainer::create(
-    std::unique_ptr<model::ParamStore> master,
-    std::shared_ptr<const model::PackedWeights> reference,
-    const SupervisedSettings& settings,
-    core::TeamRunner& team) {
-  TROUPE_TRY(check_settings(settings));
-  const bool scores = master->spec().head == model::HeadKind::kScore;
-  TROUPE_CHECK(scores == (settings.loss.method->scores),
-               "a reward model has a score head, others have none");
-  TROUPE_TRY_ASSIGN(
-      model, TrainableModel::create(std::move(master), settings.optim, settings.total_steps, team));
-  if (!settings.loss.method->reference) {
-    reference.reset();
-  } else if (!reference) {
-    auto panels =
-        std::make_shared<model::PackedWeights>(model->spec(), settings.optim.panels, team.memory());
-    team.run([&](core::Team member) {
-      kernels::flush_denormals();
-      panels->fill(member, model->master(), 0);
-    });
-    reference = std::move(panels);
+  core::Result<void> check(const data::SupervisedDataset& data) const override;
+  core::Result<SupervisedStep> step(const data::SupervisedDataset& data,
+                                    std::span<const std::uint64_t> rows) override;
+  core::Result<SupervisedEvaluation> evaluate(const data::SupervisedDataset& data) override;
+  const model::ParamStore& master() const override { return model_->master(); }
+  core::Version version() const override { return model_->version(); }
+  void set_score_scale(double mean, double std) override { model_->set_score_scale(mean, std); }
+  bool has_adapter() const override { return model_->has_adapter(); }
+  core::Result<void> save_adapter(const std::filesystem::path& folder,
+                                  const std::string& base) const override {
+    return model_->save_adapter(folder, base);
   }
-  std::unique_ptr<SupervisedTrainer> trainer =
-      std::make_unique<SupervisedTrainerImpl>(std::move(model), std::move(reference), settings);
-  return trainer;
-}
+  core::Result<void> save_state(const std::filesystem::path& folder) const override {
+    return model_->save_state(folder);
+  }
+  core::Result<void> load_state(const std::filesystem::path& folder) override {
+    return model_->load_state(folder);
+  }
+
+ private:
+  using Rows = std::vector<data::SupervisedRow>;
+  core::Result<RowValues> score(const model::PackedWeights& weights,
+                                std::span<const data::SupervisedRow> rows);
+  core::Result<RowFacts> facts(const data::SupervisedDataset& data, const Rows& rows);
+  core::Result<StepTotals> totals(const RowFacts& facts, const Rows& rows);
+  core::Result<double> mismatched_kl(const Rows& rows);
+  std::vector<std::vector<std::size_t>> pack(std::span<const data::SupervisedRow> rows) const;
+  double plan_rows_of(std::span<const data::SupervisedRow> rows) const;
+
+  const SupervisedSettings settings_;
+  std::unique_ptr<TrainableModel> model_;
+  RowRunner runner_;
+  Reference reference_;
+};
 
 SupervisedTrainerImpl::SupervisedTrainerImpl(std::unique_ptr<TrainableModel> model,
                                              std::shared_ptr<const model::PackedWeights> reference,
@@ -255,6 +274,35 @@ Result<SupervisedEvaluation> SupervisedTrainerImpl::evaluate(const data::Supervi
   out.metrics.emplace_back("eval/score_mean", out.score_mean);
   out.metrics.emplace_back("eval/score_std", out.score_std);
   return out;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SupervisedTrainer>> SupervisedTrainer::create(
+    std::unique_ptr<model::ParamStore> master,
+    std::shared_ptr<const model::PackedWeights> reference,
+    const SupervisedSettings& settings,
+    core::TeamRunner& team) {
+  TROUPE_TRY(check_settings(settings));
+  const bool scores = master->spec().head == model::HeadKind::kScore;
+  TROUPE_CHECK(scores == (settings.loss.method->scores),
+               "a reward model has a score head, others have none");
+  TROUPE_TRY_ASSIGN(
+      model, TrainableModel::create(std::move(master), settings.optim, settings.total_steps, team));
+  if (!settings.loss.method->reference) {
+    reference.reset();
+  } else if (!reference) {
+    auto panels =
+        std::make_shared<model::PackedWeights>(model->spec(), settings.optim.panels, team.memory());
+    team.run([&](core::Team member) {
+      kernels::flush_denormals();
+      panels->fill(member, model->master(), 0);
+    });
+    reference = std::move(panels);
+  }
+  std::unique_ptr<SupervisedTrainer> trainer =
+      std::make_unique<SupervisedTrainerImpl>(std::move(model), std::move(reference), settings);
+  return trainer;
 }
 
 }  // namespace troupe::learn

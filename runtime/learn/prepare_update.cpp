@@ -1,0 +1,141 @@
+#include "runtime/learn/prepare_update.hpp"
+
+#include "runtime/learn/advantage.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace troupe::learn {
+namespace {
+
+using core::ErrorCode;
+
+core::Result<void> require(bool holds, const char* key, const char* rule) {
+  if (holds) return {};
+  return core::fail(ErrorCode::kConfig, std::string(key) + " must be " + rule);
+}
+
+core::Result<void> check_algo(const AlgoSettings& algo) {
+  TROUPE_TRY(require(algo.temperature > 0, "rollout.temperature", "above 0 in training"));
+  TROUPE_TRY(
+      require(algo.eps_clip_low >= 0 && algo.eps_clip_high >= 0, "actor.eps_clip", "at least 0"));
+  TROUPE_TRY(require(algo.correction_max > 0, "algo.correction_max", "above 0"));
+  TROUPE_TRY(require(algo.reward_clip_low <= algo.reward_clip_high, "reward.clip_range",
+                     "two values in ascending order"));
+  TROUPE_TRY(require(algo.reducer_constant > 0, "algo.reducer_constant", "above 0"));
+  const auto refused = refusal(algo);
+  if (!refused) return {};
+  return core::fail(ErrorCode::kConfig, refused->key + ": " + refused->why);
+}
+
+core::Result<void> check_texts(const TrainerSettings& settings) {
+  if (settings.ptx == nullptr) return {};
+  TROUPE_TRY(require(!settings.ptx->texts.empty(), "data.pretrain_dataset", "not empty"));
+  TROUPE_TRY(require(settings.ptx->coef >= 0, "actor.ptx_coef", "at least 0"));
+  for (const auto& text : settings.ptx->texts) {
+    TROUPE_TRY(require(text.size() >= 2, "data.pretrain_dataset", "texts of two tokens and more"));
+    const auto rows = static_cast<std::int64_t>(text.size()) - 1;
+    TROUPE_TRY(require(rows <= settings.batch.micro_tokens_max, "train.micro_tokens_max",
+                       "as large as the longest text of data.pretrain_dataset"));
+  }
+  return {};
+}
+
+// A pair of online DPO is learnt from in one piece.
+core::Result<void> check_pairs(const std::vector<TrainGroup>& groups, std::int64_t rows_max) {
+  for (const TrainGroup& group : groups) {
+    const std::int64_t rows = part_rows(group, 0, group.samples.size());
+    if (rows <= rows_max) continue;
+    return core::fail(ErrorCode::kConfig,
+                      "the best and worst sample of " + ticket_name(group.ticket) + " need " +
+                          std::to_string(rows) + " rows with their prompt, a micro-batch holds " +
+                          std::to_string(rows_max) + "; raise --train.micro_tokens_max");
+  }
+  return {};
+}
+
+double mean_score(const std::vector<TrainGroup>& groups) {
+  double sum = 0, count = 0;
+  for (const std::size_t index : by_ticket(groups)) {
+    for (const TrainSample& sample : groups[index].samples) {
+      sum += sample.score;
+      ++count;
+    }
+  }
+  return count == 0 ? 0 : sum / count;
+}
+
+// A group whose advantages are all zero has no gradient unless another term brings one.
+core::Result<void> plan_learning(const TrainerSettings& settings, UpdateContext& update) {
+  const AlgoSettings& algo = settings.algo;
+  const bool other_terms = (algo.kl_coef != 0 && algo.kl_in_loss) || algo.entropy_coef != 0 ||
+                           settings.optim.aux_loss_coef != 0;
+  std::vector<bool> learns;
+  for (const auto& group : update.advantages) {
+    bool any = false;
+    for (const auto& sample : group) {
+      any = any || std::any_of(sample.begin(), sample.end(), [](double a) { return a != 0; });
+    }
+    if (algo.objective->pairs && any) ++update.pairs;
+    learns.push_back(any || other_terms);
+  }
+  TROUPE_TRY_ASSIGN(plan, plan_update(update.groups, settings.batch, learns));
+  if (algo.objective->pairs) {
+    TROUPE_TRY(check_pairs(update.groups, settings.batch.micro_tokens_max));
+  }
+  update.plan = std::move(plan);
+  return {};
+}
+
+}  // namespace
+
+core::Result<void> check_settings(const TrainerSettings& settings) {
+  TROUPE_TRY(check_algo(settings.algo));
+  TROUPE_TRY(require(settings.batch.micro_tokens_max >= 1, "train.micro_tokens_max", "at least 1"));
+  TROUPE_TRY(require(settings.batch.epochs >= 1, "train.max_epochs", "at least 1"));
+  TROUPE_TRY(require(settings.batch.mini_batches >= 1, "train.batch_size",
+                     "at most the samples of an update"));
+  TROUPE_TRY(check_texts(settings));
+  TROUPE_TRY(require(settings.ema_beta < 1, "train.ema_beta", "below 1"));
+  return {};
+}
+
+core::Result<UpdateContext> prepare_update(const TrainerSettings& settings,
+                                           core::Version start,
+                                           std::vector<TrainGroup> groups,
+                                           const ScoreStart& score,
+                                           RunningMoments& moments) {
+  const AlgoSettings& algo = settings.algo;
+  TROUPE_TRY_ASSIGN(staleness, check_experience(groups, start, algo.needs_reference(),
+                                                algo.estimator->has_critic));
+  UpdateContext update;
+  update.groups = std::move(groups);
+  update.start = start;
+  update.staleness = staleness;
+  update.score = mean_score(update.groups);
+  const std::int64_t steps =
+      settings.batch.epochs *
+      std::min(settings.batch.mini_batches, static_cast<std::int64_t>(update.groups.size()));
+  const bool start_first = start_needed(algo);
+  update.anchor = anchor_source(algo.objective, staleness.on_policy(), steps, start_first);
+  const bool extra = start_first && !staleness.on_policy();
+  if (update.anchor == AnchorSource::kScored || extra) {
+    TROUPE_TRY_ASSIGN(all, plan_update(update.groups, settings.batch));
+    TROUPE_TRY_ASSIGN(scored, score(update.groups, all));
+    update.scored = std::move(scored);
+  }
+  TROUPE_TRY_ASSIGN(found, update_advantages(algo, update.groups, update.scored, moments));
+  update.advantages = std::move(found.tokens);
+  update.returns = std::move(found.returns);
+  update.kl_of_sample = found.kl_of_sample;
+  if (algo.objective->pairs) {
+    keep_best_and_worst(update.groups, update.advantages, update.scored);
+  }
+  if (algo.correction->masks_update) {
+    update.keep = update_mask(update.groups, update.scored, algo.correction_high);
+  }
+  TROUPE_TRY(plan_learning(settings, update));
+  return update;
+}
+
+}  // namespace troupe::learn

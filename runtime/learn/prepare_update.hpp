@@ -1,0 +1,32 @@
+// The first half of an update: checks its groups, finds where l_p comes from, computes advantages
+// and masks, and plans the micro-batches. On the trainer's thread.
+#pragma once
+
+#include "runtime/core/ids.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/learn/reward_shaping.hpp"
+#include "runtime/learn/trainer.hpp"
+#include "runtime/learn/update_context.hpp"
+
+#include <functional>
+#include <vector>
+
+namespace troupe::learn {
+
+// kConfig, naming the key, for settings that make no sense; the configuration has narrower ranges.
+core::Result<void> check_settings(const TrainerSettings& settings);
+
+// Log-probs of a plan's tokens under the weights that the update starts from.
+using ScoreStart = std::function<core::Result<TokenTable<float>>(
+    const std::vector<TrainGroup>& groups, const UpdatePlan& plan)>;
+
+// `start`: version of the weights. `moments` takes in the scores when the normaliser runs. Errors:
+// those of check_experience, update_advantages, plan_update and `score`; kConfig for a pair that no
+// micro-batch holds.
+core::Result<UpdateContext> prepare_update(const TrainerSettings& settings,
+                                           core::Version start,
+                                           std::vector<TrainGroup> groups,
+                                           const ScoreStart& score,
+                                           RunningMoments& moments);
+
+}  // namespace troupe::learn
