@@ -6,7 +6,8 @@
 //   schema                  C++
 //   number, Bool            the same type
 //   Text                    std::string
-//   Data                    std::vector of numbers; kData unless it holds whole numbers
+//   Data                    std::vector of numbers; kData unless it holds whole numbers. Or a type T
+//                           with a Layout<capnp::Data, T>: `bytes(value)`, `read(in, value, field)`
 //   enum                    enum class with the enumerators kName in the same order
 //   struct                  struct; std::optional of it; of a name and a value also std::pair
 //   List(X)                 std::vector of X
@@ -44,6 +45,11 @@ inline capnp::Text::Reader wire_of(const std::string& text) {
 template <class T>
 requires std::is_arithmetic_v<T> capnp::Data::Reader wire_of(const std::vector<T>& values) {
   return {reinterpret_cast<const capnp::byte*>(values.data()), values.size() * sizeof(T)};
+}
+
+template <class T>
+auto wire_of(const T& value) -> decltype(Layout<capnp::Data, T>::bytes(value)) {
+  return Layout<capnp::Data, T>::bytes(value);
 }
 
 template <class Value, class Builder>
@@ -92,6 +98,11 @@ core::Result<void> take(capnp::Data::Reader in, std::vector<T>& out, const char*
   out.resize(in.size() / sizeof(T));
   if (!out.empty()) std::memcpy(out.data(), in.begin(), in.size());
   return {};
+}
+template <class T>
+auto take(capnp::Data::Reader in, T& out, const char* field)
+    -> decltype(Layout<capnp::Data, T>::read(in, out, field)) {
+  return Layout<capnp::Data, T>::read(in, out, field);
 }
 template <class Wire, class E>
 requires(std::is_enum_v<Wire>&& std::is_enum_v<E>) core::Result<void> take(Wire in,

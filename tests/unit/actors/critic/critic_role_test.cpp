@@ -21,7 +21,7 @@ namespace troupe::actors {
 namespace {
 
 // What both trainers did, in order. Written on the device thread, read when all is over.
-struct Script {
+struct CriticScript {
   std::vector<std::string> calls;
   std::vector<learn::TrainGroup> prepared;
   learn::TokenValues old, returns;
@@ -34,9 +34,9 @@ float value_of(std::int32_t token) {
   return 0.25f * static_cast<float>(token) - 1;
 }
 
-class ScriptedCritic final : public learn::CriticTrainer {
+class ScriptedCriticTrainer final : public learn::CriticTrainer {
  public:
-  explicit ScriptedCritic(std::shared_ptr<Script> script)
+  explicit ScriptedCriticTrainer(std::shared_ptr<CriticScript> script)
       : script_(std::move(script)), master_(learn::tiny_spec()) {}
 
   core::Result<learn::TokenValues> values(const std::vector<learn::TrainGroup>& groups) override {
@@ -70,13 +70,13 @@ class ScriptedCritic final : public learn::CriticTrainer {
   core::Result<void> load_state(const std::filesystem::path&) override { return {}; }
 
  private:
-  std::shared_ptr<Script> script_;
+  std::shared_ptr<CriticScript> script_;
   model::ParamStore master_;
 };
 
-class ScriptedPolicy final : public learn::PolicyTrainer {
+class ScriptedPolicyTrainer final : public learn::PolicyTrainer {
  public:
-  explicit ScriptedPolicy(std::shared_ptr<Script> script)
+  explicit ScriptedPolicyTrainer(std::shared_ptr<CriticScript> script)
       : script_(std::move(script)), master_(learn::tiny_spec()) {}
 
   core::Result<learn::ValueTargets> prepare(std::vector<learn::TrainGroup> groups) override {
@@ -116,7 +116,7 @@ class ScriptedPolicy final : public learn::PolicyTrainer {
   core::Result<void> load_state(const std::filesystem::path&) override { return {}; }
 
  private:
-  std::shared_ptr<Script> script_;
+  std::shared_ptr<CriticScript> script_;
   model::ParamStore master_;
 };
 
@@ -173,7 +173,7 @@ class TrainAsker final : public cluster::Role {
 };
 
 // One update of `groups` groups with two samples of `tokens` tokens each.
-core::Result<Trained> one_update(std::shared_ptr<Script> script,
+core::Result<Trained> one_update(std::shared_ptr<CriticScript> script,
                                  std::size_t groups,
                                  std::size_t tokens,
                                  bool in_turn,
@@ -199,13 +199,13 @@ core::Result<Trained> one_update(std::shared_ptr<Script> script,
          factory_of<CriticRole>(
              [script](RoleContext context) {
                return std::make_shared<CriticRole>(std::move(context),
-                                                   std::make_unique<ScriptedCritic>(script), "");
+                                                   std::make_unique<ScriptedCriticTrainer>(script), "");
              }));
   }
   host("policy/0", &policy_device,
        factory_of<PolicyRole>([script, in_turn](RoleContext context) {
          return std::make_shared<PolicyRole>(std::move(context),
-                                             std::make_unique<ScriptedPolicy>(script),
+                                             std::make_unique<ScriptedPolicyTrainer>(script),
                                              std::make_shared<weights::LocalWeightChannel>(),
                                              "data/0", "", CriticLink{"critic/0", in_turn});
        }));
@@ -227,7 +227,7 @@ core::Result<Trained> one_update(std::shared_ptr<Script> script,
 }  // namespace
 
 TEST(CriticRole, ValuesReachTheirTokensAndReturnsComeBackInPages) {
-  auto script = std::make_shared<Script>();
+  auto script = std::make_shared<CriticScript>();
   // 40000 tokens a group: 160 KB, so that a frame holds four of nine.
   const auto trained = one_update(script, 9, 20000, true);
   ASSERT_TRUE(trained) << trained.error().message;
@@ -245,7 +245,7 @@ TEST(CriticRole, ValuesReachTheirTokensAndReturnsComeBackInPages) {
 }
 
 TEST(CriticRole, LearnsBeforeThePolicyWhenTheyTakeTurns) {
-  auto script = std::make_shared<Script>();
+  auto script = std::make_shared<CriticScript>();
   const auto trained = one_update(script, 2, 5, true);
   ASSERT_TRUE(trained) << trained.error().message;
   EXPECT_EQ(script->calls,
@@ -256,7 +256,7 @@ TEST(CriticRole, LearnsBeforeThePolicyWhenTheyTakeTurns) {
 }
 
 TEST(CriticRole, LearnsBesideThePolicyOtherwise) {
-  auto script = std::make_shared<Script>();
+  auto script = std::make_shared<CriticScript>();
   const auto trained = one_update(script, 2, 5, false);
   ASSERT_TRUE(trained) << trained.error().message;
   EXPECT_EQ(script->calls.size(), 3u);
@@ -264,7 +264,7 @@ TEST(CriticRole, LearnsBesideThePolicyOtherwise) {
 }
 
 TEST(CriticRole, ACriticThatIsAwayIsALostPeerByName) {
-  auto script = std::make_shared<Script>();
+  auto script = std::make_shared<CriticScript>();
   const auto trained = one_update(script, 2, 5, true, false);
   ASSERT_FALSE(trained);
   EXPECT_EQ(trained.error().code, core::ErrorCode::kPeerLost);
@@ -273,7 +273,7 @@ TEST(CriticRole, ACriticThatIsAwayIsALostPeerByName) {
 
 TEST(CriticRole, WhatStopsTheCriticStopsTheUpdate) {
   for (const bool in_turn : {true, false}) {
-    auto script = std::make_shared<Script>();
+    auto script = std::make_shared<CriticScript>();
     script->critic_learns = core::fail(core::ErrorCode::kNumeric, "not finite");
     const auto trained = one_update(script, 2, 5, in_turn);
     ASSERT_FALSE(trained);
@@ -285,11 +285,11 @@ TEST(CriticRole, WhatStopsTheCriticStopsTheUpdate) {
 
 // A checkpoint needs both: one of them between two updates is none.
 TEST(CriticRole, APolicyThatFailsHasNoStateToSave) {
-  auto script = std::make_shared<Script>();
+  auto script = std::make_shared<CriticScript>();
   script->policy_learns = core::fail(core::ErrorCode::kNumeric, "not finite");
   ASSERT_FALSE(one_update(script, 2, 5, true));
   EXPECT_EQ(script->saved, std::vector<std::string>{"critic"});
-  script = std::make_shared<Script>();
+  script = std::make_shared<CriticScript>();
   ASSERT_TRUE(one_update(script, 2, 5, true));
   EXPECT_EQ(script->saved, (std::vector<std::string>{"policy", "critic"}));
 }

@@ -1,4 +1,5 @@
-// A request reaches the handler of its kind; what a role does not take, or nobody can read, is refused.
+// A request reaches the handler of its kind; what a role does not take, or nobody can read, is
+// refused.
 #include "actors/protocol/dispatch.hpp"
 
 #include "runtime/async/io_threads.hpp"
@@ -7,9 +8,8 @@
 #include <gtest/gtest.h>
 
 namespace troupe::actors {
-namespace {
 
-struct Small {
+struct SmallRole {
   async::task<core::Result<Ack>> on(DrainReward request) {
     drained.push_back(request.name);
     co_return Ack{};
@@ -20,10 +20,12 @@ struct Small {
   }
   std::vector<std::string> drained;
 };
-static_assert(Takes<Small, DrainReward> && Takes<Small, TrainCritic>);
-static_assert(!Takes<Small, DetachReward> && !Takes<Small, Ack>);
+static_assert(Takes<SmallRole, DrainReward> && Takes<SmallRole, TrainCritic>);
+static_assert(!Takes<SmallRole, DetachReward> && !Takes<SmallRole, Ack>);
 
-wire::Header header() {
+namespace {
+
+wire::Header request_header() {
   wire::Header header;
   header.run = core::RunId{7};
   header.request = core::RequestId{5};
@@ -40,13 +42,13 @@ class Dispatch : public ::testing::Test {
   }
 
   async::IoThreads io_{1};
-  std::shared_ptr<Small> role_ = std::make_shared<Small>();
+  std::shared_ptr<SmallRole> role_ = std::make_shared<SmallRole>();
 };
 
 TEST_F(Dispatch, ARequestReachesItsHandlerAndTheAnswerItsAsker) {
-  ASSERT_TRUE(answer_to(*to_frame(header(), DrainReward{"format"})));
+  ASSERT_TRUE(answer_to(*to_frame(request_header(), DrainReward{"format"})));
   EXPECT_EQ(role_->drained, std::vector<std::string>{"format"});
-  const auto reply = answer_to(*to_frame(header(), TrainCritic{3, 8}));
+  const auto reply = answer_to(*to_frame(request_header(), TrainCritic{3, 8}));
   ASSERT_TRUE(reply) << reply.error().message;
   const auto head = wire::read_header(*reply);
   EXPECT_TRUE(head->reply);
@@ -59,14 +61,15 @@ TEST_F(Dispatch, ARequestReachesItsHandlerAndTheAnswerItsAsker) {
 }
 
 TEST_F(Dispatch, AHandlersErrorIsTheAnswer) {
-  const auto reply = answer_to(*to_frame(header(), TrainCritic{3, 0}));
+  const auto reply = answer_to(*to_frame(request_header(), TrainCritic{3, 0}));
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().code, core::ErrorCode::kNumeric);
 }
 
 TEST_F(Dispatch, WhatARoleDoesNotTakeIsUnsupported) {
-  for (const auto& frame : {*to_frame(header(), DetachReward{"format"}),
-                            *to_frame(header(), Ack{}), wire::ping_frame(header())}) {
+  for (const auto& frame :
+       {*to_frame(request_header(), DetachReward{"format"}), *to_frame(request_header(), Ack{}),
+        wire::ping_frame(request_header())}) {
     const auto reply = answer_to(frame);
     ASSERT_FALSE(reply);
     EXPECT_EQ(reply.error().code, core::ErrorCode::kUnsupported);
