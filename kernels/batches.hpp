@@ -1,6 +1,6 @@
 // The entries of a level's table that go over items, rows, blocks or pieces: loops around the
-// level's own functions, which the including source has declared before (kernels/cpu/table.hpp,
-// kernels/reference/table.cpp). Every level compiles its own copy, because the sources of two
+// level's own functions, which the including source has defined before (kernels/table.hpp). Every
+// level compiles its own copy, because the sources of two
 // levels may share no inline function. No state, any thread.
 #pragma once
 
@@ -9,8 +9,14 @@
 #include "kernels/scalar.hpp"
 #include "kernels/shapes.hpp"
 
+#include <cstddef>
+
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
+
+using namespace plain;
+
+constexpr std::nullptr_t draw = nullptr;  // engine::Sampler draws
 
 constexpr std::int64_t least(std::int64_t a, std::int64_t b) {
   return a < b ? a : b;
@@ -21,48 +27,45 @@ constexpr std::int64_t vocab_blocks(std::int64_t vocab) {
 }
 
 // Rows of C whose sums are kept beside it, chunk after chunk of even size.
-void gemm_in_pieces(const PieceGemm& g,
-                    std::int64_t m_begin,
-                    std::int64_t m_end,
-                    std::int64_t n_begin,
-                    std::int64_t n_end) {
-  if (m_begin >= m_end || n_begin >= n_end) return;
-  const std::int64_t columns = n_end - n_begin, all = m_end - m_begin;
+void gemm_in_pieces(const PieceGemm& g, Range rows, Range columns) {
+  if (rows.empty() || columns.empty()) return;
+  const std::int64_t width = columns.size(), all = rows.size();
   const std::int64_t chunks = (all + kPieceRows - 1) / kPieceRows;
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-    const std::int64_t row = m_begin + all * chunk / chunks;
-    const std::int64_t rows = m_begin + all * (chunk + 1) / chunks - row;
-    float* const out = g.c + row * g.ldc + n_begin;
+    const std::int64_t row = rows.begin + all * chunk / chunks;
+    const std::int64_t count = rows.begin + all * (chunk + 1) / chunks - row;
+    float* const out = g.c + row * g.ldc + columns.begin;
     for (std::int64_t k = 0; k < g.k; k += g.piece) {
-      const Gemm product{.m = rows,
-                         .n = columns,
+      const Gemm product{.m = count,
+                         .n = width,
                          .k = least(g.piece, g.k - k),
                          .a = g.a + row * g.lda + k,
                          .lda = g.lda,
-                         .b = g.b + k * g.ldb + n_begin,
+                         .b = g.b + k * g.ldb + columns.begin,
                          .ldb = g.ldb,
                          .c = k == 0 ? out : g.sums,
-                         .ldc = k == 0 ? g.ldc : columns};
-      gemm(product, 0, rows, 0, (columns + kPanel - 1) / kPanel);
+                         .ldc = k == 0 ? g.ldc : width};
+      gemm(product, {0, count}, {0, panels_of(width)});
       if (k == 0) continue;
-      plain::add_rows({.columns = columns,
-                       .a = out,
-                       .lda = g.ldc,
-                       .b = g.sums,
-                       .ldb = columns,
-                       .out = out,
-                       .ldo = g.ldc},
-                      0, rows);
+      add_rows({.columns = width,
+                .a = out,
+                .lda = g.ldc,
+                .b = g.sums,
+                .ldb = width,
+                .out = out,
+                .ldo = g.ldc},
+               {0, count});
     }
   }
 }
 
-void rmsnorm_heads(const NormHeads& n, std::int64_t row_begin, std::int64_t row_end) {
-  for (std::int64_t head = 0; head < n.heads; ++head) {
-    const std::int64_t at = head * n.head_dim;
-    rmsnorm(n.x + at, n.ldx, n.weight, n.eps, n.head_dim, n.y + at, n.ldy,
-            n.inv_rms == nullptr ? nullptr : n.inv_rms + head * n.ldi, row_begin, row_end);
-  }
+void gate_mul(const GateMul& g, Range rows) {
+  g.activation == Activation::kSilu ? gate_mul_of<Silu>(g, rows) : gate_mul_of<GeluTanh>(g, rows);
+}
+
+void gate_mul_backward(const GateMulBackward& g, Range rows) {
+  g.activation == Activation::kSilu ? gate_mul_backward_of<Silu>(g, rows)
+                                    : gate_mul_backward_of<GeluTanh>(g, rows);
 }
 
 void attention(const Attention& a, const AttentionItem* items, std::int64_t count) {
@@ -78,23 +81,19 @@ void attention_backward(const AttentionBackward& a,
       attention_gradient(a, segment, units[i].kv_head);
 }
 
-void softcap(float* x, std::int64_t ld, std::int64_t rows, std::int64_t count, float cap) {
-  for (std::int64_t row = 0; row < rows; ++row)
-    softcap_row(x + row * ld, count, cap);
+void softcap(const SoftCap& s, Range rows) {
+  for (std::int64_t row = rows.begin; row < rows.end; ++row)
+    softcap_row(s.x + row * s.ldx, s.columns, s.cap);
 }
 
-void vocab_sums(const VocabRows& v,
-                std::int64_t row_begin,
-                std::int64_t row_end,
-                std::int64_t block_begin,
-                std::int64_t block_end) {
-  const std::int64_t blocks = vocab_blocks(v.vocab);
-  for (std::int64_t block = block_begin; block < block_end; ++block) {
+void vocab_sums(const VocabRows& v, Range rows, Range blocks) {
+  const std::int64_t all = vocab_blocks(v.vocab);
+  for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
     const std::int64_t column = block * kVocabBlock;
-    for (std::int64_t row = row_begin; row < row_end; ++row) {
+    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
       vocab_stats(v.logits + row * v.ld + column, least(kVocabBlock, v.vocab - column),
-                  v.inv_temperature[row], v.block_max + row * blocks + block,
-                  v.block_sum + row * blocks + block);
+                  v.inv_temperature[row], v.block_max + row * all + block,
+                  v.block_sum + row * all + block);
     }
   }
 }
@@ -110,16 +109,16 @@ float merged_lse(const float* block_max, const float* block_sum, std::int64_t bl
     const std::int64_t count = least(kChunk, blocks - begin);
     for (std::int64_t i = 0; i < count; ++i)
       scale[i] = block_max[begin + i] - max;
-    exp_row(scale, scale, count);
+    exp(scale, scale, count);
     for (std::int64_t i = 0; i < count; ++i)
       sum = __builtin_fmaf(block_sum[begin + i], scale[i], sum);
   }
   return max + log_f32(sum);
 }
 
-void vocab_finish(const VocabFinish& v, std::int64_t row_begin, std::int64_t row_end) {
+void vocab_finish(const VocabFinish& v, Range rows) {
   const std::int64_t blocks = vocab_blocks(v.rows.vocab);
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const float lse =
         merged_lse(v.rows.block_max + row * blocks, v.rows.block_sum + row * blocks, blocks);
     v.lse[row] = lse;
@@ -162,21 +161,16 @@ void vocab_grad_block(const VocabGrad& v, std::int64_t row, std::int64_t begin, 
   if (v.softcap > 0.0f) softcap_gradient_row(capped, logits + begin, end - begin, v.softcap);
 }
 
-void vocab_grad(const VocabGrad& v,
-                std::int64_t row_begin,
-                std::int64_t row_end,
-                std::int64_t block_begin,
-                std::int64_t block_end) {
-  for (std::int64_t block = block_begin; block < block_end; ++block)
-    for (std::int64_t row = row_begin; row < row_end; ++row)
+void vocab_grad(const VocabGrad& v, Range rows, Range blocks) {
+  for (std::int64_t block = blocks.begin; block < blocks.end; ++block)
+    for (std::int64_t row = rows.begin; row < rows.end; ++row)
       vocab_grad_block(v, row, block * kVocabBlock, least((block + 1) * kVocabBlock, v.vocab));
 }
 
-void sum_squares(
-    const float* x, std::int64_t count, double* sums, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t chunk = begin; chunk < end; ++chunk)
-    sums[chunk] =
-        sum_squares_of(x + chunk * kNormChunk, least(kNormChunk, count - chunk * kNormChunk));
+void sum_squares(const SumSquares& s, Range chunks) {
+  for (std::int64_t chunk = chunks.begin; chunk < chunks.end; ++chunk)
+    s.sums[chunk] =
+        sum_squares_of(s.x + chunk * kNormChunk, least(kNormChunk, s.count - chunk * kNormChunk));
 }
 
 }  // namespace

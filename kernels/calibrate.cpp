@@ -49,7 +49,7 @@ Calibration::Calibration(const Ops& level, core::Memory& memory, std::int64_t by
 
 MachineLimits Calibration::measure(core::Team team, int passes) {
   const auto own = team.share(data_.size(), 1024);
-  for (std::int64_t i = own.first; on_host_ && i < own.second; ++i)
+  for (std::int64_t i = own.begin; on_host_ && i < own.end; ++i)
     data_[i] = 1.0f;  // real pages, ours
   if (team.rank == 0) limits_ = MachineLimits{.threads = team.size};
   const auto best = [&](double& limit, double amount, Clock::time_point start) {

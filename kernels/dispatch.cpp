@@ -1,9 +1,6 @@
 // Which level runs: asks the processor and the system once, obeys TROUPE_ISA.
-#include "kernels/cpu/avx2.hpp"
-#include "kernels/cpu/avx512.hpp"
 #include "kernels/cpu/avx512_bf16.hpp"
-#include "kernels/ops.hpp"
-#include "kernels/reference/reference.hpp"
+#include "kernels/levels.hpp"
 #include "runtime/core/check.hpp"
 
 #include <xmmintrin.h>

@@ -12,16 +12,16 @@ std::size_t bytes_of(std::int64_t count) {
 
 }  // namespace
 
-void copy_rows(const CopyRows& c, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) {
+void copy_rows(const CopyRows& c, Range rows) {
+  for (std::int64_t i = rows.begin; i < rows.end; ++i) {
     const std::int64_t from = c.from_row != nullptr ? c.from_row[i] : i;
     const std::int64_t to = c.to_row != nullptr ? c.to_row[i] : i;
     std::memcpy(c.to + to * c.ldt, c.from + from * c.ldf, bytes_of(c.columns));
   }
 }
 
-void add_rows(const AddRows& a, std::int64_t row_begin, std::int64_t row_end) {
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
+void add_rows(const AddRows& a, Range rows) {
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const float *const x = a.a + row * a.lda, *const y = a.b + row * a.ldb;
     float* const out = a.out + row * a.ldo;
 #pragma GCC ivdep  // the same memory only at the same place
@@ -30,12 +30,12 @@ void add_rows(const AddRows& a, std::int64_t row_begin, std::int64_t row_end) {
   }
 }
 
-void zero(float* x, std::int64_t begin, std::int64_t end) {
-  if (begin < end) std::memset(x + begin, 0, bytes_of(end - begin));
+void zero(float* x, Range elements) {
+  if (!elements.empty()) std::memset(x + elements.begin, 0, bytes_of(elements.size()));
 }
 
-void embed_rows(const EmbedRows& e, std::int64_t row_begin, std::int64_t row_end) {
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
+void embed_rows(const EmbedRows& e, Range rows) {
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     float* const out = e.x + row * e.hidden;
     const std::int64_t token = e.tokens[row];
     if (e.table != nullptr) {
@@ -49,11 +49,11 @@ void embed_rows(const EmbedRows& e, std::int64_t row_begin, std::int64_t row_end
   }
 }
 
-void embed_grad(const EmbedGrad& e, std::int64_t begin, std::int64_t end) {
+void embed_grad(const EmbedGrad& e, Range columns) {
   for (std::int64_t row = 0; row < e.rows; ++row) {
     float* const out = e.table + e.tokens[row] * e.hidden;
     const float* const in = e.dx + row * e.hidden;
-    for (std::int64_t i = begin; i < end; ++i)
+    for (std::int64_t i = columns.begin; i < columns.end; ++i)
       out[i] += in[i] * e.scale;
   }
 }

@@ -4,14 +4,12 @@
 
 #include "kernels/row_shapes.hpp"
 
-#include <cstdint>
-
 namespace troupe::kernels::plain {
 
-void copy_rows(const CopyRows& c, std::int64_t begin, std::int64_t end);
-void add_rows(const AddRows& a, std::int64_t row_begin, std::int64_t row_end);
-void zero(float* x, std::int64_t begin, std::int64_t end);
-void embed_rows(const EmbedRows& e, std::int64_t row_begin, std::int64_t row_end);
-void embed_grad(const EmbedGrad& e, std::int64_t begin, std::int64_t end);
+void copy_rows(const CopyRows& c, Range rows);
+void add_rows(const AddRows& a, Range rows);
+void zero(float* x, Range elements);
+void embed_rows(const EmbedRows& e, Range rows);
+void embed_grad(const EmbedGrad& e, Range columns);
 
 }  // namespace troupe::kernels::plain

@@ -1,10 +1,11 @@
 // Operands of the kernels that handle whole rows: copies between row-major matrices, the embedding,
-// and the softmax over the vocabulary. Plain structs as in kernels/shapes.hpp: all pointers belong
+// norms, rotary positions, activations, and the softmax over the vocabulary. Plain structs as in
+// kernels/shapes.hpp: all pointers belong
 // to the memory of the table that is called (a device's to that device), the struct itself is on
 // the host. Indices are int32, in rows.
 #pragma once
 
-#include "kernels/panels.hpp"
+#include "kernels/shapes.hpp"
 
 #include <cstdint>
 
@@ -33,11 +34,11 @@ struct AddRows {
   std::int64_t ldo = 0;
 };
 
-// Each of the heads that lie side by side in a row is normed on its own (Ops::rmsnorm over
-// head_dim), all with one weight [head_dim]. 1 / rms of row r and head h goes to inv_rms[h * ldi +
-// r].
-struct NormHeads {
-  std::int64_t heads = 0, head_dim = 0;
+// y = (x * r) * weight, r = 1 / sqrt(sum(x^2) / d + eps), of each of the `heads` pieces of d
+// numbers that lie side by side in a row, all with one weight [d]. r of row i and head h goes to
+// inv_rms[h * ldi + i].
+struct RmsNorm {
+  std::int64_t heads = 1, d = 0;
   const float* x = nullptr;
   std::int64_t ldx = 0;
   const float* weight = nullptr;
@@ -46,6 +47,78 @@ struct NormHeads {
   std::int64_t ldy = 0;
   float* inv_rms = nullptr;  // null: not wanted
   std::int64_t ldi = 0;
+};
+
+// dx += the gradient of RmsNorm of one head.
+struct RmsNormBackward {
+  std::int64_t d = 0;
+  const float* x = nullptr;
+  std::int64_t ldx = 0;
+  const float* weight = nullptr;
+  const float* inv_rms = nullptr;
+  const float* dy = nullptr;
+  std::int64_t ldy = 0;
+  float* dx = nullptr;
+  std::int64_t lddx = 0;
+};
+
+// dweight[c] += dy[r][c] * (x[r][c] * inv_rms[r]), one chain over all rows ascending for each c.
+struct RmsNormWeightGrad {
+  std::int64_t rows = 0;
+  const float* x = nullptr;
+  std::int64_t ldx = 0;
+  const float* inv_rms = nullptr;
+  const float* dy = nullptr;
+  std::int64_t ldy = 0;
+  float* dweight = nullptr;
+};
+
+// sums[c] += dy[r][c] over all rows ascending: the gradient of a bias.
+struct ColumnSum {
+  std::int64_t rows = 0;
+  const float* dy = nullptr;
+  std::int64_t ldy = 0;
+  float* sums = nullptr;
+};
+
+// Rotates pairs (i, i + d/2) of the first d = `rotary` numbers of each head in place: x1' =
+// fma(x1, c, -(x2*s)), x2' = fma(x2, c, x1*s), with the row of `cos`/`sin` [position][d/2] at
+// positions[row].
+struct Rope {
+  std::int64_t heads = 0, head_dim = 0, rotary = 0;
+  float* x = nullptr;
+  std::int64_t ldx = 0;
+  const std::int32_t* positions = nullptr;
+  const float* cos = nullptr;
+  const float* sin = nullptr;
+  bool inverse = false;  // by the opposite angle: the backward pass
+};
+
+// What a feed-forward block does to its gate g. Silu: g / (1 + exp(-g)). The tanh form of GELU
+// (Hendrycks & Gimpel 2016): g (1 + tanh(t)) / 2 = g / (1 + exp(-2t)), t = sqrt(2/pi) (g +
+// 0.044715 g^3).
+enum class Activation { kSilu, kGeluTanh };
+
+// y = activation(g) * u; gate_up rows hold g in [0, ffn) and u in [ffn, 2 ffn).
+struct GateMul {
+  Activation activation = Activation::kSilu;
+  std::int64_t ffn = 0;
+  const float* gate_up = nullptr;
+  std::int64_t ldg = 0;
+  float* y = nullptr;
+  std::int64_t ldy = 0;
+};
+
+// dgate_up from dy.
+struct GateMulBackward {
+  Activation activation = Activation::kSilu;
+  std::int64_t ffn = 0;
+  const float* gate_up = nullptr;
+  std::int64_t ldg = 0;
+  const float* dy = nullptr;
+  std::int64_t ldy = 0;
+  float* dgate_up = nullptr;  // may be the memory of gate_up
+  std::int64_t lddg = 0;
 };
 
 // x[r] = scale * row `tokens[r]` of the embedding: of `table` [vocab, hidden], or where that is
@@ -86,6 +159,14 @@ struct PieceGemm {
   float* sums = nullptr;  // scratch of the processor's levels: [min(m, kPieceRows), n]
 };
 inline constexpr std::int64_t kPieceRows = 672;  // whole tiles of the processor's levels
+
+// In place over `columns` numbers of each row: x = cap * tanh_f32(x / cap).
+struct SoftCap {
+  std::int64_t columns = 0;
+  float* x = nullptr;
+  std::int64_t ldx = 0;
+  float cap = 0;
+};
 
 // The logits of some rows and the partial sums of their softmax, s = z * inv_temperature.
 struct VocabRows {

@@ -3,10 +3,13 @@
 #pragma once
 
 #include "kernels/panels.hpp"
+#include "runtime/core/range.hpp"
 
 #include <cstdint>
 
 namespace troupe::kernels {
+
+using core::Range;
 
 inline constexpr std::int64_t kKvBlock = 16;         // token slots of one KV block
 inline constexpr std::int64_t kAttentionBlock = 64;  // keys between two merges of the softmax
@@ -29,6 +32,14 @@ struct Gemm {
   const float* residual = nullptr;  // [m, n], ld `ldr`; may be the same memory as C
   std::int64_t ldr = 0;
   bool accumulate = false;  // the chain starts from C; then no bias and no residual
+};
+
+// A matrix on its way into panels (kernels/panels.hpp).
+struct Pack {
+  const float* from = nullptr;  // [n, k] for pack_transposed, [k, n] for pack_plain
+  std::int64_t ldf = 0;
+  std::int64_t n = 0, k = 0;
+  PanelRoom to;  // pack_plain: of f32 numbers
 };
 
 // KV pools of one layer. Keys are transposed inside a block so that 16 keys lie side by side:
@@ -103,7 +114,8 @@ struct AttentionBackward {
 };
 
 // All query rows of segments [segment_begin, segment_end), one after another, for one kv head: what
-// shares KV blocks, so what must not be shared out.
+// shares KV blocks, so what must not be shared out. Tables of the segments of a unit name a block
+// of the pool at most once each.
 struct AttentionUnit {
   std::int32_t segment_begin = 0;
   std::int32_t segment_end = 0;
@@ -131,6 +143,7 @@ struct MixRows {
   std::int64_t ldo = 0;
 };
 
+// AdamW with decoupled weight decay (Loshchilov & Hutter 2019).
 struct AdamW {
   float* param = nullptr;
   const float* grad = nullptr;
@@ -140,6 +153,14 @@ struct AdamW {
   float grad_scale = 1;   // from gradient clipping
   float correction1 = 1;  // 1 - beta1^step
   float correction2 = 1;  // 1 - beta2^step
+};
+
+// sums[c] = sum of squares of chunk c (kNormChunk numbers, the last may be shorter), in double;
+// callers add the chunks ascending.
+struct SumSquares {
+  const float* x = nullptr;
+  std::int64_t count = 0;
+  double* sums = nullptr;
 };
 
 }  // namespace troupe::kernels

@@ -78,8 +78,9 @@ class Copies {
     fill(team, weights);
     const kernels::PanelRoom room(data_.data(), dtype, scale_.data());
     team.run([&](core::Team member) {
-      const auto [begin, end] = member.share(kernels::panels_of(shape.n));
-      kernels::ops().pack_transposed(weights.data(), shape.k, shape.n, shape.k, room, begin, end);
+      kernels::ops().pack_transposed(
+          {.from = weights.data(), .ldf = shape.k, .n = shape.n, .k = shape.k, .to = room},
+          member.share(kernels::panels_of(shape.n)));
       member.barrier();
       const auto [first, last] = member.share(count_ - 1);
       for (std::int64_t i = first; i < last; ++i)
@@ -116,8 +117,7 @@ double time_product(core::TeamRunner& team,
                              .c = c.data(),
                              .ldc = shape.n};
     team.run([&](core::Team member) {
-      const auto [begin, end] = member.share(kernels::panels_of(shape.n));
-      kernels::ops().gemm(gemm, 0, m, begin, end);
+      kernels::ops().gemm(gemm, {0, m}, member.share(kernels::panels_of(shape.n)));
     });
   };
   product();

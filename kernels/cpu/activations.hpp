@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/math.hpp"
 #include "kernels/gelu_constants.hpp"
+#include "kernels/row_shapes.hpp"
 
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
@@ -33,41 +34,31 @@ struct GeluTanh {
 };
 
 template <class Gate>
-void gate_mul(const float* gate_up,
-              std::int64_t ldg,
-              std::int64_t ffn,
-              float* y,
-              std::int64_t ldy,
-              std::int64_t row_begin,
-              std::int64_t row_end) {
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
-    const float* gates = gate_up + row * ldg;
+void gate_mul_of(const GateMul& g, Range rows) {
+  const std::int64_t ffn = g.ffn;
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    const float* gates = g.gate_up + row * g.ldg;
+    float* out = g.y + row * g.ldy;
     for_lanes(ffn, [&](std::int64_t i, auto mask) {
       const Vec gate = load(gates + i, mask);
       const Vec value = gate / (Vec::all(1.0f) + exp(Gate::z(gate)));
-      store(y + row * ldy + i, value * load(gates + ffn + i, mask), mask);
+      store(out + i, value * load(gates + ffn + i, mask), mask);
     });
   }
 }
 
 template <class Gate>
-void gate_mul_backward(const float* gate_up,
-                       std::int64_t ldg,
-                       std::int64_t ffn,
-                       const float* dy,
-                       std::int64_t ldy,
-                       float* dgate_up,
-                       std::int64_t lddg,
-                       std::int64_t row_begin,
-                       std::int64_t row_end) {
+void gate_mul_backward_of(const GateMulBackward& g, Range rows) {
   const Vec one = Vec::all(1.0f);
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
-    const float* gates = gate_up + row * ldg;
-    float* out = dgate_up + row * lddg;
+  const std::int64_t ffn = g.ffn;
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    const float* gates = g.gate_up + row * g.ldg;
+    const float* dy = g.dy + row * g.ldy;
+    float* out = g.dgate_up + row * g.lddg;
     for_lanes(ffn, [&](std::int64_t i, auto mask) {
       const Vec gate = load(gates + i, mask);
       const Vec up = load(gates + ffn + i, mask);
-      const Vec grad = load(dy + row * ldy + i, mask);
+      const Vec grad = load(dy + i, mask);
       const Vec denominator = one + exp(Gate::z(gate));
       const Vec sigmoid = one / denominator;
       store(out + i, ((grad * up) * sigmoid) * Gate::slope(gate, sigmoid), mask);

@@ -1,10 +1,8 @@
 // The AVX2 level: register tiles for 16 registers of 8 lanes, then the shared sources.
 #define TROUPE_KERNEL_LEVEL avx2
 
-#include "kernels/cpu/avx2.hpp"
-
 #include "kernels/cpu/vec_avx2.hpp"
-#include "kernels/reference/reference.hpp"
+#include "kernels/levels.hpp"
 
 namespace troupe::kernels::avx2 {
 namespace {
@@ -23,15 +21,11 @@ constexpr int kValueVecs = 1;
 constexpr int kProbeChains = 6;
 
 // Nothing here multiplies bfloat16 pairs: the definition itself.
-constexpr auto dot_gemm = reference::gemm;
+void dot_gemm(const Gemm& g, Range rows, Range panels) {
+  reference::kOps.gemm(g, rows, panels);
+}
 
 }  // namespace
 }  // namespace troupe::kernels::avx2
 
-#include "kernels/cpu/table.hpp"
-
-namespace troupe::kernels::avx2 {
-
-constinit const Ops kOps = make_table("avx2");
-
-}  // namespace troupe::kernels::avx2
+#include "kernels/cpu/functions.hpp"

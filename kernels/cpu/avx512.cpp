@@ -1,12 +1,10 @@
 // The AVX-512 level: register tiles for 32 registers of 16 lanes, then the shared sources.
 #define TROUPE_KERNEL_LEVEL avx512
 
-#include "kernels/cpu/avx512.hpp"
-
 #include "kernels/cpu/avx512_bf16.hpp"
 #include "kernels/cpu/tiles_avx512.hpp"
 #include "kernels/cpu/vec_avx512.hpp"
-#include "kernels/reference/reference.hpp"
+#include "kernels/levels.hpp"
 
 namespace troupe::kernels::avx512 {
 namespace {
@@ -19,23 +17,13 @@ constexpr int kProbeChains = 12;
 
 // Products of bfloat16 pairs, where the processor has the instruction and a row of pairs finds
 // room.
-void dot_gemm(const Gemm& g,
-              std::int64_t m_begin,
-              std::int64_t m_end,
-              std::int64_t panel_begin,
-              std::int64_t panel_end) {
+void dot_gemm(const Gemm& g, Range rows, Range panels) {
   const bool fits = g.k <= 2 * avx512_bf16::kPairs_max;
-  const auto gemm = fits && avx512_bf16::available() ? avx512_bf16::dot_gemm : reference::gemm;
-  gemm(g, m_begin, m_end, panel_begin, panel_end);
+  const auto gemm = fits && avx512_bf16::available() ? avx512_bf16::dot_gemm : reference::kOps.gemm;
+  gemm(g, rows, panels);
 }
 
 }  // namespace
 }  // namespace troupe::kernels::avx512
 
-#include "kernels/cpu/table.hpp"
-
-namespace troupe::kernels::avx512 {
-
-constinit const Ops kOps = make_table("avx512");
-
-}  // namespace troupe::kernels::avx512
+#include "kernels/cpu/functions.hpp"

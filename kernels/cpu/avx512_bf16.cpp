@@ -55,18 +55,14 @@ bool available() noexcept {
   return __builtin_cpu_supports("avx512bf16");
 }
 
-void dot_gemm(const Gemm& g,
-              std::int64_t m_begin,
-              std::int64_t m_end,
-              std::int64_t panel_begin,
-              std::int64_t panel_end) {
-  if (m_begin >= m_end || panel_begin >= panel_end) return;
+void dot_gemm(const Gemm& g, Range all, Range panels) {
+  if (all.empty() || panels.empty()) return;
   const std::int64_t pairs = (g.k + 1) / 2;
   const std::int64_t stride = (pairs + 15) / 16 * 16 + (pairs > 64 ? 16 : 0);
-  const std::int64_t at_once = stride > 0 ? kPairs_max / stride : m_end - m_begin;
+  const std::int64_t at_once = stride > 0 ? kPairs_max / stride : all.size();
   Pairs a;
-  for (std::int64_t row = m_begin; row < m_end;) {
-    const std::int64_t rows = smaller(m_end - row, at_once > 0 ? at_once : 1);
+  for (std::int64_t row = all.begin; row < all.end;) {
+    const std::int64_t rows = smaller(all.end - row, at_once > 0 ? at_once : 1);
     a.fill(g, row, rows, stride);
     Gemm part = g;
     part.a = a.data;
@@ -75,7 +71,7 @@ void dot_gemm(const Gemm& g,
     part.m = rows;
     part.c = g.c + row * g.ldc;
     if (g.residual != nullptr) part.residual = g.residual + row * g.ldr;
-    packed_gemm<PairLines>(part, 0, rows, panel_begin, panel_end);
+    packed_gemm<PairLines>(part, {0, rows}, panels);
     row += rows;
   }
 }

@@ -10,10 +10,6 @@ namespace troupe::kernels::avx512_bf16 {
 bool available() noexcept;
 // As Ops::gemm. k at most 2 * kPairs_max.
 inline constexpr std::int64_t kPairs_max = 32 << 10;
-void dot_gemm(const Gemm& g,
-              std::int64_t m_begin,
-              std::int64_t m_end,
-              std::int64_t panel_begin,
-              std::int64_t panel_end);
+void dot_gemm(const Gemm& g, Range rows, Range panels);
 
 }  // namespace troupe::kernels::avx512_bf16

@@ -185,11 +185,9 @@ struct BlockA {
 };
 
 template <class Lines, bool kByColumns>
-void blocked(const Gemm& g,
-             std::int64_t m_begin,
-             std::int64_t m_end,
-             std::int64_t panel_begin,
-             std::int64_t panel_end) {
+void blocked(const Gemm& g, Range rows, Range panels) {
+  const auto [m_begin, m_end] = rows;
+  const auto [panel_begin, panel_end] = panels;
   constexpr std::int64_t kRowsMax = kTiles * kTileRows;
   const std::int64_t row_blocks = (m_end - m_begin + kRowsMax - 1) / kRowsMax;
   const std::int64_t k_blocks = g.k > 0 ? (g.k + kBlockK - 1) / kBlockK : 1;
@@ -213,17 +211,13 @@ bool residual_is_output(const Gemm& g) {
 }
 
 template <class Lines>
-void packed_gemm(const Gemm& g,
-                 std::int64_t m_begin,
-                 std::int64_t m_end,
-                 std::int64_t panel_begin,
-                 std::int64_t panel_end) {
+void packed_gemm(const Gemm& g, Range rows, Range panels) {
   // Partial sums may stand in C only while nobody waits for what stands there.
   const bool whole_chains = g.k > kBlockK && residual_is_output(g);
-  if (m_end - m_begin <= kDirectRows || g.k == 0 || whole_chains) {
-    direct<Lines>(g, m_begin, m_end, panel_begin, panel_end);
+  if (rows.size() <= kDirectRows || g.k == 0 || whole_chains) {
+    direct<Lines>(g, rows.begin, rows.end, panels.begin, panels.end);
   } else {
-    blocked<Lines, false>(g, m_begin, m_end, panel_begin, panel_end);
+    blocked<Lines, false>(g, rows, panels);
   }
 }
 

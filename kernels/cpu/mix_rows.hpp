@@ -34,9 +34,9 @@ inline void mix_columns(const MixRows& mix, std::int64_t row, std::int64_t i, Ma
     store(out + c * 16, load(residual + c * 16, mask) + sums[c], mask);
 }
 
-void mix_rows(const MixRows& mix, std::int64_t row_begin, std::int64_t row_end) {
+void mix_rows(const MixRows& mix, Range rows) {
   constexpr std::int64_t kWide = 4 * 16;
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const std::int64_t wide = mix.n / kWide * kWide;
     for (std::int64_t i = 0; i < wide; i += kWide)
       mix_columns<4>(mix, row, i, Full{});

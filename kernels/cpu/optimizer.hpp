@@ -8,10 +8,10 @@
 namespace troupe::kernels::TROUPE_KERNEL_LEVEL {
 namespace {
 
-void adamw(const AdamW& a, std::int64_t begin, std::int64_t end) {
+void adamw(const AdamW& a, Range elements) {
   const Vec decay = Vec::all(-(a.lr * a.weight_decay));
-  for_lanes(end - begin, [&](std::int64_t offset, auto mask) {
-    const std::int64_t i = begin + offset;
+  for_lanes(elements.size(), [&](std::int64_t offset, auto mask) {
+    const std::int64_t i = elements.begin + offset;
     const Vec grad = load(a.grad + i, mask) * Vec::all(a.grad_scale);
     const Vec m = fma(Vec::all(a.beta1), load(a.m + i, mask), Vec::all(1.0f - a.beta1) * grad);
     const Vec v =
@@ -31,7 +31,7 @@ double sum_squares_of(const float* x, std::int64_t count) {
   return squares.sum();
 }
 
-bool is_all_finite(const float* x, std::int64_t count) {
+bool all_finite(const float* x, std::int64_t count) {
   bool finite = true;
   for_lanes(count,
             [&](std::int64_t i, auto mask) { finite = finite && all_finite(load(x + i, mask)); });

@@ -58,28 +58,25 @@ inline void transpose_block(const float* x,
       y[c * ldy + r] = x[r * ldx + c];
 }
 
-void pack_plain(const float* x,
-                std::int64_t ldx,
-                std::int64_t n,
-                std::int64_t k,
-                float* panels,
-                std::int64_t panel_begin,
-                std::int64_t panel_end) {
+void pack_plain(const Pack& p, Range panels) {
+  const float* const x = p.from;
+  float* const room = p.to.f32();
+  const std::int64_t ldx = p.ldf, n = p.n, k = p.k;
   constexpr std::int64_t kRows = 64;  // rows at a time: their pages stay in the address cache
   for (std::int64_t begin = 0; begin < k; begin += kRows) {
     const std::int64_t end = smaller(k, begin + kRows);
-    for (std::int64_t panel = panel_begin; panel < panel_end; ++panel) {
+    for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
       const std::int64_t column = panel * kPanel;
       const Mask mask = Mask::first(n - column);
-      float* to = panels + panel * k * kPanel;
+      float* to = room + panel * k * kPanel;
       for (std::int64_t i = begin; i < end; ++i)
         Vec::load(x + i * ldx + column, mask).store(to + i * kPanel);
     }
   }
 }
 
-void kv_write(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
+void kv_write(const KvWrite& w, Range rows) {
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     for (std::int32_t s = w.slot_begin[row]; s < w.slot_begin[row + 1]; ++s) {
       const std::int64_t block = w.slots[s] / kKvBlock;
       const std::int64_t place = w.slots[s] % kKvBlock;
@@ -98,8 +95,8 @@ void kv_write(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
   }
 }
 
-void kv_gather(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
+void kv_gather(const KvWrite& w, Range rows) {
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     for (std::int64_t head = 0; head < w.kv_heads; ++head) {
       float* k = w.k + row * w.ldk + head * w.head_dim;
       float* v = w.v + row * w.ldv + head * w.head_dim;

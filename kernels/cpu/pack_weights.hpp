@@ -88,17 +88,13 @@ void pack_int8_panel(const float* w,
   }
 }
 
-void pack_transposed(const float* w,
-                     std::int64_t ldw,
-                     std::int64_t n,
-                     std::int64_t k,
-                     const PanelRoom& to,
-                     std::int64_t panel_begin,
-                     std::int64_t panel_end) {
+void pack_transposed(const Pack& p, Range panels) {
+  const PanelRoom& to = p.to;
+  const std::int64_t ldw = p.ldf, k = p.k;
   const std::int64_t size = panel_bytes(to.dtype, k) / static_cast<std::int64_t>(sizeof(float));
-  for (std::int64_t panel = panel_begin; panel < panel_end; ++panel) {
-    const std::int64_t columns = smaller(kPanel, n - panel * kPanel);
-    const float* const from = w + panel * kPanel * ldw;
+  for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
+    const std::int64_t columns = smaller(kPanel, p.n - panel * kPanel);
+    const float* const from = p.from + panel * kPanel * ldw;
     float* const out = to.f32() + panel * size;
     switch (to.dtype) {
       case PanelDtype::kF32:

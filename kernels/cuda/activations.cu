@@ -1,18 +1,11 @@
 // The gated activations of a feed-forward block and exp, element by element: bound by the memory.
-#include "kernels/cuda/activations.cuh"
 #include "kernels/cuda/elements.cuh"
 #include "kernels/cuda/gates.cuh"
+#include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/scalar.cuh"
 
 namespace troupe::kernels::cuda {
 namespace {
-
-struct GateMul {
-  const float* gate_up;
-  std::int64_t ldg, ffn;
-  float* y;
-  std::int64_t ldy;
-};
 
 template <class Gate>
 __global__ void __launch_bounds__(kElementThreads) gate_mul_kernel(GateMul g, std::int64_t begin) {
@@ -32,26 +25,10 @@ __global__ void __launch_bounds__(kElementThreads)
 
 }  // namespace
 
-void silu_mul(const float* gate_up,
-              std::int64_t ldg,
-              std::int64_t ffn,
-              float* y,
-              std::int64_t ldy,
-              std::int64_t row_begin,
-              std::int64_t row_end) {
-  launch_elements("silu_mul", gate_mul_kernel<SiluGate>, ffn, row_begin, row_end,
-                  GateMul{gate_up, ldg, ffn, y, ldy});
-}
-
-void gelu_mul(const float* gate_up,
-              std::int64_t ldg,
-              std::int64_t ffn,
-              float* y,
-              std::int64_t ldy,
-              std::int64_t row_begin,
-              std::int64_t row_end) {
-  launch_elements("gelu_mul", gate_mul_kernel<GeluGate>, ffn, row_begin, row_end,
-                  GateMul{gate_up, ldg, ffn, y, ldy});
+void gate_mul(const GateMul& g, Range rows) {
+  const bool silu = g.activation == Activation::kSilu;
+  launch_elements("gate_mul", silu ? gate_mul_kernel<SiluGate> : gate_mul_kernel<GeluGate>, g.ffn,
+                  rows, g);
 }
 
 void exp(const float* x, float* y, std::int64_t count) {

@@ -1,8 +1,8 @@
 // Gradients of the gated activations, one element a thread. Bound by memory: three numbers are read
 // and two written for each.
-#include "kernels/cuda/backward.cuh"
 #include "kernels/cuda/gates.cuh"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/scalar.cuh"
 
 namespace troupe::kernels::cuda {
@@ -10,20 +10,11 @@ namespace {
 
 constexpr int kThreads = 256;
 
-struct GateBackward {
-  const float* gate_up;
-  std::int64_t ldg, ffn;
-  const float* dy;
-  std::int64_t ldy;
-  float* dgate_up;  // may be gate_up
-  std::int64_t lddg, row_begin;
-  unsigned per_row;
-};
-
 template <class Gate>
-__global__ void __launch_bounds__(kThreads) gate_backward_kernel(GateBackward g) {
-  const std::int64_t row = g.row_begin + blockIdx.x / g.per_row;
-  const std::int64_t i = blockIdx.x % g.per_row * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kThreads)
+    gate_backward_kernel(GateMulBackward g, std::int64_t row_begin, unsigned per_row) {
+  const std::int64_t row = row_begin + blockIdx.x / per_row;
+  const std::int64_t i = blockIdx.x % per_row * kThreads + threadIdx.x;
   if (i >= g.ffn) return;
   const float gate = g.gate_up[row * g.ldg + i];
   const float up = g.gate_up[row * g.ldg + g.ffn + i];
@@ -34,40 +25,15 @@ __global__ void __launch_bounds__(kThreads) gate_backward_kernel(GateBackward g)
   g.dgate_up[row * g.lddg + g.ffn + i] = grad * (gate / denominator);
 }
 
-template <class Gate>
-void gate_backward(const char* name, GateBackward g, std::int64_t row_end) {
-  g.per_row = blocks_for(g.ffn, kThreads);
-  if (g.row_begin >= row_end) return;
-  launch(name, gate_backward_kernel<Gate>, blocks_for((row_end - g.row_begin) * g.per_row, 1),
-         kThreads, 0, g);
-}
-
 }  // namespace
 
-void silu_mul_backward(const float* gate_up,
-                       std::int64_t ldg,
-                       std::int64_t ffn,
-                       const float* dy,
-                       std::int64_t ldy,
-                       float* dgate_up,
-                       std::int64_t lddg,
-                       std::int64_t row_begin,
-                       std::int64_t row_end) {
-  gate_backward<SiluGate>("silu_mul_backward",
-                          {gate_up, ldg, ffn, dy, ldy, dgate_up, lddg, row_begin, 0}, row_end);
-}
-
-void gelu_mul_backward(const float* gate_up,
-                       std::int64_t ldg,
-                       std::int64_t ffn,
-                       const float* dy,
-                       std::int64_t ldy,
-                       float* dgate_up,
-                       std::int64_t lddg,
-                       std::int64_t row_begin,
-                       std::int64_t row_end) {
-  gate_backward<GeluGate>("gelu_mul_backward",
-                          {gate_up, ldg, ffn, dy, ldy, dgate_up, lddg, row_begin, 0}, row_end);
+void gate_mul_backward(const GateMulBackward& g, Range rows) {
+  const bool silu = g.activation == Activation::kSilu;
+  const unsigned per_row = blocks_for(g.ffn, kThreads);
+  if (rows.empty()) return;
+  launch("gate_mul_backward",
+         silu ? gate_backward_kernel<SiluGate> : gate_backward_kernel<GeluGate>,
+         blocks_for(rows.size() * per_row, 1), kThreads, 0, g, rows.begin, per_row);
 }
 
 }  // namespace troupe::kernels::cuda

@@ -1,14 +1,12 @@
 // Paged attention (kernels/shapes.hpp: Attention).
 #pragma once
 
-#include "kernels/ops.hpp"
+#include "kernels/cuda/ops.cuh"
 
 namespace troupe::kernels::cuda {
 
 // `items` on the device. One grid for items of one row (decoding), one for the others; each passes
 // by what is the other's.
-void attention(const Attention& a, const AttentionItem* items, std::int64_t count);
-
 void attention_of_one_row(const Attention& a, const AttentionItem* items, std::int64_t count);
 void attention_of_rows(const Attention& a, const AttentionItem* items, std::int64_t count);
 

@@ -5,9 +5,9 @@
 // Bound by the multiply-adds, in turns with shared memory: threads have 4 x 2 (2 x 2) scores, then
 // 4 numbers of the head for several queries or keys. What a unit consists of only the device knows,
 // so a fixed number of thread blocks a unit share its items out among themselves.
-#include "kernels/cuda/attention_backward.cuh"
 #include "kernels/cuda/attention_query.cuh"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ops.cuh"
 
 namespace troupe::kernels::cuda {
 namespace {

@@ -2,8 +2,7 @@
 // staging for what goes up, graphs, and sharing between processes.
 #include "kernels/cuda/device.hpp"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/probes.cuh"
-#include "kernels/cuda/table.cuh"
+#include "kernels/cuda/ops.cuh"
 
 #include <cstdio>
 #include <cstring>

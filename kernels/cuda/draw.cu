@@ -2,8 +2,8 @@
 // then single threads walk the blocks and the 512 columns of the chosen one in double and in order,
 // as engine/sampler.cpp does. Bound by the latency of these chains, some ten microseconds however
 // many draws there are.
-#include "kernels/cuda/draw.cuh"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/vocab_merge.cuh"
 
 namespace troupe::kernels::cuda {
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(kMergeThreads) draw_kernel(Draws d) {
 
 }  // namespace
 
-void draw_rows(const Draws& d, std::int64_t count) {
+void draw(const Draws& d, std::int64_t count) {
   launch("draw", draw_kernel, blocks_for(count, 1), kMergeThreads, merge_bytes(d.rows.vocab), d);
 }
 

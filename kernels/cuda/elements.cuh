@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ops.cuh"
 
 namespace troupe::kernels::cuda {
 
@@ -27,15 +28,14 @@ template <class... Params, class... Args>
 void launch_elements(const char* name,
                      void (*kernel)(Params...),
                      std::int64_t columns,
-                     std::int64_t row_begin,
-                     std::int64_t row_end,
+                     Range rows,
                      const Args&... args) {
   constexpr std::int64_t kRows_max = 65535;
-  for (; row_begin < row_end; row_begin += kRows_max) {
-    const std::int64_t rows = row_end - row_begin < kRows_max ? row_end - row_begin : kRows_max;
+  for (; !rows.empty(); rows.begin += kRows_max) {
+    const std::int64_t count = rows.size() < kRows_max ? rows.size() : kRows_max;
     launch(name, kernel,
-           dim3(blocks_for(columns, kElementThreads * kPerThread), static_cast<unsigned>(rows)),
-           kElementThreads, 0, args..., row_begin);
+           dim3(blocks_for(columns, kElementThreads * kPerThread), static_cast<unsigned>(count)),
+           kElementThreads, 0, args..., rows.begin);
   }
 }
 

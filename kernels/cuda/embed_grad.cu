@@ -3,8 +3,8 @@
 // registers. Finding these rows compares every row's token with every other's (32 thousand rows: a
 // thousand million comparisons, milliseconds); the sums are bound by memory, or, where one token
 // has most rows, by that block's chain.
-#include "kernels/cuda/backward.cuh"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/primitives.cuh"
 
 namespace troupe::kernels::cuda {
@@ -35,13 +35,14 @@ __device__ int list_rows(
 }
 
 __global__ void __launch_bounds__(kThreads)
-    embed_grad_kernel(EmbedGrad e, std::int64_t begin, std::int64_t end, unsigned chunks) {
+    embed_grad_kernel(EmbedGrad e, Range columns, unsigned chunks) {
   __shared__ int earlier;
   __shared__ int counts[kWarps];
   __shared__ std::int64_t list[kThreads];
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t row = blockIdx.x / chunks;
-  const std::int64_t first_column = begin + blockIdx.x % chunks * (kThreads * kOwn) + thread;
+  const std::int64_t first_column =
+      columns.begin + blockIdx.x % chunks * (kThreads * kOwn) + thread;
   const std::int32_t token = e.tokens[row];
   if (thread == 0) earlier = 0;
   __syncthreads();
@@ -57,7 +58,7 @@ __global__ void __launch_bounds__(kThreads)
   float sum[kOwn];
 #pragma unroll
   for (int j = 0; j < kOwn; ++j)
-    sum[j] = first_column + j * kThreads < end ? out[first_column + j * kThreads] : 0.0f;
+    sum[j] = first_column + j * kThreads < columns.end ? out[first_column + j * kThreads] : 0.0f;
   for (std::int64_t first = row; first < e.rows; first += kThreads) {
     const int count = list_rows(e, token, first, list, counts);
 #pragma unroll 4
@@ -66,22 +67,22 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
       for (int j = 0; j < kOwn; ++j) {
         const std::int64_t column = first_column + j * kThreads;
-        if (column < end) sum[j] = sum[j] + in[column] * e.scale;
+        if (column < columns.end) sum[j] = sum[j] + in[column] * e.scale;
       }
     }
   }
 #pragma unroll
   for (int j = 0; j < kOwn; ++j)
-    if (first_column + j * kThreads < end) out[first_column + j * kThreads] = sum[j];
+    if (first_column + j * kThreads < columns.end) out[first_column + j * kThreads] = sum[j];
 }
 
 }  // namespace
 
-void embed_grad(const EmbedGrad& e, std::int64_t begin, std::int64_t end) {
-  const std::int64_t chunks = (end - begin + kThreads * kOwn - 1) / (kThreads * kOwn);
-  if (e.rows <= 0 || begin >= end) return;
-  launch("embed_grad", embed_grad_kernel, blocks_for(e.rows * chunks, 1), kThreads, 0, e, begin,
-         end, chunks);
+void embed_grad(const EmbedGrad& e, Range columns) {
+  const std::int64_t chunks = (columns.size() + kThreads * kOwn - 1) / (kThreads * kOwn);
+  if (e.rows <= 0 || columns.empty()) return;
+  launch("embed_grad", embed_grad_kernel, blocks_for(e.rows * chunks, 1), kThreads, 0, e, columns,
+         chunks);
 }
 
 }  // namespace troupe::kernels::cuda

@@ -11,15 +11,11 @@ bool in_fours(const float* p, std::int64_t ld) {
 
 }  // namespace
 
-void gemm(const Gemm& g,
-          std::int64_t m_begin,
-          std::int64_t m_end,
-          std::int64_t panel_begin,
-          std::int64_t panel_end) {
-  const std::int64_t panels = panels_of(g.n);
-  GemmPart part{g, m_begin, m_end, panel_begin, panel_end < panels ? panel_end : panels};
+void gemm(const Gemm& g, Range rows, Range panels) {
+  const std::int64_t all = panels_of(g.n);
+  GemmPart part{g, rows.begin, rows.end, panels.begin, panels.end < all ? panels.end : all};
   if (part.rows() <= 0 || part.panels() <= 0) return;
-  part.a_vectors = in_fours(g.a_by_columns ? g.a + m_begin : g.a, g.lda);
+  part.a_vectors = in_fours(g.a_by_columns ? g.a + rows.begin : g.a, g.lda);
   part.b_vectors = g.ldb > 0 && in_fours(g.b.f32(), g.ldb);
   const bool as_packed = !g.a_by_columns && g.ldb == 0;
   const bool large = enough_tiles(part.rows(), part.panels() * kPanel, 128, 128);

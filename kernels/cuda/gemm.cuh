@@ -4,17 +4,11 @@
 // themselves are looked at on the host.
 #pragma once
 
-#include "kernels/ops.hpp"
+#include "kernels/cuda/ops.cuh"
 
 #include <cuda_runtime.h>
 
 namespace troupe::kernels::cuda {
-
-void gemm(const Gemm& g,
-          std::int64_t m_begin,
-          std::int64_t m_end,
-          std::int64_t panel_begin,
-          std::int64_t panel_end);
 
 // Multiprocessors that a product is cut for: that of an H100 or H200. Its bits do not depend on it.
 inline constexpr std::int64_t kMultiprocessors = 132;

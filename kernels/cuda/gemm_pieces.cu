@@ -3,8 +3,8 @@
 // for 64 multiply-adds, none of them with a bank conflict. Tiles of 8 k are double buffered; A is
 // turned on its way (through registers), B copied past them. When a piece ends it is added to C
 // where C lies, so pieces cost no registers, and nothing is added that the reference does not add.
-#include "kernels/cuda/gemm_pieces.cuh"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/primitives.cuh"
 
 namespace troupe::kernels::cuda {
@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kDepth = 8;  // k of a tile
 
-struct Range {
-  std::int64_t m_begin, m_end, n_begin, n_end;
+struct Part {
+  Range rows, columns;
 };
 
 // A block makes kM x kN outputs with kM kN / 64 threads. kWide: rows are read 16 bytes at a time.
@@ -28,13 +28,13 @@ class Tile {
     float b[2][kDepth][kN];
   };
 
-  __device__ Tile(const PieceGemm& g, const Range& range, Shared& shared)
+  __device__ Tile(const PieceGemm& g, const Part& part, Shared& shared)
       : g_(g),
         shared_(shared),
-        m_(range.m_begin + std::int64_t{blockIdx.y} * kM),
-        n_(range.n_begin + std::int64_t{blockIdx.x} * kN),
-        rows_(static_cast<int>(range.m_end - m_ < kM ? range.m_end - m_ : kM)),
-        columns_(static_cast<int>(range.n_end - n_ < kN ? range.n_end - n_ : kN)) {
+        m_(part.rows.begin + std::int64_t{blockIdx.y} * kM),
+        n_(part.columns.begin + std::int64_t{blockIdx.x} * kN),
+        rows_(static_cast<int>(part.rows.end - m_ < kM ? part.rows.end - m_ : kM)),
+        columns_(static_cast<int>(part.columns.end - n_ < kN ? part.columns.end - n_ : kN)) {
     const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
     y_ = (warp / (kN / 64) * 4 + lane / 8) * 4;
     x_ = (warp % (kN / 64) * 8 + lane % 8) * 4;
@@ -196,17 +196,17 @@ class Tile {
 
 template <int kM, int kN, bool kWide>
 __global__ void __launch_bounds__(kM* kN / 64, (kWide ? 512 : 256) / (kM * kN / 64))
-    pieces_kernel(const __grid_constant__ PieceGemm g, const __grid_constant__ Range range) {
+    pieces_kernel(const __grid_constant__ PieceGemm g, const __grid_constant__ Part part) {
   using Block = Tile<kM, kN, kWide>;
   auto& shared = *reinterpret_cast<typename Block::Shared*>(dynamic_shared());
-  Block(g, range, shared).run();
+  Block(g, part, shared).run();
 }
 
 template <int kM, int kN, bool kWide>
-void start(const PieceGemm& g, const Range& r) {
-  const dim3 grid(blocks_for(r.n_end - r.n_begin, kN), blocks_for(r.m_end - r.m_begin, kM));
+void start(const PieceGemm& g, const Part& part) {
+  const dim3 grid(blocks_for(part.columns.size(), kN), blocks_for(part.rows.size(), kM));
   launch("gemm_in_pieces", pieces_kernel<kM, kN, kWide>, grid, kM * kN / 64,
-         sizeof(typename Tile<kM, kN, kWide>::Shared), g, r);
+         sizeof(typename Tile<kM, kN, kWide>::Shared), g, part);
 }
 
 constexpr std::int64_t kRowsMax = 65535 * 64;  // the grid's second dimension ends at 65535
@@ -219,23 +219,19 @@ bool wide(const PieceGemm& g, std::int64_t n_end) {
 
 }  // namespace
 
-void gemm_in_pieces(const PieceGemm& g,
-                    std::int64_t m_begin,
-                    std::int64_t m_end,
-                    std::int64_t n_begin,
-                    std::int64_t n_end) {
-  if (n_begin >= n_end || g.k <= 0) return;
+void gemm_in_pieces(const PieceGemm& g, Range rows, Range columns) {
+  if (columns.empty() || g.k <= 0) return;
   const std::int64_t processors = current_device().multiprocessors;
-  for (; m_begin < m_end; m_begin += kRowsMax) {
-    const Range range{m_begin, m_end - m_begin < kRowsMax ? m_end : m_begin + kRowsMax, n_begin,
-                      n_end};
+  for (; !rows.empty(); rows.begin += kRowsMax) {
+    const Part part{{rows.begin, rows.size() < kRowsMax ? rows.end : rows.begin + kRowsMax},
+                    columns};
     const std::int64_t large =
-        std::int64_t{blocks_for(range.m_end - m_begin, 128)} * blocks_for(n_end - n_begin, 128);
+        std::int64_t{blocks_for(part.rows.size(), 128)} * blocks_for(columns.size(), 128);
     const bool few = large < processors;
-    if (wide(g, n_end))
-      few ? start<64, 64, true>(g, range) : start<128, 128, true>(g, range);
+    if (wide(g, columns.end))
+      few ? start<64, 64, true>(g, part) : start<128, 128, true>(g, part);
     else
-      few ? start<64, 64, false>(g, range) : start<128, 128, false>(g, range);
+      few ? start<64, 64, false>(g, part) : start<128, 128, false>(g, part);
   }
 }
 

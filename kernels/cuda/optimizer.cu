@@ -3,7 +3,7 @@
 // under way whatever the alignment.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/optimizer.cuh"
+#include "kernels/cuda/ops.cuh"
 
 namespace troupe::kernels::cuda {
 namespace {
@@ -12,15 +12,15 @@ constexpr int kThreads = 256;
 constexpr int kOwn = 4;  // elements of a thread
 constexpr int kTeams = kThreads / kLanes;
 
-__global__ void __launch_bounds__(kThreads)
-    adamw_kernel(AdamW a, std::int64_t begin, std::int64_t end) {
-  const std::int64_t first = begin + std::int64_t{blockIdx.x} * (kThreads * kOwn) + threadIdx.x;
+__global__ void __launch_bounds__(kThreads) adamw_kernel(AdamW a, Range elements) {
+  const std::int64_t first =
+      elements.begin + std::int64_t{blockIdx.x} * (kThreads * kOwn) + threadIdx.x;
   const float decay = a.lr * a.weight_decay;
   float param[kOwn], grad[kOwn], m[kOwn], v[kOwn];
 #pragma unroll
   for (int j = 0; j < kOwn; ++j) {
     const std::int64_t i = first + j * kThreads;
-    const bool there = i < end;
+    const bool there = i < elements.end;
     param[j] = there ? a.param[i] : 0.0f;
     grad[j] = there ? a.grad[i] : 0.0f;
     m[j] = there ? a.m[i] : 0.0f;
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int j = 0; j < kOwn; ++j) {
     const std::int64_t i = first + j * kThreads;
-    if (i >= end) continue;
+    if (i >= elements.end) continue;
     const float g = grad[j] * a.grad_scale;
     const float new_m = __fmaf_rn(a.beta1, m[j], (1.0f - a.beta1) * g);
     const float new_v = __fmaf_rn(a.beta2, v[j], ((1.0f - a.beta2) * g) * g);
@@ -42,20 +42,20 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // A team of 16 threads for a chunk: they are the reference's lanes.
-__global__ void __launch_bounds__(kThreads) sum_squares_kernel(
-    const float* x, std::int64_t count, double* sums, std::int64_t begin, std::int64_t end) {
-  const std::int64_t chunk = begin + std::int64_t{blockIdx.x} * kTeams + threadIdx.x / kLanes;
-  const bool idle = chunk >= end;  // it still takes part in the warp's exchanges
-  const std::int64_t last = (chunk + 1) * kNormChunk < count ? (chunk + 1) * kNormChunk : count;
+__global__ void __launch_bounds__(kThreads) sum_squares_kernel(SumSquares s, Range chunks) {
+  const std::int64_t chunk =
+      chunks.begin + std::int64_t{blockIdx.x} * kTeams + threadIdx.x / kLanes;
+  const bool idle = chunk >= chunks.end;  // it still takes part in the warp's exchanges
+  const std::int64_t last = (chunk + 1) * kNormChunk < s.count ? (chunk + 1) * kNormChunk : s.count;
   double sum = 0.0;
 #pragma unroll 8
   for (std::int64_t i = idle ? last : chunk * kNormChunk + threadIdx.x % kLanes; i < last;
        i += kLanes) {
-    const double value = static_cast<double>(x[i]);
+    const double value = static_cast<double>(s.x[i]);
     sum = sum + value * value;
   }
   sum = lanes_sum(sum);
-  if (!idle && threadIdx.x % kLanes == 0) sums[chunk] = sum;
+  if (!idle && threadIdx.x % kLanes == 0) s.sums[chunk] = sum;
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -73,17 +73,16 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void adamw(const AdamW& a, std::int64_t begin, std::int64_t end) {
-  if (begin >= end) return;
-  launch("adamw", adamw_kernel, blocks_for(end - begin, kThreads * kOwn), kThreads, 0, a, begin,
-         end);
+void adamw(const AdamW& a, Range elements) {
+  if (elements.empty()) return;
+  launch("adamw", adamw_kernel, blocks_for(elements.size(), kThreads * kOwn), kThreads, 0, a,
+         elements);
 }
 
-void sum_squares(
-    const float* x, std::int64_t count, double* sums, std::int64_t begin, std::int64_t end) {
-  if (begin >= end) return;
-  launch("sum_squares", sum_squares_kernel, blocks_for(end - begin, kTeams), kThreads, 0, x, count,
-         sums, begin, end);
+void sum_squares(const SumSquares& s, Range chunks) {
+  if (chunks.empty()) return;
+  launch("sum_squares", sum_squares_kernel, blocks_for(chunks.size(), kTeams), kThreads, 0, s,
+         chunks);
 }
 
 bool all_finite(const float* x, std::int64_t count) {

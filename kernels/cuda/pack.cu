@@ -2,7 +2,7 @@
 // time, through shared memory, so that both the rows and the lines are read and written in whole
 // stretches. For int8 it first looks through its whole rows for the scales.
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/pack.cuh"
+#include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/panels.cuh"
 #include "kernels/cuda/primitives.cuh"
 #include "kernels/cuda/scalar.cuh"
@@ -16,15 +16,6 @@ constexpr int kChunk = 128;         // of k, kept at a time
 constexpr int kChunksPerBlock = 4;  // fewer blocks, and still enough of them
 constexpr int kPlainRows = 64;      // of k, of a block of pack_plain
 constexpr unsigned kGrid_max = 65535;
-
-struct Pack {
-  const float* w;
-  std::int64_t ldw, n, k;
-  unsigned char* to;
-  PanelDtype dtype;
-  float* scale;
-  std::int64_t panel_begin;
-};
 
 // The scale of a column from the bits of its largest magnitude, and what its numbers are multiplied
 // with before they are rounded.
@@ -45,7 +36,7 @@ __device__ void choose_scales(const Pack& p, std::int64_t panel, float* inverse)
   const std::int64_t column = panel * kPanel + team;
   std::uint32_t largest = 0;
   for (std::int64_t i = member; column < p.n && i < p.k; i += 16) {
-    const std::uint32_t bits = __float_as_uint(p.w[column * p.ldw + i]) & 0x7fffffffu;
+    const std::uint32_t bits = __float_as_uint(p.from[column * p.ldf + i]) & 0x7fffffffu;
     if (bits > largest) largest = bits;
   }
   for (int step = 8; step > 0; step /= 2) {
@@ -55,7 +46,7 @@ __device__ void choose_scales(const Pack& p, std::int64_t panel, float* inverse)
   if (member != 0) return;
   float scale = 0.0f;
   inverse[team] = choose_scale(largest, scale);
-  p.scale[column] = scale;
+  p.to.scale[column] = scale;
 }
 
 __device__ std::uint32_t int8_bits(float x, float inverse) {
@@ -63,14 +54,16 @@ __device__ std::uint32_t int8_bits(float x, float inverse) {
   return static_cast<std::uint32_t>(static_cast<int>(rintf(x * inverse))) & 0xffu;
 }
 
-__global__ void __launch_bounds__(kThreads) pack_kernel(Pack p, int chunks) {
+__global__ void __launch_bounds__(kThreads)
+    pack_kernel(Pack p, std::int64_t panel_begin, int chunks) {
   __shared__ float rows[kColumns][kChunk + 1];
   __shared__ float inverse[kColumns];
-  const std::int64_t panel = p.panel_begin + blockIdx.x;
-  const bool int8 = p.dtype == PanelDtype::kInt8;
+  const std::int64_t panel = panel_begin + blockIdx.x;
+  const bool int8 = p.to.dtype == PanelDtype::kInt8;
   if (int8) choose_scales(p, panel, inverse);
-  auto* const out = reinterpret_cast<std::uint32_t*>(p.to + panel * panel_bytes(p.dtype, p.k));
-  const int depth = static_cast<int>(line_depth(p.dtype));
+  auto* const out = reinterpret_cast<std::uint32_t*>(static_cast<char*>(p.to.data) +
+                                                     panel * panel_bytes(p.to.dtype, p.k));
+  const int depth = static_cast<int>(line_depth(p.to.dtype));
   const std::int64_t lines = (p.k + depth - 1) / depth;
   for (int chunk = 0; chunk < chunks; ++chunk) {
     const std::int64_t begin = (std::int64_t{blockIdx.y} * chunks + chunk) * kChunk;
@@ -79,7 +72,7 @@ __global__ void __launch_bounds__(kThreads) pack_kernel(Pack p, int chunks) {
     for (int i = static_cast<int>(threadIdx.x); i < kColumns * kChunk; i += kThreads) {
       const int c = i / kChunk, at = i % kChunk;
       const std::int64_t column = panel * kPanel + c;
-      rows[c][at] = column < p.n && begin + at < p.k ? p.w[column * p.ldw + begin + at] : 0.0f;
+      rows[c][at] = column < p.n && begin + at < p.k ? p.from[column * p.ldf + begin + at] : 0.0f;
     }
     __syncthreads();
     // Words of 4 bytes, sixteen to a line.
@@ -101,57 +94,36 @@ __global__ void __launch_bounds__(kThreads) pack_kernel(Pack p, int chunks) {
   }
 }
 
-__global__ void __launch_bounds__(kThreads) pack_plain_kernel(const float* x,
-                                                              std::int64_t ldx,
-                                                              std::int64_t n,
-                                                              std::int64_t k,
-                                                              float* panels,
-                                                              std::int64_t column_begin,
-                                                              std::int64_t column_end) {
-  const std::int64_t column = column_begin + std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (column >= column_end) return;
-  float* const out = panels + column / kPanel * k * kPanel + column % kPanel;
-  for (std::int64_t begin = std::int64_t{blockIdx.y} * kPlainRows; begin < k;
+__global__ void __launch_bounds__(kThreads) pack_plain_kernel(Pack p, Range columns) {
+  const std::int64_t column = columns.begin + std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (column >= columns.end) return;
+  float* const out = p.to.f32() + column / kPanel * p.k * kPanel + column % kPanel;
+  for (std::int64_t begin = std::int64_t{blockIdx.y} * kPlainRows; begin < p.k;
        begin += std::int64_t{gridDim.y} * kPlainRows) {
-    const std::int64_t end = begin + kPlainRows < k ? begin + kPlainRows : k;
+    const std::int64_t end = begin + kPlainRows < p.k ? begin + kPlainRows : p.k;
 #pragma unroll 4
     for (std::int64_t i = begin; i < end; ++i)
-      out[i * kPanel] = column < n ? x[i * ldx + column] : 0.0f;
+      out[i * kPanel] = column < p.n ? p.from[i * p.ldf + column] : 0.0f;
   }
 }
 
 }  // namespace
 
-void pack_transposed(const float* w,
-                     std::int64_t ldw,
-                     std::int64_t n,
-                     std::int64_t k,
-                     const PanelRoom& to,
-                     std::int64_t panel_begin,
-                     std::int64_t panel_end) {
-  const Pack pack{w,        ldw,      n,          k, static_cast<unsigned char*>(to.data),
-                  to.dtype, to.scale, panel_begin};
-  const std::int64_t all = (k + kChunk - 1) / kChunk;
+void pack_transposed(const Pack& p, Range panels) {
+  const std::int64_t all = (p.k + kChunk - 1) / kChunk;
   // The scales need whole rows, so then one block has them all.
-  std::int64_t chunks = to.dtype == PanelDtype::kInt8 ? all : kChunksPerBlock;
+  std::int64_t chunks = p.to.dtype == PanelDtype::kInt8 ? all : kChunksPerBlock;
   if (chunks * kGrid_max < all) chunks = blocks_for(all, kGrid_max);
   launch("pack_transposed", pack_kernel,
-         dim3(blocks_for(panel_end - panel_begin, 1), blocks_for(all, chunks > 0 ? chunks : 1)),
-         kThreads, 0, pack, static_cast<int>(chunks));
+         dim3(blocks_for(panels.size(), 1), blocks_for(all, chunks > 0 ? chunks : 1)), kThreads, 0,
+         p, panels.begin, static_cast<int>(chunks));
 }
 
-void pack_plain(const float* x,
-                std::int64_t ldx,
-                std::int64_t n,
-                std::int64_t k,
-                float* panels,
-                std::int64_t panel_begin,
-                std::int64_t panel_end) {
-  const unsigned rows = blocks_for(k, kPlainRows);
+void pack_plain(const Pack& p, Range panels) {
+  const unsigned rows = blocks_for(p.k, kPlainRows);
   launch("pack_plain", pack_plain_kernel,
-         dim3(blocks_for((panel_end - panel_begin) * kPanel, kThreads),
-              rows < kGrid_max ? rows : kGrid_max),
-         kThreads, 0, x, ldx, n, k, panels, panel_begin * kPanel, panel_end * kPanel);
+         dim3(blocks_for(panels.size() * kPanel, kThreads), rows < kGrid_max ? rows : kGrid_max),
+         kThreads, 0, p, panels.times(kPanel));
 }
 
 }  // namespace troupe::kernels::cuda

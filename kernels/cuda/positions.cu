@@ -2,8 +2,8 @@
 // memory. A column of packed panels is read one number out of each line; keys go to lines of 16
 // positions, which the second-level cache puts together.
 #include "kernels/cuda/elements.cuh"
+#include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/panels.cuh"
-#include "kernels/cuda/positions.cuh"
 
 namespace troupe::kernels::cuda {
 namespace {
@@ -25,24 +25,15 @@ __global__ void __launch_bounds__(kElementThreads) embed_kernel(EmbedRows e, std
   });
 }
 
-struct Rope {
-  float* x;
-  std::int64_t ldx, head_dim, half, pairs;  // pairs: of all heads
-  const std::int32_t* positions;
-  const float* cos;
-  const float* sin;
-  bool inverse;
-};
-
 __global__ void __launch_bounds__(kElementThreads) rope_kernel(Rope r, std::int64_t begin) {
   const std::int64_t row = begin + blockIdx.y;
-  const std::int64_t at = std::int64_t{r.positions[row]} * r.half;
-  const auto half = static_cast<unsigned>(r.half);
-  for_columns(r.pairs, [&](std::int64_t pair) {
+  const auto half = static_cast<unsigned>(r.rotary / 2);
+  const std::int64_t at = std::int64_t{r.positions[row]} * half;
+  for_columns(r.heads * half, [&](std::int64_t pair) {
     const unsigned head = static_cast<unsigned>(pair) / half;
     const unsigned i = static_cast<unsigned>(pair) % half;
     float* const first = r.x + row * r.ldx + head * r.head_dim + i;
-    float* const second = first + r.half;
+    float* const second = first + half;
     const float c = r.cos[at + i];
     const float s = r.inverse ? -r.sin[at + i] : r.sin[at + i];
     const float x1 = *first;
@@ -72,28 +63,16 @@ __global__ void __launch_bounds__(kElementThreads) kv_write_kernel(KvWrite w, st
 
 }  // namespace
 
-void embed_rows(const EmbedRows& e, std::int64_t row_begin, std::int64_t row_end) {
-  launch_elements("embed_rows", embed_kernel, e.hidden, row_begin, row_end, e);
+void embed_rows(const EmbedRows& e, Range rows) {
+  launch_elements("embed_rows", embed_kernel, e.hidden, rows, e);
 }
 
-void rope(float* x,
-          std::int64_t ldx,
-          std::int64_t heads,
-          std::int64_t head_dim,
-          std::int64_t rotary,
-          const std::int32_t* positions,
-          const float* cos,
-          const float* sin,
-          bool inverse,
-          std::int64_t row_begin,
-          std::int64_t row_end) {
-  const std::int64_t half = rotary / 2, pairs = heads * half;
-  launch_elements("rope", rope_kernel, pairs, row_begin, row_end,
-                  Rope{x, ldx, head_dim, half, pairs, positions, cos, sin, inverse});
+void rope(const Rope& r, Range rows) {
+  launch_elements("rope", rope_kernel, r.heads * (r.rotary / 2), rows, r);
 }
 
-void kv_write(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
-  launch_elements("kv_write", kv_write_kernel, w.kv_heads * w.head_dim, row_begin, row_end, w);
+void kv_write(const KvWrite& w, Range rows) {
+  launch_elements("kv_write", kv_write_kernel, w.kv_heads * w.head_dim, rows, w);
 }
 
 }  // namespace troupe::kernels::cuda

@@ -1,8 +1,8 @@
 // The device's limits: multiply-adds out of registers on every multiprocessor, and one read of
 // memory. The caller takes the time; 20 microseconds of it are the launch and the way back.
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/primitives.cuh"
-#include "kernels/cuda/probes.cuh"
 
 namespace troupe::kernels::cuda {
 namespace {

@@ -2,7 +2,7 @@
 // others share out elements.
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/rows.cuh"
+#include "kernels/cuda/ops.cuh"
 
 namespace troupe::kernels::cuda {
 namespace {
@@ -27,78 +27,59 @@ __global__ void add_kernel(AddRows a, std::int64_t row_begin) {
 }
 
 // A team has one head of one row; x may be y.
-__global__ void __launch_bounds__(kTeams* kLanes)
-    rmsnorm_kernel(NormHeads n, std::int64_t row_begin, std::int64_t row_end) {
+__global__ void __launch_bounds__(kTeams* kLanes) rmsnorm_kernel(RmsNorm n, Range rows) {
   const int lane = threadIdx.x % kLanes;
   const std::int64_t item = std::int64_t{blockIdx.x} * kTeams + threadIdx.x / kLanes;
-  const std::int64_t row = row_begin + item / n.heads, head = item % n.heads;
-  const bool idle = row >= row_end;  // it still takes part in the warp's exchanges
-  const float* const in = n.x + row * n.ldx + head * n.head_dim;
+  const std::int64_t row = rows.begin + item / n.heads, head = item % n.heads;
+  const bool idle = row >= rows.end;  // it still takes part in the warp's exchanges
+  const float* const in = n.x + row * n.ldx + head * n.d;
   float squares = 0.0f;
-  for (std::int64_t i = lane; !idle && i < n.head_dim; i += kLanes)
+  for (std::int64_t i = lane; !idle && i < n.d; i += kLanes)
     squares = __fmaf_rn(in[i], in[i], squares);
-  const float mean = lanes_sum(squares) / static_cast<float>(n.head_dim);
+  const float mean = lanes_sum(squares) / static_cast<float>(n.d);
   const float r = 1.0f / __fsqrt_rn(mean + n.eps);
   if (idle) return;
-  float* const out = n.y + row * n.ldy + head * n.head_dim;
-  for (std::int64_t i = lane; i < n.head_dim; i += kLanes)
+  float* const out = n.y + row * n.ldy + head * n.d;
+  for (std::int64_t i = lane; i < n.d; i += kLanes)
     out[i] = (in[i] * r) * n.weight[i];
   if (n.inv_rms != nullptr && lane == 0) n.inv_rms[head * n.ldi + row] = r;
 }
 
-// Rows of a launch: the grid's second dimension ends at 65535.
-constexpr std::int64_t kRows_max = 65535;
+// A launch for each part of the rows that a grid's second dimension can count.
+template <class Operand>
+void each_row(const char* name,
+              void (*kernel)(Operand, std::int64_t),
+              const Operand& operand,
+              Range rows) {
+  constexpr std::int64_t kRows_max = 65535;
+  for (; !rows.empty(); rows.begin += kRows_max) {
+    const std::int64_t count = rows.size() < kRows_max ? rows.size() : kRows_max;
+    const dim3 grid(blocks_for(operand.columns, kThreads), static_cast<unsigned>(count));
+    launch(name, kernel, grid, kThreads, 0, operand, rows.begin);
+  }
+}
 
 }  // namespace
 
-void copy_rows(const CopyRows& c, std::int64_t begin, std::int64_t end) {
-  for (; begin < end; begin += kRows_max) {
-    const dim3 grid(blocks_for(c.columns, kThreads),
-                    static_cast<unsigned>(end - begin < kRows_max ? end - begin : kRows_max));
-    launch("copy_rows", copy_kernel, grid, kThreads, 0, c, begin);
-  }
+void copy_rows(const CopyRows& c, Range rows) {
+  each_row("copy_rows", copy_kernel, c, rows);
 }
 
-void add_rows(const AddRows& a, std::int64_t begin, std::int64_t end) {
-  for (; begin < end; begin += kRows_max) {
-    const dim3 grid(blocks_for(a.columns, kThreads),
-                    static_cast<unsigned>(end - begin < kRows_max ? end - begin : kRows_max));
-    launch("add_rows", add_kernel, grid, kThreads, 0, a, begin);
-  }
+void add_rows(const AddRows& a, Range rows) {
+  each_row("add_rows", add_kernel, a, rows);
 }
 
-void zero(float* x, std::int64_t begin, std::int64_t end) {
-  if (begin >= end) return;
-  check(cudaMemsetAsync(x + begin, 0, static_cast<std::size_t>(end - begin) * sizeof(float),
-                        current_stream()),
-        "zero");
+void zero(float* x, Range elements) {
+  if (elements.empty()) return;
+  check(
+      cudaMemsetAsync(x + elements.begin, 0,
+                      static_cast<std::size_t>(elements.size()) * sizeof(float), current_stream()),
+      "zero");
 }
 
-void rmsnorm(const float* x,
-             std::int64_t ldx,
-             const float* weight,
-             float eps,
-             std::int64_t d,
-             float* y,
-             std::int64_t ldy,
-             float* inv_rms,
-             std::int64_t row_begin,
-             std::int64_t row_end) {
-  rmsnorm_heads({.heads = 1,
-                 .head_dim = d,
-                 .x = x,
-                 .ldx = ldx,
-                 .weight = weight,
-                 .eps = eps,
-                 .y = y,
-                 .ldy = ldy,
-                 .inv_rms = inv_rms},
-                row_begin, row_end);
-}
-
-void rmsnorm_heads(const NormHeads& n, std::int64_t row_begin, std::int64_t row_end) {
-  launch("rmsnorm", rmsnorm_kernel, blocks_for((row_end - row_begin) * n.heads, kTeams),
-         kTeams * kLanes, 0, n, row_begin, row_end);
+void rmsnorm(const RmsNorm& n, Range rows) {
+  launch("rmsnorm", rmsnorm_kernel, blocks_for(rows.size() * n.heads, kTeams), kTeams * kLanes, 0,
+         n, rows);
 }
 
 }  // namespace troupe::kernels::cuda

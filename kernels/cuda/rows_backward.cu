@@ -3,9 +3,9 @@
 // of rows (and multiply what may be multiplied) while 16 of them add the last one out of shared
 // memory. So a chain goes at the pace of one multiply-add after another (4 clocks, about 6 with the
 // reads), or of memory where there are many columns. The others are bound by memory.
-#include "kernels/cuda/backward.cuh"
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ops.cuh"
 
 namespace troupe::kernels::cuda {
 namespace {
@@ -36,16 +36,15 @@ __global__ void __launch_bounds__(kThreads)
 // lie side by side in the pool: so K is read along the rows and turned in shared memory.
 constexpr int kGatherRows = 16, kGatherColumns = 64;
 
-__global__ void __launch_bounds__(kThreads)
-    gather_kernel(KvWrite w, std::int64_t row_begin, std::int64_t row_end, unsigned per_row) {
+__global__ void __launch_bounds__(kThreads) gather_kernel(KvWrite w, Range rows, unsigned per_row) {
   __shared__ float turned[kGatherRows][kGatherColumns + 1];
   const std::int64_t width = w.kv_heads * w.head_dim;
-  const std::int64_t first_row = row_begin + blockIdx.x / per_row * kGatherRows;
+  const std::int64_t first_row = rows.begin + blockIdx.x / per_row * kGatherRows;
   const std::int64_t first_column = blockIdx.x % per_row * kGatherColumns;
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < kGatherRows * kGatherColumns; i += kThreads) {
     const std::int64_t row = first_row + i % kGatherRows, column = first_column + i / kGatherRows;
-    if (row >= row_end || column >= width) continue;
+    if (row >= rows.end || column >= width) continue;
     float k = 0.0f;
     for (std::int32_t s = w.slot_begin[row]; s < w.slot_begin[row + 1]; ++s) {
       const std::int64_t slot = w.slots[s];
@@ -57,7 +56,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int i = thread; i < kGatherRows * kGatherColumns; i += kThreads) {
     const std::int64_t row = first_row + i / kGatherColumns;
     const std::int64_t column = first_column + i % kGatherColumns;
-    if (row >= row_end || column >= width) continue;
+    if (row >= rows.end || column >= width) continue;
     const auto dim = static_cast<unsigned>(w.head_dim), at = static_cast<unsigned>(column);
     const std::int64_t head = at / dim, d = at % dim;
     float v = 0.0f;
@@ -72,23 +71,11 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-struct NormBackward {
-  const float* x;
-  std::int64_t ldx;
-  const float* weight;
-  const float* inv_rms;
-  const float* dy;
-  std::int64_t ldy;
-  std::int64_t d;
-  float* dx;
-  std::int64_t lddx;
-  std::int64_t row_begin, row_end;
-};
-
-__global__ void __launch_bounds__(kTeams* kLanes) rmsnorm_backward_kernel(NormBackward n) {
+__global__ void __launch_bounds__(kTeams* kLanes)
+    rmsnorm_backward_kernel(RmsNormBackward n, Range rows) {
   const int lane = threadIdx.x % kLanes;
-  const std::int64_t row = n.row_begin + std::int64_t{blockIdx.x} * kTeams + threadIdx.x / kLanes;
-  const bool idle = row >= n.row_end;  // it still takes part in the warp's exchanges
+  const std::int64_t row = rows.begin + std::int64_t{blockIdx.x} * kTeams + threadIdx.x / kLanes;
+  const bool idle = row >= rows.end;  // it still takes part in the warp's exchanges
   const float* const in = n.x + row * n.ldx;
   const float* const grad = n.dy + row * n.ldy;
   float dot = 0.0f;
@@ -112,38 +99,33 @@ constexpr int kLoads = kTileRows * kColumns / kThreads;  // of a thread, in a ti
 
 // Per column a chain over the rows of fma(factor, other factor, sum), from what `out` holds.
 struct WeightTerms {
-  const float* x;
-  std::int64_t ldx;
-  const float* inv_rms;
-  const float* dy;
-  std::int64_t ldy;
-  __device__ float factor(std::int64_t row, std::int64_t c) const { return dy[row * ldy + c]; }
+  RmsNormWeightGrad n;
+  __device__ float factor(std::int64_t row, std::int64_t c) const { return n.dy[row * n.ldy + c]; }
   __device__ float other(std::int64_t row, std::int64_t c) const {
-    return x[row * ldx + c] * inv_rms[row];
+    return n.x[row * n.ldx + c] * n.inv_rms[row];
   }
 };
 // Times one: the rounding of a sum.
 struct SumTerms {
-  const float* dy;
-  std::int64_t ldy;
-  __device__ float factor(std::int64_t row, std::int64_t c) const { return dy[row * ldy + c]; }
+  ColumnSum s;
+  __device__ float factor(std::int64_t row, std::int64_t c) const { return s.dy[row * s.ldy + c]; }
   __device__ float other(std::int64_t, std::int64_t) const { return 1.0f; }
 };
 
 template <class Terms>
-__global__ void __launch_bounds__(kThreads) column_kernel(
-    Terms terms, std::int64_t rows, float* out, std::int64_t begin, std::int64_t end) {
+__global__ void __launch_bounds__(kThreads)
+    column_kernel(Terms terms, std::int64_t rows, float* out, Range columns) {
   __shared__ float factor[2][kTileRows][kColumns], other[2][kTileRows][kColumns];
   const int thread = static_cast<int>(threadIdx.x);
   const int place = thread % kColumns, first = thread / kColumns;
-  const std::int64_t column = begin + std::int64_t{blockIdx.x} * kColumns + place;
-  const bool adds = thread < kColumns && column < end;
+  const std::int64_t column = columns.begin + std::int64_t{blockIdx.x} * kColumns + place;
+  const bool adds = thread < kColumns && column < columns.end;
   float a[kLoads], b[kLoads];
   const auto fetch = [&](std::int64_t row) {
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) {
       const std::int64_t at = row + first + i * (kThreads / kColumns);
-      const bool there = at < rows && column < end;
+      const bool there = at < rows && column < columns.end;
       a[i] = there ? terms.factor(at, column) : 0.0f;
       b[i] = there ? terms.other(at, column) : 0.0f;
     }
@@ -179,63 +161,42 @@ __global__ void __launch_bounds__(kThreads) column_kernel(
   if (adds) out[column] = sum;
 }
 
+template <class Terms>
+void add_columns(
+    const char* name, const Terms& terms, std::int64_t rows, float* out, Range columns) {
+  if (columns.empty() || rows <= 0) return;
+  launch(name, column_kernel<Terms>, blocks_for(columns.size(), kColumns), kThreads, 0, terms, rows,
+         out, columns);
+}
+
 }  // namespace
 
-void mix_rows(const MixRows& mix, std::int64_t row_begin, std::int64_t row_end) {
+void mix_rows(const MixRows& mix, Range rows) {
   const std::int64_t per_row = (mix.n + kThreads - 1) / kThreads;
-  if (row_begin >= row_end) return;
-  launch("mix_rows", mix_kernel, blocks_for((row_end - row_begin) * per_row, 1), kThreads, 0, mix,
-         row_begin, per_row);
+  if (rows.empty()) return;
+  launch("mix_rows", mix_kernel, blocks_for(rows.size() * per_row, 1), kThreads, 0, mix, rows.begin,
+         per_row);
 }
 
-void kv_gather(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
-  if (row_begin >= row_end) return;
+void kv_gather(const KvWrite& w, Range rows) {
+  if (rows.empty()) return;
   const std::int64_t per_row = (w.kv_heads * w.head_dim + kGatherColumns - 1) / kGatherColumns;
-  const std::int64_t tiles = (row_end - row_begin + kGatherRows - 1) / kGatherRows;
-  launch("kv_gather", gather_kernel, blocks_for(tiles * per_row, 1), kThreads, 0, w, row_begin,
-         row_end, per_row);
+  const std::int64_t tiles = (rows.size() + kGatherRows - 1) / kGatherRows;
+  launch("kv_gather", gather_kernel, blocks_for(tiles * per_row, 1), kThreads, 0, w, rows, per_row);
 }
 
-void rmsnorm_backward(const float* x,
-                      std::int64_t ldx,
-                      const float* weight,
-                      const float* inv_rms,
-                      const float* dy,
-                      std::int64_t ldy,
-                      std::int64_t d,
-                      float* dx,
-                      std::int64_t lddx,
-                      std::int64_t row_begin,
-                      std::int64_t row_end) {
-  if (row_begin >= row_end) return;
-  const NormBackward norm{x, ldx, weight, inv_rms, dy, ldy, d, dx, lddx, row_begin, row_end};
-  launch("rmsnorm_backward", rmsnorm_backward_kernel, blocks_for(row_end - row_begin, kTeams),
-         kTeams * kLanes, 0, norm);
+void rmsnorm_backward(const RmsNormBackward& n, Range rows) {
+  if (rows.empty()) return;
+  launch("rmsnorm_backward", rmsnorm_backward_kernel, blocks_for(rows.size(), kTeams),
+         kTeams * kLanes, 0, n, rows);
 }
 
-void rmsnorm_weight_grad(const float* x,
-                         std::int64_t ldx,
-                         const float* inv_rms,
-                         const float* dy,
-                         std::int64_t ldy,
-                         std::int64_t rows,
-                         float* dweight,
-                         std::int64_t d_begin,
-                         std::int64_t d_end) {
-  if (d_begin >= d_end || rows <= 0) return;
-  launch("rmsnorm_weight_grad", column_kernel<WeightTerms>, blocks_for(d_end - d_begin, kColumns),
-         kThreads, 0, WeightTerms{x, ldx, inv_rms, dy, ldy}, rows, dweight, d_begin, d_end);
+void rmsnorm_weight_grad(const RmsNormWeightGrad& n, Range columns) {
+  add_columns("rmsnorm_weight_grad", WeightTerms{n}, n.rows, n.dweight, columns);
 }
 
-void column_sum(const float* dy,
-                std::int64_t ldy,
-                std::int64_t rows,
-                float* dbias,
-                std::int64_t begin,
-                std::int64_t end) {
-  if (begin >= end || rows <= 0) return;
-  launch("column_sum", column_kernel<SumTerms>, blocks_for(end - begin, kColumns), kThreads, 0,
-         SumTerms{dy, ldy}, rows, dbias, begin, end);
+void column_sum(const ColumnSum& c, Range columns) {
+  add_columns("column_sum", SumTerms{c}, c.rows, c.sums, columns);
 }
 
 }  // namespace troupe::kernels::cuda

@@ -5,7 +5,7 @@
 // chain over the partial sums is one thread's (some 300 steps out of shared memory).
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/vocab.cuh"
+#include "kernels/cuda/ops.cuh"
 #include "kernels/cuda/vocab_merge.cuh"
 
 namespace troupe::kernels::cuda {
@@ -20,32 +20,11 @@ __device__ float zero_for_minus_infinity(float max) {
 }
 
 __global__ void __launch_bounds__(kThreads)
-    softcap_kernel(float* x, std::int64_t ld, std::int64_t count, unsigned per_row, float cap) {
+    softcap_kernel(SoftCap s, std::int64_t row_begin, unsigned per_row) {
   const std::int64_t column = blockIdx.x % per_row * kThreads + threadIdx.x;
-  if (column >= count) return;
-  float& value = x[blockIdx.x / per_row * ld + column];
-  value = cap * tanh_f32(value / cap);
-}
-
-// One block of columns of any length, by the first team of a warp (the second does the same).
-__global__ void stats_kernel(const float* logits,
-                             std::int64_t count,
-                             float inv_temperature,
-                             float* max_out,
-                             float* sum_out) {
-  const int lane = threadIdx.x % kLanes;
-  float max = -infinity();
-  for (std::int64_t i = lane; i < count; i += kLanes)
-    max = larger(logits[i] * inv_temperature, max);
-  max = lanes_max(max);
-  const float shift = zero_for_minus_infinity(max);
-  float sum = 0.0f;
-  for (std::int64_t i = lane; i < count; i += kLanes)
-    sum = sum + exp_f32(logits[i] * inv_temperature - shift);
-  sum = lanes_sum(sum);
-  if (threadIdx.x != 0) return;
-  *max_out = max;
-  *sum_out = sum;
+  if (column >= s.columns) return;
+  float& value = s.x[(row_begin + blockIdx.x / per_row) * s.ldx + column];
+  value = s.cap * tanh_f32(value / s.cap);
 }
 
 // A thread's share of one block's sum of p s.
@@ -59,12 +38,6 @@ __device__ float weighted(
     sum = __fmaf_rn(p, p == 0.0f ? 0.0f : s, sum);  // no probability, no share
   }
   return sum;
-}
-
-__global__ void weighted_kernel(
-    const float* logits, std::int64_t count, float inv_temperature, float lse, float* out) {
-  const float sum = lanes_sum(weighted(logits, count, threadIdx.x % kLanes, inv_temperature, lse));
-  if (threadIdx.x == 0) *out = sum;
 }
 
 // One team for a row and block.
@@ -205,50 +178,28 @@ __global__ void __launch_bounds__(kGradThreads, 12)
 
 }  // namespace
 
-void softcap(float* x, std::int64_t ld, std::int64_t rows, std::int64_t count, float cap) {
-  const std::int64_t per_row = (count + kThreads - 1) / kThreads;
-  launch("softcap", softcap_kernel, blocks_for(rows * per_row, 1), kThreads, 0, x, ld, count,
-         per_row, cap);
+void softcap(const SoftCap& s, Range rows) {
+  const std::int64_t per_row = (s.columns + kThreads - 1) / kThreads;
+  launch("softcap", softcap_kernel, blocks_for(rows.size() * per_row, 1), kThreads, 0, s,
+         rows.begin, per_row);
 }
 
-void vocab_stats(
-    const float* logits, std::int64_t count, float inv_temperature, float* max, float* sum) {
-  launch("vocab_stats", stats_kernel, 1, 2 * kLanes, 0, logits, count, inv_temperature, max, sum);
+void vocab_sums(const VocabRows& v, Range rows, Range blocks) {
+  if (rows.empty() || blocks.empty()) return;
+  launch("vocab_sums", sums_kernel, blocks_for(rows.size() * blocks.size(), kTeams), kThreads, 0, v,
+         rows.begin, rows.size(), blocks.begin, blocks.size());
 }
 
-float vocab_weighted(const float* logits, std::int64_t count, float inv_temperature, float lse) {
-  auto* const out = static_cast<float*>(current_device().numbers);
-  launch("vocab_weighted", weighted_kernel, 1, 2 * kLanes, 0, logits, count, inv_temperature, lse,
-         out);
-  return read_number<float>();
+void vocab_finish(const VocabFinish& v, Range rows) {
+  if (rows.empty()) return;
+  launch("vocab_finish", finish_kernel, blocks_for(rows.size(), 1), kMergeThreads,
+         merge_bytes(v.rows.vocab), v, rows.begin);
 }
 
-void vocab_sums(const VocabRows& v,
-                std::int64_t row_begin,
-                std::int64_t row_end,
-                std::int64_t block_begin,
-                std::int64_t block_end) {
-  const std::int64_t rows = row_end - row_begin, blocks = block_end - block_begin;
-  if (rows <= 0 || blocks <= 0) return;
-  launch("vocab_sums", sums_kernel, blocks_for(rows * blocks, kTeams), kThreads, 0, v, row_begin,
-         rows, block_begin, blocks);
-}
-
-void vocab_finish(const VocabFinish& v, std::int64_t row_begin, std::int64_t row_end) {
-  if (row_begin >= row_end) return;
-  launch("vocab_finish", finish_kernel, blocks_for(row_end - row_begin, 1), kMergeThreads,
-         merge_bytes(v.rows.vocab), v, row_begin);
-}
-
-void vocab_grad(const VocabGrad& v,
-                std::int64_t row_begin,
-                std::int64_t row_end,
-                std::int64_t block_begin,
-                std::int64_t block_end) {
-  const std::int64_t rows = row_end - row_begin, blocks = block_end - block_begin;
-  if (rows <= 0 || blocks <= 0) return;
-  launch("vocab_grad", grad_kernel, blocks_for(rows * blocks, 1), kGradThreads, 0, v, row_begin,
-         block_begin, blocks);
+void vocab_grad(const VocabGrad& v, Range rows, Range blocks) {
+  if (rows.empty() || blocks.empty()) return;
+  launch("vocab_grad", grad_kernel, blocks_for(rows.size() * blocks.size(), 1), kGradThreads, 0, v,
+         rows.begin, blocks.begin, blocks.size());
 }
 
 }  // namespace troupe::kernels::cuda

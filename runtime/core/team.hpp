@@ -5,12 +5,12 @@
 #pragma once
 
 #include "runtime/core/memory.hpp"
+#include "runtime/core/range.hpp"
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <utility>
 
 namespace troupe::core {
 
@@ -47,9 +47,8 @@ struct Team {
     if (size > 1) barrier_ptr->arrive_and_wait(next);
   }
 
-  // This member's share [begin, end) of `count` items, contiguous, in multiples of `grain`.
-  std::pair<std::int64_t, std::int64_t> share(std::int64_t count,
-                                              std::int64_t grain = 1) const noexcept {
+  // This member's share of `count` items, contiguous, in multiples of `grain`.
+  Range share(std::int64_t count, std::int64_t grain = 1) const noexcept {
     const std::int64_t units = (count + grain - 1) / grain;
     const std::int64_t begin = units * rank / size * grain;
     const std::int64_t end = units * (rank + 1) / size * grain;

@@ -23,11 +23,14 @@ void RowReport::read(const HeadRow& row) {
     lse_ = row.lse;
     return;
   }
-  for (std::int64_t b = 0; b < blocks_; ++b) {
-    const std::int64_t begin = b * kVocabBlock;
-    ops_.vocab_stats(row.logits + begin, std::min(kVocabBlock, vocab_ - begin), 1.0f,
-                     own_max_.data() + b, own_sum_.data() + b);
-  }
+  constexpr float kPlain = 1.0f;
+  ops_.vocab_sums({.logits = row.logits,
+                   .ld = vocab_,
+                   .vocab = vocab_,
+                   .inv_temperature = &kPlain,
+                   .block_max = own_max_.data(),
+                   .block_sum = own_sum_.data()},
+                  {0, 1}, {0, blocks_});
   block_max_ = own_max_.data();
   lse_ = model::merge_vocab_stats(own_max_.data(), own_sum_.data(), blocks_);
 }
@@ -61,12 +64,19 @@ void RowReport::most_likely(std::span<TokenLogprob> best) const {
 }
 
 float RowReport::entropy(const HeadRow& row) const {
-  float weighted = 0.0f;
-  for (std::int64_t begin = 0; begin < vocab_; begin += kVocabBlock) {
-    weighted += ops_.vocab_weighted(row.logits + begin, std::min(kVocabBlock, vocab_ - begin),
-                                    row.inv_temperature, row.lse);
-  }
-  return row.lse - weighted;
+  float lse = 0.0f, entropy = 0.0f;
+  const kernels::VocabFinish finish{
+      .rows = {.logits = row.logits,
+               .ld = vocab_,
+               .vocab = vocab_,
+               .inv_temperature = &row.inv_temperature,
+               .block_max = const_cast<float*>(row.block_max),  // read only
+               .block_sum = const_cast<float*>(row.block_sum)},
+      .lse = &lse,
+      .entropy = &entropy,
+      .targets = {}};
+  ops_.vocab_finish(finish, {0, 1});
+  return entropy;
 }
 
 }  // namespace troupe::engine

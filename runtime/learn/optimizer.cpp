@@ -20,8 +20,9 @@ double global_norm(core::TeamRunner& team, const float* x, std::int64_t count) {
   const std::int64_t chunks = (count + chunk - 1) / chunk;
   core::Buffer<double> sums(chunks, team.memory());
   team.run([&](core::Team member) {
-    const auto [begin, end] = member.share(chunks);
-    if (begin < end) kernels::ops().sum_squares(x, count, sums.data(), begin, end);
+    const core::Range own = member.share(chunks);
+    if (!own.empty())
+      kernels::ops().sum_squares({.x = x, .count = count, .sums = sums.data()}, own);
   });
   std::vector<double> partial(static_cast<std::size_t>(chunks));
   sums.download(partial);
@@ -108,8 +109,7 @@ void AdamW::step(core::TeamRunner& team,
       part.grad = grads.data() + run.moment;
       part.m = m_.data() + run.moment;
       part.v = v_.data() + run.moment;
-      const auto [begin, end] = member.share(run.count, kGrain);
-      kernels::ops().adamw(part, begin, end);
+      kernels::ops().adamw(part, member.share(run.count, kGrain));
     }
   });
 }

@@ -119,8 +119,7 @@ void TrainableModel::begin_micro_batch(double share) {
 
 void TrainableModel::zero_gradients() {
   team_.run([&](core::Team member) {
-    const auto [begin, end] = member.share(grads_.size(), 64);
-    kernels::ops().zero(grads_.data(), begin, end);
+    kernels::ops().zero(grads_.data(), member.share(grads_.size(), 64));
   });
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/model/forward.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/model/dense_rows.hpp"
 #include "runtime/model/moe_forward.hpp"
 #include "runtime/model/shares.hpp"
 
@@ -37,10 +38,7 @@ void normalise_to(const LayerCall& c,
                   const float* weight,
                   float* out,
                   float* inv_rms) {
-  const std::int64_t hidden = c.spec().hidden;
-  if (rows.empty()) return;
-  ops().rmsnorm(x, hidden, weight, c.spec().rms_eps, hidden, out, hidden, inv_rms, rows.begin,
-                rows.end);
+  if (!rows.empty()) norm_rows(c.spec(), x, weight, out, inv_rms, rows);
 }
 
 void normalise(
@@ -74,23 +72,23 @@ void normalise_heads(const LayerCall& c, Range rows) {
   if (c.io.qk_raw != nullptr) {
     ops().copy_rows(
         {.columns = normed, .from = c.io.qkv, .ldf = width, .to = c.io.qk_raw, .ldt = normed},
-        rows.begin, rows.end);
+        rows);
   }
   const auto norm = [&](std::int64_t first, std::int64_t heads, const float* weight) {
     float* const x = c.io.qkv + first * spec.head_dim;
     float* const inv_rms =
         c.io.inv_rms_qk == nullptr ? nullptr : c.io.inv_rms_qk + first * c.plan.rows();
-    ops().rmsnorm_heads({.heads = heads,
-                         .head_dim = spec.head_dim,
-                         .x = x,
-                         .ldx = width,
-                         .weight = weight,
-                         .eps = spec.rms_eps,
-                         .y = x,
-                         .ldy = width,
-                         .inv_rms = inv_rms,
-                         .ldi = c.plan.rows()},
-                        rows.begin, rows.end);
+    ops().rmsnorm({.heads = heads,
+                   .d = spec.head_dim,
+                   .x = x,
+                   .ldx = width,
+                   .weight = weight,
+                   .eps = spec.rms_eps,
+                   .y = x,
+                   .ldy = width,
+                   .inv_rms = inv_rms,
+                   .ldi = c.plan.rows()},
+                  rows);
   };
   norm(0, spec.heads, c.layer.q_norm);
   norm(spec.heads, spec.kv_heads, c.layer.k_norm);
@@ -103,8 +101,15 @@ void rotate_and_store(const LayerCall& c, Range rows) {
   const std::int64_t width = spec.qkv_width();
   if (spec.qk_norm) normalise_heads(c, rows);
   // q and k heads lie side by side, so they turn in one call.
-  ops().rope(c.io.qkv, width, spec.heads + spec.kv_heads, spec.head_dim, spec.rotary(),
-             c.lists.positions, c.layer.rope_cos, c.layer.rope_sin, false, rows.begin, rows.end);
+  ops().rope({.heads = spec.heads + spec.kv_heads,
+              .head_dim = spec.head_dim,
+              .rotary = spec.rotary(),
+              .x = c.io.qkv,
+              .ldx = width,
+              .positions = c.lists.positions,
+              .cos = c.layer.rope_cos,
+              .sin = c.layer.rope_sin},
+             rows);
   const kernels::KvWrite write{spec.kv_heads,
                                spec.head_dim,
                                c.io.qkv + spec.q_width(),
@@ -115,7 +120,7 @@ void rotate_and_store(const LayerCall& c, Range rows) {
                                c.v_pool,
                                c.lists.slot_begin,
                                c.lists.slots};
-  ops().kv_write(write, rows.begin, rows.end);
+  ops().kv_write(write, rows);
 }
 
 void attend(const LayerCall& c) {
@@ -161,7 +166,7 @@ void add_branch(const LayerCall& c, const Shares& shares, const Branch& branch) 
                   .ldb = hidden,
                   .out = branch.out,
                   .ldo = hidden},
-                 own.begin, own.end);
+                 own);
 }
 
 void attention_block(const LayerCall& c, const Shares& shares) {
@@ -221,10 +226,8 @@ void feed_forward_block(const LayerCall& c, const Shares& shares) {
                .bias = c.layer.gate_up_bias});
   if (c.io.out == nullptr && c.io.ffn_out == nullptr) return;
   shares.meet();
-  if (const Range own = shares.rows(); !own.empty()) {
-    const auto activate = spec.activation == Activation::kSilu ? ops().silu_mul : ops().gelu_mul;
-    activate(c.io.gate_up, 2 * ffn, ffn, c.io.act, ffn, own.begin, own.end);
-  }
+  if (const Range own = shares.rows(); !own.empty())
+    gate_rows(spec.activation, c.io.gate_up, ffn, c.io.act, own);
   shares.meet(c.layer.down, hidden, ffn);
   add_branch(c, shares,
              {.product = {.m = rows,
@@ -324,17 +327,16 @@ void normalise_logit_rows(Team team,
                           const float* x,
                           float* head_in) {
   const std::int64_t hidden = weights.spec().hidden;
-  const auto [begin, end] = team.share(static_cast<std::int64_t>(plan.logit_rows.size()));
-  if (begin < end) {
+  const Range own = team.share(static_cast<std::int64_t>(plan.logit_rows.size()));
+  if (!own.empty()) {
     ops().copy_rows({.columns = hidden,
                      .from = x,
                      .ldf = hidden,
                      .from_row = plan.view().logit_rows,
                      .to = head_in,
                      .ldt = hidden},
-                    begin, end);
-    ops().rmsnorm(head_in, hidden, weights.final_norm(), weights.spec().rms_eps, hidden, head_in,
-                  hidden, nullptr, begin, end);
+                    own);
+    norm_rows(weights.spec(), head_in, weights.final_norm(), head_in, nullptr, own);
   }
   team.barrier();
 }

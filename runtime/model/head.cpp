@@ -47,18 +47,20 @@ void head_forward(core::Team team,
   const std::int64_t at_once = std::min(ops.head_blocks, last - first);
   for (std::int64_t block = first; block < last; block += at_once) {
     const std::int64_t end = std::min(block + at_once, last);
-    ops.gemm(gemm, 0, rows, block * kBlockPanels, std::min(end * kBlockPanels, panels));
+    ops.gemm(gemm, {0, rows}, {block * kBlockPanels, std::min(end * kBlockPanels, panels)});
     const std::int64_t column = block * kernels::kVocabBlock;
     const std::int64_t count = std::min(end * kernels::kVocabBlock, spec.vocab) - column;
     cap_logits(spec, logits + column, rows, ldl, count);
-    if (block_max != nullptr) ops.vocab_sums(sums, 0, rows, block, end);
+    if (block_max != nullptr) ops.vocab_sums(sums, {0, rows}, {block, end});
   }
   team.barrier();
 }
 
 void cap_logits(
     const ModelSpec& spec, float* logits, std::int64_t rows, std::int64_t ldl, std::int64_t count) {
-  if (spec.final_softcap != 0) kernels::ops().softcap(logits, ldl, rows, count, spec.final_softcap);
+  if (spec.final_softcap == 0) return;
+  kernels::ops().softcap({.columns = count, .x = logits, .ldx = ldl, .cap = spec.final_softcap},
+                         {0, rows});
 }
 
 float merge_vocab_stats(const float* block_max, const float* block_sum, std::int64_t blocks) {
@@ -68,7 +70,7 @@ float merge_vocab_stats(const float* block_max, const float* block_sum, std::int
   merge.rows.block_max = const_cast<float*>(block_max);  // read only
   merge.rows.block_sum = const_cast<float*>(block_sum);
   merge.lse = &lse;
-  kernels::host_ops().vocab_finish(merge, 0, 1);
+  kernels::host_ops().vocab_finish(merge, {0, 1});
   return lse;
 }
 

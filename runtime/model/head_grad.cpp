@@ -53,8 +53,8 @@ void each_chunk(const HeadCall& call, F&& f) {
 // Log-sum-exp, entropy and log-probs of this member's rows of a chunk.
 void finish_rows(Team team, const Chunk& chunk) {
   const HeadCall& call = chunk.call;
-  const auto [first, last] = team.share(chunk.rows);
-  if (first >= last) return;
+  const core::Range own = team.share(chunk.rows);
+  if (own.empty()) return;
   const kernels::VocabFinish finish{.rows = {.logits = chunk.first_logits,
                                              .ld = logits_ld(chunk.spec()),
                                              .vocab = chunk.spec().vocab,
@@ -65,7 +65,7 @@ void finish_rows(Team team, const Chunk& chunk) {
                                     .entropy = chunk.entropy(),
                                     .targets = chunk.targets(),
                                     .logprobs = call.scratch.logprobs.data()};
-  ops().vocab_finish(finish, first, last);
+  ops().vocab_finish(finish, own);
 }
 
 void backward_chunk(Team team, const Chunk& chunk, const HeadGrad& grad) {
@@ -101,10 +101,10 @@ void backward_chunk(Team team, const Chunk& chunk, const HeadGrad& grad) {
     if (!chunk.kept) {
       const std::int64_t column = block * kVocabBlock;
       const std::int64_t column_end = std::min(end * kVocabBlock, spec.vocab);
-      ops().gemm(gemm, 0, chunk.rows, block * kBlockPanels, kernels::panels_of(column_end));
+      ops().gemm(gemm, {0, chunk.rows}, {block * kBlockPanels, kernels::panels_of(column_end)});
       cap_logits(spec, chunk.first_logits + column, chunk.rows, ld, column_end - column);
     }
-    ops().vocab_grad(gradient, 0, chunk.rows, block, end);
+    ops().vocab_grad(gradient, {0, chunk.rows}, {block, end});
   }
   pack_input(team, {chunk.head_in(), chunk.rows, spec.hidden, spec.hidden},
              scratch.packed_rows.data());

@@ -3,6 +3,7 @@
 #include "runtime/model/layer_grad.hpp"
 
 #include "kernels/ops.hpp"
+#include "runtime/model/dense_rows.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -75,7 +76,7 @@ class LayerPass {
     return {call_.master.data() + offset, rows, columns, columns};
   }
   float* grad(std::int64_t offset) const { return call_.grads.data() + offset; }
-  bool idle() const { return own_.first >= own_.second; }
+  bool idle() const { return own_.empty(); }
 
   // Does one of the maps have a gradient of its own?
   bool wants(std::span<const Linear> maps) const {
@@ -96,12 +97,10 @@ class LayerPass {
                    const float* inv_rms,
                    std::int64_t weight_offset) {
     if (weight_data == nullptr) return;
-    const std::int64_t hidden = spec_.hidden;
     float* out = s_.dbranch.data();
     if (!idle()) {
-      ops().zero(out, own_.first * hidden, own_.second * hidden);
-      ops().rmsnorm_backward(x, hidden, weight_data, inv_rms, call_.dx, hidden, hidden, out, hidden,
-                             own_.first, own_.second);
+      ops().zero(out, own_.times(spec_.hidden));
+      norm_rows_backward(spec_.hidden, x, weight_data, inv_rms, call_.dx, out, own_);
     }
     norm_weight_grad(x, inv_rms, call_.dx, weight_offset);
     team_.barrier();
@@ -111,16 +110,20 @@ class LayerPass {
                         const float* inv_rms,
                         const float* dy,
                         std::int64_t weight_offset) {
-    const auto [first, last] = team_.share(spec_.hidden, kernels::kPanel);
-    if (first >= last || weight_offset < 0) return;
-    ops().rmsnorm_weight_grad(x, spec_.hidden, inv_rms, dy, spec_.hidden, rows_,
-                              grad(weight_offset), first, last);
+    const core::Range columns = team_.share(spec_.hidden, kernels::kPanel);
+    if (columns.empty() || weight_offset < 0) return;
+    ops().rmsnorm_weight_grad({.rows = rows_,
+                               .x = x,
+                               .ldx = spec_.hidden,
+                               .inv_rms = inv_rms,
+                               .dy = dy,
+                               .ldy = spec_.hidden,
+                               .dweight = grad(weight_offset)},
+                              columns);
   }
 
   void normalise(const float* x, const float* weight_data) {
-    if (idle()) return;
-    ops().rmsnorm(x, spec_.hidden, weight_data, spec_.rms_eps, spec_.hidden, s_.normed.data(),
-                  spec_.hidden, nullptr, own_.first, own_.second);
+    if (!idle()) norm_rows(spec_, x, weight_data, s_.normed.data(), nullptr, own_);
   }
 
   // Rows of q and k heads, or of q, k and v.
@@ -144,20 +147,16 @@ class LayerPass {
   // act and the feed-forward's normed rows again; keys and values back in their pools; dact.
   void recompute() {
     if (!idle()) {
-      if (wants(kDown)) {
-        const bool silu = spec_.activation == Activation::kSilu;
-        (silu ? ops().silu_mul : ops().gelu_mul)(call_.io.gate_up, 2 * spec_.ffn, spec_.ffn,
-                                                 s_.act.data(), spec_.ffn, own_.first, own_.second);
-      }
+      if (wants(kDown))
+        gate_rows(spec_.activation, call_.io.gate_up, spec_.ffn, s_.act.data(), own_);
       float* const qkv = call_.io.qkv;
-      ops().kv_write(kv({qkv, spec_.qkv_width()}, qkv, s_.k_pool.data(), s_.v_pool.data()),
-                     own_.first, own_.second);
+      ops().kv_write(kv({qkv, spec_.qkv_width()}, qkv, s_.k_pool.data(), s_.v_pool.data()), own_);
     }
     if (sparse_ || wants(kGateUp)) normalise(call_.io.x_mid, packed_.ffn_norm);
     const std::int64_t block = spec_.kv_width() * kernels::kKvBlock;
-    const auto [first, last] = team_.share(call_.kv_blocks);
-    ops().zero(s_.dk_pool.data(), first * block, last * block);
-    ops().zero(s_.dv_pool.data(), first * block, last * block);
+    const core::Range blocks = team_.share(call_.kv_blocks);
+    ops().zero(s_.dk_pool.data(), blocks.times(block));
+    ops().zero(s_.dv_pool.data(), blocks.times(block));
     if (sparse_) return;
     input_grad(team_, dbranch(), weight(at_.down, spec_.hidden, spec_.ffn), s_.dact.data(),
                spec_.ffn, products_);
@@ -168,11 +167,8 @@ class LayerPass {
     if (wants(kGateUp)) {
       pack_input(team_, kept(s_.normed.data(), spec_.hidden), s_.packed_hidden.data());
     }
-    if (idle()) return;
-    const bool silu = spec_.activation == Activation::kSilu;
-    (silu ? ops().silu_mul_backward : ops().gelu_mul_backward)(
-        call_.io.gate_up, 2 * spec_.ffn, spec_.ffn, s_.dact.data(), spec_.ffn, call_.io.gate_up,
-        2 * spec_.ffn, own_.first, own_.second);
+    if (!idle())
+      gate_rows_backward(spec_.activation, call_.io.gate_up, spec_.ffn, s_.dact.data(), own_);
   }
 
   // The whole feed-forward part of a layer of experts; barriers inside.
@@ -213,8 +209,7 @@ class LayerPass {
                      const float* inv_rms,
                      std::int64_t weight_offset) {
     if (!idle()) {
-      ops().rmsnorm_backward(x, spec_.hidden, weight_data, inv_rms, s_.dnormed.data(), spec_.hidden,
-                             spec_.hidden, call_.dx, spec_.hidden, own_.first, own_.second);
+      norm_rows_backward(spec_.hidden, x, weight_data, inv_rms, s_.dnormed.data(), call_.dx, own_);
     }
     norm_weight_grad(x, inv_rms, s_.dnormed.data(), weight_offset);
   }
@@ -255,11 +250,18 @@ class LayerPass {
     if (idle()) return;
     const HeadRows after = dqk();
     const std::int64_t width = spec_.qkv_width();
-    if (spec_.qk_norm) ops().zero(s_.dqkv.data(), own_.first * width, own_.second * width);
-    ops().kv_gather(kv(after, s_.dqkv.data(), s_.dk_pool.data(), s_.dv_pool.data()), own_.first,
-                    own_.second);
-    ops().rope(after.data, after.ld, spec_.heads + spec_.kv_heads, spec_.head_dim, spec_.rotary(),
-               lists_.positions, packed_.rope_cos, packed_.rope_sin, true, own_.first, own_.second);
+    if (spec_.qk_norm) ops().zero(s_.dqkv.data(), own_.times(width));
+    ops().kv_gather(kv(after, s_.dqkv.data(), s_.dk_pool.data(), s_.dv_pool.data()), own_);
+    ops().rope({.heads = spec_.heads + spec_.kv_heads,
+                .head_dim = spec_.head_dim,
+                .rotary = spec_.rotary(),
+                .x = after.data,
+                .ldx = after.ld,
+                .positions = lists_.positions,
+                .cos = packed_.rope_cos,
+                .sin = packed_.rope_sin,
+                .inverse = true},
+               own_);
     if (spec_.qk_norm) heads_backward();
   }
 
@@ -268,22 +270,34 @@ class LayerPass {
     const std::int64_t width = spec_.qkv_width(), normed = spec_.q_width() + spec_.kv_width();
     for (std::int64_t head = 0; head < spec_.heads + spec_.kv_heads; ++head) {
       const std::int64_t at = head * spec_.head_dim;
-      ops().rmsnorm_backward(call_.io.qk_raw + at, normed,
-                             head < spec_.heads ? packed_.q_norm : packed_.k_norm,
-                             call_.io.inv_rms_qk + head * rows_, s_.dqk.data() + at, normed,
-                             spec_.head_dim, s_.dqkv.data() + at, width, own_.first, own_.second);
+      ops().rmsnorm_backward({.d = spec_.head_dim,
+                              .x = call_.io.qk_raw + at,
+                              .ldx = normed,
+                              .weight = head < spec_.heads ? packed_.q_norm : packed_.k_norm,
+                              .inv_rms = call_.io.inv_rms_qk + head * rows_,
+                              .dy = s_.dqk.data() + at,
+                              .ldy = normed,
+                              .dx = s_.dqkv.data() + at,
+                              .lddx = width},
+                             own_);
     }
   }
 
   // Heads of one weight ascending, rows ascending in each.
   void head_norm_grads(std::int64_t offset, std::int64_t begin, std::int64_t end) {
     const std::int64_t normed = spec_.q_width() + spec_.kv_width();
-    const auto [first, last] = team_.share(spec_.head_dim, kernels::kPanel);
-    if (offset < 0 || first >= last) return;
+    const core::Range columns = team_.share(spec_.head_dim, kernels::kPanel);
+    if (offset < 0 || columns.empty()) return;
     for (std::int64_t head = begin; head < end; ++head) {
       const std::int64_t at = head * spec_.head_dim;
-      ops().rmsnorm_weight_grad(call_.io.qk_raw + at, normed, call_.io.inv_rms_qk + head * rows_,
-                                s_.dqk.data() + at, normed, rows_, grad(offset), first, last);
+      ops().rmsnorm_weight_grad({.rows = rows_,
+                                 .x = call_.io.qk_raw + at,
+                                 .ldx = normed,
+                                 .inv_rms = call_.io.inv_rms_qk + head * rows_,
+                                 .dy = s_.dqk.data() + at,
+                                 .ldy = normed,
+                                 .dweight = grad(offset)},
+                                columns);
     }
   }
 
@@ -303,9 +317,10 @@ class LayerPass {
   // Of the columns [column, column + width) of dy.
   void bias_grad(std::int64_t offset, Matrix dy, std::int64_t column, std::int64_t width) {
     if (offset < 0) return;
-    const auto [first, last] = team_.share(width, kernels::kPanel);
-    if (first >= last) return;
-    ops().column_sum(dy.data + column, dy.ld, rows_, grad(offset), first, last);
+    const core::Range columns = team_.share(width, kernels::kPanel);
+    if (columns.empty()) return;
+    ops().column_sum({.rows = rows_, .dy = dy.data + column, .ldy = dy.ld, .sums = grad(offset)},
+                     columns);
   }
 
   // Of maps that read the same x and whose outputs lie side by side in dy: one product for trained
@@ -337,7 +352,7 @@ class LayerPass {
   const bool sparse_;  // the feed-forward part is experts
   const PlanView lists_;
   const std::int64_t rows_;
-  const std::pair<std::int64_t, std::int64_t> own_;
+  const core::Range own_;
 };
 
 }  // namespace
@@ -410,16 +425,16 @@ void layer_backward(Team team, const LayerBackward& call) {
 void embedding_backward(Team team, const ForwardPlan& plan, const float* dx, ParamStore& grads) {
   const std::int64_t hidden = grads.spec().hidden;
   const float scale = grads.spec().embed_scale;
-  const auto [first, last] = team.share(hidden, kernels::kPanel);
+  const core::Range columns = team.share(hidden, kernels::kPanel);
   if (grads.layout().embedding < 0) return;
-  if (first < last) {
+  if (!columns.empty()) {
     const kernels::EmbedGrad grad{.rows = plan.rows(),
                                   .hidden = hidden,
                                   .tokens = plan.view().tokens,
                                   .dx = dx,
                                   .scale = scale,
                                   .table = grads.data() + grads.layout().embedding};
-    ops().embed_grad(grad, first, last);
+    ops().embed_grad(grad, columns);
   }
   team.barrier();
 }

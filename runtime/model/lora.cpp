@@ -85,11 +85,14 @@ void Lora::prepare(const Adapter& adapter) {
   const float* a = values_.data() + adapter.at.a;
   const float* b = values_.data() + adapter.at.b;
   float* panels = panels_.data();
-  ops().pack_plain(a, columns, columns, rank, panels + adapter.a_columns, 0,
-                   kernels::panels_of(columns));
-  ops().pack_transposed(a, columns, rank, columns, panels + adapter.down, 0,
-                        kernels::panels_of(rank));
-  ops().pack_plain(b, rank, rank, rows, panels + adapter.back, 0, kernels::panels_of(rank));
+  ops().pack_plain(
+      {.from = a, .ldf = columns, .n = columns, .k = rank, .to = panels + adapter.a_columns},
+      {0, kernels::panels_of(columns)});
+  ops().pack_transposed(
+      {.from = a, .ldf = columns, .n = rank, .k = columns, .to = panels + adapter.down},
+      {0, kernels::panels_of(rank)});
+  ops().pack_plain({.from = b, .ldf = rank, .n = rank, .k = rows, .to = panels + adapter.back},
+                   {0, kernels::panels_of(rank)});
   const auto scale = static_cast<float>(scale_);
   float* scaled = scaled_b_.data() + adapter.at.b;
   for (std::int64_t i = 0; i < rows * rank; ++i)
@@ -108,8 +111,8 @@ void Lora::add_to_base(Team team, const Adapter& adapter, float* master) const {
                            .ldc = columns,
                            .residual = base_.data() + adapter.base,
                            .ldr = columns};
-  const auto [first, last] = team.share(rows);
-  if (first < last) ops().gemm(gemm, first, last, 0, kernels::panels_of(columns));
+  const core::Range own = team.share(rows);
+  if (!own.empty()) ops().gemm(gemm, own, {0, kernels::panels_of(columns)});
 }
 
 void Lora::merge(core::TeamRunner& team, ParamStore& master) {

@@ -52,7 +52,7 @@ void thin_product(
                            .b = panels,
                            .c = out,
                            .ldc = rank};
-  ops().gemm(gemm, first, last, 0, kernels::panels_of(rank));
+  ops().gemm(gemm, {first, last}, {0, kernels::panels_of(rank)});
   for (std::int64_t i = first * rank; i < last * rank; ++i)
     out[i] *= scale;
 }

@@ -2,6 +2,7 @@
 #include "runtime/model/moe_forward.hpp"
 
 #include "kernels/ops.hpp"
+#include "runtime/model/dense_rows.hpp"
 
 #include <cstring>
 
@@ -79,7 +80,7 @@ class SparsePass {
                                                    .b = panels_of_expert(expert),
                                                    .c = c + first * n,
                                                    .ldc = n};
-                          ops().gemm(gemm, 0, rows, panel_begin, panel_end);
+                          ops().gemm(gemm, {0, rows}, {panel_begin, panel_end});
                         });
   }
 
@@ -103,15 +104,12 @@ class SparsePass {
   }
 
   void activate() const {
-    const auto [begin, end] = team_.share(rows_ * moe_.experts_per_token);
-    const bool silu = spec_.activation == Activation::kSilu;
-    const auto gate = silu ? ops().silu_mul : ops().gelu_mul;
-    if (begin < end) {
-      gate(io_.moe.gate_up, 2 * moe_.ffn, moe_.ffn, io_.moe.act, moe_.ffn, begin, end);
+    const Range pairs = team_.share(rows_ * moe_.experts_per_token);
+    if (!pairs.empty()) {
+      gate_rows(spec_.activation, io_.moe.gate_up, moe_.ffn, io_.moe.act, pairs);
     }
     if (moe_.has_shared() && !own_.empty()) {
-      gate(io_.gate_up, 2 * moe_.shared_ffn, moe_.shared_ffn, io_.act, moe_.shared_ffn, own_.begin,
-           own_.end);
+      gate_rows(spec_.activation, io_.gate_up, moe_.shared_ffn, io_.act, own_);
     }
   }
 
@@ -141,7 +139,7 @@ class SparsePass {
       mix.extra_weight = routing.scores + moe_.experts;
       mix.ldw = routing.lds;
     }
-    if (!own_.empty()) ops().mix_rows(mix, own_.begin, own_.end);
+    if (!own_.empty()) ops().mix_rows(mix, own_);
   }
 
   const Shares& shares_;

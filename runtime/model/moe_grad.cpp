@@ -2,6 +2,7 @@
 #include "runtime/model/moe_grad.hpp"
 
 #include "kernels/ops.hpp"
+#include "runtime/model/dense_rows.hpp"
 
 #include <algorithm>
 #include <array>
@@ -38,7 +39,6 @@ class SparseBackwardPass {
         moe_(call.spec.moe),
         routing_(call.io.moe.routing),
         hidden_(call.spec.hidden),
-        silu_(call.spec.activation == Activation::kSilu),
         own_(team.share(call.rows)) {}
 
   void run() {
@@ -77,22 +77,20 @@ class SparseBackwardPass {
 
   // Rows of x and dy to their pairs; what the activations were.
   void gather() {
-    place_rows(moe_, routing_, c_.rows, own_.first, own_.second, ranges_);
+    place_rows(moe_, routing_, c_.rows, own_.begin, own_.end, ranges_);
     const std::int64_t k = moe_.experts_per_token;
     const auto bytes = static_cast<std::size_t>(hidden_) * sizeof(float);
-    for (std::int64_t i = own_.first * k; i < own_.second * k; ++i) {
+    for (std::int64_t i = own_.begin * k; i < own_.end * k; ++i) {
       const std::int64_t to = routing_.place[i] * hidden_, from = i / k * hidden_;
       std::memcpy(c_.io.moe.gathered + to, c_.normed + from, bytes);
       std::memcpy(c_.io.moe.y + to, c_.dy + from, bytes);
     }
-    const auto [first, last] = team_.share(c_.rows * k);
-    const auto gate = silu_ ? ops().silu_mul : ops().gelu_mul;
-    if (first < last) {
-      gate(c_.io.moe.gate_up, 2 * moe_.ffn, moe_.ffn, c_.io.moe.act, moe_.ffn, first, last);
+    const core::Range pairs = team_.share(c_.rows * k);
+    if (!pairs.empty()) {
+      gate_rows(c_.spec.activation, c_.io.moe.gate_up, moe_.ffn, c_.io.moe.act, pairs);
     }
-    if (moe_.has_shared() && own_.first < own_.second) {
-      gate(c_.io.gate_up, 2 * moe_.shared_ffn, moe_.shared_ffn, c_.act, moe_.shared_ffn, own_.first,
-           own_.second);
+    if (moe_.has_shared() && !own_.empty()) {
+      gate_rows(c_.spec.activation, c_.io.gate_up, moe_.shared_ffn, c_.act, own_);
     }
   }
 
@@ -115,7 +113,7 @@ class SparseBackwardPass {
   void through_activation() {
     const std::int64_t k = moe_.experts_per_token;
     std::array<float, kExperts_max> dw;
-    for (std::int64_t row = own_.first; row < own_.second; ++row) {
+    for (std::int64_t row = own_.begin; row < own_.end; ++row) {
       for (std::int64_t i = 0; i < k; ++i) {
         dw[static_cast<std::size_t>(i)] =
             weighted_backward(c_.io.moe.gate_up, c_.io.moe.act, c_.scratch.dact.data(), moe_.ffn,
@@ -143,8 +141,7 @@ class SparseBackwardPass {
     const float dweight = dot(act + row * ffn, dact + row * ffn, ffn);
     scale(act + row * ffn, ffn, weight);
     scale(dact + row * ffn, ffn, weight);
-    (silu_ ? ops().silu_mul_backward : ops().gelu_mul_backward)(gate_up, 2 * ffn, ffn, dact, ffn,
-                                                                gate_up, 2 * ffn, row, row + 1);
+    gate_rows_backward(c_.spec.activation, gate_up, ffn, dact, {row, row + 1});
     return dweight;
   }
 
@@ -227,7 +224,7 @@ class SparseBackwardPass {
 
   // dnormed += the experts' parts, then the shared expert's.
   void mix() {
-    if (own_.first >= own_.second) return;
+    if (own_.empty()) return;
     kernels::MixRows mix{.n = hidden_,
                          .choices = moe_.experts_per_token,
                          .y = c_.io.moe.gathered,
@@ -241,7 +238,7 @@ class SparseBackwardPass {
       mix.extra = c_.io.moe.shared_y;
       mix.ldx = hidden_;
     }
-    ops().mix_rows(mix, own_.first, own_.second);
+    ops().mix_rows(mix, own_);
   }
 
   const Team team_;
@@ -249,8 +246,7 @@ class SparseBackwardPass {
   const MoeSpec& moe_;
   const Routing& routing_;
   const std::int64_t hidden_;
-  const bool silu_;
-  const std::pair<std::int64_t, std::int64_t> own_;
+  const core::Range own_;
   ExpertRanges ranges_;
 };
 

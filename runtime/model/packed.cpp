@@ -160,7 +160,7 @@ void PackedWeights::embed(const std::int32_t* tokens,
                                 .scale = spec_.embed_scale,
                                 .tokens = tokens,
                                 .x = x};
-  kernels::ops().embed_rows(rows, begin, end);
+  kernels::ops().embed_rows(rows, {begin, end});
 }
 
 void PackedWeights::add_panels(const kernels::Panels& out,
@@ -247,10 +247,12 @@ void PackedWeights::fill_rows(const Piece& piece,
     to.data = static_cast<char*>(to.data) +
               begin / kernels::kPanel * kernels::panel_bytes(to.dtype, piece.k);
     if (to.scale != nullptr) to.scale += begin;
-    kernels::ops().pack_transposed(from, piece.k, count, piece.k, to, 0, kernels::panels_of(count));
+    kernels::ops().pack_transposed(
+        {.from = from, .ldf = piece.k, .n = count, .k = piece.k, .to = to},
+        {0, kernels::panels_of(count)});
   } else if (piece.plus_one) {
     kernels::ops().add_rows(
-        {.columns = count, .a = ones_.data(), .b = from, .out = piece.out.f32() + begin}, 0, 1);
+        {.columns = count, .a = ones_.data(), .b = from, .out = piece.out.f32() + begin}, {0, 1});
   } else {
     data_.memory().copy(piece.out.f32() + begin, from,
                         static_cast<std::size_t>(count) * sizeof(float));

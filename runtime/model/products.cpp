@@ -27,8 +27,8 @@ void ProductScratch::reserve(core::Memory& memory,
 
 void input_grad(
     core::Team team, Matrix dy, Matrix w, float* dx, std::int64_t lddx, ProductScratch& scratch) {
-  const auto [first, last] = team.share(w.columns, kPanel);
-  if (first >= last) return;
+  const core::Range columns = team.share(w.columns, kPanel);
+  if (columns.empty()) return;
   const kernels::PieceGemm gemm{.m = dy.rows,
                                 .n = w.columns,
                                 .k = dy.columns,
@@ -40,19 +40,18 @@ void input_grad(
                                 .c = dx,
                                 .ldc = lddx,
                                 .sums = scratch.sums()};
-  ops().gemm_in_pieces(gemm, 0, dy.rows, first, last);
+  ops().gemm_in_pieces(gemm, {0, dy.rows}, columns);
 }
 
 void pack_input(core::Team team, Matrix x, float* packed) {
-  const auto [first, last] = team.share(kernels::panels_of(x.columns));
-  if (first < last) {
-    ops().pack_plain(x.data, x.ld, x.columns, x.rows, packed, first, last);
-  }
+  const core::Range panels = team.share(kernels::panels_of(x.columns));
+  if (panels.empty()) return;
+  ops().pack_plain({.from = x.data, .ldf = x.ld, .n = x.columns, .k = x.rows, .to = packed},
+                   panels);
 }
 
 void weight_grad(
     core::Team team, Matrix dy, const float* packed_x, std::int64_t columns, float* dw) {
-  const auto [first, last] = team.share(dy.columns);
   const kernels::Gemm gemm{.m = dy.columns,
                            .n = columns,
                            .k = dy.rows,
@@ -63,7 +62,7 @@ void weight_grad(
                            .c = dw,
                            .ldc = columns,
                            .accumulate = true};
-  ops().gemm(gemm, first, last, 0, kernels::panels_of(columns));
+  ops().gemm(gemm, team.share(dy.columns), {0, kernels::panels_of(columns)});
 }
 
 }  // namespace troupe::model

@@ -15,27 +15,21 @@ namespace troupe::model {
 // From this many rows per member on, members split rows.
 inline constexpr std::int64_t kRowsPerMember_min = 64;
 
-struct Range {
-  std::int64_t begin, end;
-  bool empty() const { return begin >= end; }
-};
+using core::Range;
 
 class Shares {
  public:
   Shares(core::Team team, std::int64_t rows)
       : team_(team),
         rows_(rows),
-        by_rows_(team.size == 1 || rows >= kRowsPerMember_min * team.size) {
-    const auto [begin, end] = team.share(rows);
-    own_ = {begin, end};
-  }
+        by_rows_(team.size == 1 || rows >= kRowsPerMember_min * team.size),
+        own_(team.share(rows)) {}
   const core::Team& team() const { return team_; }
   Range rows() const { return own_; }  // row-local work
   void gemm(const kernels::Gemm& g) const {
     const Range panels = columns(g.n);
     const Range rows = by_rows_ ? own_ : Range{0, rows_};
-    if (!panels.empty() && !rows.empty())
-      kernels::ops().gemm(g, rows.begin, rows.end, panels.begin, panels.end);
+    if (!panels.empty() && !rows.empty()) kernels::ops().gemm(g, rows, panels);
   }
   // Between row-local work and a product, either way round: needed only when columns are split.
   // `next`: the weights of the product that follows, [n, k].
@@ -50,22 +44,19 @@ class Shares {
     if (weights.data == nullptr) return {};
     const Range panels = columns(n);
     const std::int64_t bytes = kernels::panel_bytes(weights.dtype, k);
-    return {static_cast<const char*>(weights.data) + panels.begin * bytes,
-            (panels.end - panels.begin) * bytes};
+    return {static_cast<const char*>(weights.data) + panels.begin * bytes, panels.size() * bytes};
   }
 
  private:
   Range columns(std::int64_t n) const {
     const std::int64_t panels = kernels::panels_of(n);
-    if (by_rows_) return {0, panels};
-    const auto [begin, end] = team_.share(panels);
-    return {begin, end};
+    return by_rows_ ? Range{0, panels} : team_.share(panels);
   }
 
   core::Team team_;
   std::int64_t rows_;
   bool by_rows_;
-  Range own_{};
+  Range own_;
 };
 
 }  // namespace troupe::model

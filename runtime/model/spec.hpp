@@ -4,6 +4,7 @@
 // head (logits) or in a score head (one number a token: reward models and critics).
 #pragma once
 
+#include "kernels/row_shapes.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/model/layer_windows.hpp"
 #include "runtime/model/moe_spec.hpp"
@@ -38,7 +39,7 @@ struct RopeSpec {
 enum class HeadKind { kLanguage, kScore };
 
 // Of the gate in the feed-forward block: silu, or gelu_pytorch_tanh.
-enum class Activation { kSilu, kGeluTanh };
+using kernels::Activation;
 
 struct ModelSpec {
   std::string architecture;  // "LlamaForCausalLM", "Qwen2ForSequenceClassification", ...

@@ -2,6 +2,7 @@
 #include "runtime/model/train_tape.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/model/dense_rows.hpp"
 #include "runtime/model/trained_layout.hpp"
 
 #include <algorithm>
@@ -165,17 +166,17 @@ void TrainTape::forward_final_norm() {
   const std::int64_t width = spec().hidden;
   team_.run([&](Team team) {
     kernels::flush_denormals();
-    const auto [first, last] = team.share(logit_rows());
-    if (first < last) {
+    const core::Range own = team.share(logit_rows());
+    if (!own.empty()) {
       ops().copy_rows({.columns = width,
                        .from = hidden_.back(),
                        .ldf = width,
                        .from_row = plan_->view().logit_rows,
                        .to = last_in_.data(),
                        .ldt = width},
-                      first, last);
-      ops().rmsnorm(last_in_.data(), width, weights_->final_norm(), spec().rms_eps, width,
-                    head_in_.data(), width, last_inv_rms_.data(), first, last);
+                      own);
+      norm_rows(spec(), last_in_.data(), weights_->final_norm(), head_in_.data(),
+                last_inv_rms_.data(), own);
     }
   });
 }
@@ -234,29 +235,34 @@ void TrainTape::backward_final_norm(const float* dhead_in) {
   const std::int64_t count = logit_rows();
   team_.run([&](Team team) {
     kernels::flush_denormals();
-    const auto [first, last] = team.share(count);
-    const auto [row_first, row_last] = team.share(plan_->rows());
-    ops().zero(dlast_.data(), first * width, last * width);
-    ops().zero(dx_.data(), row_first * width, row_last * width);
-    if (first < last) {
-      ops().rmsnorm_backward(last_in_.data(), width, weights_->final_norm(), last_inv_rms_.data(),
-                             dhead_in, width, width, dlast_.data(), width, first, last);
+    const core::Range own = team.share(count);
+    ops().zero(dlast_.data(), own.times(width));
+    ops().zero(dx_.data(), team.share(plan_->rows()).times(width));
+    if (!own.empty()) {
+      norm_rows_backward(width, last_in_.data(), weights_->final_norm(), last_inv_rms_.data(),
+                         dhead_in, dlast_.data(), own);
     }
-    const auto [column, column_end] = team.share(width, kernels::kPanel);
+    const core::Range columns = team.share(width, kernels::kPanel);
     const std::int64_t norm = grads_->layout().final_norm;
-    if (norm >= 0 && column < column_end) {
-      ops().rmsnorm_weight_grad(last_in_.data(), width, last_inv_rms_.data(), dhead_in, width,
-                                count, grads_->data() + norm, column, column_end);
+    if (norm >= 0 && !columns.empty()) {
+      ops().rmsnorm_weight_grad({.rows = count,
+                                 .x = last_in_.data(),
+                                 .ldx = width,
+                                 .inv_rms = last_inv_rms_.data(),
+                                 .dy = dhead_in,
+                                 .ldy = width,
+                                 .dweight = grads_->data() + norm},
+                                columns);
     }
     team.barrier();
-    if (first >= last) return;
+    if (own.empty()) return;
     ops().copy_rows({.columns = width,
                      .from = dlast_.data(),
                      .ldf = width,
                      .to = dx_.data(),
                      .ldt = width,
                      .to_row = plan_->view().logit_rows},
-                    first, last);
+                    own);
   });
 }
 

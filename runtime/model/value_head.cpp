@@ -26,8 +26,8 @@ void value_forward(Team team,
                            .b = weights.head(),
                            .c = values,
                            .ldc = 1};
-  const auto [first, last] = team.share(rows);
-  if (first < last) kernels::ops().gemm(gemm, first, last, 0, 1);
+  const core::Range own = team.share(rows);
+  if (!own.empty()) kernels::ops().gemm(gemm, own, {0, 1});
   team.barrier();
 }
 

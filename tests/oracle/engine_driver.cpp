@@ -127,12 +127,13 @@ Result<json> kept(const json& request) {
   std::vector<float> max(static_cast<std::size_t>(blocks)), sum(max);
   engine::HeadRow head{logits.data(), max.data(), sum.data(), engine::inv_temperature(params),
                        0.0f};
-  for (std::int64_t b = 0; b < blocks; ++b) {
-    const std::int64_t begin = b * kernels::kVocabBlock;
-    const auto at = static_cast<std::size_t>(b);
-    kernels::ops().vocab_stats(logits.data() + begin, std::min(kernels::kVocabBlock, vocab - begin),
-                               head.inv_temperature, &max[at], &sum[at]);
-  }
+  kernels::ops().vocab_sums({.logits = logits.data(),
+                             .ld = vocab,
+                             .vocab = vocab,
+                             .inv_temperature = &head.inv_temperature,
+                             .block_max = max.data(),
+                             .block_sum = sum.data()},
+                            {0, 1}, {0, blocks});
   engine::VocabRow row(vocab, kernels::ops());
   row.load(head, {});
   engine::KeptSet set(vocab);

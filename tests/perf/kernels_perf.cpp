@@ -107,7 +107,8 @@ void gemm_shape(const Bench& bench, std::int64_t k, std::int64_t n) {
   const core::Buffer<float> weights = random_floats(n * k);
   core::Buffer<float> b(packed_bytes(bench.dtype, n, k) / 4), scale(panels_of(n) * kPanel);
   const PanelRoom room(b.data(), bench.dtype, scale.data());
-  ops().pack_transposed(weights.data(), k, n, k, room, 0, panels_of(n));
+  ops().pack_transposed({.from = weights.data(), .ldf = k, .n = n, .k = k, .to = room},
+                        {0, panels_of(n)});
   const float* const scales = bench.dtype == PanelDtype::kInt8 ? scale.data() : nullptr;
   for (const std::int64_t m : {1, 2, 4, 8, 16, 32, 256, 2048}) {
     if (m == 2048 && (k != 2048 || n != 2048)) continue;
@@ -123,7 +124,7 @@ void gemm_shape(const Bench& bench, std::int64_t k, std::int64_t n) {
                  .ldc = n};
     const double seconds = bench.best_seconds([&](core::Team team) {
       const auto [begin, end] = team.share(panels_of(n));
-      ops().gemm(g, 0, m, begin, end);
+      ops().gemm(g, {0, m}, {begin, end});
     });
     const double flops = 2.0 * static_cast<double>(m * n * k);
     bench.report("gemm",
@@ -148,9 +149,12 @@ void stack_shapes(const Bench& bench) {
       if (bench.dtype == PanelDtype::kF32) continue;
       const core::Buffer<float> from = random_floats(n * k);
       core::Buffer<float> scale(panels_of(n) * kPanel);
-      ops().pack_transposed(from.data(), k, n, k,
-                            PanelRoom(panels.back().data(), bench.dtype, scale.data()), 0,
-                            panels_of(n));
+      ops().pack_transposed({.from = from.data(),
+                             .ldf = k,
+                             .n = n,
+                             .k = k,
+                             .to = PanelRoom(panels.back().data(), bench.dtype, scale.data())},
+                            {0, panels_of(n)});
     }
   for (const std::int64_t m : {1, 2, 4, 8, 16, 32, 64}) {
     const core::Buffer<float> a = random_floats(m * 1536);
@@ -170,7 +174,7 @@ void stack_shapes(const Bench& bench) {
                        .c = c.data(),
                        .ldc = n};
           const auto [begin, end] = team.share(panels_of(n));
-          ops().gemm(g, 0, m, begin, end);
+          ops().gemm(g, {0, m}, {begin, end});
           if (at == panels.size()) continue;
           const auto [next_k, next_n] = shapes[at % 4];
           const auto [first, last] = team.share(panels_of(next_n));
@@ -217,13 +221,10 @@ void backward_shape(const Bench& bench, std::int64_t m, std::int64_t k, std::int
                  2.0 * static_cast<double>(m * n * k), 4.0 * static_cast<double>(n * k),
                  bench.best_seconds(body));
   };
-  run("input_grad", [&](core::Team team) {
-    const auto [begin, end] = team.share(panels_of(k));
-    ops().gemm(input, 0, m, begin, end);
-  });
+  run("input_grad", [&](core::Team team) { ops().gemm(input, {0, m}, team.share(panels_of(k))); });
   run("weight_grad", [&](core::Team team) {
     const auto [begin, end] = team.share(n);
-    ops().gemm(weight, begin, end, 0, panels_of(k));
+    ops().gemm(weight, {begin, end}, {0, panels_of(k)});
   });
 }
 
@@ -346,35 +347,46 @@ void rows_and_vocab(const Bench& bench) {
     bench.report(name, "\"ns_per_element\":" + std::to_string(seconds * 1e9 / elements), 0.0, bytes,
                  seconds);
   };
-  run("vocab_stats", 16.0 * kVocab, 64.0 * kVocab, [&](core::Team team) {
-    const auto [begin, end] = team.share(16 * kVocab / kVocabBlock);
-    float max = 0.0f, sum = 0.0f;
-    for (std::int64_t i = begin; i < end; ++i)
-      ops().vocab_stats(logits.data() + i * kVocabBlock, kVocabBlock, 1.0f, &max, &sum);
+  const std::vector<float> scales(16, 1.0f);
+  std::vector<float> maxima(16 * (kVocab / kVocabBlock)), sums(maxima);
+  const VocabRows vocab_rows{.logits = logits.data(),
+                             .ld = kVocab,
+                             .vocab = kVocab,
+                             .inv_temperature = scales.data(),
+                             .block_max = maxima.data(),
+                             .block_sum = sums.data()};
+  run("vocab_sums", 16.0 * kVocab, 64.0 * kVocab, [&](core::Team team) {
+    ops().vocab_sums(vocab_rows, {0, 16}, team.share(kVocab / kVocabBlock));
   });
   run("vocab_grad", 16.0 * kVocab, 128.0 * kVocab, [&](core::Team team) {
-    const auto [begin, end] = team.share(kVocab / kVocabBlock);
-    ops().vocab_grad(vocab_grad, 0, 16, begin, end);
+    ops().vocab_grad(vocab_grad, {0, 16}, team.share(kVocab / kVocabBlock));
   });
-  run("silu_mul", 1.0 * kRows * kFfn, 12.0 * kRows * kFfn, [&](core::Team team) {
-    const auto [begin, end] = team.share(kRows);
-    ops().silu_mul(gates.data(), 2 * kFfn, kFfn, act.data(), kFfn, begin, end);
+  run("gate_mul", 1.0 * kRows * kFfn, 12.0 * kRows * kFfn, [&](core::Team team) {
+    ops().gate_mul(
+        {.ffn = kFfn, .gate_up = gates.data(), .ldg = 2 * kFfn, .y = act.data(), .ldy = kFfn},
+        team.share(kRows));
   });
   run("rmsnorm", 1.0 * kRows * kHidden, 8.0 * kRows * kHidden, [&](core::Team team) {
-    const auto [begin, end] = team.share(kRows);
-    ops().rmsnorm(gates.data(), kHidden, weight.data(), 1e-5f, kHidden, act.data(), kHidden,
-                  nullptr, begin, end);
+    ops().rmsnorm({.d = kHidden,
+                   .x = gates.data(),
+                   .ldx = kHidden,
+                   .weight = weight.data(),
+                   .eps = 1e-5f,
+                   .y = act.data(),
+                   .ldy = kHidden},
+                  team.share(kRows));
   });
   run("pack_transposed", 1.0 * kVocab * kHidden, 8.0 * kVocab * kHidden, [&](core::Team team) {
-    const auto [begin, end] = team.share(panels_of(kVocab));
-    ops().pack_transposed(embedding.data(), kHidden, kVocab, kHidden, panels.data(), begin, end);
+    ops().pack_transposed(
+        {.from = embedding.data(), .ldf = kHidden, .n = kVocab, .k = kHidden, .to = panels.data()},
+        team.share(panels_of(kVocab)));
   });
   run("pack_plain", 1.0 * kVocab * kHidden, 8.0 * kVocab * kHidden, [&](core::Team team) {
-    const auto [begin, end] = team.share(panels_of(kHidden));
-    ops().pack_plain(embedding.data(), kHidden, kHidden, kVocab, panels.data(), begin, end);
+    ops().pack_plain(
+        {.from = embedding.data(), .ldf = kHidden, .n = kHidden, .k = kVocab, .to = panels.data()},
+        team.share(panels_of(kHidden)));
   });
   run("adamw", 1.0 * (1 << 22), 28.0 * (1 << 22), [&](core::Team team) {
-    const auto [begin, end] = team.share(1 << 22, 16);
     ops().adamw(AdamW{.param = param.data(),
                       .grad = grad.data(),
                       .m = m.data(),
@@ -384,11 +396,11 @@ void rows_and_vocab(const Bench& bench) {
                       .beta2 = 0.95f,
                       .eps = 1e-8f,
                       .weight_decay = 0.0f},
-                begin, end);
+                team.share(1 << 22, 16));
   });
   run("sum_squares", 1.0 * (1 << 22), 4.0 * (1 << 22), [&](core::Team team) {
-    const auto [begin, end] = team.share((1 << 22) / kNormChunk);
-    ops().sum_squares(grad.data(), 1 << 22, norms.data(), begin, end);
+    ops().sum_squares({.x = grad.data(), .count = 1 << 22, .sums = norms.data()},
+                      team.share((1 << 22) / kNormChunk));
   });
 }
 

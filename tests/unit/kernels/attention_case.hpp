@@ -84,7 +84,7 @@ struct AttentionCase {
       slots.push_back(slot(segment, i));
       begin.push_back(i + 1);
     }
-    reference().kv_write(write(k, v, k_pool, v_pool, begin, slots), 0, length);
+    reference().kv_write(write(k, v, k_pool, v_pool, begin, slots), {0, length});
   }
 
   // Slots before the window of the segment's first row hold NaN, blocks before it are gone.

@@ -262,8 +262,8 @@ TEST_P(AttentionVectorLevels, RowsGoToTheirSlotsAndBack) {
                       .v_pool = v_pool.data(),
                       .slot_begin = begin.data(),
                       .slots = slots.data()};
-      ops.kv_write(w, 0, 2);
-      ops.kv_write(w, 2, 4);
+      ops.kv_write(w, {0, 2});
+      ops.kv_write(w, {2, 4});
       return std::pair(k_pool, v_pool);
     };
     auto expected = pools(reference());
@@ -282,10 +282,10 @@ TEST_P(AttentionVectorLevels, RowsGoToTheirSlotsAndBack) {
                    .v_pool = actual.second.data(),
                    .slot_begin = begin.data(),
                    .slots = slots.data()};
-    level().kv_gather(gather, 0, 4);
+    level().kv_gather(gather, {0, 4});
     gather.k = k_back_expected.data();
     gather.v = v_back_expected.data();
-    reference().kv_gather(gather, 0, 4);
+    reference().kv_gather(gather, {0, 4});
     EXPECT_TRUE(same_bits(k_back_expected, k_back));
     EXPECT_TRUE(same_bits(v_back_expected, v_back));
     EXPECT_EQ(k_back[0], k[0]);

@@ -28,8 +28,12 @@ struct Case {
         residual(Guarded::random(rows * columns, 3)),
         start(Guarded::random(rows * (columns + 5), 4)) {
     const Guarded weights = Guarded::random(columns * depth, 5);
-    reference().pack_transposed(weights.data(), depth, columns, depth,
-                                {b.data(), type, scale.data()}, 0, panels_of(columns));
+    reference().pack_transposed({.from = weights.data(),
+                                 .ldf = depth,
+                                 .n = columns,
+                                 .k = depth,
+                                 .to = {b.data(), type, scale.data()}},
+                                {0, panels_of(columns)});
     for (std::int64_t i = columns; i < scale.size(); ++i)
       scale[i] = kNan;                    // what no column owns
     for (std::int64_t r = 0; r < m; ++r)  // the space between rows is poisoned
@@ -67,7 +71,7 @@ Guarded run(
   const std::int64_t panels = panels_of(p.n);
   for (std::int64_t m = 0; m < p.m; m += m_step)
     for (std::int64_t panel = 0; panel < panels; panel += panel_step)
-      ops.gemm(g, m, std::min(p.m, m + m_step), panel, std::min(panels, panel + panel_step));
+      ops.gemm(g, {m, std::min(p.m, m + m_step)}, {panel, std::min(panels, panel + panel_step)});
   return c;
 }
 
@@ -80,7 +84,9 @@ class GemmDtype : public VectorLevel {
   float one(PanelDtype dtype, std::vector<float> a, std::vector<float> w) const {
     const auto k = static_cast<std::int64_t>(a.size());
     Guarded room(packed_bytes(dtype, 1, k) / 4), scales(kPanel), c(1, 9.0f);
-    level().pack_transposed(w.data(), k, 1, k, {room.data(), dtype, scales.data()}, 0, 1);
+    level().pack_transposed(
+        {.from = w.data(), .ldf = k, .n = 1, .k = k, .to = {room.data(), dtype, scales.data()}},
+        {0, 1});
     const bool scaled = dtype == PanelDtype::kInt8;
     level().gemm(Gemm{.m = 1,
                       .n = 1,
@@ -90,7 +96,7 @@ class GemmDtype : public VectorLevel {
                       .b = {room.data(), dtype, scaled ? scales.data() : nullptr},
                       .c = c.data(),
                       .ldc = 1},
-                 0, 1, 0, 1);
+                 {0, 1}, {0, 1});
     return c[0];
   }
 };
@@ -199,10 +205,10 @@ TEST_P(GemmDtype, ResidualInPlace) {
         Gemm g = p.gemm(expected);
         g.residual = p.start.data();
         g.ldr = g.ldc;
-        reference().gemm(g, 0, m, 0, panels_of(p.n));
+        reference().gemm(g, {0, m}, {0, panels_of(p.n)});
         g.c = actual.data();
         g.residual = actual.data();
-        level().gemm(g, 0, m, 0, panels_of(p.n));
+        level().gemm(g, {0, m}, {0, panels_of(p.n)});
         EXPECT_TRUE(same_bits(expected, actual)) << name_of(dtype) << " m " << m << " k " << k;
       }
 }

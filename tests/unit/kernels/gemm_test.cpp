@@ -23,8 +23,9 @@ struct Product {
         residual(Guarded::random(rows * columns, 3)),
         start(Guarded::random(rows * (columns + 5), 4)) {
     const Guarded weights = Guarded::random(columns * depth, 5);
-    reference().pack_transposed(weights.data(), depth, columns, depth, b.data(), 0,
-                                panels_of(columns));
+    reference().pack_transposed(
+        {.from = weights.data(), .ldf = depth, .n = columns, .k = depth, .to = b.data()},
+        {0, panels_of(columns)});
     for (std::int64_t r = 0; r < m; ++r)  // the space between rows is poisoned
       for (std::int64_t i = k; i < k + 3; ++i)
         a[r * (k + 3) + i] = kNan;
@@ -56,7 +57,7 @@ Guarded run(
   const std::int64_t panels = panels_of(p.n);
   for (std::int64_t m = 0; m < p.m; m += m_step)
     for (std::int64_t panel = 0; panel < panels; panel += panel_step)
-      ops.gemm(g, m, std::min(p.m, m + m_step), panel, std::min(panels, panel + panel_step));
+      ops.gemm(g, {m, std::min(p.m, m + m_step)}, {panel, std::min(panels, panel + panel_step)});
   return c;
 }
 
@@ -74,7 +75,7 @@ TEST_P(GemmAllLevels, TwoByTwoByHand) {
   const std::array<float, 2> bias{0.5f, -0.5f};
   const std::array<float, 4> residual{1, 2, 3, 4};
   Guarded panels(packed_size(2, 3));
-  level().pack_plain(x.data(), 2, 2, 3, panels.data(), 0, 1);
+  level().pack_plain({.from = x.data(), .ldf = 2, .n = 2, .k = 3, .to = panels.data()}, {0, 1});
   Guarded c(4);
   level().gemm(Gemm{.m = 2,
                     .n = 2,
@@ -87,7 +88,7 @@ TEST_P(GemmAllLevels, TwoByTwoByHand) {
                     .bias = bias.data(),
                     .residual = residual.data(),
                     .ldr = 2},
-               0, 2, 0, 1);
+               {0, 2}, {0, 1});
   EXPECT_EQ(c[0], 58 + 0.5f + 1);
   EXPECT_EQ(c[1], 64 - 0.5f + 2);
   EXPECT_EQ(c[2], 139 + 0.5f + 3);
@@ -105,15 +106,15 @@ TEST_P(GemmAllLevels, ChainIsFusedAndAscending) {
   const std::array<float, 2> x2{1.0f + 2 * tiny, 1.0f + tiny};
   Guarded panels(packed_size(1, 3));
   Guarded c(2);
-  level().pack_plain(ones.data(), 1, 1, 3, panels.data(), 0, 1);
+  level().pack_plain({.from = ones.data(), .ldf = 1, .n = 1, .k = 3, .to = panels.data()}, {0, 1});
   Gemm g{
       .m = 1, .n = 1, .k = 3, .a = a.data(), .lda = 3, .b = panels.data(), .c = c.data(), .ldc = 1};
-  level().gemm(g, 0, 1, 0, 1);
+  level().gemm(g, {0, 1}, {0, 1});
   EXPECT_EQ(c[0], 0x1p24f);
-  level().pack_plain(x2.data(), 1, 1, 2, panels.data(), 0, 1);
+  level().pack_plain({.from = x2.data(), .ldf = 1, .n = 1, .k = 2, .to = panels.data()}, {0, 1});
   g.k = 2;
   g.a = a2.data();
-  level().gemm(g, 0, 1, 0, 1);
+  level().gemm(g, {0, 1}, {0, 1});
   EXPECT_EQ(c[0], tiny * tiny);
 }
 
@@ -142,11 +143,11 @@ TEST_P(GemmAllLevels, ResidualMayBeTheOutputItself) {
     Gemm g = p.gemm(expected);
     g.residual = residual.data();
     g.ldr = g.ldc;
-    level().gemm(g, 0, m, 0, panels_of(p.n));
+    level().gemm(g, {0, m}, {0, panels_of(p.n)});
     Guarded in_place(p.start);
     g.c = in_place.data();
     g.residual = in_place.data();
-    level().gemm(g, 0, m, 0, panels_of(p.n));
+    level().gemm(g, {0, m}, {0, panels_of(p.n)});
     EXPECT_TRUE(same_bits(expected, in_place));
   }
 }
@@ -165,7 +166,7 @@ TEST_P(GemmAllLevels, ChainGoesOnFromTheOutput) {
     g.a += k_begin;
     g.b = half.data();
     g.accumulate = k_begin > 0;
-    level().gemm(g, 0, p.m, 0, panels_of(p.n));
+    level().gemm(g, {0, p.m}, {0, panels_of(p.n)});
   }
   EXPECT_TRUE(same_bits(whole, c));
 }
@@ -222,7 +223,7 @@ TEST_P(GemmAllLevels, OperandsAsTheyLieGiveTheBitsOfPackedOnes) {
       Guarded expected(p.start);
       Gemm g = p.gemm(expected);
       g.accumulate = accumulate;
-      reference().gemm(g, 0, m, 0, panels_of(n));
+      reference().gemm(g, {0, m}, {0, panels_of(n)});
       for (const bool by_columns : {false, true})
         for (const bool as_it_lies : {false, true})
           for (const std::int64_t step : {m, m / 2 + 1}) {
@@ -235,8 +236,8 @@ TEST_P(GemmAllLevels, OperandsAsTheyLieGiveTheBitsOfPackedOnes) {
             g.ldb = as_it_lies ? ldb : 0;
             const std::int64_t half = panels_of(n) / 2;
             for (std::int64_t row = 0; row < m; row += step) {
-              level().gemm(g, row, std::min(m, row + step), 0, half);
-              level().gemm(g, row, std::min(m, row + step), half, panels_of(n));
+              level().gemm(g, {row, std::min(m, row + step)}, {0, half});
+              level().gemm(g, {row, std::min(m, row + step)}, {half, panels_of(n)});
             }
             EXPECT_TRUE(same_bits(expected, c))
                 << m << " x " << n << " x " << k << " by columns " << by_columns << " plain "
@@ -283,9 +284,9 @@ TEST_P(GemmVectorLevels, ReadsNothingBehindOperandsAsTheyLie) {
            .ldb = n,
            .c = expected.data(),
            .ldc = n};
-    reference().gemm(g, 0, m, 0, panels_of(n));
+    reference().gemm(g, {0, m}, {0, panels_of(n)});
     g.c = actual.data();
-    level().gemm(g, 0, m, 0, panels_of(n));
+    level().gemm(g, {0, m}, {0, panels_of(n)});
     EXPECT_TRUE(same_bits(expected, actual)) << m << " x " << n << " x " << k;
   }
 }
@@ -294,11 +295,11 @@ TEST_P(GemmVectorLevels, NoRowsNoColumnsAndNoDepth) {
   const Product p(20, 20, 10);
   Guarded c(p.start);
   Gemm g = p.gemm(c);
-  level().gemm(g, 3, 3, 0, 2);
-  level().gemm(g, 0, 20, 1, 1);
+  level().gemm(g, {3, 3}, {0, 2});
+  level().gemm(g, {0, 20}, {1, 1});
   EXPECT_TRUE(same_bits(p.start, c));
   g.k = 0;
-  level().gemm(g, 0, 20, 0, 2);
+  level().gemm(g, {0, 20}, {0, 2});
   EXPECT_EQ(c[0], 0.0f);
   EXPECT_EQ(c[19 * 25 + 19], 0.0f);
 }
@@ -326,15 +327,18 @@ TEST_P(GemmVectorLevels, PackingMovesTheSameNumbers) {
     const std::int64_t panels = panels_of(n);
     Guarded expected(packed_size(n, k), 7.0f);
     Guarded actual(packed_size(n, k), 8.0f);
-    reference().pack_transposed(x.data(), k, n, k, expected.data(), 0, panels);
-    level().pack_transposed(x.data(), k, n, k, actual.data(), 0, panels);
+    reference().pack_transposed({.from = x.data(), .ldf = k, .n = n, .k = k, .to = expected.data()},
+                                {0, panels});
+    level().pack_transposed({.from = x.data(), .ldf = k, .n = n, .k = k, .to = actual.data()},
+                            {0, panels});
     EXPECT_TRUE(same_bits(expected, actual)) << n << " x " << k;
     Guarded actual_plain(packed_size(n, k), 8.0f);
     Guarded expected_plain(packed_size(n, k), 8.0f);
-    reference().pack_plain(x.data(), n, n, k, expected_plain.data(), 0, panels);
+    reference().pack_plain(
+        {.from = x.data(), .ldf = n, .n = n, .k = k, .to = expected_plain.data()}, {0, panels});
     for (std::int64_t panel = 0; panel < panels; panel += 2)
-      level().pack_plain(x.data(), n, n, k, actual_plain.data(), panel,
-                         std::min(panels, panel + 2));
+      level().pack_plain({.from = x.data(), .ldf = n, .n = n, .k = k, .to = actual_plain.data()},
+                         {panel, std::min(panels, panel + 2)});
     EXPECT_TRUE(same_bits(expected_plain, actual_plain)) << n << " x " << k;
   }
 }

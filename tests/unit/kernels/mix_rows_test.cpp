@@ -27,7 +27,7 @@ TEST_P(MixRowsAllLevels, ByHand) {
               .ldr = 3,
               .out = out.data(),
               .ldo = 3};
-  level().mix_rows(mix, 0, 2);
+  level().mix_rows(mix, {0, 2});
   EXPECT_EQ(out[0], 1052.0f);  // 1000 + 100/2 + 1*2
   EXPECT_EQ(out[2], 1156.0f);
   EXPECT_EQ(out[3], 2102.5f);  // 2000 + 10/4 + 100
@@ -35,12 +35,12 @@ TEST_P(MixRowsAllLevels, ByHand) {
   mix.ldx = 3;
   mix.extra_weight = extra_weight;
   mix.ldw = 2;
-  level().mix_rows(mix, 1, 2);
+  level().mix_rows(mix, {1, 2});
   EXPECT_EQ(out[0], 1052.0f);  // not in the range
   EXPECT_EQ(out[3], 2106.5f);
   mix.weight = nullptr;
   mix.extra_weight = nullptr;
-  level().mix_rows(mix, 0, 1);
+  level().mix_rows(mix, {0, 1});
   EXPECT_EQ(out[1], 1209.0f);  // 1000 + 200 + 2 + 7
   EXPECT_TRUE(out.guards_intact());
 }
@@ -60,7 +60,7 @@ TEST_P(MixRowsAllLevels, TheResidualIsAddedLast) {
                     .ldr = 1,
                     .out = &out,
                     .ldo = 1};
-  level().mix_rows(mix, 0, 1);
+  level().mix_rows(mix, {0, 1});
   EXPECT_EQ(out, 16777220.0f);  // 2^24 + 3, to even
 }
 
@@ -94,10 +94,10 @@ TEST_P(MixRowsVector, SameBitsAsReferenceOverOddWidths) {
                     .ldr = ld,
                     .out = expected.data(),
                     .ldo = ld};
-        reference().mix_rows(mix, 0, rows);
+        reference().mix_rows(mix, {0, rows});
         mix.out = actual.data();
-        level().mix_rows(mix, 0, 2);
-        level().mix_rows(mix, 2, rows);
+        level().mix_rows(mix, {0, 2});
+        level().mix_rows(mix, {2, rows});
         ASSERT_TRUE(same_bits(expected, actual)) << n << " columns, " << choices << " choices";
       }
     }

@@ -45,8 +45,8 @@ TEST_P(OptimizerAllLevels, AdamwCloseToTheTextbook) {
       const double v_hat = v[i] / (1.0 - std::pow(0.95, step));
       theta[i] -= 1e-2 * 0.1 * theta[i] + 1e-2 * m_hat / (std::sqrt(v_hat) + 1e-8);
     }
-    level().adamw(adam.args(step), 0, 33);
-    level().adamw(adam.args(step), 33, kCount);
+    level().adamw(adam.args(step), {0, 33});
+    level().adamw(adam.args(step), {33, kCount});
   }
   for (std::size_t i = 0; i < kCount; ++i)
     EXPECT_NEAR(adam.param[static_cast<std::int64_t>(i)], theta[i], 2e-6) << i;
@@ -58,9 +58,9 @@ TEST_P(OptimizerAllLevels, SumSquaresByHandAndInDouble) {
   x[1] = 4.0f;
   x[2] = 1e30f;
   double sum = 0.0;
-  level().sum_squares(x.data(), 2, &sum, 0, 1);
+  level().sum_squares({.x = x.data(), .count = 2, .sums = &sum}, {0, 1});
   EXPECT_EQ(sum, 25.0);
-  level().sum_squares(x.data(), 3, &sum, 0, 1);
+  level().sum_squares({.x = x.data(), .count = 3, .sums = &sum}, {0, 1});
   EXPECT_NEAR(sum, 1e60, 1e53);
 }
 
@@ -70,12 +70,12 @@ TEST_P(OptimizerAllLevels, SumSquaresOfChunks) {
   for (std::int64_t i = 0; i < 2 * kNormChunk; ++i)
     x[i] = i < kNormChunk ? 1.0f : 2.0f;
   double sums[4] = {-1.0, -1.0, -1.0, -1.0};
-  level().sum_squares(x.data(), x.size(), sums, 1, 3);
+  level().sum_squares({.x = x.data(), .count = x.size(), .sums = sums}, {1, 3});
   EXPECT_EQ(sums[0], -1.0);
   EXPECT_EQ(sums[1], 4.0 * kNormChunk);
   EXPECT_EQ(sums[2], 27.0);
   EXPECT_EQ(sums[3], -1.0);
-  level().sum_squares(x.data(), x.size(), sums, 0, 1);
+  level().sum_squares({.x = x.data(), .count = x.size(), .sums = sums}, {0, 1});
   EXPECT_EQ(sums[0], 1.0 * kNormChunk);
 }
 
@@ -103,16 +103,16 @@ TEST_P(OptimizerVectorLevels, SameBitsAsReference) {
     Adam expected(count), actual(count);
     expected.grad[count / 2] = actual.grad[count / 2] = 1e-25f;  // its square underflows
     for (int step = 1; step <= 3; ++step) {
-      reference().adamw(expected.args(step), 0, count);
-      level().adamw(actual.args(step), 0, count / 2);
-      level().adamw(actual.args(step), count / 2, count);
+      reference().adamw(expected.args(step), {0, count});
+      level().adamw(actual.args(step), {0, count / 2});
+      level().adamw(actual.args(step), {count / 2, count});
     }
     EXPECT_TRUE(same_bits(expected.param, actual.param));
     EXPECT_TRUE(same_bits(expected.m, actual.m));
     EXPECT_TRUE(same_bits(expected.v, actual.v));
     double sums[2] = {0.0, 1.0};
-    reference().sum_squares(expected.grad.data(), count, &sums[0], 0, 1);
-    level().sum_squares(expected.grad.data(), count, &sums[1], 0, 1);
+    reference().sum_squares({.x = expected.grad.data(), .count = count, .sums = &sums[0]}, {0, 1});
+    level().sum_squares({.x = expected.grad.data(), .count = count, .sums = &sums[1]}, {0, 1});
     EXPECT_EQ(sums[0], sums[1]);
     EXPECT_EQ(reference().all_finite(expected.grad.data(), count),
               level().all_finite(expected.grad.data(), count));

@@ -78,8 +78,12 @@ class PanelLevels : public VectorLevel {
   std::pair<std::vector<int>, float> int8_column(const std::vector<float>& w) const {
     const auto k = static_cast<std::int64_t>(w.size());
     Guarded room(packed_bytes(PanelDtype::kInt8, 1, k) / 4), scale(kPanel);
-    level().pack_transposed(w.data(), k, 1, k, {room.data(), PanelDtype::kInt8, scale.data()}, 0,
-                            1);
+    level().pack_transposed({.from = w.data(),
+                             .ldf = k,
+                             .n = 1,
+                             .k = k,
+                             .to = {room.data(), PanelDtype::kInt8, scale.data()}},
+                            {0, 1});
     EXPECT_TRUE(room.guards_intact() && scale.guards_intact());
     std::vector<int> out;
     for (std::int64_t i = 0; i < k; ++i)
@@ -93,7 +97,8 @@ TROUPE_ALL_LEVELS(PanelLevels);
 TEST_P(PanelLevels, PairsOfOneColumnByHand) {
   const float w[3] = {1.0f, bits(0x3f818000), -2.5f};
   Guarded room(packed_bytes(PanelDtype::kBf16, 1, 3) / 4);
-  level().pack_transposed(w, 3, 1, 3, {room.data(), PanelDtype::kBf16}, 0, 1);
+  level().pack_transposed(
+      {.from = w, .ldf = 3, .n = 1, .k = 3, .to = {room.data(), PanelDtype::kBf16}}, {0, 1});
   std::uint32_t lines[2 * kPanel];
   std::memcpy(lines, room.data(), sizeof lines);
   EXPECT_EQ(lines[0], 0x3f823f80u);
@@ -131,8 +136,12 @@ TEST_P(PanelLevels, ColumnsComeBack) {
   for (const PanelDtype dtype : {PanelDtype::kF32, PanelDtype::kBf16, PanelDtype::kInt8}) {
     Guarded room(packed_bytes(dtype, n, k) / 4), scale(panels_of(n) * kPanel);
     const bool scaled = dtype == PanelDtype::kInt8;
-    level().pack_transposed(w.data(), k, n, k,
-                            {room.data(), dtype, scaled ? scale.data() : nullptr}, 0, panels_of(n));
+    level().pack_transposed({.from = w.data(),
+                             .ldf = k,
+                             .n = n,
+                             .k = k,
+                             .to = {room.data(), dtype, scaled ? scale.data() : nullptr}},
+                            {0, panels_of(n)});
     std::vector<float> column(k);
     for (std::int64_t c = 0; c < n; ++c) {
       float most = 0.0f;
@@ -173,11 +182,19 @@ TEST_P(PanelLevels, SameBytesAsReference) {
       const std::int64_t scales = panels_of(n) * kPanel;
       Guarded expected(floats, 7.0f), actual(floats, 8.0f);
       Guarded expected_scale(scales, 7.0f), actual_scale(scales, 7.0f);
-      reference().pack_transposed(w.data(), k + 3, n, k,
-                                  {expected.data(), dtype, expected_scale.data()}, 0, panels_of(n));
+      reference().pack_transposed({.from = w.data(),
+                                   .ldf = k + 3,
+                                   .n = n,
+                                   .k = k,
+                                   .to = {expected.data(), dtype, expected_scale.data()}},
+                                  {0, panels_of(n)});
       for (std::int64_t panel = 0; panel < panels_of(n); ++panel)
-        level().pack_transposed(w.data(), k + 3, n, k, {actual.data(), dtype, actual_scale.data()},
-                                panel, panel + 1);
+        level().pack_transposed({.from = w.data(),
+                                 .ldf = k + 3,
+                                 .n = n,
+                                 .k = k,
+                                 .to = {actual.data(), dtype, actual_scale.data()}},
+                                {panel, panel + 1});
       EXPECT_EQ(std::memcmp(expected.data(), actual.data(), static_cast<std::size_t>(floats) * 4),
                 0)
           << name_of(dtype) << " " << n << " x " << k;

@@ -27,12 +27,12 @@ TEST_P(PlainRowsAllLevels, CopyRowsGathersAndScatters) {
   Guarded to(9, -1.0f);
   CopyRows c{.columns = 2, .from = from.data(), .ldf = 4, .to = to.data(), .ldt = 3};
   c.from_row = rows;
-  level().copy_rows(c, 1, 3);
+  level().copy_rows(c, {1, 3});
   EXPECT_EQ(values(to), (std::vector<float>{-1, -1, -1, 8, 9, -1, 0, 1, -1}));
   std::fill_n(to.data(), 9, -1.0f);
   c.from_row = nullptr;
   c.to_row = rows;
-  level().copy_rows(c, 1, 3);
+  level().copy_rows(c, {1, 3});
   EXPECT_EQ(values(to), (std::vector<float>{8, 9, -1, -1, -1, -1, 4, 5, -1}));
   EXPECT_TRUE(to.guards_intact());
 }
@@ -41,9 +41,9 @@ TEST_P(PlainRowsAllLevels, AddRowsAlsoInPlaceAndZero) {
   Guarded a = counted(8), b(6, 10.0f);
   level().add_rows(
       {.columns = 3, .a = a.data(), .lda = 4, .b = b.data(), .ldb = 3, .out = a.data(), .ldo = 4},
-      1, 2);
+      {1, 2});
   EXPECT_EQ(values(a), (std::vector<float>{0, 1, 2, 3, 14, 15, 16, 7}));
-  level().zero(a.data(), 1, 5);
+  level().zero(a.data(), {1, 5});
   EXPECT_EQ(values(a), (std::vector<float>{0, 0, 0, 0, 0, 15, 16, 7}));
   EXPECT_TRUE(a.guards_intact() && b.guards_intact());
 }
@@ -55,17 +55,17 @@ TEST_P(PlainRowsAllLevels, RmsnormOfHeadsByHand) {
   std::copy_n(row, 4, x.data() + 7);
   weight[0] = 1.0f;
   weight[1] = 2.0f;
-  level().rmsnorm_heads({.heads = 2,
-                         .head_dim = 2,
-                         .x = x.data(),
-                         .ldx = 7,
-                         .weight = weight.data(),
-                         .eps = 3.5f,
-                         .y = x.data(),
-                         .ldy = 7,
-                         .inv_rms = inv.data(),
-                         .ldi = 3},
-                        1, 2);
+  level().rmsnorm({.heads = 2,
+                   .d = 2,
+                   .x = x.data(),
+                   .ldx = 7,
+                   .weight = weight.data(),
+                   .eps = 3.5f,
+                   .y = x.data(),
+                   .ldy = 7,
+                   .inv_rms = inv.data(),
+                   .ldi = 3},
+                  {1, 2});
   EXPECT_NEAR(inv[1], 1.0 / std::sqrt(16.5), 1e-7);
   EXPECT_EQ(inv[4], 0.5f);
   EXPECT_EQ(x[7], inv[1]);
@@ -86,16 +86,20 @@ TEST_P(PlainRowsAllLevels, EmbedRowsOfATableAndOfPanels) {
   for (const float scale : {1.0f, 3.3f})
     for (const PanelDtype dtype : {PanelDtype::kF32, PanelDtype::kBf16}) {
       Guarded panels(packed_bytes(dtype, kVocab, kHidden) / 4);
-      level().pack_transposed(table.data(), kHidden, kVocab, kHidden, {panels.data(), dtype}, 0,
-                              panels_of(kVocab));
+      level().pack_transposed({.from = table.data(),
+                               .ldf = kHidden,
+                               .n = kVocab,
+                               .k = kHidden,
+                               .to = {panels.data(), dtype}},
+                              {0, panels_of(kVocab)});
       EmbedRows e{.hidden = kHidden, .scale = scale, .tokens = tokens};
       Guarded from_table(4 * kHidden, 5.0f), from_panels(4 * kHidden, 5.0f);
       e.x = from_panels.data();
       e.panels = Panels{panels.data(), dtype, nullptr};
-      level().embed_rows(e, 1, 4);
+      level().embed_rows(e, {1, 4});
       e.table = table.data();
       e.x = from_table.data();
-      level().embed_rows(e, 1, 4);
+      level().embed_rows(e, {1, 4});
       for (std::int64_t i = 0; i < 4 * kHidden; ++i) {
         const std::int64_t row = i / kHidden;
         if (row == 0) {
@@ -125,7 +129,7 @@ TEST_P(PlainRowsAllLevels, EmbedGradAddsRowsAscending) {
                       .dx = dx.data(),
                       .scale = 2.0f,
                       .table = table.data()},
-                     1, 3);
+                     {1, 3});
   EXPECT_EQ(values(table), (std::vector<float>{0, 1, 1, 0, 1, 201}));
   EXPECT_TRUE(table.guards_intact());
 }
@@ -142,26 +146,26 @@ TEST_P(PlainRowsAllLevels, GemmInPiecesByHand) {
   g.c = c.data();
   g.ldc = 1;
   g.sums = sums.data();
-  level().gemm_in_pieces(g, 0, 1, 0, 1);
+  level().gemm_in_pieces(g, {0, 1}, {0, 1});
   EXPECT_EQ(c[0], 1e8f);  // 0 + (1 + 1e8)
   b[1] = 1.0f;
   b[2] = -1e8f;
   b[3] = 3.0f;
   g.piece = 1;
-  level().gemm_in_pieces(g, 0, 1, 0, 1);
+  level().gemm_in_pieces(g, {0, 1}, {0, 1});
   EXPECT_EQ(c[0], 3.0f);
   b[0] = 1.0f;
   b[1] = 1e8f;
   b[2] = 3.0f;
   b[3] = -1e8f;
   g.piece = 4;
-  level().gemm_in_pieces(g, 0, 1, 0, 1);
+  level().gemm_in_pieces(g, {0, 1}, {0, 1});
   EXPECT_EQ(c[0], 0.0f);  // one chain
   g.piece = 2;
   b[0] = -1e8f;
   b[2] = 5.0f;
   b[3] = 3.0f;
-  level().gemm_in_pieces(g, 0, 1, 0, 1);
+  level().gemm_in_pieces(g, {0, 1}, {0, 1});
   EXPECT_EQ(c[0], 8.0f);  // (-1e8 + 1e8) + (5 + 3)
   EXPECT_TRUE(c.guards_intact() && sums.guards_intact());
 }
@@ -182,7 +186,7 @@ TEST_P(PlainRowsAllLevels, GemmInPiecesInAnyShares) {
                        .ldb = kN + 2,
                        .c = k == 0 ? expected.data() : piece.data(),
                        .ldc = kN};
-    reference().gemm(product, 0, kM, 0, panels_of(kN));
+    reference().gemm(product, {0, kM}, {0, panels_of(kN)});
     for (std::int64_t i = 0; k > 0 && i < kM * kN; ++i)
       expected[i] += piece[i];
   }
@@ -197,9 +201,9 @@ TEST_P(PlainRowsAllLevels, GemmInPiecesInAnyShares) {
                     .c = actual.data(),
                     .ldc = kN,
                     .sums = sums.data()};
-  level().gemm_in_pieces(g, 0, 3, 0, kN);
-  level().gemm_in_pieces(g, 3, kM, 0, 16);
-  level().gemm_in_pieces(g, 3, kM, 16, kN);
+  level().gemm_in_pieces(g, {0, 3}, {0, kN});
+  level().gemm_in_pieces(g, {3, kM}, {0, 16});
+  level().gemm_in_pieces(g, {3, kM}, {16, kN});
   EXPECT_TRUE(same_bits(expected, actual));
   EXPECT_TRUE(sums.guards_intact());
 }

@@ -26,7 +26,15 @@ TEST_P(RowsAllLevels, RmsnormByHand) {
   Guarded x(8), weight(8, 2.0f), y(8), inv(1);
   const float values[8] = {1, 2, 3, 4, 5, 5, 4, 2};
   std::copy_n(values, 8, x.data());
-  level().rmsnorm(x.data(), 8, weight.data(), 3.5f, 8, y.data(), 8, inv.data(), 0, 1);
+  level().rmsnorm({.d = 8,
+                   .x = x.data(),
+                   .ldx = 8,
+                   .weight = weight.data(),
+                   .eps = 3.5f,
+                   .y = y.data(),
+                   .ldy = 8,
+                   .inv_rms = inv.data()},
+                  {0, 1});
   EXPECT_EQ(inv[0], 0.25f);
   for (std::int64_t i = 0; i < 8; ++i)
     EXPECT_EQ(y[i], x[i] * 0.5f);
@@ -39,14 +47,31 @@ TEST_P(RowsAllLevels, RopeByHandAndBack) {
   const float cosine[6] = {1, 1, 0, 0.5f, 0, 1};  // positions 0..2, two pairs
   const float sine[6] = {0, 0, 1, 0.5f, -1, 0};
   const std::int32_t positions[2] = {9, 1};  // the first row is not in the range
-  level().rope(x.data() - 8, 8, 2, 4, 4, positions, cosine, sine, false, 1, 2);
+  level().rope({.heads = 2,
+                .head_dim = 4,
+                .rotary = 4,
+                .x = x.data() - 8,
+                .ldx = 8,
+                .positions = positions,
+                .cos = cosine,
+                .sin = sine},
+               {1, 2});
   EXPECT_EQ(x[0], -3.0f);  // 1*0 - 3*1
   EXPECT_EQ(x[2], 1.0f);   // 3*0 + 1*1
   EXPECT_EQ(x[1], -1.0f);  // 2*.5 - 4*.5
   EXPECT_EQ(x[3], 3.0f);   // 4*.5 + 2*.5
   EXPECT_EQ(x[4], -7.0f);
   EXPECT_EQ(x[6], 5.0f);
-  level().rope(x.data() - 8, 8, 2, 4, 4, positions, cosine, sine, true, 1, 2);
+  level().rope({.heads = 2,
+                .head_dim = 4,
+                .rotary = 4,
+                .x = x.data() - 8,
+                .ldx = 8,
+                .positions = positions,
+                .cos = cosine,
+                .sin = sine,
+                .inverse = true},
+               {1, 2});
   EXPECT_EQ(x[0], 1.0f);
   EXPECT_EQ(x[2], 3.0f);
   EXPECT_EQ(x[4], 5.0f);
@@ -60,7 +85,15 @@ TEST_P(RowsAllLevels, RopeTurnsAPartOfAHead) {
     x[i] = static_cast<float>(i + 1);
   const float cosine[2] = {0, 0.5f}, sine[2] = {1, 0.5f};
   const std::int32_t position = 0;
-  level().rope(x.data(), 12, 2, 6, 4, &position, cosine, sine, false, 0, 1);
+  level().rope({.heads = 2,
+                .head_dim = 6,
+                .rotary = 4,
+                .x = x.data(),
+                .ldx = 12,
+                .positions = &position,
+                .cos = cosine,
+                .sin = sine},
+               {0, 1});
   const float expected[12] = {-3, -1, 1, 3, 5, 6, -9, -1, 7, 9, 11, 12};
   for (std::int64_t i = 0; i < 12; ++i)
     EXPECT_EQ(x[i], expected[i]) << i;
@@ -75,7 +108,13 @@ double gelu(double g) {
 TEST_P(RowsAllLevels, GeluMulCloseToDouble) {
   const Guarded x = Guarded::random(2 * 300, 5, 6.0f);
   Guarded y(300);
-  level().gelu_mul(x.data(), 600, 300, y.data(), 300, 0, 1);
+  level().gate_mul({.activation = Activation::kGeluTanh,
+                    .ffn = 300,
+                    .gate_up = x.data(),
+                    .ldg = 600,
+                    .y = y.data(),
+                    .ldy = 300},
+                   {0, 1});
   for (std::int64_t i = 0; i < 300; ++i) {
     const double expected = gelu(value(x[i])) * value(x[300 + i]);
     EXPECT_NEAR(y[i], expected, 6e-7 * (1.0 + std::abs(expected)));
@@ -87,7 +126,15 @@ TEST_P(RowsAllLevels, GeluMulGradientCloseToDifferences) {
   const Guarded x = Guarded::random(2 * ffn, 5, 3.0f);
   const Guarded dy = Guarded::random(ffn, 6);
   Guarded dx(2 * ffn);
-  level().gelu_mul_backward(x.data(), 0, ffn, dy.data(), 0, dx.data(), 0, 0, 1);
+  level().gate_mul_backward({.activation = Activation::kGeluTanh,
+                             .ffn = ffn,
+                             .gate_up = x.data(),
+                             .ldg = 0,
+                             .dy = dy.data(),
+                             .ldy = 0,
+                             .dgate_up = dx.data(),
+                             .lddg = 0},
+                            {0, 1});
   for (std::int64_t i = 0; i < ffn; ++i) {
     const double g = value(x[i]), u = value(x[ffn + i]), step = 1e-5;
     const double slope = (gelu(g + step) - gelu(g - step)) / (2 * step);
@@ -99,7 +146,8 @@ TEST_P(RowsAllLevels, GeluMulGradientCloseToDifferences) {
 TEST_P(RowsAllLevels, SoftcapCloseToDouble) {
   const Guarded x = Guarded::random(70, 5, 40.0f);
   Guarded y(x);
-  level().softcap(y.data(), 35, 2, 33, 30.0f);  // two numbers of each row stay
+  level().softcap({.columns = 33, .x = y.data(), .ldx = 35, .cap = 30.0f},
+                  {0, 2});  // two numbers of each row stay
   for (std::int64_t i = 0; i < 70; ++i) {
     const double capped = 30.0 * std::tanh(value(x[i]) / 30.0);
     EXPECT_NEAR(y[i], i % 35 < 33 ? capped : value(x[i]), 1e-5);
@@ -110,7 +158,8 @@ TEST_P(RowsAllLevels, SoftcapCloseToDouble) {
 TEST_P(RowsAllLevels, SiluMulCloseToDouble) {
   const Guarded x = Guarded::random(2 * 300, 5, 6.0f);
   Guarded y(300);
-  level().silu_mul(x.data(), 600, 300, y.data(), 300, 0, 1);
+  level().gate_mul({.ffn = 300, .gate_up = x.data(), .ldg = 600, .y = y.data(), .ldy = 300},
+                   {0, 1});
   for (std::int64_t i = 0; i < 300; ++i) {
     const double expected = value(x[i]) / (1.0 + std::exp(-value(x[i]))) * value(x[300 + i]);
     EXPECT_NEAR(y[i], expected, 4e-7 * (1.0 + std::abs(expected)));
@@ -133,10 +182,33 @@ TEST_P(RowsAllLevels, RmsnormGradientCloseToDifferences) {
     return total;
   };
   Guarded y(d), inv(1), dx(d, 1.0f), dweight(d, 2.0f);
-  level().rmsnorm(x.data(), d, weight.data(), 1e-5f, d, y.data(), d, inv.data(), 0, 1);
-  level().rmsnorm_backward(x.data(), d, weight.data(), inv.data(), dy.data(), d, d, dx.data(), d, 0,
-                           1);
-  level().rmsnorm_weight_grad(x.data(), d, inv.data(), dy.data(), d, 1, dweight.data(), 0, d);
+  level().rmsnorm({.d = d,
+                   .x = x.data(),
+                   .ldx = d,
+                   .weight = weight.data(),
+                   .eps = 1e-5f,
+                   .y = y.data(),
+                   .ldy = d,
+                   .inv_rms = inv.data()},
+                  {0, 1});
+  level().rmsnorm_backward({.d = d,
+                            .x = x.data(),
+                            .ldx = d,
+                            .weight = weight.data(),
+                            .inv_rms = inv.data(),
+                            .dy = dy.data(),
+                            .ldy = d,
+                            .dx = dx.data(),
+                            .lddx = d},
+                           {0, 1});
+  level().rmsnorm_weight_grad({.rows = 1,
+                               .x = x.data(),
+                               .ldx = d,
+                               .inv_rms = inv.data(),
+                               .dy = dy.data(),
+                               .ldy = d,
+                               .dweight = dweight.data()},
+                              {0, d});
   for (std::int64_t i = 0; i < d; ++i) {
     EXPECT_NEAR(dx[i] - 1.0, (loss(i, -1, 1e-5) - loss(i, -1, -1e-5)) / 2e-5, 2e-6);
     EXPECT_NEAR(dweight[i] - 2.0, (loss(-1, i, 1e-5) - loss(-1, i, -1e-5)) / 2e-5, 2e-6);
@@ -148,7 +220,14 @@ TEST_P(RowsAllLevels, SiluMulGradientCloseToDifferences) {
   const Guarded x = Guarded::random(2 * ffn, 5, 3.0f);
   const Guarded dy = Guarded::random(ffn, 6);
   Guarded dx(2 * ffn);
-  level().silu_mul_backward(x.data(), 0, ffn, dy.data(), 0, dx.data(), 0, 0, 1);
+  level().gate_mul_backward({.ffn = ffn,
+                             .gate_up = x.data(),
+                             .ldg = 0,
+                             .dy = dy.data(),
+                             .ldy = 0,
+                             .dgate_up = dx.data(),
+                             .lddg = 0},
+                            {0, 1});
   const auto f = [](double g, double u) { return g / (1.0 + std::exp(-g)) * u; };
   for (std::int64_t i = 0; i < ffn; ++i) {
     const double g = value(x[i]), u = value(x[ffn + i]), step = 1e-5;
@@ -184,21 +263,51 @@ TEST_P(RowsVectorLevels, ForwardSameBitsAsReference) {
       const Guarded x = rows(kRows * 2 * d, seed);
       const Guarded weight = rows(d, seed + 2);
       expect_same(Guarded(kRows * d), [&](const Ops& ops, Guarded& y) {
-        ops.rmsnorm(x.data(), 2 * d, weight.data(), 1e-5f, d, y.data(), d, nullptr, 0, 2);
-        ops.rmsnorm(x.data(), 2 * d, weight.data(), 1e-5f, d, y.data(), d, nullptr, 2, kRows);
+        ops.rmsnorm({.d = d,
+                     .x = x.data(),
+                     .ldx = 2 * d,
+                     .weight = weight.data(),
+                     .eps = 1e-5f,
+                     .y = y.data(),
+                     .ldy = d},
+                    {0, 2});
+        ops.rmsnorm({.d = d,
+                     .x = x.data(),
+                     .ldx = 2 * d,
+                     .weight = weight.data(),
+                     .eps = 1e-5f,
+                     .y = y.data(),
+                     .ldy = d},
+                    {2, kRows});
       });
       expect_same(Guarded(kRows), [&](const Ops& ops, Guarded& inv) {
         Guarded y(kRows * d);
-        ops.rmsnorm(x.data(), 2 * d, weight.data(), 1e-5f, d, y.data(), d, inv.data(), 0, kRows);
+        ops.rmsnorm({.d = d,
+                     .x = x.data(),
+                     .ldx = 2 * d,
+                     .weight = weight.data(),
+                     .eps = 1e-5f,
+                     .y = y.data(),
+                     .ldy = d,
+                     .inv_rms = inv.data()},
+                    {0, kRows});
       });
       expect_same(Guarded(kRows * d), [&](const Ops& ops, Guarded& y) {
-        ops.silu_mul(x.data(), 2 * d, d, y.data(), d, 0, kRows);
+        ops.gate_mul({.ffn = d, .gate_up = x.data(), .ldg = 2 * d, .y = y.data(), .ldy = d},
+                     {0, kRows});
       });
       expect_same(Guarded(kRows * d), [&](const Ops& ops, Guarded& y) {
-        ops.gelu_mul(x.data(), 2 * d, d, y.data(), d, 0, kRows);
+        ops.gate_mul({.activation = Activation::kGeluTanh,
+                      .ffn = d,
+                      .gate_up = x.data(),
+                      .ldg = 2 * d,
+                      .y = y.data(),
+                      .ldy = d},
+                     {0, kRows});
       });
-      expect_same(
-          x, [&](const Ops& ops, Guarded& y) { ops.softcap(y.data(), 2 * d, kRows, d, 3.0f); });
+      expect_same(x, [&](const Ops& ops, Guarded& y) {
+        ops.softcap({.columns = d, .x = y.data(), .ldx = 2 * d, .cap = 3.0f}, {0, kRows});
+      });
     }
 }
 
@@ -210,8 +319,16 @@ TEST_P(RowsVectorLevels, RopeSameBitsAsReference) {
       const Guarded cosine = Guarded::random(10 * head_dim / 2, 8);
       const Guarded sine = Guarded::random(10 * head_dim / 2, 9);
       expect_same(rows(kRows * (3 * head_dim + 1), 3), [&](const Ops& ops, Guarded& x) {
-        ops.rope(x.data(), 3 * head_dim + 1, 3, head_dim, rotary, positions, cosine.data(),
-                 sine.data(), inverse, 0, kRows);
+        ops.rope({.heads = 3,
+                  .head_dim = head_dim,
+                  .rotary = rotary,
+                  .x = x.data(),
+                  .ldx = 3 * head_dim + 1,
+                  .positions = positions,
+                  .cos = cosine.data(),
+                  .sin = sine.data(),
+                  .inverse = inverse},
+                 {0, kRows});
       });
     }
 }
@@ -225,29 +342,71 @@ TEST_P(RowsVectorLevels, BackwardSameBitsAsReference) {
       const Guarded inv = Guarded::random(kRows, seed + 6);
       const Guarded start = rows(kRows * d, 5);
       expect_same(start, [&](const Ops& ops, Guarded& dx) {
-        ops.rmsnorm_backward(x.data(), 2 * d, weight.data(), inv.data(), dy.data(), d, d, dx.data(),
-                             d, 1, kRows);
+        ops.rmsnorm_backward({.d = d,
+                              .x = x.data(),
+                              .ldx = 2 * d,
+                              .weight = weight.data(),
+                              .inv_rms = inv.data(),
+                              .dy = dy.data(),
+                              .ldy = d,
+                              .dx = dx.data(),
+                              .lddx = d},
+                             {1, kRows});
       });
       expect_same(start, [&](const Ops& ops, Guarded& dweight) {
-        ops.rmsnorm_weight_grad(x.data(), 2 * d, inv.data(), dy.data(), d, kRows, dweight.data(), 0,
-                                d / 2);
-        ops.rmsnorm_weight_grad(x.data(), 2 * d, inv.data(), dy.data(), d, kRows, dweight.data(),
-                                d / 2, d);
+        ops.rmsnorm_weight_grad({.rows = kRows,
+                                 .x = x.data(),
+                                 .ldx = 2 * d,
+                                 .inv_rms = inv.data(),
+                                 .dy = dy.data(),
+                                 .ldy = d,
+                                 .dweight = dweight.data()},
+                                {0, d / 2});
+        ops.rmsnorm_weight_grad({.rows = kRows,
+                                 .x = x.data(),
+                                 .ldx = 2 * d,
+                                 .inv_rms = inv.data(),
+                                 .dy = dy.data(),
+                                 .ldy = d,
+                                 .dweight = dweight.data()},
+                                {d / 2, d});
       });
       expect_same(start, [&](const Ops& ops, Guarded& dbias) {
-        ops.column_sum(dy.data(), d, kRows, dbias.data(), 0, d / 2);
-        ops.column_sum(dy.data(), d, kRows, dbias.data(), d / 2, d);
+        ops.column_sum({.rows = kRows, .dy = dy.data(), .ldy = d, .sums = dbias.data()},
+                       {0, d / 2});
+        ops.column_sum({.rows = kRows, .dy = dy.data(), .ldy = d, .sums = dbias.data()},
+                       {d / 2, d});
       });
       expect_same(Guarded(kRows * 2 * d), [&](const Ops& ops, Guarded& out) {
-        ops.silu_mul_backward(x.data(), 2 * d, d, dy.data(), d, out.data(), 2 * d, 0, kRows);
+        ops.gate_mul_backward({.ffn = d,
+                               .gate_up = x.data(),
+                               .ldg = 2 * d,
+                               .dy = dy.data(),
+                               .ldy = d,
+                               .dgate_up = out.data(),
+                               .lddg = 2 * d},
+                              {0, kRows});
       });
       expect_same(x, [&](const Ops& ops, Guarded& in_place) {
-        ops.gelu_mul_backward(in_place.data(), 2 * d, d, dy.data(), d, in_place.data(), 2 * d, 0,
-                              kRows);
+        ops.gate_mul_backward({.activation = Activation::kGeluTanh,
+                               .ffn = d,
+                               .gate_up = in_place.data(),
+                               .ldg = 2 * d,
+                               .dy = dy.data(),
+                               .ldy = d,
+                               .dgate_up = in_place.data(),
+                               .lddg = 2 * d},
+                              {0, kRows});
       });
       expect_same(x, [&](const Ops& ops, Guarded& in_place) {
-        ops.silu_mul_backward(in_place.data(), 2 * d, d, dy.data(), d, in_place.data(), 2 * d, 0,
-                              kRows);
+        ops.gate_mul_backward({.ffn = d,
+                               .gate_up = in_place.data(),
+                               .ldg = 2 * d,
+                               .dy = dy.data(),
+                               .ldy = d,
+                               .dgate_up = in_place.data(),
+                               .lddg = 2 * d},
+                              {0, kRows});
       });
     }
 }

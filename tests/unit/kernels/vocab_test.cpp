@@ -9,26 +9,44 @@ namespace {
 class VocabAllLevels : public VectorLevel {};
 TROUPE_ALL_LEVELS(VocabAllLevels);
 
-TEST_P(VocabAllLevels, StatsByHand) {
+// One row of its own: the sums of its blocks, and what they are merged to.
+struct RowSums {
+  std::vector<float> max, sum;
+  float lse = 0.0f, entropy = 0.0f;
+
+  RowSums(const Ops& ops, const Guarded& z, float inv_temperature)
+      : max(static_cast<std::size_t>((z.size() + kVocabBlock - 1) / kVocabBlock)), sum(max) {
+    VocabFinish finish;
+    finish.rows = {.logits = z.data(),
+                   .ld = z.size(),
+                   .vocab = z.size(),
+                   .inv_temperature = &inv_temperature,
+                   .block_max = max.data(),
+                   .block_sum = sum.data()};
+    finish.lse = &lse;
+    finish.entropy = &entropy;
+    ops.vocab_sums(finish.rows, {0, 1}, {0, std::ssize(max)});
+    ops.vocab_finish(finish, {0, 1});
+  }
+};
+
+TEST_P(VocabAllLevels, SumsByHand) {
   Guarded z(3);
   z[0] = 2.0f;
   z[1] = 4.0f;
   z[2] = 4.0f;
-  float max = 0.0f, sum = 0.0f;
-  level().vocab_stats(z.data(), 3, 0.5f, &max, &sum);
-  EXPECT_EQ(max, 2.0f);
-  EXPECT_NEAR(sum, 2.0 + std::exp(-1.0), 1e-6);
+  const RowSums row(level(), z, 0.5f);
+  EXPECT_EQ(row.max[0], 2.0f);
+  EXPECT_NEAR(row.sum[0], 2.0 + std::exp(-1.0), 1e-6);
 }
 
 TEST_P(VocabAllLevels, BlockOfMinusInfinitySumsToZero) {
   Guarded z(20, -kInf);
-  float max = 0.0f, sum = 1.0f;
-  level().vocab_stats(z.data(), 20, 1.0f, &max, &sum);
-  EXPECT_EQ(max, -kInf);
-  EXPECT_EQ(sum, 0.0f);
+  const RowSums row(level(), z, 1.0f);
+  EXPECT_EQ(row.max[0], -kInf);
+  EXPECT_EQ(row.sum[0], 0.0f);
   z[7] = kNan;
-  level().vocab_stats(z.data(), 20, 1.0f, &max, &sum);
-  EXPECT_TRUE(std::isnan(sum));
+  EXPECT_TRUE(std::isnan(RowSums(level(), z, 1.0f).sum[0]));
 }
 
 struct Softmax {
@@ -48,13 +66,10 @@ struct Softmax {
   }
 };
 
-TEST_P(VocabAllLevels, WeightedSumGivesTheEntropy) {
+TEST_P(VocabAllLevels, EntropyOfOneBlockCloseToDouble) {
   Guarded z = Guarded::random(kVocabBlock, 4, 3.0f);
   z[100] = -kInf;
-  const Softmax exact(z, 0.7);
-  const auto lse = static_cast<float>(exact.lse);
-  const double mean = level().vocab_weighted(z.data(), kVocabBlock, 0.7f, lse);
-  EXPECT_NEAR(exact.lse - mean, exact.entropy, 2e-5);
+  EXPECT_NEAR(RowSums(level(), z, 0.7f).entropy, Softmax(z, 0.7).entropy, 2e-5);
 }
 
 // Three rows over two blocks and a bit; row 0 has no target, row 1 one, row 2 three, two of them
@@ -74,12 +89,12 @@ struct VocabCase {
   }
   VocabTargets targets() const { return {begin.data(), target.data(), token.data()}; }
   void forward(const Ops& ops) {
-    ops.vocab_sums(rows(), 0, kRowCount, 0, 2);
-    ops.vocab_sums(rows(), 0, 2, 2, 3);
-    ops.vocab_sums(rows(), 2, 3, 2, 3);
+    ops.vocab_sums(rows(), {0, kRowCount}, {0, 2});
+    ops.vocab_sums(rows(), {0, 2}, {2, 3});
+    ops.vocab_sums(rows(), {2, 3}, {2, 3});
     const VocabFinish finish{rows(), lse.data(), entropy.data(), targets(), logprobs.data()};
-    ops.vocab_finish(finish, 0, 1);
-    ops.vocab_finish(finish, 1, kRowCount);
+    ops.vocab_finish(finish, {0, 1});
+    ops.vocab_finish(finish, {1, kRowCount});
   }
   // z becomes its gradient; `cap` as if z came out of a soft cap.
   void backward(const Ops& ops, float cap) {
@@ -93,9 +108,9 @@ struct VocabCase {
                          .targets = targets(),
                          .dlogprobs = dlogprobs.data(),
                          .dentropies = dentropies.data()};
-    ops.vocab_grad(grad, 0, kRowCount, 0, 1);
-    ops.vocab_grad(grad, 0, 1, 1, 3);
-    ops.vocab_grad(grad, 1, kRowCount, 1, 3);
+    ops.vocab_grad(grad, {0, kRowCount}, {0, 1});
+    ops.vocab_grad(grad, {0, 1}, {1, 3});
+    ops.vocab_grad(grad, {1, kRowCount}, {1, 3});
   }
   Guarded row(std::int64_t at) const {
     Guarded out(kVocab);
@@ -129,7 +144,7 @@ TEST_P(VocabAllLevels, MergesBlocksByHand) {
   finish.rows.block_max = max;
   finish.rows.block_sum = sum;
   finish.lse = &lse;
-  level().vocab_finish(finish, 0, 1);
+  level().vocab_finish(finish, {0, 1});
   EXPECT_NEAR(lse, 3.0 + std::log(2.0 + 4.0 * std::exp(-1.0)), 1e-6);
 }
 
@@ -182,14 +197,13 @@ TEST_P(VocabVectorLevels, SameBitsAsReference) {
     for (const float special : {0.5f, kInf, -kInf, kNan, 1e30f, 1e-40f}) {
       Guarded z = Guarded::random(count, 6, 4.0f);
       z[count / 2] = special;
-      float max[2], sum[2];
-      reference().vocab_stats(z.data(), count, 0.9f, &max[0], &sum[0]);
-      level().vocab_stats(z.data(), count, 0.9f, &max[1], &sum[1]);
-      EXPECT_TRUE(same_bits(max[0], max[1])) << count << " " << special;
-      EXPECT_TRUE(same_bits(sum[0], sum[1])) << count << " " << special;
-      EXPECT_TRUE(same_bits(reference().vocab_weighted(z.data(), count, 0.9f, 5.0f),
-                            level().vocab_weighted(z.data(), count, 0.9f, 5.0f)))
-          << count << " " << special;
+      const RowSums expected(reference(), z, 0.9f), actual(level(), z, 0.9f);
+      for (std::size_t b = 0; b < expected.max.size(); ++b) {
+        EXPECT_TRUE(same_bits(expected.max[b], actual.max[b])) << count << " " << special;
+        EXPECT_TRUE(same_bits(expected.sum[b], actual.sum[b])) << count << " " << special;
+      }
+      EXPECT_TRUE(same_bits(expected.lse, actual.lse)) << count << " " << special;
+      EXPECT_TRUE(same_bits(expected.entropy, actual.entropy)) << count << " " << special;
     }
 }
 

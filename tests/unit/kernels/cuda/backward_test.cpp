@@ -36,7 +36,7 @@ TEST_F(CudaBackward, MixesRowsByHand) {
                   .ldr = 3,
                   .out = out.data(),
                   .ldo = 3},
-                 1, 2);
+                 {1, 2});
   EXPECT_EQ(out.read(), (std::vector<float>{1000, 1000, 1000, 2106.5f, 2209, 2311.5f}));
 }
 
@@ -67,8 +67,8 @@ TEST_F(CudaBackward, MixedRowsHaveTheBitsOfTheReference) {
                      .out = at(out),
                      .ldo = 305};
     };
-    reference().mix_rows(mix(true), 1, 8);
-    ops().mix_rows(mix(false), 1, 8);
+    reference().mix_rows(mix(true), {1, 8});
+    ops().mix_rows(mix(false), {1, 8});
     EXPECT_TRUE(same(out, out.host()));
   }
 }
@@ -79,20 +79,43 @@ TEST_F(CudaBackward, NormHasTheBitsOfTheReference) {
     const std::int64_t ldx = d + 3, ldy = d + 1, lddx = d + 2;
     Array<float> x(special(kRows * ldx, 1)), weight(normal(d, 2)), inv(normal(kRows, 3));
     Array<float> dy(special(kRows * ldy, 4)), dx(normal(kRows * lddx, 5));
-    reference().rmsnorm_backward(x.host().data(), ldx, weight.host().data(), inv.host().data(),
-                                 dy.host().data(), ldy, d, dx.host().data(), lddx, 2, 18);
-    ops().rmsnorm_backward(x.data(), ldx, weight.data(), inv.data(), dy.data(), ldy, d, dx.data(),
-                           lddx, 2, 18);
+    reference().rmsnorm_backward({.d = d,
+                                  .x = x.host().data(),
+                                  .ldx = ldx,
+                                  .weight = weight.host().data(),
+                                  .inv_rms = inv.host().data(),
+                                  .dy = dy.host().data(),
+                                  .ldy = ldy,
+                                  .dx = dx.host().data(),
+                                  .lddx = lddx},
+                                 {2, 18});
+    ops().rmsnorm_backward({.d = d,
+                            .x = x.data(),
+                            .ldx = ldx,
+                            .weight = weight.data(),
+                            .inv_rms = inv.data(),
+                            .dy = dy.data(),
+                            .ldy = ldy,
+                            .dx = dx.data(),
+                            .lddx = lddx},
+                           {2, 18});
     EXPECT_TRUE(same(dx, dx.host())) << d;
   }
 }
 
 TEST_F(CudaBackward, SumsOverRowsByHand) {
   Array<float> dy({1, 2, 3, 10, 20, 30}), bias({100, 200, 300});
-  ops().column_sum(dy.data(), 3, 2, bias.data(), 1, 3);
+  ops().column_sum({.rows = 2, .dy = dy.data(), .ldy = 3, .sums = bias.data()}, {1, 3});
   EXPECT_EQ(bias.read(), (std::vector<float>{100, 222, 333}));
   Array<float> x({1, 1, 1, 2, 2, 2}), inv(std::vector<float>{0.5f, 0.25f}), weight(3, 1.0f);
-  ops().rmsnorm_weight_grad(x.data(), 3, inv.data(), dy.data(), 3, 2, weight.data(), 0, 2);
+  ops().rmsnorm_weight_grad({.rows = 2,
+                             .x = x.data(),
+                             .ldx = 3,
+                             .inv_rms = inv.data(),
+                             .dy = dy.data(),
+                             .ldy = 3,
+                             .dweight = weight.data()},
+                            {0, 2});
   EXPECT_EQ(weight.read(), (std::vector<float>{6.5f, 12, 1}));
 }
 
@@ -103,13 +126,28 @@ TEST_F(CudaBackward, SumsOverRowsHaveTheBitsOfTheReference) {
       Array<float> x(normal((rows + 1) * ldx, 1)), inv(normal(rows + 1, 3));
       Array<float> dy(normal((rows + 1) * ldy, 4)), weight(normal(columns, 5)),
           bias(normal(columns, 6));
-      reference().rmsnorm_weight_grad(x.host().data(), ldx, inv.host().data(), dy.host().data(),
-                                      ldy, rows, weight.host().data(), begin, columns);
-      ops().rmsnorm_weight_grad(x.data(), ldx, inv.data(), dy.data(), ldy, rows, weight.data(),
-                                begin, columns);
+      reference().rmsnorm_weight_grad({.rows = rows,
+                                       .x = x.host().data(),
+                                       .ldx = ldx,
+                                       .inv_rms = inv.host().data(),
+                                       .dy = dy.host().data(),
+                                       .ldy = ldy,
+                                       .dweight = weight.host().data()},
+                                      {begin, columns});
+      ops().rmsnorm_weight_grad({.rows = rows,
+                                 .x = x.data(),
+                                 .ldx = ldx,
+                                 .inv_rms = inv.data(),
+                                 .dy = dy.data(),
+                                 .ldy = ldy,
+                                 .dweight = weight.data()},
+                                {begin, columns});
       EXPECT_TRUE(same(weight, weight.host())) << rows << " " << columns;
-      reference().column_sum(dy.host().data(), ldy, rows, bias.host().data(), begin, columns);
-      ops().column_sum(dy.data(), ldy, rows, bias.data(), begin, columns);
+      reference().column_sum(
+          {.rows = rows, .dy = dy.host().data(), .ldy = ldy, .sums = bias.host().data()},
+          {begin, columns});
+      ops().column_sum({.rows = rows, .dy = dy.data(), .ldy = ldy, .sums = bias.data()},
+                       {begin, columns});
       EXPECT_TRUE(same(bias, bias.host())) << rows << " " << columns;
     }
 }
@@ -120,13 +158,26 @@ TEST_F(CudaBackward, SumsOverRowsOfSpecialNumbers) {
   for (float& value : dy.host())
     if (value > 1.5f) value = -1e-40f;
   Array<float> there(dy.host()), weight(kColumns, -0.0f), bias(kColumns, -0.0f);
-  reference().rmsnorm_weight_grad(x.host().data(), 18, inv.host().data(), dy.host().data(), 18,
-                                  kRows, weight.host().data(), 0, kColumns);
-  ops().rmsnorm_weight_grad(x.data(), 18, inv.data(), there.data(), 18, kRows, weight.data(), 0,
-                            kColumns);
+  reference().rmsnorm_weight_grad({.rows = kRows,
+                                   .x = x.host().data(),
+                                   .ldx = 18,
+                                   .inv_rms = inv.host().data(),
+                                   .dy = dy.host().data(),
+                                   .ldy = 18,
+                                   .dweight = weight.host().data()},
+                                  {0, kColumns});
+  ops().rmsnorm_weight_grad({.rows = kRows,
+                             .x = x.data(),
+                             .ldx = 18,
+                             .inv_rms = inv.data(),
+                             .dy = there.data(),
+                             .ldy = 18,
+                             .dweight = weight.data()},
+                            {0, kColumns});
   EXPECT_TRUE(same(weight, weight.host()));
-  reference().column_sum(x.host().data(), 18, kRows, bias.host().data(), 0, kColumns);
-  ops().column_sum(x.data(), 18, kRows, bias.data(), 0, kColumns);
+  reference().column_sum(
+      {.rows = kRows, .dy = x.host().data(), .ldy = 18, .sums = bias.host().data()}, {0, kColumns});
+  ops().column_sum({.rows = kRows, .dy = x.data(), .ldy = 18, .sums = bias.data()}, {0, kColumns});
   EXPECT_TRUE(same(bias, bias.host()));
 }
 
@@ -141,8 +192,15 @@ TEST_F(CudaBackward, GatesHaveTheBitsOfTheReference) {
       Array<float> in(gate_up.host());
       Array<float>& to = in_place ? in : out;
       const auto run = [&](const Ops& ops, const float* g, const float* d, float* o) {
-        (silu ? ops.silu_mul_backward : ops.gelu_mul_backward)(g, kLdg, kFfn, d, kLdy, o, kLdg, 1,
-                                                               5);
+        ops.gate_mul_backward({.activation = silu ? Activation::kSilu : Activation::kGeluTanh,
+                               .ffn = kFfn,
+                               .gate_up = g,
+                               .ldg = kLdg,
+                               .dy = d,
+                               .ldy = kLdy,
+                               .dgate_up = o,
+                               .lddg = kLdg},
+                              {1, 5});
       };
       run(reference(), in.host().data(), dy.host().data(), to.host().data());
       run(ops(), in.data(), dy.data(), to.data());
@@ -180,8 +238,8 @@ TEST_F(CudaBackward, GathersKeysAndValues) {
                      .slot_begin = at(begin),
                      .slots = at(slots)};
     };
-    reference().kv_gather(args(true), 1, 36);
-    ops().kv_gather(args(false), 1, 36);
+    reference().kv_gather(args(true), {1, 36});
+    ops().kv_gather(args(false), {1, 36});
     EXPECT_TRUE(same(k, k.host())) << kv_heads;
     EXPECT_TRUE(same(v, v.host())) << kv_heads;
   }
@@ -197,7 +255,7 @@ TEST_F(CudaBackward, EmbeddingByHand) {
                     .dx = dx.data(),
                     .scale = 0.5f,
                     .table = table.data()},
-                   0, 2);
+                   {0, 2});
   EXPECT_EQ(table.read(), (std::vector<float>{5, 10, 0, 0, 1050.5f, 1101}));
 }
 
@@ -219,8 +277,8 @@ TEST_F(CudaBackward, EmbeddingHasTheBitsOfTheReference) {
                          .scale = 1.7f,
                          .table = host ? table.host().data() : table.data()};
       };
-      reference().embed_grad(args(true), begin, end);
-      ops().embed_grad(args(false), begin, end);
+      reference().embed_grad(args(true), {begin, end});
+      ops().embed_grad(args(false), {begin, end});
       EXPECT_TRUE(same(table, table.host())) << rows << " " << hidden;
     }
 }
@@ -237,8 +295,8 @@ TEST_F(CudaBackward, EmbeddingOfManyColumns) {
                      .scale = 1.0f,
                      .table = host ? table.host().data() : table.data()};
   };
-  reference().embed_grad(args(true), 0, 2100);
-  ops().embed_grad(args(false), 0, 2100);
+  reference().embed_grad(args(true), {0, 2100});
+  ops().embed_grad(args(false), {0, 2100});
   EXPECT_TRUE(same(table, table.host()));
 }
 

@@ -86,9 +86,9 @@ struct Rows {
                          .inv_temperature = inv_temperature.host().data(),
                          .block_max = max.host().data(),
                          .block_sum = sum.host().data()};
-    reference().vocab_sums(host, 0, count, 0, blocks);
-    reference().vocab_finish({.rows = host, .lse = lse.host().data(), .targets = {}}, 0, count);
-    device()->ops().vocab_sums(there(), 0, count, 0, blocks);
+    reference().vocab_sums(host, {0, count}, {0, blocks});
+    reference().vocab_finish({.rows = host, .lse = lse.host().data(), .targets = {}}, {0, count});
+    device()->ops().vocab_sums(there(), {0, count}, {0, blocks});
   }
   VocabRows there() {
     return {.logits = logits.data(),

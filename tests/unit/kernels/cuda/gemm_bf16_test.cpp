@@ -34,7 +34,9 @@ struct Bf16Product {
 
   std::vector<std::uint32_t> pack() const {
     std::vector<std::uint32_t> out(static_cast<std::size_t>(packed_bytes(kDtype, n, k) / 4));
-    reference().pack_transposed(w.data(), k, n, k, {out.data(), kDtype}, 0, panels_of(n));
+    reference().pack_transposed(
+        {.from = w.data(), .ldf = k, .n = n, .k = k, .to = {out.data(), kDtype}},
+        {0, panels_of(n)});
     return out;
   }
   Gemm gemm(bool there, float* to) {
@@ -74,8 +76,8 @@ class CudaGemmBf16 : public OnDevice {
       here.residual = p.residual.host().data(), there.residual = p.residual.data();
       here.ldr = there.ldr = p.n;
     }
-    reference().gemm(here, 0, p.m, 0, panels_of(p.n));
-    ops().gemm(there, 0, p.m, 0, panels_of(p.n));
+    reference().gemm(here, {0, p.m}, {0, panels_of(p.n)});
+    ops().gemm(there, {0, p.m}, {0, panels_of(p.n)});
     const std::vector<float> actual = to.read();
     for (std::int64_t row = 0; row < p.m; ++row)
       for (std::int64_t column = 0; column <= p.n; ++column) {
@@ -93,7 +95,7 @@ class CudaGemmBf16 : public OnDevice {
                                    std::int64_t panel_begin,
                                    std::int64_t panel_end) {
     Array<float> to(p.c.host());
-    ops().gemm(p.gemm(true, to.data()), first, last, panel_begin, panel_end);
+    ops().gemm(p.gemm(true, to.data()), {first, last}, {panel_begin, panel_end});
     const std::vector<float> all = to.read();
     const std::int64_t end = std::min(panel_end * kPanel, p.n);
     return {all.begin() + row * (p.n + 1) + panel_begin * kPanel,
@@ -106,7 +108,8 @@ TEST_F(CudaGemmBf16, OneOutputByHand) {
   const std::vector<float> rows{1.0f + 0x1p-8f, 1.0f + 0x1.8p-7f, 1e-39f};
   const std::vector<float> w{2.0f, 4.0f, 3e38f};
   std::vector<std::uint32_t> room(32);
-  reference().pack_transposed(w.data(), 3, 1, 3, {room.data(), kDtype}, 0, 1);
+  reference().pack_transposed(
+      {.from = w.data(), .ldf = 3, .n = 1, .k = 3, .to = {room.data(), kDtype}}, {0, 1});
   for (const std::int64_t m : {1, 40, 130}) {
     std::vector<float> all;
     for (std::int64_t row = 0; row < m; ++row)
@@ -121,7 +124,7 @@ TEST_F(CudaGemmBf16, OneOutputByHand) {
                 .b = {b.data(), kDtype},
                 .c = c.data(),
                 .ldc = 1},
-               0, m, 0, 1);
+               {0, m}, {0, 1});
     for (const float x : c.read())
       EXPECT_EQ(x, 2.0f + 4.0f + 0x1p-4f) << m;
   }
@@ -166,7 +169,7 @@ TEST_F(CudaGemmBf16, NansAndInfinitiesStayInTheirRow) {
     a[static_cast<std::size_t>(2 * p.lda + 34)] = kInf;
     device()->memory().upload(p.a.data(), a.data(), a.size() * sizeof(float));
     Array<float> to(p.c.host());
-    ops().gemm(p.gemm(true, to.data()), 0, m, 0, 2);
+    ops().gemm(p.gemm(true, to.data()), {0, m}, {0, 2});
     const std::vector<float> out = to.read();
     for (std::int64_t row = 0; row < 4; ++row)
       for (std::int64_t column = 0; column < 20; ++column) {

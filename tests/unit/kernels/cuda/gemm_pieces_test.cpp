@@ -25,7 +25,7 @@ TEST_F(CudaGemmInPieces, ByHand) {
                     .c = c.data(),
                     .ldc = 1,
                     .sums = sums.data()};
-  ops().gemm_in_pieces(g, 0, 1, 0, 1);
+  ops().gemm_in_pieces(g, {0, 1}, {0, 1});
   EXPECT_EQ(c.read()[0], 16777218.0f);
 }
 
@@ -50,8 +50,8 @@ void compare(const PieceShape& s,
                      .sums = at(sums)};
   };
   const std::int64_t begin = s.m > 20 ? 3 : 0, columns = s.n > 40 ? 16 : 0;
-  reference().gemm_in_pieces(args(true), begin, s.m, columns, s.n);
-  device()->ops().gemm_in_pieces(args(false), begin, s.m, columns, s.n);
+  reference().gemm_in_pieces(args(true), {begin, s.m}, {columns, s.n});
+  device()->ops().gemm_in_pieces(args(false), {begin, s.m}, {columns, s.n});
   EXPECT_TRUE(same(c, c.host())) << s.m << " " << s.n << " " << s.k << " " << s.piece;
 }
 

@@ -37,9 +37,10 @@ class Product {
                                                std::int64_t panel_begin,
                                                std::int64_t panel_end) {
     Array<float> to(c.host());
-    device()->ops().gemm(gemm(ending, true, to.data()), m_begin, m_end, panel_begin, panel_end);
+    device()->ops().gemm(gemm(ending, true, to.data()), {m_begin, m_end}, {panel_begin, panel_end});
     std::vector<float> expected(c.host());
-    reference().gemm(gemm(ending, false, expected.data()), m_begin, m_end, panel_begin, panel_end);
+    reference().gemm(gemm(ending, false, expected.data()), {m_begin, m_end},
+                     {panel_begin, panel_end});
     return same(to, expected);
   }
   ::testing::AssertionResult same_as_reference(Ending ending) {
@@ -69,8 +70,12 @@ class Product {
       std::memcpy(out.data(), w.data(), w.size() * sizeof(float));
     } else {
       out.resize(static_cast<std::size_t>(packed_bytes(*layout_.dtype, n, k) / 4));
-      reference().pack_transposed(w.data(), k, n, k, {out.data(), *layout_.dtype, scales_.data()},
-                                  0, panels_of(n));
+      reference().pack_transposed({.from = w.data(),
+                                   .ldf = k,
+                                   .n = n,
+                                   .k = k,
+                                   .to = {out.data(), *layout_.dtype, scales_.data()}},
+                                  {0, panels_of(n)});
     }
     return out;
   }
@@ -105,7 +110,7 @@ constexpr PanelDtype kStored[] = {PanelDtype::kF32, PanelDtype::kBf16, PanelDtyp
 // 2^24 takes no 1, so the end tells which came first.
 TEST_F(CudaGemm, OrderOfTheChainByHand) {
   Array<float> w(4, 1.0f), a(std::vector<float>{0.0f, 0x1p24f, -0x1p24f, 1.0f}), panels(64), c(17);
-  ops().pack_transposed(w.data(), 4, 1, 4, panels.data(), 0, 1);
+  ops().pack_transposed({.from = w.data(), .ldf = 4, .n = 1, .k = 4, .to = panels.data()}, {0, 1});
   ops().gemm({.m = 1,
               .n = 1,
               .k = 4,
@@ -114,7 +119,7 @@ TEST_F(CudaGemm, OrderOfTheChainByHand) {
               .b = panels.data(),
               .c = c.data(),
               .ldc = 1},
-             0, 1, 0, 1);
+             {0, 1}, {0, 1});
   EXPECT_EQ(c.read()[0], 1.0f);
 }
 
@@ -209,13 +214,14 @@ TEST_F(CudaGemm, ResidualMayBeC) {
   for (const std::int64_t m : {2, 40}) {
     Array<float> a(normal(m * 24, 1)), w(normal(24 * 20, 2)), c(normal(m * 20, 3));
     std::vector<float> panels(static_cast<std::size_t>(packed_size(20, 24)));
-    reference().pack_plain(w.host().data(), 20, 20, 24, panels.data(), 0, 2);
+    reference().pack_plain(
+        {.from = w.host().data(), .ldf = 20, .n = 20, .k = 24, .to = panels.data()}, {0, 2});
     Array<float> b(panels);
     Gemm g{.m = m, .n = 20, .k = 24, .a = a.host().data(), .lda = 24, .b = panels.data()};
     g.c = c.host().data(), g.ldc = g.ldr = 20, g.residual = g.c;
-    reference().gemm(g, 0, m, 0, 2);
+    reference().gemm(g, {0, m}, {0, 2});
     g.a = a.data(), g.b = b.data(), g.c = c.data(), g.residual = g.c;
-    ops().gemm(g, 0, m, 0, 2);
+    ops().gemm(g, {0, m}, {0, 2});
     EXPECT_TRUE(same(c, c.host())) << m;
   }
 }

@@ -36,8 +36,8 @@ TEST_F(CudaOptimizer, AdamwHasTheBitsOfTheReference) {
   };
   for (const auto& [begin, end] :
        std::vector<std::pair<std::int64_t, std::int64_t>>{{3, 2599}, {0, 2}, {7, 7}}) {
-    reference().adamw(args(true), begin, end);
-    ops().adamw(args(false), begin, end);
+    reference().adamw(args(true), {begin, end});
+    ops().adamw(args(false), {begin, end});
   }
   EXPECT_TRUE(same(param, param.host()));
   EXPECT_TRUE(same(m, m.host()));
@@ -47,7 +47,7 @@ TEST_F(CudaOptimizer, AdamwHasTheBitsOfTheReference) {
 TEST_F(CudaOptimizer, SquaresByHand) {
   Array<float> x({1, 2, 3, 4});
   Array<double> sums(1, -1.0);
-  ops().sum_squares(x.data(), 4, sums.data(), 0, 1);
+  ops().sum_squares({.x = x.data(), .count = 4, .sums = sums.data()}, {0, 1});
   EXPECT_EQ(sums.read()[0], 30.0);
 }
 
@@ -62,8 +62,9 @@ TEST_F(CudaOptimizer, SumsOfSquaresHaveTheBitsOfTheReference) {
   Array<double> sums(20, -1.0);
   for (const auto& [begin, end] :
        std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 18}, {18, 20}}) {
-    reference().sum_squares(x.host().data(), kCount, sums.host().data(), begin, end);
-    ops().sum_squares(x.data(), kCount, sums.data(), begin, end);
+    reference().sum_squares({.x = x.host().data(), .count = kCount, .sums = sums.host().data()},
+                            {begin, end});
+    ops().sum_squares({.x = x.data(), .count = kCount, .sums = sums.data()}, {begin, end});
   }
   const std::vector<double> actual = sums.read();
   for (std::size_t i = 0; i < actual.size(); ++i)

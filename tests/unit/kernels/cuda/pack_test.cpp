@@ -27,11 +27,18 @@ TEST_F(CudaPack, TransposedHasTheBytesOfTheReference) {
         Array<std::uint32_t> room(static_cast<std::size_t>(packed_bytes(dtype, n, k) / 4), 0x55);
         Array<float> scales(static_cast<std::size_t>(panels * kPanel), 3.0f);
         for (const auto& [begin, end] : {std::pair{panels > 1 ? 1 : 0, panels}, {0L, 1L}}) {
-          reference().pack_transposed(in.host().data(), ldw, n, k,
-                                      {room.host().data(), dtype, scales.host().data()}, begin,
-                                      end);
-          ops().pack_transposed(in.data(), ldw, n, k, {room.data(), dtype, scales.data()}, begin,
-                                end);
+          reference().pack_transposed({.from = in.host().data(),
+                                       .ldf = ldw,
+                                       .n = n,
+                                       .k = k,
+                                       .to = {room.host().data(), dtype, scales.host().data()}},
+                                      {begin, end});
+          ops().pack_transposed({.from = in.data(),
+                                 .ldf = ldw,
+                                 .n = n,
+                                 .k = k,
+                                 .to = {room.data(), dtype, scales.data()}},
+                                {begin, end});
           EXPECT_EQ(room.read(), room.host()) << name_of(dtype) << " " << n << " " << k;
           EXPECT_TRUE(same(scales, scales.host())) << name_of(dtype) << " " << n << " " << k;
         }
@@ -44,9 +51,11 @@ TEST_F(CudaPack, PlainHasTheBytesOfTheReference) {
       Array<float> x(normal(k * (n + 2), 6)),
           panels(static_cast<std::size_t>(packed_size(n, k)), 4.0f);
       const std::int64_t first = n > 16 ? 1 : 0;
-      reference().pack_plain(x.host().data(), n + 2, n, k, panels.host().data(), first,
-                             panels_of(n));
-      ops().pack_plain(x.data(), n + 2, n, k, panels.data(), first, panels_of(n));
+      reference().pack_plain(
+          {.from = x.host().data(), .ldf = n + 2, .n = n, .k = k, .to = panels.host().data()},
+          {first, panels_of(n)});
+      ops().pack_plain({.from = x.data(), .ldf = n + 2, .n = n, .k = k, .to = panels.data()},
+                       {first, panels_of(n)});
       EXPECT_TRUE(same(panels, panels.host())) << n << " " << k;
     }
 }

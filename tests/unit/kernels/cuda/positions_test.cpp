@@ -24,7 +24,15 @@ TEST_F(CudaPositions, RopeByHand) {
   Array<float> x(std::vector<float>{1, 2}), cos(std::vector<float>{1, 0}),
       sin(std::vector<float>{0, 1});
   Array<std::int32_t> positions(std::vector<std::int32_t>{1});
-  ops().rope(x.data(), 2, 1, 2, 2, positions.data(), cos.data(), sin.data(), false, 0, 1);
+  ops().rope({.heads = 1,
+              .head_dim = 2,
+              .rotary = 2,
+              .x = x.data(),
+              .ldx = 2,
+              .positions = positions.data(),
+              .cos = cos.data(),
+              .sin = sin.data()},
+             {0, 1});
   EXPECT_EQ(x.read(), (std::vector<float>{-2, 1}));
 }
 
@@ -36,10 +44,26 @@ TEST_F(CudaPositions, RopeHasTheBitsOfTheReference) {
       Array<float> x(with_odd_values(kRows * ld, 3)), cos(normal(30 * rotary / 2, 4)),
           sin(normal(30 * rotary / 2, 5));
       Array<std::int32_t> positions({0, 29, 3, 3, 4, 5, 6, 28, 9});
-      reference().rope(x.host().data(), ld, kHeads, kHeadDim, rotary, positions.host().data(),
-                       cos.host().data(), sin.host().data(), inverse, 1, kRows - 1);
-      ops().rope(x.data(), ld, kHeads, kHeadDim, rotary, positions.data(), cos.data(), sin.data(),
-                 inverse, 1, kRows - 1);
+      reference().rope({.heads = kHeads,
+                        .head_dim = kHeadDim,
+                        .rotary = rotary,
+                        .x = x.host().data(),
+                        .ldx = ld,
+                        .positions = positions.host().data(),
+                        .cos = cos.host().data(),
+                        .sin = sin.host().data(),
+                        .inverse = inverse},
+                       {1, kRows - 1});
+      ops().rope({.heads = kHeads,
+                  .head_dim = kHeadDim,
+                  .rotary = rotary,
+                  .x = x.data(),
+                  .ldx = ld,
+                  .positions = positions.data(),
+                  .cos = cos.data(),
+                  .sin = sin.data(),
+                  .inverse = inverse},
+                 {1, kRows - 1});
       EXPECT_TRUE(same(x, x.host())) << rotary << inverse;
     }
 }
@@ -50,10 +74,28 @@ TEST_F(CudaPositions, ActivationsHaveTheBitsOfTheReference) {
     const std::int64_t ldg = 2 * ffn + 3, ldy = ffn + 1;
     Array<float> gate_up(with_odd_values(kRows * ldg, 6)), y(static_cast<std::size_t>(kRows * ldy), 9.0f),
         z(static_cast<std::size_t>(kRows * ldy), 9.0f);
-    reference().silu_mul(gate_up.host().data(), ldg, ffn, y.host().data(), ldy, 1, kRows);
-    reference().gelu_mul(gate_up.host().data(), ldg, ffn, z.host().data(), ldy, 0, kRows - 1);
-    ops().silu_mul(gate_up.data(), ldg, ffn, y.data(), ldy, 1, kRows);
-    ops().gelu_mul(gate_up.data(), ldg, ffn, z.data(), ldy, 0, kRows - 1);
+    reference().gate_mul({.ffn = ffn,
+                          .gate_up = gate_up.host().data(),
+                          .ldg = ldg,
+                          .y = y.host().data(),
+                          .ldy = ldy},
+                         {1, kRows});
+    reference().gate_mul({.activation = Activation::kGeluTanh,
+                          .ffn = ffn,
+                          .gate_up = gate_up.host().data(),
+                          .ldg = ldg,
+                          .y = z.host().data(),
+                          .ldy = ldy},
+                         {0, kRows - 1});
+    ops().gate_mul({.ffn = ffn, .gate_up = gate_up.data(), .ldg = ldg, .y = y.data(), .ldy = ldy},
+                   {1, kRows});
+    ops().gate_mul({.activation = Activation::kGeluTanh,
+                    .ffn = ffn,
+                    .gate_up = gate_up.data(),
+                    .ldg = ldg,
+                    .y = z.data(),
+                    .ldy = ldy},
+                   {0, kRows - 1});
     EXPECT_TRUE(same(y, y.host())) << ffn;
     EXPECT_TRUE(same(z, z.host())) << ffn;
   }
@@ -66,8 +108,11 @@ TEST_F(CudaPositions, ActivationsHaveTheBitsOfTheReference) {
 TEST_F(CudaPositions, MoreRowsThanAGridHas) {
   constexpr std::int64_t kRows = 65535 + 70;
   Array<float> gate_up(normal(kRows * 2, 6)), y(static_cast<std::size_t>(kRows));
-  reference().silu_mul(gate_up.host().data(), 2, 1, y.host().data(), 1, 0, kRows);
-  ops().silu_mul(gate_up.data(), 2, 1, y.data(), 1, 0, kRows);
+  reference().gate_mul(
+      {.ffn = 1, .gate_up = gate_up.host().data(), .ldg = 2, .y = y.host().data(), .ldy = 1},
+      {0, kRows});
+  ops().gate_mul({.ffn = 1, .gate_up = gate_up.data(), .ldg = 2, .y = y.data(), .ldy = 1},
+                 {0, kRows});
   EXPECT_TRUE(same(y, y.host()));
 }
 
@@ -83,15 +128,19 @@ TEST_F(CudaPositions, EmbeddingOfATableAndOfPanels) {
                 .scale = scale,
                 .tokens = tokens.host().data(),
                 .x = x.host().data()};
-    reference().embed_rows(e, 1, kRows);
+    reference().embed_rows(e, {1, kRows});
     e.table = table.data(), e.tokens = tokens.data(), e.x = x.data();
-    ops().embed_rows(e, 1, kRows);
+    ops().embed_rows(e, {1, kRows});
     EXPECT_TRUE(same(x, x.host())) << scale;
     for (const PanelDtype dtype : {PanelDtype::kF32, PanelDtype::kBf16, PanelDtype::kInt8}) {
       Array<std::uint32_t> room(static_cast<std::size_t>(packed_bytes(dtype, kVocab, kHidden) / 4));
       Array<float> scales(48), rows(kRows * kHidden, 7.0f);
-      reference().pack_transposed(table.host().data(), kHidden, kVocab, kHidden,
-                                  {room.host().data(), dtype, scales.host().data()}, 0, 3);
+      reference().pack_transposed({.from = table.host().data(),
+                                   .ldf = kHidden,
+                                   .n = kVocab,
+                                   .k = kHidden,
+                                   .to = {room.host().data(), dtype, scales.host().data()}},
+                                  {0, 3});
       Array<std::uint32_t> panels(room.host());
       Array<float> factors(scales.host());
       const bool scaled = dtype == PanelDtype::kInt8;
@@ -101,10 +150,10 @@ TEST_F(CudaPositions, EmbeddingOfATableAndOfPanels) {
            .scale = scale,
            .tokens = tokens.host().data(),
            .x = rows.host().data()};
-      reference().embed_rows(e, 0, kRows);
+      reference().embed_rows(e, {0, kRows});
       e.panels = {panels.data(), dtype, scaled ? factors.data() : nullptr};
       e.tokens = tokens.data(), e.x = rows.data();
-      ops().embed_rows(e, 0, kRows);
+      ops().embed_rows(e, {0, kRows});
       EXPECT_TRUE(same(rows, rows.host())) << name_of(dtype) << scale;
     }
   }
@@ -126,10 +175,10 @@ TEST_F(CudaPositions, KeysAndValuesGoToEverySlotOfTheirRow) {
             .v_pool = to_v.host().data(),
             .slot_begin = begin.host().data(),
             .slots = slots.host().data()};
-  reference().kv_write(w, 0, 4);
+  reference().kv_write(w, {0, 4});
   w.k = k.data(), w.v = v.data(), w.k_pool = to_k.data(), w.v_pool = to_v.data();
   w.slot_begin = begin.data(), w.slots = slots.data();
-  ops().kv_write(w, 0, 4);
+  ops().kv_write(w, {0, 4});
   EXPECT_TRUE(same(to_k, to_k.host()));
   EXPECT_TRUE(same(to_v, to_v.host()));
 }

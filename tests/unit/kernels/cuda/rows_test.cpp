@@ -9,7 +9,15 @@ class CudaRows : public OnDevice {};
 TEST_F(CudaRows, RmsnormByHand) {
   // Mean square of (1, 2, 3, 4, 5, 5, 4, 2) is 12.5; with eps 3.5 the root is 4.
   Array<float> x({1, 2, 3, 4, 5, 5, 4, 2}), weight(8, 2.0f), y(8), inv(1);
-  ops().rmsnorm(x.data(), 8, weight.data(), 3.5f, 8, y.data(), 8, inv.data(), 0, 1);
+  ops().rmsnorm({.d = 8,
+                 .x = x.data(),
+                 .ldx = 8,
+                 .weight = weight.data(),
+                 .eps = 3.5f,
+                 .y = y.data(),
+                 .ldy = 8,
+                 .inv_rms = inv.data()},
+                {0, 1});
   EXPECT_EQ(inv.read()[0], 0.25f);
   EXPECT_EQ(y.read(), (std::vector<float>{0.5f, 1, 1.5f, 2, 2.5f, 2.5f, 2, 1}));
 }
@@ -22,9 +30,24 @@ TEST_F(CudaRows, RmsnormHasTheBitsOfTheReference) {
       Array<float> x(normal(kRows * ld, 3)), weight(normal(d, 4));
       x.host()[static_cast<std::size_t>(5 * ld + d / 2)] = special;
       Array<float> in(x.host()), y(static_cast<std::size_t>(kRows * ld)), inv(kRows);
-      reference().rmsnorm(x.host().data(), ld, weight.host().data(), 1e-5f, d, y.host().data(), ld,
-                          inv.host().data(), 2, kRows);
-      ops().rmsnorm(in.data(), ld, weight.data(), 1e-5f, d, y.data(), ld, inv.data(), 2, kRows);
+      reference().rmsnorm({.d = d,
+                           .x = x.host().data(),
+                           .ldx = ld,
+                           .weight = weight.host().data(),
+                           .eps = 1e-5f,
+                           .y = y.host().data(),
+                           .ldy = ld,
+                           .inv_rms = inv.host().data()},
+                          {2, kRows});
+      ops().rmsnorm({.d = d,
+                     .x = in.data(),
+                     .ldx = ld,
+                     .weight = weight.data(),
+                     .eps = 1e-5f,
+                     .y = y.data(),
+                     .ldy = ld,
+                     .inv_rms = inv.data()},
+                    {2, kRows});
       EXPECT_TRUE(same(y, y.host())) << d << " " << special;
       EXPECT_TRUE(same(inv, inv.host())) << d << " " << special;
     }
@@ -34,20 +57,19 @@ TEST_F(CudaRows, HeadsHaveTheBitsOfTheReferenceInPlace) {
   constexpr std::int64_t kRows = 21, kLd = 5 * 20 + 3;
   Array<float> x(normal(kRows * kLd, 3)), weight(normal(20, 4)), inv(3 * 30, 7.0f);
   const auto heads = [&](float* data, const float* by, float* to) {
-    return NormHeads{.heads = 3,
-                     .head_dim = 20,
-                     .x = data,
-                     .ldx = kLd,
-                     .weight = by,
-                     .eps = 1e-5f,
-                     .y = data,
-                     .ldy = kLd,
-                     .inv_rms = to,
-                     .ldi = 30};
+    return RmsNorm{.heads = 3,
+                   .d = 20,
+                   .x = data,
+                   .ldx = kLd,
+                   .weight = by,
+                   .eps = 1e-5f,
+                   .y = data,
+                   .ldy = kLd,
+                   .inv_rms = to,
+                   .ldi = 30};
   };
-  ops().rmsnorm_heads(heads(x.data(), weight.data(), inv.data()), 2, kRows);
-  reference().rmsnorm_heads(heads(x.host().data(), weight.host().data(), inv.host().data()), 2,
-                            kRows);
+  ops().rmsnorm(heads(x.data(), weight.data(), inv.data()), {2, kRows});
+  reference().rmsnorm(heads(x.host().data(), weight.host().data(), inv.host().data()), {2, kRows});
   EXPECT_TRUE(same(x, x.host()));
   EXPECT_TRUE(same(inv, inv.host()));
 }
@@ -62,7 +84,7 @@ TEST_F(CudaRows, CopiesAddsAndZeroes) {
                    .to = y.data(),
                    .ldt = 70,
                    .to_row = to.data()},
-                  0, 4);
+                  {0, 4});
   for (std::size_t i = 0; i < 4; ++i)
     for (std::size_t c = 0; c < 69; ++c)
       y.host()[static_cast<std::size_t>(to.host()[i]) * 70 + c] =
@@ -75,11 +97,11 @@ TEST_F(CudaRows, CopiesAddsAndZeroes) {
                   .ldb = 70,
                   .out = sum.data(),
                   .ldo = 70},
-                 1, 3);
+                 {1, 3});
   for (std::size_t i = 70; i < 210; ++i)
     sum.host()[i] = x.host()[i] + y.host()[i];
   EXPECT_TRUE(same(sum, sum.host()));
-  ops().zero(sum.data(), 75, 200);
+  ops().zero(sum.data(), {75, 200});
   std::fill(sum.host().begin() + 75, sum.host().begin() + 200, 0.0f);
   EXPECT_TRUE(same(sum, sum.host()));
 }

@@ -9,26 +9,46 @@ namespace {
 
 class CudaVocab : public OnDevice {};
 
-TEST_F(CudaVocab, StatsByHand) {
-  Array<float> z({2, 4, 4}), max(1), sum(1);
-  ops().vocab_stats(z.data(), 3, 0.5f, max.data(), sum.data());
+VocabRows one_row(const float* z, std::int64_t count, const float* scale, float* max, float* sum) {
+  return {.logits = z,
+          .ld = count,
+          .vocab = count,
+          .inv_temperature = scale,
+          .block_max = max,
+          .block_sum = sum};
+}
+
+TEST_F(CudaVocab, SumsByHand) {
+  Array<float> z({2, 4, 4}), scale(1, 0.5f), max(1), sum(1);
+  ops().vocab_sums(one_row(z.data(), 3, scale.data(), max.data(), sum.data()), {0, 1}, {0, 1});
   EXPECT_EQ(max.read()[0], 2.0f);
   EXPECT_NEAR(sum.read()[0], 2.0 + std::exp(-1.0), 1e-6);
 }
 
 TEST_F(CudaVocab, OneBlockHasTheBitsOfTheReference) {
-  for (const std::int64_t count : {1, 15, 16, 37, 300, 512, 700})
+  for (const std::int64_t count : {1, 15, 16, 37, 300, 512})
     for (const float special : {0.5f, kInf, -kInf, kNan, 1e-40f, 1e30f}) {
-      Array<float> z(normal(count, 3, 4.0f)), max(1), sum(1);
+      Array<float> z(normal(count, 3, 4.0f)), scale(1, 0.7f), max(1), sum(1), lse(1), entropy(1);
       z.host()[static_cast<std::size_t>(count / 2)] = special;
       Array<float> in(z.host());
-      reference().vocab_stats(z.host().data(), count, 0.7f, max.host().data(), sum.host().data());
-      ops().vocab_stats(in.data(), count, 0.7f, max.data(), sum.data());
+      const VocabFinish here{.rows = one_row(z.host().data(), count, scale.host().data(),
+                                             max.host().data(), sum.host().data()),
+                             .lse = lse.host().data(),
+                             .entropy = entropy.host().data(),
+                             .targets = {}};
+      const VocabFinish there{
+          .rows = one_row(in.data(), count, scale.data(), max.data(), sum.data()),
+          .lse = lse.data(),
+          .entropy = entropy.data(),
+          .targets = {}};
+      reference().vocab_sums(here.rows, {0, 1}, {0, 1});
+      reference().vocab_finish(here, {0, 1});
+      ops().vocab_sums(there.rows, {0, 1}, {0, 1});
+      ops().vocab_finish(there, {0, 1});
       EXPECT_TRUE(same(max, max.host())) << count << " " << special;
       EXPECT_TRUE(same(sum, sum.host())) << count << " " << special;
-      EXPECT_TRUE(same_bits(reference().vocab_weighted(z.host().data(), count, 0.7f, 6.0f),
-                            ops().vocab_weighted(in.data(), count, 0.7f, 6.0f)))
-          << count << " " << special;
+      EXPECT_TRUE(same(lse, lse.host())) << count << " " << special;
+      EXPECT_TRUE(same(entropy, entropy.host())) << count << " " << special;
     }
 }
 
@@ -41,8 +61,9 @@ TEST_F(CudaVocab, SoftcapHasTheBitsOfTheReference) {
   values[6] = 1e-40f;
   values[7] = -0.0f;
   Array<float> x(values);
-  reference().softcap(x.host().data(), kLd, kRows, kColumns, 30.0f);
-  ops().softcap(x.data(), kLd, kRows, kColumns, 30.0f);
+  reference().softcap({.columns = kColumns, .x = x.host().data(), .ldx = kLd, .cap = 30.0f},
+                      {0, kRows});
+  ops().softcap({.columns = kColumns, .x = x.data(), .ldx = kLd, .cap = 30.0f}, {0, kRows});
   EXPECT_TRUE(same(x, x.host()));
 }
 
@@ -83,18 +104,18 @@ struct Case {
     return {of(z, host), kLd, kVocab, of(inv_temperature, host), of(max, host), of(sum, host)};
   }
   void forward(const Ops& ops, bool host, bool wanted = true) {
-    ops.vocab_sums(rows(host), 0, kRows, 0, 2);
-    ops.vocab_sums(rows(host), 0, 2, 2, 3);
-    ops.vocab_sums(rows(host), 2, kRows, 2, 3);
-    ops.vocab_sums(rows(host), 2, 2, 0, 3);
+    ops.vocab_sums(rows(host), {0, kRows}, {0, 2});
+    ops.vocab_sums(rows(host), {0, 2}, {2, 3});
+    ops.vocab_sums(rows(host), {2, kRows}, {2, 3});
+    ops.vocab_sums(rows(host), {2, 2}, {0, 3});
     VocabFinish finish{.rows = rows(host), .lse = of(lse, host), .targets = {}};
     if (wanted) {
       finish.entropy = of(entropy, host);
       finish.targets = targets(host);
       finish.logprobs = of(logprobs, host);
     }
-    ops.vocab_finish(finish, 0, 3);
-    ops.vocab_finish(finish, 3, kRows);
+    ops.vocab_finish(finish, {0, 3});
+    ops.vocab_finish(finish, {3, kRows});
   }
   void backward(const Ops& ops, bool host, float cap, bool logprob, bool entropies) {
     const VocabGrad grad{.logits = of(z, host),
@@ -107,9 +128,9 @@ struct Case {
                          .targets = targets(host),
                          .dlogprobs = logprob ? of(dlogprobs, host) : nullptr,
                          .dentropies = entropies ? of(dentropies, host) : nullptr};
-    ops.vocab_grad(grad, 0, kRows, 0, 1);
-    ops.vocab_grad(grad, 0, 1, 1, 3);
-    ops.vocab_grad(grad, 1, kRows, 1, 3);
+    ops.vocab_grad(grad, {0, kRows}, {0, 1});
+    ops.vocab_grad(grad, {0, 1}, {1, 3});
+    ops.vocab_grad(grad, {1, kRows}, {1, 3});
   }
 };
 
@@ -142,8 +163,8 @@ TEST_F(CudaVocab, MergesManyBlocksInOrder) {
       .rows = {.vocab = host.rows.vocab, .block_max = max.data(), .block_sum = sum.data()},
       .lse = lse.data(),
       .targets = {}};
-  reference().vocab_finish(host, 0, 2);
-  ops().vocab_finish(there, 0, 2);
+  reference().vocab_finish(host, {0, 2});
+  ops().vocab_finish(there, {0, 2});
   EXPECT_TRUE(same(lse, lse.host()));
 }
 

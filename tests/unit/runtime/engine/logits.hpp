@@ -36,12 +36,13 @@ class Logits {
     const std::int64_t blocks = (vocab() + kernels::kVocabBlock - 1) / kernels::kVocabBlock;
     max_.resize(static_cast<std::size_t>(blocks));
     sum_.resize(static_cast<std::size_t>(blocks));
-    for (std::int64_t b = 0; b < blocks; ++b) {
-      const std::int64_t begin = b * kernels::kVocabBlock;
-      kernels::ops().vocab_stats(
-          values_.data() + begin, std::min(kernels::kVocabBlock, vocab() - begin), inv_temperature,
-          &max_[static_cast<std::size_t>(b)], &sum_[static_cast<std::size_t>(b)]);
-    }
+    kernels::ops().vocab_sums({.logits = values_.data(),
+                               .ld = vocab(),
+                               .vocab = vocab(),
+                               .inv_temperature = &inv_temperature,
+                               .block_max = max_.data(),
+                               .block_sum = sum_.data()},
+                              {0, 1}, {0, blocks});
     HeadRow row;
     row.logits = values_.data();
     row.block_max = max_.data();

@@ -84,6 +84,7 @@ struct ArenaPointers {
   template <class T>
   requires std::is_arithmetic_v<T>
   void operator()(T) const {}
+  void operator()(core::Range) const {}
   void operator()(const void* p) const {
     if (p != nullptr && !arena_in_use->holds(p)) {
       ADD_FAILURE() << "an operation was given a pointer to the host's memory";
@@ -98,10 +99,21 @@ struct ArenaPointers {
     all(g.a, g.b.data, g.b.scale, g.c, g.bias, g.residual);
   }
   void operator()(const kernels::PieceGemm& g) const { all(g.a, g.b, g.c, g.sums); }
-  void operator()(const kernels::PanelRoom& p) const { all(p.data, p.scale); }
+  void operator()(const kernels::Pack& p) const { all(p.from, p.to.data, p.to.scale); }
   void operator()(const kernels::CopyRows& c) const { all(c.from, c.from_row, c.to, c.to_row); }
   void operator()(const kernels::AddRows& a) const { all(a.a, a.b, a.out); }
-  void operator()(const kernels::NormHeads& n) const { all(n.x, n.weight, n.y, n.inv_rms); }
+  void operator()(const kernels::RmsNorm& n) const { all(n.x, n.weight, n.y, n.inv_rms); }
+  void operator()(const kernels::RmsNormBackward& n) const {
+    all(n.x, n.weight, n.inv_rms, n.dy, n.dx);
+  }
+  void operator()(const kernels::RmsNormWeightGrad& n) const {
+    all(n.x, n.inv_rms, n.dy, n.dweight);
+  }
+  void operator()(const kernels::ColumnSum& c) const { all(c.dy, c.sums); }
+  void operator()(const kernels::Rope& r) const { all(r.x, r.positions, r.cos, r.sin); }
+  void operator()(const kernels::GateMul& g) const { all(g.gate_up, g.y); }
+  void operator()(const kernels::GateMulBackward& g) const { all(g.gate_up, g.dy, g.dgate_up); }
+  void operator()(const kernels::SoftCap& s) const { all(s.x); }
   void operator()(const kernels::EmbedRows& e) const {
     all(e.panels.data, e.panels.scale, e.table, e.tokens, e.x);
   }
@@ -128,7 +140,11 @@ struct ArenaPointers {
   void operator()(const kernels::VocabGrad& v) const {
     all(v.logits, v.lse, v.entropy, v.targets, v.dlogprobs, v.dentropies);
   }
+  void operator()(const kernels::Draws& d) const {
+    all(d.rows, d.uniform, d.row, d.token, d.logprob);
+  }
   void operator()(const kernels::AdamW& a) const { all(a.param, a.grad, a.m, a.v); }
+  void operator()(const kernels::SumSquares& s) const { all(s.x, s.sums); }
 };
 
 // The host's operation between opening the arena and closing it.
@@ -147,48 +163,16 @@ struct InArena<kMember> {
 };
 
 inline const kernels::Ops& arena_ops() {
-#define TROUPE_IN_ARENA(entry) .entry = InArena<&kernels::Ops::entry>::run
-  static constexpr kernels::Ops kTable{
-      .name = "arena",
-      .head_blocks = std::numeric_limits<std::int64_t>::max(),
-      TROUPE_IN_ARENA(gemm),
-      TROUPE_IN_ARENA(gemm_in_pieces),
-      TROUPE_IN_ARENA(pack_transposed),
-      TROUPE_IN_ARENA(pack_plain),
-      TROUPE_IN_ARENA(copy_rows),
-      TROUPE_IN_ARENA(add_rows),
-      TROUPE_IN_ARENA(zero),
-      TROUPE_IN_ARENA(embed_rows),
-      TROUPE_IN_ARENA(embed_grad),
-      TROUPE_IN_ARENA(rmsnorm),
-      TROUPE_IN_ARENA(rmsnorm_heads),
-      TROUPE_IN_ARENA(rope),
-      TROUPE_IN_ARENA(silu_mul),
-      TROUPE_IN_ARENA(gelu_mul),
-      TROUPE_IN_ARENA(mix_rows),
-      TROUPE_IN_ARENA(exp),
-      TROUPE_IN_ARENA(kv_write),
-      TROUPE_IN_ARENA(attention),
-      TROUPE_IN_ARENA(attention_backward),
-      TROUPE_IN_ARENA(kv_gather),
-      TROUPE_IN_ARENA(softcap),
-      TROUPE_IN_ARENA(vocab_stats),
-      TROUPE_IN_ARENA(vocab_weighted),
-      TROUPE_IN_ARENA(vocab_sums),
-      TROUPE_IN_ARENA(vocab_finish),
-      TROUPE_IN_ARENA(vocab_grad),
-      TROUPE_IN_ARENA(rmsnorm_backward),
-      TROUPE_IN_ARENA(rmsnorm_weight_grad),
-      TROUPE_IN_ARENA(silu_mul_backward),
-      TROUPE_IN_ARENA(gelu_mul_backward),
-      TROUPE_IN_ARENA(column_sum),
-      TROUPE_IN_ARENA(adamw),
-      TROUPE_IN_ARENA(sum_squares),
-      TROUPE_IN_ARENA(all_finite),
-      TROUPE_IN_ARENA(fma_probe),
-      TROUPE_IN_ARENA(read_probe),
-  };
-#undef TROUPE_IN_ARENA
+#define TROUPE_OP(result, name, parameters) .name = InArena<&kernels::Ops::name>::run,
+  static constexpr kernels::Ops kTable = [] {
+    kernels::Ops table{
+        .name = "arena",
+        .head_blocks = std::numeric_limits<std::int64_t>::max(),
+#include "kernels/ops.def"
+    };
+    table.draw = nullptr;  // as on the host
+    return table;
+  }();
   return kTable;
 }
 

@@ -241,7 +241,7 @@ TEST(ValueHeadByHand, AllLevelsOfTheKernelsGiveTheSameBits) {
                              .b = model.weights.head(),
                              .c = values.data(),
                              .ldc = 1};
-    kernels::ops_for(isa).gemm(gemm, 0, rows, 0, 1);
+    kernels::ops_for(isa).gemm(gemm, {0, rows}, {0, 1});
     EXPECT_TRUE(same_bits(values.data(), expected.data(), rows)) << static_cast<int>(isa);
   }
 }

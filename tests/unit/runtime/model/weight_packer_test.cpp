@@ -106,9 +106,12 @@ TEST(WeightPacker, UnitsAreTheirPartOfTheWholeMatrix) {
         static_cast<std::size_t>(kernels::packed_bytes(dtype, spec.vocab, spec.hidden));
     const std::int64_t columns = kernels::panels_of(spec.vocab) * kernels::kPanel;
     core::Buffer<float> whole(static_cast<std::int64_t>(bytes) / 4), scale(columns);
-    kernels::ops().pack_transposed(head, spec.hidden, spec.vocab, spec.hidden,
-                                   {whole.data(), dtype, scale.data()}, 0,
-                                   kernels::panels_of(spec.vocab));
+    kernels::ops().pack_transposed({.from = head,
+                                    .ldf = spec.hidden,
+                                    .n = spec.vocab,
+                                    .k = spec.hidden,
+                                    .to = {whole.data(), dtype, scale.data()}},
+                                   {0, kernels::panels_of(spec.vocab)});
     EXPECT_EQ(std::memcmp(packed.head().data, whole.data(), bytes), 0);
     if (dtype != kernels::PanelDtype::kInt8) continue;
     EXPECT_EQ(std::memcmp(packed.head().scale, scale.data(),

@@ -1,15 +1,18 @@
 // AdamW and the checks of a gradient, one element at a time; also the plain probes of the machine.
+#pragma once
+
 #include "kernels/reference/lanes.hpp"
-#include "kernels/reference/reference.hpp"
+#include "kernels/shapes.hpp"
 
 #include <cmath>
 #include <limits>
 
 namespace troupe::kernels::reference {
+namespace {
 
-void adamw(const AdamW& a, std::int64_t begin, std::int64_t end) {
+void adamw(const AdamW& a, Range elements) {
   const float decay = a.lr * a.weight_decay;
-  for (std::int64_t i = begin; i < end; ++i) {
+  for (std::int64_t i = elements.begin; i < elements.end; ++i) {
     const float grad = a.grad[i] * a.grad_scale;
     const float m = std::fma(a.beta1, a.m[i], (1.0f - a.beta1) * grad);
     const float v = std::fma(a.beta2, a.v[i], ((1.0f - a.beta2) * grad) * grad);
@@ -52,4 +55,5 @@ float read_probe(const float* x, std::int64_t count) {
   return total.total();
 }
 
+}  // namespace
 }  // namespace troupe::kernels::reference

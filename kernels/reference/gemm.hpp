@@ -1,5 +1,7 @@
 // Products and packing, one output at a time.
-#include "kernels/reference/reference.hpp"
+#pragma once
+
+#include "kernels/shapes.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -75,16 +77,10 @@ void pack_column(const float* w, std::int64_t k, std::int64_t column, const Pane
   }
 }
 
-}  // namespace
-
-void gemm(const Gemm& g,
-          std::int64_t m_begin,
-          std::int64_t m_end,
-          std::int64_t panel_begin,
-          std::int64_t panel_end) {
-  const std::int64_t n_end = panel_end * kPanel < g.n ? panel_end * kPanel : g.n;
-  for (std::int64_t m = m_begin; m < m_end; ++m) {
-    for (std::int64_t n = panel_begin * kPanel; n < n_end; ++n) {
+void gemm(const Gemm& g, Range rows, Range panels) {
+  const std::int64_t n_end = panels.end * kPanel < g.n ? panels.end * kPanel : g.n;
+  for (std::int64_t m = rows.begin; m < rows.end; ++m) {
+    for (std::int64_t n = panels.begin * kPanel; n < n_end; ++n) {
       float sum = g.accumulate ? g.c[m * g.ldc + n] : 0.0f;
       if (g.b.dtype == PanelDtype::kBf16Compute) {
         sum = dot_of_pairs(g, m, n, sum);
@@ -100,30 +96,20 @@ void gemm(const Gemm& g,
   }
 }
 
-void pack_transposed(const float* w,
-                     std::int64_t ldw,
-                     std::int64_t n,
-                     std::int64_t k,
-                     const PanelRoom& to,
-                     std::int64_t panel_begin,
-                     std::int64_t panel_end) {
-  for (std::int64_t column = panel_begin * kPanel; column < panel_end * kPanel; ++column)
-    pack_column(column < n ? w + column * ldw : nullptr, k, column, to);
+void pack_transposed(const Pack& p, Range panels) {
+  for (std::int64_t column = panels.begin * kPanel; column < panels.end * kPanel; ++column)
+    pack_column(column < p.n ? p.from + column * p.ldf : nullptr, p.k, column, p.to);
 }
 
-void pack_plain(const float* x,
-                std::int64_t ldx,
-                std::int64_t n,
-                std::int64_t k,
-                float* panels,
-                std::int64_t panel_begin,
-                std::int64_t panel_end) {
-  for (std::int64_t panel = panel_begin; panel < panel_end; ++panel)
-    for (std::int64_t i = 0; i < k; ++i)
+void pack_plain(const Pack& p, Range panels) {
+  for (std::int64_t panel = panels.begin; panel < panels.end; ++panel)
+    for (std::int64_t i = 0; i < p.k; ++i)
       for (std::int64_t c = 0; c < kPanel; ++c) {
         const std::int64_t column = panel * kPanel + c;
-        panels[(panel * k + i) * kPanel + c] = column < n ? x[i * ldx + column] : 0.0f;
+        p.to.f32()[(panel * p.k + i) * kPanel + c] =
+            column < p.n ? p.from[i * p.ldf + column] : 0.0f;
       }
 }
 
+}  // namespace
 }  // namespace troupe::kernels::reference

@@ -1,10 +1,12 @@
 // Paged attention, one query row and head at a time, with the softmax merged after every 64 keys
 // counted from position 0 (those before a row's window are skipped); and the traffic between rows
 // and KV slots.
+#pragma once
+
 #include "kernels/reference/kv.hpp"
 #include "kernels/reference/lanes.hpp"
-#include "kernels/reference/reference.hpp"
 #include "kernels/scalar.hpp"
+#include "kernels/shapes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -53,8 +55,6 @@ void merge_block(const Attention& a,
   max = new_max;
 }
 
-}  // namespace
-
 void attention_item(const Attention& a, const AttentionItem& item, const AttentionItem*) {
   const Segment& segment = a.segments[item.segment];
   const KvView kv(a, segment, item.kv_head);
@@ -84,8 +84,8 @@ void attention_item(const Attention& a, const AttentionItem& item, const Attenti
   }
 }
 
-void kv_write(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
-  for (std::int64_t row = row_begin; row < row_end; ++row)
+void kv_write(const KvWrite& w, Range rows) {
+  for (std::int64_t row = rows.begin; row < rows.end; ++row)
     for (std::int32_t s = w.slot_begin[row]; s < w.slot_begin[row + 1]; ++s)
       for (std::int64_t head = 0; head < w.kv_heads; ++head)
         for (std::int64_t d = 0; d < w.head_dim; ++d) {
@@ -97,8 +97,8 @@ void kv_write(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
         }
 }
 
-void kv_gather(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
-  for (std::int64_t row = row_begin; row < row_end; ++row)
+void kv_gather(const KvWrite& w, Range rows) {
+  for (std::int64_t row = rows.begin; row < rows.end; ++row)
     for (std::int64_t head = 0; head < w.kv_heads; ++head)
       for (std::int64_t d = 0; d < w.head_dim; ++d) {
         float k = 0.0f;
@@ -112,4 +112,5 @@ void kv_gather(const KvWrite& w, std::int64_t row_begin, std::int64_t row_end) {
       }
 }
 
+}  // namespace
 }  // namespace troupe::kernels::reference

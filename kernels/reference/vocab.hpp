@@ -1,12 +1,15 @@
 // Partial sums and gradients over the vocabulary columns of one row of logits.
+#pragma once
+
 #include "kernels/reference/lanes.hpp"
-#include "kernels/reference/reference.hpp"
+#include "kernels/row_shapes.hpp"
 #include "kernels/scalar.hpp"
 
 #include <cmath>
 #include <limits>
 
 namespace troupe::kernels::reference {
+namespace {
 
 void vocab_stats(
     const float* logits, std::int64_t count, float inv_temperature, float* max, float* sum) {
@@ -48,4 +51,5 @@ void vocab_grad_row(float* logits,
   }
 }
 
+}  // namespace
 }  // namespace troupe::kernels::reference

@@ -1,12 +1,15 @@
 // Weighted sums of rows found by number: the end of a layer of experts.
-#include "kernels/reference/reference.hpp"
+#pragma once
+
+#include "kernels/shapes.hpp"
 
 #include <cmath>
 
 namespace troupe::kernels::reference {
+namespace {
 
-void mix_rows(const MixRows& mix, std::int64_t row_begin, std::int64_t row_end) {
-  for (std::int64_t row = row_begin; row < row_end; ++row) {
+void mix_rows(const MixRows& mix, Range rows) {
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const std::int32_t* places = mix.place + row * mix.choices;
     for (std::int64_t i = 0; i < mix.n; ++i) {
       float sum = 0.0f;
@@ -23,4 +26,5 @@ void mix_rows(const MixRows& mix, std::int64_t row_begin, std::int64_t row_end) 
   }
 }
 
+}  // namespace
 }  // namespace troupe::kernels::reference

@@ -1,9 +1,11 @@
 // The gradient of attention, one query row and head after another. The weights are recomputed from
 // the stored log-sum-exp, so the order of the forward merges does not matter here.
+#pragma once
+
 #include "kernels/reference/kv.hpp"
 #include "kernels/reference/lanes.hpp"
-#include "kernels/reference/reference.hpp"
 #include "kernels/scalar.hpp"
+#include "kernels/shapes.hpp"
 
 #include <cmath>
 
@@ -61,8 +63,6 @@ void block_gradient(const AttentionBackward& b,
   }
 }
 
-}  // namespace
-
 void attention_gradient(const AttentionBackward& b,
                         std::int64_t segment_index,
                         std::int64_t kv_head) {
@@ -91,4 +91,5 @@ void attention_gradient(const AttentionBackward& b,
   }
 }
 
+}  // namespace
 }  // namespace troupe::kernels::reference

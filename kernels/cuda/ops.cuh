@@ -1,0 +1,18 @@
+// The host side of each operation (kernels/ops.def) on a device: checks nothing, enqueues on the
+// stream of the device that the calling thread has entered. Those that return a number wait for it.
+#pragma once
+
+#include "kernels/ops.hpp"
+
+namespace troupe::kernels::cuda {
+
+#define TROUPE_OP(result, name, parameters) result name parameters;
+#include "kernels/ops.def"
+
+// As fma_probe, on tensor cores: products of bfloat16 pairs, *sink is a thread's sum: 32 * 16 *
+// rounds.
+double mma_probe(std::int64_t rounds, float* sink);
+
+const Ops& table();
+
+}  // namespace troupe::kernels::cuda

@@ -1,0 +1,76 @@
+// Norms and activations (kernels/ops.hpp) of rows that lie side by side: a row's leading dimension
+// is its width. For this member's rows; internal to this room.
+#pragma once
+
+#include "kernels/ops.hpp"
+#include "runtime/model/spec.hpp"
+
+#include <cstdint>
+
+namespace troupe::model {
+
+// `inv_rms` may be null; y may be x.
+inline void norm_rows(const ModelSpec& spec,
+                      const float* x,
+                      const float* weight,
+                      float* y,
+                      float* inv_rms,
+                      core::Range rows) {
+  const kernels::RmsNorm norm{.d = spec.hidden,
+                              .x = x,
+                              .ldx = spec.hidden,
+                              .weight = weight,
+                              .eps = spec.rms_eps,
+                              .y = y,
+                              .ldy = spec.hidden,
+                              .inv_rms = inv_rms};
+  kernels::ops().rmsnorm(norm, rows);
+}
+
+// dx += the gradient.
+inline void norm_rows_backward(std::int64_t hidden,
+                               const float* x,
+                               const float* weight,
+                               const float* inv_rms,
+                               const float* dy,
+                               float* dx,
+                               core::Range rows) {
+  const kernels::RmsNormBackward norm{.d = hidden,
+                                      .x = x,
+                                      .ldx = hidden,
+                                      .weight = weight,
+                                      .inv_rms = inv_rms,
+                                      .dy = dy,
+                                      .ldy = hidden,
+                                      .dx = dx,
+                                      .lddx = hidden};
+  kernels::ops().rmsnorm_backward(norm, rows);
+}
+
+// gate_up [rows, 2 ffn] to act [rows, ffn].
+inline void gate_rows(
+    Activation activation, const float* gate_up, std::int64_t ffn, float* act, core::Range rows) {
+  const kernels::GateMul gates{.activation = activation,
+                               .ffn = ffn,
+                               .gate_up = gate_up,
+                               .ldg = 2 * ffn,
+                               .y = act,
+                               .ldy = ffn};
+  kernels::ops().gate_mul(gates, rows);
+}
+
+// gate_up becomes its gradient.
+inline void gate_rows_backward(
+    Activation activation, float* gate_up, std::int64_t ffn, const float* dact, core::Range rows) {
+  const kernels::GateMulBackward gates{.activation = activation,
+                                       .ffn = ffn,
+                                       .gate_up = gate_up,
+                                       .ldg = 2 * ffn,
+                                       .dy = dact,
+                                       .ldy = ffn,
+                                       .dgate_up = gate_up,
+                                       .lddg = 2 * ffn};
+  kernels::ops().gate_mul_backward(gates, rows);
+}
+
+}  // namespace troupe::model
