@@ -4,7 +4,6 @@
 #include "apps/session/roles/engine_settings.hpp"
 #include "apps/session/run_session.hpp"
 #include "apps/session/wanted_roles.hpp"
-#include "runtime/config/config_render.hpp"
 #include "runtime/weights/local_channel.hpp"
 
 #include <utility>
@@ -25,6 +24,7 @@ bool generator_threads(const config::TrainConfig& config) {
 // thread with one GPU.
 OneProcess shared_by_roles(const config::TrainConfig& config) {
   OneProcess shared;
+  shared.config = config;
   shared.generator_threads = generator_threads(config);
   const bool one_memory = config.actor.device == config.rollout.device;
   const bool by_pointer = one_memory && (!config.actor.device.gpu || !shared.generator_threads);
@@ -64,13 +64,11 @@ Result<void> LoopbackPlane::start_roles() {
 }
 
 async::task<Result<void>> LoopbackPlane::start() {
-  const std::string text = config::config_yaml(config_, {});
   for (const actors::WantedRole& role : wanted_roles(config_)) {
     actors::Spawn spawn;
     spawn.kind = role.kind;
     spawn.name = role.name;
     spawn.threads = static_cast<std::uint32_t>(config_.train.threads);
-    spawn.config = text;
     spawn.settings = {{"updates", std::to_string(updates_)}};
     auto recipe = co_await loader_.make(std::move(spawn));
     if (!recipe) co_return recipe.failure();

@@ -112,15 +112,19 @@ async::DeviceThread& RoleLoader::thread_of(const std::string& name, void (*begin
 
 // Hashes what the role reads while it is loaded.
 Result<RoleRecipe> RoleLoader::load(const actors::Spawn& spawn) {
-  TROUPE_TRY_ASSIGN(config, config_of(spawn));
+  auto config = shared_.config;
+  if (!config) {
+    TROUPE_TRY_ASSIGN(carried, config_of(spawn));
+    config = std::move(carried);
+  }
   const Hashes theirs = hashes_of_settings(spawn.settings);
   std::vector<Content> contents;
   if (!theirs.empty()) {
-    TROUPE_TRY_ASSIGN(read, contents_of_role(config, spawn.kind, spawn.name));
+    TROUPE_TRY_ASSIGN(read, contents_of_role(*config, spawn.kind, spawn.name));
     contents = std::move(read);
   }
   const Hashing hashing(std::move(contents));
-  auto recipe = load_kind({config, spawn});
+  auto recipe = load_kind({*config, spawn});
   if (recipe && !theirs.empty()) TROUPE_TRY(check_contents(hashing, theirs));
   return recipe;
 }

@@ -17,12 +17,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace troupe::app {
 
 // What the roles of a run in one process share.
 struct OneProcess {
+  std::optional<config::TrainConfig> config;     // in place of what a Spawn carries
   std::unique_ptr<model::ParamStore> params;     // of the policy, loaded already
   std::unique_ptr<actors::RewardSource> reward;  // the rule, file or server; null without
   std::shared_ptr<weights::WeightPublisher> publisher;
