@@ -51,6 +51,8 @@ class Fleet {
 
   void begin(async::Scope& scope);
   void end() { scope_ = nullptr; }
+  // Between these two, else null.
+  async::Scope* scope() const noexcept { return scope_; }
 
   // `epoch`: of this life, for `restart`.
   void up(const std::string& name, std::uint64_t epoch);

@@ -115,6 +115,7 @@ async::task<core::Result<void>> Fleet::wait_for_one(std::uint64_t alone) {
 
 void Fleet::offer(const Published& published) {
   latest_ = published;
+  if (scope_ == nullptr) return;
   for (const auto& [name, generator] : generators_) {
     if (generator.up && generator.pushes < 2) start_push(name);
   }

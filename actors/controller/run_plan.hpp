@@ -13,6 +13,11 @@
 
 namespace troupe::actors {
 
+// The roles that hold what a run has learned.
+inline constexpr const char* kDataRole = "data/0";
+inline constexpr const char* kPolicyRole = "policy/0";
+inline constexpr const char* kCriticRole = "critic/0";
+
 struct RunPlan {
   std::uint64_t first_update = 0;  // updates already done by a resumed run
   std::uint64_t updates = 0;       // of the whole run
@@ -21,7 +26,8 @@ struct RunPlan {
   std::uint64_t staleness_max = 0;
   SamplingSpec sampling;
   std::uint64_t save_steps = 0;  // 0 = at the end only
-  bool save_critic = false;      // the critic, too, becomes a model folder at the end
+  bool has_critic = false;
+  bool save_critic = false;  // the critic, too, becomes a model folder at the end
 
   std::uint32_t evaluation_groups = 0;  // 0 = no evaluation
   std::int32_t evaluation_samples = 1;

@@ -32,4 +32,7 @@ struct ControllerSnapshot {
   std::vector<RewardMember> rewards;
 };
 
+// As one JSON object.
+std::string snapshot_json(const ControllerSnapshot& snapshot);
+
 }  // namespace troupe::actors

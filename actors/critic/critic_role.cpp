@@ -2,7 +2,6 @@
 #include "actors/critic/critic_role.hpp"
 
 #include "runtime/model/params.hpp"
-#include "runtime/store/atomic_folder.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -30,15 +29,8 @@ std::vector<learn::TrainGroup> train_groups(std::vector<ValueGroup> groups) {
 CriticRole::CriticRole(RoleContext context,
                        std::unique_ptr<learn::CriticTrainer> trainer,
                        std::filesystem::path tokenizer_from)
-    : context_(std::move(context)),
-      trainer_(std::move(trainer)),
-      tokenizer_from_(std::move(tokenizer_from)),
-      held_(std::make_shared<Held>()),
-      work_(context_, "waiting for groups") {}
-
-wire::Amounts CriticRole::amounts() const {
-  return {{"version", static_cast<double>(version_)}, {"updates", static_cast<double>(updates_)}};
-}
+    : TrainerRole(std::move(context), std::move(trainer), "critic", std::move(tokenizer_from)),
+      held_(std::make_shared<Held>()) {}
 
 core::Result<void> CriticRole::check_page(const char* what,
                                           std::uint64_t update,
@@ -85,51 +77,19 @@ async::task<core::Result<Trained>> CriticRole::on(TrainCritic request) {
   auto held = std::move(held_);
   held_ = std::make_shared<Held>();
   auto trainer = trainer_;
-  inside_ = request.update;
+  begin_update(request.update);
   auto job = [trainer, held]() {
     return trainer->update(held->groups, held->values, held->returns);
   };
   auto report = co_await work_.run("train", std::move(job));
   if (!report) co_return report.failure();
-  inside_.reset();
-  version_ = report->version;
-  ++updates_;
-  Trained reply;
-  reply.version = report->version;
-  reply.metrics = std::move(report->metrics);
-  co_return reply;
-}
-
-async::task<core::Result<Ack>> CriticRole::on(SaveState request) {
-  if (inside_) {
-    co_return core::fail(ErrorCode::kInvalidArgument, "the critic stands half-way through update " +
-                                                          std::to_string(*inside_ + 1));
-  }
-  auto trainer = trainer_;
-  const std::filesystem::path folder = std::filesystem::path(request.folder) / "critic";
-  auto job = [trainer, folder]() -> core::Result<void> {
-    std::error_code error;
-    if (!std::filesystem::exists(folder.parent_path(), error)) {
-      return core::fail(ErrorCode::kResources,
-                        "the critic does not see the checkpoint folder " +
-                            folder.parent_path().string() +
-                            "; play it on a host that shares the run folder");
-    }
-    TROUPE_TRY(store::make_folder(folder));
-    return trainer->save_state(folder);
-  };
-  TROUPE_CO_TRY(co_await work_.run("save", std::move(job)));
-  co_return Ack{};
+  co_return learned(std::move(*report));
 }
 
 async::task<core::Result<Ack>> CriticRole::on(LoadState request) {
-  auto trainer = trainer_;
-  const std::filesystem::path folder = std::filesystem::path(request.folder) / "critic";
-  auto job = [trainer, folder]() { return trainer->load_state(folder); };
-  TROUPE_CO_TRY(co_await work_.run("load", std::move(job)));
   held_ = std::make_shared<Held>();
-  inside_.reset();
-  co_return Ack{};
+  auto loaded = TrainerRole::on(std::move(request));
+  co_return co_await std::move(loaded);
 }
 
 async::task<core::Result<Ack>> CriticRole::on(SaveModel request) {

@@ -5,21 +5,17 @@
 // update.
 #pragma once
 
-#include "actors/protocol/device_work.hpp"
 #include "actors/protocol/messages_critic.hpp"
-#include "actors/protocol/role_shell.hpp"
+#include "actors/protocol/trainer_role.hpp"
 #include "runtime/learn/critic_trainer.hpp"
-#include "runtime/wire/role_report.hpp"
 
 #include <filesystem>
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 namespace troupe::actors {
 
-class CriticRole {
+class CriticRole : public TrainerRole<learn::CriticTrainer> {
  public:
   // `tokenizer_from`: the folder whose tokenizer files go with a saved model.
   CriticRole(RoleContext context,
@@ -32,15 +28,12 @@ class CriticRole {
   async::task<core::Result<Ack>> on(PutReturns request);
   // Repeated: refused; what it learned from is gone.
   async::task<core::Result<Trained>> on(TrainCritic request);
-  // Repeated: written again.
-  async::task<core::Result<Ack>> on(SaveState request);
   // Repeated: loaded again; the pages of an update are forgotten.
   async::task<core::Result<Ack>> on(LoadState request);
   // Repeated: refused; the folder is there.
   async::task<core::Result<Ack>> on(SaveModel request);
 
-  std::string state() const { return work_.state(); }
-  wire::Amounts amounts() const;
+  using TrainerRole::on;
 
  private:
   // Of the update between its first page and its training.
@@ -55,14 +48,7 @@ class CriticRole {
                                 std::uint32_t cursor,
                                 std::size_t held) const;
 
-  RoleContext context_;
-  std::shared_ptr<learn::CriticTrainer> trainer_;  // used on the device thread alone
-  std::filesystem::path tokenizer_from_;
   std::shared_ptr<Held> held_;
-  DeviceWork work_;
-  core::Version version_ = 0;
-  std::uint64_t updates_ = 0;
-  std::optional<std::uint64_t> inside_;  // the update that has begun to change it and is not over
 };
 
 }  // namespace troupe::actors

@@ -64,27 +64,20 @@ async::task<core::Result<Ack>> NodeRole::on(Spawn request) {
   core::Result<void> started;
   if (!recipe) {
     started = recipe.failure();
-  } else if (auto endpoint = ports_.place(identity); !endpoint) {
-    started = endpoint.failure();
   } else {
     cluster::RoleHost::Hooks hooks;
     hooks.failed = [this, strand = context_.scope->executor()](const cluster::PeerName& who,
                                                                const core::Error& error) {
       async::post(strand, [this, who, error] { failed(who, error); });
     };
-    auto host = std::make_unique<cluster::RoleHost>(std::move(*endpoint), std::move(hooks),
-                                                    recipe->device, recipe->team);
-    cluster::RoleHost* const placed = host.get();
-    hosts_[name] = std::move(host);
-    started = co_await placed->start(std::move(recipe->factory));
+    auto place = ports_.place(identity);
+    auto host = co_await cluster::host_role(std::move(place), std::move(*recipe), std::move(hooks));
+    if (host) hosts_[name] = std::move(*host);
+    if (!host) started = host.failure();
   }
   changing_ = false;
   changed_.notify_all();
-  if (!started) {
-    auto removed = co_await remove(name);
-    if (!removed) ports_.note(removed.error().message);
-    co_return started.failure();
-  }
+  if (!started) co_return started.failure();
   ports_.note("started " + name);
   co_return Ack{};
 }
@@ -119,7 +112,10 @@ async::task<void> NodeRole::stop_roles() {
 }
 
 async::task<void> NodeRole::stop_here() {
-  while (!hosts_.empty()) {
+  for (;;) {
+    while (changing_)
+      co_await changed_.wait(async::Deadline::none());
+    if (hosts_.empty()) co_return;
     auto removed = co_await remove(hosts_.rbegin()->first);
     if (!removed) ports_.note(removed.error().message);
   }

@@ -9,17 +9,11 @@
 
 namespace troupe::actors {
 
-struct RoleRecipe {
-  cluster::RoleHost::Factory factory;
-  async::DeviceThread* device = nullptr;  // outlives the role
-  core::TeamRunner* team = nullptr;
-};
-
 class RoleMaker {
  public:
   virtual ~RoleMaker() = default;
   // Loads what the role needs; slow parts run off the caller's strand. Errors name file and flag.
-  virtual async::task<core::Result<RoleRecipe>> make(Spawn spawn) = 0;
+  virtual async::task<core::Result<cluster::RoleRecipe>> make(Spawn spawn) = 0;
 };
 
 }  // namespace troupe::actors

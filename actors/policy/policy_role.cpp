@@ -3,7 +3,6 @@
 
 #include "actors/protocol/ask.hpp"
 #include "runtime/model/params.hpp"
-#include "runtime/store/atomic_folder.hpp"
 
 namespace troupe::actors {
 namespace {
@@ -33,17 +32,10 @@ PolicyRole::PolicyRole(RoleContext context,
                        std::string data_peer,
                        std::filesystem::path tokenizer_from,
                        CriticLink critic)
-    : context_(std::move(context)),
-      trainer_(std::move(trainer)),
+    : TrainerRole(std::move(context), std::move(trainer), "policy", std::move(tokenizer_from)),
       publisher_(std::move(publisher)),
       data_peer_(std::move(data_peer)),
-      tokenizer_from_(std::move(tokenizer_from)),
-      critic_(std::move(critic)),
-      work_(context_, "waiting for groups") {}
-
-wire::Amounts PolicyRole::amounts() const {
-  return {{"version", static_cast<double>(version_)}, {"updates", static_cast<double>(updates_)}};
-}
+      critic_(std::move(critic)) {}
 
 void PolicyRole::idle_for(const char* cause) {
   if (context_.activity != nullptr) context_.activity->set_idle(cause);
@@ -102,7 +94,7 @@ async::task<core::Result<learn::UpdateReport>> PolicyRole::learn(std::uint64_t u
                                                                  TrainGroups groups) {
   auto trainer = trainer_;
   if (critic_.peer.empty()) {
-    inside_ = update;
+    begin_update(update);
     auto job = [trainer, groups]() { return trainer->update(std::move(*groups)); };
     auto report = co_await work_.run("train", std::move(job));
     co_return report;
@@ -111,7 +103,7 @@ async::task<core::Result<learn::UpdateReport>> PolicyRole::learn(std::uint64_t u
   auto valued = co_await fetch_values(context_, critic_.peer, update, groups);
   idle_for("waiting for groups");
   if (!valued) co_return valued.failure();
-  inside_ = update;
+  begin_update(update);
   auto job = [trainer, groups]() { return trainer->prepare(std::move(*groups)); };
   auto targets = co_await work_.run("prepare", std::move(job));
   if (!targets) co_return targets.failure();
@@ -126,13 +118,7 @@ async::task<core::Result<Trained>> PolicyRole::on(TrainUpdate request) {
   if (!groups) co_return groups.failure();
   auto report = co_await learn(request.update, std::move(*groups));
   if (!report) co_return report.failure();
-  inside_.reset();
-  version_ = report->version;
-  ++updates_;
-  Trained reply;
-  reply.version = report->version;
-  reply.metrics = std::move(report->metrics);
-  co_return reply;
+  co_return learned(std::move(*report));
 }
 
 async::task<core::Result<Published>> PolicyRole::on(PublishWeights) {
@@ -149,33 +135,6 @@ async::task<core::Result<Published>> PolicyRole::on(PublishWeights) {
   auto published = co_await work_.run("publish", std::move(job));
   if (published) version_ = published->version;
   co_return published;
-}
-
-core::Result<void> PolicyRole::check_whole() const {
-  if (!inside_) return {};
-  return core::fail(core::ErrorCode::kInvalidArgument,
-                    "the policy stands half-way through update " + std::to_string(*inside_ + 1));
-}
-
-async::task<core::Result<Ack>> PolicyRole::on(SaveState request) {
-  TROUPE_CO_TRY(check_whole());
-  auto trainer = trainer_;
-  const std::filesystem::path folder = std::filesystem::path(request.folder) / "policy";
-  auto job = [trainer, folder]() -> core::Result<void> {
-    TROUPE_TRY(store::make_folder(folder));
-    return trainer->save_state(folder);
-  };
-  TROUPE_CO_TRY(co_await work_.run("save", std::move(job)));
-  co_return Ack{};
-}
-
-async::task<core::Result<Ack>> PolicyRole::on(LoadState request) {
-  auto trainer = trainer_;
-  const std::filesystem::path folder = std::filesystem::path(request.folder) / "policy";
-  auto job = [trainer, folder]() { return trainer->load_state(folder); };
-  TROUPE_CO_TRY(co_await work_.run("load", std::move(job)));
-  inside_.reset();
-  co_return Ack{};
 }
 
 async::task<core::Result<Ack>> PolicyRole::on(SaveModel request) {

@@ -5,21 +5,18 @@
 #pragma once
 
 #include "actors/policy/critic_link.hpp"
-#include "actors/protocol/device_work.hpp"
 #include "actors/protocol/messages.hpp"
-#include "actors/protocol/role_shell.hpp"
+#include "actors/protocol/trainer_role.hpp"
 #include "runtime/learn/trainer.hpp"
 #include "runtime/weights/weight_channel.hpp"
-#include "runtime/wire/role_report.hpp"
 
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace troupe::actors {
 
-class PolicyRole {
+class PolicyRole : public TrainerRole<learn::PolicyTrainer> {
  public:
   // `tokenizer_from`: the folder whose tokenizer files go with a saved model.
   PolicyRole(RoleContext context,
@@ -34,15 +31,10 @@ class PolicyRole {
   async::task<core::Result<Trained>> on(TrainUpdate request);
   // Repeated: the version that is published already, where it can be had.
   async::task<core::Result<Published>> on(PublishWeights request);
-  // Error kInvalidArgument after an update that failed half-way. Repeated: written again.
-  async::task<core::Result<Ack>> on(SaveState request);
-  // Repeated: loaded again.
-  async::task<core::Result<Ack>> on(LoadState request);
   // Repeated: refused; the folder is there.
   async::task<core::Result<Ack>> on(SaveModel request);
 
-  std::string state() const { return work_.state(); }
-  wire::Amounts amounts() const;
+  using TrainerRole::on;
 
  private:
   async::task<core::Result<TrainGroups>> fetch(TrainUpdate request);
@@ -50,19 +42,11 @@ class PolicyRole {
   async::task<core::Result<learn::UpdateReport>> learn_with_critic(std::uint64_t update,
                                                                    learn::ValueTargets targets);
   void idle_for(const char* cause);
-  core::Result<void> check_whole() const;
   struct CriticAnswer;
 
-  RoleContext context_;
-  std::shared_ptr<learn::PolicyTrainer> trainer_;  // used on the device thread alone
-  std::shared_ptr<weights::WeightPublisher> publisher_;
-  std::string data_peer_;
-  std::filesystem::path tokenizer_from_;
+  const std::shared_ptr<weights::WeightPublisher> publisher_;
+  const std::string data_peer_;
   const CriticLink critic_;
-  DeviceWork work_;
-  core::Version version_ = 0;
-  std::uint64_t updates_ = 0;
-  std::optional<std::uint64_t> inside_;  // the update that has begun to change it and is not over
 };
 
 }  // namespace troupe::actors

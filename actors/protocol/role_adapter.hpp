@@ -17,7 +17,7 @@ inline RoleContext context_of(const cluster::RoleServices& services) {
 }
 
 template <class R>
-class RoleAdapter final : public cluster::Role {
+class RoleAdapter : public cluster::Role {
  public:
   RoleAdapter(std::shared_ptr<R> role, std::string self)
       : role_(role), handler_(handler_of(std::move(role), std::move(self))) {}

@@ -3,7 +3,6 @@
 
 #include "apps/session/roles/learn_settings.hpp"
 #include "apps/session/roles/role_devices.hpp"
-#include "apps/session/roles/role_factories.hpp"
 
 #include <algorithm>
 

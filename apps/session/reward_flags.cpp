@@ -5,7 +5,7 @@
 #include "actors/reward/rule_reward.hpp"
 #include "apps/cli/part_file.hpp"
 #include "apps/cli/stop_signal.hpp"
-#include "apps/session/roles/role_workshop.hpp"
+#include "apps/session/roles/role_loader.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,10 +1,9 @@
 // Loads model, tokenizer, prompts and reward, and checks them against each other.
 #include "apps/session/run_inputs.hpp"
 
-#include "apps/cli/end_tokens.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_devices.hpp"
-#include "apps/session/roles/role_workshop.hpp"
+#include "apps/session/roles/role_loader.hpp"
 #include "runtime/core/group_bytes.hpp"
 #include "runtime/text/chat_template.hpp"
 
@@ -106,15 +105,13 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
     TROUPE_TRY(check_reward_templates(config));
   }
   if (auto note = model::longrope_note(spec)) notes.push_back(std::move(*note));
-  std::vector<std::int32_t> eos = end_tokens(tokenizer, spec);
-  RunInputs inputs{std::move(folder),  std::move(tokenizer),  std::move(eos), nullptr,
-                   std::move(prompts), std::move(evaluation), nullptr,        std::move(notes)};
+  RunInputs inputs{std::move(prompts), std::move(evaluation), std::move(notes), nullptr, nullptr};
   if (!models) return inputs;
   if (reward_parts(config).front().folder.empty()) {
     TROUPE_TRY_ASSIGN(reward, make_reward(config));
     inputs.reward = std::move(reward);
   }
-  TROUPE_TRY_ASSIGN(params, model::load_model(inputs.model_folder));
+  TROUPE_TRY_ASSIGN(params, model::load_model(folder));
   inputs.params = std::move(params);
   return inputs;
 }

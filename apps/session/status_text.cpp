@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 std::string place_of(const StatusFacts& facts, const std::string& role) {
-  for (const actors::Part& part : facts.company.parts) {
+  for (const actors::PlacedRole& part : facts.company.roles) {
     if (part.name == role) return part.node;
   }
   const auto found = facts.company.brought.find(role);
@@ -130,7 +130,7 @@ std::string status_json(const StatusFacts& facts) {
   for (const auto& [name, report] : facts.roles)
     roles.push_back(role_json(facts, report));
   json parts = json::array();
-  for (const actors::Part& part : facts.company.parts) {
+  for (const actors::PlacedRole& part : facts.company.roles) {
     const char* const states[] = {"wanted", "starting", "up"};
     parts.push_back({{"name", part.name},
                      {"kind", part.kind},

@@ -1,7 +1,7 @@
 // Status in three forms: one JSON object (the truth), Prometheus text, and a page for people. Pure.
 #pragma once
 
-#include "actors/node/company_role.hpp"
+#include "actors/company/company.hpp"
 #include "runtime/wire/role_report.hpp"
 
 #include <map>

@@ -4,7 +4,7 @@
 #include "apps/session/node/join_flags.hpp"
 #include "apps/session/node/node_process.hpp"
 #include "apps/session/node/spliced_subscriber.hpp"
-#include "apps/session/roles/role_workshop.hpp"
+#include "apps/session/roles/role_loader.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/core/edit_distance.hpp"
 #include "runtime/learn/trainers.hpp"
@@ -52,7 +52,7 @@ Result<void> run_local(const NodeOptions& options, NodeSelf self) {
   if (const char* pass = std::getenv("TROUPE_NODE_PASS")) self.pass = pass;
   ::unsetenv("TROUPE_NODE_PASS");
   NodeCalls calls;
-  calls.maker = [] { return std::make_unique<RoleWorkshop>(); };
+  calls.maker = [] { return std::make_unique<RoleLoader>(); };
   calls.note = say;
   TROUPE_TRY_ASSIGN(end, live_as_node(self, calls));
   if (end == NodeEnd::kLost) return core::fail(ErrorCode::kPeerLost, "the run went away");
@@ -67,7 +67,7 @@ Result<NodeEnd> stay(const JoinTarget& target, NodeSelf self) {
   self.pass = splice->pass();
   NodeCalls calls;
   calls.maker = [&io, &target] {
-    return std::make_unique<RoleWorkshop>(
+    return std::make_unique<RoleLoader>(
         [&io, &target](std::shared_ptr<weights::WeightSubscriber> inner) {
           return std::make_shared<SplicedSubscriber>(io, target, std::move(inner));
         });

@@ -7,8 +7,8 @@
 #include "apps/cli/system_facts.hpp"
 #include "apps/session/node/guest_role.hpp"
 #include "apps/session/roles/model_roles.hpp"
-#include "apps/session/roles/role_factories.hpp"
-#include "apps/session/roles/role_workshop.hpp"
+#include "apps/session/roles/role_loader.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "apps/troupe/ask_company.hpp"
 #include "apps/troupe/background.hpp"
 #include "apps/troupe/commands.hpp"
@@ -103,9 +103,8 @@ class Attached {
   ~Attached() { thread_.close(); }
 
   Result<bool> attach(const NodeGuest& guest) {
-    const auto deadline = std::chrono::duration_cast<core::Duration>(
-        std::chrono::duration<double>(options_.deadline_s));
-    TROUPE_TRY(role_.start(guest, reward_factory(std::move(source_), deadline)));
+    auto factory = reward_factory(std::move(source_), seconds_of(options_.deadline_s));
+    TROUPE_TRY(role_.start(guest, std::move(factory)));
     actors::AttachReward request{options_.name, "reward/" + options_.name, options_.weight};
     TROUPE_TRY_ASSIGN(changed, ask_from(guest, std::move(request), async::limits::kCallDeadline));
     running_("reward " + options_.name + " scores from update " +

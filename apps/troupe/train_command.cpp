@@ -3,18 +3,21 @@
 #include "actors/data/data_state.hpp"
 #include "actors/limits.hpp"
 #include "apps/cli/system_facts.hpp"
-#include "apps/session/head.hpp"
-#include "apps/session/local_company.hpp"
+#include "apps/session/company_plane.hpp"
+#include "apps/session/loopback_plane.hpp"
 #include "apps/session/note_line.hpp"
 #include "apps/session/roles/learn_settings.hpp"
 #include "apps/session/roles/role_devices.hpp"
-#include "apps/session/roles/role_factories.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "apps/session/roles/run_table.hpp"
 #include "apps/session/run_contents.hpp"
 #include "apps/session/run_files.hpp"
+#include "apps/session/run_inputs.hpp"
 #include "apps/session/run_reporter.hpp"
+#include "apps/session/run_session.hpp"
 #include "apps/session/run_summary.hpp"
 #include "apps/session/supervised_run.hpp"
+#include "apps/session/wanted_roles.hpp"
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/train_help.hpp"
 #include "runtime/config/read.hpp"
@@ -31,51 +34,7 @@
 namespace troupe::app {
 namespace {
 
-core::Duration seconds(double value) {
-  return std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(value));
-}
-
-actors::RunPlan plan_of(const config::TrainConfig& config,
-                        std::uint64_t updates,
-                        std::uint64_t evaluation_prompts) {
-  actors::RunPlan plan;
-  plan.updates = updates;
-  plan.groups = static_cast<std::uint32_t>(config.rollout.batch_size);
-  plan.samples = static_cast<std::int32_t>(config.rollout.n_samples_per_prompt);
-  plan.staleness_max = static_cast<std::uint64_t>(config.train.staleness_max);
-  plan.sampling = sampling_spec(config);
-  plan.straggler_timeout = seconds(config.rollout.straggler_timeout_s);
-  plan.recompute_kv = config.rollout.kv_on_update == config::KvOnUpdate::kRecompute;
-  const actors::DataRoleOptions data = data_options(config);
-  plan.rewards = data.rewards;
-  plan.reward_away = data.patience.away_max;
-  plan.filters = config.algo.dynamic_filtering_enable;
-  plan.save_critic = config.critic.save_value_network;
-  plan.save_steps = static_cast<std::uint64_t>(config.ckpt.save_steps);
-  plan.evaluation_groups = static_cast<std::uint32_t>(evaluation_prompts);
-  plan.evaluation_samples = static_cast<std::int32_t>(config.eval.n_samples_per_prompt);
-  plan.evaluation_temperature = static_cast<float>(config.eval.temperature);
-  plan.evaluation_steps = static_cast<std::uint64_t>(config.eval.steps);
-  return plan;
-}
-
-// Kinds of roles that have to come from other nodes: "generator,reward".
-std::string awaited_kinds(const config::TrainConfig& config) {
-  const auto& here = config.cluster.local_roles;
-  std::string kinds;
-  const auto add = [&](const std::string& kind, bool wanted) {
-    const bool local = std::find(here.begin(), here.end(), kind) != here.end() &&
-                       (kind != "generator" || config.rollout.generators > 0);
-    if (wanted && !local) kinds += (kinds.empty() ? "" : ",") + kind;
-  };
-  add("generator", true);
-  add("critic", has_critic(config));
-  add("reward", true);
-  add("reference", has_reference(config));
-  return kinds;
-}
-
-// A run, and the runs that follow it from the last commit when policy or critic was lost.
+// A run, session by session: another follows from the last commit when policy or critic was lost.
 class Training {
  public:
   Training(config::TrainConfig config, config::Origins origins)
@@ -84,7 +43,7 @@ class Training {
   core::Result<void> run() {
     for (std::uint64_t losses = 0;;) {
       const std::uint64_t done_before = done_;
-      auto outcome = play();
+      auto outcome = run_session();
       if (outcome || outcome.error().code != core::ErrorCode::kPeerLost || loopback()) {
         return outcome;
       }
@@ -98,7 +57,7 @@ class Training {
  private:
   bool loopback() const { return config_.cluster.transport == config::Transport::kLoopback; }
 
-  core::Result<void> play() {
+  core::Result<void> run_session() {
     TROUPE_TRY_ASSIGN(inputs, load_inputs(config_, loopback()));
     TROUPE_TRY_ASSIGN(updates, updates_of_run(config_, inputs.prompts->size()));
     if (!contents_) {
@@ -112,34 +71,39 @@ class Training {
     if (start.checkpoint && start.checkpoint->step >= updates) {
       return say_finished(*start.checkpoint, updates, "updates");
     }
-    CompanyPlan plan;
-    plan.config = config_;
-    plan.run = plan_of(config_, updates, inputs.evaluation ? inputs.evaluation->size() : 0);
+    SessionParts parts;
+    parts.plan = run_plan(config_, updates, inputs.evaluation ? inputs.evaluation->size() : 0);
     if (start.checkpoint) {
-      plan.checkpoint = start.checkpoint->folder.string();
-      plan.run.first_update = done_ = start.checkpoint->step;
+      parts.checkpoint = start.checkpoint->folder.string();
+      parts.plan.first_update = done_ = start.checkpoint->step;
     }
     TROUPE_TRY(restore_rewards(start.checkpoint));
     for (const auto& [number, set] : reward_sets_)
-      plan.run.earlier_sets.push_back(set);
-    if (loopback()) TROUPE_TRY(check_none_attached(plan.run));
+      parts.plan.earlier_sets.push_back(set);
+    if (loopback()) TROUPE_TRY(check_none_attached(parts.plan));
     TROUPE_TRY_ASSIGN(files, RunFiles::open(start.folder));
     auto state = [this]() -> core::Result<std::string> {
       return contents_->state([this](const std::string& text) { notes_.say(text); });
     };
-    TROUPE_TRY_ASSIGN(reporter, RunReporter::open(config_, start.folder, plan.run.first_update,
+    TROUPE_TRY_ASSIGN(reporter, RunReporter::open(config_, start.folder, parts.plan.first_update,
                                                   updates, clock_, std::move(state)));
     notes_.attach(reporter.get());
     for (const std::string& note : start.notes)
       reporter->note(note);
     for (const std::string& note : inputs.notes)
       reporter->note(note);
-    auto ended = loopback()
-                     ? run_local(std::move(plan), std::move(inputs), std::move(files), *reporter)
-                     : run_company(std::move(plan), std::move(inputs), std::move(files),
-                                   start.folder, *reporter);
+    parts.data = data_options(config_);
+    parts.data.earlier_sets = parts.plan.earlier_sets;
+    parts.data.note = [&reporter](const std::string& text) { reporter->on_note(text); };
+    parts.prompts = std::move(inputs.prompts);
+    parts.evaluation = std::move(inputs.evaluation);
+    parts.sink = std::move(files);
+    parts.listener = reporter.get();
+    parts.folder_here = [&start] { return start.folder.check_here().has_value(); };
+    parts.note = [this](const std::string& text) { notes_.say(text); };
+    auto ended = play(std::move(parts), inputs, updates, start.folder);
     const bool asked = !ended && ended.error().code == core::ErrorCode::kInterrupted;
-    if (ended || asked) head_.reset();  // says good-bye while there is somebody to hear it
+    if (ended || asked) plane_.reset();  // says good-bye while there is somebody to hear it
     notes_.attach(nullptr);
     reward_sets_.merge(reporter->reward_sets());
     if (!ended && !asked) return ended;
@@ -161,7 +125,7 @@ class Training {
     return {};
   }
 
-  // Rewards of guests come through the door, which one process alone does not have.
+  // Rewards of guests come through the gateway, which one process alone does not have.
   static core::Result<void> check_none_attached(const actors::RunPlan& plan) {
     const actors::RewardBoard board(plan.rewards, plan.earlier_sets);
     if (board.absent().empty()) return {};
@@ -171,56 +135,42 @@ class Training {
                           "--cluster.transport loopback; use --cluster.transport caf");
   }
 
-  void loaded() {
-    if (load_s_ == 0) load_s_ = std::chrono::duration<double>(clock_.now() - begin_).count();
-  }
-
-  core::Result<void> run_local(CompanyPlan plan,
-                               RunInputs inputs,
-                               std::unique_ptr<actors::GroupSink> files,
-                               RunReporter& reporter) {
-    loaded();
-    if (const std::string gpus = devices_text(config_); !gpus.empty()) reporter.note(gpus);
-    return run_local_company(std::move(plan), std::move(inputs), std::move(files), reporter);
-  }
-
-  core::Result<void> run_company(CompanyPlan plan,
-                                 RunInputs inputs,
-                                 std::unique_ptr<actors::GroupSink> files,
-                                 const store::RunFolder& folder,
-                                 RunReporter& reporter) {
-    if (!head_) {
-      HeadOptions options;
-      options.config = config_;
-      options.updates = plan.run.updates;
-      options.run_folder = folder.path();
-      options.cores = plan_cores(config_, static_cast<std::uint32_t>(usable_cores()));
-      options.contents = [this] { return contents_->hashes(); };
-      reporter.note(options.cores.text());
-      auto note = [this](const std::string& text) { notes_.say(text); };
-      TROUPE_TRY_ASSIGN(head, Head::open(std::move(options), std::move(note)));
-      head_ = std::move(head);
-      reporter.note("join with --join " + head_->address() + ", or --join " +
-                    folder.path().string() + " on this machine" + head_->status_text());
-      const std::string missing = awaited_kinds(config_);
-      if (!missing.empty()) {
-        reporter.note("waiting for nodes that play " + missing + ": troupe node --join " +
-                      head_->address() + " --roles " + missing);
-      }
+  core::Result<void> play(SessionParts parts,
+                          RunInputs& inputs,
+                          std::uint64_t updates,
+                          const store::RunFolder& folder) {
+    if (!plane_ && loopback()) {
+      if (const std::string gpus = devices_text(config_); !gpus.empty()) notes_.say(gpus);
+      plane_ = std::make_unique<LoopbackPlane>(config_, updates, std::move(inputs.params),
+                                               std::move(inputs.reward));
+    } else if (!plane_) {
+      TROUPE_TRY(open_company(updates, folder));
     }
-    Play play;
-    play.plan = plan.run;
-    play.checkpoint = plan.checkpoint;
-    play.data.options = data_options(config_);
-    play.data.options.earlier_sets = plan.run.earlier_sets;
-    play.data.options.note = [&reporter](const std::string& text) { reporter.on_note(text); };
-    play.data.prompts = std::move(inputs.prompts);
-    play.data.evaluation = std::move(inputs.evaluation);
-    play.data.sink = std::move(files);
-    play.listener = &reporter;
-    play.folder_here = [&folder] { return folder.check_here().has_value(); };
-    loaded();
-    return head_->play(std::move(play));
+    if (load_s_ == 0) load_s_ = std::chrono::duration<double>(clock_.now() - begin_).count();
+    RunSession session(*plane_, std::move(parts));
+    return session.run();
+  }
+
+  core::Result<void> open_company(std::uint64_t updates, const store::RunFolder& folder) {
+    CompanyPlaneOptions options;
+    options.config = config_;
+    options.updates = updates;
+    options.run_folder = folder.path();
+    options.cores = plan_cores(config_, static_cast<std::uint32_t>(usable_cores()));
+    options.contents = [this] { return contents_->hashes(); };
+    options.note = [this](const std::string& text) { notes_.say(text); };
+    notes_.say(options.cores.text());
+    TROUPE_TRY_ASSIGN(company, CompanyPlane::open(std::move(options)));
+    const std::string address = company->address();
+    notes_.say("join with --join " + address + ", or --join " + folder.path().string() +
+               " on this machine" + company->status_text());
+    plane_ = std::move(company);
+    const std::string missing = awaited_kinds(config_);
+    if (!missing.empty()) {
+      notes_.say("waiting for nodes that play " + missing + ": troupe node --join " + address +
+                 " --roles " + missing);
+    }
+    return {};
   }
 
   config::TrainConfig config_;
@@ -232,7 +182,7 @@ class Training {
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;  // beyond the run's own, by number
   NoteLine notes_;
   std::unique_ptr<RunContents> contents_;
-  std::unique_ptr<Head> head_;
+  std::unique_ptr<ControlPlane> plane_;
 };
 
 core::Result<void> train_ppo(Words words) {

@@ -122,4 +122,15 @@ async::task<void> RoleHost::stop_here() {
   running_ = false;
 }
 
+async::task<Result<std::unique_ptr<RoleHost>>> host_role(Result<std::shared_ptr<Endpoint>> place,
+                                                         RoleRecipe recipe,
+                                                         RoleHost::Hooks hooks) {
+  if (!place) co_return place.failure();
+  auto host = std::make_unique<RoleHost>(std::move(*place), std::move(hooks), recipe.device,
+                                         recipe.team);
+  auto started = co_await host->start(std::move(recipe.factory));
+  if (!started) co_return started.failure();
+  co_return host;
+}
+
 }  // namespace troupe::cluster

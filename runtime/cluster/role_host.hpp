@@ -90,4 +90,16 @@ class RoleHost {
   bool running_ = false;
 };
 
+// What a role is made from and where it computes.
+struct RoleRecipe {
+  RoleHost::Factory factory;
+  async::DeviceThread* device = nullptr;  // outlives the role
+  core::TeamRunner* team = nullptr;       // outlives it, too
+};
+
+// Hosts a role at its place in a network and starts it. May be awaited on any executor. Errors: that
+// of the place, or of the factory within the role's name.
+async::task<core::Result<std::unique_ptr<RoleHost>>> host_role(
+    core::Result<std::shared_ptr<Endpoint>> place, RoleRecipe recipe, RoleHost::Hooks hooks);
+
 }  // namespace troupe::cluster

@@ -6,28 +6,20 @@
 namespace troupe::app {
 
 core::Result<void> GuestRole::start(const NodeGuest& guest, cluster::RoleHost::Factory factory) {
-  core::Result<void> started;
-  guest.io->run(start_there(guest, std::move(factory), &started));
-  return started;
+  const cluster::Identity identity{name_, core::RunId{guest.run_id}, guest.epoch};
+  cluster::RoleRecipe recipe;
+  recipe.factory = std::move(factory);
+  recipe.device = device_;
+  auto place = guest.exchange->join(identity, guest.io->make_strand());
+  TROUPE_TRY_ASSIGN(host,
+                    guest.io->run(cluster::host_role(std::move(place), std::move(recipe), {})));
+  host_ = std::move(host);
+  return {};
 }
 
 void GuestRole::stop(const NodeGuest& guest) {
-  if (host_) guest.io->run(stop_there());
+  if (host_) guest.io->run(host_->stop());
   host_.reset();
-}
-
-async::task<void> GuestRole::start_there(NodeGuest guest,
-                                         cluster::RoleHost::Factory factory,
-                                         core::Result<void>* out) {
-  const cluster::Identity identity{name_, core::RunId{guest.run_id}, guest.epoch};
-  auto endpoint = guest.exchange->join(identity, guest.io->make_strand());
-  if (!endpoint) {
-    *out = endpoint.failure();
-    co_return;
-  }
-  host_ = std::make_unique<cluster::RoleHost>(std::move(*endpoint), cluster::RoleHost::Hooks{},
-                                              device_);
-  *out = co_await host_->start(std::move(factory));
 }
 
 }  // namespace troupe::app

@@ -23,11 +23,6 @@ class GuestRole {
   void stop(const NodeGuest& guest);
 
  private:
-  async::task<void> start_there(NodeGuest guest,
-                                cluster::RoleHost::Factory factory,
-                                core::Result<void>* out);
-  async::task<void> stop_there() { co_await host_->stop(); }
-
   const std::string name_;
   async::DeviceThread* const device_;
   std::unique_ptr<cluster::RoleHost> host_;

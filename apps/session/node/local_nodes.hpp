@@ -3,7 +3,7 @@
 // has to say to a log of its own. Owned by the command that trains; used on the company's strand.
 #pragma once
 
-#include "actors/node/launcher.hpp"
+#include "actors/company/launcher.hpp"
 #include "runtime/core/child_process.hpp"
 
 #include <filesystem>

@@ -2,7 +2,7 @@
 #include "apps/session/node/node_process.hpp"
 
 #include "actors/limits.hpp"
-#include "actors/node/pass.hpp"
+#include "actors/company/pass.hpp"
 #include "actors/protocol/role_adapter.hpp"
 #include "apps/cli/build_facts.hpp"
 #include "apps/cli/stop_signal.hpp"
@@ -115,9 +115,7 @@ class NodeProcess {
   }
 
   core::Result<NodeEnd> live_inside() {
-    core::Result<void> started;
-    own_io_.run(start_into(&started));
-    TROUPE_TRY(started);
+    TROUPE_TRY(own_io_.run(start()));
     const wire::Hello hello{self_.name, core::RunId{0}, epoch_, self_.pass};
     TROUPE_TRY(exchange_->connect(self_.socket, hello, cluster::limits::kLinkSilence_max));
     own_io_.run(attend());
@@ -151,24 +149,25 @@ class NodeProcess {
     return guest;
   }
 
-  async::task<void> start_into(core::Result<void>* result) { *result = co_await start(); }
-
   async::task<core::Result<void>> start() {
-    TROUPE_CO_TRY_ASSIGN(
-        endpoint, exchange_->join({self_.name, core::RunId{0}, epoch_}, own_io_.make_strand()));
+    const cluster::Identity identity{self_.name, core::RunId{0}, epoch_};
+    auto place = exchange_->join(identity, own_io_.make_strand());
     cluster::RoleHost::Hooks hooks;
     hooks.failed = [this](const cluster::PeerName&, const core::Error& error) {
       ending_.left(error);
     };
     hooks.shutdown_asked = [this](const cluster::PeerName&) { ending_.dismissed(); };
-    host_ = std::make_unique<cluster::RoleHost>(std::move(endpoint), std::move(hooks));
-    auto factory = actors::factory_of<actors::NodeRole>([this](actors::RoleContext context) {
+    cluster::RoleRecipe recipe;
+    recipe.factory = actors::factory_of<actors::NodeRole>([this](actors::RoleContext context) {
       context_ = context;
       node_ = std::make_shared<actors::NodeRole>(std::move(context), join_of(self_), ports());
       return node_;
     });
-    auto started = co_await host_->start(std::move(factory));
-    co_return started;
+    auto hosted =
+        co_await cluster::host_role(std::move(place), std::move(recipe), std::move(hooks));
+    if (!hosted) co_return hosted.failure();
+    host_ = std::move(*hosted);
+    co_return core::Result<void>();
   }
 
   actors::NodePorts ports() {

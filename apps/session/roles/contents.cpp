@@ -3,7 +3,6 @@
 
 #include "apps/session/roles/learn_settings.hpp"
 #include "apps/session/roles/model_roles.hpp"
-#include "apps/session/roles/role_factories.hpp"
 #include "runtime/data/table_reader.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/spec.hpp"

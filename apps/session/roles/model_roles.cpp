@@ -4,7 +4,6 @@
 #include "actors/reward/model_reward.hpp"
 #include "apps/session/roles/engine_settings.hpp"
 #include "apps/session/roles/learn_settings.hpp"
-#include "apps/session/roles/role_factories.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/model/device_check.hpp"

@@ -3,7 +3,6 @@
 
 #include "apps/cli/placement.hpp"
 #include "apps/session/roles/learn_settings.hpp"
-#include "apps/session/roles/role_factories.hpp"
 #include "runtime/core/check.hpp"
 
 #include <algorithm>

@@ -39,6 +39,8 @@ caf::behavior Door::make_behavior() {
       [this](const Parcel& parcel, const caf::actor& who) { introduced(parcel, who); },
       [this](const Parcel& parcel) { answered(parcel); },
       [this](const Dial& wanted) { dial(wanted); },
+      [this](const Acquaint& pair) { acquaint(pair); },
+      [this](const GivenUp& gone) { withdraw(gone.role, gone.cause); },
       [this](const Doubt& doubt) {
         send(doubt.asker, Cleared{doubt.from, doubt.parcel});
       },
@@ -85,6 +87,39 @@ void Door::let_in(Remote& remote) {
     introduce(remote, role);
 }
 
+// Processes are linked with the one that they called. Frames between two of them go by way of it, where
+// CAF passes them on unread.
+void Door::acquaint(const Acquaint& pair) {
+  const auto one = core_->directory.find(pair.one), other = core_->directory.find(pair.other);
+  if (!one || !other) return;  // gone meanwhile; its next life is introduced anew
+  recommend(*one, *other);
+  recommend(*other, *one);
+}
+
+void Door::recommend(const Binding& role, const Binding& to) {
+  const auto remote = remotes_.find(to.handle.node());
+  if (role.local || remote == remotes_.end() || role.handle.node() == to.handle.node()) return;
+  remote->second.told.insert(role.hello.name);
+  introduce(remote->second, role);
+}
+
+// Who knows a role through us hears of its end through us, in the same order.
+void Door::withdraw(const wire::Hello& role, const core::Error& cause) {
+  for (auto& [node, remote] : remotes_)
+    if (remote.told.erase(role.name) > 0) tell(remote.door, role, core::fail(cause));
+}
+
+void Door::withdrawn(const PeerName& name, std::uint64_t epoch, const core::Error& cause) {
+  const auto known = core_->directory.find(name);
+  if (!known || known->hello.epoch != epoch) return;  // seen before
+  if (const auto gone = core_->directory.drop(name, address_of(known->handle))) lose(*gone, cause);
+}
+
+void Door::lose(const Binding& gone, const core::Error& cause) {
+  core_->lose(gone, cause);
+  withdraw(gone.hello, cause);
+}
+
 // The answer to a hello goes to the door it came from, under the name it was about.
 void Door::tell(const caf::actor& door, const wire::Hello& hello, const Result<void>& word) {
   wire::Header header;
@@ -126,13 +161,13 @@ void Door::introduced(const Parcel& parcel, const caf::actor& who) {
 
 Result<Directory::Claim> Door::admitted(const wire::Hello& hello, const caf::actor& who) {
   const auto from = current_sender()->node();
-  if (!who || who.node() != from) {
+  const auto known = remotes_.find(from);
+  const bool trusted = known != remotes_.end() && known->second.trusted;
+  if (!who || (who.node() != from && !trusted)) {
     return core::fail(ErrorCode::kInvalidArgument,
                       shown(hello.name) + " is not an actor of the process that introduced it");
   }
   TROUPE_TRY_ASSIGN(claim, core_->directory.claim(hello, address_of(who)));
-  const auto known = remotes_.find(from);
-  const bool trusted = known != remotes_.end() && known->second.trusted;
   if (claim == Directory::Claim::kKnown || trusted) return claim;
   if (!core_->hooks.admit) {
     return core::fail(ErrorCode::kUnsupported, "this process takes nobody in");
@@ -145,8 +180,7 @@ void Door::bind(const wire::Hello& hello, const caf::actor& who) {
   const auto old = core_->directory.find(hello.name);
   const auto gone = old ? core_->directory.drop(hello.name, address_of(old->handle)) : std::nullopt;
   if (gone) {
-    core_->lose(*gone,
-                {ErrorCode::kPeerLost, hello.name + " is lost: it has started again as epoch " +
+    lose(*gone, {ErrorCode::kPeerLost, hello.name + " is lost: it has started again as epoch " +
                                            std::to_string(hello.epoch)});
   }
   core_->directory.bind(hello, who);
@@ -179,6 +213,9 @@ void Door::answered(const Parcel& parcel) {
     }
     let_in(remote);
     welcome->set({});
+  } else if (const auto role = core_->directory.find(header->sender);
+             failure && remote.trusted && !(role && role->local)) {
+    withdrawn(header->sender, header->epoch, *failure);
   } else if (failure) {
     core_->refuse("another process does not take " + shown(header->sender) +
                   " in: " + shown(failure->message));
@@ -187,20 +224,20 @@ void Door::answered(const Parcel& parcel) {
 
 void Door::ended(const caf::down_msg& down) {
   const std::string cause = cause_of(down.reason, system());
-  const auto lose = [this, &cause](const Binding& gone) {
-    core_->lose(gone, {ErrorCode::kPeerLost, gone.hello.name + " is lost: " + cause});
+  const auto is_lost = [this, &cause](const Binding& gone) {
+    lose(gone, {ErrorCode::kPeerLost, gone.hello.name + " is lost: " + cause});
   };
   const Address address = address_of(down.source);
   const auto found = remotes_.find(address.node);
   const bool is_door = found != remotes_.end() && found->second.door.address() == down.source;
   if (!is_door) {
-    if (const auto gone = core_->directory.drop(address)) lose(*gone);
+    if (const auto gone = core_->directory.drop(address)) is_lost(*gone);
     return;
   }
   const Remote remote = std::move(found->second);
   remotes_.erase(found);
   for (const auto& gone : core_->directory.drop_all(address.node))
-    lose(gone);
+    is_lost(gone);
   for (const auto& open : remote.dials) {
     open.welcome->set(
         core::fail(ErrorCode::kPeerLost, "the process ended before it answered: " + cause));

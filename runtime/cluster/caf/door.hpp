@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ class Door final : public caf::event_based_actor {
     bool in = false;          // its roles are known here, and ours there
     bool trusted = false;     // we called it, so it may introduce its own
     std::vector<Dial> dials;  // that wait for its word
+    std::set<PeerName> told;  // roles of third processes that it knows through us
   };
 
   void dial(const Dial& wanted);
@@ -41,8 +43,13 @@ class Door final : public caf::event_based_actor {
   void answered(const Parcel& parcel);
   void let_in(Remote& remote);
   void introduce(const Remote& remote, const Binding& role);
+  void acquaint(const Acquaint& pair);
+  void recommend(const Binding& role, const Binding& to);
+  void withdraw(const wire::Hello& role, const core::Error& cause);
+  void withdrawn(const PeerName& name, std::uint64_t epoch, const core::Error& cause);
   void tell(const caf::actor& door, const wire::Hello& hello, const core::Result<void>& word);
   void ended(const caf::down_msg& down);
+  void lose(const Binding& gone, const core::Error& cause);
 
   const std::shared_ptr<Core> core_;
   std::map<caf::node_id, Remote> remotes_;

@@ -202,8 +202,16 @@ Result<void> Exchange::connect(const std::string& path,
 
 void Exchange::forget(const PeerName& name, const core::Error& cause) {
   if (const auto gone = impl_->core->directory.fence(name)) {
-    impl_->core->tell_lost(gone->hello.name, {ErrorCode::kPeerLost, cause.message});
+    const core::Error lost{ErrorCode::kPeerLost, cause.message};
+    impl_->core->tell_lost(gone->hello.name, lost);
+    const std::shared_lock gate(impl_->gate);
+    if (!impl_->closed) caf::anon_send(impl_->door, exchange::GivenUp{gone->hello, lost});
   }
+}
+
+void Exchange::introduce(const PeerName& one, const PeerName& other) {
+  const std::shared_lock gate(impl_->gate);
+  if (!impl_->closed) caf::anon_send(impl_->door, exchange::Acquaint{one, other});
 }
 
 bool Exchange::kill_actor(const PeerName& name) {

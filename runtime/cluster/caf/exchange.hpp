@@ -79,6 +79,10 @@ class Exchange {
   // higher epoch. Nothing if the name is not known.
   void forget(const PeerName& name, const core::Error& cause);
 
+  // Two roles of different processes that are in may call each other from now on, until one of them is
+  // lost. Nothing for a name that is not known; a role's next life is introduced anew.
+  void introduce(const PeerName& one, const PeerName& other);
+
   // Ends a local role's actor, and only that: a fault for tests. False when there is none.
   bool kill_actor(const PeerName& name);
 

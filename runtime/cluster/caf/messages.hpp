@@ -52,6 +52,17 @@ class Welcome {
   bool set_ = false;  // only the door sets
 };
 
+// To the door: these two remote roles are to know each other.
+struct Acquaint {
+  PeerName one, other;
+};
+
+// To the door: this remote role has been given up.
+struct GivenUp {
+  wire::Hello role;
+  core::Error cause;
+};
+
 // To the door: introduce this role to that process.
 struct Dial {
   caf::actor door;
@@ -65,4 +76,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Leave)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Doubt)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Cleared)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Acquaint)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::GivenUp)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Dial)

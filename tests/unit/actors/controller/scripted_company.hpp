@@ -29,19 +29,20 @@ class ScriptedCompany {
     serve("data/0", data_);
     auto policy = std::make_shared<ScriptedPolicy>(begin("policy/0"), script_, events_);
     serve("policy/0", policy);
-    CompanyPeers peers;
+    script_.plan.has_critic = script_.critic;
     if (script_.critic) {
-      peers.critic = "critic/0";
-      auto critic = std::make_shared<ScriptedCritic>(begin(peers.critic), events_);
-      serve(peers.critic, critic);
+      auto critic = std::make_shared<ScriptedCritic>(begin(kCriticRole), events_);
+      serve(kCriticRole, critic);
     }
-    peers.generators.clear();
+    std::vector<std::string> up;
     for (const auto& [name, speed] : script_.token_time) {
       if (late_.contains(name)) continue;
       start_generator(name);
-      peers.generators.push_back(name);
+      up.push_back(name);
     }
-    controller_ = std::make_unique<Controller>(begin("controller/0"), script_.plan, peers, hearer_);
+    controller_ = std::make_unique<Controller>(begin("controller/0"), script_.plan, hearer_);
+    for (const std::string& name : up)
+      controller_->peer_up(name);
   }
 
   ~ScriptedCompany() {

@@ -158,6 +158,78 @@ TEST_F(ExchangeIntroductions, OneIntroducesOnlyARoleOfItsOwn) {
   EXPECT_FALSE(home_.connect(path_, "home/0"));  // to itself
 }
 
+// Two processes that only `home` is linked with.
+class ExchangeAcquaintances : public ExchangeTest {
+ protected:
+  ExchangeAcquaintances() {
+    third_role_ = third_->join_echo("third/0");
+    silent_ = third_->join("silent/0");
+    silent_->serve(never);
+  }
+  void introduce() {
+    connect();
+    const auto connected = third_->connect(path_, "third/0");
+    ASSERT_TRUE(connected) << connected.error().message;
+    ASSERT_NE(home_.events.wait("arrived third/0"), "");
+    EXPECT_EQ(ask_now(third_role_, "away/0", "x").error().code, ErrorCode::kPeerLost);
+    ASSERT_NE(home_.events.wait("arrived silent/0"), "");
+    home_.exchange->introduce("away/0", "third/0");
+    home_.exchange->introduce("silent/0", "away/0");
+    ASSERT_NE(third_->events.wait("arrived away/0 1"), "");
+    ASSERT_NE(away_.events.wait("arrived third/0 1"), "");
+    ASSERT_NE(away_.events.wait("arrived silent/0 1"), "");
+  }
+
+  std::unique_ptr<Troupe> third_ = std::make_unique<Troupe>();
+  std::shared_ptr<Endpoint> third_role_, silent_;
+};
+
+TEST_F(ExchangeAcquaintances, CallEachOtherWithoutAWordToTheOneThatIntroducedThem) {
+  introduce();
+  const auto heard = home_.exchange->counters().frames_in;
+  EXPECT_EQ(ask_now(third_role_, "away/0", "hello").value(), "away/0 heard hello");
+  EXPECT_EQ(ask_now(away_role_, "third/0", "hello").value(), "third/0 heard hello");
+  const std::string large(900'000, 'x');
+  EXPECT_EQ(ask_now(third_role_, "away/0", large).value(), "away/0 heard " + large);
+  EXPECT_EQ(home_.exchange->counters().frames_in, heard);
+  EXPECT_EQ(home_.exchange->counters().refused, 0u);
+}
+
+TEST_F(ExchangeAcquaintances, AStoppedRoleFailsTheCallsToItAtOnce) {
+  introduce();
+  auto asked = start_ask(away_role_, "silent/0", "x");
+  ASSERT_TRUE(eventually([&] { return silent_->inbox() == 1; }));
+  third_->stop(silent_);
+  EXPECT_EQ(asked.get().error().code, ErrorCode::kPeerLost);
+  ASSERT_NE(away_.events.wait("lost silent/0 1"), "");
+  EXPECT_EQ(ask_now(away_role_, "silent/0", "x").error().code, ErrorCode::kPeerLost);
+  EXPECT_EQ(ask_now(away_role_, "third/0", "x").value(), "third/0 heard x");
+  EXPECT_EQ(away_.events.count("refused"), 0);
+}
+
+TEST_F(ExchangeAcquaintances, AProcessThatGoesIsLostToTheOtherAndItsNextLifeIsIntroducedAnew) {
+  introduce();
+  third_role_ = silent_ = nullptr;
+  third_.reset();
+  ASSERT_NE(away_.events.wait("lost third/0 1"), "");
+  Troupe next;
+  auto role = next.join_echo("third/0", 2);
+  ASSERT_TRUE(next.connect(path_, "third/0", 2));
+  ASSERT_NE(home_.events.wait("arrived third/0 2"), "");
+  home_.exchange->introduce("third/0", "away/0");
+  ASSERT_NE(away_.events.wait("arrived third/0 2"), "");
+  ASSERT_NE(next.events.wait("arrived away/0 1"), "");
+  EXPECT_EQ(ask_now(away_role_, "third/0", "again").value(), "third/0 heard again");
+}
+
+TEST_F(ExchangeAcquaintances, ARoleThatIsGivenUpIsLostToThoseItWasIntroducedTo) {
+  introduce();
+  auto asked = start_ask(away_role_, "silent/0", "x");
+  ASSERT_TRUE(eventually([&] { return silent_->inbox() == 1; }));
+  home_.exchange->forget("silent/0", {ErrorCode::kPeerLost, "silent/0 is frozen"});
+  EXPECT_EQ(asked.get().error().message, "silent/0 is frozen");
+}
+
 TEST_F(ExchangeCalls, AnUnknownPeerIsLostAtOnce) {
   const auto answer = ask_now(home_role_, "nobody/0", "x");
   ASSERT_FALSE(answer);

@@ -1,0 +1,445 @@
+// Who is in, who plays what, and what happens when somebody no longer is.
+#include "actors/company/company.hpp"
+
+#include "actors/limits.hpp"
+#include "actors/protocol/ask.hpp"
+#include "runtime/cluster/limits.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+using core::ErrorCode;
+
+namespace {
+
+// Errors of a start that another start would repeat.
+bool is_final(ErrorCode code) {
+  return code == ErrorCode::kConfig || code == ErrorCode::kData || code == ErrorCode::kNumeric ||
+         code == ErrorCode::kInvalidArgument || code == ErrorCode::kUnsupported ||
+         code == ErrorCode::kNotFound;
+}
+
+// The other side said so itself.
+bool was_answered(ErrorCode code) {
+  return code != ErrorCode::kPeerLost && code != ErrorCode::kClosed &&
+         code != ErrorCode::kOverloaded;
+}
+
+// "generator/0 is lost: why", also when the cause begins so.
+std::string lost_text(const std::string& name, const core::Error& cause) {
+  const std::string head = name + " is lost: ";
+  return cause.message.starts_with(head) ? cause.message : head + cause.message;
+}
+
+}  // namespace
+
+Company::Company(RoleContext context,
+                 CompanyOptions options,
+                 Admission& admission,
+                 NodeLauncher& launcher,
+                 CompanyHooks hooks)
+    : context_(std::move(context)),
+      options_(std::move(options)),
+      admission_(admission),
+      hooks_(std::move(hooks)),
+      membership_(options_.arithmetic, options_.build),
+      processes_(options_.local_nodes, launcher, admission),
+      changed_(*context_.timers) {
+  for (const WantedRole& role : options_.roles) {
+    placement_.want(role.kind, role.name, role.bound);
+    if (role.kind == "generator") ++next_generator_;
+  }
+}
+
+async::task<core::Result<void>> Company::attend() {
+  for (;;) {
+    tend_processes();
+    look_at_silence();
+    if (!resting_ && !failed_) start_due_roles();
+    if (const auto placed = placement_.hopeless(context_.timers->now())) {
+      fail_run({ErrorCode::kPeerLost, placed->name + " was lost " +
+                                          std::to_string(limits::kRestarts_max) + " times within " +
+                                          std::to_string(limits::kRestartWindow.count() / 1000) +
+                                          " s; the last time: " + placed->last_cause});
+    }
+    const auto again = async::Deadline::after(*context_.timers, limits::kLookEvery);
+    co_await changed_.wait(again);
+  }
+}
+
+void Company::tend_processes() {
+  const core::TimePoint now = context_.timers->now();
+  for (const LocalProcesses::Ended& ended : processes_.collect(now)) {
+    const core::Error cause{ErrorCode::kPeerLost, "its process " + ended.how};
+    if (!ended.joined && !dismissing_) hooks_.note(lost_text(ended.node, cause));
+    if (ended.over_and_over) {
+      fail_run({ErrorCode::kResources,
+                "the process of " + ended.node + " cannot be kept up: it " + ended.how});
+    }
+    give_up(ended.node, cause);
+  }
+  for (const std::string& node : processes_.kill_late(now))
+    hooks_.note(node + " did not join in time; its process is started again");
+  if (failed_) return;
+  if (auto started = processes_.start_due(now); !started) fail_run(started.error());
+}
+
+async::task<core::Result<Joined>> Company::on(Join request) {
+  if (dismissing_) co_return core::fail(ErrorCode::kPeerLost, "the run has ended");
+  if (auto in = membership_.join(request, context_.timers->now()); !in) {
+    hooks_.note("refused: " + in.error().message);
+    co_return in.failure();
+  }
+  const bool ours = processes_.has(request.name);
+  processes_.joined(request.name);
+  if (!ours && !request.roles.empty()) {
+    hooks_.note(request.name + " joined from " + request.host + " (" +
+                std::to_string(request.cores) + " cores)");
+  }
+  if (offers(request, "attach")) admission_.allow_kind(request.name, "reward");
+  if (offers(request, "serve")) admission_.allow_kind(request.name, "serve");
+  if (offers(request, "generator") && !ours) {
+    const std::string name = "generator/" + std::to_string(next_generator_++);
+    placement_.want("generator", name, request.name, true);
+  }
+  placement_.node_in(request.name, request.roles);
+  changed_.notify_all();
+  co_return Joined{options_.run_id, request.name};
+}
+
+async::task<core::Result<Ack>> Company::on(Beat request) {
+  if (!membership_.beat(request.node, context_.timers->now())) {
+    co_return core::fail(ErrorCode::kPeerLost,
+                         "the company has given " + request.node + " up; join again");
+  }
+  co_return Ack{};
+}
+
+async::task<core::Result<Status>> Company::on(QueryStatus) {
+  TROUPE_CO_TRY_ASSIGN(json, co_await hooks_.status());
+  co_return Status{std::move(json)};
+}
+
+async::task<core::Result<RewardsChanged>> Company::on(AttachReward request) {
+  if (!co_await arrived(request.peer, 1)) {
+    co_return core::fail(ErrorCode::kPeerLost,
+                         "the reward role " + request.peer + " did not introduce itself");
+  }
+  auto attached = hooks_.attach(std::move(request));
+  auto changed = co_await std::move(attached);
+  co_return changed;
+}
+
+async::task<core::Result<RewardsChanged>> Company::on(ReweightReward request) {
+  auto reweighted = hooks_.reweight(std::move(request));
+  auto changed = co_await std::move(reweighted);
+  co_return changed;
+}
+
+async::task<core::Result<RewardsChanged>> Company::on(DetachReward request) {
+  const auto found = brought_.find("reward/" + request.name);
+  const std::string node = found == brought_.end() ? "" : found->second;
+  auto detached = hooks_.detach(std::move(request));
+  auto changed = co_await std::move(detached);
+  if (changed && !node.empty()) context_.scope->spawn("dismiss " + node, dismiss(node));
+  co_return changed;
+}
+
+// A node that does not answer any more is seen to by its silence.
+async::task<core::Result<void>> Company::dismiss(std::string node) {
+  const auto deadline = async::Deadline::after(*context_.timers, cluster::limits::kLinkSilence_max);
+  auto frame = wire::shutdown_frame(context_.transport->new_request(deadline));
+  auto answered = co_await context_.transport->call(node, std::move(frame), deadline);
+  if (!answered) hooks_.note(node + " could not be dismissed: " + answered.error().message);
+  co_return core::Result<void>();
+}
+
+void Company::look_at_silence() {
+  for (const Membership::Change& change : membership_.look(context_.timers->now())) {
+    char seconds[32];
+    std::snprintf(seconds, sizeof seconds, "%.1f s", change.silent_s);
+    if (change.health == NodeHealth::kSuspect) {
+      hooks_.note(change.name + " has been silent for " + seconds);
+    } else if (change.health == NodeHealth::kAlive) {
+      hooks_.note(change.name + " is heard again");
+    } else {
+      processes_.kill(change.name);
+      give_up(change.name,
+              {ErrorCode::kPeerLost, std::string("frozen: no sign of life for ") + seconds});
+    }
+  }
+}
+
+void Company::give_up(const std::string& node, const core::Error& cause) {
+  introduced_.erase(node);
+  const Member* const member = membership_.find(node);
+  if (member == nullptr) {
+    admission_.forget(node);  // its link broke before it asked to join
+    return;
+  }
+  // Expected ends are not reported.
+  if (!member->join.roles.empty() && !dismissing_) {
+    hooks_.note(cause.message.ends_with("it has stopped") ? node + " has left"
+                                                          : lost_text(node, cause));
+  }
+  membership_.remove(node);
+  admission_.forget(node);
+  const core::Error why{ErrorCode::kPeerLost, lost_text(node, cause)};
+  hooks_.fence(node, why);
+  for (const std::string& role : placement_.node_out(node, why, context_.timers->now())) {
+    hooks_.fence(role, why);
+    hooks_.role_lost(role, why);
+  }
+  for (auto place = brought_.begin(); place != brought_.end();) {
+    const std::string role = place->first;
+    const bool theirs = place->second == node;
+    ++place;
+    if (!theirs) continue;
+    hooks_.fence(role, why);
+    on_lost(role, 0, why);
+  }
+  // A generator that a guest brought goes with it.
+  std::vector<std::string> theirs;
+  for (const auto& [name, placed] : placement_.roles()) {
+    if (placed.bound == node && !processes_.has(node)) theirs.push_back(name);
+  }
+  for (const std::string& name : theirs) {
+    placement_.drop(name);
+    introduced_.erase(name);
+  }
+  changed_.notify_all();
+}
+
+void Company::start_due_roles() {
+  for (PlacedRole& placed : placement_.start_due(context_.timers->now())) {
+    admission_.expect(placed.node, placed.name, placed.epoch);
+    const std::string what = "start " + placed.name;
+    context_.scope->spawn(what, start_role(std::move(placed)));
+  }
+}
+
+async::task<core::Result<void>> Company::start_role(PlacedRole placed) {
+  Spawn spawn;
+  spawn.kind = placed.kind;
+  spawn.name = placed.name;
+  spawn.run_id = options_.run_id;
+  spawn.epoch = placed.epoch;
+  if (const auto found = options_.threads.find(placed.kind); found != options_.threads.end()) {
+    spawn.threads = found->second;
+  }
+  spawn.config = options_.config;
+  spawn.settings = options_.settings;
+  if (!processes_.has(placed.node) && hooks_.contents) {
+    auto asked = hooks_.contents();
+    auto contents = co_await std::move(asked);
+    for (auto& setting : contents)
+      spawn.settings.push_back(std::move(setting));
+  }
+  RoleContext context = context_;
+  context.call_deadline = limits::kSpawnDeadline;
+  auto spawned = co_await ask(context, placed.node, std::move(spawn));
+  if (!spawned) {
+    not_started(placed, without_name(spawned.error(), placed.node));
+    co_return core::Result<void>();
+  }
+  if (!co_await arrived(placed.name, placed.epoch)) {
+    lose_role(placed.name, placed.epoch,
+              {ErrorCode::kPeerLost, placed.name + " was started and did not introduce itself"});
+    co_return core::Result<void>();
+  }
+  if (placement_.up(placed.name, placed.epoch)) {
+    hooks_.role_up(placed.name);
+    changed_.notify_all();
+  }
+  co_return core::Result<void>();
+}
+
+// A node that cannot play a role is struck off for its kind. The run waits for another node, and
+// ends only where nobody else can play the role: a node of this host says what all of them would.
+void Company::not_started(const PlacedRole& placed, const core::Error& error) {
+  const PlacedRole* const now = placement_.find(placed.name);
+  if (now == nullptr || now->epoch != placed.epoch) return;  // that node is gone meanwhile
+  const bool for_good = is_final(error.code);
+  const bool guest = !processes_.has(placed.node);
+  const bool stand_in = guest || (placed.kind == "generator" && placement_.any_up(placed.kind));
+  if (for_good && !stand_in) fail_run(error.within(placed.node));
+  const bool strikes = for_good ? stand_in : guest && !placed.guest;
+  if (!was_answered(error.code) || !strikes) return lose_role(placed.name, placed.epoch, error);
+  hooks_.note(placed.node + " cannot play " + placed.name + ": " + error.message);
+  const core::TimePoint rested = context_.timers->now() + limits::kRestartRest;
+  placement_.strike(placed.node, placed.kind, for_good ? core::TimePoint::max() : rested);
+  placement_.lost(placed.name, placed.epoch, error.within(placed.node), context_.timers->now());
+  if (placed.guest) {
+    placement_.drop(placed.name);
+  } else if (!placement_.has_candidate(placed.kind)) {
+    hooks_.note("no node is left that can play " + placed.name +
+                "; the run waits for one with --roles " + placed.kind);
+  }
+  changed_.notify_all();
+}
+
+void Company::restart(const std::string& role, std::uint64_t epoch, const core::Error& cause) {
+  context_.scope->spawn("restart " + role, stop_role(role, epoch, cause));
+}
+
+async::task<core::Result<void>> Company::stop_role(std::string role,
+                                                   std::uint64_t epoch,
+                                                   core::Error cause) {
+  // Who ends without a word is seen by the transport, too, which says more of it.
+  if (!was_answered(cause.code)) {
+    co_await async::sleep_for(*context_.timers, limits::kSuspectAfter);
+  }
+  if (!placement_.stop(role, epoch, cause)) co_return core::Result<void>();
+  hooks_.note(role + " is started again: " + cause.message);
+  hooks_.role_lost(role, cause);
+  RoleContext context = context_;
+  context.call_deadline = cluster::limits::kShutdownDeadline;
+  StopRole stop{role};
+  std::string node = placement_.find(role)->node;
+  auto stopped = co_await ask(context, std::move(node), std::move(stop));
+  static_cast<void>(stopped);  // one that does not stop is fenced by the next life's epoch
+  lose_role(role, epoch, cause);
+  co_return core::Result<void>();
+}
+
+async::task<bool> Company::arrived(std::string role, std::uint64_t epoch) {
+  const auto deadline = async::Deadline::after(*context_.timers, cluster::limits::kLinkSilence_max);
+  while (introduced(role) < epoch) {
+    if (!co_await changed_.wait(deadline)) co_return introduced(role) >= epoch;
+  }
+  co_return true;
+}
+
+std::uint64_t Company::introduced(const std::string& name) const {
+  const auto found = introduced_.find(name);
+  return found == introduced_.end() ? 0 : found->second;
+}
+
+void Company::on_arrived(const wire::Hello& hello, const std::string& origin) {
+  std::uint64_t& epoch = introduced_[hello.name];
+  epoch = std::max(epoch, hello.epoch);
+  if (hello.name.starts_with("node/")) return;  // it will ask to join
+  if (placement_.find(hello.name) == nullptr) brought_[hello.name] = admission_.node_of(origin);
+  changed_.notify_all();
+}
+
+void Company::on_lost(const std::string& name, std::uint64_t epoch, const core::Error& cause) {
+  if (name.starts_with("node/")) {
+    context_.scope->spawn("lost " + name, give_up_soon(name, epoch, cause));
+  } else if (placement_.find(name) != nullptr) {
+    lose_role(name, epoch, cause);
+  } else {
+    introduced_.erase(name);
+    brought_.erase(name);
+    hooks_.role_lost(name, cause);
+  }
+}
+
+// The end of a process is seen by its socket first; what ended it the kernel tells a moment later.
+// Reports about a process that has already been replaced are ignored.
+async::task<core::Result<void>> Company::give_up_soon(std::string node,
+                                                      std::uint64_t epoch,
+                                                      core::Error cause) {
+  if (processes_.has(node)) {
+    co_await async::sleep_for(*context_.timers, limits::kLookEvery);
+    tend_processes();
+  }
+  if (introduced(node) <= epoch) give_up(node, cause);
+  co_return core::Result<void>();
+}
+
+void Company::lose_role(const std::string& role, std::uint64_t epoch, const core::Error& cause) {
+  const PlacedRole* const placed = placement_.find(role);
+  const bool was_up = placed != nullptr && placed->state == RoleState::kUp;
+  const bool was_told = placed != nullptr && placed->state == RoleState::kStopping;
+  if (!placement_.lost(role, epoch, cause, context_.timers->now())) return;
+  if (!parting_ && !failed_ && !was_told) hooks_.note(lost_text(role, cause));
+  if (was_up) hooks_.role_lost(role, cause);
+  changed_.notify_all();
+}
+
+void Company::fail_run(const core::Error& error) {
+  if (std::exchange(failed_, true)) return;
+  hooks_.hopeless(error);
+  changed_.notify_all();
+}
+
+CompanyView Company::view() const {
+  const core::TimePoint now = context_.timers->now();
+  const auto seconds = [&](core::TimePoint since) {
+    return std::chrono::duration<double>(now - since).count();
+  };
+  CompanyView view;
+  for (const auto& [name, member] : membership_.members()) {
+    view.nodes.push_back({member.join, health_name(member.health), seconds(member.last_beat),
+                          seconds(member.joined)});
+  }
+  for (const auto& [name, placed] : placement_.roles())
+    view.roles.push_back(placed);
+  view.brought = brought_;
+  return view;
+}
+
+async::task<core::Result<void>> Company::await_up(std::vector<std::string> kinds,
+                                                  async::Deadline deadline) {
+  const auto why_not = [this](const std::string& kind) -> std::string {
+    for (const auto& [name, placed] : placement_.roles()) {
+      const bool failed = placed.kind == kind && placed.state != RoleState::kUp;
+      if (failed && !placed.last_cause.empty()) return " (" + placed.last_cause + ")";
+    }
+    return "";
+  };
+  for (;;) {
+    const bool all = std::all_of(kinds.begin(), kinds.end(),
+                                 [&](const std::string& kind) { return placement_.all_up(kind); });
+    if (all) co_return core::Result<void>();
+    if (failed_) co_return core::fail(ErrorCode::kClosed, "the run has ended");
+    if (!co_await changed_.wait(deadline)) {
+      std::string missing;
+      for (const std::string& kind : kinds) {
+        if (!placement_.all_up(kind))
+          missing += (missing.empty() ? "" : ", ") + kind + why_not(kind);
+      }
+      co_return core::fail(ErrorCode::kDeadline, "these roles did not come up: " + missing);
+    }
+  }
+}
+
+async::task<void> Company::end_run() {
+  resting_ = parting_ = true;
+  std::vector<PlacedRole> played;
+  for (const auto& [name, placed] : placement_.roles()) {
+    if (placed.state != RoleState::kWanted) played.push_back(placed);
+  }
+  RoleContext context = context_;
+  context.call_deadline = cluster::limits::kShutdownDeadline;
+  for (const PlacedRole& placed : played) {
+    StopRole stop{placed.name};
+    auto stopped = co_await ask(context, placed.node, std::move(stop));
+    if (!stopped) hooks_.note(placed.name + " could not be stopped: " + stopped.error().message);
+    const core::Error cause{ErrorCode::kClosed, "the run has ended"};
+    placement_.retire(placed.name);
+    hooks_.fence(placed.name, cause);
+  }
+}
+
+async::task<void> Company::dismiss_all(async::Deadline deadline, bool over) {
+  resting_ = parting_ = dismissing_ = true;
+  failed_ = true;  // no process is started any more
+  processes_.kill_unjoined();
+  std::vector<async::task<core::Result<void>>> all;
+  for (const auto& [name, member] : membership_.members()) {
+    if (over || !offers(member.join, "attach")) all.push_back(dismiss(name));
+  }
+  auto told = co_await async::all(std::move(all));
+  if (!told) hooks_.note(told.error().message);
+  for (;;) {
+    tend_processes();
+    if (!processes_.any_running() || deadline.remaining(*context_.timers) <= core::Duration::zero())
+      co_return;
+    co_await async::sleep_for(*context_.timers, limits::kLookEvery / 10);
+  }
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,86 @@
+// Silence and what it means.
+#include "actors/company/membership.hpp"
+
+#include "actors/limits.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+const char* health_name(NodeHealth health) {
+  switch (health) {
+    case NodeHealth::kAlive:
+      return "alive";
+    case NodeHealth::kSuspect:
+      return "suspect";
+    case NodeHealth::kFrozen:
+      return "frozen";
+  }
+  return "?";
+}
+
+bool offers(const Join& join, const char* kind) {
+  return std::find(join.roles.begin(), join.roles.end(), kind) != join.roles.end();
+}
+
+core::Result<void> Membership::join(const Join& join, core::TimePoint now) {
+  if (members_.contains(join.name)) {
+    return core::fail(core::ErrorCode::kInvalidArgument, join.name + " is in already");
+  }
+  if (join.build != build_) {
+    return core::fail(core::ErrorCode::kUnsupported,
+                      join.name + " runs troupe " + join.build + ", this company troupe " + build_ +
+                          "; install the same version on both hosts");
+  }
+  if (join.arithmetic != arithmetic_) {
+    return core::fail(core::ErrorCode::kUnsupported,
+                      join.name + " computes in class " + join.arithmetic +
+                          ", this company in class " + arithmetic_ +
+                          ": their log-probs would differ; a run keeps to one class");
+  }
+  if (members_.size() >= limits::kNodes_max) {
+    return core::fail(core::ErrorCode::kOverloaded,
+                      "the company has " + std::to_string(limits::kNodes_max) + " nodes already");
+  }
+  Member member;
+  member.join = join;
+  member.joined = member.last_beat = now;
+  members_.emplace(join.name, std::move(member));
+  return {};
+}
+
+bool Membership::beat(const std::string& name, core::TimePoint now) {
+  const auto found = members_.find(name);
+  if (found == members_.end() || found->second.health == NodeHealth::kFrozen) return false;
+  found->second.last_beat = now;
+  ++found->second.beats;
+  return true;
+}
+
+void Membership::remove(const std::string& name) {
+  members_.erase(name);
+}
+
+std::vector<Membership::Change> Membership::look(core::TimePoint now) {
+  const auto late = last_look_ ? (now - *last_look_) - limits::kLookEvery : core::Duration::zero();
+  last_look_ = now;
+  std::vector<Change> changes;
+  for (auto& [name, member] : members_) {
+    if (late > limits::kLookEvery) member.last_beat = std::min(member.last_beat + late, now);
+    const core::Duration silent = now - member.last_beat;
+    NodeHealth health = NodeHealth::kAlive;
+    if (silent >= limits::kSuspectAfter) health = NodeHealth::kSuspect;
+    if (silent >= limits::kFrozenAfter) health = NodeHealth::kFrozen;
+    if (health == member.health || member.health == NodeHealth::kFrozen) continue;
+    member.health = health;
+    changes.push_back({name, health, std::chrono::duration<double>(silent).count()});
+  }
+  return changes;
+}
+
+const Member* Membership::find(const std::string& name) const {
+  const auto found = members_.find(name);
+  return found == members_.end() ? nullptr : &found->second;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,104 @@
+// Saving, and the last save.
+#include "actors/controller/checkpointer.hpp"
+
+#include "actors/limits.hpp"
+#include "actors/protocol/ask.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+using core::ErrorCode;
+
+std::vector<std::string> Checkpointer::stateful_roles() const {
+  if (run_.plan.has_critic) return {kPolicyRole, kCriticRole, kDataRole};
+  return {kPolicyRole, kDataRole};
+}
+
+bool Checkpointer::holds_state(const std::string& peer) const {
+  const auto roles = stateful_roles();
+  return std::find(roles.begin(), roles.end(), peer) != roles.end();
+}
+
+core::Failure Checkpointer::failure_of(core::Error error) {
+  state_lost_ =
+      state_lost_ || error.code == ErrorCode::kPeerLost || error.code == ErrorCode::kClosed;
+  return core::fail(std::move(error));
+}
+
+bool Checkpointer::unsaved() const {
+  return run_.committed > run_.plan.first_update && saved_ != run_.committed;
+}
+
+async::task<core::Result<void>> Checkpointer::load(std::string folder) {
+  for (std::string role : stateful_roles()) {
+    LoadState load{folder};
+    auto loaded = co_await ask(run_.context, std::move(role), std::move(load));
+    if (!loaded) co_return failure_of(loaded.error());
+  }
+  co_return core::Result<void>();
+}
+
+async::task<core::Result<void>> Checkpointer::save(std::uint64_t done, bool models) {
+  const WholeStep whole(run_);
+  run_.listener.on_phase("checkpoint");
+  auto saved = co_await write(done, models);
+  if (saved) saved_ = done;
+  save_failed_ = !saved;
+  co_return saved;
+}
+
+async::task<core::Result<void>> Checkpointer::write(std::uint64_t done, bool models) {
+  TROUPE_CO_TRY_ASSIGN(folder, run_.listener.begin_checkpoint(done));
+  for (std::string role : stateful_roles()) {
+    SaveState state{folder.string()};
+    auto saved = co_await ask(run_.context, std::move(role), std::move(state));
+    if (!saved) co_return failure_of(saved.error());
+  }
+  if (models) {
+    SaveModel model{(folder / "model").string()};
+    auto model_saved = co_await ask(run_.context, kPolicyRole, model);
+    if (!model_saved) co_return failure_of(model_saved.error());
+  }
+  if (models && run_.plan.save_critic && run_.plan.has_critic) {
+    SaveModel critic{(folder / "critic_model").string()};
+    auto critic_saved = co_await ask(run_.context, kCriticRole, critic);
+    if (!critic_saved) co_return failure_of(critic_saved.error());
+  }
+  auto at = co_await run_.listener.commit_checkpoint(done);
+  if (!at) co_return at.failure();
+  saved_at_ = std::move(*at);
+  co_return core::Result<void>();
+}
+
+// kPeerLost is left to the loss of what the run has learned: it can go on from its last checkpoint.
+// Others who stayed away have had their time: kDeadline.
+async::task<core::Result<void>> Checkpointer::save_last(core::Error error) {
+  if (state_lost_) {
+    error.code = ErrorCode::kPeerLost;
+    co_return core::fail(std::move(error));
+  }
+  if (error.code == ErrorCode::kPeerLost) error.code = ErrorCode::kDeadline;
+  if (const auto place = run_.listener.check_place(); !place) {
+    error = place.error();  // whatever it showed in
+    save_failed_ = false;
+  }
+  if (!unsaved() || save_failed_) co_return core::fail(std::move(error));
+  const std::string update = "update " + std::to_string(run_.committed);
+  if (run_.committed != run_.done) {
+    error.message += "; " + update +
+                     " cannot be saved: the one after it is learned from and not "
+                     "written down";
+    co_return core::fail(std::move(error));
+  }
+  run_.context.call_deadline = limits::kLastSave;
+  auto saved = co_await save(run_.committed, false);
+  if (saved) {
+    error.message += "; " + update + " is saved in " + saved_at_.string();
+  } else {
+    error.message += "; " + update + " cannot be saved: " + saved.error().message;
+  }
+  co_return core::fail(std::move(error));
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,72 @@
+// Greedy, then sampled.
+#include "actors/controller/evaluator.hpp"
+
+#include "actors/controller/ticket_issuer.hpp"
+#include "actors/data/data_role.hpp"
+#include "actors/limits.hpp"
+#include "actors/protocol/ask.hpp"
+
+namespace troupe::actors {
+
+async::task<core::Result<void>> Evaluator::run(std::uint64_t done) {
+  TROUPE_CO_TRY(co_await evaluate(done, true));
+  co_return co_await evaluate(done, false);
+}
+
+async::task<core::Result<void>> Evaluator::evaluate(std::uint64_t done, bool greedy) {
+  run_.listener.on_phase("evaluate");
+  const core::TimePoint begin = run_.context.timers->now();
+  const std::uint64_t update = kFirstEvaluation + 2 * done + (greedy ? 1 : 0);
+  IssueTickets issue;
+  issue.update = update;
+  issue.groups = run_.plan.evaluation_groups;
+  issue.samples = greedy ? 1 : run_.plan.evaluation_samples;
+  issue.evaluation = true;
+  issue.version_min = run_.starts.newest();
+  TicketWork work;
+  work.kind = WorkKind::kEvaluation;
+  work.samples = issue.samples;
+  work.version_min = issue.version_min;
+  auto issued = co_await ask(run_.context, kDataRole, issue);
+  if (!issued) co_return issued.failure();
+  SamplingSpec sampling = run_.plan.sampling;
+  sampling.temperature = greedy ? 0.0f : run_.plan.evaluation_temperature;
+  sampling.top_p = 1;
+  sampling.top_k = 0;
+  sampling.min_p = 0;
+  work.sampling = std::make_shared<const SamplingSpec>(std::move(sampling));
+  fleet_.add(issued->tickets, std::move(work));
+  auto statuses = co_await settled_groups(update);
+  if (!statuses) co_return statuses.failure();
+  EvaluationReport report;
+  report.done = done;
+  report.greedy = greedy;
+  for (const GroupStatus& group : statuses->groups) {
+    if (group.ready) {
+      report.accuracy.push_back(group.mean_score);
+    } else if (report.missing++ == 0) {
+      run_.listener.on_note("held-out problem " + std::to_string(group.ticket.slot + 1) +
+                            " cannot be scored and is left out of the figures: " + group.cause);
+    }
+  }
+  CommitUpdate commit{update, done};
+  auto committed = co_await ask(run_.context, kDataRole, commit);
+  if (!committed) co_return committed.failure();
+  fleet_.forget(update);
+  report.seconds = std::chrono::duration<double>(run_.context.timers->now() - begin).count();
+  co_return run_.listener.on_evaluation(report);
+}
+
+// Once each group is ready or has failed. A held-out problem that cannot be scored is left out, and
+// counted; another would not be the same evaluation.
+async::task<core::Result<GroupStatuses>> Evaluator::settled_groups(std::uint64_t update) {
+  for (;;) {
+    AwaitGroups await;
+    await.update = update;
+    auto statuses = co_await ask(run_.context, kDataRole, std::move(await));
+    if (!statuses || is_settled(*statuses)) co_return statuses;
+    co_await async::sleep_for(*run_.context.timers, limits::kSettlePoll);
+  }
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,153 @@
+// One change after another.
+#include "actors/controller/reward_service.hpp"
+
+#include "actors/limits.hpp"
+#include "actors/protocol/ask.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+struct RewardService::Turn {
+  explicit Turn(RewardService& owner) : service(owner) { service.changing_ = true; }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    service.changing_ = false;
+    service.run_.changed.notify_all();
+  }
+  RewardService& service;
+};
+
+RewardService::RewardService(RunState& run)
+    : run_(run),
+      away_max_(run.plan.reward_away),
+      board_(run.plan.rewards, run.plan.earlier_sets),
+      from_update_(run.plan.earlier_sets.empty() ? 0 : run.plan.earlier_sets.back().from_update) {}
+
+std::string RewardService::waited() const {
+  const auto seconds = std::chrono::round<std::chrono::seconds>(away_max_);
+  return std::to_string(seconds.count()) + " s (--reward.away_s)";
+}
+
+void RewardService::up(const std::string& peer) {
+  for (const RewardMember& member : board_.members()) {
+    if (member.peer != peer || !board_.came(member.name, peer)) continue;
+    run_.listener.on_rewards(board_.set(), std::max(from_update_, run_.next_issue),
+                             board_.members());
+    run_.changed.notify_all();
+    return;
+  }
+}
+
+async::task<core::Result<void>> RewardService::await_absent() {
+  if (!awaits()) co_return core::Result<void>();
+  // One that is there still, because the run is played again, is told of at once.
+  co_await async::sleep_for(*run_.context.timers, limits::kLookEvery);
+  if (!awaits()) co_return core::Result<void>();
+  run_.listener.on_awaited_rewards(board_.absent());
+  const auto deadline = async::Deadline::after(*run_.context.timers, away_max_);
+  while (awaits()) {
+    if (co_await run_.changed.wait(deadline)) continue;
+    if (!awaits()) break;
+    co_return core::fail(core::ErrorCode::kPeerLost,
+                         "reward " + *board_.absent().begin() +
+                             ", which was attached to this run, did not come back within " +
+                             waited() + "; run the same command again, and attach it or detach it");
+  }
+  co_return core::Result<void>();
+}
+
+async::task<core::Result<RewardsChanged>> RewardService::tell(RewardBoard next) {
+  SetRewards request = next.change(run_.next_issue);
+  const RewardsChanged reply{request.set, request.from_update};
+  auto answer = co_await ask(run_.context, kDataRole, std::move(request));
+  if (!answer) co_return answer.failure();
+  next.told();
+  board_ = std::move(next);
+  from_update_ = reply.from_update;
+  run_.listener.on_rewards(reply.set, reply.from_update, board_.members());
+  co_return reply;
+}
+
+template <class Request>
+async::task<core::Result<RewardsChanged>> RewardService::change(
+    core::Result<void> (RewardBoard::*step)(const Request&), Request request) {
+  while (changing_)
+    co_await run_.changed.wait(async::Deadline::none());
+  const Turn turn(*this);
+  RewardBoard next = board_;
+  TROUPE_CO_TRY((next.*step)(request));
+  auto told = co_await tell(std::move(next));
+  co_return told;
+}
+
+// One that is awaited comes back into its set, with the weight that it has there.
+async::task<core::Result<RewardsChanged>> RewardService::attach(AttachReward request) {
+  if (board_.is_absent(request.name)) {
+    up(request.peer);
+    if (!board_.is_absent(request.name)) {
+      co_return RewardsChanged{board_.set(), std::max(from_update_, run_.next_issue)};
+    }
+  }
+  auto changed = co_await change(&RewardBoard::attach, std::move(request));
+  co_return changed;
+}
+
+async::task<core::Result<RewardsChanged>> RewardService::reweight(ReweightReward request) {
+  auto changed = co_await change(&RewardBoard::reweight, std::move(request));
+  co_return changed;
+}
+
+async::task<core::Result<RewardsChanged>> RewardService::detach(DetachReward request) {
+  const std::string name = request.name;
+  if (board_.is_absent(name)) {
+    auto forgone = forgo(name);
+    co_return co_await std::move(forgone);
+  }
+  auto changed = co_await change(&RewardBoard::detach, std::move(request));
+  if (!changed) co_return changed.failure();
+  DrainReward drain{name};
+  auto drained = co_await ask(run_.context, kDataRole, std::move(drain));
+  if (!drained) co_return drained.failure();
+  board_.drained(name);
+  co_return changed;
+}
+
+// It has no group to score any more: those that waited for it are issued again.
+async::task<core::Result<RewardsChanged>> RewardService::forgo(std::string name) {
+  while (changing_)
+    co_await run_.changed.wait(async::Deadline::none());
+  const Turn turn(*this);
+  RewardBoard next = board_;
+  const DetachReward request{name};
+  TROUPE_CO_TRY(next.detach(request));
+  next.forgo(name);
+  auto told = co_await tell(std::move(next));
+  co_return told;
+}
+
+async::task<core::Result<void>> RewardService::lose(std::string peer, std::string cause) {
+  while (changing_)
+    co_await run_.changed.wait(async::Deadline::none());
+  {
+    const Turn turn(*this);
+    RewardBoard next = board_;
+    if (!next.lose(peer)) co_return core::Result<void>();
+    if (!next.bereft()) {
+      auto told = co_await tell(std::move(next));
+      if (!told) co_return told.failure();
+      co_return core::Result<void>();
+    }
+    board_ = std::move(next);  // the data role hears of it with the next reward
+  }
+  const std::uint64_t set = board_.set();
+  co_await async::sleep_for(*run_.context.timers, away_max_);
+  if (!board_.bereft() || board_.set() != set) co_return core::Result<void>();
+  co_return core::fail(core::ErrorCode::kPeerLost,
+                       "the run's last reward, " + peer + ", is lost (" + cause +
+                           ") and none was attached within " + waited() +
+                           "; run the same command again and attach a reward to it");
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,158 @@
+// When tickets are issued, and when again.
+#include "actors/controller/ticket_issuer.hpp"
+
+#include "actors/protocol/ask.hpp"
+#include "actors/protocol/ticket_text.hpp"
+#include "actors/reward/gist.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+using core::ErrorCode;
+
+namespace {
+
+bool is_open(const GroupStatus& group) {
+  return group.state == "issued" || group.state == "generated";
+}
+
+}  // namespace
+
+bool is_settled(const GroupStatuses& statuses) {
+  return std::none_of(statuses.groups.begin(), statuses.groups.end(), is_open);
+}
+
+TicketIssuer::TicketIssuer(RunState& run, Fleet& fleet, const RewardService& rewards)
+    : run_(run),
+      fleet_(fleet),
+      rewards_(rewards),
+      sampling_(std::make_shared<const SamplingSpec>(run.plan.sampling)) {}
+
+void TicketIssuer::release(std::uint64_t done) {
+  released_ = done;
+  run_.changed.notify_all();
+}
+
+TicketWork TicketIssuer::training_work(std::uint64_t update) const {
+  TicketWork work;
+  work.kind = WorkKind::kTraining;
+  work.samples = run_.plan.samples;
+  work.sampling = sampling_;
+  work.version_min = run_.starts.min_for(update);
+  return work;
+}
+
+async::task<core::Result<void>> TicketIssuer::run() {
+  while (run_.next_issue < run_.plan.updates) {
+    if (!released_ || !run_.plan.may_issue(run_.next_issue, *released_) || rewards_.holds()) {
+      co_await run_.changed.wait(async::Deadline::none());
+      continue;
+    }
+    const std::uint64_t update = run_.next_issue++;
+    TicketWork work = training_work(update);
+    IssueTickets request;
+    request.update = update;
+    request.groups = run_.plan.groups;
+    request.version_min = work.version_min;
+    auto issued = co_await ask(run_.context, kDataRole, request);
+    if (!issued && issued.error().code == ErrorCode::kNotFound) {
+      used_up_ = issued.error();
+      run_.changed.notify_all();
+      co_return core::Result<void>();
+    }
+    if (!issued) co_return issued.failure();
+    run_.issued = update + 1;
+    fleet_.add(issued->tickets, std::move(work));
+    run_.changed.notify_all();
+  }
+  co_return core::Result<void>();
+}
+
+async::task<core::Result<void>> TicketIssuer::await_issued(std::uint64_t update) {
+  while (run_.issued <= update) {
+    if (used_up_) co_return core::fail(*used_up_);
+    co_await run_.changed.wait(async::Deadline::none());
+  }
+  co_return core::Result<void>();
+}
+
+async::task<core::Result<bool>> TicketIssuer::reissue_failed(GroupStatuses statuses) {
+  // Without staleness everything follows from ids: fresh prompts are drawn in slot order once all
+  // is known, not in the order in which groups happen to fail.
+  if (run_.plan.staleness_max == 0 && !is_settled(statuses)) {
+    co_await async::sleep_for(*run_.context.timers, limits::kSettlePoll);
+    co_return false;
+  }
+  ReissueTickets again;
+  TROUPE_CO_TRY_ASSIGN(failed, failed_groups(statuses));
+  again.tickets = std::move(failed);
+  if (again.tickets.empty()) co_return false;
+  auto reissued = co_await reissue(std::move(again));
+  if (!reissued && reissued.error().code == ErrorCode::kNotFound) used_up_ = reissued.error();
+  if (!reissued) co_return reissued.failure();
+  co_return true;
+}
+
+core::Result<std::vector<core::Ticket>> TicketIssuer::failed_groups(const GroupStatuses& statuses) {
+  std::vector<core::Ticket> failed;
+  for (const GroupStatus& group : statuses.groups) {
+    if (group.ready || is_open(group)) continue;
+    if (group.filtered) {
+      TROUPE_TRY(count_filtered(group));
+      failed.push_back(group.ticket);
+      continue;
+    }
+    ++run_.counts["group failed"];
+    if (count_fault(group.ticket, group.cause)) {
+      return core::fail(ErrorCode::kData,
+                        std::to_string(run_.plan.attempts_max) + " groups in a row failed for " +
+                            place_of(group.ticket) + "; the last: " + gist_of(group.cause));
+    }
+    failed.push_back(group.ticket);
+  }
+  return failed;
+}
+
+// Not a fault of the group: it has no end but that of the data, and a bound for a reward that never
+// varies.
+core::Result<void> TicketIssuer::count_filtered(const GroupStatus& group) {
+  ++run_.counts["group filtered"];
+  const std::uint32_t filtered = faults_.add_filtered(group.ticket);
+  if (filtered < run_.plan.filtered_max) return {};
+  return core::fail(ErrorCode::kData,
+                    std::to_string(filtered) + " groups in a row were filtered for " +
+                        place_of(group.ticket) + "; the last: " + group.cause +
+                        "; look at the reward, or widen --algo.dynamic_filtering_range");
+}
+
+// Tells of it. True: the slot has had its last.
+bool TicketIssuer::count_fault(const core::Ticket& ticket, const std::string& cause) {
+  const std::uint32_t fault = faults_.add_failed(ticket);
+  run_.listener.on_failed_group({ticket, cause, fault, run_.plan.attempts_max});
+  return fault >= run_.plan.attempts_max;
+}
+
+async::task<core::Result<void>> TicketIssuer::reissue(ReissueTickets request) {
+  const std::uint64_t update = request.tickets.front().update;
+  auto reissued = co_await ask(run_.context, kDataRole, std::move(request));
+  if (!reissued) co_return reissued.failure();
+  fleet_.add(reissued->tickets, training_work(update));
+  co_return core::Result<void>();
+}
+
+async::task<core::Result<void>> TicketIssuer::reissue_retired(core::Ticket ticket) {
+  const std::string cause = "it was cut at the straggler deadline with fewer than two samples done";
+  if (count_fault(ticket, cause)) {
+    co_return core::fail(ErrorCode::kDeadline, std::to_string(run_.plan.attempts_max) +
+                                                   " groups in a row were too slow for " +
+                                                   place_of(ticket) +
+                                                   "; raise rollout.straggler_timeout_s");
+  }
+  ReissueTickets request;
+  request.tickets.push_back(ticket);
+  auto reissued = co_await reissue(std::move(request));
+  co_return reissued;
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,60 @@
+// Issues the tickets of a run: update after update as far ahead as the staleness bound and the
+// rewards allow, and again for slots whose groups failed, were filtered, or were too slow. Part of
+// the controller, on its strand; everything it is given outlives it. Bounds: attempts_max and
+// filtered_max of the plan for one slot.
+#pragma once
+
+#include "actors/controller/fleet.hpp"
+#include "actors/controller/reward_service.hpp"
+#include "actors/controller/run_state.hpp"
+#include "actors/controller/slot_faults.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::actors {
+
+class TicketIssuer {
+ public:
+  TicketIssuer(RunState& run, Fleet& fleet, const RewardService& rewards);
+
+  // So many updates are done: tickets may go further.
+  void release(std::uint64_t done);
+  // Until the tickets of the last update are out, or no prompts are left.
+  async::task<core::Result<void>> run();
+
+  // Waits until the tickets of an update are out. Error: no prompts are left for it.
+  async::task<core::Result<void>> await_issued(std::uint64_t update);
+  // Issues slots again whose groups cannot be learned from. False: there are none. Errors: kData
+  // when a slot has had its last, kNotFound when no prompts are left.
+  async::task<core::Result<bool>> reissue_failed(GroupStatuses statuses);
+  // The same for a group that was cut and had nothing to deliver.
+  async::task<core::Result<void>> reissue_retired(core::Ticket ticket);
+
+  // The update was committed; gives its groups that were filtered.
+  std::uint64_t forget(std::uint64_t update) { return faults_.forget(update); }
+  // Why the prompts do not reach for the next update.
+  const std::optional<core::Error>& used_up() const noexcept { return used_up_; }
+
+ private:
+  core::Result<std::vector<core::Ticket>> failed_groups(const GroupStatuses& statuses);
+  core::Result<void> count_filtered(const GroupStatus& group);
+  bool count_fault(const core::Ticket& ticket, const std::string& cause);
+  async::task<core::Result<void>> reissue(ReissueTickets request);
+  TicketWork training_work(std::uint64_t update) const;
+
+  RunState& run_;
+  Fleet& fleet_;
+  const RewardService& rewards_;
+  const std::shared_ptr<const SamplingSpec> sampling_;
+  std::optional<std::uint64_t> released_;  // updates done
+  std::optional<core::Error> used_up_;
+  SlotFaults faults_;
+};
+
+// True when each group is ready or has failed.
+bool is_settled(const GroupStatuses& statuses);
+
+}  // namespace troupe::actors

@@ -1,0 +1,205 @@
+// One update after another.
+#include "actors/controller/update_loop.hpp"
+
+#include "actors/controller/update_metrics.hpp"
+#include "actors/limits.hpp"
+#include "actors/protocol/ask.hpp"
+
+#include <algorithm>
+
+namespace troupe::actors {
+namespace {
+
+double seconds_between(core::TimePoint from, core::TimePoint to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+}  // namespace
+
+UpdateLoop::UpdateLoop(RunState& run,
+                       Fleet& fleet,
+                       TicketIssuer& issuer,
+                       Checkpointer& checkpointer)
+    : run_(run),
+      fleet_(fleet),
+      issuer_(issuer),
+      checkpointer_(checkpointer),
+      evaluator_(run, fleet),
+      news_(*run.context.timers) {}
+
+async::task<core::Result<void>> UpdateLoop::run() {
+  TROUPE_CO_TRY(co_await publish(run_.done));
+  const bool ahead = run_.plan.staleness_max > 0;
+  if (ahead) issuer_.release(run_.done);
+  if (run_.done == 0 && run_.plan.evaluate_after(0)) TROUPE_CO_TRY(co_await evaluator_.run(0));
+  issuer_.release(run_.done);
+  while (run_.done < run_.plan.updates) {
+    TROUPE_CO_TRY(co_await one_update(run_.done));
+    if (ending_) co_return core::fail(*ending_);
+    TROUPE_CO_TRY_ASSIGN(stop, co_await after_update(run_.done));
+    if (stop && run_.done < run_.plan.updates) {
+      co_return core::fail(core::ErrorCode::kInterrupted,
+                           "stopped after update " + std::to_string(run_.done) +
+                               " as asked; run the same command again to go on from there");
+    }
+    // Without staleness the next tickets wait for evaluation and checkpoint: what is saved is then
+    // the state between two updates.
+    issuer_.release(run_.done);
+  }
+  co_return core::Result<void>();
+}
+
+async::task<core::Result<bool>> UpdateLoop::after_update(std::uint64_t done) {
+  if (run_.plan.evaluate_after(done)) TROUPE_CO_TRY(co_await evaluator_.run(done));
+  const bool stop = run_.listener.stop_requested();
+  const bool best = run_.listener.is_best(done);
+  if (stop || run_.plan.save_after(done) || best) {
+    TROUPE_CO_TRY(co_await checkpointer_.save(done, best || done == run_.plan.updates));
+  }
+  co_return stop;
+}
+
+async::task<core::Result<void>> UpdateLoop::one_update(std::uint64_t update) {
+  const core::TimePoint begin = run_.context.timers->now();
+  auto statuses = co_await collect(update);
+  if (!statuses && issuer_.used_up()) {
+    core::Error error = *issuer_.used_up();
+    auto ended = prompts_used_up(std::move(error));
+    co_return co_await std::move(ended);
+  }
+  if (!statuses) co_return statuses.failure();
+  const core::TimePoint generated = run_.context.timers->now();
+
+  if (ending_) co_return core::fail(*ending_);
+
+  const WholeStep whole(run_);
+  run_.listener.on_phase("train");
+  TrainUpdate train{update, run_.plan.groups};
+  auto trained = co_await ask(run_.context, kPolicyRole, train);
+  if (!trained) co_return checkpointer_.failure_of(trained.error());
+  const core::TimePoint after_train = run_.context.timers->now();
+
+  run_.listener.on_phase("publish");
+  run_.done = update + 1;
+  auto published = co_await publish(run_.done);
+  if (run_.plan.staleness_max > 0 && published) issuer_.release(run_.done);
+  CommitUpdate commit{update, update + 1};
+  auto committed = co_await ask(run_.context, kDataRole, commit);
+  if (!committed) co_return checkpointer_.failure_of(committed.error());
+  run_.committed = run_.done;
+  fleet_.forget(update);
+  const std::uint64_t filtered = issuer_.forget(update);
+  const core::TimePoint end = run_.context.timers->now();
+
+  UpdateReport report;
+  report.done = update + 1;
+  report.metrics = std::move(trained->metrics);
+  report_groups(*statuses, report);
+  if (run_.plan.filters) {
+    report.metrics.emplace_back("reward/filtered_groups", static_cast<double>(filtered));
+  }
+  const double step_s = seconds_between(begin, end);
+  report.metrics.emplace_back("async/version", static_cast<double>(trained->version));
+  report.metrics.emplace_back("time/generate", seconds_between(begin, generated));
+  report.metrics.emplace_back("time/train", seconds_between(generated, after_train));
+  report.metrics.emplace_back("time/sync", seconds_between(after_train, end));
+  report.metrics.emplace_back("time/step", step_s);
+  std::uint64_t tokens = 0;
+  for (const GroupStatus& group : statuses->groups)
+    tokens += group.tokens;
+  report.metrics.emplace_back("perf/tokens_per_s",
+                              static_cast<double>(tokens) / std::max(step_s, 1e-9));
+  TROUPE_CO_TRY(run_.listener.on_update(report));
+  co_return published;
+}
+
+void UpdateLoop::report_groups(const GroupStatuses& statuses, UpdateReport& report) {
+  add_reward_metrics(statuses, report.metrics);
+  if (const std::uint64_t missing = missing_scores(statuses); missing > 0)
+    run_.counts["sample without a score"] += missing;
+  add_staleness_metrics(statuses, report.metrics);
+  report.metrics.emplace_back("async/queue", static_cast<double>(fleet_.waiting()));
+  report.metrics.emplace_back("async/generators", static_cast<double>(fleet_.generators_up()));
+  if (staleness_.size() < statuses.staleness.size()) staleness_.resize(statuses.staleness.size());
+  for (std::size_t age = 0; age < statuses.staleness.size(); ++age) {
+    staleness_[age] += statuses.staleness[age];
+  }
+}
+
+// Waits until every slot of the update has a group that can be learned from.
+async::task<core::Result<GroupStatuses>> UpdateLoop::collect(std::uint64_t update) {
+  run_.listener.on_phase("generate");
+  TROUPE_CO_TRY(co_await issuer_.await_issued(update));
+  run_.awaited = update;
+  watch_stragglers(update);
+  for (;;) {
+    AwaitGroups await;
+    await.update = update;
+    await.starts = run_.starts.window(update);
+    auto statuses = co_await ask(run_.context, kDataRole, std::move(await));
+    if (!statuses) co_return statuses.failure();
+    const bool all_ready = std::all_of(statuses->groups.begin(), statuses->groups.end(),
+                                       [](const auto& group) { return group.ready; });
+    if (all_ready) {
+      run_.awaited.reset();
+      straggler_timer_.disarm();
+      co_return statuses;
+    }
+    TROUPE_CO_TRY_ASSIGN(again, co_await issuer_.reissue_failed(std::move(*statuses)));
+    if (again) run_.listener.on_phase("generate");
+  }
+}
+
+async::task<core::Result<void>> UpdateLoop::publish(std::uint64_t update) {
+  PublishWeights request;
+  auto published = co_await ask(run_.context, kPolicyRole, request);
+  if (!published) co_return checkpointer_.failure_of(published.error());
+  if (told_) told_(*published);
+  run_.starts.record(update, published->version);
+  fleet_.offer(*published);
+  news_.notify_all();
+  co_return core::Result<void>();
+}
+
+async::task<core::Result<Published>> UpdateLoop::await_published(AwaitPublished request) {
+  const async::Deadline deadline = async::Deadline::after(*run_.context.timers, limits::kNewsWait);
+  const auto is_news = [&] {
+    const auto& newest = fleet_.latest();
+    return newest && (!request.held || newest->version > *request.held);
+  };
+  while (!is_news()) {
+    if (!co_await news_.wait(deadline)) break;
+  }
+  if (!fleet_.latest())
+    co_return core::fail(core::ErrorCode::kNotFound, "no weights were published yet");
+  co_return *fleet_.latest();
+}
+
+// The dataset ends before the run does, because groups were filtered. What was learned is kept.
+async::task<core::Result<void>> UpdateLoop::prompts_used_up(core::Error error) {
+  const std::string done = std::to_string(run_.done);
+  if (checkpointer_.saved() != run_.done)
+    TROUPE_CO_TRY(co_await checkpointer_.save(run_.done, true));
+  co_return core::fail(core::ErrorCode::kData,
+                       error.message + " after " + done + " of " +
+                           std::to_string(run_.plan.updates) + " updates, with " +
+                           std::to_string(run_.counts["group filtered"]) +
+                           " groups filtered; what was learned is in the last checkpoint. "
+                           "To go on from it, give its folder as --resume with a new "
+                           "--run.path and more --train.num_episodes, or a wider "
+                           "--algo.dynamic_filtering_range");
+}
+
+void UpdateLoop::watch_stragglers(std::uint64_t update) {
+  const async::Scope* const scope = fleet_.scope();
+  if (run_.plan.straggler_timeout <= core::Duration::zero() || scope == nullptr) return;
+  std::function<void()> fire = [this, update] {
+    if (run_.awaited != update || fleet_.scope() == nullptr) return;
+    fleet_.cut(update);
+    watch_stragglers(update);
+  };
+  straggler_timer_ = run_.context.timers->arm(
+      scope->executor(), run_.context.timers->now() + run_.plan.straggler_timeout, std::move(fire));
+}
+
+}  // namespace troupe::actors

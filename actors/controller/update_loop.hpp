@@ -1,0 +1,59 @@
+// The trainer's loop: update by update it waits for groups that can be learned from, has the policy
+// learn and publish, has data commit, evaluates and saves. With staleness 0 it is the synchronous
+// run. Part of the controller, on its strand; everything it is given outlives it.
+#pragma once
+
+#include "actors/controller/checkpointer.hpp"
+#include "actors/controller/evaluator.hpp"
+#include "actors/controller/fleet.hpp"
+#include "actors/controller/run_state.hpp"
+#include "actors/controller/ticket_issuer.hpp"
+#include "actors/protocol/messages_node.hpp"
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace troupe::actors {
+
+class UpdateLoop {
+ public:
+  UpdateLoop(RunState& run, Fleet& fleet, TicketIssuer& issuer, Checkpointer& checkpointer);
+
+  // Until the last update is done. kInterrupted: a stop was asked for.
+  async::task<core::Result<void>> run();
+  // Ends the loop with this error once it has done with its update.
+  void end_after_update(core::Error error) { ending_ = std::move(error); }
+  const std::optional<core::Error>& ending() const noexcept { return ending_; }
+  // Stragglers are not cut any more.
+  void stop_watching() { straggler_timer_.disarm(); }
+
+  // `told` is called with each version, before any generator hears of it.
+  void when_published(std::function<void(const Published&)> told) { told_ = std::move(told); }
+  async::task<core::Result<Published>> await_published(AwaitPublished request);
+
+  // Trained tokens by age in updates.
+  const std::vector<std::uint64_t>& staleness() const noexcept { return staleness_; }
+
+ private:
+  async::task<core::Result<void>> one_update(std::uint64_t update);
+  async::task<core::Result<GroupStatuses>> collect(std::uint64_t update);
+  async::task<core::Result<void>> publish(std::uint64_t update);
+  async::task<core::Result<bool>> after_update(std::uint64_t done);  // true: asked to stop
+  async::task<core::Result<void>> prompts_used_up(core::Error error);
+  void report_groups(const GroupStatuses& statuses, UpdateReport& report);
+  void watch_stragglers(std::uint64_t update);
+
+  RunState& run_;
+  Fleet& fleet_;
+  TicketIssuer& issuer_;
+  Checkpointer& checkpointer_;
+  Evaluator evaluator_;
+  async::Notifier news_;  // of weights
+  std::function<void(const Published&)> told_;
+  std::optional<core::Error> ending_;
+  async::Timer straggler_timer_;
+  std::vector<std::uint64_t> staleness_;
+};
+
+}  // namespace troupe::actors

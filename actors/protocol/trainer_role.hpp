@@ -1,0 +1,100 @@
+// What the roles of policy and critic share: a trainer on the device thread, the count of what it
+// has learned, and its state in a checkpoint. A state half-way through an update is never saved. A
+// role derives from it and runs on its strand.
+#pragma once
+
+#include "actors/protocol/device_work.hpp"
+#include "actors/protocol/messages.hpp"
+#include "actors/protocol/role_shell.hpp"
+#include "runtime/store/atomic_folder.hpp"
+#include "runtime/wire/role_report.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace troupe::actors {
+
+template <class Trainer>
+class TrainerRole {
+ public:
+  // Error kInvalidArgument after an update that failed half-way. Repeated: written again.
+  async::task<core::Result<Ack>> on(SaveState request) {
+    if (inside_) {
+      co_return core::fail(
+          core::ErrorCode::kInvalidArgument,
+          "the " + name_ + " stands half-way through update " + std::to_string(*inside_ + 1));
+    }
+    const std::filesystem::path folder = std::filesystem::path(request.folder) / name_;
+    auto job = [trainer = trainer_, folder, name = name_]() -> core::Result<void> {
+      std::error_code error;
+      if (!std::filesystem::exists(folder.parent_path(), error)) {
+        return core::fail(core::ErrorCode::kResources,
+                          "the " + name + " does not see the checkpoint folder " +
+                              folder.parent_path().string() +
+                              "; play it on a host that shares the run folder");
+      }
+      TROUPE_TRY(store::make_folder(folder));
+      return trainer->save_state(folder);
+    };
+    TROUPE_CO_TRY(co_await work_.run("save", std::move(job)));
+    co_return Ack{};
+  }
+
+  // Repeated: loaded again.
+  async::task<core::Result<Ack>> on(LoadState request) {
+    const std::filesystem::path folder = std::filesystem::path(request.folder) / name_;
+    auto job = [trainer = trainer_, folder]() { return trainer->load_state(folder); };
+    TROUPE_CO_TRY(co_await work_.run("load", std::move(job)));
+    inside_.reset();
+    co_return Ack{};
+  }
+
+  std::string state() const { return work_.state(); }
+  wire::Amounts amounts() const {
+    return {{"version", static_cast<double>(version_)}, {"updates", static_cast<double>(updates_)}};
+  }
+
+ protected:
+  // `name`: of the role in messages, and of its folder in a checkpoint. `tokenizer_from`: the
+  // folder whose tokenizer files go with a saved model.
+  TrainerRole(RoleContext context,
+              std::unique_ptr<Trainer> trainer,
+              std::string name,
+              std::filesystem::path tokenizer_from)
+      : context_(std::move(context)),
+        trainer_(std::move(trainer)),
+        name_(std::move(name)),
+        tokenizer_from_(std::move(tokenizer_from)),
+        work_(context_, "waiting for groups") {}
+  ~TrainerRole() = default;
+
+  // It is changed by this update from now on, until `learned`.
+  void begin_update(std::uint64_t update) { inside_ = update; }
+  template <class Report>
+  Trained learned(Report report) {
+    inside_.reset();
+    version_ = report.version;
+    ++updates_;
+    Trained reply;
+    reply.version = report.version;
+    reply.metrics = std::move(report.metrics);
+    return reply;
+  }
+
+  RoleContext context_;
+  const std::shared_ptr<Trainer> trainer_;  // used on the device thread alone
+  const std::string name_;
+  const std::filesystem::path tokenizer_from_;
+  DeviceWork work_;
+  core::Version version_ = 0;
+
+ private:
+  std::uint64_t updates_ = 0;
+  std::optional<std::uint64_t> inside_;  // the update that has begun to change it and is not over
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,279 @@
+// The company role and what stands around it.
+#include "apps/session/company_plane.hpp"
+
+#include "actors/limits.hpp"
+#include "actors/protocol/role_adapter.hpp"
+#include "apps/cli/build_facts.hpp"
+#include "apps/cli/stop_signal.hpp"
+#include "apps/session/roles/learn_settings.hpp"
+#include "apps/session/run_session.hpp"
+#include "apps/session/wanted_roles.hpp"
+#include "runtime/async/run_on.hpp"
+#include "runtime/cluster/limits.hpp"
+#include "runtime/config/render.hpp"
+#include "runtime/core/rng.hpp"
+
+#include <vector>
+
+namespace troupe::app {
+namespace {
+
+using actors::Company;
+using core::ErrorCode;
+using core::Result;
+
+std::uint64_t fresh_run_id() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  return core::derive_seed(static_cast<std::uint64_t>(now), 1);
+}
+
+// The company as it is, asked on its strand.
+async::task<actors::CompanyView> look_at(std::shared_ptr<Company> company) {
+  co_return company->view();
+}
+async::task<actors::CompanyView> view_of(std::shared_ptr<Company> company, async::Executor strand) {
+  auto view = async::run_on(std::move(strand), look_at(std::move(company)));
+  co_return co_await std::move(view);
+}
+
+}  // namespace
+
+CompanyPlane::CompanyPlane(CompanyPlaneOptions options)
+    : options_(std::move(options)), run_id_(fresh_run_id()), own_io_(1), role_io_(1) {}
+
+Result<std::unique_ptr<CompanyPlane>> CompanyPlane::open(CompanyPlaneOptions options) {
+  auto plane = std::unique_ptr<CompanyPlane>(new CompanyPlane(std::move(options)));
+  TROUPE_TRY(plane->start());
+  return plane;
+}
+
+Result<void> CompanyPlane::start() {
+  TROUPE_TRY(open_exchange());
+  TROUPE_TRY_ASSIGN(socket, exchange_->listen());
+  nodes_ = std::make_unique<LocalNodes>(socket, options_.run_folder / "nodes");
+  TROUPE_TRY(own_io_.run(start_company()));
+  StatusParts parts;
+  parts.config = &options_.config;
+  parts.run_id = run_id_;
+  parts.run_folder = options_.run_folder;
+  parts.exchange = exchange_.get();
+  parts.view = [company = company_, strand = strand_] { return view_of(company, strand); };
+  parts.note = options_.note;
+  TROUPE_TRY_ASSIGN(service, StatusService::open(std::move(parts), role_io_, timers_));
+  status_ = std::move(service);
+  TROUPE_TRY_ASSIGN(opened, Gateway::open(options_.config, options_.run_folder, own_io_, socket,
+                                          admission_, options_.note));
+  gateway_ = std::move(opened);
+  async::post(strand_, [company = company_] { company->begin(); });
+  return {};
+}
+
+Result<void> CompanyPlane::open_exchange() {
+  strand_ = own_io_.make_strand();
+  cluster::Exchange::Hooks hooks;
+  hooks.admit = [this](const wire::Hello& hello, const std::string& origin) {
+    return admission_.admit(hello, origin);
+  };
+  hooks.arrived = [this](const wire::Hello& hello, const std::string& origin) {
+    async::post(strand_,
+                [company = company_, hello, origin] { company->on_arrived(hello, origin); });
+  };
+  hooks.lost = [this](const cluster::PeerName& name, std::uint64_t epoch,
+                      const core::Error& cause) {
+    async::post(strand_,
+                [company = company_, name, epoch, cause] { company->on_lost(name, epoch, cause); });
+  };
+  hooks.refused = [this](const std::string& what) { options_.note("refused: " + what); };
+  TROUPE_TRY_ASSIGN(made, cluster::Exchange::create({}, std::move(hooks), timers_));
+  exchange_ = std::move(made);
+  return {};
+}
+
+actors::CompanyOptions CompanyPlane::company_options() const {
+  actors::CompanyOptions wanted;
+  wanted.run_id = run_id_;
+  wanted.arithmetic = kArithmetic;
+  wanted.build = build_version();
+  wanted.roles = wanted_roles(options_.config);
+  for (const actors::WantedRole& role : wanted.roles)
+    if (!role.bound.empty()) wanted.local_nodes.push_back({role.bound, {role.kind}});
+  wanted.config = config::resolved_yaml(options_.config, {});
+  wanted.settings = {{"updates", std::to_string(options_.updates)}};
+  wanted.threads = options_.cores.threads;
+  return wanted;
+}
+
+actors::CompanyHooks CompanyPlane::company_hooks() {
+  actors::CompanyHooks hooks;
+  hooks.role_up = [this](const std::string& role) { role_up(role); };
+  hooks.role_lost = [this](const std::string& role, const core::Error& cause) {
+    role_lost(role, cause);
+  };
+  hooks.note = options_.note;
+  hooks.hopeless = [this](const core::Error& error) { give_up(error); };
+  hooks.fence = [this](const std::string& name, const core::Error& cause) {
+    exchange_->forget(name, cause);
+  };
+  hooks.contents = [this] { return settings_of_contents(); };
+  hooks.status = [this] { return status_->json(company_->view()); };
+  hooks.attach = [this](actors::AttachReward it) { return status_->ask_controller(std::move(it)); };
+  hooks.reweight = [this](actors::ReweightReward it) {
+    return status_->ask_controller(std::move(it));
+  };
+  hooks.detach = [this](actors::DetachReward it) { return status_->ask_controller(std::move(it)); };
+  return hooks;
+}
+
+// What a node of another host holds against its own files before it plays.
+async::task<actors::CompanyHooks::Settings> CompanyPlane::settings_of_contents() {
+  if (!options_.contents) co_return actors::CompanyHooks::Settings();
+  auto job = [this] { return options_.contents(); };
+  auto hashes = co_await hashing_.run(std::move(job));
+  if (!hashes) options_.note("nodes cannot compare their files: " + hashes.error().message);
+  co_return hashes ? settings_of(*hashes) : actors::CompanyHooks::Settings();
+}
+
+async::task<Result<void>> CompanyPlane::start_company() {
+  auto place = exchange_->join({"company/0", core::RunId{0}, 1}, strand_);
+  cluster::RoleHost::Hooks hooks;
+  hooks.failed = [this](const cluster::PeerName& who, const core::Error& error) {
+    give_up(error.within(who));
+  };
+  cluster::RoleRecipe recipe;
+  recipe.factory = actors::factory_of<Company>([this](actors::RoleContext context) {
+    company_ = std::make_shared<Company>(std::move(context), company_options(), admission_, *nodes_,
+                                         company_hooks());
+    return company_;
+  });
+  auto hosted = co_await cluster::host_role(std::move(place), std::move(recipe), std::move(hooks));
+  if (!hosted) co_return hosted.failure();
+  company_host_ = std::move(*hosted);
+  co_return Result<void>();
+}
+
+void CompanyPlane::give_up(const core::Error& error) {
+  hopeless_ = error;
+  if (session_ != nullptr) session_->end(error);
+}
+
+// The policy and its critic speak to each other, past this process.
+void CompanyPlane::role_up(const std::string& role) {
+  status_->role_up(role);
+  if (role == actors::kPolicyRole || role == actors::kCriticRole)
+    exchange_->introduce(actors::kPolicyRole, actors::kCriticRole);
+  if (session_ == nullptr) return;
+  session_->tell([role, epoch = company_->epoch_of(role)](actors::Controller& controller) {
+    controller.peer_up(role, epoch);
+  });
+}
+
+void CompanyPlane::role_lost(const std::string& role, const core::Error& cause) {
+  status_->role_lost(role);
+  if (session_ == nullptr) return;
+  session_->tell(
+      [role, cause](actors::Controller& controller) { controller.peer_lost(role, cause); });
+}
+
+async::task<Result<void>> CompanyPlane::await_roles() {
+  std::vector<std::string> kinds = {"policy", "reward"};
+  if (has_critic(options_.config)) kinds.push_back("critic");
+  if (has_reference(options_.config)) kinds.push_back("reference");
+  company_->begin_run();
+  const auto deadline = async::Deadline::after(timers_, actors::limits::kSpawnDeadline);
+  for (;;) {
+    const auto look = async::Deadline::after(timers_, actors::limits::kLookEvery);
+    auto up = co_await company_->await_up(kinds, look);
+    if (hopeless_) {
+      const bool stays_away = hopeless_->code == ErrorCode::kPeerLost;
+      co_return core::fail(stays_away ? ErrorCode::kDeadline : hopeless_->code, hopeless_->message);
+    }
+    if (up) co_return up;
+    if (up.error().code != ErrorCode::kDeadline ||
+        deadline.remaining(timers_) <= core::Duration::zero())
+      co_return up;
+    if (stop_requested()) {
+      co_return core::fail(ErrorCode::kInterrupted, "stopped as asked; " + up.error().message);
+    }
+  }
+}
+
+void CompanyPlane::attach(RunSession& session) {
+  async::post(strand_, [this, &session] { attach_here(session); });
+}
+
+void CompanyPlane::attach_here(RunSession& session) {
+  session_ = &session;
+  if (hopeless_) return session.end(*hopeless_);
+  for (const auto& [name, placed] : company_->placement().roles()) {
+    if (placed.kind == "generator" && placed.state == actors::RoleState::kUp) role_up(name);
+  }
+  for (const auto& [role, node] : company_->view().brought)
+    role_up(role);
+}
+
+async::task<void> CompanyPlane::end_session() {
+  session_ = nullptr;
+  co_await company_->end_run();
+}
+
+CompanyPlane::~CompanyPlane() {
+  if (company_) {  // through the gateway_, too
+    const auto deadline = async::Deadline::after(timers_, cluster::limits::kShutdownDeadline);
+    own_io_.run(async::run_on(strand_, company_->dismiss_all(deadline, over_)));
+  }
+  if (gateway_) gateway_->stop();
+  if (status_) status_->close();
+  if (company_host_) own_io_.run(company_host_->stop());
+  nodes_.reset();
+  if (exchange_) {
+    if (auto closed = exchange_->close(cluster::limits::kShutdownDeadline); !closed) {
+      options_.note(closed.error().message);
+    }
+  }
+  company_host_.reset();
+  company_.reset();
+  status_.reset();
+  own_io_.join();
+  role_io_.join();
+}
+
+Result<std::shared_ptr<cluster::Endpoint>> CompanyPlane::join(const std::string& name) {
+  return exchange_->join({name, core::RunId{run_id_}, sessions_}, role_io_.make_strand());
+}
+
+Result<void> CompanyPlane::start_roles() {
+  ++sessions_;
+  auto started = own_io_.run(async::run_on(strand_, await_roles()));
+  if (started) status_->session_begins();
+  return started;
+}
+
+void CompanyPlane::prepare(actors::Controller& controller) {
+  controller.when_sick(
+      [this](const std::string& role, std::uint64_t epoch, const core::Error& why) {
+        async::post(strand_, [this, role, epoch, why] { company_->restart(role, epoch, why); });
+      });
+  controller.when_published([this](const actors::Published& published) {
+    if (published.source.tcp_port == 0) return;
+    gateway_->set_weights_port(static_cast<std::uint16_t>(published.source.tcp_port));
+  });
+}
+
+void CompanyPlane::write_report() {
+  auto view = own_io_.run(view_of(company_, strand_));
+  if (auto written = status_->write_report(std::move(view)); !written) {
+    options_.note(written.error().message);
+  }
+}
+
+void CompanyPlane::stop_roles(bool over) {
+  over_ = over;
+  own_io_.run(async::run_on(strand_, end_session()));
+}
+
+std::string CompanyPlane::status_text() const {
+  const std::uint16_t port = status_->http_port();
+  return port == 0 ? "" : "; http://127.0.0.1:" + std::to_string(port) + "/metrics";
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,96 @@
+// A run as a company of processes: the head of the company with its network, its gateway for other
+// hosts, the node processes of this host, and the status service. Opened once, for all sessions of
+// a run. Owned by the command that trains.
+#pragma once
+
+#include "actors/company/company.hpp"
+#include "apps/session/control_plane.hpp"
+#include "apps/session/core_plan.hpp"
+#include "apps/session/gateway.hpp"
+#include "apps/session/node/local_nodes.hpp"
+#include "apps/session/roles/contents.hpp"
+#include "apps/session/status_service.hpp"
+#include "runtime/async/device_thread.hpp"
+#include "runtime/cluster/caf/exchange.hpp"
+#include "runtime/config/train_config.hpp"
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace troupe::app {
+
+struct CompanyPlaneOptions {
+  config::TrainConfig config;
+  std::uint64_t updates = 0;  // of the whole run
+  std::filesystem::path run_folder;
+  CorePlan cores;
+  // The run's hashes; may block, called on a thread for it.
+  std::function<core::Result<Hashes>()> contents;
+  // May be called on any thread, until the end.
+  std::function<void(const std::string&)> note;
+};
+
+class CompanyPlane final : public ControlPlane {
+ public:
+  // Opens the ports and starts the local processes. Errors: kConfig (addresses, token), kResources
+  // (ports).
+  static core::Result<std::unique_ptr<CompanyPlane>> open(CompanyPlaneOptions options);
+  ~CompanyPlane() override;  // dismisses every node
+
+  async::IoThreads& io() override { return role_io_; }
+  core::Result<std::shared_ptr<cluster::Endpoint>> join(const std::string& name) override;
+  core::Result<void> start_roles() override;
+  void prepare(actors::Controller& controller) override;
+  void attach(RunSession& session) override;
+  void write_report() override;
+  void stop_roles(bool over) override;
+
+  // Where other commands reach this company: "127.0.0.1:4711".
+  std::string address() const { return gateway_->address(); }
+  // "; status at http://127.0.0.1:4712/metrics", or nothing.
+  std::string status_text() const;
+
+ private:
+  explicit CompanyPlane(CompanyPlaneOptions options);
+  core::Result<void> start();
+  core::Result<void> open_exchange();
+  async::task<core::Result<void>> start_company();
+  actors::CompanyOptions company_options() const;
+  actors::CompanyHooks company_hooks();
+  async::task<actors::CompanyHooks::Settings> settings_of_contents();
+
+  // On the company's strand.
+  void give_up(const core::Error& error);
+  void role_up(const std::string& role);
+  void role_lost(const std::string& role, const core::Error& cause);
+  async::task<core::Result<void>> await_roles();
+  void attach_here(RunSession& session);
+  async::task<void> end_session();
+
+  const CompanyPlaneOptions options_;
+  const std::uint64_t run_id_;
+  std::atomic<std::uint64_t> sessions_{0};
+  async::SteadyTimers timers_;
+  async::IoThreads own_io_;   // the company: hears signs of life whatever the roles do
+  async::IoThreads role_io_;  // controller, data, status
+  async::DeviceThread hashing_{"contents"};  // waits for the run's hashes
+  actors::Admission admission_;
+  std::unique_ptr<cluster::Exchange> exchange_;
+  std::unique_ptr<LocalNodes> nodes_;
+  std::unique_ptr<Gateway> gateway_;
+  std::unique_ptr<StatusService> status_;
+  std::shared_ptr<actors::Company> company_;
+  async::Executor strand_;  // of the company
+  std::unique_ptr<cluster::RoleHost> company_host_;
+  bool over_ = false;  // the run is finished
+
+  // On the company's strand.
+  RunSession* session_ = nullptr;        // the one that hears of comings and goings
+  std::optional<core::Error> hopeless_;  // why no session can go on
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,119 @@
+// The roles of one process: started, told of, stopped.
+#include "apps/session/loopback_plane.hpp"
+
+#include "apps/session/roles/engine_settings.hpp"
+#include "apps/session/run_session.hpp"
+#include "apps/session/wanted_roles.hpp"
+#include "runtime/weights/local_channel.hpp"
+
+#include <utility>
+
+namespace troupe::app {
+namespace {
+
+using core::Result;
+
+constexpr core::RunId kRun{1};  // nobody else is on this network
+
+// One generator of a synchronous run takes turns with the trainer.
+bool generator_threads(const config::TrainConfig& config) {
+  return config.train.staleness_max > 0 || config.rollout.generators > 1;
+}
+
+// Weights go by pointer where policy and engines compute in one memory: on the processor, or on one
+// thread with one GPU.
+OneProcess shared_by_roles(const config::TrainConfig& config) {
+  OneProcess shared;
+  shared.config = config;
+  shared.generator_threads = generator_threads(config);
+  const bool one_memory = config.actor.device == config.rollout.device;
+  const bool by_pointer = one_memory && (!config.actor.device.gpu || !shared.generator_threads);
+  const auto channel = by_pointer
+                           ? std::make_shared<weights::LocalWeightChannel>()
+                           : std::make_shared<weights::LocalWeightChannel>(forward_dtype(config));
+  shared.publisher = channel;
+  shared.subscriber = channel;
+  return shared;
+}
+
+}  // namespace
+
+LoopbackPlane::LoopbackPlane(config::TrainConfig config,
+                             std::uint64_t updates,
+                             std::unique_ptr<model::ParamStore> params,
+                             std::unique_ptr<actors::RewardSource> reward)
+    : config_(std::move(config)),
+      updates_(updates),
+      loader_([&] {
+        OneProcess shared = shared_by_roles(config_);
+        shared.params = std::move(params);
+        shared.reward = std::move(reward);
+        return shared;
+      }()),
+      io_(1),
+      network_(timers_) {}
+
+LoopbackPlane::~LoopbackPlane() = default;
+
+Result<std::shared_ptr<cluster::Endpoint>> LoopbackPlane::join(const std::string& name) {
+  return network_.join({name, kRun, 1}, io_.make_strand());
+}
+
+Result<void> LoopbackPlane::start_roles() {
+  return io_.run(start());
+}
+
+async::task<Result<void>> LoopbackPlane::start() {
+  for (const actors::WantedRole& role : wanted_roles(config_)) {
+    actors::Spawn spawn;
+    spawn.kind = role.kind;
+    spawn.name = role.name;
+    spawn.threads = static_cast<std::uint32_t>(config_.train.threads);
+    spawn.settings = {{"updates", std::to_string(updates_)}};
+    auto recipe = co_await loader_.make(std::move(spawn));
+    if (!recipe) co_return recipe.failure();
+    cluster::RoleHost::Hooks hooks;
+    hooks.failed = [this](const std::string& who, const core::Error& error) {
+      failed(error.within(who));
+    };
+    auto place = join(role.name);
+    auto host = co_await cluster::host_role(std::move(place), std::move(*recipe), std::move(hooks));
+    if (!host) co_return host.failure();
+    hosts_.push_back(std::move(*host));
+  }
+  co_return Result<void>();
+}
+
+void LoopbackPlane::failed(const core::Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (session_ != nullptr) return session_->end(error);
+  if (!early_) early_ = error;
+}
+
+void LoopbackPlane::attach(RunSession& session) {
+  const std::lock_guard lock(mutex_);
+  session_ = &session;
+  if (early_) return session.end(*early_);
+  for (const auto& host : hosts_) {
+    if (!host->name().starts_with("generator/")) continue;
+    session.tell(
+        [name = host->name()](actors::Controller& controller) { controller.peer_up(name, 1); });
+  }
+}
+
+void LoopbackPlane::stop_roles(bool) {
+  {
+    const std::lock_guard lock(mutex_);
+    session_ = nullptr;
+  }
+  io_.run(stop());
+}
+
+async::task<void> LoopbackPlane::stop() {
+  while (!hosts_.empty()) {
+    co_await hosts_.back()->stop();
+    hosts_.pop_back();
+  }
+}
+
+}  // namespace troupe::app

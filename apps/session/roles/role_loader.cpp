@@ -1,0 +1,289 @@
+// One kind of role after another.
+#include "apps/session/roles/role_loader.hpp"
+
+#include "actors/critic/critic_role.hpp"
+#include "actors/generator/generator_role.hpp"
+#include "actors/policy/policy_role.hpp"
+#include "actors/protocol/role_adapter.hpp"
+#include "actors/reference/reference_role.hpp"
+#include "actors/reward/http_reward.hpp"
+#include "actors/reward/python_reward.hpp"
+#include "actors/reward/reward_role.hpp"
+#include "actors/reward/rule_reward.hpp"
+#include "apps/cli/end_tokens.hpp"
+#include "apps/session/roles/contents.hpp"
+#include "apps/session/roles/engine_settings.hpp"
+#include "apps/session/roles/learn_settings.hpp"
+#include "apps/session/roles/model_roles.hpp"
+#include "apps/session/roles/policy_settings.hpp"
+#include "apps/session/roles/role_devices.hpp"
+#include "apps/session/roles/run_settings.hpp"
+#include "apps/session/roles/run_table.hpp"
+#include "kernels/ops.hpp"
+#include "runtime/config/read.hpp"
+#include "runtime/learn/trainers.hpp"
+#include "runtime/weights/remote_subscriber.hpp"
+#include "runtime/weights/shared_publisher.hpp"
+
+#include <charconv>
+#include <cstdio>
+
+namespace troupe::app {
+namespace {
+
+using actors::RoleContext;
+using cluster::RoleRecipe;
+using core::ErrorCode;
+using core::Result;
+using RoleFactory = cluster::RoleHost::Factory;
+
+Result<config::TrainConfig> config_of(const actors::Spawn& spawn) {
+  TROUPE_TRY_ASSIGN(texts, config::read_yaml(spawn.config, "the run's configuration"));
+  config::Builder builder(run_table());
+  TROUPE_TRY(builder.set_all(texts));
+  return builder.finish();
+}
+
+Result<std::uint64_t> number_setting(const actors::Spawn& spawn, const std::string& name) {
+  for (const auto& [key, value] : spawn.settings) {
+    std::uint64_t number = 0;
+    const auto parsed = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (key == name && parsed.ec == std::errc()) return number;
+  }
+  return core::fail(ErrorCode::kData, "a start of " + spawn.name + " without the setting " + name);
+}
+
+// Refuses to play with files other than the run's.
+Result<void> check_contents(const Hashing& hashing, const Hashes& theirs) {
+  const auto& ours = hashing.get();
+  if (!ours) return ours.failure();
+  for (const ContentDifference& one : differences(hashing.contents(), theirs, *ours)) {
+    const std::string text = "the SHA-256 of " + one.name + " (" + one.place.string() + ") is " +
+                             one.ours + "... here and " + one.theirs + "... where the run is";
+    if (!one.only_warns) {
+      return core::fail(ErrorCode::kConfig, text + "; copy what the run has");
+    }
+    std::fprintf(stderr, "warning: %s\n", text.c_str());
+  }
+  return {};
+}
+
+}  // namespace
+
+struct RoleLoader::Order {
+  const config::TrainConfig& config;
+  const actors::Spawn& spawn;
+};
+
+RoleLoader::RoleLoader(Reach reach)
+    : reach_(std::move(reach)),
+      compute_("compute", &kernels::flush_denormals),
+      blocking_("reward") {}
+
+RoleLoader::RoleLoader(OneProcess shared) : RoleLoader(Reach()) {
+  shared_ = std::move(shared);
+}
+
+RoleLoader::~RoleLoader() = default;
+
+async::task<Result<RoleRecipe>> RoleLoader::make(actors::Spawn spawn) {
+  auto job = [this, spawn]() { return load(spawn); };
+  auto recipe = co_await compute_.run(std::move(job));
+  co_return recipe;
+}
+
+Result<core::TeamRunner*> RoleLoader::team_of(const Order& order,
+                                              const std::string& kind,
+                                              Teams& teams) {
+  const RoleDevice device = device_of(order.config, kind);
+  Teams& owner = device.gpu() ? teams : teams_;
+  return owner.get(device.text(), {device.device, order.spawn.threads});
+}
+
+Result<core::TeamRunner*> RoleLoader::team_of(const Order& order) {
+  return team_of(order, order.spawn.kind, teams_);
+}
+
+async::DeviceThread& RoleLoader::thread_of(const std::string& name, void (*begin)()) {
+  auto& thread = threads_[name];
+  if (!thread) thread = std::make_unique<async::DeviceThread>(name, begin);
+  return *thread;
+}
+
+// Hashes what the role reads while it is loaded.
+Result<RoleRecipe> RoleLoader::load(const actors::Spawn& spawn) {
+  auto config = shared_.config;
+  if (!config) {
+    TROUPE_TRY_ASSIGN(carried, config_of(spawn));
+    config = std::move(carried);
+  }
+  const Hashes theirs = hashes_of_settings(spawn.settings);
+  std::vector<Content> contents;
+  if (!theirs.empty()) {
+    TROUPE_TRY_ASSIGN(read, contents_of_role(*config, spawn.kind, spawn.name));
+    contents = std::move(read);
+  }
+  const Hashing hashing(std::move(contents));
+  auto recipe = load_kind({*config, spawn});
+  if (recipe && !theirs.empty()) TROUPE_TRY(check_contents(hashing, theirs));
+  return recipe;
+}
+
+Result<RoleRecipe> RoleLoader::load_kind(const Order& order) {
+  constexpr std::pair<std::string_view, Recipe (RoleLoader::*)(const Order&)> kKinds[] = {
+      {"policy", &RoleLoader::load_policy},
+      {"critic", &RoleLoader::load_critic},
+      {"generator", &RoleLoader::load_generator},
+      {"reference", &RoleLoader::load_reference},
+      {"reward", &RoleLoader::load_reward}};
+  for (const auto& [kind, load] : kKinds)
+    if (kind == order.spawn.kind) return (this->*load)(order);
+  return core::fail(ErrorCode::kUnsupported,
+                    "this node cannot play a role of kind " + order.spawn.kind);
+}
+
+Result<RoleRecipe> RoleLoader::load_policy(const Order& order) {
+  const config::TrainConfig& config = order.config;
+  TROUPE_TRY_ASSIGN(team, team_of(order));
+  TROUPE_TRY_ASSIGN(updates, number_setting(order.spawn, "updates"));
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  auto params = std::move(shared_.params);
+  if (!params) {
+    TROUPE_TRY_ASSIGN(loaded, model::load_model(folder));
+    params = std::move(loaded);
+  }
+  TROUPE_TRY_ASSIGN(settings, policy_settings(config, updates, folder));
+  TROUPE_TRY_ASSIGN(trainers, learn::trainers());
+  TROUPE_TRY_ASSIGN(trainer, trainers->policy(std::move(params), std::move(settings), *team));
+  auto publisher = shared_.publisher;
+  if (!publisher) {
+    TROUPE_TRY_ASSIGN(made, weights::SharedWeightPublisher::create({}, *team));
+    publisher = std::move(made);
+  } else if (has_reference(config) && config.ref.model_name_or_path.empty()) {
+    TROUPE_TRY_ASSIGN(other, team_of(order, "reference", teams_));
+    if (other == team) first_weights_ = trainer->packed();
+  }
+  auto factory = actors::factory_of<actors::PolicyRole>(
+      [trainer = std::move(trainer), publisher, folder,
+       critic = critic_link(config)](RoleContext context) mutable {
+        return std::make_shared<actors::PolicyRole>(std::move(context), std::move(trainer),
+                                                    publisher, "data/0", folder, critic);
+      });
+  return RoleRecipe{std::move(factory), &compute_, team};
+}
+
+Result<RoleRecipe> RoleLoader::load_critic(const Order& order) {
+  TROUPE_TRY_ASSIGN(team, team_of(order));
+  TROUPE_TRY_ASSIGN(updates, number_setting(order.spawn, "updates"));
+  TROUPE_TRY_ASSIGN(made, make_critic(order.config, updates, *team));
+  auto factory =
+      actors::factory_of<actors::CriticRole>([made = std::move(made)](RoleContext context) mutable {
+        return std::make_shared<actors::CriticRole>(std::move(context), std::move(made.trainer),
+                                                    made.folder);
+      });
+  return RoleRecipe{std::move(factory), &compute_, team};
+}
+
+Result<void> RoleLoader::load_text(const std::filesystem::path& folder,
+                                   const model::ModelSpec& spec) {
+  if (text_) return {};
+  TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
+  eos_ = end_tokens(tokenizer, spec);
+  text_ = std::make_shared<actors::TokenizerText>(std::move(tokenizer));
+  return {};
+}
+
+// Reads no weights: they come from the policy.
+Result<RoleRecipe> RoleLoader::load_generator(const Order& order) {
+  const config::TrainConfig& config = order.config;
+  const std::string& name = order.spawn.name;
+  const bool own_thread = shared_.generator_threads;
+  TROUPE_TRY_ASSIGN(team,
+                    team_of(order, "generator", own_thread ? generator_teams_[name] : teams_));
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+  TROUPE_TRY(load_text(folder, spec));
+  actors::EngineMaker maker = [limits = engine_limits(config), eos = eos_, text = text_,
+                               team](std::shared_ptr<const model::PackedWeights> first) {
+    return engine::Engine::create(std::move(first), limits, eos, text.get(), *team);
+  };
+  auto subscriber = shared_.subscriber;
+  if (!subscriber) {
+    subscriber = std::make_shared<weights::RemoteWeightSubscriber>(
+        spec, forward_dtype(config), weights::own_host_id(), team->memory());
+  }
+  if (reach_) subscriber = reach_(std::move(subscriber));
+  if (faults_ == nullptr) {
+    TROUPE_TRY_ASSIGN(plan, FaultPlan::from_environment());
+    faults_ = std::move(plan);
+  }
+  if (faults_ != nullptr) {
+    maker = faults_->around(name, std::move(maker));
+    subscriber = faults_->around(name, std::move(subscriber));
+  }
+  async::DeviceThread& fetch = thread_of(name + " weights");
+  auto factory = actors::factory_of<actors::GeneratorRole>(
+      [maker, text = text_, subscriber, &fetch,
+       sleeps = config.rollout.enable_sleep](RoleContext context) {
+        return std::make_shared<actors::GeneratorRole>(std::move(context), maker, text, subscriber,
+                                                       fetch, "data/0", sleeps);
+      });
+  async::DeviceThread& device = own_thread ? thread_of(name, &kernels::flush_denormals) : compute_;
+  return RoleRecipe{std::move(factory), &device, team};
+}
+
+Result<RoleRecipe> RoleLoader::load_reference(const Order& order) {
+  TROUPE_TRY_ASSIGN(team, team_of(order));
+  auto frozen = std::exchange(first_weights_, nullptr);
+  if (!frozen) {
+    TROUPE_TRY_ASSIGN(packed, reference_weights(order.config, *team));
+    frozen = std::move(packed);
+  }
+  auto factory = actors::factory_of<actors::ReferenceRole>(
+      [frozen, team, rows_max = order.config.train.micro_tokens_max](RoleContext context) {
+        return std::make_shared<actors::ReferenceRole>(std::move(context), frozen, *team, rows_max);
+      });
+  return RoleRecipe{std::move(factory), &compute_, team};
+}
+
+Result<RoleRecipe> RoleLoader::load_reward(const Order& order) {
+  const config::TrainConfig& config = order.config;
+  const core::Duration deadline = seconds_of(config.reward.deadline_s);
+  for (const RewardPart& part : reward_parts(config)) {
+    if (part.role != order.spawn.name) continue;
+    if (part.folder.empty()) {
+      auto source = std::move(shared_.reward);
+      if (!source) {
+        TROUPE_TRY_ASSIGN(made, make_reward(config));
+        source = std::move(made);
+      }
+      return RoleRecipe{reward_factory(std::move(source), deadline), &blocking_, nullptr};
+    }
+    TROUPE_TRY_ASSIGN(team, team_of(order));
+    TROUPE_TRY_ASSIGN(source, make_model_reward(config, part.folder, *team));
+    return RoleRecipe{reward_factory(std::move(source), deadline), &compute_, team};
+  }
+  return core::fail(ErrorCode::kUnsupported, "the run's configuration has no " + order.spawn.name);
+}
+
+RoleFactory reward_factory(std::unique_ptr<actors::RewardSource> source, core::Duration deadline) {
+  return actors::factory_of<actors::RewardRole>(
+      [source = std::move(source), deadline](RoleContext context) mutable {
+        return std::make_shared<actors::RewardRole>(std::move(context), std::move(source),
+                                                    actors::RewardRoleOptions{deadline});
+      });
+}
+
+Result<std::unique_ptr<actors::RewardSource>> make_reward(const config::TrainConfig& config) {
+  if (!config.reward.http.empty()) return actors::make_http_reward(config.reward.http);
+  if (!config.reward.python.empty()) {
+    actors::PythonRewardOptions options;
+    options.file = config.reward.python;
+    return actors::make_python_reward(std::move(options));
+  }
+  const auto kind = actors::rule_kind(config.reward.rule);
+  TROUPE_CHECK(kind.has_value(), "the configuration table knows the rules");
+  return actors::make_rule_reward(*kind, config.reward.rule_pattern);
+}
+
+}  // namespace troupe::app

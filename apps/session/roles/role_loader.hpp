@@ -1,0 +1,85 @@
+// Makes every role that computes or scores: loads what its kind needs and says where it computes.
+// One a process, for a node as for a run in one process; it owns the threads and teams of its roles
+// and outlives them. Loading runs on the compute thread, so that a node goes on giving signs of
+// life meanwhile.
+#pragma once
+
+#include "actors/generator/tokenizer_text.hpp"
+#include "actors/node/role_maker.hpp"
+#include "actors/reward/reward_source.hpp"
+#include "apps/cli/placement.hpp"
+#include "apps/session/roles/fault_plan.hpp"
+#include "runtime/async/device_thread.hpp"
+#include "runtime/config/train_config.hpp"
+#include "runtime/model/params.hpp"
+#include "runtime/weights/weight_channel.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace troupe::app {
+
+// What the roles of a run in one process share.
+struct OneProcess {
+  std::optional<config::TrainConfig> config;     // in place of what a Spawn carries
+  std::unique_ptr<model::ParamStore> params;     // of the policy, loaded already
+  std::unique_ptr<actors::RewardSource> reward;  // the rule, file or server; null without
+  std::shared_ptr<weights::WeightPublisher> publisher;
+  std::shared_ptr<weights::WeightSubscriber> subscriber;
+  bool generator_threads = false;  // each generator has a thread of its own beside the trainer's
+};
+
+class RoleLoader final : public actors::RoleMaker {
+ public:
+  // Turns a subscriber into one that reaches a trainer on another host; null: as it is.
+  using Reach = std::function<std::shared_ptr<weights::WeightSubscriber>(
+      std::shared_ptr<weights::WeightSubscriber>)>;
+  explicit RoleLoader(Reach reach = nullptr);
+  explicit RoleLoader(OneProcess shared);
+  ~RoleLoader() override;
+
+  async::task<core::Result<cluster::RoleRecipe>> make(actors::Spawn spawn) override;
+
+ private:
+  using Recipe = core::Result<cluster::RoleRecipe>;
+  struct Order;  // a role to make
+  Recipe load(const actors::Spawn& spawn);
+  Recipe load_kind(const Order& order);
+  Recipe load_policy(const Order& order);
+  Recipe load_generator(const Order& order);
+  Recipe load_reference(const Order& order);
+  Recipe load_critic(const Order& order);
+  Recipe load_reward(const Order& order);
+  // Where a role of that kind computes; `teams`: of its thread. The processor's is one for all.
+  core::Result<core::TeamRunner*> team_of(const Order& order,
+                                          const std::string& kind,
+                                          Teams& teams);
+  core::Result<core::TeamRunner*> team_of(const Order& order);
+  core::Result<void> load_text(const std::filesystem::path& folder, const model::ModelSpec& spec);
+  async::DeviceThread& thread_of(const std::string& name, void (*begin)() = nullptr);
+
+  Reach reach_;
+  OneProcess shared_;                                          // empty in a node's process
+  std::unique_ptr<FaultPlan> faults_;                          // of the generators; null: none
+  std::shared_ptr<const model::PackedWeights> first_weights_;  // for the reference of one process
+  std::shared_ptr<actors::TokenizerText> text_;                // of all generators
+  std::vector<std::int32_t> eos_;
+  Teams teams_;  // of `compute_`; made when the first role computes
+  std::map<std::string, Teams> generator_teams_;  // of generators with threads of their own
+  async::DeviceThread compute_;
+  async::DeviceThread blocking_;  // rewards wait here
+  // Where generators wait for weights, and where those with threads of their own compute.
+  std::map<std::string, std::unique_ptr<async::DeviceThread>> threads_;
+};
+
+// The reward that a configuration names. Errors: kConfig naming file and key.
+core::Result<std::unique_ptr<actors::RewardSource>> make_reward(const config::TrainConfig& config);
+
+// The role of a reward that has been loaded already.
+cluster::RoleHost::Factory reward_factory(std::unique_ptr<actors::RewardSource> source,
+                                          core::Duration deadline);
+
+}  // namespace troupe::app

@@ -1,0 +1,245 @@
+// The poll, the pages, the watch over progress.
+#include "apps/session/status_service.hpp"
+
+#include "actors/limits.hpp"
+#include "actors/protocol/role_adapter.hpp"
+#include "apps/session/limits.hpp"
+#include "apps/session/node/join_flags.hpp"
+#include "runtime/store/atomic_file.hpp"
+
+namespace troupe::app {
+namespace {
+
+using core::Result;
+
+// Sums that grow for as long as anything moves.
+double progress_of(const std::map<std::string, wire::RoleReport>& roles) {
+  double sum = 0;
+  for (const auto& [name, report] : roles) {
+    for (const auto& [what, value] : report.amounts) {
+      if (what == "tokens" || what == "updates" || what == "version" || what == "scored")
+        sum += value;
+    }
+  }
+  return sum;
+}
+
+std::string who_waits(const std::map<std::string, wire::RoleReport>& roles) {
+  std::string text;
+  for (const auto& [name, report] : roles) {
+    if (report.waits_for.empty() || name == "status/0") continue;
+    text += (text.empty() ? "" : "; ") + name + " waits for " + report.waits_for;
+  }
+  return text.empty() ? "no role waits for another" : text;
+}
+
+// It only asks.
+struct Asker {};
+
+}  // namespace
+
+StatusService::StatusService(StatusParts parts, async::IoThreads& io, async::Timers& timers)
+    : parts_(std::move(parts)), io_(io), timers_(timers), opened_(timers.now()) {}
+
+async::task<Result<void>> StatusService::start() {
+  const cluster::Identity identity{"status/0", core::RunId{parts_.run_id}, 1};
+  auto place = parts_.exchange->join(identity, io_.make_strand());
+  cluster::RoleRecipe recipe;
+  recipe.factory = actors::factory_of<Asker>([this](actors::RoleContext given) {
+    context_ = std::move(given);
+    context_.scope->spawn("watch", watch());
+    return std::make_shared<Asker>();
+  });
+  cluster::RoleHost::Hooks hooks;
+  auto hosted = co_await cluster::host_role(std::move(place), std::move(recipe), std::move(hooks));
+  if (!hosted) co_return hosted.failure();
+  host_ = std::move(*hosted);
+  co_return Result<void>();
+}
+
+async::task<Result<void>> StatusService::watch() {
+  moved_ = timers_.now();
+  for (;;) {
+    co_await async::sleep_for(timers_, limits::kStatusEvery);
+    co_await ask_all();
+    watch_progress();
+  }
+}
+
+async::task<void> StatusService::ask_all() {
+  std::set<std::string> names;
+  {
+    const std::lock_guard lock(mutex_);
+    names = up_;
+  }
+  names.insert({"controller/0", "data/0"});
+  std::erase_if(roles_, [&](const auto& one) { return !names.contains(one.first); });
+  std::map<std::string, std::string> places;  // only the trace wants to know them
+  if (trace_) {
+    const auto view = co_await parts_.view();
+    for (const actors::PlacedRole& placed : view.roles)
+      places[placed.name] = placed.node;
+  }
+  for (const std::string& name : names) {
+    const auto place = places.find(name);
+    std::string node = place == places.end() ? "head" : place->second;
+    co_await ask_one(name, std::move(node));
+  }
+}
+
+async::task<void> StatusService::ask_one(std::string role, std::string node) {
+  const auto deadline = async::Deadline::after(timers_, actors::limits::kSuspectAfter);
+  const auto known = roles_.find(role);
+  const std::uint64_t after = known == roles_.end() ? 0 : known->second.next_span;
+  auto frame = wire::query_role_frame(context_.transport->new_request(deadline), after);
+  auto answer = co_await context_.transport->call(role, std::move(frame), deadline);
+  if (!answer) co_return;  // away or slow; the company says so
+  auto report = wire::read_role_report(*answer);
+  if (!report) co_return;
+  together_.add(role, report->spans);
+  if (trace_) {
+    trace_->add(node, role, report->spans);
+  }
+  report->spans.clear();
+  roles_[role] = std::move(*report);
+}
+
+void StatusService::watch_progress() {
+  const double progress = progress_of(roles_);
+  const core::TimePoint now = timers_.now();
+  if (progress != last_progress_) {
+    last_progress_ = progress;
+    moved_ = now;
+  } else if (now - moved_ >= limits::kNoProgress) {
+    moved_ = now;
+    parts_.note("no progress for " + std::to_string(limits::kNoProgress.count() / 1000) +
+                " s: " + who_waits(roles_));
+  }
+}
+
+async::task<std::string> StatusService::controller_state() {
+  actors::RoleContext quick = context_;
+  quick.call_deadline = actors::limits::kSuspectAfter;
+  const actors::QueryStatus query;
+  auto state = co_await actors::ask(quick, "controller/0", query);
+  if (!state) co_return std::string();
+  co_return std::move(state->json);
+}
+
+async::task<StatusFacts> StatusService::facts_of(actors::CompanyView view) {
+  StatusFacts facts;
+  facts.controller = co_await controller_state();
+  facts.company = std::move(view);
+  facts.roles = roles_;
+  const auto counters = parts_.exchange->counters();
+  facts.frames = counters.frames_in + counters.frames_out;
+  facts.bytes = counters.bytes_in + counters.bytes_out;
+  facts.refused = counters.refused;
+  facts.stray = counters.stray;
+  const core::TimePoint began = session_began_.load();
+  const core::TimePoint since = began == core::TimePoint{} ? opened_ : began;
+  facts.watched_s = std::chrono::duration<double>(timers_.now() - since).count();
+  facts.busy_together_s = together_.seconds();
+  co_return facts;
+}
+
+async::task<StatusFacts> StatusService::newest_facts_of(actors::CompanyView view) {
+  co_await ask_all();
+  auto facts = facts_of(std::move(view));
+  co_return co_await std::move(facts);
+}
+
+async::task<StatusFacts> StatusService::on_strand(async::task<StatusFacts> facts) {
+  auto there = async::run_on(context_.scope->executor(), std::move(facts));
+  co_return co_await std::move(there);
+}
+
+async::task<net::HttpResponse> StatusService::serve(net::HttpRequest request) {
+  net::HttpResponse response;
+  if (request.method != "GET") {
+    response.status = 405;
+    co_return response;
+  }
+  if (request.path == "/healthz") {
+    response.body = "ok\n";
+    co_return response;
+  }
+  if (request.path != "/metrics" && request.path != "/status") {
+    response.status = 404;
+    response.body = "there are /metrics, /status and /healthz\n";
+    co_return response;
+  }
+  auto view = co_await parts_.view();
+  auto asked = facts_of(std::move(view));
+  const StatusFacts facts = co_await on_strand(std::move(asked));
+  const bool metrics = request.path == "/metrics";
+  response.body = metrics ? status_metrics(facts) : status_json(facts);
+  response.content_type = metrics ? "text/plain; version=0.0.4" : "application/json";
+  co_return response;
+}
+
+Result<void> StatusService::open_http() {
+  const std::string& listen = parts_.config->cluster.status_listen;
+  if (listen.empty()) return {};
+  TROUPE_TRY_ASSIGN(address, parse_address(listen, "--cluster.status_listen"));
+  net::HttpServerOptions options;
+  options.host = address.first;
+  options.port = address.second;
+  auto server = net::HttpServer::open(
+      io_, options, [this](net::HttpRequest request) { return serve(std::move(request)); });
+  if (!server) return core::fail(server.error().within("--cluster.status_listen " + listen));
+  http_ = std::move(*server);
+  return {};
+}
+
+StatusService::~StatusService() {
+  close();
+}
+
+Result<std::unique_ptr<StatusService>> StatusService::open(StatusParts parts,
+                                                           async::IoThreads& io,
+                                                           async::Timers& timers) {
+  auto service = std::unique_ptr<StatusService>(new StatusService(std::move(parts), io, timers));
+  if (service->parts_.config->log.trace) {
+    TROUPE_TRY_ASSIGN(trace, TraceFile::create(service->parts_.run_folder / "trace.json"));
+    service->trace_.emplace(std::move(trace));
+  }
+  TROUPE_TRY(io.run(service->start()));
+  TROUPE_TRY(service->open_http());
+  return service;
+}
+
+void StatusService::role_up(const std::string& role) {
+  const std::lock_guard lock(mutex_);
+  up_.insert(role);
+}
+
+void StatusService::role_lost(const std::string& role) {
+  const std::lock_guard lock(mutex_);
+  up_.erase(role);
+}
+
+async::task<Result<std::string>> StatusService::json(actors::CompanyView view) {
+  auto asked = facts_of(std::move(view));
+  const StatusFacts facts = co_await on_strand(std::move(asked));
+  co_return status_json(facts);
+}
+
+void StatusService::session_begins() {
+  session_began_ = timers_.now();
+}
+
+Result<void> StatusService::write_report(actors::CompanyView view) {
+  auto asked = newest_facts_of(std::move(view));
+  const StatusFacts facts = io_.run(on_strand(std::move(asked)));
+  return store::replace_file(parts_.run_folder / "status.json", status_json(facts) + "\n");
+}
+
+void StatusService::close() {
+  if (std::exchange(closed_, true)) return;
+  if (http_) http_->stop();
+  if (host_) io_.run(host_->stop());
+  if (trace_) trace_->close();
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,111 @@
+// Knows what goes on: asks every role for its account each kStatusEvery, and tells `troupe status`,
+// /metrics and /healthz; writes the trace when asked to; says who waits for whom when nothing
+// moves. The role "status/0" of a run, on a strand of its own; owned by the control plane.
+#pragma once
+
+#include "actors/company/company.hpp"
+#include "actors/protocol/ask.hpp"
+#include "apps/session/busy_together.hpp"
+#include "apps/session/status_text.hpp"
+#include "apps/session/trace_file.hpp"
+#include "runtime/async/io_threads.hpp"
+#include "runtime/async/run_on.hpp"
+#include "runtime/cluster/caf/exchange.hpp"
+#include "runtime/cluster/role_host.hpp"
+#include "runtime/config/train_config.hpp"
+#include "runtime/net/http_server.hpp"
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace troupe::app {
+
+struct StatusParts {
+  const config::TrainConfig* config = nullptr;
+  std::uint64_t run_id = 0;
+  std::filesystem::path run_folder;
+  cluster::Exchange* exchange = nullptr;
+  std::function<async::task<actors::CompanyView>()> view;
+  std::function<void(const std::string&)> note;
+};
+
+class StatusService {
+ public:
+  // Everything in `parts` outlives it. Errors: kConfig (cluster.status_listen), kResources.
+  static core::Result<std::unique_ptr<StatusService>> open(StatusParts parts,
+                                                           async::IoThreads& io,
+                                                           async::Timers& timers);
+  ~StatusService();
+
+  // Any thread.
+  void role_up(const std::string& role);
+  void role_lost(const std::string& role);
+
+  // The whole of it as one JSON object; awaited on any executor.
+  async::task<core::Result<std::string>> json(actors::CompanyView view);
+
+  // A session begins: from here on it is counted how long generators and the policy are busy at
+  // once.
+  void session_begins();
+  // Asks everybody once more and leaves the whole of it in RUN/status.json. While the roles are
+  // still there; not on an io thread.
+  core::Result<void> write_report(actors::CompanyView view);
+
+  // Sends a request to the controller in the service's name; awaited on any executor.
+  template <class Request>
+  async::task<core::Result<typename Request::Reply>> ask_controller(Request request) {
+    auto asked = actors::ask(context_, "controller/0", std::move(request));
+    auto reply = co_await async::run_on(context_.scope->executor(), std::move(asked));
+    co_return reply;
+  }
+
+  // Port of /metrics and /healthz; 0 without.
+  std::uint16_t http_port() const { return http_ ? http_->port() : 0; }
+
+  // Stops asking; writes the rest of the trace. Idempotent; not on an io thread.
+  void close();
+
+ private:
+  StatusService(StatusParts parts, async::IoThreads& io, async::Timers& timers);
+  async::task<core::Result<void>> start();
+  async::task<core::Result<void>> watch();
+  async::task<void> ask_all();
+  async::task<void> ask_one(std::string role, std::string node);
+  void watch_progress();
+  async::task<std::string> controller_state();
+  async::task<StatusFacts> facts_of(actors::CompanyView view);
+  async::task<StatusFacts> newest_facts_of(actors::CompanyView view);
+  // Awaited on any executor.
+  async::task<StatusFacts> on_strand(async::task<StatusFacts> facts);
+  async::task<net::HttpResponse> serve(net::HttpRequest request);
+  core::Result<void> open_http();
+
+  const StatusParts parts_;
+  async::IoThreads& io_;
+  async::Timers& timers_;
+  const core::TimePoint opened_;
+  actors::RoleContext context_;
+  std::unique_ptr<cluster::RoleHost> host_;
+  std::unique_ptr<net::HttpServer> http_;
+  std::optional<TraceFile> trace_;
+  BusyTogether together_;
+  std::atomic<core::TimePoint> session_began_{};
+
+  std::mutex mutex_;  // of `up_`
+  std::set<std::string> up_;
+
+  // On the service's strand.
+  std::map<std::string, wire::RoleReport> roles_;
+  double last_progress_ = -1;
+  core::TimePoint moved_{};
+  bool closed_ = false;
+};
+
+}  // namespace troupe::app

@@ -1,0 +1,57 @@
+// Role by role.
+#include "apps/session/wanted_roles.hpp"
+
+#include "apps/session/roles/learn_settings.hpp"
+#include "apps/session/roles/model_roles.hpp"
+#include "apps/session/roles/run_settings.hpp"
+
+#include <algorithm>
+
+namespace troupe::app {
+namespace {
+
+bool runs_here(const config::TrainConfig& config, const std::string& kind) {
+  const auto& here = config.cluster.local_roles;
+  return config.cluster.transport == config::Transport::kLoopback ||
+         std::find(here.begin(), here.end(), kind) != here.end();
+}
+
+}  // namespace
+
+std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config) {
+  std::vector<actors::WantedRole> roles;
+  const auto add = [&](const std::string& kind, const std::string& name, const std::string& node) {
+    roles.push_back({kind, name, runs_here(config, kind) ? "node/" + node : ""});
+  };
+  add("policy", actors::kPolicyRole, "policy");
+  if (has_critic(config)) add("critic", actors::kCriticRole, "critic");
+  for (const RewardPart& part : reward_parts(config)) {
+    const std::string node = part.folder.empty() ? "reward" : "reward-" + part.name;
+    add("reward", part.role, node);
+  }
+  if (has_reference(config)) add("reference", "reference/0", "reference");
+  if (!runs_here(config, "generator")) return roles;
+  const bool alone = config.cluster.transport == config::Transport::kLoopback;
+  const auto generators = std::max<std::int64_t>(config.rollout.generators, alone ? 1 : 0);
+  for (std::int64_t i = 0; i < generators; ++i) {
+    const std::string number = std::to_string(i);
+    add("generator", "generator/" + number, "generator-" + number);
+  }
+  return roles;
+}
+
+std::string awaited_kinds(const config::TrainConfig& config) {
+  std::string kinds;
+  const auto add = [&](const std::string& kind, bool wanted) {
+    const bool local =
+        runs_here(config, kind) && (kind != "generator" || config.rollout.generators > 0);
+    if (wanted && !local) kinds += (kinds.empty() ? "" : ",") + kind;
+  };
+  add("generator", true);
+  add("critic", has_critic(config));
+  add("reward", true);
+  add("reference", has_reference(config));
+  return kinds;
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,201 @@
+// A company and a node over CAF, each with an exchange of its own: a role whose actor is killed,
+// and only that, is started again with a higher epoch.
+#include "actors/company/company.hpp"
+#include "actors/node/node_role.hpp"
+#include "actors/protocol/role_adapter.hpp"
+#include "runtime/async/io_threads.hpp"
+#include "runtime/async/run_on.hpp"
+#include "runtime/cluster/caf/exchange.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+namespace troupe::actors {
+namespace {
+
+class StandingRole final : public cluster::Role {
+ public:
+  async::task<core::Result<wire::Frame>> handle(wire::Frame) override {
+    co_return core::fail(core::ErrorCode::kUnsupported, "it only stands there");
+  }
+};
+
+class StandingMaker final : public RoleMaker {
+ public:
+  async::task<core::Result<cluster::RoleRecipe>> make(Spawn) override {
+    cluster::RoleRecipe recipe;
+    recipe.factory =
+        [](const cluster::RoleServices&) -> core::Result<std::unique_ptr<cluster::Role>> {
+      return std::unique_ptr<cluster::Role>(std::make_unique<StandingRole>());
+    };
+    co_return recipe;
+  }
+};
+
+class NoProcesses final : public NodeLauncher {
+ public:
+  core::Result<void> start(const std::string&,
+                           const std::vector<std::string>&,
+                           const std::string&) override {
+    return {};
+  }
+  void kill(const std::string&) override {}
+  std::vector<Exit> exits() override { return {}; }
+  int pid(const std::string&) const override { return 0; }
+};
+
+// What the company's hooks said, in order.
+class Events {
+ public:
+  void add(std::string event) {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
+    changed_.notify_all();
+  }
+  // True once there are `count` events.
+  bool await(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(30),
+                             [&] { return events_.size() >= count; });
+  }
+  std::vector<std::string> all() const {
+    const std::lock_guard lock(mutex_);
+    return events_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> events_;
+};
+
+async::task<void> start_host(cluster::RoleHost* host,
+                             cluster::RoleHost::Factory factory,
+                             core::Result<void>* out) {
+  *out = co_await host->start(std::move(factory));
+}
+async::task<void> stop_host(cluster::RoleHost* host) {
+  co_await host->stop();
+}
+async::task<void> stop_node(NodeRole* node, cluster::RoleHost* host) {
+  co_await node->stop_roles();
+  co_await host->stop();
+}
+async::task<void> look(std::shared_ptr<Company> company, CompanyView* out) {
+  *out = company->view();
+  co_return;
+}
+async::task<void> look_there(std::shared_ptr<Company> company,
+                             async::Executor strand,
+                             CompanyView* out) {
+  co_await async::run_on(std::move(strand), look(std::move(company), out));
+}
+
+std::unique_ptr<cluster::Exchange> exchange_of(cluster::Exchange::Hooks hooks,
+                                               async::Timers& timers) {
+  auto made = cluster::Exchange::create({}, std::move(hooks), timers);
+  EXPECT_TRUE(made);
+  return std::move(*made);
+}
+
+}  // namespace
+
+TEST(CompanyOverCaf, ARoleWhoseActorIsKilledIsStartedAgainWithAHigherEpoch) {
+  async::SteadyTimers timers;
+  async::IoThreads head_io(1), node_io(1);
+  Events events;
+  Admission admission;
+  NoProcesses launcher;
+  std::shared_ptr<Company> company;
+  const async::Executor strand = head_io.make_strand();
+
+  cluster::Exchange::Hooks hooks;
+  hooks.admit = [](const wire::Hello&, const std::string&) { return core::Result<void>(); };
+  hooks.arrived = [&](const wire::Hello& hello, const std::string& origin) {
+    async::post(strand, [&company, hello, origin] { company->on_arrived(hello, origin); });
+  };
+  hooks.lost = [&](const std::string& name, std::uint64_t epoch, const core::Error& cause) {
+    async::post(strand, [&company, name, epoch, cause] { company->on_lost(name, epoch, cause); });
+  };
+  const auto head = exchange_of(std::move(hooks), timers);
+  const auto node = exchange_of({}, timers);
+
+  CompanyOptions options;
+  options.run_id = 42;
+  options.arithmetic = options.build = "same";
+  options.roles = {{"reward", "reward/0", ""}};
+  CompanyHooks told;
+  told.role_up = [&](const std::string& role) { events.add(role + " up"); };
+  told.role_lost = [&](const std::string& role, const core::Error&) { events.add(role + " lost"); };
+  told.note = [](const std::string&) {};
+  told.hopeless = [](const core::Error& error) { ADD_FAILURE() << error.message; };
+  told.fence = [&](const std::string& name, const core::Error& why) { head->forget(name, why); };
+  auto place = head->join({"company/0", core::RunId{0}, 1}, strand);
+  ASSERT_TRUE(place);
+  cluster::RoleHost company_host(*place, {});
+  core::Result<void> started;
+  head_io.run(start_host(&company_host, factory_of<Company>([&](RoleContext context) {
+    company = std::make_shared<Company>(std::move(context), options, admission, launcher, told);
+    return company;
+  }),
+                         &started));
+  ASSERT_TRUE(started);
+  async::post(strand, [&company] { company->begin(); });
+
+  StandingMaker maker;
+  std::shared_ptr<NodeRole> role;
+  NodePorts ports;
+  ports.place = [&](cluster::Identity identity) {
+    return node->join(std::move(identity), node_io.make_strand());
+  };
+  ports.maker = &maker;
+  std::atomic<bool> ending{false};
+  ports.left = [&ending](const core::Error& error) { EXPECT_TRUE(ending) << error.message; };
+  ports.in = [] {};
+  ports.note = [](const std::string&) {};
+  Join self;
+  self.name = "node/a";
+  self.host = "here";
+  self.arithmetic = self.build = "same";
+  self.roles = {"reward"};
+  auto node_place = node->join({"node/a", core::RunId{0}, 7}, node_io.make_strand());
+  ASSERT_TRUE(node_place);
+  cluster::RoleHost node_host(*node_place, {});
+  node_io.run(start_host(&node_host, factory_of<NodeRole>([&](RoleContext context) {
+    role = std::make_shared<NodeRole>(std::move(context), self, ports);
+    return role;
+  }),
+                         &started));
+  ASSERT_TRUE(started);
+  const auto socket = head->listen();
+  ASSERT_TRUE(socket);
+  const wire::Hello hello{"node/a", core::RunId{0}, 7, ""};
+  ASSERT_TRUE(node->connect(*socket, hello, std::chrono::seconds(10)));
+  role->begin();
+
+  ASSERT_TRUE(events.await(1));
+  EXPECT_TRUE(node->kill_actor("reward/0"));
+  EXPECT_TRUE(events.await(3));
+  EXPECT_EQ(events.all(),
+            (std::vector<std::string>{"reward/0 up", "reward/0 lost", "reward/0 up"}));
+  CompanyView view;
+  head_io.run(look_there(company, strand, &view));
+  ASSERT_EQ(view.roles.size(), 1u);
+  EXPECT_EQ(view.roles[0].epoch, 2u);
+  EXPECT_EQ(view.nodes.size(), 1u) << "its process stayed";
+
+  ending = true;
+  head_io.run(stop_host(&company_host));  // before the node, whose end is no news then
+  node_io.run(stop_node(role.get(), &node_host));
+  EXPECT_TRUE(node->close(std::chrono::seconds(10)));
+  EXPECT_TRUE(head->close(std::chrono::seconds(10)));
+  node_io.join();
+  head_io.join();
+}
+
+}  // namespace troupe::actors

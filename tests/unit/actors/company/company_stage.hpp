@@ -1,0 +1,335 @@
+// A company and its local nodes on virtual time, over the simulated network: processes that start
+// at random moments, crash, freeze, thaw and are cut off. Everything on one thread, from one seed.
+#pragma once
+
+#include "actors/company/company.hpp"
+#include "actors/node/node_role.hpp"
+#include "actors/protocol/role_adapter.hpp"
+#include "runtime/async/run_on.hpp"
+#include "tests/sim/sim_network.hpp"
+#include "tests/unit/runtime/cluster/support.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace troupe::actors::testing {
+
+using std::chrono::milliseconds;
+
+class IdleRole final : public cluster::Role {
+ public:
+  async::task<core::Result<wire::Frame>> handle(wire::Frame) override {
+    co_return core::fail(core::ErrorCode::kUnsupported, "it only stands there");
+  }
+};
+
+// What nodes answer instead of starting a role, by node and kind; and what they were asked.
+struct Refusals {
+  std::map<std::pair<std::string, std::string>, core::Error> why;
+  std::vector<std::string> asked;  // "reference/0 at node/a"
+};
+
+// Loads for some time, then gives a role that does nothing.
+class SlowMaker final : public RoleMaker {
+ public:
+  SlowMaker(async::Timers& timers, core::Rng& rng, std::string node, Refusals& refusals)
+      : timers_(timers), rng_(rng), node_(std::move(node)), refusals_(refusals) {}
+  async::task<core::Result<cluster::RoleRecipe>> make(Spawn spawn) override {
+    const core::Duration loading = milliseconds(rng_.next_below(400));
+    refusals_.asked.push_back(spawn.name + " at " + node_);
+    co_await async::sleep_for(timers_, loading);
+    const auto refused = refusals_.why.find({node_, spawn.kind});
+    if (refused != refusals_.why.end()) co_return core::fail(refused->second);
+    cluster::RoleRecipe recipe;
+    recipe.factory =
+        [](const cluster::RoleServices&) -> core::Result<std::unique_ptr<cluster::Role>> {
+      return std::unique_ptr<cluster::Role>(std::make_unique<IdleRole>());
+    };
+    co_return recipe;
+  }
+
+ private:
+  async::Timers& timers_;
+  core::Rng& rng_;
+  const std::string node_;
+  Refusals& refusals_;
+};
+
+class CompanyStage final : public NodeLauncher {
+ public:
+  CompanyStage(std::uint64_t seed, std::vector<LocalNode> nodes, std::vector<WantedRole> roles)
+      : rng_(seed), network_(time_, seed + 1, {}) {
+    CompanyOptions options;
+    options.run_id = 42;
+    options.arithmetic = options.build = "same";
+    options.local_nodes = std::move(nodes);
+    options.roles = std::move(roles);
+    auto joined = network_.join({"company/0", core::RunId{0}, 1});
+    EXPECT_TRUE(joined);
+    strand_ = (*joined)->strand();
+    host_ = std::make_unique<cluster::RoleHost>(*joined, cluster::RoleHost::Hooks{});
+    auto factory = factory_of<Company>([this, options](RoleContext context) {
+      company_ = std::make_shared<Company>(std::move(context), options, admission_, *this, hooks());
+      return company_;
+    });
+    Now started(strand_, host_->start(std::move(factory)));
+    run_for(milliseconds(1));
+    EXPECT_TRUE(started.done() && started.value());
+    async::post(strand_, [this] { company_->begin(); });
+  }
+
+  ~CompanyStage() override {
+    over_ = true;
+    for (auto& life : lives_)
+      crash(*life);
+    Done stopped(strand_, stop(host_.get()));
+    run_for(std::chrono::seconds(700));
+    EXPECT_TRUE(stopped.done());
+    for (const auto& life : lives_)
+      EXPECT_TRUE(life->stopped && life->stopped->done()) << life->name;
+  }
+
+  void run_for(core::Duration span) { EXPECT_TRUE(time_.run_for(span, 50'000'000)); }
+  core::Rng& rng() { return rng_; }
+  const Company& company() const { return *company_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  // ---- faults; nothing happens to a node that does not run
+  void crash(const std::string& node) {
+    if (Life* const life = running(node)) crash(*life);
+  }
+  // Ends one role's actor, not its process.
+  void crash_role(const std::string& role) {
+    const auto found = places_.find(role);
+    if (found == places_.end() || found->second.life->crashed) return;
+    network_.crash(role);
+    tell_lost(role, found->second.epoch);
+  }
+  void freeze(const std::string& node) { network_.freeze(node); }
+  void thaw(const std::string& node) { network_.thaw(node); }
+  void cut(const std::string& node) { network_.cut(node, "company/0"); }
+  void heal() { network_.heal(); }
+
+  // A node that nobody here started comes in.
+  void guest(const std::string& node, const std::vector<std::string>& kinds) {
+    time_.schedule(time_.now(), [this, node, kinds] { begin_life(node, kinds); });
+  }
+  Refusals& refusals() { return refusals_; }
+  std::size_t asked(const std::string& what) const {
+    return static_cast<std::size_t>(
+        std::count(refusals_.asked.begin(), refusals_.asked.end(), what));
+  }
+  // Somebody says that this life of a role is sick.
+  void report_sick(const std::string& role, std::uint64_t epoch) {
+    async::post(strand_, [this, role, epoch] {
+      company_->restart(role, epoch, {core::ErrorCode::kResources, "a device failed"});
+    });
+  }
+  const std::vector<std::string>& lost() const { return lost_; }  // roles, as the run is told
+
+  // Processes end at once from now on.
+  void doom() { doomed_ = true; }
+  const std::string& hopeless() const { return hopeless_; }
+  // Asks on the company's strand; the answer is there once time has passed.
+  cluster::testing::Later<core::Result<void>> await_up(std::vector<std::string> kinds) {
+    const auto deadline = async::Deadline::after(time_, std::chrono::hours(1));
+    return {strand_, company_->await_up(std::move(kinds), deadline)};
+  }
+
+  // ---- what must hold
+  // Where the role stands now: its node and epoch; "" when nowhere.
+  std::pair<std::string, std::uint64_t> place_of(const std::string& role) const {
+    const auto found = places_.find(role);
+    if (found == places_.end() || found->second.life->crashed) return {"", 0};
+    return {found->second.life->name, found->second.epoch};
+  }
+
+ private:
+  using Now = cluster::testing::Later<core::Result<void>>;
+  struct Nothing {};
+  using Done = cluster::testing::Later<Nothing>;
+
+  struct Life {
+    Life(std::string called, CompanyStage& stage)
+        : name(std::move(called)), maker(stage.time_, stage.rng_, name, stage.refusals_) {}
+    std::string name;
+    SlowMaker maker;
+    std::uint64_t epoch = 0;
+    bool crashed = false;
+    std::shared_ptr<NodeRole> role;
+    std::unique_ptr<cluster::RoleHost> host;
+    async::Executor strand;
+    std::unique_ptr<Now> started;
+    std::unique_ptr<Done> stopped;
+  };
+  struct Place {
+    Life* life = nullptr;
+    std::uint64_t epoch = 0;
+  };
+
+  static async::task<Nothing> stop(cluster::RoleHost* host) {
+    co_await host->stop();
+    co_return Nothing{};
+  }
+  static async::task<Nothing> stop_node(Life* life) {
+    if (life->role) co_await life->role->stop_roles();
+    co_await life->host->stop();
+    co_return Nothing{};
+  }
+
+  CompanyHooks hooks() {
+    CompanyHooks hooks;
+    hooks.role_up = [](const std::string&) {};
+    hooks.role_lost = [this](const std::string& role, const core::Error&) {
+      lost_.push_back(role);
+    };
+    hooks.note = [this](const std::string& text) { notes_.push_back(text); };
+    hooks.hopeless = [this](const core::Error& error) {
+      EXPECT_TRUE(doomed_) << error.message;
+      hopeless_ = error.message;
+    };
+    hooks.fence = [](const std::string&, const core::Error&) {};
+    return hooks;
+  }
+
+  Life* running(const std::string& node) {
+    for (auto& life : lives_) {
+      if (life->name == node && !life->crashed) return life.get();
+    }
+    return nullptr;
+  }
+
+  // The process and all that is in it; the company hears of it late, by socket and by wait.
+  void crash(Life& life) {
+    if (std::exchange(life.crashed, true)) return;
+    network_.thaw(life.name);
+    network_.crash(life.name);
+    tell_lost(life.name, life.epoch);
+    for (const auto& [role, place] : places_) {
+      if (place.life != &life) continue;
+      network_.crash(role);
+      tell_lost(role, place.epoch);
+    }
+    life.stopped = std::make_unique<Done>(life.strand, stop_node(&life));
+    pending_exits_.push_back(
+        {time_.now() + milliseconds(rng_.next_below(150)), {life.name, "crashed"}});
+  }
+
+  void tell_lost(const std::string& name, std::uint64_t epoch) {
+    time_.schedule(time_.now() + milliseconds(rng_.next_below(1200)), [this, name, epoch] {
+      if (over_) return;
+      async::post(strand_, [this, name, epoch] {
+        company_->on_lost(name, epoch, {core::ErrorCode::kPeerLost, "its socket was closed"});
+      });
+    });
+  }
+
+  void introduce(const std::string& name, std::uint64_t epoch, const std::string& origin) {
+    async::post(strand_, [this, name, epoch, origin] {
+      const wire::Hello hello{name, core::RunId{42}, epoch, ""};
+      company_->on_arrived(hello, origin);
+    });
+  }
+
+  NodePorts ports(Life* life) {
+    NodePorts ports;
+    ports.place =
+        [this,
+         life](cluster::Identity identity) -> core::Result<std::shared_ptr<cluster::Endpoint>> {
+      const std::string role = identity.self;
+      const std::uint64_t epoch = identity.epoch;
+      if (life->crashed) return core::fail(core::ErrorCode::kClosed, "crashed");
+      TROUPE_TRY_ASSIGN(endpoint, network_.join(std::move(identity)));
+      EXPECT_GT(epoch, places_[role].epoch) << role << " came back with an old epoch";
+      places_[role] = {life, epoch};
+      introduce(role, epoch, life->name);
+      return endpoint;
+    };
+    ports.maker = &life->maker;
+    ports.left = [this, life](const core::Error&) {
+      time_.schedule(time_.now(), [this, life] { crash(*life); });
+    };
+    ports.in = [] {};
+    ports.note = [](const std::string&) {};
+    return ports;
+  }
+
+  // ---- NodeLauncher
+  core::Result<void> start(const std::string& node,
+                           const std::vector<std::string>& kinds,
+                           const std::string&) override {
+    time_.schedule(time_.now() + milliseconds(20 + rng_.next_below(500)),
+                   [this, node, kinds] { begin_life(node, kinds); });
+    return {};
+  }
+  void begin_life(const std::string& node, const std::vector<std::string>& kinds) {
+    if (over_) return;
+    if (doomed_) {
+      pending_exits_.push_back({time_.now(), {node, "ended with status 1"}});
+      return;
+    }
+    auto joined = network_.join({node, core::RunId{0}, ++epochs_});
+    ASSERT_TRUE(joined) << joined.error().message;
+    auto life = std::make_unique<Life>(node, *this);
+    life->epoch = epochs_;
+    life->strand = (*joined)->strand();
+    life->host = std::make_unique<cluster::RoleHost>(*joined, cluster::RoleHost::Hooks{});
+    Life* const made = life.get();
+    Join self;
+    self.name = node;
+    self.host = "here";
+    self.arithmetic = self.build = "same";
+    self.roles = kinds;
+    auto factory = factory_of<NodeRole>([this, made, self](RoleContext context) {
+      made->role = std::make_shared<NodeRole>(std::move(context), self, ports(made));
+      made->role->begin();
+      return made->role;
+    });
+    lives_.push_back(std::move(life));
+    introduce(node, made->epoch, node);
+    made->started = std::make_unique<Now>(made->strand, made->host->start(std::move(factory)));
+  }
+  void kill(const std::string& node) override {
+    time_.schedule(time_.now(), [this, node] { crash(node); });
+  }
+  std::vector<Exit> exits() override {
+    std::vector<Exit> now;
+    for (auto exit = pending_exits_.begin(); exit != pending_exits_.end();) {
+      if (exit->first > time_.now()) {
+        ++exit;
+        continue;
+      }
+      now.push_back(exit->second);
+      exit = pending_exits_.erase(exit);
+    }
+    return now;
+  }
+  int pid(const std::string&) const override { return 1; }
+
+  cluster::sim::VirtualTime time_;
+  core::Rng rng_;
+  cluster::sim::SimNetwork network_;
+  Refusals refusals_;
+  std::vector<std::string> lost_;
+  Admission admission_;
+  async::Executor strand_;
+  std::unique_ptr<cluster::RoleHost> host_;
+  std::shared_ptr<Company> company_;
+  std::list<std::unique_ptr<Life>> lives_;
+  std::map<std::string, Place> places_;
+  std::vector<std::pair<core::TimePoint, Exit>> pending_exits_;
+  std::vector<std::string> notes_;
+  std::uint64_t epochs_ = 0;
+  bool over_ = false;
+  bool doomed_ = false;
+  std::string hopeless_;
+};
+
+}  // namespace troupe::actors::testing

@@ -1,0 +1,196 @@
+// Who plays what, and when a lost role is started again.
+#include "actors/company/role_placement.hpp"
+
+#include "actors/limits.hpp"
+#include "tests/unit/actors/company/time_support.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::actors {
+namespace {
+
+using std::chrono::milliseconds;
+
+const core::Error kCause{core::ErrorCode::kPeerLost, "killed"};
+
+TEST(RolePlacement, StartsARoleOnTheNodeItIsBoundTo) {
+  RolePlacement placement;
+  placement.want("generator", "generator/0", "node/gen0");
+  placement.node_in("node/gen1", {"generator"});
+  EXPECT_TRUE(placement.start_due(at(0)).empty());
+  placement.node_in("node/gen0", {"generator"});
+  const auto due = placement.start_due(at(0));
+  ASSERT_EQ(due.size(), 1u);
+  EXPECT_EQ(due[0].node, "node/gen0");
+  EXPECT_EQ(due[0].epoch, 1u);
+  EXPECT_TRUE(placement.start_due(at(0)).empty()) << "a role that is starting is not started twice";
+  EXPECT_FALSE(placement.all_up("generator"));
+  EXPECT_TRUE(placement.up("generator/0", 1));
+  EXPECT_TRUE(placement.all_up("generator"));
+}
+
+TEST(RolePlacement, AnUnboundRoleGoesToTheNodeThatPlaysLeast) {
+  RolePlacement placement;
+  placement.node_in("node/a", {"reward"});
+  placement.node_in("node/b", {"reward", "reference"});
+  placement.want("reference", "reference/0", "");
+  ASSERT_EQ(placement.start_due(at(0)).front().node, "node/b");
+  placement.want("reward", "reward/0", "");
+  EXPECT_EQ(placement.start_due(at(0)).front().node, "node/a");
+}
+
+TEST(RolePlacement, ALostRoleComesBackLaterEachTimeWithANewEpoch) {
+  RolePlacement placement;
+  placement.want("reward", "reward/0", "");
+  placement.node_in("node/a", {"reward"});
+  std::int64_t now = 0;
+  for (const std::int64_t wait : {100, 200, 400, 800}) {
+    const auto due = placement.start_due(at(now));
+    ASSERT_EQ(due.size(), 1u);
+    ASSERT_TRUE(placement.up("reward/0", due[0].epoch));
+    ASSERT_TRUE(placement.lost("reward/0", due[0].epoch, kCause, at(now)));
+    EXPECT_TRUE(placement.start_due(at(now + wait - 1)).empty()) << wait;
+    now += wait;
+  }
+  EXPECT_EQ(placement.start_due(at(now)).front().epoch, 5u);
+}
+
+TEST(RolePlacement, NewsOfAnEarlierEpochChangesNothing) {
+  RolePlacement placement;
+  placement.want("reward", "reward/0", "");
+  placement.node_in("node/a", {"reward"});
+  placement.start_due(at(0));
+  ASSERT_TRUE(placement.lost("reward/0", 1, kCause, at(0)));
+  EXPECT_FALSE(placement.lost("reward/0", 1, kCause, at(0)));
+  placement.start_due(at(1'000));
+  EXPECT_FALSE(placement.up("reward/0", 1));
+  EXPECT_FALSE(placement.lost("reward/0", 1, kCause, at(1'000)));
+  EXPECT_TRUE(placement.up("reward/0", 2));
+}
+
+TEST(RolePlacement, ANodeTakesItsRolesWithIt) {
+  RolePlacement placement;
+  placement.want("policy", "policy/0", "node/a");
+  placement.want("reward", "reward/0", "node/a");
+  placement.want("reference", "reference/0", "node/b");
+  placement.node_in("node/a", {"policy", "reward"});
+  placement.node_in("node/b", {"reference"});
+  for (const auto& placed : placement.start_due(at(0))) {
+    if (placed.name != "reward/0") ASSERT_TRUE(placement.up(placed.name, placed.epoch));
+  }
+  // The reward was still starting: nobody had been told that it is up.
+  EXPECT_EQ(placement.node_out("node/a", kCause, at(10)), std::vector<std::string>{"policy/0"});
+  EXPECT_EQ(placement.find("reference/0")->state, RoleState::kUp);
+  EXPECT_TRUE(placement.start_due(at(10'000)).empty()) << "no node offers them any more";
+  placement.node_in("node/a", {"policy", "reward"});
+  EXPECT_EQ(placement.start_due(at(10'000)).size(), 2u);
+}
+
+TEST(RolePlacement, GivesUpOnARoleThatIsLostTooOftenInAShortTime) {
+  RolePlacement placement;
+  placement.want("policy", "policy/0", "node/a");
+  placement.node_in("node/a", {"policy"});
+  std::int64_t now = 0;
+  for (std::uint64_t i = 1; i <= limits::kRestarts_max; ++i) {
+    EXPECT_FALSE(placement.hopeless(at(now))) << i;
+    placement.start_due(at(now));
+    ASSERT_TRUE(placement.lost("policy/0", i, kCause, at(now)));
+    now += 6'000;
+  }
+  const auto placed = placement.hopeless(at(now - 6'000));
+  ASSERT_TRUE(placed);
+  EXPECT_EQ(placed->last_cause, "killed");
+  EXPECT_FALSE(placement.hopeless(at(now + 600'000))) << "long ago does not count";
+}
+
+// Lost as often as wears a role out, all within the window; the time of the last loss.
+std::int64_t wear_out(RolePlacement& placement, const std::string& name, std::int64_t now) {
+  for (std::uint64_t i = 0; i < limits::kRestarts_max; ++i) {
+    now += 6'000;
+    placement.start_due(at(now));
+    EXPECT_TRUE(placement.lost(name, placement.find(name)->epoch, kCause, at(now)));
+  }
+  return now;
+}
+
+TEST(RolePlacement, AWornGeneratorRestsWhileThereIsAnotherAndEndsTheRunWhenThereIsNone) {
+  RolePlacement placement;
+  placement.want("generator", "generator/0", "node/a");
+  placement.want("generator", "generator/1", "node/b", true);
+  placement.node_in("node/a", {"generator"});
+  placement.node_in("node/b", {"generator"});
+  const std::int64_t now = wear_out(placement, "generator/0", 0);
+  EXPECT_FALSE(placement.hopeless(at(now)));
+  wear_out(placement, "generator/1", 0);
+  const auto placed = placement.hopeless(at(now));
+  ASSERT_TRUE(placed);
+  EXPECT_EQ(placed->name, "generator/0") << "a guest's role ends no run";
+  EXPECT_TRUE(placement.start_due(at(now + 59'999)).empty());
+  EXPECT_EQ(placement.start_due(at(now + 60'000)).size(), 2u);
+}
+
+TEST(RolePlacement, ARoleThatAnyNodeMayPlayIsWaitedForHoweverOftenItIsLost) {
+  RolePlacement placement;
+  placement.want("reference", "reference/0", "");
+  placement.node_in("node/a", {"reference"});
+  const std::int64_t now = wear_out(placement, "reference/0", 0);
+  EXPECT_FALSE(placement.hopeless(at(now)));
+  EXPECT_TRUE(placement.start_due(at(now + 59'999)).empty());
+  EXPECT_EQ(placement.start_due(at(now + 60'000)).size(), 1u);
+}
+
+TEST(RolePlacement, AStruckNodeIsPassedOverForThatKindUntilItComesInAnew) {
+  RolePlacement placement;
+  placement.want("reference", "reference/0", "");
+  placement.want("reward", "reward/0", "");
+  placement.node_in("node/a", {"reference", "reward"});
+  placement.strike("node/a", "reference", core::TimePoint::max());
+  const auto due = placement.start_due(at(0));
+  ASSERT_EQ(due.size(), 1u);
+  EXPECT_EQ(due[0].name, "reward/0");
+  EXPECT_FALSE(placement.has_candidate("reference"));
+  placement.node_in("node/b", {"reference"});
+  EXPECT_TRUE(placement.has_candidate("reference"));
+  placement.strike("node/b", "reference", at(500));
+  EXPECT_TRUE(placement.has_candidate("reference")) << "later";
+  EXPECT_TRUE(placement.start_due(at(499)).empty());
+  ASSERT_EQ(placement.start_due(at(500)).front().node, "node/b");
+  placement.node_out("node/b", kCause, at(600));
+  placement.node_out("node/a", kCause, at(600));
+  placement.node_in("node/a", {"reference"});
+  EXPECT_EQ(placement.start_due(at(2'000)).front().node, "node/a");
+}
+
+TEST(RolePlacement, ARoleThatIsBeingStoppedIsNobodysUntilItIsLost) {
+  RolePlacement placement;
+  placement.want("generator", "generator/0", "");
+  placement.node_in("node/a", {"generator"});
+  placement.start_due(at(0));
+  EXPECT_FALSE(placement.stop("generator/0", 1, kCause)) << "it is not up yet";
+  ASSERT_TRUE(placement.up("generator/0", 1));
+  EXPECT_FALSE(placement.stop("generator/0", 2, kCause));
+  ASSERT_TRUE(placement.stop("generator/0", 1, {core::ErrorCode::kResources, "a device failed"}));
+  EXPECT_FALSE(placement.stop("generator/0", 1, kCause));
+  EXPECT_TRUE(placement.start_due(at(1'000)).empty());
+  ASSERT_TRUE(placement.lost("generator/0", 1, kCause, at(1'000)));
+  EXPECT_EQ(placement.find("generator/0")->last_cause, "a device failed")
+      << "what made it be stopped";
+  EXPECT_EQ(placement.find("generator/0")->losses.size(), 1u);
+  EXPECT_EQ(placement.start_due(at(1'100)).front().epoch, 2u);
+}
+
+TEST(RolePlacement, ARoleThatWasTakenDownOnPurposeIsNoLoss) {
+  RolePlacement placement;
+  placement.want("policy", "policy/0", "");
+  placement.node_in("node/a", {"policy"});
+  placement.start_due(at(0));
+  ASSERT_TRUE(placement.up("policy/0", 1));
+  placement.retire("policy/0");
+  const auto due = placement.start_due(at(0));
+  ASSERT_EQ(due.size(), 1u);
+  EXPECT_EQ(due[0].epoch, 2u);
+  EXPECT_TRUE(due[0].losses.empty());
+}
+
+}  // namespace
+}  // namespace troupe::actors

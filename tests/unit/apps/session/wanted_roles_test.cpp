@@ -1,0 +1,59 @@
+// Which roles a run wants, where they run, and which have to come from elsewhere.
+#include "apps/session/wanted_roles.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::app {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// "policy/0 at node/policy", "generator/0 anywhere".
+Lines lines_of(const config::TrainConfig& config) {
+  Lines lines;
+  for (const actors::WantedRole& role : wanted_roles(config)) {
+    EXPECT_TRUE(role.name.starts_with(role.kind + "/"));
+    lines.push_back(role.name + (role.bound.empty() ? " anywhere" : " at " + role.bound));
+  }
+  return lines;
+}
+
+config::TrainConfig with_rule() {
+  config::TrainConfig config;
+  config.reward.rule = "exact";
+  return config;
+}
+
+TEST(WantedRoles, EachRoleOfThisHostHasANodeOfItsOwn) {
+  config::TrainConfig config = with_rule();
+  config.cluster.transport = config::Transport::kCaf;
+  config.rollout.generators = 2;
+  config.algo.advantage.estimator = "gae";
+  config.reward.model_name_or_path = {"models/helpful"};
+  EXPECT_EQ(lines_of(config),
+            (Lines{"policy/0 at node/policy", "critic/0 at node/critic", "reward/0 at node/reward",
+                   "reward/helpful at node/reward-helpful", "generator/0 at node/generator-0",
+                   "generator/1 at node/generator-1"}));
+  EXPECT_EQ(awaited_kinds(config), "");
+}
+
+TEST(WantedRoles, WhatDoesNotRunHereIsAwaited) {
+  config::TrainConfig config = with_rule();
+  config.cluster.transport = config::Transport::kCaf;
+  config.cluster.local_roles = {"policy", "generator"};
+  config.rollout.generators = 0;
+  EXPECT_EQ(lines_of(config), (Lines{"policy/0 at node/policy", "reward/0 anywhere"}));
+  EXPECT_EQ(awaited_kinds(config), "generator,reward");
+}
+
+TEST(WantedRoles, OneProcessHasThemAllAndAGeneratorAtLeast) {
+  config::TrainConfig config = with_rule();
+  config.cluster.transport = config::Transport::kLoopback;
+  config.cluster.local_roles = {"policy"};
+  config.rollout.generators = 0;
+  EXPECT_EQ(lines_of(config), (Lines{"policy/0 at node/policy", "reward/0 at node/reward",
+                                     "generator/0 at node/generator-0"}));
+}
+
+}  // namespace
+}  // namespace troupe::app
