@@ -69,15 +69,13 @@ at::Tensor supervised_loss(const LossSettings& settings,
                            const at::Tensor& second,
                            RowFigures& figures);
 
-double sum_of(const std::vector<double>& values);
-
 struct SupervisedGradient {
   double loss = 0;
   std::vector<double> first, second;
   RowFigures figures;
 };
 
-// In order.
+// The sum, in order.
 double sum_of(std::span<const double> values);
 
 // The same from plain values, with d loss / d first and second.
