@@ -216,26 +216,25 @@ void print_help(config::Methods method, const std::string& section_name) {
   std::fputs(config::overview(100, method).c_str(), stdout);
 }
 
-// Kinds of reinforcement learning that other programs have commands of their own for: the settings
-// that make them here.
-constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
-    {"grpo", "--algo.advantage.estimator group_norm"},
-    {"rloo", "--algo.advantage.estimator rloo"},
-    {"dr_grpo", "--algo.advantage.estimator dr_grpo"},
-    {"reinforce", "--algo.advantage.estimator reinforce"},
-    {"gspo", "--algo.objective gspo"},
-    {"online_dpo", "--algo.objective online_dpo"}};
-
-// What to write for a word that is no method.
+// What to write for a word that is no method: other programs have commands of their own for kinds of
+// reinforcement learning that are settings here.
 std::string advice_for(const std::string& word) {
   std::vector<std::string_view> words(std::begin(config::kMethodNames),
                                       std::end(config::kMethodNames));
-  for (const auto& [kind, settings] : kKinds)
-    words.push_back(kind);
+  std::map<std::string_view, std::string> settings;
+  for (const char* key : {"algo.advantage.estimator", "algo.objective"}) {
+    for (const core::Choice& choice : run_table().find(key)->words) {
+      for (const std::string_view kind : {choice.name, choice.alias}) {
+        if (kind.empty()) continue;
+        words.push_back(kind);
+        settings.emplace(kind, std::string("--") + key + " " + std::string(choice.name));
+      }
+    }
+  }
   const std::string near(core::nearest_word(word, words));
-  for (const auto& [kind, settings] : kKinds) {
-    if (kind != near) continue;
-    return (near == word ? "it" : near) + " is `train ppo` with " + std::string(settings) +
+  const auto found = settings.find(near);
+  if (config::method_named(near) == config::kNoMethod && found != settings.end()) {
+    return (near == word ? "it" : near) + " is `train ppo` with " + found->second +
            ", docs/recipes.md";
   }
   if (!near.empty()) return "did you mean `train " + near + "`?";

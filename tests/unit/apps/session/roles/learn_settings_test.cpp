@@ -1,7 +1,7 @@
-// Every choice of the configuration table reaches the trainer.
+// Every choice of the configuration reaches the trainer.
 #include "apps/session/roles/learn_settings.hpp"
 
-#include "runtime/config/config_table.hpp"
+#include "runtime/config/method.hpp"
 #include "runtime/learn/supervised/methods.hpp"
 
 #include <gtest/gtest.h>
@@ -10,16 +10,7 @@
 
 namespace troupe::app {
 
-TEST(LearnTables, TheConfigurationHasTheirWordsAndReachesEveryRow) {
-  for (const core::ChoiceTable& table : learn_tables().choices) {
-    const config::ConfigRow* row = config::find_config_row(table.key);
-    ASSERT_NE(row, nullptr) << table.key;
-    ASSERT_EQ(row->choices.size(), table.choices.size()) << table.key;
-    for (std::size_t i = 0; i < table.choices.size(); ++i) {
-      EXPECT_EQ(row->choices[i].name, table.choices[i].name);
-      EXPECT_EQ(row->choices[i].alias, table.choices[i].alias);
-    }
-  }
+TEST(LearnTables, EveryWordOfTheConfigurationReachesItsRow) {
   config::TrainConfig config;
   for (const learn::Objective& row : learn::Objective::all()) {
     config.algo.objective = row.name;
