@@ -180,8 +180,8 @@ void GeneratorRole::retire(const std::vector<core::Ticket>& tickets) {
   }
 }
 
-// After an exception the engine's samples are of no more use: it forgets them before it is asked for
-// others.
+// After an exception the engine's samples are of no more use: it forgets them before it is asked
+// for others.
 void GeneratorRole::fail_running(const core::Error& error) {
   for (const auto& [id, ticket] : book_.running_groups()) {
     aborts_.push_back(id);

@@ -1,8 +1,8 @@
-// The weights on their way into an engine: which version is wanted, which is being fetched or packed,
-// which the engine holds, and who waits for it. One version at a time; when several are wanted, the
-// newest is fetched next. Fetching may block, so it is a job of a thread of its own; it ends with the
-// role, however slow its link is. Part of a role that has an engine, on its strand. Bound: one fetch
-// or intake at a time.
+// The weights on their way into an engine: which version is wanted, which is being fetched or
+// packed, which the engine holds, and who waits for it. One version at a time; when several are
+// wanted, the newest is fetched next. Fetching may block, so it is a job of a thread of its own; it
+// ends with the role, however slow its link is. Part of a role that has an engine, on its strand.
+// Bound: one fetch or intake at a time.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -20,9 +20,9 @@ class WeightFollower {
  public:
   // `arrived`: an intake is there to be packed.
   WeightFollower(RoleContext context,
-             std::shared_ptr<weights::WeightSubscriber> subscriber,
-             async::DeviceThread& fetch_thread,
-             std::function<void()> arrived);
+                 std::shared_ptr<weights::WeightSubscriber> subscriber,
+                 async::DeviceThread& fetch_thread,
+                 std::function<void()> arrived);
 
   // Answers once the engine holds that version or a newer one. Errors: those of fetching it after
   // kFetchTries_max tries, kDeadline where the other side or the way to it is gone; it may be asked

@@ -171,7 +171,9 @@ struct GenerateFigures {
   double serial_share = 0, barrier_share = 0;
 };
 
-Result<GenerateFigures> measure(engine::EngineDriver& driver, const GenerateJob& job, MeteredTeam& team) {
+Result<GenerateFigures> measure(engine::EngineDriver& driver,
+                                const GenerateJob& job,
+                                MeteredTeam& team) {
   const model::ModelSpec& spec = driver.engine()->spec();
   Bench bench(driver, job, team);
   // A round that is not counted: after it the blocks are used again, as in an engine that has run
@@ -220,7 +222,8 @@ Result<void> check_job(const GenerateJob& job, const model::ModelSpec& spec) {
   return {};
 }
 
-Result<std::unique_ptr<engine::Engine>> make_engine(const GenerateJob& job, core::TeamRunner& team) {
+Result<std::unique_ptr<engine::Engine>> make_engine(const GenerateJob& job,
+                                                    core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(job.model));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY(check_job(job, spec));

@@ -35,7 +35,8 @@ core::Result<double> first_tokens(engine::EngineDriver& driver,
   TROUPE_TRY(driver.run());
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (driver.engine()->counters().prefill_tokens - before != static_cast<std::uint64_t>(prompt_tokens)) {
+  if (driver.engine()->counters().prefill_tokens - before !=
+      static_cast<std::uint64_t>(prompt_tokens)) {
     return core::fail(core::ErrorCode::kInternal,
                       "troupe bench generate: a group's prompt was not computed once");
   }

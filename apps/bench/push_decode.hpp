@@ -1,6 +1,6 @@
-// An engine that decodes while new weights come: the part of the receiver of `troupe bench push` that
-// measures pauses, and checks that no token was made of two versions. Steps run on the caller's thread;
-// each fetch has a thread of its own, as in a generator.
+// An engine that decodes while new weights come: the part of the receiver of `troupe bench push`
+// that measures pauses, and checks that no token was made of two versions. Steps run on the
+// caller's thread; each fetch has a thread of its own, as in a generator.
 #pragma once
 
 #include "apps/bench/push_control.hpp"
@@ -30,8 +30,8 @@ class PushDecode {
 
   // "median_ns p99_ns p99_during_ns steps_during" of decode steps without and during pushes.
   std::string times() const;
-  // Lets all samples finish and computes their log-probs again with fresh panels of each version that
-  // a token claims. "tokens versions differing".
+  // Lets all samples finish and computes their log-probs again with fresh panels of each version
+  // that a token claims. "tokens versions differing".
   core::Result<std::string> check();
 
  private:

@@ -44,7 +44,8 @@ class EngineHost {
 
   engine::EngineDriver& driver() { return *driver_; }
   const model::ModelSpec& spec() const { return spec_; }
-  // For one who uses it on another thread, before this host is gone; `driver` is then of no more use.
+  // For one who uses it on another thread, before this host is gone; `driver` is then of no more
+  // use.
   std::unique_ptr<engine::EngineDriver> take_driver() { return std::move(driver_); }
   core::TeamRunner& team() { return *team_; }
   // The weights of the folder, packed anew.

@@ -12,7 +12,7 @@
 //       -> {"scores": [...]}: the scaled scores that a draw would see
 //   {"op": "kept", "logits": [...], "sampling": {...}} -> {"ids": [...], "mass": M}
 #include "runtime/async/cpu_pool.hpp"
-#include "runtime/engine/engine.hpp"
+#include "runtime/engine/driver.hpp"
 #include "runtime/engine/sampler.hpp"
 #include "runtime/model/forward.hpp"
 #include "runtime/model/params.hpp"
@@ -37,7 +37,7 @@ namespace model = troupe::model;
 // The team outlives the engine that runs on it.
 struct Loaded {
   std::unique_ptr<troupe::async::CpuPool> team;
-  std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<engine::EngineDriver> driver;
 };
 
 engine::SamplingParams sampling_of(const json& j) {
@@ -72,7 +72,7 @@ Result<json> random_model(const json& request) {
 
 Result<json> load(const json& request, Loaded& loaded) {
   TROUPE_TRY_ASSIGN(params, model::load_model(request.at("folder").get<std::string>()));
-  loaded.engine.reset();
+  loaded.driver.reset();
   loaded.team = std::make_unique<troupe::async::CpuPool>(request.value("threads", 1),
                                                          kernels::flush_denormals);
   auto weights = std::make_shared<model::PackedWeights>(params->spec());
@@ -83,8 +83,8 @@ Result<json> load(const json& request, Loaded& loaded) {
   limits.kv_blocks = request.value("kv_blocks", limits.kv_blocks);
   const auto eos = request.value("eos", std::vector<std::int32_t>{});
   TROUPE_TRY_ASSIGN(made, engine::Engine::create(weights, limits, eos, nullptr, *loaded.team));
-  loaded.engine = std::move(made);
-  return json{{"version", loaded.engine->weights().version()}};
+  loaded.driver = std::make_unique<engine::EngineDriver>(std::move(made), *loaded.team);
+  return json{{"version", weights->version()}};
 }
 
 json to_json(const engine::Sample& sample) {
@@ -100,7 +100,7 @@ json to_json(const engine::Sample& sample) {
 }
 
 Result<json> generate(const json& request, Loaded& loaded) {
-  if (loaded.engine == nullptr) return core::fail(core::ErrorCode::kNotFound, "load a model first");
+  if (loaded.driver == nullptr) return core::fail(core::ErrorCode::kNotFound, "load a model first");
   for (const json& group : request.at("requests")) {
     engine::GroupRequest one;
     one.id.value = group.at("id");
@@ -108,14 +108,12 @@ Result<json> generate(const json& request, Loaded& loaded) {
     one.samples = group.value("samples", 1);
     one.seed = group.value("seed", std::uint64_t{0});
     one.sampling = sampling_of(group.value("sampling", json::object()));
-    TROUPE_TRY(loaded.engine->submit(std::move(one)));
+    TROUPE_TRY(loaded.driver->submit(std::move(one)));
   }
   json samples = json::array();
-  while (!loaded.engine->idle()) {
-    TROUPE_TRY_ASSIGN(finished, loaded.engine->step());
-    for (const engine::Sample& sample : finished)
-      samples.push_back(to_json(sample));
-  }
+  TROUPE_TRY_ASSIGN(finished, loaded.driver->run());
+  for (const engine::Sample& sample : finished)
+    samples.push_back(to_json(sample));
   return json{{"samples", std::move(samples)}};
 }
 

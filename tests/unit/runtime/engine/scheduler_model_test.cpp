@@ -136,8 +136,12 @@ Campaign campaign(std::uint64_t seed, bool prefix_cache = true, bool windowed = 
       EXPECT_EQ(at->second, tokens_of);
     }
   }
-  return {kv.log(),      scheduler.preempted(), scheduler.tables().prefix_hit_tokens(), scheduler.tables().evicted(),
-          kv.computed(), kv.given_back()};
+  return {kv.log(),
+          scheduler.preempted(),
+          scheduler.tables().prefix_hit_tokens(),
+          scheduler.tables().evicted(),
+          kv.computed(),
+          kv.given_back()};
 }
 
 TEST(SchedulerModel, ThousandSeedsOfRandomEvents) {
