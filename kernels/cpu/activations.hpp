@@ -1,5 +1,5 @@
 // The gated activations of a feed-forward block, the soft cap of logits, and their gradients,
-// sixteen lanes at a time in the order of kernels/reference/activations.cpp. Pure, no state; any
+// sixteen lanes at a time in the order of kernels/reference/activations.hpp. Pure, no state; any
 // thread.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Paged attention in the order of kernels/reference/attention.cpp. A tile of query heads ("virtual
+// Paged attention in the order of kernels/reference/attention.hpp. A tile of query heads ("virtual
 // rows": row after row, the heads of one kv head beside each other) goes over blocks of 64 keys:
 // scores with sixteen keys to a vector, softmax merge, then the weighted values with sixteen
 // dimensions to a vector. What a row sees begins and ends no earlier than for the row before it, so

@@ -1,4 +1,4 @@
-// The gradient of attention in the order of kernels/reference/attention_backward.cpp. For each
+// The gradient of attention in the order of kernels/reference/attention_backward.hpp. For each
 // block of 64 keys, tiles of virtual rows (attention.hpp) recompute weights and their gradients;
 // the three products then run as chains over keys (dq) and over rows ascending (dk, dv).
 #pragma once

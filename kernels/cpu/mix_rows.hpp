@@ -1,5 +1,5 @@
 // Weighted sums of rows found by number, sixteen columns at a time in the order of
-// kernels/reference/mix_rows.cpp. Several columns' chains run at once, so that the wait for one sum
+// kernels/reference/mix_rows.hpp. Several columns' chains run at once, so that the wait for one sum
 // is filled with the others.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Weights to panels: transposed, rounded to the stored form (kernels/panels.hpp). The bits are
-// those of kernels/reference/gemm.cpp. 4 kB of stack; any thread.
+// those of kernels/reference/gemm.hpp. 4 kB of stack; any thread.
 #pragma once
 
 #include "kernels/cpu/pack.hpp"

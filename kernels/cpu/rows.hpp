@@ -1,5 +1,5 @@
 // Functions of single rows and their gradients, sixteen lanes at a time in the order of
-// kernels/reference/rows.cpp and rows_backward.cpp.
+// kernels/reference/rows.hpp and rows_backward.hpp.
 #pragma once
 
 #include "kernels/cpu/math.hpp"

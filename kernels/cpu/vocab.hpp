@@ -1,5 +1,5 @@
 // Partial sums and gradients over the vocabulary columns of one row of logits, in the order of
-// kernels/reference/vocab.cpp.
+// kernels/reference/vocab.hpp.
 #pragma once
 
 #include "kernels/cpu/math.hpp"

@@ -1,5 +1,5 @@
 // Keys and values on their way into shared memory, 64 positions (four blocks of 16) at a time, and
-// the merge of 64 scores into a row's softmax, as kernels/reference/attention.cpp does it.
+// the merge of 64 scores into a row's softmax, as kernels/reference/attention.hpp does it.
 #pragma once
 
 #include "kernels/cuda/attention.cuh"

@@ -1,4 +1,4 @@
-// The gates of the activations (kernels/reference/activations.cpp): z(g) is what the exponential is
+// The gates of the activations (kernels/reference/activations.hpp): z(g) is what the exponential is
 // taken of in g / (1 + exp(z)), slope(g, s) the derivative's factor beside s = 1 / (1 + exp(z)).
 // No state.
 #pragma once

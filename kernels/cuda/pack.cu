@@ -97,7 +97,8 @@ __global__ void __launch_bounds__(kThreads)
 __global__ void __launch_bounds__(kThreads) pack_plain_kernel(Pack p, Range columns) {
   const std::int64_t column = columns.begin + std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (column >= columns.end) return;
-  float* const out = p.to.f32() + column / kPanel * p.k * kPanel + column % kPanel;
+  float* const out =
+      static_cast<float*>(p.to.data) + column / kPanel * p.k * kPanel + column % kPanel;
   for (std::int64_t begin = std::int64_t{blockIdx.y} * kPlainRows; begin < p.k;
        begin += std::int64_t{gridDim.y} * kPlainRows) {
     const std::int64_t end = begin + kPlainRows < p.k ? begin + kPlainRows : p.k;

@@ -1,5 +1,5 @@
 // Where a key or value stands in the pools, by slot (block * 16 + place) or by a segment's
-// position; and the soft cap of a score. Used by the reference sources only.
+// position; and the soft cap of a score. Used by the reference level only.
 #pragma once
 
 #include "kernels/scalar.hpp"

@@ -1,6 +1,6 @@
 // A sum or maximum over a row as all levels take it: element i goes to virtual lane i mod 16, then
 // a fixed tree joins the lanes. A row is continued with the start value up to a multiple of 16.
-// Used by the reference sources only.
+// Used by the reference level only.
 #pragma once
 
 #include <array>

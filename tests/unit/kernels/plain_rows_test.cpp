@@ -92,7 +92,7 @@ TEST_P(PlainRowsAllLevels, EmbedRowsOfATableAndOfPanels) {
                                .k = kHidden,
                                .to = {panels.data(), dtype}},
                               {0, panels_of(kVocab)});
-      EmbedRows e{.hidden = kHidden, .scale = scale, .tokens = tokens};
+      EmbedRows e{.hidden = kHidden, .panels = {}, .scale = scale, .tokens = tokens};
       Guarded from_table(4 * kHidden, 5.0f), from_panels(4 * kHidden, 5.0f);
       e.x = from_panels.data();
       e.panels = Panels{panels.data(), dtype, nullptr};
