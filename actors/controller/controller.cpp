@@ -40,7 +40,7 @@ Controller::Controller(RoleContext context, RunPlan plan, CompanyPeers peers, Ru
       fleet_(context_,
              plan_,
              listener_,
-             Fleet::Hooks{[this](const core::Ticket& ticket) { retired(ticket); },
+             Fleet::Hooks{[this](const experience::Ticket& ticket) { retired(ticket); },
                           [this](std::uint64_t update) {
                             if (awaited_ == update) listener_.on_phase("score");
                           }}),
@@ -222,7 +222,8 @@ void Controller::report_groups(const GroupStatuses& statuses, UpdateReport& repo
 
 bool Controller::is_settled(const GroupStatuses& statuses) {
   return std::none_of(statuses.groups.begin(), statuses.groups.end(), [](const auto& group) {
-    return group.state == "issued" || group.state == "generated";
+    return group.state == experience::GroupState::kIssued ||
+           group.state == experience::GroupState::kGenerated;
   });
 }
 
@@ -243,7 +244,7 @@ async::task<core::Result<GroupStatuses>> Controller::collect(std::uint64_t updat
     auto statuses = co_await ask(context_, peers_.data, std::move(await));
     if (!statuses) co_return statuses.failure();
     const bool all_ready = std::all_of(statuses->groups.begin(), statuses->groups.end(),
-                                       [](const auto& group) { return group.ready; });
+                                       [](const auto& group) { return group.ready(); });
     if (all_ready) {
       awaited_.reset();
       straggler_timer_.disarm();

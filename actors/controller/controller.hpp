@@ -121,14 +121,14 @@ class Controller {
   void release(std::uint64_t done);
   async::task<core::Result<void>> issuer();
   async::task<core::Result<void>> reissue(ReissueTickets request);
-  core::Result<std::vector<core::Ticket>> failed_groups(std::uint64_t update,
+  core::Result<std::vector<experience::Ticket>> failed_groups(std::uint64_t update,
                                                         const GroupStatuses& statuses);
   core::Result<void> count_filtered(const GroupStatus& group);
   // Tells of it. True: the slot has had its last.
-  bool count_fault(const core::Ticket& ticket, const std::string& cause);
+  bool count_fault(const experience::Ticket& ticket, const std::string& cause);
   std::uint64_t forget_slots(std::uint64_t update);  // gives the groups that were filtered
   TicketWork training_work(std::uint64_t update) const;
-  void retired(const core::Ticket& ticket);
+  void retired(const experience::Ticket& ticket);
   void watch_stragglers(std::uint64_t update);
 
   RoleContext context_;

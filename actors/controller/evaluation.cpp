@@ -15,12 +15,11 @@ async::task<core::Result<void>> Controller::evaluate(std::uint64_t done) {
 async::task<core::Result<void>> Controller::evaluate(std::uint64_t done, bool greedy) {
   listener_.on_phase("evaluate");
   const core::TimePoint begin = context_.timers->now();
-  const std::uint64_t update = kFirstEvaluation + 2 * done + (greedy ? 1 : 0);
+  const std::uint64_t update = experience::kFirstEvaluation + 2 * done + (greedy ? 1 : 0);
   IssueTickets issue;
   issue.update = update;
   issue.groups = plan_.evaluation_groups;
   issue.samples = greedy ? 1 : plan_.evaluation_samples;
-  issue.evaluation = true;
   issue.version_min = starts_.newest();
   TicketWork work;
   work.kind = WorkKind::kEvaluation;
@@ -41,7 +40,7 @@ async::task<core::Result<void>> Controller::evaluate(std::uint64_t done, bool gr
   report.done = done;
   report.greedy = greedy;
   for (const GroupStatus& group : statuses->groups) {
-    if (group.ready) {
+    if (group.ready()) {
       report.accuracy.push_back(group.mean_score);
     } else if (report.missing++ == 0) {
       listener_.on_note("held-out problem " + std::to_string(group.ticket.slot + 1) +

@@ -1,16 +1,11 @@
 // Tickets: when they are issued, and when again.
 #include "actors/controller/controller.hpp"
 #include "actors/protocol/ask.hpp"
-#include "actors/protocol/ticket_text.hpp"
 #include "actors/reward/gist.hpp"
 
 #include <algorithm>
 
 namespace troupe::actors {
-namespace {
-
-// As people count: from 1.
-}  // namespace
 
 void Controller::release(std::uint64_t done) {
   released_ = done;
@@ -55,11 +50,11 @@ async::task<core::Result<void>> Controller::issuer() {
 }
 
 // The groups that need another attempt. Error: kData when a slot has had its last.
-core::Result<std::vector<core::Ticket>> Controller::failed_groups(std::uint64_t update,
+core::Result<std::vector<experience::Ticket>> Controller::failed_groups(std::uint64_t update,
                                                                   const GroupStatuses& statuses) {
-  std::vector<core::Ticket> failed;
+  std::vector<experience::Ticket> failed;
   for (const GroupStatus& group : statuses.groups) {
-    if (group.ready || group.state == "issued" || group.state == "generated") continue;
+    if (group.state != experience::GroupState::kFailed) continue;
     if (group.filtered) {
       TROUPE_TRY(count_filtered(group));
       failed.push_back(group.ticket);
@@ -69,7 +64,7 @@ core::Result<std::vector<core::Ticket>> Controller::failed_groups(std::uint64_t 
     if (count_fault(group.ticket, group.cause)) {
       return core::fail(core::ErrorCode::kData,
                         std::to_string(plan_.attempts_max) + " groups in a row failed for " +
-                            place_of(group.ticket) + "; the last: " + gist_of(group.cause));
+                            name_of(group.ticket) + "; the last: " + gist_of(group.cause));
     }
     failed.push_back(group.ticket);
   }
@@ -84,11 +79,11 @@ core::Result<void> Controller::count_filtered(const GroupStatus& group) {
   if (filtered < plan_.filtered_max) return {};
   return core::fail(core::ErrorCode::kData,
                     std::to_string(filtered) + " groups in a row were filtered for " +
-                        place_of(group.ticket) + "; the last: " + group.cause +
+                        name_of(group.ticket) + "; the last: " + group.cause +
                         "; look at the reward, or widen --algo.dynamic_filtering_range");
 }
 
-bool Controller::count_fault(const core::Ticket& ticket, const std::string& cause) {
+bool Controller::count_fault(const experience::Ticket& ticket, const std::string& cause) {
   const std::uint32_t fault = ++faults_[{ticket.update, ticket.slot}];
   listener_.on_failed_group({ticket, cause, fault, plan_.attempts_max});
   return fault >= plan_.attempts_max;
@@ -112,11 +107,11 @@ async::task<core::Result<void>> Controller::reissue(ReissueTickets request) {
   co_return core::Result<void>();
 }
 
-void Controller::retired(const core::Ticket& ticket) {
+void Controller::retired(const experience::Ticket& ticket) {
   const std::string cause = "it was cut at the straggler deadline with fewer than two samples done";
   if (count_fault(ticket, cause)) {
     end({core::ErrorCode::kDeadline, std::to_string(plan_.attempts_max) +
-                                         " groups in a row were too slow for " + place_of(ticket) +
+                                         " groups in a row were too slow for " + name_of(ticket) +
                                          "; raise rollout.straggler_timeout_s"});
     return;
   }
