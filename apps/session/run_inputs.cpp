@@ -4,6 +4,7 @@
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/role_loader.hpp"
+#include "runtime/core/limits.hpp"
 #include "runtime/text/chat_template.hpp"
 
 #include <optional>

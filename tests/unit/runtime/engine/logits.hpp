@@ -6,6 +6,7 @@
 #include "runtime/engine/vocab_row.hpp"
 #include "runtime/model/forward.hpp"
 
+#include <cmath>
 #include <algorithm>
 #include <cstdint>
 #include <vector>
