@@ -21,13 +21,48 @@ struct Folder {
   folder @0 :Text;
 }
 
-# Token ids are int32, log-probs float32, versions uint64: little-endian arrays in one Data each, so
-# that a reader walks one pointer a record.
-struct TokenRecord {
-  tokens @0 :Data;      # int32
-  behaviour @1 :Data;   # float32, log-prob when sampled
-  keptMass @2 :Data;    # float32, empty when the sampler kept everything
-  versions @3 :Data;    # uint64
-  reference @4 :Data;   # float32, empty without a reference model
-  finish @5 :Text;      # "eos", "stop", "length", "aborted"
+enum FinishReason {
+  eos @0;
+  stop @1;
+  length @2;
+  aborted @3;
+}
+
+struct Number {
+  value @0 :Float64;
+}
+
+# One sampled response. Arrays are little-endian in one Data each, so that a reader walks one pointer
+# a record; those of reference and critic are empty where there is none.
+struct Trajectory {
+  tokens @0 :Data;     # int32
+  behaviour @1 :Data;  # float32, log-prob when sampled
+  versions @2 :Data;   # runs: a version and its count of tokens, uint64 each
+  finish @3 :FinishReason;
+  text @4 :Text;
+  reference @5 :Data;  # float32
+  values @6 :Data;     # float32
+  score @7 :Number;    # absent until all rewards have spoken
+}
+
+# The samples of one prompt.
+struct Group {
+  ticket @0 :Ticket;
+  prompt @1 :Data;  # int32
+  samples @2 :List(Trajectory);
+}
+
+# A message that is longer than a frame comes in parts. The receiver's transport acknowledges each
+# and puts them together, in whatever order they come.
+struct Part {
+  message @0 :UInt64;  # its number; a sender gives each once in an epoch
+  index @1 :UInt32;
+  bytes @2 :UInt64;    # of the whole message
+  data @3 :Data;
+}
+
+# In place of a message whose parts have been acknowledged, under its own header.
+struct Whole {
+  message @0 :UInt64;
+  epoch @1 :UInt64;  # of the sender of the parts
 }

@@ -4,18 +4,12 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 using Common = import "/schema/common.capnp";
 
-struct ValueGroup {
-  ticket @0 :Common.Ticket;
-  prompt @1 :Data;           # int32
-  responses @2 :List(Data);  # int32 each
-}
-
 # A page of an update's groups, in the order of the update. The critic keeps them until it has learned
 # from them; a page with cursor 0 begins anew.
 struct ScoreValues {
   update @0 :UInt64;
   cursor @1 :UInt32;
-  groups @2 :List(ValueGroup);
+  groups @2 :List(Common.Group);
 }
 
 struct GroupValues {

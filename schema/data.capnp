@@ -5,11 +5,10 @@ $Cxx.namespace("troupe::schema");
 using Common = import "/schema/common.capnp";
 
 struct IssueTickets {
-  update @0 :UInt64;
+  update @0 :UInt64;  # or the number of an evaluation
   groups @1 :UInt32;
   samples @2 :Int32;
-  evaluation @3 :Bool;
-  versionMin @4 :UInt64;  # a delivered token from older weights is an error
+  versionMin @3 :UInt64;  # a delivered token from older weights is an error
 }
 
 struct PromptTask {
@@ -24,16 +23,11 @@ struct PromptTasks {
   tasks @0 :List(PromptTask);
 }
 
-struct DeliveredSample {
-  record @0 :Common.TokenRecord;
-  text @1 :Text;
-}
-
 struct PutGroup {
   ticket @0 :Common.Ticket;
-  samples @1 :List(DeliveredSample);
+  samples @1 :List(Common.Trajectory);
   cut @2 :Bool;  # a straggler: fewer samples than asked for
-  dropped @3 :UInt32;  # samples that were left out because the group was too long for a frame
+  tooLong @3 :UInt32;  # samples of a group that is longer than one may be; it comes without them
 }
 
 # Answered when all groups of the update are ready, or as soon as one has failed.
@@ -42,16 +36,22 @@ struct AwaitGroups {
   starts @1 :List(UInt64);  # version at the start of each update so far, the newest last
 }
 
+enum GroupState {
+  issued @0;
+  generated @1;
+  ready @2;
+  failed @3;
+}
+
 struct GroupStatus {
   ticket @0 :Common.Ticket;
-  ready @1 :Bool;
+  state @1 :GroupState;
   cause @2 :Text;
   samples @3 :UInt32;
   tokens @4 :UInt64;
   meanScore @5 :Float64;
-  state @6 :Text;  # "issued", "generated", "ready", "failed"
-  filtered @7 :Bool;  # failed because its mean score is outside the range that is kept
-  missing @8 :UInt32;  # samples of the slot without a score, those of replaced groups too
+  filtered @6 :Bool;  # failed because its mean score is outside the range that is kept
+  missing @7 :UInt32;  # samples of the slot without a score, those of replaced groups too
 }
 
 struct GroupStatuses {
@@ -70,23 +70,11 @@ struct RewardMean {
 
 struct FetchExperience {
   update @0 :UInt64;
-  cursor @1 :UInt32;
-}
-
-struct ExperienceSample {
-  record @0 :Common.TokenRecord;
-  score @1 :Float64;
-}
-
-struct ExperienceGroup {
-  ticket @0 :Common.Ticket;
-  prompt @1 :Data;  # int32
-  samples @2 :List(ExperienceSample);
+  slots @1 :List(UInt32);
 }
 
 struct ExperiencePage {
-  groups @0 :List(ExperienceGroup);
-  next @1 :UInt32;
+  groups @0 :List(Common.Group);  # of the first of the slots asked for, at least one
 }
 
 struct CommitUpdate {

@@ -113,5 +113,7 @@ struct Envelope {
     putReturns @51 :Critic.PutReturns;
     trainCritic @52 :Critic.TrainCritic;
     awaitPublished @53 :Policy.AwaitPublished;
+    part @54 :Common.Part $hostOnly;
+    whole @55 :Common.Whole $hostOnly;
   }
 }

@@ -3,12 +3,19 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 
-struct ScoreItem {
-  obsolete0 @0 :Text;  # prompt, label and columns are the group's: fields of Score
-  response @1 :Text;
-  obsolete2 @2 :Text;
-  obsolete3 @3 :Text;
-  tokens @4 :Data;  # int32, the sampled ids; empty when the reward does not read them
+struct RewardSample {
+  response @0 :Text;
+  tokens @1 :Data;  # int32, the sampled ids; empty when the reward does not read them
+}
+
+# The responses to one prompt, and once what they share.
+struct RewardGroup {
+  prompt @0 :Text;
+  label @1 :Text;
+  columns @2 :Text;   # a JSON object: the columns that are sent
+  messages @3 :Text;  # the prompt as a JSON list of messages, empty where it is a text
+  update @4 :UInt64;  # updates done when the tickets of the group's update could first be issued
+  samples @5 :List(RewardSample);
 }
 
 # What a reward reads beside prompt, response and label.
@@ -19,15 +26,9 @@ struct RewardReads {
   tokens @3 :Bool;          # the sampled ids
 }
 
-# The samples of one prompt.
 struct Score {
-  items @0 :List(ScoreItem);
-  prompt @1 :Text;
-  label @2 :Text;
-  columns @3 :Text;          # a JSON object: the columns that are sent
-  sent @4 :RewardReads;      # what is sent; a column that the row lacks is left out of the object
-  messages @5 :Text;         # the prompt as a JSON list of messages, empty where it is a text
-  update @6 :UInt64;         # updates done when the tickets of the group's update could first be issued
+  group @0 :RewardGroup;
+  sent @1 :RewardReads;  # what is sent; a column that the row lacks is left out of the object
 }
 
 struct ScoreValue {

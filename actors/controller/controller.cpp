@@ -28,7 +28,7 @@ Controller::Controller(RoleContext context, RunPlan plan, RunListener& listener)
 
 Fleet::Hooks Controller::fleet_hooks() {
   Fleet::Hooks hooks;
-  hooks.retired = [this](const core::Ticket& ticket) {
+  hooks.retired = [this](const experience::Ticket& ticket) {
     scope_->spawn("", issuer_.reissue_retired(ticket));
   };
   hooks.settled = [this](std::uint64_t update) {

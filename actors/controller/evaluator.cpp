@@ -16,12 +16,11 @@ async::task<core::Result<void>> Evaluator::run(std::uint64_t done) {
 async::task<core::Result<void>> Evaluator::evaluate(std::uint64_t done, bool greedy) {
   run_.listener.on_phase("evaluate");
   const core::TimePoint begin = run_.context.timers->now();
-  const std::uint64_t update = kFirstEvaluation + 2 * done + (greedy ? 1 : 0);
+  const std::uint64_t update = experience::kFirstEvaluation + 2 * done + (greedy ? 1 : 0);
   IssueTickets issue;
   issue.update = update;
   issue.groups = run_.plan.evaluation_groups;
   issue.samples = greedy ? 1 : run_.plan.evaluation_samples;
-  issue.evaluation = true;
   issue.version_min = run_.starts.newest();
   TicketWork work;
   work.kind = WorkKind::kEvaluation;
@@ -42,7 +41,7 @@ async::task<core::Result<void>> Evaluator::evaluate(std::uint64_t done, bool gre
   report.done = done;
   report.greedy = greedy;
   for (const GroupStatus& group : statuses->groups) {
-    if (group.ready) {
+    if (group.ready()) {
       report.accuracy.push_back(group.mean_score);
     } else if (report.missing++ == 0) {
       run_.listener.on_note("held-out problem " + std::to_string(group.ticket.slot + 1) +

@@ -3,7 +3,7 @@
 // sick, and others do its work. A pure value. Bound: the groups of the open updates.
 #pragma once
 
-#include "runtime/core/ids.hpp"
+#include "runtime/experience/ticket.hpp"
 
 #include <cstddef>
 #include <map>
@@ -15,17 +15,17 @@ namespace troupe::actors {
 class FailureBook {
  public:
   // It failed at this generator; how often it has failed by now.
-  std::size_t add(const core::Ticket& ticket, const std::string& generator) {
+  std::size_t add(const experience::Ticket& ticket, const std::string& generator) {
     Failures& failures = tickets_[ticket];
     failures.at.insert(generator);
     return ++failures.count;
   }
   // Where it failed; null when nowhere.
-  const std::set<std::string>* where(const core::Ticket& ticket) const {
+  const std::set<std::string>* where(const experience::Ticket& ticket) const {
     const auto found = tickets_.find(ticket);
     return found == tickets_.end() ? nullptr : &found->second.at;
   }
-  void forget(const core::Ticket& ticket) { tickets_.erase(ticket); }
+  void forget(const experience::Ticket& ticket) { tickets_.erase(ticket); }
   void forget_update(std::uint64_t update) {
     std::erase_if(tickets_, [update](const auto& entry) { return entry.first.update == update; });
   }
@@ -36,7 +36,7 @@ class FailureBook {
     std::size_t count = 0;
     std::set<std::string> at;
   };
-  std::map<core::Ticket, Failures> tickets_;
+  std::map<experience::Ticket, Failures> tickets_;
 };
 
 }  // namespace troupe::actors

@@ -1,8 +1,8 @@
 // Tickets to generators and back.
 #include "actors/controller/fleet.hpp"
 
-#include "actors/data/ticket_name.hpp"
 #include "actors/limits.hpp"
+#include "runtime/experience/ticket.hpp"
 #include "actors/protocol/ask.hpp"
 
 #include <algorithm>
@@ -44,8 +44,8 @@ void Fleet::begin(async::Scope& scope) {
   dispatch();
 }
 
-void Fleet::add(const std::vector<core::Ticket>& tickets, TicketWork like) {
-  for (const core::Ticket& ticket : tickets) {
+void Fleet::add(const std::vector<experience::Ticket>& tickets, TicketWork like) {
+  for (const experience::Ticket& ticket : tickets) {
     TicketWork work = like;
     work.ticket = ticket;
     queue_.put(std::move(work));
@@ -160,7 +160,7 @@ core::Result<void> Fleet::failed(Flight flight, const core::Error& error) {
 
 // The ticket's fault or the generator's: what the ticket does elsewhere will tell.
 core::Result<void> Fleet::blame(Flight flight, const core::Error& error) {
-  const core::Ticket ticket = flight.work.ticket;
+  const experience::Ticket ticket = flight.work.ticket;
   const std::string name = flight.generator;
   const std::size_t times = failures_.add(ticket, name);
   ++counts_["ticket failed"];

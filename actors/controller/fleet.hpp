@@ -36,7 +36,7 @@ class Fleet {
  public:
   struct Hooks {
     // A straggler was cut and had nothing to deliver: its slot needs another attempt.
-    std::function<void(const core::Ticket&)> retired;
+    std::function<void(const experience::Ticket&)> retired;
     // Nothing of this update is queued or being sampled any more.
     std::function<void(std::uint64_t update)> settled;
   };
@@ -63,7 +63,7 @@ class Fleet {
   void offer(const Published& published);
   const std::optional<Published>& latest() const noexcept { return latest_; }
 
-  void add(const std::vector<core::Ticket>& tickets, TicketWork like);
+  void add(const std::vector<experience::Ticket>& tickets, TicketWork like);
   // Ends what is being sampled of the update; the number of groups asked for.
   std::size_t cut(std::uint64_t update);
   // The update was committed: what is left of it means nothing any more.

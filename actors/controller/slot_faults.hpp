@@ -13,8 +13,8 @@ namespace troupe::actors {
 class SlotFaults {
  public:
   // The number of its slot by now.
-  std::uint32_t add_failed(const core::Ticket& ticket) { return ++failed_[slot_of(ticket)]; }
-  std::uint32_t add_filtered(const core::Ticket& ticket) { return ++filtered_[slot_of(ticket)]; }
+  std::uint32_t add_failed(const experience::Ticket& ticket) { return ++failed_[slot_of(ticket)]; }
+  std::uint32_t add_filtered(const experience::Ticket& ticket) { return ++filtered_[slot_of(ticket)]; }
 
   // Forgets the update and those before it; gives the groups of it that were filtered.
   std::uint64_t forget(std::uint64_t update) {
@@ -29,7 +29,7 @@ class SlotFaults {
 
  private:
   using Slot = std::pair<std::uint64_t, std::uint32_t>;  // update and slot
-  static Slot slot_of(const core::Ticket& ticket) { return {ticket.update, ticket.slot}; }
+  static Slot slot_of(const experience::Ticket& ticket) { return {ticket.update, ticket.slot}; }
   std::map<Slot, std::uint32_t> failed_, filtered_;
 };
 

@@ -2,7 +2,6 @@
 #include "actors/controller/ticket_issuer.hpp"
 
 #include "actors/protocol/ask.hpp"
-#include "actors/protocol/ticket_text.hpp"
 #include "actors/reward/gist.hpp"
 
 #include <algorithm>
@@ -14,7 +13,8 @@ using core::ErrorCode;
 namespace {
 
 bool is_open(const GroupStatus& group) {
-  return group.state == "issued" || group.state == "generated";
+  return group.state == experience::GroupState::kIssued ||
+         group.state == experience::GroupState::kGenerated;
 }
 
 }  // namespace
@@ -94,10 +94,10 @@ async::task<core::Result<bool>> TicketIssuer::reissue_failed(GroupStatuses statu
   co_return true;
 }
 
-core::Result<std::vector<core::Ticket>> TicketIssuer::failed_groups(const GroupStatuses& statuses) {
-  std::vector<core::Ticket> failed;
+core::Result<std::vector<experience::Ticket>> TicketIssuer::failed_groups(const GroupStatuses& statuses) {
+  std::vector<experience::Ticket> failed;
   for (const GroupStatus& group : statuses.groups) {
-    if (group.ready || is_open(group)) continue;
+    if (group.ready() || is_open(group)) continue;
     if (group.filtered) {
       TROUPE_TRY(count_filtered(group));
       failed.push_back(group.ticket);
@@ -107,7 +107,7 @@ core::Result<std::vector<core::Ticket>> TicketIssuer::failed_groups(const GroupS
     if (count_fault(group.ticket, group.cause)) {
       return core::fail(ErrorCode::kData,
                         std::to_string(run_.plan.attempts_max) + " groups in a row failed for " +
-                            place_of(group.ticket) + "; the last: " + gist_of(group.cause));
+                            name_of(group.ticket) + "; the last: " + gist_of(group.cause));
     }
     failed.push_back(group.ticket);
   }
@@ -122,12 +122,12 @@ core::Result<void> TicketIssuer::count_filtered(const GroupStatus& group) {
   if (filtered < run_.plan.filtered_max) return {};
   return core::fail(ErrorCode::kData,
                     std::to_string(filtered) + " groups in a row were filtered for " +
-                        place_of(group.ticket) + "; the last: " + group.cause +
+                        name_of(group.ticket) + "; the last: " + group.cause +
                         "; look at the reward, or widen --algo.dynamic_filtering_range");
 }
 
 // Tells of it. True: the slot has had its last.
-bool TicketIssuer::count_fault(const core::Ticket& ticket, const std::string& cause) {
+bool TicketIssuer::count_fault(const experience::Ticket& ticket, const std::string& cause) {
   const std::uint32_t fault = faults_.add_failed(ticket);
   run_.listener.on_failed_group({ticket, cause, fault, run_.plan.attempts_max});
   return fault >= run_.plan.attempts_max;
@@ -141,12 +141,12 @@ async::task<core::Result<void>> TicketIssuer::reissue(ReissueTickets request) {
   co_return core::Result<void>();
 }
 
-async::task<core::Result<void>> TicketIssuer::reissue_retired(core::Ticket ticket) {
+async::task<core::Result<void>> TicketIssuer::reissue_retired(experience::Ticket ticket) {
   const std::string cause = "it was cut at the straggler deadline with fewer than two samples done";
   if (count_fault(ticket, cause)) {
     co_return core::fail(ErrorCode::kDeadline, std::to_string(run_.plan.attempts_max) +
                                                    " groups in a row were too slow for " +
-                                                   place_of(ticket) +
+                                                   name_of(ticket) +
                                                    "; raise rollout.straggler_timeout_s");
   }
   ReissueTickets request;

@@ -31,7 +31,7 @@ class TicketIssuer {
   // when a slot has had its last, kNotFound when no prompts are left.
   async::task<core::Result<bool>> reissue_failed(GroupStatuses statuses);
   // The same for a group that was cut and had nothing to deliver.
-  async::task<core::Result<void>> reissue_retired(core::Ticket ticket);
+  async::task<core::Result<void>> reissue_retired(experience::Ticket ticket);
 
   // The update was committed; gives its groups that were filtered.
   std::uint64_t forget(std::uint64_t update) { return faults_.forget(update); }
@@ -39,9 +39,9 @@ class TicketIssuer {
   const std::optional<core::Error>& used_up() const noexcept { return used_up_; }
 
  private:
-  core::Result<std::vector<core::Ticket>> failed_groups(const GroupStatuses& statuses);
+  core::Result<std::vector<experience::Ticket>> failed_groups(const GroupStatuses& statuses);
   core::Result<void> count_filtered(const GroupStatus& group);
-  bool count_fault(const core::Ticket& ticket, const std::string& cause);
+  bool count_fault(const experience::Ticket& ticket, const std::string& cause);
   async::task<core::Result<void>> reissue(ReissueTickets request);
   TicketWork training_work(std::uint64_t update) const;
 

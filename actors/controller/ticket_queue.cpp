@@ -7,7 +7,7 @@
 namespace troupe::actors {
 
 void TicketQueue::put(TicketWork work) {
-  const core::Ticket ticket = work.ticket;
+  const experience::Ticket ticket = work.ticket;
   const Place place{ticket.update, ticket.attempt == 0, ticket.slot, ticket.attempt};
   Line& into = line(work.kind);
   into.emplace(place, std::move(work));

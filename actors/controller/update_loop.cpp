@@ -139,7 +139,7 @@ async::task<core::Result<GroupStatuses>> UpdateLoop::collect(std::uint64_t updat
     auto statuses = co_await ask(run_.context, kDataRole, std::move(await));
     if (!statuses) co_return statuses.failure();
     const bool all_ready = std::all_of(statuses->groups.begin(), statuses->groups.end(),
-                                       [](const auto& group) { return group.ready; });
+                                       [](const auto& group) { return group.ready(); });
     if (all_ready) {
       run_.awaited.reset();
       straggler_timer_.disarm();

@@ -8,22 +8,6 @@ namespace {
 
 using core::ErrorCode;
 
-std::vector<learn::TrainGroup> train_groups(std::vector<ValueGroup> groups) {
-  std::vector<learn::TrainGroup> result;
-  for (ValueGroup& group : groups) {
-    learn::TrainGroup one;
-    one.ticket = group.ticket;
-    one.prompt = std::move(group.prompt);
-    for (auto& response : group.responses) {
-      learn::TrainSample sample;
-      sample.tokens = std::move(response);
-      one.samples.push_back(std::move(sample));
-    }
-    result.push_back(std::move(one));
-  }
-  return result;
-}
-
 }  // namespace
 
 CriticRole::CriticRole(RoleContext context,
@@ -52,7 +36,7 @@ async::task<core::Result<CriticValues>> CriticRole::on(ScoreValues request) {
   auto held = held_;
   auto trainer = trainer_;
   auto page =
-      std::make_shared<std::vector<learn::TrainGroup>>(train_groups(std::move(request.groups)));
+      std::make_shared<std::vector<experience::Group>>(std::move(request.groups));
   auto job = [trainer, page]() { return trainer->values(*page); };
   auto values = co_await work_.run("value", std::move(job));
   if (!values) co_return values.failure();

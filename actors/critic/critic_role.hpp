@@ -39,7 +39,7 @@ class CriticRole : public TrainerRole<learn::CriticTrainer> {
   // Of the update between its first page and its training.
   struct Held {
     std::uint64_t update = 0;
-    std::vector<learn::TrainGroup> groups;
+    std::vector<experience::Group> groups;
     learn::TokenValues values, returns;
   };
 

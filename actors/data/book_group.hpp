@@ -4,7 +4,7 @@
 
 #include "actors/data/reward_sets.hpp"
 #include "actors/data/sample_extras.hpp"
-#include "runtime/core/ids.hpp"
+#include "runtime/experience/group.hpp"
 
 #include <array>
 #include <cstdint>
@@ -15,23 +15,14 @@
 
 namespace troupe::actors {
 
-// One sample as the generator delivered it, then with what the scorers added.
-struct BookSample {
-  std::vector<std::int32_t> tokens;
-  std::vector<float> behaviour;  // log-prob of each token when it was sampled
-  std::vector<core::Version> versions;
-  std::vector<float> reference;  // empty until scored, or for good without a reference model
-  std::string text;
-  std::string finish;                             // "eos", "stop", "length"
+using experience::GroupState;
+
+// What the rewards said of one sample.
+struct SampleScores {
   std::vector<std::optional<double>> components;  // by member of the group's reward set
-  std::optional<double> score;                    // their weighted sum, when all are there
   std::string missing_cause;                      // why there is no score; names the reward
   SampleExtras extras;                            // what the rewards report beside it
 };
-
-enum class GroupState { kIssued, kGenerated, kReady, kFailed };
-inline constexpr std::array<std::string_view, 4> kGroupStates = {"issued", "generated", "ready",
-                                                                 "failed"};
 
 // Why a group failed.
 enum class FailureKind {
@@ -41,7 +32,7 @@ enum class FailureKind {
   kRewardLost,  // a reward was given up
   kReference,   // the reference model answered with an error, or stayed away
   kFiltered,    // its mean score is outside the range that is kept: nothing went wrong
-  kTooLong,     // too few of its samples fit a frame together
+  kTooLong,     // it is longer than a group may be
 };
 inline constexpr std::array<std::string_view, 7> kFailureKinds = {
     "unscored", "reward_error", "reward_gone", "reward_lost", "reference", "filtered", "too_long"};
@@ -69,14 +60,15 @@ struct Unscored {
 };
 
 struct BookGroup {
-  core::Ticket ticket;
+  experience::Ticket ticket;
   std::uint64_t prompt = 0;  // position in the prompt stream
   std::int32_t wanted = 0;   // samples of a whole group
   core::Version version_min = 0;
   RewardSetPtr rewards;
   std::vector<std::uint64_t> replaced;  // prompt positions of the slot's earlier attempts
   GroupState state = GroupState::kIssued;
-  std::vector<BookSample> samples;
+  std::vector<experience::Trajectory> samples;
+  std::vector<SampleScores> scores;  // one a sample
   std::vector<bool> scored;  // by member of `rewards`
   bool referenced = false;
   bool restored = false;  // came from a saved state and was not asked for since

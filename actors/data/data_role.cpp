@@ -2,31 +2,28 @@
 #include "actors/data/data_role.hpp"
 
 #include "actors/data/group_statuses.hpp"
-#include "actors/data/ticket_name.hpp"
 #include "actors/limits.hpp"
 #include "runtime/core/group_bytes.hpp"
 #include "runtime/core/rng.hpp"
-#include "runtime/wire/limits.hpp"
 
 namespace troupe::actors {
 namespace {
 
 using core::ErrorCode;
 
-std::uint64_t bytes_of(const ExperienceGroup& group) {
-  std::uint64_t bytes = core::kGroupRest_bytes + group.prompt.size() * 4;
-  for (const auto& sample : group.samples)
-    bytes += core::experience_bytes(sample.tokens.size(), !sample.reference.empty());
-  return bytes;
+// What the policy learns from: without the texts.
+experience::Group experience_of(const BookGroup& group, const Prompt& prompt) {
+  experience::Group result{group.ticket, prompt.tokens, group.samples};
+  for (experience::Trajectory& sample : result.samples)
+    sample.text.clear();
+  return result;
 }
 
-ExperienceGroup experience_of(const BookGroup& group, const Prompt& prompt) {
-  ExperienceGroup result{group.ticket, prompt.tokens, {}};
-  for (const BookSample& sample : group.samples) {
-    result.samples.push_back({sample.tokens, sample.behaviour, sample.versions, sample.reference,
-                              sample.score.value_or(0.0), sample.finish});
-  }
-  return result;
+std::uint64_t bytes_of(const experience::Group& group) {
+  std::uint64_t tokens = 0;
+  for (const experience::Trajectory& sample : group.samples)
+    tokens += sample.tokens.size();
+  return core::group_bytes(group.prompt.size(), group.samples.size(), tokens, 0);
 }
 
 }  // namespace
@@ -46,31 +43,31 @@ DataRole::DataRole(RoleContext context,
       committed_(state_of(book_)),
       sets_(options_.rewards),
       changed_(*context_.timers),
-      unscored_note_(options_.note, *context_.timers, limits::kNotesEvery),
-      too_long_note_(options_.note, *context_.timers, limits::kNotesEvery) {
+      unscored_note_(options_.note, *context_.timers, limits::kNotesEvery) {
   const auto restored = sets_.restore(options_.earlier_sets);
   TROUPE_CHECK(restored.has_value(), "the reward sets of an earlier life were in order there");
 }
 
 TicketBook& DataRole::book_of(std::uint64_t update) {
-  return update >= kFirstEvaluation ? evaluation_book_ : book_;
+  return experience::is_evaluation(update) ? evaluation_book_ : book_;
 }
 
 RewardSetPtr DataRole::rewards_for(std::uint64_t update) const {
-  return update >= kFirstEvaluation ? sets_.first() : sets_.for_update(update);
+  return experience::is_evaluation(update) ? sets_.first() : sets_.for_update(update);
 }
 
 core::Result<const Prompt*> DataRole::prompt_of(const BookGroup& group) {
   const auto found = open_prompts_.find(group.ticket);
   if (found != open_prompts_.end()) return &found->second;
-  const bool evaluation = group.ticket.update >= kFirstEvaluation;
-  auto prompt = evaluation ? evaluation_->at(group.prompt) : prompts_->at(group.prompt);
+  PromptSource& source =
+      group.ticket.kind() == experience::TicketKind::kEvaluation ? *evaluation_ : *prompts_;
+  auto prompt = source.at(group.prompt);
   if (!prompt) return prompt.failure();
   return &open_prompts_.emplace(group.ticket, std::move(prompt).value()).first->second;
 }
 
 core::Result<void> DataRole::check_prompts_left(std::uint64_t update, std::uint64_t wanted) const {
-  if (options_.episodes == 0 || update >= kFirstEvaluation) return {};
+  if (options_.episodes == 0 || experience::is_evaluation(update)) return {};
   const std::uint64_t most = prompts_->size() * options_.episodes;
   if (book_.next_prompt() + wanted <= most) return {};
   return core::fail(ErrorCode::kNotFound,
@@ -80,8 +77,8 @@ core::Result<void> DataRole::check_prompts_left(std::uint64_t update, std::uint6
 }
 
 async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
-  if (request.evaluation != (request.update >= kFirstEvaluation) || request.groups == 0 ||
-      (request.evaluation && evaluation_ == nullptr)) {
+  const bool evaluation = experience::is_evaluation(request.update);
+  if (request.groups == 0 || (evaluation && evaluation_ == nullptr)) {
     co_return core::fail(ErrorCode::kInvalidArgument, "tickets asked for in a way that has none");
   }
   if (book_of(request.update).committed(request.update)) {
@@ -92,7 +89,7 @@ async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
     TROUPE_CO_TRY(check_prompts_left(request.update, request.groups));
   }
   // Every evaluation starts from the first held-out prompt again.
-  if (request.evaluation) evaluation_book_.set_next_prompt(0);
+  if (evaluation) evaluation_book_.set_next_prompt(0);
   const TicketBook::Order order{request.update, request.groups, request.samples,
                                 request.version_min};
   Tickets reply{book_of(request.update).issue(order, rewards_for(request.update))};
@@ -102,14 +99,14 @@ async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
 
 // All of them or none.
 async::task<core::Result<Tickets>> DataRole::on(ReissueTickets request) {
-  for (const core::Ticket& ticket : request.tickets) {
+  for (const experience::Ticket& ticket : request.tickets) {
     TROUPE_CO_TRY(book_of(ticket.update).may_reissue(ticket));
   }
   if (!request.tickets.empty()) {
     TROUPE_CO_TRY(check_prompts_left(request.tickets[0].update, request.tickets.size()));
   }
   Tickets reply;
-  for (const core::Ticket& ticket : request.tickets) {
+  for (const experience::Ticket& ticket : request.tickets) {
     TROUPE_CO_TRY_ASSIGN(fresh, book_of(ticket.update).reissue(ticket, rewards_for(ticket.update)));
     open_prompts_.erase(ticket);
     reply.tickets.push_back(fresh);
@@ -120,7 +117,7 @@ async::task<core::Result<Tickets>> DataRole::on(ReissueTickets request) {
 
 async::task<core::Result<PromptTasks>> DataRole::on(FetchPrompts request) {
   PromptTasks reply;
-  for (const core::Ticket& ticket : request.tickets) {
+  for (const experience::Ticket& ticket : request.tickets) {
     const BookGroup* group = book_of(ticket.update).find(ticket);
     if (group == nullptr) {
       co_return core::fail(ErrorCode::kNotFound, name_of(ticket) + " is not open");
@@ -138,31 +135,19 @@ async::task<core::Result<PromptTasks>> DataRole::on(FetchPrompts request) {
 }
 
 async::task<core::Result<Ack>> DataRole::on(PutGroup request) {
-  std::vector<BookSample> samples;
-  for (DeliveredSample& delivered : request.samples) {
-    if (delivered.behaviour.size() != delivered.tokens.size() ||
-        delivered.versions.size() != delivered.tokens.size() || delivered.tokens.empty()) {
-      co_return core::fail(ErrorCode::kData,
-                           name_of(request.ticket) + ": a sample with uneven token records");
+  TicketBook& book = book_of(request.ticket.update);
+  if (request.too_long > 0) {
+    fail_too_long(request);
+    co_return Ack{};
+  }
+  for (const experience::Trajectory& sample : request.samples) {
+    if (auto good = experience::check_delivered(sample); !good) {
+      co_return core::fail(good.error().within(name_of(request.ticket)));
     }
-    BookSample sample;
-    sample.tokens = std::move(delivered.tokens);
-    sample.behaviour = std::move(delivered.behaviour);
-    sample.versions = std::move(delivered.versions);
-    sample.text = std::move(delivered.text);
-    sample.finish = std::move(delivered.finish);
-    samples.push_back(std::move(sample));
   }
   // A group that came before, or whose slot was issued again, is acknowledged and dropped.
-  TicketBook& book = book_of(request.ticket.update);
-  bool cut = request.cut;
-  if (const BookGroup* group = book.find(request.ticket);
-      group != nullptr && group->state == GroupState::kIssued) {
-    TROUPE_CO_TRY_ASSIGN(fit, fit_samples(*group, samples, request.dropped));
-    if (!fit) co_return Ack{};
-    cut = cut || samples.size() < request.samples.size() + request.dropped;
-  }
-  TROUPE_CO_TRY_ASSIGN(taken, book.put_samples(request.ticket, std::move(samples), cut));
+  TROUPE_CO_TRY_ASSIGN(
+      taken, book.put_samples(request.ticket, std::move(request.samples), request.cut));
   if (!taken) co_return Ack{};
   changed_.notify_all();
   const std::string name = name_of(request.ticket);
@@ -170,7 +155,7 @@ async::task<core::Result<Ack>> DataRole::on(PutGroup request) {
   for (std::size_t member = 0; member < members; ++member) {
     context_.scope->spawn("score " + name, score(request.ticket, member));
   }
-  if (options_.with_reference && request.ticket.update < kFirstEvaluation) {
+  if (options_.with_reference && !experience::is_evaluation(request.ticket.update)) {
     context_.scope->spawn("reference " + name, reference(request.ticket));
   }
   co_return Ack{};
@@ -198,22 +183,20 @@ async::task<core::Result<GroupStatuses>> DataRole::on(AwaitGroups request) {
 
 async::task<core::Result<ExperiencePage>> DataRole::on(FetchExperience request) {
   const auto groups = book_.groups_of(request.update);
-  if (!book_.ready(request.update) || request.cursor >= groups.size()) {
-    co_return core::fail(ErrorCode::kInvalidArgument,
-                         "update " + std::to_string(request.update + 1) + " has no experience at " +
-                             std::to_string(request.cursor));
-  }
-  constexpr std::uint64_t kPage_bytes_max = wire::limits::kFrame_bytes_max * 3 / 4;
   ExperiencePage page;
-  page.next = request.cursor;
   std::uint64_t bytes = 0;
-  while (page.next < groups.size()) {
-    TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*groups[page.next]));
-    ExperienceGroup group = experience_of(*groups[page.next], *prompt);
+  for (const std::uint32_t slot : request.slots) {
+    if (slot >= groups.size()) break;
+    TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*groups[slot]));
+    experience::Group group = experience_of(*groups[slot], *prompt);
     bytes += bytes_of(group);
-    if (!page.groups.empty() && bytes > kPage_bytes_max) break;
+    if (!page.groups.empty() && bytes > limits::kPage_bytes) break;
     page.groups.push_back(std::move(group));
-    ++page.next;
+  }
+  if (page.groups.empty() || !book_.ready(request.update)) {
+    co_return core::fail(ErrorCode::kInvalidArgument,
+                         experience::name_of_update(request.update) +
+                             " has no experience in the slots asked for");
   }
   co_return page;
 }
@@ -222,7 +205,7 @@ async::task<core::Result<Ack>> DataRole::on(CommitUpdate request) {
   TicketBook& book = book_of(request.update);
   if (book.committed(request.update)) co_return Ack{};
   // Held-out problems that could not be scored are left out.
-  const bool held_out = request.update >= kFirstEvaluation;
+  const bool held_out = experience::is_evaluation(request.update);
   std::vector<CommittedGroup> groups;
   for (const BookGroup* group : book.groups_of(request.update)) {
     if (held_out && group->state == GroupState::kFailed) continue;
@@ -271,13 +254,13 @@ wire::Amounts DataRole::amounts() const {
   const auto add = [&](std::string name, std::uint64_t value) {
     amounts.emplace_back(std::move(name), static_cast<double>(value));
   };
-  std::array<std::uint64_t, kGroupStates.size()> open{};
+  std::array<std::uint64_t, experience::kGroupStates.size()> open{};
   for (const TicketBook* book : {&book_, &evaluation_book_}) {
     for (const BookGroup* group : book->groups())
       ++open[static_cast<std::size_t>(group->state)];
   }
   for (std::size_t i = 0; i < open.size(); ++i) {
-    add("open_groups/" + std::string(kGroupStates[i]), open[i]);
+    add("open_groups/" + std::string(experience::kGroupStates[i]), open[i]);
   }
   const BookCounts &train = book_.counts(), &held_out = evaluation_book_.counts();
   for (std::size_t i = 0; i < kFailureKinds.size(); ++i) {

@@ -14,7 +14,7 @@
 #include "actors/data/rare_note.hpp"
 #include "actors/data/reward_sets.hpp"
 #include "actors/data/ticket_book.hpp"
-#include "actors/data/ticket_name.hpp"
+#include "runtime/experience/ticket.hpp"
 #include "actors/protocol/group_counts.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
@@ -90,13 +90,11 @@ class DataRole {
   Scorer& reference_scorer();
   // Why nobody should wait for the groups of the update any longer.
   std::optional<core::Error> hopeless(std::uint64_t update) const;
-  core::Result<bool> fit_samples(const BookGroup& group,
-                                 std::vector<BookSample>& samples,
-                                 std::size_t dropped);
+  void fail_too_long(const PutGroup& request);
   void tell_unscored(const BookGroup& group);
-  async::task<core::Result<void>> score(core::Ticket ticket, std::size_t member);
-  async::task<core::Result<Scores>> scores_of(core::Ticket ticket, std::size_t member);
-  async::task<core::Result<void>> reference(core::Ticket ticket);
+  async::task<core::Result<void>> score(experience::Ticket ticket, std::size_t member);
+  async::task<core::Result<Scores>> scores_of(experience::Ticket ticket, std::size_t member);
+  async::task<core::Result<void>> reference(experience::Ticket ticket);
 
   RoleContext context_;
   DataRoleOptions options_;
@@ -107,11 +105,11 @@ class DataRole {
   TicketBook evaluation_book_;
   DataState committed_;  // as it was at the last commit
   RewardSets sets_;
-  std::uint64_t too_long_samples_ = 0;  // left out because their group did not fit a frame
-  std::map<core::Ticket, Prompt> open_prompts_;
+  std::uint64_t too_long_samples_ = 0;  // of groups that were too long
+  std::map<experience::Ticket, Prompt> open_prompts_;
   async::Notifier changed_;                // at each change of a group
   std::map<std::string, Scorer> scorers_;  // by role
-  RareNote unscored_note_, too_long_note_;
+  RareNote unscored_note_;
 };
 
 }  // namespace troupe::actors

@@ -1,9 +1,6 @@
 // What the data role asks its scorers, and how rewards come and go.
 #include "actors/data/data_role.hpp"
-#include "actors/data/ticket_name.hpp"
-#include "actors/protocol/group_fit.hpp"
-#include "runtime/core/group_bytes.hpp"
-#include "runtime/wire/limits.hpp"
+#include "runtime/core/limits.hpp"
 
 #include <algorithm>
 
@@ -34,7 +31,7 @@ Scorer& DataRole::reference_scorer() {
 }
 
 std::optional<core::Error> DataRole::hopeless(std::uint64_t update) const {
-  const bool training = update < kFirstEvaluation;
+  const bool training = !experience::is_evaluation(update);
   const TicketBook& book = training ? book_ : evaluation_book_;
   for (const BookGroup* group : book.groups_of(update)) {
     if (group->state != GroupState::kGenerated) continue;
@@ -53,50 +50,16 @@ std::optional<core::Error> DataRole::hopeless(std::uint64_t update) const {
   return std::nullopt;
 }
 
-// Leaves out what a frame does not hold, of those to come: to each reward, and to the policy.
-// False: too few are left, the group has failed.
-core::Result<bool> DataRole::fit_samples(const BookGroup& group,
-                                         std::vector<BookSample>& samples,
-                                         std::size_t dropped) {
-  TROUPE_TRY_ASSIGN(prompt, prompt_of(group));
-  const bool reference = options_.with_reference && group.ticket.update < kFirstEvaluation;
-  std::uint64_t row = 0;
-  bool ids = false;
-  for (const RewardMember& reward : group.rewards->members) {
-    const RewardReads& reads = scorer_of(reward).reads;
-    const std::size_t messages = reads.messages ? prompt->messages.size() : 0;
-    row = std::max<std::uint64_t>(row, row_with(prompt->columns, reads).size() + messages);
-    ids = ids || reads.tokens;
-  }
-  row += prompt->text.size() + prompt->label.size();
-  std::vector<std::uint64_t> to_policy, to_rewards;
-  for (const BookSample& sample : samples) {
-    to_policy.push_back(core::experience_bytes(sample.tokens.size(), reference));
-    to_rewards.push_back(core::scored_bytes(ids ? sample.tokens.size() : 0, sample.text.size()));
-  }
-  const auto learned = that_fit(to_policy, core::frame_left(prompt->tokens.size() * 4));
-  const auto scored = that_fit(to_rewards, core::frame_left(row));
-  std::vector<BookSample> kept;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    if (learned[i] && scored[i]) kept.push_back(std::move(samples[i]));
-  }
-  dropped += samples.size() - kept.size();
-  samples = std::move(kept);
-  if (dropped == 0) return true;
-  too_long_samples_ += dropped;
-  const std::string what =
-      std::to_string(dropped) + " of " + std::to_string(samples.size() + dropped) +
-      " samples did not fit a frame of " + std::to_string(wire::limits::kFrame_bytes_max) +
-      " bytes with the others; ask for shorter responses or fewer samples a "
-      "prompt (--rollout.max_new_tokens, --rollout.n_samples_per_prompt)";
-  const std::size_t least = group.wanted >= 2 ? 2 : 1;
-  if (samples.size() < least) {
-    book_of(group.ticket.update).fail(group.ticket, FailureKind::kTooLong, what);
-    changed_.notify_all();
-    return false;
-  }
-  too_long_note_(name_of(group.ticket) + ": " + what);
-  return true;
+// The generator kept the samples to itself. The slot is issued again, with another prompt.
+void DataRole::fail_too_long(const PutGroup& request) {
+  const std::string cause =
+      "its " + std::to_string(request.too_long) + " samples are longer than the " +
+      std::to_string(core::limits::kGroup_bytes_max) +
+      " bytes of a group; ask for shorter responses or fewer samples a prompt "
+      "(--rollout.max_new_tokens, --rollout.n_samples_per_prompt)";
+  if (!book_of(request.ticket.update).fail(request.ticket, FailureKind::kTooLong, cause)) return;
+  too_long_samples_ += request.too_long;
+  changed_.notify_all();
 }
 
 void DataRole::tell_unscored(const BookGroup& group) {
@@ -108,7 +71,7 @@ void DataRole::tell_unscored(const BookGroup& group) {
 
 // A reward that has not said what it reads is asked without any of it; it answers with what it
 // wants, and is asked again. The same when another one took its place.
-async::task<core::Result<Scores>> DataRole::scores_of(core::Ticket ticket, std::size_t member) {
+async::task<core::Result<Scores>> DataRole::scores_of(experience::Ticket ticket, std::size_t member) {
   constexpr int kAsked_max = 4;
   TicketBook& book = book_of(ticket.update);
   const RewardMember reward = book.find(ticket)->rewards->members[member];
@@ -120,16 +83,17 @@ async::task<core::Result<Scores>> DataRole::scores_of(core::Ticket ticket, std::
     if (!wanted()) break;
     TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
     Score request;
-    request.prompt = prompt->text;
-    request.label = prompt->label;
+    request.group.prompt = prompt->text;
+    request.group.label = prompt->label;
     Scorer& scorer = scorer_of(reward);
     request.sent = scorer.reads;
-    request.columns = row_with(prompt->columns, request.sent);
-    if (request.sent.messages) request.messages = prompt->messages;
-    if (ticket.update < kFirstEvaluation) request.update = ticket.update;
-    for (const BookSample& sample : group->samples) {
-      request.items.push_back({sample.text, {}});
-      if (request.sent.tokens) request.items.back().tokens = sample.tokens;
+    request.group.columns = row_with(prompt->columns, request.sent);
+    if (request.sent.messages) request.group.messages = prompt->messages;
+    if (!experience::is_evaluation(ticket.update)) request.group.update = ticket.update;
+    for (const experience::Trajectory& sample : group->samples) {
+      RewardSample& one = request.group.samples.emplace_back();
+      one.response = sample.text;
+      if (request.sent.tokens) one.tokens = sample.tokens;
     }
     auto reply = co_await ask_patiently(context_, reward.peer, std::move(request), &scorer, wanted);
     if (!reply || !reply->wanted) co_return reply;
@@ -139,7 +103,7 @@ async::task<core::Result<Scores>> DataRole::scores_of(core::Ticket ticket, std::
                        reward.peer + " wants something else each time it is asked");
 }
 
-async::task<core::Result<void>> DataRole::score(core::Ticket ticket, std::size_t member) {
+async::task<core::Result<void>> DataRole::score(experience::Ticket ticket, std::size_t member) {
   TicketBook& book = book_of(ticket.update);
   if (!book.waits_for(ticket, member)) co_return core::Result<void>();
   const RewardMember reward = book.find(ticket)->rewards->members[member];
@@ -162,7 +126,7 @@ async::task<core::Result<void>> DataRole::score(core::Ticket ticket, std::size_t
   co_return core::Result<void>();
 }
 
-async::task<core::Result<void>> DataRole::reference(core::Ticket ticket) {
+async::task<core::Result<void>> DataRole::reference(experience::Ticket ticket) {
   TicketBook& book = book_of(ticket.update);
   const BookGroup* group = book.find(ticket);
   if (group == nullptr || group->state != GroupState::kGenerated) co_return core::Result<void>();
@@ -170,7 +134,7 @@ async::task<core::Result<void>> DataRole::reference(core::Ticket ticket) {
   ScoreLogprobs request;
   request.prompt = prompt->tokens;
   request.temperature = options_.temperature;
-  for (const BookSample& sample : group->samples)
+  for (const experience::Trajectory& sample : group->samples)
     request.responses.push_back(sample.tokens);
   std::function<bool()> wanted = [&book, ticket] {
     const BookGroup* waiting = book.find(ticket);

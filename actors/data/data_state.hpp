@@ -16,7 +16,7 @@
 namespace troupe::actors {
 
 struct SavedTicket {
-  core::Ticket ticket;
+  experience::Ticket ticket;
   std::uint64_t prompt = 0;
   std::int32_t wanted = 0;
   std::vector<std::uint64_t> replaced;

@@ -35,7 +35,7 @@ std::string messages_of_row(const data::PromptRow& row) {
   return messages.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-// A row goes to each reward in one frame, with the texts of a group.
+// What a reward reads of a row has a bound: the row goes to it with each group.
 class RowBound {
  public:
   explicit RowBound(const DatasetPromptsOptions& options) : options_(options) {}
@@ -51,10 +51,8 @@ class RowBound {
     return core::fail(
         core::ErrorCode::kData,
         where + ": prompt, label and what the reward reads of the row (" + reads_->text() +
-            ") have " + std::to_string(bytes) + " bytes, and a message to a reward has " +
-            std::to_string(options_.row_bytes_max) +
-            " for them beside the responses; shorten the row or leave it out, or "
-            "lower --rollout.max_new_tokens or --rollout.n_samples_per_prompt");
+            ") have " + std::to_string(bytes) + " bytes, and a row may have " +
+            std::to_string(options_.row_bytes_max) + "; shorten it or leave it out");
   }
 
  private:
@@ -123,6 +121,13 @@ core::Result<std::unique_ptr<DatasetPrompts>> DatasetPrompts::load(
   made->notes_ = std::move(notes);
   made->has_chats_ = has_chats;
   return made;
+}
+
+std::uint64_t DatasetPrompts::longest() const {
+  std::uint64_t tokens = 0;
+  for (const Prompt& prompt : prompts_)
+    tokens = std::max<std::uint64_t>(tokens, prompt.tokens.size());
+  return tokens;
 }
 
 core::Result<Prompt> DatasetPrompts::at(std::uint64_t position) {

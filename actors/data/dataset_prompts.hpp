@@ -45,6 +45,7 @@ class DatasetPrompts final : public PromptSource {
                                                             const text::ChatTemplate* chat);
 
   std::uint64_t size() const override { return prompts_.size(); }
+  std::uint64_t longest() const;  // tokens of the longest prompt
   core::Result<Prompt> at(std::uint64_t position) override;
   // How rows were understood that the settings alone do not explain: a line for each kind.
   const std::vector<std::string>& notes() const { return notes_; }

@@ -45,38 +45,36 @@ class MeansByName {
 GroupStatus status_of(const BookGroup& group) {
   GroupStatus status;
   status.ticket = group.ticket;
-  status.ready = group.state == GroupState::kReady;
-  status.state = std::string(kGroupStates[static_cast<std::size_t>(group.state)]);
+  status.state = group.state;
   status.cause = group.cause;
   status.filtered = group.filtered;
   status.missing = group.missing;
   status.samples = static_cast<std::uint32_t>(group.samples.size());
   double sum = 0;
-  for (const BookSample& sample : group.samples) {
+  for (const experience::Trajectory& sample : group.samples) {
     status.tokens += sample.tokens.size();
     sum += sample.score.value_or(0.0);
   }
-  if (status.ready) status.mean_score = sum / static_cast<double>(status.samples);
+  if (status.ready()) status.mean_score = sum / static_cast<double>(status.samples);
   return status;
 }
 
-void add_scores(const RewardSet& set, const BookSample& sample, MeansByName& rewards, MeansByName& extras) {
+void add_scores(const RewardSet& set, const SampleScores& sample, MeansByName& rewards, MeansByName& extras) {
   for (std::size_t m = 0; m < set.members.size(); ++m)
     rewards.add(set.members[m].name, sample.components[m].value_or(0.0));  // ready: it has them all
   for (const SampleExtra& extra : sample.extras.all())
     if (extra.number) extras.add(extra.name, *extra.number);
 }
 
-void add_ages(const BookSample& sample,
+void add_ages(const experience::Trajectory& sample,
               const std::vector<core::Version>& starts,
               GroupStatuses& statuses) {
-  const auto [oldest, newest] = std::minmax_element(sample.versions.begin(), sample.versions.end());
-  if (*oldest != *newest) ++statuses.crossed;
+  if (sample.versions.runs().size() > 1) ++statuses.crossed;
   if (starts.empty()) return;
-  for (const core::Version version : sample.versions) {
-    const std::size_t age = age_of(version, starts);
+  for (const auto& run : sample.versions.runs()) {
+    const std::size_t age = age_of(run.version, starts);
     if (statuses.staleness.size() <= age) statuses.staleness.resize(age + 1);
-    ++statuses.staleness[age];
+    statuses.staleness[age] += run.count;
   }
 }
 
@@ -89,10 +87,10 @@ GroupStatuses statuses_of(const std::vector<const BookGroup*>& groups,
   for (const BookGroup* group : groups) {
     statuses.groups.push_back(status_of(*group));
     if (group->state != GroupState::kReady) continue;
-    for (const BookSample& sample : group->samples) {
+    for (const experience::Trajectory& sample : group->samples)
       add_ages(sample, starts, statuses);
-      add_scores(*group->rewards, sample, rewards, extras);
-    }
+    for (const SampleScores& scores : group->scores)
+      add_scores(*group->rewards, scores, rewards, extras);
   }
   statuses.rewards = rewards.means();
   statuses.extras = extras.means();

@@ -1,5 +1,5 @@
 // What rewards report of a sample beside its score: values by name, for the metrics (numbers) and
-// the rollouts (all). Plain value, part of a BookSample.
+// the rollouts (all). Plain value, one a sample of the ticket book.
 #pragma once
 
 #include <optional>

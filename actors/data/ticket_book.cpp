@@ -1,7 +1,6 @@
 // Transitions of the ticket book.
 #include "actors/data/ticket_book.hpp"
 
-#include "actors/protocol/ticket_text.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +15,7 @@ using core::ErrorCode;
 // A doubled request comes within the span of a few updates.
 constexpr std::size_t kCommitted_max = 64;
 
-BookGroup fresh_group(const core::Ticket& ticket,
+BookGroup fresh_group(const experience::Ticket& ticket,
                       std::uint64_t prompt,
                       std::int32_t wanted,
                       core::Version version_min,
@@ -41,23 +40,36 @@ bool waits(const BookGroup& group, const std::string& reward) {
 }
 
 // The weighted sum of the components in the order of the set; none without all of them.
-void add_up(BookSample& sample, const RewardSet& set) {
+std::optional<double> add_up(SampleScores& scores, const RewardSet& set) {
   double sum = 0;
   for (std::size_t m = 0; m < set.members.size(); ++m) {
-    if (!sample.components[m]) return;
-    sum += set.members[m].weight * *sample.components[m];
+    if (!scores.components[m]) return std::nullopt;
+    sum += set.members[m].weight * *scores.components[m];
   }
-  if (std::isfinite(sum)) {
-    sample.score = sum;
-  } else {
-    sample.missing_cause = "the weighted sum of its rewards is not finite";
+  if (std::isfinite(sum)) return sum;
+  scores.missing_cause = "the weighted sum of its rewards is not finite";
+  return std::nullopt;
+}
+
+// Forgets the samples without a score.
+void keep_scored(BookGroup& group) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < group.samples.size(); ++i) {
+    if (!group.samples[i].score) continue;
+    if (kept != i) {
+      group.samples[kept] = std::move(group.samples[i]);
+      group.scores[kept] = std::move(group.scores[i]);
+    }
+    ++kept;
   }
+  group.samples.resize(kept);
+  group.scores.resize(kept);
 }
 
 // Of the samples that have a score, in their order.
 double mean_score(const BookGroup& group) {
   double sum = 0, count = 0;
-  for (const BookSample& sample : group.samples) {
+  for (const experience::Trajectory& sample : group.samples) {
     if (!sample.score) continue;
     sum += *sample.score;
     ++count;
@@ -77,8 +89,8 @@ std::uint64_t BookCounts::failed_groups() const {
   return std::accumulate(failed.begin(), failed.end(), std::uint64_t{0});
 }
 
-std::vector<core::Ticket> TicketBook::issue(const Order& order, const RewardSetPtr& rewards) {
-  std::vector<core::Ticket> tickets;
+std::vector<experience::Ticket> TicketBook::issue(const Order& order, const RewardSetPtr& rewards) {
+  std::vector<experience::Ticket> tickets;
   const std::int32_t wanted = order.samples > 0 ? order.samples : samples_;
   for (std::uint32_t slot = 0; slot < order.groups; ++slot) {
     auto [place, added] = groups_.try_emplace(Slot{order.update, slot});
@@ -97,7 +109,7 @@ std::vector<core::Ticket> TicketBook::issue(const Order& order, const RewardSetP
   return tickets;
 }
 
-core::Result<void> TicketBook::may_reissue(const core::Ticket& ticket) const {
+core::Result<void> TicketBook::may_reissue(const experience::Ticket& ticket) const {
   const auto place = groups_.find({ticket.update, ticket.slot});
   if (place != groups_.end()) {
     const BookGroup& group = place->second;
@@ -108,15 +120,15 @@ core::Result<void> TicketBook::may_reissue(const core::Ticket& ticket) const {
     }
     if (group.ticket == ticket) {
       return core::fail(ErrorCode::kInvalidArgument,
-                        place_of(ticket) + " is not issued again: its group is " +
-                            std::string(kGroupStates[static_cast<std::size_t>(group.state)]));
+                        name_of(ticket) + " is not issued again: its group is " +
+                            std::string(experience::state_name(group.state)));
     }
   }
-  return core::fail(ErrorCode::kInvalidArgument, place_of(ticket) + " is not open with attempt " +
+  return core::fail(ErrorCode::kInvalidArgument, name_of(ticket) + " is not open with attempt " +
                                                      std::to_string(ticket.attempt));
 }
 
-core::Result<core::Ticket> TicketBook::reissue(const core::Ticket& ticket,
+core::Result<experience::Ticket> TicketBook::reissue(const experience::Ticket& ticket,
                                                const RewardSetPtr& rewards) {
   TROUPE_TRY(may_reissue(ticket));
   BookGroup& group = groups_.find({ticket.update, ticket.slot})->second;
@@ -134,7 +146,7 @@ core::Result<core::Ticket> TicketBook::reissue(const core::Ticket& ticket,
 }
 
 // Counts a delivery that nobody waits for. True when it is one.
-bool TicketBook::drop_delivery(const core::Ticket& ticket) {
+bool TicketBook::drop_delivery(const experience::Ticket& ticket) {
   const auto place = groups_.find({ticket.update, ticket.slot});
   DuplicateKind kind = DuplicateKind::kClosed;
   if (place != groups_.end()) {
@@ -150,45 +162,46 @@ bool TicketBook::drop_delivery(const core::Ticket& ticket) {
 }
 
 core::Result<void> TicketBook::check_delivery(const BookGroup& group,
-                                              const std::vector<BookSample>& samples,
+                                              const std::vector<experience::Trajectory>& samples,
                                               bool cut) {
   const auto count = static_cast<std::int32_t>(samples.size());
   const std::int32_t least = cut ? std::min(2, group.wanted) : group.wanted;
   if (count < least || count > group.wanted) {
-    return core::fail(ErrorCode::kData, place_of(group.ticket) + ": " + std::to_string(count) +
+    return core::fail(ErrorCode::kData, name_of(group.ticket) + ": " + std::to_string(count) +
                                             " samples came for a group of " +
                                             std::to_string(group.wanted));
   }
-  for (const BookSample& sample : samples) {
-    const auto oldest = std::min_element(sample.versions.begin(), sample.versions.end());
-    if (oldest == sample.versions.end() || *oldest >= group.version_min) continue;
+  for (const experience::Trajectory& sample : samples) {
+    const core::Version oldest = sample.versions.oldest();
+    if (oldest >= group.version_min) continue;
     ++counts_.stale_refused;
-    return core::fail(ErrorCode::kData, place_of(group.ticket) +
+    return core::fail(ErrorCode::kData, name_of(group.ticket) +
                                             ": a token was drawn with version " +
-                                            std::to_string(*oldest) +
+                                            std::to_string(oldest) +
                                             " of the weights, but its ticket allows none before " +
                                             std::to_string(group.version_min));
   }
   return {};
 }
 
-core::Result<bool> TicketBook::put_samples(const core::Ticket& ticket,
-                                           std::vector<BookSample> samples,
+core::Result<bool> TicketBook::put_samples(const experience::Ticket& ticket,
+                                           std::vector<experience::Trajectory> samples,
                                            bool cut) {
   if (drop_delivery(ticket)) return false;
   BookGroup& group = *current(ticket);
   TROUPE_TRY(check_delivery(group, samples, cut));
-  for (BookSample& sample : samples) {
+  for (const experience::Trajectory& sample : samples)
     counts_.put_tokens += sample.tokens.size();
-    sample.components.assign(group.rewards->members.size(), std::nullopt);
-  }
+  group.scores.assign(samples.size(), {});
+  for (SampleScores& scores : group.scores)
+    scores.components.assign(group.rewards->members.size(), std::nullopt);
   if (static_cast<std::int32_t>(samples.size()) < group.wanted) ++counts_.cut_groups;
   group.samples = std::move(samples);
   group.state = GroupState::kGenerated;
   return true;
 }
 
-bool TicketBook::put_scores(const core::Ticket& ticket,
+bool TicketBook::put_scores(const experience::Ticket& ticket,
                             std::size_t member,
                             const std::vector<std::optional<double>>& scores,
                             const std::vector<std::string>& causes,
@@ -198,7 +211,7 @@ bool TicketBook::put_scores(const core::Ticket& ticket,
   if (group.state != GroupState::kGenerated || scores.size() != group.samples.size()) return false;
   const std::string& name = group.rewards->members[member].name;
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    BookSample& sample = group.samples[i];
+    SampleScores& sample = group.scores[i];
     if (i < extras.size()) sample.extras.add(name, extras[i]);
     if (scores[i] && std::isfinite(*scores[i])) {
       sample.components[member] = scores[i];
@@ -210,9 +223,8 @@ bool TicketBook::put_scores(const core::Ticket& ticket,
   group.scored[member] = true;
   if (std::count(group.scored.begin(), group.scored.end(), false) == 0) {
     for (std::size_t i = 0; i < group.samples.size(); ++i) {
-      BookSample& sample = group.samples[i];
-      add_up(sample, *group.rewards);
-      if (!sample.score) group.unscored.push_back({i, sample.missing_cause});
+      group.samples[i].score = add_up(group.scores[i], *group.rewards);
+      if (!group.samples[i].score) group.unscored.push_back({i, group.scores[i].missing_cause});
     }
     group.missing += static_cast<std::uint32_t>(group.unscored.size());
   }
@@ -220,7 +232,7 @@ bool TicketBook::put_scores(const core::Ticket& ticket,
   return true;
 }
 
-bool TicketBook::put_reference(const core::Ticket& ticket,
+bool TicketBook::put_reference(const experience::Ticket& ticket,
                                std::vector<std::vector<float>> logprobs) {
   BookGroup* group = current(ticket);
   if (group == nullptr || group->state != GroupState::kGenerated || group->referenced) return false;
@@ -242,7 +254,7 @@ void TicketBook::fail_group(BookGroup& group, FailureKind kind, std::string caus
   ++counts_.failed[static_cast<std::size_t>(kind)];
 }
 
-bool TicketBook::fail(const core::Ticket& ticket, FailureKind kind, std::string cause) {
+bool TicketBook::fail(const experience::Ticket& ticket, FailureKind kind, std::string cause) {
   BookGroup* group = current(ticket);
   if (group == nullptr || !open(*group)) return false;
   fail_group(*group, kind, std::move(cause));
@@ -255,7 +267,7 @@ void TicketBook::settle(BookGroup& group) {
   const std::size_t needed = group.wanted >= 2 ? 2 : 1;
   const auto kept = static_cast<std::size_t>(
       std::count_if(group.samples.begin(), group.samples.end(),
-                    [](const BookSample& sample) { return sample.score.has_value(); }));
+                    [](const auto& sample) { return sample.score.has_value(); }));
   // A filtered group need not wait for the reference.
   if (filter_ && kept >= needed && !filter_->holds(mean_score(group))) {
     group.filtered = true;
@@ -268,13 +280,11 @@ void TicketBook::settle(BookGroup& group) {
   if (needs_reference_ && !group.referenced) return;
   counts_.dropped_samples += group.samples.size() - kept;
   if (kept < needed) {
-    const auto first = std::find_if(group.samples.begin(), group.samples.end(),
-                                    [](const BookSample& s) { return !s.score.has_value(); });
     fail_group(group, FailureKind::kUnscored,
-               "too few of its samples could be scored: " + first->missing_cause);
+               "too few of its samples could be scored: " + group.unscored.front().cause);
     return;
   }
-  std::erase_if(group.samples, [](const BookSample& s) { return !s.score.has_value(); });
+  keep_scored(group);
   group.state = GroupState::kReady;
 }
 
@@ -290,19 +300,19 @@ bool TicketBook::waits_for(const std::string& reward) const {
                      [&](const auto& entry) { return waits(entry.second, reward); });
 }
 
-bool TicketBook::waits_for(const core::Ticket& ticket, std::size_t member) const {
+bool TicketBook::waits_for(const experience::Ticket& ticket, std::size_t member) const {
   const BookGroup* group = find(ticket);
   return group != nullptr && open(*group) && member < group->scored.size() &&
          !group->scored[member];
 }
 
-BookGroup* TicketBook::current(const core::Ticket& ticket) {
+BookGroup* TicketBook::current(const experience::Ticket& ticket) {
   const auto place = groups_.find({ticket.update, ticket.slot});
   if (place == groups_.end() || place->second.ticket != ticket) return nullptr;
   return &place->second;
 }
 
-const BookGroup* TicketBook::find(const core::Ticket& ticket) const {
+const BookGroup* TicketBook::find(const experience::Ticket& ticket) const {
   return const_cast<TicketBook*>(this)->current(ticket);
 }
 

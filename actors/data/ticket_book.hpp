@@ -12,7 +12,6 @@
 
 #include "actors/data/book_group.hpp"
 #include "actors/data/reward_sets.hpp"
-#include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
 
 #include <array>
@@ -54,38 +53,38 @@ class TicketBook {
   };
   // The tickets of an update, slots 0..groups-1; prompts are taken from the stream in slot order.
   // Asking again for an update that is open gives its current tickets (a repeated request).
-  std::vector<core::Ticket> issue(const Order& order, const RewardSetPtr& rewards);
+  std::vector<experience::Ticket> issue(const Order& order, const RewardSetPtr& rewards);
   // Another prompt for the slot of a failed group or of one without samples. Asked again with the
   // same ticket it gives the one that replaced it. Error: kInvalidArgument for any other ticket.
-  core::Result<core::Ticket> reissue(const core::Ticket& ticket, const RewardSetPtr& rewards);
-  core::Result<void> may_reissue(const core::Ticket& ticket) const;
+  core::Result<experience::Ticket> reissue(const experience::Ticket& ticket, const RewardSetPtr& rewards);
+  core::Result<void> may_reissue(const experience::Ticket& ticket) const;
 
   // True when taken; false when it came before, or too late for its slot (counted: a delivery may
   // come twice and counts once). `cut`: two samples are enough. Errors, kData, after which the
   // group still waits: a wrong number of samples; a token older than the ticket's version_min.
-  core::Result<bool> put_samples(const core::Ticket& ticket,
-                                 std::vector<BookSample> samples,
+  core::Result<bool> put_samples(const experience::Ticket& ticket,
+                                 std::vector<experience::Trajectory> samples,
                                  bool cut);
   // What a member of the group's reward set says, one entry a sample (`extras`: none, or one each).
   // When all members have spoken, a sample's score is the weighted sum; one without a score is
   // dropped from the group, and a group left with fewer than two samples (or none, for groups of
   // one) fails. False: not waited for.
-  bool put_scores(const core::Ticket& ticket,
+  bool put_scores(const experience::Ticket& ticket,
                   std::size_t member,
                   const std::vector<std::optional<double>>& scores,
                   const std::vector<std::string>& causes,
                   const std::vector<std::string>& extras = {});
-  bool put_reference(const core::Ticket& ticket, std::vector<std::vector<float>> logprobs);
-  bool fail(const core::Ticket& ticket, FailureKind kind, std::string cause);
+  bool put_reference(const experience::Ticket& ticket, std::vector<std::vector<float>> logprobs);
+  bool fail(const experience::Ticket& ticket, FailureKind kind, std::string cause);
 
   // The reward is gone: fails the groups of sets before number `set` that still wait for it.
   void lose(const std::string& reward, std::uint64_t set);
   // True while an open group needs a score of this reward.
   bool waits_for(const std::string& reward) const;
   // True while the group waits for this member's scores.
-  bool waits_for(const core::Ticket& ticket, std::size_t member) const;
+  bool waits_for(const experience::Ticket& ticket, std::size_t member) const;
 
-  const BookGroup* find(const core::Ticket& ticket) const;
+  const BookGroup* find(const experience::Ticket& ticket) const;
   std::vector<const BookGroup*> groups_of(std::uint64_t update) const;  // by slot
   std::vector<const BookGroup*> groups() const;                         // by update and slot
   bool any_failed(std::uint64_t update) const;
@@ -113,10 +112,10 @@ class TicketBook {
 
  private:
   using Slot = std::pair<std::uint64_t, std::uint32_t>;
-  BookGroup* current(const core::Ticket& ticket);
-  bool drop_delivery(const core::Ticket& ticket);
+  BookGroup* current(const experience::Ticket& ticket);
+  bool drop_delivery(const experience::Ticket& ticket);
   core::Result<void> check_delivery(const BookGroup& group,
-                                    const std::vector<BookSample>& samples,
+                                    const std::vector<experience::Trajectory>& samples,
                                     bool cut);
   void settle(BookGroup& group);
   void fail_group(BookGroup& group, FailureKind kind, std::string cause);

@@ -3,8 +3,9 @@
 
 #include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
-#include "actors/protocol/group_fit.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/core/group_bytes.hpp"
+#include "runtime/core/limits.hpp"
 
 namespace troupe::actors {
 
@@ -32,7 +33,7 @@ GeneratorRole::GeneratorRole(RoleContext context,
 async::task<core::Result<Generated>> GeneratorRole::on(Generate request) {
   const core::TimePoint begin = context_.timers->now();
   auto call = std::make_shared<GenerateCall>();
-  for (const core::Ticket& ticket : request.tickets) {
+  for (const experience::Ticket& ticket : request.tickets) {
     book_.ask(ticket, request.sampling, request.version_min, call);
   }
   if (!std::exchange(fetching_, true)) context_.scope->spawn("prompts", fetch_prompts());
@@ -48,7 +49,7 @@ async::task<core::Result<Ack>> GeneratorRole::on(UpdateWeights request) {
 }
 
 async::task<core::Result<Ack>> GeneratorRole::on(CutGroups request) {
-  std::vector<core::Ticket> retired;
+  std::vector<experience::Ticket> retired;
   for (const core::GroupId id : book_.cut(request.tickets, retired))
     aborts_.push_back(id);
   retire(retired);
@@ -69,7 +70,7 @@ async::task<core::Result<void>> GeneratorRole::fetch_prompts() {
 
 // A ticket that the data role does not want any more fails alone, not those that were asked with
 // it.
-async::task<core::Result<void>> GeneratorRole::fetch_some(std::vector<core::Ticket> tickets) {
+async::task<core::Result<void>> GeneratorRole::fetch_some(std::vector<experience::Ticket> tickets) {
   FetchPrompts fetch{tickets};
   auto prompts = co_await ask(context_, data_peer_, std::move(fetch));
   if (!prompts && prompts.error().code == ErrorCode::kOverloaded) {
@@ -77,8 +78,8 @@ async::task<core::Result<void>> GeneratorRole::fetch_some(std::vector<core::Tick
     co_return co_await fetch_some(std::move(tickets));
   }
   if (!prompts && tickets.size() > 1) {
-    for (const core::Ticket& ticket : tickets) {
-      std::vector<core::Ticket> one(1, ticket);
+    for (const experience::Ticket& ticket : tickets) {
+      std::vector<experience::Ticket> one(1, ticket);
       TROUPE_CO_TRY(co_await fetch_some(std::move(one)));
     }
     co_return core::Result<void>();
@@ -93,7 +94,7 @@ async::task<core::Result<void>> GeneratorRole::fetch_some(std::vector<core::Tick
     std::erase(tickets, task.ticket);
     book_.put_prompt(std::move(task));
   }
-  for (const core::Ticket& ticket : tickets)
+  for (const experience::Ticket& ticket : tickets)
     book_.end(ticket, nullptr, std::nullopt);  // not needed
   co_return core::Result<void>();
 }
@@ -159,7 +160,7 @@ void GeneratorRole::digest(engine::EngineTurn turn, const std::vector<core::Grou
   resting_ = turn.resting;
   if (turn.swapped) weights_.swapped(*turn.swapped);
   if (turn.intake_error) weights_.broken(*turn.intake_error);
-  std::vector<core::Ticket> retired;
+  std::vector<experience::Ticket> retired;
   for (const core::GroupId id : aborts) {
     if (auto group = book_.aborted(id, retired)) deliver_later(std::move(*group));
   }
@@ -173,8 +174,8 @@ void GeneratorRole::digest(engine::EngineTurn turn, const std::vector<core::Grou
   }
 }
 
-void GeneratorRole::retire(const std::vector<core::Ticket>& tickets) {
-  for (const core::Ticket& ticket : tickets) {
+void GeneratorRole::retire(const std::vector<experience::Ticket>& tickets) {
+  for (const experience::Ticket& ticket : tickets) {
     book_.end(ticket, nullptr,
               core::Error{ErrorCode::kDeadline, "a straggler was cut with nothing to deliver"});
   }
@@ -190,30 +191,26 @@ void GeneratorRole::fail_running(const core::Error& error) {
   if (!weights_.version()) aborts_.clear();
 }
 
-void GeneratorRole::deliver_later(SampledGroup group) {
+void GeneratorRole::deliver_later(PutGroup group) {
   context_.scope->spawn("deliver", deliver(std::move(group)));
 }
 
-async::task<core::Result<void>> GeneratorRole::deliver(SampledGroup group) {
-  PutGroup put;
-  put.ticket = group.ticket;
-  put.cut = group.cut;
-  for (const engine::Sample& sample : group.samples) {
-    DeliveredSample delivered;
-    tokens_ += sample.tokens.size();
-    delivered.text = text_->decode(sample.tokens);
-    delivered.tokens = sample.tokens;
-    delivered.behaviour = sample.logprobs;
-    delivered.kept_mass = sample.kept_mass;
-    delivered.versions = sample.versions;
-    delivered.finish = std::string(engine::finish_name(sample.finish));
-    put.samples.push_back(std::move(delivered));
+async::task<core::Result<void>> GeneratorRole::deliver(PutGroup group) {
+  std::uint64_t tokens = 0, text = 0;
+  for (experience::Trajectory& sample : group.samples) {
+    sample.text = text_->decode(sample.tokens);
+    tokens += sample.tokens.size();
+    text += sample.text.size();
   }
-  fit_frame(put);
-  auto answer = co_await ask(context_, data_peer_, put);
+  tokens_ += tokens;
+  if (core::group_bytes(0, group.samples.size(), tokens, text) > core::limits::kGroup_bytes_max) {
+    group.too_long = static_cast<std::uint32_t>(group.samples.size());
+    group.samples.clear();
+  }
+  auto answer = co_await ask(context_, data_peer_, group);
   while (!answer && answer.error().code == ErrorCode::kOverloaded) {
     co_await async::sleep_for(*context_.timers, limits::kOverloadBackoff);
-    answer = co_await ask(context_, data_peer_, put);
+    answer = co_await ask(context_, data_peer_, group);
   }
   std::optional<core::Error> error;
   if (!answer) error = answer.error();

@@ -49,16 +49,16 @@ class GeneratorRole {
 
  private:
   async::task<core::Result<void>> fetch_prompts();
-  async::task<core::Result<void>> fetch_some(std::vector<core::Ticket> tickets);
+  async::task<core::Result<void>> fetch_some(std::vector<experience::Ticket> tickets);
   void wake();
   engine::EngineWork next_work();
   async::task<core::Result<void>> pump();
   async::task<core::Result<engine::EngineTurn>> take_turn(engine::EngineWork work);
   void digest(engine::EngineTurn turn, const std::vector<core::GroupId>& aborts);
-  void retire(const std::vector<core::Ticket>& tickets);
+  void retire(const std::vector<experience::Ticket>& tickets);
   void fail_running(const core::Error& error);
-  void deliver_later(SampledGroup group);
-  async::task<core::Result<void>> deliver(SampledGroup group);
+  void deliver_later(PutGroup group);
+  async::task<core::Result<void>> deliver(PutGroup group);
   void say_idle();
 
   RoleContext context_;

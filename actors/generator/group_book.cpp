@@ -1,7 +1,6 @@
 // Groups from question to answer.
 #include "actors/generator/group_book.hpp"
 
-#include "actors/data/data_role.hpp"
 #include "runtime/core/check.hpp"
 
 #include <algorithm>
@@ -26,15 +25,23 @@ engine::GroupRequest request_of(core::GroupId id,
   return request;
 }
 
+experience::Trajectory trajectory_of(engine::Sample sample) {
+  experience::Trajectory result;
+  result.tokens = std::move(sample.tokens);
+  result.behaviour = std::move(sample.logprobs);
+  result.versions = experience::VersionRuns(sample.versions);
+  result.finish = sample.finish;
+  return result;
+}
+
 }  // namespace
 
-bool GroupBook::Before::operator()(const core::Ticket& a, const core::Ticket& b) const {
-  const bool a_trains = a.update < kFirstEvaluation, b_trains = b.update < kFirstEvaluation;
-  if (a_trains != b_trains) return b_trains;
+bool GroupBook::Before::operator()(const experience::Ticket& a, const experience::Ticket& b) const {
+  if (a.kind() != b.kind()) return a.kind() == experience::TicketKind::kEvaluation;
   return a < b;
 }
 
-void GroupBook::ask(const core::Ticket& ticket,
+void GroupBook::ask(const experience::Ticket& ticket,
                     const SamplingSpec& sampling,
                     core::Version version_min,
                     std::shared_ptr<GenerateCall> call) {
@@ -47,8 +54,8 @@ void GroupBook::ask(const core::Ticket& ticket,
   group.calls.push_back(std::move(call));
 }
 
-std::vector<core::Ticket> GroupBook::take_asked(std::size_t count_max) {
-  std::vector<core::Ticket> tickets;
+std::vector<experience::Ticket> GroupBook::take_asked(std::size_t count_max) {
+  std::vector<experience::Ticket> tickets;
   for (auto& [ticket, group] : groups_) {
     if (tickets.size() == count_max) break;
     if (group.state != State::kAsked) continue;
@@ -77,18 +84,20 @@ std::vector<engine::GroupRequest> GroupBook::submit(core::Version version) {
   return requests;
 }
 
-SampledGroup GroupBook::leave(core::GroupId id, bool cut) {
-  const core::Ticket ticket = running_.at(id);
+PutGroup GroupBook::leave(core::GroupId id, bool cut) {
+  const experience::Ticket ticket = running_.at(id);
   running_.erase(id);
   Group& group = groups_.at(ticket);
   group.state = State::kLeaving;
-  SampledGroup sampled{ticket, std::move(group.samples), cut};
-  std::sort(sampled.samples.begin(), sampled.samples.end(),
+  std::sort(group.samples.begin(), group.samples.end(),
             [](const auto& a, const auto& b) { return a.index < b.index; });
-  return sampled;
+  PutGroup put{ticket, {}, cut};
+  for (engine::Sample& sample : group.samples)
+    put.samples.push_back(trajectory_of(std::move(sample)));
+  return put;
 }
 
-std::optional<SampledGroup> GroupBook::put_sample(engine::Sample sample) {
+std::optional<PutGroup> GroupBook::put_sample(engine::Sample sample) {
   const auto place = running_.find(sample.group);
   if (place == running_.end()) return std::nullopt;
   Group& group = groups_.at(place->second);
@@ -98,10 +107,10 @@ std::optional<SampledGroup> GroupBook::put_sample(engine::Sample sample) {
   return leave(id, false);
 }
 
-std::vector<core::GroupId> GroupBook::cut(const std::vector<core::Ticket>& tickets,
-                                          std::vector<core::Ticket>& retired) {
+std::vector<core::GroupId> GroupBook::cut(const std::vector<experience::Ticket>& tickets,
+                                          std::vector<experience::Ticket>& retired) {
   std::vector<core::GroupId> aborts;
-  for (const core::Ticket& ticket : tickets) {
+  for (const experience::Ticket& ticket : tickets) {
     const auto place = groups_.find(ticket);
     if (place == groups_.end() || place->second.state == State::kLeaving) continue;
     if (place->second.state != State::kRunning) {
@@ -116,17 +125,17 @@ std::vector<core::GroupId> GroupBook::cut(const std::vector<core::Ticket>& ticke
   return aborts;
 }
 
-std::optional<SampledGroup> GroupBook::aborted(core::GroupId id,
-                                               std::vector<core::Ticket>& retired) {
+std::optional<PutGroup> GroupBook::aborted(core::GroupId id,
+                                               std::vector<experience::Ticket>& retired) {
   if (!running_.contains(id)) return std::nullopt;
-  SampledGroup sampled = leave(id, true);
-  if (sampled.samples.size() >= 2) return sampled;
-  retired.push_back(sampled.ticket);
+  PutGroup delivered = leave(id, true);
+  if (delivered.samples.size() >= 2) return delivered;
+  retired.push_back(delivered.ticket);
   return std::nullopt;
 }
 
-void GroupBook::end(const core::Ticket& ticket,
-                    const SampledGroup* sampled,
+void GroupBook::end(const experience::Ticket& ticket,
+                    const PutGroup* delivered,
                     const std::optional<core::Error>& error) {
   const auto place = groups_.find(ticket);
   if (place == groups_.end()) return;
@@ -134,9 +143,9 @@ void GroupBook::end(const core::Ticket& ticket,
   Group group = std::move(place->second);
   groups_.erase(place);
   std::uint64_t tokens = 0, samples = 0;
-  if (sampled != nullptr) {
-    samples = sampled->samples.size();
-    for (const auto& sample : sampled->samples)
+  if (delivered != nullptr) {
+    samples = delivered->samples.size();
+    for (const auto& sample : delivered->samples)
       tokens += sample.tokens.size();
   }
   for (const auto& call : group.calls) {
@@ -149,11 +158,11 @@ void GroupBook::end(const core::Ticket& ticket,
   }
 }
 
-std::vector<std::pair<core::GroupId, core::Ticket>> GroupBook::running_groups() const {
+std::vector<std::pair<core::GroupId, experience::Ticket>> GroupBook::running_groups() const {
   return {running_.begin(), running_.end()};
 }
 
-std::optional<core::Ticket> GroupBook::ticket_of(core::GroupId id) const {
+std::optional<experience::Ticket> GroupBook::ticket_of(core::GroupId id) const {
   const auto place = running_.find(id);
   if (place == running_.end()) return std::nullopt;
   return place->second;

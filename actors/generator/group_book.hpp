@@ -29,21 +29,15 @@ struct GenerateCall {
   std::shared_ptr<async::Event> done = std::make_shared<async::Event>();
 };
 
-struct SampledGroup {
-  core::Ticket ticket;
-  std::vector<engine::Sample> samples;
-  bool cut = false;
-};
-
 class GroupBook {
  public:
-  void ask(const core::Ticket& ticket,
+  void ask(const experience::Ticket& ticket,
            const SamplingSpec& sampling,
            core::Version version_min,
            std::shared_ptr<GenerateCall> call);
 
   // The next tickets whose prompts are to be fetched.
-  std::vector<core::Ticket> take_asked(std::size_t count_max);
+  std::vector<experience::Ticket> take_asked(std::size_t count_max);
   void put_prompt(PromptTask task);
 
   // Requests for the groups that an engine of this version may run. They count as running from now
@@ -51,23 +45,23 @@ class GroupBook {
   std::vector<engine::GroupRequest> submit(core::Version version);
 
   // A sample that ended in the engine; the group with its last one.
-  std::optional<SampledGroup> put_sample(engine::Sample sample);
+  std::optional<PutGroup> put_sample(engine::Sample sample);
 
   // Cuts stragglers. Groups in the engine are named for it to abort; `aborted` follows. The others
   // have nothing to deliver and are returned in `retired`.
-  std::vector<core::GroupId> cut(const std::vector<core::Ticket>& tickets,
-                                 std::vector<core::Ticket>& retired);
+  std::vector<core::GroupId> cut(const std::vector<experience::Ticket>& tickets,
+                                 std::vector<experience::Ticket>& retired);
   // What had ended of an aborted group: two samples or more, or nothing, then the ticket is in
   // `retired`. Nothing at all for a group that had ended before.
-  std::optional<SampledGroup> aborted(core::GroupId id, std::vector<core::Ticket>& retired);
+  std::optional<PutGroup> aborted(core::GroupId id, std::vector<experience::Ticket>& retired);
 
-  // The group is done with, for all who asked for it. `sampled` is null where nothing came of it.
-  void end(const core::Ticket& ticket,
-           const SampledGroup* sampled,
+  // The group is done with, for all who asked for it. `delivered` is null where nothing came of it.
+  void end(const experience::Ticket& ticket,
+           const PutGroup* delivered,
            const std::optional<core::Error>& error);
   // Running groups and their tickets, after the engine failed.
-  std::vector<std::pair<core::GroupId, core::Ticket>> running_groups() const;
-  std::optional<core::Ticket> ticket_of(core::GroupId id) const;
+  std::vector<std::pair<core::GroupId, experience::Ticket>> running_groups() const;
+  std::optional<experience::Ticket> ticket_of(core::GroupId id) const;
 
   std::size_t asked() const { return count(State::kAsked) + count(State::kFetching); }
   std::size_t held() const { return count(State::kHeld); }
@@ -85,14 +79,14 @@ class GroupBook {
     std::vector<std::shared_ptr<GenerateCall>> calls;
   };
   struct Before {
-    bool operator()(const core::Ticket& a, const core::Ticket& b) const;
+    bool operator()(const experience::Ticket& a, const experience::Ticket& b) const;
   };
 
   std::size_t count(State state) const;
-  SampledGroup leave(core::GroupId id, bool cut);
+  PutGroup leave(core::GroupId id, bool cut);
 
-  std::map<core::Ticket, Group, Before> groups_;
-  std::map<core::GroupId, core::Ticket> running_;
+  std::map<experience::Ticket, Group, Before> groups_;
+  std::map<core::GroupId, experience::Ticket> running_;
   std::uint64_t next_group_ = 1;
 };
 

@@ -2,15 +2,12 @@
 #include "actors/policy/critic_link.hpp"
 
 #include "actors/protocol/ask.hpp"
-#include "runtime/wire/limits.hpp"
+#include "actors/limits.hpp"
 
 namespace troupe::actors {
 namespace {
 
 using core::ErrorCode;
-
-// Room for headers and pointers; an answer is as large as its request.
-constexpr std::uint64_t kPage_bytes_max = wire::limits::kFrame_bytes_max * 3 / 4;
 
 core::Error from_critic(const core::Error& error, const std::string& peer) {
   const bool lost = error.code == ErrorCode::kClosed || error.code == ErrorCode::kPeerLost;
@@ -19,21 +16,21 @@ core::Error from_critic(const core::Error& error, const std::string& peer) {
 }
 
 ScoreValues value_page(std::uint64_t update,
-                       const std::vector<learn::TrainGroup>& groups,
+                       const std::vector<experience::Group>& groups,
                        std::size_t cursor) {
   ScoreValues page;
   page.update = update;
   page.cursor = static_cast<std::uint32_t>(cursor);
   std::uint64_t bytes = 0;
   for (; cursor < groups.size(); ++cursor) {
-    const learn::TrainGroup& group = groups[cursor];
-    ValueGroup one{group.ticket, group.prompt, {}};
+    const experience::Group& group = groups[cursor];
+    experience::Group one{group.ticket, group.prompt, {}};
     bytes += 256 + group.prompt.size() * 4;
-    for (const learn::TrainSample& sample : group.samples) {
+    for (const experience::Trajectory& sample : group.samples) {
       bytes += 32 + sample.tokens.size() * 4;
-      one.responses.push_back(sample.tokens);
+      one.samples.emplace_back().tokens = sample.tokens;
     }
-    if (!page.groups.empty() && bytes > kPage_bytes_max) break;
+    if (!page.groups.empty() && bytes > limits::kPage_bytes) break;
     page.groups.push_back(std::move(one));
   }
   return page;
@@ -50,14 +47,14 @@ PutReturns returns_page(std::uint64_t update,
     bytes += 256;
     for (const auto& sample : targets.returns[cursor])
       bytes += 32 + sample.size() * 4;
-    if (!page.groups.empty() && bytes > kPage_bytes_max) break;
+    if (!page.groups.empty() && bytes > limits::kPage_bytes) break;
     page.groups.push_back({targets.returns[cursor]});
   }
   return page;
 }
 
 core::Result<void> take_values(CriticValues values,
-                               std::vector<learn::TrainGroup>& groups,
+                               std::vector<experience::Group>& groups,
                                std::size_t cursor,
                                std::size_t count) {
   bool fits = values.groups.size() == count;

@@ -18,7 +18,7 @@ struct CriticLink {
   bool in_turn = true;  // the critic learns before the policy does; else both at once
 };
 
-using TrainGroups = std::shared_ptr<std::vector<learn::TrainGroup>>;
+using TrainGroups = std::shared_ptr<std::vector<experience::Group>>;
 
 // Fills the `values` of every sample.
 async::task<core::Result<void>> fetch_values(RoleContext context,

@@ -4,28 +4,10 @@
 #include "actors/protocol/ask.hpp"
 #include "runtime/model/params.hpp"
 
+#include <iterator>
+#include <numeric>
+
 namespace troupe::actors {
-namespace {
-
-learn::TrainGroup train_group(ExperienceGroup group) {
-  learn::TrainGroup result;
-  result.ticket = group.ticket;
-  result.prompt = std::move(group.prompt);
-  for (ExperienceSample& sample : group.samples) {
-    learn::TrainSample one;
-    one.tokens = std::move(sample.tokens);
-    one.behaviour = std::move(sample.behaviour);
-    one.versions = std::move(sample.versions);
-    one.reference = std::move(sample.reference);
-    one.score = sample.score;
-    one.truncated = sample.finish == "length";
-    result.samples.push_back(std::move(one));
-  }
-  return result;
-}
-
-}  // namespace
-
 PolicyRole::PolicyRole(RoleContext context,
                        std::unique_ptr<learn::PolicyTrainer> trainer,
                        std::shared_ptr<weights::WeightPublisher> publisher,
@@ -42,16 +24,18 @@ void PolicyRole::idle_for(const char* cause) {
 }
 
 async::task<core::Result<TrainGroups>> PolicyRole::fetch(TrainUpdate request) {
-  auto groups = std::make_shared<std::vector<learn::TrainGroup>>();
-  while (groups->size() < request.groups) {
-    FetchExperience fetch{request.update, static_cast<std::uint32_t>(groups->size())};
+  auto groups = std::make_shared<std::vector<experience::Group>>();
+  FetchExperience fetch{request.update, std::vector<std::uint32_t>(request.groups)};
+  std::iota(fetch.slots.begin(), fetch.slots.end(), 0u);
+  while (!fetch.slots.empty()) {
     auto page = co_await ask(context_, data_peer_, fetch);
     if (!page) co_return page.failure();
-    if (page->groups.empty()) {
-      co_return core::fail(core::ErrorCode::kData, "an empty page of experience");
+    const std::size_t count = page->groups.size();
+    if (count == 0 || count > fetch.slots.size()) {
+      co_return core::fail(core::ErrorCode::kData, "a page of experience that was not asked for");
     }
-    for (ExperienceGroup& group : page->groups)
-      groups->push_back(train_group(std::move(group)));
+    std::move(page->groups.begin(), page->groups.end(), std::back_inserter(*groups));
+    fetch.slots.erase(fetch.slots.begin(), fetch.slots.begin() + static_cast<std::ptrdiff_t>(count));
   }
   co_return groups;
 }

@@ -11,49 +11,30 @@
 
 namespace troupe::wire {
 
+// Runs as they lie in memory.
 template <>
-struct Layout<schema::DeliveredSample, actors::DeliveredSample> {
-  static void write(const actors::DeliveredSample& sample, schema::DeliveredSample::Builder out) {
-    auto record = out.initRecord();
-    record.setTokens(wire_of(sample.tokens));
-    record.setBehaviour(wire_of(sample.behaviour));
-    record.setKeptMass(wire_of(sample.kept_mass));
-    record.setVersions(wire_of(sample.versions));
-    record.setFinish(wire_of(sample.finish));
-    out.setText(wire_of(sample.text));
+struct Layout<capnp::Data, experience::VersionRuns> {
+  static capnp::Data::Reader bytes(const experience::VersionRuns& versions) {
+    const auto bytes = std::as_bytes(versions.runs());
+    return {reinterpret_cast<const capnp::byte*>(bytes.data()), bytes.size()};
   }
-  static core::Result<void> read(schema::DeliveredSample::Reader in,
-                                 actors::DeliveredSample& sample) {
-    const auto record = in.getRecord();
-    TROUPE_TRY(take(record.getTokens(), sample.tokens, "tokens"));
-    TROUPE_TRY(take(record.getBehaviour(), sample.behaviour, "behaviour"));
-    TROUPE_TRY(take(record.getKeptMass(), sample.kept_mass, "keptMass"));
-    TROUPE_TRY(take(record.getVersions(), sample.versions, "versions"));
-    TROUPE_TRY(take(record.getFinish(), sample.finish, "finish"));
-    return take(in.getText(), sample.text, "text");
+  static core::Result<void> read(capnp::Data::Reader in,
+                                 experience::VersionRuns& versions,
+                                 const char* field) {
+    std::vector<std::uint64_t> numbers;
+    TROUPE_TRY(take(in, numbers, field));
+    for (std::size_t i = 0; i + 1 < numbers.size(); i += 2)
+      versions.add(numbers[i], numbers[i + 1]);
+    return {};
   }
 };
 
 template <>
-struct Layout<schema::ExperienceSample, actors::ExperienceSample> {
-  static void write(const actors::ExperienceSample& sample, schema::ExperienceSample::Builder out) {
-    auto record = out.initRecord();
-    record.setTokens(wire_of(sample.tokens));
-    record.setBehaviour(wire_of(sample.behaviour));
-    record.setVersions(wire_of(sample.versions));
-    record.setReference(wire_of(sample.reference));
-    record.setFinish(wire_of(sample.finish));
-    out.setScore(sample.score);
-  }
-  static core::Result<void> read(schema::ExperienceSample::Reader in,
-                                 actors::ExperienceSample& sample) {
-    const auto record = in.getRecord();
-    TROUPE_TRY(take(record.getTokens(), sample.tokens, "tokens"));
-    TROUPE_TRY(take(record.getBehaviour(), sample.behaviour, "behaviour"));
-    TROUPE_TRY(take(record.getVersions(), sample.versions, "versions"));
-    TROUPE_TRY(take(record.getReference(), sample.reference, "reference"));
-    TROUPE_TRY(take(record.getFinish(), sample.finish, "finish"));
-    return take(in.getScore(), sample.score, "score");
+struct Layout<schema::Number, double> {
+  static void write(double value, schema::Number::Builder out) { out.setValue(value); }
+  static core::Result<void> read(schema::Number::Reader in, double& value) {
+    value = in.getValue();
+    return {};
   }
 };
 

@@ -1,6 +1,6 @@
 // What the roles say to each other, as plain values. Each request struct names its reply type; the
 // codec turns both into envelopes and back (codec.hpp). Nothing here knows Cap'n Proto.
-// Value types; bounds are those of one frame (wire::limits::kFrame_bytes_max) unless paged.
+// Value types; bound: wire::limits::kMessage_bytes_max.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/core/ids.hpp"
+#include "runtime/experience/group.hpp"
 #include "runtime/weights/weight_location.hpp"
 
 namespace troupe::actors {
@@ -19,21 +20,20 @@ struct Ack {};
 // ---- to the data role --------------------------------------------------------------------------
 
 struct Tickets {
-  std::vector<core::Ticket> tickets;  // by slot
+  std::vector<experience::Ticket> tickets;  // by slot
 };
 
 // The tickets of an update: new ones, or the open ones when asked again.
 struct IssueTickets {
   using Reply = Tickets;
-  std::uint64_t update = 0;
+  std::uint64_t update = 0;  // of an evaluation: from the held-out prompts, in their own order
   std::uint32_t groups = 0;
   std::int32_t samples = 0;  // 0 = the run's group size
-  bool evaluation = false;   // from the held-out prompts, in their own order
   core::Version version_min = 0;  // a delivered token from older weights is an error
 };
 
 struct PromptTask {
-  core::Ticket ticket;
+  experience::Ticket ticket;
   std::uint64_t prompt = 0;  // index of the row in its dataset
   std::vector<std::int32_t> tokens;
   std::int32_t samples = 0;
@@ -46,36 +46,28 @@ struct PromptTasks {
 
 struct FetchPrompts {
   using Reply = PromptTasks;
-  std::vector<core::Ticket> tickets;
-};
-
-struct DeliveredSample {
-  std::vector<std::int32_t> tokens;
-  std::vector<float> behaviour;
-  std::vector<float> kept_mass;  // empty when the sampler kept everything
-  std::vector<core::Version> versions;
-  std::string text;
-  std::string finish;
+  std::vector<experience::Ticket> tickets;
 };
 
 struct PutGroup {
   using Reply = Ack;
-  core::Ticket ticket;
-  std::vector<DeliveredSample> samples;
+  experience::Ticket ticket;
+  std::vector<experience::Trajectory> samples;
   bool cut = false;  // a straggler: fewer samples than asked for, at least two
-  std::uint32_t dropped = 0;  // samples left out because the group was too long for a frame
+  std::uint32_t too_long = 0;  // samples of a group beyond kGroup_bytes_max; it comes without them
 };
 
 struct GroupStatus {
-  core::Ticket ticket;
-  bool ready = false;
-  std::string state;  // "issued", "generated", "ready", "failed"
+  experience::Ticket ticket;
+  experience::GroupState state = experience::GroupState::kIssued;
   std::string cause;  // why it failed
   std::uint32_t samples = 0;
   std::uint64_t tokens = 0;
   double mean_score = 0;
   bool filtered = false;  // failed because of its mean score
   std::uint32_t missing = 0;  // samples of the slot without a score, those of replaced groups too
+
+  bool ready() const { return state == experience::GroupState::kReady; }
 };
 
 struct GroupStatuses {
@@ -97,34 +89,18 @@ struct AwaitGroups {
 // A fresh attempt, with another prompt, for the slot of a failed group.
 struct ReissueTickets {
   using Reply = Tickets;
-  std::vector<core::Ticket> tickets;
-};
-
-struct ExperienceSample {
-  std::vector<std::int32_t> tokens;
-  std::vector<float> behaviour;
-  std::vector<core::Version> versions;
-  std::vector<float> reference;
-  double score = 0;
-  std::string finish;
-};
-
-struct ExperienceGroup {
-  core::Ticket ticket;
-  std::vector<std::int32_t> prompt;
-  std::vector<ExperienceSample> samples;
+  std::vector<experience::Ticket> tickets;
 };
 
 struct ExperiencePage {
-  std::vector<ExperienceGroup> groups;  // consecutive slots from the cursor on
-  std::uint32_t next = 0;               // the next cursor; equal to the count of groups at the end
+  std::vector<experience::Group> groups;  // of the first of the slots asked for; at least one
 };
 
-// Groups of a ready update from slot `cursor` on: as many as one frame holds.
+// Groups of a ready update by their slots, as many as a page holds; the rest is asked for again.
 struct FetchExperience {
   using Reply = ExperiencePage;
   std::uint64_t update = 0;
-  std::uint32_t cursor = 0;
+  std::vector<std::uint32_t> slots;
 };
 
 // Writes the update's rollouts and forgets it.
@@ -153,7 +129,7 @@ struct Generated {
 // holds weights of `version_min` or newer.
 struct Generate {
   using Reply = Generated;
-  std::vector<core::Ticket> tickets;
+  std::vector<experience::Ticket> tickets;
   SamplingSpec sampling;
   core::Version version_min = 0;
 };
@@ -162,7 +138,7 @@ struct Generate {
 // two samples or more, the rest is aborted. The Generate that asked for them ends.
 struct CutGroups {
   using Reply = Ack;
-  std::vector<core::Ticket> tickets;
+  std::vector<experience::Ticket> tickets;
 };
 
 // Answers when the engine computes with that version or a newer one.

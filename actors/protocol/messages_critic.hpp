@@ -11,12 +11,6 @@
 
 namespace troupe::actors {
 
-struct ValueGroup {
-  core::Ticket ticket;
-  std::vector<std::int32_t> prompt;
-  std::vector<std::vector<std::int32_t>> responses;
-};
-
 struct GroupValues {
   std::vector<std::vector<float>> samples;  // one value per response token
 };
@@ -30,7 +24,7 @@ struct ScoreValues {
   using Reply = CriticValues;
   std::uint64_t update = 0;
   std::uint32_t cursor = 0;
-  std::vector<ValueGroup> groups;
+  std::vector<experience::Group> groups;  // prompts and tokens alone
 };
 
 struct PutReturns {

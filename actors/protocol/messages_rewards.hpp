@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/protocol/messages.hpp"
+#include "actors/protocol/reward_group.hpp"
 #include "actors/protocol/reward_reads.hpp"
 #include "runtime/core/result.hpp"
 
@@ -17,28 +18,18 @@ namespace troupe::actors {
 // ---- to a reward role
 // --------------------------------------------------------------------------------
 
-struct ScoreItem {
-  std::string response;
-  std::vector<std::int32_t> tokens;  // sampled ids; empty when the reward does not read them
-};
-
 struct Scores {
-  std::vector<std::optional<double>> values;  // in the order of the items
+  std::vector<std::optional<double>> values;  // in the order of the samples
   std::vector<std::string> causes;            // why a value is missing, "" otherwise
   std::vector<std::string> extras;  // what else is reported of a sample: a JSON object, or ""
   // Instead of values: the reward reads this, and not all of it was sent.
   std::optional<RewardReads> wanted;
 };
 
-// The samples of one prompt, with what they share.
 struct Score {
   using Reply = Scores;
-  std::vector<ScoreItem> items;
-  std::string prompt, label;
-  RewardReads sent;      // what is sent, which the asker believes to be enough
-  std::string columns;   // of the dataset row, as one JSON object
-  std::string messages;  // the prompt as a JSON list of messages, "" where the dataset has a text
-  std::uint64_t update = 0;  // whose samples these are; 0 in evaluations
+  RewardGroup group;  // of an evaluation: update 0
+  RewardReads sent;   // what is sent, which the asker believes to be enough
 };
 
 // ---- reward sets

@@ -22,11 +22,11 @@ class HttpReward final : public RewardSource {
 
   std::string name() const override { return host_; }
 
-  core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
+  core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,
                                                core::Duration deadline) override {
     const std::string where = "reward server " + url_;
     TROUPE_TRY(respect_silence());
-    auto reply = net::http_post_json_blocking(url_, reward_request(items), deadline,
+    auto reply = net::http_post_json_blocking(url_, reward_request(groups), deadline,
                                               {{kMissingHeader, "null"}});
     if (!reply) return core::fail(no_reply(reply.error()));
     if (reply->status < 200 || reply->status > 299) {
@@ -35,7 +35,7 @@ class HttpReward final : public RewardSource {
                                                     std::to_string(reply->status) + ": '" +
                                                     printed(reply->body) + "'");
     }
-    auto scores = read_reward_reply(reply->body, items.size());
+    auto scores = read_reward_reply(reply->body, samples_in(groups));
     if (!scores) return core::fail(scores.error().within(where));
     return scores;
   }

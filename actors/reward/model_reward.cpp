@@ -81,21 +81,25 @@ class ModelReward final : public RewardSource {
     return chat_ ? RewardReads{false, data::prompt_columns(options_.columns)} : RewardReads{};
   }
 
-  core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
+  core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,
                                                core::Duration) override {
-    std::vector<RewardScore> scores(items.size());
-    std::vector<Ids> tokens(items.size());
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      auto ids = tokens_of(items[i]);
-      if (ids) {
-        tokens[i] = std::move(*ids);
-      } else {
-        scores[i].cause = ids.error().message;
+    std::vector<RewardScore> scores(samples_in(groups));
+    std::vector<Ids> tokens(scores.size());
+    std::size_t at = 0;
+    for (const RewardGroup& group : groups) {
+      for (const RewardSample& sample : group.samples) {
+        auto ids = tokens_of(group, sample.response);
+        if (ids) {
+          tokens[at] = std::move(*ids);
+        } else {
+          scores[at].cause = ids.error().message;
+        }
+        ++at;
       }
     }
     const std::vector<Bundle> bundles = bundles_of(tokens, options_.rows_max);
     for (std::size_t begin = 0; begin < bundles.size();) {
-      std::vector<model::SampleGroup> groups;
+      std::vector<model::SampleGroup> batch;
       std::vector<std::size_t> order;
       std::int64_t rows = 0;
       std::size_t end = begin;
@@ -103,20 +107,20 @@ class ModelReward final : public RewardSource {
         model::SampleGroup group = group_of(bundles[end], tokens);
         rows += model::rows_with_last(group);
         if (end > begin && rows > options_.rows_max) break;
-        groups.push_back(std::move(group));
+        batch.push_back(std::move(group));
         order.insert(order.end(), bundles[end].items.begin(), bundles[end].items.end());
       }
-      TROUPE_TRY(score_batch(groups, order, scores));
+      TROUPE_TRY(score_batch(batch, order, scores));
       begin = end;
     }
     return scores;
   }
 
  private:
-  core::Result<std::string> text_of(const RewardItem& item) const {
-    const std::string as_text = item.prompt + item.response;
+  core::Result<std::string> text_of(const RewardGroup& group, const std::string& response) const {
+    const std::string as_text = group.prompt + response;
     if (!options_.columns.input_template.empty()) return as_text;
-    auto read = data::messages_of_row(item.columns, options_.columns);
+    auto read = data::messages_of_row(group.columns, options_.columns);
     if (!read && options_.columns.as_chat) return read.failure();
     // Rows that came without the prompt's columns were text.
     if (!read || read->empty()) return as_text;
@@ -126,15 +130,15 @@ class ModelReward final : public RewardSource {
                         "the prompt is a chat, and the reward model " + options_.folder.string() +
                             " has no chat template; add chat_template.jinja to its folder");
     }
-    messages.push_back({"assistant", item.response});
+    messages.push_back({"assistant", response});
     text::RenderOptions options;
     options.add_generation_prompt = false;
     return chat_->render(messages, options);
   }
 
   // Ends with exactly one end-of-sequence token, whatever the template closes with.
-  core::Result<Ids> tokens_of(const RewardItem& item) const {
-    TROUPE_TRY_ASSIGN(text, text_of(item));
+  core::Result<Ids> tokens_of(const RewardGroup& group, const std::string& response) const {
+    TROUPE_TRY_ASSIGN(text, text_of(group, response));
     while (!text.empty() && text.back() == '\n')
       text.pop_back();
     TROUPE_TRY_ASSIGN(encoded, tokenizer_.encode(text));

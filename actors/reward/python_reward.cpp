@@ -48,14 +48,14 @@ class PythonReward final : public RewardSource {
         where() + " does not load: " + tail(ready.is_object() ? ready.value("error", "") : *line));
   }
 
-  core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
+  core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,
                                                core::Duration deadline) override {
     // It loaded before, so it may again: a file that is being edited, a machine without memory.
     if (auto started = ensure_started(); !started) {
       return core::fail(ErrorCode::kPeerLost, started.error().message);
     }
     ++calls_;
-    auto reply = exchange(items, deadline);
+    auto reply = exchange(groups, deadline);
     if (!reply) {
       worker_.kill();
       return core::fail(reply.error().within(where()));
@@ -103,10 +103,10 @@ class PythonReward final : public RewardSource {
 
   std::string where() const { return "reward function " + options_.file.string(); }
 
-  core::Result<json> exchange(const std::vector<RewardItem>& items, core::Duration deadline) {
+  core::Result<json> exchange(const std::vector<RewardGroup>& groups, core::Duration deadline) {
     const auto until = core::TimePoint(std::chrono::steady_clock::now()) + deadline;
     const std::uint64_t id = ++next_id_;
-    TROUPE_TRY(worker_.send_line(request_line(id, items), deadline));
+    TROUPE_TRY(worker_.send_line(request_line(id, groups), deadline));
     for (;;) {
       const core::Duration left = until - core::TimePoint(std::chrono::steady_clock::now());
       TROUPE_TRY_ASSIGN(line, worker_.read_line(left));
@@ -116,33 +116,31 @@ class PythonReward final : public RewardSource {
       }
       if (reply["id"] != id) continue;
       const bool whole = reply.contains("error") ||
-                         (reply.contains("rewards") && reply["rewards"].size() == items.size());
+                         (reply.contains("rewards") && reply["rewards"].size() == samples_in(groups));
       if (!whole) return core::fail(ErrorCode::kData, "the reply has the wrong number of rewards");
       return reply;
     }
   }
 
-  static std::string request_line(std::uint64_t id, const std::vector<RewardItem>& items) {
+  static std::string request_line(std::uint64_t id, const std::vector<RewardGroup>& groups) {
     json request = {{"id", id},
-                    {"prompts", json::array()},
-                    {"responses", json::array()},
-                    {"labels", json::array()},
-                    {"columns", json::array()},
-                    {"messages", json::array()},
-                    {"tokens", json()},
-                    {"update", items.empty() ? 0 : items.front().update}};
-    for (const RewardItem& item : items) {
-      request["prompts"].push_back(item.prompt);
-      request["responses"].push_back(item.response);
-      request["labels"].push_back(item.label);
-      json columns = json::parse(item.columns.empty() ? "{}" : item.columns, nullptr, false);
-      request["columns"].push_back(columns.is_object() ? columns : json::object());
-      json messages = json::parse(item.messages.empty() ? "null" : item.messages, nullptr, false);
-      request["messages"].push_back(messages.is_array() ? messages : json());
-      if (!item.tokens.empty()) request["tokens"].push_back(item.tokens);
+                    {"groups", json::array()},
+                    {"update", groups.empty() ? 0 : groups.front().update}};
+    for (const RewardGroup& group : groups) {
+      json columns = json::parse(group.columns.empty() ? "{}" : group.columns, nullptr, false);
+      json messages = json::parse(group.messages.empty() ? "null" : group.messages, nullptr, false);
+      json one = {{"prompt", group.prompt},
+                  {"label", group.label},
+                  {"columns", columns.is_object() ? std::move(columns) : json::object()},
+                  {"messages", messages.is_array() ? std::move(messages) : json()},
+                  {"responses", json::array()},
+                  {"tokens", json::array()}};
+      for (const RewardSample& sample : group.samples) {
+        one["responses"].push_back(sample.response);
+        one["tokens"].push_back(sample.tokens);
+      }
+      request["groups"].push_back(std::move(one));
     }
-    // Where they are not known (texts of a file), the function gets None for all.
-    if (request["tokens"].size() != items.size()) request["tokens"] = nullptr;
     return dump(request);
   }
 

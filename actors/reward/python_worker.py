@@ -169,6 +169,20 @@ def to_list(result, extras):
     return [to_number(value) for value in values]
 
 
+def by_sample(request):
+    """The lists of a request, one entry a sample. What a group's samples share comes once."""
+    groups = [(group, i) for group in request["groups"] for i in range(len(group["responses"]))]
+    tokens = [group["tokens"][i] for group, i in groups]
+    return {"id": request["id"], "update": request["update"],
+            "prompts": [group["prompt"] for group, _ in groups],
+            "responses": [group["responses"][i] for group, i in groups],
+            "labels": [group["label"] for group, _ in groups],
+            "columns": [dict(group["columns"]) for group, _ in groups],
+            "messages": [group["messages"] for group, _ in groups],
+            # Where they are not known (texts of a file), the function gets None for all.
+            "tokens": tokens if all(tokens) else None}
+
+
 def trace(error):
     """The traceback without the frames of this file, which mean nothing to the user."""
     told = traceback.TracebackException.from_exception(error, limit=-8)
@@ -188,7 +202,7 @@ def main():
         return 1
     replies.write(json.dumps({"ready": True, **function.wishes()}) + "\n")
     for line in sys.stdin:
-        request = json.loads(line)
+        request = by_sample(json.loads(line))
         extras = Extras(len(request["prompts"]))
         try:
             rewards = to_list(function.score(request, extras), extras)

@@ -103,13 +103,13 @@ std::string text_of(const json& value) {
 
 // Splits a query behind its prompt. A query may begin with more than the prompt (a BOS token),
 // which then counts as prompt; one that does not hold its prompt at all is a response as a whole.
-RewardItem split(const std::string& query, const std::string& prompt) {
-  RewardItem item;
+RewardGroup split(const std::string& query, const std::string& prompt) {
+  RewardGroup group;
   const auto at = query.find(prompt);
   const std::size_t begin = at == query.npos ? 0 : at + prompt.size();
-  item.prompt = query.substr(0, begin);
-  item.response = query.substr(begin);
-  return item;
+  group.prompt = query.substr(0, begin);
+  group.samples.push_back({query.substr(begin)});
+  return group;
 }
 
 void take_off(std::string& response, const std::vector<std::string>& endings) {
@@ -124,12 +124,14 @@ void take_off(std::string& response, const std::vector<std::string>& endings) {
 
 }  // namespace
 
-std::string reward_request(const std::vector<RewardItem>& items) {
+std::string reward_request(const std::vector<RewardGroup>& groups) {
   json request = {{"query", json::array()}, {"prompts", json::array()}, {"labels", json::array()}};
-  for (const RewardItem& item : items) {
-    request["query"].push_back(item.prompt + item.response);
-    request["prompts"].push_back(item.prompt);
-    request["labels"].push_back(item.label);
+  for (const RewardGroup& group : groups) {
+    for (const RewardSample& sample : group.samples) {
+      request["query"].push_back(group.prompt + sample.response);
+      request["prompts"].push_back(group.prompt);
+      request["labels"].push_back(group.label);
+    }
   }
   return dump(request);
 }
@@ -163,8 +165,8 @@ core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text
   return scores;
 }
 
-core::Result<std::vector<RewardItem>> read_reward_request(const std::string& text,
-                                                          const std::vector<std::string>& endings) {
+core::Result<std::vector<RewardGroup>> read_reward_request(const std::string& text,
+                                                           const std::vector<std::string>& endings) {
   TROUPE_TRY_ASSIGN(request, parsed(text));
   if (!request.is_object() || !request.contains("query") || !request["query"].is_array()) {
     return core::fail(ErrorCode::kData,
@@ -178,20 +180,20 @@ core::Result<std::vector<RewardItem>> read_reward_request(const std::string& tex
     return core::fail(ErrorCode::kData, std::string("\"") + name + "\" is not a list as long as " +
                                             "\"query\" (" + std::to_string(queries.size()) + ")");
   }
-  std::vector<RewardItem> items;
-  items.reserve(queries.size());
+  std::vector<RewardGroup> groups;
+  groups.reserve(queries.size());
   for (std::size_t i = 0; i < queries.size(); ++i) {
     const bool texts = queries[i].is_string() && (prompts.is_null() || prompts[i].is_string());
     if (!texts) {
       return core::fail(ErrorCode::kData, "sample " + std::to_string(i) + " is no text");
     }
-    RewardItem item = split(queries[i].get<std::string>(),
-                            prompts.is_null() ? std::string() : prompts[i].get<std::string>());
-    take_off(item.response, endings);
-    if (!labels.is_null()) item.label = text_of(labels[i]);
-    items.push_back(std::move(item));
+    RewardGroup group = split(queries[i].get<std::string>(),
+                              prompts.is_null() ? std::string() : prompts[i].get<std::string>());
+    take_off(group.samples[0].response, endings);
+    if (!labels.is_null()) group.label = text_of(labels[i]);
+    groups.push_back(std::move(group));
   }
-  return items;
+  return groups;
 }
 
 std::string reward_reply(const std::vector<RewardScore>& scores) {

@@ -17,7 +17,7 @@ inline constexpr std::size_t kShown_bytes_max = 200;  // of somebody's JSON, in 
 // -----------------------------------------------------------------------------------------
 
 // "query" is prompt + response, as OpenRLHF sends it.
-std::string reward_request(const std::vector<RewardItem>& items);
+std::string reward_request(const std::vector<RewardGroup>& groups);
 
 // One score per item, with what "extra_logs" holds of the sample. Errors (kData): no JSON, no
 // rewards in it, or not `count` of them; more than kRewardExtra_bytes_max beside a score.
@@ -27,11 +27,11 @@ core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text
 // ---- answering
 // --------------------------------------------------------------------------------------
 
-// Prompts and labels may be missing. The response is what follows the prompt in the query;
+// A group of one sample each. Prompts and labels may be missing. The response is what follows the prompt in the query;
 // `endings` (such as "<|im_end|>") are taken off its end, again and again. Errors (kData): no JSON,
 // no list of texts, lists of different lengths.
-core::Result<std::vector<RewardItem>> read_reward_request(const std::string& text,
-                                                          const std::vector<std::string>& endings);
+core::Result<std::vector<RewardGroup>> read_reward_request(const std::string& text,
+                                                           const std::vector<std::string>& endings);
 
 // {"rewards": [...], "scores": [...], "extra_logs": {NAME: [...]}}; a missing score is null, with
 // "causes". Extra values are those that each sample has as a number: OpenRLHF makes tensors of

@@ -23,18 +23,18 @@ std::string seconds_of(core::Duration span) {
 }  // namespace
 
 core::Result<std::vector<RewardScore>> score_with_retries(RewardSource& source,
-                                                          const std::vector<RewardItem>& items,
+                                                          const std::vector<RewardGroup>& groups,
                                                           core::Duration deadline,
                                                           RewardTries& tries) {
   constexpr std::uint64_t kHangs_max = 2;
   constexpr std::uint64_t kDeaths_max = limits::kRewardRetries_max + 1;
   for (std::uint64_t hangs = 0, deaths = 0;;) {
     ++tries.calls;
-    auto scores = source.score(items, deadline);
-    if (scores && scores->size() != items.size()) {
+    auto scores = source.score(groups, deadline);
+    if (scores && scores->size() != samples_in(groups)) {
       return core::fail(ErrorCode::kData, "reward " + source.name() + " gave " +
                                               std::to_string(scores->size()) + " scores for " +
-                                              std::to_string(items.size()) + " samples");
+                                              std::to_string(samples_in(groups)) + " samples");
     }
     if (scores) return scores;
     const ErrorCode code = scores.error().code;
@@ -56,7 +56,7 @@ core::Result<std::vector<RewardScore>> score_with_retries(RewardSource& source,
 }
 
 core::Result<std::vector<RewardScore>> score_patiently(RewardSource& source,
-                                                       const std::vector<RewardItem>& items,
+                                                       const std::vector<RewardGroup>& groups,
                                                        core::Duration deadline,
                                                        RewardTries& tries,
                                                        const SourcePatience& patience) {
@@ -69,7 +69,7 @@ core::Result<std::vector<RewardScore>> score_patiently(RewardSource& source,
   std::optional<core::TimePoint> since;
   for (core::Duration pause = patience.pause_min;;
        pause = std::min(2 * pause, patience.pause_max)) {
-    auto scores = score_with_retries(source, items, deadline, tries);
+    auto scores = score_with_retries(source, groups, deadline, tries);
     const core::TimePoint now = clock.now();
     if (scores || scores.error().code != ErrorCode::kPeerLost) {
       if (since) say(name + " is back after " + seconds_of(now - *since));

@@ -23,10 +23,10 @@ struct RewardTries {
   std::uint64_t away = 0;    // calls of a source that was away
 };
 
-// One score an item. A deadline is tried again once, a lost worker kRewardRetries_max times.
+// One score a sample. A deadline is tried again once, a lost worker kRewardRetries_max times.
 // kPeerLost: the source is away; every other error has judged the batch.
 core::Result<std::vector<RewardScore>> score_with_retries(RewardSource& source,
-                                                          const std::vector<RewardItem>& items,
+                                                          const std::vector<RewardGroup>& groups,
                                                           core::Duration deadline,
                                                           RewardTries& tries);
 
@@ -41,7 +41,7 @@ struct SourcePatience {
   std::function<void(const std::string&)> say;
 };
 core::Result<std::vector<RewardScore>> score_patiently(RewardSource& source,
-                                                       const std::vector<RewardItem>& items,
+                                                       const std::vector<RewardGroup>& groups,
                                                        core::Duration deadline,
                                                        RewardTries& tries,
                                                        const SourcePatience& patience);

@@ -2,19 +2,6 @@
 #include "actors/reward/reward_role.hpp"
 
 namespace troupe::actors {
-namespace {
-
-std::vector<RewardItem> items_of(const Score& request) {
-  std::vector<RewardItem> items;
-  for (const ScoreItem& item : request.items) {
-    items.push_back({request.prompt, item.response, request.label, request.columns,
-                     request.messages, item.tokens, request.update});
-  }
-  return items;
-}
-
-}  // namespace
-
 RewardRole::RewardRole(RoleContext context,
                        std::unique_ptr<RewardSource> source,
                        RewardRoleOptions options)
@@ -30,7 +17,7 @@ async::task<core::Result<Scores>> RewardRole::on(Score request) {
     const core::Activity::Busy guard(activity, "score");
     *wanted = source->reads();
     if (!request.sent.cover(*wanted)) return std::vector<RewardScore>();
-    return score_with_retries(*source, items_of(request), deadline, *tries);
+    return score_with_retries(*source, {request.group}, deadline, *tries);
   };
   auto scores = co_await context_.device->run(std::move(job));
   tries_.calls += tries->calls;

@@ -1,4 +1,4 @@
-// A source of rewards: something that scores finished responses. A failure of one item is a missing
+// A source of rewards: something that scores finished responses. A failure of one sample is a missing
 // score with a cause, never a 0. A failure of the whole batch is an error, and its code says whose:
 //   kPeerLost   the source is away (a server that refuses, 5xx, 429, no answer; a worker that
 //   cannot
@@ -9,6 +9,7 @@
 // One source is used from one thread at a time (the reward role's own).
 #pragma once
 
+#include "actors/protocol/reward_group.hpp"
 #include "actors/protocol/reward_reads.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
@@ -19,16 +20,6 @@
 #include <vector>
 
 namespace troupe::actors {
-
-struct RewardItem {
-  std::string prompt;    // as the model saw it
-  std::string response;  // decoded text of the sampled tokens, special tokens left out
-  std::string label;     // the dataset's label column, "" when there is none
-  std::string columns;   // the dataset row as one JSON object, at least the columns it reads
-  std::string messages = {};  // the prompt as a JSON list of messages; "" where the dataset has a text
-  std::vector<std::int32_t> tokens = {};  // sampled ids, where it reads them and they are known
-  std::uint64_t update = 0;               // of the run, counted from 0
-};
 
 struct RewardScore {
   std::optional<double> value;  // missing: the sample cannot be scored
@@ -42,8 +33,8 @@ class RewardSource {
   virtual std::string name() const = 0;
   // What it reads beside prompt, response and label.
   virtual RewardReads reads() const { return {}; }
-  // One score per item, in order. `deadline` counts from now.
-  virtual core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
+  // One score per sample, in order. `deadline` counts from now.
+  virtual core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,
                                                        core::Duration deadline) = 0;
 };
 

@@ -26,66 +26,62 @@ std::string_view first_line(std::string_view text) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-class ExactRule final : public RewardSource {
+// Each sample by itself.
+class Rule : public RewardSource {
+ public:
+  core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,
+                                               core::Duration) override {
+    std::vector<RewardScore> scores;
+    for (const RewardGroup& group : groups) {
+      for (const RewardSample& sample : group.samples)
+        scores.push_back(score_one(group.label, sample.response));
+    }
+    return scores;
+  }
+
+ protected:
+  virtual RewardScore score_one(const std::string& label, const std::string& response) const = 0;
+};
+
+class ExactRule final : public Rule {
  public:
   std::string name() const override { return "exact"; }
-  core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
-                                               core::Duration) override {
-    std::vector<RewardScore> scores;
-    scores.reserve(items.size());
-    for (const RewardItem& item : items) {
-      if (trimmed(item.label).empty()) {
-        scores.push_back({std::nullopt, "the row has no label to compare with (--data.label_key)"});
-      } else {
-        scores.push_back({first_line(item.response) == trimmed(item.label) ? 1.0 : 0.0, ""});
-      }
-    }
-    return scores;
+
+ private:
+  RewardScore score_one(const std::string& label, const std::string& response) const override {
+    if (!trimmed(label).empty()) return {first_line(response) == trimmed(label) ? 1.0 : 0.0, ""};
+    return {std::nullopt, "the row has no label to compare with (--data.label_key)"};
   }
 };
 
-class LastNumberRule final : public RewardSource {
+class LastNumberRule final : public Rule {
  public:
   std::string name() const override { return "last_number"; }
-  core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
-                                               core::Duration) override {
-    std::vector<RewardScore> scores;
-    scores.reserve(items.size());
-    for (const RewardItem& item : items) {
-      const auto wanted = last_number(item.label);
-      if (!wanted) {
-        scores.push_back({std::nullopt, "the label '" + item.label + "' holds no number"});
-        continue;
-      }
-      const auto found = last_number(item.response);
-      scores.push_back({found && *found == *wanted ? 1.0 : 0.0, ""});
-    }
-    return scores;
+
+ private:
+  RewardScore score_one(const std::string& label, const std::string& response) const override {
+    const auto wanted = last_number(label);
+    if (!wanted) return {std::nullopt, "the label '" + label + "' holds no number"};
+    const auto found = last_number(response);
+    return {found && *found == *wanted ? 1.0 : 0.0, ""};
   }
 };
 
-class RegexRule final : public RewardSource {
+class RegexRule final : public Rule {
  public:
   explicit RegexRule(std::regex pattern) : pattern_(std::move(pattern)) {}
   std::string name() const override { return "regex"; }
-  core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
-                                               core::Duration) override {
-    std::vector<RewardScore> scores;
-    scores.reserve(items.size());
-    for (const RewardItem& item : items) scores.push_back(score_one(item));
-    return scores;
-  }
 
  private:
-  RewardScore score_one(const RewardItem& item) const {
-    std::string text = item.response;
+  RewardScore score_one(const std::string& label, const std::string& response) const override {
+    std::string text = response;
     if (text.size() > kRegexText_bytes_max) text.erase(0, text.size() - kRegexText_bytes_max);
     try {
       std::smatch match;
       if (!std::regex_search(text, match, pattern_)) return {0.0, ""};
-      if (match.size() < 2 || trimmed(item.label).empty()) return {1.0, ""};
+      if (match.size() < 2 || trimmed(label).empty()) return {1.0, ""};
       const std::string group = match[1].str();
-      return {trimmed(group) == trimmed(item.label) ? 1.0 : 0.0, ""};
+      return {trimmed(group) == trimmed(label) ? 1.0 : 0.0, ""};
     } catch (const std::regex_error& error) {
       return {std::nullopt, std::string("the pattern ran into a limit: ") + error.what()};
     }

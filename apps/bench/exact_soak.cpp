@@ -150,7 +150,7 @@ class Soak {
              (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0);
     };
     return a.tokens == b.tokens && a.finish == b.finish && bits(a.logprobs, b.logprobs) &&
-           bits(a.kept_mass, b.kept_mass) && bits(a.prompt_logprobs, b.prompt_logprobs);
+           bits(a.prompt_logprobs, b.prompt_logprobs);
   }
 
   // More groups than the queue takes: the rest is refused for that reason, and all are cut off.

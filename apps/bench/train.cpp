@@ -67,7 +67,7 @@ core::Result<ordered_json> measured(const TrainJob& job, core::TeamRunner& team)
     TROUPE_TRY_ASSIGN(figures, time_ppo(job, settings, team));
     return line_of(job, figures);
   }
-  std::vector<learn::TrainGroup> groups;
+  std::vector<experience::Group> groups;
   TROUPE_TRY_ASSIGN(figures, time_policy(job, settings, groups, team));
   ordered_json line = line_of(job, figures);
   // A device enqueues: its pieces cannot be told apart by the host's clock.

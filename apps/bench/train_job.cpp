@@ -74,15 +74,15 @@ double weights_by_rows(const model::ModelSpec& spec, std::int64_t rows, std::int
          static_cast<double>(logit_rows) * static_cast<double>(spec.hidden * outputs);
 }
 
-std::vector<learn::TrainGroup> random_groups(const TrainJob& job, const model::ModelSpec& spec) {
+std::vector<experience::Group> random_groups(const TrainJob& job, const model::ModelSpec& spec) {
   core::Rng rng(kSeed);
-  std::vector<learn::TrainGroup> groups;
+  std::vector<experience::Group> groups;
   for (std::int64_t slot = 0; slot < job.prompts; ++slot) {
-    learn::TrainGroup group;
+    experience::Group group;
     group.ticket.slot = static_cast<std::uint32_t>(slot);
     group.prompt = random_tokens(rng, job.prompt_tokens, spec.vocab);
     for (std::int64_t i = 0; i < job.samples; ++i) {
-      learn::TrainSample sample;
+      experience::Trajectory sample;
       sample.tokens = random_tokens(rng, job.new_tokens, spec.vocab);
       sample.score = i % 2 == 0 ? 1.0 : 0.0;
       group.samples.push_back(std::move(sample));
@@ -92,7 +92,7 @@ std::vector<learn::TrainGroup> random_groups(const TrainJob& job, const model::M
   return groups;
 }
 
-core::Result<void> record_behaviour(std::vector<learn::TrainGroup>& groups,
+core::Result<void> record_behaviour(std::vector<experience::Group>& groups,
                                     const model::PackedWeights& weights,
                                     const learn::TrainerSettings& settings,
                                     core::TeamRunner& team) {
@@ -111,15 +111,15 @@ core::Result<void> record_behaviour(std::vector<learn::TrainGroup>& groups,
   }
   for (std::size_t g = 0; g < groups.size(); ++g) {
     for (std::size_t i = 0; i < groups[g].samples.size(); ++i) {
-      learn::TrainSample& sample = groups[g].samples[i];
+      experience::Trajectory& sample = groups[g].samples[i];
       sample.behaviour = std::move(scored[g][i]);
-      sample.versions.assign(sample.tokens.size(), weights.version());
+      sample.versions = experience::VersionRuns::all(weights.version(), sample.tokens.size());
     }
   }
   return {};
 }
 
-core::Result<double> product_flops(const std::vector<learn::TrainGroup>& groups,
+core::Result<double> product_flops(const std::vector<experience::Group>& groups,
                                    const model::ModelSpec& spec,
                                    const learn::TrainerSettings& settings) {
   TROUPE_TRY_ASSIGN(update, learn::plan_update(groups, settings.batch));

@@ -5,7 +5,7 @@
 #include "runtime/core/result.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/core/team.hpp"
-#include "runtime/learn/experience.hpp"
+#include "runtime/experience/group.hpp"
 #include "runtime/learn/trainer.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/spec.hpp"
@@ -38,7 +38,7 @@ void choose_sizes(TrainJob& job);
 core::Result<learn::TrainerSettings> trainer_settings(const TrainJob& job);
 
 // Random prompts and responses; half of each group's samples score 1, the others 0.
-std::vector<learn::TrainGroup> random_groups(const TrainJob& job, const model::ModelSpec& spec);
+std::vector<experience::Group> random_groups(const TrainJob& job, const model::ModelSpec& spec);
 std::vector<std::int32_t> random_tokens(core::Rng& rng, std::int64_t count, std::int64_t vocab);
 
 // Errors: kConfig, when a prompt and its response are longer than the model's context.
@@ -48,7 +48,7 @@ core::Result<void> check_context(const TrainJob& job, const model::ModelSpec& sp
 double weights_by_rows(const model::ModelSpec& spec, std::int64_t rows, std::int64_t logit_rows);
 
 // Fills in what sampling under `weights` would have recorded: log-probs and versions.
-core::Result<void> record_behaviour(std::vector<learn::TrainGroup>& groups,
+core::Result<void> record_behaviour(std::vector<experience::Group>& groups,
                                     const model::PackedWeights& weights,
                                     const learn::TrainerSettings& settings,
                                     core::TeamRunner& team);
@@ -56,7 +56,7 @@ core::Result<void> record_behaviour(std::vector<learn::TrainGroup>& groups,
 // Floating-point operations of the matrix products of one update: 2 a weight and row forward, 4
 // backward; the head's only for rows whose next token is learnt. Attention and what the backward
 // pass computes a second time are not counted.
-core::Result<double> product_flops(const std::vector<learn::TrainGroup>& groups,
+core::Result<double> product_flops(const std::vector<experience::Group>& groups,
                                    const model::ModelSpec& spec,
                                    const learn::TrainerSettings& settings);
 

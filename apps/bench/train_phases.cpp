@@ -45,7 +45,7 @@ class PhaseRun {
     pack();
   }
 
-  core::Result<TrainPhases> pass(const std::vector<learn::TrainGroup>& groups) {
+  core::Result<TrainPhases> pass(const std::vector<experience::Group>& groups) {
     TROUPE_TRY_ASSIGN(update, learn::plan_update(groups, settings_.batch));
     TrainPhases phases;
     for (const learn::MiniBatch& mini : update.mini_batches) {
@@ -94,7 +94,7 @@ class PhaseRun {
 
 core::Result<TrainPhases> measure_phases(const TrainJob& job,
                                          const learn::TrainerSettings& settings,
-                                         const std::vector<learn::TrainGroup>& groups,
+                                         const std::vector<experience::Group>& groups,
                                          int repetitions,
                                          core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(master, model::load_model(job.model));

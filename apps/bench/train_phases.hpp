@@ -19,7 +19,7 @@ struct TrainPhases {
 // Medians over `repetitions`, after one that is not counted.
 core::Result<TrainPhases> measure_phases(const TrainJob& job,
                                          const learn::TrainerSettings& settings,
-                                         const std::vector<learn::TrainGroup>& groups,
+                                         const std::vector<experience::Group>& groups,
                                          int repetitions,
                                          core::TeamRunner& team);
 

@@ -66,7 +66,7 @@ core::Result<TrainFigures> time_steps(core::TeamRunner& team,
 
 core::Result<TrainFigures> time_policy(const TrainJob& job,
                                        const learn::TrainerSettings& settings,
-                                       std::vector<learn::TrainGroup>& groups,
+                                       std::vector<experience::Group>& groups,
                                        core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(master, model::load_model(job.model));
   TROUPE_TRY(check_context(job, master->spec()));
@@ -76,7 +76,7 @@ core::Result<TrainFigures> time_policy(const TrainJob& job,
   TROUPE_TRY_ASSIGN(trainer, trainers->policy(std::move(master), settings, team));
   learn::UpdateReport last;
   const auto sample = [&](int i) -> core::Result<void> {
-    for (learn::TrainGroup& group : groups)
+    for (experience::Group& group : groups)
       group.ticket.update = static_cast<std::uint64_t>(i);
     return record_behaviour(groups, *trainer->packed(), settings, team);
   };

@@ -36,7 +36,7 @@ core::Result<TrainFigures> time_steps(core::TeamRunner& team,
 // As `settings` say; leaves the random groups in `groups`.
 core::Result<TrainFigures> time_policy(const TrainJob& job,
                                        const learn::TrainerSettings& settings,
-                                       std::vector<learn::TrainGroup>& groups,
+                                       std::vector<experience::Group>& groups,
                                        core::TeamRunner& team);
 
 }  // namespace troupe::app

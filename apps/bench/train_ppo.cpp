@@ -15,7 +15,7 @@ core::Result<TrainFigures> time_ppo(const TrainJob& job,
   TROUPE_TRY_ASSIGN(master, model::load_model(job.model));
   TROUPE_TRY(check_context(job, master->spec()));
   TROUPE_TRY_ASSIGN(scores, model::load_model(job.model, model::HeadKind::kScore, 1));
-  std::vector<learn::TrainGroup> groups = random_groups(job, master->spec());
+  std::vector<experience::Group> groups = random_groups(job, master->spec());
   TROUPE_TRY_ASSIGN(policy_flops, product_flops(groups, master->spec(), settings));
   TROUPE_TRY_ASSIGN(critic_flops, product_flops(groups, scores->spec(), settings));
   TROUPE_TRY_ASSIGN(trainers, learn::trainers());
@@ -26,7 +26,7 @@ core::Result<TrainFigures> time_ppo(const TrainJob& job,
   of_critic.total_steps = settings.total_steps;
   TROUPE_TRY_ASSIGN(critic, trainers->critic(std::move(scores), of_critic, team));
   const auto sample = [&](int i) -> core::Result<void> {
-    for (learn::TrainGroup& group : groups)
+    for (experience::Group& group : groups)
       group.ticket.update = static_cast<std::uint64_t>(i);
     return record_behaviour(groups, *policy->packed(), settings, team);
   };

@@ -84,23 +84,27 @@ core::Result<std::vector<std::pair<std::string, std::string>>> RewardFlags::sett
 
 core::Result<std::vector<actors::RewardScore>> score_items(
     actors::RewardSource& source,
-    const std::vector<actors::RewardItem>& items,
+    const std::vector<actors::RewardGroup>& groups,
     core::Duration deadline) {
   std::vector<actors::RewardScore> scores;
   actors::RewardTries tries;
   actors::SourcePatience patience;
   patience.stopped = [] { return stop_requested().load(); };
   patience.say = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
-  for (std::size_t begin = 0; begin < items.size(); begin += kScoreRows) {
+  for (std::size_t begin = 0; begin < groups.size();) {
     if (stop_requested()) return core::fail(core::ErrorCode::kInterrupted, "interrupted");
-    const std::size_t end = std::min(begin + kScoreRows, items.size());
-    const std::vector<actors::RewardItem> batch(items.begin() + static_cast<std::ptrdiff_t>(begin),
-                                                items.begin() + static_cast<std::ptrdiff_t>(end));
+    std::vector<actors::RewardGroup> batch;
+    std::size_t count = 0;
+    while (begin < groups.size() &&
+           (batch.empty() || count + groups[begin].samples.size() <= kScoreRows)) {
+      count += groups[begin].samples.size();
+      batch.push_back(groups[begin++]);
+    }
     TROUPE_TRY_ASSIGN(some, actors::score_patiently(source, batch, deadline, tries, patience));
-    if (some.size() != batch.size()) {
+    if (some.size() != count) {
       return core::fail(core::ErrorCode::kData, "reward " + source.name() + " gave " +
                                                     std::to_string(some.size()) + " scores for " +
-                                                    std::to_string(batch.size()) + " responses");
+                                                    std::to_string(count) + " responses");
     }
     for (actors::RewardScore& score : some)
       scores.push_back(std::move(score));

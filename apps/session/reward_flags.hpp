@@ -31,12 +31,12 @@ struct RewardFlags {
   core::Result<std::vector<std::pair<std::string, std::string>>> settings() const;
 };
 
-// Scores all items in calls of `kScoreRows`, so that a reward that looks at its batch sees the same
+// Scores all samples in calls of at most `kScoreRows`, whole groups, so that a reward that looks at its batch sees the same
 // ones whenever the work is cut. Failures of a call are tried again as in training.
 inline constexpr std::size_t kScoreRows = 64;
 core::Result<std::vector<actors::RewardScore>> score_items(
     actors::RewardSource& source,
-    const std::vector<actors::RewardItem>& items,
+    const std::vector<actors::RewardGroup>& groups,
     core::Duration deadline);
 
 // What a response answers, for majority votes: what the rule compares (the first line; the last

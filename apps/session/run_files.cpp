@@ -19,7 +19,7 @@ std::string line_of(const ordered_json& object) {
   return object.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-ordered_json scores_json(const actors::BookSample& sample, const actors::RewardSet& set) {
+ordered_json scores_json(const actors::SampleScores& sample, const actors::RewardSet& set) {
   ordered_json scores = ordered_json::object();
   for (std::size_t m = 0; m < set.members.size(); ++m) {
     scores[set.members[m].name] = sample.components[m].value_or(0.0);  // committed: all are there
@@ -27,7 +27,7 @@ ordered_json scores_json(const actors::BookSample& sample, const actors::RewardS
   return scores;
 }
 
-ordered_json extras_json(const actors::BookSample& sample) {
+ordered_json extras_json(const actors::SampleScores& sample) {
   ordered_json extras = ordered_json::object();
   for (const actors::SampleExtra& extra : sample.extras.all())
     extras[extra.name] = ordered_json::parse(extra.json, nullptr, false);
@@ -37,9 +37,9 @@ ordered_json extras_json(const actors::BookSample& sample) {
 ordered_json sample_json(std::uint64_t step,
                          const actors::CommittedGroup& committed,
                          std::size_t index) {
-  const actors::BookSample& sample = committed.group->samples[index];
+  const experience::Trajectory& sample = committed.group->samples[index];
+  const actors::SampleScores& scores = committed.group->scores[index];
   const actors::RewardSet& set = *committed.group->rewards;
-  const auto [oldest, newest] = std::minmax_element(sample.versions.begin(), sample.versions.end());
   ordered_json line = {{"step", step},
           {"slot", committed.group->ticket.slot},
           {"attempt", committed.group->ticket.attempt},
@@ -51,23 +51,21 @@ ordered_json sample_json(std::uint64_t step,
           {"tokens", sample.tokens.size()},
           {"reward", sample.score.value_or(0.0)},
           {"reward_set", set.number},
-          {"rewards", scores_json(sample, set)},
-          {"finish_reason", sample.finish},
-          {"truncated", sample.finish == "length"},
-          {"version_min", *oldest},
-          {"version_max", *newest}};
-  if (!sample.extras.all().empty()) line["extra"] = extras_json(sample);
+          {"rewards", scores_json(scores, set)},
+          {"finish_reason", experience::finish_name(sample.finish)},
+          {"truncated", sample.truncated()},
+          {"version_min", sample.versions.oldest()},
+          {"version_max", sample.versions.newest()}};
+  if (!scores.extras.all().empty()) line["extra"] = extras_json(scores);
   return line;
 }
 
 ordered_json ledger_json(const actors::CommittedGroup& committed) {
   const actors::BookGroup& group = *committed.group;
   core::Version oldest = group.samples.front().versions.front(), newest = oldest;
-  for (const actors::BookSample& sample : group.samples) {
-    for (const core::Version version : sample.versions) {
-      oldest = std::min(oldest, version);
-      newest = std::max(newest, version);
-    }
+  for (const experience::Trajectory& sample : group.samples) {
+    oldest = std::min(oldest, sample.versions.oldest());
+    newest = std::max(newest, sample.versions.newest());
   }
   ordered_json weights = ordered_json::object();
   for (const auto& member : group.rewards->members)
@@ -92,7 +90,7 @@ core::Result<void> RunFiles::commit(std::uint64_t update,
                                     const std::vector<actors::CommittedGroup>& groups) {
   // The run ends for it once the update is over (RunReporter); until then nothing is made anew.
   if (!folder_.check_here()) return {};
-  if (update >= actors::kFirstEvaluation) {
+  if (experience::is_evaluation(update)) {
     return commit_evaluation((update & 1) != 0, after_step, groups);
   }
   std::string lines;
@@ -117,10 +115,10 @@ core::Result<void> RunFiles::commit_evaluation(bool greedy,
     ordered_json responses = ordered_json::array();
     ordered_json reasons = ordered_json::array();
     ordered_json tokens = ordered_json::array();
-    for (const actors::BookSample& sample : committed.group->samples) {
+    for (const experience::Trajectory& sample : committed.group->samples) {
       rewards.push_back(sample.score.value_or(0.0));
       responses.push_back(sample.text);
-      reasons.push_back(sample.finish);
+      reasons.push_back(experience::finish_name(sample.finish));
       tokens.push_back(sample.tokens.size());
     }
     ordered_json line = {{"step", after_step},

@@ -4,7 +4,7 @@
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/role_loader.hpp"
-#include "runtime/core/group_bytes.hpp"
+#include "runtime/core/limits.hpp"
 #include "runtime/text/chat_template.hpp"
 
 #include <optional>
@@ -34,14 +34,6 @@ actors::RewardReads read_by_rewards(const config::TrainConfig& config) {
   return read;
 }
 
-// What a message to a reward has for the row beside the ids and texts of a group.
-std::uint64_t row_bytes_max(const config::TrainConfig& config, bool training) {
-  const auto samples = static_cast<std::uint64_t>(training ? config.rollout.n_samples_per_prompt
-                                                           : config.eval.n_samples_per_prompt);
-  const auto tokens = static_cast<std::uint64_t>(config.rollout.max_new_tokens);
-  return core::frame_left(samples * core::scored_bytes(tokens, tokens * core::kTokenText_bytes));
-}
-
 core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(const config::TrainConfig& config,
                                                                    const std::string& files,
                                                                    bool training,
@@ -55,7 +47,7 @@ core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(const config:
   options.columns.input_template = config.data.input_template;
   options.columns.max_samples = training ? static_cast<std::uint64_t>(config.data.max_samples) : 0;
   options.prompt_tokens_max = static_cast<std::uint64_t>(config.data.prompt_max_len);
-  options.row_bytes_max = row_bytes_max(config, training);
+  options.row_bytes_max = core::limits::kRow_bytes_max;
   options.reads = [&config] { return read_by_rewards(config); };
   if (training) options.shares = config.data.probs;
   options.shuffle = training;
@@ -72,6 +64,21 @@ core::Result<void> check_lengths(const config::TrainConfig& config, const model:
                         std::to_string(config.rollout.max_new_tokens) +
                         " together exceed the model's context of " + std::to_string(spec.context) +
                         " tokens; lower one of them");
+}
+
+// The longest sample that may come is learned from in one micro-batch; a pair of online_dpo too.
+core::Result<void> check_rows(const config::TrainConfig& config,
+                              const actors::DatasetPrompts& prompts) {
+  const auto longest = static_cast<std::int64_t>(prompts.longest());
+  const std::int64_t together = config.algo.objective == "online_dpo" ? 2 : 1;
+  const std::int64_t rows = longest + together * (config.rollout.max_new_tokens - 1);
+  if (rows <= config.train.micro_tokens_max) return {};
+  return core::fail(ErrorCode::kConfig,
+                    "--train.micro_tokens_max " + std::to_string(config.train.micro_tokens_max) +
+                        " has no room for the longest sample: a prompt of " +
+                        std::to_string(longest) + " tokens with --rollout.max_new_tokens " +
+                        std::to_string(config.rollout.max_new_tokens) + " is " +
+                        std::to_string(rows) + " rows; raise it or ask for shorter responses");
 }
 
 }  // namespace
@@ -92,6 +99,7 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   const text::ChatTemplate* chat_ptr = chat ? &*chat : nullptr;
   TROUPE_TRY_ASSIGN(prompts,
                     load_prompts(config, config.data.prompt_dataset, true, tokenizer, chat_ptr));
+  TROUPE_TRY(check_rows(config, *prompts));
   std::vector<std::string> notes = prompts->notes();
   std::unique_ptr<actors::DatasetPrompts> evaluation;
   if (!config.eval.dataset.empty()) {

@@ -74,7 +74,7 @@ class Evaluating {
 
   Result<std::vector<EvalProblem>> run(actors::RewardSource& source) {
     TROUPE_TRY(sample());
-    TROUPE_TRY_ASSIGN(scores, score_items(source, items_, options_.reward.deadline()));
+    TROUPE_TRY_ASSIGN(scores, score_items(source, groups_, options_.reward.deadline()));
     const auto samples = static_cast<std::size_t>(options_.samples);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       if (!scores[i].value) {
@@ -115,6 +115,7 @@ class Evaluating {
     TROUPE_TRY_ASSIGN(prompt, prompts_.at(index));
     EvalProblem& problem = problems_[index];
     problem.source = source_of(Json::parse(prompt.columns), options_.source_key);
+    actors::RewardGroup group{prompt.text, prompt.label, prompt.columns, prompt.messages};
     for (const engine::Sample& sample : samples) {
       TROUPE_TRY_ASSIGN(text, host_.tokenizer().decode(sample.tokens, true));
       const std::string& rule = options_.answer_pattern.empty() ? options_.reward.rule : "";
@@ -124,9 +125,9 @@ class Evaluating {
       problem.cut.push_back(sample.finish == engine::FinishReason::kLength);
       finishes_.push_back(sample.finish);
       problem.lengths.push_back(static_cast<double>(sample.tokens.size()));
-      items_.push_back(
-          {prompt.text, std::move(text), prompt.label, prompt.columns, prompt.messages});
+      group.samples.push_back({std::move(text)});
     }
+    groups_.push_back(std::move(group));
     return {};
   }
 
@@ -135,7 +136,7 @@ class Evaluating {
     TROUPE_TRY_ASSIGN(team, make_team(options_.placement));
     TROUPE_TRY_ASSIGN(prompts, options_.prompts.options());
     TROUPE_TRY_ASSIGN(model, model_source({options_.pairs.model, false, prompts.columns}, *team));
-    TROUPE_TRY_ASSIGN(scores, score_items(*model, items_, options_.reward.deadline()));
+    TROUPE_TRY_ASSIGN(scores, score_items(*model, groups_, options_.reward.deadline()));
     const auto samples = static_cast<std::size_t>(options_.samples);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       if (!scores[i].value) {
@@ -152,12 +153,13 @@ class Evaluating {
   Result<void> write() const {
     std::string lines;
     const auto samples = static_cast<std::size_t>(options_.samples);
-    for (std::size_t i = 0; i < items_.size(); ++i) {
-      Json row = Json::parse(items_[i].columns);
+    for (std::size_t i = 0; i < finishes_.size(); ++i) {
+      const actors::RewardGroup& group = groups_[i / samples];
+      Json row = Json::parse(group.columns);
       const EvalProblem& problem = problems_[i / samples];
       row["prompt_id"] = i / samples;
       row["sample"] = i % samples;
-      row["response"] = items_[i].response;
+      row["response"] = group.samples[i % samples].response;
       row["finish_reason"] = engine::finish_name(finishes_[i]);
       row["answer_given"] = problem.answers[i % samples];
       row["reward"] = problem.scores[i % samples];
@@ -171,7 +173,7 @@ class Evaluating {
   EngineHost& host_;
   actors::DatasetPrompts& prompts_;
   std::vector<EvalProblem> problems_;
-  std::vector<actors::RewardItem> items_;
+  std::vector<actors::RewardGroup> groups_;
   std::vector<engine::FinishReason> finishes_;  // of the same samples
 };
 

@@ -122,12 +122,14 @@ class Scoring {
     return model_source({options_.model, options_.stored, prompts.columns}, *team_);
   }
 
-  actors::RewardItem item_of(const data::PromptRow& row) const {
+  actors::RewardGroup group_of(const data::PromptRow& row) const {
     const Json columns = Json::parse(row.columns_json);
     const auto rendered = columns.find("rendered_prompt");
     const bool seen = rendered != columns.end() && rendered->is_string();
-    return {seen ? rendered->get<std::string>() : row.prompt,
-            columns[options_.keys.response].get<std::string>(), row.label, row.columns_json};
+    actors::RewardGroup group{seen ? rendered->get<std::string>() : row.prompt, row.label,
+                              row.columns_json};
+    group.samples.push_back({columns[options_.keys.response].get<std::string>()});
+    return group;
   }
 
   Result<void> score_rows(PartFile& part) {
@@ -135,10 +137,10 @@ class Scoring {
     BatchProgress progress("scored", "rows", next, rows_.size());
     while (next < rows_.size()) {
       const std::size_t end = std::min(next + kScoreRows, rows_.size());
-      std::vector<actors::RewardItem> items;
+      std::vector<actors::RewardGroup> groups;
       for (std::size_t i = next; i < end; ++i)
-        items.push_back(item_of(rows_[i]));
-      auto scores = score_items(*source_, items, options_.reward.deadline());
+        groups.push_back(group_of(rows_[i]));
+      auto scores = score_items(*source_, groups, options_.reward.deadline());
       if (!scores) {
         core::Error error = scores.error();
         error.message = "after " + std::to_string(next) + " of " + std::to_string(rows_.size()) +

@@ -126,19 +126,19 @@ class Service {
       refused.headers.emplace_back("Allow", "POST");
       co_return refused;
     }
-    auto items = actors::read_reward_request(request.body, self->endings_);
-    if (!items) co_return failure(400, items.error().message);
+    auto groups = actors::read_reward_request(request.body, self->endings_);
+    if (!groups) co_return failure(400, groups.error().message);
     const bool nulls = net::find_header(request.headers, actors::kMissingHeader) == "null";
-    auto response = co_await score(self, std::move(*items), nulls);
+    auto response = co_await score(self, std::move(*groups), nulls);
     co_return response;
   }
 
  private:
   static async::task<net::HttpResponse> score(Service* self,
-                                              std::vector<actors::RewardItem> items,
+                                              std::vector<actors::RewardGroup> groups,
                                               bool nulls) {
-    const std::size_t count = items.size();
-    auto job = [self, batch = std::move(items)] {
+    const std::size_t count = actors::samples_in(groups);
+    auto job = [self, batch = std::move(groups)] {
       if (batch.empty()) return Result<std::vector<actors::RewardScore>>(Scores());
       actors::RewardTries tries;
       return actors::score_with_retries(*self->source_, batch, actors::limits::kRewardDeadline,

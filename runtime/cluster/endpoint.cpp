@@ -2,6 +2,7 @@
 #include "runtime/cluster/endpoint.hpp"
 
 #include "runtime/cluster/limits.hpp"
+#include "runtime/wire/limits.hpp"
 #include "runtime/core/check.hpp"
 
 #include <boost/asio/error.hpp>
@@ -19,6 +20,11 @@ using wire::Frame;
 
 namespace {
 const core::Error kStopped{ErrorCode::kPeerLost, "the role has stopped"};
+
+// Of a message that travels in parts; 0 for one that fits a frame.
+std::uint64_t long_bytes(const Frame& message) {
+  return message.size_bytes() > wire::limits::kFrame_bytes_max ? message.size_bytes() : 0;
+}
 }  // namespace
 
 // A call's line in the table, for as long as its coroutine waits.
@@ -73,19 +79,97 @@ async::task<Result<Frame>> Endpoint::call(PeerName peer, Frame request, async::D
                          identity().self + " already waits for " +
                              std::to_string(limits::kPendingCalls_max) + " answers");
   }
+  std::string kind = wire::frame_kind(request);
+  if (long_bytes(request) > 0) {
+    auto sent = co_await send_parts(self, peer, std::move(request), deadline);
+    if (!sent) co_return sent.failure();
+    request = std::move(*sent);
+  }
+  auto answered =
+      co_await exchange(self, std::move(peer), std::move(request), std::move(kind), deadline);
+  co_return answered;
+}
+
+async::task<Result<Frame>> Endpoint::exchange(std::shared_ptr<Endpoint> self,
+                                              PeerName peer,
+                                              Frame request,
+                                              std::string kind,
+                                              async::Deadline deadline) {
+  TROUPE_CO_TRY_ASSIGN(header, wire::read_header(request));
   auto reply = std::make_shared<Answer>();
-  calls_.emplace(header.request.value, Call{peer, reply});
-  const Entry entry{calls_, header.request.value};
-  TROUPE_CO_TRY(send_request(peer, request));
-  ++frames_out_;
+  self->calls_.emplace(header.request.value, Call{peer, reply});
+  const Entry entry{self->calls_, header.request.value};
+  TROUPE_CO_TRY(self->send_request(peer, request));
+  ++self->frames_out_;
   core::Error late;
   late.code = ErrorCode::kDeadline;
-  late.message = peer + " did not answer '" + wire::frame_kind(request) + "' of " +
-                 identity().self + " within " + std::to_string(header.budget_ms) + " ms";
-  auto answered = co_await async::take_until<Frame>(timers(), reply, deadline, late);
+  late.message = peer + " did not answer '" + kind + "' of " + self->identity().self + " within " +
+                 std::to_string(header.budget_ms) + " ms";
+  auto answered = co_await async::take_until<Frame>(self->timers(), reply, deadline, late);
   if (!answered) co_return answered.failure();
   if (const auto failure = wire::read_failure(*answered)) co_return core::fail(failure->within(peer));
   co_return answered;
+}
+
+async::task<Result<Frame>> Endpoint::send_parts(std::shared_ptr<Endpoint> self,
+                                                PeerName peer,
+                                                Frame message,
+                                                async::Deadline deadline) {
+  TROUPE_CO_TRY_ASSIGN(header, wire::read_header(message));
+  const std::uint64_t number = self->new_request(deadline).request.value;
+  const std::uint32_t count = wire::part_count(message.size_bytes());
+  const std::string kind = wire::frame_kind(message);
+  for (std::uint32_t index = 0; index < count;) {
+    const async::Deadline until =
+        std::min(deadline, async::Deadline::after(self->timers(), limits::kPartDeadline));
+    const wire::Part part{number, index, message.size_bytes(),
+                          wire::part_of(message.bytes(), index)};
+    Frame frame = wire::part_frame(self->new_request(until), part);
+    std::string name =
+        "part " + std::to_string(index + 1) + " of " + std::to_string(count) + " of " + kind;
+    auto taken = co_await exchange(self, peer, std::move(frame), std::move(name), until);
+    if (taken) {
+      ++index;
+      continue;
+    }
+    const bool waits = taken.error().code == ErrorCode::kOverloaded &&
+                       deadline.remaining(self->timers()) > limits::kPartBackoff;
+    if (!waits) co_return taken.failure();
+    co_await async::sleep_for(self->timers(), limits::kPartBackoff);
+    if (self->ended_) co_return core::fail(kStopped);
+  }
+  if (!header.reply) {
+    header.budget_ms = static_cast<std::uint32_t>(std::min<std::int64_t>(
+        header.budget_ms, std::chrono::duration_cast<std::chrono::milliseconds>(
+                              deadline.remaining(self->timers()))
+                              .count()));
+  }
+  co_return wire::whole_frame(header, {number, self->identity().epoch});
+}
+
+bool Endpoint::take_part(const PeerName& from, const wire::Header& header, const Frame& frame) {
+  const auto part = wire::read_part(frame);
+  if (!part) return false;
+  inbox_.fetch_sub(1, std::memory_order_relaxed);
+  ++frames_out_;
+  const auto answer = wire::reply_header(header, identity().self);
+  const auto taken = parts_.put(from, header.epoch, *part, timers().now());
+  send_reply(from, taken ? wire::ack_frame(answer) : wire::failure_frame(answer, taken.error()));
+  return true;
+}
+
+Result<std::optional<Frame>> Endpoint::message_of(const PeerName& from, Frame frame) {
+  const auto whole = wire::read_whole(frame);
+  if (!whole) return std::optional<Frame>(std::move(frame));
+  TROUPE_TRY_ASSIGN(stands_for, wire::read_header(frame));
+  TROUPE_TRY_ASSIGN(message, parts_.take(from, whole->epoch, whole->message));
+  if (!message) return message;
+  const auto header = wire::read_header(*message);
+  if (header && header->request == stands_for.request && header->reply == stands_for.reply) {
+    return message;
+  }
+  parts_.release(message->size_bytes());
+  return core::fail(ErrorCode::kData, "the parts of " + from + " are another message");
 }
 
 void Endpoint::on_reply(const PeerName& from, Frame frame) {
@@ -96,15 +180,24 @@ void Endpoint::on_reply(const PeerName& from, Frame frame) {
                     header->epoch == identity().epoch;
   const auto found = ours ? calls_.find(header->request.value) : calls_.end();
   if (found == calls_.end() || found->second.peer != from ||
-      !found->second.answer->set(std::move(frame))) {
+      !set_answer(*found->second.answer, from, std::move(frame))) {
     ++stray_replies_;
   }
+}
+
+bool Endpoint::set_answer(Answer& answer, const PeerName& from, Frame frame) {
+  auto message = message_of(from, std::move(frame));
+  if (!message) return answer.set(message.failure());
+  if (!*message) return false;
+  parts_.release(long_bytes(**message));
+  return answer.set(std::move(**message));
 }
 
 void Endpoint::on_peer_lost(const PeerName& peer, const core::Error& cause) {
   for (auto& [id, call] : calls_) {
     if (call.peer == peer) call.answer->set(core::fail(ErrorCode::kPeerLost, cause.message));
   }
+  parts_.forget(peer);
 }
 
 bool Endpoint::admit() noexcept {
@@ -117,14 +210,25 @@ void Endpoint::on_request(PeerName from, Frame frame) {
   ++frames_in_;
   core::Error refusal = kStopped;
   auto header = wire::read_header(frame);
+  parts_.forget_silent(timers().now());
   if (header && header->run != identity().run) {
     refusal = {ErrorCode::kUnsupported, "a request of another run"};
+  } else if (header && !ended_ && take_part(from, *header, frame)) {
+    return;
   } else if (header && !ended_ && !handler_) {
     refusal = {ErrorCode::kPeerLost, "the role does not serve yet"};
   } else if (header && !ended_ && !handlers_.cancelled()) {
-    requests_.push_front(Request{std::move(from), std::move(header).value()});
-    handlers_.spawn("", serve_one(shared_from_this(), requests_.begin(), std::move(frame)));
-    return;
+    auto message = message_of(from, frame);
+    if (message && *message) {
+      requests_.push_front(Request{from, std::move(*header), long_bytes(**message)});
+      handlers_.spawn("", serve_one(shared_from_this(), requests_.begin(), std::move(**message)));
+      return;
+    }
+    if (message) {  // it came twice; the first is answered
+      inbox_.fetch_sub(1, std::memory_order_relaxed);
+      return;
+    }
+    refusal = message.error();
   }
   inbox_.fetch_sub(1, std::memory_order_relaxed);
   refuse(from, frame, refusal);
@@ -144,6 +248,12 @@ async::task<Result<void>> Endpoint::serve_one(std::shared_ptr<Endpoint> self, Pl
   std::optional<core::Error> bug;
   try {
     auto result = co_await self->handler_(std::move(frame));
+    if (!self->ended_ && result && long_bytes(*result) > 0) {
+      const auto deadline = async::Deadline::after(
+          self->timers(), std::chrono::milliseconds(place->header.budget_ms));
+      auto sent = co_await send_parts(self, place->from, std::move(*result), deadline);
+      result = std::move(sent);
+    }
     if (!self->ended_) self->answer(place, result);
   } catch (const std::exception& thrown) {
     if (self->ended_) throw;
@@ -164,6 +274,7 @@ async::task<Result<void>> Endpoint::serve_one(std::shared_ptr<Endpoint> self, Pl
 void Endpoint::answer(Place place, const Result<Frame>& result) {
   const auto reply_header = wire::reply_header(place->header, identity().self);
   const PeerName from = std::move(place->from);
+  parts_.release(place->part_bytes);
   requests_.erase(place);
   inbox_.fetch_sub(1, std::memory_order_relaxed);
   ++frames_out_;

@@ -3,7 +3,12 @@
 // `send_request`, `send_reply`, and calls back `on_request`, `on_reply`, `on_peer_lost`.
 //
 // All state lives on the role's strand, except `admit`, which senders on other strands use to be refused
-// before they queue anything. Bounds: kPendingCalls_max, kRoleInbox_frames_max. Held by shared_ptr.
+// before they queue anything. Bounds: kPendingCalls_max, kRoleInbox_frames_max, and for messages in
+// parts kMessages_bytes_max. Held by shared_ptr.
+//
+// A message that is longer than a frame goes in parts, one after the other, each acknowledged before
+// kPartDeadline; then a small frame stands for it. So neither a request nor an answer is bounded by
+// a frame, and no link is taken up by one message.
 #pragma once
 
 #include <atomic>
@@ -15,6 +20,7 @@
 #include <unordered_map>
 
 #include "runtime/async/scope.hpp"
+#include "runtime/cluster/part_intake.hpp"
 #include "runtime/cluster/transport.hpp"
 
 namespace troupe::cluster {
@@ -34,6 +40,8 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
 
   std::size_t pending_calls() const noexcept { return calls_.size(); }
   std::size_t inbox() const noexcept { return inbox_.load(std::memory_order_relaxed); }
+  // Held by messages that came, or come, in parts.
+  std::uint64_t part_bytes() const noexcept { return parts_.bytes(); }
   std::uint64_t stray_replies() const noexcept { return stray_replies_; }
   std::uint64_t frames_in() const noexcept { return frames_in_; }
   std::uint64_t frames_out() const noexcept { return frames_out_; }
@@ -74,18 +82,36 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   struct Request {  // being served
     PeerName from;
     wire::Header header;
+    std::uint64_t part_bytes = 0;  // that it holds, having come in parts
   };
   using Place = std::list<Request>::iterator;
   struct Entry;
 
   static async::task<core::Result<void>> serve_one(std::shared_ptr<Endpoint> self, Place place,
                                                    wire::Frame frame);
+  // The call itself, of a frame.
+  static async::task<core::Result<wire::Frame>> exchange(std::shared_ptr<Endpoint> self,
+                                                         PeerName peer,
+                                                         wire::Frame request,
+                                                         std::string kind,
+                                                         async::Deadline deadline);
+  // Gives the frame that stands for the message. An overloaded peer is asked again until the
+  // deadline.
+  static async::task<core::Result<wire::Frame>> send_parts(std::shared_ptr<Endpoint> self,
+                                                           PeerName peer,
+                                                           wire::Frame message,
+                                                           async::Deadline deadline);
+  bool take_part(const PeerName& from, const wire::Header& header, const wire::Frame& frame);
+  // The message that the frame stands for, or the frame itself; nothing when it was taken before.
+  core::Result<std::optional<wire::Frame>> message_of(const PeerName& from, wire::Frame frame);
+  bool set_answer(Answer& answer, const PeerName& from, wire::Frame frame);
   void answer(Place place, const core::Result<wire::Frame>& result);
   void refuse(const PeerName& to, const wire::Frame& request, const core::Error& error);
 
   const async::Executor strand_;
   std::unordered_map<std::uint64_t, Call> calls_;  // by request id
   std::list<Request> requests_;
+  PartIntake parts_;
   std::atomic<std::size_t> inbox_{0};
   Handler handler_;
   async::Scope handlers_;

@@ -167,7 +167,8 @@ function(troupe_program)
 endfunction()
 
 # Our rooms that libtroupe_learn.so takes from the program that opens it, lowest first.
-set(TROUPE_TRAINERS_USE runtime/core kernels runtime/store runtime/text runtime/data runtime/model)
+set(TROUPE_TRAINERS_USE runtime/core kernels runtime/store runtime/text runtime/data
+                        runtime/experience runtime/model)
 
 # All of them, not only what the program itself calls, for the library to find.
 function(troupe_opens_trainers target)

@@ -3,6 +3,7 @@
 #include "runtime/config/refuse.hpp"
 #include "runtime/core/error_list.hpp"
 #include "runtime/core/group_bytes.hpp"
+#include "runtime/core/limits.hpp"
 
 #include <algorithm>
 #include <string>
@@ -42,6 +43,20 @@ int sources_of(const TrainConfig& c) {
 }
 std::size_t rewards_of(const TrainConfig& c) {
   return c.reward.model_name_or_path.size() + (sources_of(c) > 0 ? 1 : 0);
+}
+
+// Of a prompt and so many samples, all as long as may be.
+std::uint64_t group_bytes(const TrainConfig& c, std::int64_t samples) {
+  const auto count = static_cast<std::uint64_t>(samples);
+  const std::uint64_t tokens = count * static_cast<std::uint64_t>(c.rollout.max_new_tokens);
+  return core::group_bytes(static_cast<std::uint64_t>(c.data.prompt_max_len), count, tokens,
+                           tokens * core::kTokenText_bytes);
+}
+std::string too_long(const TrainConfig& c, std::int64_t samples) {
+  return joined(samples, " samples of ", c.rollout.max_new_tokens, " tokens are a group of ",
+                group_bytes(c, samples), " bytes, and one may have ",
+                core::limits::kGroup_bytes_max,
+                ": give fewer, or a smaller --rollout.max_new_tokens");
 }
 
 bool one_process(const TrainConfig& c) {
@@ -100,64 +115,13 @@ class Check {
   core::ErrorList wrong_;
 };
 
-// One way of a group: `rest` bytes beside its samples, `token` bytes for each token of a sample.
-struct Way {
-  const char* what;
-  std::uint64_t rest, token;
-};
-
-bool fits(const TrainConfig& c,
-          Check& check,
-          const Way& way,
-          std::string_view samples_key,
-          std::uint64_t samples) {
-  const auto tokens = static_cast<std::uint64_t>(c.rollout.max_new_tokens);
-  const std::uint64_t left = core::frame_left(way.rest),
-                      one = core::kSampleRest_bytes + tokens * way.token;
-  if (samples * one <= left) return true;
-  if (left < samples * (core::kSampleRest_bytes + way.token)) {
-    check.refuse_key(way.rest > 0 ? "data.prompt_max_len" : samples_key,
-                     joined("a group of ", samples,
-                            " samples does not fit the one frame that it travels in; give less"));
-    return false;
-  }
-  check.refuse_key(
-      "rollout.max_new_tokens",
-      joined(samples, " samples of ", tokens, " tokens, ", way.what, ", are ", samples * one,
-             " bytes (", way.token, " a token), and a group travels in one frame, which has ", left,
-             " for them: give at most --rollout.max_new_tokens ",
-             (left / samples - core::kSampleRest_bytes) / way.token, " or --", samples_key, " ",
-             left / one));
-  return false;
-}
-
-void check_frames(const TrainConfig& c, Check& check) {
-  const bool masses = c.rollout.top_p < 1 || c.rollout.top_k > 0 || c.rollout.min_p > 0;
-  const Way delivered{
-      "as they are delivered", 0,
-      core::delivered_bytes(1, core::kTokenText_bytes, masses) - core::kSampleRest_bytes};
-  const Way learned{"as they are learned from",
-                    static_cast<std::uint64_t>(c.data.prompt_max_len) * 4,
-                    core::experience_bytes(1, c.has_reference()) - core::kSampleRest_bytes};
-  const auto samples = static_cast<std::uint64_t>(c.rollout.n_samples_per_prompt);
-  for (const Way& way : {delivered, learned}) {
-    if (!fits(c, check, way, "rollout.n_samples_per_prompt", samples)) return;
-  }
-  if (c.eval.dataset.empty()) return;
-  fits(c, check, delivered, "eval.n_samples_per_prompt",
-       static_cast<std::uint64_t>(c.eval.n_samples_per_prompt));
-}
-
 }  // namespace
 
 core::Result<void> check(const TrainConfig& config, const Table& table, const Origins& origins) {
   Check checked(config, origins);
   checked.needed(table);
   checked.own();
-  if (config.method == kPpo) {
-    checked.handed(table.rules());
-    check_frames(config, checked);
-  }
+  if (config.method == kPpo) checked.handed(table.rules());
   return checked.result();
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/config/table.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/core/limits.hpp"
 
 #include <bit>
 #include <type_traits>

@@ -22,14 +22,6 @@ using RunId = Id<struct RunTag>;
 // Count of optimiser steps that made a set of weights. 0 is the model as loaded.
 using Version = std::uint64_t;
 
-// The right to sample one group for one slot of one update; the unit of order in a run.
-struct Ticket {
-  std::uint64_t update = 0;   // 0-based index of the update that will consume the group
-  std::uint32_t slot = 0;     // 0-based place of the group within its update
-  std::uint32_t attempt = 0;  // 0, then 1, 2, ... when the slot is issued again
-  friend auto operator<=>(const Ticket&, const Ticket&) = default;
-};
-
 }  // namespace troupe::core
 
 template <class Tag>

@@ -1,4 +1,4 @@
-// Bounds of activity records and of configuration files, none a user's choice. Constants only.
+// Bounds of activity records, of configuration files and of groups, none a user's choice. Constants only.
 #pragma once
 
 #include "runtime/core/limit.hpp"

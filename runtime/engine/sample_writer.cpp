@@ -53,13 +53,11 @@ bool SampleWriter::write(const DrawJob& job, const Draw& draw, core::Version ver
   SampleState& state = group.at(job.sample);
   Sample& out = state.out;
   const SamplingParams& params = group.request.sampling;
-  const bool truncated = params.temperature > 0.0f && KeptSet::truncates(params, vocab_);
   if (out.tokens.empty()) {
     const auto most = static_cast<std::size_t>(params.max_new_tokens);
     out.tokens.reserve(most);
     out.logprobs.reserve(most);
     out.versions.reserve(most);
-    if (truncated) out.kept_mass.reserve(most);
     if (params.raw_logprobs) out.raw_logprobs.reserve(most);
     if (params.entropies) out.entropies.reserve(most);
     out.routed_experts.reserve(most * draw.routed.size());
@@ -69,7 +67,6 @@ bool SampleWriter::write(const DrawJob& job, const Draw& draw, core::Version ver
   out.tokens.push_back(draw.token);
   out.logprobs.push_back(draw.logprob);
   out.versions.push_back(version);
-  if (truncated) out.kept_mass.push_back(draw.kept_mass);
   if (params.raw_logprobs) out.raw_logprobs.push_back(draw.raw_logprob);
   if (params.entropies) out.entropies.push_back(draw.entropy);
   out.top_logprobs.insert(out.top_logprobs.end(), draw.top.begin(), draw.top.end());

@@ -15,8 +15,8 @@ namespace troupe::engine {
 class SampleWriter {
  public:
   // `eos`: end tokens, ascending. `text` may be null: then no request has stop strings.
-  SampleWriter(std::int64_t vocab, std::vector<std::int32_t> eos, const TokenText* text)
-      : vocab_(vocab), eos_(std::move(eos)), text_(text) {}
+  SampleWriter(std::vector<std::int32_t> eos, const TokenText* text)
+      : eos_(std::move(eos)), text_(text) {}
 
   // The request was checked.
   std::unique_ptr<Group> group_of(GroupRequest request) const;
@@ -27,7 +27,6 @@ class SampleWriter {
   void write_score(const DrawJob& job, const Draw& draw) const;
   bool ends(const Group& group, Sample& sample) const;
 
-  const std::int64_t vocab_;
   const std::vector<std::int32_t> eos_;
   const TokenText* const text_;
 };

@@ -33,8 +33,6 @@ Draw Sampler::draw(const HeadRow& row,
   } else if (KeptSet::truncates(params, vocab_)) {
     kept_.find(row_, params);
     draw.token = among_kept(u);
-    draw.kept_mass = (penalises(params) || !params.logit_bias.empty()) ? own_kept_mass(row)
-                                                                       : masked_kept_mass(row);
   } else {
     draw.token = by_inversion(u);
   }
@@ -57,29 +55,6 @@ Draw Sampler::score(const HeadRow& row, std::int32_t token, std::span<TokenLogpr
   report_.most_likely(top);
   draw.top = top;
   return draw;
-}
-
-// Where no score but minus infinity was put in: the weights at hand are the model's own.
-float Sampler::masked_kept_mass(const HeadRow& row) const {
-  float scale = row_.max() - row.lse;
-  ops_.exp(&scale, &scale, 1);
-  return std::min(1.0f, static_cast<float>(kept_.mass() * static_cast<double>(scale)));
-}
-
-// Where penalties or biases changed scores: the logits are asked again.
-float Sampler::own_kept_mass(const HeadRow& row) const {
-  const std::vector<Candidate>& tokens = kept_.tokens();
-  float p[kernels::kVocabBlock];
-  double mass = 0.0;
-  for (std::size_t at = 0; at < tokens.size(); at += std::size(p)) {
-    const std::size_t count = std::min(std::size(p), tokens.size() - at);
-    for (std::size_t i = 0; i < count; ++i)
-      p[i] = model::token_logprob(row.logits[tokens[at + i].id], row.inv_temperature, row.lse);
-    ops_.exp(p, p, static_cast<std::int64_t>(count));
-    for (std::size_t i = 0; i < count; ++i)
-      mass += static_cast<double>(p[i]);
-  }
-  return std::min(1.0f, static_cast<float>(mass));
 }
 
 std::int32_t Sampler::largest() {

@@ -27,8 +27,6 @@ float inv_temperature(const SamplingParams& params);
 struct Draw {
   std::int32_t token = 0;
   float logprob = 0.0f;
-  // The model's own probability, at the temperature, of the tokens that could have been drawn.
-  float kept_mass = 1.0f;
   // These only when the parameters ask for them.
   float raw_logprob = 0.0f;                    // at temperature 1
   float entropy = 0.0f;                        // of the full distribution at the temperature, nats
@@ -50,8 +48,6 @@ class Sampler {
   Draw score(const HeadRow& row, std::int32_t token, std::span<TokenLogprob> top = {});
 
  private:
-  float masked_kept_mass(const HeadRow& row) const;
-  float own_kept_mass(const HeadRow& row) const;
   std::int32_t largest();
   std::int32_t by_inversion(double u);
   std::int32_t among_kept(double u) const;

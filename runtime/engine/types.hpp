@@ -3,10 +3,10 @@
 #pragma once
 
 #include "runtime/core/ids.hpp"
+#include "runtime/experience/finish_reason.hpp"
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace troupe::engine {
@@ -61,15 +61,14 @@ struct GroupRequest {
   SamplingParams sampling;
 };
 
-enum class FinishReason : std::uint8_t { kEos, kStop, kLength, kAborted };
-std::string_view finish_name(FinishReason reason) noexcept;
+using experience::FinishReason;
+using experience::finish_name;
 
 struct Sample {
   core::GroupId group;
   std::int32_t index = 0;               // within its group
   std::vector<std::int32_t> tokens;     // the response, end token included
   std::vector<float> logprobs;          // full vocabulary, at temperature (1 when greedy)
-  std::vector<float> kept_mass;         // probability kept by top-k/p, min-p; empty when off
   std::vector<core::Version> versions;  // weights that computed the token's distribution
   std::vector<float> raw_logprobs;      // full vocabulary, at temperature 1; empty when not asked
   std::vector<float> entropies;         // nats; empty when not asked

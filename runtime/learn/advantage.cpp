@@ -12,10 +12,6 @@ double mean_of(std::span<const double> values) {
   return sum / static_cast<double>(values.size());
 }
 
-std::string ticket_name(const core::Ticket& ticket) {
-  return "update " + std::to_string(ticket.update) + ", slot " + std::to_string(ticket.slot);
-}
-
 core::Result<std::vector<double>> group_advantages(Chosen<Estimator> estimator,
                                                    std::span<const double> scores,
                                                    const std::string& group) {

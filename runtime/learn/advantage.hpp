@@ -3,7 +3,6 @@
 // in the order of the arguments, so equal inputs give equal bits. Stateless; safe on any thread.
 #pragma once
 
-#include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/learn/chosen.hpp"
 #include "runtime/learn/estimators.hpp"
@@ -16,9 +15,6 @@ namespace troupe::learn {
 
 // Smallest variance that whitening divides by.
 inline constexpr double kWhitenVarianceMin = 1e-8;
-
-// "update 3, slot 5": how errors name a group.
-std::string ticket_name(const core::Ticket& ticket);
 
 // The sum in order, over the count.
 double mean_of(std::span<const double> values);

@@ -36,9 +36,9 @@ core::Result<void> dump_batch(const std::filesystem::path& path,
   for (std::size_t m = 0; m < mini.micro_batches.size(); ++m) {
     const ordered_json loss = m < losses.size() ? number(losses[m]) : ordered_json(nullptr);
     for (const GroupPart& part : mini.micro_batches[m].parts) {
-      const TrainGroup& group = update.groups[part.group];
+      const experience::Group& group = update.groups[part.group];
       for (std::size_t i = part.sample_begin; i < part.sample_end; ++i) {
-        const TrainSample& sample = group.samples[i];
+        const experience::Trajectory& sample = group.samples[i];
         const bool known = i < logprobs[part.group].size();
         const ordered_json line = {
             {"update", group.ticket.update},
@@ -46,8 +46,8 @@ core::Result<void> dump_batch(const std::filesystem::path& path,
             {"sample", i},
             {"prompt", group.prompt},
             {"tokens", sample.tokens},
-            {"versions", sample.versions},
-            {"score", number(sample.score)},
+            {"versions", std::vector<core::Version>(sample.versions.begin(), sample.versions.end())},
+            {"score", number(*sample.score)},
             {"behaviour", numbers(sample.behaviour)},
             {"logprobs", known ? numbers(logprobs[part.group][i]) : ordered_json::array()},
             {"advantages", numbers(update.advantages[part.group][i])},

@@ -27,7 +27,7 @@ BatchSettings one_pass(const BatchSettings& batch) {
   return {batch.micro_tokens_max, 1, 1};
 }
 
-core::Result<void> check_fit(const std::vector<TrainGroup>& groups,
+core::Result<void> check_fit(const std::vector<experience::Group>& groups,
                              const TokenValues& lists,
                              const char* what) {
   bool fits = lists.size() == groups.size();
@@ -63,10 +63,10 @@ std::vector<double> flatten(const TokenValues& lists) {
   return flat;
 }
 
-std::string name_of(const std::vector<TrainGroup>& groups, const MiniBatch& mini) {
+std::string name_of(const std::vector<experience::Group>& groups, const MiniBatch& mini) {
   const auto& first = groups[mini.micro_batches.front().parts.front().group];
   const auto& last = groups[mini.micro_batches.back().parts.back().group];
-  return ticket_name(first.ticket) + " to " + ticket_name(last.ticket);
+  return experience::name_of(first.ticket) + " to " + experience::name_of(last.ticket);
 }
 
 struct Totals {
@@ -80,8 +80,8 @@ class CriticTrainerImpl final : public CriticTrainer {
   CriticTrainerImpl(std::unique_ptr<TrainableModel> model, CriticSettings settings)
       : settings_(settings), model_(std::move(model)) {}
 
-  core::Result<TokenValues> values(const std::vector<TrainGroup>& groups) override;
-  core::Result<CriticReport> update(const std::vector<TrainGroup>& groups,
+  core::Result<TokenValues> values(const std::vector<experience::Group>& groups) override;
+  core::Result<CriticReport> update(const std::vector<experience::Group>& groups,
                                     const TokenValues& old,
                                     const TokenValues& returns) override;
   const model::ParamStore& master() const override { return model_->master(); }
@@ -95,7 +95,7 @@ class CriticTrainerImpl final : public CriticTrainer {
 
  private:
   core::Result<void> build(const model::PackedWeights& weights,
-                           const std::vector<TrainGroup>& groups,
+                           const std::vector<experience::Group>& groups,
                            const MicroBatch& micro);
   // The loss of a micro-batch, its gradient added to the model's; not finite: no gradient.
   core::Result<double> run(const model::PackedWeights& weights,
@@ -112,7 +112,7 @@ class CriticTrainerImpl final : public CriticTrainer {
 };
 
 core::Result<void> CriticTrainerImpl::build(const model::PackedWeights& weights,
-                                            const std::vector<TrainGroup>& groups,
+                                            const std::vector<experience::Group>& groups,
                                             const MicroBatch& micro) {
   const auto samples = sample_groups(groups, micro);
   TROUPE_TRY(model::build_group_plan(samples, weights.spec(), model_->team().size(), plan_));
@@ -121,7 +121,7 @@ core::Result<void> CriticTrainerImpl::build(const model::PackedWeights& weights,
   return {};
 }
 
-core::Result<TokenValues> CriticTrainerImpl::values(const std::vector<TrainGroup>& groups) {
+core::Result<TokenValues> CriticTrainerImpl::values(const std::vector<experience::Group>& groups) {
   model_->team().run([](core::Team) { kernels::flush_denormals(); });
   TROUPE_TRY_ASSIGN(plan, plan_update(groups, one_pass(settings_.batch)));
   const auto weights = model_->packed();
@@ -137,7 +137,7 @@ core::Result<TokenValues> CriticTrainerImpl::values(const std::vector<TrainGroup
       if (std::isfinite(flat.back())) continue;
       return core::fail(ErrorCode::kNumeric,
                         "the critic's value of a token in the micro-batch of " +
-                            ticket_name(groups[micro.parts.front().group].ticket) +
+                            experience::name_of(groups[micro.parts.front().group].ticket) +
                             " is not finite; lower --critic.adam.lr");
     }
     scatter_scored(groups, micro, flat, result);
@@ -164,7 +164,7 @@ core::Result<double> CriticTrainerImpl::run(const model::PackedWeights& weights,
   }
 }
 
-core::Result<CriticReport> CriticTrainerImpl::update(const std::vector<TrainGroup>& groups,
+core::Result<CriticReport> CriticTrainerImpl::update(const std::vector<experience::Group>& groups,
                                                      const TokenValues& old,
                                                      const TokenValues& returns) {
   model_->team().run([](core::Team) { kernels::flush_denormals(); });

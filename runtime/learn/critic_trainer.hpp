@@ -8,7 +8,7 @@
 #include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
-#include "runtime/learn/experience.hpp"
+#include "runtime/experience/group.hpp"
 #include "runtime/learn/settings.hpp"
 #include "runtime/model/params.hpp"
 
@@ -50,12 +50,12 @@ class CriticTrainer {
   // V of every response token under the current weights; of the groups only ticket, prompt and
   // tokens are read. Errors: those of plan_update; kNumeric naming the group of a value that is not
   // finite.
-  virtual core::Result<TokenValues> values(const std::vector<TrainGroup>& groups) = 0;
+  virtual core::Result<TokenValues> values(const std::vector<experience::Group>& groups) = 0;
 
   // Learns from an update: `old` are its values at the start, `returns` what they should have been.
   // A step with a loss or gradient that is not finite is skipped and counted, more than
   // nonfinite_steps_max in a row is kNumeric. Error kInvalidArgument: lists that do not fit.
-  virtual core::Result<CriticReport> update(const std::vector<TrainGroup>& groups,
+  virtual core::Result<CriticReport> update(const std::vector<experience::Group>& groups,
                                             const TokenValues& old,
                                             const TokenValues& returns) = 0;
 

@@ -17,7 +17,7 @@ bool all_finite(const std::vector<float>& values) {
                      [](float value) { return std::isfinite(value); });
 }
 
-core::Result<void> check_sample(const TrainSample& sample,
+core::Result<void> check_sample(const experience::Trajectory& sample,
                                 const std::string& name,
                                 core::Version version,
                                 bool needs_reference,
@@ -40,33 +40,32 @@ core::Result<void> check_sample(const TrainSample& sample,
   if (!all_finite(sample.behaviour) || (needs_reference && !all_finite(sample.reference))) {
     return core::fail(ErrorCode::kNumeric, name + " has a log-prob that is not a finite number");
   }
-  for (const core::Version made_by : sample.versions) {
-    if (made_by > version) {
-      return core::fail(ErrorCode::kInvalidArgument,
-                        name + " has a token of version " + std::to_string(made_by) +
-                            ", but the trainer is at version " + std::to_string(version));
-    }
+  if (!sample.score) return core::fail(ErrorCode::kInvalidArgument, name + " has no score");
+  if (count > 0 && sample.versions.newest() > version) {
+    return core::fail(ErrorCode::kInvalidArgument,
+                      name + " has a token of version " + std::to_string(sample.versions.newest()) +
+                          ", but the trainer is at version " + std::to_string(version));
   }
   return {};
 }
 
 }  // namespace
 
-core::Result<Staleness> check_experience(const std::vector<TrainGroup>& groups,
+core::Result<Staleness> check_experience(const std::vector<experience::Group>& groups,
                                          core::Version version,
                                          bool needs_reference,
                                          bool needs_values) {
   Staleness staleness;
   double ages = 0, tokens = 0;
-  for (const TrainGroup& group : groups) {
+  for (const experience::Group& group : groups) {
     for (std::size_t i = 0; i < group.samples.size(); ++i) {
-      const TrainSample& sample = group.samples[i];
+      const experience::Trajectory& sample = group.samples[i];
       const std::string name =
-          "sample " + std::to_string(i) + " in the group of " + ticket_name(group.ticket);
+          "sample " + std::to_string(i) + " in the group of " + experience::name_of(group.ticket);
       TROUPE_TRY(check_sample(sample, name, version, needs_reference, needs_values));
-      for (const core::Version made_by : sample.versions) {
-        ages += static_cast<double>(version - made_by);
-        staleness.max = std::max(staleness.max, version - made_by);
+      for (const auto& run : sample.versions.runs()) {
+        ages += static_cast<double>(version - run.version) * static_cast<double>(run.count);
+        staleness.max = std::max(staleness.max, version - run.version);
       }
       tokens += static_cast<double>(sample.versions.size());
     }

@@ -4,7 +4,7 @@
 
 #include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
-#include "runtime/learn/experience.hpp"
+#include "runtime/experience/group.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -21,7 +21,7 @@ struct Staleness {
 // Errors, naming group and sample: kInvalidArgument (a list of records that has not one entry per
 // token, a version that does not exist yet, no reference log-probs or values although they are
 // needed), kNumeric (a recorded number that is not finite).
-core::Result<Staleness> check_experience(const std::vector<TrainGroup>& groups,
+core::Result<Staleness> check_experience(const std::vector<experience::Group>& groups,
                                          core::Version version,
                                          bool needs_reference,
                                          bool needs_values = false);

@@ -13,7 +13,7 @@ namespace {
 
 using core::ErrorCode;
 
-std::int64_t part_tokens(const TrainGroup& group, std::size_t begin, std::size_t end) {
+std::int64_t part_tokens(const experience::Group& group, std::size_t begin, std::size_t end) {
   std::int64_t tokens = 0;
   for (std::size_t i = begin; i < end; ++i) {
     tokens += static_cast<std::int64_t>(group.samples[i].tokens.size());
@@ -21,8 +21,8 @@ std::int64_t part_tokens(const TrainGroup& group, std::size_t begin, std::size_t
   return tokens;
 }
 
-core::Result<void> check_group(const TrainGroup& group, std::int64_t rows_max) {
-  const std::string name = "group of " + ticket_name(group.ticket);
+core::Result<void> check_group(const experience::Group& group, std::int64_t rows_max) {
+  const std::string name = "group of " + experience::name_of(group.ticket);
   if (group.prompt.empty()) {
     return core::fail(ErrorCode::kInvalidArgument, name + " has an empty prompt");
   }
@@ -47,20 +47,20 @@ core::Result<void> check_group(const TrainGroup& group, std::int64_t rows_max) {
 }
 
 // Indices of the groups by ticket; every group checked.
-core::Result<std::vector<std::size_t>> ticket_order(const std::vector<TrainGroup>& groups,
+core::Result<std::vector<std::size_t>> ticket_order(const std::vector<experience::Group>& groups,
                                                     std::int64_t rows_max) {
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return groups[a].ticket < groups[b].ticket; });
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const TrainGroup& group = groups[order[i]];
+    const experience::Group& group = groups[order[i]];
     TROUPE_TRY(check_group(group, rows_max));
     if (i == 0) continue;
-    const core::Ticket& before = groups[order[i - 1]].ticket;
+    const experience::Ticket& before = groups[order[i - 1]].ticket;
     if (before.update == group.ticket.update && before.slot == group.ticket.slot) {
       return core::fail(ErrorCode::kInvalidArgument,
-                        "two groups of " + ticket_name(group.ticket) + " in one update");
+                        "two groups of " + experience::name_of(group.ticket) + " in one update");
     }
   }
   return order;
@@ -69,11 +69,11 @@ core::Result<std::vector<std::size_t>> ticket_order(const std::vector<TrainGroup
 // Fills micro-batches one after the other.
 class Cutter {
  public:
-  Cutter(const std::vector<TrainGroup>& groups, std::int64_t rows_max)
+  Cutter(const std::vector<experience::Group>& groups, std::int64_t rows_max)
       : groups_(groups), rows_max_(rows_max) {}
 
   void add_group(std::size_t index) {
-    const TrainGroup& group = groups_[index];
+    const experience::Group& group = groups_[index];
     const std::size_t samples = group.samples.size();
     if (part_rows(group, 0, samples) <= rows_max_) {
       add_part({index, 0, samples});
@@ -102,7 +102,7 @@ class Cutter {
 
  private:
   void add_part(const GroupPart& part) {
-    const TrainGroup& group = groups_[part.group];
+    const experience::Group& group = groups_[part.group];
     const std::int64_t rows = part_rows(group, part.sample_begin, part.sample_end);
     if (open_.rows + rows > rows_max_) flush();
     const std::int64_t tokens = part_tokens(group, part.sample_begin, part.sample_end);
@@ -119,14 +119,14 @@ class Cutter {
     open_.learns = learns;
   }
 
-  const std::vector<TrainGroup>& groups_;
+  const std::vector<experience::Group>& groups_;
   const std::int64_t rows_max_;
   MicroBatch open_;
   MiniBatch result_;
 };
 
 // The groups of one mini-batch in micro-batches of at most `rows_max` rows: those that learn first.
-MiniBatch cut(const std::vector<TrainGroup>& groups,
+MiniBatch cut(const std::vector<experience::Group>& groups,
               std::span<const std::size_t> run,
               const std::vector<bool>& learns,
               std::int64_t rows_max) {
@@ -142,7 +142,7 @@ MiniBatch cut(const std::vector<TrainGroup>& groups,
 
 // The same number of micro-batches, of sizes as equal as whole groups allow: memory goes by the
 // largest one. Where a group is too large for a micro-batch, as filled.
-MiniBatch cut_evenly(const std::vector<TrainGroup>& groups,
+MiniBatch cut_evenly(const std::vector<experience::Group>& groups,
                      std::span<const std::size_t> run,
                      const std::vector<bool>& learns,
                      std::int64_t rows_max) {
@@ -166,12 +166,12 @@ MiniBatch cut_evenly(const std::vector<TrainGroup>& groups,
 
 }  // namespace
 
-std::int64_t part_rows(const TrainGroup& group, std::size_t begin, std::size_t end) {
+std::int64_t part_rows(const experience::Group& group, std::size_t begin, std::size_t end) {
   return static_cast<std::int64_t>(group.prompt.size()) + part_tokens(group, begin, end) -
          static_cast<std::int64_t>(end - begin);
 }
 
-core::Result<UpdatePlan> plan_update(const std::vector<TrainGroup>& groups,
+core::Result<UpdatePlan> plan_update(const std::vector<experience::Group>& groups,
                                      const BatchSettings& batch,
                                      const std::vector<bool>& learns) {
   if (groups.empty()) return core::fail(ErrorCode::kInvalidArgument, "the update has no groups");
@@ -190,7 +190,7 @@ core::Result<UpdatePlan> plan_update(const std::vector<TrainGroup>& groups,
     for (const MicroBatch& micro : mini.micro_batches)
       plan.rows += micro.rows;
   }
-  for (const TrainGroup& group : groups) {
+  for (const experience::Group& group : groups) {
     plan.samples += static_cast<std::int64_t>(group.samples.size());
   }
   return plan;

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/core/result.hpp"
-#include "runtime/learn/experience.hpp"
+#include "runtime/experience/group.hpp"
 #include "runtime/learn/settings.hpp"
 
 #include <cstddef>
@@ -43,7 +43,7 @@ struct UpdatePlan {
 
 // Rows of samples [begin, end) of `group`: the prompt once, then every response without its last
 // token, whose successor nobody asks for.
-std::int64_t part_rows(const TrainGroup& group, std::size_t begin, std::size_t end);
+std::int64_t part_rows(const experience::Group& group, std::size_t begin, std::size_t end);
 
 // Groups go in ticket order. `mini_batches` consecutive runs of groups, equal in number within one
 // (fewer runs when there are fewer groups); inside a run a micro-batch takes whole groups while
@@ -51,7 +51,7 @@ std::int64_t part_rows(const TrainGroup& group, std::size_t begin, std::size_t e
 // whose `learns` is false (empty: none) come last in their run, in micro-batches of their own.
 // Errors: kInvalidArgument (no groups, an empty prompt or response, two groups of one slot),
 // kConfig (one sample with its prompt is longer than micro_tokens_max).
-core::Result<UpdatePlan> plan_update(const std::vector<TrainGroup>& groups,
+core::Result<UpdatePlan> plan_update(const std::vector<experience::Group>& groups,
                                      const BatchSettings& batch,
                                      const std::vector<bool>& learns = {});
 

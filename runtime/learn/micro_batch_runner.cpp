@@ -37,7 +37,7 @@ MicroBatchRunner::MicroBatchRunner(const AlgoSettings& algo,
     : algo_(algo), team_(team), forward_(forward) {}
 
 core::Result<void> MicroBatchRunner::build(const model::PackedWeights& weights,
-                                           const std::vector<TrainGroup>& groups,
+                                           const std::vector<experience::Group>& groups,
                                            const MicroBatch& micro) {
   const auto samples = sample_groups(groups, micro);
   TROUPE_TRY(model::build_group_plan(samples, weights.spec(), team_.size(), plan_));
@@ -88,7 +88,7 @@ core::Result<ObjectiveStats> MicroBatchRunner::run(const model::PackedWeights& w
 }
 
 core::Result<std::vector<float>> MicroBatchRunner::score(const model::PackedWeights& weights,
-                                                         const std::vector<TrainGroup>& groups,
+                                                         const std::vector<experience::Group>& groups,
                                                          const MicroBatch& micro) {
   TROUPE_TRY(build(weights, groups, micro));
   std::vector<float> logprobs(static_cast<std::size_t>(micro.tokens));

@@ -29,12 +29,12 @@ class MicroBatchRunner {
 
   // Log-probs of the micro-batch's tokens under `weights`, without gradients.
   core::Result<std::vector<float>> score(const model::PackedWeights& weights,
-                                         const std::vector<TrainGroup>& groups,
+                                         const std::vector<experience::Group>& groups,
                                          const MicroBatch& micro);
 
  private:
   core::Result<void> build(const model::PackedWeights& weights,
-                           const std::vector<TrainGroup>& groups,
+                           const std::vector<experience::Group>& groups,
                            const MicroBatch& micro);
   ObjectiveStats learn(const model::PackedWeights& weights, const TokenBatch& batch);
   ObjectiveStats look(const model::PackedWeights& weights, const TokenBatch& batch);

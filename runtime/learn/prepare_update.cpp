@@ -42,23 +42,23 @@ core::Result<void> check_texts(const TrainerSettings& settings) {
 }
 
 // A pair of online DPO is learnt from in one piece.
-core::Result<void> check_pairs(const std::vector<TrainGroup>& groups, std::int64_t rows_max) {
-  for (const TrainGroup& group : groups) {
+core::Result<void> check_pairs(const std::vector<experience::Group>& groups, std::int64_t rows_max) {
+  for (const experience::Group& group : groups) {
     const std::int64_t rows = part_rows(group, 0, group.samples.size());
     if (rows <= rows_max) continue;
     return core::fail(ErrorCode::kConfig,
-                      "the best and worst sample of " + ticket_name(group.ticket) + " need " +
+                      "the best and worst sample of " + experience::name_of(group.ticket) + " need " +
                           std::to_string(rows) + " rows with their prompt, a micro-batch holds " +
                           std::to_string(rows_max) + "; raise --train.micro_tokens_max");
   }
   return {};
 }
 
-double mean_score(const std::vector<TrainGroup>& groups) {
+double mean_score(const std::vector<experience::Group>& groups) {
   double sum = 0, count = 0;
   for (const std::size_t index : by_ticket(groups)) {
-    for (const TrainSample& sample : groups[index].samples) {
-      sum += sample.score;
+    for (const experience::Trajectory& sample : groups[index].samples) {
+      sum += *sample.score;
       ++count;
     }
   }
@@ -102,7 +102,7 @@ core::Result<void> check_settings(const TrainerSettings& settings) {
 
 core::Result<UpdateContext> prepare_update(const TrainerSettings& settings,
                                            core::Version start,
-                                           std::vector<TrainGroup> groups,
+                                           std::vector<experience::Group> groups,
                                            const ScoreStart& score,
                                            RunningMoments& moments) {
   const AlgoSettings& algo = settings.algo;

@@ -18,14 +18,14 @@ core::Result<void> check_settings(const TrainerSettings& settings);
 
 // Log-probs of a plan's tokens under the weights that the update starts from.
 using ScoreStart = std::function<core::Result<TokenTable<float>>(
-    const std::vector<TrainGroup>& groups, const UpdatePlan& plan)>;
+    const std::vector<experience::Group>& groups, const UpdatePlan& plan)>;
 
 // `start`: version of the weights. `moments` takes in the scores when the normaliser runs. Errors:
 // those of check_experience, update_advantages, plan_update and `score`; kConfig for a pair that no
 // micro-batch holds.
 core::Result<UpdateContext> prepare_update(const TrainerSettings& settings,
                                            core::Version start,
-                                           std::vector<TrainGroup> groups,
+                                           std::vector<experience::Group> groups,
                                            const ScoreStart& score,
                                            RunningMoments& moments);
 

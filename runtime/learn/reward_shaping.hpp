@@ -3,7 +3,7 @@
 // normaliser is the trainer's, the functions are pure. Any one thread.
 #pragma once
 
-#include "runtime/learn/experience.hpp"
+#include "runtime/experience/group.hpp"
 #include "runtime/learn/settings.hpp"
 
 #include <cstdint>
@@ -32,6 +32,6 @@ double overlong_penalty(const RewardShaping& shaping, std::int64_t tokens);
 double cut_score(const RewardShaping& shaping, double score);
 
 // Overlong, then cut; the score itself when it is not finite.
-double shaped_score(const RewardShaping& shaping, const TrainSample& sample, double score);
+double shaped_score(const RewardShaping& shaping, const experience::Trajectory& sample, double score);
 
 }  // namespace troupe::learn

@@ -25,8 +25,8 @@ constexpr double kScoreTrendKeep = 0.9;
 std::string name_of_groups(const UpdateContext& update, const MiniBatch& mini) {
   const auto& first = mini.micro_batches.front().parts.front();
   const auto& last = mini.micro_batches.back().parts.back();
-  const std::string begin = ticket_name(update.groups[first.group].ticket);
-  const std::string end = ticket_name(update.groups[last.group].ticket);
+  const std::string begin = experience::name_of(update.groups[first.group].ticket);
+  const std::string end = experience::name_of(update.groups[last.group].ticket);
   return begin == end ? begin : begin + " to " + end;
 }
 
@@ -34,7 +34,7 @@ class PolicyTrainerImpl final : public PolicyTrainer {
  public:
   PolicyTrainerImpl(std::unique_ptr<TrainableModel> model, TrainerSettings settings);
 
-  core::Result<ValueTargets> prepare(std::vector<TrainGroup> groups) override;
+  core::Result<ValueTargets> prepare(std::vector<experience::Group> groups) override;
   core::Result<UpdateReport> learn() override;
   std::shared_ptr<const model::PackedWeights> packed() override { return model_->packed(); }
   const model::ParamStore& master() const override { return model_->master(); }
@@ -52,7 +52,7 @@ class PolicyTrainerImpl final : public PolicyTrainer {
 
  private:
   // Log-probs of the plan's tokens under the current weights.
-  core::Result<TokenTable<float>> score(const std::vector<TrainGroup>& groups,
+  core::Result<TokenTable<float>> score(const std::vector<experience::Group>& groups,
                                         const UpdatePlan& plan);
   void pass_all(UpdateTotals& totals);
   core::Result<double> optimiser_step(const MiniBatch& mini, UpdateTotals& totals);
@@ -82,7 +82,7 @@ PolicyTrainerImpl::PolicyTrainerImpl(std::unique_ptr<TrainableModel> model,
   if (settings_.ema_beta >= 0) average_.emplace(model_->master(), settings_.ema_beta);
 }
 
-core::Result<ValueTargets> PolicyTrainerImpl::prepare(std::vector<TrainGroup> groups) {
+core::Result<ValueTargets> PolicyTrainerImpl::prepare(std::vector<experience::Group> groups) {
   model_->team().run([](core::Team) { kernels::flush_denormals(); });
   update_.reset();
   const ScoreStart score_start = [this](const auto& all, const UpdatePlan& plan) {
@@ -94,7 +94,7 @@ core::Result<ValueTargets> PolicyTrainerImpl::prepare(std::vector<TrainGroup> gr
   return ValueTargets{std::move(update_->returns)};
 }
 
-core::Result<TokenTable<float>> PolicyTrainerImpl::score(const std::vector<TrainGroup>& groups,
+core::Result<TokenTable<float>> PolicyTrainerImpl::score(const std::vector<experience::Group>& groups,
                                                          const UpdatePlan& plan) {
   const auto weights = model_->packed();
   TokenTable<float> scored(groups.size());

@@ -7,7 +7,7 @@
 #include "runtime/core/ids.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
-#include "runtime/learn/experience.hpp"
+#include "runtime/experience/group.hpp"
 #include "runtime/learn/ptx_term.hpp"
 #include "runtime/learn/settings.hpp"
 #include "runtime/model/packed.hpp"
@@ -60,9 +60,9 @@ class PolicyTrainer {
   // advantages, and returns what the values should have been. `learn` takes the optimiser steps;
   // one with a non-finite loss or gradient is skipped and counted, more than nonfinite_steps_max in
   // a row is kNumeric.
-  virtual core::Result<ValueTargets> prepare(std::vector<TrainGroup> groups) = 0;
+  virtual core::Result<ValueTargets> prepare(std::vector<experience::Group> groups) = 0;
   virtual core::Result<UpdateReport> learn() = 0;
-  core::Result<UpdateReport> update(std::vector<TrainGroup> groups) {  // both
+  core::Result<UpdateReport> update(std::vector<experience::Group> groups) {  // both
     TROUPE_TRY(prepare(std::move(groups)));
     return learn();
   }

@@ -18,7 +18,7 @@ using core::ErrorCode;
 class Chain {
  public:
   Chain(const AlgoSettings& algo,
-        const std::vector<TrainGroup>& groups,
+        const std::vector<experience::Group>& groups,
         const TokenTable<float>& scored,
         RunningMoments& moments)
       : algo_(algo),
@@ -28,7 +28,7 @@ class Chain {
         order_(by_ticket(groups)) {}
 
   core::Result<UpdateAdvantages> run() {
-    for (const TrainGroup& group : groups_)
+    for (const experience::Group& group : groups_)
       TROUPE_TRY(check(group));
     if (algo_.shaping.normalise_running) take_in_scores();
     result_.tokens.resize(groups_.size());
@@ -42,13 +42,13 @@ class Chain {
   }
 
  private:
-  core::Result<void> check(const TrainGroup& group) const {
+  core::Result<void> check(const experience::Group& group) const {
     for (std::size_t i = 0; i < group.samples.size(); ++i) {
-      const TrainSample& sample = group.samples[i];
+      const experience::Trajectory& sample = group.samples[i];
       const auto refuse = [&](const char* why) {
         return core::fail(ErrorCode::kInvalidArgument,
                           "sample " + std::to_string(i) + " in the group of " +
-                              ticket_name(group.ticket) + " has " + why);
+                              experience::name_of(group.ticket) + " has " + why);
       };
       const std::size_t count = sample.tokens.size();
       if (count == 0) return refuse("no tokens; unfinished samples must be left out");
@@ -64,8 +64,8 @@ class Chain {
 
   void take_in_scores() {
     for (const std::size_t index : order_) {
-      for (const TrainSample& sample : groups_[index].samples) {
-        if (std::isfinite(sample.score)) moments_.add(sample.score);
+      for (const experience::Trajectory& sample : groups_[index].samples) {
+        if (std::isfinite(*sample.score)) moments_.add(*sample.score);
       }
     }
   }
@@ -76,8 +76,8 @@ class Chain {
 
   // Steps 1 to 3. An infinite score is a broken reward, not a large one: it stays as it is for the
   // group step to refuse.
-  double score_of(const TrainSample& sample) const {
-    double score = sample.score;
+  double score_of(const experience::Trajectory& sample) const {
+    double score = *sample.score;
     if (!std::isfinite(score)) return score;
     if (algo_.shaping.normalise_running) score = moments_.normalised(score);
     score = shaped_score(algo_.shaping, sample, score);
@@ -96,7 +96,7 @@ class Chain {
   }
 
   core::Result<void> group_step(std::size_t index) {
-    const TrainGroup& group = groups_[index];
+    const experience::Group& group = groups_[index];
     std::vector<double> scores;
     std::vector<std::vector<double>> rewards;  // [sample][token]
     for (std::size_t i = 0; i < group.samples.size(); ++i) {
@@ -118,7 +118,7 @@ class Chain {
       rewards.push_back(std::move(reward));
     }
     TROUPE_TRY_ASSIGN(stepped,
-                      group_advantages(algo_.estimator, scores, ticket_name(group.ticket)));
+                      group_advantages(algo_.estimator, scores, experience::name_of(group.ticket)));
     for (std::size_t i = 0; i < stepped.size(); ++i) {
       rewards[i].back() += algo_.clip_order->after_group_step ? clipped(stepped[i]) : stepped[i];
       estimate(index, i, rewards[i]);
@@ -179,7 +179,7 @@ class Chain {
   }
 
   const AlgoSettings& algo_;
-  const std::vector<TrainGroup>& groups_;
+  const std::vector<experience::Group>& groups_;
   const TokenTable<float>& scored_;
   RunningMoments& moments_;
   const std::vector<std::size_t> order_;
@@ -191,13 +191,13 @@ class Chain {
 }  // namespace
 
 const std::vector<float>& start_logprobs(const TokenTable<float>& scored,
-                                         const std::vector<TrainGroup>& groups,
+                                         const std::vector<experience::Group>& groups,
                                          std::size_t group,
                                          std::size_t sample) {
   return scored.empty() ? groups[group].samples[sample].behaviour : scored[group][sample];
 }
 
-std::vector<std::size_t> by_ticket(const std::vector<TrainGroup>& groups) {
+std::vector<std::size_t> by_ticket(const std::vector<experience::Group>& groups) {
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -207,13 +207,13 @@ std::vector<std::size_t> by_ticket(const std::vector<TrainGroup>& groups) {
 }
 
 core::Result<UpdateAdvantages> update_advantages(const AlgoSettings& algo,
-                                                 const std::vector<TrainGroup>& groups,
+                                                 const std::vector<experience::Group>& groups,
                                                  const TokenTable<float>& scored,
                                                  RunningMoments& moments) {
   return Chain(algo, groups, scored, moments).run();
 }
 
-void keep_best_and_worst(std::vector<TrainGroup>& groups,
+void keep_best_and_worst(std::vector<experience::Group>& groups,
                          TokenTable<double>& advantages,
                          TokenTable<float>& scored) {
   for (std::size_t index = 0; index < groups.size(); ++index) {
@@ -228,7 +228,7 @@ void keep_best_and_worst(std::vector<TrainGroup>& groups,
     const double mark = best == worst ? 0 : 1;
     if (best == worst) worst = best + 1;
     if (!scored.empty()) scored[index] = {scored[index][best], scored[index][worst]};
-    std::vector<TrainSample> pair;
+    std::vector<experience::Trajectory> pair;
     pair.push_back(std::move(samples[best]));
     pair.push_back(std::move(samples[worst]));
     samples = std::move(pair);

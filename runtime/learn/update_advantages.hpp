@@ -5,7 +5,7 @@
 #pragma once
 
 #include "runtime/core/result.hpp"
-#include "runtime/learn/experience.hpp"
+#include "runtime/experience/group.hpp"
 #include "runtime/learn/reward_shaping.hpp"
 #include "runtime/learn/settings.hpp"
 
@@ -25,7 +25,7 @@ struct UpdateAdvantages {
 // The log-probs l_p of the policy at the update's start: `scored`, or where that is empty the
 // behaviour's own.
 const std::vector<float>& start_logprobs(const TokenTable<float>& scored,
-                                         const std::vector<TrainGroup>& groups,
+                                         const std::vector<experience::Group>& groups,
                                          std::size_t group,
                                          std::size_t sample);
 
@@ -33,18 +33,18 @@ const std::vector<float>& start_logprobs(const TokenTable<float>& scored,
 // coefficient of now. Errors: those of `group_advantages`; kInvalidArgument for a sample without
 // tokens, values or reference log-probs where they are needed.
 core::Result<UpdateAdvantages> update_advantages(const AlgoSettings& algo,
-                                                 const std::vector<TrainGroup>& groups,
+                                                 const std::vector<experience::Group>& groups,
                                                  const TokenTable<float>& scored,
                                                  RunningMoments& moments);
 
 // Indices of the groups, by ticket.
-std::vector<std::size_t> by_ticket(const std::vector<TrainGroup>& groups);
+std::vector<std::size_t> by_ticket(const std::vector<experience::Group>& groups);
 
 // Online DPO compares the best sample of a group with the worst: leaves these two, best first, in
 // every group and in `scored`, with advantage 1 and -1. Best and worst go by the advantage of the
 // first token; of equals the first sample counts. A group without a difference keeps its first two
 // with advantage 0: it has nothing to teach.
-void keep_best_and_worst(std::vector<TrainGroup>& groups,
+void keep_best_and_worst(std::vector<experience::Group>& groups,
                          TokenTable<double>& advantages,
                          TokenTable<float>& scored);
 

@@ -33,7 +33,7 @@ AnchorSource anchor_source(Chosen<Objective> objective,
   return optimiser_steps == 1 && !start_needed ? AnchorSource::kCurrent : AnchorSource::kScored;
 }
 
-TokenTable<double> update_mask(const std::vector<TrainGroup>& groups,
+TokenTable<double> update_mask(const std::vector<experience::Group>& groups,
                                const TokenTable<float>& scored,
                                double tau) {
   std::vector<double> log_rho;
@@ -50,7 +50,7 @@ TokenTable<double> update_mask(const std::vector<TrainGroup>& groups,
   TokenTable<double> table(groups.size());
   auto next = keep.begin();
   for (const std::size_t g : order) {
-    for (const TrainSample& sample : groups[g].samples) {
+    for (const experience::Trajectory& sample : groups[g].samples) {
       const auto count = static_cast<std::ptrdiff_t>(sample.tokens.size());
       table[g].emplace_back(next, next + count);
       next += count;
@@ -59,11 +59,11 @@ TokenTable<double> update_mask(const std::vector<TrainGroup>& groups,
   return table;
 }
 
-std::vector<model::SampleGroup> sample_groups(const std::vector<TrainGroup>& groups,
+std::vector<model::SampleGroup> sample_groups(const std::vector<experience::Group>& groups,
                                               const MicroBatch& micro) {
   std::vector<model::SampleGroup> result;
   for (const GroupPart& part : micro.parts) {
-    const TrainGroup& group = groups[part.group];
+    const experience::Group& group = groups[part.group];
     model::SampleGroup item;
     item.prompt = group.prompt;
     for (std::size_t i = part.sample_begin; i < part.sample_end; ++i) {
@@ -85,7 +85,7 @@ TokenBatch token_batch(const AlgoSettings& algo,
   }
   for (const GroupPart& part : micro.parts) {
     for (std::size_t i = part.sample_begin; i < part.sample_end; ++i) {
-      const TrainSample& sample = update.groups[part.group].samples[i];
+      const experience::Trajectory& sample = update.groups[part.group].samples[i];
       const std::size_t count = sample.tokens.size();
       const double weight =
           algo.reducer->weight(counts, static_cast<double>(count), algo.reducer_constant);
@@ -107,7 +107,7 @@ TokenBatch token_batch(const AlgoSettings& algo,
   return batch;
 }
 
-void scatter_scored(const std::vector<TrainGroup>& groups,
+void scatter_scored(const std::vector<experience::Group>& groups,
                     const MicroBatch& micro,
                     const std::vector<float>& logprobs,
                     TokenTable<float>& scored) {

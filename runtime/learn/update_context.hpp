@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/core/ids.hpp"
-#include "runtime/learn/experience.hpp"
+#include "runtime/experience/group.hpp"
 #include "runtime/learn/experience_check.hpp"
 #include "runtime/learn/micro_batch.hpp"
 #include "runtime/learn/objective.hpp"
@@ -25,7 +25,7 @@ enum class AnchorSource {
 };
 
 struct UpdateContext {
-  std::vector<TrainGroup> groups;
+  std::vector<experience::Group> groups;
   Staleness staleness = {};
   double score = 0;         // mean over the samples, before shaping
   double kl_of_sample = 0;  // mean over the samples of their summed KL; 0 without a reference
@@ -50,12 +50,12 @@ bool start_needed(const AlgoSettings& algo);
 
 // 1 per token, or 0 where the second moment masks it: over all tokens of the update, so that the mask does not
 // depend on how it is cut, at l_p.
-TokenTable<double> update_mask(const std::vector<TrainGroup>& groups,
+TokenTable<double> update_mask(const std::vector<experience::Group>& groups,
                                const TokenTable<float>& scored,
                                double tau);
 
 // The groups of a micro-batch as the model takes them; spans into `groups`.
-std::vector<model::SampleGroup> sample_groups(const std::vector<TrainGroup>& groups,
+std::vector<model::SampleGroup> sample_groups(const std::vector<experience::Group>& groups,
                                               const MicroBatch& micro);
 
 // Advantages, weights and log-probs of the micro-batch's tokens, by part, sample, position: the
@@ -66,7 +66,7 @@ TokenBatch token_batch(const AlgoSettings& algo,
                        core::Version now);
 
 // Spreads log-probs in that order over `scored` [group][sample][token].
-void scatter_scored(const std::vector<TrainGroup>& groups,
+void scatter_scored(const std::vector<experience::Group>& groups,
                     const MicroBatch& micro,
                     const std::vector<float>& logprobs,
                     TokenTable<float>& scored);

@@ -55,11 +55,10 @@ Outgoing::Outgoing(const Header& header)
 
 core::Result<Frame> Outgoing::finish() {
   const std::uint64_t bytes = capnp::computeSerializedSizeInWords(*message_) * sizeof(capnp::word);
-  if (bytes > limits::kFrame_bytes_max) {
+  if (bytes > limits::kMessage_bytes_max) {
     return core::fail(ErrorCode::kInvalidArgument,
                       "a '" + kind_of(root_.asReader()) + "' message has " + std::to_string(bytes) +
-                          " bytes, more than the " + std::to_string(limits::kFrame_bytes_max) +
-                          " of a frame: ask for shorter responses or fewer samples a prompt");
+                          " bytes, more than the " + std::to_string(limits::kMessage_bytes_max) + " that one may have");
   }
   const auto flat = capnp::messageToFlatArray(*message_);
   const auto raw = flat.asBytes();

@@ -25,7 +25,7 @@ class Outgoing {
 
   schema::Envelope::Builder envelope() { return root_; }
 
-  // Error: kInvalidArgument when the message is larger than a frame may be.
+  // Error: kInvalidArgument when it is longer than a message may be.
   core::Result<Frame> finish();
 
  private:

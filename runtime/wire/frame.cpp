@@ -28,9 +28,9 @@ core::Failure malformed(const std::string& why) {
 }  // namespace
 
 core::Result<void> check_frame(std::span<const std::byte> bytes) {
-  if (bytes.size() > limits::kFrame_bytes_max) {
+  if (bytes.size() > limits::kMessage_bytes_max) {
     return malformed(std::to_string(bytes.size()) + " bytes, more than the " +
-                     std::to_string(limits::kFrame_bytes_max) + " of a frame");
+                     std::to_string(limits::kMessage_bytes_max) + " of a message");
   }
   if (bytes.size() < 16 || bytes.size() % 8 != 0) {
     return malformed(std::to_string(bytes.size()) + " bytes are not a whole message");

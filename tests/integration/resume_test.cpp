@@ -157,7 +157,7 @@ TEST(Resume, AFailedRunIsSavedAndGoesOnOnlyWithWhatItBeganWith) {
   std::ofstream(files / "broken") << "";
   const Ended failed = both_of(files, files.words("run") + rarely + alone);
   EXPECT_EQ(failed.status, 4) << failed.text;
-  EXPECT_TRUE(says(failed, "of update 4")) << failed.text;
+  EXPECT_TRUE(says(failed, "update 4, prompt")) << failed.text;
   EXPECT_TRUE(says(failed, "update 3 is saved in " + (files / "run/ckpt/step_000003").string()))
       << failed.text;
   ASSERT_EQ(metrics_of(files / "run").size(), 3u);

@@ -48,9 +48,9 @@ json update(const json& in) {
   if (!params) return failed(params.error());
   auto trainer = learn::CriticTrainer::create(std::move(*params), settings, team);
   if (!trainer) return failed(trainer.error());
-  std::vector<learn::TrainGroup> groups;
+  std::vector<experience::Group> groups;
   for (const json& one : in["groups"]) {
-    learn::TrainGroup group;
+    experience::Group group;
     group.ticket = {0, static_cast<std::uint32_t>(groups.size()), 0};
     group.prompt = one["prompt"].get<std::vector<std::int32_t>>();
     for (const json& response : one["responses"]) {

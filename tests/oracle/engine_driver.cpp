@@ -6,7 +6,7 @@
 //   {"op": "load", "folder": F, "threads": N, "eos": [...], "sequences_max": N,
 //    "step_tokens_max": N, "kv_blocks": N} -> {"version"}
 //   {"op": "generate", "requests": [{"id", "prompt": [...], "samples", "seed", "sampling": {...}}]}
-//       -> {"samples": [{"group", "index", "tokens", "logprobs", "kept_mass", "raw_logprobs",
+//       -> {"samples": [{"group", "index", "tokens", "logprobs", "raw_logprobs",
 //       "entropies", "top_logprobs": [[id, logprob], ...], "versions", "finish"}]}
 //   {"op": "changed", "logits": [...], "sampling": {...}, "prompt": [...], "response": [...]}
 //       -> {"scores": [...]}: the scaled scores that a draw would see
@@ -94,7 +94,7 @@ json to_json(const engine::Sample& sample) {
   return {
       {"group", sample.group.value},   {"index", sample.index},
       {"tokens", sample.tokens},       {"logprobs", sample.logprobs},
-      {"kept_mass", sample.kept_mass}, {"raw_logprobs", sample.raw_logprobs},
+      {"raw_logprobs", sample.raw_logprobs},
       {"entropies", sample.entropies}, {"top_logprobs", std::move(top)},
       {"versions", sample.versions},   {"finish", std::string(engine::finish_name(sample.finish))}};
 }

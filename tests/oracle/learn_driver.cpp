@@ -91,16 +91,17 @@ learn::OptimSettings optim_of(const json& from) {
   return optim;
 }
 
-learn::TrainGroup group_of(const json& from) {
-  learn::TrainGroup group;
+experience::Group group_of(const json& from) {
+  experience::Group group;
   group.ticket = {from.value("update", 0u), from.value("slot", 0u), 0};
   group.prompt = from.value("prompt", std::vector<std::int32_t>{});
   for (const json& item : from.at("samples")) {
-    learn::TrainSample sample;
+    experience::Trajectory sample;
     sample.tokens = item.at("tokens").get<std::vector<std::int32_t>>();
     sample.score = item.at("score").get<double>();
     sample.behaviour = item.value("behaviour", std::vector<float>{});
-    sample.versions = item.value("versions", std::vector<core::Version>(sample.tokens.size(), 0));
+    const std::vector<core::Version> none(sample.tokens.size(), 0);
+    sample.versions = experience::VersionRuns(std::span<const core::Version>(item.value("versions", none)));
     sample.reference = item.value("reference", std::vector<float>{});
     group.samples.push_back(std::move(sample));
   }
@@ -114,16 +115,18 @@ Result<json> advantages(const json& request) {
   const auto algo = algo_of(request.at("algo"));
   json answers = json::array();
   for (const json& update : request.at("updates")) {
-    std::vector<learn::TrainGroup> groups;
+    std::vector<experience::Group> groups;
     learn::TokenTable<float> scored;
     for (const json& item : update) {
-      learn::TrainGroup group;
+      experience::Group group;
       group.ticket.slot = static_cast<std::uint32_t>(groups.size());
       for (std::size_t i = 0; i < item.at("scores").size(); ++i) {
-        learn::TrainSample sample;
+        experience::Trajectory sample;
         sample.score = item.at("scores")[i].get<double>();
         sample.tokens.resize(item.at("lengths")[i].get<std::size_t>());
-        if (item.contains("truncated")) sample.truncated = item["truncated"][i].get<bool>();
+        if (item.contains("truncated") && item["truncated"][i].get<bool>()) {
+          sample.finish = experience::FinishReason::kLength;
+        }
         const auto row = [&](const char* key) {
           return item.contains(key) ? item[key][i].get<std::vector<float>>() : std::vector<float>{};
         };
@@ -230,7 +233,7 @@ Result<json> train(const json& request) {
   TROUPE_TRY_ASSIGN(trainer, learn::PolicyTrainer::create(std::move(params), settings, team));
   json metrics = json::array();
   for (const json& update : request.at("updates")) {
-    std::vector<learn::TrainGroup> groups;
+    std::vector<experience::Group> groups;
     for (const json& item : update)
       groups.push_back(group_of(item));
     TROUPE_TRY_ASSIGN(report, trainer->update(groups));

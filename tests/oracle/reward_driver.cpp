@@ -49,10 +49,10 @@ int main(int argc, char** argv) {
   for (std::string line; std::getline(std::cin, line);) {
     const json given = json::parse(line);
     actors::Score request;
-    request.prompt = given["prompt"];
-    request.label = given["label"];
+    request.group.prompt = given["prompt"];
+    request.group.label = given["label"];
     for (const json& response : given["response"])
-      request.items.push_back({response});
+      request.group.samples.push_back({response});
     core::Result<actors::Scores> out = core::fail(core::ErrorCode::kInternal, "");
     io.run(score(&role, std::move(request), &out));
     std::cout << reply_of(out).dump() << std::endl;

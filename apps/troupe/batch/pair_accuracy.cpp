@@ -24,16 +24,18 @@ using Json = nlohmann::ordered_json;
 // The answers of one row, each with the prompt, in the order chosen, rejected.
 core::Result<void> add_pair(const data::PromptRow& row,
                             const PairFlags& pairs,
-                            std::vector<actors::RewardItem>& items) {
+                            std::vector<actors::RewardGroup>& groups) {
   const Json columns = Json::parse(row.columns_json);
+  actors::RewardGroup group{row.prompt, row.label, row.columns_json};
   for (const std::string& key : {pairs.chosen, pairs.rejected}) {
     const auto answer = columns.find(key);
     if (answer == columns.end() || !answer->is_string()) {
       return core::fail(core::ErrorCode::kData, row.where + ": no text in column '" + key +
                                                     "'; set --chosen-key and --rejected-key");
     }
-    items.push_back({row.prompt, answer->get<std::string>(), row.label, row.columns_json});
+    group.samples.push_back({answer->get<std::string>()});
   }
+  groups.push_back(std::move(group));
   return {};
 }
 
@@ -122,12 +124,12 @@ core::Result<void> print_pair_accuracy(const PairFlags& pairs,
                                        const PairReport& report) {
   TROUPE_TRY_ASSIGN(options, rows.options());
   TROUPE_TRY_ASSIGN(prompts, data::load_prompts(rows.data, options.columns));
-  std::vector<actors::RewardItem> items;
+  std::vector<actors::RewardGroup> groups;
   for (const data::PromptRow& row : prompts)
-    TROUPE_TRY(add_pair(row, pairs, items));
+    TROUPE_TRY(add_pair(row, pairs, groups));
   TROUPE_TRY_ASSIGN(team, make_team(placement));
   TROUPE_TRY_ASSIGN(source, model_source({pairs.model, false, options.columns}, *team));
-  TROUPE_TRY_ASSIGN(scores, score_items(*source, items, actors::limits::kRewardDeadline));
+  TROUPE_TRY_ASSIGN(scores, score_items(*source, groups, actors::limits::kRewardDeadline));
   std::vector<Judged> judged;
   std::string lines;
   for (std::size_t i = 0; i < prompts.size(); ++i) {

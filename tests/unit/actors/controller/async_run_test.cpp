@@ -23,7 +23,7 @@ RunPlan plan_of(std::uint64_t staleness, std::uint64_t updates) {
 }
 
 // Lengths with a long tail, the same for a ticket whoever samples it.
-std::uint64_t pareto_length(std::uint64_t seed, const core::Ticket& ticket, std::size_t sample) {
+std::uint64_t pareto_length(std::uint64_t seed, const experience::Ticket& ticket, std::size_t sample) {
   core::Rng rng(
       core::derive_seed(seed, ticket.update * 1000 + ticket.slot, ticket.attempt, sample));
   return std::min<std::uint64_t>(
@@ -34,7 +34,7 @@ Script async_script(std::uint64_t staleness, std::uint64_t updates) {
   Script script;
   script.plan = plan_of(staleness, updates);
   script.token_time = {{"generator/0", 1ms}, {"generator/1", 3ms}};
-  script.length = [](const core::Ticket& ticket, std::size_t sample) {
+  script.length = [](const experience::Ticket& ticket, std::size_t sample) {
     return pareto_length(7, ticket, sample);
   };
   return script;
@@ -179,7 +179,7 @@ TEST(AsyncRun, WithoutAnyGeneratorTheRunEndsSayingSo) {
 TEST(AsyncRun, AGeneratorThatComesInTimeLetsTheRunGoOn) {
   Script script = async_script(1, 10);
   script.token_time = {{"generator/0", 1s}, {"generator/1", 1s}};
-  script.length = [](const core::Ticket&, std::size_t) { return std::uint64_t{50}; };
+  script.length = [](const experience::Ticket&, std::size_t) { return std::uint64_t{50}; };
   ScriptedCompany company(script);
   company.at(10s, [&company] {
     company.crash("generator/0");
@@ -219,7 +219,7 @@ TEST(AsyncRun, StopEndsAfterACheckpoint) {
 TEST(AsyncRun, StragglersAreDeliveredShortOrIssuedAgain) {
   Script script = async_script(1, 4);
   script.plan.straggler_timeout = 2s;
-  script.length = [](const core::Ticket& ticket, std::size_t sample) -> std::uint64_t {
+  script.length = [](const experience::Ticket& ticket, std::size_t sample) -> std::uint64_t {
     if (ticket.update == 1 && ticket.slot == 2 && sample == 3) return 0;  // one of four hangs
     if (ticket.update == 2 && ticket.slot == 5 && ticket.attempt == 0) return 0;  // all of them
     return 30;
@@ -244,10 +244,10 @@ TEST(AsyncRun, StragglersAreDeliveredShortOrIssuedAgain) {
 
 TEST(AsyncRun, AFailedGroupIsIssuedAgainAtOnce) {
   Script script = async_script(1, 3);
-  script.fails = [](const core::Ticket& ticket) {
+  script.fails = [](const experience::Ticket& ticket) {
     return ticket.update == 0 && ticket.slot == 1 && ticket.attempt == 0;
   };
-  script.length = [](const core::Ticket& ticket, std::size_t) -> std::uint64_t {
+  script.length = [](const experience::Ticket& ticket, std::size_t) -> std::uint64_t {
     return ticket.slot == 1 ? 5 : 500;
   };
   ScriptedCompany company(script);
@@ -259,10 +259,10 @@ TEST(AsyncRun, AFailedGroupIsIssuedAgainAtOnce) {
 
 TEST(AsyncRun, WithoutStalenessFailedGroupsAreIssuedAgainInSlotOrder) {
   Script script = async_script(0, 2);
-  script.fails = [](const core::Ticket& ticket) {
+  script.fails = [](const experience::Ticket& ticket) {
     return ticket.update == 0 && ticket.attempt == 0 && (ticket.slot == 1 || ticket.slot == 6);
   };
-  script.length = [](const core::Ticket& ticket, std::size_t) -> std::uint64_t {
+  script.length = [](const experience::Ticket& ticket, std::size_t) -> std::uint64_t {
     return 800 - ticket.slot * 100;  // the later slot fails first
   };
   ScriptedCompany company(script);
@@ -273,7 +273,7 @@ TEST(AsyncRun, WithoutStalenessFailedGroupsAreIssuedAgainInSlotOrder) {
 
 TEST(AsyncRun, ASlotThatFailsAgainAndAgainEndsTheRun) {
   Script script = async_script(1, 3);
-  script.fails = [](const core::Ticket& ticket) { return ticket.slot == 3; };
+  script.fails = [](const experience::Ticket& ticket) { return ticket.slot == 3; };
   ScriptedCompany company(script);
   const auto outcome = company.play();
   ASSERT_FALSE(outcome);

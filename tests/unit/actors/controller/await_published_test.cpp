@@ -16,7 +16,7 @@ Script short_script(std::uint64_t updates) {
   script.plan.groups = 2;
   script.plan.samples = 2;
   script.token_time = {{"generator/0", 1ms}};
-  script.length = [](const core::Ticket&, std::size_t) { return 20; };
+  script.length = [](const experience::Ticket&, std::size_t) { return 20; };
   return script;
 }
 

@@ -21,7 +21,7 @@ TicketWork training(std::uint64_t update, std::uint32_t slot, std::uint32_t atte
 
 TicketWork evaluation(std::uint32_t slot) {
   TicketWork work;
-  work.ticket = {kFirstEvaluation, slot, 0};
+  work.ticket = {experience::kFirstEvaluation, slot, 0};
   work.kind = WorkKind::kEvaluation;
   return work;
 }
@@ -115,10 +115,10 @@ TEST(TicketQueue, GivesEvaluationsThenUpdatesThenFreshAttemptsThenSlots) {
   queue.put(training(0, 7, 1));
   queue.put(evaluation(5));
   EXPECT_EQ(pop(queue, WorkKind::kEvaluation)->ticket.slot, 5u);
-  std::vector<core::Ticket> order;
+  std::vector<experience::Ticket> order;
   while (const auto work = pop(queue, WorkKind::kTraining))
     order.push_back(work->ticket);
-  const std::vector<core::Ticket> wanted = {{0, 7, 1}, {0, 0, 0}, {0, 2, 0}, {1, 0, 0}};
+  const std::vector<experience::Ticket> wanted = {{0, 7, 1}, {0, 0, 0}, {0, 2, 0}, {1, 0, 0}};
   EXPECT_EQ(order, wanted);
 }
 

@@ -34,13 +34,13 @@ void expect_last_checkpoint(const ScriptedCompany& company, std::uint64_t done) 
 
 TEST(Ending, AGroupThatFailsAgainAndAgainEndsTheRunAfterACheckpoint) {
   Script script = ending_script(0);
-  script.fails = [](const core::Ticket& ticket) { return ticket.update == 3 && ticket.slot == 1; };
+  script.fails = [](const experience::Ticket& ticket) { return ticket.update == 3 && ticket.slot == 1; };
   ScriptedCompany company(script);
   const auto played = company.play();
   ASSERT_FALSE(played);
   EXPECT_EQ(played.error().code, ErrorCode::kData);
   EXPECT_EQ(played.error().message,
-            "4 groups in a row failed for prompt 2 of update 4; the last: no score; "
+            "4 groups in a row failed for update 4, prompt 2; the last: no score; "
             "update 3 is saved in /saved");
   EXPECT_EQ(company.hearer().faults, (std::vector<std::uint32_t>{1, 2, 3, 4}));
   expect_last_checkpoint(company, 3);
@@ -70,7 +70,7 @@ TEST(Ending, WhatIsSavedAlreadyOrNeverChangedIsNotSavedAgain) {
   for (const std::uint64_t save_steps : {0, 1}) {
     Script script = ending_script(0);
     script.plan.save_steps = save_steps;
-    script.fails = [&](const core::Ticket& ticket) { return ticket.update == save_steps * 2; };
+    script.fails = [&](const experience::Ticket& ticket) { return ticket.update == save_steps * 2; };
     ScriptedCompany company(script);
     const auto played = company.play();
     ASSERT_FALSE(played);

@@ -34,7 +34,7 @@ TEST(FilteredRun, FilteredSlotsAreIssuedAgainAndAcceptedGroupsAreTrainedOnce) {
   for (const std::uint64_t staleness : {0, 2}) {
     Script script = filtered_script(staleness, 5);
     // Slot 1 needs seven attempts: more than may go wrong in a slot.
-    script.filtered = [](const core::Ticket& ticket) {
+    script.filtered = [](const experience::Ticket& ticket) {
       return ticket.slot == 1 && ticket.attempt < 6;
     };
     ScriptedCompany company(script);
@@ -54,9 +54,9 @@ TEST(FilteredRun, FilteredSlotsAreIssuedAgainAndAcceptedGroupsAreTrainedOnce) {
 
 TEST(FilteredRun, WithoutStalenessFreshPromptsAreDrawnInSlotOrderWhenAllIsKnown) {
   Script script = filtered_script(0, 1);
-  script.filtered = [](const core::Ticket& ticket) { return ticket.attempt == 0; };
+  script.filtered = [](const experience::Ticket& ticket) { return ticket.attempt == 0; };
   // The later the slot, the sooner it is done.
-  script.length = [](const core::Ticket& ticket, std::size_t) { return 40 - 9 * ticket.slot; };
+  script.length = [](const experience::Ticket& ticket, std::size_t) { return 40 - 9 * ticket.slot; };
   ScriptedCompany company(script);
   ASSERT_TRUE(company.play());
   for (int slot = 0; slot + 1 < 4; ++slot) {
@@ -70,7 +70,7 @@ TEST(FilteredRun, WithoutStalenessFreshPromptsAreDrawnInSlotOrderWhenAllIsKnown)
 TEST(FilteredRun, ARewardThatNeverVariesEndsTheRunWithItsReason) {
   Script script = filtered_script(0, 2);
   script.plan.filtered_max = 9;
-  script.filtered = [](const core::Ticket& ticket) { return ticket.slot == 2; };
+  script.filtered = [](const experience::Ticket& ticket) { return ticket.slot == 2; };
   ScriptedCompany company(script);
   const auto played = company.play();
   ASSERT_FALSE(played);
@@ -85,7 +85,7 @@ TEST(FilteredRun, TheEndOfTheDataIsACheckpointAndAnErrorThatSaysHowToGoOn) {
   for (const std::uint64_t staleness : {0, 1}) {
     Script script = filtered_script(staleness, 5);
     script.prompts_max = 20;  // five updates, if all were kept
-    script.filtered = [](const core::Ticket& ticket) {
+    script.filtered = [](const experience::Ticket& ticket) {
       return ticket.slot == 3 && ticket.attempt < 2;
     };
     ScriptedCompany company(script);

@@ -26,12 +26,12 @@ struct Script {
   core::Duration push_time = 5ms;   // of weights into a generator
   core::Duration score_time = 3ms;  // of a group
   // Length of a sample; 0: it never ends.
-  std::function<std::uint64_t(const core::Ticket&, std::size_t sample)> length =
-      [](const core::Ticket&, std::size_t) { return std::uint64_t{20}; };
+  std::function<std::uint64_t(const experience::Ticket&, std::size_t sample)> length =
+      [](const experience::Ticket&, std::size_t) { return std::uint64_t{20}; };
   // Whether a group cannot be scored, and how long finding out takes.
-  std::function<bool(const core::Ticket&)> fails = [](const core::Ticket&) { return false; };
+  std::function<bool(const experience::Ticket&)> fails = [](const experience::Ticket&) { return false; };
   // Whether a group's mean score is outside the range that is kept.
-  std::function<bool(const core::Ticket&)> filtered = [](const core::Ticket&) { return false; };
+  std::function<bool(const experience::Ticket&)> filtered = [](const experience::Ticket&) { return false; };
   std::uint64_t prompts_max = 0;  // of the dataset; 0 = no end
   bool critic = false;
   std::optional<std::uint64_t> train_fails;  // the update whose step fails
@@ -40,7 +40,7 @@ struct Script {
   using Sickness = std::function<std::optional<core::ErrorCode>(const std::string&, std::size_t)>;
   Sickness sick_tickets = [](const auto&, auto) { return std::nullopt; };
   Sickness sick_weights = sick_tickets;
-  std::function<bool(const core::Ticket&)> poison = [](const auto&) { return false; };  // fails all
+  std::function<bool(const experience::Ticket&)> poison = [](const auto&) { return false; };  // fails all
   std::set<std::string> late;  // generators that are not there from the start
   cluster::sim::Faults faults;
 };
@@ -48,10 +48,10 @@ struct Script {
 // One line of what happened, in the order in which it did.
 using Events = std::vector<std::string>;
 
-inline std::string text_of(const core::Ticket& ticket) {
-  const bool evaluation = ticket.update >= kFirstEvaluation;
+inline std::string text_of(const experience::Ticket& ticket) {
+  const bool evaluation = experience::is_evaluation(ticket.update);
   return (evaluation ? "e" : "u") +
-         std::to_string(evaluation ? ticket.update - kFirstEvaluation : ticket.update) + "." +
+         std::to_string(evaluation ? ticket.update - experience::kFirstEvaluation : ticket.update) + "." +
          std::to_string(ticket.slot) + "." + std::to_string(ticket.attempt);
 }
 

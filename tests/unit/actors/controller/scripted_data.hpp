@@ -12,6 +12,8 @@
 
 namespace troupe::actors::testing {
 
+using experience::GroupState;
+
 class ScriptedData {
  public:
   ScriptedData(RoleContext context, const Script& script, Events& events)
@@ -40,11 +42,11 @@ class ScriptedData {
   async::task<core::Result<Tickets>> on(ReissueTickets request) {
     if (used_up(request.tickets.at(0).update, request.tickets.size())) co_return no_more();
     Tickets reply;
-    for (const core::Ticket& ticket : request.tickets) {
+    for (const experience::Ticket& ticket : request.tickets) {
       events_.push_back("reissue " + text_of(ticket));
       Group& group = groups_.at(ticket.update).at(ticket.slot);
       EXPECT_EQ(group.ticket, ticket);
-      EXPECT_NE(group.state, "ready");
+      EXPECT_NE(group.state, GroupState::kReady);
       const core::Version version_min = group.version_min;
       group = Group{};
       group.ticket = {ticket.update, ticket.slot, ticket.attempt + 1};
@@ -59,12 +61,12 @@ class ScriptedData {
     const auto update = groups_.find(request.ticket.update);
     if (update == groups_.end()) co_return Ack{};
     Group& group = update->second.at(request.ticket.slot);
-    if (group.ticket != request.ticket || group.state != "issued") {
+    if (group.ticket != request.ticket || group.state != GroupState::kIssued) {
       ++doubled_deliveries;
       co_return Ack{};
     }
     events_.push_back((request.cut ? "cut put " : "put ") + text_of(request.ticket));
-    group.state = "generated";
+    group.state = GroupState::kGenerated;
     group.samples = std::move(request.samples);
     context_.scope->spawn("score", score(request.ticket));
     co_return Ack{};
@@ -81,12 +83,11 @@ class ScriptedData {
     for (auto& [slot, group] : slots) {
       GroupStatus status;
       status.ticket = group.ticket;
-      status.ready = group.state == "ready";
       status.state = group.state;
-      status.filtered = group.state == "failed" && script_.filtered(group.ticket);
-      if (group.state == "failed") status.cause = status.filtered ? "mean 1" : "no score";
+      status.filtered = group.state == GroupState::kFailed && script_.filtered(group.ticket);
+      if (group.state == GroupState::kFailed) status.cause = status.filtered ? "mean 1" : "no score";
       status.samples = static_cast<std::uint32_t>(group.samples.size());
-      if (status.ready) count(request, group, reply);
+      if (status.ready()) count(request, group, reply);
       reply.groups.push_back(std::move(status));
     }
     co_return reply;
@@ -95,8 +96,8 @@ class ScriptedData {
   async::task<core::Result<Ack>> on(CommitUpdate request) {
     events_.push_back("commit " + text_of({request.update, 0, 0}));
     for (auto& [slot, group] : groups_.at(request.update)) {
-      const bool held_out = request.update >= kFirstEvaluation;
-      EXPECT_TRUE(group.state == "ready" || (held_out && group.state == "failed"))
+      const bool held_out = experience::is_evaluation(request.update);
+      EXPECT_TRUE(group.state == GroupState::kReady || (held_out && group.state == GroupState::kFailed))
           << text_of(group.ticket);
       if (held_out) {
         for (const auto& sample : group.samples) {
@@ -140,7 +141,7 @@ class ScriptedData {
   }
 
   std::set<std::uint64_t> trained_prompts;
-  std::map<core::Ticket, int> trained;          // how often each ticket was trained on
+  std::map<experience::Ticket, int> trained;          // how often each ticket was trained on
   std::map<std::uint64_t, std::uint64_t> ages;  // tokens by age in updates
   std::vector<std::uint64_t> lengths;
   std::uint64_t tokens = 0;
@@ -149,27 +150,27 @@ class ScriptedData {
 
  private:
   struct Group {
-    core::Ticket ticket;
+    experience::Ticket ticket;
     std::uint64_t prompt = 0;
     core::Version version_min = 0;
-    std::string state = "issued";
-    std::vector<DeliveredSample> samples;
+    GroupState state = GroupState::kIssued;
+    std::vector<experience::Trajectory> samples;
   };
   using Slots = std::map<std::uint32_t, Group>;
 
-  async::task<core::Result<void>> score(core::Ticket ticket) {
+  async::task<core::Result<void>> score(experience::Ticket ticket) {
     co_await async::sleep_for(*context_.timers, script_.score_time);
     Group& group = groups_.at(ticket.update).at(ticket.slot);
     if (group.ticket == ticket) {
       const bool failed = script_.fails(ticket) || script_.filtered(ticket);
-      group.state = failed ? "failed" : "ready";
+      group.state = failed ? GroupState::kFailed : GroupState::kReady;
       changed_.notify_all();
     }
     co_return core::Result<void>();
   }
 
   bool used_up(std::uint64_t update, std::size_t wanted) const {
-    return script_.prompts_max > 0 && update < kFirstEvaluation &&
+    return script_.prompts_max > 0 && !experience::is_evaluation(update) &&
            prompts_ + wanted > script_.prompts_max;
   }
   static core::Failure no_more() {
@@ -179,8 +180,8 @@ class ScriptedData {
   static bool settled(const Slots& slots) {
     bool all_ready = !slots.empty();
     for (const auto& [slot, group] : slots) {
-      if (group.state == "failed") return true;
-      all_ready = all_ready && group.state == "ready";
+      if (group.state == GroupState::kFailed) return true;
+      all_ready = all_ready && group.state == GroupState::kReady;
     }
     return all_ready;
   }

@@ -84,7 +84,7 @@ class ScriptedGenerator {
         changed_(*context_.timers) {}
 
   async::task<core::Result<Generated>> on(Generate request) {
-    const core::Ticket ticket = request.tickets.at(0);
+    const experience::Ticket ticket = request.tickets.at(0);
     events_.push_back("generate " + text_of(ticket) + " at " + name_);
     if (const auto code = script_.sick_tickets(name_, tickets_++))
       co_return core::fail(*code, "sick");
@@ -94,13 +94,13 @@ class ScriptedGenerator {
       const bool woken = co_await changed_.wait(async::Deadline::none());
       static_cast<void>(woken);
     }
-    const bool evaluation = ticket.update >= kFirstEvaluation;
+    const bool evaluation = experience::is_evaluation(ticket.update);
     const auto count = static_cast<std::size_t>(evaluation ? script_.plan.evaluation_samples
                                                            : script_.plan.samples);
     std::vector<std::uint64_t> lengths;
     for (std::size_t i = 0; i < count; ++i)
       lengths.push_back(script_.length(ticket, i));
-    std::vector<DeliveredSample> samples(count);
+    std::vector<experience::Trajectory> samples(count);
     std::size_t open = count;
     while (open > 0 && !cut_.contains(ticket)) {
       co_await async::sleep_for(*context_.timers, script_.token_time.at(name_));
@@ -108,7 +108,7 @@ class ScriptedGenerator {
         if (samples[i].versions.size() == lengths[i] && lengths[i] > 0) continue;
         samples[i].tokens.push_back(1);
         samples[i].behaviour.push_back(-1.0f);
-        samples[i].versions.push_back(*version_);
+        samples[i].versions.add(*version_);
         if (samples[i].versions.size() == lengths[i]) --open;
       }
     }
@@ -151,7 +151,7 @@ class ScriptedGenerator {
   std::string name_;
   async::Notifier changed_;
   std::optional<core::Version> version_;
-  std::set<core::Ticket> cut_;
+  std::set<experience::Ticket> cut_;
   std::size_t tickets_ = 0, weights_ = 0;  // calls so far
 };
 

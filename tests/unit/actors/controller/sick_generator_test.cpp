@@ -128,7 +128,7 @@ TEST(SickGenerator, OneThatFailsEveryTicketIsStartedAgainAndAgainWhileTheOtherWo
 TEST(SickGenerator, ATicketThatFailsAtThreeGeneratorsEndsTheRunWithItsCause) {
   for (const std::size_t generators : {1, 2, 5}) {
     Script script = sick_script(1, generators);
-    script.poison = [](const core::Ticket& ticket) { return ticket == core::Ticket{1, 3, 0}; };
+    script.poison = [](const experience::Ticket& ticket) { return ticket == experience::Ticket{1, 3, 0}; };
     ScriptedCompany company(script);
     company.restart_sick_after(50ms);
     const auto outcome = company.play();
@@ -210,8 +210,8 @@ TEST(Evaluation, AProblemThatCannotBeScoredIsCountedAndTheRunGoesOn) {
   Script script = sick_script(1, 2);
   script.plan.evaluation_groups = 6;
   script.plan.evaluation_samples = 1;
-  script.fails = [](const core::Ticket& ticket) {
-    return ticket.update >= kFirstEvaluation && ticket.slot % 3 == 1;
+  script.fails = [](const experience::Ticket& ticket) {
+    return experience::is_evaluation(ticket.update) && ticket.slot % 3 == 1;
   };
   ScriptedCompany company(script);
   const auto outcome = company.play();

@@ -23,7 +23,7 @@ namespace {
 // What both trainers did, in order. Written on the device thread, read when all is over.
 struct CriticScript {
   std::vector<std::string> calls;
-  std::vector<learn::TrainGroup> prepared;
+  std::vector<experience::Group> prepared;
   learn::TokenValues old, returns;
   std::vector<std::size_t> pages;  // groups of each call for values
   core::Result<void> critic_learns, policy_learns;
@@ -39,7 +39,7 @@ class ScriptedCriticTrainer final : public learn::CriticTrainer {
   explicit ScriptedCriticTrainer(std::shared_ptr<CriticScript> script)
       : script_(std::move(script)), master_(learn::tiny_spec()) {}
 
-  core::Result<learn::TokenValues> values(const std::vector<learn::TrainGroup>& groups) override {
+  core::Result<learn::TokenValues> values(const std::vector<experience::Group>& groups) override {
     script_->pages.push_back(groups.size());
     learn::TokenValues result;
     for (const auto& group : groups) {
@@ -52,7 +52,7 @@ class ScriptedCriticTrainer final : public learn::CriticTrainer {
     }
     return result;
   }
-  core::Result<learn::CriticReport> update(const std::vector<learn::TrainGroup>&,
+  core::Result<learn::CriticReport> update(const std::vector<experience::Group>&,
                                            const learn::TokenValues& old,
                                            const learn::TokenValues& returns) override {
     script_->calls.emplace_back("critic learns");
@@ -79,7 +79,7 @@ class ScriptedPolicyTrainer final : public learn::PolicyTrainer {
   explicit ScriptedPolicyTrainer(std::shared_ptr<CriticScript> script)
       : script_(std::move(script)), master_(learn::tiny_spec()) {}
 
-  core::Result<learn::ValueTargets> prepare(std::vector<learn::TrainGroup> groups) override {
+  core::Result<learn::ValueTargets> prepare(std::vector<experience::Group> groups) override {
     script_->calls.emplace_back("policy prepares");
     learn::ValueTargets targets;
     for (const auto& group : groups) {
@@ -125,18 +125,16 @@ class MadePages {
  public:
   MadePages(std::size_t groups, std::size_t tokens) : groups_(groups), tokens_(tokens) {}
   async::task<core::Result<ExperiencePage>> on(FetchExperience request) {
-    ExperienceGroup group;
-    group.ticket = {request.update, request.cursor, 0};
+    experience::Group group;
+    group.ticket = {request.update, request.slots.front(), 0};
     group.prompt = {1, 2, 3};
     for (std::int32_t i = 0; i < 2; ++i) {
-      ExperienceSample sample;
-      sample.tokens.assign(tokens_, static_cast<std::int32_t>(request.cursor) + i);
-      sample.finish = "eos";
+      experience::Trajectory sample;
+      sample.tokens.assign(tokens_, static_cast<std::int32_t>(request.slots.front()) + i);
       group.samples.push_back(std::move(sample));
     }
     ExperiencePage page;
     page.groups.push_back(std::move(group));
-    page.next = request.cursor + 1;
     co_return page;
   }
   std::size_t groups() const { return groups_; }

@@ -11,8 +11,9 @@ namespace troupe::actors::test {
 
 using Values = std::vector<std::optional<double>>;
 
-inline std::vector<BookSample> samples(int count, std::vector<core::Version> versions = {0, 0}) {
-  std::vector<BookSample> result(static_cast<std::size_t>(count));
+inline std::vector<experience::Trajectory> samples(int count,
+                                                   experience::VersionRuns versions = {0, 0}) {
+  std::vector<experience::Trajectory> result(static_cast<std::size_t>(count));
   for (auto& sample : result) {
     sample.tokens.assign(versions.size(), 1);
     sample.behaviour.assign(versions.size(), -0.5f);

@@ -100,7 +100,7 @@ TEST(DataRoleAway, AGroupThatFailedDoesNotHideThatNobodyCanScoreAnother) {
   Away away({kRight, kShort});
   DataStage& stage = away.stage;
   stage.reward("reward/right", [](const Score& request) -> core::Result<Scores> {
-    if (request.prompt == "p0") return core::fail(ErrorCode::kData, "it raised");
+    if (request.group.prompt == "p0") return core::fail(ErrorCode::kData, "it raised");
     return numbers_times(1)(request);
   });
   stage.reward("reward/short", failing(ErrorCode::kPeerLost, "refused"));
@@ -134,7 +134,7 @@ TEST(DataRoleAway, TheFirstAnswerWakesAllWhoWait) {
 TEST(DataRoleAway, ARequestThatNeverGetsAnAnswerIsReplacedWhenOthersDo) {
   Away away({kRight});
   away.stage.reward("reward/right", [](const Score& request) -> core::Result<Scores> {
-    if (request.prompt == "p0") return core::fail(ErrorCode::kPeerLost, "status 500");
+    if (request.group.prompt == "p0") return core::fail(ErrorCode::kPeerLost, "status 500");
     return numbers_times(1)(request);
   });
   const auto tickets = away.stage.issue(0, 40);

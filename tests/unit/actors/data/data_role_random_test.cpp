@@ -107,7 +107,7 @@ class RandomRun {
     note(stage_.issue(next_update_++, kGroups));
   }
 
-  void note(const std::vector<core::Ticket>& tickets) {
+  void note(const std::vector<experience::Ticket>& tickets) {
     for (const auto& ticket : tickets) {
       expected_[ticket] = model_.set_for(ticket.update);
       tickets_.push_back(ticket);
@@ -187,7 +187,7 @@ class RandomRun {
     if (!asked.done() || !asked.value()) return;
     const auto statuses = *asked.value();
     for (const auto& group : statuses.groups) {
-      if (group.state != "failed") continue;
+      if (group.state != GroupState::kFailed) continue;
       const auto again = stage_.reissue(group.ticket);
       ASSERT_TRUE(again);
       note(again->tickets);
@@ -218,12 +218,13 @@ class RandomRun {
     const std::uint64_t set = expected_.at(group.ticket);
     EXPECT_EQ(group.rewards->number, set);
     EXPECT_EQ(group.rewards->members, model_.members(set));
-    for (const BookSample& sample : group.samples) {
+    for (std::size_t i = 0; i < group.samples.size(); ++i) {
+      const experience::Trajectory& sample = group.samples[i];
       double sum = 0;
       for (std::size_t m = 0; m < group.rewards->members.size(); ++m) {
         const RewardMember& one = group.rewards->members[m];
         const double value = (std::stod(one.name.substr(1)) + 1) * std::stod(sample.text);
-        EXPECT_EQ(sample.components[m], value);
+        EXPECT_EQ(group.scores[i].components[m], value);
         sum += one.weight * value;
       }
       EXPECT_EQ(sample.score, sum);
@@ -235,8 +236,8 @@ class RandomRun {
   DataStage stage_;
   std::set<int> up_;
   std::uint64_t next_update_ = 0, oldest_ = 0;
-  std::vector<core::Ticket> tickets_;
-  std::map<core::Ticket, std::uint64_t> expected_;  // the set's number
+  std::vector<experience::Ticket> tickets_;
+  std::map<experience::Ticket, std::uint64_t> expected_;  // the set's number
 };
 
 }  // namespace

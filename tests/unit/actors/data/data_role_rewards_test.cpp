@@ -66,10 +66,9 @@ TEST(DataRoleRewards, EvaluationsAreScoredByTheFirstSet) {
   Rewards stage;
   ASSERT_TRUE(stage.ask(change(1, 0, {kShortOnce})));
   IssueTickets issue;
-  issue.update = kFirstEvaluation + 8;
+  issue.update = experience::kFirstEvaluation + 8;
   issue.groups = 1;
   issue.samples = 1;
-  issue.evaluation = true;
   const auto ticket = stage.ask(issue)->tickets[0];
   stage.ask(delivery(ticket, 1)).value();
   EXPECT_EQ(stage.mean(issue.update), 1);
@@ -87,7 +86,7 @@ TEST(DataRoleRewards, ALostRewardFailsItsGroupsAtOnceAndTheSlotGoesOnWithoutIt) 
   stage.run(1ms);
   ASSERT_TRUE(waiting.done());
   for (const auto& group : waiting.value()->groups) {
-    EXPECT_EQ(group.state, "failed");
+    EXPECT_EQ(group.state, GroupState::kFailed);
     EXPECT_EQ(group.cause, "reward short was lost");
   }
   ReissueTickets again;

@@ -23,7 +23,7 @@ DataRoleOptions options_of(std::vector<RewardMember> rewards, std::int32_t sampl
 std::vector<std::string> states_of(const GroupStatuses& statuses) {
   std::vector<std::string> states;
   for (const auto& group : statuses.groups)
-    states.push_back(group.state);
+    states.emplace_back(experience::state_name(group.state));
   return states;
 }
 using States = std::vector<std::string>;
@@ -45,10 +45,10 @@ TEST(DataRole, AsksEveryRewardAtOnceAndAddsUp) {
   stage.run(1ms);
   ASSERT_EQ(right->calls.size(), 1u);
   ASSERT_EQ(brief->calls.size(), 1u);
-  EXPECT_EQ(right->calls[0].items.size(), 2u);
-  EXPECT_EQ(right->calls[0].prompt, "p0");
-  EXPECT_EQ(right->calls[0].items[1].response, "2");
-  EXPECT_EQ(right->calls[0].label, "l0");
+  EXPECT_EQ(right->calls[0].group.samples.size(), 2u);
+  EXPECT_EQ(right->calls[0].group.prompt, "p0");
+  EXPECT_EQ(right->calls[0].group.samples[1].response, "2");
+  EXPECT_EQ(right->calls[0].group.label, "l0");
   right->release();
   brief->release();
   const auto statuses = stage.ask(await(0));
@@ -80,12 +80,12 @@ TEST(DataRole, ARewardGetsTheColumnsThatItReadsOnceAGroup) {
   ASSERT_TRUE(stage.ask(await(0)));
   // Asked without columns, then with them; from then on with them at once.
   ASSERT_EQ(right->calls.size(), 3u);
-  EXPECT_EQ(right->calls[0].columns, "{}");
-  EXPECT_EQ(right->calls[1].columns, R"({"tests":["t0"]})");
-  EXPECT_EQ(right->calls[1].items.size(), 2u);
-  EXPECT_EQ(right->calls[2].columns, R"({"tests":["t1"]})");
+  EXPECT_EQ(right->calls[0].group.columns, "{}");
+  EXPECT_EQ(right->calls[1].group.columns, R"({"tests":["t0"]})");
+  EXPECT_EQ(right->calls[1].group.samples.size(), 2u);
+  EXPECT_EQ(right->calls[2].group.columns, R"({"tests":["t1"]})");
   for (const Score& call : brief->calls)
-    EXPECT_EQ(call.columns, "{}");
+    EXPECT_EQ(call.group.columns, "{}");
   EXPECT_EQ(brief->calls.size(), 2u);
   EXPECT_EQ(stage.amount("failed_groups/reward_error"), 0);
 }
@@ -99,7 +99,7 @@ TEST(DataRole, ARewardThatIsReplacedByAnotherGetsWhatThatOneReads) {
   right->answer = reading({true, {}});
   ASSERT_TRUE(stage.ask(delivery(tickets[1], 2)));
   ASSERT_TRUE(stage.ask(await(0)));
-  EXPECT_EQ(right->calls.back().columns, R"({"level": 3, "tests": ["t1"]})");
+  EXPECT_EQ(right->calls.back().group.columns, R"({"level": 3, "tests": ["t1"]})");
 }
 
 TEST(DataRole, ARewardThatNeverHasEnoughIsAnErrorOfTheGroup) {
@@ -171,7 +171,7 @@ TEST(DataRole, WhoWaitsHearsHowFarTheGroupsAre) {
 TEST(DataRole, AwaitAnswersAtTheFirstFailure) {
   DataStage stage(options_of({kRight}));
   stage.reward("reward/right", [](const Score& request) -> core::Result<Scores> {
-    if (request.prompt == "p1") return core::fail(ErrorCode::kData, "not this one");
+    if (request.group.prompt == "p1") return core::fail(ErrorCode::kData, "not this one");
     return numbers_times(1)(request);
   });
   const auto tickets = stage.issue(0, 3);
@@ -185,7 +185,7 @@ TEST(DataRole, AwaitAnswersAtTheFirstFailure) {
   EXPECT_EQ(states_of(*waiting.value()), (States{"ready", "failed", "issued"}));
   const auto again = stage.reissue(tickets[1]);
   ASSERT_TRUE(again);
-  EXPECT_EQ(again->tickets[0], (core::Ticket{0, 1, 1}));
+  EXPECT_EQ(again->tickets[0], (experience::Ticket{0, 1, 1}));
   auto rest = stage.begin(await(0));
   stage.ask(delivery(tickets[2], 2)).value();
   stage.ask(delivery(again->tickets[0], 2)).value();

@@ -111,8 +111,8 @@ using ScriptedReference = Scripted<ScoreLogprobs>;
 inline ScriptedReward::Script numbers_times(double factor) {
   return [factor](const Score& request) -> core::Result<Scores> {
     Scores scores;
-    for (const ScoreItem& item : request.items) {
-      scores.values.emplace_back(factor * std::stod(item.response));
+    for (const RewardSample& sample : request.group.samples) {
+      scores.values.emplace_back(factor * std::stod(sample.response));
       scores.causes.emplace_back();
     }
     return scores;
@@ -125,18 +125,17 @@ inline ScriptedReward::Script failing(core::ErrorCode code, std::string message)
 }
 
 // A group of samples "1", "2", ... whose tokens have these versions.
-inline PutGroup delivery(const core::Ticket& ticket,
+inline PutGroup delivery(const experience::Ticket& ticket,
                          int count,
-                         std::vector<core::Version> versions = {0, 0}) {
+                         experience::VersionRuns versions = {0, 0}) {
   PutGroup put;
   put.ticket = ticket;
   for (int i = 1; i <= count; ++i) {
-    DeliveredSample sample;
+    experience::Trajectory sample;
     sample.tokens.assign(versions.size(), i);
     sample.behaviour.assign(versions.size(), -1.0f);
     sample.versions = versions;
     sample.text = std::to_string(i);
-    sample.finish = "eos";
     put.samples.push_back(std::move(sample));
   }
   return put;
@@ -201,7 +200,7 @@ class DataStage {
       run(1ms);
     return std::move(asked.value());
   }
-  std::vector<core::Ticket> issue(std::uint64_t update,
+  std::vector<experience::Ticket> issue(std::uint64_t update,
                                   std::uint32_t groups,
                                   core::Version min = 0) {
     IssueTickets request;
@@ -212,7 +211,7 @@ class DataStage {
     EXPECT_TRUE(tickets) << tickets.error().message;
     return tickets->tickets;
   }
-  core::Result<Tickets> reissue(const core::Ticket& ticket) {
+  core::Result<Tickets> reissue(const experience::Ticket& ticket) {
     ReissueTickets request;
     request.tickets = {ticket};
     return ask(request);

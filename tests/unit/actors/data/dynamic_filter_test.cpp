@@ -12,7 +12,7 @@ using namespace test;
 
 constexpr MeanRange kOpen{0.0, 1.0};
 
-void deliver(TicketBook& book, const core::Ticket& ticket, const test::Values& scores) {
+void deliver(TicketBook& book, const experience::Ticket& ticket, const test::Values& scores) {
   const auto count = static_cast<int>(scores.size());
   ASSERT_TRUE(*book.put_samples(ticket, samples(count), false));
   ASSERT_TRUE(book.put_scores(ticket, 0, scores, {}));

@@ -14,10 +14,10 @@ using Means = std::vector<std::pair<std::string, double>>;
 
 // One ready group of samples with these versions.
 struct Aged {
-  explicit Aged(std::vector<std::vector<core::Version>> versions) {
+  explicit Aged(std::vector<experience::VersionRuns> versions) {
     const auto ticket =
         book.issue({7, 1, static_cast<std::int32_t>(versions.size())}, one_reward())[0];
-    std::vector<BookSample> delivered;
+    std::vector<experience::Trajectory> delivered;
     for (auto& one : versions)
       delivered.push_back(samples(1, one)[0]);
     const auto count = static_cast<int>(versions.size());
@@ -73,12 +73,13 @@ TEST(GroupStatuses, StatesCausesAndMeans) {
   book.put_scores(t[3], 0, {9.0, 9.0}, {}, {R"({"len": 99})"});  // waits for `short`
   book.fail(t[4], FailureKind::kRewardGone, "reward short: away");
   const auto statuses = statuses_of(book.groups_of(0), {1});
-  std::vector<std::string> states;
+  std::vector<GroupState> states;
   for (const auto& group : statuses.groups)
     states.push_back(group.state);
-  EXPECT_EQ(states, (std::vector<std::string>{"ready", "ready", "issued", "generated", "failed"}));
+  using enum GroupState;
+  EXPECT_EQ(states, (std::vector<GroupState>{kReady, kReady, kIssued, kGenerated, kFailed}));
   EXPECT_EQ(statuses.groups[0].mean_score, (1 + 1.0 + 0 + 2.0) / 2);
-  EXPECT_TRUE(statuses.groups[0].ready);
+  EXPECT_TRUE(statuses.groups[0].ready());
   EXPECT_EQ(statuses.groups[1].mean_score, 1.0);
   EXPECT_EQ(statuses.groups[3].mean_score, 0.0);
   EXPECT_EQ(statuses.groups[3].tokens, 2u);

@@ -28,8 +28,8 @@ struct Case {
       : book(samples, reference), tickets(book.issue({0, groups}, set)) {}
   RewardSetPtr set = one_reward();
   TicketBook book;
-  std::vector<core::Ticket> tickets;
-  const core::Ticket& ticket = tickets[0];
+  std::vector<experience::Ticket> tickets;
+  const experience::Ticket& ticket = tickets[0];
 };
 
 }  // namespace
@@ -65,7 +65,7 @@ TEST(TicketBook, ADeliveryThatComesTwiceCountsOnce) {
   Case c(2);
   EXPECT_TRUE(*c.book.put_samples(c.ticket, samples(2), false));
   EXPECT_FALSE(*c.book.put_samples(c.ticket, samples(2, {7, 7}), false));
-  EXPECT_EQ(c.book.find(c.ticket)->samples[0].versions[0], 0u);
+  EXPECT_EQ(c.book.find(c.ticket)->samples[0].versions.front(), 0u);
   EXPECT_TRUE(c.book.put_scores(c.ticket, 0, all(2, 1), {}));
   EXPECT_FALSE(c.book.put_scores(c.ticket, 0, all(2, 5), {}));
   EXPECT_FALSE(*c.book.put_samples(c.ticket, samples(2), false));
@@ -86,7 +86,7 @@ TEST(TicketBook, TheScoreIsTheWeightedSumOfAllRewards) {
   const auto& group = *book.find(ticket);
   EXPECT_EQ(group.samples[0].score, 2 * 1.0 - 0.5 * 4.0);
   EXPECT_EQ(group.samples[1].score, 2 * 0.25 - 0.5 * 6.0);
-  EXPECT_EQ(group.samples[1].components, (Values{0.25, 6.0}));
+  EXPECT_EQ(group.scores[1].components, (Values{0.25, 6.0}));
 }
 
 TEST(TicketBook, AMissingComponentMakesTheScoreMissingAndNamesTheReward) {
@@ -131,7 +131,7 @@ TEST(TicketBook, TooFewScoresFailTheGroupAndTheSlotIsIssuedAgain) {
   const auto next = make_set(1, {{"other", "reward/1", 1}});
   const auto again = c.book.reissue(c.ticket, next);
   ASSERT_TRUE(again);
-  EXPECT_EQ(*again, (core::Ticket{0, 0, 1}));
+  EXPECT_EQ(*again, (experience::Ticket{0, 0, 1}));
   EXPECT_EQ(c.book.find(*again)->prompt, 2u);
   EXPECT_EQ(c.book.find(*again)->rewards, next);
   EXPECT_EQ(c.book.find(*again)->replaced, (std::vector<std::uint64_t>{0}));

@@ -27,7 +27,7 @@ class PromptGiver {
   explicit PromptGiver(RoleContext) {}
   async::task<core::Result<PromptTasks>> on(FetchPrompts request) {
     PromptTasks reply;
-    for (const core::Ticket& ticket : request.tickets) {
+    for (const experience::Ticket& ticket : request.tickets) {
       if (ticket.slot == 404) co_return core::fail(core::ErrorCode::kNotFound, "not open");
       PromptTask task;
       task.ticket = ticket;

@@ -8,13 +8,13 @@
 namespace troupe::actors {
 namespace {
 
-constexpr std::uint64_t kEvaluation = kFirstEvaluation;
+constexpr std::uint64_t kEvaluation = experience::kFirstEvaluation;
 
 struct Asked {
   GroupBook book;
   std::shared_ptr<GenerateCall> call = std::make_shared<GenerateCall>();
 
-  void ask(std::vector<core::Ticket> tickets, core::Version version_min = 0) {
+  void ask(std::vector<experience::Ticket> tickets, core::Version version_min = 0) {
     for (const auto& ticket : tickets)
       book.ask(ticket, {}, version_min, call);
   }
@@ -42,9 +42,9 @@ engine::Sample sample_of(core::GroupId id, std::int32_t index) {
 TEST(GroupBook, TakesEvaluationsFirstThenTicketOrder) {
   Asked asked;
   asked.ask({{1, 0, 0}, {0, 1, 0}, {kEvaluation, 4, 0}, {0, 0, 0}});
-  const std::vector<core::Ticket> wanted = {{kEvaluation, 4, 0}, {0, 0, 0}, {0, 1, 0}};
+  const std::vector<experience::Ticket> wanted = {{kEvaluation, 4, 0}, {0, 0, 0}, {0, 1, 0}};
   EXPECT_EQ(asked.book.take_asked(3), wanted);
-  EXPECT_EQ(asked.book.take_asked(3), (std::vector<core::Ticket>{{1, 0, 0}}));
+  EXPECT_EQ(asked.book.take_asked(3), (std::vector<experience::Ticket>{{1, 0, 0}}));
 }
 
 TEST(GroupBook, SubmitsOnlyWhatTheWeightsAreNewEnoughFor) {
@@ -84,7 +84,7 @@ TEST(GroupBook, ACutGroupNeedsTwoSamples) {
     asked.ask({{0, 0, 0}});
     asked.give_prompts();
     const core::GroupId id = asked.book.submit(0).at(0).id;
-    std::vector<core::Ticket> retired;
+    std::vector<experience::Ticket> retired;
     EXPECT_EQ(asked.book.cut({{0, 0, 0}}, retired), std::vector<core::GroupId>{id});
     for (std::int32_t i = 0; i < done; ++i) {
       EXPECT_FALSE(asked.book.put_sample(sample_of(id, i)));  // ended while the cut was on its way
@@ -103,7 +103,7 @@ TEST(GroupBook, AGroupThatEndsBeforeItsCutIsWhole) {
   asked.ask({{0, 0, 0}});
   asked.give_prompts(1);
   const core::GroupId id = asked.book.submit(0).at(0).id;
-  std::vector<core::Ticket> retired;
+  std::vector<experience::Ticket> retired;
   EXPECT_EQ(asked.book.cut({{0, 0, 0}}, retired).size(), 1u);
   EXPECT_TRUE(asked.book.put_sample(sample_of(id, 0)));
   EXPECT_FALSE(asked.book.aborted(id, retired));
@@ -113,11 +113,11 @@ TEST(GroupBook, AGroupThatEndsBeforeItsCutIsWhole) {
 TEST(GroupBook, CutsWhatHasNotBegunAtOnce) {
   Asked asked;
   asked.ask({{0, 0, 0}, {0, 1, 0}}, 5);
-  std::vector<core::Ticket> retired;
+  std::vector<experience::Ticket> retired;
   EXPECT_TRUE(asked.book.cut({{0, 0, 0}}, retired).empty());
   asked.give_prompts();
   EXPECT_TRUE(asked.book.cut({{0, 1, 0}, {3, 3, 3}}, retired).empty());
-  EXPECT_EQ(retired, (std::vector<core::Ticket>{{0, 0, 0}, {0, 1, 0}}));
+  EXPECT_EQ(retired, (std::vector<experience::Ticket>{{0, 0, 0}, {0, 1, 0}}));
   EXPECT_TRUE(asked.book.submit(5).empty());
 }
 

@@ -32,32 +32,22 @@ std::unique_ptr<learn::PolicyTrainer> trainer_of(core::TeamRunner& team) {
   return std::move(made).value();
 }
 
-ExperienceGroup experience_of(const learn::TrainGroup& group) {
-  ExperienceGroup result{group.ticket, group.prompt, {}};
-  for (const auto& sample : group.samples) {
-    result.samples.push_back({sample.tokens, sample.behaviour, sample.versions, sample.reference,
-                              sample.score, sample.truncated ? "length" : "eos"});
-  }
-  return result;
-}
-
 // Pages of two groups.
 class Pages {
  public:
-  explicit Pages(std::vector<learn::TrainGroup> groups) : groups_(std::move(groups)) {}
+  explicit Pages(std::vector<experience::Group> groups) : groups_(std::move(groups)) {}
   async::task<core::Result<ExperiencePage>> on(FetchExperience request) {
-    cursors.push_back(request.cursor);
+    cursors.push_back(request.slots.front());
     ExperiencePage page;
-    page.next = request.cursor;
-    while (page.groups.size() < 2 && page.next < groups_.size()) {
-      page.groups.push_back(experience_of(groups_[page.next++]));
+    for (const std::uint32_t slot : request.slots) {
+      if (page.groups.size() < 2) page.groups.push_back(groups_.at(slot));
     }
     co_return page;
   }
   std::vector<std::uint32_t> cursors;
 
  private:
-  std::vector<learn::TrainGroup> groups_;
+  std::vector<experience::Group> groups_;
 };
 
 struct Seen {

@@ -52,7 +52,7 @@ TEST(Codec, CriticPagesKeepGroupsValuesAndTheirPlace) {
   EXPECT_EQ(read.update, 5u);
   EXPECT_EQ(read.cursor, 3u);
   ASSERT_EQ(read.groups.size(), 2u);
-  EXPECT_EQ(read.groups[0].ticket, (core::Ticket{5, 3, 1}));
+  EXPECT_EQ(read.groups[0].ticket, (experience::Ticket{5, 3, 1}));
   EXPECT_EQ(read.groups[0].prompt, (std::vector<std::int32_t>{1, 2}));
   EXPECT_EQ(read.groups[0].responses, page.groups[0].responses);
   EXPECT_EQ(read.groups[1].responses, page.groups[1].responses);
@@ -100,12 +100,12 @@ TEST(Codec, TicketsOfAnUpdateKeepTheirBound) {
   issue.version_min = 3;
   EXPECT_EQ(through_a_frame(issue).version_min, 3u);
   const auto cut = through_a_frame(CutGroups{{{1, 2, 3}, {4, 5, 6}}});
-  EXPECT_EQ(cut.tickets, (std::vector<core::Ticket>{{1, 2, 3}, {4, 5, 6}}));
+  EXPECT_EQ(cut.tickets, (std::vector<experience::Ticket>{{1, 2, 3}, {4, 5, 6}}));
   PutGroup put;
   put.cut = true;
-  put.dropped = 3;
+  put.too_long = 3;
   EXPECT_TRUE(through_a_frame(put).cut);
-  EXPECT_EQ(through_a_frame(put).dropped, 3u);
+  EXPECT_EQ(through_a_frame(put).too_long, 3u);
 }
 
 TEST(Codec, AGroupToScoreSaysOnceWhatItsSamplesShare) {
@@ -241,29 +241,33 @@ TEST(Codec, AScoreThatIsNoFiniteNumberIsMissing) {
 TEST(Codec, AGroupKeepsItsSamples) {
   PutGroup put;
   put.ticket = {1, 2, 3};
-  put.samples = {{{5, -1}, {0.5f, -2}, {1, 0.25f}, {7, 8}, "five", "eos"}, {}};
+  experience::Trajectory sent;
+  sent.tokens = {5, -1};
+  sent.behaviour = {0.5f, -2};
+  sent.versions = {7, 8};
+  sent.finish = experience::FinishReason::kStop;
+  sent.text = "five";
+  put.samples = {sent, {}};
   const PutGroup read = through_a_frame(put);
   EXPECT_EQ(read.ticket, put.ticket);
   ASSERT_EQ(read.samples.size(), 2u);
-  const DeliveredSample &got = read.samples[0], &sent = put.samples[0];
+  const experience::Trajectory& got = read.samples[0];
   EXPECT_EQ(got.tokens, sent.tokens);
   EXPECT_EQ(got.behaviour, sent.behaviour);
-  EXPECT_EQ(got.kept_mass, sent.kept_mass);
   EXPECT_EQ(got.versions, sent.versions);
-  EXPECT_EQ(got.text + got.finish, "fiveeos");
-  ExperiencePage page{{{{1, 2, 3}, {4}, {{{5}, {0.5f}, {6}, {-1}, 2.5, "stop"}}}}, 9};
-  const ExperiencePage back = through_a_frame(page);
-  EXPECT_EQ(back.next, 9u);
+  EXPECT_EQ(got.finish, sent.finish);
+  EXPECT_EQ(got.text, "five");
+  EXPECT_EQ(got.score, std::nullopt);
+  sent.reference = {-1, -2};
+  sent.values = {0.25f, 0.5f};
+  sent.score = 2.5;
+  const ExperiencePage back = through_a_frame(ExperiencePage{{{{1, 2, 3}, {4}, {sent}}}});
   ASSERT_EQ(back.groups.size(), 1u);
   EXPECT_EQ(back.groups[0].prompt, std::vector<std::int32_t>{4});
   ASSERT_EQ(back.groups[0].samples.size(), 1u);
-  const ExperienceSample& sample = back.groups[0].samples[0];
-  EXPECT_EQ(sample.tokens, std::vector<std::int32_t>{5});
-  EXPECT_EQ(sample.behaviour, std::vector<float>{0.5f});
-  EXPECT_EQ(sample.versions, std::vector<core::Version>{6});
-  EXPECT_EQ(sample.reference, std::vector<float>{-1});
-  EXPECT_EQ(sample.score, 2.5);
-  EXPECT_EQ(sample.finish, "stop");
+  EXPECT_EQ(back.groups[0].samples[0].reference, sent.reference);
+  EXPECT_EQ(back.groups[0].samples[0].values, sent.values);
+  EXPECT_EQ(back.groups[0].samples[0].score, 2.5);
 }
 
 TEST(Codec, NodesKeepWhatTheySayOfThemselves) {

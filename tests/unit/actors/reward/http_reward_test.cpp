@@ -5,6 +5,8 @@
 #include "runtime/async/deadline.hpp"
 #include "runtime/net/http_server.hpp"
 
+#include "tests/unit/actors/reward/answered.hpp"
+
 #include <gtest/gtest.h>
 
 namespace troupe::actors {
@@ -37,7 +39,7 @@ class HttpReward : public ::testing::Test {
   }
 
   core::Result<std::vector<RewardScore>> score(core::Duration deadline = kPatience) {
-    return source_->score({{"2+2=", "4", "4", "{}"}, {"2+3=", "4", "5", "{}"}}, deadline);
+    return source_->score({answered("2+2=", "4", "4"), answered("2+3=", "4", "5")}, deadline);
   }
   core::Error failure(int status, const std::string& body) {
     answer(status, body);

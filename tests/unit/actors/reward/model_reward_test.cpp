@@ -9,6 +9,8 @@
 #include "tests/unit/runtime/store/temp_folder.hpp"
 #include "tests/unit/runtime/text/byte_tokenizer.hpp"
 
+#include "tests/unit/actors/reward/answered.hpp"
+
 #include <gtest/gtest.h>
 
 namespace troupe::actors {
@@ -73,11 +75,9 @@ class ModelReward : public testing::Test {
     return static_cast<double>(value[0]);
   }
 
-  static std::vector<RewardItem> items() {
-    return {{"12+7=", "19", "", "{}"},
-            {"12+7=", "nineteen", "", "{}"},
-            {"12+7=", "", "", "{}"},
-            {"other", " text\n\n", "", "{}"}};
+  static std::vector<RewardGroup> items() {
+    return {answered("12+7=", "19"), answered("12+7=", "nineteen"), answered("12+7=", ""),
+            answered("other", " text\n\n")};
   }
 
   troupe::test::TempFolder temp_;
@@ -117,7 +117,7 @@ TEST_F(ModelReward, HasTheSameBitsInAnyBatch) {
 TEST_F(ModelReward, ATextBeyondTheContextHasACauseAndNoScore) {
   auto source = make();
   auto batch = items();
-  batch[1].response = std::string(120, 'x');
+  batch[1].samples[0].response = std::string(120, 'x');
   const auto scores = source->score(batch, {});
   ASSERT_TRUE(scores);
   EXPECT_FALSE((*scores)[1].value.has_value());
@@ -128,7 +128,7 @@ TEST_F(ModelReward, ATextBeyondTheContextHasACauseAndNoScore) {
 }
 
 TEST_F(ModelReward, AnEmptyTextHasNoScore) {
-  const auto scores = make()->score({{"", "", "", "{}"}}, {});
+  const auto scores = make()->score({answered("", "")}, {});
   ASSERT_TRUE(scores);
   EXPECT_FALSE(scores->front().value.has_value());
 }
@@ -156,10 +156,11 @@ TEST_F(ModelReward, RendersChatsByItsOwnTemplate) {
   auto source = make(2048, false, true);
   ASSERT_NE(source, nullptr);
   const auto scores = source->score(
-      {{"<the policy's own rendering>", "9", "", R"({"prompt": "2+7"})"},
-       {"x", "9", "",
-        R"({"prompt": [{"role": "system", "content": "s"}, {"role": "user", "content": "2+7"}]})"},
-       {"x", "9", "", R"({"question": "2+7"})"}},
+      {answered("<the policy's own rendering>", "9", "", R"({"prompt": "2+7"})"),
+       answered(
+           "x", "9", "",
+           R"({"prompt": [{"role": "system", "content": "s"}, {"role": "user", "content": "2+7"}]})"),
+       answered("x", "9", "", R"({"question": "2+7"})")},
       {});
   ASSERT_TRUE(scores) << scores.error().message;
   EXPECT_EQ((*scores)[0].value, by_hand("[user]2+7[assistant]9"));

@@ -1,6 +1,8 @@
 // Real worker processes: the three signatures, and functions that raise, hang, lie or look around.
 #include "actors/reward/python_reward.hpp"
 
+#include "tests/unit/actors/reward/answered.hpp"
+
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,7 +29,8 @@ class PythonReward : public ::testing::Test {
   core::Result<std::vector<RewardScore>> run(RewardSource& source,
                                              core::Duration deadline = std::chrono::seconds(30)) {
     return source.score(
-        {{"2 + 2 =", " 4", "4", R"({"kind":"sum"})"}, {"2 + 3 =", " 4", "5", R"({"kind":"sum"})"}},
+        {answered("2 + 2 =", " 4", "4", R"({"kind":"sum"})"),
+         answered("2 + 3 =", " 4", "5", R"({"kind":"sum"})")},
         deadline);
   }
 
@@ -94,17 +97,36 @@ TEST_F(PythonReward, TrlGetsMessagesTokensAndTheStepOfAConversation) {
       "            for i, c in zip(completion_ids, completions)]\n");
   ASSERT_TRUE(source) << source.error().message;
   const auto item = [](const std::string& prompt, std::vector<std::int32_t> tokens) {
-    RewardItem item{"<user>" + prompt, " 4", "4", R"({"kind":"sum","prompt":["sampled"]})"};
-    item.messages = R"([{"role":"user","content":")" + prompt + R"("}])";
-    item.tokens = std::move(tokens);
-    item.update = 5;
-    return item;
+    RewardGroup group =
+        answered("<user>" + prompt, " 4", "4", R"({"kind":"sum","prompt":["sampled"]})");
+    group.messages = R"([{"role":"user","content":")" + prompt + R"("}])";
+    group.samples[0].tokens = std::move(tokens);
+    group.update = 5;
+    return group;
   };
   auto scores =
       (*source)->score({item("2 + 2 =", {7, 8}), item("2 + 3 =", {9})}, std::chrono::seconds(30));
   ASSERT_TRUE(scores) << scores.error().message;
   EXPECT_EQ((*scores)[0].value, 204.5);
   EXPECT_EQ((*scores)[1].value, 104.5);
+}
+
+TEST_F(PythonReward, WhatTheSamplesOfAGroupShareReachesEachOfThem) {
+  auto source = make(
+      "def f(prompts, completions, completion_ids, kind):\n"
+      "    assert prompts == ['2 + 2 =', '2 + 2 =', '2 + 3 ='], prompts\n"
+      "    assert kind == ['even', 'even', 'odd'] and completion_ids is None\n"
+      "    return [float(c) for c in completions]\n");
+  ASSERT_TRUE(source) << source.error().message;
+  RewardGroup pair = answered("2 + 2 =", "4", "4", R"({"kind":"even"})");
+  pair.samples.push_back({"5"});
+  auto scores = (*source)->score({pair, answered("2 + 3 =", "6", "5", R"({"kind":"odd"})")},
+                                 std::chrono::seconds(30));
+  ASSERT_TRUE(scores) << scores.error().message;
+  ASSERT_EQ(scores->size(), 3u);
+  EXPECT_EQ((*scores)[0].value, 4.0);
+  EXPECT_EQ((*scores)[1].value, 5.0);
+  EXPECT_EQ((*scores)[2].value, 6.0);
 }
 
 TEST_F(PythonReward, AsyncFunctionsOfEachSignatureKeepOneLoop) {

@@ -1,6 +1,8 @@
 // The JSON of remote rewards: what OpenRLHF sends and takes, and what else comes over a network.
 #include "actors/reward/reward_json.hpp"
 
+#include "tests/unit/actors/reward/answered.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,13 +18,13 @@ std::vector<RewardScore> read(const std::string& text, std::size_t count) {
 }
 
 TEST(RewardJson, AsksAsOpenRlhfDoes) {
-  EXPECT_EQ(reward_request({{"2+2=", "4", "4", "{}"}, {"a\n", "\"b\"", "", ""}}),
+  EXPECT_EQ(reward_request({answered("2+2=", "4", "4"), answered("a\n", "\"b\"")}),
             R"({"labels":["4",""],"prompts":["2+2=","a\n"],"query":["2+2=4","a\n\"b\""]})");
   EXPECT_EQ(reward_request({}), R"({"labels":[],"prompts":[],"query":[]})");
 }
 
 TEST(RewardJson, InvalidUtf8IsReplacedNotThrown) {
-  EXPECT_NE(reward_request({{"p", "\xff", "", ""}}).find("\xef\xbf\xbd"), std::string::npos);
+  EXPECT_NE(reward_request({answered("p", "\xff")}).find("\xef\xbf\xbd"), std::string::npos);
 }
 
 TEST(RewardJson, ReadsEveryShapeOfReply) {
@@ -89,13 +91,13 @@ TEST(RewardJson, TakesRequestsApart) {
       {"<|im_end|>"});
   ASSERT_TRUE(items) << items.error().message;
   EXPECT_EQ((*items)[0].prompt, "2+2=");
-  EXPECT_EQ((*items)[0].response, "4");
+  EXPECT_EQ((*items)[0].samples[0].response, "4");
   EXPECT_EQ((*items)[0].label, "4");
   EXPECT_EQ((*items)[1].prompt, "<s>a");
-  EXPECT_EQ((*items)[1].response, " b");
+  EXPECT_EQ((*items)[1].samples[0].response, " b");
   EXPECT_EQ((*items)[1].label, "7");
   EXPECT_EQ((*items)[2].prompt, "");
-  EXPECT_EQ((*items)[2].response, "x");
+  EXPECT_EQ((*items)[2].samples[0].response, "x");
   EXPECT_EQ((*items)[2].label, "");
 }
 
@@ -103,7 +105,7 @@ TEST(RewardJson, TakesRequestsOfQueriesAlone) {
   auto items = read_reward_request(R"({"query":["a","b"]})", {});
   ASSERT_TRUE(items) << items.error().message;
   EXPECT_EQ(items->size(), 2u);
-  EXPECT_EQ((*items)[1].response, "b");
+  EXPECT_EQ((*items)[1].samples[0].response, "b");
   EXPECT_TRUE(read_reward_request(R"({"query":[],"prompts":[],"labels":[]})", {})->empty());
 }
 

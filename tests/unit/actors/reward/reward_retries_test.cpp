@@ -5,6 +5,8 @@
 #include "actors/limits.hpp"
 #include "actors/reward/python_reward.hpp"
 
+#include "tests/unit/actors/reward/answered.hpp"
+
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -25,10 +27,10 @@ class ScriptedSource final : public RewardSource {
  public:
   explicit ScriptedSource(std::deque<ErrorCode> errors) : errors_(std::move(errors)) {}
   std::string name() const override { return "scripted"; }
-  core::Result<std::vector<RewardScore>> score(const std::vector<RewardItem>& items,
+  core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,
                                                core::Duration deadline) override {
     deadlines.push_back(deadline);
-    if (errors_.empty()) return std::vector<RewardScore>(items.size(), {1.0, ""});
+    if (errors_.empty()) return std::vector<RewardScore>(samples_in(groups), {1.0, ""});
     const ErrorCode code = errors_.front();
     errors_.pop_front();
     return core::fail(code, "as told");
@@ -41,7 +43,7 @@ class ScriptedSource final : public RewardSource {
 
 struct Tried {
   explicit Tried(std::deque<ErrorCode> errors) : source(std::move(errors)) {
-    result.emplace(score_with_retries(source, {{}, {}}, 7s, tries));
+    result.emplace(score_with_retries(source, {answered("p", "a"), answered("p", "b")}, 7s, tries));
   }
   ScriptedSource source;
   RewardTries tries;
@@ -125,7 +127,7 @@ TEST(RewardRetries, AHangingPythonFunctionIsKilledAndItsBatchScored) {
   auto source = make_python_reward({.file = folder / "reward.py"});
   ASSERT_TRUE(source) << source.error().message;
   RewardTries tries;
-  const auto scores = score_with_retries(**source, {{"q", "a", "", ""}}, 3000ms, tries);
+  const auto scores = score_with_retries(**source, {answered("q", "a")}, 3000ms, tries);
   ASSERT_TRUE(scores) << scores.error().message;
   EXPECT_EQ((*scores)[0].value, 1.0);
   EXPECT_EQ(tries.calls, 2u);

@@ -1,6 +1,8 @@
 // Rules on hand-worked responses; what cannot be scored is missing, never 0.
 #include "actors/reward/rule_reward.hpp"
 
+#include "tests/unit/actors/reward/answered.hpp"
+
 #include <gtest/gtest.h>
 
 namespace troupe::actors {
@@ -9,7 +11,7 @@ namespace {
 std::optional<double> score(RuleKind kind, const std::string& pattern, const std::string& response,
                             const std::string& label) {
   auto rule = make_rule_reward(kind, pattern);
-  auto scores = (*rule)->score({{"p", response, label, "{}"}}, std::chrono::seconds(1));
+  auto scores = (*rule)->score({answered("p", response, label)}, std::chrono::seconds(1));
   return (*scores)[0].value;
 }
 

@@ -170,9 +170,7 @@ TEST(Builder, RulesOfTensorCoresAndOneProcess) {
   says(with({{"cluster.ca", "ca.pem"}}), "go together");
 }
 
-// 512 bytes of a frame's 1,048,576 go to what a group has once, 128 to each sample; a token takes
-// 16 (id, log-prob, version) and its text 4.
-TEST(Builder, AGroupThatFitsNoFrameIsRefusedWithWhatWouldFit) {
+TEST(Builder, AGroupThatIsLongerThanOneMayBeIsRefused) {
   const auto with = [](std::initializer_list<std::pair<const char*, const char*>> keys) {
     Builder builder = minimal();
     EXPECT_TRUE(set(builder, "rollout.n_samples_per_prompt", "16"));
@@ -184,27 +182,22 @@ TEST(Builder, AGroupThatFitsNoFrameIsRefusedWithWhatWouldFit) {
   const auto says = [](const std::string& message, const char* words) {
     EXPECT_NE(message.find(words), std::string::npos) << message;
   };
-  // (1048064 / 16 - 128) / 20 = 3268.8
-  EXPECT_EQ(with({{"rollout.max_new_tokens", "3268"}, {"algo.kl.init_coef", "0"}}), "accepted");
-  const std::string refused =
-      with({{"rollout.max_new_tokens", "3269"}, {"algo.kl.init_coef", "0"}});
-  says(refused, "16 samples of 3269 tokens, as they are delivered, are 1048128 bytes (20 a token)");
-  says(refused, "which has 1048064 for them");
-  says(refused, "--rollout.max_new_tokens 3268 or --rollout.n_samples_per_prompt 15");
-  // With a kept mass 24 a token: (65504 - 128) / 24 = 2724.
-  says(with({{"rollout.max_new_tokens", "2725"}, {"rollout.top_p", "0.9"}}),
-       "--rollout.max_new_tokens 2724 or");
-  // With a reference 20 a token beside a prompt of 4096: (1031680 / 16 - 128) / 20 = 3217.6.
-  says(with({{"rollout.max_new_tokens", "3218"},
-             {"data.prompt_max_len", "4096"},
-             {"algo.kl.init_coef", "0.01"}}),
-       "as they are learned from, are 1031808 bytes (20 a token)");
-  says(with({{"data.prompt_max_len", "262144"}}), "data.prompt_max_len");
+  EXPECT_EQ(with({{"rollout.max_new_tokens", "16384"}}), "accepted");
+  // 16 bytes a token with its text: 31 x (128 + 16 x 131072) + 512 + 4 x 1024 = 65020288.
+  EXPECT_EQ(with({{"rollout.max_new_tokens", "131072"},
+                  {"rollout.n_samples_per_prompt", "31"},
+                  {"data.prompt_max_len", "1024"}}),
+            "accepted");
+  says(with({{"rollout.max_new_tokens", "131072"},
+             {"rollout.n_samples_per_prompt", "32"},
+             {"data.prompt_max_len", "1024"}}),
+       "rollout.n_samples_per_prompt: 32 samples of 131072 tokens are a group of 67117568 bytes, "
+       "and one may have 67108864");
   const std::initializer_list<std::pair<const char*, const char*>> evaluated = {
       {"eval.dataset", "held.jsonl"},
       {"eval.n_samples_per_prompt", "1000"},
-      {"rollout.max_new_tokens", "100"}};
-  says(with(evaluated), "--eval.n_samples_per_prompt 492");
+      {"rollout.max_new_tokens", "16384"}};
+  says(with(evaluated), "eval.n_samples_per_prompt: 1000 samples");
 }
 
 TEST(TrainConfig, BatchArithmetic) {

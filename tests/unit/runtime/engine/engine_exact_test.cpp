@@ -1,4 +1,4 @@
-// The promise of the engine: a sample's tokens, log-probs and kept masses have the same bits
+// The promise of the engine: a sample's tokens and log-probs have the same bits
 // whatever else is in the batch, however prompts are cut, whoever is preempted, on any number of
 // threads. Everything is compared with the naive generator of tiny_engine.hpp.
 #include "runtime/async/cpu_pool.hpp"

@@ -77,8 +77,6 @@ inline Sample naive_sample(const model::PackedWeights& weights,
   if (!params.ignore_eos) ends.insert(ends.end(), eos.begin(), eos.end());
   std::sort(ends.begin(), ends.end());
   std::vector<std::int32_t> sequence = request.prompt;
-  const bool truncated =
-      params.temperature > 0.0f && KeptSet::truncates(params, weights.spec().vocab);
   std::vector<TokenLogprob> top(static_cast<std::size_t>(params.top_logprobs));
   for (std::int32_t i = 0; i < params.max_new_tokens; ++i) {
     const bool early = i < params.min_new_tokens;
@@ -88,7 +86,6 @@ inline Sample naive_sample(const model::PackedWeights& weights,
     sequence.push_back(draw.token);
     out.tokens.push_back(draw.token);
     out.logprobs.push_back(draw.logprob);
-    if (truncated) out.kept_mass.push_back(draw.kept_mass);
     if (params.raw_logprobs) out.raw_logprobs.push_back(draw.raw_logprob);
     if (params.entropies) out.entropies.push_back(draw.entropy);
     out.top_logprobs.insert(out.top_logprobs.end(), top.begin(), top.end());

@@ -152,19 +152,6 @@ TEST(Sampler, LogprobIsTheFullVocabularysAtTheTemperature) {
   }
 }
 
-TEST(Sampler, KeptMassIsTheProbabilityOfWhatCouldBeDrawn) {
-  const Logits logits = Logits::random(1500, 9, 2.0f);
-  std::vector<double> p = softmax(logits, 1.0);
-  std::sort(p.rbegin(), p.rend());
-  double mass = 0.0;
-  for (std::size_t i = 0; i < 10; ++i)
-    mass += p[i];
-  SamplingParams params;
-  params.top_k = 10;
-  Sampler sampler(logits.vocab());
-  EXPECT_NEAR(sampler.draw(logits.head(1.0f), params, 0.5, {}).kept_mass, mass, 1e-5);
-}
-
 TEST(Sampler, TokensFollowTheCumulativeDistribution) {
   const Logits logits = Logits::random(5000, 10, 2.0f);
   const std::vector<double> p = softmax(logits, 1.0);
@@ -211,7 +198,6 @@ TEST(Sampler, SameBitsAtEveryKernelLevel) {
         const Draw b = other.draw(row, params, u, {});
         EXPECT_EQ(a.token, b.token);
         EXPECT_EQ(std::memcmp(&a.logprob, &b.logprob, sizeof(float)), 0);
-        EXPECT_EQ(std::memcmp(&a.kept_mass, &b.kept_mass, sizeof(float)), 0);
       }
     }
   }

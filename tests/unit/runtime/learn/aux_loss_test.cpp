@@ -34,16 +34,16 @@ std::unique_ptr<PolicyTrainer> make(const TrainerSettings& settings, core::TeamR
 }
 
 // With equal scores in each group nothing is to be learnt but the balance.
-std::vector<TrainGroup> groups_of(PolicyTrainer& trainer, std::uint64_t update, bool flat) {
+std::vector<experience::Group> groups_of(PolicyTrainer& trainer, std::uint64_t update, bool flat) {
   auto groups = random_groups(*trainer.packed(), update, 4, 4);
   for (auto& group : groups) {
     for (auto& sample : group.samples)
-      sample.score = flat ? 1 : sample.score;
+      if (flat) sample.score = 1;
   }
   return groups;
 }
 
-Table run_table(PolicyTrainer& trainer, const std::vector<TrainGroup>& groups) {
+Table run_table(PolicyTrainer& trainer, const std::vector<experience::Group>& groups) {
   auto report = trainer.update(groups);
   EXPECT_TRUE(report.has_value()) << (report ? "" : report.error().message);
   return report ? Table(report->metrics.begin(), report->metrics.end()) : Table{};
@@ -72,7 +72,7 @@ TEST(AuxLoss, MicroBatchesCountByTheirRows) {
   ASSERT_TRUE(plan);
   double expected = 0, rows = 0;
   for (const MicroBatch& micro : plan->mini_batches[0].micro_batches) {
-    std::vector<TrainGroup> part;
+    std::vector<experience::Group> part;
     for (const GroupPart& of : micro.parts)
       part.push_back(groups[of.group]);
     auto alone = make(balance_settings(0.5), team);

@@ -38,11 +38,11 @@ class CriticTrainerTest : public testing::Test {
     return std::move(CriticTrainer::create(std::move(params), with, team_)).value();
   }
 
-  static std::vector<TrainGroup> groups(std::size_t count, std::size_t samples) {
+  static std::vector<experience::Group> groups(std::size_t count, std::size_t samples) {
     core::Rng rng(11);
-    std::vector<TrainGroup> result;
+    std::vector<experience::Group> result;
     for (std::uint32_t slot = 0; slot < count; ++slot) {
-      TrainGroup group;
+      experience::Group group;
       group.ticket = {0, slot, 0};
       group.prompt = random_tokens(rng, 3 + rng.next_below(12));
       for (std::size_t i = 0; i < samples; ++i) {
@@ -55,11 +55,11 @@ class CriticTrainerTest : public testing::Test {
   }
 
   // Returns that the tokens decide: something to learn.
-  static TokenValues targets(const std::vector<TrainGroup>& groups) {
+  static TokenValues targets(const std::vector<experience::Group>& groups) {
     TokenValues result;
-    for (const TrainGroup& group : groups) {
+    for (const experience::Group& group : groups) {
       result.emplace_back();
-      for (const TrainSample& sample : group.samples) {
+      for (const experience::Trajectory& sample : group.samples) {
         const float score = sample.tokens.front() % 2 == 0 ? 1.0f : -1.0f;
         result.back().emplace_back(sample.tokens.size(), score);
       }

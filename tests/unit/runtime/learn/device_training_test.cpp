@@ -72,7 +72,7 @@ class DeviceTraining : public model::OnDevice<Folders> {
     return std::move(made).value();
   }
   static std::vector<std::pair<std::string, double>> update(PolicyTrainer& trainer,
-                                                            std::vector<TrainGroup> groups) {
+                                                            std::vector<experience::Group> groups) {
     auto report = trainer.update(std::move(groups));
     EXPECT_TRUE(report) << report.error().message;
     return report ? report->metrics : std::vector<std::pair<std::string, double>>{};
@@ -163,10 +163,10 @@ TEST_F(DeviceCritic, ThreeUpdatesAreTheHosts) {
   };
   const auto here = make(host_), there = make(device());
   core::Rng rng(11);
-  std::vector<TrainGroup> groups;
+  std::vector<experience::Group> groups;
   TokenValues returns;
   for (std::uint32_t slot = 0; slot < 3; ++slot) {
-    TrainGroup group;
+    experience::Group group;
     group.ticket = {0, slot, 0};
     group.prompt = random_tokens(rng, 3 + rng.next_below(12));
     returns.emplace_back();

@@ -3,7 +3,7 @@
 
 #include "runtime/core/rng.hpp"
 #include "runtime/core/team.hpp"
-#include "runtime/learn/experience.hpp"
+#include "runtime/experience/group.hpp"
 #include "runtime/model/group_plan.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
@@ -68,7 +68,7 @@ inline std::vector<std::int32_t> random_tokens(core::Rng& rng, std::uint64_t cou
 
 // l of every token of the group under `weights`, [sample][token], each group computed alone.
 inline std::vector<std::vector<float>> exact_logprobs(const model::PackedWeights& weights,
-                                                      const TrainGroup& group) {
+                                                      const experience::Group& group) {
   core::SerialTeam team;
   model::SampleGroup item;
   item.prompt = group.prompt;
@@ -89,21 +89,21 @@ inline std::vector<std::vector<float>> exact_logprobs(const model::PackedWeights
 }
 
 // Groups of random lengths and scores, sampled (so to speak) by `weights`.
-inline std::vector<TrainGroup> random_groups(const model::PackedWeights& weights,
+inline std::vector<experience::Group> random_groups(const model::PackedWeights& weights,
                                              std::uint64_t update,
                                              std::size_t groups,
                                              std::size_t samples) {
   core::Rng rng(100 + update);
-  std::vector<TrainGroup> result;
+  std::vector<experience::Group> result;
   for (std::uint32_t slot = 0; slot < groups; ++slot) {
-    TrainGroup group;
+    experience::Group group;
     group.ticket = {update, slot, 0};
     group.prompt = random_tokens(rng, 3 + rng.next_below(20));
     for (std::size_t i = 0; i < samples; ++i) {
-      TrainSample sample;
+      experience::Trajectory sample;
       sample.tokens = random_tokens(rng, 1 + rng.next_below(18));
       sample.score = rng.next_uniform();
-      sample.versions.assign(sample.tokens.size(), weights.version());
+      sample.versions = experience::VersionRuns::all(weights.version(), sample.tokens.size());
       group.samples.push_back(std::move(sample));
     }
     const auto logprobs = exact_logprobs(weights, group);

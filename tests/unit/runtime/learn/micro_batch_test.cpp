@@ -8,10 +8,10 @@
 namespace troupe::learn {
 namespace {
 
-TrainGroup group_of_lengths(std::uint32_t slot,
+experience::Group group_of_lengths(std::uint32_t slot,
                     std::size_t prompt,
                     const std::vector<std::size_t>& lengths) {
-  TrainGroup group;
+  experience::Group group;
   group.ticket = {7, slot, 0};
   group.prompt.assign(prompt, 1);
   for (const std::size_t length : lengths) {
@@ -31,7 +31,7 @@ BatchSettings batch_of(std::int64_t rows, std::int64_t mini_batches = 1) {
 }  // namespace
 
 TEST(PlanUpdate, CountsTheSharedPromptOnceAndDropsTheLastTokens) {
-  const TrainGroup group = group_of_lengths(0, 5, {3, 4, 1});
+  const experience::Group group = group_of_lengths(0, 5, {3, 4, 1});
   EXPECT_EQ(part_rows(group, 0, 3), 5 + 2 + 3 + 0);
   EXPECT_EQ(part_rows(group, 1, 2), 5 + 3);
   const auto plan = plan_update({group}, batch_of(100));
@@ -43,7 +43,7 @@ TEST(PlanUpdate, CountsTheSharedPromptOnceAndDropsTheLastTokens) {
 
 TEST(PlanUpdate, KeepsGroupsWholeWhileTheyFit) {
   // Rows 10, 10, 10 with a bound of 25: two groups, then one.
-  std::vector<TrainGroup> groups;
+  std::vector<experience::Group> groups;
   for (std::uint32_t slot = 0; slot < 3; ++slot)
     groups.push_back(group_of_lengths(slot, 4, {4, 4}));
   const auto plan = plan_update(groups, batch_of(25));
@@ -58,7 +58,7 @@ TEST(PlanUpdate, KeepsGroupsWholeWhileTheyFit) {
 
 TEST(PlanUpdate, MicroBatchesAreAsEqualAsWholeGroupsAllow) {
   // Four groups of 10 rows with a bound of 35: two and two, not three and one.
-  std::vector<TrainGroup> groups;
+  std::vector<experience::Group> groups;
   for (std::uint32_t slot = 0; slot < 4; ++slot)
     groups.push_back(group_of_lengths(slot, 4, {4, 4}));
   const auto plan = plan_update(groups, batch_of(35));
@@ -93,7 +93,7 @@ TEST(PlanUpdate, FollowsTicketsNotArrival) {
 }
 
 TEST(PlanUpdate, MiniBatchesDifferByAtMostOneGroup) {
-  std::vector<TrainGroup> groups;
+  std::vector<experience::Group> groups;
   for (std::uint32_t slot = 0; slot < 7; ++slot)
     groups.push_back(group_of_lengths(slot, 4, {2, 2}));
   const auto plan = plan_update(groups, batch_of(100, 3));
@@ -107,7 +107,7 @@ TEST(PlanUpdate, MiniBatchesDifferByAtMostOneGroup) {
 TEST(PlanUpdate, TakesEverySampleOnceWithinTheBound) {
   core::Rng rng(3);
   for (int round = 0; round < 50; ++round) {
-    std::vector<TrainGroup> groups;
+    std::vector<experience::Group> groups;
     std::int64_t tokens = 0;
     for (std::uint32_t slot = 0; slot < 9; ++slot) {
       std::vector<std::size_t> lengths;
@@ -139,7 +139,7 @@ TEST(PlanUpdate, TakesEverySampleOnceWithinTheBound) {
 }
 
 TEST(PlanUpdate, PutsGroupsThatTeachNothingLastAndApart) {
-  std::vector<TrainGroup> groups;
+  std::vector<experience::Group> groups;
   for (std::uint32_t slot = 0; slot < 4; ++slot)
     groups.push_back(group_of_lengths(slot, 4, {2, 2}));
   const auto plan = plan_update(groups, batch_of(100), {true, false, true, false});

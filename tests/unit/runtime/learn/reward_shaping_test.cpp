@@ -55,10 +55,10 @@ TEST(ShapedScore, CutsOnlyTruncatedSamples) {
   shaping.overlong_tokens = 2;
   shaping.response_tokens_max = 4;
   shaping.stop_properly_coef = 0.5;
-  TrainSample sample;
+  experience::Trajectory sample;
   sample.tokens = {1, 2, 3};
   EXPECT_DOUBLE_EQ(shaped_score(shaping, sample, 2), 1.5);
-  sample.truncated = true;
+  sample.finish = experience::FinishReason::kLength;
   EXPECT_DOUBLE_EQ(shaped_score(shaping, sample, 2), 0.75);
 }
 

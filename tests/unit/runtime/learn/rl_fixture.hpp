@@ -48,7 +48,7 @@ class PolicyTrainerRl : public testing::Test {
   }
 
   // Groups of the trainer's weights, with values.
-  static std::vector<TrainGroup> groups_of(PolicyTrainer& trainer,
+  static std::vector<experience::Group> groups_of(PolicyTrainer& trainer,
                                            std::uint64_t update,
                                            std::size_t samples = 4) {
     auto groups = random_groups(*trainer.packed(), update, 4, samples);
@@ -63,12 +63,13 @@ class PolicyTrainerRl : public testing::Test {
   }
 
   // The same, as if older weights had sampled them.
-  static std::vector<TrainGroup> stale(std::vector<TrainGroup> groups) {
+  static std::vector<experience::Group> stale(std::vector<experience::Group> groups) {
     core::Rng rng(9);
     for (auto& group : groups) {
       for (auto& sample : group.samples) {
+        sample.versions =
+            experience::VersionRuns::all(sample.versions.front() - 1, sample.tokens.size());
         for (std::size_t t = 0; t < sample.tokens.size(); ++t) {
-          sample.versions[t] -= 1;
           sample.behaviour[t] += 0.3f * static_cast<float>(rng.next_normal());
         }
       }
@@ -76,7 +77,7 @@ class PolicyTrainerRl : public testing::Test {
     return groups;
   }
 
-  static Table run(PolicyTrainer& trainer, const std::vector<TrainGroup>& groups) {
+  static Table run(PolicyTrainer& trainer, const std::vector<experience::Group>& groups) {
     auto report = trainer.update(groups);
     EXPECT_TRUE(report.has_value()) << (report ? "" : report.error().message);
     return report ? Table(report->metrics.begin(), report->metrics.end()) : Table{};

@@ -53,11 +53,11 @@ TEST_F(PolicyTrainerRl, RaisesAnAlarmWhenTheRewardRisesFarFromTheSampler) {
     auto next = groups_of(*trainer, 1);
     for (auto& group : next) {
       for (auto& sample : group.samples) {
-        sample.score += bonus;
+        *sample.score += bonus;
         for (float& l : sample.behaviour)
           l += shift;
-        for (core::Version& version : sample.versions)
-          version -= 1;
+        sample.versions =
+            experience::VersionRuns::all(sample.versions.front() - 1, sample.tokens.size());
       }
     }
     return run(*trainer, next).at("alarm/reward_up_kl_high");

@@ -23,7 +23,7 @@ TEST_F(PolicyTrainerRl, MixesTheLossOfTextsIntoEachStep) {
   double nll = 0;
   for (std::uint64_t place = 0; place < 3; ++place) {
     const auto& text = texts->texts[order[place]];
-    TrainGroup as_group;
+    experience::Group as_group;
     as_group.prompt = {text[0]};
     as_group.samples.resize(1);
     as_group.samples[0].tokens.assign(text.begin() + 1, text.end());

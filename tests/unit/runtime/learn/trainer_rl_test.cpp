@@ -18,14 +18,14 @@ TEST_F(PolicyTrainerRl, GaeTakesOneSampleAPromptAndReturnsTargets) {
   for (std::size_t g = 0; g < groups.size(); ++g) {
     ASSERT_EQ(targets->returns[g][0].size(), groups[g].samples[0].tokens.size());
     for (const float target : targets->returns[g][0])
-      EXPECT_NEAR(target, groups[g].samples[0].score, 1e-5);
+      EXPECT_NEAR(target, *groups[g].samples[0].score, 1e-5);
   }
   ASSERT_TRUE(trainer->learn().has_value());
   auto without = groups;
   without[2].samples[0].values.pop_back();
   const auto refused = trainer->prepare(without);
   ASSERT_FALSE(refused.has_value());
-  EXPECT_NE(refused.error().message.find("slot 2"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("prompt 3"), std::string::npos);
 }
 
 TEST_F(PolicyTrainerRl, EstimatorsWithoutACriticReturnNoTargets) {
@@ -79,7 +79,7 @@ TEST_F(PolicyTrainerRl, EveryObjectiveAddsUpOverMicroBatches) {
     auto small = make(settings);
     std::map<std::string, double> whole, parts;
     for (auto* trainer : {big.get(), small.get(), start.get()})
-      run(*trainer, std::vector<TrainGroup>(groups_of(*start, 0)));
+      run(*trainer, std::vector<experience::Group>(groups_of(*start, 0)));
     const auto old = stale(groups_of(*start, 1));
     whole = run(*big, old);
     parts = run(*small, old);
@@ -107,7 +107,7 @@ TEST_F(PolicyTrainerRl, OnlineDpoMakesTheBestLikelierThanTheWorst) {
   double gain = 0;
   for (const auto& group : groups) {
     if (group.ticket.slot == 1) continue;
-    const auto by_score = [](const TrainSample& a, const TrainSample& b) {
+    const auto by_score = [](const experience::Trajectory& a, const experience::Trajectory& b) {
       return a.score < b.score;
     };
     const auto& s = group.samples;

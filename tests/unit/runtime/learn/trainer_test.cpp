@@ -49,14 +49,14 @@ std::map<std::string, double> table(const UpdateReport& report) {
   return {report.metrics.begin(), report.metrics.end()};
 }
 
-UpdateReport run(PolicyTrainer& trainer, const std::vector<TrainGroup>& groups) {
+UpdateReport run(PolicyTrainer& trainer, const std::vector<experience::Group>& groups) {
   auto report = trainer.update(groups);
   EXPECT_TRUE(report.has_value()) << (report ? "" : report.error().message);
   return report ? *report : UpdateReport{};
 }
 
 // The one group's gradient overflows f32: (A - mean) is 1e300.
-std::vector<TrainGroup> exploding(std::vector<TrainGroup> groups) {
+std::vector<experience::Group> exploding(std::vector<experience::Group> groups) {
   groups[0].samples[0].score = 1e300;
   return groups;
 }
@@ -96,11 +96,11 @@ TEST(PolicyTrainer, LearnsFromExactLogProbs) {
   for (const auto& group : groups) {
     double mean = 0;
     for (const auto& sample : group.samples)
-      mean += sample.score / 4;
+      mean += *sample.score / 4;
     const auto now = exact_logprobs(*trainer->packed(), group);
     for (std::size_t i = 0; i < 4; ++i) {
       for (std::size_t t = 0; t < now[i].size(); ++t) {
-        gain += (group.samples[i].score - mean) *
+        gain += (*group.samples[i].score - mean) *
                 static_cast<double>(now[i][t] - group.samples[i].behaviour[t]);
       }
     }
@@ -195,7 +195,11 @@ TEST(PolicyTrainer, StaleTokensGetTheirAnchorFromTheStartingPolicy) {
     run(*stale, warm_up);
     const auto groups = random_groups(*fresh->packed(), 1, 4, 4);
     auto old = groups;
-    old[2].samples[1].versions[0] -= 1;
+    experience::VersionRuns& versions = old[2].samples[1].versions;
+    const core::Version version = versions.front();
+    const std::size_t tokens = versions.size();
+    versions = experience::VersionRuns::all(version - 1, 1);
+    versions.add(version, tokens - 1);
     for (auto& group : old) {
       for (auto& sample : group.samples) {
         for (float& l : sample.behaviour)
@@ -243,7 +247,7 @@ TEST(PolicyTrainer, StopsAfterTooManySkippedStepsAndNamesThem) {
   ASSERT_FALSE(last.has_value());
   EXPECT_EQ(last.error().code, core::ErrorCode::kNumeric);
   EXPECT_NE(last.error().message.find("step 5"), std::string::npos) << last.error().message;
-  EXPECT_NE(last.error().message.find("update 5, slot 0 to update 5, slot 1"), std::string::npos);
+  EXPECT_NE(last.error().message.find("update 6, prompt 1 to update 6, prompt 2"), std::string::npos);
 }
 
 TEST(PolicyTrainer, ALossThatIsNotFiniteIsSkippedToo) {
@@ -294,17 +298,18 @@ TEST(PolicyTrainer, RefusesIncompleteExperience) {
     const auto result = trainer->update(groups);
     ASSERT_FALSE(result.has_value());
     EXPECT_EQ(result.error().code, code) << result.error().message;
-    EXPECT_NE(result.error().message.find("sample 2 in the group of update 4, slot 1"),
+    EXPECT_NE(result.error().message.find("sample 2 in the group of update 5, prompt 2"),
               std::string::npos)
         << result.error().message;
   };
   using core::ErrorCode;
-  refused([](TrainSample& s) { s.behaviour.pop_back(); }, ErrorCode::kInvalidArgument);
-  refused([](TrainSample& s) { s.reference.clear(); }, ErrorCode::kInvalidArgument);
-  refused([](TrainSample& s) { s.versions.push_back(0); }, ErrorCode::kInvalidArgument);
-  refused([](TrainSample& s) { s.versions[0] = 1; }, ErrorCode::kInvalidArgument);
-  refused([](TrainSample& s) { s.behaviour[0] = std::nanf(""); }, ErrorCode::kNumeric);
-  refused([](TrainSample& s) { s.score = std::nan(""); }, ErrorCode::kNumeric);
+  refused([](experience::Trajectory& s) { s.behaviour.pop_back(); }, ErrorCode::kInvalidArgument);
+  refused([](experience::Trajectory& s) { s.reference.clear(); }, ErrorCode::kInvalidArgument);
+  refused([](experience::Trajectory& s) { s.versions.add(0); }, ErrorCode::kInvalidArgument);
+  refused([](experience::Trajectory& s) { s.versions = experience::VersionRuns::all(1, s.tokens.size()); }, ErrorCode::kInvalidArgument);
+  refused([](experience::Trajectory& s) { s.behaviour[0] = std::nanf(""); }, ErrorCode::kNumeric);
+  refused([](experience::Trajectory& s) { s.score.reset(); }, ErrorCode::kInvalidArgument);
+  refused([](experience::Trajectory& s) { s.score = std::nan(""); }, ErrorCode::kNumeric);
   EXPECT_TRUE(trainer->update(good).has_value());
 }
 

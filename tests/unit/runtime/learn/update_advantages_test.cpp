@@ -14,12 +14,12 @@ namespace {
 using Values = std::vector<double>;
 using Rows = std::vector<Values>;
 
-TrainGroup group_of(std::uint32_t slot, const Values& scores, const std::vector<int>& lengths) {
-  TrainGroup group;
+experience::Group group_of(std::uint32_t slot, const Values& scores, const std::vector<int>& lengths) {
+  experience::Group group;
   group.ticket.slot = slot;
   group.prompt = {1};
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    TrainSample sample;
+    experience::Trajectory sample;
     sample.score = scores[i];
     sample.tokens.assign(static_cast<std::size_t>(lengths[i]), 7);
     sample.behaviour.assign(sample.tokens.size(), -1.0f);
@@ -35,7 +35,7 @@ AlgoSettings estimator_settings(Chosen<Estimator> kind) {
 }
 
 UpdateAdvantages run(const AlgoSettings& algo,
-                     const std::vector<TrainGroup>& groups,
+                     const std::vector<experience::Group>& groups,
                      RunningMoments* moments = nullptr,
                      const TokenTable<float>& scored = {}) {
   RunningMoments own;
@@ -178,7 +178,7 @@ TEST(UpdateAdvantages, NormalisesByAllScoresSoFar) {
 TEST(UpdateAdvantages, SumsRunInTicketOrder) {
   auto algo = estimator_settings("reinforce_baseline");
   algo.shaping.normalise_running = true;
-  std::vector<TrainGroup> groups;
+  std::vector<experience::Group> groups;
   for (std::uint32_t slot = 0; slot < 5; ++slot)
     groups.push_back(group_of(slot, {0.1 * slot, 0.7, 1.0 / (1 + slot)}, {3, 1, 2}));
   auto forward = run(algo, groups);
@@ -189,15 +189,15 @@ TEST(UpdateAdvantages, SumsRunInTicketOrder) {
 }
 
 TEST(UpdateAdvantages, NamesTheGroupThatIsAtFault) {
-  const auto refused = [](const AlgoSettings& algo, const TrainGroup& bad, const char* what) {
+  const auto refused = [](const AlgoSettings& algo, const experience::Group& bad, const char* what) {
     RunningMoments moments;
     const auto result = update_advantages(algo, {group_of(0, {0, 1}, {1, 1}), bad}, {}, moments);
     ASSERT_FALSE(result.has_value());
     EXPECT_NE(result.error().message.find(what), std::string::npos) << result.error().message;
   };
   const auto grpo = estimator_settings("group_norm");
-  refused(grpo, group_of(3, {1}, {2}), "slot 3");
-  refused(grpo, group_of(5, {0, 1}, {1, 0}), "slot 5");
+  refused(grpo, group_of(3, {1}, {2}), "prompt 4");
+  refused(grpo, group_of(5, {0, 1}, {1, 0}), "prompt 6");
   auto with_values = group_of(0, {0, 1}, {1, 1});
   for (auto& sample : with_values.samples)
     sample.values = {0};
@@ -205,11 +205,11 @@ TEST(UpdateAdvantages, NamesTheGroupThatIsAtFault) {
   const auto result = update_advantages(estimator_settings("gae"),
                                         {with_values, group_of(4, {1, 1}, {1, 2})}, {}, moments);
   ASSERT_FALSE(result.has_value());
-  EXPECT_NE(result.error().message.find("slot 4 has not one value"), std::string::npos);
+  EXPECT_NE(result.error().message.find("prompt 5 has not one value"), std::string::npos);
 }
 
 TEST(KeepBestAndWorst, LeavesAPairWithMarks) {
-  std::vector<TrainGroup> groups = {group_of(0, {1, 5, 0, 5}, {1, 2, 3, 1}),
+  std::vector<experience::Group> groups = {group_of(0, {1, 5, 0, 5}, {1, 2, 3, 1}),
                                     group_of(1, {2, 2, 2}, {1, 1, 1})};
   auto found = run(estimator_settings("dr_grpo"), groups);
   TokenTable<float> scored;

@@ -11,18 +11,18 @@ namespace {
 using Values = std::vector<double>;
 
 // Two groups of two samples; every number says where it belongs: group, sample, position.
-std::vector<TrainGroup> marked_groups() {
-  std::vector<TrainGroup> groups(2);
+std::vector<experience::Group> marked_groups() {
+  std::vector<experience::Group> groups(2);
   for (std::uint32_t g = 0; g < 2; ++g) {
     groups[g].ticket.slot = g;
     groups[g].prompt = {1, 2};
     for (std::uint32_t s = 0; s < 2; ++s) {
-      TrainSample sample;
+      experience::Trajectory sample;
       for (std::uint32_t t = 0; t <= s; ++t) {
         sample.tokens.push_back(static_cast<std::int32_t>(3 + t));
         sample.behaviour.push_back(static_cast<float>(100 * g + 10 * s + t));
         sample.reference.push_back(-sample.behaviour.back());
-        sample.versions.push_back(5);
+        sample.versions.add(5);
       }
       groups[g].samples.push_back(sample);
     }

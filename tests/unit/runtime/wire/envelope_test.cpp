@@ -63,9 +63,9 @@ TEST(Envelope, FloatsKeepTheirBits) {
   EXPECT_TRUE(same.value());
 }
 
-TEST(Envelope, AMessageLargerThanAFrameIsNotSent) {
+TEST(Envelope, AMessageIsBounded) {
   Outgoing outgoing(some_header());
-  outgoing.envelope().initPong().setState(std::string(limits::kFrame_bytes_max, 'x'));
+  outgoing.envelope().initPong().setState(std::string(limits::kMessage_bytes_max, 'x'));
   const auto frame = outgoing.finish();
   ASSERT_FALSE(frame);
   EXPECT_EQ(frame.error().code, ErrorCode::kInvalidArgument);
@@ -74,14 +74,14 @@ TEST(Envelope, AMessageLargerThanAFrameIsNotSent) {
 
 TEST(Envelope, AMessageOfManySegmentsPasses) {
   Outgoing outgoing(some_header());
-  auto items = outgoing.envelope().initScore().initItems(3000);
+  auto items = outgoing.envelope().initScore().initGroup().initSamples(3000);
   for (unsigned i = 0; i < items.size(); ++i) items[i].setResponse(std::string(200, 'x'));
   const auto frame = outgoing.finish();
   ASSERT_TRUE(frame);
   auto incoming = Incoming::open(*frame);
   auto total = incoming->read([](schema::Envelope::Reader envelope) -> Result<std::size_t> {
     std::size_t bytes = 0;
-    for (const auto item : envelope.getScore().getItems()) bytes += item.getResponse().size();
+    for (const auto item : envelope.getScore().getGroup().getSamples()) bytes += item.getResponse().size();
     return bytes;
   });
   EXPECT_EQ(total.value(), 600'000u);

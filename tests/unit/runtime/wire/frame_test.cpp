@@ -54,9 +54,9 @@ TEST(Frame, RefusesTrailingBytes) {
 }
 
 TEST(Frame, AcceptsTheBoundAndRefusesOneWordMore) {
-  const std::size_t most = limits::kFrame_bytes_max / 8;
+  const std::size_t most = limits::kMessage_bytes_max / 8;
   EXPECT_TRUE(Frame::from_words(testing::framed(Words(most - 1))));
-  expect_refused(testing::framed(Words(most)), "more than the 1048576 of a frame");
+  expect_refused(testing::framed(Words(most)), "more than the 100663296 of a message");
 }
 
 TEST(Frame, RefusesAbsurdSegmentCounts) {

@@ -43,11 +43,11 @@ inline Words words_of(const Frame& frame) { return {frame.words().begin(), frame
 
 inline Frame score_request(int items) {
   Outgoing outgoing(some_header());
-  auto score = outgoing.envelope().initScore();
+  auto score = outgoing.envelope().initScore().initGroup();
   score.setPrompt("1+1=");
   score.setLabel("2");
   score.setColumns("{\"question\":\"1+1=\"}");
-  auto list = score.initItems(static_cast<unsigned>(items));
+  auto list = score.initSamples(static_cast<unsigned>(items));
   for (unsigned i = 0; i < list.size(); ++i)
     list[i].setResponse(std::to_string(i));
   auto frame = outgoing.finish();

@@ -1,0 +1,55 @@
+// The experience of a run: trajectories, and the groups that share a prompt. A generator makes a
+// trajectory; rewards, reference and critic add to it; the policy learns from it. Everybody on that
+// way uses these types. Value types.
+#pragma once
+
+#include "runtime/core/result.hpp"
+#include "runtime/experience/finish_reason.hpp"
+#include "runtime/experience/ticket.hpp"
+#include "runtime/experience/version_runs.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::experience {
+
+// One sampled response. Lists are by token; those of reference and critic stay empty in a run
+// without them.
+struct Trajectory {
+  std::vector<std::int32_t> tokens;  // the response, its end token included
+  std::vector<float> behaviour;      // log-prob when sampled: full vocabulary, at the temperature
+  VersionRuns versions;              // of the weights that the token was drawn with
+  FinishReason finish = FinishReason::kEos;
+  std::string text;             // of the tokens, for rewards and rollouts
+  std::vector<float> reference;  // log-prob under the reference model
+  std::vector<float> values;     // of the critic, at the start of the update
+  std::optional<double> score;   // weighted sum of the rewards, before shaping
+
+  bool truncated() const { return finish == FinishReason::kLength; }
+};
+
+// The samples of one prompt.
+struct Group {
+  Ticket ticket;
+  std::vector<std::int32_t> prompt;
+  std::vector<Trajectory> samples;
+};
+
+// How far a group is.
+enum class GroupState : std::uint8_t { kIssued, kGenerated, kReady, kFailed };
+inline constexpr std::array<std::string_view, 4> kGroupStates = {"issued", "generated", "ready",
+                                                                 "failed"};
+constexpr std::string_view state_name(GroupState state) {
+  return kGroupStates[static_cast<std::size_t>(state)];
+}
+
+// Error kData: no tokens, or a list that a generator gives has not one entry per token,
+// or something is there that others add.
+core::Result<void> check_delivered(const Trajectory& sample);
+
+}  // namespace troupe::experience

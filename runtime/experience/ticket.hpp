@@ -1,0 +1,39 @@
+// A ticket: the right to sample one group for one slot of one update or evaluation. It is the unit
+// of order in a run; prompts, seeds, the ledger and checkpoints refer to it by its numbers. Plain
+// values.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+namespace troupe::experience {
+
+// What the samples of a ticket are for.
+enum class TicketKind : std::uint8_t { kTraining, kEvaluation };
+
+// Updates of training are counted from 0. Evaluations have numbers of their own above these, which
+// seeds and the ledger keep.
+inline constexpr std::uint64_t kFirstEvaluation = std::uint64_t{1} << 63;
+
+constexpr TicketKind kind_of(std::uint64_t update) {
+  return update < kFirstEvaluation ? TicketKind::kTraining : TicketKind::kEvaluation;
+}
+constexpr bool is_evaluation(std::uint64_t update) {
+  return kind_of(update) == TicketKind::kEvaluation;
+}
+
+struct Ticket {
+  std::uint64_t update = 0;   // of the update or evaluation that the group is for
+  std::uint32_t slot = 0;     // place of the group within it, from 0
+  std::uint32_t attempt = 0;  // 0, then 1, 2, ... when the slot is issued again
+
+  constexpr TicketKind kind() const { return kind_of(update); }
+  friend auto operator<=>(const Ticket&, const Ticket&) = default;
+};
+
+// As people count, from 1: "update 3" or "evaluation 2"; "update 3, prompt 1".
+std::string name_of_update(std::uint64_t update);
+std::string name_of(const Ticket& ticket);
+
+}  // namespace troupe::experience
