@@ -2,7 +2,6 @@
 #include "actors/controller/ticket_issuer.hpp"
 
 #include "actors/protocol/ask.hpp"
-#include "runtime/experience/ticket.hpp"
 #include "actors/reward/gist.hpp"
 
 #include <algorithm>
@@ -98,7 +97,7 @@ async::task<core::Result<bool>> TicketIssuer::reissue_failed(GroupStatuses statu
 core::Result<std::vector<experience::Ticket>> TicketIssuer::failed_groups(const GroupStatuses& statuses) {
   std::vector<experience::Ticket> failed;
   for (const GroupStatus& group : statuses.groups) {
-    if (group.state != experience::GroupState::kFailed) continue;
+    if (group.ready() || is_open(group)) continue;
     if (group.filtered) {
       TROUPE_TRY(count_filtered(group));
       failed.push_back(group.ticket);

@@ -1,4 +1,4 @@
-// Policy and critic over the loopback network: an update's groups go over in pages of one frame,
+// Policy and critic over the loopback network: an update's groups go over in pages,
 // their values come back to the right tokens, the critic learns from the returns, and its figures
 // join the policy's. The trainers are scripted, so that an update can be larger than a frame.
 #include "actors/critic/critic_role.hpp"
@@ -120,7 +120,7 @@ class ScriptedPolicyTrainer final : public learn::PolicyTrainer {
   model::ParamStore master_;
 };
 
-// One group a page, so that a frame holds it whatever its size.
+// One group a page.
 class MadePages {
  public:
   MadePages(std::size_t groups, std::size_t tokens) : groups_(groups), tokens_(tokens) {}
@@ -226,15 +226,16 @@ core::Result<Trained> one_update(std::shared_ptr<CriticScript> script,
 
 TEST(CriticRole, ValuesReachTheirTokensAndReturnsComeBackInPages) {
   auto script = std::make_shared<CriticScript>();
-  // 40000 tokens a group: 160 KB, so that a frame holds four of nine.
-  const auto trained = one_update(script, 9, 20000, true);
+  // 240,000 tokens a group: 960 KB, so that a page holds four of nine.
+  constexpr std::size_t kTokens = 120'000;
+  const auto trained = one_update(script, 9, kTokens, true);
   ASSERT_TRUE(trained) << trained.error().message;
   EXPECT_GT(script->pages.size(), 2u);
   ASSERT_EQ(script->prepared.size(), 9u);
   for (std::size_t g = 0; g < 9; ++g) {
     for (std::size_t i = 0; i < 2; ++i) {
       const auto token = static_cast<std::int32_t>(g + i);
-      const std::vector<float> values(20000, value_of(token)), returns(20000, value_of(token) + 1);
+      const std::vector<float> values(kTokens, value_of(token)), returns(kTokens, value_of(token) + 1);
       EXPECT_EQ(script->prepared[g].samples[i].values, values) << g << "/" << i;
       EXPECT_EQ(script->old[g][i], values) << g << "/" << i;
       EXPECT_EQ(script->returns[g][i], returns) << g << "/" << i;

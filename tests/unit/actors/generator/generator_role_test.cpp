@@ -407,7 +407,7 @@ TEST(GeneratorRole, DeliversTheBitsOfTheEngine) {
       const auto& sample = wanted.at({group.ticket.slot, i});
       EXPECT_EQ(got.tokens, sample.tokens);
       EXPECT_TRUE(engine::same_bits(got.behaviour, sample.logprobs));
-      EXPECT_EQ(got.versions, sample.versions);
+      EXPECT_EQ(got.versions, experience::VersionRuns(sample.versions));
     }
   }
 }

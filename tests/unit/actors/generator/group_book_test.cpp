@@ -33,7 +33,7 @@ engine::Sample sample_of(core::GroupId id, std::int32_t index) {
   engine::Sample sample;
   sample.group = id;
   sample.index = index;
-  sample.tokens = {7};
+  sample.tokens = {100 + index};
   return sample;
 }
 
@@ -70,7 +70,7 @@ TEST(GroupBook, AGroupIsWholeWithItsLastSampleInOrderOfIndex) {
   ASSERT_TRUE(whole);
   EXPECT_FALSE(whole->cut);
   for (int i = 0; i < 3; ++i)
-    EXPECT_EQ(whole->samples[static_cast<std::size_t>(i)].index, i);
+    EXPECT_EQ(whole->samples[static_cast<std::size_t>(i)].tokens.front(), 100 + i);
   EXPECT_FALSE(asked.call->done->settled());
   asked.book.end({0, 0, 0}, &*whole, std::nullopt);
   EXPECT_TRUE(asked.call->done->settled());

@@ -110,27 +110,24 @@ TEST(Codec, TicketsOfAnUpdateKeepTheirBound) {
 
 TEST(Codec, AGroupToScoreSaysOnceWhatItsSamplesShare) {
   Score score;
-  score.prompt = "2 + 2 =";
-  score.label = "4";
   score.sent = {false, {"tests", "level"}};
-  score.columns = R"({"tests":["a"]})";
-  score.messages = R"([{"role":"user","content":"2 + 2"}])";
-  score.update = 6;
-  score.items = {{" 4", {}}, {" 5", {7, -1}}};
+  RewardGroup& group = score.group;
+  group.prompt = "2 + 2 =";
+  group.label = "4";
+  group.columns = R"({"tests":["a"]})";
+  group.messages = R"([{"role":"user","content":"2 + 2"}])";
+  group.update = 6;
+  group.samples = {{" 4", {}}, {" 5", {7, -1}}};
   const Score read = through_a_frame(score);
-  EXPECT_EQ(read.prompt, score.prompt);
-  EXPECT_EQ(read.label, score.label);
   EXPECT_EQ(read.sent, score.sent);
-  EXPECT_EQ(read.columns, score.columns);
-  ASSERT_EQ(read.items.size(), 2u);
-  EXPECT_EQ(read.messages, score.messages);
-  EXPECT_EQ(read.update, 6u);
-  EXPECT_EQ(read.items[1].response, " 5");
-  EXPECT_EQ(read.items[1].tokens, (std::vector<std::int32_t>{7, -1}));
-  // 16 samples of a row of 600,000 bytes fit a frame.
-  score.columns.assign(600'000, 'x');
-  score.items.resize(16);
-  EXPECT_EQ(through_a_frame(score).columns.size(), 600'000u);
+  EXPECT_EQ(read.group.prompt, group.prompt);
+  EXPECT_EQ(read.group.label, group.label);
+  EXPECT_EQ(read.group.columns, group.columns);
+  EXPECT_EQ(read.group.messages, group.messages);
+  EXPECT_EQ(read.group.update, 6u);
+  ASSERT_EQ(read.group.samples.size(), 2u);
+  EXPECT_EQ(read.group.samples[1].response, " 5");
+  EXPECT_EQ(read.group.samples[1].tokens, (std::vector<std::int32_t>{7, -1}));
 }
 
 TEST(Codec, ScoresKeepValuesCausesAndWhatIsWanted) {
