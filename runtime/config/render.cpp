@@ -134,6 +134,10 @@ std::string section_help(const Table& table,
     if (out.empty()) out = joined(section, ": ", row.title, "\n");
     out += joined("  --", row.name, "  (", facts_of(row, defaults), ")\n      ",
                   wrapped(row.help, 6, columns), "\n");
+    for (const core::Choice& word : row.words) {
+      if (word.help.empty()) continue;
+      out += joined("      ", word.name, ": ", wrapped(word.help, 8, columns), "\n");
+    }
     if (!row.peer.empty()) out += joined("      OpenRLHF: ", wrapped(row.peer, 16, columns), "\n");
   }
   return out;
@@ -159,6 +163,12 @@ std::string reference_page(const Table& table) {
                     " | ", row.unit, " | ", default_text(row), " | ", table_cell(row.help), " | ",
                     row.peer.empty() ? "same" : table_cell(row.peer), " | ",
                     row.only == kAllMethods ? "all" : method_names(row.only), " |\n");
+    }
+    for (const Row& row : rows) {
+      if (row.words.empty() || row.words.front().help.empty()) continue;
+      out += joined("\n| `", row.name, "` | meaning |\n|---|---|\n");
+      for (const core::Choice& word : row.words)
+        out += joined("| `", word.name, "` | ", table_cell(word.help), " |\n");
     }
   });
   return out;
