@@ -4,11 +4,11 @@
 
 #include "runtime/model/group_plan.hpp"
 #include "runtime/model/train_tape.hpp"
+#include "tests/unit/runtime/model/same_bits.hpp"
 #include "tests/unit/runtime/model/test_models.hpp"
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -96,9 +96,5 @@ struct GradientProblem {
   std::vector<std::vector<std::int32_t>> prompts, responses;
   std::vector<SampleGroup> groups;
 };
-
-inline bool same_bits(const float* a, const float* b, std::int64_t count) {
-  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(float)) == 0;
-}
 
 }  // namespace troupe::model

@@ -67,7 +67,7 @@ class ChunkedHead : public ::testing::Test {
   TokenTargets targets;
 };
 
-bool same_bits(const HeadRun& a, const HeadRun& b) {
+bool same_run(const HeadRun& a, const HeadRun& b) {
   return same_bits(a.logprobs, b.logprobs) && same_bits(a.dhead_in, b.dhead_in) &&
          same_bits(a.dweights, b.dweights);
 }
@@ -80,8 +80,8 @@ TEST_F(ChunkedHead, KeptLogitsGiveTheBitsOfThoseMadeAgain) {
   EXPECT_TRUE(std::any_of(expected.dweights.begin(), expected.dweights.end(),
                           [](float x) { return x != 0.0f; }));
   for (const std::int64_t kept : {1, 2, 3, 100}) {
-    EXPECT_TRUE(same_bits(expected, run(one, kept))) << kept;
-    EXPECT_TRUE(same_bits(expected, run(two, kept))) << kept;
+    EXPECT_TRUE(same_run(expected, run(one, kept))) << kept;
+    EXPECT_TRUE(same_run(expected, run(two, kept))) << kept;
   }
   EXPECT_EQ(run(one, 2).places, 2);
   EXPECT_EQ(run(one, 100).places, 3);
@@ -90,7 +90,7 @@ TEST_F(ChunkedHead, KeptLogitsGiveTheBitsOfThoseMadeAgain) {
 TEST_F(ChunkedHead, WithoutRoomTheLogitsAreMadeAgainAndWithRoomTheyAreNot) {
   core::SerialTeam one;
   const HeadRun expected = run(one, 0);
-  EXPECT_TRUE(same_bits(expected, run(one, 0, true)));
+  EXPECT_TRUE(same_run(expected, run(one, 0, true)));
   // Two places: the last chunk has its own, the first two share the other one.
   const HeadRun partly = run(one, 2, true);
   const std::size_t kept_from = 2 * kHeadRows_max * 60;
@@ -98,7 +98,7 @@ TEST_F(ChunkedHead, WithoutRoomTheLogitsAreMadeAgainAndWithRoomTheyAreNot) {
                          expected.dhead_in.begin()));
   EXPECT_FALSE(std::equal(partly.dhead_in.begin() + kept_from, partly.dhead_in.end(),
                           expected.dhead_in.begin() + kept_from));
-  EXPECT_FALSE(same_bits(expected, run(one, 3, true)));
+  EXPECT_FALSE(same_run(expected, run(one, 3, true)));
 }
 
 }  // namespace

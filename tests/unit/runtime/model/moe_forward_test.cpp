@@ -4,13 +4,13 @@
 
 #include "kernels/scalar.hpp"
 #include "runtime/model/group_plan.hpp"
+#include "tests/unit/runtime/model/same_bits.hpp"
 #include "tests/unit/runtime/model/test_models.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 namespace troupe::model {
@@ -130,10 +130,6 @@ Ran grouped(core::TeamRunner& team,
   const std::int32_t* chosen = io.moe.routing.expert;
   ran.experts.assign(chosen, chosen + rows * spec.moe.experts_per_token);
   return ran;
-}
-
-bool same_bits(const Row& a, const Row& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 // A router that looks at one number of a row only, so that tests can choose.
