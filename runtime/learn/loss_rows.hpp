@@ -1,5 +1,5 @@
 // The rows of the policy's loss: objectives and KL estimators. A new objective is a row here and a
-// function in loss_formulas.cpp. Functions that return at::Tensor exist only where LibTorch is: the
+// function in objective.cpp. Functions that return at::Tensor exist only where LibTorch is: the
 // rows are made by the compiler, and a program without LibTorch keeps what facts_of() leaves.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace troupe::learn {
 
-// Losses of a micro-batch (loss_formulas.cpp).
+// Losses of a micro-batch (objective.cpp).
 at::Tensor clipped_ratio(const LossTerms& terms);
 at::Tensor clipped_sample_ratio(const LossTerms& terms);
 at::Tensor weighted_logprob(const LossTerms& terms);
@@ -73,7 +73,7 @@ consteval auto objective_rows() {
   };
 }
 
-// Of d = l - l_ref (loss_formulas.cpp; on numbers kl_control.cpp).
+// Of d = l - l_ref (objective.cpp; on numbers kl_control.cpp).
 double kl_k1(double d);
 double kl_k2(double d);
 double kl_k3(double d);
