@@ -29,7 +29,8 @@ class ScriptedCompany {
     serve("data/0", data_);
     auto policy = std::make_shared<ScriptedPolicy>(begin("policy/0"), script_, events_);
     serve("policy/0", policy);
-    script_.plan.has_critic = script_.critic;
+    RunPlan plan = script_.plan;
+    plan.has_critic = script_.critic;
     if (script_.critic) {
       auto critic = std::make_shared<ScriptedCritic>(begin(kCriticRole), events_);
       serve(kCriticRole, critic);
@@ -40,7 +41,7 @@ class ScriptedCompany {
       start_generator(name);
       up.push_back(name);
     }
-    controller_ = std::make_unique<Controller>(begin("controller/0"), script_.plan, hearer_);
+    controller_ = std::make_unique<Controller>(begin("controller/0"), std::move(plan), hearer_);
     for (const std::string& name : up)
       controller_->peer_up(name);
   }

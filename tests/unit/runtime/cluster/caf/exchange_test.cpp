@@ -186,6 +186,8 @@ class ExchangeAcquaintances : public ExchangeTest {
 
 TEST_F(ExchangeAcquaintances, CallEachOtherWithoutAWordToTheOneThatIntroducedThem) {
   introduce();
+  EXPECT_TRUE(ask_now(third_role_, "home/0", "x"));  // and so is what was said before
+  EXPECT_TRUE(ask_now(away_role_, "home/0", "x"));
   const auto heard = home_.exchange->counters().frames_in;
   EXPECT_EQ(ask_now(third_role_, "away/0", "hello").value(), "away/0 heard hello");
   EXPECT_EQ(ask_now(away_role_, "third/0", "hello").value(), "third/0 heard hello");
