@@ -13,7 +13,6 @@
 namespace troupe::actors {
 
 // ---- to company/0
-// ------------------------------------------------------------------------------------
 
 struct Joined {
   std::uint64_t run_id = 0;
@@ -58,7 +57,6 @@ struct QueryStatus {
 };
 
 // ---- to a node
-// ---------------------------------------------------------------------------------------
 
 // Starts a role. Answers when it serves.
 struct Spawn {

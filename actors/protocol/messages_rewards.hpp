@@ -16,7 +16,6 @@
 namespace troupe::actors {
 
 // ---- to a reward role
-// --------------------------------------------------------------------------------
 
 struct Scores {
   std::vector<std::optional<double>> values;  // in the order of the samples
@@ -33,7 +32,6 @@ struct Score {
 };
 
 // ---- reward sets
-// -------------------------------------------------------------------------------------
 
 // A weight that is no number would poison every score it touches.
 inline core::Result<void> finite_weight(const std::string& name, double weight) {
