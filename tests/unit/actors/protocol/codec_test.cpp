@@ -160,15 +160,15 @@ TEST(RewardReads, ARowWithTheNamedColumnsAlone) {
 
 TEST(Codec, StatusesOfGroupsKeepAgesAndRewards) {
   GroupStatuses message;
-  message.groups.push_back({{1, 0, 0}, true, "ready", "", 8, 100, 0.5, false, 2});
-  message.groups.push_back({{1, 1, 1}, false, "failed", "lost", 0, 0, 0});
+  message.groups.push_back({{1, 0, 0}, experience::GroupState::kReady, "", 8, 100, 0.5, false, 2});
+  message.groups.push_back({{1, 1, 1}, experience::GroupState::kFailed, "lost"});
   message.staleness = {10, 20, 0};
   message.crossed = 3;
   message.rewards = {{"exact", 0.25}, {"format", 1.0}};
   message.extras = {{"length", 7.5}};
   const GroupStatuses read = through_a_frame(message);
   ASSERT_EQ(read.groups.size(), 2u);
-  EXPECT_EQ(read.groups[0].state, "ready");
+  EXPECT_TRUE(read.groups[0].ready());
   EXPECT_EQ(read.groups[0].missing, 2u);
   EXPECT_EQ(read.groups[1].cause, "lost");
   EXPECT_EQ(read.groups[0].mean_score, 0.5);
@@ -211,7 +211,7 @@ TEST(Codec, AnArrayOfBrokenNumbersIsRefusedByItsName) {
   wire::Outgoing prompt(header()), responses(header()), versions(header());
   prompt.envelope().initScoreLogprobs().setPrompt(broken);
   responses.envelope().initScoreLogprobs().initResponses(2).set(1, broken);
-  versions.envelope().initPutGroup().initSamples(1)[0].initRecord().setVersions(broken);
+  versions.envelope().initPutGroup().initSamples(1)[0].setVersions(broken);
   const auto refusal = []<class Message>(wire::Outgoing& out, Message) {
     auto read = from_frame<Message>(*out.finish());
     EXPECT_FALSE(read);
