@@ -91,8 +91,7 @@ void add(std::vector<Row>& rows,
     using In = Section;
 #define SECTION(name, readers, title) OPEN(name, readers, title)
 #define GROUP(name) OPEN(name, In::place().readers, In::place().title)
-#define END_SECTION(name) }
-#define END_GROUP(name) }
+#define END(name) }
 #define KEY_AT(place, type, name, help, ...) \
   add(rows, place, #name, help,              \
       field_of<type>([](TrainConfig& c) -> type& { return In::at(c).name; }), Facts{__VA_ARGS__});
@@ -113,8 +112,7 @@ std::vector<Row> make_rows() {
 #undef OPEN
 #undef SECTION
 #undef GROUP
-#undef END_SECTION
-#undef END_GROUP
+#undef END
 #undef KEY_AT
 #undef KEY
 #undef TOP_KEY

@@ -43,24 +43,17 @@ enum class Transport { kCaf, kLoopback };
 template <>
 inline constexpr std::array<std::string_view, 2> kWords<Transport> = {"caf", "loopback"};
 
+// clang-format off
 #define TOP_KEY(type, name, value, ...) type name = value;
 #define KEY(type, name, value, ...) type name = value;
 #define SECTION(...) struct {
 #define GROUP(...) struct {
-#define END_GROUP(name) \
-  }                     \
-  name;
-#define END_SECTION(name) \
-  }                       \
-  name;
+#define END(name) } name;
+// clang-format on
 
 struct TrainConfig {
 #include "runtime/config/keys.def"
 
-  // Whether a frozen reference model is part of the run.
-  bool has_reference() const {
-    return algo.kl.init_coef != 0 || algo.objective == "online_dpo";
-  }
   // Samples of one update.
   std::int64_t samples_per_update() const {
     return rollout.batch_size * rollout.n_samples_per_prompt;
@@ -75,7 +68,6 @@ struct TrainConfig {
 #undef KEY
 #undef SECTION
 #undef GROUP
-#undef END_GROUP
-#undef END_SECTION
+#undef END
 
 }  // namespace troupe::config

@@ -1,12 +1,14 @@
 // Every flag of OpenRLHF 0.11 and of the releases that had KTO, PRM, distillation and batch
-// inference that is known here is a key, an alias of one, or answered. The list was typed from notes
-// on its features, not from our table; it may lack some.
+// inference that is known here is a key, an alias of one, or answered. The list was typed from
+// notes on its features, not from our table; it may lack some.
 #include "runtime/config/read.hpp"
 #include "runtime/config/table.hpp"
 #include "tests/unit/runtime/core/listing1.hpp"
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -164,6 +166,17 @@ TEST(PeerNames, AnAliasOfAnotherMethodIsRefusedByItsKey) {
   EXPECT_EQ(dpo.current().dpo.beta, 0.2);
   EXPECT_NE(ppo.set_all(read.settings).error().message.find("dpo.beta is not read by"),
             std::string::npos);
+}
+
+TEST(PeerNames, AnAliasMeansOneKey) {
+  std::set<std::string> names;
+  for (const Row& row : keys().rows()) {
+    std::istringstream words{std::string(row.aka)};
+    for (std::string word; words >> word;) {
+      EXPECT_TRUE(names.insert(word).second) << word;
+      EXPECT_EQ(keys().find_any(word), &row) << word;
+    }
+  }
 }
 
 TEST(PeerNames, AnOwnNameIsNeverAnAlias) {
