@@ -1,5 +1,3 @@
-// The phases of one layer's backward pass. Within a phase members write outputs that no other
-// member reads; a barrier follows each.
 #include "runtime/model/layer_grad.hpp"
 
 #include "kernels/ops.hpp"

@@ -11,13 +11,11 @@
 //   enum                    enum class with the enumerators kName in the same order
 //   struct                  struct; std::optional of it; of a name and a value also std::pair
 //   List(X)                 std::vector of X
-//   Data of a trajectory's versions   experience::VersionRuns
 //
 // A struct with `core::Result<void> check() const` is checked when it has been read.
 #pragma once
 
 #include "runtime/core/result.hpp"
-#include "runtime/experience/version_runs.hpp"
 #include "schema/envelope.capnp.h"
 
 #include <array>

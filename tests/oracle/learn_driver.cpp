@@ -29,6 +29,7 @@ namespace {
 
 using nlohmann::json;
 namespace core = troupe::core;
+namespace experience = troupe::experience;
 namespace learn = troupe::learn;
 namespace model = troupe::model;
 using core::Result;

@@ -43,19 +43,30 @@ TEST(Codec, GenerateKeepsTheOldestVersionAllowed) {
   EXPECT_EQ(read.version_min, 9u);
 }
 
+experience::Group group_of(experience::Ticket ticket,
+                           std::vector<std::int32_t> prompt,
+                           std::vector<std::vector<std::int32_t>> responses) {
+  experience::Group group{ticket, std::move(prompt), {}};
+  for (auto& response : responses)
+    group.samples.emplace_back().tokens = std::move(response);
+  return group;
+}
+
 TEST(Codec, CriticPagesKeepGroupsValuesAndTheirPlace) {
   ScoreValues page;
   page.update = 5;
   page.cursor = 3;
-  page.groups = {{{5, 3, 1}, {1, 2}, {{4, 5, 6}, {7}}}, {{5, 4, 0}, {8}, {{9}}}};
+  page.groups = {group_of({5, 3, 1}, {1, 2}, {{4, 5, 6}, {7}}), group_of({5, 4, 0}, {8}, {{9}})};
   const auto read = through_a_frame(page);
   EXPECT_EQ(read.update, 5u);
   EXPECT_EQ(read.cursor, 3u);
   ASSERT_EQ(read.groups.size(), 2u);
   EXPECT_EQ(read.groups[0].ticket, (experience::Ticket{5, 3, 1}));
   EXPECT_EQ(read.groups[0].prompt, (std::vector<std::int32_t>{1, 2}));
-  EXPECT_EQ(read.groups[0].responses, page.groups[0].responses);
-  EXPECT_EQ(read.groups[1].responses, page.groups[1].responses);
+  ASSERT_EQ(read.groups[0].samples.size(), 2u);
+  EXPECT_EQ(read.groups[0].samples[0].tokens, (std::vector<std::int32_t>{4, 5, 6}));
+  EXPECT_EQ(read.groups[0].samples[1].tokens, (std::vector<std::int32_t>{7}));
+  EXPECT_EQ(read.groups[1].samples[0].tokens, (std::vector<std::int32_t>{9}));
   PutReturns returns{5, 3, {{{{0.5f, -1}, {2}}}, {{{3}}}}};
   const auto back = through_a_frame(returns);
   EXPECT_EQ(back.update, 5u);
