@@ -281,10 +281,12 @@ def expected_rows():
     """Run -> column -> hash: the record, then the exceptions in their order."""
     rows = {row[0]: dict(zip(COLUMNS, row[1:])) for row in rows_of(RECORD)}
     for name, column, value, reason in rows_of(EXCEPTIONS):
-        if column not in (*COLUMNS, "run") or not reason.strip():
+        if column not in (*COLUMNS, "run", "like") or not reason.strip():
             raise SystemExit(f"{EXCEPTIONS}: {name} {column}: names no column, or gives no reason")
         if column == "run":  # it is no longer made
             rows.pop(name)
+            continue
+        if column == "like":  # see unlike()
             continue
         rows.setdefault(name, dict.fromkeys(COLUMNS, "-"))[column] = value
     return rows
@@ -348,6 +350,8 @@ def compare(results, chosen, whole):
 
 def unlike(run, results):
     """Where a run should be like another of today, and is not."""
+    if any(row[:2] == [run.name, "like"] for row in rows_of(EXCEPTIONS)):
+        return []
     other, found = results.get(run.like), results.get(run.name)
     if not isinstance(other, dict) or not isinstance(found, dict):
         return []
