@@ -53,30 +53,43 @@ async::task<core::Result<void>> NodeRole::attend() {
   }
 }
 
+// One start or stop at a time; over as well when it is cut short.
+struct NodeRole::Change {
+  explicit Change(NodeRole& owner) : node(owner) { node.changing_ = true; }
+  Change(const Change&) = delete;
+  Change& operator=(const Change&) = delete;
+  ~Change() {
+    node.changing_ = false;
+    node.changed_.notify_all();
+  }
+  NodeRole& node;
+};
+
 async::task<core::Result<Ack>> NodeRole::on(Spawn request) {
   while (changing_)
     co_await changed_.wait(async::Deadline::none());
   if (hosts_.contains(request.name)) TROUPE_CO_TRY(co_await remove(request.name));
-  changing_ = true;
   const std::string name = request.name;
-  const cluster::Identity identity{name, core::RunId{request.run_id}, request.epoch};
-  auto recipe = co_await ports_.maker->make(std::move(request));
   core::Result<void> started;
-  if (!recipe) {
-    started = recipe.failure();
-  } else {
-    cluster::RoleHost::Hooks hooks;
-    hooks.failed = [this, strand = context_.scope->executor()](const cluster::PeerName& who,
-                                                               const core::Error& error) {
-      async::post(strand, [this, who, error] { failed(who, error); });
-    };
-    auto place = ports_.place(identity);
-    auto host = co_await cluster::host_role(std::move(place), std::move(*recipe), std::move(hooks));
-    if (host) hosts_[name] = std::move(*host);
-    if (!host) started = host.failure();
+  {
+    const Change change(*this);
+    const cluster::Identity identity{name, core::RunId{request.run_id}, request.epoch};
+    auto recipe = co_await ports_.maker->make(std::move(request));
+    if (!recipe) {
+      started = recipe.failure();
+    } else {
+      cluster::RoleHost::Hooks hooks;
+      hooks.failed = [this, strand = context_.scope->executor()](const cluster::PeerName& who,
+                                                                 const core::Error& error) {
+        async::post(strand, [this, who, error] { failed(who, error); });
+      };
+      auto place = ports_.place(identity);
+      auto host =
+          co_await cluster::host_role(std::move(place), std::move(*recipe), std::move(hooks));
+      if (host) hosts_[name] = std::move(*host);
+      if (!host) started = host.failure();
+    }
   }
-  changing_ = false;
-  changed_.notify_all();
   if (!started) co_return started.failure();
   ports_.note("started " + name);
   co_return Ack{};

@@ -47,6 +47,7 @@ class NodeRole {
   std::uint64_t run_id() const noexcept { return run_id_; }
 
  private:
+  struct Change;
   async::task<core::Result<void>> attend();
   async::task<void> stop_here();
   void failed(const std::string& role, const core::Error& error);
