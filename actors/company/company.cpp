@@ -408,13 +408,13 @@ async::task<core::Result<void>> Company::await_up(std::vector<std::string> kinds
 
 async::task<void> Company::end_run() {
   resting_ = parting_ = true;
-  std::vector<PlacedRole> played;
+  std::vector<PlacedRole> held;
   for (const auto& [name, placed] : placement_.roles()) {
-    if (placed.state != RoleState::kWanted) played.push_back(placed);
+    if (placed.state != RoleState::kWanted) held.push_back(placed);
   }
   RoleContext context = context_;
   context.call_deadline = cluster::limits::kShutdownDeadline;
-  for (const PlacedRole& placed : played) {
+  for (const PlacedRole& placed : held) {
     StopRole stop{placed.name};
     auto stopped = co_await ask(context, placed.node, std::move(stop));
     if (!stopped) hooks_.note(placed.name + " could not be stopped: " + stopped.error().message);

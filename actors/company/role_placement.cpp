@@ -31,9 +31,9 @@ void RolePlacement::want(std::string kind, std::string name, std::string bound, 
 bool RolePlacement::drop(const std::string& name) {
   const auto found = roles_.find(name);
   if (found == roles_.end()) return false;
-  const bool played = found->second.state != RoleState::kWanted;
+  const bool held = found->second.state != RoleState::kWanted;
   roles_.erase(found);
-  return played;
+  return held;
 }
 
 void RolePlacement::node_in(const std::string& node, std::vector<std::string> kinds) {
@@ -79,13 +79,13 @@ std::string RolePlacement::place_for(const PlacedRole& placed, core::TimePoint n
     if (std::find(kinds.begin(), kinds.end(), placed.kind) == kinds.end()) continue;
     const auto struck = strikes_.find({node, placed.kind});
     if (struck != strikes_.end() && now < struck->second) continue;
-    const auto plays = static_cast<std::size_t>(
+    const auto holds = static_cast<std::size_t>(
         std::count_if(roles_.begin(), roles_.end(), [&](const auto& other) {
           return other.second.node == node && other.second.state != RoleState::kWanted;
         }));
-    if (best.empty() || plays < fewest) {
+    if (best.empty() || holds < fewest) {
       best = node;
-      fewest = plays;
+      fewest = holds;
     }
   }
   return best;

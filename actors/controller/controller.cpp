@@ -38,24 +38,24 @@ Fleet::Hooks Controller::fleet_hooks() {
 }
 
 async::task<core::Result<void>> Controller::run() {
-  core::Result<void> played;
+  core::Result<void> ended;
   if (early_) {
-    played = core::fail(*early_);
+    ended = core::fail(*early_);
   } else {
-    played = co_await async::with_scope(&Controller::play, this);
+    ended = co_await async::with_scope(&Controller::live, this);
   }
-  if (played) co_return played;
-  core::Error error = played.error();
+  if (ended) co_return ended;
+  core::Error error = ended.error();
   auto saved = checkpointer_.save_last(std::move(error));
   co_return co_await std::move(saved);
 }
 
-async::task<core::Result<void>> Controller::play(async::Scope& scope, Controller* self) {
+async::task<core::Result<void>> Controller::live(async::Scope& scope, Controller* self) {
   scope.spawn("", self->company());
   while (self->scope_ == nullptr && !self->updates_.ending())
     co_await self->run_.changed.wait(async::Deadline::none());
-  auto played = co_await self->updates_.run();
-  if (!played) co_return played.failure();
+  auto ended = co_await self->updates_.run();
+  if (!ended) co_return ended.failure();
   scope.cancel();  // weights that are still on their way, timers
   co_return core::Result<void>();
 }

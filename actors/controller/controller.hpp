@@ -83,7 +83,7 @@ class Controller {
  private:
   struct Stay;  // for as long as the company is asked anything
 
-  static async::task<core::Result<void>> play(async::Scope& scope, Controller* self);
+  static async::task<core::Result<void>> live(async::Scope& scope, Controller* self);
   static async::task<core::Result<void>> begin_company(async::Scope& scope, Controller* self);
   async::task<core::Result<void>> company();
   async::task<core::Result<void>> watch_stop();

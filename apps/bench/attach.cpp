@@ -64,7 +64,7 @@ Result<AttachFigures> measure(const AttachJob& job) {
   TROUPE_TRY(run.reach(3, job.limit_s));
   AttachFigures figures;
   AttachCycles cycles(files, run, *server, static_cast<std::uint64_t>(job.seed));
-  TROUPE_TRY_ASSIGN(counts, cycles.play(static_cast<std::uint64_t>(job.cycles), job.limit_s));
+  TROUPE_TRY_ASSIGN(counts, cycles.go_through(static_cast<std::uint64_t>(job.cycles), job.limit_s));
   figures.counts = std::move(counts);
   TROUPE_TRY(run.reach(run.updates() + 6, job.limit_s));
   TROUPE_TRY(run.interrupt(job.limit_s));

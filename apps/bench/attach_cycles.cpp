@@ -16,7 +16,7 @@ constexpr std::uint64_t kPause_ms_max = 150;  // between the first score and wha
 
 }  // namespace
 
-core::Result<AttachCounts> AttachCycles::play(std::uint64_t cycles, double limit_s) {
+core::Result<AttachCounts> AttachCycles::go_through(std::uint64_t cycles, double limit_s) {
   limit_s_ = limit_s;
   counts_ = {};
   std::optional<Guest> staying;

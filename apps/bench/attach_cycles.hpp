@@ -25,7 +25,7 @@ class AttachCycles {
       : files_(files), run_(run), server_(server), rng_(seed) {}
 
   // `limit_s`: of each command and wait. Ends with no reward attached.
-  core::Result<AttachCounts> play(std::uint64_t cycles, double limit_s);
+  core::Result<AttachCounts> go_through(std::uint64_t cycles, double limit_s);
 
  private:
   struct Guest {

@@ -61,7 +61,7 @@ Result<void> CompanyPlane::start() {
   parts.note = options_.note;
   TROUPE_TRY_ASSIGN(service, StatusService::open(std::move(parts), role_io_, timers_));
   status_ = std::move(service);
-  TROUPE_TRY_ASSIGN(opened, Gateway::open(options_.config, options_.run_folder, own_io_, socket,
+  TROUPE_TRY_ASSIGN(opened, RunGateway::open(options_.config, options_.run_folder, own_io_, socket,
                                           admission_, options_.note));
   gateway_ = std::move(opened);
   async::post(strand_, [company = company_] { company->begin(); });

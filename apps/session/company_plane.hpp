@@ -6,7 +6,7 @@
 #include "actors/company/company.hpp"
 #include "apps/session/control_plane.hpp"
 #include "apps/session/core_plan.hpp"
-#include "apps/session/gateway.hpp"
+#include "apps/session/run_gateway.hpp"
 #include "apps/session/node/local_nodes.hpp"
 #include "apps/session/roles/contents.hpp"
 #include "apps/session/status_service.hpp"
@@ -81,7 +81,7 @@ class CompanyPlane final : public ControlPlane {
   actors::Admission admission_;
   std::unique_ptr<cluster::Exchange> exchange_;
   std::unique_ptr<LocalNodes> nodes_;
-  std::unique_ptr<Gateway> gateway_;
+  std::unique_ptr<RunGateway> gateway_;
   std::unique_ptr<StatusService> status_;
   std::shared_ptr<actors::Company> company_;
   async::Executor strand_;  // of the company

@@ -1,4 +1,4 @@
-// One question to a running company: comes in through its door, asks, leaves. For commands that
+// One question to a running company: comes in through its gateway, asks, leaves. For commands that
 // only want an answer. Blocks the main thread, at most for the deadline.
 #pragma once
 
@@ -39,11 +39,11 @@ core::Result<typename Request::Reply> ask_company(const JoinFlags& flags,
                                                   core::Duration deadline) {
   TROUPE_TRY_ASSIGN(target, find_company(flags));
   async::IoThreads io(1);
-  TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
+  TROUPE_TRY_ASSIGN(tunnel, enter(io, target, "company"));
   NodeSelf self;
   self.name = "node/visitor-" + std::to_string(::getpid());
-  self.socket = splice->path();
-  self.pass = splice->pass();
+  self.socket = tunnel->path();
+  self.pass = tunnel->pass();
   core::Result<typename Request::Reply> reply = core::fail(core::ErrorCode::kInternal, "not asked");
   NodeCalls calls;
   calls.note = [](const std::string&) {};
@@ -52,7 +52,7 @@ core::Result<typename Request::Reply> ask_company(const JoinFlags& flags,
     return false;
   };
   auto ended = live_as_node(self, calls);
-  splice->stop();
+  tunnel->stop();
   if (!ended) return ended.failure();
   return reply;
 }

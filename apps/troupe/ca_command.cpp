@@ -40,7 +40,7 @@ core::Result<void> run_ca(Words words) {
       parse_flags("troupe ca init: make a CA for one run and the certificate that its nodes share",
                   {{"--out", &out, "folder to write to", true},
                    {"--days", &days, "how long both hold", false, 1, 3650},
-                   {"--hosts", &hosts, "names and addresses of the doors, with commas; none: any"}},
+                   {"--hosts", &hosts, "names and addresses of the gateways, with commas; none: any"}},
                   words.subspan(1)));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   net::RunCaOptions options;
@@ -55,7 +55,7 @@ core::Result<void> run_ca(Words words) {
       "%s/ca.key    keep here or delete it: with it anybody makes nodes of this run\n"
       "They hold for %lld days%s%s.\n",
       out.c_str(), out.c_str(), out.c_str(), out.c_str(), static_cast<long long>(days),
-      hosts.empty() ? "" : "; doors are reached as ", hosts.c_str());
+      hosts.empty() ? "" : "; gateways are reached as ", hosts.c_str());
   return {};
 }
 

@@ -3,7 +3,7 @@
 #include "apps/cli/stop_signal.hpp"
 #include "apps/session/node/join_flags.hpp"
 #include "apps/session/node/node_process.hpp"
-#include "apps/session/node/spliced_subscriber.hpp"
+#include "apps/session/node/tunnel_subscriber.hpp"
 #include "apps/session/roles/role_loader.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/core/edit_distance.hpp"
@@ -59,17 +59,17 @@ Result<void> run_local(const NodeOptions& options, NodeSelf self) {
   return {};
 }
 
-// One stay; the splice carries it.
+// One stay; the tunnel carries it.
 Result<NodeEnd> stay(const JoinTarget& target, NodeSelf self) {
   async::IoThreads io(1);
-  TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
-  self.socket = splice->path();
-  self.pass = splice->pass();
+  TROUPE_TRY_ASSIGN(tunnel, enter(io, target, "company"));
+  self.socket = tunnel->path();
+  self.pass = tunnel->pass();
   NodeCalls calls;
   calls.maker = [&io, &target] {
     return std::make_unique<RoleLoader>(
         [&io, &target](std::shared_ptr<weights::WeightSubscriber> inner) {
-          return std::make_shared<SplicedSubscriber>(io, target, std::move(inner));
+          return std::make_shared<TunnelSubscriber>(io, target, std::move(inner));
         });
   };
   calls.note = say;
@@ -78,7 +78,7 @@ Result<NodeEnd> stay(const JoinTarget& target, NodeSelf self) {
     return true;
   };
   auto end = live_as_node(self, calls);
-  splice->stop();
+  tunnel->stop();
   return end;
 }
 

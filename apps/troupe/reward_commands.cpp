@@ -130,12 +130,12 @@ Result<NodeEnd> stay(const AttachOptions& options,
   TROUPE_TRY_ASSIGN(source, source_of(options, team));
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
   async::IoThreads io(1);
-  TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
+  TROUPE_TRY_ASSIGN(tunnel, enter(io, target, "company"));
   NodeSelf self;
   self.name = "node/reward-" + options.name + "-" + std::to_string(::getpid());
   self.kinds = {"attach"};
-  self.socket = splice->path();
-  self.pass = splice->pass();
+  self.socket = tunnel->path();
+  self.pass = tunnel->pass();
   Attached attached(options, std::move(source), running);
   NodeCalls calls;
   calls.note = say;
@@ -146,7 +146,7 @@ Result<NodeEnd> stay(const AttachOptions& options,
   };
   calls.before_end = [&](NodeGuest guest) { attached.leave(guest); };
   auto end = live_as_node(self, calls);
-  splice->stop();
+  tunnel->stop();
   return end;
 }
 

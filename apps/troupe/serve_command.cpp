@@ -9,7 +9,7 @@
 #include "apps/serving/serve_options.hpp"
 #include "apps/session/node/guest_role.hpp"
 #include "apps/session/node/node_process.hpp"
-#include "apps/session/node/spliced_subscriber.hpp"
+#include "apps/session/node/tunnel_subscriber.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/model/spec.hpp"
 #include "runtime/weights/remote_subscriber.hpp"
@@ -135,14 +135,14 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
       host->spec(), dtype, weights::own_host_id(), host->team().memory());
   async::IoThreads io(1);
   serving.furnish(std::move(host), std::move(model), std::move(driver), std::move(keys), false);
-  const auto subscriber = std::make_shared<SplicedSubscriber>(io, target, std::move(inner));
+  const auto subscriber = std::make_shared<TunnelSubscriber>(io, target, std::move(inner));
   async::DeviceThread fetch("fetch");
-  TROUPE_TRY_ASSIGN(splice, enter(io, target, "company"));
+  TROUPE_TRY_ASSIGN(tunnel, enter(io, target, "company"));
   NodeSelf self;
   self.name = "node/serve-" + std::to_string(::getpid());
   self.kinds = {"serve"};
-  self.socket = splice->path();
-  self.pass = splice->pass();
+  self.socket = tunnel->path();
+  self.pass = tunnel->pass();
   GuestRole follower("serve/" + std::to_string(::getpid()));
   const cluster::RoleHost::Factory follow = [&](const cluster::RoleServices& services) {
     return Result<std::unique_ptr<cluster::Role>>(std::make_unique<RunFollower>(
@@ -162,7 +162,7 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   auto end = live_as_node(self, calls);
   fetch.close();
   serving.stop();
-  splice->stop();
+  tunnel->stop();
   if (!end) return end.failure();
   if (*end == NodeEnd::kLost) return fail(ErrorCode::kPeerLost, "the company went away");
   say(*end == NodeEnd::kDismissed ? "the run ended" : "stopped");

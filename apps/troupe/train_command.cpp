@@ -101,7 +101,7 @@ class Training {
     parts.listener = reporter.get();
     parts.folder_here = [&start] { return start.folder.check_here().has_value(); };
     parts.note = [this](const std::string& text) { notes_.say(text); };
-    auto ended = play(std::move(parts), inputs, updates, start.folder);
+    auto ended = conduct(std::move(parts), inputs, updates, start.folder);
     const bool asked = !ended && ended.error().code == core::ErrorCode::kInterrupted;
     if (ended || asked) plane_.reset();  // says good-bye while there is somebody to hear it
     notes_.attach(nullptr);
@@ -135,7 +135,7 @@ class Training {
                           "--cluster.transport loopback; use --cluster.transport caf");
   }
 
-  core::Result<void> play(SessionParts parts,
+  core::Result<void> conduct(SessionParts parts,
                           RunInputs& inputs,
                           std::uint64_t updates,
                           const store::RunFolder& folder) {

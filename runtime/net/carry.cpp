@@ -28,7 +28,7 @@ core::Failure broken(const boost::system::error_code& code) {
 }
 
 async::task<core::Result<void>> outwards(TlsStream* tls, LocalSocket* local) {
-  std::vector<char> buffer(limits::kSpliceBuffer_bytes);
+  std::vector<char> buffer(limits::kTunnelBuffer_bytes);
   for (;;) {
     const asio::mutable_buffer room = asio::buffer(buffer);
     const auto [code, size] = co_await local->async_read_some(room, kToken);
@@ -42,7 +42,7 @@ async::task<core::Result<void>> outwards(TlsStream* tls, LocalSocket* local) {
 }
 
 async::task<core::Result<void>> inwards(TlsStream* tls, LocalSocket* local) {
-  std::vector<char> buffer(limits::kSpliceBuffer_bytes);
+  std::vector<char> buffer(limits::kTunnelBuffer_bytes);
   for (;;) {
     auto got = co_await tls->read_some(buffer.data(), buffer.size());
     if (!got) co_return got.failure();

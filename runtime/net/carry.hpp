@@ -1,7 +1,7 @@
 // Carries bytes both ways between a TLS connection and a local socket until both directions have
 // ended. An end of one direction is passed on and the other goes on; a broken connection is passed
 // on as a broken one, never as an end. Runs on the connection's executor. Bound:
-// kSpliceBuffer_bytes a direction.
+// kTunnelBuffer_bytes a direction.
 #pragma once
 
 #include "runtime/async/task.hpp"

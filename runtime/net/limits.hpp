@@ -1,4 +1,4 @@
-// Bounds of the door between hosts and of HTTP, none a user's choice. Constants only.
+// Bounds of the gateway between hosts and of HTTP, none a user's choice. Constants only.
 #pragma once
 
 #include "runtime/core/limit.hpp"

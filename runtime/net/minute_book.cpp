@@ -8,7 +8,7 @@
 
 namespace troupe::net {
 namespace {
-using limits::kDoorAddresses_max;
+using limits::kGatewayAddresses_max;
 constexpr std::chrono::minutes kWindow{1};
 }  // namespace
 
@@ -28,9 +28,9 @@ bool MinuteBook::add(const std::string& key, core::TimePoint now) {
 }
 
 void MinuteBook::make_room(core::TimePoint now) {
-  if (times_.size() < kDoorAddresses_max) return;
+  if (times_.size() < kGatewayAddresses_max) return;
   std::erase_if(times_, [now](const auto& one) { return now - one.second.back() >= kWindow; });
-  if (times_.size() < kDoorAddresses_max) return;
+  if (times_.size() < kGatewayAddresses_max) return;
   times_.erase(std::min_element(times_.begin(), times_.end(), [](const auto& a, const auto& b) {
     return a.second.back() < b.second.back();
   }));

@@ -1,6 +1,6 @@
 // What happened how often within the last minute, by a key: wrong proofs of an address, log lines
 // about a network. A key is full from `most` events on until the oldest of those is a minute old.
-// Owned by a door, used on its strand; a pure value otherwise. Bound: kDoorAddresses_max keys, the
+// Owned by a gateway, used on its strand; a pure value otherwise. Bound: kGatewayAddresses_max keys, the
 // stalest goes first.
 #pragma once
 

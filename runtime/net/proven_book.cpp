@@ -11,7 +11,7 @@ namespace troupe::net {
 bool ProvenBook::knows(const std::string& address, core::TimePoint now) const {
   const auto found = visits_.find(address);
   return found != visits_.end() &&
-         (found->second.open > 0 || now - found->second.last < limits::kDoorProof_kept);
+         (found->second.open > 0 || now - found->second.last < limits::kGatewayProof_kept);
 }
 
 void ProvenBook::enters(const std::string& address, core::TimePoint now) {
@@ -29,7 +29,7 @@ void ProvenBook::leaves(const std::string& address, core::TimePoint now) {
 }
 
 void ProvenBook::make_room() {
-  if (visits_.size() < limits::kDoorAddresses_max) return;
+  if (visits_.size() < limits::kGatewayAddresses_max) return;
   const auto stalest =
       std::min_element(visits_.begin(), visits_.end(), [](const auto& a, const auto& b) {
         return std::pair(a.second.open > 0, a.second.last) <

@@ -1,6 +1,6 @@
-// From which addresses somebody proved himself at a door: as long as one of his connections is
-// carried, and for kDoorProof_kept after the last. Owned by a door, used on its strand; a pure
-// value otherwise. Bound: kDoorAddresses_max addresses beside those with connections, the stalest
+// From which addresses somebody proved himself at a gateway: as long as one of his connections is
+// carried, and for kGatewayProof_kept after the last. Owned by a gateway, used on its strand; a pure
+// value otherwise. Bound: kGatewayAddresses_max addresses beside those with connections, the stalest
 // goes first.
 #pragma once
 

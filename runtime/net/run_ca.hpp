@@ -13,7 +13,7 @@ namespace troupe::net {
 struct RunCaOptions {
   std::filesystem::path folder;  // made when it is missing
   int days = 30;
-  std::vector<std::string> hosts;  // names and addresses of the doors; empty: any
+  std::vector<std::string> hosts;  // names and addresses of the gateways; empty: any
 };
 
 // Writes ca.crt, ca.key, node.crt and node.key (the keys with mode 0600). Errors: kConfig when one

@@ -33,18 +33,18 @@ core::Result<SslContextPtr> bare_context(const SSL_METHOD* method) {
 core::Result<void> use_throw_away_certificate(SSL_CTX* context) {
   TROUPE_TRY_ASSIGN(key, make_key());
   CertificateSpec spec;
-  spec.common_name = "door";
+  spec.common_name = "gateway";
   spec.valid_to_s = 86400L * 365;
   TROUPE_TRY_ASSIGN(certificate, make_certificate(spec, key.get(), nullptr, nullptr));
   if (SSL_CTX_use_certificate(context, certificate.get()) != 1 ||
       SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
-    return openssl_failure(ErrorCode::kInternal, "cannot use the door's certificate");
+    return openssl_failure(ErrorCode::kInternal, "cannot use the gateway's certificate");
   }
   return {};
 }
 
 // The check that every peer will make of us, made before.
-core::Result<void> verify_own(SSL_CTX* context, const DoorAuth& auth) {
+core::Result<void> verify_own(SSL_CTX* context, const GatewayAuth& auth) {
   std::unique_ptr<X509_STORE_CTX, OpensslFree<X509_STORE_CTX_free>> check(X509_STORE_CTX_new());
   if (!check || X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(context),
                                     SSL_CTX_get0_certificate(context), nullptr) != 1) {
@@ -59,7 +59,7 @@ core::Result<void> verify_own(SSL_CTX* context, const DoorAuth& auth) {
                                             "; `troupe ca init` makes a matching set");
 }
 
-core::Result<void> use_files(SSL_CTX* context, const DoorAuth& auth) {
+core::Result<void> use_files(SSL_CTX* context, const GatewayAuth& auth) {
   struct stat status = {};
   if (::stat(auth.key.c_str(), &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return core::fail(ErrorCode::kConfig, "the key " + auth.key.string() +
@@ -84,7 +84,7 @@ core::Result<void> use_files(SSL_CTX* context, const DoorAuth& auth) {
 
 }  // namespace
 
-core::Result<SslContextPtr> make_door_context(const DoorAuth& auth) {
+core::Result<SslContextPtr> make_gateway_context(const GatewayAuth& auth) {
   TROUPE_TRY(check_auth(auth));
   TROUPE_TRY_ASSIGN(context, bare_context(TLS_server_method()));
   if (auth.by_token()) {
@@ -95,7 +95,7 @@ core::Result<SslContextPtr> make_door_context(const DoorAuth& auth) {
   return {std::move(context)};
 }
 
-core::Result<SslContextPtr> make_splice_context(const DoorAuth& auth) {
+core::Result<SslContextPtr> make_tunnel_context(const GatewayAuth& auth) {
   TROUPE_TRY(check_auth(auth));
   TROUPE_TRY_ASSIGN(context, bare_context(TLS_client_method()));
   if (auth.by_token()) {
@@ -108,13 +108,13 @@ core::Result<SslContextPtr> make_splice_context(const DoorAuth& auth) {
 
 core::Result<void> check_host_name(SSL* ssl, const std::string& host) {
   X509* peer = SSL_get0_peer_certificate(ssl);
-  if (peer == nullptr) return core::fail(ErrorCode::kConfig, "the door showed no certificate");
+  if (peer == nullptr) return core::fail(ErrorCode::kConfig, "the gateway showed no certificate");
   if (X509_get_ext_by_NID(peer, NID_subject_alt_name, -1) < 0) return {};
   const bool named = X509_check_ip_asc(peer, host.c_str(), 0) == 1 ||
                      X509_check_host(peer, host.c_str(), host.size(), 0, nullptr) == 1;
   ERR_clear_error();
   if (named) return {};
-  return core::fail(ErrorCode::kConfig, "the door's certificate does not name " + host +
+  return core::fail(ErrorCode::kConfig, "the gateway's certificate does not name " + host +
                                             "; use a name given to `troupe ca init --hosts`");
 }
 

@@ -19,7 +19,7 @@ namespace asio = boost::asio;
 using core::ErrorCode;
 
 namespace {
-// Records are collected, so that one buffer of a splice is one send and one wake-up of the peer.
+// Records are collected, so that one buffer of a tunnel is one send and one wake-up of the peer.
 constexpr std::size_t kOut_bytes_max = 80u << 10;
 constexpr std::size_t kWrite_bytes_max = 64u << 10;
 }  // namespace
@@ -229,7 +229,7 @@ async::task<core::Result<void>> TlsStream::finish() {
 
 core::Result<std::array<unsigned char, 32>> TlsStream::channel_binding() {
   std::array<unsigned char, 32> secret = {};
-  constexpr char kLabel[] = "EXPORTER-troupe-door-v1";
+  constexpr char kLabel[] = "EXPORTER-troupe-gateway-v1";
   if (SSL_export_keying_material(ssl_.get(), secret.data(), secret.size(), kLabel,
                                  sizeof kLabel - 1, nullptr, 0, 0) != 1) {
     return openssl_failure(ErrorCode::kInternal, "no channel binding");

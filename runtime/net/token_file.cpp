@@ -1,7 +1,7 @@
 // Creates and reads token files; the mode is checked on the open file, not on its name.
 #include "runtime/net/token_file.hpp"
 
-#include "runtime/net/door_auth.hpp"
+#include "runtime/net/gateway_auth.hpp"
 #include "runtime/net/openssl.hpp"
 
 #include <fcntl.h>
@@ -84,7 +84,7 @@ core::Result<std::string> read_token_file(const std::filesystem::path& path) {
   std::string token(buffer, size > 0 ? static_cast<std::size_t>(size) : 0);
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r'))
     token.pop_back();
-  DoorAuth auth;
+  GatewayAuth auth;
   auth.token = token;
   if (token.empty() || !check_auth(auth)) {
     return core::fail(ErrorCode::kConfig,

@@ -21,30 +21,30 @@ core::Result<std::unique_ptr<SharedWeightPublisher>> SharedWeightPublisher::crea
   WeightLocation location;
   location.host_id = options.host_id;
   location.key = random_key();
-  WeightServer::Doors doors;
+  WeightServer::Listeners listeners;
   if (options.memory) {
     location.socket = socket_name(options.socket_folder);
     TROUPE_TRY_ASSIGN(listener, net::listen_unix(location.socket));
-    doors.unix_listener = std::move(listener);
+    listeners.unix_listener = std::move(listener);
   }
   if (options.tcp) {
     location.tcp_host = options.tcp_advertised.empty() ? options.tcp_host : options.tcp_advertised;
     location.tcp_port = options.tcp_port;
     TROUPE_TRY_ASSIGN(listener, net::listen_tcp(options.tcp_host, location.tcp_port));
-    doors.tcp_listener = std::move(listener);
+    listeners.tcp_listener = std::move(listener);
   }
   return std::unique_ptr<SharedWeightPublisher>(
-      new SharedWeightPublisher(std::move(location), std::move(doors), team, options.device));
+      new SharedWeightPublisher(std::move(location), std::move(listeners), team, options.device));
 }
 
 SharedWeightPublisher::SharedWeightPublisher(WeightLocation location,
-                                             WeightServer::Doors doors,
+                                             WeightServer::Listeners listeners,
                                              core::TeamRunner& team,
                                              bool device)
     : location_(std::move(location)),
       team_(team),
       device_(device && !team.memory().shared_name().empty()) {
-  server_.emplace(std::move(doors), location_.key, pool_, device_pool_);
+  server_.emplace(std::move(listeners), location_.key, pool_, device_pool_);
 }
 
 SharedWeightPublisher::~SharedWeightPublisher() {

@@ -46,7 +46,7 @@ class SharedWeightPublisher final : public WeightPublisher {
 
  private:
   SharedWeightPublisher(WeightLocation location,
-                        WeightServer::Doors doors,
+                        WeightServer::Listeners listeners,
                         core::TeamRunner& team,
                         bool device);
   core::Result<WeightLocation> take(const Offer& offer) override;

@@ -32,11 +32,11 @@ bool would_block() {
 
 }  // namespace
 
-WeightServer::WeightServer(Doors doors,
+WeightServer::WeightServer(Listeners listeners,
                            std::string key,
                            SnapshotPool& pool,
                            DeviceSnapshotPool& device_pool)
-    : doors_(std::move(doors)),
+    : listeners_(std::move(listeners)),
       key_(std::move(key)),
       pool_(pool),
       device_pool_(device_pool),
@@ -67,8 +67,8 @@ void WeightServer::loop() {
     entries.clear();
     entries.push_back({stop_.get(), POLLIN, 0});
     const bool room = count(State::kHello) < limits::kWeightStrangers_max;
-    entries.push_back({room ? doors_.unix_listener.get() : -1, POLLIN, 0});
-    entries.push_back({room ? doors_.tcp_listener.get() : -1, POLLIN, 0});
+    entries.push_back({room ? listeners_.unix_listener.get() : -1, POLLIN, 0});
+    entries.push_back({room ? listeners_.tcp_listener.get() : -1, POLLIN, 0});
     for (const Reader& reader : readers_) {
       const bool writes = reader.state == State::kStream;
       entries.push_back({reader.socket.get(), static_cast<short>(writes ? POLLOUT : POLLIN), 0});
@@ -86,8 +86,8 @@ void WeightServer::loop() {
       readers_.erase(readers_.begin() + static_cast<std::ptrdiff_t>(i));
     }
     serve_queue();
-    if (entries[1].revents != 0) accept_from(doors_.unix_listener, Wants::kMemory);
-    if (entries[2].revents != 0) accept_from(doors_.tcp_listener, Wants::kStream);
+    if (entries[1].revents != 0) accept_from(listeners_.unix_listener, Wants::kMemory);
+    if (entries[2].revents != 0) accept_from(listeners_.tcp_listener, Wants::kStream);
     readers_now_ = readers_.size();
     queued_now_ = count(State::kQueued);
   }

@@ -26,10 +26,10 @@ struct ServerCounters {
 
 class WeightServer {
  public:
-  struct Doors {
+  struct Listeners {
     net::OwnedFd unix_listener, tcp_listener;  // either may be missing
   };
-  WeightServer(Doors doors,
+  WeightServer(Listeners listeners,
                std::string key,
                SnapshotPool& pool,
                DeviceSnapshotPool& device_pool);
@@ -41,7 +41,7 @@ class WeightServer {
   enum class State { kHello, kQueued, kStream, kHeld };
   struct Reader {
     net::OwnedFd socket;
-    Wants way = Wants::kMemory;  // what its door gives
+    Wants way = Wants::kMemory;  // what its listener gives
     State state = State::kHello;
     core::TimePoint until;  // when it is cut; never while it holds shared memory
     Hello hello;
@@ -70,7 +70,7 @@ class WeightServer {
   bool stream(Reader& reader);
   bool still_held(Reader& reader);
 
-  Doors doors_;
+  Listeners listeners_;
   const std::string key_;
   SnapshotPool& pool_;
   DeviceSnapshotPool& device_pool_;

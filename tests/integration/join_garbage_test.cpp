@@ -24,7 +24,7 @@ std::vector<pid_t> children_of(pid_t pid) {
   return children;
 }
 
-// A connection from 127.0.0.2, so that what the door remembers of it harms nobody else.
+// A connection from 127.0.0.2, so that what the gateway remembers of it harms nobody else.
 class Stranger {
  public:
   explicit Stranger(std::uint16_t port)
@@ -130,7 +130,7 @@ TEST_F(JoinGarbage, OnEveryPortHarmsNothing) {
   Background run = head("run", {"--rollout.generators", "0"});
   ASSERT_FALSE(company_of("run").empty()) << run.text();
   std::set<std::uint16_t> ports;
-  // The head's door and status; the policy's weights. What speaks CAF has no port.
+  // The head's gateway and status; the policy's weights. What speaks CAF has no port.
   ASSERT_TRUE(within(30, [&] {
     ports = ports_of(run.pid());
     const std::size_t own = ports.size();
@@ -156,7 +156,7 @@ TEST_F(JoinGarbage, OnEveryPortHarmsNothing) {
       Stranger(port).say(mutated(random));
   }
   ASSERT_TRUE(run.running()) << run.text();
-  EXPECT_TRUE(within(10, [&] { return run.says("refused at the door: 127.0.0.2:"); }))
+  EXPECT_TRUE(within(10, [&] { return run.says("refused at the gateway: 127.0.0.2:"); }))
       << run.text();
   Background node = start({"node", "--join", (files_ / "run").string(), "--name", "far"}, "node");
   EXPECT_TRUE(within(20, [&] { return run.says("node/far joined"); })) << run.text();

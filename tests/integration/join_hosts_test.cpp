@@ -1,7 +1,7 @@
 // A run over two hosts: nodes join in any order, by token or by certificate, sample for the run
-// with weights that come through the door, and are missed when the cable is pulled.
+// with weights that come through the gateway, and are missed when the cable is pulled.
 #include "runtime/net/limits.hpp"
-#include "runtime/net/splice.hpp"
+#include "runtime/net/tunnel.hpp"
 #include "tests/integration/join_support.hpp"
 
 #include <arpa/inet.h>
@@ -23,10 +23,10 @@ class JoinHosts : public Joining {
 
   // Garbage and wrong proofs from the node's address, as any user of its host could send them: more
   // than lock an unknown address out.
-  void strangers_at_the_door(std::uint16_t port) {
+  void strangers_at_the_gateway(std::uint16_t port) {
     std::thread([&] {
       ASSERT_EQ(::setns(hosts_.b(), CLONE_NEWNET), 0);
-      for (std::uint64_t i = 0; i < 2 * net::limits::kDoorFailures_max; ++i) {
+      for (std::uint64_t i = 0; i < 2 * net::limits::kGatewayFailures_max; ++i) {
         const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         sockaddr_in to{};
         to.sin_family = AF_INET;
@@ -39,11 +39,11 @@ class JoinHosts : public Joining {
         ::close(socket);
       }
       async::IoThreads io(1);
-      net::DoorAuth wrong;
+      net::GatewayAuth wrong;
       wrong.token = std::string(64, 'b');
-      for (std::uint64_t i = 0; i < 2 * net::limits::kDoorFailures_max; ++i) {
-        EXPECT_FALSE(net::Splice::open(io, TwoHosts::address_a(), port, wrong, "weights",
-                                       net::limits::kSpliceConnect));
+      for (std::uint64_t i = 0; i < 2 * net::limits::kGatewayFailures_max; ++i) {
+        EXPECT_FALSE(net::Tunnel::open(io, TwoHosts::address_a(), port, wrong, "weights",
+                                       net::limits::kTunnelConnect));
       }
     }).join();
   }
@@ -61,7 +61,7 @@ TEST_F(JoinHosts, ANodeThatSamplesEverythingGivesTheBitsOfALocalRun) {
       start(node(address_of("far"), "generator", "far") + Words{"--token-file", token_of("far")},
             "node", hosts_.b());
   ASSERT_TRUE(within(20, [&] { return head_process.says("node/far joined"); })) << far.text();
-  strangers_at_the_door(static_cast<std::uint16_t>(company_of("far").value("port", 0)));
+  strangers_at_the_gateway(static_cast<std::uint16_t>(company_of("far").value("port", 0)));
   EXPECT_TRUE(ports_of(far.pid()).empty()) << "a local stranger would find them";
   EXPECT_EQ(head_process.wait(60), 0) << head_process.text() << far.text();
   EXPECT_EQ(far.wait(10), 0) << far.text();
@@ -98,29 +98,29 @@ TEST_F(JoinHosts, ANodeMayWaitForItsCompanyAndProveItselfByACertificate) {
     return Words{prefix + "ca",        folder + "/ca.crt", prefix + "certificate",
                  folder + "/node.crt", prefix + "key",     folder + "/node.key"};
   };
-  const std::string door = TwoHosts::address_a() + ":7700";
-  Background far = start(node(door, "generator", "far") + proof(ours, "--"), "node", hosts_.b());
+  const std::string gateway = TwoHosts::address_a() + ":7700";
+  Background far = start(node(gateway, "generator", "far") + proof(ours, "--"), "node", hosts_.b());
   ASSERT_TRUE(within(20, [&] { return far.says("trying again"); })) << far.text();
   Background run = head("run",
-                        Words{"--cluster.listen", door, "--rollout.generators", "0",
+                        Words{"--cluster.listen", gateway, "--rollout.generators", "0",
                               "--train.max_steps", "100000", "--ckpt.save_steps", "100000"} +
                             proof(ours, "--cluster."),
                         hosts_.a());
   ASSERT_TRUE(within(40, [&] { return updates_of("run") > 1; })) << run.text() << far.text();
 
   const Ended stranger =
-      ends(Words{"status", "--join", door} + proof(theirs, "--"), 20, hosts_.b());
+      ends(Words{"status", "--join", gateway} + proof(theirs, "--"), 20, hosts_.b());
   EXPECT_TRUE(stranger.status == 5 || stranger.status == 2) << stranger.text;
   EXPECT_NE(stranger.text.find("certificate"), std::string::npos) << stranger.text;
-  const Ended friendly = ends(Words{"status", "--join", door} + proof(ours, "--"), 20, hosts_.b());
+  const Ended friendly = ends(Words{"status", "--join", gateway} + proof(ours, "--"), 20, hosts_.b());
   EXPECT_EQ(friendly.status, 0) << friendly.text;
   EXPECT_NE(friendly.text.find("far"), std::string::npos) << friendly.text;
   const std::string token = (files_ / "token").string();
   std::ofstream(token) << std::string(64, 'a') << "\n";
   ::chmod(token.c_str(), 0600);
-  const Ended by_token = ends({"status", "--join", door, "--token-file", token}, 20, hosts_.b());
-  EXPECT_NE(by_token.status, 0) << "a token opens no door that asks for certificates";
-  EXPECT_TRUE(run.says("refused at the door: " + TwoHosts::address_b())) << run.text();
+  const Ended by_token = ends({"status", "--join", gateway, "--token-file", token}, 20, hosts_.b());
+  EXPECT_NE(by_token.status, 0) << "a token opens no gateway that asks for certificates";
+  EXPECT_TRUE(run.says("refused at the gateway: " + TwoHosts::address_b())) << run.text();
 
   run.signal(SIGINT);
   EXPECT_EQ(run.wait(30), 130) << run.text();

@@ -59,21 +59,21 @@ class JoinMistakes : public Joining {
           << ended.text;
     }
   }
-  // Comes in by the run's door like `troupe node`; leaves after `once_in`.
+  // Comes in by the run's gateway like `troupe node`; leaves after `once_in`.
   core::Result<app::NodeEnd> visit(app::NodeSelf self,
                                    std::function<core::Result<bool>(app::NodeGuest)> once_in) {
     app::JoinFlags flags;
     flags.join = (files_ / "run").string();
     TROUPE_TRY_ASSIGN(target, app::find_company(flags));
     async::IoThreads io(1);
-    TROUPE_TRY_ASSIGN(splice, app::enter(io, target, "company"));
-    self.socket = splice->path();
-    self.pass = splice->pass();
+    TROUPE_TRY_ASSIGN(tunnel, app::enter(io, target, "company"));
+    self.socket = tunnel->path();
+    self.pass = tunnel->pass();
     app::NodeCalls calls;
     calls.note = [](const std::string&) {};
     calls.once_in = std::move(once_in);
     auto end = app::live_as_node(self, calls);
-    splice->stop();
+    tunnel->stop();
     return end;
   }
   // Is not taken.
@@ -124,7 +124,7 @@ TEST_F(JoinMistakes, OfTheAddressAndTheProofAreNamed) {
   }
   expect(status + Words{files_.model()}, 2, {"--join", "company.json"});
   expect(status + Words{"127.0.0.1:1"}, 5, {"127.0.0.1:1", "refused"});
-  expect(status + Words{plain.address()}, 5, {plain.address(), "no door of this run"});
+  expect(status + Words{plain.address()}, 5, {plain.address(), "no gateway of this run"});
   expect({"status", "--join", plain.address()}, 2, {"--token-file", "--ca"});
   expect({"status", "--join", plain.address(), "--token-file", "/no/such"}, 2, {"/no/such"});
   expect({"status", "--join", plain.address(), "--token-file", open_token}, 2,
@@ -208,7 +208,7 @@ TEST_F(JoinMistakes, OfGuestsLeaveTheRunUnharmed) {
   const auto before = std::chrono::steady_clock::now();
   expect(stranger, 2, {"token"});
   const Seconds took = std::chrono::steady_clock::now() - before;
-  EXPECT_TRUE(within(5, [&] { return run.says("refused at the door: 127.0.0.1:"); }));
+  EXPECT_TRUE(within(5, [&] { return run.says("refused at the gateway: 127.0.0.1:"); }));
   EXPECT_TRUE(run.says("wrong join token")) << run.text();
   RecordProperty("stranger_refused_s", std::to_string(took.count()));
   std::printf("a stranger was refused within %.2f s\n", took.count());

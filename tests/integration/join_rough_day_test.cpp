@@ -4,7 +4,7 @@
 // 5,000 visitors ask for the status. It ends well, with the bits of a calm run. Takes minutes:
 // label `full`.
 #include "apps/troupe/ask_company.hpp"
-#include "runtime/net/splice.hpp"
+#include "runtime/net/tunnel.hpp"
 #include "tests/integration/join_support.hpp"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-// From flags to a company's door.
+// From flags to a company's gateway.
 #include "apps/session/node/join_flags.hpp"
 
 #include "runtime/net/limits.hpp"
@@ -112,13 +112,13 @@ Result<JoinTarget> find_company(const JoinFlags& flags) {
   return target;
 }
 
-Result<std::unique_ptr<net::Splice>> enter(async::IoThreads& io,
+Result<std::unique_ptr<net::Tunnel>> enter(async::IoThreads& io,
                                            const JoinTarget& target,
                                            const std::string& service) {
-  auto splice = net::Splice::open(io, target.host, target.port, target.auth, service,
-                                  net::limits::kSpliceConnect);
-  if (!splice) return fail(splice.error().within("--join " + target.name()));
-  return splice;
+  auto tunnel = net::Tunnel::open(io, target.host, target.port, target.auth, service,
+                                  net::limits::kTunnelConnect);
+  if (!tunnel) return fail(tunnel.error().within("--join " + target.name()));
+  return tunnel;
 }
 
 Result<void> write_company_file(const std::string& run_folder,

@@ -1,11 +1,11 @@
 // How a command finds a company: `--join HOST:PORT` with a token file or certificates, through the
-// company's door, or `--join RUN_FOLDER` on the same machine, which names both. Used on the main
+// company's gateway, or `--join RUN_FOLDER` on the same machine, which names both. Used on the main
 // thread.
 #pragma once
 
 #include "apps/cli/flags.hpp"
 #include "runtime/async/io_threads.hpp"
-#include "runtime/net/splice.hpp"
+#include "runtime/net/tunnel.hpp"
 
 #include <memory>
 #include <string>
@@ -23,7 +23,7 @@ struct JoinFlags {
 struct JoinTarget {
   std::string host;
   std::uint16_t port = 0;
-  net::DoorAuth auth;
+  net::GatewayAuth auth;
 
   std::string name() const { return host + ":" + std::to_string(port); }
 };
@@ -31,8 +31,8 @@ struct JoinTarget {
 // Errors kConfig: no address, a malformed one, no such run, no readable token.
 core::Result<JoinTarget> find_company(const JoinFlags& flags);
 
-// A way through the door to a service; its pass lets one node in. Errors say what was tried.
-core::Result<std::unique_ptr<net::Splice>> enter(async::IoThreads& io,
+// A way through the gateway to a service; its pass lets one node in. Errors say what was tried.
+core::Result<std::unique_ptr<net::Tunnel>> enter(async::IoThreads& io,
                                                  const JoinTarget& target,
                                                  const std::string& service);
 

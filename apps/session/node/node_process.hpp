@@ -17,7 +17,7 @@ namespace troupe::app {
 struct NodeSelf {
   std::string name;                // "node/gpu1"
   std::vector<std::string> kinds;  // it offers to play
-  std::string socket;              // of the company, or of the splice to it, on this host
+  std::string socket;              // of the company, or of the tunnel to it, on this host
   std::string pass;
   std::string build, arithmetic;  // this program's when empty
 };

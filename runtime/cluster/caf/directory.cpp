@@ -51,13 +51,13 @@ Result<std::vector<caf::actor>> Directory::join(const wire::Hello& hello,
   }
   last_.erase(hello.name);
   bound_.emplace(hello.name, Binding{hello, handle, true});
-  return doors_;
+  return introducers_;
 }
 
-std::vector<Binding> Directory::let_in(const caf::actor& door) {
+std::vector<Binding> Directory::let_in(const caf::actor& introducer) {
   const std::unique_lock lock(mutex_);
   if (closed_) return {};
-  doors_.push_back(door);
+  introducers_.push_back(introducer);
   return locals_now();
 }
 
@@ -144,7 +144,7 @@ std::optional<Binding> Directory::drop(const Address& address) {
 
 std::vector<Binding> Directory::drop_all(const caf::node_id& node) {
   const std::unique_lock lock(mutex_);
-  std::erase_if(doors_, [&node](const caf::actor& door) { return door.node() == node; });
+  std::erase_if(introducers_, [&node](const caf::actor& introducer) { return introducer.node() == node; });
   std::vector<Binding> gone;
   for (auto place = bound_.begin(); place != bound_.end();) {
     const auto next = std::next(place);
@@ -210,11 +210,11 @@ Result<void> Directory::send(const PeerName& from,
 // A handle's end may end its actor, which then asks this directory: never under the lock.
 void Directory::close() {
   Bound gone;
-  std::vector<caf::actor> doors;
+  std::vector<caf::actor> introducers;
   const std::unique_lock lock(mutex_);
   closed_ = true;
   gone.swap(bound_);
-  doors.swap(doors_);
+  introducers.swap(introducers_);
   last_.clear();
 }
 

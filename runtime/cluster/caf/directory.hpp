@@ -36,7 +36,7 @@ class Directory {
   enum class Sender { kBound, kDeparted, kFenced, kStranger };
 
   // A role of this process. Errors: kInvalidArgument (name in use or unfit), kOverloaded, kClosed.
-  // Gives the doors it must be announced at: of the processes that are in at this moment.
+  // Gives the introducers it must be announced at: of the processes that are in at this moment.
   core::Result<std::vector<caf::actor>> join(const wire::Hello& hello, const caf::actor& handle);
 
   // May this remote address have this name? kInvalidArgument says why not.
@@ -45,12 +45,12 @@ class Directory {
 
   // Another process is in; gives the local roles to introduce there. Between them, `join` and this
   // leave no role out.
-  std::vector<Binding> let_in(const caf::actor& door);
+  std::vector<Binding> let_in(const caf::actor& introducer);
 
   // Each gives what was bound, if it was.
   std::optional<Binding> drop(const PeerName& name, const Address& address);
   std::optional<Binding> drop(const Address& address);      // remote ones
-  std::vector<Binding> drop_all(const caf::node_id& node);  // and its door
+  std::vector<Binding> drop_all(const caf::node_id& node);  // and its introducer
   std::optional<Binding> fence(const PeerName& name);       // a remote one, not to be heard again
 
   Sender sender(const PeerName& name, const Address& address) const;
@@ -83,7 +83,7 @@ class Directory {
   Bound bound_;
   std::map<PeerName, Last> last_;
   std::uint64_t turns_ = 0;
-  std::vector<caf::actor> doors_;
+  std::vector<caf::actor> introducers_;
   bool closed_ = false;
 };
 

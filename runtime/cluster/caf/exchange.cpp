@@ -2,7 +2,7 @@
 #include "runtime/cluster/caf/exchange.hpp"
 
 #include "runtime/cluster/caf/core.hpp"
-#include "runtime/cluster/caf/door.hpp"
+#include "runtime/cluster/caf/introducer.hpp"
 #include "runtime/cluster/caf/member.hpp"
 #include "runtime/cluster/caf/messages.hpp"
 #include "runtime/cluster/caf/system.hpp"
@@ -55,9 +55,9 @@ struct Exchange::Impl {
   Impl(const Options& options, Hooks hooks, async::Timers& given)
       : timers(given), core(std::make_shared<Core>(std::move(hooks))), system(options.threads) {
     const exchange::Visit visit;
-    door = system.get().spawn<exchange::Door>(core);
-    core->living.add(door.id(), "the exchange's own actor");
-    door->attach_functor([shared = core, id = door.id()] { shared->living.remove(id); });
+    introducer = system.get().spawn<exchange::Introducer>(core);
+    core->living.add(introducer.id(), "the exchange's own actor");
+    introducer->attach_functor([shared = core, id = introducer.id()] { shared->living.remove(id); });
   }
 
   Result<caf::actor> reach(const std::string& path, core::TimePoint end);
@@ -71,7 +71,7 @@ struct Exchange::Impl {
   async::Timers& timers;
   const std::shared_ptr<Core> core;
   exchange::System system;
-  caf::actor door;
+  caf::actor introducer;
   std::optional<net::SocketFolder> folder;  // once it listens
   std::shared_timed_mutex gate;             // shared by users, exclusive for `close`
   bool closed = false;
@@ -105,7 +105,7 @@ Result<std::shared_ptr<Endpoint>> Exchange::join(Identity identity, async::Execu
   if (impl_->closed) return core::fail(ErrorCode::kClosed, "the exchange is closed");
   auto member = std::make_shared<exchange::Member>(std::move(identity), std::move(strand),
                                                    impl_->timers, impl_->core);
-  TROUPE_TRY(member->enter(impl_->system.get(), impl_->door));
+  TROUPE_TRY(member->enter(impl_->system.get(), impl_->introducer));
   return std::shared_ptr<Endpoint>(std::move(member));
 }
 
@@ -120,7 +120,7 @@ Result<std::string> Exchange::listen() {
   caf::scoped_actor self(impl_->system.get());
   Result<std::string> listening = core::fail(ErrorCode::kResources, "cannot listen at " + path);
   self->request(impl_->system.middleman(), limits::kShutdownDeadline, caf::publish_atom::value,
-                kListener, caf::actor_cast<caf::strong_actor_ptr>(impl_->door),
+                kListener, caf::actor_cast<caf::strong_actor_ptr>(impl_->introducer),
                 std::set<std::string>(), path, false)
       .receive([&](std::uint16_t) { listening = path; },
                [&](const caf::error& error) {
@@ -180,7 +180,7 @@ Result<void> Exchange::Impl::said(const std::string& path,
                                   core::TimePoint end) {
   const auto welcome = std::make_shared<exchange::Welcome>();
   auto word = welcome->future();
-  caf::anon_send(door, exchange::Dial{remote, self, welcome});
+  caf::anon_send(introducer, exchange::Dial{remote, self, welcome});
   if (word.wait_until(end) != std::future_status::ready) {
     return core::fail(ErrorCode::kDeadline,
                       path + " did not answer the hello of " + self.name + " in time");
@@ -205,13 +205,13 @@ void Exchange::forget(const PeerName& name, const core::Error& cause) {
     const core::Error lost{ErrorCode::kPeerLost, cause.message};
     impl_->core->tell_lost(gone->hello.name, lost);
     const std::shared_lock gate(impl_->gate);
-    if (!impl_->closed) caf::anon_send(impl_->door, exchange::GivenUp{gone->hello, lost});
+    if (!impl_->closed) caf::anon_send(impl_->introducer, exchange::GivenUp{gone->hello, lost});
   }
 }
 
 void Exchange::introduce(const PeerName& one, const PeerName& other) {
   const std::shared_lock gate(impl_->gate);
-  if (!impl_->closed) caf::anon_send(impl_->door, exchange::Acquaint{one, other});
+  if (!impl_->closed) caf::anon_send(impl_->introducer, exchange::Acquaint{one, other});
 }
 
 bool Exchange::kill_actor(const PeerName& name) {
@@ -237,8 +237,8 @@ void Exchange::Impl::leave() {
   for (const auto& role : core->directory.locals()) {
     caf::anon_send_exit(role.handle, caf::exit_reason::kill);
   }
-  caf::anon_send(door, exchange::Leave{});
-  door = nullptr;
+  caf::anon_send(introducer, exchange::Leave{});
+  introducer = nullptr;
 }
 
 Result<void> Exchange::close(core::Duration deadline) {

@@ -2,7 +2,7 @@
 // the actor system, in which each local role has one actor, and knows which address stands behind
 // which name. Frames are the only thing that travels. Hooks run on CAF's threads, roles on their
 // strands. Listens and connects by Unix sockets of this user alone: whoever is at their other end
-// is trusted to speak CAF's protocol; between hosts an authenticated splice carries it
+// is trusted to speak CAF's protocol; between hosts an authenticated tunnel carries it
 // (docs/adr/0008-caf-on-unix-sockets.md). Bounds: kPeerNames_max names, kFrame_bytes_max a frame,
 // each role's inbox; every wait has a deadline.
 #pragma once

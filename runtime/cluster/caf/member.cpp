@@ -25,27 +25,27 @@ Member::~Member() {
   leave();
 }
 
-Result<void> Member::enter(caf::actor_system& system, const caf::actor& door) {
+Result<void> Member::enter(caf::actor_system& system, const caf::actor& introducer) {
   const PeerName name = identity().self;
   const std::weak_ptr<Member> self = std::static_pointer_cast<Member>(shared_from_this());
   const Visit visit;
-  const caf::actor handle = system.spawn<Shell>(core_, door, self, name);
+  const caf::actor handle = system.spawn<Shell>(core_, introducer, self, name);
   address_ = address_of(handle);
   actor_ = handle.id();
   core_->living.add(handle.id(), name);
   handle->attach_functor(
       [core = core_, self, name, address = address_] { actor_ended(core, self, name, address); });
   const wire::Hello hello{name, identity().run, identity().epoch, ""};
-  auto doors = core_->directory.join(hello, handle);
-  if (!doors) {
+  auto introducers = core_->directory.join(hello, handle);
+  if (!introducers) {
     caf::anon_send(handle, Leave{});
-    return doors.failure();
+    return introducers.failure();
   }
   left_ = false;
   const auto frame = wire::hello_frame(hello);
-  for (const auto& remote : *doors) {
+  for (const auto& remote : *introducers) {
     core_->count_out(frame);
-    caf::send_as(door, remote, Parcel(frame), handle);
+    caf::send_as(introducer, remote, Parcel(frame), handle);
   }
   return {};
 }

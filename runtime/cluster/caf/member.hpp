@@ -24,7 +24,7 @@ class Member final : public Endpoint {
   ~Member() override;
 
   // Makes the actor, takes the name and announces it, so that nothing the role says comes before.
-  core::Result<void> enter(caf::actor_system& system, const caf::actor& door);
+  core::Result<void> enter(caf::actor_system& system, const caf::actor& introducer);
 
   async::task<void> stop() override;
   std::uint64_t actor() const noexcept override { return actor_.load(std::memory_order_relaxed); }

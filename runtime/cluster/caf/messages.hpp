@@ -27,7 +27,7 @@ struct Lost {
 // To any of them: end in order.
 struct Leave {};
 
-// To the door, from a role's actor: a frame of an address that is not known under its name. And
+// To the introducer, from a role's actor: a frame of an address that is not known under its name. And
 // back, once every introduction that came before the frame has been heard.
 struct Doubt {
   caf::actor asker;
@@ -49,23 +49,23 @@ class Welcome {
 
  private:
   std::promise<core::Result<void>> promise_;
-  bool set_ = false;  // only the door sets
+  bool set_ = false;  // only the introducer sets
 };
 
-// To the door: these two remote roles are to know each other.
+// To the introducer: these two remote roles are to know each other.
 struct Acquaint {
   PeerName one, other;
 };
 
-// To the door: this remote role has been given up.
+// To the introducer: this remote role has been given up.
 struct GivenUp {
   wire::Hello role;
   core::Error cause;
 };
 
-// To the door: introduce this role to that process.
+// To the introducer: introduce this role to that process.
 struct Dial {
-  caf::actor door;
+  caf::actor introducer;
   wire::Hello self;
   std::shared_ptr<Welcome> welcome;
 };

@@ -1,4 +1,4 @@
-// Checks at a role's door.
+// Checks at a role's introducer.
 #include "runtime/cluster/caf/shell.hpp"
 
 #include "runtime/cluster/limits.hpp"
@@ -32,17 +32,17 @@ void ignore_strangers(caf::event_based_actor& actor,
 
 Shell::Shell(caf::actor_config& config,
              std::shared_ptr<Core> core,
-             caf::actor door,
+             caf::actor introducer,
              std::weak_ptr<Member> member,
              PeerName name)
     : caf::event_based_actor(config),
       core_(std::move(core)),
-      door_(std::move(door)),
+      introducer_(std::move(introducer)),
       member_(std::move(member)),
       name_(std::move(name)) {}
 
 void Shell::on_exit() {
-  door_ = nullptr;
+  introducer_ = nullptr;
 }
 
 caf::behavior Shell::make_behavior() {
@@ -85,7 +85,7 @@ void Shell::check(const Parcel& parcel, const caf::strong_actor_ptr& from, bool 
     case Directory::Sender::kStranger:
       break;
   }
-  if (!cleared) return send(door_, Doubt{caf::actor_cast<caf::actor>(this), from, parcel});
+  if (!cleared) return send(introducer_, Doubt{caf::actor_cast<caf::actor>(this), from, parcel});
   core_->refuse(name_ + " got a frame that says it is from " + shown(header->sender) +
                 ", from an address that is not known under this name");
 }

@@ -23,7 +23,7 @@ class Shell final : public caf::event_based_actor {
  public:
   Shell(caf::actor_config& config,
         std::shared_ptr<Core> core,
-        caf::actor door,
+        caf::actor introducer,
         std::weak_ptr<Member> member,
         PeerName name);
 
@@ -34,13 +34,13 @@ class Shell final : public caf::event_based_actor {
  private:
   void take(const Parcel& parcel);
   // Hands the frame over if its sender is who its header says. The first time that this is not so,
-  // the door is asked: its introduction may still wait there.
+  // the introducer is asked: its introduction may still wait there.
   void check(const Parcel& parcel, const caf::strong_actor_ptr& from, bool cleared);
   void turn_away(const wire::Header& header, const caf::strong_actor_ptr& from);
   void hand_over(const wire::Header& header, const wire::Frame& frame);
 
   const std::shared_ptr<Core> core_;
-  caf::actor door_;
+  caf::actor introducer_;
   const std::weak_ptr<Member> member_;
   const PeerName name_;
 };

@@ -23,17 +23,17 @@ bool ends_on_new_weights(const engine::GroupRequest&, const engine::Sample& samp
                        [](core::Version version) { return version >= 2; }) >= 3;
 }
 
-async::task<core::Result<void>> update_to(Play play, core::Version version, bool recompute) {
+async::task<core::Result<void>> update_to(Scene scene, core::Version version, bool recompute) {
   UpdateWeights request;
   request.version = version;
   request.recompute_kv = recompute;
-  auto taken = co_await ask(play.context, kPeer, std::move(request));
+  auto taken = co_await ask(scene.context, kPeer, std::move(request));
   if (!taken) co_return taken.failure();
   co_return core::Result<void>();
 }
 
-double amount(const Play& play, const std::string& name) {
-  for (const auto& [key, value] : play.generator->amounts())
+double amount(const Scene& scene, const std::string& name) {
+  for (const auto& [key, value] : scene.generator->amounts())
     if (key == name) return value;
   ADD_FAILURE() << "no amount " << name;
   return 0;
@@ -41,73 +41,73 @@ double amount(const Play& play, const std::string& name) {
 
 // Asks for groups and keeps the answer.
 async::task<core::Result<void>> generate_into(
-    Play play, Generate request, std::shared_ptr<std::optional<core::Result<Generated>>> answer) {
-  answer->emplace(co_await ask(play.context, kPeer, std::move(request)));
+    Scene scene, Generate request, std::shared_ptr<std::optional<core::Result<Generated>>> answer) {
+  answer->emplace(co_await ask(scene.context, kPeer, std::move(request)));
   co_return core::Result<void>();
 }
 
 using Answer = std::shared_ptr<std::optional<core::Result<Generated>>>;
 
-Answer start_generate(Play play, Generate request) {
+Answer start_generate(Scene scene, Generate request) {
   auto answer = std::make_shared<std::optional<core::Result<Generated>>>();
-  play.context.scope->spawn("", generate_into(play, std::move(request), answer));
+  scene.context.scope->spawn("", generate_into(scene, std::move(request), answer));
   return answer;
 }
 
-async::task<void> wait_for(Play play, Answer answer) {
+async::task<void> wait_for(Scene scene, Answer answer) {
   std::function<bool()> there = [answer] { return answer->has_value(); };
-  EXPECT_TRUE(co_await comes_true(play, std::move(there)));
+  EXPECT_TRUE(co_await comes_true(scene, std::move(there)));
 }
 
-async::task<void> held_script(Play play) {
-  EXPECT_EQ(play.generator->state(), "stale");
-  const Answer old = start_generate(play, generate_of({4, 2}, 1));
-  const Answer fresh = start_generate(play, generate_of({3}, 2));
-  play.subscriber->publish(1);
-  EXPECT_TRUE(co_await update_to(play, 1, true));
-  co_await wait_for(play, old);
+async::task<void> held_script(Scene scene) {
+  EXPECT_EQ(scene.generator->state(), "stale");
+  const Answer old = start_generate(scene, generate_of({4, 2}, 1));
+  const Answer fresh = start_generate(scene, generate_of({3}, 2));
+  scene.subscriber->publish(1);
+  EXPECT_TRUE(co_await update_to(scene, 1, true));
+  co_await wait_for(scene, old);
   EXPECT_TRUE(old->value());
   EXPECT_FALSE(fresh->has_value());
-  EXPECT_EQ(play.log->count("begin 3"), 0u);
-  EXPECT_EQ(play.generator->state(), "waiting for weights");
-  play.subscriber->publish(2);
-  EXPECT_TRUE(co_await update_to(play, 2, true));
-  co_await wait_for(play, fresh);
+  EXPECT_EQ(scene.log->count("begin 3"), 0u);
+  EXPECT_EQ(scene.generator->state(), "waiting for weights");
+  scene.subscriber->publish(2);
+  EXPECT_TRUE(co_await update_to(scene, 2, true));
+  co_await wait_for(scene, fresh);
   const Generated totals = old->value().value();
   EXPECT_EQ(totals.samples, 6u);
   EXPECT_EQ(totals.tokens, (4u + 5 + 6) + (2u + 3 + 4));
-  for (const PutGroup& group : play.data->put) {
+  for (const PutGroup& group : scene.data->put) {
     for (const auto& sample : group.samples) {
       for (const core::Version version : sample.versions) {
         EXPECT_EQ(version, group.ticket.slot == 3 ? 2u : 1u);
       }
     }
   }
-  const auto lines = play.log->all();
+  const auto lines = scene.log->all();
   EXPECT_LT(std::find(lines.begin(), lines.end(), "begin 2"),
             std::find(lines.begin(), lines.end(), "begin 4"));
 }
 
-async::task<void> swap_script(Play play, bool recompute) {
-  play.subscriber->publish(1, 4);
-  EXPECT_TRUE(co_await update_to(play, 1, recompute));
-  EXPECT_EQ(play.log->count("slice"), 0u) << "with nothing to run it packs without slicing";
-  EXPECT_EQ(play.log->count("pack"), 4u);
-  const Answer answer = start_generate(play, generate_of({1, 2}, 1));
-  std::function<bool()> steps = [play] { return play.log->count("step") > 2; };
-  EXPECT_TRUE(co_await comes_true(play, std::move(steps)));
-  play.subscriber->publish(2, 5);
-  EXPECT_TRUE(co_await update_to(play, 2, recompute));
-  co_await wait_for(play, answer);
+async::task<void> swap_script(Scene scene, bool recompute) {
+  scene.subscriber->publish(1, 4);
+  EXPECT_TRUE(co_await update_to(scene, 1, recompute));
+  EXPECT_EQ(scene.log->count("slice"), 0u) << "with nothing to run it packs without slicing";
+  EXPECT_EQ(scene.log->count("pack"), 4u);
+  const Answer answer = start_generate(scene, generate_of({1, 2}, 1));
+  std::function<bool()> steps = [scene] { return scene.log->count("step") > 2; };
+  EXPECT_TRUE(co_await comes_true(scene, std::move(steps)));
+  scene.subscriber->publish(2, 5);
+  EXPECT_TRUE(co_await update_to(scene, 2, recompute));
+  co_await wait_for(scene, answer);
   EXPECT_TRUE(answer->value());
-  EXPECT_EQ(play.log->count("slice"), 5u);
-  EXPECT_EQ(play.log->count(recompute ? "on with 2 recompute" : "on with 2 keep"), 1u);
+  EXPECT_EQ(scene.log->count("slice"), 5u);
+  EXPECT_EQ(scene.log->count(recompute ? "on with 2 recompute" : "on with 2 keep"), 1u);
   // A step between any two slices, and the swap at a step boundary.
-  const auto lines = play.log->all();
+  const auto lines = scene.log->all();
   for (std::size_t i = 1; i < lines.size(); ++i) {
     EXPECT_FALSE(lines[i] == "slice" && lines[i - 1] == "slice");
   }
-  for (const PutGroup& group : play.data->put) {
+  for (const PutGroup& group : scene.data->put) {
     for (const auto& sample : group.samples) {
       EXPECT_TRUE(std::is_sorted(sample.versions.begin(), sample.versions.end()));
       EXPECT_EQ(sample.versions.front(), 1u);
@@ -121,102 +121,102 @@ struct Updates {
   std::vector<core::Version> answered;
 };
 
-async::task<core::Result<void>> update_into(Play play,
+async::task<core::Result<void>> update_into(Scene scene,
                                             core::Version version,
                                             std::shared_ptr<Updates> updates) {
   ++updates->asked;
-  TROUPE_CO_TRY(co_await update_to(play, version, true));
+  TROUPE_CO_TRY(co_await update_to(scene, version, true));
   updates->answered.push_back(version);
   co_return core::Result<void>();
 }
 
-async::task<void> newest_script(Play play) {
+async::task<void> newest_script(Scene scene) {
   auto updates = std::make_shared<Updates>();
-  play.subscriber->open(false);
-  play.subscriber->publish(1);
-  play.context.scope->spawn("", update_into(play, 1, updates));
-  std::function<bool()> fetching = [play] { return play.subscriber->fetched().size() == 1; };
-  EXPECT_TRUE(co_await comes_true(play, std::move(fetching)));
-  play.context.scope->spawn("", update_into(play, 2, updates));
-  play.context.scope->spawn("", update_into(play, 3, updates));
+  scene.subscriber->open(false);
+  scene.subscriber->publish(1);
+  scene.context.scope->spawn("", update_into(scene, 1, updates));
+  std::function<bool()> fetching = [scene] { return scene.subscriber->fetched().size() == 1; };
+  EXPECT_TRUE(co_await comes_true(scene, std::move(fetching)));
+  scene.context.scope->spawn("", update_into(scene, 2, updates));
+  scene.context.scope->spawn("", update_into(scene, 3, updates));
   std::function<bool()> asked = [updates] { return updates->asked == 3; };
-  EXPECT_TRUE(co_await comes_true(play, std::move(asked)));
+  EXPECT_TRUE(co_await comes_true(scene, std::move(asked)));
   CutGroups nothing;  // once this is answered, what was asked before it has been heard
-  auto heard = co_await ask(play.context, kPeer, std::move(nothing));
+  auto heard = co_await ask(scene.context, kPeer, std::move(nothing));
   EXPECT_TRUE(heard.has_value());
-  play.subscriber->publish(3);
-  play.subscriber->open(true);
+  scene.subscriber->publish(3);
+  scene.subscriber->open(true);
   std::function<bool()> all = [updates] { return updates->answered.size() == 3; };
-  EXPECT_TRUE(co_await comes_true(play, std::move(all)));
-  EXPECT_EQ(play.subscriber->fetched(), (std::vector<core::Version>{1, 3}));
+  EXPECT_TRUE(co_await comes_true(scene, std::move(all)));
+  EXPECT_EQ(scene.subscriber->fetched(), (std::vector<core::Version>{1, 3}));
   EXPECT_EQ(updates->answered.front(), 1u);
-  EXPECT_EQ(amount(play, "version"), 3.0);
+  EXPECT_EQ(amount(scene, "version"), 3.0);
 }
 
-async::task<void> failing_fetch_script(Play play) {
-  play.subscriber->publish(1);
-  const auto missing = co_await update_to(play, 5, true);
+async::task<void> failing_fetch_script(Scene scene) {
+  scene.subscriber->publish(1);
+  const auto missing = co_await update_to(scene, 5, true);
   EXPECT_FALSE(missing.has_value());
   EXPECT_EQ(missing.error().code, core::ErrorCode::kNotFound);
   EXPECT_NE(missing.error().message.find("version 5"), std::string::npos);
-  play.subscriber->publish(2, -1);
-  const auto torn = co_await update_to(play, 2, true);
+  scene.subscriber->publish(2, -1);
+  const auto torn = co_await update_to(scene, 2, true);
   EXPECT_FALSE(torn.has_value());
   EXPECT_EQ(torn.error().code, core::ErrorCode::kData);
-  play.subscriber->publish(3);
-  EXPECT_TRUE(co_await update_to(play, 3, true));
+  scene.subscriber->publish(3);
+  EXPECT_TRUE(co_await update_to(scene, 3, true));
 }
 
-async::task<void> losing_fetch_script(Play play) {
-  play.subscriber->publish(1);
-  play.subscriber->lose(2);
-  EXPECT_TRUE(co_await update_to(play, 1, true)) << "the third try holds";
-  EXPECT_EQ(play.subscriber->fetched().size(), 3u);
-  play.subscriber->publish(2);
-  play.subscriber->lose(3);
-  const auto lost = co_await update_to(play, 2, true);
+async::task<void> losing_fetch_script(Scene scene) {
+  scene.subscriber->publish(1);
+  scene.subscriber->lose(2);
+  EXPECT_TRUE(co_await update_to(scene, 1, true)) << "the third try holds";
+  EXPECT_EQ(scene.subscriber->fetched().size(), 3u);
+  scene.subscriber->publish(2);
+  scene.subscriber->lose(3);
+  const auto lost = co_await update_to(scene, 2, true);
   EXPECT_FALSE(lost.has_value());
   EXPECT_EQ(lost.error().code, core::ErrorCode::kDeadline) << "or this role would count as lost";
-  EXPECT_TRUE(co_await update_to(play, 2, true)) << "it may be asked again";
+  EXPECT_TRUE(co_await update_to(scene, 2, true)) << "it may be asked again";
 }
 
-async::task<void> cut_script(Play play) {
-  play.subscriber->publish(1);
-  EXPECT_TRUE(co_await update_to(play, 1, true));
-  const Answer shortened = start_generate(play, generate_of({1}, 1));
-  const Answer nothing = start_generate(play, generate_of({2}, 1));
-  const Answer held = start_generate(play, generate_of({3}, 9));
-  std::function<bool()> steps = [play] { return play.log->count("step") > 5; };
-  EXPECT_TRUE(co_await comes_true(play, std::move(steps)));
+async::task<void> cut_script(Scene scene) {
+  scene.subscriber->publish(1);
+  EXPECT_TRUE(co_await update_to(scene, 1, true));
+  const Answer shortened = start_generate(scene, generate_of({1}, 1));
+  const Answer nothing = start_generate(scene, generate_of({2}, 1));
+  const Answer held = start_generate(scene, generate_of({3}, 9));
+  std::function<bool()> steps = [scene] { return scene.log->count("step") > 5; };
+  EXPECT_TRUE(co_await comes_true(scene, std::move(steps)));
   CutGroups cut;
   cut.tickets = {{0, 1, 0}, {0, 2, 0}, {0, 3, 0}, {0, 77, 0}};
-  auto acknowledged = co_await ask(play.context, kPeer, std::move(cut));
+  auto acknowledged = co_await ask(scene.context, kPeer, std::move(cut));
   EXPECT_TRUE(acknowledged.has_value());
-  co_await wait_for(play, shortened);
-  co_await wait_for(play, nothing);
-  co_await wait_for(play, held);
+  co_await wait_for(scene, shortened);
+  co_await wait_for(scene, nothing);
+  co_await wait_for(scene, held);
   EXPECT_TRUE(shortened->value().has_value());
   EXPECT_EQ(shortened->value().value().samples, 2u);
   EXPECT_EQ(nothing->value().error().code, core::ErrorCode::kDeadline);
   EXPECT_EQ(held->value().error().code, core::ErrorCode::kDeadline);
-  EXPECT_EQ(play.data->put.size(), 1u);
-  EXPECT_TRUE(play.data->put[0].cut);
-  EXPECT_EQ(play.generator->state(), "no tickets");
+  EXPECT_EQ(scene.data->put.size(), 1u);
+  EXPECT_TRUE(scene.data->put[0].cut);
+  EXPECT_EQ(scene.generator->state(), "no tickets");
 }
 
-async::task<void> failure_script(Play play) {
-  play.subscriber->publish(1);
-  EXPECT_TRUE(co_await update_to(play, 1, true));
-  const Answer beside = start_generate(play, generate_of({5}, 1));
-  const Answer numeric = start_generate(play, generate_of({666}, 1));
-  co_await wait_for(play, numeric);
-  co_await wait_for(play, beside);
+async::task<void> failure_script(Scene scene) {
+  scene.subscriber->publish(1);
+  EXPECT_TRUE(co_await update_to(scene, 1, true));
+  const Answer beside = start_generate(scene, generate_of({5}, 1));
+  const Answer numeric = start_generate(scene, generate_of({666}, 1));
+  co_await wait_for(scene, numeric);
+  co_await wait_for(scene, beside);
   EXPECT_EQ(numeric->value().error().code, core::ErrorCode::kNumeric);
   EXPECT_TRUE(beside->value().has_value()) << "a group that fails on its own account fails alone";
-  const Answer gone = start_generate(play, generate_of({404}, 1));
-  const Answer good = start_generate(play, generate_of({6}, 1));
-  co_await wait_for(play, gone);
-  co_await wait_for(play, good);
+  const Answer gone = start_generate(scene, generate_of({404}, 1));
+  const Answer good = start_generate(scene, generate_of({6}, 1));
+  co_await wait_for(scene, gone);
+  co_await wait_for(scene, good);
   EXPECT_TRUE(gone->value().has_value()) << "a ticket that nobody wants any more is no failure";
   EXPECT_EQ(gone->value()->samples, 0u);
   EXPECT_TRUE(good->value().has_value());
@@ -230,76 +230,76 @@ async::task<core::Result<void>> occupy(async::DeviceThread* device, std::shared_
   co_return co_await device->run(std::move(job));
 }
 
-async::task<void> full_device_script(Play play, async::DeviceThread* device) {
-  play.subscriber->publish(1);
-  EXPECT_TRUE(co_await update_to(play, 1, true));
+async::task<void> full_device_script(Scene scene, async::DeviceThread* device) {
+  scene.subscriber->publish(1);
+  EXPECT_TRUE(co_await update_to(scene, 1, true));
   std::promise<void> gate;
   const std::shared_future<void> opened = gate.get_future().share();
   const auto full = async::limits::kDeviceJobs_max;
   for (std::uint64_t job = 0; job <= full; ++job) {
-    play.context.scope->spawn("", occupy(device, opened));
+    scene.context.scope->spawn("", occupy(device, opened));
     // The first is being done, the others wait.
     std::function<bool()> there = [device, job] { return device->waiting() == job; };
-    EXPECT_TRUE(co_await comes_true(play, std::move(there)));
+    EXPECT_TRUE(co_await comes_true(scene, std::move(there)));
   }
-  const Answer answer = start_generate(play, generate_of({3}, 1));
-  std::function<bool()> sent = [play] { return play.generator->state() == "sampling"; };
-  EXPECT_TRUE(co_await comes_true(play, std::move(sent)));
+  const Answer answer = start_generate(scene, generate_of({3}, 1));
+  std::function<bool()> sent = [scene] { return scene.generator->state() == "sampling"; };
+  EXPECT_TRUE(co_await comes_true(scene, std::move(sent)));
   gate.set_value();
-  co_await wait_for(play, answer);
+  co_await wait_for(scene, answer);
   EXPECT_TRUE(answer->value().has_value()) << "the engine never saw the turn that was refused";
-  EXPECT_EQ(play.log->count("begin 3"), 1u);
+  EXPECT_EQ(scene.log->count("begin 3"), 1u);
 }
 
-async::task<void> twice_script(Play play) {
-  play.subscriber->publish(1);
-  const Answer first = start_generate(play, generate_of({4}, 1));
-  const Answer second = start_generate(play, generate_of({4}, 1));
-  EXPECT_TRUE(co_await update_to(play, 1, true));
-  co_await wait_for(play, first);
-  co_await wait_for(play, second);
+async::task<void> twice_script(Scene scene) {
+  scene.subscriber->publish(1);
+  const Answer first = start_generate(scene, generate_of({4}, 1));
+  const Answer second = start_generate(scene, generate_of({4}, 1));
+  EXPECT_TRUE(co_await update_to(scene, 1, true));
+  co_await wait_for(scene, first);
+  co_await wait_for(scene, second);
   EXPECT_TRUE(first->value().has_value());
   EXPECT_TRUE(second->value().has_value());
-  EXPECT_EQ(play.data->put.size(), 1u);
+  EXPECT_EQ(scene.data->put.size(), 1u);
 }
 
-async::task<void> bits_script(Play play) {
-  play.subscriber->publish(0);
-  EXPECT_TRUE(co_await update_to(play, 0, true));
+async::task<void> bits_script(Scene scene) {
+  scene.subscriber->publish(0);
+  EXPECT_TRUE(co_await update_to(scene, 0, true));
   std::vector<Answer> answers;
   for (std::uint32_t slot = 1; slot <= 9; ++slot) {
     std::vector<std::uint32_t> one(1, slot);
     Generate request = generate_of(std::move(one), 0);
     request.sampling.max_new_tokens = 40;
-    answers.push_back(start_generate(play, std::move(request)));
+    answers.push_back(start_generate(scene, std::move(request)));
   }
   for (const Answer& answer : answers) {
-    co_await wait_for(play, answer);
+    co_await wait_for(scene, answer);
     EXPECT_TRUE(answer->value().has_value());
   }
-  const auto amounts = play.generator->amounts();
+  const auto amounts = scene.generator->amounts();
   EXPECT_GT(amounts.at(1).second, 0) << "tokens";
-  const auto account = play.context.activity;
+  const auto account = scene.context.activity;
   EXPECT_NE(account, nullptr);
 }
 
 // Work, rest, new weights while it rests, work again. A step of an engine that sleeps would fail.
-async::task<void> rest_script(Play play) {
-  std::function<bool()> rests = [play] { return amount(play, "resting") == 1.0; };
-  play.subscriber->publish(1);
-  EXPECT_TRUE(co_await update_to(play, 1, true));
-  EXPECT_TRUE(co_await comes_true(play, rests));
-  const Answer first = start_generate(play, generate_of({4}, 1));
-  co_await wait_for(play, first);
+async::task<void> rest_script(Scene scene) {
+  std::function<bool()> rests = [scene] { return amount(scene, "resting") == 1.0; };
+  scene.subscriber->publish(1);
+  EXPECT_TRUE(co_await update_to(scene, 1, true));
+  EXPECT_TRUE(co_await comes_true(scene, rests));
+  const Answer first = start_generate(scene, generate_of({4}, 1));
+  co_await wait_for(scene, first);
   EXPECT_TRUE(first->value());
-  EXPECT_TRUE(co_await comes_true(play, rests));
-  play.subscriber->publish(2);
-  EXPECT_TRUE(co_await update_to(play, 2, true));
-  EXPECT_EQ(amount(play, "resting"), 1.0) << "weights do not wake it";
-  const Answer second = start_generate(play, generate_of({3}, 2));
-  co_await wait_for(play, second);
+  EXPECT_TRUE(co_await comes_true(scene, rests));
+  scene.subscriber->publish(2);
+  EXPECT_TRUE(co_await update_to(scene, 2, true));
+  EXPECT_EQ(amount(scene, "resting"), 1.0) << "weights do not wake it";
+  const Answer second = start_generate(scene, generate_of({3}, 2));
+  co_await wait_for(scene, second);
   EXPECT_TRUE(second->value());
-  EXPECT_TRUE(co_await comes_true(play, rests));
+  EXPECT_TRUE(co_await comes_true(scene, rests));
 }
 
 }  // namespace
@@ -307,7 +307,7 @@ async::task<void> rest_script(Play play) {
 TEST(GeneratorRole, AnIdleEngineRestsAndWakesForGroups) {
   GeneratorStage stage;
   stage.sleep_idle = true;
-  stage.play(stage.scripted(ends_by_slot), rest_script);
+  stage.act(stage.scripted(ends_by_slot), rest_script);
   std::vector<std::string> order;
   for (const std::string& line : stage.log.all())
     if (line != "step" && line != "pack" && line != "slice") order.push_back(line);
@@ -319,36 +319,36 @@ TEST(GeneratorRole, AnIdleEngineRestsAndWakesForGroups) {
 
 TEST(GeneratorRole, WithoutTheSettingItNeverSleeps) {
   GeneratorStage stage;
-  stage.play(stage.scripted(ends_by_slot), held_script);
+  stage.act(stage.scripted(ends_by_slot), held_script);
   EXPECT_EQ(stage.log.count("sleep"), 0u);
 }
 
 TEST(GeneratorRole, HoldsGroupsUntilTheWeightsAreNewEnoughAndKeepsTicketOrder) {
   GeneratorStage stage;
-  stage.play(stage.scripted(ends_by_slot), held_script);
+  stage.act(stage.scripted(ends_by_slot), held_script);
 }
 
 TEST(GeneratorRole, PacksInSlicesBetweenStepsAndSwapsAtABoundary) {
   for (const bool recompute : {false, true}) {
     GeneratorStage stage;
-    stage.play(stage.scripted(ends_on_new_weights),
-               [recompute](Play play) { return swap_script(std::move(play), recompute); });
+    stage.act(stage.scripted(ends_on_new_weights),
+               [recompute](Scene scene) { return swap_script(std::move(scene), recompute); });
   }
 }
 
 TEST(GeneratorRole, TheNewestWeightsWantedAreFetchedNext) {
   GeneratorStage stage;
-  stage.play(stage.scripted(ends_by_slot), newest_script);
+  stage.act(stage.scripted(ends_by_slot), newest_script);
 }
 
 TEST(GeneratorRole, WeightsThatCannotBeHadAreAnErrorAndTheNextOnesAreTaken) {
   GeneratorStage stage;
-  stage.play(stage.scripted(ends_by_slot), failing_fetch_script);
+  stage.act(stage.scripted(ends_by_slot), failing_fetch_script);
 }
 
 TEST(GeneratorRole, ABrokenFetchIsTriedAgain) {
   GeneratorStage stage;
-  stage.play(stage.scripted(ends_by_slot), losing_fetch_script);
+  stage.act(stage.scripted(ends_by_slot), losing_fetch_script);
 }
 
 TEST(GeneratorRole, ACutGroupIsDeliveredShortOrNotAtAll) {
@@ -356,24 +356,24 @@ TEST(GeneratorRole, ACutGroupIsDeliveredShortOrNotAtAll) {
   const auto ends = [](const engine::GroupRequest& request, const engine::Sample& sample) {
     return request.seed == 1 && sample.index != 1 && sample.tokens.size() == 3;
   };
-  stage.play(stage.scripted(ends), cut_script);
+  stage.act(stage.scripted(ends), cut_script);
 }
 
 TEST(GeneratorRole, FailuresEndTheirGroupsByName) {
   GeneratorStage stage;
-  stage.play(stage.scripted(ends_by_slot), failure_script);
+  stage.act(stage.scripted(ends_by_slot), failure_script);
 }
 
 TEST(GeneratorRole, ATurnThatAFullDeviceRefusesIsTakenLater) {
   GeneratorStage stage;
-  stage.play(stage.scripted(ends_by_slot), [&stage](Play play) {
-    return full_device_script(std::move(play), &stage.device());
+  stage.act(stage.scripted(ends_by_slot), [&stage](Scene scene) {
+    return full_device_script(std::move(scene), &stage.device());
   });
 }
 
 TEST(GeneratorRole, ATicketThatIsAskedForTwiceIsOneGroup) {
   GeneratorStage stage;
-  stage.play(stage.scripted(ends_by_slot), twice_script);
+  stage.act(stage.scripted(ends_by_slot), twice_script);
 }
 
 TEST(GeneratorRole, DeliversTheBitsOfTheEngine) {
@@ -395,9 +395,9 @@ TEST(GeneratorRole, DeliversTheBitsOfTheEngine) {
     return engine::Engine::create(std::move(weights), limits, {3}, nullptr, team);
   };
   std::shared_ptr<PromptGiver> data;
-  stage.play(maker, [&data](Play play) {
-    data = play.data;
-    return bits_script(std::move(play));
+  stage.act(maker, [&data](Scene scene) {
+    data = scene.data;
+    return bits_script(std::move(scene));
   });
   ASSERT_EQ(data->put.size(), 9u);
   for (const PutGroup& group : data->put) {

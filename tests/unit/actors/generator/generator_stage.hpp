@@ -47,7 +47,7 @@ class PromptGiver {
 };
 
 // What the script has at hand. Everything runs on one thread but the engine and the fetches.
-struct Play {
+struct Scene {
   RoleContext context;
   std::shared_ptr<GeneratorRole> generator;
   std::shared_ptr<PromptGiver> data;
@@ -65,23 +65,23 @@ inline Generate generate_of(std::vector<std::uint32_t> slots, core::Version vers
 }
 
 // Looks again and again until it is true; false after a minute.
-inline async::task<bool> comes_true(Play play, std::function<bool()> condition) {
-  const core::TimePoint until = play.context.timers->now() + std::chrono::minutes(1);
+inline async::task<bool> comes_true(Scene scene, std::function<bool()> condition) {
+  const core::TimePoint until = scene.context.timers->now() + std::chrono::minutes(1);
   while (!condition()) {
-    if (play.context.timers->now() > until) co_return false;
-    co_await async::sleep_for(*play.context.timers, std::chrono::milliseconds(1));
+    if (scene.context.timers->now() > until) co_return false;
+    co_await async::sleep_for(*scene.context.timers, std::chrono::milliseconds(1));
   }
   co_return true;
 }
 
 class GeneratorStage {
  public:
-  using Script = std::function<async::task<void>(Play)>;
+  using Script = std::function<async::task<void>(Scene)>;
 
   GeneratorStage() : fetch_("fetch"), device_("engine"), io_(1), network_(timers_) {}
 
   // Runs the script against a generator whose engine `maker` makes, and takes everything down.
-  void play(EngineMaker maker, Script script) {
+  void act(EngineMaker maker, Script script) {
     io_.run(start(std::move(maker), std::move(script)));
     const auto ended = over_.get_future().wait_for(std::chrono::minutes(2));
     EXPECT_EQ(ended, std::future_status::ready) << "the script hangs";
@@ -111,19 +111,19 @@ class GeneratorStage {
  private:
   class Player final : public cluster::Role {
    public:
-    Player(Play play, Script script, std::promise<void>& over)
-        : play_(std::move(play)), script_(std::move(script)), over_(over) {}
+    Player(Scene scene, Script script, std::promise<void>& over)
+        : scene_(std::move(scene)), script_(std::move(script)), over_(over) {}
     async::task<core::Result<wire::Frame>> handle(wire::Frame) override {
       co_return core::fail(core::ErrorCode::kUnsupported, "the script answers nothing");
     }
     async::task<core::Result<void>> run() override {
-      co_await script_(play_);
+      co_await script_(scene_);
       over_.set_value();
       co_return core::Result<void>();
     }
 
    private:
-    Play play_;
+    Scene scene_;
     Script script_;
     std::promise<void>& over_;
   };
@@ -161,9 +161,9 @@ class GeneratorStage {
     cluster::RoleHost::Factory player =
         [this, script](
             const cluster::RoleServices& services) -> core::Result<std::unique_ptr<cluster::Role>> {
-      Play play{context_of(services), generator_, data_, &subscriber, &log};
+      Scene scene{context_of(services), generator_, data_, &subscriber, &log};
       return std::unique_ptr<cluster::Role>(
-          std::make_unique<Player>(std::move(play), script, over_));
+          std::make_unique<Player>(std::move(scene), script, over_));
     };
     co_await host("controller/0", std::move(player), nullptr);
   }

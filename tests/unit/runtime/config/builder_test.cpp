@@ -163,7 +163,7 @@ TEST(Builder, RulesOfTensorCoresAndOneProcess) {
                   {"rollout.device", "cuda:1"}}),
             "accepted");
   says(with({{"cluster.transport", "loopback"}, {"cluster.listen", "0.0.0.0:7000"}}),
-       "cluster.listen: a run in one process has no door");
+       "cluster.listen: a run in one process has no gateway");
   EXPECT_EQ(with({{"cluster.transport", "loopback"}, {"cluster.listen", "127.0.0.1:0"}}),
             "accepted")
       << "a resolved configuration reads back";

@@ -259,9 +259,9 @@ TEST_F(Http, TheClientFollowsNoRedirect) {
 }
 
 TEST_F(Http, TheClientTrustsNoUnknownCertificate) {
-  DoorAuth auth;
+  GatewayAuth auth;
   auth.token = *make_token();
-  auto context = make_door_context(auth);  // with a certificate that nobody signed
+  auto context = make_gateway_context(auth);  // with a certificate that nobody signed
   ASSERT_TRUE(context);
   std::atomic<bool> reached{false};
   LocalServer server([&](Socket socket) {

@@ -43,10 +43,10 @@ TEST(MinuteBook, RemembersABoundedNumberAndForgetsTheStalest) {
     book.add("early", kStart);
   for (int i = 0; i < 5; ++i)
     book.add("late", kStart + seconds(2));
-  for (std::uint64_t i = 0; i + 1 < limits::kDoorAddresses_max; ++i) {
+  for (std::uint64_t i = 0; i + 1 < limits::kGatewayAddresses_max; ++i) {
     book.add("x" + std::to_string(i), kStart + seconds(3));
   }
-  EXPECT_EQ(book.keys(), limits::kDoorAddresses_max);
+  EXPECT_EQ(book.keys(), limits::kGatewayAddresses_max);
   EXPECT_FALSE(book.full("early", kStart + seconds(4)));
   EXPECT_TRUE(book.full("late", kStart + seconds(4)));
 }
@@ -68,7 +68,7 @@ TEST(ProvenBook, KnowsWhoIsCarriedAndWhoWasWithinTheHour) {
 TEST(ProvenBook, RemembersABoundedNumberAndAllThatAreCarried) {
   ProvenBook book;
   book.enters("carried", kStart);
-  for (std::uint64_t i = 0; i < limits::kDoorAddresses_max; ++i) {
+  for (std::uint64_t i = 0; i < limits::kGatewayAddresses_max; ++i) {
     const std::string name = "x" + std::to_string(i);
     book.enters(name, kStart + seconds(1));
     book.leaves(name, kStart + seconds(2 + static_cast<std::int64_t>(i)));

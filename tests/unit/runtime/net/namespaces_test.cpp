@@ -1,7 +1,7 @@
-// Two hosts: the door in one network namespace, the splice in another, a virtual cable between
+// Two hosts: the gateway in one network namespace, the tunnel in another, a virtual cable between
 // them. A thread enters its namespace by setns and the io threads that it starts inherit it. Needs
 // root and `ip`; skipped with the reason otherwise.
-#include "tests/unit/runtime/net/door_support.hpp"
+#include "tests/unit/runtime/net/gateway_support.hpp"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -9,7 +9,7 @@
 namespace troupe::net::test {
 namespace {
 
-class TwoHosts : public DoorFixture {
+class TwoHosts : public GatewayFixture {
  protected:
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root to make network namespaces";
@@ -56,26 +56,26 @@ class TwoHosts : public DoorFixture {
 TEST_F(TwoHosts, ANodeReachesTheServiceOfAnotherHost) {
   std::unique_ptr<LocalServer> service;
   std::unique_ptr<async::IoThreads> left_io, right_io;
-  std::unique_ptr<Door> door;
+  std::unique_ptr<Gateway> gateway;
   on(left_, [&] {
     service = std::make_unique<LocalServer>(echo);
     left_io = std::make_unique<async::IoThreads>(1);
-    Door::Hooks hooks;
+    Gateway::Hooks hooks;
     hooks.refused = [this](const std::string& line) { log_.add(line); };
     auto open =
-        Door::open(*left_io, "10.77.0.1", 0, token_auth(token_), {{"echo", service->port}}, hooks);
+        Gateway::open(*left_io, "10.77.0.1", 0, token_auth(token_), {{"echo", service->port}}, hooks);
     ASSERT_TRUE(open) << open.error().message;
-    door = std::move(*open);
+    gateway = std::move(*open);
   });
-  ASSERT_TRUE(door);
-  std::unique_ptr<Splice> way;
+  ASSERT_TRUE(gateway);
+  std::unique_ptr<Tunnel> way;
   on(right_, [&] {
     right_io = std::make_unique<async::IoThreads>(1);
-    auto wrong = Splice::open(*right_io, "10.77.0.1", door->port(), token_auth(*make_token()),
+    auto wrong = Tunnel::open(*right_io, "10.77.0.1", gateway->port(), token_auth(*make_token()),
                               "echo", kPatience);
     ASSERT_FALSE(wrong);
     auto open =
-        Splice::open(*right_io, "10.77.0.1", door->port(), token_auth(token_), "echo", kPatience);
+        Tunnel::open(*right_io, "10.77.0.1", gateway->port(), token_auth(token_), "echo", kPatience);
     ASSERT_TRUE(open) << open.error().message;
     way = std::move(*open);
     Socket socket = Socket::to(way->path());
@@ -101,18 +101,18 @@ TEST_F(TwoHosts, ANodeReachesTheServiceOfAnotherHost) {
 
 TEST_F(TwoHosts, ACutCableIsNoticed) {
   std::unique_ptr<async::IoThreads> left_io, right_io;
-  std::unique_ptr<Door> door;
+  std::unique_ptr<Gateway> gateway;
   on(left_, [&] {
     left_io = std::make_unique<async::IoThreads>(1);
-    auto open = Door::open(*left_io, "10.77.0.1", 0, token_auth(token_), {{"echo", 1}}, {});
+    auto open = Gateway::open(*left_io, "10.77.0.1", 0, token_auth(token_), {{"echo", 1}}, {});
     ASSERT_TRUE(open) << open.error().message;
-    door = std::move(*open);
+    gateway = std::move(*open);
   });
-  ASSERT_TRUE(door);
+  ASSERT_TRUE(gateway);
   ASSERT_EQ(std::system(("ip -n " + left_ + " link set cable down").c_str()), 0);
   on(right_, [&] {
     right_io = std::make_unique<async::IoThreads>(1);
-    auto late = Splice::open(*right_io, "10.77.0.1", door->port(), token_auth(token_), "echo",
+    auto late = Tunnel::open(*right_io, "10.77.0.1", gateway->port(), token_auth(token_), "echo",
                              std::chrono::milliseconds(300));
     ASSERT_FALSE(late);
     EXPECT_TRUE(late.error().code == core::ErrorCode::kDeadline ||

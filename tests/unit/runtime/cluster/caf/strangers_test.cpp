@@ -65,7 +65,7 @@ class RawProcess {
   ~RawProcess() {
     caf::anon_send_exit(actor_, caf::exit_reason::kill);
     actor_ = nullptr;
-    door_ = nullptr;
+    introducer_ = nullptr;
     roles_.clear();
     caf::scoped_actor self(system_, true);
     self->send_exit(middleman_, caf::exit_reason::kill);
@@ -77,10 +77,10 @@ class RawProcess {
     caf::scoped_actor self(system_);
     self->request(middleman_, kPatience, caf::connect_atom::value, path, std::uint16_t{0})
         .receive(
-            [this](const caf::node_id&, const caf::strong_actor_ptr& door,
-                   const std::set<std::string>&) { door_ = caf::actor_cast<caf::actor>(door); },
+            [this](const caf::node_id&, const caf::strong_actor_ptr& introducer,
+                   const std::set<std::string>&) { introducer_ = caf::actor_cast<caf::actor>(introducer); },
             [](const caf::error&) {});
-    return static_cast<bool>(door_);
+    return static_cast<bool>(introducer_);
   }
   bool listen(const std::string& path) {
     caf::scoped_actor self(system_);
@@ -102,7 +102,7 @@ class RawProcess {
     return answers_;
   }
   caf::actor& self() { return actor_; }
-  caf::actor& door() { return door_; }
+  caf::actor& introducer() { return introducer_; }
 
  private:
   RawSettings settings_;
@@ -112,7 +112,7 @@ class RawProcess {
   int answers_ = 0;
   caf::actor_system system_;
   caf::io::middleman_actor middleman_;
-  caf::actor actor_, door_;
+  caf::actor actor_, introducer_;
 };
 
 class StrangersTest : public ::testing::Test {
@@ -126,7 +126,7 @@ class StrangersTest : public ::testing::Test {
   void let_in(const std::string& name) {
     ASSERT_TRUE(stranger_.reach(path_));
     const auto hello = wire::hello_frame({name, core::RunId{42}, 1, "the pass"});
-    caf::send_as(stranger_.self(), stranger_.door(), raw(hello), stranger_.self());
+    caf::send_as(stranger_.self(), stranger_.introducer(), raw(hello), stranger_.self());
     ASSERT_NE(home_.events.wait("arrived " + name), "");
     ASSERT_TRUE(stranger_.role("home/0"));
   }
@@ -191,8 +191,8 @@ TEST_F(ExchangeStrangers, AnOversizedFrameIsNotEvenRead) {
   let_in("raw/0");
   const RawBytes big{std::vector<char>(wire::limits::kFrame_bytes_max + 8)};
   caf::send_as(stranger_.self(), stranger_.role("home/0"), big);
-  caf::send_as(stranger_.self(), stranger_.door(), big);
-  caf::send_as(stranger_.self(), stranger_.door(), big, stranger_.self());
+  caf::send_as(stranger_.self(), stranger_.introducer(), big);
+  caf::send_as(stranger_.self(), stranger_.introducer(), big, stranger_.self());
   EXPECT_TRUE(refused(2));
   EXPECT_NE(home_.events.wait("refused home/0 got garbage: 1048584 bytes, more than"), "");
   expect_all_well();
@@ -213,7 +213,7 @@ TEST_F(ExchangeStrangers, NobodySpeaksInAnothersName) {
 
 TEST_F(ExchangeStrangers, MessagesOfOtherTypesNeitherEndNorConfuseAnActor) {
   let_in("raw/0");
-  for (const auto& target : {stranger_.role("home/0"), stranger_.door()}) {
+  for (const auto& target : {stranger_.role("home/0"), stranger_.introducer()}) {
     caf::send_as(stranger_.self(), target, std::string("hello"));
     caf::send_as(stranger_.self(), target, 42);
     caf::send_as(stranger_.self(), target, caf::make_error(caf::sec::runtime_error, "boo"));
@@ -224,13 +224,13 @@ TEST_F(ExchangeStrangers, MessagesOfOtherTypesNeitherEndNorConfuseAnActor) {
   EXPECT_EQ(home_.exchange->counters().refused, 8u);
   expect_all_well();
   auto late = home_.join_echo("late/0");
-  EXPECT_TRUE(stranger_.role("late/0")) << "the door still introduces";
+  EXPECT_TRUE(stranger_.role("late/0")) << "the introducer still introduces";
 }
 
 TEST_F(ExchangeStrangers, AnIntroductionMustBeOneAndBeOfItsOwnActor) {
   let_in("raw/0");
   const auto introduce = [&](const wire::Frame& frame, const caf::actor& who) {
-    caf::send_as(stranger_.self(), stranger_.door(), raw(frame), who);
+    caf::send_as(stranger_.self(), stranger_.introducer(), raw(frame), who);
   };
   introduce(request_of("raw/0"), stranger_.self());  // no hello
   introduce(wire::hello_frame({"raw/1", core::RunId{42}, 1, ""}), stranger_.role("home/1"));

@@ -1,8 +1,8 @@
-// How fast a splice and a door carry bytes, beside a raw loopback socket in the same run. Prints
-// one JSON object a line for each of `--rounds` and the median; not a test. usage: splice_perf
+// How fast a tunnel and a gateway carry bytes, beside a raw loopback socket in the same run. Prints
+// one JSON object a line for each of `--rounds` and the median; not a test. usage: tunnel_perf
 // [MiB] [rounds]
-#include "runtime/net/door.hpp"
-#include "runtime/net/splice.hpp"
+#include "runtime/net/gateway.hpp"
+#include "runtime/net/tunnel.hpp"
 #include "runtime/net/token_file.hpp"
 #include "tests/unit/runtime/net/net_support.hpp"
 
@@ -46,19 +46,19 @@ int main(int argc, char** argv) {
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
   LocalServer server(sink);
   async::IoThreads io(2);
-  net::DoorAuth auth;
+  net::GatewayAuth auth;
   auth.token = *net::make_token();
-  auto door = net::Door::open(io, "127.0.0.1", 0, auth, {{"sink", server.port}}, {});
-  if (!door) return 1;
-  auto splice =
-      net::Splice::open(io, "127.0.0.1", (*door)->port(), auth, "sink", std::chrono::seconds(5));
-  if (!splice) return 1;
+  auto gateway = net::Gateway::open(io, "127.0.0.1", 0, auth, {{"sink", server.port}}, {});
+  if (!gateway) return 1;
+  auto tunnel =
+      net::Tunnel::open(io, "127.0.0.1", (*gateway)->port(), auth, "sink", std::chrono::seconds(5));
+  if (!tunnel) return 1;
   std::vector<double> shares;
   for (int i = 0; i < rounds; ++i) {
     const double raw = gb_per_s(server.port, mebibytes);
-    const double carried = gb_per_s((*splice)->path(), mebibytes);
+    const double carried = gb_per_s((*tunnel)->path(), mebibytes);
     shares.push_back(carried / raw);
-    std::printf("{\"raw_gb_per_s\": %.3f, \"splice_gb_per_s\": %.3f, \"share\": %.3f}\n", raw,
+    std::printf("{\"raw_gb_per_s\": %.3f, \"tunnel_gb_per_s\": %.3f, \"share\": %.3f}\n", raw,
                 carried, carried / raw);
   }
   std::sort(shares.begin(), shares.end());

@@ -1,5 +1,5 @@
 // The exchange of proofs.
-#include "runtime/net/door_protocol.hpp"
+#include "runtime/net/gateway_protocol.hpp"
 
 #include <openssl/crypto.h>
 #include <openssl/hmac.h>
@@ -39,7 +39,7 @@ std::array<unsigned char, kToken_bytes> key_of(const std::string& token) {
 
 struct Exchange {
   Block client_nonce = {};
-  Block door_nonce = {};
+  Block gateway_nonce = {};
   std::array<unsigned char, 32> binding = {};
   char errand = 0;
   std::string service;
@@ -48,10 +48,10 @@ struct Exchange {
 core::Result<std::string> proof_of(const char* role,
                                    const Exchange& exchange,
                                    const std::string& token) {
-  std::string text = std::string("troupe door v1 ") + role;
+  std::string text = std::string("troupe gateway v1 ") + role;
   text += '\0';
   text.append(exchange.client_nonce.data(), 32);
-  text.append(exchange.door_nonce.data(), 32);
+  text.append(exchange.gateway_nonce.data(), 32);
   text.append(reinterpret_cast<const char*>(exchange.binding.data()), 32);
   text += exchange.errand;
   text += exchange.service;
@@ -82,16 +82,16 @@ bool plain_name(const std::string& name) {
 // The fixed part of a hello; says nothing of the name yet.
 core::Result<void> check_hello(const std::array<char, kHello_bytes>& hello, bool by_token) {
   if (std::memcmp(hello.data(), kMagic, 4) != 0) {
-    return core::fail(ErrorCode::kPeerLost, "the peer does not speak the door's protocol");
+    return core::fail(ErrorCode::kPeerLost, "the peer does not speak the gateway's protocol");
   }
   if (hello[4] != kVersion) {
     return core::fail(ErrorCode::kPeerLost,
                       "the peer speaks version " +
                           std::to_string(static_cast<unsigned char>(hello[4])) +
-                          " of the door's protocol, not 1");
+                          " of the gateway's protocol, not 1");
   }
-  const bool errand = hello[5] == static_cast<char>(DoorErrand::kIntroduce) ||
-                      hello[5] == static_cast<char>(DoorErrand::kCarry);
+  const bool errand = hello[5] == static_cast<char>(GatewayErrand::kIntroduce) ||
+                      hello[5] == static_cast<char>(GatewayErrand::kCarry);
   const auto length = static_cast<unsigned char>(hello[7]);
   if (!errand || length == 0 || length > kServiceName_bytes_max) {
     return core::fail(ErrorCode::kPeerLost, "the peer's hello is malformed");
@@ -114,7 +114,7 @@ std::string printable(const std::string& text) {
   return shown;
 }
 
-async::task<core::Result<DoorRequest>> admit(TlsStream* tls, const DoorAuth* auth) {
+async::task<core::Result<GatewayRequest>> admit(TlsStream* tls, const GatewayAuth* auth) {
   std::array<char, kHello_bytes> hello;
   TROUPE_CO_TRY(co_await tls->read_exactly(hello.data(), hello.size()));
   TROUPE_CO_TRY(check_hello(hello, auth->by_token()));
@@ -126,31 +126,31 @@ async::task<core::Result<DoorRequest>> admit(TlsStream* tls, const DoorAuth* aut
   if (!plain_name(exchange.service)) {
     co_return core::fail(ErrorCode::kPeerLost, "the peer's hello is malformed");
   }
-  DoorRequest request;
-  request.errand = static_cast<DoorErrand>(exchange.errand);
+  GatewayRequest request;
+  request.errand = static_cast<GatewayErrand>(exchange.errand);
   request.service = exchange.service;
   if (!auth->by_token()) co_return request;
 
   TROUPE_CO_TRY_ASSIGN(nonce, random_block());
-  exchange.door_nonce = nonce;
+  exchange.gateway_nonce = nonce;
   TROUPE_CO_TRY_ASSIGN(binding, tls->channel_binding());
   exchange.binding = binding;
-  TROUPE_CO_TRY(co_await tls->write(exchange.door_nonce.data(), 32));
+  TROUPE_CO_TRY(co_await tls->write(exchange.gateway_nonce.data(), 32));
   Block given;
   TROUPE_CO_TRY(co_await tls->read_exactly(given.data(), given.size()));
   TROUPE_CO_TRY_ASSIGN(wanted, proof_of("client", exchange, auth->token));
   if (!same(wanted, given.data())) {
     std::string reason = "wrong join token";
-    TROUPE_CO_TRY(co_await answer(tls, DoorVerdict::kNotProven, "", std::move(reason)));
+    TROUPE_CO_TRY(co_await answer(tls, GatewayVerdict::kNotProven, "", std::move(reason)));
     co_return core::fail(ErrorCode::kConfig, "wrong join token");
   }
-  TROUPE_CO_TRY_ASSIGN(own, proof_of("door", exchange, auth->token));
+  TROUPE_CO_TRY_ASSIGN(own, proof_of("gateway", exchange, auth->token));
   request.proof = std::move(own);
   co_return request;
 }
 
 async::task<core::Result<void>> answer(TlsStream* tls,
-                                       DoorVerdict verdict,
+                                       GatewayVerdict verdict,
                                        std::string proof,
                                        std::string text) {
   if (text.size() > kVerdictText_bytes_max) text.resize(kVerdictText_bytes_max);
@@ -166,38 +166,38 @@ async::task<core::Result<void>> answer(TlsStream* tls,
 
 namespace {
 
-core::Failure refusal(DoorVerdict verdict, const std::string& text) {
-  const std::string reason = "the door refused: " + printable(text);
+core::Failure refusal(GatewayVerdict verdict, const std::string& text) {
+  const std::string reason = "the gateway refused: " + printable(text);
   switch (verdict) {
-    case DoorVerdict::kNotProven:
+    case GatewayVerdict::kNotProven:
       return core::fail(ErrorCode::kConfig, reason);
-    case DoorVerdict::kNoService:
+    case GatewayVerdict::kNoService:
       return core::fail(ErrorCode::kNotFound, reason);
-    case DoorVerdict::kFull:
+    case GatewayVerdict::kFull:
       return core::fail(ErrorCode::kOverloaded, reason);
-    case DoorVerdict::kWelcome:
+    case GatewayVerdict::kWelcome:
       break;
   }
-  return core::fail(ErrorCode::kPeerLost, "the door's verdict is malformed");
+  return core::fail(ErrorCode::kPeerLost, "the gateway's verdict is malformed");
 }
 
-// Reads the verdict; `wanted` is the proof that the door must show, empty in CA mode.
+// Reads the verdict; `wanted` is the proof that the gateway must show, empty in CA mode.
 async::task<core::Result<std::string>> verdict_of(TlsStream* tls, std::string wanted) {
   std::array<char, kVerdict_bytes> head;
   TROUPE_CO_TRY(co_await tls->read_exactly(head.data(), head.size()));
   const std::size_t size = static_cast<std::size_t>(static_cast<unsigned char>(head[1])) * 256 +
                            static_cast<unsigned char>(head[2]);
   if (size > kVerdictText_bytes_max) {
-    co_return core::fail(ErrorCode::kPeerLost, "the door's verdict is malformed");
+    co_return core::fail(ErrorCode::kPeerLost, "the gateway's verdict is malformed");
   }
   std::string text(size, '\0');
   TROUPE_CO_TRY(co_await tls->read_exactly(text.data(), text.size()));
-  const auto verdict = static_cast<DoorVerdict>(head[0]);
-  if (verdict != DoorVerdict::kWelcome) co_return refusal(verdict, text);
+  const auto verdict = static_cast<GatewayVerdict>(head[0]);
+  if (verdict != GatewayVerdict::kWelcome) co_return refusal(verdict, text);
   if (!wanted.empty() && !same(wanted, head.data() + 3)) {
     co_return core::fail(ErrorCode::kConfig,
-                         "the door could not prove that it holds the join token; it is not this "
-                         "run's door");
+                         "the gateway could not prove that it holds the join token; it is not this "
+                         "run's gateway");
   }
   co_return text;
 }
@@ -205,8 +205,8 @@ async::task<core::Result<std::string>> verdict_of(TlsStream* tls, std::string wa
 }  // namespace
 
 async::task<core::Result<std::string>> enter(TlsStream* tls,
-                                             const DoorAuth* auth,
-                                             DoorErrand errand,
+                                             const GatewayAuth* auth,
+                                             GatewayErrand errand,
                                              std::string service) {
   if (!plain_name(service) || service.size() > kServiceName_bytes_max) {
     co_return core::fail(ErrorCode::kConfig, "'" + printable(service) + "' is no service name");
@@ -226,13 +226,13 @@ async::task<core::Result<std::string>> enter(TlsStream* tls,
   TROUPE_CO_TRY(co_await tls->write(hello.data(), hello.size()));
   std::string wanted;
   if (auth->by_token()) {
-    TROUPE_CO_TRY(co_await tls->read_exactly(exchange.door_nonce.data(), 32));
+    TROUPE_CO_TRY(co_await tls->read_exactly(exchange.gateway_nonce.data(), 32));
     TROUPE_CO_TRY_ASSIGN(binding, tls->channel_binding());
     exchange.binding = binding;
     TROUPE_CO_TRY_ASSIGN(own, proof_of("client", exchange, auth->token));
     TROUPE_CO_TRY(co_await tls->write(own.data(), own.size()));
-    TROUPE_CO_TRY_ASSIGN(doors, proof_of("door", exchange, auth->token));
-    wanted = std::move(doors);
+    TROUPE_CO_TRY_ASSIGN(gateways, proof_of("gateway", exchange, auth->token));
+    wanted = std::move(gateways);
   }
   auto text = co_await verdict_of(tls, std::move(wanted));
   co_return text;

@@ -18,18 +18,18 @@
 
 namespace troupe::cluster::exchange {
 
-class Door final : public caf::event_based_actor {
+class Introducer final : public caf::event_based_actor {
  public:
-  Door(caf::actor_config& config, std::shared_ptr<Core> core);
+  Introducer(caf::actor_config& config, std::shared_ptr<Core> core);
 
   caf::behavior make_behavior() override;
   void on_exit() override;
-  const char* name() const override { return "troupe-door"; }
+  const char* name() const override { return "troupe-introducer"; }
 
  private:
-  // Another process, by its own door.
+  // Another process, by its own introducer.
   struct Remote {
-    caf::actor door;
+    caf::actor introducer;
     bool in = false;          // its roles are known here, and ours there
     bool trusted = false;     // we called it, so it may introduce its own
     std::vector<Dial> dials;  // that wait for its word
@@ -47,7 +47,7 @@ class Door final : public caf::event_based_actor {
   void recommend(const Binding& role, const Binding& to);
   void withdraw(const wire::Hello& role, const core::Error& cause);
   void withdrawn(const PeerName& name, std::uint64_t epoch, const core::Error& cause);
-  void tell(const caf::actor& door, const wire::Hello& hello, const core::Result<void>& word);
+  void tell(const caf::actor& introducer, const wire::Hello& hello, const core::Result<void>& word);
   void ended(const caf::down_msg& down);
   void lose(const Binding& gone, const core::Error& cause);
 

@@ -1,10 +1,10 @@
-// Dials the door once to introduce itself, then once for every local connection.
-#include "runtime/net/splice.hpp"
+// Dials the gateway once to introduce itself, then once for every local connection.
+#include "runtime/net/tunnel.hpp"
 
 #include "runtime/async/deadline.hpp"
 #include "runtime/net/await_token.hpp"
 #include "runtime/net/carry.hpp"
-#include "runtime/net/door_protocol.hpp"
+#include "runtime/net/gateway_protocol.hpp"
 #include "runtime/net/limits.hpp"
 #include "runtime/net/socket_folder.hpp"
 #include "runtime/net/strand_scope.hpp"
@@ -28,7 +28,7 @@ using core::ErrorCode;
 namespace {
 
 
-// A connection to the door that a timer can cut at any stage.
+// A connection to the gateway that a timer can cut at any stage.
 struct Dialled {
   explicit Dialled(const async::Executor& executor) : socket(executor), resolver(executor) {}
   void cut() {
@@ -46,11 +46,11 @@ struct Dialled {
 
 }  // namespace
 
-struct Splice::Impl {
+struct Tunnel::Impl {
   Impl(async::IoThreads& io,
        std::string to_host,
        std::uint16_t to_port,
-       DoorAuth given,
+       GatewayAuth given,
        std::string named,
        std::function<void(const std::string&)> called)
       : host(std::move(to_host)),
@@ -60,15 +60,15 @@ struct Splice::Impl {
         log(std::move(called)),
         work(io) {}
 
-  std::string where() const { return "door " + host + ":" + std::to_string(port); }
+  std::string where() const { return "gateway " + host + ":" + std::to_string(port); }
 
   static async::task<core::Result<void>> dial(Impl* self, Dialled* dialled);
-  static async::task<core::Result<std::string>> enter_door(Impl* self,
+  static async::task<core::Result<std::string>> enter_gateway(Impl* self,
                                                            Dialled* dialled,
-                                                           DoorErrand errand);
-  static async::task<core::Result<std::string>> pass_door(Impl* self,
+                                                           GatewayErrand errand);
+  static async::task<core::Result<std::string>> pass_gateway(Impl* self,
                                                           std::shared_ptr<Dialled> dialled,
-                                                          DoorErrand errand,
+                                                          GatewayErrand errand,
                                                           core::Duration limit);
   static async::task<void> introduce(Impl* self,
                                      core::Duration limit,
@@ -78,7 +78,7 @@ struct Splice::Impl {
 
   const std::string host;
   const std::uint16_t port;
-  const DoorAuth auth;
+  const GatewayAuth auth;
   const std::string service;
   const std::function<void(const std::string&)> log;
   async::SteadyTimers timers;
@@ -91,7 +91,7 @@ struct Splice::Impl {
   bool stopped = false;
 };
 
-async::task<core::Result<void>> Splice::Impl::dial(Impl* self, Dialled* dialled) {
+async::task<core::Result<void>> Tunnel::Impl::dial(Impl* self, Dialled* dialled) {
   boost::system::error_code not_an_address;
   const auto address = asio::ip::make_address(self->host, not_an_address);
   if (!not_an_address) {
@@ -109,9 +109,9 @@ async::task<core::Result<void>> Splice::Impl::dial(Impl* self, Dialled* dialled)
   co_return core::Result<void>();
 }
 
-async::task<core::Result<std::string>> Splice::Impl::enter_door(Impl* self,
+async::task<core::Result<std::string>> Tunnel::Impl::enter_gateway(Impl* self,
                                                                 Dialled* dialled,
-                                                                DoorErrand errand) {
+                                                                GatewayErrand errand) {
   TROUPE_CO_TRY(co_await dial(self, dialled));
   if (dialled->late) co_return core::fail(ErrorCode::kClosed, "closed");
   dialled->tls.emplace(std::move(dialled->socket), self->context.get(), TlsStream::Side::kClient);
@@ -120,7 +120,7 @@ async::task<core::Result<std::string>> Splice::Impl::enter_door(Impl* self,
   if (!shaken) {
     co_return core::fail(shaken.error().code,
                          shaken.error().message +
-                             " (no door of this run, or one that refuses this address after "
+                             " (no gateway of this run, or one that refuses this address after "
                              "wrong proofs in the last minute)");
   }
   if (!self->auth.by_token()) TROUPE_CO_TRY(check_host_name(tls->native(), self->host));
@@ -128,15 +128,15 @@ async::task<core::Result<std::string>> Splice::Impl::enter_door(Impl* self,
   co_return entered;
 }
 
-// `enter_door` within `limit`.
-async::task<core::Result<std::string>> Splice::Impl::pass_door(Impl* self,
+// `enter_gateway` within `limit`.
+async::task<core::Result<std::string>> Tunnel::Impl::pass_gateway(Impl* self,
                                                                std::shared_ptr<Dialled> dialled,
-                                                               DoorErrand errand,
+                                                               GatewayErrand errand,
                                                                core::Duration limit) {
   auto executor = co_await asio::this_coro::executor;
   std::function<void()> cut = [dialled] { dialled->cut(); };
   const async::Timer timer = self->timers.arm(executor, self->timers.now() + limit, std::move(cut));
-  auto entered = co_await enter_door(self, dialled.get(), errand);
+  auto entered = co_await enter_gateway(self, dialled.get(), errand);
   if (entered) co_return entered;
   if (dialled->late) {
     const auto limit_ms = std::chrono::duration_cast<std::chrono::milliseconds>(limit).count();
@@ -146,29 +146,29 @@ async::task<core::Result<std::string>> Splice::Impl::pass_door(Impl* self,
   co_return core::fail(entered.error().within(self->where()));
 }
 
-async::task<void> Splice::Impl::introduce(
+async::task<void> Tunnel::Impl::introduce(
     Impl* self,
     core::Duration limit,
     std::shared_ptr<std::promise<core::Result<std::string>>> out) {
   auto dialled = std::make_shared<Dialled>(self->work.executor());
-  auto entered = co_await pass_door(self, std::move(dialled), DoorErrand::kIntroduce, limit);
+  auto entered = co_await pass_gateway(self, std::move(dialled), GatewayErrand::kIntroduce, limit);
   out->set_value(std::move(entered));
 }
 
-async::task<void> Splice::Impl::accept_all(Impl* self) {
+async::task<void> Tunnel::Impl::accept_all(Impl* self) {
   for (;;) {
     stream_protocol::socket socket(self->work.executor());
     const auto [code] = co_await self->acceptor->async_accept(socket, kToken);
     if (self->work.scope().cancelled()) co_return;
     if (code == asio::error::connection_aborted) continue;
     if (code) {
-      if (self->log) self->log("splice: cannot accept: " + code.message());
+      if (self->log) self->log("tunnel: cannot accept: " + code.message());
       co_await async::sleep_for(self->timers, limits::kAcceptPause);
       continue;
     }
     if (!same_user(socket.native_handle())) continue;
-    if (self->connections >= limits::kDoorConnections_max) {
-      if (self->log) self->log("splice: too many connections at once");
+    if (self->connections >= limits::kGatewayConnections_max) {
+      if (self->log) self->log("tunnel: too many connections at once");
       continue;
     }
     ++self->connections;
@@ -177,14 +177,14 @@ async::task<void> Splice::Impl::accept_all(Impl* self) {
   }
 }
 
-async::task<void> Splice::Impl::carry_one(Impl* self, std::shared_ptr<LocalSocket> local) {
+async::task<void> Tunnel::Impl::carry_one(Impl* self, std::shared_ptr<LocalSocket> local) {
   struct Counted {
     std::size_t& count;
     ~Counted() { --count; }
   };
   const Counted counted{self->connections};
   auto dialled = std::make_shared<Dialled>(self->work.executor());
-  auto entered = co_await pass_door(self, dialled, DoorErrand::kCarry, limits::kSpliceConnect);
+  auto entered = co_await pass_gateway(self, dialled, GatewayErrand::kCarry, limits::kTunnelConnect);
   if (self->work.scope().cancelled()) co_return;
   if (!entered) {
     if (self->log) self->log(entered.error().message);
@@ -193,17 +193,17 @@ async::task<void> Splice::Impl::carry_one(Impl* self, std::shared_ptr<LocalSocke
   static_cast<void>(co_await carry(&*dialled->tls, local.get()));
 }
 
-core::Result<std::unique_ptr<Splice>> Splice::open(async::IoThreads& io,
+core::Result<std::unique_ptr<Tunnel>> Tunnel::open(async::IoThreads& io,
                                                    const std::string& host,
                                                    std::uint16_t port,
-                                                   DoorAuth auth,
+                                                   GatewayAuth auth,
                                                    const std::string& service,
                                                    core::Duration deadline,
                                                    std::function<void(const std::string&)> log) {
-  TROUPE_TRY_ASSIGN(context, make_splice_context(auth));
-  std::unique_ptr<Splice> splice(
-      new Splice(std::make_unique<Impl>(io, host, port, std::move(auth), service, std::move(log))));
-  Impl* impl = splice->impl_.get();
+  TROUPE_TRY_ASSIGN(context, make_tunnel_context(auth));
+  std::unique_ptr<Tunnel> tunnel(
+      new Tunnel(std::make_unique<Impl>(io, host, port, std::move(auth), service, std::move(log))));
+  Impl* impl = tunnel->impl_.get();
   impl->context = std::move(context);
   auto out = std::make_shared<std::promise<core::Result<std::string>>>();
   auto entered = out->get_future();
@@ -211,27 +211,27 @@ core::Result<std::unique_ptr<Splice>> Splice::open(async::IoThreads& io,
   TROUPE_TRY_ASSIGN(pass, entered.get());
   impl->pass = std::move(pass);
   TROUPE_TRY_ASSIGN(folder, SocketFolder::make());
-  impl->path = folder.socket("splice");
+  impl->path = folder.socket("tunnel");
   TROUPE_TRY_ASSIGN(listener, listen_unix(impl->path));
   impl->folder.emplace(std::move(folder));
   impl->acceptor.emplace(impl->work.executor(), stream_protocol(), listener.release());
   impl->work.start(Impl::accept_all(impl));
-  return {std::move(splice)};
+  return {std::move(tunnel)};
 }
 
-Splice::Splice(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Splice::~Splice() {
+Tunnel::Tunnel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Tunnel::~Tunnel() {
   stop();
 }
 
-const std::string& Splice::path() const noexcept {
+const std::string& Tunnel::path() const noexcept {
   return impl_->path;
 }
-const std::string& Splice::pass() const noexcept {
+const std::string& Tunnel::pass() const noexcept {
   return impl_->pass;
 }
 
-void Splice::stop() {
+void Tunnel::stop() {
   if (std::exchange(impl_->stopped, true)) return;
   impl_->work.stop([this] {
     boost::system::error_code ignored;

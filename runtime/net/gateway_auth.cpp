@@ -1,11 +1,11 @@
-// The check that every door and splice begins with.
-#include "runtime/net/door_auth.hpp"
+// The check that every gateway and tunnel begins with.
+#include "runtime/net/gateway_auth.hpp"
 
 #include <algorithm>
 
 namespace troupe::net {
 
-core::Result<void> check_auth(const DoorAuth& auth) {
+core::Result<void> check_auth(const GatewayAuth& auth) {
   using core::ErrorCode;
   const bool files = !auth.ca.empty() || !auth.certificate.empty() || !auth.key.empty();
   if (auth.by_token() && files) {

@@ -1,8 +1,8 @@
-// Bytes through a splice and a door over real sockets: all of them, in order, with their ends.
-#include "runtime/net/splice.hpp"
+// Bytes through a tunnel and a gateway over real sockets: all of them, in order, with their ends.
+#include "runtime/net/tunnel.hpp"
 
 #include "runtime/net/socket_folder.hpp"
-#include "tests/unit/runtime/net/door_support.hpp"
+#include "tests/unit/runtime/net/gateway_support.hpp"
 
 #include <sys/wait.h>
 
@@ -12,7 +12,7 @@
 namespace troupe::net::test {
 namespace {
 
-class SpliceTest : public DoorFixture {};
+class TunnelTest : public GatewayFixture {};
 
 std::string random_bytes(std::size_t size) {
   std::mt19937_64 generator(7);
@@ -38,36 +38,36 @@ std::string there_and_back(const std::string& path, const std::string& bytes) {
 
 }  // namespace
 
-TEST_F(SpliceTest, CarriesByToken) {
-  open_door(token_auth(token_));
+TEST_F(TunnelTest, CarriesByToken) {
+  open_gateway(token_auth(token_));
   expect_open(token_auth(token_));
   EXPECT_EQ(log_.text(), "");
 }
 
-TEST_F(SpliceTest, CarriesByCertificate) {
-  const DoorAuth auth = ca_auth("ca");
-  open_door(auth);
+TEST_F(TunnelTest, CarriesByCertificate) {
+  const GatewayAuth auth = ca_auth("ca");
+  open_gateway(auth);
   expect_open(auth);
   EXPECT_EQ(log_.text(), "");
 }
 
-TEST_F(SpliceTest, SixtyFourMebibytesComeBackEqual) {
-  open_door(token_auth(token_));
-  auto way = splice(token_auth(token_));
+TEST_F(TunnelTest, SixtyFourMebibytesComeBackEqual) {
+  open_gateway(token_auth(token_));
+  auto way = tunnel(token_auth(token_));
   ASSERT_TRUE(way) << way.error().message;
   const std::string bytes = random_bytes(64u << 20);
   EXPECT_TRUE(there_and_back((*way)->path(), bytes) == bytes);
 }
 
-TEST_F(SpliceTest, AnEndOfOneDirectionIsPassedOn) {
+TEST_F(TunnelTest, AnEndOfOneDirectionIsPassedOn) {
   // Answers only when the other side has ended, then goes on for a while.
   LocalServer counter([](Socket socket) {
     const std::string all = socket.receive();
     EXPECT_TRUE(socket.send(std::to_string(all.size()) + std::string(1 << 20, '.')));
   });
-  open_door(token_auth(token_));
-  door_->set_service("count", counter.port);
-  auto way = splice(token_auth(token_), "count");
+  open_gateway(token_auth(token_));
+  gateway_->set_service("count", counter.port);
+  auto way = tunnel(token_auth(token_), "count");
   ASSERT_TRUE(way) << way.error().message;
   Socket socket = Socket::to((*way)->path());
   ASSERT_TRUE(socket.send(std::string(100'000, 'x')));
@@ -77,16 +77,16 @@ TEST_F(SpliceTest, AnEndOfOneDirectionIsPassedOn) {
   EXPECT_TRUE(ended);
 }
 
-TEST_F(SpliceTest, ABrokenConnectionEndsHereToo) {
+TEST_F(TunnelTest, ABrokenConnectionEndsHereToo) {
   LocalServer breaker([](Socket socket) {
     socket.receive(4);
     socket.send("half");
     const linger hard{1, 0};
     ::setsockopt(socket.fd(), SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
   });
-  open_door(token_auth(token_));
-  door_->set_service("break", breaker.port);
-  auto way = splice(token_auth(token_), "break");
+  open_gateway(token_auth(token_));
+  gateway_->set_service("break", breaker.port);
+  auto way = tunnel(token_auth(token_), "break");
   ASSERT_TRUE(way) << way.error().message;
   Socket socket = Socket::to((*way)->path());
   ASSERT_TRUE(socket.send("stop"));
@@ -94,9 +94,9 @@ TEST_F(SpliceTest, ABrokenConnectionEndsHereToo) {
   EXPECT_TRUE(socket.closed());
 }
 
-TEST_F(SpliceTest, ManyConnectionsAtOnce) {
-  open_door(token_auth(token_));
-  auto way = splice(token_auth(token_));
+TEST_F(TunnelTest, ManyConnectionsAtOnce) {
+  open_gateway(token_auth(token_));
+  auto way = tunnel(token_auth(token_));
   ASSERT_TRUE(way) << way.error().message;
   constexpr int kConnections = 150;
   std::vector<Socket> sockets;
@@ -109,12 +109,12 @@ TEST_F(SpliceTest, ManyConnectionsAtOnce) {
     EXPECT_EQ(sockets[static_cast<std::size_t>(i)].receive(wanted.size()), wanted);
   }
   EXPECT_EQ(echo_.accepted, kConnections);
-  EXPECT_EQ(log_.text() + splice_log_.text(), "");
+  EXPECT_EQ(log_.text() + tunnel_log_.text(), "");
 }
 
-TEST_F(SpliceTest, ThePassIsHandedOverOnce) {
-  open_door(token_auth(token_));
-  auto first = splice(token_auth(token_)), second = splice(token_auth(token_));
+TEST_F(TunnelTest, ThePassIsHandedOverOnce) {
+  open_gateway(token_auth(token_));
+  auto first = tunnel(token_auth(token_)), second = tunnel(token_auth(token_));
   ASSERT_TRUE(first && second);
   EXPECT_EQ((*first)->pass(), "pass 1 to echo");
   EXPECT_EQ((*second)->pass(), "pass 2 to echo");
@@ -122,10 +122,10 @@ TEST_F(SpliceTest, ThePassIsHandedOverOnce) {
   EXPECT_EQ(passes_, 2);  // carried connections are given none
 }
 
-TEST_F(SpliceTest, AnUnknownServiceIsNamedAndIsNoFailure) {
-  open_door(token_auth(token_));
+TEST_F(TunnelTest, AnUnknownServiceIsNamedAndIsNoFailure) {
+  open_gateway(token_auth(token_));
   for (int i = 0; i < 8; ++i) {
-    auto none = splice(token_auth(token_), "weights");
+    auto none = tunnel(token_auth(token_), "weights");
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().code, core::ErrorCode::kNotFound) << none.error().message;
     EXPECT_NE(none.error().message.find("'weights'"), std::string::npos) << none.error().message;
@@ -134,27 +134,27 @@ TEST_F(SpliceTest, AnUnknownServiceIsNamedAndIsNoFailure) {
   expect_open(token_auth(token_));
 }
 
-TEST_F(SpliceTest, AServiceThatIsGoneEndsTheConnection) {
-  open_door(token_auth(token_));
+TEST_F(TunnelTest, AServiceThatIsGoneEndsTheConnection) {
+  open_gateway(token_auth(token_));
   std::uint16_t gone = 0;
   {
     const LocalServer shortly(echo);
     gone = shortly.port;
   }
-  door_->set_service("gone", gone);
-  auto way = splice(token_auth(token_), "gone");
+  gateway_->set_service("gone", gone);
+  auto way = tunnel(token_auth(token_), "gone");
   ASSERT_TRUE(way) << way.error().message;
   EXPECT_TRUE(Socket::to((*way)->path()).closed());
   EXPECT_TRUE(log_.saw("gone: does not answer"));
-  EXPECT_TRUE(splice_log_.saw("does not answer"));
+  EXPECT_TRUE(tunnel_log_.saw("does not answer"));
 }
 
-TEST_F(SpliceTest, AServiceMayBeAUnixSocket) {
+TEST_F(TunnelTest, AServiceMayBeAUnixSocket) {
   auto folder = SocketFolder::make();
   ASSERT_TRUE(folder);
-  open_door(token_auth(token_));
-  door_->set_service("local", folder->socket("service"));
-  auto early = splice(token_auth(token_), "local");
+  open_gateway(token_auth(token_));
+  gateway_->set_service("local", folder->socket("service"));
+  auto early = tunnel(token_auth(token_), "local");
   ASSERT_TRUE(early) << early.error().message;
   EXPECT_TRUE(Socket::to((*early)->path()).closed()) << "nobody listens yet";
   const auto listener = listen_unix(folder->socket("service"));
@@ -168,10 +168,10 @@ TEST_F(SpliceTest, AServiceMayBeAUnixSocket) {
 }
 
 // Another user of this host finds no way in: the folder is closed to him, and so is the socket.
-TEST_F(SpliceTest, OnlyProcessesOfTheSameUserMayUseIt) {
+TEST_F(TunnelTest, OnlyProcessesOfTheSameUserMayUseIt) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
-  open_door(token_auth(token_));
-  auto way = splice(token_auth(token_));
+  open_gateway(token_auth(token_));
+  auto way = tunnel(token_auth(token_));
   ASSERT_TRUE(way) << way.error().message;
   const std::filesystem::path path = (*way)->path();
   const auto as_stranger = [&] {
@@ -199,40 +199,40 @@ TEST_F(SpliceTest, OnlyProcessesOfTheSameUserMayUseIt) {
   EXPECT_EQ(there_and_back(path, "bytes"), "bytes");
 }
 
-TEST_F(SpliceTest, NobodyAtTheDoor) {
+TEST_F(TunnelTest, NobodyAtTheGateway) {
   std::uint16_t gone = 0;
   {
     const LocalServer shortly(echo);
     gone = shortly.port;
   }
-  auto none = splice_to(gone, token_auth(token_));
+  auto none = tunnel_to(gone, token_auth(token_));
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, core::ErrorCode::kPeerLost);
-  EXPECT_NE(none.error().message.find("door 127.0.0.1:" + std::to_string(gone)), std::string::npos);
+  EXPECT_NE(none.error().message.find("gateway 127.0.0.1:" + std::to_string(gone)), std::string::npos);
 }
 
-TEST_F(SpliceTest, ASilentDoorIsGivenUp) {
+TEST_F(TunnelTest, ASilentGatewayIsGivenUp) {
   LocalServer silent([](Socket socket) { socket.receive(); });
-  auto none = Splice::open(io_, "127.0.0.1", silent.port, token_auth(token_), "echo",
+  auto none = Tunnel::open(io_, "127.0.0.1", silent.port, token_auth(token_), "echo",
                            std::chrono::milliseconds(50));
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, core::ErrorCode::kDeadline) << none.error().message;
 }
 
-TEST_F(SpliceTest, StoppingTheDoorEndsWhatItCarries) {
-  open_door(token_auth(token_));
-  auto way = splice(token_auth(token_));
+TEST_F(TunnelTest, StoppingTheGatewayEndsWhatItCarries) {
+  open_gateway(token_auth(token_));
+  auto way = tunnel(token_auth(token_));
   ASSERT_TRUE(way) << way.error().message;
   Socket socket = Socket::to((*way)->path());
   ASSERT_TRUE(socket.send("x"));
   EXPECT_EQ(socket.receive(1), "x");
-  door_->stop();
+  gateway_->stop();
   EXPECT_TRUE(socket.closed());
 }
 
-TEST_F(SpliceTest, StoppingTheSpliceEndsWhatItCarries) {
-  open_door(token_auth(token_));
-  auto way = splice(token_auth(token_));
+TEST_F(TunnelTest, StoppingTheTunnelEndsWhatItCarries) {
+  open_gateway(token_auth(token_));
+  auto way = tunnel(token_auth(token_));
   ASSERT_TRUE(way) << way.error().message;
   Socket socket = Socket::to((*way)->path());
   ASSERT_TRUE(socket.send("x"));

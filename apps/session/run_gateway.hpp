@@ -5,7 +5,7 @@
 
 #include "actors/company/admission.hpp"
 #include "runtime/config/train_config.hpp"
-#include "runtime/net/door.hpp"
+#include "runtime/net/gateway.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -15,28 +15,28 @@
 
 namespace troupe::app {
 
-class Gateway {
+class RunGateway {
  public:
   // `socket`: of the transport. `admission` outlives the gateway. Errors: kConfig (address,
   // token file, certificates), kResources (the port is taken), naming the key.
-  static core::Result<std::unique_ptr<Gateway>> open(const config::TrainConfig& config,
+  static core::Result<std::unique_ptr<RunGateway>> open(const config::TrainConfig& config,
                                                      const std::filesystem::path& run_folder,
                                                      async::IoThreads& io,
                                                      const std::string& socket,
                                                      actors::Admission& admission,
                                                      std::function<void(const std::string&)> note);
-  ~Gateway();
+  ~RunGateway();
 
   // Where the policy serves weights to other hosts, once it does.
   void set_weights_port(std::uint16_t port);
-  std::string address() const { return host_ + ":" + std::to_string(door_->port()); }
+  std::string address() const { return host_ + ":" + std::to_string(gateway_->port()); }
   void stop();
 
  private:
-  Gateway(std::string host, std::filesystem::path company_file, std::unique_ptr<net::Door> door);
+  RunGateway(std::string host, std::filesystem::path company_file, std::unique_ptr<net::Gateway> gateway);
   std::string host_;
   std::filesystem::path company_file_;
-  std::unique_ptr<net::Door> door_;
+  std::unique_ptr<net::Gateway> gateway_;
 };
 
 }  // namespace troupe::app

@@ -1,13 +1,13 @@
-// The client's side of a door: a Unix socket, and every connection that a process of this user
-// makes to it is carried through the door at HOST:PORT to one service there. Owned by the node;
+// The client's side of a gateway: a Unix socket, and every connection that a process of this user
+// makes to it is carried through the gateway at HOST:PORT to one service there. Owned by the node;
 // works on a strand of the io threads, which outlive it; its own functions are called from other
-// threads. Bounds: kDoorConnections_max connections, kSpliceConnect to enter.
+// threads. Bounds: kGatewayConnections_max connections, kTunnelConnect to enter.
 #pragma once
 
 #include "runtime/async/io_threads.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
-#include "runtime/net/door_auth.hpp"
+#include "runtime/net/gateway_auth.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -16,27 +16,27 @@
 
 namespace troupe::net {
 
-class Splice {
+class Tunnel {
  public:
-  // Introduces itself at the door before it opens the socket, so that a wrong proof shows here.
+  // Introduces itself at the gateway before it opens the socket, so that a wrong proof shows here.
   // Blocks at most for `deadline`; no io thread. `log` is called on the strand for connections that
   // later cannot be carried. Errors: kConfig (the proof, either side's), kNotFound (no such
-  // service), kPeerLost (nobody there, or not a door), kDeadline, kResources (no place for the
+  // service), kPeerLost (nobody there, or not a gateway), kDeadline, kResources (no place for the
   // socket).
-  static core::Result<std::unique_ptr<Splice>> open(
+  static core::Result<std::unique_ptr<Tunnel>> open(
       async::IoThreads& io,
       const std::string& host,
       std::uint16_t port,
-      DoorAuth auth,
+      GatewayAuth auth,
       const std::string& service,
       core::Duration deadline,
       std::function<void(const std::string&)> log = {});
-  ~Splice();  // stop()
-  Splice(const Splice&) = delete;
-  Splice& operator=(const Splice&) = delete;
+  ~Tunnel();  // stop()
+  Tunnel(const Tunnel&) = delete;
+  Tunnel& operator=(const Tunnel&) = delete;
 
   const std::string& path() const noexcept;
-  // What the door handed over at the introduction.
+  // What the gateway handed over at the introduction.
   const std::string& pass() const noexcept;
 
   // Closes the socket and every connection, and waits for their ends. Idempotent; no io thread.
@@ -44,7 +44,7 @@ class Splice {
 
  private:
   struct Impl;
-  explicit Splice(std::unique_ptr<Impl> impl);
+  explicit Tunnel(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -2,14 +2,14 @@
 // token or by a certificate of the run's CA, names a service, and its bytes are then carried to
 // that service's Unix socket, or port on 127.0.0.1. Owned by the node; works on a strand of the io
 // threads, which outlive it; its own functions are called from other threads. Bounds: limits
-// kDoor*; who does not prove himself within kDoorAuthentication is cut off, and a door has no way
+// kGateway*; who does not prove himself within kGatewayAuthentication is cut off, and a gateway has no way
 // to be opened without a proof. What strangers send never keeps out who has a proof
 // (docs/security.md).
 #pragma once
 
 #include "runtime/async/io_threads.hpp"
 #include "runtime/core/result.hpp"
-#include "runtime/net/door_auth.hpp"
+#include "runtime/net/gateway_auth.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -19,10 +19,10 @@
 
 namespace troupe::net {
 
-class Door {
+class Gateway {
  public:
   struct Hooks {
-    // Called on the door's strand for the log: "10.0.0.2:4711: wrong join token".
+    // Called on the gateway's strand for the log: "10.0.0.2:4711: wrong join token".
     std::function<void(const std::string&)> refused;
     // Called on the strand when a proven peer introduces itself; what it returns is handed over.
     std::function<std::string(const std::string& service, const std::string& peer)> pass;
@@ -38,15 +38,15 @@ class Door {
 
   // Port 0 takes a free one. Errors: kConfig (the proof; the address), kResources (the port is
   // taken).
-  static core::Result<std::unique_ptr<Door>> open(async::IoThreads& io,
+  static core::Result<std::unique_ptr<Gateway>> open(async::IoThreads& io,
                                                   const std::string& host,
                                                   std::uint16_t port,
-                                                  DoorAuth auth,
+                                                  GatewayAuth auth,
                                                   Services services,
                                                   Hooks hooks);
-  ~Door();  // stop()
-  Door(const Door&) = delete;
-  Door& operator=(const Door&) = delete;
+  ~Gateway();  // stop()
+  Gateway(const Gateway&) = delete;
+  Gateway& operator=(const Gateway&) = delete;
 
   // Adds or moves a service; connections that exist stay where they are. Any thread.
   void set_service(const std::string& name, Service service);
@@ -57,7 +57,7 @@ class Door {
 
  private:
   struct Impl;
-  explicit Door(std::unique_ptr<Impl> impl);
+  explicit Gateway(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

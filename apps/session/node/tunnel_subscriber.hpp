@@ -1,4 +1,4 @@
-// Weights from a trainer on another host: its TCP port is reached through the company's door.
+// Weights from a trainer on another host: its TCP port is reached through the company's gateway.
 // Within one host it stays out of the way. Used on the engine's fetch thread; owned by the
 // generator role.
 #pragma once
@@ -10,13 +10,13 @@
 
 namespace troupe::app {
 
-class SplicedSubscriber final : public weights::WeightSubscriber {
+class TunnelSubscriber final : public weights::WeightSubscriber {
  public:
   // `io` and `target` outlive it.
-  SplicedSubscriber(async::IoThreads& io,
+  TunnelSubscriber(async::IoThreads& io,
                     const JoinTarget& target,
                     std::shared_ptr<weights::WeightSubscriber> inner);
-  ~SplicedSubscriber() override;
+  ~TunnelSubscriber() override;
 
   core::Result<std::unique_ptr<weights::WeightIntake>> fetch(
       core::Version at_least,
@@ -28,7 +28,7 @@ class SplicedSubscriber final : public weights::WeightSubscriber {
   async::IoThreads& io_;
   const JoinTarget& target_;
   std::shared_ptr<weights::WeightSubscriber> inner_;
-  std::unique_ptr<net::Splice> splice_;
+  std::unique_ptr<net::Tunnel> tunnel_;
 };
 
 }  // namespace troupe::app

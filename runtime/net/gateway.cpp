@@ -1,11 +1,11 @@
 // Accepts, judges and carries. Everything but the table of services lives on one strand.
-#include "runtime/net/door.hpp"
+#include "runtime/net/gateway.hpp"
 
 #include "runtime/async/deadline.hpp"
 #include "runtime/async/notifier.hpp"
 #include "runtime/net/await_token.hpp"
 #include "runtime/net/carry.hpp"
-#include "runtime/net/door_protocol.hpp"
+#include "runtime/net/gateway_protocol.hpp"
 #include "runtime/net/limits.hpp"
 #include "runtime/net/listener.hpp"
 #include "runtime/net/minute_book.hpp"
@@ -72,15 +72,15 @@ std::string network_of(const asio::ip::address& address) {
   return asio::ip::address_v6(bytes).to_string() + "/64";
 }
 
-asio::generic::stream_protocol::endpoint endpoint_of(const Door::Service& service) {
+asio::generic::stream_protocol::endpoint endpoint_of(const Gateway::Service& service) {
   if (!service.path.empty()) return asio::local::stream_protocol::endpoint(service.path);
   return tcp::endpoint(asio::ip::address_v4::loopback(), service.port);
 }
 
 }  // namespace
 
-struct Door::Impl {
-  Impl(async::IoThreads& io, DoorAuth given, Services initial, Hooks called)
+struct Gateway::Impl {
+  Impl(async::IoThreads& io, GatewayAuth given, Services initial, Hooks called)
       : auth(std::move(given)),
         hooks(std::move(called)),
         work(io),
@@ -97,7 +97,7 @@ struct Door::Impl {
 
   // A proven connection, as long as this lives.
   struct Inside {
-    Inside(Impl& door, std::string from) : self(door), address(std::move(from)) {
+    Inside(Impl& gateway, std::string from) : self(gateway), address(std::move(from)) {
       ++self.carried;
       self.proven.enters(address, self.timers.now());
     }
@@ -114,12 +114,12 @@ struct Door::Impl {
   static async::task<void> accept_all(Impl* self);
   void welcome(tcp::socket socket);
   static async::task<void> visit(Impl* self, std::shared_ptr<Visitor> visitor);
-  static async::task<core::Result<DoorRequest>> greet(Impl* self, Visitor* visitor);
-  static async::task<core::Result<void>> connect(Impl* self, Visitor* visitor, DoorRequest request);
+  static async::task<core::Result<GatewayRequest>> greet(Impl* self, Visitor* visitor);
+  static async::task<core::Result<void>> connect(Impl* self, Visitor* visitor, GatewayRequest request);
   bool make_room();
   void book_failure(const Visitor& visitor, const core::Error& error);
 
-  const DoorAuth auth;
+  const GatewayAuth auth;
   const Hooks hooks;
   async::SteadyTimers timers;
   StrandScope work;
@@ -127,9 +127,9 @@ struct Door::Impl {
   std::optional<tcp::acceptor> acceptor;
   async::Notifier freed;                           // one of those below is no longer there
   std::list<std::shared_ptr<Visitor>> pending;     // not proven yet, the oldest first
-  MinuteBook failures{limits::kDoorFailures_max};  // by address
-  MinuteBook lines{limits::kDoorFailures_max};     // by network
-  MinuteBook all_lines{limits::kDoorLines_max};    // by ""
+  MinuteBook failures{limits::kGatewayFailures_max};  // by address
+  MinuteBook lines{limits::kGatewayFailures_max};     // by network
+  MinuteBook all_lines{limits::kGatewayLines_max};    // by ""
   ProvenBook proven;
   std::size_t carried = 0;
   std::uint16_t port = 0;
@@ -139,7 +139,7 @@ struct Door::Impl {
 };
 
 // At most a few lines a minute about one network, and about all together.
-void Door::Impl::refuse(const Visitor& visitor, const std::string& why) {
+void Gateway::Impl::refuse(const Visitor& visitor, const std::string& why) {
   const core::TimePoint now = timers.now();
   if (!hooks.refused || lines.full(visitor.network, now) || all_lines.full("", now)) return;
   const bool last = lines.add(visitor.network, now);
@@ -152,9 +152,9 @@ void Door::Impl::refuse(const Visitor& visitor, const std::string& why) {
   }
 }
 
-async::task<void> Door::Impl::accept_all(Impl* self) {
+async::task<void> Gateway::Impl::accept_all(Impl* self) {
   for (;;) {
-    while (self->pending.size() >= limits::kDoorPending_max && !self->make_room()) {
+    while (self->pending.size() >= limits::kGatewayPending_max && !self->make_room()) {
       co_await self->freed.wait(async::Deadline::after(self->timers, kLook));
     }
     tcp::socket socket(self->work.executor());
@@ -170,7 +170,7 @@ async::task<void> Door::Impl::accept_all(Impl* self) {
   }
 }
 
-void Door::Impl::welcome(tcp::socket socket) {
+void Gateway::Impl::welcome(tcp::socket socket) {
   boost::system::error_code code;
   const auto endpoint = socket.remote_endpoint(code);
   if (code) return;  // gone already
@@ -191,7 +191,7 @@ void Door::Impl::welcome(tcp::socket socket) {
 
 // A crowd of silent strangers costs the strangers: the oldest of the network with most of them
 // goes. True when one did.
-bool Door::Impl::make_room() {
+bool Gateway::Impl::make_room() {
   const core::TimePoint now = timers.now();
   std::map<std::string, std::vector<std::shared_ptr<Visitor>>> crowds;
   for (const auto& visitor : pending) {
@@ -210,26 +210,26 @@ bool Door::Impl::make_room() {
   return true;
 }
 
-void Door::Impl::book_failure(const Visitor& visitor, const core::Error& error) {
+void Gateway::Impl::book_failure(const Visitor& visitor, const core::Error& error) {
   const std::string why =
       visitor.crowded ? "said nothing while others waited"
       : visitor.late
-          ? "no proof within " + std::to_string(limits::kDoorAuthentication.count()) + " ms"
+          ? "no proof within " + std::to_string(limits::kGatewayAuthentication.count()) + " ms"
           : printable(error.message);
   const core::TimePoint now = timers.now();
   // What fails before the handshake is complete anybody can send.
   const bool full = visitor.shaken && !visitor.crowded && failures.add(visitor.address, now);
   const bool locked = full && !proven.knows(visitor.address, now);
-  refuse(visitor, locked ? why + "; after " + std::to_string(limits::kDoorFailures_max) +
+  refuse(visitor, locked ? why + "; after " + std::to_string(limits::kGatewayFailures_max) +
                                " wrong proofs within a minute it is refused at once"
                          : why);
 }
 
-async::task<void> Door::Impl::visit(Impl* self, std::shared_ptr<Visitor> visitor) {
+async::task<void> Gateway::Impl::visit(Impl* self, std::shared_ptr<Visitor> visitor) {
   auto executor = co_await asio::this_coro::executor;
   std::function<void()> cut = [visitor] { visitor->cut(); };
   async::Timer limit =
-      self->timers.arm(executor, self->timers.now() + limits::kDoorAuthentication, std::move(cut));
+      self->timers.arm(executor, self->timers.now() + limits::kGatewayAuthentication, std::move(cut));
 
   auto request = co_await greet(self, visitor.get());
   if (self->work.scope().cancelled()) co_return;
@@ -247,12 +247,12 @@ async::task<void> Door::Impl::visit(Impl* self, std::shared_ptr<Visitor> visitor
     co_return;
   }
   limit.disarm();
-  if (request->errand == DoorErrand::kIntroduce) co_return;
+  if (request->errand == GatewayErrand::kIntroduce) co_return;
   // How a carried connection ends is its two ends' business.
   static_cast<void>(co_await carry(&visitor->tls, &visitor->local));
 }
 
-async::task<core::Result<DoorRequest>> Door::Impl::greet(Impl* self, Visitor* visitor) {
+async::task<core::Result<GatewayRequest>> Gateway::Impl::greet(Impl* self, Visitor* visitor) {
   TROUPE_CO_TRY(co_await visitor->tls.handshake());
   visitor->shaken = true;
   auto request = co_await admit(&visitor->tls, &self->auth);
@@ -260,27 +260,27 @@ async::task<core::Result<DoorRequest>> Door::Impl::greet(Impl* self, Visitor* vi
 }
 
 // The verdict, after the local side is known to answer.
-async::task<core::Result<void>> Door::Impl::connect(Impl* self,
+async::task<core::Result<void>> Gateway::Impl::connect(Impl* self,
                                                     Visitor* visitor,
-                                                    DoorRequest request) {
+                                                    GatewayRequest request) {
   TlsStream* tls = &visitor->tls;
   const auto service = self->find(request.service);
   if (!service) {
-    const std::string reason = "there is no service '" + request.service + "' behind this door";
-    TROUPE_CO_TRY(co_await answer(tls, DoorVerdict::kNoService, request.proof, reason));
+    const std::string reason = "there is no service '" + request.service + "' behind this gateway";
+    TROUPE_CO_TRY(co_await answer(tls, GatewayVerdict::kNoService, request.proof, reason));
     co_return core::fail(ErrorCode::kNotFound, "no such service");
   }
-  if (request.errand == DoorErrand::kIntroduce) {
+  if (request.errand == GatewayErrand::kIntroduce) {
     std::string pass;
     if (self->hooks.pass) pass = self->hooks.pass(request.service, visitor->endpoint);
-    TROUPE_CO_TRY(co_await answer(tls, DoorVerdict::kWelcome, request.proof, std::move(pass)));
+    TROUPE_CO_TRY(co_await answer(tls, GatewayVerdict::kWelcome, request.proof, std::move(pass)));
     auto ended = co_await tls->finish();
     co_return ended;
   }
-  if (self->carried > limits::kDoorConnections_max) {
+  if (self->carried > limits::kGatewayConnections_max) {
     const std::string reason =
-        "the door carries " + std::to_string(limits::kDoorConnections_max) + " connections already";
-    TROUPE_CO_TRY(co_await answer(tls, DoorVerdict::kFull, request.proof, reason));
+        "the gateway carries " + std::to_string(limits::kGatewayConnections_max) + " connections already";
+    TROUPE_CO_TRY(co_await answer(tls, GatewayVerdict::kFull, request.proof, reason));
     co_return core::fail(ErrorCode::kOverloaded, reason);
   }
   const auto target = endpoint_of(*service);
@@ -288,46 +288,46 @@ async::task<core::Result<void>> Door::Impl::connect(Impl* self,
   const bool ours = service->path.empty() || same_user(visitor->local.native_handle());
   if (code || !ours) {
     const std::string reason = "the service '" + request.service + "' does not answer";
-    TROUPE_CO_TRY(co_await answer(tls, DoorVerdict::kNoService, request.proof, reason));
+    TROUPE_CO_TRY(co_await answer(tls, GatewayVerdict::kNoService, request.proof, reason));
     co_return core::fail(ErrorCode::kPeerLost, code ? "does not answer: " + code.message()
                                                     : "another user has its place");
   }
   reset_on_close(visitor->local.native_handle(), true);
-  auto sent = co_await answer(tls, DoorVerdict::kWelcome, request.proof, "");
+  auto sent = co_await answer(tls, GatewayVerdict::kWelcome, request.proof, "");
   co_return sent;
 }
 
-core::Result<std::unique_ptr<Door>> Door::open(async::IoThreads& io,
+core::Result<std::unique_ptr<Gateway>> Gateway::open(async::IoThreads& io,
                                                const std::string& host,
                                                std::uint16_t port,
-                                               DoorAuth auth,
+                                               GatewayAuth auth,
                                                Services services,
                                                Hooks hooks) {
-  TROUPE_TRY_ASSIGN(context, make_door_context(auth));
+  TROUPE_TRY_ASSIGN(context, make_gateway_context(auth));
   auto impl = std::make_unique<Impl>(io, std::move(auth), std::move(services), std::move(hooks));
   TROUPE_TRY_ASSIGN(acceptor, listen_on(impl->work.executor(), host, port));
   impl->context = std::move(context);
   impl->port = acceptor.local_endpoint().port();
   impl->acceptor.emplace(std::move(acceptor));
   impl->work.start(Impl::accept_all(impl.get()));
-  return std::unique_ptr<Door>(new Door(std::move(impl)));
+  return std::unique_ptr<Gateway>(new Gateway(std::move(impl)));
 }
 
-Door::Door(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Door::~Door() {
+Gateway::Gateway(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Gateway::~Gateway() {
   stop();
 }
 
-void Door::set_service(const std::string& name, Service service) {
+void Gateway::set_service(const std::string& name, Service service) {
   const std::lock_guard lock(impl_->mutex);
   impl_->services.insert_or_assign(name, std::move(service));
 }
 
-std::uint16_t Door::port() const noexcept {
+std::uint16_t Gateway::port() const noexcept {
   return impl_->port;
 }
 
-void Door::stop() {
+void Gateway::stop() {
   if (std::exchange(impl_->stopped, true)) return;
   impl_->work.stop([this] {
     boost::system::error_code ignored;

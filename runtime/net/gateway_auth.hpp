@@ -1,4 +1,4 @@
-// What the two ends of a door prove themselves with: the run's join token, or a certificate that
+// What the two ends of a gateway prove themselves with: the run's join token, or a certificate that
 // the run's CA has signed. A value type; there is no third kind, so nothing is ever open to
 // everybody.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace troupe::net {
 
-struct DoorAuth {
+struct GatewayAuth {
   std::string token;                           // 64 hexadecimal digits; or the three files below
   std::filesystem::path ca, certificate, key;  // PEM
 
@@ -20,6 +20,6 @@ struct DoorAuth {
 inline constexpr std::size_t kToken_bytes = 32;
 
 // Exactly one of the two, whole and well-formed. Error kConfig says what is missing.
-core::Result<void> check_auth(const DoorAuth& auth);
+core::Result<void> check_auth(const GatewayAuth& auth);
 
 }  // namespace troupe::net

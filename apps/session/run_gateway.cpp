@@ -1,5 +1,5 @@
 // Token, address, port.
-#include "apps/session/gateway.hpp"
+#include "apps/session/run_gateway.hpp"
 
 #include "apps/session/node/join_flags.hpp"
 #include "runtime/net/token_file.hpp"
@@ -18,21 +18,21 @@ Result<std::string> token_of(const fs::path& file) {
 
 }  // namespace
 
-Gateway::Gateway(std::string host, fs::path company_file, std::unique_ptr<net::Door> door)
-    : host_(std::move(host)), company_file_(std::move(company_file)), door_(std::move(door)) {}
+RunGateway::RunGateway(std::string host, fs::path company_file, std::unique_ptr<net::Gateway> gateway)
+    : host_(std::move(host)), company_file_(std::move(company_file)), gateway_(std::move(gateway)) {}
 
-Gateway::~Gateway() {
+RunGateway::~RunGateway() {
   stop();
 }
 
-Result<std::unique_ptr<Gateway>> Gateway::open(const config::TrainConfig& config,
+Result<std::unique_ptr<RunGateway>> RunGateway::open(const config::TrainConfig& config,
                                                const fs::path& run_folder,
                                                async::IoThreads& io,
                                                const std::string& socket,
                                                actors::Admission& admission,
                                                std::function<void(const std::string&)> note) {
   TROUPE_TRY_ASSIGN(address, parse_address(config.cluster.listen, "--cluster.listen"));
-  net::DoorAuth auth;
+  net::GatewayAuth auth;
   std::string token_file;
   if (!config.cluster.ca.empty()) {
     auth.ca = config.cluster.ca;
@@ -44,27 +44,27 @@ Result<std::unique_ptr<Gateway>> Gateway::open(const config::TrainConfig& config
     TROUPE_TRY_ASSIGN(token, token_of(token_file));
     auth.token = std::move(token);
   }
-  net::Door::Hooks hooks;
-  hooks.refused = [note](const std::string& what) { note("refused at the door: " + what); };
+  net::Gateway::Hooks hooks;
+  hooks.refused = [note](const std::string& what) { note("refused at the gateway: " + what); };
   hooks.pass = [&admission](const std::string& service, const std::string&) {
     return service == "company" ? admission.issue_pass() : std::string();
   };
-  auto door = net::Door::open(io, address.first, address.second, std::move(auth),
+  auto gateway = net::Gateway::open(io, address.first, address.second, std::move(auth),
                               {{"company", socket}}, std::move(hooks));
-  if (!door) return core::fail(door.error().within("--cluster.listen " + config.cluster.listen));
+  if (!gateway) return core::fail(gateway.error().within("--cluster.listen " + config.cluster.listen));
   const std::string host = address.first;
-  TROUPE_TRY(write_company_file(run_folder.string(), host, (*door)->port(), token_file));
-  return std::unique_ptr<Gateway>(new Gateway(host, run_folder / "company.json", std::move(*door)));
+  TROUPE_TRY(write_company_file(run_folder.string(), host, (*gateway)->port(), token_file));
+  return std::unique_ptr<RunGateway>(new RunGateway(host, run_folder / "company.json", std::move(*gateway)));
 }
 
-void Gateway::set_weights_port(std::uint16_t port) {
-  door_->set_service("weights", port);
+void RunGateway::set_weights_port(std::uint16_t port) {
+  gateway_->set_service("weights", port);
 }
 
-void Gateway::stop() {
+void RunGateway::stop() {
   std::error_code error;
   fs::remove(company_file_, error);
-  door_->stop();
+  gateway_->stop();
 }
 
 }  // namespace troupe::app

@@ -2,17 +2,17 @@
 // service and, in token mode, both ends prove that they hold the token without sending it.
 // Coroutines on the connection's executor; bounded by the timer that the caller arms.
 //
-//   client -> door   "TRDP" version errand proof-kind name-length nonce[32] name
-//   door -> client   nonce[32]                                  token mode alone
-//   client -> door   hmac[32]                                   token mode alone
-//   door -> client   status text-length[2, big endian] hmac[32] text
+//   client -> gateway   "TRDP" version errand proof-kind name-length nonce[32] name
+//   gateway -> client   nonce[32]                                  token mode alone
+//   client -> gateway   hmac[32]                                   token mode alone
+//   gateway -> client   status text-length[2, big endian] hmac[32] text
 //
 // The HMAC-SHA256 runs over the role's label, both nonces, a secret exported from this very TLS
 // session, the errand and the service: nothing of it is of use in another connection.
 #pragma once
 
 #include "runtime/async/task.hpp"
-#include "runtime/net/door_auth.hpp"
+#include "runtime/net/gateway_auth.hpp"
 #include "runtime/net/tls_stream.hpp"
 
 #include <cstdint>
@@ -22,32 +22,32 @@ namespace troupe::net {
 
 inline constexpr std::size_t kServiceName_bytes_max = 64;
 
-enum class DoorErrand : std::uint8_t {
+enum class GatewayErrand : std::uint8_t {
   kIntroduce = 1,  // prove oneself and be given a pass
   kCarry = 2,      // be connected with the service
 };
 
-enum class DoorVerdict : std::uint8_t { kWelcome = 0, kNotProven = 1, kNoService = 2, kFull = 3 };
+enum class GatewayVerdict : std::uint8_t { kWelcome = 0, kNotProven = 1, kNoService = 2, kFull = 3 };
 
-struct DoorRequest {
-  DoorErrand errand = DoorErrand::kIntroduce;
+struct GatewayRequest {
+  GatewayErrand errand = GatewayErrand::kIntroduce;
   std::string service;
-  std::string proof;  // the door's own, for its verdict; empty in CA mode
+  std::string proof;  // the gateway's own, for its verdict; empty in CA mode
 };
 
-// The door's half up to the verdict. Errors: kPeerLost, kClosed; kConfig for a wrong proof (the
+// The gateway's half up to the verdict. Errors: kPeerLost, kClosed; kConfig for a wrong proof (the
 // verdict has been sent then).
-async::task<core::Result<DoorRequest>> admit(TlsStream* tls, const DoorAuth* auth);
+async::task<core::Result<GatewayRequest>> admit(TlsStream* tls, const GatewayAuth* auth);
 async::task<core::Result<void>> answer(TlsStream* tls,
-                                       DoorVerdict verdict,
+                                       GatewayVerdict verdict,
                                        std::string proof,
                                        std::string text);
 
 // The client's half; returns the text of a welcome, which is the pass. Errors: kConfig (wrong
 // proof, on either side), kNotFound, kOverloaded, kPeerLost, kClosed.
 async::task<core::Result<std::string>> enter(TlsStream* tls,
-                                             const DoorAuth* auth,
-                                             DoorErrand errand,
+                                             const GatewayAuth* auth,
+                                             GatewayErrand errand,
                                              std::string service);
 
 // Text from a peer, safe to print: control bytes become '?', and it ends at 200 bytes.

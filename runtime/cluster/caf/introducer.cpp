@@ -1,5 +1,5 @@
 // Introductions, and what happens when something remote ends.
-#include "runtime/cluster/caf/door.hpp"
+#include "runtime/cluster/caf/introducer.hpp"
 
 #include "runtime/cluster/caf/shell.hpp"
 #include "runtime/wire/header.hpp"
@@ -29,10 +29,10 @@ std::string cause_of(const caf::error& reason, caf::actor_system& system) {
 
 }  // namespace
 
-Door::Door(caf::actor_config& config, std::shared_ptr<Core> core)
+Introducer::Introducer(caf::actor_config& config, std::shared_ptr<Core> core)
     : caf::event_based_actor(config), core_(std::move(core)) {}
 
-caf::behavior Door::make_behavior() {
+caf::behavior Introducer::make_behavior() {
   ignore_strangers(*this, core_, "the exchange");
   set_down_handler([this](caf::down_msg& down) { ended(down); });
   return {
@@ -48,7 +48,7 @@ caf::behavior Door::make_behavior() {
   };
 }
 
-void Door::on_exit() {
+void Introducer::on_exit() {
   const auto remotes = std::exchange(remotes_, {});
   for (const auto& [node, remote] : remotes) {
     for (const auto& open : remote.dials) {
@@ -57,46 +57,46 @@ void Door::on_exit() {
   }
 }
 
-// Watching comes first: a door that is gone already then says so at once.
-void Door::dial(const Dial& wanted) {
+// Watching comes first: a introducer that is gone already then says so at once.
+void Introducer::dial(const Dial& wanted) {
   const auto role = core_->directory.find(wanted.self.name);
   if (!role || !role->local) {
     return wanted.welcome->set(core::fail(ErrorCode::kInvalidArgument,
                                           "no role of this process is named " + wanted.self.name));
   }
-  Remote& remote = remotes_[wanted.door.node()];
-  if (!remote.door || !(remote.door == wanted.door)) {
-    remote.door = wanted.door;
-    monitor(remote.door);
+  Remote& remote = remotes_[wanted.introducer.node()];
+  if (!remote.introducer || !(remote.introducer == wanted.introducer)) {
+    remote.introducer = wanted.introducer;
+    monitor(remote.introducer);
   }
   remote.trusted = true;  // whom we call is who says its names
   remote.dials.push_back(wanted);
   core_->count_out(wire::hello_frame(wanted.self));
-  send(remote.door, Parcel(wire::hello_frame(wanted.self)), role->handle);
+  send(remote.introducer, Parcel(wire::hello_frame(wanted.self)), role->handle);
 }
 
-void Door::introduce(const Remote& remote, const Binding& role) {
+void Introducer::introduce(const Remote& remote, const Binding& role) {
   const auto frame = wire::hello_frame(role.hello);
   core_->count_out(frame);
-  send(remote.door, Parcel(frame), role.handle);
+  send(remote.introducer, Parcel(frame), role.handle);
 }
 
-void Door::let_in(Remote& remote) {
+void Introducer::let_in(Remote& remote) {
   if (std::exchange(remote.in, true)) return;
-  for (const auto& role : core_->directory.let_in(remote.door))
+  for (const auto& role : core_->directory.let_in(remote.introducer))
     introduce(remote, role);
 }
 
 // Processes are linked with the one that they called. Frames between two of them go by way of it, where
 // CAF passes them on unread.
-void Door::acquaint(const Acquaint& pair) {
+void Introducer::acquaint(const Acquaint& pair) {
   const auto one = core_->directory.find(pair.one), other = core_->directory.find(pair.other);
   if (!one || !other) return;  // gone meanwhile; its next life is introduced anew
   recommend(*one, *other);
   recommend(*other, *one);
 }
 
-void Door::recommend(const Binding& role, const Binding& to) {
+void Introducer::recommend(const Binding& role, const Binding& to) {
   const auto remote = remotes_.find(to.handle.node());
   if (role.local || remote == remotes_.end() || role.handle.node() == to.handle.node()) return;
   remote->second.told.insert(role.hello.name);
@@ -104,24 +104,24 @@ void Door::recommend(const Binding& role, const Binding& to) {
 }
 
 // Who knows a role through us hears of its end through us, in the same order.
-void Door::withdraw(const wire::Hello& role, const core::Error& cause) {
+void Introducer::withdraw(const wire::Hello& role, const core::Error& cause) {
   for (auto& [node, remote] : remotes_)
-    if (remote.told.erase(role.name) > 0) tell(remote.door, role, core::fail(cause));
+    if (remote.told.erase(role.name) > 0) tell(remote.introducer, role, core::fail(cause));
 }
 
-void Door::withdrawn(const PeerName& name, std::uint64_t epoch, const core::Error& cause) {
+void Introducer::withdrawn(const PeerName& name, std::uint64_t epoch, const core::Error& cause) {
   const auto known = core_->directory.find(name);
   if (!known || known->hello.epoch != epoch) return;  // seen before
   if (const auto gone = core_->directory.drop(name, address_of(known->handle))) lose(*gone, cause);
 }
 
-void Door::lose(const Binding& gone, const core::Error& cause) {
+void Introducer::lose(const Binding& gone, const core::Error& cause) {
   core_->lose(gone, cause);
   withdraw(gone.hello, cause);
 }
 
-// The answer to a hello goes to the door it came from, under the name it was about.
-void Door::tell(const caf::actor& door, const wire::Hello& hello, const Result<void>& word) {
+// The answer to a hello goes to the introducer it came from, under the name it was about.
+void Introducer::tell(const caf::actor& introducer, const wire::Hello& hello, const Result<void>& word) {
   wire::Header header;
   header.run = hello.run;
   header.epoch = hello.epoch;
@@ -129,37 +129,37 @@ void Door::tell(const caf::actor& door, const wire::Hello& hello, const Result<v
   header.reply = true;
   const auto frame = word ? wire::ack_frame(header) : wire::failure_frame(header, word.error());
   core_->count_out(frame);
-  send(door, Parcel(frame));
+  send(introducer, Parcel(frame));
 }
 
 // Our roles are introduced over there before the newcomer can be called from here, and before it
 // hears that it is in: then it can call them at once.
-void Door::introduced(const Parcel& parcel, const caf::actor& who) {
+void Introducer::introduced(const Parcel& parcel, const caf::actor& who) {
   core_->count_in(parcel);
-  const auto door = caf::actor_cast<caf::actor>(current_sender());
+  const auto introducer = caf::actor_cast<caf::actor>(current_sender());
   const auto wrong = [this](const std::string& what) {
     core_->refuse("an introduction was refused: " + what);
   };
   if (!parcel.frame) return wrong(parcel.problem);
-  if (!door || door.node() == node()) return wrong("nobody of another process sent it");
+  if (!introducer || introducer.node() == node()) return wrong("nobody of another process sent it");
   const auto hello = wire::read_hello(*parcel.frame);
   if (!hello) return wrong(hello.error().message);
   const auto claim = admitted(*hello, who);
   if (!claim) {
     wrong(claim.error().message);
-    return tell(door, *hello, claim.failure());
+    return tell(introducer, *hello, claim.failure());
   }
-  Remote& remote = remotes_[door.node()];
-  if (!remote.door) {
-    remote.door = door;
-    monitor(door);
+  Remote& remote = remotes_[introducer.node()];
+  if (!remote.introducer) {
+    remote.introducer = introducer;
+    monitor(introducer);
   }
   let_in(remote);
-  tell(door, *hello, {});
+  tell(introducer, *hello, {});
   if (*claim != Directory::Claim::kKnown) bind(*hello, who);
 }
 
-Result<Directory::Claim> Door::admitted(const wire::Hello& hello, const caf::actor& who) {
+Result<Directory::Claim> Introducer::admitted(const wire::Hello& hello, const caf::actor& who) {
   const auto from = current_sender()->node();
   const auto known = remotes_.find(from);
   const bool trusted = known != remotes_.end() && known->second.trusted;
@@ -176,7 +176,7 @@ Result<Directory::Claim> Door::admitted(const wire::Hello& hello, const caf::act
   return claim;
 }
 
-void Door::bind(const wire::Hello& hello, const caf::actor& who) {
+void Introducer::bind(const wire::Hello& hello, const caf::actor& who) {
   const auto old = core_->directory.find(hello.name);
   const auto gone = old ? core_->directory.drop(hello.name, address_of(old->handle)) : std::nullopt;
   if (gone) {
@@ -188,7 +188,7 @@ void Door::bind(const wire::Hello& hello, const caf::actor& who) {
   if (core_->hooks.arrived) core_->hooks.arrived(hello, origin_of(who.node()));
 }
 
-void Door::answered(const Parcel& parcel) {
+void Introducer::answered(const Parcel& parcel) {
   core_->count_in(parcel);
   const auto from = current_sender();
   const auto found = from ? remotes_.find(from->node()) : remotes_.end();
@@ -222,15 +222,15 @@ void Door::answered(const Parcel& parcel) {
   }
 }
 
-void Door::ended(const caf::down_msg& down) {
+void Introducer::ended(const caf::down_msg& down) {
   const std::string cause = cause_of(down.reason, system());
   const auto is_lost = [this, &cause](const Binding& gone) {
     lose(gone, {ErrorCode::kPeerLost, gone.hello.name + " is lost: " + cause});
   };
   const Address address = address_of(down.source);
   const auto found = remotes_.find(address.node);
-  const bool is_door = found != remotes_.end() && found->second.door.address() == down.source;
-  if (!is_door) {
+  const bool is_introducer = found != remotes_.end() && found->second.introducer.address() == down.source;
+  if (!is_introducer) {
     if (const auto gone = core_->directory.drop(address)) is_lost(*gone);
     return;
   }
