@@ -160,7 +160,7 @@ TEST(PlanUpdate, RefusesWhatCannotBePlanned) {
   EXPECT_EQ(plan_update({group_of_lengths(0, 2, {2, 0})}, batch_of(10)).error().code,
             core::ErrorCode::kInvalidArgument);
   const auto twice = plan_update({group_of_lengths(4, 2, {2, 2}), group_of_lengths(4, 2, {2, 2})}, batch_of(10));
-  EXPECT_NE(twice.error().message.find("slot 4"), std::string::npos);
+  EXPECT_NE(twice.error().message.find("prompt 5"), std::string::npos);
   const auto longer = plan_update({group_of_lengths(3, 6, {2, 6})}, batch_of(10));
   EXPECT_EQ(longer.error().code, core::ErrorCode::kConfig);
   EXPECT_NE(longer.error().message.find("micro_tokens_max"), std::string::npos);

@@ -145,6 +145,11 @@ TEST(UpdateMask, CountsTheWholeUpdate) {
 
 TEST(CheckExperience, MeasuresAgesInSteps) {
   auto groups = marked_groups();
+  EXPECT_FALSE(check_experience(groups, 5, true)) << "without scores there is nothing to learn";
+  for (auto& group : groups) {
+    for (auto& sample : group.samples)
+      sample.score = 1;
+  }
   auto ages = check_experience(groups, 5, true);
   ASSERT_TRUE(ages.has_value());
   EXPECT_TRUE(ages->on_policy());
