@@ -26,7 +26,7 @@ task<Result<int>> run_value(DeviceThread* device, int value) {
   co_return result;
 }
 
-task<Result<int>> run_on(DeviceThread* device, std::function<Result<int>()> job) {
+task<Result<int>> run_job(DeviceThread* device, std::function<Result<int>()> job) {
   auto result = co_await device->run(std::move(job));
   co_return result;
 }
@@ -38,7 +38,7 @@ TEST(DeviceThread, RunsJobsInOrderOnOneThread) {
   std::vector<std::thread::id> threads;
   std::vector<Running<Result<int>>> all;
   for (int i = 0; i < 50; ++i) {
-    all.emplace_back(context, run_on(&device, [&order, &threads, i]() -> Result<int> {
+    all.emplace_back(context, run_job(&device, [&order, &threads, i]() -> Result<int> {
                        order.push_back(i);
                        threads.push_back(std::this_thread::get_id());
                        return i;
@@ -67,7 +67,7 @@ TEST(DeviceThread, TheAwaiterResumesOnItsOwnThread) {
 TEST(DeviceThread, AnExceptionIsAnInternalError) {
   DeviceThread device("test");
   auto result = testing::run_alone(
-      run_on(&device, []() -> Result<int> { throw std::runtime_error("broken"); }));
+      run_job(&device, []() -> Result<int> { throw std::runtime_error("broken"); }));
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kInternal);
   EXPECT_EQ(result.error().message, "broken");
@@ -95,7 +95,7 @@ TEST(DeviceThread, AFullQueueRefusesAtOnce) {
   DeviceThread device("busy", nullptr, 2);
   Blocker blocker;
   boost::asio::io_context context;
-  Running<Result<int>> held(context, run_on(&device, blocker.job()));
+  Running<Result<int>> held(context, run_job(&device, blocker.job()));
   context.poll();
   blocker.wait_begun();
   Running<Result<int>> first(context, run_value(&device, 1));
@@ -115,7 +115,7 @@ TEST(DeviceThread, CloseFailsWaitingJobsAndFinishesTheRunningOne) {
   DeviceThread device("test");
   Blocker blocker;
   boost::asio::io_context context;
-  Running<Result<int>> held(context, run_on(&device, blocker.job()));
+  Running<Result<int>> held(context, run_job(&device, blocker.job()));
   context.poll();
   blocker.wait_begun();
   Running<Result<int>> waiting(context, run_value(&device, 1));
@@ -135,11 +135,11 @@ TEST(DeviceThread, CancelDropsAWaitingJob) {
   DeviceThread device("test");
   Blocker blocker;
   boost::asio::io_context context;
-  Running<Result<int>> held(context, run_on(&device, blocker.job()));
+  Running<Result<int>> held(context, run_job(&device, blocker.job()));
   context.poll();
   blocker.wait_begun();
   std::atomic<int> ran{0};
-  Running<Result<int>> waiting(context, run_on(&device, [&ran]() -> Result<int> { return ++ran; }));
+  Running<Result<int>> waiting(context, run_job(&device, [&ran]() -> Result<int> { return ++ran; }));
   context.poll();
   EXPECT_EQ(device.waiting(), 1u);
   waiting.cancel();
@@ -155,7 +155,7 @@ TEST(DeviceThread, CancelWaitsForARunningJob) {
   DeviceThread device("test");
   Blocker blocker;
   boost::asio::io_context context;
-  Running<Result<int>> held(context, run_on(&device, blocker.job()));
+  Running<Result<int>> held(context, run_job(&device, blocker.job()));
   context.poll();
   blocker.wait_begun();
   held.cancel();

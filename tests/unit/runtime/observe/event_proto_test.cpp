@@ -3,7 +3,7 @@
 #include "runtime/observe/event_proto.hpp"
 
 #include "runtime/observe/tensorboard_writer.hpp"
-#include "runtime/store/crc32c.hpp"
+#include "runtime/core/crc32c.hpp"
 #include "tests/unit/runtime/store/temp_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST(EventProto, FrameHoldsLengthAndMaskedChecksums) {
   EXPECT_EQ(frame.substr(12, 3), "abc");
   std::uint32_t stored = 0;
   std::memcpy(&stored, frame.data() + 15, 4);
-  const std::uint32_t crc = store::crc32c("abc");
+  const std::uint32_t crc = core::crc32c("abc");
   EXPECT_EQ(stored, ((crc >> 15) | (crc << 17)) + 0xA282EAD8u);
 }
 
