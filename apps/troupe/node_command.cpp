@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
 #include <sstream>
 
 namespace troupe::app {
@@ -100,15 +99,17 @@ Result<void> run_remote(const NodeOptions& options, const NodeSelf& self) {
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
   core::Duration wait = actors::limits::kRestartAfter;
   std::string last;
-  std::optional<std::chrono::steady_clock::time_point> taken;  // since when the name is
+  bool taken = false;  // the name
+  std::chrono::steady_clock::time_point since;
   for (;;) {
     auto end = stay(target, self);
     // One's own former life is given up when it is frozen; whoever is still there is another.
     if (end || end.error().code != ErrorCode::kInvalidArgument) {
-      taken.reset();
+      taken = false;
     } else if (const auto now = std::chrono::steady_clock::now(); !taken) {
-      taken = now;
-    } else if (now - *taken > 2 * actors::limits::kFrozenAfter) {
+      taken = true;
+      since = now;
+    } else if (now - since > 2 * actors::limits::kFrozenAfter) {
       return core::fail(ErrorCode::kConfig, "the company of " + target.name() + " does not take " +
                                                 self.name + ": " + end.error().message +
                                                 "; give this node another --name");

@@ -89,23 +89,25 @@ endfunction()
 # The tests of a GoogleTest binary, named <prefix>.<Suite>.<Case>, with our environment; the remaining
 # arguments are labels. Names are read when ctest runs, so a build never starts a test binary.
 # Properties that are lists do not survive that late discovery; a file read after it sets them.
-# `environment` replaces entries of ours. FILTER among the remaining arguments: these tests alone.
+# `environment` replaces entries of ours. FILTER among the remaining arguments: these tests alone;
+# the prefix and the timeout together must tell the parts of one binary apart.
 function(troupe_discover_tests target prefix timeout environment)
   cmake_parse_arguments(arg "" "FILTER" "" ${ARGN})
   set(filter)
   if(arg_FILTER)
     set(filter TEST_FILTER ${arg_FILTER})
   endif()
+  set(list ${target}_${prefix}_${timeout})
   gtest_discover_tests(
     ${target}
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     TEST_PREFIX "${prefix}."
-    TEST_LIST ${target}_${prefix}_TESTS
+    TEST_LIST ${list}
     ${filter}
     PROPERTIES TIMEOUT ${timeout})
-  set(properties ${CMAKE_CURRENT_BINARY_DIR}/${target}_${prefix}_properties.cmake)
-  file(WRITE ${properties} "foreach(name IN LISTS ${target}_${prefix}_TESTS)
+  set(properties ${CMAKE_CURRENT_BINARY_DIR}/${list}_properties.cmake)
+  file(WRITE ${properties} "foreach(name IN LISTS ${list})
   set_tests_properties(\${name} PROPERTIES LABELS [==[${arg_UNPARSED_ARGUMENTS}]==]
                        ENVIRONMENT [==[${TROUPE_TEST_ENVIRONMENT};${environment}]==])
 endforeach()

@@ -30,9 +30,9 @@ struct PromptRow {
 
 struct DatasetColumns {
   std::string input_key = "input";
-  std::string label_key;          // empty: no label
+  std::string label_key{};        // empty: no label
   bool as_chat = false;           // a text prompt becomes one user message
-  std::string input_template;     // {} is replaced by the prompt; empty: none
+  std::string input_template{};   // {} is replaced by the prompt; empty: none
   std::uint64_t max_samples = 0;  // 0: all
   bool known_formats = true;      // ShareGPT and Alpaca rows are known by their columns
 };

@@ -50,7 +50,7 @@ class TlsStream {
   struct BioState {
     Socket socket;
     bool eof = false;
-    std::vector<char> out;  // records that wait for `flush`; bounded by kOut_bytes_max
+    std::vector<char> out{};  // records that wait for `flush`; bounded by kOut_bytes_max
     std::size_t sent = 0;   // of them
   };
   static int bio_write(BIO* bio, const char* data, int size);

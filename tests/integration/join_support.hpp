@@ -12,11 +12,6 @@ namespace troupe::test {
 
 using Words = std::vector<std::string>;
 
-inline Words operator+(Words left, const Words& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
-}
-
 // TCP ports on which a process listens, in its own network.
 inline std::set<std::uint16_t> ports_of(pid_t pid) {
   std::set<std::string> sockets;

@@ -55,12 +55,6 @@ void use_python_reward(const TinyRun& files) {
   std::ofstream(files / "tiny.yaml") << config;
 }
 
-std::vector<std::string> operator+(std::vector<std::string> words,
-                                   const std::vector<std::string>& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 // The command to its end, with what it says on both of its outputs.
 Ended both_of(const TinyRun& files, const std::vector<std::string>& words) {
   return troupe_ends(words, files / "both.log", 60);

@@ -58,11 +58,11 @@ Routed routed_of(const json& choice) {
   return out;
 }
 
-const json kRequest = {
+const json kExpertsRequest = {
     {"prompt", "which?"}, {"max_tokens", 12}, {"n", 2}, {"seed", 3}, {"ignore_eos", true}};
 
 json request_with(json more) {
-  json out = kRequest;
+  json out = kExpertsRequest;
   out.update(more);
   return out;
 }
@@ -71,7 +71,7 @@ json request_with(json more) {
 
 TEST(ServeExperts, ComeBackForEachTokenWhenTheyAreAskedFor) {
   Served served({}, &make_expert_model);
-  const json plain = served.post("/v1/completions", kRequest).json();
+  const json plain = served.post("/v1/completions", kExpertsRequest).json();
   ASSERT_TRUE(plain.contains("choices")) << plain.dump();
   EXPECT_FALSE(plain["choices"][0].contains("routed_experts"));
   const json whole = served.post("/v1/completions", request_with({{"return_routed_experts", true}})).json();

@@ -124,6 +124,12 @@ inline std::vector<std::string> with(std::vector<std::string> words,
   return words;
 }
 
+inline std::vector<std::string> operator+(std::vector<std::string> words,
+                                   const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 // Lines that end, of a file that may be written meanwhile.
 inline std::size_t lines_in(const std::filesystem::path& file) {
   const std::string text = text_of(file);

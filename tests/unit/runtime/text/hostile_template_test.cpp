@@ -158,7 +158,7 @@ TEST(HostileTemplate, OneMebibyteOfStackIsEnough) {
     meets("{% macro m() %}" + times("{% if true %}", 140) + "{{ m() }}" +
               times("{% endif %}", 140) + "{% endmacro %}{{ m() }}",
           kDepth);
-    for (const std::string source :
+    for (const std::string& source :
          {"{{ " + times("1+", 1000) + "1 }}", "{{ " + times("not ", 1500) + "1 }}",
           "{{ 'a'" + times("|upper", 1000) + " }}", "{{ " + times("-", 1500) + "1 }}",
           "{{ " + times("1 if 1 else ", 500) + "1 }}",

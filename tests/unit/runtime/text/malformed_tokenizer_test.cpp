@@ -88,7 +88,7 @@ TEST(MalformedTokenizer, DeepNestingIsRefused) {
 }
 
 TEST(MalformedTokenizer, HostileRegularExpressionsAreRefusedOrHarmless) {
-  for (const std::string pattern :
+  for (const std::string& pattern :
        {std::string("("), std::string("[z-a]"), std::string(200000, '('),
         std::string("a{99999999}"), std::string("(?<n>"), std::string("\\"),
         std::string("(?:a?){50000}")}) {

@@ -77,7 +77,7 @@ TEST_F(SpecialTokensOf, MissingPadSaysWhatWhereAndWhichKey) {
   const auto pad = load()->pad_id();
   ASSERT_FALSE(pad);
   EXPECT_EQ(pad.error().code, ErrorCode::kConfig);
-  for (const std::string part :
+  for (const std::string& part :
        {folder_.path().string(), std::string("padding token"),
         std::string("\"pad_token\": \"<|end|>\""), std::string("tokenizer_config.json")}) {
     EXPECT_NE(pad.error().message.find(part), std::string::npos) << pad.error().message;
