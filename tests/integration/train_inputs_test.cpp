@@ -111,11 +111,11 @@ TEST_F(TrainInputs, LengthsBeyondTheContext) {
   expect(train({"--data.prompt_max_len", "255", "--rollout.max_new_tokens", "64"}), 2, "context");
 }
 
-TEST_F(TrainInputs, AGroupThatFitsNoFrame) {
+TEST_F(TrainInputs, AGroupBeyondItsBound) {
   const auto outcome =
-      train({"--rollout.n_samples_per_prompt", "64", "--rollout.max_new_tokens", "1024"});
-  expect(outcome, 2, "give at most --rollout.max_new_tokens 812");
-  expect(outcome, 2, "--rollout.n_samples_per_prompt 50");
+      train({"--rollout.n_samples_per_prompt", "64", "--rollout.max_new_tokens", "131072"});
+  expect(outcome, 2, "rollout.n_samples_per_prompt: 64 samples of 131072 tokens are a group of ");
+  expect(outcome, 2, "one may have 67108864");
   EXPECT_FALSE(std::filesystem::exists(files_ / "run" / "rollouts"));
 }
 
@@ -126,9 +126,9 @@ TEST_F(TrainInputs, ARowThatIsTooLongForItsRewardAndALongOneThatIsNot) {
            "\"}\n";
   };
   const std::string small = row(1);
-  const auto huge = write("huge.jsonl", small + small + row(1'100'000) + small);
+  const auto huge = write("huge.jsonl", small + small + row(8'600'000) + small);
   const auto large =
-      write("large.jsonl", row(200'000) + row(200'000) + row(200'000) + row(200'000));
+      write("large.jsonl", row(2'000'000) + row(2'000'000) + row(2'000'000) + row(2'000'000));
   const auto reads =
       write("reads.py",
             "def f(prompts, completions, tests):\n"
@@ -144,7 +144,7 @@ TEST_F(TrainInputs, ARowThatIsTooLongForItsRewardAndALongOneThatIsNot) {
   };
   const auto refused = with(huge, reads);
   expect(refused, 4, "huge.jsonl:3: ");
-  expect(refused, 4, "(columns tests; messages) have 1100");
+  expect(refused, 4, "(columns tests; messages) have 8600");
   EXPECT_FALSE(std::filesystem::exists(files_ / "run" / "rollouts"));
   const auto unread = with(huge, does_not);
   EXPECT_EQ(unread.status, 0) << unread.text;

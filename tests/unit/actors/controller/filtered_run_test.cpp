@@ -75,7 +75,7 @@ TEST(FilteredRun, ARewardThatNeverVariesEndsTheRunWithItsReason) {
   const auto played = company.play();
   ASSERT_FALSE(played);
   EXPECT_EQ(played.error().code, core::ErrorCode::kData);
-  EXPECT_NE(played.error().message.find("9 groups in a row were filtered for prompt 3"),
+  EXPECT_NE(played.error().message.find("9 groups in a row were filtered for update 1, prompt 3"),
             std::string::npos)
       << played.error().message;
   EXPECT_NE(played.error().message.find("mean 1"), std::string::npos);
