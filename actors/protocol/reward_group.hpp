@@ -16,11 +16,11 @@ struct RewardSample {
 
 struct RewardGroup {
   std::string prompt;    // as the model saw it
-  std::string label;     // the dataset's label column, "" when there is none
-  std::string columns;   // the dataset row as one JSON object, at least the columns that are read
-  std::string messages;  // the prompt as a JSON list of messages; "" where the dataset has a text
+  std::string label{};     // the dataset's label column, "" when there is none
+  std::string columns{};   // the dataset row as one JSON object, at least the columns that are read
+  std::string messages{};  // the prompt as a JSON list of messages; "" where the dataset has a text
   std::uint64_t update = 0;  // of the run, counted from 0
-  std::vector<RewardSample> samples;
+  std::vector<RewardSample> samples{};
 };
 
 inline std::size_t samples_in(const std::vector<RewardGroup>& groups) {

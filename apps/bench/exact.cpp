@@ -168,8 +168,8 @@ ordered_json coverage_json(const EngineSide& side) {
           {"isa", kernels::ops().name}};
 }
 
-void print(const ordered_json& line, bool json) {
-  if (json) {
+void print(const ordered_json& line, bool as_json) {
+  if (as_json) {
     std::printf("%s\n", line.dump().c_str());
     return;
   }

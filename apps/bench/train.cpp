@@ -99,7 +99,7 @@ void print_for_people(const ordered_json& line) {
 
 core::Result<void> bench_train(Words words) {
   TrainJob job;
-  bool json = false;
+  bool as_json = false;
   TROUPE_TRY_ASSIGN(
       outcome,
       parse_flags(
@@ -118,7 +118,7 @@ core::Result<void> bench_train(Words words) {
             "rows of a micro-batch, as train.micro_tokens_max", false, 16, 1e6},
            {"--device", &job.device, kDeviceHelp},
            {"--threads", &job.threads, "0 = all cores", false, 0, 1024},
-           {"--json", &json, "one JSON line"}},
+           {"--json", &as_json, "one JSON line"}},
           words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   choose_sizes(job);
@@ -127,7 +127,7 @@ core::Result<void> bench_train(Words words) {
   TROUPE_TRY_ASSIGN(team, make_team({job.device, job.threads}));
   job.threads = team->size();
   TROUPE_TRY_ASSIGN(line, measured(job, *team));
-  if (json) {
+  if (as_json) {
     std::printf("%s\n", line.dump().c_str());
   } else {
     print_for_people(line);

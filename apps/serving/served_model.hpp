@@ -16,10 +16,10 @@ namespace troupe::app {
 
 struct ServedModel {
   std::vector<std::string> names;            // the first is the one in replies
-  std::string root;                          // where it was loaded from
-  std::optional<text::Tokenizer> tokenizer;  // none: token ids alone
-  std::optional<text::ChatTemplate> chat;
-  std::string no_chat;  // why there is no template
+  std::string root{};                          // where it was loaded from
+  std::optional<text::Tokenizer> tokenizer{};  // none: token ids alone
+  std::optional<text::ChatTemplate> chat{};
+  std::string no_chat{};  // why there is no template
   std::int64_t context = 0;
   std::int64_t positions_max = 0;  // that fit into the KV blocks
   std::int64_t vocab = 0;

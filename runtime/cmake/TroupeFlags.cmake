@@ -55,6 +55,12 @@ target_compile_options(
   INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
             $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
 
+# Sources are compiled in groups, as if each were a header; g++ then warns of whatever is made of names
+# of an anonymous namespace, which two sources of a group never share.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(troupe_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+endif()
+
 # g++ 12 warns of overlapping copies wherever a string literal is put before a std::string
 # (https://gcc.gnu.org/PR105651): it takes the literal for a part of the string. False each time.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

@@ -48,7 +48,7 @@ std::string facts_of(const Row& row, const TrainConfig& defaults) {
 // "`1e-06`; rm `9e-6`".
 std::string default_text(const Row& row) {
   if (row.needed) return "needed";
-  std::string text = joined("`", row.yaml(TrainConfig{}), "`");
+  std::string text = joined("`", row.yaml(default_config()), "`");
   for (const auto& [methods, value] : row.defaults)
     text += joined("; ", method_names(methods), " `", value, "`");
   return text;
@@ -128,7 +128,7 @@ std::string section_help(const Table& table,
                          Methods methods) {
   std::string out;
   const bool one = std::has_single_bit(static_cast<unsigned>(methods));
-  const TrainConfig defaults = one ? Builder(table, methods).current() : TrainConfig{};
+  const TrainConfig defaults = one ? Builder(table, methods).current() : default_config();
   for (const Row& row : table.rows()) {
     if (row.section() != section || !row.is_read_by(methods)) continue;
     if (out.empty()) out = joined(section, ": ", row.title, "\n");

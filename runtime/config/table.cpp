@@ -173,4 +173,9 @@ std::string method_names(Methods methods) {
   return text;
 }
 
+const TrainConfig& default_config() {
+  static const TrainConfig config;
+  return config;
+}
+
 }  // namespace troupe::config

@@ -120,4 +120,7 @@ std::string answer_to_name(std::string_view name);
 // The error for a name that is not a key.
 core::Error unknown_key(std::string_view name, std::string_view where);
 
+// What a run has that was told nothing.
+const TrainConfig& default_config();
+
 }  // namespace troupe::config

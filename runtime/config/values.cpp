@@ -83,7 +83,7 @@ class Parser {
     TROUPE_TRY(check_single());
     if constexpr (std::is_same_v<T, Text>) {
       // Empty is the default of choices that may be unset.
-      TrainConfig defaults;
+      TrainConfig defaults = default_config();
       if (setting_.values.front().empty() && access(defaults).empty()) {
         access(config).clear();
         return {};
@@ -100,7 +100,7 @@ class Parser {
       TROUPE_TRY(parse(written, items.emplace_back()));
     }
     // An empty list is the default of keys that may be unset.
-    TrainConfig defaults;
+    TrainConfig defaults = default_config();
     const bool unsets = items.empty() && access(defaults).empty();
     if (row_.count != 0 && items.size() != row_.count && !unsets) {
       return bad("expected ", row_.count, " values, got ", items.size());

@@ -35,9 +35,9 @@ struct Submission {
 };
 
 struct EngineWork {
-  std::vector<core::GroupId> aborts;
-  std::vector<Submission> submits;
-  std::shared_ptr<weights::WeightIntake> intake;  // null: none on its way
+  std::vector<core::GroupId> aborts{};
+  std::vector<Submission> submits{};
+  std::shared_ptr<weights::WeightIntake> intake{};  // null: none on its way
   KvAction kv = KvAction::kRecompute;
   bool rest = false;  // nothing more is known of: sleep once idle
 };

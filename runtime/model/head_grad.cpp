@@ -93,7 +93,7 @@ void backward_chunk(Team team, const Chunk& chunk, const HeadGrad& grad) {
       .targets = chunk.targets(),
       .dlogprobs = scratch.has_dlogprobs ? scratch.dlogprobs.data() : nullptr,
       .dentropies = scratch.has_dentropies ? scratch.dentropies.data() : nullptr};
-  constexpr std::int64_t kBlockPanels = kVocabBlock / kernels::kPanel;
+  constexpr std::int64_t kPanelsOfBlock = kVocabBlock / kernels::kPanel;
   const auto [first, last] = team.share(vocab_blocks(spec));
   const std::int64_t at_once = std::min(ops().head_blocks, last - first);
   for (std::int64_t block = first; block < last; block += at_once) {
@@ -101,7 +101,7 @@ void backward_chunk(Team team, const Chunk& chunk, const HeadGrad& grad) {
     if (!chunk.kept) {
       const std::int64_t column = block * kVocabBlock;
       const std::int64_t column_end = std::min(end * kVocabBlock, spec.vocab);
-      ops().gemm(gemm, {0, chunk.rows}, {block * kBlockPanels, kernels::panels_of(column_end)});
+      ops().gemm(gemm, {0, chunk.rows}, {block * kPanelsOfBlock, kernels::panels_of(column_end)});
       cap_logits(spec, chunk.first_logits + column, chunk.rows, ld, column_end - column);
     }
     ops().vocab_grad(gradient, {0, chunk.rows}, {block, end});

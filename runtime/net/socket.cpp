@@ -206,7 +206,7 @@ core::Result<OwnedFd> connect_unix(const std::string& name, core::TimePoint unti
   if (!socket) return system_failure(ErrorCode::kResources, "a Unix socket");
   TROUPE_TRY_ASSIGN(there,
                     finish_connect(std::move(socket), address.get(), address.size, name, until));
-  if (same_user(there.get())) return std::move(there);
+  if (same_user(there.get())) return there;
   return fail(ErrorCode::kConfig, name + " is a socket of another user");
 }
 

@@ -127,8 +127,8 @@ TEST_P(DenseFamilies, LearnByGrpoExactToTheBit) {
   expect_loads_again(files, files / "grpo" / "ckpt" / "step_000003" / "model");
 }
 
-INSTANTIATE_TEST_SUITE_P(Runs, DenseFamilies, testing::ValuesIn(kRuns), [](const auto& info) {
-  return std::string(info.param.name);
+INSTANTIATE_TEST_SUITE_P(Runs, DenseFamilies, testing::ValuesIn(kRuns), [](const auto& tested) {
+  return std::string(tested.param.name);
 });
 
 }  // namespace

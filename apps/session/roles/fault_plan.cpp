@@ -109,7 +109,7 @@ engine::EngineMaker FaultPlan::around(const std::string& role, engine::EngineMak
     made->wrap_steps([this, role](std::unique_ptr<engine::StepComputer> inner) {
       return std::make_unique<FaultySteps>(std::move(inner), *this, role);
     });
-    return std::move(made);
+    return made;
   };
 }
 

@@ -98,7 +98,7 @@ class GeneratorStage {
       auto made = engine::make_engine(std::move(weights), engine::limits_of(16, 512, 4096), team_,
                                       {ScriptedSteps::kEnd});
       made->wrap_steps([&](auto) { return std::make_unique<ScriptedSteps>(ends, log); });
-      return std::move(made);
+      return made;
     };
   }
 

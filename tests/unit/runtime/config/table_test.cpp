@@ -89,7 +89,7 @@ TEST(Table, HandedWordsAndRulesHoldForTheirKey) {
 TEST(Table, DefaultsPassTheirOwnRanges) {
   for (const Row& row : keys().rows()) {
     if (row.is_list() || row.needed) continue;
-    std::string text = row.yaml(TrainConfig{});
+    std::string text = row.yaml(default_config());
     if (text.starts_with('"')) text = text.substr(1, text.size() - 2);
     const std::string readers = method_names(row.only);
     Builder builder(keys(), method_named(readers.substr(0, readers.find(','))));

@@ -89,8 +89,8 @@ class EngineOnDevice : public testing::TestWithParam<Where> {
 };
 
 INSTANTIATE_TEST_SUITE_P(
-    All, EngineOnDevice, testing::Values(Where::kArena, Where::kGpu), [](const auto& info) {
-      return info.param == Where::kArena ? std::string("Arena") : std::string("Gpu");
+    All, EngineOnDevice, testing::Values(Where::kArena, Where::kGpu), [](const auto& tested) {
+      return tested.param == Where::kArena ? std::string("Arena") : std::string("Gpu");
     });
 
 TEST_P(EngineOnDevice, GivesTheHostsSamplesOfAllSamplers) {

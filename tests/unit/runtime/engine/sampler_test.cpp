@@ -56,7 +56,9 @@ void expect_distribution(const Logits& logits,
     ++counts[static_cast<std::size_t>(draw.token)];
   }
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (expected[i] == 0.0) EXPECT_EQ(counts[i], 0) << "token " << i;
+    if (expected[i] == 0.0) {
+      EXPECT_EQ(counts[i], 0) << "token " << i;
+    }
   }
   EXPECT_LT(std::abs(chi_square_sigmas(counts, expected, kDraws)), 4.0);
 }

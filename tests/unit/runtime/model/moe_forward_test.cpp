@@ -228,7 +228,7 @@ TEST_P(SparseFeedForward, NotANumberInOneRowHarmsNoOther) {
 INSTANTIATE_TEST_SUITE_P(Specs,
                          SparseFeedForward,
                          testing::Values(mixtral_spec(), qwen_moe_spec()),
-                         [](const auto& info) { return info.param.architecture; });
+                         [](const auto& tested) { return tested.param.architecture; });
 
 // The choices of the logit rows of a prompt, when they are wanted.
 std::vector<std::uint16_t> routed(const TestModel& model,
