@@ -121,7 +121,7 @@ TEST_P(SparseGradient, AdaptersOfTheAttentionLearnBesideFrozenExperts) {
 INSTANTIATE_TEST_SUITE_P(Specs,
                          SparseGradient,
                          testing::Values(mixtral_spec(), qwen_moe_spec()),
-                         [](const auto& info) { return info.param.architecture; });
+                         [](const auto& tested) { return tested.param.architecture; });
 
 }  // namespace
 }  // namespace troupe::model

@@ -102,7 +102,7 @@ TEST(StreamDecoder, PiecesOfRandomBytesAddUpToDecode) {
 
 // A sentencepiece-like vocabulary: pieces with a visible space, bytes for the rest.
 Tokenizer byte_fallback_tokenizer() {
-  auto json = byte_level_json();
+  auto written = byte_level_json();
   auto vocab = nlohmann::json::object();
   vocab["<unk>"] = 0;
   for (int byte = 0; byte < 256; ++byte) {
@@ -113,15 +113,15 @@ Tokenizer byte_fallback_tokenizer() {
   vocab["\u2581a"] = 257;
   vocab["b"] = 258;
   vocab["<|end|>"] = 259;
-  json["added_tokens"][0]["id"] = 259;
-  json["model"]["vocab"] = vocab;
-  json["model"]["byte_fallback"] = true;
-  json["pre_tokenizer"] = nullptr;
-  json["decoder"] = nlohmann::json::parse(R"({"type": "Sequence", "decoders": [
+  written["added_tokens"][0]["id"] = 259;
+  written["model"]["vocab"] = vocab;
+  written["model"]["byte_fallback"] = true;
+  written["pre_tokenizer"] = nullptr;
+  written["decoder"] = nlohmann::json::parse(R"({"type": "Sequence", "decoders": [
     {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
     {"type": "ByteFallback"}, {"type": "Fuse"},
     {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})");
-  auto tokenizer = Tokenizer::parse(json.dump(), {}, "byte fallback");
+  auto tokenizer = Tokenizer::parse(written.dump(), {}, "byte fallback");
   EXPECT_TRUE(tokenizer) << tokenizer.error().message;
   return *tokenizer;
 }

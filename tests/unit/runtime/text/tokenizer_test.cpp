@@ -88,37 +88,37 @@ TEST(Tokenizer, VocabularyLookups) {
 }
 
 TEST(Tokenizer, IdLimitCountsGaps) {
-  auto json = byte_level_json();
-  json["model"]["vocab"]["<|end|>"] = 300;
-  json["added_tokens"][0]["id"] = 300;
-  const auto tokenizer = Tokenizer::parse(json.dump(), {}, "gap");
+  auto written = byte_level_json();
+  written["model"]["vocab"]["<|end|>"] = 300;
+  written["added_tokens"][0]["id"] = 300;
+  const auto tokenizer = Tokenizer::parse(written.dump(), {}, "gap");
   ASSERT_TRUE(tokenizer) << tokenizer.error().message;
   EXPECT_EQ(tokenizer->vocab_size(), 257u);
   EXPECT_EQ(tokenizer->id_limit(), 301u);
 }
 
 TEST(Tokenizer, TruncationAndPaddingOfTheFileAreDropped) {
-  auto json = byte_level_json();
-  json["truncation"] = nlohmann::json::parse(
+  auto written = byte_level_json();
+  written["truncation"] = nlohmann::json::parse(
       R"({"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0})");
-  json["padding"] = nlohmann::json::parse(
+  written["padding"] = nlohmann::json::parse(
       R"({"strategy": {"Fixed": 8}, "direction": "Right", "pad_to_multiple_of": null,
           "pad_id": 0, "pad_type_id": 0, "pad_token": "!"})");
-  const auto tokenizer = Tokenizer::parse(json.dump(), {}, "cut");
+  const auto tokenizer = Tokenizer::parse(written.dump(), {}, "cut");
   ASSERT_TRUE(tokenizer) << tokenizer.error().message;
   EXPECT_EQ(tokenizer->encode("abcde")->ids, bytes_of("abcde"));
 }
 
 TEST(Tokenizer, PostProcessorRunsOnlyWhenAsked) {
-  auto json = byte_level_json();
-  json["post_processor"] = nlohmann::json::parse(R"({
+  auto written = byte_level_json();
+  written["post_processor"] = nlohmann::json::parse(R"({
     "type": "TemplateProcessing",
     "single": [{"Sequence": {"id": "A", "type_id": 0}},
                {"SpecialToken": {"id": "<|end|>", "type_id": 0}}],
     "pair": [],
     "special_tokens": {"<|end|>": {"id": "<|end|>", "ids": [256], "tokens": ["<|end|>"]}}
   })");
-  const auto tokenizer = Tokenizer::parse(json.dump(), {}, "eos");
+  const auto tokenizer = Tokenizer::parse(written.dump(), {}, "eos");
   ASSERT_TRUE(tokenizer) << tokenizer.error().message;
   EXPECT_EQ(tokenizer->encode("a")->ids, (std::vector<TokenId>{'a'}));
   const auto ended = tokenizer->encode("a", {.add_special = true});
