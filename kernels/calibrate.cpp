@@ -1,4 +1,3 @@
-// Two probes, timed by member 0 between barriers; the best of several repetitions counts.
 #include "kernels/calibrate.hpp"
 
 #include <atomic>

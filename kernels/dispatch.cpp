@@ -1,4 +1,3 @@
-// Which level runs: asks the processor and the system once, obeys TROUPE_ISA.
 #include "kernels/cpu/avx512_bf16.hpp"
 #include "kernels/levels.hpp"
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// Reading packed panels number by number, and the rounding to bfloat16.
 #include "kernels/panels.hpp"
 
 #include <bit>

@@ -1,4 +1,3 @@
-// Copies, sums and the embedding, row by row.
 #include "kernels/plain_rows.hpp"
 
 #include <cstring>

@@ -1,4 +1,3 @@
-// The rules of admission.
 #include "actors/company/admission.hpp"
 
 #include "actors/limits.hpp"

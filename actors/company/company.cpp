@@ -1,4 +1,3 @@
-// Who is in, who plays what, and what happens when somebody no longer is.
 #include "actors/company/company.hpp"
 
 #include "actors/limits.hpp"

@@ -1,4 +1,3 @@
-// Process by process.
 #include "actors/company/local_processes.hpp"
 
 #include "actors/limits.hpp"

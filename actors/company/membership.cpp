@@ -1,4 +1,3 @@
-// Silence and what it means.
 #include "actors/company/membership.hpp"
 
 #include "actors/limits.hpp"

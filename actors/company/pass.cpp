@@ -1,4 +1,3 @@
-// Random bytes and a number, as text.
 #include "actors/company/pass.hpp"
 
 #include "runtime/core/check.hpp"

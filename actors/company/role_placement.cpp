@@ -1,4 +1,3 @@
-// Placement and back-off.
 #include "actors/company/role_placement.hpp"
 
 #include "actors/limits.hpp"

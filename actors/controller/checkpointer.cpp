@@ -1,4 +1,3 @@
-// Saving, and the last save.
 #include "actors/controller/checkpointer.hpp"
 
 #include "actors/limits.hpp"

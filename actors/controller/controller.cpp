@@ -1,4 +1,3 @@
-// The parts at work beside each other, and what happens to the company.
 #include "actors/controller/controller.hpp"
 
 #include "actors/limits.hpp"

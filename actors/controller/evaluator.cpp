@@ -1,4 +1,3 @@
-// Greedy, then sampled.
 #include "actors/controller/evaluator.hpp"
 
 #include "actors/controller/ticket_issuer.hpp"

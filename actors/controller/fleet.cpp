@@ -1,4 +1,3 @@
-// Tickets to generators and back.
 #include "actors/controller/fleet.hpp"
 
 #include "actors/limits.hpp"

@@ -1,4 +1,3 @@
-// Changes of the set of rewards.
 #include "actors/controller/reward_board.hpp"
 
 #include <algorithm>

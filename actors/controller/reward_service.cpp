@@ -1,4 +1,3 @@
-// One change after another.
 #include "actors/controller/reward_service.hpp"
 
 #include "actors/limits.hpp"

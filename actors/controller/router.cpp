@@ -1,4 +1,3 @@
-// Choosing by load and by key.
 #include "actors/controller/router.hpp"
 
 #include "runtime/core/check.hpp"

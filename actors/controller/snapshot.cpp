@@ -1,4 +1,3 @@
-// Field by field.
 #include "actors/controller/snapshot.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,3 @@
-// When tickets are issued, and when again.
 #include "actors/controller/ticket_issuer.hpp"
 
 #include "actors/protocol/ask.hpp"

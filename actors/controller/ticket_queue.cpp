@@ -1,4 +1,3 @@
-// Two ordered lines of tickets.
 #include "actors/controller/ticket_queue.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// One update after another.
 #include "actors/controller/update_loop.hpp"
 
 #include "actors/controller/update_metrics.hpp"

@@ -1,4 +1,3 @@
-// Sums over groups.
 #include "actors/controller/update_metrics.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The map of starts and what is read from it.
 #include "actors/controller/version_starts.hpp"
 
 #include "runtime/core/check.hpp"

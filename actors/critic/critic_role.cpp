@@ -1,4 +1,3 @@
-// The shell of the critic role.
 #include "actors/critic/critic_role.hpp"
 
 #include "runtime/model/params.hpp"

@@ -1,4 +1,3 @@
-// The shell of the data role.
 #include "actors/data/data_role.hpp"
 
 #include "actors/data/group_statuses.hpp"

@@ -1,4 +1,3 @@
-// data_state.json, written and checked.
 #include "actors/data/data_state.hpp"
 
 #include <nlohmann/json.hpp>

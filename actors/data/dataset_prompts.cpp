@@ -1,4 +1,3 @@
-// Renders, tokenises and checks the rows of a dataset.
 #include "actors/data/dataset_prompts.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,3 @@
-// Sums over the groups of an update.
 #include "actors/data/group_statuses.hpp"
 
 #include <algorithm>

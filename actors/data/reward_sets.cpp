@@ -1,4 +1,3 @@
-// The order of reward sets.
 #include "actors/data/reward_sets.hpp"
 
 #include "actors/limits.hpp"

@@ -1,4 +1,3 @@
-// Names and values out of JSON.
 #include "actors/data/sample_extras.hpp"
 
 #include "actors/limits.hpp"

@@ -1,4 +1,3 @@
-// Presence of one scorer.
 #include "actors/data/scorer.hpp"
 
 #include "actors/limits.hpp"

@@ -1,4 +1,3 @@
-// Transitions of the ticket book.
 #include "actors/data/ticket_book.hpp"
 
 

@@ -1,4 +1,3 @@
-// The shell of the generator role.
 #include "actors/generator/generator_role.hpp"
 
 #include "actors/limits.hpp"

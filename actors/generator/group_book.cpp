@@ -1,4 +1,3 @@
-// Groups from question to answer.
 #include "actors/generator/group_book.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// From an announced version to the engine.
 #include "actors/generator/weight_follower.hpp"
 
 #include "actors/limits.hpp"

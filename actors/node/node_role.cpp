@@ -1,4 +1,3 @@
-// Joining, living, and the roles of a node.
 #include "actors/node/node_role.hpp"
 
 #include "actors/limits.hpp"

@@ -1,4 +1,3 @@
-// Pages to the critic and back.
 #include "actors/policy/critic_link.hpp"
 
 #include "actors/protocol/ask.hpp"

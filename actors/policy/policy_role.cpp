@@ -1,4 +1,3 @@
-// The shell of the policy role.
 #include "actors/policy/policy_role.hpp"
 
 #include "actors/protocol/ask.hpp"

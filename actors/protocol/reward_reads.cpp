@@ -1,4 +1,3 @@
-// Selection by name.
 #include "actors/protocol/reward_reads.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,3 @@
-// The shell of the reference role, and the scoring of a batch of groups.
 #include "actors/reference/reference_role.hpp"
 
 #include "runtime/cluster/limits.hpp"

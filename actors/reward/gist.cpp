@@ -1,4 +1,3 @@
-// What stands before a traceback, and its last line.
 #include "actors/reward/gist.hpp"
 
 namespace troupe::actors {

@@ -1,4 +1,3 @@
-// Posts a batch and reads its scores.
 #include "actors/reward/http_reward.hpp"
 
 #include "actors/reward/reward_json.hpp"

@@ -1,4 +1,3 @@
-// Texts to tokens, tokens to batches, batches to scores.
 #include "actors/reward/model_reward.hpp"
 
 #include "runtime/model/device_check.hpp"

@@ -1,4 +1,3 @@
-// Starts, feeds, times out and recycles the Python worker.
 #include "actors/reward/python_reward.hpp"
 
 #include "actors/limits.hpp"

@@ -1,4 +1,3 @@
-// Shapes seen in OpenRLHF: openrlhf/utils/agent.py (client), openrlhf/cli/serve_rm.py (server).
 #include "actors/reward/reward_json.hpp"
 
 #include "actors/limits.hpp"

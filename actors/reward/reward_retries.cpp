@@ -1,4 +1,3 @@
-// Tries of one batch.
 #include "actors/reward/reward_retries.hpp"
 
 #include "actors/limits.hpp"

@@ -1,4 +1,3 @@
-// The shell of the reward role.
 #include "actors/reward/reward_role.hpp"
 
 namespace troupe::actors {

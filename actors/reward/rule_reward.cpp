@@ -1,4 +1,3 @@
-// Exact, last-number and regular-expression rules.
 #include "actors/reward/rule_reward.hpp"
 
 #include <charconv>

@@ -1,4 +1,3 @@
-// Lines to and from a worker, under deadlines.
 #include "actors/reward/worker_process.hpp"
 
 #include "runtime/data/limits.hpp"

@@ -1,4 +1,3 @@
-// A run, the cycles, the end of the run, and what its ledger says.
 #include "apps/bench/attach.hpp"
 
 #include "apps/bench/attach_check.hpp"

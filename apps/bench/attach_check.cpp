@@ -1,4 +1,3 @@
-// Ledger and rollouts against what the run said of its sets.
 #include "apps/bench/attach_check.hpp"
 
 #include "apps/bench/score_server.hpp"

@@ -1,4 +1,3 @@
-// One cycle after another.
 #include "apps/bench/attach_cycles.hpp"
 
 #include "apps/bench/push_job.hpp"

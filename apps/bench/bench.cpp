@@ -1,4 +1,3 @@
-// Picks the benchmark.
 #include "apps/bench/bench.hpp"
 
 #include "apps/bench/attach.hpp"

@@ -1,4 +1,3 @@
-// The head's processor time between two looks at a run of a tiny model, over the samples between.
 #include "apps/bench/control.hpp"
 
 #include "apps/bench/lab_run.hpp"

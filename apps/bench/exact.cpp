@@ -1,4 +1,3 @@
-// Flags, the two processes, the report.
 #include "apps/bench/exact.hpp"
 
 #include "apps/bench/exact_engine.hpp"

@@ -1,4 +1,3 @@
-// Rounds on the engine, then the scorer over whole groups in order.
 #include "apps/bench/exact_engine.hpp"
 
 #include "apps/bench/stopwatch.hpp"

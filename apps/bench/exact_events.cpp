@@ -1,4 +1,3 @@
-// The events, one after the other.
 #include "apps/bench/exact_events.hpp"
 
 #include "runtime/core/rng.hpp"

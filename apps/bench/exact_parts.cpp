@@ -1,4 +1,3 @@
-// Cutting, shuffling, packing, comparing.
 #include "apps/bench/exact_parts.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// A fixed list of requests whose samples are known, handed in again and again.
 #include "apps/bench/exact_soak.hpp"
 
 #include "apps/bench/exact_engine.hpp"

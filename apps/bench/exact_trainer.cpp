@@ -1,4 +1,3 @@
-// Loads the model anew, packs it, and runs learn::TrainPass over shuffled parts.
 #include "apps/bench/exact_trainer.hpp"
 
 #include "kernels/ops.hpp"

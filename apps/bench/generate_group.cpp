@@ -1,4 +1,3 @@
-// One sample and a group in turn, so that both see the same machine.
 #include "apps/bench/generate_group.hpp"
 
 #include "apps/bench/train_job.hpp"

@@ -1,4 +1,3 @@
-// Model, tokenizer, data.
 #include "apps/bench/lab_files.hpp"
 
 #include "runtime/model/params.hpp"

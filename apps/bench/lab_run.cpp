@@ -1,4 +1,3 @@
-// A child, its metrics and its status.
 #include "apps/bench/lab_run.hpp"
 
 #include <signal.h>

@@ -1,4 +1,3 @@
-// Processes with logs, and what /proc says of them.
 #include "apps/bench/logged_process.hpp"
 
 #include <fcntl.h>

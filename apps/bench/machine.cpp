@@ -1,4 +1,3 @@
-// Calibration on the whole team.
 #include "apps/bench/machine.hpp"
 
 #include "apps/cli/device_speeds.hpp"

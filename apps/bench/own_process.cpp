@@ -1,4 +1,3 @@
-// This program again with a pipe for its output.
 #include "apps/bench/own_process.hpp"
 
 #include "runtime/core/child_process.hpp"

@@ -1,4 +1,3 @@
-// Lines over a socket pair.
 #include "apps/bench/push_control.hpp"
 
 #include <poll.h>

@@ -1,4 +1,3 @@
-// Steps, slices, swaps.
 #include "apps/bench/push_decode.hpp"
 
 #include "apps/bench/train_job.hpp"

@@ -1,4 +1,3 @@
-// Shapes like those of SmolLM2 for large models, a narrow one below.
 #include "apps/bench/push_job.hpp"
 
 #include "runtime/model/spec.hpp"

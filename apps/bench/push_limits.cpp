@@ -1,4 +1,3 @@
-// memcpy by shares; one sending thread, one receiving.
 #include "apps/bench/push_limits.hpp"
 
 #include "apps/bench/push_job.hpp"

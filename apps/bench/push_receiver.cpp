@@ -1,4 +1,3 @@
-// at LOCATION | transfer V | decode keep|recompute.
 #include "apps/bench/push_receiver.hpp"
 
 #include "apps/bench/push_decode.hpp"

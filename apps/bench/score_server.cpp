@@ -1,4 +1,3 @@
-// OpenRLHF's JSON with one number for all.
 #include "apps/bench/score_server.hpp"
 
 #include "apps/bench/push_job.hpp"

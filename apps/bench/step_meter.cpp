@@ -1,4 +1,3 @@
-// getrusage and /proc/self/smaps_rollup.
 #include "apps/bench/step_meter.hpp"
 
 #include "apps/bench/train_job.hpp"

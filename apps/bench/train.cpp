@@ -1,4 +1,3 @@
-// Flags, what runs for which objective, the report.
 #include "apps/bench/train.hpp"
 
 #include "apps/bench/train_job.hpp"

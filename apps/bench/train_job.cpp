@@ -1,4 +1,3 @@
-// Random groups, their log-probs by the scorer, and the count of operations.
 #include "apps/bench/train_job.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// One pass over the micro-batches with a clock between the steps.
 #include "apps/bench/train_phases.hpp"
 
 #include "runtime/learn/micro_batch.hpp"

@@ -1,4 +1,3 @@
-// The timing of steps, and the policy's.
 #include "apps/bench/train_policy.hpp"
 
 #include "kernels/calibrate.hpp"

@@ -1,4 +1,3 @@
-// Both trainers in turn, on the same groups.
 #include "apps/bench/train_ppo.hpp"
 
 #include "runtime/learn/trainers.hpp"

@@ -1,4 +1,3 @@
-// Rows, operations, steps.
 #include "apps/bench/train_supervised.hpp"
 
 #include "runtime/core/rng.hpp"

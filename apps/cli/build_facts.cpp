@@ -1,4 +1,3 @@
-// The version that CMake knows.
 #include "apps/cli/build_facts.hpp"
 
 namespace troupe::app {

@@ -1,4 +1,3 @@
-// Probes on buffers of the device.
 #include "apps/cli/device_speeds.hpp"
 
 #include "kernels/calibrate.hpp"

@@ -1,4 +1,3 @@
-// Names of dtypes, checked against the processor.
 #include "apps/cli/dtype_flag.hpp"
 
 #include "kernels/ops.hpp"

@@ -1,4 +1,3 @@
-// Loads what generation needs, cheapest first, so that a wrong name fails at once.
 #include "apps/cli/engine_host.hpp"
 
 #include "apps/cli/end_tokens.hpp"

@@ -1,4 +1,3 @@
-// Flags by CLI11.
 #include "apps/cli/flags.hpp"
 
 #include "runtime/core/bool_word.hpp"

@@ -1,4 +1,3 @@
-// Parts: opening, comparing, cutting, finishing.
 #include "apps/cli/part_file.hpp"
 
 #include "runtime/store/atomic_file.hpp"

@@ -1,4 +1,3 @@
-// Cores or a GPU.
 #include "apps/cli/placement.hpp"
 
 #include "apps/cli/system_facts.hpp"

@@ -1,4 +1,3 @@
-// Flags to sampling parameters.
 #include "apps/cli/sampling_flags.hpp"
 
 #include "runtime/config/read.hpp"

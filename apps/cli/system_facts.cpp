@@ -1,4 +1,3 @@
-// Reads /proc, /sys/fs/cgroup and statvfs.
 #include "apps/cli/system_facts.hpp"
 
 #include <sched.h>

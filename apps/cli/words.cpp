@@ -1,4 +1,3 @@
-// Requests for help, and the text of errors.
 #include "apps/cli/words.hpp"
 
 #include "runtime/core/error_list.hpp"

@@ -1,4 +1,3 @@
-// JSON of answers.
 #include "apps/serving/answer.hpp"
 
 #include "apps/serving/logprob_json.hpp"

@@ -1,4 +1,3 @@
-// Statuses and words of OpenAI's errors.
 #include "apps/serving/api_error.hpp"
 
 #include <nlohmann/json.hpp>

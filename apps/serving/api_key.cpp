@@ -1,4 +1,3 @@
-// Keys from flags, a file or the environment.
 #include "apps/serving/api_key.hpp"
 
 #include <algorithm>

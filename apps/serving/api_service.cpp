@@ -1,4 +1,3 @@
-// Paths of OpenAI's API, then vLLM's.
 #include "apps/serving/api_service.hpp"
 
 #include "apps/cli/build_facts.hpp"

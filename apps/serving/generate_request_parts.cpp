@@ -1,4 +1,3 @@
-// Fields that completions and chats share.
 #include "apps/serving/generate_request_parts.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// From a request to its answer.
 #include "apps/serving/generation.hpp"
 
 #include "runtime/core/rng.hpp"

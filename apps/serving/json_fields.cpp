@@ -1,4 +1,3 @@
-// Typed reads of one JSON object.
 #include "apps/serving/json_fields.hpp"
 
 #include "runtime/core/edit_distance.hpp"

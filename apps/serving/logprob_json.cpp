@@ -1,4 +1,3 @@
-// The token that was drawn is among its own alternatives, with the same value.
 #include "apps/serving/logprob_json.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Counts by the field of the body that a value belongs to.
 #include "apps/serving/request_json.hpp"
 
 #include "runtime/engine/request_check.hpp"

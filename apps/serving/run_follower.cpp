@@ -1,4 +1,3 @@
-// One question at a time, answered when there is something new; then a fetch.
 #include "apps/serving/run_follower.hpp"
 
 #include "actors/limits.hpp"

@@ -1,4 +1,3 @@
-// Tokens to text that may be shown.
 #include "apps/serving/sample_text.hpp"
 
 #include <algorithm>

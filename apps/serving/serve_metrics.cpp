@@ -1,4 +1,3 @@
-// Names, types and buckets of vLLM's /metrics.
 #include "apps/serving/serve_metrics.hpp"
 
 #include <algorithm>

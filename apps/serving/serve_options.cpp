@@ -1,4 +1,3 @@
-// Flags to values.
 #include "apps/serving/serve_options.hpp"
 
 #include "apps/cli/dtype_flag.hpp"

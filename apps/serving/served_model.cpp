@@ -1,4 +1,3 @@
-// Prompts of all forms to tokens.
 #include "apps/serving/served_model.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The first match is the one that begins first; of several there, the longest.
 #include "apps/serving/stop_filter.hpp"
 
 #include <algorithm>

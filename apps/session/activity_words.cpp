@@ -1,4 +1,3 @@
-// Phases and counts to words.
 #include "apps/session/activity_words.hpp"
 
 #include <utility>

@@ -1,4 +1,3 @@
-// Unions and their intersection.
 #include "apps/session/busy_together.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The company role and what stands around it.
 #include "apps/session/company_plane.hpp"
 
 #include "actors/limits.hpp"

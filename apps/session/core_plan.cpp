@@ -1,4 +1,3 @@
-// The split of the cores.
 #include "apps/session/core_plan.hpp"
 
 #include "apps/session/roles/learn_settings.hpp"

@@ -1,4 +1,3 @@
-// Figures by problem, then their means and intervals.
 #include "apps/session/eval_figures.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Reads eval/step_N.jsonl.
 #include "apps/session/evaluations.hpp"
 
 #include "apps/session/reward_flags.hpp"

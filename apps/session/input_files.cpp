@@ -1,4 +1,3 @@
-// First whether all that is named is there, then what it holds.
 #include "apps/session/input_files.hpp"
 
 #include "apps/session/run_inputs.hpp"

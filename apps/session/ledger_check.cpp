@@ -1,4 +1,3 @@
-// Ledger records against each other, and rollout lines against their record.
 #include "apps/session/ledger_check.hpp"
 
 #include "runtime/store/ledger.hpp"

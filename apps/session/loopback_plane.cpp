@@ -1,4 +1,3 @@
-// The roles of one process: started, told of, stopped.
 #include "apps/session/loopback_plane.hpp"
 
 #include "apps/session/roles/engine_settings.hpp"

@@ -1,4 +1,3 @@
-// Flags to reward sources, and texts to answers.
 #include "apps/session/reward_flags.hpp"
 
 #include "actors/reward/reward_retries.hpp"

@@ -1,4 +1,3 @@
-// Old hashes against new ones.
 #include "apps/session/run_contents.hpp"
 
 #include "runtime/store/run_start.hpp"

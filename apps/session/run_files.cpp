@@ -1,4 +1,3 @@
-// Rollouts, evaluation results and the ledger as JSON lines.
 #include "apps/session/run_files.hpp"
 
 #include "actors/data/data_role.hpp"

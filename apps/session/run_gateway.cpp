@@ -1,4 +1,3 @@
-// Token, address, port.
 #include "apps/session/run_gateway.hpp"
 
 #include "apps/session/node/join_flags.hpp"

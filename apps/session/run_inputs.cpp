@@ -1,4 +1,3 @@
-// Loads model, tokenizer, prompts and reward, and checks them against each other.
 #include "apps/session/run_inputs.hpp"
 
 #include "apps/session/roles/model_roles.hpp"

@@ -1,4 +1,3 @@
-// Reads status.json and sums metrics.
 #include "apps/session/run_report.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,3 @@
-// Metrics, progress, checkpoints, phases.
 #include "apps/session/run_reporter.hpp"
 
 #include "actors/reward/gist.hpp"

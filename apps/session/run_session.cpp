@@ -1,4 +1,3 @@
-// Data role and controller: made, waited for, taken down.
 #include "apps/session/run_session.hpp"
 
 #include "actors/limits.hpp"

@@ -1,4 +1,3 @@
-// Prints the table at the end of a run.
 #include "apps/session/run_summary.hpp"
 
 #include "apps/session/evaluations.hpp"

@@ -1,4 +1,3 @@
-// The poll, the pages, the watch over progress.
 #include "apps/session/status_service.hpp"
 
 #include "actors/limits.hpp"

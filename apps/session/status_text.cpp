@@ -1,4 +1,3 @@
-// The three forms.
 #include "apps/session/status_text.hpp"
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,3 @@
-// Configuration to settings, files to rows.
 #include "apps/session/supervised_inputs.hpp"
 
 #include "apps/session/roles/learn_settings.hpp"

@@ -1,4 +1,3 @@
-// Load, train, evaluate, save.
 #include "apps/session/supervised_run.hpp"
 
 #include "apps/cli/placement.hpp"

@@ -1,4 +1,3 @@
-// Looks up the eval/ figures of the first and the last step.
 #include "apps/session/supervised_summary.hpp"
 
 #include <nlohmann/json.hpp>

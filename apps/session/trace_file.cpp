@@ -1,4 +1,3 @@
-// Trace Event Format: complete events ("X") with names of processes and threads.
 #include "apps/session/trace_file.hpp"
 
 #include <nlohmann/json.hpp>

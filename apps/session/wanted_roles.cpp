@@ -1,4 +1,3 @@
-// Role by role.
 #include "apps/session/wanted_roles.hpp"
 
 #include "apps/session/roles/learn_settings.hpp"

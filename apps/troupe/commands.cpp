@@ -1,4 +1,3 @@
-// Picks the command and prints the first help page.
 #include "apps/troupe/commands.hpp"
 
 #include "apps/bench/bench.hpp"

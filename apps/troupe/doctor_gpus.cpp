@@ -1,4 +1,3 @@
-// Devices through kernels/cuda, NCCL through the system's loader.
 #include "apps/troupe/doctor_gpus.hpp"
 
 #include "apps/cli/device_speeds.hpp"

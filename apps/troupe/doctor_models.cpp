@@ -1,4 +1,3 @@
-// Tiny models, the engine and the scorer.
 #include "apps/troupe/doctor_models.hpp"
 
 #include "runtime/engine/driver.hpp"

@@ -1,4 +1,3 @@
-// Dataset to rows with responses.
 #include "apps/troupe/generate_batch.hpp"
 
 #include "apps/cli/engine_host.hpp"

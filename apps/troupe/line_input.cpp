@@ -1,4 +1,3 @@
-// Line discipline while nobody is asked.
 #include "apps/troupe/line_input.hpp"
 
 #include "apps/cli/stop_signal.hpp"

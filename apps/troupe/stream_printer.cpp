@@ -1,4 +1,3 @@
-// Pieces of text to standard output.
 #include "apps/troupe/stream_printer.hpp"
 
 #include "runtime/observe/terminal_text.hpp"

@@ -1,4 +1,3 @@
-// One paragraph a method.
 #include "apps/troupe/train_help.hpp"
 
 namespace troupe::app {

@@ -1,4 +1,3 @@
-// dlopen, and what can go wrong with it.
 #include "kernels/cuda/library.hpp"
 
 #include "runtime/core/program_files.hpp"

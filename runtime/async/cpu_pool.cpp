@@ -1,4 +1,3 @@
-// Threads that wait for the round number to change, run their share of the region and count down.
 #include "runtime/async/cpu_pool.hpp"
 
 #include <immintrin.h>

@@ -1,4 +1,3 @@
-// Timers over Asio's steady timer, and the waits built on them.
 #include "runtime/async/deadline.hpp"
 
 #include <boost/asio/steady_timer.hpp>

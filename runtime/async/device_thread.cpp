@@ -1,4 +1,3 @@
-// The queue between coroutines and the thread that runs their jobs.
 #include "runtime/async/device_thread.hpp"
 
 #include <pthread.h>

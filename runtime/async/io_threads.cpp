@@ -1,4 +1,3 @@
-// Threads around one io_context. An exception that reaches a thread is a bug and ends the program.
 #include "runtime/async/io_threads.hpp"
 
 #include <pthread.h>

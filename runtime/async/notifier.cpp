@@ -1,4 +1,3 @@
-// Waits as one-shot events on a list; whoever leaves takes itself off.
 #include "runtime/async/notifier.hpp"
 
 #include "runtime/async/listed.hpp"

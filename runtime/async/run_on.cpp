@@ -1,4 +1,3 @@
-// Asio's post and co_spawn under one name each.
 #include "runtime/async/run_on.hpp"
 
 #include <boost/asio/co_spawn.hpp>

@@ -1,4 +1,3 @@
-// Spawning, first-error cancellation and joining of a Scope's children.
 #include "runtime/async/scope.hpp"
 
 #include <exception>

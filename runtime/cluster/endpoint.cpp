@@ -1,4 +1,3 @@
-// Calls, their answers, and the serving of requests.
 #include "runtime/cluster/endpoint.hpp"
 
 #include "runtime/cluster/limits.hpp"

@@ -1,4 +1,3 @@
-// The life of a role, from its making to its end.
 #include "runtime/cluster/role_host.hpp"
 
 #include "runtime/core/check.hpp"

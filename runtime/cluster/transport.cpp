@@ -1,4 +1,3 @@
-// Request headers.
 #include "runtime/cluster/transport.hpp"
 
 #include <algorithm>

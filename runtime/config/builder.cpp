@@ -1,4 +1,3 @@
-// Settings, one after the other.
 #include "runtime/config/builder.hpp"
 
 #include "runtime/config/refuse.hpp"

@@ -1,4 +1,3 @@
-// Texts made from the table of keys.
 #include "runtime/config/render.hpp"
 
 #include "runtime/config/refuse.hpp"

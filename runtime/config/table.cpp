@@ -1,4 +1,3 @@
-// The expansion of keys.def into rows.
 #include "runtime/config/table.hpp"
 
 #include "runtime/core/check.hpp"

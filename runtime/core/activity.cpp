@@ -1,4 +1,3 @@
-// Sums and spans of a role's time.
 #include "runtime/core/activity.hpp"
 
 #include "runtime/core/limits.hpp"

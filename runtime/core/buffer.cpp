@@ -1,4 +1,3 @@
-// Aligned zeroed memory from the kernel, with huge pages for what is large.
 #include "runtime/core/buffer.hpp"
 
 #include <sys/mman.h>

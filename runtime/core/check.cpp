@@ -1,4 +1,3 @@
-// Prints a failed invariant and aborts.
 #include "runtime/core/check.hpp"
 
 #include <cstdio>

@@ -1,4 +1,3 @@
-// fork, exec and waitpid. Between fork and exec only async-signal-safe calls are made.
 #include "runtime/core/child_process.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,3 @@
-// cpu, cuda, cuda:N.
 #include "runtime/core/device_name.hpp"
 
 #include <charconv>

@@ -1,4 +1,3 @@
-// Names and exit statuses of error codes.
 #include "runtime/core/error.hpp"
 
 namespace troupe::core {

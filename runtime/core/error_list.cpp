@@ -1,4 +1,3 @@
-// Joins and splits messages.
 #include "runtime/core/error_list.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// The host's memory.
 #include "runtime/core/memory.hpp"
 
 #include "runtime/core/buffer.hpp"

@@ -1,4 +1,3 @@
-// By way of /proc/self/exe.
 #include "runtime/core/program_files.hpp"
 
 namespace troupe::core {

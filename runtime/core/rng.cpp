@@ -1,4 +1,3 @@
-// Philox4x32-10 and what is drawn from it.
 #include "runtime/core/rng.hpp"
 
 #include <cmath>

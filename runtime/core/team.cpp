@@ -1,4 +1,3 @@
-// The barrier of a parallel region: a short spin, then a futex.
 #include "runtime/core/team.hpp"
 
 #include <immintrin.h>

@@ -1,4 +1,3 @@
-// One sentence a kind of exception.
 #include "runtime/core/thrown.hpp"
 
 #include "runtime/core/memory.hpp"

@@ -1,4 +1,3 @@
-// Problems, families, the split and its files.
 #include "runtime/data/arithmetic.hpp"
 
 #include "runtime/core/rng.hpp"

@@ -1,4 +1,3 @@
-// Largest remainders, then a shuffle.
 #include "runtime/data/blend_order.hpp"
 
 #include "runtime/core/rng.hpp"

@@ -1,4 +1,3 @@
-// A reader of characters with one of lookahead.
 #include "runtime/data/csv_reader.hpp"
 
 namespace troupe::data {

@@ -1,4 +1,3 @@
-// Rendering, finding the spans, tokenising once.
 #include "runtime/data/dialogue_coder.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Files to rows.
 #include "runtime/data/prompt_dataset.hpp"
 
 #include "runtime/data/row_format.hpp"

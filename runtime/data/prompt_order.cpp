@@ -1,4 +1,3 @@
-// Fisher-Yates by the counter-based generator.
 #include "runtime/data/prompt_order.hpp"
 
 #include "runtime/core/check.hpp"

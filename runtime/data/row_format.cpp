@@ -1,4 +1,3 @@
-// The two formats, column by column.
 #include "runtime/data/row_format.hpp"
 
 #include <algorithm>

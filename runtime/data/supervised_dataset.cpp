@@ -1,4 +1,3 @@
-// Reads, checks and keeps the rows.
 #include "runtime/data/supervised_dataset.hpp"
 
 #include "runtime/data/supervised_rows.hpp"

@@ -1,4 +1,3 @@
-// Columns to tokens, one kind of row after the other.
 #include "runtime/data/supervised_rows.hpp"
 
 #include <charconv>

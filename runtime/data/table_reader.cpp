@@ -1,4 +1,3 @@
-// JSON lines, JSON arrays, CSV records.
 #include "runtime/data/table_reader.hpp"
 
 #include "runtime/data/csv_reader.hpp"

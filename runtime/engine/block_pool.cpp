@@ -1,4 +1,3 @@
-// A doubly linked ring of free blocks in two arrays, and a count of references in another.
 #include "runtime/engine/block_pool.hpp"
 
 #include "runtime/core/check.hpp"

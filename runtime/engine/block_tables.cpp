@@ -1,4 +1,3 @@
-// Entry, growth and exit; the prefix index.
 #include "runtime/engine/block_tables.hpp"
 
 #include <algorithm>

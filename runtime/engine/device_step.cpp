@@ -1,4 +1,3 @@
-// Forward, head and draws on a device, submitted or replayed.
 #include "runtime/engine/device_step.hpp"
 
 #include "kernels/ops.hpp"

@@ -1,4 +1,3 @@
-// One turn of an engine.
 #include "runtime/engine/driver.hpp"
 
 #include <chrono>

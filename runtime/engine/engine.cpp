@@ -1,4 +1,3 @@
-// Taking groups in, steps, and the states of engine.hpp.
 #include "runtime/engine/engine.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// Defaults and refusals.
 #include "runtime/engine/engine_settings.hpp"
 
 #include "runtime/engine/group.hpp"

@@ -1,4 +1,3 @@
-// Bounds of the cut, gathering above them, then selection of the last kept token.
 #include "runtime/engine/kept_set.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// One merge over the ascending lists of masked, biased, prompt and response tokens.
 #include "runtime/engine/logit_changes.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Chained buckets threaded through the blocks' own entries.
 #include "runtime/engine/prefix_index.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// The order of the checks is the order in which a user would look for the fault.
 #include "runtime/engine/request_check.hpp"
 
 #include "runtime/engine/group.hpp"

@@ -1,4 +1,3 @@
-// The sums run in the order of the head and of its gradient, so they have the trainer's bits.
 #include "runtime/engine/row_report.hpp"
 
 #include "runtime/model/forward.hpp"

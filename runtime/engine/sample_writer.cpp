@@ -1,4 +1,3 @@
-// Groups at their start, samples token by token.
 #include "runtime/engine/sample_writer.hpp"
 
 #include "runtime/core/rng.hpp"

@@ -1,4 +1,3 @@
-// Greedy, plain and truncated draws, and what is told beside them.
 #include "runtime/engine/sampler.hpp"
 
 #include "runtime/core/check.hpp"

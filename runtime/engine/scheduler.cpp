@@ -1,4 +1,3 @@
-// A step: tables grow, decode rows, chunks, then whoever can enter. Then entries and exits.
 #include "runtime/engine/scheduler.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// Slices to rows, slots, segments and draw jobs.
 #include "runtime/engine/step_plan.hpp"
 
 #include "runtime/engine/sampler.hpp"

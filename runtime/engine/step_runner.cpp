@@ -1,4 +1,3 @@
-// Forward, head, draw.
 #include "runtime/engine/step_runner.hpp"
 
 #include "runtime/core/rng.hpp"

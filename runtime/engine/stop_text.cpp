@@ -1,4 +1,3 @@
-// A match must reach into the text that the newest token added or changed.
 #include "runtime/engine/stop_text.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Block statistics of one row, restated where scores are changed.
 #include "runtime/engine/vocab_row.hpp"
 
 #include <algorithm>

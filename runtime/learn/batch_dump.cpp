@@ -1,4 +1,3 @@
-// The lines of the record.
 #include "runtime/learn/batch_dump.hpp"
 
 #include "runtime/store/atomic_folder.hpp"

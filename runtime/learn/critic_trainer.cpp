@@ -1,4 +1,3 @@
-// Values of an update, and the optimiser steps on them.
 #include "runtime/learn/critic_trainer.hpp"
 
 #include "kernels/ops.hpp"

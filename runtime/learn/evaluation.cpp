@@ -1,4 +1,3 @@
-// Estimators and percentile bootstraps.
 #include "runtime/learn/evaluation.hpp"
 
 #include "runtime/core/check.hpp"

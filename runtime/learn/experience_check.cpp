@@ -1,4 +1,3 @@
-// The checks of one update's records.
 #include "runtime/learn/experience_check.hpp"
 
 #include "runtime/learn/advantage.hpp"

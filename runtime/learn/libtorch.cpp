@@ -1,4 +1,3 @@
-// A list of places, and the version that a folder of LibTorch or PyTorch says.
 #include "runtime/learn/libtorch.hpp"
 
 #include "runtime/core/program_files.hpp"

@@ -1,4 +1,3 @@
-// Greedy cutting in ticket order.
 #include "runtime/learn/micro_batch.hpp"
 
 #include "runtime/learn/advantage.hpp"

@@ -1,4 +1,3 @@
-// The forward, the loss and the backward pass of one micro-batch.
 #include "runtime/learn/micro_batch_runner.hpp"
 
 #include "runtime/core/check.hpp"

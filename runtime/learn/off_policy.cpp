@@ -1,4 +1,3 @@
-// Anchors and detached weights.
 #include "runtime/learn/off_policy.hpp"
 
 #include "runtime/core/check.hpp"

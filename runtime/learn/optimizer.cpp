@@ -1,4 +1,3 @@
-// The fused step and the norm on the kernels' table.
 #include "runtime/learn/optimizer.hpp"
 
 #include "kernels/ops.hpp"

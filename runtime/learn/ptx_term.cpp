@@ -1,4 +1,3 @@
-// Filling a micro-batch with texts, and its loss.
 #include "runtime/learn/ptx_term.hpp"
 
 #include "runtime/core/rng.hpp"

@@ -1,4 +1,3 @@
-// Running moments and length shaping.
 #include "runtime/learn/reward_shaping.hpp"
 
 #include <algorithm>

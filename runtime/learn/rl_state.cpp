@@ -1,4 +1,3 @@
-// The state as JSON. Doubles are written with all their digits, so they come back with their bits.
 #include "runtime/learn/rl_state.hpp"
 
 #include "runtime/store/atomic_folder.hpp"

@@ -1,4 +1,3 @@
-// Warm-up and cosine.
 #include "runtime/learn/schedule.hpp"
 
 #include <algorithm>

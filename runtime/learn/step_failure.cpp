@@ -1,4 +1,3 @@
-// One sentence for the user, without LibTorch's backtrace.
 #include "runtime/learn/step_failure.hpp"
 
 #include "runtime/core/thrown.hpp"

@@ -1,4 +1,3 @@
-// Backward recursions over the policy's tokens.
 #include "runtime/learn/token_returns.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// model::TrainForward without a loss around it.
 #include "runtime/learn/train_pass.hpp"
 
 #include "runtime/learn/step_failure.hpp"

@@ -1,4 +1,3 @@
-// The optimiser step that all trainers share.
 #include "runtime/learn/trainable_model.hpp"
 
 #include "kernels/ops.hpp"

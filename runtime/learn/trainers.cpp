@@ -1,4 +1,3 @@
-// dlopen, and what can go wrong with it.
 #include "runtime/learn/trainers.hpp"
 
 #include "runtime/core/program_files.hpp"

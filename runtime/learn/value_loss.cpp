@@ -1,4 +1,3 @@
-// The clipped value loss and what is reported of a critic.
 #include "runtime/learn/value_loss.hpp"
 
 #include "runtime/core/check.hpp"

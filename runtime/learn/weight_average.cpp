@@ -1,4 +1,3 @@
-// The average and its file.
 #include "runtime/learn/weight_average.hpp"
 
 #include "runtime/store/safetensors.hpp"

@@ -1,4 +1,3 @@
-// Refusals that name the flag.
 #include "runtime/model/device_check.hpp"
 
 namespace troupe::model {

@@ -1,4 +1,3 @@
-// The table of families. Defaults are those of transformers' configuration classes.
 #include "runtime/model/families.hpp"
 
 namespace troupe::model {

@@ -1,4 +1,3 @@
-// The forward pass of one layer and of the whole stack. How the work is shared: shares.hpp.
 #include "runtime/model/forward.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// Building the plan of a micro-batch of groups.
 #include "runtime/model/group_plan.hpp"
 
 #include "runtime/model/plan_builder.hpp"

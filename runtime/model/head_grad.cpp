@@ -1,4 +1,3 @@
-// The chunked head, both ways.
 #include "runtime/model/head_grad.hpp"
 
 #include "kernels/ops.hpp"

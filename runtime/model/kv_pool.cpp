@@ -1,4 +1,3 @@
-// The memory of KV blocks.
 #include "runtime/model/kv_pool.hpp"
 
 #include "kernels/shapes.hpp"

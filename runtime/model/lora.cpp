@@ -1,4 +1,3 @@
-// Merging: one product for each adapter, its rows shared out over the team.
 #include "runtime/model/lora.hpp"
 
 #include "kernels/ops.hpp"

@@ -1,4 +1,3 @@
-// Two thin products by rows, then two by the gradients' rows.
 #include "runtime/model/lora_grad.hpp"
 
 #include "kernels/ops.hpp"

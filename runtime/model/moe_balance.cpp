@@ -1,4 +1,3 @@
-// Sums by expert, and what follows from them.
 #include "runtime/model/moe_balance.hpp"
 
 namespace troupe::model {

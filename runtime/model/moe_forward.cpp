@@ -1,4 +1,3 @@
-// The phases of a layer of experts; a barrier where a phase reads what others wrote.
 #include "runtime/model/moe_forward.hpp"
 
 #include "kernels/ops.hpp"

@@ -1,4 +1,3 @@
-// The phases of a layer of experts going back; a barrier where a phase reads what others wrote.
 #include "runtime/model/moe_grad.hpp"
 
 #include "kernels/ops.hpp"

@@ -1,4 +1,3 @@
-// Softmax, choice and order. Sums run over 16 lanes and the tree of docs/adr/0003.
 #include "runtime/model/moe_routing.hpp"
 
 #include "kernels/ops.hpp"

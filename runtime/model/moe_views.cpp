@@ -1,4 +1,3 @@
-// Replaces an expert's views by the fused tensors that cover them.
 #include "runtime/model/moe_views.hpp"
 
 #include <map>

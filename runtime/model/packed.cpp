@@ -1,4 +1,3 @@
-// The packed weights: one block of memory, carved up once, filled by the team.
 #include "runtime/model/packed.hpp"
 
 #include "kernels/ops.hpp"

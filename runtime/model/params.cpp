@@ -1,4 +1,3 @@
-// The layout of the flat parameter buffer, and random models.
 #include "runtime/model/params.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// PEFT's files from and to adapters.
 #include "runtime/model/peft_folder.hpp"
 
 #include "runtime/model/spec_json.hpp"

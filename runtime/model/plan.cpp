@@ -1,4 +1,3 @@
-// Cutting the attention of a plan into items and sharing them over the team.
 #include "runtime/model/plan.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// Rows, segments and KV blocks of a micro-batch.
 #include "runtime/model/plan_builder.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// dX = dY W and dW += dY^T X on the packed product.
 #include "runtime/model/products.hpp"
 
 #include "kernels/ops.hpp"

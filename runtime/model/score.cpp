@@ -1,4 +1,3 @@
-// Log-probs and values without gradients.
 #include "runtime/model/score.hpp"
 
 #include "runtime/core/check.hpp"

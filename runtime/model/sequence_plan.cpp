@@ -1,4 +1,3 @@
-// Checks sequences and groups, then lets the plan builder write them.
 #include "runtime/model/sequence_plan.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// Typed reading of config.json.
 #include "runtime/model/spec_json.hpp"
 
 #include "runtime/parse/bounded_json.hpp"

@@ -1,4 +1,3 @@
-// The steps of the training pass and the arena they share.
 #include "runtime/model/train_tape.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// One column of the packed product forward; its two small products backward.
 #include "runtime/model/value_head.hpp"
 
 #include "kernels/ops.hpp"

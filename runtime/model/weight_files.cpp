@@ -1,4 +1,3 @@
-// Opening, listing, and the index held against what lies there.
 #include "runtime/model/weight_files.hpp"
 
 #include "runtime/parse/bounded_json.hpp"

@@ -1,4 +1,3 @@
-// Members take unit after unit until the time is up; a unit that was taken is finished.
 #include "runtime/model/weight_packer.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// Two pumps under one roof: the first that breaks ends the other.
 #include "runtime/net/carry.hpp"
 
 #include "runtime/async/scope.hpp"

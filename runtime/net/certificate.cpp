@@ -1,4 +1,3 @@
-// X.509 by OpenSSL's C interface.
 #include "runtime/net/certificate.hpp"
 
 #include <boost/asio/ip/address.hpp>

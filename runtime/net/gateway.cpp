@@ -1,4 +1,3 @@
-// Accepts, judges and carries. Everything but the table of services lives on one strand.
 #include "runtime/net/gateway.hpp"
 
 #include "runtime/async/deadline.hpp"

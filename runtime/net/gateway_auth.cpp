@@ -1,4 +1,3 @@
-// The check that every gateway and tunnel begins with.
 #include "runtime/net/gateway_auth.hpp"
 
 #include <algorithm>

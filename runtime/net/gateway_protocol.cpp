@@ -1,4 +1,3 @@
-// The exchange of proofs.
 #include "runtime/net/gateway_protocol.hpp"
 
 #include <openssl/crypto.h>

@@ -1,4 +1,3 @@
-// Beast over plain TCP or Asio's TLS stream; one expiry set at the start limits every step.
 #include "runtime/net/http_client.hpp"
 
 #include "runtime/async/deadline.hpp"

@@ -1,4 +1,3 @@
-// A loop over Beast's parser that sees the bytes go by.
 #include "runtime/net/http_head.hpp"
 
 #include <boost/asio/as_tuple.hpp>

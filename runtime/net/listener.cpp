@@ -1,4 +1,3 @@
-// Resolve, open, bind, listen.
 #include "runtime/net/listener.hpp"
 
 namespace troupe::net {

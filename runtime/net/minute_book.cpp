@@ -1,4 +1,3 @@
-// Sliding windows of events by key.
 #include "runtime/net/minute_book.hpp"
 
 #include "runtime/net/limits.hpp"

@@ -1,4 +1,3 @@
-// Counts of open connections and the time of the last.
 #include "runtime/net/proven_book.hpp"
 
 #include "runtime/net/limits.hpp"

@@ -1,4 +1,3 @@
-// Makes the four files, all or none.
 #include "runtime/net/run_ca.hpp"
 
 #include "runtime/net/certificate.hpp"

@@ -1,4 +1,3 @@
-// System calls and their errors in words.
 #include "runtime/net/socket.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,3 @@
-// Making, locking and sweeping.
 #include "runtime/net/socket_folder.hpp"
 
 #include <dirent.h>

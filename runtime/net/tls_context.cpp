@@ -1,4 +1,3 @@
-// Builds SSL_CTX objects; our own files are checked here, so that a mistake shows before any peer.
 #include "runtime/net/tls_context.hpp"
 
 #include "runtime/net/certificate.hpp"

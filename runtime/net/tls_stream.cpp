@@ -1,4 +1,3 @@
-// OpenSSL over a non-blocking socket; Asio only says when the socket is ready.
 #include "runtime/net/tls_stream.hpp"
 
 #include "runtime/core/check.hpp"

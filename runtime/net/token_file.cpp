@@ -1,4 +1,3 @@
-// Creates and reads token files; the mode is checked on the open file, not on its name.
 #include "runtime/net/token_file.hpp"
 
 #include "runtime/net/gateway_auth.hpp"

@@ -1,4 +1,3 @@
-// Dials the gateway once to introduce itself, then once for every local connection.
 #include "runtime/net/tunnel.hpp"
 
 #include "runtime/async/deadline.hpp"

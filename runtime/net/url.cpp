@@ -1,4 +1,3 @@
-// A small parser for absolute http and https URLs.
 #include "runtime/net/url.hpp"
 
 #include <charconv>

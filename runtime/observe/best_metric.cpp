@@ -1,4 +1,3 @@
-// Comparing figures.
 #include "runtime/observe/best_metric.hpp"
 
 #include <nlohmann/json.hpp>

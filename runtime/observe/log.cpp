@@ -1,4 +1,3 @@
-// spdlog behind our own face: one logger without a global registry.
 #include "runtime/observe/log.hpp"
 
 #include "runtime/observe/terminal_text.hpp"

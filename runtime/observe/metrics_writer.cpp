@@ -1,4 +1,3 @@
-// Rows to JSON lines.
 #include "runtime/observe/metrics_writer.hpp"
 
 #include <nlohmann/json.hpp>

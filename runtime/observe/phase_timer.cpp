@@ -1,4 +1,3 @@
-// Sums by phase.
 #include "runtime/observe/phase_timer.hpp"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// The block, the lines, the JSON.
 #include "runtime/observe/progress.hpp"
 
 #include "runtime/observe/terminal_text.hpp"

@@ -1,4 +1,3 @@
-// Names the event file and appends framed events.
 #include "runtime/observe/tensorboard_writer.hpp"
 
 #include "runtime/observe/event_proto.hpp"

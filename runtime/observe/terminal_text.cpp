@@ -1,4 +1,3 @@
-// One pass over UTF-8.
 #include "runtime/observe/terminal_text.hpp"
 
 #include <algorithm>

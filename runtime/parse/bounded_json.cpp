@@ -1,4 +1,3 @@
-// The value is built by a handler of nlohmann's events.
 #include "runtime/parse/bounded_json.hpp"
 
 #include <string>

@@ -1,4 +1,3 @@
-// O_APPEND writes.
 #include "runtime/store/append_file.hpp"
 
 #include "runtime/store/io_error.hpp"

@@ -1,4 +1,3 @@
-// Temporary file, sync, rename.
 #include "runtime/store/atomic_file.hpp"
 
 #include "runtime/store/atomic_folder.hpp"

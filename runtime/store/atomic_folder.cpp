@@ -1,4 +1,3 @@
-// Temporary folder, fsync, rename; and the small file writers that go with it.
 #include "runtime/store/atomic_folder.hpp"
 
 #include "runtime/store/file_handle.hpp"

@@ -1,4 +1,3 @@
-// The manifest as JSON.
 #include "runtime/store/checkpoint_manifest.hpp"
 
 #include "runtime/store/append_file.hpp"

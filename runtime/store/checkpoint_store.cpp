@@ -1,4 +1,3 @@
-// Saving, verifying and pruning of checkpoints.
 #include "runtime/store/checkpoint_store.hpp"
 
 #include "runtime/store/atomic_folder.hpp"

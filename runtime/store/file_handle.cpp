@@ -1,4 +1,3 @@
-// write(2) until all is written.
 #include "runtime/store/file_handle.hpp"
 
 #include "runtime/store/io_error.hpp"

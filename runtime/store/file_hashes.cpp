@@ -1,4 +1,3 @@
-// The cache of hashes, and files side by side.
 #include "runtime/store/file_hashes.hpp"
 
 #include "runtime/store/atomic_file.hpp"

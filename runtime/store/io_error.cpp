@@ -1,4 +1,3 @@
-// errno to Error, with advice for the cases that a user can repair.
 #include "runtime/store/io_error.hpp"
 
 #include <cerrno>

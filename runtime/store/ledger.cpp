@@ -1,4 +1,3 @@
-// Lines with checksums.
 #include "runtime/store/ledger.hpp"
 
 #include "runtime/store/atomic_file.hpp"

@@ -1,4 +1,3 @@
-// The run folder's lock, names and cutting back.
 #include "runtime/store/run_folder.hpp"
 
 #include "runtime/store/append_file.hpp"

@@ -1,4 +1,3 @@
-// The three meanings of --resume.
 #include "runtime/store/run_start.hpp"
 
 #include "runtime/config/read.hpp"

@@ -1,4 +1,3 @@
-// The safetensors reader: open, map, convert. The header's parser is safetensors_header.cpp.
 #include "runtime/store/safetensors.hpp"
 
 #include "runtime/store/float_formats.hpp"

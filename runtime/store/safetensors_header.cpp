@@ -1,4 +1,3 @@
-// Parsing and checking of the safetensors header.
 #include "runtime/store/safetensors_header.hpp"
 
 #include "runtime/parse/bounded_json.hpp"

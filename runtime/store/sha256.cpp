@@ -1,4 +1,3 @@
-// EVP digests over memory and over files in blocks of 1 MiB.
 #include "runtime/store/sha256.hpp"
 
 #include "runtime/store/io_error.hpp"

@@ -1,4 +1,3 @@
-// Reading the JSON files around a tokenizer: every key that is looked at is checked for its type.
 #include "runtime/text/special_tokens.hpp"
 
 #include "runtime/parse/bounded_json.hpp"

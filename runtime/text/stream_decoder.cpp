@@ -1,4 +1,3 @@
-// StreamDecoder over the C interface of the Rust library.
 #include "runtime/text/stream_decoder.hpp"
 
 #include "runtime/text/rust_edge.hpp"

@@ -1,4 +1,3 @@
-// Tokenizer over the C interface of the Rust library: ids are copied out, errors are translated.
 #include "runtime/text/tokenizer.hpp"
 
 #include "runtime/text/rust_edge.hpp"

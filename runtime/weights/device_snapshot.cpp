@@ -1,4 +1,3 @@
-// Room, handle, copy.
 #include "runtime/weights/device_snapshot.hpp"
 
 #include "runtime/core/check.hpp"

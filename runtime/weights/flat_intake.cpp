@@ -1,4 +1,3 @@
-// Checksums and panels in slices.
 #include "runtime/weights/flat_intake.hpp"
 
 #include "runtime/core/check.hpp"

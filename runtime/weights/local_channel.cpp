@@ -1,4 +1,3 @@
-// Panels by pointer, or flat on the host in between.
 #include "runtime/weights/local_channel.hpp"
 
 #include "runtime/core/check.hpp"

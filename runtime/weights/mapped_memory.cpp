@@ -1,4 +1,3 @@
-// mmap with all pages at once, after the seals were looked at.
 #include "runtime/weights/mapped_memory.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,3 @@
-// Checks of what came from outside, field by field.
 #include "runtime/weights/push_protocol.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// A free pair is found by the count of its pointer.
 #include "runtime/weights/shadow_pool.hpp"
 
 #include <atomic>

@@ -1,4 +1,3 @@
-// Take a free snapshot, copy, offer it.
 #include "runtime/weights/shared_publisher.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// memfd, populated and sealed; parallel copies of whole buckets.
 #include "runtime/weights/snapshot.hpp"
 
 #include "runtime/core/crc32c.hpp"

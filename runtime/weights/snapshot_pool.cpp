@@ -1,4 +1,3 @@
-// Who holds what is the count of the shared pointer, changed and read under the lock.
 #include "runtime/weights/snapshot_pool.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// The order of versions, the same for every publisher.
 #include "runtime/weights/weight_channel.hpp"
 
 #include <string>

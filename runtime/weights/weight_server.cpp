@@ -1,4 +1,3 @@
-// The poll loop and the few states of a connection.
 #include "runtime/weights/weight_server.hpp"
 
 #include "runtime/async/limits.hpp"

@@ -1,4 +1,3 @@
-// Envelopes to frames and back, under limits that follow from the frame's own size.
 #include "runtime/wire/envelope.hpp"
 
 #include "runtime/wire/limits.hpp"

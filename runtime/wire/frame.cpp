@@ -1,4 +1,3 @@
-// The checks made before anything parses a frame.
 #include "runtime/wire/frame.hpp"
 
 #include "runtime/wire/limits.hpp"

@@ -1,4 +1,3 @@
-// Headers, and the bodies that belong to no role: failure, ack, ping, pong, shutdown.
 #include "runtime/wire/header.hpp"
 
 #include "runtime/core/check.hpp"

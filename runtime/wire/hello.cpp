@@ -1,4 +1,3 @@
-// The greeting between processes, to bytes and back.
 #include "runtime/wire/hello.hpp"
 
 #include "runtime/core/check.hpp"

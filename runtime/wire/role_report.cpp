@@ -1,4 +1,3 @@
-// Questions to a role's host and its report, to bytes and back.
 #include "runtime/wire/role_report.hpp"
 
 #include "runtime/core/check.hpp"

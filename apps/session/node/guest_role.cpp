@@ -1,4 +1,3 @@
-// The host is made and started on an io thread of the guest.
 #include "apps/session/node/guest_role.hpp"
 
 #include <utility>

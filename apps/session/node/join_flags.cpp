@@ -1,4 +1,3 @@
-// From flags to a company's gateway.
 #include "apps/session/node/join_flags.hpp"
 
 #include "runtime/net/limits.hpp"

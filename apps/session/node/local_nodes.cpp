@@ -1,4 +1,3 @@
-// Processes of this program; ends are collected without blocking.
 #include "apps/session/node/local_nodes.hpp"
 
 #include <fcntl.h>

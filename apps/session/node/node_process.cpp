@@ -1,4 +1,3 @@
-// Builds a node, waits for its end, takes it down.
 #include "apps/session/node/node_process.hpp"
 
 #include "actors/limits.hpp"

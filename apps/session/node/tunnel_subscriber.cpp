@@ -1,4 +1,3 @@
-// Replaces the trainer's address by the near end of a tunnel.
 #include "apps/session/node/tunnel_subscriber.hpp"
 
 #include "runtime/weights/push_protocol.hpp"

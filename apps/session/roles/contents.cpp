@@ -1,4 +1,3 @@
-// Which files count, and how their hashes travel.
 #include "apps/session/roles/contents.hpp"
 
 #include "apps/session/roles/learn_settings.hpp"

@@ -1,4 +1,3 @@
-// From keys to limits and dtypes.
 #include "apps/session/roles/engine_settings.hpp"
 
 namespace troupe::app {

@@ -1,4 +1,3 @@
-// Reading the plan, and steps and a subscriber that follow it.
 #include "apps/session/roles/fault_plan.hpp"
 
 #include "runtime/engine/step_computer.hpp"

@@ -1,4 +1,3 @@
-// Loading of critic, reference and reward models.
 #include "apps/session/roles/model_roles.hpp"
 
 #include "actors/reward/model_reward.hpp"

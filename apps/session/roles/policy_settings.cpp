@@ -1,4 +1,3 @@
-// Texts to tokens.
 #include "apps/session/roles/policy_settings.hpp"
 
 #include "apps/session/roles/learn_settings.hpp"

@@ -1,4 +1,3 @@
-// Keys to devices.
 #include "apps/session/roles/role_devices.hpp"
 
 #include "apps/cli/placement.hpp"

@@ -1,4 +1,3 @@
-// One kind of role after another.
 #include "apps/session/roles/role_loader.hpp"
 
 #include "actors/critic/critic_role.hpp"

@@ -1,4 +1,3 @@
-// Keys to plans and options.
 #include "apps/session/roles/run_settings.hpp"
 
 #include "apps/session/roles/learn_settings.hpp"

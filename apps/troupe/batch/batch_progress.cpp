@@ -1,4 +1,3 @@
-// The line of a batch.
 #include "apps/troupe/batch/batch_progress.hpp"
 
 #include "runtime/observe/progress.hpp"

@@ -1,4 +1,3 @@
-// Keeps the engine full and puts what comes out in order.
 #include "apps/troupe/batch/batch_sampler.hpp"
 
 #include "apps/cli/stop_signal.hpp"

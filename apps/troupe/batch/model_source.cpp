@@ -1,4 +1,3 @@
-// Name to folder to source.
 #include "apps/troupe/batch/model_source.hpp"
 
 #include "actors/reward/model_reward.hpp"

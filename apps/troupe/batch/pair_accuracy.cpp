@@ -1,4 +1,3 @@
-// Pairs to scores to two figures a set.
 #include "apps/troupe/batch/pair_accuracy.hpp"
 
 #include "actors/limits.hpp"

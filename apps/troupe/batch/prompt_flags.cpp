@@ -1,4 +1,3 @@
-// Flags to dataset options.
 #include "apps/troupe/batch/prompt_flags.hpp"
 
 #include "runtime/config/read.hpp"

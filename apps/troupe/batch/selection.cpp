@@ -1,4 +1,3 @@
-// Grouping, choosing, rewriting.
 #include "apps/troupe/batch/selection.hpp"
 
 #include "apps/troupe/batch/json_line.hpp"

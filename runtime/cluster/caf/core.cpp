@@ -1,4 +1,3 @@
-// Counting, telling, and waiting for the end of actors.
 #include "runtime/cluster/caf/core.hpp"
 
 #include "runtime/cluster/caf/messages.hpp"

@@ -1,4 +1,3 @@
-// Claims, lookups and sending.
 #include "runtime/cluster/caf/directory.hpp"
 
 #include "runtime/cluster/limits.hpp"

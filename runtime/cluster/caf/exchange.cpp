@@ -1,4 +1,3 @@
-// The public face: joining, listening, connecting, closing.
 #include "runtime/cluster/caf/exchange.hpp"
 
 #include "runtime/cluster/caf/core.hpp"

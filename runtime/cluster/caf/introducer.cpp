@@ -1,4 +1,3 @@
-// Introductions, and what happens when something remote ends.
 #include "runtime/cluster/caf/introducer.hpp"
 
 #include "runtime/cluster/caf/shell.hpp"

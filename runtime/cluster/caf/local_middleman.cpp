@@ -1,4 +1,3 @@
-// Unix sockets in the shape of CAF's doormen and scribes.
 #include "runtime/cluster/caf/local_middleman.hpp"
 
 #include "runtime/cluster/limits.hpp"

@@ -1,4 +1,3 @@
-// Entering, leaving and sending.
 #include "runtime/cluster/caf/member.hpp"
 
 #include "runtime/cluster/caf/messages.hpp"

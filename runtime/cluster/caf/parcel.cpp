@@ -1,4 +1,3 @@
-// Frames to CAF's byte sequences and back.
 #include "runtime/cluster/caf/parcel.hpp"
 
 #include "runtime/wire/limits.hpp"

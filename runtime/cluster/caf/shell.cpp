@@ -1,4 +1,3 @@
-// Checks at a role's introducer.
 #include "runtime/cluster/caf/shell.hpp"
 
 #include "runtime/cluster/limits.hpp"

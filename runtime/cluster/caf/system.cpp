@@ -1,4 +1,3 @@
-// CAF's settings, and its end.
 #include "runtime/cluster/caf/system.hpp"
 
 #include "runtime/cluster/caf/local_middleman.hpp"

@@ -1,4 +1,3 @@
-// A directory of members and the posting of frames to their strands.
 #include "runtime/cluster/loopback/loopback.hpp"
 
 #include "runtime/cluster/limits.hpp"

@@ -1,4 +1,3 @@
-// First fit, decreasing.
 #include "runtime/learn/supervised/packing.hpp"
 
 #include "runtime/core/check.hpp"

@@ -1,4 +1,3 @@
-// Looks rows up, scores the rest.
 #include "runtime/learn/supervised/reference.hpp"
 
 namespace troupe::learn {
