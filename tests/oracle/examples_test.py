@@ -20,7 +20,7 @@ def ended(words, **environment):
 
 
 def test_every_example_is_run_here():
-    assert {path.name for path in EXAMPLES.iterdir()} == {
+    assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} == {
         "README.md", "openai_client.py", "length_reward.py", "best_of_n.sh"}
 
 
