@@ -218,14 +218,8 @@ core::Result<Folder> open_folder(const std::filesystem::path& path, bool as_chat
                           " names no end-of-sequence token, which a reward model's "
                           "texts end with; set eos_token in its tokenizer_config.json");
   }
-  Folder folder{std::move(tokenizer), std::nullopt, end.front()};
-  auto loaded = text::ChatTemplate::load(path);
-  if (loaded) {
-    folder.chat.emplace(std::move(*loaded));
-  } else if (as_chat) {
-    return loaded.failure();
-  }
-  return core::Result<Folder>(std::move(folder));
+  TROUPE_TRY_ASSIGN(chat, text::load_template(path, as_chat));
+  return core::Result<Folder>(Folder{std::move(tokenizer), std::move(chat), end.front()});
 }
 
 }  // namespace

@@ -16,10 +16,6 @@ class Outcome {
     const std::lock_guard lock(mutex_);
     if (!std::exchange(set_, true)) promise_.set_value(std::move(result));
   }
-  bool is_set() const {
-    const std::lock_guard lock(mutex_);
-    return set_;
-  }
   core::Result<void> wait() { return future_.get(); }
   // True once it is set; false after `span`.
   bool wait_for(core::Duration span) const {

@@ -6,7 +6,6 @@
 #include "runtime/core/limits.hpp"
 #include "runtime/text/chat_template.hpp"
 
-#include <optional>
 
 namespace troupe::app {
 namespace {
@@ -89,12 +88,7 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   TROUPE_TRY(check_role_devices(config));
   TROUPE_TRY(check_model_roles(config));
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
-  std::optional<text::ChatTemplate> chat;
-  if (auto loaded = text::ChatTemplate::load(folder)) {
-    chat.emplace(std::move(*loaded));
-  } else if (config.data.apply_chat_template) {
-    return loaded.failure();
-  }
+  TROUPE_TRY_ASSIGN(chat, text::load_template(folder, config.data.apply_chat_template));
   const text::ChatTemplate* chat_ptr = chat ? &*chat : nullptr;
   TROUPE_TRY_ASSIGN(prompts,
                     load_prompts(config, config.data.prompt_dataset, true, tokenizer, chat_ptr));

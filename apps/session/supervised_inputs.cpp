@@ -90,12 +90,7 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
     inputs.reference_folder = std::move(reference);
   }
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
-  std::optional<text::ChatTemplate> chat;
-  if (auto loaded = text::ChatTemplate::load(folder)) {
-    chat.emplace(std::move(*loaded));
-  } else if (config.data.apply_chat_template) {
-    return loaded.failure();
-  }
+  TROUPE_TRY_ASSIGN(chat, text::load_template(folder, config.data.apply_chat_template));
   const text::ChatTemplate* chat_ptr = chat ? &*chat : nullptr;
   TROUPE_TRY_ASSIGN(train, load_rows(config, spec, tokenizer, chat_ptr, true, inputs.notes));
   inputs.train = std::move(train);

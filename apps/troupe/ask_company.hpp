@@ -13,24 +13,14 @@
 
 namespace troupe::app {
 
-template <class Request>
-async::task<void> ask_into(actors::RoleContext context,
-                           Request request,
-                           core::Result<typename Request::Reply>* out) {
-  auto answer = co_await actors::ask(std::move(context), "company/0", std::move(request));
-  *out = std::move(answer);
-}
-
-// The same for a node that is in.
+// From a node that is in.
 template <class Request>
 core::Result<typename Request::Reply> ask_from(const NodeGuest& guest,
                                                Request request,
                                                core::Duration deadline) {
-  core::Result<typename Request::Reply> reply = core::fail(core::ErrorCode::kInternal, "not asked");
   actors::RoleContext context = guest.context;
   context.call_deadline = deadline;
-  guest.run(ask_into<Request>(std::move(context), std::move(request), &reply));
-  return reply;
+  return guest.run(actors::ask(std::move(context), "company/0", std::move(request)));
 }
 
 template <class Request>

@@ -137,4 +137,12 @@ const std::string& ChatTemplate::source() const {
   return state_->source;
 }
 
+core::Result<std::optional<ChatTemplate>> load_template(const std::filesystem::path& folder,
+                                                        bool needed) {
+  auto loaded = ChatTemplate::load(folder);
+  if (loaded) return std::optional<ChatTemplate>(std::move(*loaded));
+  if (needed) return loaded.failure();
+  return std::optional<ChatTemplate>();
+}
+
 }  // namespace troupe::text

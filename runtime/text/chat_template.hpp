@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,5 +71,10 @@ class ChatTemplate {
 
   std::shared_ptr<const State> state_;
 };
+
+// The template of a model's folder. Where none is needed, one that is missing or cannot be read is
+// none; else the error is that of ChatTemplate::load.
+core::Result<std::optional<ChatTemplate>> load_template(const std::filesystem::path& folder,
+                                                        bool needed);
 
 }  // namespace troupe::text

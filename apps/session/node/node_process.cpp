@@ -142,9 +142,7 @@ class NodeProcess {
     guest.run_id = node_->run_id();
     guest.epoch = epoch_;
     guest.context = context_;
-    guest.run = [this](async::task<void> body) {
-      own_io_.run(async::run_on(context_.scope->executor(), std::move(body)));
-    };
+    guest.own_io = &own_io_;
     return guest;
   }
 

@@ -5,6 +5,7 @@
 
 #include "actors/node/node_role.hpp"
 #include "runtime/async/io_threads.hpp"
+#include "runtime/async/run_on.hpp"
 #include "runtime/cluster/caf/exchange.hpp"
 
 #include <cstdint>
@@ -35,8 +36,13 @@ struct NodeGuest {
   std::uint64_t run_id = 0;
   std::uint64_t epoch = 0;
   actors::RoleContext context;  // of the node's own role, for calls to company/0
-  // Runs a coroutine on that role's strand and waits for its end.
-  std::function<void(async::task<void>)> run;
+  async::IoThreads* own_io = nullptr;  // where that role lives
+
+  // Runs a coroutine on that role's strand and waits for what it gives.
+  template <class T>
+  T run(async::task<T> body) const {
+    return own_io->run(async::run_on(context.scope->executor(), std::move(body)));
+  }
 };
 
 struct NodeCalls {
