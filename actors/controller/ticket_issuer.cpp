@@ -84,8 +84,7 @@ async::task<core::Result<bool>> TicketIssuer::reissue_failed(GroupStatuses statu
     co_return false;
   }
   ReissueTickets again;
-  TROUPE_CO_TRY_ASSIGN(failed, failed_groups(statuses));
-  again.tickets = std::move(failed);
+  TROUPE_CO_TRY_SET(again.tickets, failed_groups(statuses));
   if (again.tickets.empty()) co_return false;
   auto reissued = co_await reissue(std::move(again));
   if (!reissued && reissued.error().code == ErrorCode::kNotFound) used_up_ = reissued.error();

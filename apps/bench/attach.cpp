@@ -63,15 +63,14 @@ Result<AttachFigures> measure(const AttachJob& job) {
   TROUPE_TRY(run.reach(3, job.limit_s));
   AttachFigures figures;
   AttachCycles cycles(files, run, *server, static_cast<std::uint64_t>(job.seed));
-  TROUPE_TRY_ASSIGN(counts, cycles.go_through(static_cast<std::uint64_t>(job.cycles), job.limit_s));
-  figures.counts = std::move(counts);
+  TROUPE_TRY_SET(figures.counts,
+                 cycles.go_through(static_cast<std::uint64_t>(job.cycles), job.limit_s));
   TROUPE_TRY(run.reach(run.updates() + 6, job.limit_s));
   TROUPE_TRY(run.interrupt(job.limit_s));
   const auto step_s = run.metric("time/step", 3);
   figures.step_ms = step_s.empty() ? 0 : 1e3 * median(step_s);
   figures.set_changes = printed_sets(run.output()).size();
-  TROUPE_TRY_ASSIGN(ledger, check_ledger(files.run()));
-  figures.ledger = std::move(ledger);
+  TROUPE_TRY_SET(figures.ledger, check_ledger(files.run()));
   TROUPE_TRY_ASSIGN(sets, check_sets(files.run(), printed_sets(run.output())));
   figures.sets = sets;
   return figures;

@@ -211,8 +211,7 @@ core::Result<void> compare_sides(const ExactFlags& flags) {
   std::unique_ptr<TemporaryFolder> folder;
   std::filesystem::path file = flags.file;
   if (file.empty()) {
-    TROUPE_TRY_ASSIGN(made, TemporaryFolder::create());
-    folder = std::move(made);
+    TROUPE_TRY_SET(folder, TemporaryFolder::create());
     file = folder->path() / "transcript.bin";
   }
   TROUPE_TRY_ASSIGN(

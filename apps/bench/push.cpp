@@ -45,8 +45,7 @@ class Sender {
     weights::PublisherOptions options;
     options.memory = job_.path == "shm";
     options.tcp = job_.path == "tcp";
-    TROUPE_TRY_ASSIGN(made, weights::SharedWeightPublisher::create(std::move(options), team_));
-    shared_ = std::move(made);
+    TROUPE_TRY_SET(shared_, weights::SharedWeightPublisher::create(std::move(options), team_));
     return {};
   }
 

@@ -102,8 +102,7 @@ core::Result<void> PushDecode::refill() {
 
 core::Result<bool> PushDecode::step(engine::KvAction action) {
   if (fetch_.valid() && fetch_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
-    TROUPE_TRY_ASSIGN(intake, fetch_.get());
-    intake_ = std::move(intake);
+    TROUPE_TRY_SET(intake_, fetch_.get());
   }
   TROUPE_TRY(refill());
   const engine::TurnBounds bounds{core::Duration(), std::chrono::microseconds(job_.slice_us)};

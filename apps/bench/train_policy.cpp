@@ -80,8 +80,7 @@ core::Result<TrainFigures> time_policy(const TrainJob& job,
     return record_behaviour(groups, *trainer->packed(), settings, team);
   };
   const auto update = [&](int) -> core::Result<void> {
-    TROUPE_TRY_ASSIGN(report, trainer->update(groups));
-    last = std::move(report);
+    TROUPE_TRY_SET(last, trainer->update(groups));
     return {};
   };
   TROUPE_TRY_ASSIGN(figures, time_steps(team, sample, update));

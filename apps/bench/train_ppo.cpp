@@ -38,8 +38,7 @@ core::Result<TrainFigures> time_ppo(const TrainJob& job,
     }
     TROUPE_TRY_ASSIGN(targets, policy->prepare(groups));
     TROUPE_TRY_ASSIGN(critic_report, critic->update(groups, values, targets.returns));
-    TROUPE_TRY_ASSIGN(report, policy->learn());
-    last = std::move(report);
+    TROUPE_TRY_SET(last, policy->learn());
     return {};
   };
   TROUPE_TRY_ASSIGN(figures, time_steps(team, sample, update));

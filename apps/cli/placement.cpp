@@ -38,8 +38,7 @@ Result<TeamRunner*> Teams::get(const std::string& what, const Placement& placeme
   if (!name) return core::fail(name.error().within(what));
   std::unique_ptr<TeamRunner>& team = made_[name->text()];
   if (!team) {
-    TROUPE_TRY_ASSIGN(made, make_team(what, placement));
-    team = std::move(made);
+    TROUPE_TRY_SET(team, make_team(what, placement));
   }
   return team.get();
 }

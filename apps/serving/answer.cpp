@@ -155,8 +155,7 @@ core::Result<void> Answer::finish(std::size_t choice, const engine::Sample& samp
   const bool scored_only = request_.max_tokens && *request_.max_tokens == 0;
   std::string text;
   if (!scored_only) {
-    TROUPE_TRY_ASSIGN(ended, state.text.end(sample.tokens, sample.finish));
-    text = std::move(ended);
+    TROUPE_TRY_SET(text, state.text.end(sample.tokens, sample.finish));
     state.tokens = sample.tokens.size();
   }
   if (request_.echo) text = prompts_[choice / static_cast<std::size_t>(request_.n)].text + text;
@@ -233,8 +232,7 @@ core::Result<std::string> Answer::finish_event(std::size_t choice, const engine:
   const std::size_t told = std::min(state.text.taken(), sample.tokens.size());
   std::string text;
   if (!scored_only) {
-    TROUPE_TRY_ASSIGN(ended, state.text.end(std::span(sample.tokens).subspan(told), sample.finish));
-    text = std::move(ended);
+    TROUPE_TRY_SET(text, state.text.end(std::span(sample.tokens).subspan(told), sample.finish));
     state.tokens = sample.tokens.size();
   }
   if (!sample.versions.empty()) version_ = std::max(version_, sample.versions.back());

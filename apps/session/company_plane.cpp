@@ -58,11 +58,9 @@ Result<void> CompanyPlane::start() {
   parts.exchange = exchange_.get();
   parts.view = [company = company_, strand = strand_] { return view_of(company, strand); };
   parts.note = options_.note;
-  TROUPE_TRY_ASSIGN(service, StatusService::open(std::move(parts), role_io_, timers_));
-  status_ = std::move(service);
-  TROUPE_TRY_ASSIGN(opened, RunGateway::open(options_.config, options_.run_folder, own_io_, socket,
-                                          admission_, options_.note));
-  gateway_ = std::move(opened);
+  TROUPE_TRY_SET(status_, StatusService::open(std::move(parts), role_io_, timers_));
+  TROUPE_TRY_SET(gateway_, RunGateway::open(options_.config, options_.run_folder, own_io_, socket,
+                                            admission_, options_.note));
   async::post(strand_, [company = company_] { company->begin(); });
   return {};
 }
@@ -83,8 +81,7 @@ Result<void> CompanyPlane::open_exchange() {
                 [company = company_, name, epoch, cause] { company->on_lost(name, epoch, cause); });
   };
   hooks.refused = [this](const std::string& what) { options_.note("refused: " + what); };
-  TROUPE_TRY_ASSIGN(made, cluster::Exchange::create({}, std::move(hooks), timers_));
-  exchange_ = std::move(made);
+  TROUPE_TRY_SET(exchange_, cluster::Exchange::create({}, std::move(hooks), timers_));
   return {};
 }
 

@@ -74,8 +74,7 @@ core::Duration RewardFlags::deadline() const {
 core::Result<std::vector<std::pair<std::string, std::string>>> RewardFlags::settings() const {
   std::string code;
   if (!python.empty()) {
-    TROUPE_TRY_ASSIGN(identity, file_identity(python));
-    code = std::move(identity);
+    TROUPE_TRY_SET(code, file_identity(python));
   }
   return std::vector<std::pair<std::string, std::string>>{
       {"--rule", rule}, {"--pattern", pattern}, {"--python", code}, {"--http", http}};

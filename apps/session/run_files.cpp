@@ -141,8 +141,7 @@ core::Result<void> RunFiles::commit_evaluation(bool greedy,
   // Greedy comes first and starts the file anew; the sampled lines follow.
   std::string before;
   if (!greedy) {
-    TROUPE_TRY_ASSIGN(text, store::read_all(file));
-    before = std::move(text);
+    TROUPE_TRY_SET(before, store::read_all(file));
   }
   return store::replace_file(file, before + lines);
 }

@@ -40,8 +40,7 @@ Result<std::unique_ptr<RunGateway>> RunGateway::open(const config::TrainConfig& 
   } else {
     token_file = config.cluster.token_file.empty() ? (run_folder / "join_token").string()
                                                    : config.cluster.token_file;
-    TROUPE_TRY_ASSIGN(token, token_of(token_file));
-    auth.token = std::move(token);
+    TROUPE_TRY_SET(auth.token, token_of(token_file));
   }
   net::Gateway::Hooks hooks;
   hooks.refused = [note](const std::string& what) { note("refused at the gateway: " + what); };

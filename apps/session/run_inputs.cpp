@@ -109,11 +109,9 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   RunInputs inputs{std::move(prompts), std::move(evaluation), std::move(notes), nullptr, nullptr};
   if (!models) return inputs;
   if (reward_parts(config).front().folder.empty()) {
-    TROUPE_TRY_ASSIGN(reward, make_reward(config));
-    inputs.reward = std::move(reward);
+    TROUPE_TRY_SET(inputs.reward, make_reward(config));
   }
-  TROUPE_TRY_ASSIGN(params, model::load_model(folder));
-  inputs.params = std::move(params);
+  TROUPE_TRY_SET(inputs.params, model::load_model(folder));
   return inputs;
 }
 

@@ -190,8 +190,7 @@ core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& re
   observe::MetricRow row{report.done, unix_seconds(), {}};
   if (scored > 0 && report.greedy) row.values.emplace_back("eval/greedy", mean);
   if (scored > 0 && !report.greedy) {
-    TROUPE_TRY_ASSIGN(figures, sampled_figures(report));
-    row.values = std::move(figures);
+    TROUPE_TRY_SET(row.values, sampled_figures(report));
   }
   if (report.missing > 0) {
     row.values.emplace_back(report.greedy ? "eval/greedy_missing" : "eval/missing",

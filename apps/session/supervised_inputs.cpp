@@ -95,8 +95,8 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
   TROUPE_TRY_ASSIGN(train, load_rows(config, spec, tokenizer, chat_ptr, true, inputs.notes));
   inputs.train = std::move(train);
   if (!config.eval.dataset.empty()) {
-    TROUPE_TRY_ASSIGN(held_out, load_rows(config, spec, tokenizer, chat_ptr, false, inputs.notes));
-    inputs.evaluation = std::move(held_out);
+    TROUPE_TRY_SET(inputs.evaluation,
+                   load_rows(config, spec, tokenizer, chat_ptr, false, inputs.notes));
   }
   TROUPE_TRY_ASSIGN(order, data::BlendOrder::create(inputs.train->file_rows(), config.data.probs,
                                                     static_cast<std::uint64_t>(config.train.seed)));

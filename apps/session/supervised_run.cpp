@@ -50,10 +50,8 @@ Result<void> SupervisedRun::run() {
 
 Result<void> SupervisedRun::load() {
   const std::string device = config_.actor.device.text();
-  TROUPE_TRY_ASSIGN(team, make_team("actor.device " + device, {device, config_.train.threads}));
-  team_ = std::move(team);
-  TROUPE_TRY_ASSIGN(inputs, load_supervised(config_));
-  inputs_ = std::move(inputs);
+  TROUPE_TRY_SET(team_, make_team("actor.device " + device, {device, config_.train.threads}));
+  TROUPE_TRY_SET(inputs_, load_supervised(config_));
   const learn::SupervisedSettings settings = supervised_settings(config_, inputs_.steps);
   const bool scores = settings.loss.method->scores;
   TROUPE_TRY_ASSIGN(master,
@@ -81,8 +79,7 @@ Result<void> SupervisedRun::load() {
 }
 
 Result<void> SupervisedRun::begin() {
-  TROUPE_TRY_ASSIGN(contents, RunContents::open(config_));
-  contents_ = std::move(contents);
+  TROUPE_TRY_SET(contents_, RunContents::open(config_));
   const auto check = [this](const store::Checkpoint& checkpoint, bool branch) {
     return contents_->check(checkpoint, branch);
   };
@@ -97,9 +94,8 @@ Result<void> SupervisedRun::begin() {
   auto state = [this]() -> Result<std::string> {
     return contents_->state([this](const std::string& text) { reporter_->note(text); });
   };
-  TROUPE_TRY_ASSIGN(reporter, RunReporter::open(config_, start_->folder, first, inputs_.steps,
-                                                clock_, std::move(state)));
-  reporter_ = std::move(reporter);
+  TROUPE_TRY_SET(reporter_, RunReporter::open(config_, start_->folder, first, inputs_.steps, clock_,
+                                              std::move(state)));
   for (const std::string& note : start_->notes)
     reporter_->note(note);
   for (const std::string& note : inputs_.notes)

@@ -64,11 +64,9 @@ class Scoring {
     TROUPE_TRY_ASSIGN(prompts, options_.data.options());
     TROUPE_TRY_ASSIGN(identity, files_identity(options_.data.data));
     TROUPE_TRY_ASSIGN(settings, settings_of(identity));
-    TROUPE_TRY_ASSIGN(rows, data::load_prompts(options_.data.data, prompts.columns));
-    rows_ = std::move(rows);
+    TROUPE_TRY_SET(rows_, data::load_prompts(options_.data.data, prompts.columns));
     TROUPE_TRY(check_rows());
-    TROUPE_TRY_ASSIGN(source, make_source());
-    source_ = std::move(source);
+    TROUPE_TRY_SET(source_, make_source());
     TROUPE_TRY_ASSIGN(part, PartFile::open(options_.out, settings, kScoreRows, options_.overwrite));
     TROUPE_TRY(score_rows(part));
     return finish(part);
@@ -116,8 +114,7 @@ class Scoring {
 
   Result<std::unique_ptr<actors::RewardSource>> make_source() {
     if (options_.model.empty()) return options_.reward.source();
-    TROUPE_TRY_ASSIGN(team, make_team(options_.placement));
-    team_ = std::move(team);
+    TROUPE_TRY_SET(team_, make_team(options_.placement));
     TROUPE_TRY_ASSIGN(prompts, options_.data.options());
     return model_source({options_.model, options_.stored, prompts.columns}, *team_);
   }

@@ -61,8 +61,7 @@ class Training {
     TROUPE_TRY_ASSIGN(inputs, load_inputs(config_, loopback()));
     TROUPE_TRY_ASSIGN(updates, updates_of_run(config_, inputs.prompts->size()));
     if (!contents_) {
-      TROUPE_TRY_ASSIGN(contents, RunContents::open(config_));
-      contents_ = std::move(contents);
+      TROUPE_TRY_SET(contents_, RunContents::open(config_));
     }
     const auto check = [this](const store::Checkpoint& checkpoint, bool branch) {
       return contents_->check(checkpoint, branch);

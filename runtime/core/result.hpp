@@ -99,7 +99,16 @@ class [[nodiscard]] Result<void> {
   if (!var##_result_) return var##_result_.failure();        \
   auto var = std::move(var##_result_).value()
 
-// The same two inside a coroutine.
+// Sets `place`, which is there already, to the value of `expr`, or leaves the function with its
+// error.
+#define TROUPE_TRY_SET(place, expr)                 \
+  do {                                              \
+    auto troupe_try_ = (expr);                      \
+    if (!troupe_try_) return troupe_try_.failure(); \
+    place = std::move(troupe_try_).value();         \
+  } while (false)
+
+// The same inside a coroutine.
 #define TROUPE_CO_TRY(expr)                                  \
   do {                                                       \
     auto troupe_try_ = (expr);                               \
@@ -109,3 +118,9 @@ class [[nodiscard]] Result<void> {
   auto var##_result_ = (expr);                               \
   if (!var##_result_) co_return var##_result_.failure();     \
   auto var = std::move(var##_result_).value()
+#define TROUPE_CO_TRY_SET(place, expr)                 \
+  do {                                                 \
+    auto troupe_try_ = (expr);                         \
+    if (!troupe_try_) co_return troupe_try_.failure(); \
+    place = std::move(troupe_try_).value();            \
+  } while (false)

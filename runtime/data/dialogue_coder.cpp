@@ -115,8 +115,7 @@ Result<CodedText> DialogueCoder::dialogue(std::span<const ChatMessage> messages,
     TROUPE_TRY_ASSIGN(prefix, render(messages.first(i), true));
     std::string until = full;
     if (!last) {
-      TROUPE_TRY_ASSIGN(rendered, render(messages.first(i + 1), false));
-      until = std::move(rendered);
+      TROUPE_TRY_SET(until, render(messages.first(i + 1), false));
     }
     if (!starts_with(full, until) || !starts_with(until, prefix)) return rewrites(i);
     spans.push_back({prefix.size(), until.size()});

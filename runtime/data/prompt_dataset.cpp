@@ -54,8 +54,7 @@ Result<void> column_prompt(const Json& row, const DatasetColumns& columns, Promp
                                   "place for; leave the template away");
   }
   out.format = RowFormat::kMessages;
-  TROUPE_TRY_ASSIGN(list, messages_in(*input, out.where, key));
-  out.messages = std::move(list);
+  TROUPE_TRY_SET(out.messages, messages_in(*input, out.where, key));
   out.conversational = true;
   // A dialogue that was answered is a prompt up to its last answer.
   const bool answered = out.messages.size() > 1 && out.messages.back().role == "assistant";
@@ -74,8 +73,7 @@ Result<PromptRow> row_of(const Json& row, const std::string& where, const Datase
   out.where = where;
   TROUPE_TRY(read_prompt(row, columns, out));
   if (!columns.label_key.empty()) {
-    TROUPE_TRY_ASSIGN(label, label_of(row, where, columns.label_key));
-    out.label = std::move(label);
+    TROUPE_TRY_SET(out.label, label_of(row, where, columns.label_key));
   }
   out.columns_json = row.dump(-1, ' ', false, Json::error_handler_t::replace);
   return out;

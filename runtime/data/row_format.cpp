@@ -92,8 +92,7 @@ Result<void> put_system(const Json& row, const std::string& where, KnownRow& kno
 Result<KnownRow> sharegpt_row(const Json& row, const std::string& where, Answers answers) {
   TROUPE_TRY(refuse_tools(row, where));
   KnownRow known;
-  TROUPE_TRY_ASSIGN(turns, messages_in(row[kConversations], where, kConversations));
-  known.prompt = std::move(turns);
+  TROUPE_TRY_SET(known.prompt, messages_in(row[kConversations], where, kConversations));
   TROUPE_TRY(put_system(row, where, known));
   TROUPE_TRY(read_pair(row, where, answers, known));
   if (known.prompt.back().role == "assistant") {
@@ -147,8 +146,7 @@ Result<KnownRow> alpaca_row(const Json& row, const std::string& where, Answers a
   known.prompt.push_back({"user", std::move(question)});
   TROUPE_TRY(read_pair(row, where, answers, known));
   if (answers == Answers::kPair) return known;
-  TROUPE_TRY_ASSIGN(output, optional_text(row, where, "output"));
-  known.answer = std::move(output);
+  TROUPE_TRY_SET(known.answer, optional_text(row, where, "output"));
   return known;
 }
 

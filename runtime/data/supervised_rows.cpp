@@ -98,8 +98,7 @@ Result<CodedRow> RowCoder::known(RowFormat format,
   }
   // An answer that was sampled for the row's prompt, in the column that the settings name.
   if (columns_.output_key != "output" && row.contains(columns_.output_key)) {
-    TROUPE_TRY_ASSIGN(words, answer_text(row[columns_.output_key], where, columns_.output_key));
-    read.answer = std::move(words);
+    TROUPE_TRY_SET(read.answer, answer_text(row[columns_.output_key], where, columns_.output_key));
   }
   if (read.answer.empty()) {
     return bad_row(where, format == RowFormat::kAlpaca
@@ -119,8 +118,7 @@ Result<CodedRow> RowCoder::known(RowFormat format,
   CodedText coded;
   if (columns_.input_template.empty()) {
     read.prompt.push_back({"assistant", read.answer});
-    TROUPE_TRY_ASSIGN(dialogue, at(coder_.dialogue(read.prompt, columns_.every_turn), where));
-    coded = std::move(dialogue);
+    TROUPE_TRY_SET(coded, at(coder_.dialogue(read.prompt, columns_.every_turn), where));
   } else {
     TROUPE_TRY_ASSIGN(split, known_answers(read, {read.answer}, where));
     coded = joined(split.prompt, split.answers[0]);
@@ -187,16 +185,14 @@ Result<CodedRow> RowCoder::answer_row(const Json& row, const std::string& where)
                                 "set --data.output_key");
     }
     TROUPE_TRY_ASSIGN(messages, chat_messages(*input, where, key));
-    TROUPE_TRY_ASSIGN(dialogue, at(coder_.dialogue(messages, columns_.every_turn), where));
-    coded = std::move(dialogue);
+    TROUPE_TRY_SET(coded, at(coder_.dialogue(messages, columns_.every_turn), where));
   } else {
     TROUPE_TRY_ASSIGN(output, column(row, where, columns_.output_key, "data.output_key"));
     TROUPE_TRY_ASSIGN(text, answer_text(*output, where, columns_.output_key));
     if (input->is_array() && columns_.every_turn) {
       TROUPE_TRY_ASSIGN(messages, chat_messages(*input, where, key));
       messages.push_back({"assistant", std::move(text)});
-      TROUPE_TRY_ASSIGN(dialogue, at(coder_.dialogue(messages, true), where));
-      coded = std::move(dialogue);
+      TROUPE_TRY_SET(coded, at(coder_.dialogue(messages, true), where));
     } else {
       TROUPE_TRY_ASSIGN(split, answers(*input, key, {text}, as_chat(*output), where));
       coded = joined(split.prompt, split.answers[0]);

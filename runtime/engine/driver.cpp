@@ -96,8 +96,7 @@ void EngineDriver::pack(const EngineWork& work, const TurnBounds& bounds, Engine
 core::Result<void> EngineDriver::install(std::shared_ptr<const model::PackedWeights> weights,
                                          KvAction action) {
   if (engine_ != nullptr) return engine_->set_weights(std::move(weights), action);
-  TROUPE_TRY_ASSIGN(made, maker_(std::move(weights)));
-  engine_ = std::move(made);
+  TROUPE_TRY_SET(engine_, maker_(std::move(weights)));
   return {};
 }
 

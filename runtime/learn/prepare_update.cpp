@@ -121,8 +121,7 @@ core::Result<UpdateContext> prepare_update(const TrainerSettings& settings,
   const bool extra = start_first && !staleness.on_policy();
   if (update.anchor == AnchorSource::kScored || extra) {
     TROUPE_TRY_ASSIGN(all, plan_update(update.groups, settings.batch));
-    TROUPE_TRY_ASSIGN(scored, score(update.groups, all));
-    update.scored = std::move(scored);
+    TROUPE_TRY_SET(update.scored, score(update.groups, all));
   }
   TROUPE_TRY_ASSIGN(found, update_advantages(algo, update.groups, update.scored, moments));
   update.advantages = std::move(found.tokens);

@@ -64,8 +64,7 @@ core::Result<std::unique_ptr<TrainableModel>> TrainableModel::create(
     master = std::make_unique<model::ParamStore>(master->to(team.memory()));
   auto trained = master->shared_layout();
   if (!optim.trained.everything()) {
-    TROUPE_TRY_ASSIGN(part, model::trained_layout(master->spec(), optim.trained, key));
-    trained = std::move(part);
+    TROUPE_TRY_SET(trained, model::trained_layout(master->spec(), optim.trained, key));
   }
   return std::unique_ptr<TrainableModel>(new TrainableModel(
       std::move(master), std::move(trained), optim, total_steps, team, std::move(key)));

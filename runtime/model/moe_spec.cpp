@@ -137,11 +137,9 @@ Result<MoeSpec> read_moe(const ConfigReader& config,
                          std::int64_t ffn) {
   MoeSpec moe;
   if (model_type == "mixtral") {
-    TROUPE_TRY_ASSIGN(read, read_mixtral(config, ffn));
-    moe = std::move(read);
+    TROUPE_TRY_SET(moe, read_mixtral(config, ffn));
   } else if (model_type == "qwen2_moe" || model_type == "qwen3_moe") {
-    TROUPE_TRY_ASSIGN(read, read_qwen(config, model_type == "qwen2_moe", layers));
-    moe = std::move(read);
+    TROUPE_TRY_SET(moe, read_qwen(config, model_type == "qwen2_moe", layers));
   }
   if (moe.experts_per_token > moe.experts) {
     return config.malformed("`num_experts_per_tok` " + std::to_string(moe.experts_per_token) +

@@ -47,8 +47,7 @@ Result<Architecture> architecture_of(const ConfigReader& config) {
   }
   std::string name = list->front().get<std::string>();
   if (name == "RewardModel" || name == "CriticModel") {
-    TROUPE_TRY_ASSIGN(known, name_of_openrlhf(config, name));
-    name = std::move(known);
+    TROUPE_TRY_SET(name, name_of_openrlhf(config, name));
   }
   const Family* family = family_of(name);
   if (family == nullptr) {
@@ -118,8 +117,7 @@ Result<void> read_variants(const ConfigReader& config, const Family& family, Mod
   };
   TROUPE_TRY(cap("attn_logit_softcapping", family.attention_softcap, spec.attention_softcap));
   TROUPE_TRY(cap("final_logit_softcapping", family.final_softcap, spec.final_softcap));
-  TROUPE_TRY_ASSIGN(moe, read_moe(config, family.model_type, spec.layers, spec.ffn));
-  spec.moe = std::move(moe);
+  TROUPE_TRY_SET(spec.moe, read_moe(config, family.model_type, spec.layers, spec.ffn));
   TROUPE_TRY(read_windows(config, family, spec));
   return read_rope(config, family, spec);
 }
@@ -224,8 +222,7 @@ Result<ModelSpec> read_fields(const ConfigReader& config) {
   spec.head_dim = head_dim;
   TROUPE_TRY(read_variants(config, family, spec));
   TROUPE_TRY(check_shape(config, spec));
-  TROUPE_TRY_ASSIGN(eos, end_tokens(config, vocab));
-  spec.eos = std::move(eos);
+  TROUPE_TRY_SET(spec.eos, end_tokens(config, vocab));
   return spec;
 }
 

@@ -143,8 +143,7 @@ async::task<core::Result<GatewayRequest>> admit(TlsStream* tls, const GatewayAut
     TROUPE_CO_TRY(co_await answer(tls, GatewayVerdict::kNotProven, "", std::move(reason)));
     co_return core::fail(ErrorCode::kConfig, "wrong join token");
   }
-  TROUPE_CO_TRY_ASSIGN(own, proof_of("gateway", exchange, auth->token));
-  request.proof = std::move(own);
+  TROUPE_CO_TRY_SET(request.proof, proof_of("gateway", exchange, auth->token));
   co_return request;
 }
 
@@ -230,8 +229,7 @@ async::task<core::Result<std::string>> enter(TlsStream* tls,
     exchange.binding = binding;
     TROUPE_CO_TRY_ASSIGN(own, proof_of("client", exchange, auth->token));
     TROUPE_CO_TRY(co_await tls->write(own.data(), own.size()));
-    TROUPE_CO_TRY_ASSIGN(gateways, proof_of("gateway", exchange, auth->token));
-    wanted = std::move(gateways);
+    TROUPE_CO_TRY_SET(wanted, proof_of("gateway", exchange, auth->token));
   }
   auto text = co_await verdict_of(tls, std::move(wanted));
   co_return text;

@@ -207,8 +207,7 @@ core::Result<std::unique_ptr<Tunnel>> Tunnel::open(async::IoThreads& io,
   auto out = std::make_shared<std::promise<core::Result<std::string>>>();
   auto entered = out->get_future();
   impl->work.start(Impl::introduce(impl, deadline, out));
-  TROUPE_TRY_ASSIGN(pass, entered.get());
-  impl->pass = std::move(pass);
+  TROUPE_TRY_SET(impl->pass, entered.get());
   TROUPE_TRY_ASSIGN(folder, SocketFolder::make());
   impl->path = folder.socket("tunnel");
   TROUPE_TRY_ASSIGN(listener, listen_unix(impl->path));

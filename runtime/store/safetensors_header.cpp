@@ -106,8 +106,7 @@ Result<TensorInfo> parse_tensor(const std::string& name,
   TensorInfo info;
   info.name = name;
   info.dtype = *known;
-  TROUPE_TRY_ASSIGN(dimensions, parse_shape(name, *shape));
-  info.shape = std::move(dimensions);
+  TROUPE_TRY_SET(info.shape, parse_shape(name, *shape));
   std::uint64_t bytes = 0;
   if (!checked_size(info.shape, info.dtype, info.count, bytes)) {
     return bad_tensor(name, "its shape overflows");

@@ -23,14 +23,12 @@ core::Result<std::unique_ptr<SharedWeightPublisher>> SharedWeightPublisher::crea
   WeightServer::Listeners listeners;
   if (options.memory) {
     location.socket = socket_name(options.socket_folder);
-    TROUPE_TRY_ASSIGN(listener, net::listen_unix(location.socket));
-    listeners.unix_listener = std::move(listener);
+    TROUPE_TRY_SET(listeners.unix_listener, net::listen_unix(location.socket));
   }
   if (options.tcp) {
     location.tcp_host = options.tcp_advertised.empty() ? options.tcp_host : options.tcp_advertised;
     location.tcp_port = options.tcp_port;
-    TROUPE_TRY_ASSIGN(listener, net::listen_tcp(options.tcp_host, location.tcp_port));
-    listeners.tcp_listener = std::move(listener);
+    TROUPE_TRY_SET(listeners.tcp_listener, net::listen_tcp(options.tcp_host, location.tcp_port));
   }
   return std::unique_ptr<SharedWeightPublisher>(
       new SharedWeightPublisher(std::move(location), std::move(listeners), team, options.device));

@@ -12,8 +12,7 @@ core::Result<WeightLocation> WeightPublisher::publish(const Offer& offer) {
                           ", which was published before it");
   }
   if (published_ != offer.version) {
-    TROUPE_TRY_ASSIGN(location, take(offer));
-    location_ = std::move(location);
+    TROUPE_TRY_SET(location_, take(offer));
     published_ = offer.version;
   }
   return location_;

@@ -10,9 +10,7 @@ core::Result<void> GuestRole::start(const NodeGuest& guest, cluster::RoleHost::F
   recipe.factory = std::move(factory);
   recipe.device = device_;
   auto place = guest.exchange->join(identity, guest.io->make_strand());
-  TROUPE_TRY_ASSIGN(host,
-                    guest.io->run(cluster::host_role(std::move(place), std::move(recipe), {})));
-  host_ = std::move(host);
+  TROUPE_TRY_SET(host_, guest.io->run(cluster::host_role(std::move(place), std::move(recipe), {})));
   return {};
 }
 

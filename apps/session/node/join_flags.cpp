@@ -33,8 +33,7 @@ Result<JoinTarget> from_run_folder(const fs::path& folder) {
   target.port = object.value("port", std::uint16_t{0});
   const std::string token = object.value("token_file", "");
   if (!token.empty()) {
-    TROUPE_TRY_ASSIGN(read, net::read_token_file(token));
-    target.auth.token = std::move(read);
+    TROUPE_TRY_SET(target.auth.token, net::read_token_file(token));
   }
   return target;
 }
@@ -52,8 +51,7 @@ Result<void> add_auth(const JoinFlags& flags, JoinTarget& target) {
     if (const char* named = std::getenv("TROUPE_JOIN_TOKEN_FILE")) file = named;
   }
   if (!file.empty()) {
-    TROUPE_TRY_ASSIGN(token, net::read_token_file(file));
-    target.auth.token = std::move(token);
+    TROUPE_TRY_SET(target.auth.token, net::read_token_file(file));
   }
   if (target.auth.token.empty()) {
     return fail(ErrorCode::kConfig,
@@ -95,8 +93,7 @@ Result<JoinTarget> find_company(const JoinFlags& flags) {
   std::error_code error;
   JoinTarget target;
   if (fs::is_directory(flags.join, error)) {
-    TROUPE_TRY_ASSIGN(found, from_run_folder(flags.join));
-    target = std::move(found);
+    TROUPE_TRY_SET(target, from_run_folder(flags.join));
   } else {
     auto parsed = parse_address(flags.join, "--join");
     if (!parsed) {

@@ -19,8 +19,7 @@ core::Result<std::unique_ptr<weights::WeightIntake>> TunnelSubscriber::fetch(
     return inner_->fetch(at_least, location, patience);
   }
   if (!tunnel_) {
-    TROUPE_TRY_ASSIGN(tunnel, enter(io_, target_, "weights"));
-    tunnel_ = std::move(tunnel);
+    TROUPE_TRY_SET(tunnel_, enter(io_, target_, "weights"));
   }
   weights::WeightLocation near = location;
   near.socket.clear();

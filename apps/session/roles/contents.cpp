@@ -142,8 +142,7 @@ Hashing::Hashing(std::vector<Content> contents)
         ::setpriority(PRIO_PROCESS, 0, 19);  // of this thread
         Hashes hashes;
         for (const Content& content : contents_) {
-          TROUPE_TRY_ASSIGN(hash, store::sha256_of_files(content.files, &stop_));
-          hashes[content.name] = std::move(hash);
+          TROUPE_TRY_SET(hashes[content.name], store::sha256_of_files(content.files, &stop_));
         }
         return hashes;
       })) {}

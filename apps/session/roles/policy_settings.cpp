@@ -63,8 +63,7 @@ core::Result<learn::TrainerSettings> policy_settings(const config::TrainConfig& 
                                                      const std::filesystem::path& model) {
   learn::TrainerSettings settings = trainer_settings(config, updates);
   if (config.data.pretrain_dataset.empty()) return settings;
-  TROUPE_TRY_ASSIGN(texts, load_texts(config, model));
-  settings.ptx = std::move(texts);
+  TROUPE_TRY_SET(settings.ptx, load_texts(config, model));
   return settings;
 }
 

@@ -113,14 +113,12 @@ async::DeviceThread& RoleLoader::thread_of(const std::string& name, void (*begin
 Result<RoleRecipe> RoleLoader::load(const actors::Spawn& spawn) {
   auto config = shared_.config;
   if (!config) {
-    TROUPE_TRY_ASSIGN(carried, config_of(spawn));
-    config = std::move(carried);
+    TROUPE_TRY_SET(config, config_of(spawn));
   }
   const Hashes theirs = hashes_of_settings(spawn.settings);
   std::vector<Content> contents;
   if (!theirs.empty()) {
-    TROUPE_TRY_ASSIGN(read, contents_of_role(*config, spawn.kind, spawn.name));
-    contents = std::move(read);
+    TROUPE_TRY_SET(contents, contents_of_role(*config, spawn.kind, spawn.name));
   }
   const Hashing hashing(std::move(contents));
   auto recipe = load_kind({*config, spawn});
@@ -148,16 +146,14 @@ Result<RoleRecipe> RoleLoader::load_policy(const Order& order) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
   auto params = std::move(shared_.params);
   if (!params) {
-    TROUPE_TRY_ASSIGN(loaded, model::load_model(folder));
-    params = std::move(loaded);
+    TROUPE_TRY_SET(params, model::load_model(folder));
   }
   TROUPE_TRY_ASSIGN(settings, policy_settings(config, updates, folder));
   TROUPE_TRY_ASSIGN(trainers, learn::trainers());
   TROUPE_TRY_ASSIGN(trainer, trainers->policy(std::move(params), std::move(settings), *team));
   auto publisher = shared_.publisher;
   if (!publisher) {
-    TROUPE_TRY_ASSIGN(made, weights::SharedWeightPublisher::create({}, *team));
-    publisher = std::move(made);
+    TROUPE_TRY_SET(publisher, weights::SharedWeightPublisher::create({}, *team));
   } else if (has_reference(config) && config.ref.model_name_or_path.empty()) {
     TROUPE_TRY_ASSIGN(other, team_of(order, "reference", teams_));
     if (other == team) first_weights_ = trainer->packed();
@@ -213,8 +209,7 @@ Result<RoleRecipe> RoleLoader::load_generator(const Order& order) {
   }
   if (reach_) subscriber = reach_(std::move(subscriber));
   if (faults_ == nullptr) {
-    TROUPE_TRY_ASSIGN(plan, FaultPlan::from_environment());
-    faults_ = std::move(plan);
+    TROUPE_TRY_SET(faults_, FaultPlan::from_environment());
   }
   if (faults_ != nullptr) {
     maker = faults_->around(name, std::move(maker));
@@ -235,8 +230,7 @@ Result<RoleRecipe> RoleLoader::load_reference(const Order& order) {
   TROUPE_TRY_ASSIGN(team, team_of(order));
   auto frozen = std::exchange(first_weights_, nullptr);
   if (!frozen) {
-    TROUPE_TRY_ASSIGN(packed, reference_weights(order.config, *team));
-    frozen = std::move(packed);
+    TROUPE_TRY_SET(frozen, reference_weights(order.config, *team));
   }
   auto factory = actors::factory_of<actors::ReferenceRole>(
       [frozen, team, rows_max = order.config.train.micro_tokens_max](RoleContext context) {
@@ -253,8 +247,7 @@ Result<RoleRecipe> RoleLoader::load_reward(const Order& order) {
     if (part.folder.empty()) {
       auto source = std::move(shared_.reward);
       if (!source) {
-        TROUPE_TRY_ASSIGN(made, make_reward(config));
-        source = std::move(made);
+        TROUPE_TRY_SET(source, make_reward(config));
       }
       return RoleRecipe{reward_factory(std::move(source), deadline), &blocking_, nullptr};
     }

@@ -8,8 +8,7 @@ namespace troupe::app {
 core::Result<std::unique_ptr<actors::RewardSource>> model_source(const ModelSourceOptions& options,
                                                                  core::TeamRunner& team) {
   actors::ModelRewardOptions made;
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(options.name));
-  made.folder = std::move(folder);
+  TROUPE_TRY_SET(made.folder, model::resolve_model(options.name));
   made.normalise = options.stored;
   made.columns = options.columns;
   return actors::make_model_reward(std::move(made), team);
