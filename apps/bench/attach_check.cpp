@@ -69,7 +69,6 @@ core::Result<SetCheck> check_sets(const std::filesystem::path& run,
     const json group = json::parse(record.text, nullptr, false);
     if (!group.is_object()) return core::fail(core::ErrorCode::kData, "a ledger record is no JSON");
     const auto samples = group.value("samples", std::uint64_t{0});
-    check.samples += samples;
     const bool again = group.value("attempt", std::uint64_t{0}) > 0;
     if (!fits(group.value("set", std::uint64_t{0}), group.value("update", std::uint64_t{0}), again,
               first_updates)) {

@@ -13,7 +13,6 @@
 namespace troupe::app {
 
 struct SetCheck {
-  std::uint64_t samples = 0;          // in the ledger
   std::uint64_t attached_scores = 0;  // in the rollouts, from attached rewards
   std::uint64_t wrong_set = 0;        // samples of another set than their ticket's
   std::uint64_t wrong_score = 0;      // scores that their reward did not give

@@ -1,6 +1,6 @@
 #include "apps/bench/attach_cycles.hpp"
 
-#include "apps/bench/push_job.hpp"
+#include "apps/bench/figures.hpp"
 
 #include <signal.h>
 
@@ -15,8 +15,7 @@ constexpr std::uint64_t kPause_ms_max = 150;  // between the first score and wha
 
 }  // namespace
 
-core::Result<AttachCounts> AttachCycles::go_through(std::uint64_t cycles, double limit_s) {
-  limit_s_ = limit_s;
+core::Result<AttachCounts> AttachCycles::go_through(std::uint64_t cycles) {
   counts_ = {};
   std::optional<Guest> staying;
   for (std::uint64_t cycle = 0; cycle < cycles; ++cycle) {

@@ -21,11 +21,16 @@ struct AttachCounts {
 
 class AttachCycles {
  public:
-  AttachCycles(const LabFiles& files, LabRun& run, const ScoreServer& server, std::uint64_t seed)
-      : files_(files), run_(run), server_(server), rng_(seed) {}
+  // `limit_s`: of each command and wait.
+  AttachCycles(const LabFiles& files,
+               const LabRun& run,
+               const ScoreServer& server,
+               std::uint64_t seed,
+               double limit_s)
+      : files_(files), run_(run), server_(server), rng_(seed), limit_s_(limit_s) {}
 
-  // `limit_s`: of each command and wait. Ends with no reward attached.
-  core::Result<AttachCounts> go_through(std::uint64_t cycles, double limit_s);
+  // Ends with no reward attached.
+  core::Result<AttachCounts> go_through(std::uint64_t cycles);
 
  private:
   struct Guest {
@@ -39,10 +44,10 @@ class AttachCycles {
   bool drawn(double share) { return rng_.next_uniform() < share; }
 
   const LabFiles& files_;
-  LabRun& run_;
+  const LabRun& run_;
   const ScoreServer& server_;
   core::Rng rng_;
-  double limit_s_ = 30;
+  const double limit_s_;
   AttachCounts counts_;
 };
 

@@ -1,21 +1,15 @@
 #include "apps/bench/exact_engine.hpp"
 
-#include "apps/bench/stopwatch.hpp"
+#include "apps/bench/figures.hpp"
+#include "apps/bench/workload.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
 #include "runtime/core/rng.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/score.hpp"
 
-#include <chrono>
-#include <memory>
-#include <string>
-#include <vector>
-
 namespace troupe::app {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kScorerRows = 384;
 constexpr std::int64_t kContext_min = 4;
@@ -32,16 +26,11 @@ core::Result<TwoWeights> load_two_weights(const std::filesystem::path& folder,
                                                   std::to_string(params->spec().context) +
                                                   " positions is too short for this benchmark");
   }
-  const auto pack = [&](core::Version version) {
-    auto weights = std::make_shared<model::PackedWeights>(params->spec());
-    team.run([&](core::Team member) { weights->fill(member, *params, version); });
-    return weights;
-  };
   TwoWeights two;
-  two.weights = pack(0);
+  two.weights = packed_weights(*params, 0, team);
   for (std::int64_t i = 0; i < params->size(); ++i)
     params->data()[i] *= kOtherScale;
-  two.other = pack(1);
+  two.other = packed_weights(*params, 1, team);
   return two;
 }
 
@@ -81,7 +70,7 @@ core::Result<EngineSide> run_engine_side(const std::filesystem::path& model,
   EngineSide side;
   const auto rounds = exact_rounds();
   const auto shares = share_tokens(rounds, tokens);
-  const Clock::time_point start = Clock::now();
+  Stopwatch watch;
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     core::TeamRunner& team = rounds[i].threads > 1 ? static_cast<core::TeamRunner&>(pool) : serial;
     const RoundInputs inputs{two.weights, two.other, team, core::derive_seed(seed, kRoundStream, i),
@@ -89,10 +78,9 @@ core::Result<EngineSide> run_engine_side(const std::filesystem::path& model,
     TROUPE_TRY(run_round(rounds[i], inputs, side.transcript, side.coverage));
     side.rounds += shares[i] > 0 ? 1 : 0;
   }
-  side.engine_s = seconds_since(start);
-  TROUPE_TRY_ASSIGN(scorer, check_with_scorer(side, *two.weights, pool));
-  side.scorer = scorer;
-  side.scorer_s = seconds_since(start) - side.engine_s;
+  side.engine_s = watch.lap();
+  TROUPE_TRY_SET(side.scorer, check_with_scorer(side, *two.weights, pool));
+  side.scorer_s = watch.lap();
   return side;
 }
 

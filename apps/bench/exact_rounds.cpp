@@ -3,7 +3,7 @@
 #include "apps/bench/exact_rounds.hpp"
 
 #include "apps/bench/exact_events.hpp"
-#include "runtime/core/rng.hpp"
+#include "apps/bench/workload.hpp"
 #include "runtime/engine/driver.hpp"
 
 #include <algorithm>
@@ -134,14 +134,9 @@ class RoundRun {
 
   // With shared prefixes: the beginning of one of three prompts, then tokens of its own.
   std::vector<std::int32_t> prompt_of(std::int32_t length) {
-    std::vector<std::int32_t> prompt;
     const std::int32_t shared = round_.shared_prefixes ? below(length + 1) : 0;
     core::Rng family(inputs_.seed, 1 + static_cast<std::uint64_t>(below(3)));
-    for (std::int32_t i = 0; i < length; ++i) {
-      const auto vocab = static_cast<std::uint64_t>(spec_.vocab);
-      prompt.push_back(static_cast<std::int32_t>((i < shared ? family : rng_).next_below(vocab)));
-    }
-    return prompt;
+    return random_prompt(family, shared, rng_, length, spec_.vocab);
   }
 
   // A sample whose group was handed in again may be here already: then it must be the same.

@@ -1,14 +1,11 @@
-// A tiny random model, a tokenizer of bytes and a data set in a temporary folder, for benchmarks
-// that start whole runs. Owned by the benchmark, on its thread; gone with it unless a folder was
-// named. Bounded by the shape.
+// A tiny random model, a tokenizer of bytes, a data set and a configuration in one folder, for
+// benchmarks that start whole runs. Owned by the benchmark, on its thread. Bounded by the shape.
 #pragma once
 
-#include "runtime/core/result.hpp"
+#include "apps/bench/temporary_folder.hpp"
 
 #include <cstdint>
-#include <filesystem>
-#include <string>
-#include <vector>
+#include <optional>
 
 namespace troupe::app {
 
@@ -19,22 +16,17 @@ struct LabShape {
 class LabFiles {
  public:
   // `keep`: a folder that stays, or "" for a temporary one. Errors: kResources.
-  static core::Result<LabFiles> make(const LabShape& shape, const std::string& keep);
-  LabFiles(LabFiles&& other) noexcept;
-  LabFiles& operator=(LabFiles&&) = delete;
-  ~LabFiles();
+  static core::Result<LabFiles> make(const LabShape& shape, const std::string& keep = "");
 
-  std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
-  std::string run() const { return (folder_ / "run").string(); }
-
-  // The command line of `troupe train ppo` into run(): the files of this folder, then `more`.
-  std::vector<std::string> train_words(const std::vector<std::string>& more) const;
+  // "model" and "train.jsonl"; "run.yaml", whose run goes on until it is interrupted.
+  std::string operator/(const std::string& name) const { return (folder_ / name).string(); }
+  std::string run() const { return *this / "run"; }
 
  private:
-  LabFiles(std::filesystem::path folder, bool keep) : folder_(std::move(folder)), keep_(keep) {}
+  LabFiles() = default;
 
   std::filesystem::path folder_;
-  bool keep_ = false;
+  std::optional<TemporaryFolder> temporary_;
 };
 
 }  // namespace troupe::app

@@ -8,20 +8,31 @@
 
 #include <nlohmann/json.hpp>
 
+#include <map>
+
 namespace troupe::app {
+
+// Of one update: `groups` prompts, `samples` responses to each of at most `new_tokens` tokens.
+struct LabSizes {
+  std::int64_t groups = 4, samples = 4, new_tokens = 16;
+  std::int64_t staleness_max = 1;
+};
 
 class LabRun {
  public:
-  static core::Result<LabRun> start(const LabFiles& files, const std::vector<std::string>& more);
+  // `more`: further words of the command line. `limit_s`: of every wait.
+  static core::Result<LabRun> start(const LabFiles& files,
+                                    const LabSizes& sizes,
+                                    const std::vector<std::string>& more,
+                                    double limit_s);
 
   std::uint64_t updates() const;  // done so far
-  // Until so many are done.
-  core::Result<void> reach(std::uint64_t updates, double limit_s);
-  core::Result<nlohmann::json> status(double limit_s);
-  // To its own end. Error: kPeerLost when it fails or takes longer.
-  core::Result<void> finish(double limit_s);
+  // Waits until so many are done.
+  core::Result<void> reach(std::uint64_t updates);
+  // What `troupe status --json` says.
+  core::Result<nlohmann::json> status() const;
   // Interrupts it: it ends after the update at hand, with a checkpoint.
-  core::Result<void> interrupt(double limit_s);
+  core::Result<void> interrupt();
 
   // One column of metrics.jsonl, for the updates from `first` (1-based) on.
   std::vector<double> metric(const std::string& name, std::uint64_t first) const;
@@ -29,17 +40,25 @@ class LabRun {
   std::string output() const { return process_.output(); }
 
  private:
-  LabRun(const LabFiles& files, LoggedProcess process)
-      : files_(&files), process_(std::move(process)) {}
+  LabRun(const LabFiles& files, LoggedProcess process, double limit_s)
+      : files_(&files), process_(std::move(process)), limit_s_(limit_s) {}
   core::Failure trouble(const std::string& what) const;
 
   const LabFiles* files_;
   LoggedProcess process_;
+  double limit_s_;
 };
 
-// Seconds of a role of `status --json`, and its idle seconds of all causes.
-double role_seconds(const nlohmann::json& status, const std::string& role, const std::string& what);
-double idle_seconds(const nlohmann::json& status, const std::string& role);
+// What a role did between two answers of `status`.
+struct RoleTimes {
+  double wall_s = 0, busy_s = 0;
+  std::map<std::string, double> idle_s;  // by cause
+  double idle_share() const;
+};
+RoleTimes role_times(const nlohmann::json& before,
+                     const nlohmann::json& after,
+                     const std::string& role);
+
 // The process of the node that plays the role; 0 when there is none.
 pid_t pid_of_role(const nlohmann::json& status, const std::string& role);
 

@@ -95,10 +95,10 @@ double processor_seconds(pid_t pid) {
   return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-double resident_mb(pid_t pid) {
+double memory_mb(pid_t pid, const std::string& field) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("VmRSS:")) return std::stod(line.substr(6)) / 1024;
+    if (line.starts_with(field)) return std::stod(line.substr(field.size())) / 1024;
   }
   return 0;
 }

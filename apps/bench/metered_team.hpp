@@ -3,9 +3,9 @@
 // outlive it; regions start on one thread, as everywhere.
 #pragma once
 
+#include "apps/bench/figures.hpp"
 #include "runtime/core/team.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -24,12 +24,11 @@ class MeteredTeam final : public core::TeamRunner {
 
   void run(const std::function<void(core::Team)>& region) override {
     team_.run([&](core::Team member) {
-      const auto start = std::chrono::steady_clock::now();
+      const Stopwatch watch;
       const std::uint64_t waited = core::barrier_wait_ns();
       region(member);
       Member& own = members_[static_cast<std::size_t>(member.rank)];
-      own.region_s +=
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      own.region_s += watch.seconds();
       own.wait_s += 1e-9 * static_cast<double>(core::barrier_wait_ns() - waited);
     });
   }

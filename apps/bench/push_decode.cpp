@@ -1,7 +1,7 @@
 #include "apps/bench/push_decode.hpp"
 
-#include "apps/bench/train_job.hpp"
-#include "runtime/core/rng.hpp"
+#include "apps/bench/figures.hpp"
+#include "apps/bench/workload.hpp"
 #include "runtime/model/group_plan.hpp"
 #include "runtime/model/score.hpp"
 
@@ -15,14 +15,6 @@ namespace {
 constexpr std::int64_t kPrompt_tokens = 16;
 constexpr int kAloneSteps = 200;
 constexpr std::int32_t kCheckedTokens = 24;  // of a response, when all are checked
-
-std::shared_ptr<model::PackedWeights> panels_of(const model::ParamStore& params,
-                                                core::Version version,
-                                                core::TeamRunner& team) {
-  auto panels = std::make_shared<model::PackedWeights>(params.spec());
-  team.run([&](core::Team member) { panels->fill(member, params, version); });
-  return panels;
-}
 
 double p99(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -43,12 +35,12 @@ PushDecode::PushDecode(const PushJob& job,
       location_(std::move(location)),
       team_(team) {}
 
-core::Result<void> PushDecode::run(LineChannel& channel, engine::KvAction action) {
+core::Result<void> PushDecode::run(const PushChannel& channel, engine::KvAction action) {
   engine::EngineLimits limits;
   limits.sequences_max = static_cast<std::int32_t>(job_.batch);
   limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
-  TROUPE_TRY_ASSIGN(engine,
-                    engine::Engine::create(panels_of(base_, 0, team_), limits, {}, nullptr, team_));
+  TROUPE_TRY_ASSIGN(
+      engine, engine::Engine::create(packed_weights(base_, 0, team_), limits, {}, nullptr, team_));
   driver_.emplace(std::move(engine), team_);
   new_tokens_ = action == engine::KvAction::kRecompute
                     ? kCheckedTokens
@@ -59,14 +51,14 @@ core::Result<void> PushDecode::run(LineChannel& channel, engine::KvAction action
     TROUPE_TRY_ASSIGN(plain, step(action));
     if (plain && i >= 0) alone_ns_.push_back(static_cast<double>(clock_ns() - start));
   }
-  TROUPE_TRY(channel.say("ready"));
+  TROUPE_TRY(channel.say({{"ready", true}}));
   for (;;) {
     if (channel.waiting()) {
-      TROUPE_TRY_ASSIGN(words, channel.hear());
-      if (words[0] == "stop") return {};
+      TROUPE_TRY_ASSIGN(message, channel.hear());
+      if (message["do"] == "stop") return {};
       during = true;  // from "begin" on: taking the snapshot is part of a push
-      if (words[0] == "version") {
-        const core::Version version = std::stoull(words[1]);
+      if (message["do"] == "version") {
+        const core::Version version = message["version"];
         fetch_ = std::async(std::launch::async, [this, version] {
           return subscriber_.fetch(version, location_, kPushWait);
         });
@@ -77,21 +69,19 @@ core::Result<void> PushDecode::run(LineChannel& channel, engine::KvAction action
     const std::int64_t end = clock_ns();
     if (plain) (during ? during_ns_ : alone_ns_).push_back(static_cast<double>(end - start));
     if (!swapped_) continue;
-    TROUPE_TRY(channel.say("swapped " + std::to_string(*swapped_) + " " + std::to_string(end)));
+    TROUPE_TRY(channel.say({{"swapped_ns", end}}));
     swapped_.reset();
     during = false;
   }
 }
 
 core::Result<void> PushDecode::refill() {
-  const auto vocab = static_cast<std::uint64_t>(base_.spec().vocab);
   for (; open_ < job_.batch; ++open_) {
     engine::GroupRequest request;
     request.id.value = next_group_++;
     request.seed = request.id.value;
     core::Rng rng(9, request.seed);
-    for (std::int64_t i = 0; i < kPrompt_tokens; ++i)
-      request.prompt.push_back(static_cast<std::int32_t>(rng.next_below(vocab)));
+    request.prompt = random_tokens(rng, kPrompt_tokens, base_.spec().vocab);
     request.sampling.max_new_tokens = new_tokens_;
     request.sampling.ignore_eos = true;
     prompts_[request.id.value] = request.prompt;
@@ -123,13 +113,14 @@ core::Result<bool> PushDecode::step(engine::KvAction action) {
   return turn.counters.prefill_tokens == before;
 }
 
-std::string PushDecode::times() const {
-  const auto text = [](double ns) { return std::to_string(static_cast<std::int64_t>(ns)) + " "; };
-  return text(median(alone_ns_)) + text(p99(alone_ns_)) + text(p99(during_ns_)) +
-         std::to_string(during_ns_.size());
+nlohmann::json PushDecode::times() const {
+  return {{"step_ms", 1e-6 * median(alone_ns_)},
+          {"step_ms_p99_alone", 1e-6 * p99(alone_ns_)},
+          {"step_ms_p99_during", 1e-6 * p99(during_ns_)},
+          {"steps_during", during_ns_.size()}};
 }
 
-core::Result<std::string> PushDecode::check() {
+core::Result<nlohmann::json> PushDecode::check() {
   TROUPE_TRY_ASSIGN(samples, driver_->run());
   for (engine::Sample& sample : samples)
     finished_.push_back(std::move(sample));
@@ -142,17 +133,12 @@ core::Result<std::string> PushDecode::check() {
   model::ParamStore params = base_.same_layout();
   std::int64_t wrong = 0;
   for (const core::Version version : versions) {
-    if (version == 0) {
-      TROUPE_TRY_ASSIGN(count, differing(*panels_of(base_, 0, team_)));
-      wrong += count;
-      continue;
-    }
     write_version(team_, base_, version, params);
-    TROUPE_TRY_ASSIGN(count, differing(*panels_of(params, version, team_)));
+    TROUPE_TRY_ASSIGN(count, differing(*packed_weights(params, version, team_)));
     wrong += count;
   }
-  return std::to_string(tokens) + " " + std::to_string(versions.size()) + " " +
-         std::to_string(wrong);
+  return nlohmann::json{
+      {"checked_tokens", tokens}, {"checked_versions", versions.size()}, {"mixed_tokens", wrong}};
 }
 
 // Tokens that claim the panels' version and whose log-prob has other bits than the panels give.

@@ -3,7 +3,7 @@
 // caller's thread; each fetch has a thread of its own, as in a generator.
 #pragma once
 
-#include "apps/bench/push_control.hpp"
+#include "apps/bench/push_channel.hpp"
 #include "apps/bench/push_job.hpp"
 #include "runtime/engine/driver.hpp"
 #include "runtime/weights/weight_channel.hpp"
@@ -24,15 +24,16 @@ class PushDecode {
              weights::WeightLocation location,
              core::TeamRunner& team);
 
-  // Says "ready", then answers "begin", "version V" (with "swapped V ns", ns being the end of the
-  // first step on it) until "stop".
-  core::Result<void> run(LineChannel& channel, engine::KvAction action);
+  // Says {"ready": true}. Then a push goes on from {"do": "begin"} to {"do": "version", "version":
+  // V}, whose answer is {"swapped_ns"}, the end of the first step on it; until {"do": "stop"}.
+  core::Result<void> run(const PushChannel& channel, engine::KvAction action);
 
-  // "median_ns p99_ns p99_during_ns steps_during" of decode steps without and during pushes.
-  std::string times() const;
+  // step_ms, step_ms_p99_alone, step_ms_p99_during and steps_during, of decode steps without and
+  // during pushes.
+  nlohmann::json times() const;
   // Lets all samples finish and computes their log-probs again with fresh panels of each version
-  // that a token claims. "tokens versions differing".
-  core::Result<std::string> check();
+  // that a token claims: checked_tokens, checked_versions, mixed_tokens.
+  core::Result<nlohmann::json> check();
 
  private:
   core::Result<void> refill();

@@ -3,7 +3,6 @@
 #include "runtime/model/spec.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 namespace troupe::app {
 namespace {
@@ -48,10 +47,6 @@ void write_version(core::TeamRunner& team,
     for (std::int64_t i = begin; i < end; ++i)
       out.data()[i] = factor * base.data()[i];
   });
-}
-
-std::int64_t clock_ns() {
-  return std::chrono::steady_clock::now().time_since_epoch().count();
 }
 
 }  // namespace troupe::app

@@ -7,6 +7,8 @@
 #include "runtime/core/team.hpp"
 #include "runtime/model/params.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -20,8 +22,9 @@ struct PushJob {
   std::int64_t threads = 0, engine_threads = 0;
   std::int64_t pushes = 100, checked = 8;
   std::int64_t batch = 4, slice_us = 2000;
-  bool json = false;
 };
+// What the receiver needs of it, as its first message.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PushJob, model, bytes, threads, engine_threads, batch, slice_us)
 
 // The loaded or random weights, version 0.
 core::Result<std::unique_ptr<model::ParamStore>> base_weights(const PushJob& job);
@@ -31,8 +34,5 @@ void write_version(core::TeamRunner& team,
                    const model::ParamStore& base,
                    core::Version version,
                    model::ParamStore& out);
-
-// Nanoseconds of the clock that all processes of a machine share.
-std::int64_t clock_ns();
 
 }  // namespace troupe::app

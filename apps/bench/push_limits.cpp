@@ -1,13 +1,12 @@
 #include "apps/bench/push_limits.hpp"
 
-#include "apps/bench/push_job.hpp"
-#include "apps/bench/train_job.hpp"
+#include "apps/bench/figures.hpp"
 #include "runtime/core/buffer.hpp"
+#include "runtime/net/socket.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <thread>
@@ -28,28 +27,25 @@ core::Failure no_loopback() {
                     std::string("a loopback connection to measure: ") + std::strerror(errno));
 }
 
-struct Pair {
-  int from = -1, to = -1;
-  ~Pair() {
-    if (from >= 0) ::close(from);
-    if (to >= 0) ::close(to);
-  }
+// Two ends of a blocking connection; an empty descriptor when there is none.
+struct Loopback {
+  net::OwnedFd from, to;
 };
 
-bool connect_pair(Pair& pair) {
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+Loopback connect_loopback() {
+  const net::OwnedFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
   auto* const any = reinterpret_cast<sockaddr*>(&address);
-  const bool listens = ::bind(listener, any, size) == 0 && ::listen(listener, 1) == 0 &&
-                       ::getsockname(listener, any, &size) == 0;
-  pair.from = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool connected = listens && ::connect(pair.from, any, size) == 0;
-  if (connected) pair.to = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-  ::close(listener);
-  return pair.to >= 0;
+  const bool listens = ::bind(listener.get(), any, size) == 0 && ::listen(listener.get(), 1) == 0 &&
+                       ::getsockname(listener.get(), any, &size) == 0;
+  Loopback pair{net::OwnedFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), {}};
+  if (listens && ::connect(pair.from.get(), any, size) == 0) {
+    pair.to = net::OwnedFd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  }
+  return pair;
 }
 
 }  // namespace
@@ -77,20 +73,20 @@ core::Result<double> loopback_gb_per_s(std::int64_t bytes) {
   std::memset(from.data(), 1, static_cast<std::size_t>(bytes));
   std::vector<double> rates;
   for (int round = 0; round < kRounds; ++round) {
-    Pair pair;
-    if (!connect_pair(pair)) return no_loopback();
+    const Loopback pair = connect_loopback();
+    if (!pair.to) return no_loopback();
     const std::int64_t start = clock_ns();
     std::jthread sender([&] {
       for (std::int64_t done = 0; done < bytes;) {
         const auto most = static_cast<std::size_t>(std::min(kCall_bytes, bytes - done));
-        const ssize_t n = ::send(pair.from, from.data() + done, most, MSG_NOSIGNAL);
+        const ssize_t n = ::send(pair.from.get(), from.data() + done, most, MSG_NOSIGNAL);
         if (n <= 0) return;
         done += n;
       }
     });
     for (std::int64_t done = 0; done < bytes;) {
       const auto most = static_cast<std::size_t>(std::min(kCall_bytes, bytes - done));
-      const ssize_t n = ::recv(pair.to, to.data() + done, most, 0);
+      const ssize_t n = ::recv(pair.to.get(), to.data() + done, most, 0);
       if (n <= 0) return no_loopback();
       done += n;
     }

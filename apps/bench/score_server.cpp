@@ -1,6 +1,6 @@
 #include "apps/bench/score_server.hpp"
 
-#include "apps/bench/push_job.hpp"
+#include "apps/bench/figures.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -58,9 +58,7 @@ async::task<net::HttpResponse> ScoreServer::serve(net::HttpRequest request) {
   const json reply = {{"rewards", scores}};
   response.body = reply.dump();
   const std::lock_guard lock(mutex_);
-  Seen& seen = seen_[name];
-  if (seen.samples == 0) seen.first_ns = clock_ns();
-  seen.samples += scores.size();
+  if (!scores.empty()) first_ns_.try_emplace(name, clock_ns());
   co_return response;
 }
 
@@ -70,9 +68,8 @@ std::string ScoreServer::url(const std::string& name) const {
 
 std::optional<std::int64_t> ScoreServer::first_ns(const std::string& name) const {
   const std::lock_guard lock(mutex_);
-  const auto found = seen_.find(name);
-  if (found == seen_.end() || found->second.samples == 0) return std::nullopt;
-  return found->second.first_ns;
+  const auto found = first_ns_.find(name);
+  return found == first_ns_.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace troupe::app

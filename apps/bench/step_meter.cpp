@@ -1,7 +1,5 @@
 #include "apps/bench/step_meter.hpp"
 
-#include "apps/bench/train_job.hpp"
-
 #include <sys/resource.h>
 
 #include <cmath>
@@ -32,15 +30,12 @@ StepCost used_so_far() {
 
 }  // namespace
 
-void StepMeter::start() {
-  at_start_ = used_so_far();
-  wall_ = std::chrono::steady_clock::now();
-}
+StepMeter::StepMeter() : at_start_(used_so_far()) {}
 
-StepCost StepMeter::stop() const {
-  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - wall_;
+StepCost StepMeter::cost() const {
+  const double wall_s = wall_.seconds();
   const StepCost now = used_so_far();
-  return {wall.count(), now.cpu_s - at_start_.cpu_s, now.page_faults - at_start_.page_faults};
+  return {wall_s, now.cpu_s - at_start_.cpu_s, now.page_faults - at_start_.page_faults};
 }
 
 StepCost median_of(const std::vector<StepCost>& steps) {

@@ -3,7 +3,8 @@
 // disturbs least. Value types; used from one thread.
 #pragma once
 
-#include <chrono>
+#include "apps/bench/figures.hpp"
+
 #include <cstdint>
 #include <vector>
 
@@ -15,14 +16,15 @@ struct StepCost {
   std::int64_t page_faults = 0;  // without input or output: memory touched for the first time
 };
 
+// Measures from when it is made.
 class StepMeter {
  public:
-  void start();
-  StepCost stop() const;
+  StepMeter();
+  StepCost cost() const;  // so far
 
  private:
-  std::chrono::steady_clock::time_point wall_;
   StepCost at_start_;
+  Stopwatch wall_;
 };
 
 // Each figure by itself.

@@ -1,9 +1,6 @@
-#include "apps/bench/train.hpp"
-
-#include "apps/bench/train_job.hpp"
+#include "apps/bench/bench.hpp"
 #include "apps/bench/train_phases.hpp"
 #include "apps/bench/train_policy.hpp"
-#include "apps/bench/train_ppo.hpp"
 #include "apps/bench/train_supervised.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/cli/placement.hpp"
@@ -62,15 +59,11 @@ core::Result<ordered_json> measured(const TrainJob& job, core::TeamRunner& team)
     return line_of(job, figures);
   }
   TROUPE_TRY_ASSIGN(settings, trainer_settings(job));
-  if (job.objective == "ppo") {
-    TROUPE_TRY_ASSIGN(figures, time_ppo(job, settings, team));
-    return line_of(job, figures);
-  }
   std::vector<experience::Group> groups;
   TROUPE_TRY_ASSIGN(figures, time_policy(job, settings, groups, team));
   ordered_json line = line_of(job, figures);
   // A device enqueues: its pieces cannot be told apart by the host's clock.
-  if (!team.memory().on_host()) return line;
+  if (job.objective == "ppo" || !team.memory().on_host()) return line;
   TROUPE_TRY_ASSIGN(phases, measure_phases(job, settings, groups, kTimedSteps, team));
   line["forward_s"] = phases.forward_s;
   line["backward_s"] = phases.backward_s;
@@ -126,11 +119,7 @@ core::Result<void> bench_train(Words words) {
   TROUPE_TRY_ASSIGN(team, make_team({job.device, job.threads}));
   job.threads = team->size();
   TROUPE_TRY_ASSIGN(line, measured(job, *team));
-  if (as_json) {
-    std::printf("%s\n", line.dump().c_str());
-  } else {
-    print_for_people(line);
-  }
+  as_json ? say(line.dump()) : print_for_people(line);
   return {};
 }
 

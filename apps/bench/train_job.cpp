@@ -1,12 +1,11 @@
 #include "apps/bench/train_job.hpp"
 
-#include "runtime/core/check.hpp"
+#include "apps/bench/workload.hpp"
 #include "runtime/learn/micro_batch.hpp"
 #include "runtime/learn/update_context.hpp"
 #include "runtime/model/group_plan.hpp"
 #include "runtime/model/score.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace troupe::app {
@@ -50,13 +49,6 @@ core::Result<learn::TrainerSettings> trainer_settings(const TrainJob& job) {
   return core::fail(core::ErrorCode::kConfig,
                     "troupe bench train: --objective is '" + job.objective +
                         "'; use grpo, dr_grpo, rloo, reinforce_baseline, ppo, sft, dpo or rm");
-}
-
-std::vector<std::int32_t> random_tokens(core::Rng& rng, std::int64_t count, std::int64_t vocab) {
-  std::vector<std::int32_t> tokens;
-  for (std::int64_t i = 0; i < count; ++i)
-    tokens.push_back(static_cast<std::int32_t>(rng.next_below(static_cast<std::uint64_t>(vocab))));
-  return tokens;
 }
 
 core::Result<void> check_context(const TrainJob& job, const model::ModelSpec& spec) {
@@ -132,13 +124,6 @@ core::Result<double> product_flops(const std::vector<experience::Group>& groups,
     }
   }
   return 6.0 * products;
-}
-
-double median(std::vector<double> values) {
-  TROUPE_CHECK(!values.empty(), "a median of nothing");
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
 }
 
 }  // namespace troupe::app

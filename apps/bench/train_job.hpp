@@ -3,7 +3,6 @@
 #pragma once
 
 #include "runtime/core/result.hpp"
-#include "runtime/core/rng.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/experience/group.hpp"
 #include "runtime/learn/trainer.hpp"
@@ -39,7 +38,6 @@ core::Result<learn::TrainerSettings> trainer_settings(const TrainJob& job);
 
 // Random prompts and responses; half of each group's samples score 1, the others 0.
 std::vector<experience::Group> random_groups(const TrainJob& job, const model::ModelSpec& spec);
-std::vector<std::int32_t> random_tokens(core::Rng& rng, std::int64_t count, std::int64_t vocab);
 
 // Errors: kConfig, when a prompt and its response are longer than the model's context.
 core::Result<void> check_context(const TrainJob& job, const model::ModelSpec& spec);
@@ -59,8 +57,5 @@ core::Result<void> record_behaviour(std::vector<experience::Group>& groups,
 core::Result<double> product_flops(const std::vector<experience::Group>& groups,
                                    const model::ModelSpec& spec,
                                    const learn::TrainerSettings& settings);
-
-// The middle one of `values`, or the mean of the middle two; at least one.
-double median(std::vector<double> values);
 
 }  // namespace troupe::app

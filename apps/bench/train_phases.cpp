@@ -1,32 +1,18 @@
 #include "apps/bench/train_phases.hpp"
 
+#include "apps/bench/figures.hpp"
 #include "runtime/learn/micro_batch.hpp"
 #include "runtime/learn/optimizer.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/learn/update_context.hpp"
 #include "runtime/model/params.hpp"
 
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <utility>
 
 namespace troupe::app {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-// Seconds since the last call.
-class Lap {
- public:
-  double operator()() {
-    const Clock::time_point now = Clock::now();
-    return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
-  }
-
- private:
-  Clock::time_point last_ = Clock::now();
-};
 
 class PhaseRun {
  public:
@@ -48,28 +34,28 @@ class PhaseRun {
     TROUPE_TRY_ASSIGN(update, learn::plan_update(groups, settings_.batch));
     TrainPhases phases;
     for (const learn::MiniBatch& mini : update.mini_batches) {
-      Lap lap;
+      Stopwatch watch;
       team_.run([&](core::Team member) {
         const auto [begin, end] = member.share(grads_.size(), 64);
         std::memset(grads_.data() + begin, 0,
                     static_cast<std::size_t>(end - begin) * sizeof(float));
       });
-      phases.optimizer_s += lap();
+      phases.optimizer_s += watch.lap();
       for (const learn::MicroBatch& micro : mini.micro_batches) {
         const auto samples = learn::sample_groups(groups, micro);
         TROUPE_TRY(model::build_group_plan(samples, master_->spec(), team_.size(), plan_));
         const auto temperature = static_cast<float>(settings_.algo.temperature);
         TROUPE_TRY_ASSIGN(logprobs,
                           pass_->logprobs(weights_, plan_.plan, plan_.targets, temperature, true));
-        phases.forward_s += lap();
+        phases.forward_s += watch.lap();
         TROUPE_TRY(pass_->backward(1.0f / static_cast<float>(logprobs.size())));
-        phases.backward_s += lap();
+        phases.backward_s += watch.lap();
       }
       const double norm = learn::global_norm(team_, grads_.data(), grads_.size());
       optimiser_.step(team_, *master_, grads_, settings_.optim.lr,
                       learn::clip_scale(norm, settings_.optim.grad_norm_max));
       pack();
-      phases.optimizer_s += lap();
+      phases.optimizer_s += watch.lap();
     }
     return phases;
   }

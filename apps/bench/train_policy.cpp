@@ -1,7 +1,6 @@
 #include "apps/bench/train_policy.hpp"
 
-#include "kernels/calibrate.hpp"
-#include "kernels/ops.hpp"
+#include "apps/bench/machine.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/model/params.hpp"
 
@@ -23,17 +22,7 @@ double rss_mb() {
 }
 
 double fma_peak(core::TeamRunner& team) {
-  const kernels::Ops* level = nullptr;  // a device's inside a region of its team
-  team.run([&](core::Team member) {
-    if (member.rank == 0) level = &kernels::ops();
-  });
-  kernels::Calibration calibration(*level, team.memory(), kCalibration_bytes);
-  double gflops = 0;
-  team.run([&](core::Team member) {
-    const kernels::MachineLimits limits = calibration.measure(member);
-    if (member.rank == 0) gflops = limits.fma_gflops;
-  });
-  return gflops;
+  return measure_limits(team, kCalibration_bytes, 4).fma_gflops;
 }
 
 }  // namespace
@@ -44,12 +33,11 @@ core::Result<TrainFigures> time_steps(core::TeamRunner& team,
   TrainFigures figures;
   figures.fma_gflops = fma_peak(team);
   std::vector<StepCost> costs;
-  StepMeter meter;
   for (int i = 0; i <= kTimedSteps; ++i) {
     TROUPE_TRY(before(i));
-    meter.start();
+    const StepMeter meter;
     TROUPE_TRY(step(i));
-    const StepCost cost = meter.stop();
+    const StepCost cost = meter.cost();
     if (i == 0) {
       figures.first_page_faults = cost.page_faults;
     } else {
@@ -73,6 +61,17 @@ core::Result<TrainFigures> time_policy(const TrainJob& job,
   TROUPE_TRY_ASSIGN(flops, product_flops(groups, master->spec(), settings));
   TROUPE_TRY_ASSIGN(trainers, learn::trainers());
   TROUPE_TRY_ASSIGN(trainer, trainers->policy(std::move(master), settings, team));
+  std::unique_ptr<learn::CriticTrainer> critic;
+  if (job.objective == "ppo") {
+    TROUPE_TRY_ASSIGN(scores, model::load_model(job.model, model::HeadKind::kScore, 1));
+    TROUPE_TRY_ASSIGN(critic_flops, product_flops(groups, scores->spec(), settings));
+    flops += critic_flops * 8.0 / 6.0;  // a forward pass for the values, and an update
+    learn::CriticSettings of_critic;
+    of_critic.optim = settings.optim;
+    of_critic.batch = settings.batch;
+    of_critic.total_steps = settings.total_steps;
+    TROUPE_TRY_SET(critic, trainers->critic(std::move(scores), of_critic, team));
+  }
   learn::UpdateReport last;
   const auto sample = [&](int i) -> core::Result<void> {
     for (experience::Group& group : groups)
@@ -80,7 +79,18 @@ core::Result<TrainFigures> time_policy(const TrainJob& job,
     return record_behaviour(groups, *trainer->packed(), settings, team);
   };
   const auto update = [&](int) -> core::Result<void> {
-    TROUPE_TRY_SET(last, trainer->update(groups));
+    if (critic == nullptr) {
+      TROUPE_TRY_SET(last, trainer->update(groups));
+      return {};
+    }
+    TROUPE_TRY_ASSIGN(values, critic->values(groups));
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      for (std::size_t i = 0; i < groups[g].samples.size(); ++i)
+        groups[g].samples[i].values = values[g][i];
+    }
+    TROUPE_TRY_ASSIGN(targets, trainer->prepare(groups));
+    TROUPE_TRY(critic->update(groups, values, targets.returns));
+    TROUPE_TRY_SET(last, trainer->learn());
     return {};
   };
   TROUPE_TRY_ASSIGN(figures, time_steps(team, sample, update));

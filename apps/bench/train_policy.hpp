@@ -1,6 +1,6 @@
-// Timed updates of learn::PolicyTrainer over random groups, and what all objectives of `bench
-// train` report. Runs on the caller's thread and the given team; memory: one trainer and the
-// groups.
+// Timed updates of learn::PolicyTrainer over random groups, for PPO with a critic, and what all
+// objectives of `bench train` report. Runs on the caller's thread and the given team; memory: the
+// trainers and the groups.
 #pragma once
 
 #include "apps/bench/step_meter.hpp"
@@ -33,7 +33,8 @@ core::Result<TrainFigures> time_steps(core::TeamRunner& team,
                                       const StepCall& before,
                                       const StepCall& step);
 
-// As `settings` say; leaves the random groups in `groups`.
+// As `settings` say; leaves the random groups in `groups`. For PPO a step is values, advantages and
+// an update of policy and critic each.
 core::Result<TrainFigures> time_policy(const TrainJob& job,
                                        const learn::TrainerSettings& settings,
                                        std::vector<experience::Group>& groups,

@@ -1,6 +1,6 @@
 #include "apps/bench/train_supervised.hpp"
 
-#include "runtime/core/rng.hpp"
+#include "apps/bench/workload.hpp"
 #include "runtime/data/supervised_dataset.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/model/group_plan.hpp"
