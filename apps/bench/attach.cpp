@@ -1,16 +1,226 @@
-#include "apps/bench/attach_check.hpp"
-#include "apps/bench/attach_cycles.hpp"
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
+#include "apps/bench/lab_run.hpp"
+#include "apps/bench/score_server.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/cli/system_facts.hpp"
 #include "apps/session/ledger_check.hpp"
+#include "runtime/core/rng.hpp"
+#include "runtime/store/ledger.hpp"
+
+#include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <thread>
 
 namespace troupe::app {
 namespace {
+
+using nlohmann::json;
+
+constexpr double kReweight_share = 0.4, kKill_share = 0.35, kOverlap_share = 0.25;
+constexpr std::uint64_t kPause_ms_max = 150;  // between the first score and what comes next
+
+struct AttachCounts {
+  std::vector<double> first_score_ms;  // by cycle, from the start of the command
+  std::vector<double> attached_ms;     // until the command said that its reward is in
+  std::uint64_t reweights = 0, detaches = 0, kills = 0, overlaps = 0;
+};
+
+// Attach, perhaps re-weight, then detach or SIGKILL of the process that brought the reward, drawn
+// at random from a seed; sometimes the next reward comes before the last has gone. Every wait has
+// the job's limit.
+class AttachCycles {
+ public:
+  // `limit_s`: of each command and wait.
+  AttachCycles(const LabFiles& files,
+               const LabRun& run,
+               const ScoreServer& server,
+               std::uint64_t seed,
+               double limit_s)
+      : files_(files), run_(run), server_(server), rng_(seed), limit_s_(limit_s) {}
+
+  // Ends with no reward attached.
+  core::Result<AttachCounts> go_through(std::uint64_t cycles) {
+    counts_ = {};
+    std::optional<Guest> staying;
+    for (std::uint64_t cycle = 0; cycle < cycles; ++cycle) {
+      TROUPE_TRY_ASSIGN(guest, attach(cycle));
+      std::this_thread::sleep_for(std::chrono::milliseconds(rng_.next_below(kPause_ms_max)));
+      // Every kind comes up in a short play, too.
+      if (cycle % 5 == 1 || drawn(kReweight_share)) TROUPE_TRY(reweight(guest.name));
+      if (staying) {
+        TROUPE_TRY(end(std::move(*staying)));
+        staying.reset();
+      }
+      if (cycle % 5 == 3 || drawn(kOverlap_share)) {
+        staying.emplace(std::move(guest));
+        ++counts_.overlaps;
+      } else {
+        TROUPE_TRY(end(std::move(guest)));
+      }
+    }
+    if (staying) TROUPE_TRY(end(std::move(*staying)));
+    return std::move(counts_);
+  }
+
+ private:
+  struct Guest {
+    std::string name;
+    LoggedProcess process;
+  };
+  core::Result<Guest> attach(std::uint64_t cycle) {
+    Guest guest;
+    guest.name = lab_reward(cycle);
+    const std::int64_t begin = clock_ns();
+    TROUPE_TRY_ASSIGN(
+        process, LoggedProcess::start(
+                     "",
+                     {"attach", "reward", "--join", files_.run(), "--name", guest.name, "--http",
+                      server_.url(guest.name), "--weight", std::to_string(1 + rng_.next_below(9))},
+                     files_ / ("attach-" + guest.name + ".log")));
+    guest.process = std::move(process);
+    std::optional<std::int64_t> first, in;
+    const bool scored = holds_within(limit_s_, [&] {
+      if (!in && guest.process.output().find("scores from update") != std::string::npos)
+        in = clock_ns();
+      first = server_.first_ns(guest.name);
+      return first.has_value() || !guest.process.running();
+    });
+    if (!scored || !first) {
+      return core::fail(core::ErrorCode::kPeerLost,
+                        "reward " + guest.name + " scored nothing within " +
+                            std::to_string(limit_s_) + " s; it printed: " + guest.process.output() +
+                            "\nthe run printed:\n" + run_.output());
+    }
+    counts_.first_score_ms.push_back(static_cast<double>(*first - begin) * 1e-6);
+    counts_.attached_ms.push_back(static_cast<double>(in.value_or(*first) - begin) * 1e-6);
+    return guest;
+  }
+
+  core::Result<void> reweight(const std::string& name) {
+    const std::string weight = std::to_string(1 + rng_.next_below(9));
+    TROUPE_TRY(run_command_logged(
+        {"re-weight", "reward", "--join", files_.run(), "--name", name, "--weight", weight},
+        files_ / ("re-weight-" + name + ".log"), limit_s_));
+    ++counts_.reweights;
+    return {};
+  }
+
+  core::Result<void> end(Guest guest) {
+    if (counts_.kills + counts_.detaches == 2 || drawn(kKill_share)) {
+      ++counts_.kills;
+      guest.process.signal(SIGKILL);
+      return {};
+    }
+    ++counts_.detaches;
+    return detach(guest);
+  }
+
+  core::Result<void> detach(Guest& guest) {
+    TROUPE_TRY(
+        run_command_logged({"detach", "reward", "--join", files_.run(), "--name", guest.name},
+                           files_ / ("detach-" + guest.name + ".log"), limit_s_));
+    const auto status = guest.process.wait(limit_s_);
+    if (status == 0) return {};
+    return core::fail(
+        core::ErrorCode::kPeerLost,
+        "reward " + guest.name + " was detached, but its process " +
+            (status ? "ended with status " + std::to_string(*status) : std::string("goes on")) +
+            ": " + guest.process.output());
+  }
+
+  bool drawn(double share) { return rng_.next_uniform() < share; }
+
+  const LabFiles& files_;
+  const LabRun& run_;
+  const ScoreServer& server_;
+  core::Rng rng_;
+  const double limit_s_;
+  AttachCounts counts_;
+};
+
+struct SetCheck {
+  std::uint64_t attached_scores = 0;  // in the rollouts, from attached rewards
+  std::uint64_t wrong_set = 0;        // samples of another set than their ticket's
+  std::uint64_t wrong_score = 0;      // scores that their reward did not give
+};
+
+// The newest set that holds for the update. A group that was issued again may have a later one: the
+// first could have lost its reward.
+bool fits(std::uint64_t set,
+          std::uint64_t update,
+          bool again,
+          const std::map<std::uint64_t, std::uint64_t>& first_updates) {
+  std::uint64_t due = 0;
+  for (const auto& [number, first] : first_updates) {
+    if (first <= update) due = number;
+  }
+  return set == due || (again && set > due);
+}
+
+core::Result<void> check_rollouts(const std::filesystem::path& file, SetCheck& check) {
+  std::ifstream in(file);
+  for (std::string text; std::getline(in, text);) {
+    const json line = json::parse(text, nullptr, false);
+    if (!line.is_object()) {
+      return core::fail(core::ErrorCode::kData, file.string() + ": a line is no JSON");
+    }
+    const json rewards = line.value("rewards", json::object());
+    for (const auto& [name, score] : rewards.items()) {
+      const std::optional<double> right = lab_score(name);
+      if (!right) continue;  // the run's own
+      ++check.attached_scores;
+      if (score != *right) ++check.wrong_score;
+    }
+  }
+  return {};
+}
+
+// First update (from 0) by set, as the run printed it: "reward set 3 from update 12 on: ...".
+std::map<std::uint64_t, std::uint64_t> printed_sets(const std::string& output) {
+  std::map<std::uint64_t, std::uint64_t> sets;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    const auto at = line.find("reward set ");
+    unsigned long long set = 0, update = 0;
+    if (at == line.npos) continue;
+    if (std::sscanf(line.c_str() + at, "reward set %llu from update %llu", &set, &update) == 2) {
+      sets[set] = update - 1;
+    }
+  }
+  return sets;
+}
+
+// Does each record of the ledger name the reward set that its ticket was to have, and does each
+// score of the rollouts come from the reward that it names? `run`: its folder. Error: kData.
+core::Result<SetCheck> check_sets(const std::filesystem::path& run,
+                                  const std::map<std::uint64_t, std::uint64_t>& first_updates) {
+  SetCheck check;
+  TROUPE_TRY_ASSIGN(records, store::read_ledger(run / "ledger.log"));
+  for (const auto& record : records) {
+    const json group = json::parse(record.text, nullptr, false);
+    if (!group.is_object()) return core::fail(core::ErrorCode::kData, "a ledger record is no JSON");
+    const auto samples = group.value("samples", std::uint64_t{0});
+    const bool again = group.value("attempt", std::uint64_t{0}) > 0;
+    if (!fits(group.value("set", std::uint64_t{0}), group.value("update", std::uint64_t{0}), again,
+              first_updates)) {
+      check.wrong_set += samples;
+    }
+  }
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(run / "rollouts", error)) {
+    TROUPE_TRY(check_rollouts(entry.path(), check));
+  }
+  return check;
+}
 
 struct AttachJob {
   std::int64_t cycles = 100, seed = 1;

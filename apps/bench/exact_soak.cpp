@@ -3,7 +3,7 @@
 #include "apps/bench/exact_engine.hpp"
 #include "apps/bench/exact_events.hpp"
 #include "apps/bench/figures.hpp"
-#include "apps/bench/step_meter.hpp"
+#include "apps/bench/logged_process.hpp"
 #include "apps/bench/workload.hpp"
 #include "apps/cli/system_facts.hpp"
 #include "kernels/ops.hpp"

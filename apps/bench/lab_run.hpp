@@ -1,16 +1,40 @@
-// A real `troupe train ppo` of the lab's tiny model in processes of its own: started, watched
+// A real `troupe train ppo` of a tiny random model in processes of its own: started, watched
 // through its files and `troupe status`, and stopped. Owned by the benchmark, on its thread; ends
 // with it. Every wait has a limit; past it the error says what the run printed last.
 #pragma once
 
-#include "apps/bench/lab_files.hpp"
 #include "apps/bench/logged_process.hpp"
+#include "apps/bench/temporary_folder.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <map>
+#include <optional>
 
 namespace troupe::app {
+
+struct LabShape {
+  std::int64_t layers = 2, hidden = 64, heads = 4, kv_heads = 2, ffn = 160, context = 256;
+};
+
+// The tiny model, a tokenizer of bytes, a data set and a configuration in one folder. Bounded by
+// the shape.
+class LabFiles {
+ public:
+  // `keep`: a folder that stays, or "" for a temporary one. Errors: kResources.
+  static core::Result<LabFiles> make(const LabShape& shape, const std::string& keep = "");
+
+  // "model" and "train.jsonl"; "run.yaml", whose run goes on until it is interrupted.
+  std::string operator/(const std::string& name) const { return (folder_ / name).string(); }
+  std::string run() const { return *this / "run"; }
+
+ private:
+  LabFiles() = default;
+
+  std::filesystem::path folder_;
+  std::optional<TemporaryFolder> temporary_;
+};
 
 // Of one update: `groups` prompts, `samples` responses to each of at most `new_tokens` tokens.
 struct LabSizes {

@@ -22,14 +22,24 @@ struct OverlapJob {
   double limit_s = 240;
 };
 
-// Seconds an update, over the updates after the warm-up.
+// Over the updates after the warm-up.
 struct Sides {
-  double step_s = 0;
-  double generator_s = 0, policy_s = 0, reward_s = 0;  // busy
-  double generator_idle_share = 0, policy_idle_share = 0, together_share = 0;
-  json idle_by_cause = json::object();  // of the generator, shares of the time
+  double step_s = 0;  // of an update
+  RoleTimes generator, policy, reward;
+  double together_share = 0;
 
-  double longer() const { return std::max({generator_s, policy_s, reward_s}); }
+  // Seconds of an update in which the role was busy. The roles were watched as long as the policy.
+  double busy_s(const RoleTimes& role) const { return role.busy_s * step_s / policy.wall_s; }
+  double longer_s() const { return std::max({busy_s(generator), busy_s(policy), busy_s(reward)}); }
+  // Shares of the generator's time, but for those that are next to nothing.
+  json generator_idle() const {
+    json shares = json::object();
+    for (const auto& [cause, seconds] : generator.idle_s) {
+      const double share = seconds / std::max(generator.wall_s, 1e-9);
+      if (share > 0.0005) shares[cause] = share;
+    }
+    return shares;
+  }
 };
 
 std::string slow_reward(std::int64_t reward_ms) {
@@ -60,31 +70,21 @@ core::Result<Sides> watch(const OverlapJob& job, std::int64_t staleness, std::in
   TROUPE_TRY(run.reach(last));
   TROUPE_TRY_ASSIGN(after, run.status());
   TROUPE_TRY(run.interrupt());
-  const RoleTimes generator = role_times(before, after, "generator/0");
-  const RoleTimes policy = role_times(before, after, "policy/0");
-  const RoleTimes reward = role_times(before, after, "reward/0");
-  if (policy.wall_s < 2 * std::chrono::duration<double>(limits::kStatusEvery).count()) {
+  Sides sides;
+  sides.generator = role_times(before, after, "generator/0");
+  sides.policy = role_times(before, after, "policy/0");
+  sides.reward = role_times(before, after, "reward/0");
+  if (sides.policy.wall_s < 2 * std::chrono::duration<double>(limits::kStatusEvery).count()) {
     return core::fail(
         core::ErrorCode::kConfig,
         "the measured updates took too short for the roles' accounts, which are taken "
         "every half second; raise --updates");
   }
   const auto times = run.metric("time", 1);
-  Sides sides;
   sides.step_s = (times.at(last - 1) - times.at(first - 1)) / static_cast<double>(job.updates);
-  const double updates = policy.wall_s / sides.step_s;  // between the two looks
-  sides.generator_s = generator.busy_s / updates;
-  sides.policy_s = policy.busy_s / updates;
-  sides.reward_s = reward.busy_s / updates;
-  sides.generator_idle_share = generator.idle_share();
-  sides.policy_idle_share = policy.idle_share();
-  for (const auto& [cause, seconds] : generator.idle_s) {
-    const double share = seconds / std::max(generator.wall_s, 1e-9);
-    if (share > 0.0005) sides.idle_by_cause[cause] = share;
-  }
   sides.together_share =
       (after.value("busy_together_s", 0.0) - before.value("busy_together_s", 0.0)) /
-      std::max(policy.wall_s, 1e-9);
+      std::max(sides.policy.wall_s, 1e-9);
   return sides;
 }
 
@@ -124,18 +124,18 @@ core::Result<void> bench_overlap(Words words) {
                  {"step_s_async", async.step_s},
                  {"step_s_sync", sync.step_s},
                  {"step_s_sync_same_share", alone.step_s},
-                 {"longer_side_s", async.longer()},
-                 {"longer_side_alone_s", alone.longer()},
-                 {"ratio", async.step_s / async.longer()},
-                 {"ratio_alone", async.step_s / alone.longer()},
-                 {"generator_s", async.generator_s},
-                 {"policy_s", async.policy_s},
-                 {"reward_s", async.reward_s},
-                 {"generator_alone_s", alone.generator_s},
-                 {"policy_alone_s", alone.policy_s},
-                 {"generator_idle_share", async.generator_idle_share},
-                 {"generator_idle", async.idle_by_cause},
-                 {"policy_idle_share", async.policy_idle_share},
+                 {"longer_side_s", async.longer_s()},
+                 {"longer_side_alone_s", alone.longer_s()},
+                 {"ratio", async.step_s / async.longer_s()},
+                 {"ratio_alone", async.step_s / alone.longer_s()},
+                 {"generator_s", async.busy_s(async.generator)},
+                 {"policy_s", async.busy_s(async.policy)},
+                 {"reward_s", async.busy_s(async.reward)},
+                 {"generator_alone_s", alone.busy_s(alone.generator)},
+                 {"policy_alone_s", alone.busy_s(alone.policy)},
+                 {"generator_idle_share", async.generator.idle_share()},
+                 {"generator_idle", async.generator_idle()},
+                 {"policy_idle_share", async.policy.idle_share()},
                  {"busy_together_share", async.together_share},
                  {"speed_up", sync.step_s / async.step_s}},
                 as_json);

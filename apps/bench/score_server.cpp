@@ -20,15 +20,13 @@ std::string lab_reward(std::uint64_t number) {
   return std::string(kPrefix) + std::to_string(number);
 }
 
-bool is_lab_reward(const std::string& name) {
+std::optional<double> lab_score(const std::string& name) {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  return name.starts_with(kPrefix) && name.size() > kPrefix.size() &&
-         name.size() < kPrefix.size() + 10 &&
-         std::all_of(name.begin() + kPrefix.size(), name.end(), digit);
-}
-
-double lab_score(const std::string& name) {
-  return 1 + 0.5 * static_cast<double>(std::stoul(name.substr(kPrefix.size())));
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const std::string number = name.substr(kPrefix.size());
+  if (number.empty() || number.size() > 9 || !std::all_of(number.begin(), number.end(), digit))
+    return std::nullopt;
+  return 1 + 0.5 * static_cast<double>(std::stoul(number));
 }
 
 core::Result<std::unique_ptr<ScoreServer>> ScoreServer::open() {
@@ -50,11 +48,12 @@ async::task<net::HttpResponse> ScoreServer::serve(net::HttpRequest request) {
   net::HttpResponse response;
   const json asked = json::parse(request.body, nullptr, false);
   const std::string name = request.path.substr(std::min<std::size_t>(request.path.size(), 1));
-  if (!asked.is_object() || !asked.contains("query") || !is_lab_reward(name)) {
+  const std::optional<double> score = lab_score(name);
+  if (!asked.is_object() || !asked.contains("query") || !score) {
     response.status = 400;
     co_return response;
   }
-  const std::vector<double> scores(asked["query"].size(), lab_score(name));
+  const std::vector<double> scores(asked["query"].size(), *score);
   const json reply = {{"rewards", scores}};
   response.body = reply.dump();
   const std::lock_guard lock(mutex_);

@@ -18,8 +18,7 @@ namespace troupe::app {
 // "lab-12" is the name of an attached reward, the path that it asks at, and the score that it gives: 7,
 // half of the number and one.
 std::string lab_reward(std::uint64_t number);
-bool is_lab_reward(const std::string& name);
-double lab_score(const std::string& name);
+std::optional<double> lab_score(const std::string& name);  // nothing for another name
 
 class ScoreServer {
  public:
