@@ -1,80 +1,233 @@
-#include "apps/bench/attach.hpp"
-
-#include "apps/bench/attach_check.hpp"
-#include "apps/bench/attach_cycles.hpp"
-#include "apps/bench/train_job.hpp"
+#include "apps/bench/bench.hpp"
+#include "apps/bench/figures.hpp"
+#include "apps/bench/lab_run.hpp"
+#include "apps/bench/score_server.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/cli/system_facts.hpp"
 #include "apps/session/ledger_check.hpp"
+#include "runtime/core/rng.hpp"
+#include "runtime/store/ledger.hpp"
 
-#include <nlohmann/json.hpp>
+#include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <thread>
 
 namespace troupe::app {
 namespace {
 
-using core::Result;
+using nlohmann::json;
+
+constexpr double kReweight_share = 0.4, kKill_share = 0.35, kOverlap_share = 0.25;
+constexpr std::uint64_t kPause_ms_max = 150;  // between the first score and what comes next
+
+struct AttachCounts {
+  std::vector<double> first_score_ms;  // by cycle, from the start of the command
+  std::vector<double> attached_ms;     // until the command said that its reward is in
+  std::uint64_t reweights = 0, detaches = 0, kills = 0, overlaps = 0;
+};
+
+// Attach, perhaps re-weight, then detach or SIGKILL of the process that brought the reward, drawn
+// at random from a seed; sometimes the next reward comes before the last has gone. Every wait has
+// the job's limit.
+class AttachCycles {
+ public:
+  // `limit_s`: of each command and wait.
+  AttachCycles(const LabFiles& files,
+               const LabRun& run,
+               const ScoreServer& server,
+               std::uint64_t seed,
+               double limit_s)
+      : files_(files), run_(run), server_(server), rng_(seed), limit_s_(limit_s) {}
+
+  // Ends with no reward attached.
+  core::Result<AttachCounts> go_through(std::uint64_t cycles) {
+    counts_ = {};
+    std::optional<Guest> staying;
+    for (std::uint64_t cycle = 0; cycle < cycles; ++cycle) {
+      TROUPE_TRY_ASSIGN(guest, attach(cycle));
+      std::this_thread::sleep_for(std::chrono::milliseconds(rng_.next_below(kPause_ms_max)));
+      // Every kind comes up in a short play, too.
+      if (cycle % 5 == 1 || drawn(kReweight_share)) TROUPE_TRY(reweight(guest.name));
+      if (staying) {
+        TROUPE_TRY(end(std::move(*staying)));
+        staying.reset();
+      }
+      if (cycle % 5 == 3 || drawn(kOverlap_share)) {
+        staying.emplace(std::move(guest));
+        ++counts_.overlaps;
+      } else {
+        TROUPE_TRY(end(std::move(guest)));
+      }
+    }
+    if (staying) TROUPE_TRY(end(std::move(*staying)));
+    return std::move(counts_);
+  }
+
+ private:
+  struct Guest {
+    std::string name;
+    LoggedProcess process;
+  };
+  core::Result<Guest> attach(std::uint64_t cycle) {
+    Guest guest;
+    guest.name = lab_reward(cycle);
+    const std::int64_t begin = clock_ns();
+    TROUPE_TRY_ASSIGN(
+        process, LoggedProcess::start(
+                     "",
+                     {"attach", "reward", "--join", files_.run(), "--name", guest.name, "--http",
+                      server_.url(guest.name), "--weight", std::to_string(1 + rng_.next_below(9))},
+                     files_ / ("attach-" + guest.name + ".log")));
+    guest.process = std::move(process);
+    std::optional<std::int64_t> first, in;
+    const bool scored = holds_within(limit_s_, [&] {
+      if (!in && guest.process.output().find("scores from update") != std::string::npos)
+        in = clock_ns();
+      first = server_.first_ns(guest.name);
+      return first.has_value() || !guest.process.running();
+    });
+    if (!scored || !first) {
+      return core::fail(core::ErrorCode::kPeerLost,
+                        "reward " + guest.name + " scored nothing within " +
+                            std::to_string(limit_s_) + " s; it printed: " + guest.process.output() +
+                            "\nthe run printed:\n" + run_.output());
+    }
+    counts_.first_score_ms.push_back(static_cast<double>(*first - begin) * 1e-6);
+    counts_.attached_ms.push_back(static_cast<double>(in.value_or(*first) - begin) * 1e-6);
+    return guest;
+  }
+
+  core::Result<void> reweight(const std::string& name) {
+    const std::string weight = std::to_string(1 + rng_.next_below(9));
+    TROUPE_TRY(run_command_logged(
+        {"re-weight", "reward", "--join", files_.run(), "--name", name, "--weight", weight},
+        files_ / ("re-weight-" + name + ".log"), limit_s_));
+    ++counts_.reweights;
+    return {};
+  }
+
+  core::Result<void> end(Guest guest) {
+    if (counts_.kills + counts_.detaches == 2 || drawn(kKill_share)) {
+      ++counts_.kills;
+      guest.process.signal(SIGKILL);
+      return {};
+    }
+    ++counts_.detaches;
+    return detach(guest);
+  }
+
+  core::Result<void> detach(Guest& guest) {
+    TROUPE_TRY(
+        run_command_logged({"detach", "reward", "--join", files_.run(), "--name", guest.name},
+                           files_ / ("detach-" + guest.name + ".log"), limit_s_));
+    const auto status = guest.process.wait(limit_s_);
+    if (status == 0) return {};
+    return core::fail(
+        core::ErrorCode::kPeerLost,
+        "reward " + guest.name + " was detached, but its process " +
+            (status ? "ended with status " + std::to_string(*status) : std::string("goes on")) +
+            ": " + guest.process.output());
+  }
+
+  bool drawn(double share) { return rng_.next_uniform() < share; }
+
+  const LabFiles& files_;
+  const LabRun& run_;
+  const ScoreServer& server_;
+  core::Rng rng_;
+  const double limit_s_;
+  AttachCounts counts_;
+};
+
+struct SetCheck {
+  std::uint64_t attached_scores = 0;  // in the rollouts, from attached rewards
+  std::uint64_t wrong_set = 0;        // samples of another set than their ticket's
+  std::uint64_t wrong_score = 0;      // scores that their reward did not give
+};
+
+// The newest set that holds for the update. A group that was issued again may have a later one: the
+// first could have lost its reward.
+bool fits(std::uint64_t set,
+          std::uint64_t update,
+          bool again,
+          const std::map<std::uint64_t, std::uint64_t>& first_updates) {
+  std::uint64_t due = 0;
+  for (const auto& [number, first] : first_updates) {
+    if (first <= update) due = number;
+  }
+  return set == due || (again && set > due);
+}
+
+core::Result<void> check_rollouts(const std::filesystem::path& file, SetCheck& check) {
+  std::ifstream in(file);
+  for (std::string text; std::getline(in, text);) {
+    const json line = json::parse(text, nullptr, false);
+    if (!line.is_object()) {
+      return core::fail(core::ErrorCode::kData, file.string() + ": a line is no JSON");
+    }
+    const json rewards = line.value("rewards", json::object());
+    for (const auto& [name, score] : rewards.items()) {
+      const std::optional<double> right = lab_score(name);
+      if (!right) continue;  // the run's own
+      ++check.attached_scores;
+      if (score != *right) ++check.wrong_score;
+    }
+  }
+  return {};
+}
+
+// First update (from 0) by set, as the run printed it: "reward set 3 from update 12 on: ...".
+std::map<std::uint64_t, std::uint64_t> printed_sets(const std::string& output) {
+  std::map<std::uint64_t, std::uint64_t> sets;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    const auto at = line.find("reward set ");
+    unsigned long long set = 0, update = 0;
+    if (at == line.npos) continue;
+    if (std::sscanf(line.c_str() + at, "reward set %llu from update %llu", &set, &update) == 2) {
+      sets[set] = update - 1;
+    }
+  }
+  return sets;
+}
+
+// Does each record of the ledger name the reward set that its ticket was to have, and does each
+// score of the rollouts come from the reward that it names? `run`: its folder. Error: kData.
+core::Result<SetCheck> check_sets(const std::filesystem::path& run,
+                                  const std::map<std::uint64_t, std::uint64_t>& first_updates) {
+  SetCheck check;
+  TROUPE_TRY_ASSIGN(records, store::read_ledger(run / "ledger.log"));
+  for (const auto& record : records) {
+    const json group = json::parse(record.text, nullptr, false);
+    if (!group.is_object()) return core::fail(core::ErrorCode::kData, "a ledger record is no JSON");
+    const auto samples = group.value("samples", std::uint64_t{0});
+    const bool again = group.value("attempt", std::uint64_t{0}) > 0;
+    if (!fits(group.value("set", std::uint64_t{0}), group.value("update", std::uint64_t{0}), again,
+              first_updates)) {
+      check.wrong_set += samples;
+    }
+  }
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(run / "rollouts", error)) {
+    TROUPE_TRY(check_rollouts(entry.path(), check));
+  }
+  return check;
+}
 
 struct AttachJob {
-  std::int64_t cycles = 100, seed = 1, new_tokens = 16;
+  std::int64_t cycles = 100, seed = 1;
+  LabSizes sizes;
   double limit_s = 30;
   std::string keep;
-  bool json = false;
 };
-
-struct AttachFigures {
-  AttachCounts counts;
-  LedgerCheck ledger;
-  SetCheck sets;
-  std::uint64_t set_changes = 0;
-  double step_ms = 0;
-
-  std::uint64_t wrong_set() const {
-    return sets.wrong_set + sets.wrong_score + ledger.wrong_scores + ledger.unclear_sets;
-  }
-};
-
-std::vector<std::string> settings_of(const AttachJob& job) {
-  return {"--train.staleness_max",
-          "1",
-          "--train.max_steps",
-          "1000000",
-          "--rollout.batch_size",
-          "4",
-          "--rollout.n_samples_per_prompt",
-          "4",
-          "--rollout.max_new_tokens",
-          std::to_string(job.new_tokens),
-          "--ckpt.save_steps",
-          "1000",
-          "--ckpt.max_num",
-          "1"};
-}
-
-// The last updates have no reward that comes or goes, so that no slot of them was issued again out
-// of turn: what the ledger then misses is lost.
-Result<AttachFigures> measure(const AttachJob& job) {
-  TROUPE_TRY_ASSIGN(files, LabFiles::make({}, job.keep));
-  TROUPE_TRY_ASSIGN(server, ScoreServer::open());
-  TROUPE_TRY_ASSIGN(run, LabRun::start(files, settings_of(job)));
-  TROUPE_TRY(run.reach(3, job.limit_s));
-  AttachFigures figures;
-  AttachCycles cycles(files, run, *server, static_cast<std::uint64_t>(job.seed));
-  TROUPE_TRY_SET(figures.counts,
-                 cycles.go_through(static_cast<std::uint64_t>(job.cycles), job.limit_s));
-  TROUPE_TRY(run.reach(run.updates() + 6, job.limit_s));
-  TROUPE_TRY(run.interrupt(job.limit_s));
-  const auto step_s = run.metric("time/step", 3);
-  figures.step_ms = step_s.empty() ? 0 : 1e3 * median(step_s);
-  figures.set_changes = printed_sets(run.output()).size();
-  TROUPE_TRY_SET(figures.ledger, check_ledger(files.run()));
-  TROUPE_TRY_ASSIGN(sets, check_sets(files.run(), printed_sets(run.output())));
-  figures.sets = sets;
-  return figures;
-}
 
 double at_share(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
@@ -82,9 +235,24 @@ double at_share(std::vector<double> values, double share) {
   return values[static_cast<std::size_t>(std::max(place, 1.0)) - 1];
 }
 
-void print(const AttachJob& job, const AttachFigures& figures) {
-  const AttachCounts& counts = figures.counts;
-  const nlohmann::ordered_json line = {
+// The last updates have no reward that comes or goes, so that no slot of them was issued again out
+// of turn: what the ledger then misses is lost.
+core::Result<nlohmann::ordered_json> measure(const AttachJob& job) {
+  TROUPE_TRY_ASSIGN(files, LabFiles::make({}, job.keep));
+  TROUPE_TRY_ASSIGN(server, ScoreServer::open());
+  TROUPE_TRY_ASSIGN(
+      run,
+      LabRun::start(files, job.sizes, {"--ckpt.save_steps=1000", "--ckpt.max_num=1"}, job.limit_s));
+  TROUPE_TRY(run.reach(3));
+  AttachCycles cycles(files, run, *server, static_cast<std::uint64_t>(job.seed), job.limit_s);
+  TROUPE_TRY_ASSIGN(counts, cycles.go_through(static_cast<std::uint64_t>(job.cycles)));
+  TROUPE_TRY(run.reach(run.updates() + 6));
+  TROUPE_TRY(run.interrupt());
+  const auto step_s = run.metric("time/step", 3);
+  const auto printed = printed_sets(run.output());
+  TROUPE_TRY_ASSIGN(ledger, check_ledger(files.run()));
+  TROUPE_TRY_ASSIGN(sets, check_sets(files.run(), printed));
+  return nlohmann::ordered_json{
       {"bench", "attach"},
       {"processor", processor_name()},
       {"cores", usable_cores()},
@@ -98,40 +266,35 @@ void print(const AttachJob& job, const AttachFigures& figures) {
       {"first_score_ms_p99", at_share(counts.first_score_ms, 0.99)},
       {"first_score_ms_max", at_share(counts.first_score_ms, 1)},
       {"attached_ms", median(counts.attached_ms)},
-      {"update_ms", figures.step_ms},
-      {"updates", figures.ledger.updates},
-      {"samples", figures.ledger.samples},
-      {"attached_scores", figures.sets.attached_scores},
-      {"set_changes", figures.set_changes},
-      {"lost", figures.ledger.lost()},
-      {"doubled", figures.ledger.doubled()},
-      {"wrong_set", figures.wrong_set()}};
-  if (job.json) {
-    std::printf("%s\n", line.dump().c_str());
-    return;
-  }
-  for (const auto& [name, value] : line.items())
-    std::printf("%-20s %s\n", name.c_str(), value.dump().c_str());
+      {"update_ms", step_s.empty() ? 0 : 1e3 * median(step_s)},
+      {"updates", ledger.updates},
+      {"samples", ledger.samples},
+      {"attached_scores", sets.attached_scores},
+      {"set_changes", printed.size()},
+      {"lost", ledger.lost()},
+      {"doubled", ledger.doubled()},
+      {"wrong_set", sets.wrong_set + sets.wrong_score + ledger.wrong_scores + ledger.unclear_sets}};
 }
 
 }  // namespace
 
-Result<void> bench_attach(Words words) {
+core::Result<void> bench_attach(Words words) {
   AttachJob job;
+  bool as_json = false;
   TROUPE_TRY_ASSIGN(
       outcome,
       parse_flags("troupe bench attach: rewards that come and go while a run goes on",
                   {{"--cycles", &job.cycles, "of attach, re-weight, detach or kill", false, 1, 1e4},
                    {"--seed", &job.seed, "of what happens when", false, 0, 1e9},
-                   {"--new-tokens", &job.new_tokens, "of a sample", false, 1, 200},
+                   {"--new-tokens", &job.sizes.new_tokens, "of a sample", false, 1, 200},
                    {"--limit-s", &job.limit_s, "of each wait, then it fails", false, 1, 600},
                    {"--keep", &job.keep, "folder for the run, which stays; else a temporary one"},
-                   {"--json", &job.json, "one JSON line"}},
+                   {"--json", &as_json, "one JSON line"}},
                   words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(figures, measure(job));
-  print(job, figures);
-  if (figures.ledger.lost() + figures.ledger.doubled() + figures.wrong_set() == 0) return {};
+  print_figures(figures, as_json);
+  if (figures["lost"] == 0 && figures["doubled"] == 0 && figures["wrong_set"] == 0) return {};
   return core::fail(core::ErrorCode::kData,
                     "troupe bench attach: samples were lost, doubled or scored by another set than "
                     "their ticket's");

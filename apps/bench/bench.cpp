@@ -1,17 +1,17 @@
 #include "apps/bench/bench.hpp"
 
-#include "apps/bench/attach.hpp"
-#include "apps/bench/control.hpp"
-#include "apps/bench/exact.hpp"
-#include "apps/bench/overlap.hpp"
-#include "apps/bench/push.hpp"
-#include "apps/bench/train.hpp"
 #include "apps/cli/stop_signal.hpp"
 
 #include <cstdio>
+#include <string_view>
 
 namespace troupe::app {
 namespace {
+
+struct Bench {
+  std::string_view name, summary;
+  core::Result<void> (*run)(Words words);
+};
 
 constexpr Bench kBenches[] = {
     {"generate", "tokens per second of the engine, prefill and decode", bench_generate},

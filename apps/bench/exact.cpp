@@ -1,31 +1,29 @@
-#include "apps/bench/exact.hpp"
-
+#include "apps/bench/bench.hpp"
 #include "apps/bench/exact_engine.hpp"
 #include "apps/bench/exact_soak.hpp"
 #include "apps/bench/exact_trainer.hpp"
-#include "apps/bench/own_process.hpp"
+#include "apps/bench/figures.hpp"
+#include "apps/bench/temporary_folder.hpp"
 #include "apps/cli/flags.hpp"
 #include "kernels/ops.hpp"
+#include "runtime/core/child_process.hpp"
 #include "runtime/model/spec.hpp"
+#include "runtime/net/socket.hpp"
 
-#include <nlohmann/json.hpp>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <memory>
-#include <string>
-#include <utility>
+#include <cstring>
 
 namespace troupe::app {
 namespace {
 
 using core::ErrorCode;
 using nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
 
 constexpr double kTokens_max = 1e7;
 
@@ -35,78 +33,66 @@ struct ExactFlags {
   bool json = false, plant_ulp = false;
 };
 
-// A folder of our own under the system's temporary folder, removed at the end.
-class TemporaryFolder {
- public:
-  explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  static core::Result<std::unique_ptr<TemporaryFolder>> create() {
-    std::error_code error;
-    std::string pattern =
-        (std::filesystem::temp_directory_path(error) / "troupe-exact-XXXXXX").string();
-    if (error || ::mkdtemp(pattern.data()) == nullptr) {
-      return core::fail(ErrorCode::kResources,
-                        "cannot make a temporary folder; name a file with --file");
-    }
-    return std::make_unique<TemporaryFolder>(pattern);
-  }
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 // ---- the second process ----
 
 core::Result<void> trainer_process(Words words) {
   std::string side, model, file;
   std::int64_t seed = 1;
-  TrainerSideSettings settings;
+  bool plant_ulp = false;
   TROUPE_TRY_ASSIGN(outcome,
                     parse_flags("troupe bench exact: the trainer's side, started by the engine's",
                                 {{"--side", &side, "trainer", true},
                                  {"--model", &model, "model folder", true},
                                  {"--file", &file, "transcript of the engine's side", true},
                                  {"--seed", &seed, "of the order", false, 0, 1e18},
-                                 {"--plant-ulp", &settings.plant_ulp, "move one weight"}},
+                                 {"--plant-ulp", &plant_ulp, "move one weight"}},
                                 words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   if (side != "trainer") {
     return core::fail(ErrorCode::kConfig, "--side is '" + side + "'; the only one is trainer");
   }
-  settings.model = model;
-  settings.transcript = file;
-  settings.seed = static_cast<std::uint64_t>(seed);
-  TROUPE_TRY_ASSIGN(result, run_trainer_side(settings));
-  ordered_json line = {{"tokens", result.difference.tokens},
-                       {"differing_bits", result.difference.differing_bits},
-                       {"differing_tokens", result.difference.differing_tokens},
-                       {"absolute_max", result.difference.absolute_max},
-                       {"micro_batches", result.micro_batches},
-                       {"rows", {result.rows_min, result.rows_max}},
-                       {"grad_norm", result.grad_norm},
-                       {"isa", kernels::ops().name}};
-  if (!result.planted.empty()) line["planted"] = result.planted;
-  std::printf("%s\n", line.dump().c_str());
+  TROUPE_TRY_ASSIGN(figures,
+                    run_trainer_side(model, file, static_cast<std::uint64_t>(seed), plant_ulp));
+  say(figures.dump());
   return {};
+}
+
+// What `troupe bench exact WORDS` writes to standard output, in a process of its own. Its messages
+// come on our standard error.
+core::Result<std::string> output_of(const std::vector<std::string>& words,
+                                    const std::vector<std::string>& environment) {
+  const net::OwnedFd output(::memfd_create("troupe-exact", MFD_CLOEXEC));
+  if (!output) {
+    return core::fail(ErrorCode::kResources,
+                      std::string("no file in memory: ") + std::strerror(errno));
+  }
+  core::ChildSpec spec;
+  spec.words = {"troupe", "bench", "exact"};
+  spec.words.insert(spec.words.end(), words.begin(), words.end());
+  spec.this_program = true;
+  spec.environment = core::merged_environment(environment);
+  spec.descriptors = {{output.get(), STDOUT_FILENO}};
+  TROUPE_TRY_ASSIGN(child, core::ChildProcess::start("a second process", std::move(spec)));
+  const int status = child.wait();
+  if (status != 0) {
+    return core::fail(ErrorCode::kPeerLost, "the second process (troupe bench) " +
+                                                core::how_it_ended(status) +
+                                                "; its message is above");
+  }
+  std::string text(static_cast<std::size_t>(::lseek(output.get(), 0, SEEK_END)), '\0');
+  const ssize_t size = ::pread(output.get(), text.data(), text.size(), 0);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  return text;
 }
 
 core::Result<ordered_json> run_second_process(const ExactFlags& flags,
                                               const std::filesystem::path& file) {
-  std::vector<std::string> words = {
-      "bench",     "exact",  "--side",      "trainer", "--model",
-      flags.model, "--file", file.string(), "--seed",  std::to_string(flags.seed)};
+  std::vector<std::string> words = {"--side", "trainer",     "--model", flags.model,
+                                    "--file", file.string(), "--seed",  std::to_string(flags.seed)};
   if (flags.plant_ulp) words.push_back("--plant-ulp");
   std::vector<std::string> environment;
   if (!flags.trainer_isa.empty()) environment.push_back("TROUPE_ISA=" + flags.trainer_isa);
-  TROUPE_TRY_ASSIGN(text, run_own_process(words, environment));
+  TROUPE_TRY_ASSIGN(text, output_of(words, environment));
   ordered_json line = ordered_json::parse(text, nullptr, false);
   for (const char* key : {"tokens", "differing_bits"}) {
     if (!line.is_object() || !line.contains(key) || !line[key].is_number_integer()) {
@@ -168,10 +154,7 @@ ordered_json coverage_json(const EngineSide& side) {
 }
 
 void print(const ordered_json& line, bool as_json) {
-  if (as_json) {
-    std::printf("%s\n", line.dump().c_str());
-    return;
-  }
+  if (as_json) return say(line.dump());
   std::printf(
       "%s tokens: %s bits differ between engine and trainer, %s between engine and scorer\n",
       line["tokens"].dump().c_str(), line["differing_bits"].dump().c_str(),
@@ -208,45 +191,31 @@ core::Result<void> report(const ExactFlags& flags,
 }
 
 core::Result<void> compare_sides(const ExactFlags& flags) {
-  std::unique_ptr<TemporaryFolder> folder;
+  std::optional<TemporaryFolder> folder;
   std::filesystem::path file = flags.file;
   if (file.empty()) {
-    TROUPE_TRY_SET(folder, TemporaryFolder::create());
-    file = folder->path() / "transcript.bin";
+    auto made = TemporaryFolder::make("troupe-exact");
+    if (!made) {
+      return core::fail(ErrorCode::kResources, made.error().message + "; name a file with --file");
+    }
+    file = folder.emplace(std::move(*made)).path() / "transcript.bin";
   }
   TROUPE_TRY_ASSIGN(
       side, run_engine_side(flags.model, flags.tokens, static_cast<std::uint64_t>(flags.seed)));
   TROUPE_TRY(write_transcript(file, side.transcript));
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   TROUPE_TRY_ASSIGN(trainer, run_second_process(flags, file));
-  const double trainer_s = std::chrono::duration<double>(Clock::now() - start).count();
-  return report(flags, side, std::move(trainer), trainer_s);
+  return report(flags, side, std::move(trainer), watch.seconds());
 }
 
 core::Result<void> soak(const ExactFlags& flags) {
   TROUPE_TRY_ASSIGN(seen, run_soak(flags.model, static_cast<double>(flags.soak_s),
                                    static_cast<std::uint64_t>(flags.seed)));
-  const ordered_json line = {{"bench", "exact"},
-                             {"model", flags.model},
-                             {"soak_s", seen.seconds},
-                             {"steps", seen.steps},
-                             {"groups", seen.groups},
-                             {"samples", seen.samples},
-                             {"tokens", seen.tokens},
-                             {"aborted_samples", seen.aborted_samples},
-                             {"refused_groups", seen.refused_groups},
-                             {"preempted", seen.preempted},
-                             {"prefix_hit_tokens", seen.prefix_hit_tokens},
-                             {"evicted_blocks", seen.evicted_blocks},
-                             {"events", seen.events},
-                             {"differing_samples", seen.differing_samples},
-                             {"leaked_blocks", seen.leaked_blocks},
-                             {"pss_start_mb", seen.pss_start_mb},
-                             {"pss_end_mb", seen.pss_end_mb},
-                             {"pss_max_mb", seen.pss_max_mb},
-                             {"isa", kernels::ops().name}};
-  std::printf("%s\n", line.dump(flags.json ? -1 : 2).c_str());
-  return seen.verdict();
+  ordered_json line = {{"bench", "exact"}, {"model", flags.model}};
+  line.update(seen.figures);
+  line["isa"] = kernels::ops().name;
+  say(line.dump(flags.json ? -1 : 2));
+  return seen.verdict;
 }
 
 }  // namespace

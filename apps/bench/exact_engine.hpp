@@ -1,15 +1,21 @@
-// The engine's side of `troupe bench exact` as a whole: loads the model, runs all rounds, and
-// checks the log-probs once more with the scorer without gradients, in the same process. Runs on
+// The engine's side of `troupe bench exact`: loads the model, runs rounds of generation under
+// settings that must not change a log-prob (batch, rows of a step, threads, group size, prompt
+// length, sampler, too few KV blocks, prompts that share their beginnings, and the events of
+// exact_events.hpp), and checks the log-probs once more with the scorer without gradients. Runs on
 // the caller's thread with teams of one and two. Memory: packed weights twice, one engine, one
 // micro-batch.
 #pragma once
 
 #include "apps/bench/exact_parts.hpp"
-#include "apps/bench/exact_rounds.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/model/packed.hpp"
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace troupe::app {
 
@@ -19,6 +25,22 @@ struct TwoWeights {
 };
 core::Result<TwoWeights> load_two_weights(const std::filesystem::path& folder,
                                           core::TeamRunner& team);
+
+// What was really seen; `add` merges.
+struct Coverage {
+  struct Range {
+    std::int64_t min = 0, max = 0;
+    bool empty = true;
+    void add(std::int64_t value);
+  };
+  Range batch;        // most samples running at once, by round
+  Range step_tokens;  // rows that a step may have
+  Range threads, samples_per_group, prompt_tokens, response_tokens;
+  std::vector<float> temperatures;  // ascending
+  std::uint64_t steps = 0, preempted = 0;
+  std::uint64_t prefix_hit_tokens = 0, evicted_blocks = 0, chunked_prompts = 0;
+  std::map<std::string, std::uint64_t> events;  // how often each happened
+};
 
 struct EngineSide {
   Transcript transcript;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace troupe::app {
@@ -18,8 +19,7 @@ void shuffle(std::vector<T>& items, core::Rng& rng) {
 
 std::vector<std::size_t> all_samples(const TranscriptGroup& group) {
   std::vector<std::size_t> samples(group.samples.size());
-  for (std::size_t i = 0; i < samples.size(); ++i)
-    samples[i] = i;
+  std::iota(samples.begin(), samples.end(), std::size_t{0});
   return samples;
 }
 

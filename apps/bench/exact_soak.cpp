@@ -2,7 +2,9 @@
 
 #include "apps/bench/exact_engine.hpp"
 #include "apps/bench/exact_events.hpp"
-#include "apps/bench/step_meter.hpp"
+#include "apps/bench/figures.hpp"
+#include "apps/bench/logged_process.hpp"
+#include "apps/bench/workload.hpp"
 #include "apps/cli/system_facts.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
@@ -10,7 +12,6 @@
 #include "runtime/engine/limits.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -19,7 +20,6 @@
 namespace troupe::app {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using core::Result;
 
 constexpr std::size_t kRequests = 48;
@@ -49,14 +49,11 @@ class Soak {
     TROUPE_TRY_ASSIGN(engine, engine::Engine::create(two_.weights, limits_,
                                                      two_.weights->spec().eos, nullptr, team_));
     driver_.emplace(std::move(engine), team_);
-    ExactEvents events(*driver_, {two_.weights, two_.other, seed_}, report_.events);
-    const Clock::time_point start = Clock::now();
-    const auto elapsed = [&] {
-      return std::chrono::duration<double>(Clock::now() - start).count();
-    };
+    ExactEvents events(*driver_, {two_.weights, two_.other, seed_}, events_);
+    const Stopwatch watch;
     std::uint64_t next_event = 0, happened = 0;
     double next_look = 0;
-    for (double now = 0; now < seconds; now = elapsed()) {
+    for (double now = 0; now < seconds; now = watch.seconds()) {
       TROUPE_TRY(fill());
       TROUPE_TRY(step());
       if (driver_->engine()->counters().decode_tokens >= next_event) {
@@ -65,30 +62,27 @@ class Soak {
         next_event =
             driver_->engine()->counters().decode_tokens + rng_.next_below(2 * kEventEvery_tokens);
         if (happened++ < kEventsUntilStart) {
-          report_.pss_start_mb = std::max(report_.pss_start_mb, pss_own_mb());
+          pss_start_mb_ = std::max(pss_start_mb_, pss_own_mb());
         }
       }
       if (now < next_look) continue;
-      report_.pss_max_mb = std::max(report_.pss_max_mb, pss_own_mb());
+      pss_max_mb_ = std::max(pss_max_mb_, pss_own_mb());
       next_look = now + seconds / 100;
     }
     while (!driver_->idle())
       TROUPE_TRY(step());
-    finish(elapsed());
-    return report_;
+    return report(watch.seconds());
   }
 
  private:
   // A third share their beginnings; lengths up to half of the context, as many new tokens.
   engine::GroupRequest make_request(std::size_t number, std::int64_t context) {
-    const auto vocab = static_cast<std::uint64_t>(two_.weights->spec().vocab);
     const auto half = static_cast<std::uint64_t>(context / 2);
     engine::GroupRequest request;
     core::Rng family(seed_, 1 + number % 3);
     const std::uint64_t length = 1 + rng_.next_below(half), shared = rng_.next_below(length + 1);
-    for (std::uint64_t i = 0; i < length; ++i)
-      request.prompt.push_back(
-          static_cast<std::int32_t>((i < shared ? family : rng_).next_below(vocab)));
+    request.prompt = random_prompt(family, static_cast<std::int64_t>(shared), rng_,
+                                   static_cast<std::int64_t>(length), two_.weights->spec().vocab);
     request.samples = static_cast<std::int32_t>(1 + rng_.next_below(4));
     request.seed = core::derive_seed(seed_, number);
     request.sampling.max_new_tokens = static_cast<std::int32_t>(1 + rng_.next_below(half - 1));
@@ -121,7 +115,7 @@ class Soak {
       LiveGroup group;
       group.place = static_cast<std::size_t>(rng_.next_below(requests_.size()));
       group.request = requests_[group.place];
-      group.request.id.value = ++report_.groups;
+      group.request.id.value = ++groups_;
       group.left = group.request.samples;
       TROUPE_TRY(driver_->submit(group.request));
       live_.emplace(group.request.id.value, std::move(group));
@@ -135,9 +129,9 @@ class Soak {
       const auto at = live_.find(sample.group.value);
       const engine::Sample& answer =
           answers_[at->second.place][static_cast<std::size_t>(sample.index)];
-      report_.differing_samples += same(answer, sample) ? 0 : 1;
-      report_.tokens += sample.tokens.size();
-      ++report_.samples;
+      differing_ += same(answer, sample) ? 0 : 1;
+      tokens_ += sample.tokens.size();
+      ++samples_;
       if (--at->second.left == 0) live_.erase(at);
     }
     return {};
@@ -154,7 +148,7 @@ class Soak {
 
   // More groups than the queue takes: the rest is refused for that reason, and all are cut off.
   Result<void> flood() {
-    ++report_.events["flood"];
+    ++events_["flood"];
     std::vector<core::GroupId> taken;
     for (std::uint64_t i = 0; i < 2 * engine::limits::kEngineQueue_groups_max; ++i) {
       engine::GroupRequest request = requests_[0];
@@ -164,7 +158,7 @@ class Soak {
       if (submitted) {
         taken.push_back(id);
       } else if (submitted.error().code == core::ErrorCode::kOverloaded) {
-        ++report_.refused_groups;
+        ++refused_groups_;
       } else {
         return core::fail(submitted.error());
       }
@@ -175,17 +169,45 @@ class Soak {
     return {};
   }
 
-  void finish(double seconds) {
+  SoakReport report(double seconds) {
     const engine::EngineCounters counters = driver_->engine()->counters();
-    report_.seconds = seconds;
-    report_.steps = counters.steps;
-    report_.aborted_samples = counters.aborted;
-    report_.preempted = counters.preempted;
-    report_.prefix_hit_tokens = counters.prefix_hit_tokens;
-    report_.evicted_blocks = counters.evicted;
-    report_.leaked_blocks = counters.total_blocks - counters.free_blocks;
-    report_.pss_end_mb = pss_own_mb();
-    report_.pss_max_mb = std::max(report_.pss_max_mb, report_.pss_end_mb);
+    const std::int64_t leaked = counters.total_blocks - counters.free_blocks;
+    const double pss_end_mb = pss_own_mb();
+    return {{{"soak_s", seconds},
+             {"steps", counters.steps},
+             {"groups", groups_},
+             {"samples", samples_},
+             {"tokens", tokens_},
+             {"aborted_samples", counters.aborted},
+             {"refused_groups", refused_groups_},
+             {"preempted", counters.preempted},
+             {"prefix_hit_tokens", counters.prefix_hit_tokens},
+             {"evicted_blocks", counters.evicted},
+             {"events", events_},
+             {"differing_samples", differing_},
+             {"leaked_blocks", leaked},
+             {"pss_start_mb", pss_start_mb_},
+             {"pss_end_mb", pss_end_mb},
+             {"pss_max_mb", std::max(pss_max_mb_, pss_end_mb)}},
+            verdict(leaked, pss_end_mb)};
+  }
+
+  Result<void> verdict(std::int64_t leaked_blocks, double pss_end_mb) const {
+    if (differing_ > 0) {
+      return core::fail(core::ErrorCode::kNumeric,
+                        "soak: " + std::to_string(differing_) +
+                            " samples differ from those of an engine that is left alone");
+    }
+    if (leaked_blocks != 0) {
+      return core::fail(core::ErrorCode::kInternal, "soak: " + std::to_string(leaked_blocks) +
+                                                        " KV blocks were not given back");
+    }
+    if (pss_end_mb > pss_start_mb_ * kGrowth_max + kGrowth_max_mb) {
+      return core::fail(core::ErrorCode::kInternal, "soak: memory grew from " +
+                                                        std::to_string(pss_start_mb_) + " to " +
+                                                        std::to_string(pss_end_mb) + " MiB");
+    }
+    return {};
   }
 
   const TwoWeights two_;
@@ -197,28 +219,14 @@ class Soak {
   std::vector<std::vector<engine::Sample>> answers_;  // by request
   std::optional<engine::EngineDriver> driver_;
   std::map<std::uint64_t, LiveGroup> live_;
-  SoakReport report_;
+  std::uint64_t groups_ = 0, samples_ = 0, tokens_ = 0, refused_groups_ = 0, differing_ = 0;
+  std::map<std::string, std::uint64_t> events_;
+  // Proportional set size: the most until each kind of event had happened a few times, and the most
+  // of all.
+  double pss_start_mb_ = 0, pss_max_mb_ = 0;
 };
 
 }  // namespace
-
-Result<void> SoakReport::verdict() const {
-  if (differing_samples > 0) {
-    return core::fail(core::ErrorCode::kNumeric,
-                      "soak: " + std::to_string(differing_samples) +
-                          " samples differ from those of an engine that is left alone");
-  }
-  if (leaked_blocks != 0) {
-    return core::fail(core::ErrorCode::kInternal,
-                      "soak: " + std::to_string(leaked_blocks) + " KV blocks were not given back");
-  }
-  if (pss_end_mb > pss_start_mb * kGrowth_max + kGrowth_max_mb) {
-    return core::fail(core::ErrorCode::kInternal, "soak: memory grew from " +
-                                                      std::to_string(pss_start_mb) + " to " +
-                                                      std::to_string(pss_end_mb) + " MiB");
-  }
-  return {};
-}
 
 Result<SoakReport> run_soak(const std::filesystem::path& model,
                             double seconds,

@@ -7,27 +7,17 @@
 
 #include "runtime/core/result.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <cstdint>
 #include <filesystem>
-#include <map>
-#include <string>
 
 namespace troupe::app {
 
 struct SoakReport {
-  double seconds = 0;
-  std::uint64_t steps = 0, groups = 0, samples = 0, tokens = 0;
-  std::uint64_t aborted_samples = 0, refused_groups = 0, preempted = 0;
-  std::uint64_t prefix_hit_tokens = 0, evicted_blocks = 0;
-  std::map<std::string, std::uint64_t> events;
-  std::uint64_t differing_samples = 0;
-  std::int64_t leaked_blocks = 0;
-  // Proportional set size: the most until each kind of event had happened a few times, at the end,
-  // and the most of all.
-  double pss_start_mb = 0, pss_end_mb = 0, pss_max_mb = 0;
-
+  nlohmann::ordered_json figures;
   // Errors: kInternal for a leaked block or grown memory, kNumeric for a sample that differs.
-  core::Result<void> verdict() const;
+  core::Result<void> verdict;
 };
 
 core::Result<SoakReport> run_soak(const std::filesystem::path& model,

@@ -1,5 +1,6 @@
 #include "apps/bench/exact_trainer.hpp"
 
+#include "apps/bench/exact_parts.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
 #include "runtime/learn/optimizer.hpp"
@@ -29,6 +30,16 @@ std::string plant_ulp(model::ParamStore& params) {
   float& weight = params.view(name).front();
   weight = std::nextafter(weight, 2.0f * std::abs(weight) + 1.0f);
   return name + "[0]";
+}
+
+// Rows of a micro-batch whose kept activations take about `bytes`.
+std::int64_t rows_within(const model::ModelSpec& spec, std::int64_t bytes) {
+  const std::int64_t per_row =
+      spec.layers *
+      (2 * spec.hidden + spec.qkv_width() + spec.q_width() + 2 * spec.dense_ffn() +
+       spec.moe.experts_per_token * (2 * spec.hidden + 3 * spec.moe.ffn)) *
+      4;
+  return std::max<std::int64_t>(1, bytes / per_row);
 }
 
 class TrainerRun {
@@ -68,7 +79,16 @@ class TrainerRun {
     return {};
   }
 
-  TrainerSide take_result() { return std::move(result_); }
+  nlohmann::ordered_json figures() const {
+    return {{"tokens", difference_.tokens},
+            {"differing_bits", difference_.differing_bits},
+            {"differing_tokens", difference_.differing_tokens},
+            {"absolute_max", difference_.absolute_max},
+            {"micro_batches", micro_batches_},
+            {"rows", {rows_min_, rows_max_}},
+            {"grad_norm", grad_norm_},
+            {"isa", kernels::ops().name}};
+  }
 
  private:
   core::Result<void> check_batch(learn::TrainPass& pass,
@@ -78,21 +98,21 @@ class TrainerRun {
     TROUPE_TRY(model::build_group_plan(model_groups(batch), master_->spec(), team.size(), plan_));
     TROUPE_TRY_ASSIGN(logprobs,
                       pass.logprobs(weights_, plan_.plan, plan_.targets, temperature, false));
-    result_.difference.add(compare(batch, logprobs));
+    difference_.add(compare(batch, logprobs));
     const std::int64_t rows = plan_.plan.rows();
-    result_.rows_min = result_.micro_batches == 0 ? rows : std::min(result_.rows_min, rows);
-    result_.rows_max = std::max(result_.rows_max, rows);
-    if (result_.micro_batches++ == 0) TROUPE_TRY(prove_live(pass));
+    rows_min_ = micro_batches_ == 0 ? rows : std::min(rows_min_, rows);
+    rows_max_ = std::max(rows_max_, rows);
+    if (micro_batches_++ == 0) TROUPE_TRY(prove_live(pass));
     return {};
   }
 
   core::Result<void> prove_live(learn::TrainPass& pass) {
     TROUPE_TRY(pass.backward(1));
-    result_.grad_norm = learn::global_norm(pool_, grads_.data(), grads_.size());
-    if (std::isfinite(result_.grad_norm) && result_.grad_norm > 0) return {};
+    grad_norm_ = learn::global_norm(pool_, grads_.data(), grads_.size());
+    if (std::isfinite(grad_norm_) && grad_norm_ > 0) return {};
     return core::fail(ErrorCode::kNumeric,
                       "the backward pass of the training forward gave a gradient of norm " +
-                          std::to_string(result_.grad_norm));
+                          std::to_string(grad_norm_));
   }
 
   const learn::Trainers& trainers_;
@@ -104,32 +124,29 @@ class TrainerRun {
   core::SerialTeam serial_;
   std::vector<std::int64_t> row_limits_;
   model::GroupPlan plan_;
-  TrainerSide result_;
+  Difference difference_;
+  std::int64_t micro_batches_ = 0;
+  std::int64_t rows_min_ = 0, rows_max_ = 0;  // of a micro-batch
+  double grad_norm_ = 0;                      // of one backward pass, to prove that the graph lives
 };
 
 }  // namespace
 
-std::int64_t rows_within(const model::ModelSpec& spec, std::int64_t bytes) {
-  const std::int64_t per_row =
-      spec.layers *
-      (2 * spec.hidden + spec.qkv_width() + spec.q_width() + 2 * spec.dense_ffn() +
-       spec.moe.experts_per_token * (2 * spec.hidden + 3 * spec.moe.ffn)) *
-      4;
-  return std::max<std::int64_t>(1, bytes / per_row);
-}
-
-core::Result<TrainerSide> run_trainer_side(const TrainerSideSettings& settings) {
+core::Result<nlohmann::ordered_json> run_trainer_side(const std::filesystem::path& model,
+                                                      const std::filesystem::path& transcript_file,
+                                                      std::uint64_t seed,
+                                                      bool plant) {
   kernels::flush_denormals();
-  TROUPE_TRY_ASSIGN(transcript, read_transcript(settings.transcript));
-  TROUPE_TRY_ASSIGN(master, model::load_model(settings.model));
+  TROUPE_TRY_ASSIGN(transcript, read_transcript(transcript_file));
+  TROUPE_TRY_ASSIGN(master, model::load_model(model));
   std::string planted;
-  if (settings.plant_ulp) planted = plant_ulp(*master);
+  if (plant) planted = plant_ulp(*master);
   TROUPE_TRY_ASSIGN(trainers, learn::trainers());
-  TrainerRun run(*trainers, std::move(master), core::Rng(settings.seed, 2));
+  TrainerRun run(*trainers, std::move(master), core::Rng(seed, 2));
   TROUPE_TRY(run.check(transcript));
-  TrainerSide result = run.take_result();
-  result.planted = planted;
-  return result;
+  nlohmann::ordered_json figures = run.figures();
+  if (!planted.empty()) figures["planted"] = planted;
+  return figures;
 }
 
 }  // namespace troupe::app

@@ -4,34 +4,21 @@
 // model and one micro-batch's activations.
 #pragma once
 
-#include "apps/bench/exact_parts.hpp"
 #include "runtime/core/result.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
 
 namespace troupe::app {
 
-struct TrainerSide {
-  Difference difference;
-  std::int64_t micro_batches = 0;
-  std::int64_t rows_min = 0, rows_max = 0;  // of a micro-batch
-  double grad_norm = 0;                     // of one backward pass, to prove that the graph lives
-  std::string planted;                      // the weight that was moved by one ulp; empty = none
-};
-
-struct TrainerSideSettings {
-  std::filesystem::path model;
-  std::filesystem::path transcript;
-  std::uint64_t seed = 0;
-  bool plant_ulp = false;
-};
-
-// Errors: those of reading model and transcript; kNumeric when the backward pass gives no gradient.
-core::Result<TrainerSide> run_trainer_side(const TrainerSideSettings& settings);
-
-// Rows of a micro-batch whose kept activations take about `bytes`.
-std::int64_t rows_within(const model::ModelSpec& spec, std::int64_t bytes);
+// What it found, as the object "trainer" of the benchmark's line. `plant_ulp`: moves one weight by
+// one unit in the last place first. Errors: those of reading model and transcript; kNumeric when
+// the backward pass gives no gradient.
+core::Result<nlohmann::ordered_json> run_trainer_side(const std::filesystem::path& model,
+                                                      const std::filesystem::path& transcript,
+                                                      std::uint64_t seed,
+                                                      bool plant_ulp);
 
 }  // namespace troupe::app

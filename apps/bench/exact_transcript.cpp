@@ -10,7 +10,6 @@
 #include <fstream>
 #include <span>
 #include <string>
-#include <string_view>
 #include <system_error>
 
 namespace troupe::app {
@@ -26,65 +25,71 @@ std::uint32_t word(std::size_t count) {
   return static_cast<std::uint32_t>(count);
 }
 
-void append_tokens(Words32& out, const std::vector<std::int32_t>& tokens) {
-  for (const std::int32_t token : tokens)
-    out.push_back(static_cast<std::uint32_t>(token));
-}
-
 std::uint32_t checksum(std::span<const std::uint32_t> words) {
   return core::crc32c(words.data(), words.size_bytes());
 }
 
-// Takes words off the front; a list longer than what is left ends the reading.
-class WordReader {
- public:
-  explicit WordReader(std::span<const std::uint32_t> words) : rest_(words) {}
-
-  bool good() const { return good_; }
-  bool at_end() const { return rest_.empty(); }
-
-  std::uint32_t next() {
-    if (rest_.empty()) good_ = false;
-    if (!good_) return 0;
-    const std::uint32_t value = rest_.front();
-    rest_ = rest_.subspan(1);
-    return value;
+// Puts words at the end.
+struct WordWriter {
+  template <class T>
+  void value(T value) {
+    words.push_back(std::bit_cast<std::uint32_t>(value));
   }
-
-  // A count of things that take at least one word each.
-  std::size_t count() {
-    const std::uint32_t value = next();
-    if (value > rest_.size()) good_ = false;
-    return good_ ? value : 0;
+  template <class T>
+  void size(const std::vector<T>& list) {
+    words.push_back(word(list.size()));
   }
-
-  std::vector<std::int32_t> tokens(std::size_t size) {
-    std::vector<std::int32_t> result;
-    for (std::size_t i = 0; i < size && good_; ++i)
-      result.push_back(static_cast<std::int32_t>(next()));
-    return result;
+  template <class T>
+  void as_long(const std::vector<T>& list, std::size_t size) {
+    TROUPE_CHECK(list.size() == size, "one log-prob a token");
   }
-
- private:
-  std::span<const std::uint32_t> rest_;
-  bool good_ = true;
+  Words32 words;
 };
 
-TranscriptGroup read_group(WordReader& in) {
-  TranscriptGroup group;
-  group.temperature = std::bit_cast<float>(in.next());
-  group.threads = static_cast<std::int32_t>(in.next());
-  group.prompt = in.tokens(in.count());
-  const std::size_t samples = in.count();
-  for (std::size_t i = 0; i < samples && in.good(); ++i) {
-    TranscriptSample sample;
-    const std::size_t size = in.count();
-    sample.tokens = in.tokens(size);
-    for (std::size_t t = 0; t < size; ++t)
-      sample.logprobs.push_back(std::bit_cast<float>(in.next()));
-    group.samples.push_back(std::move(sample));
+// Takes words off the front; a list longer than what is left ends the reading.
+struct WordReader {
+  template <class T>
+  void value(T& value) {
+    if (words.empty()) good = false;
+    if (!good) return;
+    value = std::bit_cast<T>(words.front());
+    words = words.subspan(1);
   }
-  return group;
+  template <class T>
+  void size(std::vector<T>& list) {  // of items that take at least one word each
+    std::uint32_t count = 0;
+    value(count);
+    if (count > words.size()) good = false;
+    list.resize(good ? count : 0);
+  }
+  template <class T>
+  void as_long(std::vector<T>& list, std::size_t size) {
+    list.resize(size);
+  }
+  std::span<const std::uint32_t> words;
+  bool good = true;
+};
+
+// Writes or reads all of a transcript: one walk, so that both have the same order.
+template <class Io, class AnyTranscript>
+void walk(Io& io, AnyTranscript& transcript) {
+  io.size(transcript.groups);
+  for (auto& group : transcript.groups) {
+    io.value(group.temperature);
+    io.value(group.threads);
+    io.size(group.prompt);
+    for (auto& token : group.prompt)
+      io.value(token);
+    io.size(group.samples);
+    for (auto& sample : group.samples) {
+      io.size(sample.tokens);
+      for (auto& token : sample.tokens)
+        io.value(token);
+      io.as_long(sample.logprobs, sample.tokens.size());
+      for (auto& logprob : sample.logprobs)
+        io.value(logprob);
+    }
+  }
 }
 
 core::Failure damaged(const std::filesystem::path& file, const char* why) {
@@ -106,21 +111,9 @@ std::int64_t Transcript::tokens() const {
 
 core::Result<void> write_transcript(const std::filesystem::path& file,
                                     const Transcript& transcript) {
-  Words32 out{kMagic, word(transcript.groups.size())};
-  for (const TranscriptGroup& group : transcript.groups) {
-    out.push_back(std::bit_cast<std::uint32_t>(group.temperature));
-    out.push_back(static_cast<std::uint32_t>(group.threads));
-    out.push_back(word(group.prompt.size()));
-    append_tokens(out, group.prompt);
-    out.push_back(word(group.samples.size()));
-    for (const TranscriptSample& sample : group.samples) {
-      TROUPE_CHECK(sample.tokens.size() == sample.logprobs.size(), "one log-prob a token");
-      out.push_back(word(sample.tokens.size()));
-      append_tokens(out, sample.tokens);
-      for (const float logprob : sample.logprobs)
-        out.push_back(std::bit_cast<std::uint32_t>(logprob));
-    }
-  }
+  WordWriter writer{{kMagic}};
+  walk(writer, transcript);
+  Words32& out = writer.words;
   out.push_back(checksum(out));
   std::ofstream stream(file, std::ios::binary | std::ios::trunc);
   stream.write(reinterpret_cast<const char*>(out.data()),
@@ -149,12 +142,10 @@ core::Result<Transcript> read_transcript(const std::filesystem::path& file) {
   if (words.front() != kMagic || words.back() != checksum(content)) {
     return damaged(file, "its checksum is wrong");
   }
-  WordReader in(content.subspan(1));
+  WordReader reader{content.subspan(1)};
   Transcript transcript;
-  const std::size_t groups = in.count();
-  for (std::size_t i = 0; i < groups && in.good(); ++i)
-    transcript.groups.push_back(read_group(in));
-  if (!in.good() || !in.at_end()) return damaged(file, "its lists do not fit into it");
+  walk(reader, transcript);
+  if (!reader.good || !reader.words.empty()) return damaged(file, "its lists do not fit into it");
   return transcript;
 }
 

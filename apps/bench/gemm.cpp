@@ -1,9 +1,8 @@
 // `troupe bench gemm`: matrix products as a model does them, weights from memory and not from a
 // cache: as many copies of each weight as fill 256 MiB take turns.
 #include "apps/bench/bench.hpp"
+#include "apps/bench/figures.hpp"
 #include "apps/bench/machine.hpp"
-#include "apps/bench/stopwatch.hpp"
-#include "apps/bench/train_job.hpp"
 #include "apps/cli/device_speeds.hpp"
 #include "apps/cli/dtype_flag.hpp"
 #include "apps/cli/flags.hpp"
@@ -14,17 +13,12 @@
 #include "runtime/core/rng.hpp"
 #include "runtime/model/spec.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <vector>
 
 namespace troupe::app {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kWeights_bytes = std::int64_t{256} << 20;
 constexpr double kRepetition_s = 0.1;
@@ -127,13 +121,13 @@ double time_product(core::TeamRunner& team,
   std::vector<double> seconds;
   for (int i = 0; i < kRepetitions; ++i) {
     int count = 0;
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     double elapsed = 0;
     for (; elapsed < kRepetition_s; ++count) {
       for (int each = 0; each < at_once; ++each)
         product();
       team.memory().wait();
-      elapsed = seconds_since(start);
+      elapsed = watch.seconds();
     }
     seconds.push_back(elapsed / count / at_once);
   }
@@ -180,21 +174,20 @@ void report(const GemmFlags& flags,
   const double share =
       limits.share_of_limit(flops / kernels::products_of_lane(dtype), bytes, seconds);
   if (flags.json) {
-    const nlohmann::ordered_json line = {
-        {"bench", "gemm"},
-        {"m", m},
-        {"n", shape.n},
-        {"k", shape.k},
-        {"dtype", kernels::name_of(dtype)},
-        {"device", flags.placement.device},
-        {"isa", flags.placement.device == "cpu" ? kernels::ops().name : "cuda"},
-        {"threads", limits.threads},
-        {"gflops", gflops},
-        {"gb_per_s", bytes / seconds * 1e-9},
-        {"share_of_limit", share},
-        {"fma_gflops", limits.fma_gflops},
-        {"read_gb_per_s", limits.read_gb_per_s}};
-    std::printf("%s\n", line.dump().c_str());
+    print_figures({{"bench", "gemm"},
+                   {"m", m},
+                   {"n", shape.n},
+                   {"k", shape.k},
+                   {"dtype", kernels::name_of(dtype)},
+                   {"device", flags.placement.device},
+                   {"isa", flags.placement.device == "cpu" ? kernels::ops().name : "cuda"},
+                   {"threads", limits.threads},
+                   {"gflops", gflops},
+                   {"gb_per_s", bytes / seconds * 1e-9},
+                   {"share_of_limit", share},
+                   {"fma_gflops", limits.fma_gflops},
+                   {"read_gb_per_s", limits.read_gb_per_s}},
+                  true);
   } else {
     std::printf("m %5lld  n %6lld  k %5lld  %7.1f GFLOP/s  %5.1f GB/s  %3.0f %% of the limit\n",
                 static_cast<long long>(m), static_cast<long long>(shape.n),

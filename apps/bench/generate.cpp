@@ -1,23 +1,17 @@
 // `troupe bench generate`: the engine on random prompts. Prefill is timed on requests for one
 // token, decoding on the steps in which the whole batch decodes and nothing is prefilled.
 #include "apps/bench/bench.hpp"
-#include "apps/bench/generate_group.hpp"
+#include "apps/bench/figures.hpp"
 #include "apps/bench/machine.hpp"
-#include "apps/bench/metered_team.hpp"
-#include "apps/bench/stopwatch.hpp"
-#include "apps/bench/train_job.hpp"
+#include "apps/bench/workload.hpp"
 #include "apps/cli/dtype_flag.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/cli/placement.hpp"
 #include "kernels/ops.hpp"
-#include "runtime/core/rng.hpp"
 #include "runtime/engine/driver.hpp"
 #include "runtime/model/params.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -27,10 +21,11 @@
 namespace troupe::app {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using core::Result;
 
 constexpr std::int64_t kSpareBlocks = 32;
+constexpr int kPairs = 7;                            // of one sample and a group
+constexpr std::uint64_t kFirstGroupId = 1ull << 32;  // apart from the ids of the other figures
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();  // null in JSON
 
 struct GenerateJob {
@@ -86,18 +81,62 @@ Work decode_work(const model::ModelSpec& spec, const GenerateJob& job, double co
               4 * rows * 2 * context * static_cast<double>(spec.layers * spec.kv_width())};
 }
 
-class Bench {
+// A team whose members' time in parallel regions is measured, in all and without what they wait in
+// barriers: what is left of a step is time outside the kernels. Wraps another team, which must
+// outlive it; regions start on one thread, as everywhere.
+class MeteredTeam final : public core::TeamRunner {
  public:
-  Bench(engine::EngineDriver& driver, const GenerateJob& job, const MeteredTeam& team)
+  explicit MeteredTeam(core::TeamRunner& team)
+      : team_(team), members_(static_cast<std::size_t>(team.size())) {}
+
+  int size() const noexcept override { return team_.size(); }
+  core::Memory& memory() noexcept override { return team_.memory(); }
+  std::unique_ptr<core::Recording> record(const std::function<void(core::Team)>& region) override {
+    return team_.record(region);
+  }
+
+  void run(const std::function<void(core::Team)>& region) override {
+    team_.run([&](core::Team member) {
+      const Stopwatch watch;
+      const std::uint64_t waited = core::barrier_wait_ns();
+      region(member);
+      Member& own = members_[static_cast<std::size_t>(member.rank)];
+      own.region_s += watch.seconds();
+      own.wait_s += 1e-9 * static_cast<double>(core::barrier_wait_ns() - waited);
+    });
+  }
+
+  // Since the team was made, means over the members.
+  double region_s() const { return mean(&Member::region_s); }
+  double wait_s() const { return mean(&Member::wait_s); }
+
+ private:
+  struct alignas(64) Member {
+    double region_s = 0, wait_s = 0;
+  };
+  double mean(double Member::*part) const {
+    double sum = 0;
+    for (const Member& member : members_)
+      sum += member.*part;
+    return sum / static_cast<double>(members_.size());
+  }
+
+  core::TeamRunner& team_;
+  std::vector<Member> members_;
+};
+
+class GenerateRun {
+ public:
+  GenerateRun(engine::EngineDriver& driver, const GenerateJob& job, const MeteredTeam& team)
       : driver_(driver), engine_(*driver.engine()), job_(job), team_(team) {}
 
   // Seconds until every prompt has its first token, and the steps that it took.
   Result<std::pair<double, double>> prefill() {
     TROUPE_TRY(submit(1));
     const auto before = engine_.counters().steps;
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     TROUPE_TRY(driver_.run());
-    const double seconds = seconds_since(start);
+    const double seconds = watch.seconds();
     return std::pair(seconds, static_cast<double>(engine_.counters().steps - before));
   }
 
@@ -111,9 +150,9 @@ class Bench {
     for (bool first_finished = false; !first_finished;) {
       const auto before = engine_.counters();
       const double region_s = team_.region_s(), wait_s = team_.wait_s();
-      const Clock::time_point start = Clock::now();
+      const Stopwatch watch;
       TROUPE_TRY_ASSIGN(samples, driver_.step());
-      const double seconds = seconds_since(start);
+      const double seconds = watch.seconds();
       const auto after = engine_.counters();
       first_finished = !samples.empty();
       const bool whole =
@@ -138,22 +177,61 @@ class Bench {
     return out;
   }
 
+  // How much longer a group takes until all its samples have their first token than one sample
+  // alone. The prompt is computed once for all, so the ratio should be close to 1.
+  struct FirstTokens {
+    double one_s = 0, all_s = 0;  // medians
+    double ratio() const { return all_s / one_s; }
+  };
+  // New prompts each time, one sample and a group in turn. Error kInternal: a prompt was computed
+  // more than once.
+  Result<FirstTokens> first_tokens() {
+    std::vector<double> one, all;
+    std::uint64_t id = kFirstGroupId;
+    TROUPE_TRY(time_group(id++, job_.group));  // not counted
+    for (int i = 0; i < kPairs; ++i) {
+      TROUPE_TRY_ASSIGN(alone, time_group(id++, 1));
+      TROUPE_TRY_ASSIGN(group, time_group(id++, job_.group));
+      one.push_back(alone);
+      all.push_back(group);
+    }
+    return FirstTokens{median(one), median(all)};
+  }
+
  private:
+  engine::GroupRequest request(core::Rng& rng, std::uint64_t id, std::int64_t new_tokens) const {
+    engine::GroupRequest request;
+    request.id.value = id;
+    request.seed = id;
+    request.prompt = random_tokens(rng, job_.prompt_tokens, engine_.weights().spec().vocab);
+    request.sampling.max_new_tokens = static_cast<std::int32_t>(new_tokens);
+    request.sampling.ignore_eos = true;
+    return request;
+  }
+
   Result<void> submit(std::int64_t new_tokens) {
     core::Rng rng(7, next_id_);
-    const auto vocab = static_cast<std::uint64_t>(engine_.weights().spec().vocab);
-    for (std::int64_t i = 0; i < job_.batch; ++i) {
-      engine::GroupRequest request;
-      request.id.value = next_id_++;
-      request.seed = request.id.value;
-      for (std::int64_t t = 0; t < job_.prompt_tokens; ++t) {
-        request.prompt.push_back(static_cast<std::int32_t>(rng.next_below(vocab)));
-      }
-      request.sampling.max_new_tokens = static_cast<std::int32_t>(new_tokens);
-      request.sampling.ignore_eos = true;
-      TROUPE_TRY(driver_.submit(std::move(request)));
-    }
+    for (std::int64_t i = 0; i < job_.batch; ++i)
+      TROUPE_TRY(driver_.submit(request(rng, next_id_++, new_tokens)));
     return {};
+  }
+
+  // Seconds from handing in until every sample has its one token.
+  Result<double> time_group(std::uint64_t id, std::int64_t samples) {
+    core::Rng rng(8, id);
+    engine::GroupRequest group = request(rng, id, 1);
+    group.samples = static_cast<std::int32_t>(samples);
+    const std::uint64_t before = engine_.counters().prefill_tokens;
+    const Stopwatch watch;
+    TROUPE_TRY(driver_.submit(std::move(group)));
+    TROUPE_TRY(driver_.run());
+    const double seconds = watch.seconds();
+    if (engine_.counters().prefill_tokens - before ==
+        static_cast<std::uint64_t>(job_.prompt_tokens)) {
+      return seconds;
+    }
+    return core::fail(core::ErrorCode::kInternal,
+                      "troupe bench generate: a group's prompt was not computed once");
   }
 
   engine::EngineDriver& driver_;
@@ -171,11 +249,10 @@ struct GenerateFigures {
   double serial_share = 0, barrier_share = 0;
 };
 
-Result<GenerateFigures> measure(engine::EngineDriver& driver,
+Result<GenerateFigures> measure(GenerateRun& bench,
+                                const model::ModelSpec& spec,
                                 const GenerateJob& job,
                                 MeteredTeam& team) {
-  const model::ModelSpec& spec = driver.engine()->spec();
-  Bench bench(driver, job, team);
   // A round that is not counted: after it the blocks are used again, as in an engine that has run
   // for long.
   TROUPE_TRY(bench.prefill());
@@ -228,8 +305,7 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const GenerateJob& job,
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   TROUPE_TRY(check_job(job, spec));
   TROUPE_TRY_ASSIGN(params, model::load_model(folder));
-  auto packed = std::make_shared<model::PackedWeights>(params->spec(), job.panels, team.memory());
-  team.run([&](core::Team member) { packed->fill(member, *params, 0); });
+  auto packed = packed_weights(*params, 0, team, job.panels);
   params.reset();
   engine::EngineLimits limits;
   limits.sequences_max =
@@ -264,21 +340,17 @@ Result<void> bench_generate(Words words) {
            {"--json", &job.json, "one JSON line"}},
           words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY_ASSIGN(panels, panel_dtype("troupe bench generate", job.dtype, job.placement.device));
-  job.panels = panels;
+  TROUPE_TRY_SET(job.panels, panel_dtype("troupe bench generate", job.dtype, job.placement.device));
   TROUPE_TRY_ASSIGN(team, make_team(job.placement));
   const bool gpu = !team->memory().on_host();
   const char* const level = gpu ? "cuda" : kernels::ops().name;
   MeteredTeam pool(*team);
   TROUPE_TRY_ASSIGN(engine, make_engine(job, pool));
   engine::EngineDriver driver(std::move(engine), pool);
-  TROUPE_TRY_ASSIGN(figures, measure(driver, job, pool));
-  GroupFigures group;
-  if (job.group > 0) {
-    TROUPE_TRY_ASSIGN(
-        times, time_first_tokens(driver, static_cast<std::int32_t>(job.group), job.prompt_tokens));
-    group = times;
-  }
+  GenerateRun bench(driver, job, pool);
+  TROUPE_TRY_ASSIGN(figures, measure(bench, driver.engine()->spec(), job, pool));
+  GenerateRun::FirstTokens group;
+  if (job.group > 0) TROUPE_TRY_SET(group, bench.first_tokens());
   if (job.json) {
     nlohmann::ordered_json line = {
         {"bench", "generate"},
@@ -303,7 +375,7 @@ Result<void> bench_generate(Words words) {
       line["group_first_tokens_s"] = group.all_s;
       line["group_first_token_ratio"] = group.ratio();
     }
-    std::printf("%s\n", line.dump().c_str());
+    say(line.dump());
   } else {
     std::printf("batch %lld, %s weights, %s kernels, device %s, %d thread(s)\n",
                 static_cast<long long>(job.batch), job.dtype.c_str(), level,

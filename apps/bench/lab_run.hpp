@@ -1,27 +1,62 @@
-// A real `troupe train ppo` of the lab's tiny model in processes of its own: started, watched
+// A real `troupe train ppo` of a tiny random model in processes of its own: started, watched
 // through its files and `troupe status`, and stopped. Owned by the benchmark, on its thread; ends
 // with it. Every wait has a limit; past it the error says what the run printed last.
 #pragma once
 
-#include "apps/bench/lab_files.hpp"
 #include "apps/bench/logged_process.hpp"
+#include "apps/bench/temporary_folder.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
+#include <map>
+#include <optional>
+
 namespace troupe::app {
+
+struct LabShape {
+  std::int64_t layers = 2, hidden = 64, heads = 4, kv_heads = 2, ffn = 160, context = 256;
+};
+
+// The tiny model, a tokenizer of bytes, a data set and a configuration in one folder. Bounded by
+// the shape.
+class LabFiles {
+ public:
+  // `keep`: a folder that stays, or "" for a temporary one. Errors: kResources.
+  static core::Result<LabFiles> make(const LabShape& shape, const std::string& keep = "");
+
+  // "model" and "train.jsonl"; "run.yaml", whose run goes on until it is interrupted.
+  std::string operator/(const std::string& name) const { return (folder_ / name).string(); }
+  std::string run() const { return *this / "run"; }
+
+ private:
+  LabFiles() = default;
+
+  std::filesystem::path folder_;
+  std::optional<TemporaryFolder> temporary_;
+};
+
+// Of one update: `groups` prompts, `samples` responses to each of at most `new_tokens` tokens.
+struct LabSizes {
+  std::int64_t groups = 4, samples = 4, new_tokens = 16;
+  std::int64_t staleness_max = 1;
+};
 
 class LabRun {
  public:
-  static core::Result<LabRun> start(const LabFiles& files, const std::vector<std::string>& more);
+  // `more`: further words of the command line. `limit_s`: of every wait.
+  static core::Result<LabRun> start(const LabFiles& files,
+                                    const LabSizes& sizes,
+                                    const std::vector<std::string>& more,
+                                    double limit_s);
 
   std::uint64_t updates() const;  // done so far
-  // Until so many are done.
-  core::Result<void> reach(std::uint64_t updates, double limit_s);
-  core::Result<nlohmann::json> status(double limit_s);
-  // To its own end. Error: kPeerLost when it fails or takes longer.
-  core::Result<void> finish(double limit_s);
+  // Waits until so many are done.
+  core::Result<void> reach(std::uint64_t updates);
+  // What `troupe status --json` says.
+  core::Result<nlohmann::json> status() const;
   // Interrupts it: it ends after the update at hand, with a checkpoint.
-  core::Result<void> interrupt(double limit_s);
+  core::Result<void> interrupt();
 
   // One column of metrics.jsonl, for the updates from `first` (1-based) on.
   std::vector<double> metric(const std::string& name, std::uint64_t first) const;
@@ -29,17 +64,25 @@ class LabRun {
   std::string output() const { return process_.output(); }
 
  private:
-  LabRun(const LabFiles& files, LoggedProcess process)
-      : files_(&files), process_(std::move(process)) {}
+  LabRun(const LabFiles& files, LoggedProcess process, double limit_s)
+      : files_(&files), process_(std::move(process)), limit_s_(limit_s) {}
   core::Failure trouble(const std::string& what) const;
 
   const LabFiles* files_;
   LoggedProcess process_;
+  double limit_s_;
 };
 
-// Seconds of a role of `status --json`, and its idle seconds of all causes.
-double role_seconds(const nlohmann::json& status, const std::string& role, const std::string& what);
-double idle_seconds(const nlohmann::json& status, const std::string& role);
+// What a role did between two answers of `status`.
+struct RoleTimes {
+  double wall_s = 0, busy_s = 0;
+  std::map<std::string, double> idle_s;  // by cause
+  double idle_share() const;
+};
+RoleTimes role_times(const nlohmann::json& before,
+                     const nlohmann::json& after,
+                     const std::string& role);
+
 // The process of the node that plays the role; 0 when there is none.
 pid_t pid_of_role(const nlohmann::json& status, const std::string& role);
 

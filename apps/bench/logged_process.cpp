@@ -22,6 +22,15 @@ std::string read_file(const std::filesystem::path& file) {
   return text.str();
 }
 
+// The value of a line "FIELD 123 kB"; 0 when there is none.
+double field_mb(const std::string& file, const std::string& field) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with(field)) return std::stod(line.substr(field.size())) / 1024;
+  }
+  return 0;
+}
+
 }  // namespace
 
 bool holds_within(double limit_s, const std::function<bool()>& condition) {
@@ -95,12 +104,17 @@ double processor_seconds(pid_t pid) {
   return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-double resident_mb(pid_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("VmRSS:")) return std::stod(line.substr(6)) / 1024;
-  }
-  return 0;
+double memory_mb(pid_t pid, const std::string& field) {
+  return field_mb("/proc/" + std::to_string(pid) + "/status", field);
+}
+
+double pss_mb() {
+  return field_mb("/proc/self/smaps_rollup", "Pss:");
+}
+
+double pss_own_mb() {
+  return field_mb("/proc/self/smaps_rollup", "Pss_Anon:") +
+         field_mb("/proc/self/smaps_rollup", "Pss_Shmem:");
 }
 
 }  // namespace troupe::app

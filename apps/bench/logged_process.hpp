@@ -46,9 +46,14 @@ core::Result<std::string> run_command_logged(std::vector<std::string> arguments,
                                           const std::filesystem::path& log,
                                           double limit_s);
 
-// Of a process that goes on, from /proc. Seconds of processor time in user and system mode;
-// resident MiB. 0 when it is gone.
+// Of a process that goes on, from /proc; 0 when it is gone. Seconds of processor time in user and
+// system mode; a field of its status in MiB, by default its resident memory.
 double processor_seconds(pid_t pid);
-double resident_mb(pid_t pid);
+double memory_mb(pid_t pid, const std::string& field = "VmRSS:");
+// Proportional set size of this process now, MiB: pages shared with others count by their share.
+double pss_mb();
+// The same without mapped files (program and libraries), whose share changes when other processes
+// that map them come and go.
+double pss_own_mb();
 
 }  // namespace troupe::app

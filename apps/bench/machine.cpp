@@ -6,19 +6,25 @@
 #include <algorithm>
 
 namespace troupe::app {
+namespace {
 
-kernels::MachineLimits measure_limits(core::TeamRunner& team) {
+constexpr std::int64_t kHostBytes = std::int64_t{512} << 20;  // well above any last-level cache
+
+}  // namespace
+
+kernels::MachineLimits measure_limits(core::TeamRunner& team, std::int64_t bytes, int passes) {
   const kernels::Ops* level = nullptr;  // a device's inside a region of its team
   team.run([&](core::Team member) {
     if (member.rank == 0) level = &kernels::ops();
   });
-  const auto* const gpu = dynamic_cast<kernels::cuda::DeviceTeam*>(&team);
-  kernels::Calibration calibration =
-      gpu == nullptr ? kernels::Calibration(*level)
-                     : kernels::Calibration(*level, team.memory(), probe_bytes(gpu->device()));
+  if (bytes == 0) {
+    const auto* const gpu = dynamic_cast<kernels::cuda::DeviceTeam*>(&team);
+    bytes = gpu == nullptr ? kHostBytes : probe_bytes(gpu->device());
+  }
+  kernels::Calibration calibration(*level, team.memory(), bytes);
   kernels::MachineLimits limits;
   team.run([&](core::Team member) {
-    const kernels::MachineLimits measured = calibration.measure(member, 2);
+    const kernels::MachineLimits measured = calibration.measure(member, passes);
     if (member.rank == 0) limits = measured;
   });
   return limits;

@@ -6,8 +6,11 @@
 
 namespace troupe::app {
 
+// `bytes`: that are read, 0 for as many as show the speed of memory and not of a cache.
+kernels::MachineLimits measure_limits(core::TeamRunner& team,
+                                      std::int64_t bytes = 0,
+                                      int passes = 2);
 // Takes the larger of two measurements: other load on the machine only ever lowers them.
-kernels::MachineLimits measure_limits(core::TeamRunner& team);
 kernels::MachineLimits best_of(const kernels::MachineLimits& a, const kernels::MachineLimits& b);
 
 }  // namespace troupe::app

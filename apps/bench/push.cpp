@@ -1,35 +1,32 @@
 // Three parts: bare transfers, pushes while the receiver's engine decodes, and a check that every token
 // has the bits of the version that it claims.
-#include "apps/bench/push.hpp"
-
-#include "apps/bench/push_job.hpp"
-#include "apps/bench/push_limits.hpp"
+#include "apps/bench/bench.hpp"
+#include "apps/bench/figures.hpp"
 #include "apps/bench/push_receiver.hpp"
-#include "apps/bench/train_job.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/cli/system_facts.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
+#include "runtime/core/buffer.hpp"
+#include "runtime/core/child_process.hpp"
 #include "runtime/weights/local_channel.hpp"
 #include "runtime/weights/shared_publisher.hpp"
 
-#include <nlohmann/json.hpp>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <thread>
 
 namespace troupe::app {
 namespace {
 
 using core::Result;
-
-struct PushFigures {
-  double gb_per_s = 0, pack_gb_per_s = 0, publish_gb_per_s = 0;
-  double step_ms = 0, alone_ms_p99 = 0, during_ms_p99 = 0, swap_ms = 0;
-  std::int64_t steps_during = 0;
-  std::int64_t tokens = 0, versions = 0, differing = 0;
-};
+using nlohmann::json;
 
 // The trainer's side: master weights that change, published by the path that is measured.
 class Sender {
@@ -85,19 +82,22 @@ class PushBench {
   PushBench(const PushJob& job,
             const model::ParamStore& base,
             weights::LocalWeightChannel& local,
-            LineChannel& channel)
+            const PushChannel& channel)
       : job_(job), base_(base), local_(local), channel_(channel) {}
 
-  Result<PushFigures> run() {
-    TROUPE_TRY(transfers());
-    TROUPE_TRY(decode("keep", job_.pushes));
-    TROUPE_TRY(decode("recompute", job_.checked));
-    TROUPE_TRY(channel_.say("end"));
-    return figures_;
+  // The figures of all three parts, by the names under which they are printed.
+  Result<json> run() {
+    TROUPE_TRY_ASSIGN(figures, transfers());
+    TROUPE_TRY_ASSIGN(decoded, decode("keep", job_.pushes));
+    TROUPE_TRY_ASSIGN(checked, decode("recompute", job_.checked));
+    TROUPE_TRY(channel_.say({{"do", "end"}}));
+    figures.update(checked);
+    figures.update(decoded);  // whose swap_ms counts
+    return figures;
   }
 
  private:
-  Result<void> transfers() {
+  Result<json> transfers() {
     async::CpuPool team(static_cast<int>(job_.threads), kernels::flush_denormals);
     Sender sender(job_, base_, local_, team);
     TROUPE_TRY(sender.open());
@@ -108,75 +108,152 @@ class PushBench {
       const std::int64_t start = clock_ns();
       TROUPE_TRY_ASSIGN(location, sender.publish(version_));
       const std::int64_t published = clock_ns();
-      TROUPE_TRY(channel_.say("at " + location_text(location)));
-      TROUPE_TRY(channel_.say("transfer " + std::to_string(version_)));
-      TROUPE_TRY_ASSIGN(words, channel_.hear());
+      TROUPE_TRY(channel_.say(
+          {{"do", "transfer"}, {"version", version_}, {"location", location_json(location)}}));
+      TROUPE_TRY_ASSIGN(answer, channel_.hear());
       if (round < 3) continue;
-      whole.push_back(bytes / static_cast<double>(std::stoll(words[1]) - start));
-      packing.push_back(bytes / static_cast<double>(std::stoll(words[2])));
+      whole.push_back(bytes / (answer["verified_ns"].get<double>() - static_cast<double>(start)));
+      packing.push_back(bytes / answer["pack_ns"].get<double>());
       publishing.push_back(bytes / static_cast<double>(published - start));
     }
-    figures_.gb_per_s = median(whole);
-    figures_.pack_gb_per_s = median(packing);
-    figures_.publish_gb_per_s = median(publishing);
-    return {};
+    return json{{"gb_per_s", median(whole)},
+                {"pack_gb_per_s", median(packing)},
+                {"publish_gb_per_s", median(publishing)}};
   }
 
-  Result<void> decode(const std::string& kv, std::int64_t pushes) {
+  // The receiver's answer, and swap_ms.
+  Result<json> decode(const std::string& kv, std::int64_t pushes) {
     async::CpuPool team(static_cast<int>(std::max<std::int64_t>(job_.threads - job_.engine_threads, 1)),
                         kernels::flush_denormals);
     Sender sender(job_, base_, local_, team);
     TROUPE_TRY(sender.open());
     sender.learn(++version_);
     TROUPE_TRY_ASSIGN(location, sender.publish(version_));
-    TROUPE_TRY(channel_.say("at " + location_text(location)));
-    TROUPE_TRY(channel_.say("decode " + kv));
+    TROUPE_TRY(channel_.say({{"do", "decode"}, {"kv", kv}, {"location", location_json(location)}}));
     TROUPE_TRY(channel_.hear());
     std::vector<double> swaps;
     for (std::int64_t i = 0; i < pushes; ++i) {
       sender.learn(++version_);
-      TROUPE_TRY(channel_.say("begin"));
+      TROUPE_TRY(channel_.say({{"do", "begin"}}));
       const std::int64_t start = clock_ns();
       TROUPE_TRY(sender.publish(version_));
-      TROUPE_TRY(channel_.say("version " + std::to_string(version_)));
-      TROUPE_TRY_ASSIGN(words, channel_.hear());
-      swaps.push_back(static_cast<double>(std::stoll(words[2]) - start) * 1e-6);
+      TROUPE_TRY(channel_.say({{"do", "version"}, {"version", version_}}));
+      TROUPE_TRY_ASSIGN(answer, channel_.hear());
+      const std::int64_t swapped = answer["swapped_ns"];
+      swaps.push_back(static_cast<double>(swapped - start) * 1e-6);
     }
-    TROUPE_TRY(channel_.say("stop"));
-    TROUPE_TRY_ASSIGN(words, channel_.hear());
-    if (words[0] == "checked") {
-      figures_.tokens = std::stoll(words[1]);
-      figures_.versions = std::stoll(words[2]);
-      figures_.differing = std::stoll(words[3]);
-      return {};
-    }
-    figures_.swap_ms = median(swaps);
-    figures_.step_ms = std::stod(words[1]) * 1e-6;
-    figures_.alone_ms_p99 = std::stod(words[2]) * 1e-6;
-    figures_.during_ms_p99 = std::stod(words[3]) * 1e-6;
-    figures_.steps_during = std::stoll(words[4]);
-    return {};
+    TROUPE_TRY(channel_.say({{"do", "stop"}}));
+    TROUPE_TRY_ASSIGN(answer, channel_.hear());
+    answer["swap_ms"] = median(swaps);
+    return answer;
   }
 
   const PushJob& job_;
   const model::ParamStore& base_;
   weights::LocalWeightChannel& local_;
-  LineChannel& channel_;
+  const PushChannel& channel_;
   core::Version version_ = 0;
-  PushFigures figures_;
 };
 
-Result<PushFigures> measure(const PushJob& job, const model::ParamStore& base) {
+Result<json> measure(const PushJob& job, const model::ParamStore& base) {
   weights::LocalWeightChannel local;
-  if (job.path != "local") {
-    TROUPE_TRY_ASSIGN(process, PushProcess::start(receiver_words(job)));
-    return PushBench(job, base, local, process.channel).run();
+  TROUPE_TRY_ASSIGN(sockets, PushChannel::make_sockets());
+  if (job.path == "local") {
+    const PushChannel theirs(std::move(sockets.second));
+    const std::jthread receiver([&] { run_push_receiver(job, base, local, theirs); });
+    const PushChannel mine(std::move(sockets.first));  // closed before the receiver is waited for
+    return PushBench(job, base, local, mine).run();
   }
-  TROUPE_TRY_ASSIGN(ends, make_line_channel());
-  LineChannel theirs = std::move(ends.second);
-  const std::jthread receiver([&] { run_push_receiver(job, base, local, theirs); });
-  LineChannel mine = std::move(ends.first);  // closed before the receiver is waited for
+  core::ChildSpec spec;
+  spec.words = {"troupe", "bench", "push", "receiver"};
+  spec.this_program = true;
+  spec.descriptors = {{sockets.second.get(), kReceiverSocket}};
+  TROUPE_TRY_ASSIGN(child, core::ChildProcess::start("a second process", std::move(spec)));
+  sockets.second.close();
+  const PushChannel mine(std::move(sockets.first));
+  TROUPE_TRY(mine.say(job));
   return PushBench(job, base, local, mine).run();
+}
+
+constexpr int kRounds = 4;  // the first does not count
+constexpr std::int64_t kCall_bytes = 1 << 20;
+
+double rate(std::int64_t bytes, std::int64_t ns) {
+  return static_cast<double>(bytes) / static_cast<double>(ns);
+}
+
+core::Failure no_loopback() {
+  return core::fail(core::ErrorCode::kResources,
+                    std::string("a loopback connection to measure: ") + std::strerror(errno));
+}
+
+// Two ends of a blocking connection; an empty descriptor when there is none.
+struct Loopback {
+  net::OwnedFd from, to;
+};
+
+Loopback connect_loopback() {
+  const net::OwnedFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  const bool listens = ::bind(listener.get(), any, size) == 0 && ::listen(listener.get(), 1) == 0 &&
+                       ::getsockname(listener.get(), any, &size) == 0;
+  Loopback pair{net::OwnedFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), {}};
+  if (listens && ::connect(pair.from.get(), any, size) == 0) {
+    pair.to = net::OwnedFd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  }
+  return pair;
+}
+
+// What the machine can do with the same bytes in the same run, in GB/s, medians of 3 after a first
+// round: copies in memory with the same threads.
+double copy_gb_per_s(core::TeamRunner& team, std::int64_t bytes) {
+  core::Buffer<char> from(bytes), to(bytes);
+  team.run([&](core::Team member) {
+    const auto [begin, end] = member.share(bytes, 64);
+    std::memset(from.data() + begin, 1, static_cast<std::size_t>(end - begin));
+  });
+  std::vector<double> rates;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::int64_t start = clock_ns();
+    team.run([&](core::Team member) {
+      const auto [begin, end] = member.share(bytes, 64);
+      std::memcpy(to.data() + begin, from.data() + begin, static_cast<std::size_t>(end - begin));
+    });
+    if (round > 0) rates.push_back(rate(bytes, clock_ns() - start));
+  }
+  return median(rates);
+}
+
+// A bare loopback socket from one thread to another.
+Result<double> loopback_gb_per_s(std::int64_t bytes) {
+  core::Buffer<char> from(bytes), to(bytes);
+  std::memset(from.data(), 1, static_cast<std::size_t>(bytes));
+  std::vector<double> rates;
+  for (int round = 0; round < kRounds; ++round) {
+    const Loopback pair = connect_loopback();
+    if (!pair.to) return no_loopback();
+    const std::int64_t start = clock_ns();
+    std::jthread sender([&] {
+      for (std::int64_t done = 0; done < bytes;) {
+        const auto most = static_cast<std::size_t>(std::min(kCall_bytes, bytes - done));
+        const ssize_t n = ::send(pair.from.get(), from.data() + done, most, MSG_NOSIGNAL);
+        if (n <= 0) return;
+        done += n;
+      }
+    });
+    for (std::int64_t done = 0; done < bytes;) {
+      const auto most = static_cast<std::size_t>(std::min(kCall_bytes, bytes - done));
+      const ssize_t n = ::recv(pair.to.get(), to.data() + done, most, 0);
+      if (n <= 0) return no_loopback();
+      done += n;
+    }
+    if (round > 0) rates.push_back(rate(bytes, clock_ns() - start));
+  }
+  return median(rates);
 }
 
 struct Limits {
@@ -188,73 +265,73 @@ Result<Limits> limits_of(const PushJob& job, std::int64_t bytes) {
   Limits limits;
   limits.copy_gb_per_s = copy_gb_per_s(team, bytes);
   if (job.path != "tcp") return limits;
-  TROUPE_TRY_ASSIGN(rate, loopback_gb_per_s(bytes));
-  limits.loopback_gb_per_s = rate;
+  TROUPE_TRY_SET(limits.loopback_gb_per_s, loopback_gb_per_s(bytes));
   return limits;
 }
 
-void print(const PushJob& job, std::int64_t bytes, const Limits& limits, const PushFigures& figures) {
+void print(const PushJob& job,
+           bool as_json,
+           std::int64_t bytes,
+           const Limits& limits,
+           const json& figures) {
+  const auto number = [&](const char* name) { return figures.at(name).get<double>(); };
   const double limit = job.path == "tcp" ? limits.loopback_gb_per_s : limits.copy_gb_per_s;
-  const double pause = std::max(0.0, figures.during_ms_p99 - figures.step_ms);
-  if (job.json) {
-    const nlohmann::ordered_json line = {{"bench", "push"},
-                                         {"path", job.path},
-                                         {"bytes", bytes},
-                                         {"processor", processor_name()},
-                                         {"threads", job.threads},
-                                         {"engine_threads", job.engine_threads},
-                                         {"gb_per_s", figures.gb_per_s},
-                                         {"share_of_limit", figures.gb_per_s / limit},
-                                         {"limit_gb_per_s", limit},
-                                         {"copy_gb_per_s", limits.copy_gb_per_s},
-                                         {"publish_gb_per_s", figures.publish_gb_per_s},
-                                         {"pack_gb_per_s", figures.pack_gb_per_s},
-                                         {"pushes", job.pushes},
-                                         {"slice_us", job.slice_us},
-                                         {"pause_ms_p99", pause},
-                                         {"step_ms", figures.step_ms},
-                                         {"step_ms_p99_alone", figures.alone_ms_p99},
-                                         {"step_ms_p99_during", figures.during_ms_p99},
-                                         {"steps_during", figures.steps_during},
-                                         {"swap_ms", figures.swap_ms},
-                                         {"checked_tokens", figures.tokens},
-                                         {"checked_versions", figures.versions},
-                                         {"mixed_tokens", figures.differing}};
-    std::printf("%s\n", line.dump().c_str());
-    return;
+  const double share = number("gb_per_s") / limit;
+  const double pause = std::max(0.0, number("step_ms_p99_during") - number("step_ms"));
+  if (as_json) {
+    nlohmann::ordered_json line = {{"bench", "push"},
+                                   {"path", job.path},
+                                   {"bytes", bytes},
+                                   {"processor", processor_name()},
+                                   {"threads", job.threads},
+                                   {"engine_threads", job.engine_threads},
+                                   {"gb_per_s", figures["gb_per_s"]},
+                                   {"share_of_limit", share},
+                                   {"limit_gb_per_s", limit},
+                                   {"copy_gb_per_s", limits.copy_gb_per_s},
+                                   {"publish_gb_per_s", figures["publish_gb_per_s"]},
+                                   {"pack_gb_per_s", figures["pack_gb_per_s"]},
+                                   {"pushes", job.pushes},
+                                   {"slice_us", job.slice_us},
+                                   {"pause_ms_p99", pause}};
+    for (const char* name : {"step_ms", "step_ms_p99_alone", "step_ms_p99_during", "steps_during",
+                             "swap_ms", "checked_tokens", "checked_versions", "mixed_tokens"})
+      line[name] = figures.at(name);
+    return say(line.dump());
   }
   std::printf("%.0f MB by %s, %lld threads\n", static_cast<double>(bytes) * 1e-6, job.path.c_str(),
               static_cast<long long>(job.threads));
   std::printf("  transfer  %6.2f GB/s, %3.0f %% of the limit (%.2f); packing %.2f GB/s\n",
-              figures.gb_per_s, 100 * figures.gb_per_s / limit, limit, figures.pack_gb_per_s);
+              number("gb_per_s"), 100 * share, limit, number("pack_gb_per_s"));
   std::printf("  decoding  step %.2f ms, p99 alone %.2f, during %lld pushes %.2f: pause %.2f ms\n",
-              figures.step_ms, figures.alone_ms_p99, static_cast<long long>(job.pushes),
-              figures.during_ms_p99, pause);
-  std::printf("  swap      %.0f ms after publishing began\n", figures.swap_ms);
-  std::printf("  check     %lld tokens of %lld versions, %lld with other bits than their version\n",
-              static_cast<long long>(figures.tokens), static_cast<long long>(figures.versions),
-              static_cast<long long>(figures.differing));
+              number("step_ms"), number("step_ms_p99_alone"), static_cast<long long>(job.pushes),
+              number("step_ms_p99_during"), pause);
+  std::printf("  swap      %.0f ms after publishing began\n", number("swap_ms"));
+  std::printf("  check     %.0f tokens of %.0f versions, %.0f with other bits than their version\n",
+              number("checked_tokens"), number("checked_versions"), number("mixed_tokens"));
 }
 
 }  // namespace
 
 Result<void> bench_push(Words words) {
-  if (!words.empty() && words[0] == "receiver") return bench_push_receiver(words.subspan(1));
+  if (!words.empty() && words[0] == "receiver") return bench_push_receiver();
   PushJob job;
+  bool as_json = false;
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags("troupe bench push: new weights from a trainer to an engine, medians of 3",
-                  {{"--model", &job.model, "model folder; without it a random model of --bytes"},
-                   {"--bytes", &job.bytes, "about, of a random model", false, 1e6, 1e12},
-                   {"--path", &job.path, "shm, tcp (on loopback) or local (one process)"},
-                   {"--threads", &job.threads, "of a transfer; 0 = all cores", false, 0, 1024},
-                   {"--engine-threads", &job.engine_threads, "0 = all cores but one", false, 0, 1024},
-                   {"--pushes", &job.pushes, "while the engine decodes", false, 1, 1e6},
-                   {"--checked", &job.checked, "pushes whose tokens are computed again", false, 1, 1e4},
-                   {"--batch", &job.batch, "samples at once", false, 1, 4096},
-                   {"--slice-us", &job.slice_us, "of packing between two steps", false, 1, 1e6},
-                   {"--json", &job.json, "one JSON line"}},
-                  words));
+      parse_flags(
+          "troupe bench push: new weights from a trainer to an engine, medians of 3",
+          {{"--model", &job.model, "model folder; without it a random model of --bytes"},
+           {"--bytes", &job.bytes, "about, of a random model", false, 1e6, 1e12},
+           {"--path", &job.path, "shm, tcp (on loopback) or local (one process)"},
+           {"--threads", &job.threads, "of a transfer; 0 = all cores", false, 0, 1024},
+           {"--engine-threads", &job.engine_threads, "0 = all cores but one", false, 0, 1024},
+           {"--pushes", &job.pushes, "while the engine decodes", false, 1, 1e6},
+           {"--checked", &job.checked, "pushes whose tokens are computed again", false, 1, 1e4},
+           {"--batch", &job.batch, "samples at once", false, 1, 4096},
+           {"--slice-us", &job.slice_us, "of packing between two steps", false, 1, 1e6},
+           {"--json", &as_json, "one JSON line"}},
+          words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   if (job.path != "shm" && job.path != "tcp" && job.path != "local") {
     return core::fail(core::ErrorCode::kConfig, "troupe bench push: --path " + job.path +
@@ -269,10 +346,10 @@ Result<void> bench_push(Words words) {
   TROUPE_TRY_ASSIGN(after, limits_of(job, bytes));
   const Limits best{std::max(before.copy_gb_per_s, after.copy_gb_per_s),
                     std::max(before.loopback_gb_per_s, after.loopback_gb_per_s)};
-  print(job, bytes, best, figures);
-  if (figures.differing == 0) return {};
+  print(job, as_json, bytes, best, figures);
+  if (figures["mixed_tokens"] == 0) return {};
   return core::fail(core::ErrorCode::kNumeric,
-                    "troupe bench push: " + std::to_string(figures.differing) +
+                    "troupe bench push: " + figures["mixed_tokens"].dump() +
                         " tokens do not have the bits of the version that they claim");
 }
 

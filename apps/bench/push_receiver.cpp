@@ -1,37 +1,243 @@
 #include "apps/bench/push_receiver.hpp"
 
-#include "apps/bench/push_decode.hpp"
-#include "apps/cli/flags.hpp"
+#include "apps/bench/figures.hpp"
+#include "apps/bench/workload.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
+#include "runtime/engine/driver.hpp"
+#include "runtime/model/group_plan.hpp"
+#include "runtime/model/score.hpp"
+#include "runtime/model/spec.hpp"
 #include "runtime/weights/remote_subscriber.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <future>
+#include <map>
+#include <optional>
+#include <set>
 
 namespace troupe::app {
 namespace {
 
-constexpr int kControl_fd = 3;
+weights::WeightLocation location_of(const nlohmann::json& message) {
+  return {message.at("host_id"), message.at("socket"), message.at("tcp_host"),
+          message.at("tcp_port"), message.at("key")};
+}
+
+model::ModelSpec spec_of(std::int64_t bytes) {
+  const bool large = bytes >= std::int64_t{160} << 20;
+  model::ModelSpec spec;
+  spec.architecture = "LlamaForCausalLM";
+  spec.hidden = large ? 576 : 128;
+  spec.head_dim = 64;
+  spec.heads = spec.hidden / spec.head_dim;
+  spec.kv_heads = large ? 3 : 1;
+  spec.ffn = large ? 1536 : 384;
+  spec.vocab = large ? 49152 : 4096;
+  spec.context = 1024;
+  spec.tied = true;
+  const std::int64_t layer =
+      spec.hidden * spec.qkv_width() + spec.q_width() * spec.hidden + 3 * spec.hidden * spec.ffn;
+  spec.layers = std::max<std::int64_t>(1, (bytes / 4 - spec.vocab * spec.hidden) / layer);
+  return spec;
+}
+
+constexpr std::int64_t kPrompt_tokens = 16;
+constexpr int kAloneSteps = 200;
+constexpr std::int32_t kCheckedTokens = 24;  // of a response, when all are checked
+
+double p99(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[(values.size() - 1) * 99 / 100];
+}
+
+// An engine that decodes while new weights come: the part of the receiver that measures pauses, and
+// checks that no token was made of two versions. Steps run on the caller's thread; each fetch has a
+// thread of its own, as in a generator.
+class PushDecode {
+ public:
+  PushDecode(const PushJob& job,
+             const model::ParamStore& base,
+             weights::WeightSubscriber& subscriber,
+             weights::WeightLocation location,
+             core::TeamRunner& team)
+      : job_(job),
+        base_(base),
+        subscriber_(subscriber),
+        location_(std::move(location)),
+        team_(team) {}
+
+  // Says {"ready": true}. Then a push goes on from {"do": "begin"} to {"do": "version", "version":
+  // V}, whose answer is {"swapped_ns"}, the end of the first step on it; until {"do": "stop"}.
+  core::Result<void> run(const PushChannel& channel, engine::KvAction action) {
+    engine::EngineLimits limits;
+    limits.sequences_max = static_cast<std::int32_t>(job_.batch);
+    limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
+    TROUPE_TRY_ASSIGN(engine, engine::Engine::create(packed_weights(base_, 0, team_), limits, {},
+                                                     nullptr, team_));
+    driver_.emplace(std::move(engine), team_);
+    new_tokens_ = action == engine::KvAction::kRecompute
+                      ? kCheckedTokens
+                      : static_cast<std::int32_t>(base_.spec().context - kPrompt_tokens);
+    bool during = false;
+    for (int i = -20; i < kAloneSteps; ++i) {  // the first ones warm up
+      const std::int64_t start = clock_ns();
+      TROUPE_TRY_ASSIGN(plain, step(action));
+      if (plain && i >= 0) alone_ns_.push_back(static_cast<double>(clock_ns() - start));
+    }
+    TROUPE_TRY(channel.say({{"ready", true}}));
+    for (;;) {
+      if (channel.waiting()) {
+        TROUPE_TRY_ASSIGN(message, channel.hear());
+        if (message["do"] == "stop") return {};
+        during = true;  // from "begin" on: taking the snapshot is part of a push
+        if (message["do"] == "version") {
+          const core::Version version = message["version"];
+          fetch_ = std::async(std::launch::async, [this, version] {
+            return subscriber_.fetch(version, location_, kPushWait);
+          });
+        }
+      }
+      const std::int64_t start = clock_ns();
+      TROUPE_TRY_ASSIGN(plain, step(action));
+      const std::int64_t end = clock_ns();
+      if (plain) (during ? during_ns_ : alone_ns_).push_back(static_cast<double>(end - start));
+      if (!swapped_) continue;
+      TROUPE_TRY(channel.say({{"swapped_ns", end}}));
+      swapped_.reset();
+      during = false;
+    }
+  }
+
+  // step_ms, step_ms_p99_alone, step_ms_p99_during and steps_during, of decode steps without and
+  // during pushes.
+  nlohmann::json times() const {
+    return {{"step_ms", 1e-6 * median(alone_ns_)},
+            {"step_ms_p99_alone", 1e-6 * p99(alone_ns_)},
+            {"step_ms_p99_during", 1e-6 * p99(during_ns_)},
+            {"steps_during", during_ns_.size()}};
+  }
+
+  // Lets all samples finish and computes their log-probs again with fresh panels of each version
+  // that a token claims: checked_tokens, checked_versions, mixed_tokens.
+  core::Result<nlohmann::json> check() {
+    TROUPE_TRY_ASSIGN(samples, driver_->run());
+    for (engine::Sample& sample : samples)
+      finished_.push_back(std::move(sample));
+    std::set<core::Version> versions;
+    std::size_t tokens = 0;
+    for (const engine::Sample& sample : finished_) {
+      versions.insert(sample.versions.begin(), sample.versions.end());
+      tokens += sample.tokens.size();
+    }
+    model::ParamStore params = base_.same_layout();
+    std::int64_t wrong = 0;
+    for (const core::Version version : versions) {
+      write_version(team_, base_, version, params);
+      TROUPE_TRY_ASSIGN(count, differing(*packed_weights(params, version, team_)));
+      wrong += count;
+    }
+    return nlohmann::json{
+        {"checked_tokens", tokens}, {"checked_versions", versions.size()}, {"mixed_tokens", wrong}};
+  }
+
+ private:
+  core::Result<void> refill() {
+    for (; open_ < job_.batch; ++open_) {
+      engine::GroupRequest request;
+      request.id.value = next_group_++;
+      request.seed = request.id.value;
+      core::Rng rng(9, request.seed);
+      request.prompt = random_tokens(rng, kPrompt_tokens, base_.spec().vocab);
+      request.sampling.max_new_tokens = new_tokens_;
+      request.sampling.ignore_eos = true;
+      prompts_[request.id.value] = request.prompt;
+      TROUPE_TRY(driver_->submit(std::move(request)));
+    }
+    return {};
+  }
+
+  // One step, after a slice of packing when weights have come. False: the step computed prompts and
+  // is not a decode step.
+  core::Result<bool> step(engine::KvAction action) {
+    if (fetch_.valid() && fetch_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+      TROUPE_TRY_SET(intake_, fetch_.get());
+    }
+    TROUPE_TRY(refill());
+    const engine::TurnBounds bounds{core::Duration(), std::chrono::microseconds(job_.slice_us)};
+    const std::uint64_t before = driver_->engine()->counters().prefill_tokens;
+    engine::EngineTurn turn = driver_->turn({.intake = intake_, .kv = action}, bounds);
+    if (turn.intake_error) return core::fail(*turn.intake_error);
+    if (turn.swapped) {  // which has ended the turn
+      swapped_ = turn.swapped;
+      intake_.reset();
+      turn = driver_->turn({}, bounds);
+    }
+    for (engine::GroupNews& news : turn.news) {
+      if (news.error) return core::fail(*news.error);
+      open_ -= std::ssize(news.finished);
+      for (engine::Sample& sample : news.finished)
+        finished_.push_back(std::move(sample));
+    }
+    return turn.counters.prefill_tokens == before;
+  }
+
+  // Tokens that claim the panels' version and whose log-prob has other bits than the panels give.
+  core::Result<std::int64_t> differing(const model::PackedWeights& panels) {
+    std::int64_t wrong = 0;
+    for (const engine::Sample& sample : finished_) {
+      if (std::find(sample.versions.begin(), sample.versions.end(), panels.version()) ==
+          sample.versions.end()) {
+        continue;
+      }
+      model::SampleGroup group;
+      group.prompt = prompts_.at(sample.group.value);
+      group.responses.emplace_back(sample.tokens);
+      model::GroupPlan plan;
+      TROUPE_TRY(model::build_group_plan({&group, 1}, panels.spec(), team_.size(), plan));
+      const auto fresh = model::score_logprobs(team_, panels, plan.plan, plan.targets, 1.0f);
+      for (std::size_t i = 0; i < sample.tokens.size(); ++i) {
+        if (sample.versions[i] != panels.version()) continue;
+        wrong += std::memcmp(&fresh[i], &sample.logprobs[i], sizeof(float)) != 0 ? 1 : 0;
+      }
+    }
+    return wrong;
+  }
+
+  const PushJob& job_;
+  const model::ParamStore& base_;
+  weights::WeightSubscriber& subscriber_;
+  const weights::WeightLocation location_;
+  core::TeamRunner& team_;
+  std::optional<engine::EngineDriver> driver_;
+  std::int32_t new_tokens_ = 0;
+  std::uint64_t next_group_ = 1;
+  std::int64_t open_ = 0;
+  std::map<std::uint64_t, std::vector<std::int32_t>> prompts_;
+  std::vector<engine::Sample> finished_;
+  std::future<core::Result<std::unique_ptr<weights::WeightIntake>>> fetch_;
+  std::shared_ptr<weights::WeightIntake> intake_;
+  std::optional<core::Version> swapped_;  // by this step
+  std::vector<double> alone_ns_, during_ns_;
+};
 
 class Receiver {
  public:
   Receiver(const PushJob& job,
            const model::ParamStore& base,
            weights::WeightSubscriber& subscriber,
-           LineChannel& channel)
+           const PushChannel& channel)
       : job_(job), base_(base), subscriber_(subscriber), channel_(channel) {}
 
   core::Result<void> run() {
     for (;;) {
-      TROUPE_TRY_ASSIGN(words, channel_.hear());
-      if (words[0] == "end") return {};
-      if (words[0] == "at") {
-        const auto word = [&](std::size_t i) { return words[i] == "-" ? std::string() : words[i]; };
-        location_ = {word(1), word(2), word(3), static_cast<std::uint32_t>(std::stoul(words[4])),
-                     word(5)};
-      } else if (words[0] == "transfer") {
-        TROUPE_TRY(transfer(std::stoull(words[1])));
-      } else if (words[0] == "decode") {
-        TROUPE_TRY(decode(words[1] == "keep"));
-      }
+      TROUPE_TRY_ASSIGN(message, channel_.hear());
+      if (message["do"] == "end") return {};
+      location_ = location_of(message.at("location"));
+      if (message["do"] == "transfer") TROUPE_TRY(transfer(message["version"]));
+      if (message["do"] == "decode") TROUPE_TRY(decode(message["kv"] == "keep"));
     }
   }
 
@@ -42,9 +248,7 @@ class Receiver {
       pool_ = std::make_unique<async::CpuPool>(static_cast<int>(job_.threads),
                                                kernels::flush_denormals);
     }
-    const std::int64_t asked = clock_ns();
     TROUPE_TRY_ASSIGN(intake, subscriber_.fetch(version, location_, kPushWait));
-    const std::int64_t fetched = clock_ns();
     bool done = false;
     while (!intake->verified()) {
       TROUPE_TRY_ASSIGN(packed, intake->advance(*pool_, core::Duration(0)));
@@ -56,9 +260,7 @@ class Receiver {
       done = packed;
     }
     held_ = intake->take();  // as an engine would, until the next
-    return channel_.say("transferred " + std::to_string(verified) + " " +
-                        std::to_string(clock_ns() - verified) + " " +
-                        std::to_string(fetched - asked));
+    return channel_.say({{"verified_ns", verified}, {"pack_ns", clock_ns() - verified}});
   }
 
   core::Result<void> decode(bool keep) {
@@ -68,15 +270,15 @@ class Receiver {
     PushDecode decode(job_, base_, subscriber_, location_, team);
     TROUPE_TRY(decode.run(channel_,
                           keep ? engine::KvAction::kKeep : engine::KvAction::kRecompute));
-    if (keep) return channel_.say("times " + decode.times());
+    if (keep) return channel_.say(decode.times());
     TROUPE_TRY_ASSIGN(checked, decode.check());
-    return channel_.say("checked " + checked);
+    return channel_.say(checked);
   }
 
   const PushJob& job_;
   const model::ParamStore& base_;
   weights::WeightSubscriber& subscriber_;
-  LineChannel& channel_;
+  const PushChannel& channel_;
   weights::WeightLocation location_;
   std::unique_ptr<async::CpuPool> pool_;
   std::shared_ptr<const model::PackedWeights> held_;
@@ -84,53 +286,53 @@ class Receiver {
 
 }  // namespace
 
+core::Result<std::unique_ptr<model::ParamStore>> base_weights(const PushJob& job) {
+  if (job.model.empty()) {
+    auto params = std::make_unique<model::ParamStore>(spec_of(job.bytes));
+    model::randomise(*params, 3, 0.05f);
+    return params;
+  }
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(job.model));
+  return model::load_model(folder);
+}
+
+void write_version(core::TeamRunner& team,
+                   const model::ParamStore& base,
+                   core::Version version,
+                   model::ParamStore& out) {
+  const float factor = 1.0f + static_cast<float>(version) * 0x1p-14f;
+  team.run([&](core::Team member) {
+    const auto [begin, end] = member.share(base.size(), 64);
+    for (std::int64_t i = begin; i < end; ++i)
+      out.data()[i] = factor * base.data()[i];
+  });
+}
+
 void run_push_receiver(const PushJob& job,
                        const model::ParamStore& base,
                        weights::WeightSubscriber& subscriber,
-                       LineChannel& channel) {
+                       const PushChannel& channel) {
   kernels::flush_denormals();
   const auto outcome = Receiver(job, base, subscriber, channel).run();
-  if (!outcome) (void)channel.say("error " + outcome.error().message);
+  if (!outcome) (void)channel.say({{"error", outcome.error().message}});
 }
 
-std::vector<std::string> receiver_words(const PushJob& job) {
-  std::vector<std::string> words = {"bench",          "push",
-                                    "receiver",       "--bytes",
-                                    std::to_string(job.bytes),     "--threads",
-                                    std::to_string(job.threads),   "--engine-threads",
-                                    std::to_string(job.engine_threads), "--batch",
-                                    std::to_string(job.batch),     "--slice-us",
-                                    std::to_string(job.slice_us)};
-  if (!job.model.empty()) {
-    words.push_back("--model");
-    words.push_back(job.model);
-  }
-  return words;
-}
-
-core::Result<void> bench_push_receiver(Words words) {
-  PushJob job;
-  TROUPE_TRY_ASSIGN(outcome,
-                    parse_flags("troupe bench push receiver: started by troupe bench push",
-                                {{"--model", &job.model, "model folder"},
-                                 {"--bytes", &job.bytes, "of a random model"},
-                                 {"--threads", &job.threads, "of a transfer"},
-                                 {"--engine-threads", &job.engine_threads, "of the engine"},
-                                 {"--batch", &job.batch, "samples at once"},
-                                 {"--slice-us", &job.slice_us, "of packing between steps"}},
-                                words));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
-  LineChannel channel(kControl_fd);
+core::Result<void> bench_push_receiver() {
+  const PushChannel channel{net::OwnedFd(kReceiverSocket)};
+  TROUPE_TRY_ASSIGN(message, channel.hear());
+  const auto job = message.get<PushJob>();
   TROUPE_TRY_ASSIGN(base, base_weights(job));
   weights::RemoteWeightSubscriber subscriber(base->spec());
   run_push_receiver(job, *base, subscriber, channel);
   return {};
 }
 
-std::string location_text(const weights::WeightLocation& location) {
-  const auto word = [](const std::string& text) { return text.empty() ? "-" : text; };
-  return word(location.host_id) + " " + word(location.socket) + " " + word(location.tcp_host) +
-         " " + std::to_string(location.tcp_port) + " " + word(location.key);
+nlohmann::json location_json(const weights::WeightLocation& location) {
+  return {{"host_id", location.host_id},
+          {"socket", location.socket},
+          {"tcp_host", location.tcp_host},
+          {"tcp_port", location.tcp_port},
+          {"key", location.key}};
 }
 
 }  // namespace troupe::app

@@ -1,6 +1,6 @@
 #include "apps/bench/score_server.hpp"
 
-#include "apps/bench/push_job.hpp"
+#include "apps/bench/figures.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -20,15 +20,13 @@ std::string lab_reward(std::uint64_t number) {
   return std::string(kPrefix) + std::to_string(number);
 }
 
-bool is_lab_reward(const std::string& name) {
+std::optional<double> lab_score(const std::string& name) {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  return name.starts_with(kPrefix) && name.size() > kPrefix.size() &&
-         name.size() < kPrefix.size() + 10 &&
-         std::all_of(name.begin() + kPrefix.size(), name.end(), digit);
-}
-
-double lab_score(const std::string& name) {
-  return 1 + 0.5 * static_cast<double>(std::stoul(name.substr(kPrefix.size())));
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const std::string number = name.substr(kPrefix.size());
+  if (number.empty() || number.size() > 9 || !std::all_of(number.begin(), number.end(), digit))
+    return std::nullopt;
+  return 1 + 0.5 * static_cast<double>(std::stoul(number));
 }
 
 core::Result<std::unique_ptr<ScoreServer>> ScoreServer::open() {
@@ -50,17 +48,16 @@ async::task<net::HttpResponse> ScoreServer::serve(net::HttpRequest request) {
   net::HttpResponse response;
   const json asked = json::parse(request.body, nullptr, false);
   const std::string name = request.path.substr(std::min<std::size_t>(request.path.size(), 1));
-  if (!asked.is_object() || !asked.contains("query") || !is_lab_reward(name)) {
+  const std::optional<double> score = lab_score(name);
+  if (!asked.is_object() || !asked.contains("query") || !score) {
     response.status = 400;
     co_return response;
   }
-  const std::vector<double> scores(asked["query"].size(), lab_score(name));
+  const std::vector<double> scores(asked["query"].size(), *score);
   const json reply = {{"rewards", scores}};
   response.body = reply.dump();
   const std::lock_guard lock(mutex_);
-  Seen& seen = seen_[name];
-  if (seen.samples == 0) seen.first_ns = clock_ns();
-  seen.samples += scores.size();
+  if (!scores.empty()) first_ns_.try_emplace(name, clock_ns());
   co_return response;
 }
 
@@ -70,9 +67,8 @@ std::string ScoreServer::url(const std::string& name) const {
 
 std::optional<std::int64_t> ScoreServer::first_ns(const std::string& name) const {
   const std::lock_guard lock(mutex_);
-  const auto found = seen_.find(name);
-  if (found == seen_.end() || found->second.samples == 0) return std::nullopt;
-  return found->second.first_ns;
+  const auto found = first_ns_.find(name);
+  return found == first_ns_.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace troupe::app

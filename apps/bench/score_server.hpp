@@ -1,7 +1,6 @@
-// A reward server of the benchmarks: gives every sample the same score by the path that it was
-// asked at, and remembers when each path was first asked and for how many samples. Its handler runs
-// on the server's strand; the other functions may be called from any thread. Bounded by the paths
-// that are asked for.
+// A reward server of the benchmarks: the path of a request alone decides the score of its samples.
+// The server remembers when each path first scored. Its handler runs on the server's strand; the
+// other functions may be called from any thread. Bounded by the paths that are asked for.
 #pragma once
 
 #include "runtime/async/io_threads.hpp"
@@ -19,8 +18,7 @@ namespace troupe::app {
 // "lab-12" is the name of an attached reward, the path that it asks at, and the score that it gives: 7,
 // half of the number and one.
 std::string lab_reward(std::uint64_t number);
-bool is_lab_reward(const std::string& name);
-double lab_score(const std::string& name);
+std::optional<double> lab_score(const std::string& name);  // nothing for another name
 
 class ScoreServer {
  public:
@@ -32,17 +30,13 @@ class ScoreServer {
   std::optional<std::int64_t> first_ns(const std::string& name) const;
 
  private:
-  struct Seen {
-    std::int64_t first_ns = 0;
-    std::uint64_t samples = 0;
-  };
   ScoreServer() : io_(1) {}
   async::task<net::HttpResponse> serve(net::HttpRequest request);
 
   async::IoThreads io_;
   std::unique_ptr<net::HttpServer> http_;
   mutable std::mutex mutex_;
-  std::map<std::string, Seen> seen_;
+  std::map<std::string, std::int64_t> first_ns_;  // by path
 };
 
 }  // namespace troupe::app

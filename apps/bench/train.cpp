@@ -1,18 +1,20 @@
-#include "apps/bench/train.hpp"
-
-#include "apps/bench/train_job.hpp"
-#include "apps/bench/train_phases.hpp"
-#include "apps/bench/train_policy.hpp"
-#include "apps/bench/train_ppo.hpp"
-#include "apps/bench/train_supervised.hpp"
+#include "apps/bench/bench.hpp"
+#include "apps/bench/figures.hpp"
+#include "apps/bench/train_steps.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/cli/placement.hpp"
 #include "kernels/ops.hpp"
+#include "runtime/learn/micro_batch.hpp"
+#include "runtime/learn/optimizer.hpp"
+#include "runtime/learn/trainers.hpp"
+#include "runtime/learn/update_context.hpp"
+#include "runtime/model/group_plan.hpp"
 #include "runtime/model/params.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 namespace troupe::app {
@@ -55,6 +57,137 @@ ordered_json line_of(const TrainJob& job, const TrainFigures& figures) {
           {"update_cpu_s", figures.cost.cpu_s}};
 }
 
+// sft, dpo, rm: sequences or pairs in place of sampled groups.
+bool is_supervised(const std::string& objective) {
+  return objective == "sft" || objective == "dpo" || objective == "rm";
+}
+
+// Fills in the sizes that were not given: groups of 4 x 8 samples, 32 + 64 tokens; for ppo 32 x 1;
+// for sft 16 sequences of 256 tokens; for dpo and rm 8 pairs of 32 + 96.
+void choose_sizes(TrainJob& job) {
+  const bool pairs = job.objective == "dpo" || job.objective == "rm";
+  const bool alone = job.objective == "ppo" || is_supervised(job.objective);
+  const auto choose = [](std::int64_t& size, std::int64_t value) {
+    if (size == 0) size = value;
+  };
+  choose(job.prompts, job.objective == "ppo" ? 32 : job.objective == "sft" ? 16 : pairs ? 8 : 4);
+  choose(job.samples, pairs ? 2 : alone ? 1 : 8);
+  choose(job.prompt_tokens, job.objective == "sft" ? 0 : 32);
+  choose(job.new_tokens, job.objective == "sft" ? 256 : pairs ? 96 : 64);
+}
+
+// PPO with a critic, GRPO, Dr. GRPO, RLOO or REINFORCE with a baseline, by the names of
+// algo.advantage.estimator.
+core::Result<learn::TrainerSettings> trainer_settings(const TrainJob& job) {
+  static constexpr std::pair<std::string_view, std::string_view> kEstimators[] = {
+      {"grpo", "group_norm"},
+      {"dr_grpo", "dr_grpo"},
+      {"rloo", "rloo"},
+      {"reinforce_baseline", "reinforce_baseline"},
+      {"ppo", "gae"}};
+  learn::TrainerSettings settings;
+  settings.batch.micro_tokens_max = job.micro_tokens_max;
+  settings.total_steps = 100;
+  for (const auto& [name, estimator] : kEstimators) {
+    if (job.objective != name) continue;
+    settings.algo.estimator = estimator;
+    return settings;
+  }
+  return core::fail(core::ErrorCode::kConfig,
+                    "troupe bench train: --objective is '" + job.objective +
+                        "'; use grpo, dr_grpo, rloo, reinforce_baseline, ppo, sft, dpo or rm");
+}
+
+// The parts of an update, timed one by one on the pieces that the trainer is made of: forward and
+// backward of every micro-batch, and the optimiser's step with what belongs to it. Memory: four
+// stores of the model, packed weights and one micro-batch, as in the trainer.
+struct TrainPhases {
+  double forward_s = 0;
+  double backward_s = 0;
+  double optimizer_s = 0;  // gradients zeroed, their norm, AdamW, panels packed again
+};
+
+class PhaseRun {
+ public:
+  PhaseRun(const learn::Trainers& trainers,
+           std::unique_ptr<model::ParamStore> master,
+           const learn::TrainerSettings& settings,
+           core::TeamRunner& team)
+      : settings_(settings),
+        team_(team),
+        master_(std::move(master)),
+        grads_(master_->same_layout()),
+        optimiser_(master_->spec(), settings.optim),
+        weights_(master_->spec()),
+        pass_(trainers.pass(team, *master_, grads_)) {
+    pack();
+  }
+
+  core::Result<TrainPhases> pass(const std::vector<experience::Group>& groups) {
+    TROUPE_TRY_ASSIGN(update, learn::plan_update(groups, settings_.batch));
+    TrainPhases phases;
+    for (const learn::MiniBatch& mini : update.mini_batches) {
+      Stopwatch watch;
+      team_.run([&](core::Team member) {
+        const auto [begin, end] = member.share(grads_.size(), 64);
+        std::memset(grads_.data() + begin, 0,
+                    static_cast<std::size_t>(end - begin) * sizeof(float));
+      });
+      phases.optimizer_s += watch.lap();
+      for (const learn::MicroBatch& micro : mini.micro_batches) {
+        const auto samples = learn::sample_groups(groups, micro);
+        TROUPE_TRY(model::build_group_plan(samples, master_->spec(), team_.size(), plan_));
+        const auto temperature = static_cast<float>(settings_.algo.temperature);
+        TROUPE_TRY_ASSIGN(logprobs,
+                          pass_->logprobs(weights_, plan_.plan, plan_.targets, temperature, true));
+        phases.forward_s += watch.lap();
+        TROUPE_TRY(pass_->backward(1.0f / static_cast<float>(logprobs.size())));
+        phases.backward_s += watch.lap();
+      }
+      const double norm = learn::global_norm(team_, grads_.data(), grads_.size());
+      optimiser_.step(team_, *master_, grads_, settings_.optim.lr,
+                      learn::clip_scale(norm, settings_.optim.grad_norm_max));
+      pack();
+      phases.optimizer_s += watch.lap();
+    }
+    return phases;
+  }
+
+ private:
+  void pack() {
+    team_.run([&](core::Team member) { weights_.fill(member, *master_, 0); });
+  }
+
+  const learn::TrainerSettings& settings_;
+  core::TeamRunner& team_;
+  std::unique_ptr<model::ParamStore> master_;
+  model::ParamStore grads_;
+  learn::AdamW optimiser_;
+  model::PackedWeights weights_;
+  std::unique_ptr<learn::TrainPass> pass_;
+  model::GroupPlan plan_;
+};
+
+// Medians over `repetitions`, after one that is not counted.
+core::Result<TrainPhases> measure_phases(const TrainJob& job,
+                                         const learn::TrainerSettings& settings,
+                                         const std::vector<experience::Group>& groups,
+                                         int repetitions,
+                                         core::TeamRunner& team) {
+  TROUPE_TRY_ASSIGN(master, model::load_model(job.model));
+  TROUPE_TRY_ASSIGN(trainers, learn::trainers());
+  std::vector<double> forward, backward, optimizer;
+  PhaseRun run(*trainers, std::move(master), settings, team);
+  for (int i = 0; i <= repetitions; ++i) {
+    TROUPE_TRY_ASSIGN(phases, run.pass(groups));
+    if (i == 0) continue;
+    forward.push_back(phases.forward_s);
+    backward.push_back(phases.backward_s);
+    optimizer.push_back(phases.optimizer_s);
+  }
+  return TrainPhases{median(forward), median(backward), median(optimizer)};
+}
+
 // Only an update of sampled groups by one trainer is also timed in pieces.
 core::Result<ordered_json> measured(const TrainJob& job, core::TeamRunner& team) {
   if (is_supervised(job.objective)) {
@@ -62,15 +195,11 @@ core::Result<ordered_json> measured(const TrainJob& job, core::TeamRunner& team)
     return line_of(job, figures);
   }
   TROUPE_TRY_ASSIGN(settings, trainer_settings(job));
-  if (job.objective == "ppo") {
-    TROUPE_TRY_ASSIGN(figures, time_ppo(job, settings, team));
-    return line_of(job, figures);
-  }
   std::vector<experience::Group> groups;
   TROUPE_TRY_ASSIGN(figures, time_policy(job, settings, groups, team));
   ordered_json line = line_of(job, figures);
   // A device enqueues: its pieces cannot be told apart by the host's clock.
-  if (!team.memory().on_host()) return line;
+  if (job.objective == "ppo" || !team.memory().on_host()) return line;
   TROUPE_TRY_ASSIGN(phases, measure_phases(job, settings, groups, kTimedSteps, team));
   line["forward_s"] = phases.forward_s;
   line["backward_s"] = phases.backward_s;
@@ -126,11 +255,7 @@ core::Result<void> bench_train(Words words) {
   TROUPE_TRY_ASSIGN(team, make_team({job.device, job.threads}));
   job.threads = team->size();
   TROUPE_TRY_ASSIGN(line, measured(job, *team));
-  if (as_json) {
-    std::printf("%s\n", line.dump().c_str());
-  } else {
-    print_for_people(line);
-  }
+  as_json ? say(line.dump()) : print_for_people(line);
   return {};
 }
 

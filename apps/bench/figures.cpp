@@ -1,0 +1,32 @@
+#include "apps/bench/figures.hpp"
+
+#include "apps/cli/words.hpp"
+#include "runtime/core/check.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+namespace troupe::app {
+
+std::int64_t clock_ns() {
+  return std::chrono::steady_clock::now().time_since_epoch().count();
+}
+
+double median(std::vector<double> values) {
+  TROUPE_CHECK(!values.empty(), "a median of nothing");
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
+}
+
+void print_figures(const nlohmann::ordered_json& figures, bool as_json) {
+  if (as_json) return say(figures.dump());
+  std::size_t longest = 0;
+  for (const auto& [name, value] : figures.items())
+    longest = std::max(longest, name.size());
+  for (const auto& [name, value] : figures.items())
+    std::printf("%-*s %s\n", static_cast<int>(longest) + 2, name.c_str(), value.dump().c_str());
+}
+
+}  // namespace troupe::app

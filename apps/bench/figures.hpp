@@ -1,0 +1,39 @@
+// How the benchmarks take times and print what they measured. Any thread.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace troupe::app {
+
+inline constexpr int kRepetitions = 3;
+
+// Seconds on the steady clock.
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  // Seconds since the last lap, or since the stopwatch was made.
+  double lap() {
+    const Clock::time_point now = Clock::now();
+    return std::chrono::duration<double>(now - std::exchange(start_, now)).count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
+// Nanoseconds of the steady clock, which all processes of a machine share.
+std::int64_t clock_ns();
+
+// The middle one of `values`, or the mean of the middle two; at least one.
+double median(std::vector<double> values);
+
+// One JSON line, or, for people, a line a name.
+void print_figures(const nlohmann::ordered_json& figures, bool as_json);
+
+}  // namespace troupe::app

@@ -1,0 +1,291 @@
+#include "apps/bench/train_steps.hpp"
+
+#include "apps/bench/figures.hpp"
+#include "apps/bench/logged_process.hpp"
+#include "apps/bench/machine.hpp"
+#include "apps/bench/workload.hpp"
+#include "runtime/data/supervised_dataset.hpp"
+#include "runtime/learn/micro_batch.hpp"
+#include "runtime/learn/trainers.hpp"
+#include "runtime/learn/update_context.hpp"
+#include "runtime/model/group_plan.hpp"
+#include "runtime/model/params.hpp"
+#include "runtime/model/score.hpp"
+#include "runtime/model/sequence_plan.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+namespace troupe::app {
+namespace {
+
+constexpr std::int64_t kCalibration_bytes = std::int64_t{64} << 20;  // only its FMA peak is used
+constexpr std::uint64_t kSeed = 20240607, kSupervisedSeed = 20261122;
+
+rusage own_usage() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage;
+}
+
+// So far, but for wall time.
+StepCost used_so_far() {
+  const rusage usage = own_usage();
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return {0.0, seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_minflt};
+}
+
+// Each figure by itself.
+StepCost median_of(const std::vector<StepCost>& steps) {
+  std::vector<double> wall, cpu, faults;
+  for (const StepCost& step : steps) {
+    wall.push_back(step.wall_s);
+    cpu.push_back(step.cpu_s);
+    faults.push_back(static_cast<double>(step.page_faults));
+  }
+  return {median(wall), median(cpu), std::llround(median(faults))};
+}
+
+double fma_peak(core::TeamRunner& team) {
+  return measure_limits(team, kCalibration_bytes, 4).fma_gflops;
+}
+
+// Errors: kConfig, when a prompt and its response are longer than the model's context.
+core::Result<void> check_context(const TrainJob& job, const model::ModelSpec& spec) {
+  if (job.prompt_tokens + job.new_tokens <= spec.context) return {};
+  return core::fail(core::ErrorCode::kConfig,
+                    "troupe bench train: --prompt-tokens and --new-tokens add up to " +
+                        std::to_string(job.prompt_tokens + job.new_tokens) +
+                        ", the model has a context of " + std::to_string(spec.context));
+}
+
+// Weights that a forward pass over so many rows multiplies with, times the rows.
+double weights_by_rows(const model::ModelSpec& spec, std::int64_t rows, std::int64_t logit_rows) {
+  const std::int64_t outputs = spec.head == model::HeadKind::kScore ? 1 : spec.vocab;
+  return static_cast<double>(rows) * static_cast<double>(spec.active_weights()) +
+         static_cast<double>(logit_rows) * static_cast<double>(spec.hidden * outputs);
+}
+
+// Random prompts and responses; half of each group's samples score 1, the others 0.
+std::vector<experience::Group> random_groups(const TrainJob& job, const model::ModelSpec& spec) {
+  core::Rng rng(kSeed);
+  std::vector<experience::Group> groups;
+  for (std::int64_t slot = 0; slot < job.prompts; ++slot) {
+    experience::Group group;
+    group.ticket.slot = static_cast<std::uint32_t>(slot);
+    group.prompt = random_tokens(rng, job.prompt_tokens, spec.vocab);
+    for (std::int64_t i = 0; i < job.samples; ++i) {
+      experience::Trajectory sample;
+      sample.tokens = random_tokens(rng, job.new_tokens, spec.vocab);
+      sample.score = i % 2 == 0 ? 1.0 : 0.0;
+      group.samples.push_back(std::move(sample));
+    }
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+// Fills in what sampling under `weights` would have recorded: log-probs and versions.
+core::Result<void> record_behaviour(std::vector<experience::Group>& groups,
+                                    const model::PackedWeights& weights,
+                                    const learn::TrainerSettings& settings,
+                                    core::TeamRunner& team) {
+  TROUPE_TRY_ASSIGN(update, learn::plan_update(groups, settings.batch));
+  const auto temperature = static_cast<float>(settings.algo.temperature);
+  model::GroupPlan plan;
+  std::vector<std::vector<std::vector<float>>> scored(groups.size());
+  for (const learn::MiniBatch& mini : update.mini_batches) {
+    for (const learn::MicroBatch& micro : mini.micro_batches) {
+      const auto samples = learn::sample_groups(groups, micro);
+      TROUPE_TRY(model::build_group_plan(samples, weights.spec(), team.size(), plan));
+      learn::scatter_scored(
+          groups, micro, model::score_logprobs(team, weights, plan.plan, plan.targets, temperature),
+          scored);
+    }
+  }
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (std::size_t i = 0; i < groups[g].samples.size(); ++i) {
+      experience::Trajectory& sample = groups[g].samples[i];
+      sample.behaviour = std::move(scored[g][i]);
+      sample.versions = experience::VersionRuns::all(weights.version(), sample.tokens.size());
+    }
+  }
+  return {};
+}
+
+// Floating-point operations of the matrix products of one update: 2 a weight and row forward, 4
+// backward; the head's only for rows whose next token is learnt. Attention and what the backward
+// pass computes a second time are not counted.
+core::Result<double> product_flops(const std::vector<experience::Group>& groups,
+                                   const model::ModelSpec& spec,
+                                   const learn::TrainerSettings& settings) {
+  TROUPE_TRY_ASSIGN(update, learn::plan_update(groups, settings.batch));
+  model::GroupPlan plan;
+  double products = 0;
+  for (const learn::MiniBatch& mini : update.mini_batches) {
+    for (const learn::MicroBatch& micro : mini.micro_batches) {
+      TROUPE_TRY(model::build_group_plan(learn::sample_groups(groups, micro), spec, 1, plan));
+      products += weights_by_rows(spec, plan.plan.rows(),
+                                  static_cast<std::int64_t>(plan.plan.logit_rows.size()));
+    }
+  }
+  return 6.0 * products;
+}
+
+using StepCall = std::function<core::Result<void>(int)>;
+
+// Calls `before`, which is not timed, and `step` with 0, 1, ... kTimedSteps, and fills in all but
+// the counts.
+core::Result<TrainFigures> time_steps(core::TeamRunner& team,
+                                      const StepCall& before,
+                                      const StepCall& step) {
+  TrainFigures figures;
+  figures.fma_gflops = fma_peak(team);
+  std::vector<StepCost> costs;
+  for (int i = 0; i <= kTimedSteps; ++i) {
+    TROUPE_TRY(before(i));
+    const StepCost used = used_so_far();
+    const Stopwatch watch;
+    TROUPE_TRY(step(i));
+    const double wall_s = watch.seconds();
+    const StepCost now = used_so_far();
+    const StepCost cost{wall_s, now.cpu_s - used.cpu_s, now.page_faults - used.page_faults};
+    if (i == 0) {
+      figures.first_page_faults = cost.page_faults;
+    } else {
+      costs.push_back(cost);
+    }
+    figures.peak_mb = std::max(figures.peak_mb, pss_mb());
+  }
+  figures.rss_mb = static_cast<double>(own_usage().ru_maxrss) / 1024.0;  // given in KiB
+  figures.fma_gflops = std::max(figures.fma_gflops, fma_peak(team));
+  figures.cost = median_of(costs);
+  return figures;
+}
+
+data::SupervisedDataset random_rows(const TrainJob& job, const model::ModelSpec& spec) {
+  core::Rng rng(kSupervisedSeed);
+  std::vector<data::TokenRow> rows(static_cast<std::size_t>(job.prompts * (kTimedSteps + 1)));
+  for (data::TokenRow& row : rows) {
+    row.answer = random_tokens(rng, job.new_tokens, spec.vocab);
+    if (job.objective == "sft") continue;
+    row.prompt = random_tokens(rng, job.prompt_tokens, spec.vocab);
+    row.rejected = random_tokens(rng, job.new_tokens, spec.vocab);
+  }
+  return data::SupervisedDataset::of_tokens(rows);
+}
+
+// The plan of one row; all have the same sizes.
+core::Result<model::GroupPlan> plan_of(const TrainJob& job,
+                                       const data::SupervisedRow& row,
+                                       const model::ModelSpec& spec) {
+  model::GroupPlan plan;
+  if (job.objective == "sft") {
+    const std::vector<model::Sequence> sequence{{row.answer, row.learn}};
+    TROUPE_TRY(model::build_sequence_plan(sequence, spec, 1, plan));
+    return plan;
+  }
+  const std::vector<model::SampleGroup> pair{{row.prompt, {row.answer, row.rejected}}};
+  TROUPE_TRY(job.objective == "rm" ? model::build_last_token_plan(pair, spec, 1, plan)
+                                   : model::build_group_plan(pair, spec, 1, plan));
+  return plan;
+}
+
+}  // namespace
+
+core::Result<TrainFigures> time_policy(const TrainJob& job,
+                                       const learn::TrainerSettings& settings,
+                                       std::vector<experience::Group>& groups,
+                                       core::TeamRunner& team) {
+  TROUPE_TRY_ASSIGN(master, model::load_model(job.model));
+  TROUPE_TRY(check_context(job, master->spec()));
+  groups = random_groups(job, master->spec());
+  TROUPE_TRY_ASSIGN(flops, product_flops(groups, master->spec(), settings));
+  TROUPE_TRY_ASSIGN(trainers, learn::trainers());
+  TROUPE_TRY_ASSIGN(trainer, trainers->policy(std::move(master), settings, team));
+  std::unique_ptr<learn::CriticTrainer> critic;
+  if (job.objective == "ppo") {
+    TROUPE_TRY_ASSIGN(scores, model::load_model(job.model, model::HeadKind::kScore, 1));
+    TROUPE_TRY_ASSIGN(critic_flops, product_flops(groups, scores->spec(), settings));
+    flops += critic_flops * 8.0 / 6.0;  // a forward pass for the values, and an update
+    learn::CriticSettings of_critic;
+    of_critic.optim = settings.optim;
+    of_critic.batch = settings.batch;
+    of_critic.total_steps = settings.total_steps;
+    TROUPE_TRY_SET(critic, trainers->critic(std::move(scores), of_critic, team));
+  }
+  learn::UpdateReport last;
+  const auto sample = [&](int i) -> core::Result<void> {
+    for (experience::Group& group : groups)
+      group.ticket.update = static_cast<std::uint64_t>(i);
+    return record_behaviour(groups, *trainer->packed(), settings, team);
+  };
+  const auto update = [&](int) -> core::Result<void> {
+    if (critic == nullptr) {
+      TROUPE_TRY_SET(last, trainer->update(groups));
+      return {};
+    }
+    TROUPE_TRY_ASSIGN(values, critic->values(groups));
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      for (std::size_t i = 0; i < groups[g].samples.size(); ++i)
+        groups[g].samples[i].values = values[g][i];
+    }
+    TROUPE_TRY_ASSIGN(targets, trainer->prepare(groups));
+    TROUPE_TRY(critic->update(groups, values, targets.returns));
+    TROUPE_TRY_SET(last, trainer->learn());
+    return {};
+  };
+  TROUPE_TRY_ASSIGN(figures, time_steps(team, sample, update));
+  figures.flops = flops;
+  figures.tokens = last.policy_tokens;
+  figures.rows = last.rows;
+  figures.micro_batches = last.micro_batches;
+  return figures;
+}
+
+core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner& team) {
+  const bool scores = job.objective == "rm";
+  TROUPE_TRY_ASSIGN(master, model::load_model(job.model, scores ? model::HeadKind::kScore
+                                                                : model::HeadKind::kLanguage));
+  const model::ModelSpec spec = master->spec();
+  TROUPE_TRY(check_context(job, spec));
+  const data::SupervisedDataset rows = random_rows(job, spec);
+  TROUPE_TRY_ASSIGN(plan, plan_of(job, rows.row(0), spec));
+  learn::SupervisedSettings settings;
+  settings.loss.method = job.objective;
+  settings.micro_tokens_max = job.micro_tokens_max;
+  settings.total_steps = 100;
+  TROUPE_TRY_ASSIGN(trainers, learn::trainers());
+  TROUPE_TRY_ASSIGN(trainer, trainers->supervised(std::move(master), nullptr, settings, team));
+  TROUPE_TRY(trainer->check(rows));
+  std::int64_t micro_batches = 0;
+  const auto nothing = [](int) -> core::Result<void> { return {}; };
+  const auto step = [&](int i) -> core::Result<void> {
+    std::vector<std::uint64_t> chosen(static_cast<std::size_t>(job.prompts));
+    std::iota(chosen.begin(), chosen.end(), static_cast<std::uint64_t>(i * job.prompts));
+    TROUPE_TRY_ASSIGN(report, trainer->step(rows, chosen));
+    micro_batches = report.micro_batches;
+    return {};
+  };
+  TROUPE_TRY_ASSIGN(figures, time_steps(team, nothing, step));
+  const bool sequences = job.objective == "sft";  // of new_tokens, without a prompt
+  // The reference's forward pass is a part of the step.
+  const double passes = settings.loss.method->reference ? 8.0 : 6.0;
+  figures.flops = passes * static_cast<double>(job.prompts) *
+                  weights_by_rows(spec, plan.plan.rows(),
+                                  static_cast<std::int64_t>(plan.plan.logit_rows.size()));
+  figures.tokens =
+      job.prompts * (sequences ? job.new_tokens : 2 * (job.prompt_tokens + job.new_tokens));
+  figures.rows = job.prompts * plan.plan.rows();
+  figures.micro_batches = micro_batches;
+  return figures;
+}
+
+}  // namespace troupe::app
