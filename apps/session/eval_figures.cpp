@@ -1,21 +1,19 @@
 #include "apps/session/eval_figures.hpp"
 
+#include "apps/session/reward_flags.hpp"
+
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <map>
-#include <numeric>
 
 namespace troupe::app {
 namespace {
 
 using core::Result;
 using Problems = std::vector<const EvalProblem*>;
-
-template <class Values>
-double mean_of(const Values& values) {
-  if (values.empty()) return 0;
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 class Figures {
  public:
@@ -74,6 +72,22 @@ Result<EvalSet> figures_of(std::string name,
   return figures.take();
 }
 
+Result<std::vector<nlohmann::json>> lines_of(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  if (!in) return core::fail(core::ErrorCode::kData, "no evaluation at " + file.string());
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(in, line);) {
+    auto object = nlohmann::json::parse(line, nullptr, false);
+    if (!object.is_object() || !object.contains("rewards") || !object["rewards"].is_array()) {
+      return core::fail(
+          core::ErrorCode::kData,
+          file.string() + ":" + std::to_string(lines.size() + 1) + ": not a line of an evaluation");
+    }
+    lines.push_back(std::move(object));
+  }
+  return lines;
+}
+
 }  // namespace
 
 Result<std::vector<EvalSet>> eval_figures(const std::vector<EvalProblem>& problems,
@@ -103,6 +117,53 @@ Result<std::vector<EvalSet>> eval_figures(const std::vector<EvalProblem>& proble
     sets.push_back(std::move(set));
   }
   return sets;
+}
+
+Result<actors::Metrics> evaluation_metrics(const std::vector<EvalProblem>& problems,
+                                           double pass_score) {
+  std::int64_t fewest = problems.empty() ? 1 : std::ssize(problems.front().scores);
+  for (const EvalProblem& problem : problems)
+    fewest = std::min(fewest, std::ssize(problem.scores));
+  std::vector<std::int64_t> ks = {1};
+  if (fewest > 1) ks.push_back(fewest);
+  TROUPE_TRY_ASSIGN(sets, eval_figures(problems, ks, pass_score, 100));
+  actors::Metrics metrics;
+  for (const EvalSet& set : sets) {
+    const std::string prefix = "eval/" + (set.name.empty() ? "" : set.name + "/");
+    for (const EvalFigure& figure : set.figures)
+      metrics.emplace_back(prefix + figure.name, figure.value.mean);
+  }
+  return metrics;
+}
+
+Result<std::vector<EvalProblem>> read_problems(const std::filesystem::path& file,
+                                               const std::string& rule,
+                                               const std::string& pattern) {
+  std::vector<EvalProblem> problems;
+  TROUPE_TRY_ASSIGN(lines, lines_of(file));
+  for (const nlohmann::json& object : lines) {
+    if (object.value("mode", "") != "sampled") continue;
+    EvalProblem problem;
+    problem.source = object.value("datasource", "");
+    problem.scores = object["rewards"].get<std::vector<double>>();
+    for (const auto& response : object.value("responses", nlohmann::json::array()))
+      problem.answers.push_back(answer_of(rule, pattern, response.get<std::string>()));
+    for (const auto& reason : object.value("finish_reasons", nlohmann::json::array()))
+      problem.cut.push_back(reason == "length");
+    problem.lengths = object.value("tokens", std::vector<double>{});
+    problems.push_back(std::move(problem));
+  }
+  return problems;
+}
+
+Result<ProblemMeans> read_problem_means(const std::filesystem::path& file) {
+  ProblemMeans means;
+  TROUPE_TRY_ASSIGN(lines, lines_of(file));
+  for (const nlohmann::json& object : lines) {
+    auto& place = object.value("mode", "") == "greedy" ? means.greedy : means.sampled;
+    place.push_back(mean_of(object["rewards"].get<std::vector<double>>()));
+  }
+  return means;
 }
 
 }  // namespace troupe::app

@@ -3,7 +3,7 @@
 #include "actors/reward/gist.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/session/activity_words.hpp"
-#include "apps/session/evaluations.hpp"
+#include "apps/session/eval_figures.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -212,10 +212,7 @@ core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& re
 // Of the samples that the data role has just written down.
 core::Result<actors::Metrics> RunReporter::sampled_figures(
     const actors::EvaluationReport& report) const {
-  char name[40];
-  std::snprintf(name, sizeof name, "step_%06llu.jsonl",
-                static_cast<unsigned long long>(report.done));
-  TROUPE_TRY_ASSIGN(problems, read_problems(folder_.path() / "eval" / name, config_.reward.rule,
+  TROUPE_TRY_ASSIGN(problems, read_problems(folder_.eval_file(report.done), config_.reward.rule,
                                             config_.reward.rule_pattern));
   return evaluation_metrics(problems, config_.eval.pass_score);
 }

@@ -4,6 +4,8 @@
 #include "actors/company/company.hpp"
 #include "runtime/wire/role_report.hpp"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <map>
 #include <string>
 
@@ -22,5 +24,14 @@ std::string status_json(const StatusFacts& facts);
 std::string status_metrics(const StatusFacts& facts);
 // From the JSON, so that any version of the program can print it.
 std::string status_page(const std::string& json);
+
+// What a role's time went into, as shares of its wall time.
+struct RoleShares {
+  double busy = 0;
+  std::string idle_cause;  // the cause it was idle most for
+  double idle = 0;         // for that cause
+};
+// `role`: one of the objects in "roles" of the JSON.
+RoleShares shares_of(const nlohmann::json& role);
 
 }  // namespace troupe::app

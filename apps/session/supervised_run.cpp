@@ -3,7 +3,6 @@
 #include "apps/cli/placement.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/session/run_summary.hpp"
-#include "apps/session/supervised_summary.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/store/atomic_file.hpp"
@@ -238,7 +237,7 @@ void SupervisedRun::summary() {
   const auto phases = reporter_->phases();
   const std::uint64_t done = reporter_->done();
   reporter_.reset();  // the live block ends before the table begins
-  print_held_out(start_->folder.metrics_file(), done);
+  print_held_out(start_->folder, done);
   print_summary(start_->folder, done, load_s_, phases);
 }
 
