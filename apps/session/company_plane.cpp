@@ -4,7 +4,7 @@
 #include "actors/protocol/role_adapter.hpp"
 #include "apps/cli/build_facts.hpp"
 #include "apps/cli/stop_signal.hpp"
-#include "apps/session/roles/learn_settings.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "apps/session/run_session.hpp"
 #include "apps/session/wanted_roles.hpp"
 #include "runtime/async/run_on.hpp"

@@ -1,6 +1,6 @@
 #include "apps/session/core_plan.hpp"
 
-#include "apps/session/roles/learn_settings.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "apps/session/roles/role_devices.hpp"
 
 #include <algorithm>

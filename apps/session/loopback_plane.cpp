@@ -1,6 +1,6 @@
 #include "apps/session/loopback_plane.hpp"
 
-#include "apps/session/roles/engine_settings.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "apps/session/run_session.hpp"
 #include "apps/session/wanted_roles.hpp"
 #include "runtime/weights/local_channel.hpp"

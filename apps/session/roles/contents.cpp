@@ -1,6 +1,6 @@
 #include "apps/session/roles/contents.hpp"
 
-#include "apps/session/roles/learn_settings.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "runtime/data/table_reader.hpp"
 #include "runtime/model/params.hpp"
