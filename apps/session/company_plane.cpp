@@ -141,9 +141,8 @@ async::task<Result<void>> CompanyPlane::start_company() {
                                          company_hooks());
     return company_;
   });
-  auto hosted = co_await cluster::host_role(std::move(place), std::move(recipe), std::move(hooks));
-  if (!hosted) co_return hosted.failure();
-  company_host_ = std::move(*hosted);
+  TROUPE_CO_TRY_SET(company_host_, co_await cluster::host_role(std::move(place), std::move(recipe),
+                                                               std::move(hooks)));
   co_return Result<void>();
 }
 

@@ -1,7 +1,7 @@
 #include "apps/session/core_plan.hpp"
 
-#include "apps/session/roles/run_settings.hpp"
 #include "apps/session/roles/role_devices.hpp"
+#include "apps/session/roles/run_settings.hpp"
 
 #include <algorithm>
 

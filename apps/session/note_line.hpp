@@ -19,7 +19,7 @@ class NoteLine {
   void say(const std::string& text) {
     const std::lock_guard lock(mutex_);
     if (reporter_ != nullptr) {
-      reporter_->note(text);
+      reporter_->on_note(text);
     } else {
       std::fprintf(stderr, "%s\n", text.c_str());
     }

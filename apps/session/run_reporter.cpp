@@ -24,11 +24,13 @@ double unix_seconds() {
 }  // namespace
 
 core::Result<std::unique_ptr<RunReporter>> RunReporter::open(const config::TrainConfig& config,
-                                                             const store::RunFolder& folder,
-                                                             std::uint64_t first,
+                                                             const store::RunStart& start,
                                                              std::uint64_t updates,
                                                              const core::Clock& clock,
-                                                             State state) {
+                                                             const Hashing& contents,
+                                                             const std::vector<std::string>& notes) {
+  const store::RunFolder& folder = start.folder;
+  const std::uint64_t first = start.checkpoint ? start.checkpoint->step : 0;
   TROUPE_TRY_ASSIGN(log, observe::Log::open(folder.log_file(), nullptr));
   TROUPE_TRY_ASSIGN(metrics, observe::MetricsWriter::open(folder.metrics_file()));
   std::optional<observe::TensorboardWriter> tensorboard;
@@ -43,9 +45,12 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(const config::Train
   Files files{std::move(log), std::move(metrics), std::move(tensorboard),
               store::CheckpointStore(folder.checkpoint_folder(), config.ckpt.max_num)};
   std::unique_ptr<RunReporter> made(
-      new RunReporter(std::move(files), config, folder, first, updates, clock, std::move(state)));
+      new RunReporter(std::move(files), config, folder, first, updates, clock, contents));
   TROUPE_TRY(made->best_.read(folder.metrics_file()));
   if (const auto& best = made->best_.best()) made->files_.checkpoints.keep_also(best->step);
+  for (const auto* said : {&start.notes, &notes})
+    for (const std::string& note : *said)
+      made->on_note(note);
   return made;
 }
 
@@ -55,10 +60,10 @@ RunReporter::RunReporter(Files files,
                          std::uint64_t first,
                          std::uint64_t updates,
                          const core::Clock& clock,
-                         State state)
+                         const Hashing& contents)
     : config_(config),
       folder_(folder),
-      state_(std::move(state)),
+      contents_(contents),
       files_(std::move(files)),
       best_(config.ckpt.best_metric_key),
       done_(first),
@@ -75,7 +80,7 @@ void RunReporter::tick(std::stop_token stop) {
     progress_.redraw();
 }
 
-void RunReporter::note(const std::string& text) {
+void RunReporter::on_note(const std::string& text) {
   const std::lock_guard lock(mutex_);
   say(text);
 }
@@ -134,7 +139,7 @@ void RunReporter::on_failed_group(const actors::FailedGroup& group) {
            "): " + gist;
   }
   last_gist_ = gist;
-  note("update " + std::to_string(group.ticket.update + 1) + ", prompt " +
+  on_note("update " + std::to_string(group.ticket.update + 1) + ", prompt " +
        std::to_string(group.ticket.slot + 1) + " replaced: " + told);
 }
 
@@ -154,7 +159,7 @@ void RunReporter::on_rewards(std::uint64_t set,
     std::snprintf(weight, sizeof weight, " x %g", member.weight);
     text += " " + member.name + weight;
   }
-  note(text);
+  on_note(text);
   const std::lock_guard lock(mutex_);
   reward_sets_.try_emplace(set, actors::SetRewards{set, from_update, members, {}});
 }
@@ -167,7 +172,7 @@ std::map<std::uint64_t, actors::SetRewards> RunReporter::reward_sets() const {
 void RunReporter::on_awaited_rewards(const std::set<std::string>& names) {
   const std::string join = " --join " + folder_.path().string() + " --name ";
   for (const std::string& name : names) {
-    note("waiting for reward " + name + ", which was attached to this run: `troupe attach reward" +
+    on_note("waiting for reward " + name + ", which was attached to this run: `troupe attach reward" +
          join + name + " ...` as before brings it back, `troupe detach reward" + join + name +
          "` goes on without it");
   }
@@ -254,9 +259,13 @@ core::Result<std::filesystem::path> RunReporter::commit_here(std::uint64_t done)
   const store::CheckpointStore checkpoints = files_.checkpoints;
   lock.unlock();
   TROUPE_TRY(files_.metrics.sync());
-  TROUPE_TRY_ASSIGN(state, state_());
-  TROUPE_TRY_ASSIGN(folder, checkpoints.commit(done, std::move(open), state));
-  note("checkpoint " + folder.string());
+  const auto& hashes = contents_.get();  // blocks until all is hashed
+  if (!hashes) {
+    on_note("a resume cannot tell whether the contents are the same: " + hashes.error().message);
+  }
+  TROUPE_TRY_ASSIGN(folder, checkpoints.commit(done, std::move(open),
+                                               hashes ? hashes_json(*hashes) : "{}"));
+  on_note("checkpoint " + folder.string());
   return folder;
 }
 

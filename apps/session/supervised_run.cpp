@@ -78,27 +78,16 @@ Result<void> SupervisedRun::load() {
 }
 
 Result<void> SupervisedRun::begin() {
-  TROUPE_TRY_SET(contents_, RunContents::open(config_));
-  const auto check = [this](const store::Checkpoint& checkpoint, bool branch) {
-    return contents_->check(checkpoint, branch);
-  };
-  TROUPE_TRY_ASSIGN(start, store::start_run(config_, origins_, check));
-  start_ = std::make_unique<store::RunStart>(std::move(start));
-  std::uint64_t first = 0;
+  TROUPE_TRY_ASSIGN(contents, contents_of(config_));
+  contents_.emplace(std::move(contents));
+  TROUPE_TRY_ASSIGN(start, start_run(config_, origins_, *contents_));
+  start_.emplace(std::move(start));
   if (start_->checkpoint) {
-    first = start_->checkpoint->step;
-    if (first >= inputs_.steps) return {};  // nothing left to do
+    if (start_->checkpoint->step >= inputs_.steps) return {};  // nothing left to do
     TROUPE_TRY(trainer_->load_state(start_->checkpoint->folder / "policy"));
   }
-  auto state = [this]() -> Result<std::string> {
-    return contents_->state([this](const std::string& text) { reporter_->note(text); });
-  };
-  TROUPE_TRY_SET(reporter_, RunReporter::open(config_, start_->folder, first, inputs_.steps, clock_,
-                                              std::move(state)));
-  for (const std::string& note : start_->notes)
-    reporter_->note(note);
-  for (const std::string& note : inputs_.notes)
-    reporter_->note(note);
+  TROUPE_TRY_SET(reporter_, RunReporter::open(config_, *start_, inputs_.steps, clock_, *contents_,
+                                              inputs_.notes));
   return {};
 }
 

@@ -4,7 +4,6 @@
 // batch.
 #pragma once
 
-#include "apps/session/run_contents.hpp"
 #include "apps/session/run_reporter.hpp"
 #include "apps/session/supervised_inputs.hpp"
 #include "runtime/config/train_config.hpp"
@@ -12,11 +11,11 @@
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/learn/supervised/supervised_trainer.hpp"
-#include "runtime/store/run_start.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,8 +47,8 @@ class SupervisedRun {
   std::unique_ptr<core::TeamRunner> team_;
   SupervisedInputs inputs_;
   std::unique_ptr<learn::SupervisedTrainer> trainer_;
-  std::unique_ptr<RunContents> contents_;
-  std::unique_ptr<store::RunStart> start_;
+  std::optional<Hashing> contents_;
+  std::optional<store::RunStart> start_;
   std::unique_ptr<RunReporter> reporter_;
   double load_s_ = 0;
   std::uint64_t whole_ = 0;   // steps done

@@ -8,7 +8,7 @@
 #include "apps/session/note_line.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/run_settings.hpp"
-#include "apps/session/run_contents.hpp"
+#include "apps/session/roles/contents.hpp"
 #include "apps/session/run_files.hpp"
 #include "apps/session/run_inputs.hpp"
 #include "apps/session/run_reporter.hpp"
@@ -22,7 +22,6 @@
 #include "runtime/config/render.hpp"
 #include "runtime/core/edit_distance.hpp"
 #include "runtime/learn/trainers.hpp"
-#include "runtime/store/run_start.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -59,12 +58,10 @@ class Training {
     TROUPE_TRY_ASSIGN(inputs, load_inputs(config_, loopback()));
     TROUPE_TRY_ASSIGN(updates, updates_of_run(config_, inputs.prompts->size()));
     if (!contents_) {
-      TROUPE_TRY_SET(contents_, RunContents::open(config_));
+      TROUPE_TRY_ASSIGN(contents, contents_of(config_));
+      contents_.emplace(std::move(contents));
     }
-    const auto check = [this](const store::Checkpoint& checkpoint, bool branch) {
-      return contents_->check(checkpoint, branch);
-    };
-    TROUPE_TRY_ASSIGN(start, store::start_run(config_, origins_, check));
+    TROUPE_TRY_ASSIGN(start, start_run(config_, origins_, *contents_));
     if (start.checkpoint && start.checkpoint->step >= updates) {
       return say_finished(*start.checkpoint, updates, "updates");
     }
@@ -79,25 +76,16 @@ class Training {
       parts.plan.earlier_sets.push_back(set);
     if (loopback()) TROUPE_TRY(check_none_attached(parts.plan));
     TROUPE_TRY_ASSIGN(files, RunFiles::open(start.folder));
-    auto state = [this]() -> core::Result<std::string> {
-      return contents_->state([this](const std::string& text) { notes_.say(text); });
-    };
-    TROUPE_TRY_ASSIGN(reporter, RunReporter::open(config_, start.folder, parts.plan.first_update,
-                                                  updates, clock_, std::move(state)));
+    TROUPE_TRY_ASSIGN(reporter, RunReporter::open(config_, start, updates, clock_, *contents_,
+                                                  inputs.notes));
     notes_.attach(reporter.get());
-    for (const std::string& note : start.notes)
-      reporter->note(note);
-    for (const std::string& note : inputs.notes)
-      reporter->note(note);
     parts.data = data_options(config_);
     parts.data.earlier_sets = parts.plan.earlier_sets;
-    parts.data.note = [&reporter](const std::string& text) { reporter->on_note(text); };
     parts.prompts = std::move(inputs.prompts);
     parts.evaluation = std::move(inputs.evaluation);
     parts.sink = std::move(files);
     parts.listener = reporter.get();
     parts.folder_here = [&start] { return start.folder.check_here().has_value(); };
-    parts.note = [this](const std::string& text) { notes_.say(text); };
     auto ended = conduct(std::move(parts), inputs, updates, start.folder);
     const bool asked = !ended && ended.error().code == core::ErrorCode::kInterrupted;
     if (ended || asked) plane_.reset();  // says good-bye while there is somebody to hear it
@@ -154,7 +142,7 @@ class Training {
     options.updates = updates;
     options.run_folder = folder.path();
     options.cores = plan_cores(config_, static_cast<std::uint32_t>(usable_cores()));
-    options.contents = [this] { return contents_->hashes(); };
+    options.contents = [this] { return contents_->get(); };
     options.note = [this](const std::string& text) { notes_.say(text); };
     notes_.say(options.cores.text());
     TROUPE_TRY_ASSIGN(company, CompanyPlane::open(std::move(options)));
@@ -178,7 +166,7 @@ class Training {
   std::uint64_t done_ = 0;  // updates of the checkpoint that the last play began with
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;  // beyond the run's own, by number
   NoteLine notes_;
-  std::unique_ptr<RunContents> contents_;
+  std::optional<Hashing> contents_;
   std::unique_ptr<ControlPlane> plane_;
 };
 

@@ -159,10 +159,8 @@ class NodeProcess {
       node_ = std::make_shared<actors::NodeRole>(std::move(context), join_of(self_), ports());
       return node_;
     });
-    auto hosted =
-        co_await cluster::host_role(std::move(place), std::move(recipe), std::move(hooks));
-    if (!hosted) co_return hosted.failure();
-    host_ = std::move(*hosted);
+    TROUPE_CO_TRY_SET(host_, co_await cluster::host_role(std::move(place), std::move(recipe),
+                                                         std::move(hooks)));
     co_return core::Result<void>();
   }
 

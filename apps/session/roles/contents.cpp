@@ -1,7 +1,7 @@
 #include "apps/session/roles/contents.hpp"
 
-#include "apps/session/roles/run_settings.hpp"
 #include "apps/session/roles/model_roles.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "runtime/data/table_reader.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/spec.hpp"
@@ -163,6 +163,36 @@ std::vector<ContentDifference> differences(const std::vector<Content>& contents,
                    own->second.substr(0, kShown), content.only_warns});
   }
   return all;
+}
+
+Result<store::RunStart> start_run(const config::TrainConfig& config,
+                                  const config::Origins& origins,
+                                  const Hashing& contents) {
+  using Notes = std::vector<std::string>;
+  const auto check = [&](const store::Checkpoint& checkpoint, bool branch) -> Result<Notes> {
+    const Hashes theirs = hashes_of_json(checkpoint.state_json);
+    Notes notes;
+    if (theirs.empty()) return notes;
+    const auto& ours = contents.get();
+    if (!ours) return ours.failure();
+    std::string refused;
+    for (const ContentDifference& one : differences(contents.contents(), theirs, *ours)) {
+      const std::string text = "the SHA-256 of " + one.name + " (" + one.place.string() + ") was " +
+                               one.theirs + "... and is " + one.ours + "...";
+      if (branch || one.only_warns) {
+        notes.push_back("changed since the checkpoint: " + text);
+      } else {
+        refused += (refused.empty() ? "" : ", ") + text;
+      }
+    }
+    if (refused.empty()) return notes;
+    return core::fail(ErrorCode::kConfig,
+                      checkpoint.folder.string() + " was made with other contents: " + refused +
+                          "; put back what was there, or start a branch: the same command with " +
+                          store::branch_flags(checkpoint.folder, config.run.path) +
+                          " goes on from there with the new");
+  };
+  return store::start_run(config, origins, check);
 }
 
 std::string hashes_json(const Hashes& hashes) {

@@ -1,6 +1,7 @@
-// What the roles that compute with a model load: the policy's texts for its ptx term, the critic with
-// its trainer, the frozen reference, and the learned reward models of a run by name. Used by the company in one process and by node processes
-// alike, on the thread that loads. Nothing is kept here.
+// What the roles that compute with a model load: the policy's texts for its ptx term, the critic
+// with its trainer, the frozen reference, and the learned reward models of a run by name. Used by
+// the company in one process and by node processes alike, on the thread that loads. Nothing is kept
+// here.
 #pragma once
 
 #include "actors/reward/reward_source.hpp"
@@ -18,10 +19,10 @@
 
 namespace troupe::app {
 
-// The settings of the policy's trainer with the texts of the ptx term, read and tokenised. `updates`:
-// of the whole run; `model`: the folder of the policy with its tokenizer. A text ends with the end
-// token; one that is longer than the context or a micro-batch is cut into pieces. Errors: those of
-// the files of data.pretrain_dataset, naming file and line.
+// The settings of the policy's trainer with the texts of the ptx term, read and tokenised.
+// `updates`: of the whole run; `model`: the folder of the policy with its tokenizer. A text ends
+// with the end token; one that is longer than the context or a micro-batch is cut into pieces.
+// Errors: those of the files of data.pretrain_dataset, naming file and line.
 core::Result<learn::TrainerSettings> policy_settings(const config::TrainConfig& config,
                                                      std::uint64_t updates,
                                                      const std::filesystem::path& model);

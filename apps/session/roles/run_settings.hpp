@@ -46,7 +46,8 @@ bool has_reference(const config::TrainConfig& config);
 // AdamW, schedule and clipping of the trained model (keys actor.*).
 learn::OptimSettings optim_settings(const config::TrainConfig& config);
 
-// What the policy's trainer is told, without the texts of the ptx term; `updates`: of the whole run.
+// What the policy's trainer is told, without the texts of the ptx term; `updates`: of the whole
+// run.
 learn::TrainerSettings trainer_settings(const config::TrainConfig& config, std::uint64_t updates);
 
 // How the generators of a run sample.
@@ -75,7 +76,8 @@ actors::CriticLink critic_link(const config::TrainConfig& config);
 // What the data role is told, but for who hears of it.
 actors::DataRoleOptions data_options(const config::TrainConfig& config);
 
-// What the controller is told; `updates`: of the whole run; `evaluation_prompts`: held-out problems; 0 without any.
+// What the controller is told; `updates`: of the whole run; `evaluation_prompts`: held-out
+// problems; 0 without any.
 actors::RunPlan run_plan(const config::TrainConfig& config,
                          std::uint64_t updates,
                          std::uint64_t evaluation_prompts);

@@ -1,6 +1,5 @@
 // Every choice of the configuration reaches the trainer.
 #include "apps/session/roles/run_settings.hpp"
-
 #include "runtime/config/method.hpp"
 #include "runtime/learn/supervised/methods.hpp"
 
