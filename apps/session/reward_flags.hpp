@@ -4,6 +4,7 @@
 
 #include "actors/reward/reward_source.hpp"
 #include "apps/cli/flags.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "runtime/core/team.hpp"
 
 #include <memory>
@@ -25,7 +26,7 @@ struct RewardFlags {
   core::Result<void> check_label(const std::string& label_key) const;
   // Errors (kConfig): several or none given, an unknown rule, a bad file, pattern or address.
   core::Result<std::unique_ptr<actors::RewardSource>> source() const;
-  core::Duration deadline() const;
+  core::Duration deadline() const { return seconds_of(deadline_s); }
 
   // What they mean for the content of a file with scores. Error: the Python file cannot be read.
   core::Result<std::vector<std::pair<std::string, std::string>>> settings() const;

@@ -23,12 +23,13 @@ double unix_seconds() {
 
 }  // namespace
 
-core::Result<std::unique_ptr<RunReporter>> RunReporter::open(const config::TrainConfig& config,
-                                                             const store::RunStart& start,
-                                                             std::uint64_t updates,
-                                                             const core::Clock& clock,
-                                                             const Hashing& contents,
-                                                             const std::vector<std::string>& notes) {
+core::Result<std::unique_ptr<RunReporter>> RunReporter::open(
+    const config::TrainConfig& config,
+    const store::RunStart& start,
+    std::uint64_t updates,
+    const core::Clock& clock,
+    const Hashing& contents,
+    const std::vector<std::string>& notes) {
   const store::RunFolder& folder = start.folder;
   const std::uint64_t first = start.checkpoint ? start.checkpoint->step : 0;
   TROUPE_TRY_ASSIGN(log, observe::Log::open(folder.log_file(), nullptr));
@@ -140,7 +141,7 @@ void RunReporter::on_failed_group(const actors::FailedGroup& group) {
   }
   last_gist_ = gist;
   on_note("update " + std::to_string(group.ticket.update + 1) + ", prompt " +
-       std::to_string(group.ticket.slot + 1) + " replaced: " + told);
+          std::to_string(group.ticket.slot + 1) + " replaced: " + told);
 }
 
 // Comings and goings are in the log, and on the terminal by what the company says of them.
@@ -172,9 +173,10 @@ std::map<std::uint64_t, actors::SetRewards> RunReporter::reward_sets() const {
 void RunReporter::on_awaited_rewards(const std::set<std::string>& names) {
   const std::string join = " --join " + folder_.path().string() + " --name ";
   for (const std::string& name : names) {
-    on_note("waiting for reward " + name + ", which was attached to this run: `troupe attach reward" +
-         join + name + " ...` as before brings it back, `troupe detach reward" + join + name +
-         "` goes on without it");
+    on_note("waiting for reward " + name +
+            ", which was attached to this run: `troupe attach reward" + join + name +
+            " ...` as before brings it back, `troupe detach reward" + join + name +
+            "` goes on without it");
   }
 }
 
@@ -263,8 +265,8 @@ core::Result<std::filesystem::path> RunReporter::commit_here(std::uint64_t done)
   if (!hashes) {
     on_note("a resume cannot tell whether the contents are the same: " + hashes.error().message);
   }
-  TROUPE_TRY_ASSIGN(folder, checkpoints.commit(done, std::move(open),
-                                               hashes ? hashes_json(*hashes) : "{}"));
+  TROUPE_TRY_ASSIGN(
+      folder, checkpoints.commit(done, std::move(open), hashes ? hashes_json(*hashes) : "{}"));
   on_note("checkpoint " + folder.string());
   return folder;
 }

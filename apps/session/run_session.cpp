@@ -58,7 +58,8 @@ Result<void> RunSession::run() {
   }
   for (bool told = false; !outcome_.wait_for(actors::limits::kLookEvery);) {
     if (stop_requested() && !std::exchange(told, true)) {
-      parts_.listener->on_note("stopping after this update, with a checkpoint; Ctrl-C again ends at once");
+      parts_.listener->on_note(
+          "stopping after this update, with a checkpoint; Ctrl-C again ends at once");
     }
   }
   Result<void> ended = outcome_.wait();
@@ -97,8 +98,8 @@ async::task<Result<void>> RunSession::host(std::string name,
   };
   cluster::RoleRecipe recipe{std::move(factory)};
   auto joined = plane_.join(name);
-  TROUPE_CO_TRY_SET(*place, co_await cluster::host_role(std::move(joined), std::move(recipe),
-                                                        std::move(hooks)));
+  TROUPE_CO_TRY_SET(
+      *place, co_await cluster::host_role(std::move(joined), std::move(recipe), std::move(hooks)));
   co_return Result<void>();
 }
 

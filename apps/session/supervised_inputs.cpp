@@ -81,8 +81,7 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   TROUPE_TRY_ASSIGN(chat, text::load_template(folder, config.data.apply_chat_template));
   const text::ChatTemplate* chat_ptr = chat ? &*chat : nullptr;
-  TROUPE_TRY_ASSIGN(train, load_rows(config, spec, tokenizer, chat_ptr, true, inputs.notes));
-  inputs.train = std::move(train);
+  TROUPE_TRY_SET(inputs.train, load_rows(config, spec, tokenizer, chat_ptr, true, inputs.notes));
   if (!config.eval.dataset.empty()) {
     TROUPE_TRY_SET(inputs.evaluation,
                    load_rows(config, spec, tokenizer, chat_ptr, false, inputs.notes));

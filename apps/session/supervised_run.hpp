@@ -56,8 +56,6 @@ class SupervisedRun {
   bool half_way_ = false;     // through the step after them
   bool save_failed_ = false;  // the last try
   std::filesystem::path saved_at_;
-  std::uint64_t evaluated_ = 0;  // steps done at the last evaluation
-  bool has_evaluated_ = false;
 };
 
 }  // namespace troupe::app

@@ -6,9 +6,9 @@
 #include "apps/session/company_plane.hpp"
 #include "apps/session/loopback_plane.hpp"
 #include "apps/session/note_line.hpp"
+#include "apps/session/roles/contents.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/run_settings.hpp"
-#include "apps/session/roles/contents.hpp"
 #include "apps/session/run_files.hpp"
 #include "apps/session/run_inputs.hpp"
 #include "apps/session/run_reporter.hpp"
@@ -76,8 +76,8 @@ class Training {
       parts.plan.earlier_sets.push_back(set);
     if (loopback()) TROUPE_TRY(check_none_attached(parts.plan));
     TROUPE_TRY_ASSIGN(files, RunFiles::open(start.folder));
-    TROUPE_TRY_ASSIGN(reporter, RunReporter::open(config_, start, updates, clock_, *contents_,
-                                                  inputs.notes));
+    TROUPE_TRY_ASSIGN(reporter,
+                      RunReporter::open(config_, start, updates, clock_, *contents_, inputs.notes));
     notes_.attach(reporter.get());
     parts.data = data_options(config_);
     parts.data.earlier_sets = parts.plan.earlier_sets;
@@ -144,7 +144,7 @@ class Training {
     options.cores = plan_cores(config_, static_cast<std::uint32_t>(usable_cores()));
     options.contents = [this] { return contents_->get(); };
     options.note = [this](const std::string& text) { notes_.say(text); };
-    notes_.say(options.cores.text());
+    notes_.say(options.cores.text);
     TROUPE_TRY_ASSIGN(company, CompanyPlane::open(std::move(options)));
     const std::string address = company->address();
     notes_.say("join with --join " + address + ", or --join " + folder.path().string() +

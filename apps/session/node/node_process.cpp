@@ -28,16 +28,8 @@ class Ending {
     if (!left_) left_ = error;
     changed_.notify_all();
   }
-  void dismissed() {
-    const std::lock_guard lock(mutex_);
-    dismissed_ = true;
-    changed_.notify_all();
-  }
-  void in() {
-    const std::lock_guard lock(mutex_);
-    in_ = true;
-    changed_.notify_all();
-  }
+  void dismissed() { set(dismissed_); }
+  void in() { set(in_); }
   // True once the node is in; false when it ended before.
   bool wait_until_in() {
     std::unique_lock lock(mutex_);
@@ -58,6 +50,11 @@ class Ending {
   }
 
  private:
+  void set(bool& what) {
+    const std::lock_guard lock(mutex_);
+    what = true;
+    changed_.notify_all();
+  }
   bool over() const { return left_ || dismissed_ || stop_requested(); }
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -159,8 +156,8 @@ class NodeProcess {
       node_ = std::make_shared<actors::NodeRole>(std::move(context), join_of(self_), ports());
       return node_;
     });
-    TROUPE_CO_TRY_SET(host_, co_await cluster::host_role(std::move(place), std::move(recipe),
-                                                         std::move(hooks)));
+    TROUPE_CO_TRY_SET(
+        host_, co_await cluster::host_role(std::move(place), std::move(recipe), std::move(hooks)));
     co_return core::Result<void>();
   }
 

@@ -22,24 +22,10 @@ using core::Result;
 constexpr std::string_view kSetting = "sha256 of ";
 constexpr std::size_t kShown = 12;  // digits of a hash
 
-std::string weights_name(const std::string& key) {
-  return "the weights of " + key;
-}
-std::string tokenizer_name(const std::string& key) {
-  return "the tokenizer of " + key;
-}
-
-Result<Content> weights_at(const std::string& key, const std::string& from) {
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(from));
-  TROUPE_TRY_ASSIGN(files, model::weight_files(folder));
-  files.push_back(folder / "config.json");
-  return Content{weights_name(key), std::move(files), std::move(folder)};
-}
-
 // And what else decides which tokens end an answer and how a chat is written.
 Result<Content> tokenizer_at(const std::string& key, const std::string& from) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(from));
-  Content content{tokenizer_name(key), {}, folder};
+  Content content{"the tokenizer of " + key, {}, folder};
   for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
                            "generation_config.json", "chat_template.jinja", "config.json"}) {
     std::error_code error;
@@ -70,8 +56,10 @@ Result<void> add_model(std::vector<Content>& all,
                        const std::string& from,
                        bool tokenizer) {
   if (from.empty()) return {};
-  TROUPE_TRY_ASSIGN(weights, weights_at(key, from));
-  all.push_back(std::move(weights));
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(from));
+  TROUPE_TRY_ASSIGN(files, model::weight_files(folder));
+  files.push_back(folder / "config.json");
+  all.push_back({"the weights of " + key, std::move(files), std::move(folder)});
   if (!tokenizer) return {};
   TROUPE_TRY_ASSIGN(words, tokenizer_at(key, from));
   all.push_back(std::move(words));

@@ -179,7 +179,7 @@ Result<void> RoleLoader::load_text(const std::filesystem::path& folder,
                                    const model::ModelSpec& spec) {
   if (text_) return {};
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
-  eos_ = end_tokens(tokenizer, spec);
+  eos_ = end_tokens(tokenizer.eos_ids(), spec);
   text_ = std::make_shared<actors::TokenizerText>(std::move(tokenizer));
   return {};
 }
