@@ -32,10 +32,11 @@ actors::RewardReads read_by_rewards(const config::TrainConfig& config) {
   return read;
 }
 
-core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(const config::TrainConfig& config,
-                                                                   bool training,
-                                                                   const text::Tokenizer& tokenizer,
-                                                                   const text::ChatTemplate* chat) {
+core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(
+    const config::TrainConfig& config,
+    bool training,
+    const text::Tokenizer& tokenizer,
+    const text::ChatTemplate* chat) {
   actors::DatasetPromptsOptions options;
   options.files = training ? config.data.prompt_dataset : config.eval.dataset;
   options.columns.input_key = config.data.input_key;
@@ -99,7 +100,7 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
       inputs.notes.push_back(note);
   }
   if (inputs.prompts->has_chats() || (inputs.evaluation && inputs.evaluation->has_chats())) {
-    TROUPE_TRY(check_reward_templates(config));
+    TROUPE_TRY(check_reward_models(config, true));
   }
   if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));
   if (!models) return inputs;

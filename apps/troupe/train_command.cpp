@@ -5,7 +5,6 @@
 #include "apps/cli/system_facts.hpp"
 #include "apps/session/company_plane.hpp"
 #include "apps/session/loopback_plane.hpp"
-#include "apps/session/note_line.hpp"
 #include "apps/session/roles/contents.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/run_settings.hpp"
@@ -26,6 +25,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <mutex>
 #include <optional>
 
 namespace troupe::app {
@@ -46,13 +46,25 @@ class Training {
       }
       losses = done_ > done_before ? 1 : losses + 1;
       if (losses > actors::limits::kRestarts_max) return outcome;
-      notes_.say(outcome.error().message + "; going on from the last commit");
+      note(outcome.error().message + "; going on from the last commit");
       config_.resume = "auto";
     }
   }
 
  private:
   bool loopback() const { return config_.cluster.transport == config::Transport::kLoopback; }
+
+  // What the company has to say goes to whichever reporter is there; between two, to standard error.
+  // Any thread.
+  void note(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    if (reporter_ != nullptr) return reporter_->on_note(text);
+    std::fprintf(stderr, "%s\n", text.c_str());
+  }
+  void report_to(RunReporter* reporter) {
+    const std::lock_guard lock(mutex_);
+    reporter_ = reporter;
+  }
 
   core::Result<void> run_session() {
     TROUPE_TRY_ASSIGN(inputs, load_inputs(config_, loopback()));
@@ -78,7 +90,7 @@ class Training {
     TROUPE_TRY_ASSIGN(files, RunFiles::open(start.folder));
     TROUPE_TRY_ASSIGN(reporter,
                       RunReporter::open(config_, start, updates, clock_, *contents_, inputs.notes));
-    notes_.attach(reporter.get());
+    report_to(reporter.get());
     parts.data = data_options(config_);
     parts.data.earlier_sets = parts.plan.earlier_sets;
     parts.prompts = std::move(inputs.prompts);
@@ -89,7 +101,7 @@ class Training {
     auto ended = conduct(std::move(parts), inputs, updates, start.folder);
     const bool asked = !ended && ended.error().code == core::ErrorCode::kInterrupted;
     if (ended || asked) plane_.reset();  // says good-bye while there is somebody to hear it
-    notes_.attach(nullptr);
+    report_to(nullptr);
     reward_sets_.merge(reporter->reward_sets());
     if (!ended && !asked) return ended;
     const auto phases = reporter->phases();
@@ -125,7 +137,7 @@ class Training {
                           std::uint64_t updates,
                           const store::RunFolder& folder) {
     if (!plane_ && loopback()) {
-      if (const std::string gpus = devices_text(config_); !gpus.empty()) notes_.say(gpus);
+      if (const std::string gpus = devices_text(config_); !gpus.empty()) note(gpus);
       plane_ = std::make_unique<LoopbackPlane>(config_, updates, std::move(inputs.params),
                                                std::move(inputs.reward));
     } else if (!plane_) {
@@ -143,16 +155,16 @@ class Training {
     options.run_folder = folder.path();
     options.cores = plan_cores(config_, static_cast<std::uint32_t>(usable_cores()));
     options.contents = [this] { return contents_->get(); };
-    options.note = [this](const std::string& text) { notes_.say(text); };
-    notes_.say(options.cores.text);
+    options.note = [this](const std::string& text) { note(text); };
+    note(options.cores.text);
     TROUPE_TRY_ASSIGN(company, CompanyPlane::open(std::move(options)));
     const std::string address = company->address();
-    notes_.say("join with --join " + address + ", or --join " + folder.path().string() +
+    note("join with --join " + address + ", or --join " + folder.path().string() +
                " on this machine" + company->status_text());
     plane_ = std::move(company);
     const std::string missing = awaited_kinds(config_);
     if (!missing.empty()) {
-      notes_.say("waiting for nodes that play " + missing + ": troupe node --join " + address +
+      note("waiting for nodes that play " + missing + ": troupe node --join " + address +
                  " --roles " + missing);
     }
     return {};
@@ -165,7 +177,8 @@ class Training {
   double load_s_ = 0;
   std::uint64_t done_ = 0;  // updates of the checkpoint that the last play began with
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;  // beyond the run's own, by number
-  NoteLine notes_;
+  std::mutex mutex_;
+  RunReporter* reporter_ = nullptr;  // while there is one
   std::optional<Hashing> contents_;
   std::unique_ptr<ControlPlane> plane_;
 };

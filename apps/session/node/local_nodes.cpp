@@ -42,8 +42,7 @@ core::Result<void> LocalNodes::start(const std::string& node,
   for (const std::string& kind : kinds)
     offered += (offered.empty() ? "" : ",") + kind;
   core::ChildSpec spec;
-  spec.words = {"troupe", "node", "--local", socket_, "--name", name,
-                "--roles", offered};
+  spec.words = {"troupe", "node", "--local", socket_, "--name", name, "--roles", offered};
   spec.this_program = true;
   spec.environment = core::merged_environment({"TROUPE_NODE_PASS=" + pass});
   spec.descriptors = {{nothing, 0}, {log, 1}, {log, 2}};

@@ -1,6 +1,7 @@
 // The node processes of a run on its own host: this program again, as `troupe node --local`. Each
 // leads a process group of its own, so that Ctrl-C reaches the run alone, dies with the run, and
-// writes its output to a log file of its own. Owned by the command that trains; used on the company's strand.
+// writes its output to a log file of its own. Owned by the command that trains; used on the
+// company's strand.
 #pragma once
 
 #include "actors/company/launcher.hpp"

@@ -201,9 +201,33 @@ class NodeProcess {
 
 }  // namespace
 
+core::Result<std::unique_ptr<cluster::RoleHost>> NodeGuest::host(
+    std::string name, cluster::RoleHost::Factory factory, async::DeviceThread* device) const {
+  const cluster::Identity identity{std::move(name), core::RunId{run_id}, epoch};
+  auto place = exchange->join(identity, io->make_strand());
+  return io->run(cluster::host_role(std::move(place), {std::move(factory), device}, {}));
+}
+
+void NodeGuest::stop(std::unique_ptr<cluster::RoleHost>& role) const {
+  if (role) io->run(role->stop());
+  role.reset();
+}
+
 core::Result<NodeEnd> live_as_node(const NodeSelf& self, const NodeCalls& calls) {
   NodeProcess process(self, calls);
   return process.live();
+}
+
+core::Result<NodeEnd> live_through_gateway(async::IoThreads& io,
+                                           const JoinTarget& target,
+                                           NodeSelf self,
+                                           const NodeCalls& calls) {
+  TROUPE_TRY_ASSIGN(tunnel, enter(io, target, "company"));
+  self.socket = tunnel->path();
+  self.pass = tunnel->pass();
+  auto end = live_as_node(self, calls);
+  tunnel->stop();
+  return end;
 }
 
 }  // namespace troupe::app

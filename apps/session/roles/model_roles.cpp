@@ -139,21 +139,16 @@ core::Result<void> check_folder(const config::TrainConfig& config,
 
 }  // namespace
 
-core::Result<void> check_reward_templates(const config::TrainConfig& config) {
-  for (const RewardPart& part : reward_parts(config)) {
-    if (part.folder.empty()) continue;
-    TROUPE_TRY_ASSIGN(folder, model::resolve_model(part.folder));
-    TROUPE_TRY(actors::check_reward_folder(folder, true));
+core::Result<void> check_reward_models(const config::TrainConfig& config, bool as_chat) {
+  for (const std::string& name : config.reward.model_name_or_path) {
+    TROUPE_TRY_ASSIGN(folder, model::resolve_model(name));
+    TROUPE_TRY(actors::check_reward_folder(folder, as_chat));
   }
   return {};
 }
 
 core::Result<void> check_model_roles(const config::TrainConfig& config) {
-  for (const RewardPart& part : reward_parts(config)) {
-    if (part.folder.empty()) continue;
-    TROUPE_TRY_ASSIGN(folder, model::resolve_model(part.folder));
-    TROUPE_TRY(actors::check_reward_folder(folder, config.data.apply_chat_template));
-  }
+  TROUPE_TRY(check_reward_models(config, config.data.apply_chat_template));
   if (has_critic(config)) {
     const CriticSource source = critic_source(config);
     TROUPE_TRY(check_folder(config, source.from, source.key));
