@@ -59,7 +59,7 @@ Result<void> CompanyPlane::start() {
   parts.view = [company = company_, strand = strand_] { return view_of(company, strand); };
   parts.note = options_.note;
   TROUPE_TRY_SET(status_, StatusService::open(std::move(parts), role_io_, timers_));
-  TROUPE_TRY_SET(gateway_, RunGateway::open(options_.config, options_.run_folder, own_io_, socket,
+  TROUPE_TRY_SET(gateway_, open_gateway(options_.config, options_.run_folder, own_io_, socket,
                                             admission_, options_.note));
   async::post(strand_, [company = company_] { company->begin(); });
   return {};
@@ -212,11 +212,11 @@ async::task<void> CompanyPlane::end_session() {
 }
 
 CompanyPlane::~CompanyPlane() {
-  if (company_) {  // through the gateway_, too
+  if (company_) {  // through the gateway, too
     const auto deadline = async::Deadline::after(timers_, cluster::limits::kShutdownDeadline);
     own_io_.run(async::run_on(strand_, company_->dismiss_all(deadline, over_)));
   }
-  if (gateway_) gateway_->stop();
+  if (gateway_) close_gateway(*gateway_, options_.run_folder);
   if (status_) status_->close();
   if (company_host_) own_io_.run(company_host_->stop());
   nodes_.reset();
@@ -250,7 +250,7 @@ void CompanyPlane::prepare(actors::Controller& controller) {
       });
   controller.when_published([this](const actors::Published& published) {
     if (published.source.tcp_port == 0) return;
-    gateway_->set_weights_port(static_cast<std::uint16_t>(published.source.tcp_port));
+    gateway_->set_service("weights", static_cast<std::uint16_t>(published.source.tcp_port));
   });
 }
 

@@ -32,8 +32,9 @@ struct RewardFlags {
   core::Result<std::vector<std::pair<std::string, std::string>>> settings() const;
 };
 
-// Scores all samples in calls of at most `kScoreRows`, whole groups, so that a reward that looks at its batch sees the same
-// ones whenever the work is cut. Failures of a call are tried again as in training.
+// Scores all samples in calls of at most `kScoreRows`, whole groups, so that a reward that looks at
+// its batch sees the same ones whenever the work is cut. Failures of a call are tried again as in
+// training.
 inline constexpr std::size_t kScoreRows = 64;
 core::Result<std::vector<actors::RewardScore>> score_items(
     actors::RewardSource& source,

@@ -1,7 +1,7 @@
-// One life of a run: its data role and its controller, from the last checkpoint to the outcome.
-// Stands on a control plane that has the other roles. A run whose policy or critic was lost has
-// another session after it. Owned by the command that trains, which `run` blocks; going away stops
-// its roles, then those of the plane.
+// One life of a run: its data role and its controller, from the last checkpoint to the outcome. The
+// control plane has the other roles. A run whose policy or critic was lost goes on in another
+// session. Owned by the command that trains, which `run` blocks; the destructor stops the session's
+// roles, then those of the plane.
 #pragma once
 
 #include "actors/controller/controller.hpp"

@@ -1,4 +1,5 @@
-// Status in three forms: one JSON object (the truth), Prometheus text, and a page for people. Pure.
+// The status of a run in three forms: one JSON object, which has all of it, Prometheus text, and a
+// page for people. Pure.
 #pragma once
 
 #include "actors/company/company.hpp"
@@ -16,7 +17,7 @@ struct StatusFacts {
   std::map<std::string, wire::RoleReport> roles;  // the newest account of each
   std::string controller;                         // its snapshot as JSON; "" before and after a run
   double busy_together_s = 0;                     // generators and policy busy at once
-  double watched_s = 0;                           // since the desk opened
+  double watched_s = 0;                           // since the session began
   std::uint64_t frames = 0, bytes = 0, refused = 0, stray = 0;
 };
 

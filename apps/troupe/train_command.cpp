@@ -54,8 +54,8 @@ class Training {
  private:
   bool loopback() const { return config_.cluster.transport == config::Transport::kLoopback; }
 
-  // What the company has to say goes to whichever reporter is there; between two, to standard error.
-  // Any thread.
+  // What the company has to say goes to whichever reporter is there; between two, to standard
+  // error. Any thread.
   void note(const std::string& text) {
     const std::lock_guard lock(mutex_);
     if (reporter_ != nullptr) return reporter_->on_note(text);
@@ -160,12 +160,12 @@ class Training {
     TROUPE_TRY_ASSIGN(company, CompanyPlane::open(std::move(options)));
     const std::string address = company->address();
     note("join with --join " + address + ", or --join " + folder.path().string() +
-               " on this machine" + company->status_text());
+         " on this machine" + company->status_text());
     plane_ = std::move(company);
     const std::string missing = awaited_kinds(config_);
     if (!missing.empty()) {
       note("waiting for nodes that play " + missing + ": troupe node --join " + address +
-                 " --roles " + missing);
+           " --roles " + missing);
     }
     return {};
   }
@@ -195,8 +195,7 @@ core::Result<void> train_supervised(config::Methods method, Words words) {
   TROUPE_TRY_ASSIGN(builder, config::read(run_table(), words, method));
   TROUPE_TRY_ASSIGN(config, builder.finish());
   TROUPE_TRY(learn::find_trainers());
-  SupervisedRun run(std::move(config), builder.origins());
-  return run.run();
+  return run_supervised(std::move(config), builder.origins());
 }
 
 void print_help(config::Methods method, const std::string& section_name) {

@@ -60,7 +60,8 @@ std::vector<RewardPart> reward_parts(const config::TrainConfig& config);
 // wrong one is an error of the configuration.
 core::Result<void> check_model_roles(const config::TrainConfig& config);
 
-// The same of the reward models alone; `as_chat`: with their chat templates, since prompts are chats.
+// The same of the reward models alone; `as_chat`: with their chat templates, since prompts are
+// chats.
 core::Result<void> check_reward_models(const config::TrainConfig& config, bool as_chat);
 
 // A learned reward model as a source. `team` outlives it. Errors: kConfig naming the folder when it
