@@ -1,11 +1,13 @@
-// What makes two processes of one company fit together. Constants of the build.
+// What two processes must have in common to work in one company: the version and the arithmetic of
+// the program. Constants of the build.
 #pragma once
 
 #include <string>
 
 namespace troupe::app {
 
-// The class of bits of every kernel of this build (docs/adr/0003-exact-arithmetic.md).
+// Names the arithmetic of the kernels: builds of one name compute the same bits
+// (docs/adr/0003-exact-arithmetic.md).
 inline constexpr char kArithmetic[] = "exact-f32";
 
 // "0.1.0".

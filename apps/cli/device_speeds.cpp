@@ -1,6 +1,7 @@
 #include "apps/cli/device_speeds.hpp"
 
 #include "kernels/calibrate.hpp"
+#include "runtime/core/buffer.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,21 +20,6 @@ double seconds_of_batch(Device& device, const std::function<void()>& work, int t
   device.synchronize();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
-
-class DeviceBlock {
- public:
-  DeviceBlock(core::Memory& memory, std::uint64_t bytes)
-      : memory_(memory), bytes_(bytes), data_(memory.allocate(bytes)) {}
-  DeviceBlock(const DeviceBlock&) = delete;
-  DeviceBlock& operator=(const DeviceBlock&) = delete;
-  ~DeviceBlock() { memory_.release(data_, bytes_); }
-  float* floats() { return static_cast<float*>(data_); }
-
- private:
-  core::Memory& memory_;
-  const std::uint64_t bytes_;
-  void* const data_;
-};
 
 }  // namespace
 
@@ -75,16 +61,16 @@ DeviceSpeeds measure_speeds(Device& device) {
   const double gb = static_cast<double>(bytes) / 1e9;
   core::Memory& memory = device.memory();
   device.enter();
-  DeviceBlock a(memory, bytes), b(memory, bytes);
+  core::Buffer<float> a(count, memory), b(count, memory);
   std::vector<float> host(static_cast<std::size_t>(count), 1.0f);
-  memory.upload(a.floats(), host.data(), bytes);
+  memory.upload(a.data(), host.data(), bytes);
   DeviceSpeeds speeds;
   speeds.copy_gb_per_s =
-      2 * gb / seconds_of(device, [&] { memory.copy(b.floats(), a.floats(), bytes); });
+      2 * gb / seconds_of(device, [&] { memory.copy(b.data(), a.data(), bytes); });
   speeds.upload_gb_per_s =
-      gb / seconds_of(device, [&] { memory.upload(b.floats(), host.data(), bytes); });
+      gb / seconds_of(device, [&] { memory.upload(b.data(), host.data(), bytes); });
   speeds.download_gb_per_s =
-      gb / seconds_of(device, [&] { memory.download(host.data(), b.floats(), bytes); });
+      gb / seconds_of(device, [&] { memory.download(host.data(), b.data(), bytes); });
   const kernels::UseOps use(device.ops());
   kernels::Calibration calibration(device.ops(), memory, static_cast<std::int64_t>(bytes));
   const kernels::MachineLimits limits = calibration.measure(core::Team{}, 2);

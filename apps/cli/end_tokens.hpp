@@ -2,7 +2,6 @@
 #pragma once
 
 #include "runtime/model/spec.hpp"
-#include "runtime/text/tokenizer.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,18 +9,13 @@
 
 namespace troupe::app {
 
-// `ends`: the tokenizer's own.
+// `ends`: those that the tokenizer's files name.
 inline std::vector<std::int32_t> end_tokens(std::vector<std::int32_t> ends,
                                             const model::ModelSpec& spec) {
   for (const std::int32_t id : spec.eos) {
     if (std::find(ends.begin(), ends.end(), id) == ends.end()) ends.push_back(id);
   }
   return ends;
-}
-
-inline std::vector<std::int32_t> end_tokens(const text::Tokenizer& tokenizer,
-                                            const model::ModelSpec& spec) {
-  return end_tokens(tokenizer.eos_ids(), spec);
 }
 
 }  // namespace troupe::app

@@ -38,35 +38,25 @@ core::Result<std::vector<std::int32_t>> end_tokens_of(
 
 }  // namespace
 
-EngineHost::EngineHost(std::string name,
-                       model::ModelSpec spec,
-                       std::optional<text::Tokenizer> tokenizer,
-                       std::unique_ptr<core::TeamRunner> team)
-    : name_(std::move(name)),
-      spec_(std::move(spec)),
-      tokenizer_(std::move(tokenizer)),
-      team_(std::move(team)) {
-  if (tokenizer_) text_.emplace(*tokenizer_);
-}
-
 core::Result<std::unique_ptr<EngineHost>> EngineHost::prepare(const std::string& name,
                                                               const Placement& placement,
                                                               TokenizerUse use) {
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(name));
-  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
-  TROUPE_TRY_ASSIGN(tokenizer, load_tokenizer(folder, use));
-  TROUPE_TRY_ASSIGN(eos, end_tokens_of(folder, tokenizer, spec));
+  std::unique_ptr<EngineHost> host(new EngineHost);
+  host->name_ = name;
+  TROUPE_TRY_SET(host->folder_, model::resolve_model(name));
+  const std::filesystem::path& folder = host->folder_;
+  TROUPE_TRY_SET(host->spec_, model::read_spec(folder));
+  const model::ModelSpec& spec = host->spec_;
+  TROUPE_TRY_SET(host->tokenizer_, load_tokenizer(folder, use));
+  TROUPE_TRY_SET(host->eos_, end_tokens_of(folder, host->tokenizer_, spec));
   if (const auto note = model::longrope_note(spec)) std::fprintf(stderr, "%s\n", note->c_str());
-  TROUPE_TRY_ASSIGN(team, make_team(placement));
-  if (spec.moe.any() && !team->memory().on_host()) {
+  TROUPE_TRY_SET(host->team_, make_team(placement));
+  if (spec.moe.any() && !host->team_->memory().on_host()) {
     return core::fail(core::ErrorCode::kConfig,
                       "--device " + placement.device + ": the experts of " + spec.architecture +
                           " are computed on the processor only; give --device cpu");
   }
-  std::unique_ptr<EngineHost> host(
-      new EngineHost(name, std::move(spec), std::move(tokenizer), std::move(team)));
-  host->eos_ = std::move(eos);
-  host->folder_ = folder;
+  if (host->tokenizer_) host->text_.emplace(*host->tokenizer_);
   if (!host->tokenizer_) {
     host->no_chat_ = "there is no tokenizer";
   } else if (auto chat = text::ChatTemplate::load(folder)) {

@@ -67,10 +67,7 @@ class EngineHost {
       const std::vector<text::ChatMessage>& messages) const;
 
  private:
-  EngineHost(std::string name,
-             model::ModelSpec spec,
-             std::optional<text::Tokenizer> tokenizer,
-             std::unique_ptr<core::TeamRunner> team);
+  EngineHost() = default;
   core::Result<std::unique_ptr<engine::Engine>> make_engine(
       std::shared_ptr<const model::PackedWeights> weights, engine::EngineLimits limits);
 

@@ -1,5 +1,6 @@
 #include "apps/cli/part_file.hpp"
 
+#include "runtime/data/table_reader.hpp"
 #include "runtime/store/atomic_file.hpp"
 #include "runtime/store/io_error.hpp"
 #include "runtime/store/sha256.hpp"
@@ -181,12 +182,9 @@ Result<std::string> file_identity(const fs::path& file) {
 
 Result<std::string> files_identity(const std::string& files) {
   std::string out;
-  std::string_view rest = files;
-  while (!rest.empty()) {
-    const auto comma = rest.find(',');
-    TROUPE_TRY_ASSIGN(one, file_identity(fs::path(rest.substr(0, comma))));
+  for (const std::string& file : data::split_files(files)) {
+    TROUPE_TRY_ASSIGN(one, file_identity(file));
     out += (out.empty() ? "" : ", ") + one;
-    rest.remove_prefix(comma == rest.npos ? rest.size() : comma + 1);
   }
   return out;
 }

@@ -23,7 +23,7 @@ class PartFile {
  public:
   // Lines come in bundles of `bundle` that belong together; an unfinished one is cut off. Errors:
   // kConfig when `out` is there already (unless `overwrite`) or a part was made with other
-  // settings, naming them; kResources when another process is at it.
+  // settings, naming them; kResources when another process writes it.
   static core::Result<PartFile> open(const std::filesystem::path& out,
                                      const PartSettings& settings,
                                      std::uint64_t bundle,

@@ -9,18 +9,16 @@ namespace troupe::app {
 namespace {
 
 std::atomic<bool> requested{false};
-std::atomic<int> number{0};
 std::atomic<void (*)()> forced_end{nullptr};
-static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+static_assert(std::atomic<bool>::is_always_lock_free);
 
-extern "C" void on_stop_signal(int signal_number) {
+extern "C" void on_stop_signal(int) {
   if (requested.exchange(true)) {
     if (void (*const hook)() = forced_end.load()) hook();
     constexpr char kText[] = "\ntroupe: stopped at once\n";
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kText, sizeof kText - 1);
     ::_exit(130);
   }
-  number.store(signal_number);
 }
 
 }  // namespace
@@ -48,13 +46,8 @@ const std::atomic<bool>& stop_requested() noexcept {
   return requested;
 }
 
-int stop_signal_number() noexcept {
-  return number.load();
-}
-
 void clear_stop_request() noexcept {
   requested.store(false);
-  number.store(0);
 }
 
 }  // namespace troupe::app

@@ -20,9 +20,6 @@ void leave_stop_signal();
 // True once a signal came in. The reference is good for the life of the process.
 const std::atomic<bool>& stop_requested() noexcept;
 
-// The signal that came in, 0 before.
-int stop_signal_number() noexcept;
-
 // For `chat`: a request that only ended one answer is over.
 void clear_stop_request() noexcept;
 

@@ -4,7 +4,7 @@
 #include "actors/protocol/role_adapter.hpp"
 #include "apps/cli/build_facts.hpp"
 #include "apps/cli/stop_signal.hpp"
-#include "apps/session/roles/learn_settings.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "apps/session/run_session.hpp"
 #include "apps/session/wanted_roles.hpp"
 #include "runtime/async/run_on.hpp"
@@ -59,7 +59,7 @@ Result<void> CompanyPlane::start() {
   parts.view = [company = company_, strand = strand_] { return view_of(company, strand); };
   parts.note = options_.note;
   TROUPE_TRY_SET(status_, StatusService::open(std::move(parts), role_io_, timers_));
-  TROUPE_TRY_SET(gateway_, RunGateway::open(options_.config, options_.run_folder, own_io_, socket,
+  TROUPE_TRY_SET(gateway_, open_gateway(options_.config, options_.run_folder, own_io_, socket,
                                             admission_, options_.note));
   async::post(strand_, [company = company_] { company->begin(); });
   return {};
@@ -141,9 +141,8 @@ async::task<Result<void>> CompanyPlane::start_company() {
                                          company_hooks());
     return company_;
   });
-  auto hosted = co_await cluster::host_role(std::move(place), std::move(recipe), std::move(hooks));
-  if (!hosted) co_return hosted.failure();
-  company_host_ = std::move(*hosted);
+  TROUPE_CO_TRY_SET(company_host_, co_await cluster::host_role(std::move(place), std::move(recipe),
+                                                               std::move(hooks)));
   co_return Result<void>();
 }
 
@@ -213,11 +212,11 @@ async::task<void> CompanyPlane::end_session() {
 }
 
 CompanyPlane::~CompanyPlane() {
-  if (company_) {  // through the gateway_, too
+  if (company_) {  // through the gateway, too
     const auto deadline = async::Deadline::after(timers_, cluster::limits::kShutdownDeadline);
     own_io_.run(async::run_on(strand_, company_->dismiss_all(deadline, over_)));
   }
-  if (gateway_) gateway_->stop();
+  if (gateway_) close_gateway(*gateway_, options_.run_folder);
   if (status_) status_->close();
   if (company_host_) own_io_.run(company_host_->stop());
   nodes_.reset();
@@ -251,7 +250,7 @@ void CompanyPlane::prepare(actors::Controller& controller) {
       });
   controller.when_published([this](const actors::Published& published) {
     if (published.source.tcp_port == 0) return;
-    gateway_->set_weights_port(static_cast<std::uint16_t>(published.source.tcp_port));
+    gateway_->set_service("weights", static_cast<std::uint16_t>(published.source.tcp_port));
   });
 }
 

@@ -50,7 +50,7 @@ class CompanyPlane final : public ControlPlane {
   void stop_roles(bool over) override;
 
   // Where other commands reach this company: "127.0.0.1:4711".
-  std::string address() const { return gateway_->address(); }
+  std::string address() const { return address_of(*gateway_, options_.config); }
   // "; status at http://127.0.0.1:4712/metrics", or nothing.
   std::string status_text() const;
 
@@ -81,7 +81,7 @@ class CompanyPlane final : public ControlPlane {
   actors::Admission admission_;
   std::unique_ptr<cluster::Exchange> exchange_;
   std::unique_ptr<LocalNodes> nodes_;
-  std::unique_ptr<RunGateway> gateway_;
+  std::unique_ptr<net::Gateway> gateway_;
   std::unique_ptr<StatusService> status_;
   std::shared_ptr<actors::Company> company_;
   async::Executor strand_;  // of the company

@@ -1,6 +1,7 @@
-// What a run session stands on: the network of its roles, and whoever brings them up and keeps them
-// up. Lives as long as the process; there is one for a company of processes and one for a run in a
-// single process. Its functions are called on the thread of the command that trains, and block.
+// What a run session needs from its surroundings: a network for its roles, and all roles but its own
+// started and kept running. One implementation runs a company of processes, the other one all roles
+// in this process. Lives as long as the process. Called on the thread of the command that trains,
+// which the functions block.
 #pragma once
 
 #include "actors/controller/controller.hpp"

@@ -12,16 +12,8 @@
 namespace troupe::app {
 
 struct CorePlan {
-  std::uint32_t cores = 1;
-  bool split = false;
-  std::uint32_t generators = 1;  // of this host
-  bool reference = false;
-  bool critic = false;
-  std::uint32_t reward_models = 0;
   std::map<std::string, std::uint32_t> threads;  // by kind of role
-  std::string gpus;                              // roles on GPUs: devices_text
-
-  std::string text() const;  // one line for the user
+  std::string text;                              // one line for the user
 };
 
 // `cores`: that this process may use; train.threads above 0 replaces it.

@@ -1,9 +1,12 @@
 #include "apps/session/eval_figures.hpp"
 
+#include "apps/session/reward_flags.hpp"
+
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
-#include <functional>
+#include <fstream>
 #include <map>
-#include <numeric>
 
 namespace troupe::app {
 namespace {
@@ -11,45 +14,22 @@ namespace {
 using core::Result;
 using Problems = std::vector<const EvalProblem*>;
 
-template <class Values>
-double mean_of(const Values& values) {
-  if (values.empty()) return 0;
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-class Figures {
- public:
-  Figures(std::string name, Problems problems, int resamples)
-      : problems_(std::move(problems)), resamples_(resamples) {
-    set_.name = std::move(name);
-    set_.problems = problems_.size();
-  }
-
-  Result<void> add(std::string name, const std::function<double(const EvalProblem&)>& of_problem) {
-    std::vector<double> values;
-    for (const EvalProblem* problem : problems_)
-      values.push_back(of_problem(*problem));
-    TROUPE_TRY_ASSIGN(interval, learn::bootstrap_mean(values, resamples_, 1));
-    set_.figures.push_back({std::move(name), interval});
-    return {};
-  }
-  EvalSet take() { return std::move(set_); }
-
- private:
-  Problems problems_;
-  const int resamples_;
-  EvalSet set_;
-};
-
-Result<EvalSet> figures_of(std::string name,
-                           Problems problems,
+Result<EvalSet> figures_of(const std::string& name,
+                           const Problems& problems,
                            const std::vector<std::int64_t>& ks,
                            double pass_score,
                            int resamples) {
-  const bool rated = !problems.empty() && !problems.front()->rated.empty();
-  Figures figures(std::move(name), std::move(problems), resamples);
+  EvalSet set{name, problems.size(), {}};
+  const auto add = [&](std::string figure, const auto& of_problem) -> Result<void> {
+    std::vector<double> values;
+    for (const EvalProblem* problem : problems)
+      values.push_back(of_problem(*problem));
+    TROUPE_TRY_ASSIGN(interval, learn::bootstrap_mean(values, resamples, 1));
+    set.figures.push_back({std::move(figure), interval});
+    return {};
+  };
   for (const std::int64_t k : ks) {
-    TROUPE_TRY(figures.add("pass@" + std::to_string(k), [&](const EvalProblem& problem) {
+    TROUPE_TRY(add("pass@" + std::to_string(k), [&](const EvalProblem& problem) {
       const auto right = std::count_if(problem.scores.begin(), problem.scores.end(),
                                        [&](double score) { return score >= pass_score; });
       return learn::pass_at_k(std::ssize(problem.scores), right, k);
@@ -57,21 +37,36 @@ Result<EvalSet> figures_of(std::string name,
   }
   for (const std::int64_t k : ks) {
     if (k == 1) continue;  // pass@1
-    TROUPE_TRY(figures.add("maj@" + std::to_string(k), [&](const EvalProblem& problem) {
+    TROUPE_TRY(add("maj@" + std::to_string(k), [&](const EvalProblem& problem) {
       std::vector<double> passed;
       for (const double score : problem.scores)
         passed.push_back(score >= pass_score ? 1 : 0);
       return learn::majority_at_k(problem.answers, passed, k);
     }));
   }
-  TROUPE_TRY(figures.add("reward", [](const EvalProblem& p) { return mean_of(p.scores); }));
-  TROUPE_TRY(figures.add("truncated_rate", [](const EvalProblem& p) { return mean_of(p.cut); }));
-  TROUPE_TRY(
-      figures.add("response_length", [](const EvalProblem& p) { return mean_of(p.lengths); }));
-  if (rated) {
-    TROUPE_TRY(figures.add("reward_model", [](const EvalProblem& p) { return mean_of(p.rated); }));
+  TROUPE_TRY(add("reward", [](const EvalProblem& p) { return mean_of(p.scores); }));
+  TROUPE_TRY(add("truncated_rate", [](const EvalProblem& p) { return mean_of(p.cut); }));
+  TROUPE_TRY(add("response_length", [](const EvalProblem& p) { return mean_of(p.lengths); }));
+  if (!problems.empty() && !problems.front()->rated.empty()) {
+    TROUPE_TRY(add("reward_model", [](const EvalProblem& p) { return mean_of(p.rated); }));
   }
-  return figures.take();
+  return set;
+}
+
+Result<std::vector<nlohmann::json>> lines_of(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  if (!in) return core::fail(core::ErrorCode::kData, "no evaluation at " + file.string());
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(in, line);) {
+    auto object = nlohmann::json::parse(line, nullptr, false);
+    if (!object.is_object() || !object.contains("rewards") || !object["rewards"].is_array()) {
+      return core::fail(
+          core::ErrorCode::kData,
+          file.string() + ":" + std::to_string(lines.size() + 1) + ": not a line of an evaluation");
+    }
+    lines.push_back(std::move(object));
+  }
+  return lines;
 }
 
 }  // namespace
@@ -96,13 +91,60 @@ Result<std::vector<EvalSet>> eval_figures(const std::vector<EvalProblem>& proble
     if (!problem.source.empty()) sources[problem.source].push_back(&problem);
   }
   std::vector<EvalSet> sets;
-  TROUPE_TRY_ASSIGN(first, figures_of("", std::move(all), ks, pass_score, resamples));
+  TROUPE_TRY_ASSIGN(first, figures_of("", all, ks, pass_score, resamples));
   sets.push_back(std::move(first));
-  for (auto& [name, some] : sources) {
-    TROUPE_TRY_ASSIGN(set, figures_of(name, std::move(some), ks, pass_score, resamples));
+  for (const auto& [name, some] : sources) {
+    TROUPE_TRY_ASSIGN(set, figures_of(name, some, ks, pass_score, resamples));
     sets.push_back(std::move(set));
   }
   return sets;
+}
+
+Result<actors::Metrics> evaluation_metrics(const std::vector<EvalProblem>& problems,
+                                           double pass_score) {
+  std::int64_t fewest = problems.empty() ? 1 : std::ssize(problems.front().scores);
+  for (const EvalProblem& problem : problems)
+    fewest = std::min(fewest, std::ssize(problem.scores));
+  std::vector<std::int64_t> ks = {1};
+  if (fewest > 1) ks.push_back(fewest);
+  TROUPE_TRY_ASSIGN(sets, eval_figures(problems, ks, pass_score, 100));
+  actors::Metrics metrics;
+  for (const EvalSet& set : sets) {
+    const std::string prefix = "eval/" + (set.name.empty() ? "" : set.name + "/");
+    for (const EvalFigure& figure : set.figures)
+      metrics.emplace_back(prefix + figure.name, figure.value.mean);
+  }
+  return metrics;
+}
+
+Result<std::vector<EvalProblem>> read_problems(const std::filesystem::path& file,
+                                               const std::string& rule,
+                                               const std::string& pattern) {
+  std::vector<EvalProblem> problems;
+  TROUPE_TRY_ASSIGN(lines, lines_of(file));
+  for (const nlohmann::json& object : lines) {
+    if (object.value("mode", "") != "sampled") continue;
+    EvalProblem problem;
+    problem.source = object.value("datasource", "");
+    problem.scores = object["rewards"].get<std::vector<double>>();
+    for (const auto& response : object.value("responses", nlohmann::json::array()))
+      problem.answers.push_back(answer_of(rule, pattern, response.get<std::string>()));
+    for (const auto& reason : object.value("finish_reasons", nlohmann::json::array()))
+      problem.cut.push_back(reason == "length");
+    problem.lengths = object.value("tokens", std::vector<double>{});
+    problems.push_back(std::move(problem));
+  }
+  return problems;
+}
+
+Result<ProblemMeans> read_problem_means(const std::filesystem::path& file) {
+  ProblemMeans means;
+  TROUPE_TRY_ASSIGN(lines, lines_of(file));
+  for (const nlohmann::json& object : lines) {
+    auto& place = object.value("mode", "") == "greedy" ? means.greedy : means.sampled;
+    place.push_back(mean_of(object["rewards"].get<std::vector<double>>()));
+  }
+  return means;
 }
 
 }  // namespace troupe::app

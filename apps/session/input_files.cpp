@@ -4,12 +4,12 @@
 #include "apps/session/supervised_inputs.hpp"
 #include "runtime/config/method.hpp"
 #include "runtime/core/error_list.hpp"
+#include "runtime/data/table_reader.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/spec.hpp"
 #include "runtime/text/tokenizer.hpp"
 
 #include <filesystem>
-#include <sstream>
 
 namespace troupe::app {
 namespace {
@@ -74,10 +74,8 @@ class Look {
 
   // "a.jsonl,b.csv".
   void files(const std::string& key, const std::string& names) {
-    std::istringstream all(names);
-    for (std::string name; std::getline(all, name, ',');) {
-      if (!name.empty()) is_there(key, name);
-    }
+    for (const std::string& name : data::split_files(names))
+      is_there(key, name);
   }
 
   void rewards() {

@@ -1,6 +1,6 @@
 #include "apps/session/loopback_plane.hpp"
 
-#include "apps/session/roles/engine_settings.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "apps/session/run_session.hpp"
 #include "apps/session/wanted_roles.hpp"
 #include "runtime/weights/local_channel.hpp"
@@ -69,16 +69,15 @@ async::task<Result<void>> LoopbackPlane::start() {
     spawn.name = role.name;
     spawn.threads = static_cast<std::uint32_t>(config_.train.threads);
     spawn.settings = {{"updates", std::to_string(updates_)}};
-    auto recipe = co_await loader_.make(std::move(spawn));
-    if (!recipe) co_return recipe.failure();
+    TROUPE_CO_TRY_ASSIGN(recipe, co_await loader_.make(std::move(spawn)));
     cluster::RoleHost::Hooks hooks;
     hooks.failed = [this](const std::string& who, const core::Error& error) {
       failed(error.within(who));
     };
     auto place = join(role.name);
-    auto host = co_await cluster::host_role(std::move(place), std::move(*recipe), std::move(hooks));
-    if (!host) co_return host.failure();
-    hosts_.push_back(std::move(*host));
+    TROUPE_CO_TRY_ASSIGN(
+        host, co_await cluster::host_role(std::move(place), std::move(recipe), std::move(hooks)));
+    hosts_.push_back(std::move(host));
   }
   co_return Result<void>();
 }

@@ -67,10 +67,6 @@ core::Result<std::unique_ptr<actors::RewardSource>> RewardFlags::source() const 
   return make_reward(config);
 }
 
-core::Duration RewardFlags::deadline() const {
-  return std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(deadline_s));
-}
-
 core::Result<std::vector<std::pair<std::string, std::string>>> RewardFlags::settings() const {
   std::string code;
   if (!python.empty()) {

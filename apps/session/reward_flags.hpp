@@ -4,6 +4,7 @@
 
 #include "actors/reward/reward_source.hpp"
 #include "apps/cli/flags.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "runtime/core/team.hpp"
 
 #include <memory>
@@ -25,14 +26,15 @@ struct RewardFlags {
   core::Result<void> check_label(const std::string& label_key) const;
   // Errors (kConfig): several or none given, an unknown rule, a bad file, pattern or address.
   core::Result<std::unique_ptr<actors::RewardSource>> source() const;
-  core::Duration deadline() const;
+  core::Duration deadline() const { return seconds_of(deadline_s); }
 
   // What they mean for the content of a file with scores. Error: the Python file cannot be read.
   core::Result<std::vector<std::pair<std::string, std::string>>> settings() const;
 };
 
-// Scores all samples in calls of at most `kScoreRows`, whole groups, so that a reward that looks at its batch sees the same
-// ones whenever the work is cut. Failures of a call are tried again as in training.
+// Scores all samples in calls of at most `kScoreRows`, whole groups, so that a reward that looks at
+// its batch sees the same ones whenever the work is cut. Failures of a call are tried again as in
+// training.
 inline constexpr std::size_t kScoreRows = 64;
 core::Result<std::vector<actors::RewardScore>> score_items(
     actors::RewardSource& source,

@@ -17,19 +17,12 @@ Result<std::string> token_of(const fs::path& file) {
 
 }  // namespace
 
-RunGateway::RunGateway(std::string host, fs::path company_file, std::unique_ptr<net::Gateway> gateway)
-    : host_(std::move(host)), company_file_(std::move(company_file)), gateway_(std::move(gateway)) {}
-
-RunGateway::~RunGateway() {
-  stop();
-}
-
-Result<std::unique_ptr<RunGateway>> RunGateway::open(const config::TrainConfig& config,
-                                               const fs::path& run_folder,
-                                               async::IoThreads& io,
-                                               const std::string& socket,
-                                               actors::Admission& admission,
-                                               std::function<void(const std::string&)> note) {
+Result<std::unique_ptr<net::Gateway>> open_gateway(const config::TrainConfig& config,
+                                                   const fs::path& run_folder,
+                                                   async::IoThreads& io,
+                                                   const std::string& socket,
+                                                   actors::Admission& admission,
+                                                   std::function<void(const std::string&)> note) {
   TROUPE_TRY_ASSIGN(address, parse_address(config.cluster.listen, "--cluster.listen"));
   net::GatewayAuth auth;
   std::string token_file;
@@ -50,19 +43,20 @@ Result<std::unique_ptr<RunGateway>> RunGateway::open(const config::TrainConfig& 
   auto gateway = net::Gateway::open(io, address.first, address.second, std::move(auth),
                               {{"company", socket}}, std::move(hooks));
   if (!gateway) return core::fail(gateway.error().within("--cluster.listen " + config.cluster.listen));
-  const std::string host = address.first;
-  TROUPE_TRY(write_company_file(run_folder.string(), host, (*gateway)->port(), token_file));
-  return std::unique_ptr<RunGateway>(new RunGateway(host, run_folder / "company.json", std::move(*gateway)));
+  TROUPE_TRY(
+      write_company_file(run_folder.string(), address.first, (*gateway)->port(), token_file));
+  return gateway;
 }
 
-void RunGateway::set_weights_port(std::uint16_t port) {
-  gateway_->set_service("weights", port);
+std::string address_of(const net::Gateway& gateway, const config::TrainConfig& config) {
+  const auto address = parse_address(config.cluster.listen, "--cluster.listen");
+  return address.value().first + ":" + std::to_string(gateway.port());
 }
 
-void RunGateway::stop() {
+void close_gateway(net::Gateway& gateway, const fs::path& run_folder) {
   std::error_code error;
-  fs::remove(company_file_, error);
-  gateway_->stop();
+  fs::remove(run_folder / "company.json", error);
+  gateway.stop();
 }
 
 }  // namespace troupe::app

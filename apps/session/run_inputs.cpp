@@ -32,13 +32,13 @@ actors::RewardReads read_by_rewards(const config::TrainConfig& config) {
   return read;
 }
 
-core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(const config::TrainConfig& config,
-                                                                   const std::string& files,
-                                                                   bool training,
-                                                                   const text::Tokenizer& tokenizer,
-                                                                   const text::ChatTemplate* chat) {
+core::Result<std::unique_ptr<actors::DatasetPrompts>> load_prompts(
+    const config::TrainConfig& config,
+    bool training,
+    const text::Tokenizer& tokenizer,
+    const text::ChatTemplate* chat) {
   actors::DatasetPromptsOptions options;
-  options.files = files;
+  options.files = training ? config.data.prompt_dataset : config.eval.dataset;
   options.columns.input_key = config.data.input_key;
   options.columns.label_key = config.data.label_key;
   options.columns.as_chat = config.data.apply_chat_template;
@@ -90,23 +90,19 @@ core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool mode
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   TROUPE_TRY_ASSIGN(chat, text::load_template(folder, config.data.apply_chat_template));
   const text::ChatTemplate* chat_ptr = chat ? &*chat : nullptr;
-  TROUPE_TRY_ASSIGN(prompts,
-                    load_prompts(config, config.data.prompt_dataset, true, tokenizer, chat_ptr));
-  TROUPE_TRY(check_rows(config, *prompts));
-  std::vector<std::string> notes = prompts->notes();
-  std::unique_ptr<actors::DatasetPrompts> evaluation;
+  RunInputs inputs;
+  TROUPE_TRY_SET(inputs.prompts, load_prompts(config, true, tokenizer, chat_ptr));
+  TROUPE_TRY(check_rows(config, *inputs.prompts));
+  inputs.notes = inputs.prompts->notes();
   if (!config.eval.dataset.empty()) {
-    TROUPE_TRY_ASSIGN(loaded,
-                      load_prompts(config, config.eval.dataset, false, tokenizer, chat_ptr));
-    for (const std::string& note : loaded->notes())
-      notes.push_back(note);
-    evaluation = std::move(loaded);
+    TROUPE_TRY_SET(inputs.evaluation, load_prompts(config, false, tokenizer, chat_ptr));
+    for (const std::string& note : inputs.evaluation->notes())
+      inputs.notes.push_back(note);
   }
-  if (prompts->has_chats() || (evaluation && evaluation->has_chats())) {
-    TROUPE_TRY(check_reward_templates(config));
+  if (inputs.prompts->has_chats() || (inputs.evaluation && inputs.evaluation->has_chats())) {
+    TROUPE_TRY(check_reward_models(config, true));
   }
-  if (auto note = model::longrope_note(spec)) notes.push_back(std::move(*note));
-  RunInputs inputs{std::move(prompts), std::move(evaluation), std::move(notes), nullptr, nullptr};
+  if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));
   if (!models) return inputs;
   if (reward_parts(config).front().folder.empty()) {
     TROUPE_TRY_SET(inputs.reward, make_reward(config));

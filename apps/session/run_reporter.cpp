@@ -3,7 +3,7 @@
 #include "actors/reward/gist.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/session/activity_words.hpp"
-#include "apps/session/evaluations.hpp"
+#include "apps/session/eval_figures.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -23,12 +23,15 @@ double unix_seconds() {
 
 }  // namespace
 
-core::Result<std::unique_ptr<RunReporter>> RunReporter::open(const config::TrainConfig& config,
-                                                             const store::RunFolder& folder,
-                                                             std::uint64_t first,
-                                                             std::uint64_t updates,
-                                                             const core::Clock& clock,
-                                                             State state) {
+core::Result<std::unique_ptr<RunReporter>> RunReporter::open(
+    const config::TrainConfig& config,
+    const store::RunStart& start,
+    std::uint64_t updates,
+    const core::Clock& clock,
+    const Hashing& contents,
+    const std::vector<std::string>& notes) {
+  const store::RunFolder& folder = start.folder;
+  const std::uint64_t first = start.checkpoint ? start.checkpoint->step : 0;
   TROUPE_TRY_ASSIGN(log, observe::Log::open(folder.log_file(), nullptr));
   TROUPE_TRY_ASSIGN(metrics, observe::MetricsWriter::open(folder.metrics_file()));
   std::optional<observe::TensorboardWriter> tensorboard;
@@ -43,9 +46,12 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(const config::Train
   Files files{std::move(log), std::move(metrics), std::move(tensorboard),
               store::CheckpointStore(folder.checkpoint_folder(), config.ckpt.max_num)};
   std::unique_ptr<RunReporter> made(
-      new RunReporter(std::move(files), config, folder, first, updates, clock, std::move(state)));
+      new RunReporter(std::move(files), config, folder, first, updates, clock, contents));
   TROUPE_TRY(made->best_.read(folder.metrics_file()));
   if (const auto& best = made->best_.best()) made->files_.checkpoints.keep_also(best->step);
+  for (const auto* said : {&start.notes, &notes})
+    for (const std::string& note : *said)
+      made->on_note(note);
   return made;
 }
 
@@ -55,10 +61,10 @@ RunReporter::RunReporter(Files files,
                          std::uint64_t first,
                          std::uint64_t updates,
                          const core::Clock& clock,
-                         State state)
+                         const Hashing& contents)
     : config_(config),
       folder_(folder),
-      state_(std::move(state)),
+      contents_(contents),
       files_(std::move(files)),
       best_(config.ckpt.best_metric_key),
       done_(first),
@@ -75,7 +81,7 @@ void RunReporter::tick(std::stop_token stop) {
     progress_.redraw();
 }
 
-void RunReporter::note(const std::string& text) {
+void RunReporter::on_note(const std::string& text) {
   const std::lock_guard lock(mutex_);
   say(text);
 }
@@ -134,8 +140,8 @@ void RunReporter::on_failed_group(const actors::FailedGroup& group) {
            "): " + gist;
   }
   last_gist_ = gist;
-  note("update " + std::to_string(group.ticket.update + 1) + ", prompt " +
-       std::to_string(group.ticket.slot + 1) + " replaced: " + told);
+  on_note("update " + std::to_string(group.ticket.update + 1) + ", prompt " +
+          std::to_string(group.ticket.slot + 1) + " replaced: " + told);
 }
 
 // Comings and goings are in the log, and on the terminal by what the company says of them.
@@ -154,7 +160,7 @@ void RunReporter::on_rewards(std::uint64_t set,
     std::snprintf(weight, sizeof weight, " x %g", member.weight);
     text += " " + member.name + weight;
   }
-  note(text);
+  on_note(text);
   const std::lock_guard lock(mutex_);
   reward_sets_.try_emplace(set, actors::SetRewards{set, from_update, members, {}});
 }
@@ -167,9 +173,10 @@ std::map<std::uint64_t, actors::SetRewards> RunReporter::reward_sets() const {
 void RunReporter::on_awaited_rewards(const std::set<std::string>& names) {
   const std::string join = " --join " + folder_.path().string() + " --name ";
   for (const std::string& name : names) {
-    note("waiting for reward " + name + ", which was attached to this run: `troupe attach reward" +
-         join + name + " ...` as before brings it back, `troupe detach reward" + join + name +
-         "` goes on without it");
+    on_note("waiting for reward " + name +
+            ", which was attached to this run: `troupe attach reward" + join + name +
+            " ...` as before brings it back, `troupe detach reward" + join + name +
+            "` goes on without it");
   }
 }
 
@@ -212,10 +219,7 @@ core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& re
 // Of the samples that the data role has just written down.
 core::Result<actors::Metrics> RunReporter::sampled_figures(
     const actors::EvaluationReport& report) const {
-  char name[40];
-  std::snprintf(name, sizeof name, "step_%06llu.jsonl",
-                static_cast<unsigned long long>(report.done));
-  TROUPE_TRY_ASSIGN(problems, read_problems(folder_.path() / "eval" / name, config_.reward.rule,
+  TROUPE_TRY_ASSIGN(problems, read_problems(folder_.eval_file(report.done), config_.reward.rule,
                                             config_.reward.rule_pattern));
   return evaluation_metrics(problems, config_.eval.pass_score);
 }
@@ -257,9 +261,13 @@ core::Result<std::filesystem::path> RunReporter::commit_here(std::uint64_t done)
   const store::CheckpointStore checkpoints = files_.checkpoints;
   lock.unlock();
   TROUPE_TRY(files_.metrics.sync());
-  TROUPE_TRY_ASSIGN(state, state_());
-  TROUPE_TRY_ASSIGN(folder, checkpoints.commit(done, std::move(open), state));
-  note("checkpoint " + folder.string());
+  const auto& hashes = contents_.get();  // blocks until all is hashed
+  if (!hashes) {
+    on_note("a resume cannot tell whether the contents are the same: " + hashes.error().message);
+  }
+  TROUPE_TRY_ASSIGN(
+      folder, checkpoints.commit(done, std::move(open), hashes ? hashes_json(*hashes) : "{}"));
+  on_note("checkpoint " + folder.string());
   return folder;
 }
 

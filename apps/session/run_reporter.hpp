@@ -6,6 +6,7 @@
 #pragma once
 
 #include "actors/controller/run_listener.hpp"
+#include "apps/session/roles/contents.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/config/train_config.hpp"
 #include "runtime/core/clock.hpp"
@@ -17,10 +18,9 @@
 #include "runtime/observe/tensorboard_writer.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/checkpoint_store.hpp"
-#include "runtime/store/run_folder.hpp"
+#include "runtime/store/run_start.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,22 +35,20 @@ namespace troupe::app {
 
 class RunReporter final : public actors::RunListener {
  public:
-  // What every manifest holds beside the files, as a JSON object. Called where checkpoints are
-  // hashed, not on a strand; may block.
-  using State = std::function<core::Result<std::string>()>;
-
-  // `first`: updates that a resumed run has behind it. `folder` outlives it.
+  // Says the notes of `start`, then `notes`. Every checkpoint's manifest holds the hashes of
+  // `contents`. `start` and `contents` outlive it.
   static core::Result<std::unique_ptr<RunReporter>> open(const config::TrainConfig& config,
-                                                         const store::RunFolder& folder,
-                                                         std::uint64_t first,
+                                                         const store::RunStart& start,
                                                          std::uint64_t updates,
                                                          const core::Clock& clock,
-                                                         State state);
+                                                         const Hashing& contents,
+                                                         const std::vector<std::string>& notes);
 
   void on_phase(const std::string& phase) override;
   void on_failed_group(const actors::FailedGroup& group) override;
   void on_peer(const std::string& name, bool up, const std::string& cause) override;
-  void on_note(const std::string& text) override { note(text); }
+  // A line above the progress, kept in troupe.log too.
+  void on_note(const std::string& text) override;
   void on_rewards(std::uint64_t set,
                   std::uint64_t from_update,
                   const std::vector<actors::RewardMember>& members) override;
@@ -74,8 +72,6 @@ class RunReporter final : public actors::RunListener {
   // The reward sets that were told of, by number.
   std::map<std::uint64_t, actors::SetRewards> reward_sets() const;
 
-  // A line above the progress, kept in troupe.log too.
-  void note(const std::string& text);
   // Updates done: those of this run and those before it.
   std::uint64_t done() const;
   // Ends the phase that runs; seconds by phase in the order of their first appearance.
@@ -95,7 +91,7 @@ class RunReporter final : public actors::RunListener {
               std::uint64_t first,
               std::uint64_t updates,
               const core::Clock& clock,
-              State state);
+              const Hashing& contents);
   core::Result<void> record(const observe::MetricRow& row);
   core::Result<actors::Metrics> sampled_figures(const actors::EvaluationReport& report) const;
   void say(const std::string& text);
@@ -103,7 +99,7 @@ class RunReporter final : public actors::RunListener {
 
   const config::TrainConfig config_;
   const store::RunFolder& folder_;
-  const State state_;
+  const Hashing& contents_;
   std::string last_gist_;     // of a failed group; on the controller's strand
   mutable std::mutex mutex_;  // of everything below
   Files files_;

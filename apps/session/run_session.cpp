@@ -58,7 +58,8 @@ Result<void> RunSession::run() {
   }
   for (bool told = false; !outcome_.wait_for(actors::limits::kLookEvery);) {
     if (stop_requested() && !std::exchange(told, true)) {
-      parts_.note("stopping after this update, with a checkpoint; Ctrl-C again ends at once");
+      parts_.listener->on_note(
+          "stopping after this update, with a checkpoint; Ctrl-C again ends at once");
     }
   }
   Result<void> ended = outcome_.wait();
@@ -70,6 +71,9 @@ Result<void> RunSession::run() {
 async::task<Result<void>> RunSession::start() {
   parts_.data.watched = [listener = parts_.listener](const actors::GroupCounts& counts) {
     listener->on_groups(counts);
+  };
+  parts_.data.note = [listener = parts_.listener](const std::string& text) {
+    listener->on_note(text);
   };
   auto data = actors::factory_of<actors::DataRole>([this](actors::RoleContext context) {
     return std::make_shared<actors::DataRole>(std::move(context), std::move(parts_.data),
@@ -92,12 +96,10 @@ async::task<Result<void>> RunSession::host(std::string name,
     if (is_controller) return outcome_.set(core::fail(error.within(who)));
     end(error.within(who));
   };
-  cluster::RoleRecipe recipe;
-  recipe.factory = std::move(factory);
+  cluster::RoleRecipe recipe{std::move(factory)};
   auto joined = plane_.join(name);
-  auto hosted = co_await cluster::host_role(std::move(joined), std::move(recipe), std::move(hooks));
-  if (!hosted) co_return hosted.failure();
-  *place = std::move(*hosted);
+  TROUPE_CO_TRY_SET(
+      *place, co_await cluster::host_role(std::move(joined), std::move(recipe), std::move(hooks)));
   co_return Result<void>();
 }
 

@@ -1,22 +1,41 @@
-// One life of a run: its data role and its controller, from the last checkpoint to the outcome.
-// Stands on a control plane that has the other roles. A run whose policy or critic was lost has
-// another session after it. Owned by the command that trains, which `run` blocks; going away stops
-// its roles, then those of the plane.
+// One life of a run: its data role and its controller, from the last checkpoint to the outcome. The
+// control plane has the other roles. A run whose policy or critic was lost goes on in another
+// session. Owned by the command that trains, which `run` blocks; the destructor stops the session's
+// roles, then those of the plane.
 #pragma once
 
 #include "actors/controller/controller.hpp"
 #include "actors/data/data_role.hpp"
 #include "apps/session/control_plane.hpp"
-#include "apps/session/outcome.hpp"
 #include "runtime/cluster/role_host.hpp"
 
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
 
 namespace troupe::app {
 
+// How a session ended: the first word counts. Set on any thread, waited for on one.
+class Outcome {
+ public:
+  void set(core::Result<void> result) {
+    std::call_once(once_, [&] { promise_.set_value(std::move(result)); });
+  }
+  core::Result<void> wait() { return future_.get(); }
+  // True once it is set; false after `span`.
+  bool wait_for(core::Duration span) const {
+    return future_.wait_for(span) == std::future_status::ready;
+  }
+
+ private:
+  std::once_flag once_;
+  std::promise<core::Result<void>> promise_;
+  std::future<core::Result<void>> future_ = promise_.get_future();
+};
+
+// `data` without those who hear of it: the session tells the listener.
 struct SessionParts {
   actors::RunPlan plan;
   std::string checkpoint;  // to load first; "" starts from the model
@@ -26,7 +45,6 @@ struct SessionParts {
   std::unique_ptr<actors::GroupSink> sink;
   actors::RunListener* listener = nullptr;
   std::function<bool()> folder_here;  // the run folder is still the run's
-  std::function<void(const std::string&)> note;
 };
 
 class RunSession {

@@ -1,67 +1,90 @@
 #include "apps/session/run_summary.hpp"
 
-#include "apps/session/evaluations.hpp"
-#include "apps/session/run_report.hpp"
+#include "apps/session/eval_figures.hpp"
+#include "apps/session/status_text.hpp"
 #include "runtime/learn/evaluation.hpp"
 
+#include <nlohmann/json.hpp>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 
 namespace troupe::app {
 namespace {
+
+using nlohmann::ordered_json;
 
 constexpr int kResamples = 10'000;
 
 void print_row(const char* name,
                const std::vector<double>& before,
-               const std::vector<double>& after,
-               double before_mean,
-               double after_mean) {
+               const std::vector<double>& after) {
   const auto interval = learn::paired_bootstrap(before, after, kResamples, 1);
   if (!interval) return;
-  std::printf("  %-22s %8.3f %8.3f %+9.3f   [%+.3f, %+.3f]\n", name, before_mean, after_mean,
-              interval->mean, interval->low, interval->high);
+  std::printf("  %-22s %8.3f %8.3f %+9.3f   [%+.3f, %+.3f]\n", name, mean_of(before),
+              mean_of(after), interval->mean, interval->low, interval->high);
 }
 
 void print_evaluations(const store::RunFolder& folder, std::uint64_t updates) {
-  const auto first = read_evaluation(folder.eval_file(0), 0);
-  const auto last = read_evaluation(folder.eval_file(updates), updates);
+  const auto first = read_problem_means(folder.eval_file(0));
+  const auto last = read_problem_means(folder.eval_file(updates));
   if (!first || !last || first->sampled.size() != last->sampled.size()) return;
   std::printf("\nheld-out accuracy, %zu problems %15s %8s %9s   %s\n", first->sampled.size(),
               "before", "after", "change", "95 % interval (paired bootstrap)");
-  print_row("sampled", first->sampled, last->sampled, first->sampled_mean(), last->sampled_mean());
-  print_row("greedy", first->greedy, last->greedy, first->greedy_mean(), last->greedy_mean());
+  print_row("sampled", first->sampled, last->sampled);
+  print_row("greedy", first->greedy, last->greedy);
 }
 
-// How much ran at once and how old the tokens were: of asynchronous runs.
-void print_overlap(const RunReport& report) {
-  std::printf("\ngenerators and policy busy at once %12.1f s of %.1f s (%.0f %%)\n",
-              report.busy_together_s, report.wall_s,
-              100 * report.busy_together_s / std::max(report.wall_s, 1e-9));
-  std::uint64_t tokens = 0;
-  for (const std::uint64_t count : report.staleness)
-    tokens += count;
-  std::printf("trained tokens by age in updates  ");
-  for (std::size_t age = 0; age < report.staleness.size(); ++age) {
-    std::printf("  %zu: %llu (%.0f %%)", age,
-                static_cast<unsigned long long>(report.staleness[age]),
-                100.0 * static_cast<double>(report.staleness[age]) /
-                    static_cast<double>(std::max<std::uint64_t>(tokens, 1)));
+std::vector<ordered_json> metric_rows(const store::RunFolder& folder) {
+  std::vector<ordered_json> rows;
+  std::ifstream in(folder.metrics_file());
+  for (std::string line; std::getline(in, line);) {
+    auto row = ordered_json::parse(line, nullptr, false);
+    if (row.is_object()) rows.push_back(std::move(row));
   }
-  std::printf("\nsequences across a new version    %llu\n",
-              static_cast<unsigned long long>(report.crossed));
+  return rows;
 }
 
+// Of a metric that counts, over all updates.
+unsigned long long sum_of_metric(const store::RunFolder& folder, const char* name) {
+  double sum = 0;
+  for (const ordered_json& row : metric_rows(folder))
+    sum += row.value(name, 0.0);
+  return static_cast<unsigned long long>(sum);
+}
+
+// How much ran at once and how old the tokens were: of asynchronous runs. `staleness`: trained
+// tokens by age in updates.
+void print_overlap(const store::RunFolder& folder,
+                   const nlohmann::json& status,
+                   const std::vector<unsigned long long>& staleness) {
+  const double wall = status.value("watched_s", 0.0), both = status.value("busy_together_s", 0.0);
+  std::printf("\ngenerators and policy busy at once %12.1f s of %.1f s (%.0f %%)\n", both, wall,
+              100 * both / std::max(wall, 1e-9));
+  const auto tokens = std::accumulate(staleness.begin(), staleness.end(), 0ull);
+  std::printf("trained tokens by age in updates  ");
+  for (std::size_t age = 0; age < staleness.size(); ++age) {
+    std::printf(
+        "  %zu: %llu (%.0f %%)", age, staleness[age],
+        100.0 * static_cast<double>(staleness[age]) / static_cast<double>(std::max(tokens, 1ull)));
+  }
+  std::printf("\nsequences across a new version    %llu\n", sum_of_metric(folder, "async/crossed"));
+}
+
+// What a run over several processes left in its status.json.
 void print_company(const store::RunFolder& folder) {
-  const auto report = read_report(folder.path());
-  if (!report) return;
-  if (report->staleness.size() > 1) print_overlap(*report);
+  std::ifstream in(folder.path() / "status.json");
+  const auto status = nlohmann::json::parse(in, nullptr, false);
+  if (!status.is_object() || !status.contains("run")) return;
+  const auto staleness = status["run"].value("staleness_tokens", std::vector<unsigned long long>{});
+  if (staleness.size() > 1) print_overlap(folder, status, staleness);
   std::printf("\n");
-  for (const RoleShare& role : report->roles) {
-    std::printf("  %-22s busy %3.0f %%; %s %.0f %%\n", role.name.c_str(), 100 * role.busy,
-                role.idle_cause.c_str(), 100 * role.idle);
+  for (const auto& role : status["roles"]) {
+    const RoleShares shares = shares_of(role);
+    std::printf("  %-22s busy %3.0f %%; %s %.0f %%\n", role.value("name", "").c_str(),
+                100 * shares.busy, shares.idle_cause.c_str(), 100 * shares.idle);
   }
 }
 
@@ -90,12 +113,32 @@ void print_summary(const store::RunFolder& folder,
   }
   std::printf("  %-22s %16.1f\n", "all", total);
   print_company(folder);
-  if (const std::uint64_t missing = sum_of_metric(folder.path(), "reward/missing"); missing > 0) {
+  if (const auto missing = sum_of_metric(folder, "reward/missing"); missing > 0) {
     std::printf("\nsamples without a score           %llu (metric reward/missing; causes in %s)\n",
-                static_cast<unsigned long long>(missing), folder.log_file().c_str());
+                missing, folder.log_file().c_str());
   }
   std::printf("\npeak memory of one process %.2f GB; run folder %s\n", peak_gb(),
               folder.path().c_str());
+}
+
+void print_held_out(const store::RunFolder& folder, std::uint64_t steps) {
+  ordered_json first, last;
+  for (const ordered_json& row : metric_rows(folder)) {
+    if (!row.contains("eval/loss")) continue;
+    const auto step = row.value("step", std::uint64_t{0});
+    if (step == 0) first = row;
+    if (step == steps) last = row;
+  }
+  if (first.is_null() || last.is_null()) return;
+  std::printf("\nheld-out rows %26s %10s %10s\n", "before", "after", "change");
+  for (const auto& [name, value] : last.items()) {
+    if (!name.starts_with("eval/") || !value.is_number() || !first.contains(name) ||
+        !first[name].is_number()) {
+      continue;
+    }
+    const double before = first[name].get<double>(), after = value.get<double>();
+    std::printf("  %-27s %10.4f %10.4f %+10.4f\n", name.c_str() + 5, before, after, after - before);
+  }
 }
 
 core::Result<void> say_finished(const store::Checkpoint& newest,

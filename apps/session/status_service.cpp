@@ -50,9 +50,8 @@ async::task<Result<void>> StatusService::start() {
     return std::make_shared<Asker>();
   });
   cluster::RoleHost::Hooks hooks;
-  auto hosted = co_await cluster::host_role(std::move(place), std::move(recipe), std::move(hooks));
-  if (!hosted) co_return hosted.failure();
-  host_ = std::move(*hosted);
+  TROUPE_CO_TRY_SET(
+      host_, co_await cluster::host_role(std::move(place), std::move(recipe), std::move(hooks)));
   co_return Result<void>();
 }
 

@@ -19,12 +19,9 @@ std::string place_of(const StatusFacts& facts, const std::string& role) {
 }
 
 json role_json(const StatusFacts& facts, const wire::RoleReport& report) {
-  json idle = json::object();
-  for (const auto& [cause, seconds] : report.idle_s)
-    idle[cause] = seconds;
-  json amounts = json::object();
-  for (const auto& [name, value] : report.amounts)
-    amounts[name] = value;
+  const auto object = [](const wire::Amounts& amounts) {
+    return std::map<std::string, double>(amounts.begin(), amounts.end());
+  };
   return {{"name", report.name},
           {"node", place_of(facts, report.name)},
           {"state", report.state},
@@ -36,13 +33,13 @@ json role_json(const StatusFacts& facts, const wire::RoleReport& report) {
           {"frames_out", report.frames_out},
           {"busy_s", report.busy_s},
           {"paused_s", report.paused_s},
-          {"idle_s", std::move(idle)},
+          {"idle_s", object(report.idle_s)},
           {"wall_s", report.wall_s},
           {"waits_for", report.waits_for},
-          {"amounts", std::move(amounts)}};
+          {"amounts", object(report.amounts)}};
 }
 
-std::string label(std::string text) {
+std::string label(const std::string& text) {
   std::string out;
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -61,20 +58,11 @@ void print_roles(std::string& page, const json& roles) {
   print(page, "%-18s %-16s %5s %5s %-12s %9s %9s %6s  %s\n", "role", "node", "actor", "epoch",
         "state", "in", "out", "busy", "waits for / idle most for");
   for (const json& role : roles) {
-    const double wall = std::max(role.value("wall_s", 0.0), 1e-9);
-    std::string idle_cause;
-    double idle_most = 0;
-    for (const auto& [cause, seconds] : role["idle_s"].items()) {
-      if (seconds.get<double>() > idle_most) {
-        idle_most = seconds.get<double>();
-        idle_cause = cause;
-      }
-    }
+    const RoleShares shares = shares_of(role);
     std::string why = role.value("waits_for", "");
-    if (idle_most / wall > 0.01) {
-      char share[32];
-      std::snprintf(share, sizeof share, " %.0f%%", 100 * idle_most / wall);
-      why += (why.empty() ? "" : "; ") + idle_cause + share;
+    if (shares.idle > 0.01) {
+      why += (why.empty() ? "" : "; ") + shares.idle_cause;
+      print(why, " %.0f%%", 100 * shares.idle);
     }
     print(page, "%-18s %-16s %5llu %5llu %-12s %9llu %9llu %5.0f%%  %s\n",
           role.value("name", "").c_str(), role.value("node", "").c_str(),
@@ -82,8 +70,8 @@ void print_roles(std::string& page, const json& roles) {
           static_cast<unsigned long long>(role.value("epoch", 0ull)),
           role.value("state", "").c_str(),
           static_cast<unsigned long long>(role.value("frames_in", 0ull)),
-          static_cast<unsigned long long>(role.value("frames_out", 0ull)),
-          100 * role.value("busy_s", 0.0) / wall, why.c_str());
+          static_cast<unsigned long long>(role.value("frames_out", 0ull)), 100 * shares.busy,
+          why.c_str());
   }
 }
 
@@ -112,6 +100,18 @@ void print_run(std::string& page, const json& run) {
 }
 
 }  // namespace
+
+RoleShares shares_of(const json& role) {
+  RoleShares shares;
+  const double wall = std::max(role.value("wall_s", 0.0), 1e-9);
+  shares.busy = role.value("busy_s", 0.0) / wall;
+  for (const auto& [cause, seconds] : role["idle_s"].items()) {
+    if (seconds.get<double>() / wall <= shares.idle) continue;
+    shares.idle = seconds.get<double>() / wall;
+    shares.idle_cause = cause;
+  }
+  return shares;
+}
 
 std::string status_json(const StatusFacts& facts) {
   json nodes = json::array();
@@ -158,40 +158,35 @@ std::string status_json(const StatusFacts& facts) {
 
 std::string status_metrics(const StatusFacts& facts) {
   std::ostringstream out;
+  const auto of_role = [&out](const char* metric, const std::string& role, const std::string& more,
+                              auto value) {
+    out << metric << "{role=\"" << label(role) << "\"" << more << "} " << value << "\n";
+  };
   out << "# TYPE troupe_role_seconds counter\n";
   for (const auto& [name, report] : facts.roles) {
-    const std::string role = "role=\"" + label(name) + "\"";
-    out << "troupe_role_seconds{" << role << ",state=\"busy\",cause=\"\"} " << report.busy_s
-        << "\n";
-    out << "troupe_role_seconds{" << role << ",state=\"paused\",cause=\"\"} " << report.paused_s
-        << "\n";
-    for (const auto& [cause, seconds] : report.idle_s) {
-      out << "troupe_role_seconds{" << role << ",state=\"idle\",cause=\"" << label(cause) << "\"} "
-          << seconds << "\n";
-    }
+    of_role("troupe_role_seconds", name, ",state=\"busy\",cause=\"\"", report.busy_s);
+    of_role("troupe_role_seconds", name, ",state=\"paused\",cause=\"\"", report.paused_s);
+    for (const auto& [cause, seconds] : report.idle_s)
+      of_role("troupe_role_seconds", name, ",state=\"idle\",cause=\"" + label(cause) + "\"",
+              seconds);
   }
   out << "# TYPE troupe_role_wall_seconds counter\n";
-  for (const auto& [name, report] : facts.roles) {
-    out << "troupe_role_wall_seconds{role=\"" << label(name) << "\"} " << report.wall_s << "\n";
-  }
+  for (const auto& [name, report] : facts.roles)
+    of_role("troupe_role_wall_seconds", name, "", report.wall_s);
   out << "# TYPE troupe_role_frames_total counter\n";
   for (const auto& [name, report] : facts.roles) {
-    const std::string role = "role=\"" + label(name) + "\"";
-    out << "troupe_role_frames_total{" << role << ",way=\"in\"} " << report.frames_in << "\n";
-    out << "troupe_role_frames_total{" << role << ",way=\"out\"} " << report.frames_out << "\n";
+    of_role("troupe_role_frames_total", name, ",way=\"in\"", report.frames_in);
+    of_role("troupe_role_frames_total", name, ",way=\"out\"", report.frames_out);
   }
   out << "# TYPE troupe_role_queue gauge\n";
   for (const auto& [name, report] : facts.roles) {
-    const std::string role = "role=\"" + label(name) + "\"";
-    out << "troupe_role_queue{" << role << ",what=\"inbox\"} " << report.inbox << "\n";
-    out << "troupe_role_queue{" << role << ",what=\"pending\"} " << report.pending << "\n";
+    of_role("troupe_role_queue", name, ",what=\"inbox\"", report.inbox);
+    of_role("troupe_role_queue", name, ",what=\"pending\"", report.pending);
   }
   out << "# TYPE troupe_role_amount gauge\n";
   for (const auto& [name, report] : facts.roles) {
-    for (const auto& [what, value] : report.amounts) {
-      out << "troupe_role_amount{role=\"" << label(name) << "\",what=\"" << label(what) << "\"} "
-          << value << "\n";
-    }
+    for (const auto& [what, value] : report.amounts)
+      of_role("troupe_role_amount", name, ",what=\"" + label(what) + "\"", value);
   }
   out << "# TYPE troupe_node_silent_seconds gauge\n";
   for (const auto& node : facts.company.nodes) {

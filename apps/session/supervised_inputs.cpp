@@ -1,6 +1,6 @@
 #include "apps/session/supervised_inputs.hpp"
 
-#include "apps/session/roles/learn_settings.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "runtime/config/method.hpp"
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
@@ -24,17 +24,6 @@ data::SupervisedColumns columns_of_config(const config::TrainConfig& config) {
   columns.every_turn = config.data.multiturn;
   columns.input_template = config.data.input_template;
   return columns;
-}
-
-core::Result<std::uint64_t> steps_of_run(const config::TrainConfig& config, std::uint64_t rows) {
-  if (config.train.max_steps > 0) return static_cast<std::uint64_t>(config.train.max_steps);
-  const auto batch = static_cast<std::uint64_t>(config.train.batch_size);
-  const std::uint64_t steps = rows * static_cast<std::uint64_t>(config.train.max_epochs) / batch;
-  if (steps > 0) return steps;
-  return core::fail(ErrorCode::kConfig, "the dataset has " + std::to_string(rows) +
-                                            " rows, fewer than one optimiser step takes; lower "
-                                            "--train.batch_size " +
-                                            std::to_string(batch) + " or raise --train.max_epochs");
 }
 
 core::Result<std::unique_ptr<data::SupervisedDataset>> load_rows(const config::TrainConfig& config,
@@ -92,8 +81,7 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
   TROUPE_TRY_ASSIGN(chat, text::load_template(folder, config.data.apply_chat_template));
   const text::ChatTemplate* chat_ptr = chat ? &*chat : nullptr;
-  TROUPE_TRY_ASSIGN(train, load_rows(config, spec, tokenizer, chat_ptr, true, inputs.notes));
-  inputs.train = std::move(train);
+  TROUPE_TRY_SET(inputs.train, load_rows(config, spec, tokenizer, chat_ptr, true, inputs.notes));
   if (!config.eval.dataset.empty()) {
     TROUPE_TRY_SET(inputs.evaluation,
                    load_rows(config, spec, tokenizer, chat_ptr, false, inputs.notes));
@@ -101,33 +89,10 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
   TROUPE_TRY_ASSIGN(order, data::BlendOrder::create(inputs.train->file_rows(), config.data.probs,
                                                     static_cast<std::uint64_t>(config.train.seed)));
   inputs.order.emplace(std::move(order));
-  TROUPE_TRY_ASSIGN(steps, steps_of_run(config, inputs.train->size()));
-  inputs.steps = steps;
+  TROUPE_TRY_SET(inputs.steps, updates_of_run(config, inputs.train->size()));
   inputs.model_folder = std::move(folder);
   inputs.spec = std::move(spec);
   return inputs;
-}
-
-learn::LossSettings loss_settings(const config::TrainConfig& config) {
-  learn::LossSettings loss;
-  loss.method = config::method_names(config.method);
-  loss.beta = loss.method->rated() ? config.kto.beta : config.dpo.beta;
-  loss.label_smoothing = config.dpo.label_smoothing;
-  loss.nll_coef = config.dpo.nll_loss_coef;
-  loss.length_mean = config.dpo.length_mean;
-  loss.desirable_weight = config.kto.desirable_weight;
-  loss.undesirable_weight = config.kto.undesirable_weight;
-  return loss;
-}
-
-learn::SupervisedSettings supervised_settings(const config::TrainConfig& config,
-                                              std::uint64_t steps) {
-  learn::SupervisedSettings settings;
-  settings.loss = loss_settings(config);
-  settings.optim = optim_settings(config);
-  settings.micro_tokens_max = config.train.micro_tokens_max;
-  settings.total_steps = static_cast<std::int64_t>(steps);
-  return settings;
 }
 
 }  // namespace troupe::app

@@ -1,13 +1,11 @@
 // What supervised training is made from, loaded and checked before a run folder is touched:
-// tokenizer, rows, held-out rows; and the settings that the configuration gives. Built by the
-// command that trains, on its thread.
+// tokenizer, rows, held-out rows. Built by the command that trains, on its thread.
 #pragma once
 
 #include "runtime/config/train_config.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/data/blend_order.hpp"
 #include "runtime/data/supervised_dataset.hpp"
-#include "runtime/learn/supervised/settings.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/spec.hpp"
 
@@ -33,8 +31,5 @@ struct SupervisedInputs {
 
 // Errors name the key, or file and line.
 core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config);
-
-learn::LossSettings loss_settings(const config::TrainConfig& config);
-learn::SupervisedSettings supervised_settings(const config::TrainConfig& config, std::uint64_t steps);
 
 }  // namespace troupe::app

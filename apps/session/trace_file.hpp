@@ -1,6 +1,6 @@
 // RUN/trace.json: what each role did when, for chrome://tracing and Perfetto. Spans come in pieces;
 // the file is readable after `close`, and after a crash too (the format forgives a missing end).
-// Owned by the status desk, used on its strand.
+// Owned by the status service, used on its strand.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -17,7 +17,8 @@ namespace troupe::app {
 class TraceFile {
  public:
   static core::Result<TraceFile> create(const std::filesystem::path& file);
-  // `process`: the node that plays the role; it becomes a process of the trace, the role a thread.
+  // Appends finished spans of a role. `process`: the node that the role runs in; it becomes a process
+  // of the trace, the role a thread.
   void add(const std::string& process,
            const std::string& role,
            const std::vector<wire::Span>& spans);

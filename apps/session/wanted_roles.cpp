@@ -1,6 +1,5 @@
 #include "apps/session/wanted_roles.hpp"
 
-#include "apps/session/roles/learn_settings.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/run_settings.hpp"
 

@@ -29,11 +29,8 @@ core::Result<typename Request::Reply> ask_company(const JoinFlags& flags,
                                                   core::Duration deadline) {
   TROUPE_TRY_ASSIGN(target, find_company(flags));
   async::IoThreads io(1);
-  TROUPE_TRY_ASSIGN(tunnel, enter(io, target, "company"));
   NodeSelf self;
   self.name = "node/visitor-" + std::to_string(::getpid());
-  self.socket = tunnel->path();
-  self.pass = tunnel->pass();
   core::Result<typename Request::Reply> reply = core::fail(core::ErrorCode::kInternal, "not asked");
   NodeCalls calls;
   calls.note = [](const std::string&) {};
@@ -41,9 +38,7 @@ core::Result<typename Request::Reply> ask_company(const JoinFlags& flags,
     reply = ask_from(guest, std::move(request), deadline);
     return false;
   };
-  auto ended = live_as_node(self, calls);
-  tunnel->stop();
-  if (!ended) return ended.failure();
+  TROUPE_TRY(live_through_gateway(io, target, std::move(self), calls));
   return reply;
 }
 

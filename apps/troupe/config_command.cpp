@@ -1,6 +1,6 @@
 // `troupe config show|validate|docs`.
 #include "apps/session/input_files.hpp"
-#include "apps/session/roles/run_table.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/config/read.hpp"
 #include "runtime/config/render.hpp"

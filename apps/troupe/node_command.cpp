@@ -59,11 +59,8 @@ Result<void> run_local(const NodeOptions& options, NodeSelf self) {
 }
 
 // One stay; the tunnel carries it.
-Result<NodeEnd> stay(const JoinTarget& target, NodeSelf self) {
+Result<NodeEnd> stay(const JoinTarget& target, const NodeSelf& self) {
   async::IoThreads io(1);
-  TROUPE_TRY_ASSIGN(tunnel, enter(io, target, "company"));
-  self.socket = tunnel->path();
-  self.pass = tunnel->pass();
   NodeCalls calls;
   calls.maker = [&io, &target] {
     return std::make_unique<RoleLoader>(
@@ -76,9 +73,7 @@ Result<NodeEnd> stay(const JoinTarget& target, NodeSelf self) {
     say(self.name + " is in the company of " + target.name());
     return true;
   };
-  auto end = live_as_node(self, calls);
-  tunnel->stop();
-  return end;
+  return live_through_gateway(io, target, self, calls);
 }
 
 // Errors that come back however often one tries.

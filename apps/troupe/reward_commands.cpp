@@ -5,7 +5,7 @@
 #include "actors/reward/rule_reward.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/cli/system_facts.hpp"
-#include "apps/session/node/guest_role.hpp"
+#include "apps/session/node/node_process.hpp"
 #include "apps/session/roles/model_roles.hpp"
 #include "apps/session/roles/role_loader.hpp"
 #include "apps/session/roles/run_settings.hpp"
@@ -98,28 +98,28 @@ class Attached {
       : options_(options),
         running_(running),
         source_(std::move(source)),
-        thread_("reward", &kernels::flush_denormals),
-        role_("reward/" + options.name, &thread_) {}
+        thread_("reward", &kernels::flush_denormals) {}
   ~Attached() { thread_.close(); }
 
   Result<bool> attach(const NodeGuest& guest) {
     auto factory = reward_factory(std::move(source_), seconds_of(options_.deadline_s));
-    TROUPE_TRY(role_.start(guest, std::move(factory)));
-    actors::AttachReward request{options_.name, "reward/" + options_.name, options_.weight};
+    const std::string role = "reward/" + options_.name;
+    TROUPE_TRY_SET(role_, guest.host(role, std::move(factory), &thread_));
+    actors::AttachReward request{options_.name, role, options_.weight};
     TROUPE_TRY_ASSIGN(changed, ask_from(guest, std::move(request), async::limits::kCallDeadline));
     running_("reward " + options_.name + " scores from update " +
              std::to_string(changed.from_update + 1) + " on (set " + std::to_string(changed.set) +
              ")");
     return true;
   }
-  void leave(const NodeGuest& guest) { role_.stop(guest); }
+  void leave(const NodeGuest& guest) { guest.stop(role_); }
 
  private:
   const AttachOptions& options_;
   const SayRunning& running_;
   std::unique_ptr<actors::RewardSource> source_;
   async::DeviceThread thread_;
-  GuestRole role_;
+  std::unique_ptr<cluster::RoleHost> role_;
 };
 
 // One stay in the company; `in` becomes true once the run has taken the reward.
@@ -130,12 +130,9 @@ Result<NodeEnd> stay(const AttachOptions& options,
   TROUPE_TRY_ASSIGN(source, source_of(options, team));
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
   async::IoThreads io(1);
-  TROUPE_TRY_ASSIGN(tunnel, enter(io, target, "company"));
   NodeSelf self;
   self.name = "node/reward-" + options.name + "-" + std::to_string(::getpid());
   self.kinds = {"attach"};
-  self.socket = tunnel->path();
-  self.pass = tunnel->pass();
   Attached attached(options, std::move(source), running);
   NodeCalls calls;
   calls.note = say;
@@ -145,9 +142,7 @@ Result<NodeEnd> stay(const AttachOptions& options,
     return taken;
   };
   calls.before_end = [&](NodeGuest guest) { attached.leave(guest); };
-  auto end = live_as_node(self, calls);
-  tunnel->stop();
-  return end;
+  return live_through_gateway(io, target, std::move(self), calls);
 }
 
 // Waits; false when the user asks to stop.

@@ -7,7 +7,6 @@
 #include "apps/serving/api_service.hpp"
 #include "apps/serving/run_follower.hpp"
 #include "apps/serving/serve_options.hpp"
-#include "apps/session/node/guest_role.hpp"
 #include "apps/session/node/node_process.hpp"
 #include "apps/session/node/tunnel_subscriber.hpp"
 #include "apps/troupe/commands.hpp"
@@ -137,13 +136,10 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   serving.furnish(std::move(host), std::move(model), std::move(driver), std::move(keys), false);
   const auto subscriber = std::make_shared<TunnelSubscriber>(io, target, std::move(inner));
   async::DeviceThread fetch("fetch");
-  TROUPE_TRY_ASSIGN(tunnel, enter(io, target, "company"));
   NodeSelf self;
   self.name = "node/serve-" + std::to_string(::getpid());
   self.kinds = {"serve"};
-  self.socket = tunnel->path();
-  self.pass = tunnel->pass();
-  GuestRole follower("serve/" + std::to_string(::getpid()));
+  std::unique_ptr<cluster::RoleHost> follower;
   const cluster::RoleHost::Factory follow = [&](const cluster::RoleServices& services) {
     return Result<std::unique_ptr<cluster::Role>>(std::make_unique<RunFollower>(
         serving.pump(), subscriber, fetch, &say, actors::context_of(services)));
@@ -151,18 +147,17 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   NodeCalls calls;
   calls.note = &say;
   calls.once_in = [&](NodeGuest guest) -> Result<bool> {
-    TROUPE_TRY(follower.start(guest, follow));
+    TROUPE_TRY_SET(follower, guest.host("serve/" + std::to_string(::getpid()), follow, nullptr));
     serving.begin();
     return true;
   };
   calls.before_end = [&](NodeGuest guest) {
     serving.stop();
-    follower.stop(guest);
+    guest.stop(follower);
   };
-  auto end = live_as_node(self, calls);
+  auto end = live_through_gateway(io, target, std::move(self), calls);
   fetch.close();
   serving.stop();
-  tunnel->stop();
   if (!end) return end.failure();
   if (*end == NodeEnd::kLost) return fail(ErrorCode::kPeerLost, "the company went away");
   say(*end == NodeEnd::kDismissed ? "the run ended" : "stopped");

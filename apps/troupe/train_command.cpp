@@ -5,12 +5,9 @@
 #include "apps/cli/system_facts.hpp"
 #include "apps/session/company_plane.hpp"
 #include "apps/session/loopback_plane.hpp"
-#include "apps/session/note_line.hpp"
-#include "apps/session/roles/learn_settings.hpp"
+#include "apps/session/roles/contents.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/run_settings.hpp"
-#include "apps/session/roles/run_table.hpp"
-#include "apps/session/run_contents.hpp"
 #include "apps/session/run_files.hpp"
 #include "apps/session/run_inputs.hpp"
 #include "apps/session/run_reporter.hpp"
@@ -24,11 +21,11 @@
 #include "runtime/config/render.hpp"
 #include "runtime/core/edit_distance.hpp"
 #include "runtime/learn/trainers.hpp"
-#include "runtime/store/run_start.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <mutex>
 #include <optional>
 
 namespace troupe::app {
@@ -49,7 +46,7 @@ class Training {
       }
       losses = done_ > done_before ? 1 : losses + 1;
       if (losses > actors::limits::kRestarts_max) return outcome;
-      notes_.say(outcome.error().message + "; going on from the last commit");
+      note(outcome.error().message + "; going on from the last commit");
       config_.resume = "auto";
     }
   }
@@ -57,16 +54,26 @@ class Training {
  private:
   bool loopback() const { return config_.cluster.transport == config::Transport::kLoopback; }
 
+  // What the company has to say goes to whichever reporter is there; between two, to standard
+  // error. Any thread.
+  void note(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    if (reporter_ != nullptr) return reporter_->on_note(text);
+    std::fprintf(stderr, "%s\n", text.c_str());
+  }
+  void report_to(RunReporter* reporter) {
+    const std::lock_guard lock(mutex_);
+    reporter_ = reporter;
+  }
+
   core::Result<void> run_session() {
     TROUPE_TRY_ASSIGN(inputs, load_inputs(config_, loopback()));
     TROUPE_TRY_ASSIGN(updates, updates_of_run(config_, inputs.prompts->size()));
     if (!contents_) {
-      TROUPE_TRY_SET(contents_, RunContents::open(config_));
+      TROUPE_TRY_ASSIGN(contents, contents_of(config_));
+      contents_.emplace(std::move(contents));
     }
-    const auto check = [this](const store::Checkpoint& checkpoint, bool branch) {
-      return contents_->check(checkpoint, branch);
-    };
-    TROUPE_TRY_ASSIGN(start, store::start_run(config_, origins_, check));
+    TROUPE_TRY_ASSIGN(start, start_run(config_, origins_, *contents_));
     if (start.checkpoint && start.checkpoint->step >= updates) {
       return say_finished(*start.checkpoint, updates, "updates");
     }
@@ -81,29 +88,20 @@ class Training {
       parts.plan.earlier_sets.push_back(set);
     if (loopback()) TROUPE_TRY(check_none_attached(parts.plan));
     TROUPE_TRY_ASSIGN(files, RunFiles::open(start.folder));
-    auto state = [this]() -> core::Result<std::string> {
-      return contents_->state([this](const std::string& text) { notes_.say(text); });
-    };
-    TROUPE_TRY_ASSIGN(reporter, RunReporter::open(config_, start.folder, parts.plan.first_update,
-                                                  updates, clock_, std::move(state)));
-    notes_.attach(reporter.get());
-    for (const std::string& note : start.notes)
-      reporter->note(note);
-    for (const std::string& note : inputs.notes)
-      reporter->note(note);
+    TROUPE_TRY_ASSIGN(reporter,
+                      RunReporter::open(config_, start, updates, clock_, *contents_, inputs.notes));
+    report_to(reporter.get());
     parts.data = data_options(config_);
     parts.data.earlier_sets = parts.plan.earlier_sets;
-    parts.data.note = [&reporter](const std::string& text) { reporter->on_note(text); };
     parts.prompts = std::move(inputs.prompts);
     parts.evaluation = std::move(inputs.evaluation);
     parts.sink = std::move(files);
     parts.listener = reporter.get();
     parts.folder_here = [&start] { return start.folder.check_here().has_value(); };
-    parts.note = [this](const std::string& text) { notes_.say(text); };
     auto ended = conduct(std::move(parts), inputs, updates, start.folder);
     const bool asked = !ended && ended.error().code == core::ErrorCode::kInterrupted;
     if (ended || asked) plane_.reset();  // says good-bye while there is somebody to hear it
-    notes_.attach(nullptr);
+    report_to(nullptr);
     reward_sets_.merge(reporter->reward_sets());
     if (!ended && !asked) return ended;
     const auto phases = reporter->phases();
@@ -139,7 +137,7 @@ class Training {
                           std::uint64_t updates,
                           const store::RunFolder& folder) {
     if (!plane_ && loopback()) {
-      if (const std::string gpus = devices_text(config_); !gpus.empty()) notes_.say(gpus);
+      if (const std::string gpus = devices_text(config_); !gpus.empty()) note(gpus);
       plane_ = std::make_unique<LoopbackPlane>(config_, updates, std::move(inputs.params),
                                                std::move(inputs.reward));
     } else if (!plane_) {
@@ -156,18 +154,18 @@ class Training {
     options.updates = updates;
     options.run_folder = folder.path();
     options.cores = plan_cores(config_, static_cast<std::uint32_t>(usable_cores()));
-    options.contents = [this] { return contents_->hashes(); };
-    options.note = [this](const std::string& text) { notes_.say(text); };
-    notes_.say(options.cores.text());
+    options.contents = [this] { return contents_->get(); };
+    options.note = [this](const std::string& text) { note(text); };
+    note(options.cores.text);
     TROUPE_TRY_ASSIGN(company, CompanyPlane::open(std::move(options)));
     const std::string address = company->address();
-    notes_.say("join with --join " + address + ", or --join " + folder.path().string() +
-               " on this machine" + company->status_text());
+    note("join with --join " + address + ", or --join " + folder.path().string() +
+         " on this machine" + company->status_text());
     plane_ = std::move(company);
     const std::string missing = awaited_kinds(config_);
     if (!missing.empty()) {
-      notes_.say("waiting for nodes that play " + missing + ": troupe node --join " + address +
-                 " --roles " + missing);
+      note("waiting for nodes that play " + missing + ": troupe node --join " + address +
+           " --roles " + missing);
     }
     return {};
   }
@@ -179,8 +177,9 @@ class Training {
   double load_s_ = 0;
   std::uint64_t done_ = 0;  // updates of the checkpoint that the last play began with
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;  // beyond the run's own, by number
-  NoteLine notes_;
-  std::unique_ptr<RunContents> contents_;
+  std::mutex mutex_;
+  RunReporter* reporter_ = nullptr;  // while there is one
+  std::optional<Hashing> contents_;
   std::unique_ptr<ControlPlane> plane_;
 };
 
@@ -196,8 +195,7 @@ core::Result<void> train_supervised(config::Methods method, Words words) {
   TROUPE_TRY_ASSIGN(builder, config::read(run_table(), words, method));
   TROUPE_TRY_ASSIGN(config, builder.finish());
   TROUPE_TRY(learn::find_trainers());
-  SupervisedRun run(std::move(config), builder.origins());
-  return run.run();
+  return run_supervised(std::move(config), builder.origins());
 }
 
 void print_help(config::Methods method, const std::string& section_name) {

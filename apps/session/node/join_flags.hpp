@@ -19,7 +19,7 @@ struct JoinFlags {
   std::vector<Flag> flags();
 };
 
-// Where the company is and what lets us in.
+// Where the company is, and the proof that lets this process in.
 struct JoinTarget {
   std::string host;
   std::uint16_t port = 0;

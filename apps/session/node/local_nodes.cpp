@@ -24,16 +24,13 @@ std::string told(int wait_status) {
 LocalNodes::LocalNodes(std::string socket, std::filesystem::path log_folder)
     : socket_(std::move(socket)), log_folder_(std::move(log_folder)) {}
 
-std::filesystem::path LocalNodes::log_of(const std::string& node) const {
-  return log_folder_ / (node.substr(node.find('/') + 1) + ".log");
-}
-
 core::Result<void> LocalNodes::start(const std::string& node,
                                      const std::vector<std::string>& kinds,
                                      const std::string& pass) {
   std::error_code error;
   std::filesystem::create_directories(log_folder_, error);
-  const std::filesystem::path log_file = log_of(node);
+  const std::string name = node.substr(node.find('/') + 1);
+  const std::filesystem::path log_file = log_folder_ / (name + ".log");
   const int log = ::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (log < 0 || nothing < 0) {
@@ -45,8 +42,7 @@ core::Result<void> LocalNodes::start(const std::string& node,
   for (const std::string& kind : kinds)
     offered += (offered.empty() ? "" : ",") + kind;
   core::ChildSpec spec;
-  spec.words = {"troupe", "node", "--local", socket_, "--name", node.substr(node.find('/') + 1),
-                "--roles", offered};
+  spec.words = {"troupe", "node", "--local", socket_, "--name", name, "--roles", offered};
   spec.this_program = true;
   spec.environment = core::merged_environment({"TROUPE_NODE_PASS=" + pass});
   spec.descriptors = {{nothing, 0}, {log, 1}, {log, 2}};

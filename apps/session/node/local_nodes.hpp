@@ -1,6 +1,7 @@
-// The node processes of a run on its own host: this very program again, as `troupe node --local`.
-// Each leads a process group (Ctrl-C reaches the run alone), dies with the run, and writes what it
-// has to say to a log of its own. Owned by the command that trains; used on the company's strand.
+// The node processes of a run on its own host: this program again, as `troupe node --local`. Each
+// leads a process group of its own, so that Ctrl-C reaches the run alone, dies with the run, and
+// writes its output to a log file of its own. Owned by the command that trains; used on the
+// company's strand.
 #pragma once
 
 #include "actors/company/launcher.hpp"
@@ -24,9 +25,6 @@ class LocalNodes final : public actors::NodeLauncher {
   void kill(const std::string& node) override;
   std::vector<Exit> exits() override;
   int pid(const std::string& node) const override;
-
-  std::size_t running() const noexcept { return nodes_.size(); }
-  std::filesystem::path log_of(const std::string& node) const;
 
  private:
   std::string socket_;

@@ -28,16 +28,8 @@ class Ending {
     if (!left_) left_ = error;
     changed_.notify_all();
   }
-  void dismissed() {
-    const std::lock_guard lock(mutex_);
-    dismissed_ = true;
-    changed_.notify_all();
-  }
-  void in() {
-    const std::lock_guard lock(mutex_);
-    in_ = true;
-    changed_.notify_all();
-  }
+  void dismissed() { set(dismissed_); }
+  void in() { set(in_); }
   // True once the node is in; false when it ended before.
   bool wait_until_in() {
     std::unique_lock lock(mutex_);
@@ -58,6 +50,11 @@ class Ending {
   }
 
  private:
+  void set(bool& what) {
+    const std::lock_guard lock(mutex_);
+    what = true;
+    changed_.notify_all();
+  }
   bool over() const { return left_ || dismissed_ || stop_requested(); }
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -159,10 +156,8 @@ class NodeProcess {
       node_ = std::make_shared<actors::NodeRole>(std::move(context), join_of(self_), ports());
       return node_;
     });
-    auto hosted =
-        co_await cluster::host_role(std::move(place), std::move(recipe), std::move(hooks));
-    if (!hosted) co_return hosted.failure();
-    host_ = std::move(*hosted);
+    TROUPE_CO_TRY_SET(
+        host_, co_await cluster::host_role(std::move(place), std::move(recipe), std::move(hooks)));
     co_return core::Result<void>();
   }
 
@@ -206,9 +201,33 @@ class NodeProcess {
 
 }  // namespace
 
+core::Result<std::unique_ptr<cluster::RoleHost>> NodeGuest::host(
+    std::string name, cluster::RoleHost::Factory factory, async::DeviceThread* device) const {
+  const cluster::Identity identity{std::move(name), core::RunId{run_id}, epoch};
+  auto place = exchange->join(identity, io->make_strand());
+  return io->run(cluster::host_role(std::move(place), {std::move(factory), device}, {}));
+}
+
+void NodeGuest::stop(std::unique_ptr<cluster::RoleHost>& role) const {
+  if (role) io->run(role->stop());
+  role.reset();
+}
+
 core::Result<NodeEnd> live_as_node(const NodeSelf& self, const NodeCalls& calls) {
   NodeProcess process(self, calls);
   return process.live();
+}
+
+core::Result<NodeEnd> live_through_gateway(async::IoThreads& io,
+                                           const JoinTarget& target,
+                                           NodeSelf self,
+                                           const NodeCalls& calls) {
+  TROUPE_TRY_ASSIGN(tunnel, enter(io, target, "company"));
+  self.socket = tunnel->path();
+  self.pass = tunnel->pass();
+  auto end = live_as_node(self, calls);
+  tunnel->stop();
+  return end;
 }
 
 }  // namespace troupe::app

@@ -4,12 +4,15 @@
 #pragma once
 
 #include "actors/node/node_role.hpp"
+#include "apps/session/node/join_flags.hpp"
 #include "runtime/async/io_threads.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/cluster/caf/exchange.hpp"
+#include "runtime/cluster/role_host.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -43,6 +46,15 @@ struct NodeGuest {
   T run(async::task<T> body) const {
     return own_io->run(async::run_on(context.scope->executor(), std::move(body)));
   }
+
+  // Starts a role of the guest's own, which the run reaches under `name`: it has the run's id and
+  // the node's epoch, and a strand of `io`. `device`: for its long jobs; may be null, outlives it.
+  // Errors: those of joining the exchange and of the factory.
+  core::Result<std::unique_ptr<cluster::RoleHost>> host(std::string name,
+                                                        cluster::RoleHost::Factory factory,
+                                                        async::DeviceThread* device) const;
+  // Stops such a role, before the node is taken down. Null: nothing to stop.
+  void stop(std::unique_ptr<cluster::RoleHost>& role) const;
 };
 
 struct NodeCalls {
@@ -57,5 +69,11 @@ struct NodeCalls {
 
 // Error: why the company could not be reached or refused the node.
 core::Result<NodeEnd> live_as_node(const NodeSelf& self, const NodeCalls& calls);
+
+// The same through the gateway of a company, which gives `self` its socket and its pass.
+core::Result<NodeEnd> live_through_gateway(async::IoThreads& io,
+                                           const JoinTarget& target,
+                                           NodeSelf self,
+                                           const NodeCalls& calls);
 
 }  // namespace troupe::app

@@ -1,7 +1,7 @@
 #include "apps/session/roles/contents.hpp"
 
-#include "apps/session/roles/learn_settings.hpp"
 #include "apps/session/roles/model_roles.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "runtime/data/table_reader.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/spec.hpp"
@@ -22,24 +22,10 @@ using core::Result;
 constexpr std::string_view kSetting = "sha256 of ";
 constexpr std::size_t kShown = 12;  // digits of a hash
 
-std::string weights_name(const std::string& key) {
-  return "the weights of " + key;
-}
-std::string tokenizer_name(const std::string& key) {
-  return "the tokenizer of " + key;
-}
-
-Result<Content> weights_at(const std::string& key, const std::string& from) {
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(from));
-  TROUPE_TRY_ASSIGN(files, model::weight_files(folder));
-  files.push_back(folder / "config.json");
-  return Content{weights_name(key), std::move(files), std::move(folder)};
-}
-
 // And what else decides which tokens end an answer and how a chat is written.
 Result<Content> tokenizer_at(const std::string& key, const std::string& from) {
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(from));
-  Content content{tokenizer_name(key), {}, folder};
+  Content content{"the tokenizer of " + key, {}, folder};
   for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
                            "generation_config.json", "chat_template.jinja", "config.json"}) {
     std::error_code error;
@@ -70,8 +56,10 @@ Result<void> add_model(std::vector<Content>& all,
                        const std::string& from,
                        bool tokenizer) {
   if (from.empty()) return {};
-  TROUPE_TRY_ASSIGN(weights, weights_at(key, from));
-  all.push_back(std::move(weights));
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(from));
+  TROUPE_TRY_ASSIGN(files, model::weight_files(folder));
+  files.push_back(folder / "config.json");
+  all.push_back({"the weights of " + key, std::move(files), std::move(folder)});
   if (!tokenizer) return {};
   TROUPE_TRY_ASSIGN(words, tokenizer_at(key, from));
   all.push_back(std::move(words));
@@ -163,6 +151,36 @@ std::vector<ContentDifference> differences(const std::vector<Content>& contents,
                    own->second.substr(0, kShown), content.only_warns});
   }
   return all;
+}
+
+Result<store::RunStart> start_run(const config::TrainConfig& config,
+                                  const config::Origins& origins,
+                                  const Hashing& contents) {
+  using Notes = std::vector<std::string>;
+  const auto check = [&](const store::Checkpoint& checkpoint, bool branch) -> Result<Notes> {
+    const Hashes theirs = hashes_of_json(checkpoint.state_json);
+    Notes notes;
+    if (theirs.empty()) return notes;
+    const auto& ours = contents.get();
+    if (!ours) return ours.failure();
+    std::string refused;
+    for (const ContentDifference& one : differences(contents.contents(), theirs, *ours)) {
+      const std::string text = "the SHA-256 of " + one.name + " (" + one.place.string() + ") was " +
+                               one.theirs + "... and is " + one.ours + "...";
+      if (branch || one.only_warns) {
+        notes.push_back("changed since the checkpoint: " + text);
+      } else {
+        refused += (refused.empty() ? "" : ", ") + text;
+      }
+    }
+    if (refused.empty()) return notes;
+    return core::fail(ErrorCode::kConfig,
+                      checkpoint.folder.string() + " was made with other contents: " + refused +
+                          "; put back what was there, or start a branch: the same command with " +
+                          store::branch_flags(checkpoint.folder, config.run.path) +
+                          " goes on from there with the new");
+  };
+  return store::start_run(config, origins, check);
 }
 
 std::string hashes_json(const Hashes& hashes) {

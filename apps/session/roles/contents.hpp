@@ -5,6 +5,7 @@
 
 #include "runtime/config/train_config.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/store/run_start.hpp"
 
 #include <atomic>
 #include <filesystem>
@@ -67,6 +68,13 @@ struct ContentDifference {
 std::vector<ContentDifference> differences(const std::vector<Content>& contents,
                                            const Hashes& theirs,
                                            const Hashes& ours);
+
+// store::start_run of a run whose contents are kept in every checkpoint: other data, weights or
+// another tokenizer under the same names would be another run. What differs from the checkpoint's
+// is noted. Error kConfig, naming old and new: it alters the result, unless the run is a branch.
+core::Result<store::RunStart> start_run(const config::TrainConfig& config,
+                                        const config::Origins& origins,
+                                        const Hashing& contents);
 
 // As a checkpoint's manifest holds them; what is damaged or not there gives none.
 std::string hashes_json(const Hashes& hashes);

@@ -64,7 +64,9 @@ class FaultySubscriber final : public weights::WeightSubscriber {
 
 }  // namespace
 
-core::Result<std::unique_ptr<FaultPlan>> FaultPlan::parse(const std::string& text) {
+core::Result<std::unique_ptr<FaultPlan>> FaultPlan::from_environment() {
+  const char* const text = std::getenv("TROUPE_FAULTS");
+  if (text == nullptr || *text == 0) return std::unique_ptr<FaultPlan>();
   auto plan = std::make_unique<FaultPlan>();
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ',');) {
@@ -81,13 +83,7 @@ core::Result<std::unique_ptr<FaultPlan>> FaultPlan::parse(const std::string& tex
     fault.code = *named;
     plan->faults_.push_back(std::move(fault));
   }
-  return core::Result<std::unique_ptr<FaultPlan>>(std::move(plan));
-}
-
-core::Result<std::unique_ptr<FaultPlan>> FaultPlan::from_environment() {
-  const char* const text = std::getenv("TROUPE_FAULTS");
-  if (text == nullptr || *text == 0) return std::unique_ptr<FaultPlan>();
-  return parse(text);
+  return plan;
 }
 
 std::optional<core::Error> FaultPlan::at_call(const std::string& role, const std::string& what) {

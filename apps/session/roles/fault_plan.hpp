@@ -1,12 +1,12 @@
-// Faults to order, for tests of the whole program: the environment variable TROUPE_FAULTS makes the
-// engine or the fetches of a generator answer with errors, where a real one would be a broken
-// device or a broken link. Without the variable nothing of this is in the way.
+// Injects faults, for tests of the whole program: the environment variable TROUPE_FAULTS makes the
+// engine of a generator, or its fetches of weights, fail as a broken device or a broken link would.
+// Without the variable there is no plan and nothing is wrapped.
 //
 //   TROUPE_FAULTS="generator/1 step resources 40, generator/1 fetch deadline 2"
 //
 // fails the 40th step of generator/1's engine and its second fetch of weights, counted over all
 // lives of the role in a process. Errors are called as in messages, with "_" for a space. Owned by
-// the process's workshop; thread-safe.
+// the process's role loader; thread-safe.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -25,9 +25,8 @@ namespace troupe::app {
 
 class FaultPlan {
  public:
-  // Error: kConfig naming the part that cannot be read.
-  static core::Result<std::unique_ptr<FaultPlan>> parse(const std::string& text);
-  // What the environment says; null without the variable.
+  // What the environment says; null without the variable. Error: kConfig naming the part that
+  // cannot be read.
   static core::Result<std::unique_ptr<FaultPlan>> from_environment();
 
   // Counts a call and gives the error that it is to end with.

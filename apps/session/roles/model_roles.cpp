@@ -1,13 +1,15 @@
 #include "apps/session/roles/model_roles.hpp"
 
 #include "actors/reward/model_reward.hpp"
-#include "apps/session/roles/engine_settings.hpp"
-#include "apps/session/roles/learn_settings.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "runtime/core/rng.hpp"
+#include "runtime/data/prompt_dataset.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/model/device_check.hpp"
 #include "runtime/model/params.hpp"
+#include "runtime/text/tokenizer.hpp"
 
+#include <algorithm>
 #include <set>
 
 namespace troupe::app {
@@ -57,6 +59,48 @@ learn::CriticSettings critic_settings(const config::TrainConfig& config,
   return settings;
 }
 
+// Pieces of at most `size` tokens; a last piece of one token has nothing to predict.
+void add_pieces(const std::vector<std::int32_t>& tokens,
+                std::size_t size,
+                std::vector<std::vector<std::int32_t>>& to) {
+  for (std::size_t begin = 0; begin + 1 < tokens.size(); begin += size) {
+    const std::size_t end = std::min(begin + size, tokens.size());
+    if (end - begin < 2) return;
+    to.emplace_back(tokens.begin() + static_cast<std::ptrdiff_t>(begin),
+                    tokens.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+}
+
+core::Result<std::shared_ptr<const learn::PtxTexts>> load_texts(
+    const config::TrainConfig& config, const std::filesystem::path& model) {
+  TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(model));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(model));
+  data::DatasetColumns columns;
+  columns.input_key = config.data.input_key;
+  columns.known_formats = false;
+  TROUPE_TRY_ASSIGN(rows, data::load_prompts(config.data.pretrain_dataset, columns));
+  auto texts = std::make_shared<learn::PtxTexts>();
+  texts->coef = config.actor.ptx_coef;
+  texts->seed = static_cast<std::uint64_t>(config.train.seed);
+  const auto size =
+      static_cast<std::size_t>(std::min<std::int64_t>(config.train.micro_tokens_max, spec.context));
+  for (const data::PromptRow& row : rows) {
+    if (!row.messages.empty()) {
+      return core::fail(core::ErrorCode::kData,
+                        row.where + ": data.pretrain_dataset holds texts, this row has messages");
+    }
+    TROUPE_TRY_ASSIGN(encoding, tokenizer.encode(row.prompt));
+    std::vector<std::int32_t> tokens(encoding.ids.begin(), encoding.ids.end());
+    if (!tokenizer.eos_ids().empty()) tokens.push_back(tokenizer.eos_ids().front());
+    add_pieces(tokens, size, texts->texts);
+  }
+  if (texts->texts.empty()) {
+    return core::fail(core::ErrorCode::kData,
+                      config.data.pretrain_dataset + ": no text has two tokens");
+  }
+  return std::shared_ptr<const learn::PtxTexts>(std::move(texts));
+}
+
 std::string stem_of(const std::string& folder) {
   std::filesystem::path path = folder;
   if (!path.has_filename()) path = path.parent_path();
@@ -95,21 +139,16 @@ core::Result<void> check_folder(const config::TrainConfig& config,
 
 }  // namespace
 
-core::Result<void> check_reward_templates(const config::TrainConfig& config) {
-  for (const RewardPart& part : reward_parts(config)) {
-    if (part.folder.empty()) continue;
-    TROUPE_TRY_ASSIGN(folder, model::resolve_model(part.folder));
-    TROUPE_TRY(actors::check_reward_folder(folder, true));
+core::Result<void> check_reward_models(const config::TrainConfig& config, bool as_chat) {
+  for (const std::string& name : config.reward.model_name_or_path) {
+    TROUPE_TRY_ASSIGN(folder, model::resolve_model(name));
+    TROUPE_TRY(actors::check_reward_folder(folder, as_chat));
   }
   return {};
 }
 
 core::Result<void> check_model_roles(const config::TrainConfig& config) {
-  for (const RewardPart& part : reward_parts(config)) {
-    if (part.folder.empty()) continue;
-    TROUPE_TRY_ASSIGN(folder, model::resolve_model(part.folder));
-    TROUPE_TRY(actors::check_reward_folder(folder, config.data.apply_chat_template));
-  }
+  TROUPE_TRY(check_reward_models(config, config.data.apply_chat_template));
   if (has_critic(config)) {
     const CriticSource source = critic_source(config);
     TROUPE_TRY(check_folder(config, source.from, source.key));
@@ -118,6 +157,15 @@ core::Result<void> check_model_roles(const config::TrainConfig& config) {
     TROUPE_TRY(check_folder(config, config.ref.model_name_or_path, "ref.model_name_or_path"));
   }
   return {};
+}
+
+core::Result<learn::TrainerSettings> policy_settings(const config::TrainConfig& config,
+                                                     std::uint64_t updates,
+                                                     const std::filesystem::path& model) {
+  learn::TrainerSettings settings = trainer_settings(config, updates);
+  if (config.data.pretrain_dataset.empty()) return settings;
+  TROUPE_TRY_SET(settings.ptx, load_texts(config, model));
+  return settings;
 }
 
 core::Result<MadeCritic> make_critic(const config::TrainConfig& config,

@@ -1,12 +1,14 @@
-// What the roles beside the policy load: the critic with its trainer, the frozen reference, and the
-// learned reward models of a run by name. Used by the company in one process and by node processes
-// alike, on the thread that loads. Nothing is kept here.
+// What the roles that compute with a model load: the policy's texts for its ptx term, the critic
+// with its trainer, the frozen reference, and the learned reward models of a run by name. Used by
+// the company in one process and by node processes alike, on the thread that loads. Nothing is kept
+// here.
 #pragma once
 
 #include "actors/reward/reward_source.hpp"
 #include "runtime/config/train_config.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/learn/critic_trainer.hpp"
+#include "runtime/learn/trainer.hpp"
 #include "runtime/model/packed.hpp"
 
 #include <cstdint>
@@ -16,6 +18,14 @@
 #include <vector>
 
 namespace troupe::app {
+
+// The settings of the policy's trainer with the texts of the ptx term, read and tokenised.
+// `updates`: of the whole run; `model`: the folder of the policy with its tokenizer. A text ends
+// with the end token; one that is longer than the context or a micro-batch is cut into pieces.
+// Errors: those of the files of data.pretrain_dataset, naming file and line.
+core::Result<learn::TrainerSettings> policy_settings(const config::TrainConfig& config,
+                                                     std::uint64_t updates,
+                                                     const std::filesystem::path& model);
 
 struct MadeCritic {
   std::unique_ptr<learn::CriticTrainer> trainer;
@@ -50,8 +60,9 @@ std::vector<RewardPart> reward_parts(const config::TrainConfig& config);
 // wrong one is an error of the configuration.
 core::Result<void> check_model_roles(const config::TrainConfig& config);
 
-// The same of the reward models' chat templates, where prompts turned out to be chats.
-core::Result<void> check_reward_templates(const config::TrainConfig& config);
+// The same of the reward models alone; `as_chat`: with their chat templates, since prompts are
+// chats.
+core::Result<void> check_reward_models(const config::TrainConfig& config, bool as_chat);
 
 // A learned reward model as a source. `team` outlives it. Errors: kConfig naming the folder when it
 // has no score head.

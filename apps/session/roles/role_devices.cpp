@@ -1,7 +1,7 @@
 #include "apps/session/roles/role_devices.hpp"
 
 #include "apps/cli/placement.hpp"
-#include "apps/session/roles/learn_settings.hpp"
+#include "apps/session/roles/run_settings.hpp"
 #include "runtime/core/check.hpp"
 
 #include <algorithm>

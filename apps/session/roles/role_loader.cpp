@@ -11,13 +11,9 @@
 #include "actors/reward/rule_reward.hpp"
 #include "apps/cli/end_tokens.hpp"
 #include "apps/session/roles/contents.hpp"
-#include "apps/session/roles/engine_settings.hpp"
-#include "apps/session/roles/learn_settings.hpp"
 #include "apps/session/roles/model_roles.hpp"
-#include "apps/session/roles/policy_settings.hpp"
 #include "apps/session/roles/role_devices.hpp"
 #include "apps/session/roles/run_settings.hpp"
-#include "apps/session/roles/run_table.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/config/read.hpp"
 #include "runtime/learn/trainers.hpp"
@@ -183,7 +179,7 @@ Result<void> RoleLoader::load_text(const std::filesystem::path& folder,
                                    const model::ModelSpec& spec) {
   if (text_) return {};
   TROUPE_TRY_ASSIGN(tokenizer, text::Tokenizer::load(folder));
-  eos_ = end_tokens(tokenizer, spec);
+  eos_ = end_tokens(tokenizer.eos_ids(), spec);
   text_ = std::make_shared<actors::TokenizerText>(std::move(tokenizer));
   return {};
 }

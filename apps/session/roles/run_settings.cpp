@@ -1,9 +1,181 @@
 #include "apps/session/roles/run_settings.hpp"
 
-#include "apps/session/roles/learn_settings.hpp"
 #include "apps/session/roles/model_roles.hpp"
 
+#include <string>
+
 namespace troupe::app {
+namespace {
+
+void set_objective(const config::TrainConfig& config, learn::AlgoSettings& algo) {
+  algo.objective = config.algo.objective;
+  algo.correction = config.algo.correction.type;
+  algo.correction_low = config.algo.correction.low;
+  algo.correction_high = config.algo.correction.high;
+  algo.reducer = config.algo.reducer;
+  const auto longest = static_cast<double>(config.rollout.max_new_tokens);
+  algo.reducer_constant = config.algo.reducer_constant > 0 ? config.algo.reducer_constant : longest;
+  algo.eps_clip_low = algo.eps_clip_high = config.actor.eps_clip;
+  if (config.actor.eps_clip_low_high.size() == 2) {
+    algo.eps_clip_low = config.actor.eps_clip_low_high[0];
+    algo.eps_clip_high = config.actor.eps_clip_low_high[1];
+  }
+  algo.dual_clip = config.actor.dual_clip;
+  algo.correction_max = config.algo.correction_max;
+  algo.cispo_max = config.algo.cispo_max;
+  algo.dpo_beta = config.algo.dpo_beta;
+  algo.entropy_coef = config.actor.entropy_coef;
+  algo.temperature = config.rollout.temperature;
+  algo.samples_per_prompt = config.rollout.n_samples_per_prompt;
+}
+
+void set_kl(const config::TrainConfig& config, learn::AlgoSettings& algo) {
+  algo.kl_coef = config.algo.kl.init_coef;
+  algo.kl_estimator = config.algo.kl.estimator;
+  algo.kl_in_loss = config.algo.kl.use_loss;
+  algo.kl_per_sample = config.algo.kl.per_sample;
+  algo.kl_target = config.algo.kl.target;
+  algo.kl_horizon = config.algo.kl.horizon;
+  algo.kl_stop = config.algo.kl.stop;
+}
+
+void set_advantage(const config::TrainConfig& config, learn::AlgoSettings& algo) {
+  algo.estimator = config.algo.advantage.estimator;
+  algo.gamma = config.algo.advantage.gamma;
+  algo.lambda = config.algo.advantage.lambd;
+  algo.vtrace_rho_max = config.algo.advantage.rho_max;
+  algo.vtrace_c_max = config.algo.advantage.c_max;
+  algo.whiten_std = !config.algo.advantage.no_std_norm;
+  algo.shaping.normalise_running = config.reward.normalize == config::Normalize::kRunning;
+  algo.shaping.overlong_tokens = config.reward.overlong_buffer_len;
+  algo.shaping.overlong_factor = config.reward.overlong_penalty_factor;
+  algo.shaping.response_tokens_max = config.rollout.max_new_tokens;
+  algo.shaping.stop_properly_coef = config.reward.stop_properly_penalty_coef;
+  algo.reward_clip_low = config.reward.clip_range[0];
+  algo.reward_clip_high = config.reward.clip_range[1];
+  algo.clip_order = config.reward.clip_order;
+}
+
+learn::AlgoSettings algo_settings(const config::TrainConfig& config) {
+  learn::AlgoSettings algo;
+  set_advantage(config, algo);
+  set_objective(config, algo);
+  set_kl(config, algo);
+  return algo;
+}
+
+learn::LossSettings loss_settings(const config::TrainConfig& config) {
+  learn::LossSettings loss;
+  loss.method = config::method_names(config.method);
+  loss.beta = loss.method->rated() ? config.kto.beta : config.dpo.beta;
+  loss.label_smoothing = config.dpo.label_smoothing;
+  loss.nll_coef = config.dpo.nll_loss_coef;
+  loss.length_mean = config.dpo.length_mean;
+  loss.desirable_weight = config.kto.desirable_weight;
+  loss.undesirable_weight = config.kto.undesirable_weight;
+  return loss;
+}
+
+}  // namespace
+
+const config::Table& run_table() {
+  static const config::Table table({learn::choice_tables(), {[](const config::TrainConfig& config) {
+                                      return learn::refusal(algo_settings(config));
+                                    }}});
+  return table;
+}
+
+bool has_critic(const config::TrainConfig& config) {
+  return learn::Chosen<learn::Estimator>(config.algo.advantage.estimator)->has_critic;
+}
+
+bool has_reference(const config::TrainConfig& config) {
+  return algo_settings(config).needs_reference();
+}
+
+learn::OptimSettings optim_settings(const config::TrainConfig& config) {
+  learn::OptimSettings optim = optim_of(config.actor, config);
+  optim.checkpointing = config.actor.gradient_checkpointing_enable;
+  optim.aux_loss_coef = config.actor.aux_loss_coef;
+  optim.panels = forward_dtype(config);
+  optim.trained.freeze = config.actor.freeze;
+  optim.trained.lora.rank = config.actor.lora.rank;
+  optim.trained.lora.alpha = config.actor.lora.alpha;
+  optim.trained.lora.target = config.actor.lora.target;
+  optim.trained.seed = static_cast<std::uint64_t>(config.train.seed);
+  return optim;
+}
+
+learn::TrainerSettings trainer_settings(const config::TrainConfig& config, std::uint64_t updates) {
+  learn::TrainerSettings settings;
+  settings.algo = algo_settings(config);
+  settings.optim = optim_settings(config);
+  settings.batch.micro_tokens_max = config.train.micro_tokens_max;
+  settings.batch.mini_batches = config.mini_batches();
+  settings.batch.epochs = config.train.max_epochs;
+  settings.total_steps =
+      static_cast<std::int64_t>(updates) * config.mini_batches() * config.train.max_epochs;
+  if (settings.algo.estimator->has_critic) {
+    settings.freezing_steps = static_cast<std::uint64_t>(config.critic.freezing_steps);
+  }
+  if (config.train.enable_ema) settings.ema_beta = config.train.ema_beta;
+  settings.dump_folder = config.run.path;
+  return settings;
+}
+
+actors::SamplingSpec sampling_spec(const config::TrainConfig& config) {
+  actors::SamplingSpec sampling;
+  sampling.temperature = static_cast<float>(config.rollout.temperature);
+  sampling.top_p = static_cast<float>(config.rollout.top_p);
+  sampling.min_p = static_cast<float>(config.rollout.min_p);
+  sampling.top_k = static_cast<std::int32_t>(config.rollout.top_k);
+  sampling.max_new_tokens = static_cast<std::int32_t>(config.rollout.max_new_tokens);
+  sampling.stop = config.rollout.stop;
+  return sampling;
+}
+
+core::Result<std::uint64_t> updates_of_run(const config::TrainConfig& config, std::uint64_t rows) {
+  if (config.train.max_steps > 0) return static_cast<std::uint64_t>(config.train.max_steps);
+  const bool ppo = config.method == config::kPpo;
+  const auto passes = ppo ? config.train.num_episodes : config.train.max_epochs;
+  const auto batch =
+      static_cast<std::uint64_t>(ppo ? config.rollout.batch_size : config.train.batch_size);
+  const std::uint64_t updates = rows * static_cast<std::uint64_t>(passes) / batch;
+  if (updates > 0) return updates;
+  return core::fail(
+      core::ErrorCode::kConfig,
+      "the dataset has " + std::to_string(rows) +
+          (ppo ? " prompts, fewer than one update takes; lower --rollout.batch_size "
+               : " rows, fewer than one optimiser step takes; lower --train.batch_size ") +
+          std::to_string(batch) + " or raise " +
+          (ppo ? "--train.num_episodes" : "--train.max_epochs"));
+}
+
+learn::SupervisedSettings supervised_settings(const config::TrainConfig& config,
+                                              std::uint64_t steps) {
+  learn::SupervisedSettings settings;
+  settings.loss = loss_settings(config);
+  settings.optim = optim_settings(config);
+  settings.micro_tokens_max = config.train.micro_tokens_max;
+  settings.total_steps = static_cast<std::int64_t>(steps);
+  return settings;
+}
+
+kernels::PanelDtype forward_dtype(const config::TrainConfig& config) {
+  constexpr kernels::PanelDtype kDtypes[] = {kernels::PanelDtype::kF32, kernels::PanelDtype::kBf16,
+                                             kernels::PanelDtype::kBf16Compute};
+  return kDtypes[static_cast<std::size_t>(config.actor.param_dtype)];
+}
+
+engine::EngineLimits engine_limits(const config::TrainConfig& config) {
+  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+  engine::EngineLimits limits;
+  limits.sequences_max = static_cast<std::int32_t>(config.rollout.max_num_seqs);
+  limits.step_tokens_max = static_cast<std::int32_t>(config.rollout.max_num_batched_tokens);
+  limits.kv_bytes_max = static_cast<std::uint64_t>(config.rollout.kv_cache_gb * kGiB);
+  limits.prefix_cache = config.rollout.enable_prefix_caching;
+  return limits;
+}
 
 core::Duration seconds_of(double seconds) {
   return std::chrono::duration_cast<core::Duration>(std::chrono::duration<double>(seconds));

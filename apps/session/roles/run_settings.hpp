@@ -1,24 +1,83 @@
-// What a run's configuration says of its controller, its data role and its critic. Pure.
+// What a run's configuration says of its table of keys, of learning, generation, the controller and
+// the data role. The one place that knows which key becomes which setting. Pure; the same for a run
+// in one process and for node processes.
 #pragma once
 
 #include "actors/controller/run_plan.hpp"
 #include "actors/data/data_role.hpp"
 #include "actors/policy/critic_link.hpp"
+#include "kernels/panels.hpp"
+#include "runtime/config/table.hpp"
 #include "runtime/config/train_config.hpp"
 #include "runtime/core/clock.hpp"
+#include "runtime/core/result.hpp"
+#include "runtime/engine/types.hpp"
+#include "runtime/learn/supervised/settings.hpp"
+#include "runtime/learn/trainer.hpp"
 
 #include <cstdint>
 
 namespace troupe::app {
+
+// The table of configuration keys with what the learning code adds to it: the words of objectives,
+// estimators and the like, and the rules between these. Made at the first call; immutable.
+const config::Table& run_table();
+
+// The optimiser of one section of the configuration: config.actor or config.critic.
+template <class Section>
+learn::OptimSettings optim_of(const Section& section, const config::TrainConfig& config) {
+  learn::OptimSettings optim;
+  optim.lr = section.adam.lr;
+  optim.beta1 = section.adam.betas[0];
+  optim.beta2 = section.adam.betas[1];
+  optim.eps = section.adam.eps;
+  optim.weight_decay = section.adam.weight_decay;
+  optim.grad_norm_max = section.max_norm;
+  optim.warmup_ratio = section.lr_warmup_ratio;
+  optim.lr_min_ratio = section.min_lr_ratio;
+  optim.nonfinite_steps_max = config.train.nonfinite_steps_max;
+  return optim;
+}
+
+// Whether a critic, or a frozen reference model, is part of the run.
+bool has_critic(const config::TrainConfig& config);
+bool has_reference(const config::TrainConfig& config);
+
+// AdamW, schedule and clipping of the trained model (keys actor.*).
+learn::OptimSettings optim_settings(const config::TrainConfig& config);
+
+// What the policy's trainer is told, without the texts of the ptx term; `updates`: of the whole
+// run.
+learn::TrainerSettings trainer_settings(const config::TrainConfig& config, std::uint64_t updates);
+
+// How the generators of a run sample.
+actors::SamplingSpec sampling_spec(const config::TrainConfig& config);
+
+// Updates (of method ppo) or optimiser steps (of the others) that the configuration asks for:
+// train.max_steps, or as many as train.num_episodes or train.max_epochs passes over the rows of the
+// dataset give. Error: kConfig when that is none.
+core::Result<std::uint64_t> updates_of_run(const config::TrainConfig& config, std::uint64_t rows);
+
+// Loss, optimiser and batches of the methods that learn from given answers; `steps`: of the run.
+learn::SupervisedSettings supervised_settings(const config::TrainConfig& config,
+                                              std::uint64_t steps);
+
+// actor.param_dtype, the same for policy, reference and engines, so that their log-probs agree.
+kernels::PanelDtype forward_dtype(const config::TrainConfig& config);
+
+// What an engine may take; `kv_cache_gb` counts 2^30 bytes.
+engine::EngineLimits engine_limits(const config::TrainConfig& config);
 
 core::Duration seconds_of(double seconds);
 
 // Where the policy finds its critic, and whether the two learn one after the other.
 actors::CriticLink critic_link(const config::TrainConfig& config);
 
+// What the data role is told, but for who hears of it.
 actors::DataRoleOptions data_options(const config::TrainConfig& config);
 
-// `evaluation_prompts`: held-out problems; 0 without any.
+// What the controller is told; `updates`: of the whole run; `evaluation_prompts`: held-out
+// problems; 0 without any.
 actors::RunPlan run_plan(const config::TrainConfig& config,
                          std::uint64_t updates,
                          std::uint64_t evaluation_prompts);

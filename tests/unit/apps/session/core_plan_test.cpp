@@ -18,7 +18,7 @@ TEST(CorePlan, ASynchronousRunLeasesAllCoresInTurn) {
   const CorePlan plan = plan_cores(config, 8);
   EXPECT_EQ(plan.threads.at("policy"), 8u);
   EXPECT_EQ(plan.threads.at("generator"), 8u);
-  EXPECT_EQ(plan.text(), "8 cores: all to each role in turn (synchronous)");
+  EXPECT_EQ(plan.text, "8 cores: all to each role in turn (synchronous)");
 }
 
 TEST(CorePlan, ARoleOnAGpuNeedsOneCore) {
@@ -27,7 +27,7 @@ TEST(CorePlan, ARoleOnAGpuNeedsOneCore) {
   const CorePlan plan = plan_cores(config, 8);
   EXPECT_EQ(plan.threads.at("policy"), 8u);
   EXPECT_EQ(plan.threads.at("generator"), 1u);
-  EXPECT_EQ(plan.text(), "8 cores: all to each role in turn (synchronous); generator on cuda:1");
+  EXPECT_EQ(plan.text, "8 cores: all to each role in turn (synchronous); generator on cuda:1");
 }
 
 TEST(CorePlan, AsynchronousRolesShareWhatGpusLeave) {
@@ -49,7 +49,7 @@ TEST(CorePlan, AsynchronousRolesShareWhatGpusLeave) {
   plan = plan_cores(config, 8);
   EXPECT_EQ(plan.threads.at("critic"), 1u);
   EXPECT_EQ(plan.threads.at("generator"), 6u);
-  EXPECT_NE(plan.text().find("; policy on cuda:0, critic on cuda:1"), std::string::npos);
+  EXPECT_NE(plan.text.find("; policy on cuda:0, critic on cuda:1"), std::string::npos);
 }
 
 }  // namespace

@@ -39,7 +39,6 @@ class BarePlane final : public ControlPlane {
 Result<void> run_on(BarePlane& plane, bool folder_here) {
   SessionParts parts;
   parts.folder_here = [folder_here] { return folder_here; };
-  parts.note = [](const std::string&) {};
   RunSession session(plane, std::move(parts));
   return session.run();
 }

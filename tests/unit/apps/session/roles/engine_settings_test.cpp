@@ -1,5 +1,5 @@
 // Engine limits from the keys of a run.
-#include "apps/session/roles/engine_settings.hpp"
+#include "apps/session/roles/run_settings.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,5 @@
 // Every choice of the configuration reaches the trainer.
-#include "apps/session/roles/learn_settings.hpp"
-
+#include "apps/session/roles/run_settings.hpp"
 #include "runtime/config/method.hpp"
 #include "runtime/learn/supervised/methods.hpp"
 
@@ -36,12 +35,12 @@ TEST(LearnTables, MethodsAreThoseOfTheConfiguration) {
 }
 
 TEST(LearnTables, TheirRuleReadsTheConfiguration) {
-  const auto tables = learn_tables();
-  ASSERT_EQ(tables.rules.size(), 1u);
+  const auto rules = run_table().rules();
+  ASSERT_EQ(rules.size(), 1u);
   config::TrainConfig config;
-  EXPECT_FALSE(tables.rules[0](config).has_value());
+  EXPECT_FALSE(rules[0](config).has_value());
   config.rollout.n_samples_per_prompt = 1;
-  const auto refused = tables.rules[0](config);
+  const auto refused = rules[0](config);
   ASSERT_TRUE(refused.has_value());
   EXPECT_EQ(refused->key, "rollout.n_samples_per_prompt");
 }

@@ -1,6 +1,5 @@
 // The table of keys as a run has it: with the words and rules of learning.
-#include "apps/session/roles/run_table.hpp"
-
+#include "apps/session/roles/run_settings.hpp"
 #include "runtime/config/builder.hpp"
 #include "runtime/config/render.hpp"
 
