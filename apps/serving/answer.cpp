@@ -45,12 +45,11 @@ Json stop_reason(const SampleText& text,
 }  // namespace
 
 struct Answer::State {
-  State(SampleText made, std::size_t offset_given) : text(std::move(made)), offset(offset_given) {}
   SampleText text;
-  std::size_t offset;   // characters of the tokens whose log-probs were told
+  std::size_t offset = 0;  // characters of the tokens whose log-probs were told
   bool opened = false;  // the first event was sent
   std::size_t tokens = 0;
-  Json whole;  // the choice, when finished
+  Json whole{};  // the choice, when finished
 };
 
 Answer::Answer(const ServedModel& model,
@@ -66,9 +65,8 @@ Answer::Answer(const ServedModel& model,
   const std::size_t count = prompts.size() * static_cast<std::size_t>(request.n);
   states_.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
-    states_.emplace_back(SampleText(model.tokenizer, request.sampling, request.skip_special_tokens,
-                                    request.include_stop),
-                         0);
+    states_.push_back({SampleText(model.tokenizer, request.sampling, request.skip_special_tokens,
+                                  request.include_stop)});
   }
 }
 
@@ -99,40 +97,25 @@ Json Answer::logprobs(State& state,
                       bool with_prompt) const {
   if (!request_.logprobs) return nullptr;
   const auto top = static_cast<std::size_t>(request_.sampling.top_logprobs);
-  const auto scored = [top](std::int32_t token, const std::vector<float>& values,
-                            const std::vector<engine::TokenLogprob>& tops, std::size_t at) {
-    ScoredToken one;
-    one.token = token;
-    one.logprob = values[at];
-    if (top > 0) one.top = std::span(tops).subspan(at * top, top);
-    return one;
+  const auto tops_at = [top](const std::vector<engine::TokenLogprob>& tops, std::size_t at) {
+    return std::span(tops).subspan(at * top, top);
   };
-  const auto add_all = [&](auto& out) {
-    const bool scored_only = request_.max_tokens && *request_.max_tokens == 0;
-    for (std::size_t i = from; i < sample.tokens.size() && !scored_only; ++i)
-      out.add(scored(sample.tokens[i], sample.raw_logprobs, sample.top_logprobs, i));
-  };
-  if (request_.chat) {
-    ChatLogprobs out(model_.tokenizer, request_.sampling.top_logprobs);
-    add_all(out);
-    return out.take();
-  }
-  CompletionLogprobs out(model_.tokenizer, request_.sampling.top_logprobs, state.offset);
+  std::vector<ScoredToken> tokens;
   if (with_prompt && request_.echo) {
-    const std::size_t choice = static_cast<std::size_t>(&state - states_.data());
-    const auto& prompt = prompts_[choice / static_cast<std::size_t>(request_.n)].tokens;
-    out.add({prompt[0], std::nullopt, {}});
-    const std::size_t known = sample.prompt_logprobs.size();  // fewer when it was aborted
+    const auto& prompt = prompt_of(state).tokens;
+    tokens.push_back({.token = prompt[0]});
+    const std::vector<float>& known = sample.prompt_logprobs;  // fewer when it was aborted
     for (std::size_t i = 1; i < prompt.size(); ++i) {
-      const bool scored_too = i - 1 < known;
-      out.add(scored_too
-                  ? scored(prompt[i], sample.prompt_logprobs, sample.prompt_top_logprobs, i - 1)
-                  : ScoredToken{prompt[i], std::nullopt, {}});
+      tokens.push_back({.token = prompt[i]});
+      if (i > known.size()) continue;
+      tokens.back().logprob = known[i - 1];
+      tokens.back().top = tops_at(sample.prompt_top_logprobs, i - 1);
     }
   }
-  add_all(out);
-  state.offset = out.offset();
-  return out.take();
+  for (std::size_t i = from; i < sample.tokens.size() && !request_.scores_only(); ++i)
+    tokens.push_back({sample.tokens[i], sample.raw_logprobs[i], tops_at(sample.top_logprobs, i)});
+  return request_.chat ? chat_logprobs(model_.tokenizer, tokens)
+                       : completion_logprobs(model_.tokenizer, tokens, state.offset);
 }
 
 void Answer::add_end(Json& choice, const State& state, const engine::Sample& sample) const {
@@ -146,20 +129,32 @@ void Answer::add_end(Json& choice, const State& state, const engine::Sample& sam
   choice["routed_experts"] = npy_text(chosen.first(rows * layers * each), {rows, layers, each});
 }
 
+const EncodedPrompt& Answer::prompt_of(const State& state) const {
+  const auto choice = static_cast<std::size_t>(&state - states_.data());
+  return prompts_[choice / static_cast<std::size_t>(request_.n)];
+}
+
 void Answer::add_ids(Json& choice, std::span<const std::int32_t> ids) const {
   if (!model_.tokenizer) choice["token_ids"] = ids;
 }
 
+// What of a finished sample's text has not been told.
+core::Result<std::string> Answer::end_text(State& state, const engine::Sample& sample) {
+  note_version(sample);
+  if (request_.scores_only()) return std::string();
+  state.tokens = sample.tokens.size();
+  const std::size_t told = std::min(state.text.taken(), sample.tokens.size());
+  return state.text.end(std::span(sample.tokens).subspan(told), sample.finish);
+}
+
+void Answer::note_version(const engine::Sample& sample) {
+  if (!sample.versions.empty()) version_ = std::max(version_, sample.versions.back());
+}
+
 core::Result<void> Answer::finish(std::size_t choice, const engine::Sample& sample) {
   State& state = states_[choice];
-  const bool scored_only = request_.max_tokens && *request_.max_tokens == 0;
-  std::string text;
-  if (!scored_only) {
-    TROUPE_TRY_SET(text, state.text.end(sample.tokens, sample.finish));
-    state.tokens = sample.tokens.size();
-  }
-  if (request_.echo) text = prompts_[choice / static_cast<std::size_t>(request_.n)].text + text;
-  if (!sample.versions.empty()) version_ = std::max(version_, sample.versions.back());
+  TROUPE_TRY_ASSIGN(text, end_text(state, sample));
+  if (request_.echo) text = prompt_of(state).text + text;
   Json out = {{"index", choice}};
   if (request_.chat) {
     out["message"] = {{"role", "assistant"}, {"content", text}, {"refusal", nullptr}};
@@ -208,17 +203,16 @@ std::string Answer::opening(std::size_t choice) {
   if (std::exchange(states_[choice].opened, true)) return {};
   if (request_.chat) return event(chunk(choice, "", nullptr, true));
   if (!request_.echo) return {};
-  const auto& text = prompts_[choice / static_cast<std::size_t>(request_.n)].text;
-  return event(chunk(choice, text, nullptr, false));
+  return event(chunk(choice, prompt_of(states_[choice]).text, nullptr, false));
 }
 
 core::Result<std::string> Answer::grow_event(std::size_t choice, const engine::Sample& part) {
   State& state = states_[choice];
-  if (request_.max_tokens && *request_.max_tokens == 0) return std::string();
+  if (request_.scores_only()) return std::string();
   std::string out = opening(choice);
   TROUPE_TRY_ASSIGN(text, state.text.go_on(part.tokens));
   state.tokens = state.text.taken();
-  if (!part.versions.empty()) version_ = std::max(version_, part.versions.back());
+  note_version(part);
   if (text.empty() && !request_.logprobs && model_.tokenizer) return out;
   Json grown = chunk(choice, text, logprobs(state, part, 0, false), false);
   add_ids(grown, part.tokens);
@@ -228,16 +222,10 @@ core::Result<std::string> Answer::grow_event(std::size_t choice, const engine::S
 core::Result<std::string> Answer::finish_event(std::size_t choice, const engine::Sample& sample) {
   State& state = states_[choice];
   std::string out = opening(choice);
-  const bool scored_only = request_.max_tokens && *request_.max_tokens == 0;
   const std::size_t told = std::min(state.text.taken(), sample.tokens.size());
-  std::string text;
-  if (!scored_only) {
-    TROUPE_TRY_SET(text, state.text.end(std::span(sample.tokens).subspan(told), sample.finish));
-    state.tokens = sample.tokens.size();
-  }
-  if (!sample.versions.empty()) version_ = std::max(version_, sample.versions.back());
+  TROUPE_TRY_ASSIGN(text, end_text(state, sample));
   Json last = chunk(choice, text, logprobs(state, sample, told, false), false);
-  if (!scored_only) add_ids(last, std::span(sample.tokens).subspan(told));
+  if (!request_.scores_only()) add_ids(last, std::span(sample.tokens).subspan(told));
   add_end(last, state, sample);
   return out + event(std::move(last));
 }

@@ -15,7 +15,7 @@
 
 namespace troupe::app {
 
-// {"id", "model", ...} common to every object of an answer.
+// What every object of an answer says of it.
 struct AnswerName {
   std::string id;  // "cmpl-..." or "chatcmpl-..."
   std::int64_t created_s = 0;
@@ -45,7 +45,10 @@ class Answer {
   static std::string error_event(const ApiError& error);
 
  private:
-  struct State;
+  struct State;  // of a choice
+  const EncodedPrompt& prompt_of(const State& state) const;
+  void note_version(const engine::Sample& sample);
+  core::Result<std::string> end_text(State& state, const engine::Sample& sample);
   nlohmann::ordered_json head(const char* object) const;
   nlohmann::ordered_json usage() const;
   // Log-probs of tokens [from, end) of `sample`, whose first token is number `from` of its

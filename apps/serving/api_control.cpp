@@ -1,10 +1,10 @@
 // Calls that change what the engine does, under vLLM's names: /pause, /resume, /sleep, /wake_up.
 #include "apps/serving/api_service.hpp"
-#include "apps/serving/url_query.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
+#include <ranges>
+#include <string_view>
 #include <utility>
 
 namespace troupe::app {
@@ -17,6 +17,26 @@ using News = std::vector<engine::GroupNews>;
 
 namespace {
 
+// The values of `name` in the part of an address after '?', as
+// "mode=keep&tags=weights&tags=kv_cache". They are taken as they stand: none of those that are
+// asked for needs escapes.
+std::vector<std::string> query_values(std::string_view query, std::string_view name) {
+  std::vector<std::string> values;
+  for (const auto part : std::views::split(query, '&')) {
+    const std::string_view pair(part.begin(), part.end());
+    const auto cut = pair.find('=');
+    if (pair.substr(0, cut) != name) continue;
+    values.emplace_back(cut == pair.npos ? std::string_view() : pair.substr(cut + 1));
+  }
+  return values;
+}
+
+// The first of them.
+std::string query_value(std::string_view query, std::string_view name, std::string fallback) {
+  const std::vector<std::string> values = query_values(query, name);
+  return values.empty() ? std::move(fallback) : values.front();
+}
+
 Json json_of(const engine::MemoryReport& report) {
   const auto part = [](const engine::MemoryReport::Part& one) {
     return Json{{"before_bytes", one.before}, {"after_bytes", one.after}};
@@ -28,7 +48,7 @@ Json json_of(const engine::MemoryReport& report) {
 
 // keep is the default: it loses nothing.
 Result<engine::PauseMode> pause_mode(const std::string& query) {
-  const std::string mode = query_value(query, "mode").value_or("keep");
+  const std::string mode = query_value(query, "mode", "keep");
   if (mode == "abort") return engine::PauseMode::kAbort;
   if (mode == "keep") return engine::PauseMode::kKeep;
   if (mode == "recompute") return engine::PauseMode::kRecompute;
@@ -37,7 +57,7 @@ Result<engine::PauseMode> pause_mode(const std::string& query) {
 
 // Level 1 gives the blocks of keys and values back, level 2 the weights, too.
 Result<engine::SleepParts> sleep_parts(const std::string& query, bool can_reload) {
-  const std::string level = query_value(query, "level").value_or("1");
+  const std::string level = query_value(query, "level", "1");
   if (level != "1" && level != "2") {
     return fail(ErrorCode::kInvalidArgument, "level=" + level + "; it is 1 or 2");
   }
@@ -67,11 +87,9 @@ Result<Wake> wake_parts(const std::string& query) {
 }  // namespace
 
 async::task<net::HttpResponse> ApiService::control(ApiService* self, net::HttpRequest request) {
-  ApiError refused;
   if (!self->parts_.loopback && !self->parts_.keys.any()) {
-    refused.status = 403;
-    refused.message = "beyond loopback " + request.path + " wants a server with an API key";
-    co_return api_error_response(refused);
+    const std::string why = "beyond loopback " + request.path + " wants a server with an API key";
+    co_return complaint(403, why);
   }
   auto report = std::make_shared<Json>(Json::object());
   const auto reload = self->parts_.reload;

@@ -4,7 +4,10 @@
 
 namespace troupe::app {
 
-std::string api_error_type(int status) {
+namespace {
+
+// The word of OpenAI's API for a status.
+std::string error_type(int status) {
   switch (status) {
     case 401:
       return "authentication_error";
@@ -19,13 +22,15 @@ std::string api_error_type(int status) {
   }
 }
 
+}  // namespace
+
 std::string api_error_json(const ApiError& error) {
   const auto or_null = [](const std::string& text) {
     return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
   };
   const nlohmann::ordered_json body = {{"error",
                                         {{"message", error.message},
-                                         {"type", api_error_type(error.status)},
+                                         {"type", error_type(error.status)},
                                          {"param", or_null(error.param)},
                                          {"code", or_null(error.code)}}}};
   return body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
@@ -42,32 +47,22 @@ net::HttpResponse api_error_response(const ApiError& error) {
 }
 
 ApiError api_error_of(const core::Error& error) {
-  ApiError out;
-  out.message = error.message;
   switch (error.code) {
     case core::ErrorCode::kInvalidArgument:
     case core::ErrorCode::kData:
     case core::ErrorCode::kResources:  // a request that could never fit
-      break;
+      return {.status = 400, .message = error.message};
     case core::ErrorCode::kUnsupported:
-      out.status = 501;
-      break;
+      return {.status = 501, .message = error.message};
     case core::ErrorCode::kOverloaded:
-      out.status = 503;
-      out.code = "overloaded";
-      break;
+      return {.status = 503, .message = error.message, .code = "overloaded"};
     case core::ErrorCode::kClosed:
-      out.status = 503;
-      out.code = "unavailable";
-      break;
+      return {.status = 503, .message = error.message, .code = "unavailable"};
     case core::ErrorCode::kDeadline:
-      out.status = 504;
-      break;
+      return {.status = 504, .message = error.message};
     default:
-      out.status = 500;
-      break;
+      return {.status = 500, .message = error.message};
   }
-  return out;
 }
 
 }  // namespace troupe::app

@@ -11,14 +11,11 @@ namespace troupe::app {
 
 struct ApiError {
   int status = 400;
-  std::string message;
-  std::string param;  // the field at fault; null in the JSON when empty
-  std::string code;   // as "model_not_found"; null when empty
+  std::string message{};
+  std::string param{};  // the field at fault; null in the JSON when empty
+  std::string code{};   // as "model_not_found"; null when empty
   int retry_after_s = 0;
 };
-
-// The word of OpenAI's API for a status: "invalid_request_error", "authentication_error" ...
-std::string api_error_type(int status);
 
 std::string api_error_json(const ApiError& error);
 net::HttpResponse api_error_response(const ApiError& error);

@@ -18,11 +18,8 @@ using net::HttpResponse;
 namespace {
 
 HttpResponse refuse(int status, std::string message, std::string code = "") {
-  ApiError error;
-  error.status = status;
-  error.message = std::move(message);
-  error.code = std::move(code);
-  return api_error_response(error);
+  return api_error_response(
+      {.status = status, .message = std::move(message), .code = std::move(code)});
 }
 
 HttpResponse json_response(const Json& value) {
@@ -97,13 +94,11 @@ net::HttpResponse ApiService::complaint(int status, const std::string& why) {
 
 std::optional<ApiError> ApiService::check_model(const std::string& name) const {
   if (parts_.model.has_name(name)) return std::nullopt;
-  ApiError error;
-  error.status = 404;
-  error.message =
-      "there is no model '" + name + "' here; this server has '" + parts_.model.names.front() + "'";
-  error.param = "model";
-  error.code = "model_not_found";
-  return error;
+  return ApiError{.status = 404,
+                  .message = "there is no model '" + name + "' here; this server has '" +
+                             parts_.model.names.front() + "'",
+                  .param = "model",
+                  .code = "model_not_found"};
 }
 
 std::optional<ApiError> ApiService::check_wanted(const std::string& name) const {

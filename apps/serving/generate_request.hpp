@@ -1,7 +1,7 @@
-// What a client asks for by POST /v1/completions or /v1/chat/completions, read from JSON and
-// checked as far as that goes without a tokenizer. Field names and meanings are OpenAI's, then
-// vLLM's. Values; pure functions; any thread. Bounds: kJsonDepth_max, those of ServeBounds and the
-// engine's.
+// What a client asks for by POST /v1/completions, /v1/chat/completions, /tokenize or /detokenize,
+// read from JSON and checked as far as that goes without a tokenizer. Field names and meanings are
+// OpenAI's; where OpenAI has none they are vLLM's. Values; pure functions; any thread. Bounds:
+// kJsonDepth_max, those of ServeBounds and the engine's.
 #pragma once
 
 #include "apps/serving/api_error.hpp"
@@ -36,6 +36,9 @@ struct GenerateRequest {
   bool stream = false, include_usage = false;
   bool add_special_tokens = true, skip_special_tokens = true;
   bool include_stop = false;  // keep the matched stop string in the text
+
+  // The prompt's tokens are scored, and nothing is sampled.
+  bool scores_only() const { return max_tokens == 0; }
 };
 
 struct ServeBounds {
@@ -49,6 +52,7 @@ struct ServeBounds {
 
 using Read = std::variant<GenerateRequest, ApiError>;
 
+// Errors name the field at fault.
 Read read_completion(const std::string& body, const ServeBounds& bounds);
 Read read_chat(const std::string& body, const ServeBounds& bounds);
 

@@ -76,7 +76,7 @@ Generation::Generation(const GenerationParts& parts,
 Generation::~Generation() {
   for (const auto& [id, place] : groups_) {
     parts_.pump.abort({id});
-    if (!error_) parts_.metrics.aborted(static_cast<std::size_t>(place.left), 0);
+    if (!error_) parts_.metrics.aborted(static_cast<std::size_t>(place.left));
   }
 }
 
@@ -120,9 +120,7 @@ void Generation::take(engine::GroupNews news) {
     parts_.metrics.first_token(seconds(parts_.timers.now() - began_));
   }
   for (const engine::Sample& part : news.grown) {
-    const std::size_t choice =
-        prompt * static_cast<std::size_t>(request_.n) + static_cast<std::size_t>(part.index);
-    auto events = answer_.grow_event(choice, part);
+    auto events = answer_.grow_event(choice_of(prompt, part), part);
     if (!events) return fail(events.error());
     events_ += *events;
   }
@@ -135,8 +133,7 @@ void Generation::take(engine::GroupNews news) {
 }
 
 void Generation::take_sample(std::size_t prompt, const engine::Sample& sample) {
-  const std::size_t choice =
-      prompt * static_cast<std::size_t>(request_.n) + static_cast<std::size_t>(sample.index);
+  const std::size_t choice = choice_of(prompt, sample);
   parts_.metrics.finished(sample.tokens.size(), sample.finish,
                           seconds(parts_.timers.now() - began_));
   if (!request_.stream) {
@@ -168,8 +165,7 @@ async::task<net::HttpResponse> Generation::respond(std::shared_ptr<Generation> s
     if (!there) co_return response;  // nobody will read it
   }
   if (self->error_ && self->events_.empty()) {
-    response = api_error_response(*self->error_);
-    co_return response;
+    co_return api_error_response(*self->error_);
   }
   if (!self->request_.stream) {
     response.body = self->answer_.body();

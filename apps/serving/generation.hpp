@@ -1,6 +1,6 @@
-// One request's stay in the engine: its groups are submitted, their news become the answer, and
-// what is unfinished when the client goes or the request fails is aborted. Shared by the handler
-// and the stream of its response; on the HTTP server's strand.
+// One request while the engine works on it: submits a group of samples for each prompt, builds the
+// answer from their news, and aborts what is unfinished when the client goes or the request fails.
+// Shared by the handler and the stream of its response; on the HTTP server's strand.
 #pragma once
 
 #include "apps/serving/answer.hpp"
@@ -50,6 +50,9 @@ class Generation {
     std::int32_t left = 0;  // samples
   };
 
+  std::size_t choice_of(std::size_t prompt, const engine::Sample& sample) const {
+    return prompt * static_cast<std::size_t>(request_.n) + static_cast<std::size_t>(sample.index);
+  }
   void submit(async::Executor executor);
   // Waits for news and takes them into the answer. False: the client has gone.
   static async::task<bool> advance(Generation* self);

@@ -22,9 +22,6 @@ std::string number_text(double value) {
 
 }  // namespace
 
-JsonFields::JsonFields(const json& object, std::string where)
-    : object_(object), where_(std::move(where)) {}
-
 const json* JsonFields::find(std::string_view name) {
   read_.emplace(name);
   const auto found = object_.find(name);
@@ -58,26 +55,27 @@ std::int64_t JsonFields::integer(std::string_view name,
   return fallback;
 }
 
-double JsonFields::number(std::string_view name, double fallback, double min, double max) {
+float JsonFields::number(std::string_view name, double fallback, double min, double max) {
+  const auto otherwise = static_cast<float>(fallback);
   const json* value = find(name);
-  if (value == nullptr) return fallback;
+  if (value == nullptr) return otherwise;
   if (!value->is_number()) {
     complain(name, "must be a number");
-    return fallback;
+    return otherwise;
   }
   const double given = value->get<double>();
-  if (std::isfinite(given) && given >= min && given <= max) return given;
+  if (std::isfinite(given) && given >= min && given <= max) return static_cast<float>(given);
   complain(name, "is " + number_text(given) + "; it must be between " + number_text(min) + " and " +
                      number_text(max));
-  return fallback;
+  return otherwise;
 }
 
-std::string JsonFields::text(std::string_view name, std::string fallback) {
+std::string JsonFields::text(std::string_view name) {
   const json* value = find(name);
-  if (value == nullptr) return fallback;
+  if (value == nullptr) return {};
   if (value->is_string()) return value->get<std::string>();
   complain(name, "must be a string");
-  return fallback;
+  return {};
 }
 
 void JsonFields::ignore(std::initializer_list<std::string_view> names) {
@@ -87,9 +85,8 @@ void JsonFields::ignore(std::initializer_list<std::string_view> names) {
 
 void JsonFields::complain(std::string_view name, const std::string& why) {
   if (error_) return;
-  error_.emplace();
-  error_->param = where_ + std::string(name);
-  error_->message = "'" + error_->param + "' " + why;
+  const std::string whole = where_ + std::string(name);
+  error_ = ApiError{.message = "'" + whole + "' " + why, .param = whole};
 }
 
 void JsonFields::take_over(const JsonFields& inner) {

@@ -1,6 +1,7 @@
-// Reads the fields of one JSON object from the network: each with its type and range, null as if it
-// were absent, and in the end no field that nobody asked for. The first complaint is kept, with the
-// field's name; what is read after it is a fallback. A view: the object outlives it. One thread.
+// Reads the fields of one JSON object that came over the network. Each read checks type and range
+// and takes null for absent; `end` refuses the fields that were not read. The first complaint is
+// kept, with the field's name; a read that complains gives its fallback. A view of the object,
+// which must outlive it. One thread.
 #pragma once
 
 #include "apps/serving/api_error.hpp"
@@ -18,7 +19,8 @@ namespace troupe::app {
 class JsonFields {
  public:
   // `where`: put in front of names, as "stream_options.".
-  explicit JsonFields(const nlohmann::json& object, std::string where = "");
+  explicit JsonFields(const nlohmann::json& object, std::string where = "")
+      : object_(object), where_(std::move(where)) {}
 
   // The value, whatever its type; null when absent or null.
   const nlohmann::json* find(std::string_view name);
@@ -28,8 +30,8 @@ class JsonFields {
                        std::int64_t fallback,
                        std::int64_t min,
                        std::int64_t max);
-  double number(std::string_view name, double fallback, double min, double max);
-  std::string text(std::string_view name, std::string fallback);
+  float number(std::string_view name, double fallback, double min, double max);
+  std::string text(std::string_view name);  // "" when absent
 
   // Fields that change nothing here: taken and not looked at.
   void ignore(std::initializer_list<std::string_view> names);
@@ -40,7 +42,6 @@ class JsonFields {
   // Complains of the first field that was not read, and names the nearest that was.
   void end();
 
-  bool ok() const noexcept { return !error_; }
   const std::optional<ApiError>& error() const noexcept { return error_; }
 
  private:

@@ -33,16 +33,16 @@ class Page {
   }
   void value(const char* name, const char* type, const char* help, double value) {
     head(name, type, help);
-    line(name, labels_, value);
+    line(name, "", value);
   }
-  void line(const std::string& name, const std::string& labels, double value) {
-    text += name + "{" + labels + "} " + number(value) + "\n";
+  // `more`: labels beside the page's own, after a comma.
+  void line(const std::string& name, const std::string& more, double value) {
+    text += name + "{" + labels_ + more + "} " + number(value) + "\n";
   }
   void histogram(const char* name, const char* help, const Histogram& one) {
     head(name, "histogram", help);
     one.render(text, name, labels_);
   }
-  const std::string& labels() const { return labels_; }
 
   std::string text;
 
@@ -110,10 +110,9 @@ void ServeMetrics::finished(std::size_t tokens, engine::FinishReason reason, dou
   if (tokens > 0) token_s_.observe(seconds / static_cast<double>(tokens));
 }
 
-void ServeMetrics::aborted(std::size_t samples, std::size_t tokens) {
+void ServeMetrics::aborted(std::size_t samples) {
   const std::lock_guard lock(mutex_);
   success_[2] += samples;
-  generation_tokens_ += tokens;
 }
 
 void ServeMetrics::refused() {
@@ -149,8 +148,8 @@ std::string ServeMetrics::render(const PumpCounters& pump, const std::string& mo
   page.head("vllm:request_success_total", "counter", "Responses by the reason of their end.");
   constexpr std::array<const char*, 3> kReasons = {"stop", "length", "abort"};
   for (std::size_t i = 0; i < kReasons.size(); ++i) {
-    page.line("vllm:request_success_total",
-              page.labels() + ",finished_reason=\"" + kReasons[i] + "\"", count(success_[i]));
+    const std::string reason = std::string(",finished_reason=\"") + kReasons[i] + "\"";
+    page.line("vllm:request_success_total", reason, count(success_[i]));
   }
   page.histogram("vllm:time_to_first_token_seconds", "From the request to its first token.",
                  first_token_s_);

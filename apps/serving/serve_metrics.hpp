@@ -1,5 +1,5 @@
-// The numbers behind /metrics, in vLLM's names, so that boards made for it work. Counted by the
-// requests as they go; thread-safe. Bound: a fixed set of series.
+// The numbers of /metrics, under vLLM's names so that dashboards made for vLLM work. Requests count
+// them as they go. Thread-safe. Bound: a fixed set of series.
 #pragma once
 
 #include "apps/serving/engine_pump.hpp"
@@ -7,12 +7,12 @@
 #include <array>
 #include <cstdint>
 #include <mutex>
-#include <span>
 #include <string>
 #include <vector>
 
 namespace troupe::app {
 
+// Counts of values by bucket. Not thread-safe.
 class Histogram {
  public:
   explicit Histogram(std::vector<double> bounds)
@@ -35,7 +35,7 @@ class ServeMetrics {
   void first_token(double seconds);
   // A finished sample: its tokens, why it ended, and the seconds since its request came in.
   void finished(std::size_t tokens, engine::FinishReason reason, double seconds);
-  void aborted(std::size_t samples, std::size_t tokens);
+  void aborted(std::size_t samples);  // that nobody waits for any more
   void refused();  // a request answered with an error
 
   // Text format 0.0.4.

@@ -10,10 +10,7 @@ namespace {
 using Tokens = std::vector<std::int32_t>;
 
 ApiError bad(std::string param, std::string message) {
-  ApiError error;
-  error.message = std::move(message);
-  error.param = std::move(param);
-  return error;
+  return {.message = std::move(message), .param = std::move(param)};
 }
 
 // Of a server that was started without a tokenizer.
@@ -24,10 +21,10 @@ ApiError no_text(const std::string& param) {
 }
 
 ApiError too_long(const ServedModel& model, const std::string& what) {
-  ApiError error = bad(
-      "prompt", "this model's context holds " + std::to_string(model.context) + " tokens; " + what);
-  error.code = "context_length_exceeded";
-  return error;
+  return {
+      .message = "this model's context holds " + std::to_string(model.context) + " tokens; " + what,
+      .param = "prompt",
+      .code = "context_length_exceeded"};
 }
 
 std::variant<Tokens, ApiError> encode_text(const ServedModel& model,

@@ -1,0 +1,476 @@
+// Reads the bodies of POST /v1/completions, /v1/chat/completions, /tokenize and /detokenize.
+#include "apps/serving/generate_request.hpp"
+
+#include "apps/serving/json_fields.hpp"
+#include "runtime/engine/request_check.hpp"
+#include "runtime/parse/bounded_json.hpp"
+#include "runtime/parse/limits.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+namespace troupe::app {
+
+using nlohmann::json;
+
+namespace {
+
+// Counts values while the JSON is read: what holds too much is refused at that place, whatever
+// follows, so that no body costs more than its bytes and a bounded number of values. Bounded are
+// the lists that the engine bounds (logit_bias, stop, stop_token_ids), prompts and the token ids of
+// each, and all values together.
+class BodyWatch final : public parse::JsonWatch {
+ public:
+  explicit BodyWatch(const ServeBounds& bounds) : bounds_(bounds) {}
+
+  void key(std::size_t depth, const std::string& name) override {
+    if (depth == 1) field_ = name.substr(0, 64);
+  }
+
+  // One value more in the list or object at hand.
+  bool value(std::size_t depth, bool is_number) override {
+    counts_.resize(depth);  // those deeper have been closed since
+    if (depth == 0) return true;
+    const std::size_t now = ++counts_.back();
+    const bool ids = is_number && ((field_ == "prompt" && (depth == 2 || depth == 3)) ||
+                                   (field_ == "tokens" && depth == 2));
+    if (ids) return now <= bounds_.tokens_max || too_many_ids();
+    for (const ListBound& list : list_bounds_) {
+      if (depth != 2 || field_ != list.field || now <= list.most) continue;
+      return refuse("'" + field_ + "' holds more than the " + std::to_string(list.most) + " " +
+                    list.what + " that are taken");
+    }
+    if (++values_ <= bounds_.values_max) return true;
+    return refuse("the JSON has more than " + std::to_string(bounds_.values_max) +
+                  " values, token ids of prompts not counted");
+  }
+
+  const std::optional<ApiError>& error() const { return error_; }
+
+ private:
+  struct ListBound {
+    std::string_view field;
+    std::size_t most;
+    const char* what;
+  };
+
+  bool refuse(std::string message) {
+    error_ = ApiError{.message = std::move(message), .param = field_};
+    return false;
+  }
+  bool too_many_ids() {
+    refuse("'" + field_ + "' holds a list of more than " + std::to_string(bounds_.tokens_max) +
+           " token ids, the most that are taken");
+    if (field_ == "prompt") error_->code = "context_length_exceeded";
+    return false;
+  }
+
+  const ServeBounds& bounds_;
+  const std::array<ListBound, 4> list_bounds_ = {
+      ListBound{"logit_bias", engine::kLogitBias_max, "entries"},
+      ListBound{"stop", engine::kStopStrings_max, "strings"},
+      ListBound{"stop_token_ids", engine::kStopTokens_max, "tokens"},
+      ListBound{"prompt", static_cast<std::size_t>(bounds_.prompts_max), "prompts"}};
+  std::vector<std::size_t> counts_;  // of the open lists and objects
+  std::string field_;                // of the body's own
+  std::size_t values_ = 0;
+  std::optional<ApiError> error_;
+};
+
+// The body as an object, at most kJsonDepth_max deep.
+std::variant<json, ApiError> read_object(const std::string& body, const ServeBounds& bounds) {
+  BodyWatch watch(bounds);
+  auto value = parse::bounded_json<json>(
+      body, {.depth_max = static_cast<int>(parse::limits::kJsonDepth_max), .watch = &watch});
+  if (watch.error()) return *watch.error();
+  if (value && value->is_object()) return std::move(*value);
+  return ApiError{.message =
+                      value ? "the body is no JSON object" : "the body " + value.error().message};
+}
+
+// What a body asks for. `fill(fields, out)` reads its fields; one that it does not read is refused.
+template <class Out, class Fill>
+std::variant<Out, ApiError> read_body(const std::string& body,
+                                      const ServeBounds& bounds,
+                                      const Fill& fill) {
+  auto parsed = read_object(body, bounds);
+  if (auto* bad = std::get_if<ApiError>(&parsed)) return *bad;
+  JsonFields fields(std::get<json>(parsed));
+  Out out;
+  out.model = fields.text("model");
+  fill(fields, out);
+  fields.end();
+  if (fields.error()) return *fields.error();
+  return out;
+}
+
+// A list of token ids; complains of anything else.
+std::vector<std::int32_t> read_tokens(JsonFields& fields, std::string_view name, const json& list) {
+  std::vector<std::int32_t> tokens;
+  tokens.reserve(list.size());
+  for (const json& one : list) {
+    if (!one.is_number_integer() || one.get<double>() < 0 || one.get<double>() > INT32_MAX) {
+      fields.complain(name, "holds something that is no token id");
+      return {};
+    }
+    tokens.push_back(one.get<std::int32_t>());
+  }
+  return tokens;
+}
+
+void read_stops(JsonFields& fields, engine::SamplingParams& out) {
+  if (const json* stop = fields.find("stop")) {
+    const json list = stop->is_array() ? *stop : json::array({*stop});
+    for (const json& one : list) {
+      if (!one.is_string()) {
+        fields.complain("stop", "must be a string or a list of strings");
+        return;
+      }
+      // An empty one would end everything at once; clients send it for "none".
+      if (!one.get_ref<const std::string&>().empty()) out.stop_strings.push_back(one);
+    }
+  }
+  if (const json* tokens = fields.find("stop_token_ids")) {
+    if (tokens->is_array()) {
+      out.stop_tokens = read_tokens(fields, "stop_token_ids", *tokens);
+    } else {
+      fields.complain("stop_token_ids", "must be a list of token ids");
+    }
+  }
+}
+
+// {"50256": -100}: OpenAI's form, ids as keys.
+void read_bias(JsonFields& fields, engine::SamplingParams& out) {
+  const json* bias = fields.find("logit_bias");
+  if (bias == nullptr) return;
+  if (!bias->is_object()) {
+    fields.complain("logit_bias", "must be an object of token ids and numbers");
+    return;
+  }
+  std::map<std::int32_t, float> sorted;
+  for (const auto& [key, value] : bias->items()) {
+    const bool digits =
+        !key.empty() && key.size() < 10 &&
+        std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!digits || !value.is_number()) {
+      fields.complain("logit_bias", "must be an object of token ids and numbers");
+      return;
+    }
+    const double amount = value.get<double>();
+    if (!(amount >= -100 && amount <= 100)) {
+      fields.complain("logit_bias", "of token " + key + " must be between -100 and 100");
+      return;
+    }
+    sorted[std::stoi(key)] = static_cast<float>(amount);
+  }
+  for (const auto& [token, amount] : sorted)
+    out.logit_bias.push_back({token, amount});
+}
+
+void read_sampling(JsonFields& fields, engine::SamplingParams& out) {
+  out.temperature = fields.number("temperature", 1, 0, 1000);
+  if (out.temperature > 0 && out.temperature < 1e-3f) {
+    fields.complain("temperature", "must be 0 (greedy) or at least 0.001");
+  }
+  out.top_p = fields.number("top_p", 1, 1e-6, 1);
+  out.top_k = static_cast<std::int32_t>(std::max<std::int64_t>(
+      0, fields.integer("top_k", 0, -1, INT32_MAX)));  // vLLM's -1 is off, too
+  out.min_p = fields.number("min_p", 0, 0, 1);
+  out.presence_penalty = fields.number("presence_penalty", 0, -2, 2);
+  out.frequency_penalty = fields.number("frequency_penalty", 0, -2, 2);
+  out.repetition_penalty = fields.number("repetition_penalty", 1, 0.01, 100);
+  out.min_new_tokens = static_cast<std::int32_t>(fields.integer("min_tokens", 0, 0, INT32_MAX));
+  out.ignore_eos = fields.boolean("ignore_eos", false);
+  read_stops(fields, out);
+  read_bias(fields, out);
+}
+
+void read_stream(JsonFields& fields, GenerateRequest& out) {
+  out.stream = fields.boolean("stream", false);
+  const json* options = fields.find("stream_options");
+  if (options == nullptr) return;
+  if (!options->is_object()) {
+    fields.complain("stream_options", "must be an object");
+    return;
+  }
+  if (!out.stream) fields.complain("stream_options", "goes with \"stream\": true");
+  JsonFields inner(*options, "stream_options.");
+  out.include_usage = inner.boolean("include_usage", false);
+  inner.ignore({"include_obfuscation", "continuous_usage_stats"});
+  inner.end();
+  fields.take_over(inner);
+}
+
+// Fields of OpenAI or vLLM that would change the answer and that this server does not have. Values
+// that ask for nothing are taken.
+void refuse_others(JsonFields& fields) {
+  for (const char* name : {"tools",
+                           "functions",
+                           "function_call",
+                           "response_format",
+                           "guided_json",
+                           "guided_regex",
+                           "guided_choice",
+                           "guided_grammar",
+                           "structured_outputs",
+                           "suffix",
+                           "use_beam_search",
+                           "prompt_embeds",
+                           "bad_words",
+                           "audio",
+                           "modalities",
+                           "allowed_token_ids",
+                           "truncate_prompt_tokens",
+                           "prompt_logprobs",
+                           "logits_processors",
+                           "reasoning_effort"}) {
+    const json* value = fields.find(name);
+    if (value == nullptr || value->empty() || *value == json(false)) continue;
+    const bool text_format = std::string_view(name) == "response_format" && value->is_object() &&
+                             value->value("type", json()) == json("text");
+    if (!text_format) fields.complain(name, "is not supported by this server");
+  }
+  const json* choice = fields.find("tool_choice");
+  if (choice != nullptr && *choice != json("none") && *choice != json("auto")) {
+    fields.complain("tool_choice", "is not supported by this server");
+  }
+  fields.ignore({"user", "metadata", "store", "service_tier", "safety_identifier",
+                 "prompt_cache_key", "prompt_cache_retention", "parallel_tool_calls", "priority",
+                 "request_id", "spaces_between_special_tokens"});
+}
+
+// Sampling, limits, streaming and what else completions and chats have in common.
+void read_common(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out) {
+  out.n = static_cast<std::int32_t>(fields.integer("n", 1, 1, bounds.n_max));
+  if (fields.integer("best_of", out.n, 1, INT32_MAX) != out.n) {
+    fields.complain("best_of", "is not supported other than equal to n");
+  }
+  if (fields.find("seed") != nullptr) {
+    out.seed = static_cast<std::uint64_t>(fields.integer("seed", 0, INT64_MIN, INT64_MAX));
+  }
+  out.skip_special_tokens = fields.boolean("skip_special_tokens", true);
+  out.include_stop = fields.boolean("include_stop_str_in_output", false);
+  out.sampling.routed_experts = fields.boolean("return_routed_experts", bounds.routed_experts);
+  read_sampling(fields, out.sampling);
+  read_stream(fields, out);
+  refuse_others(fields);
+}
+
+constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant",
+                                                    "tool"};
+
+// The text of a message; nothing after a complaint. Only an answer that calls tools may lack it.
+std::optional<std::string> content_of(JsonFields& fields,
+                                      const std::string& name,
+                                      const json& message) {
+  const std::string where = name + ".content";
+  const auto found = message.find("content");
+  if (found == message.end() || found->is_null()) {
+    const auto calls = message.find("tool_calls");
+    const bool calls_tools = message["role"] == "assistant" && calls != message.end() &&
+                             calls->is_array() && !calls->empty();
+    if (calls_tools) return "";
+    fields.complain(where, "is missing");
+    return std::nullopt;
+  }
+  if (found->is_string()) return found->get<std::string>();
+  if (!found->is_array() || found->empty()) {
+    fields.complain(where, "must be a string or a list of at least one part");
+    return std::nullopt;
+  }
+  std::string joined;
+  for (const json& part : *found) {
+    const bool is_text = part.is_object() && part.value("type", json()) == json("text") &&
+                         part.contains("text") && part["text"].is_string();
+    if (!is_text) {
+      fields.complain(where, "may hold parts of type text alone");
+      return std::nullopt;
+    }
+    joined += part["text"].get_ref<const std::string&>();
+  }
+  return joined;
+}
+
+// Dialogue: roles and texts; parts of type text are joined. Complains of a role that is none and of
+// a message without content, which only an answer with tool calls may be. Returns JSON for the
+// template.
+std::string read_messages(JsonFields& fields, const json& messages) {
+  json out = json::array();
+  if (!messages.is_array() || messages.empty()) {
+    fields.complain("messages", "must be a list of at least one message");
+    return "";
+  }
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const std::string name = "messages[" + std::to_string(i) + "]";
+    const json& message = messages[i];
+    if (!message.is_object() || !message.contains("role") || !message["role"].is_string()) {
+      fields.complain(name, "must be an object with a role");
+      return "";
+    }
+    const std::string& role = message["role"].get_ref<const std::string&>();
+    if (std::find(kRoles.begin(), kRoles.end(), role) == kRoles.end()) {
+      fields.complain(name + ".role", "is none of system, developer, user, assistant and tool");
+      return "";
+    }
+    std::optional<std::string> content = content_of(fields, name, message);
+    if (!content) return "";
+    json plain = message;
+    plain["content"] = std::move(*content);
+    out.push_back(std::move(plain));
+  }
+  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// Names that a template's variables may not take: what the server itself gives it.
+constexpr std::array<std::string_view, 12> kReserved = {
+    "messages",      "tools",     "add_generation_prompt",
+    "chat_template", "documents", "bos_token",
+    "eos_token",     "pad_token", "unk_token",
+    "tokenize",      "now",       "strftime_now"};
+
+void read_template(JsonFields& fields, GenerateRequest& out) {
+  out.add_generation_prompt = fields.boolean("add_generation_prompt", true);
+  if (fields.boolean("continue_final_message", false)) {
+    fields.complain("continue_final_message", "is not supported by this server");
+  }
+  if (fields.find("chat_template") != nullptr) {
+    fields.complain("chat_template", "is the server's and not a request's");
+  }
+  const json* variables = fields.find("chat_template_kwargs");
+  if (variables == nullptr) return;
+  if (!variables->is_object()) {
+    fields.complain("chat_template_kwargs", "must be an object");
+    return;
+  }
+  for (const auto& [name, value] : variables->items()) {
+    if (std::find(kReserved.begin(), kReserved.end(), name) == kReserved.end()) continue;
+    fields.complain("chat_template_kwargs", "may not set '" + name + "'");
+    return;
+  }
+  out.template_variables_json = variables->dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// A string, a list of strings, a list of token ids, a list of lists of them.
+void read_prompts(JsonFields& fields, GenerateRequest& out) {
+  const json* prompt = fields.find("prompt");
+  if (prompt == nullptr) {
+    fields.complain("prompt", "is missing");
+    return;
+  }
+  constexpr const char* kForms =
+      "must be a string, a list of strings, a list of token ids or a "
+      "list of lists of token ids";
+  if (prompt->is_string()) {
+    out.prompts.emplace_back(prompt->get<std::string>());
+    return;
+  }
+  if (!prompt->is_array() || prompt->empty()) {
+    fields.complain("prompt", kForms);
+    return;
+  }
+  if ((*prompt)[0].is_number()) {
+    out.prompts.emplace_back(read_tokens(fields, "prompt", *prompt));
+    return;
+  }
+  for (const json& one : *prompt) {
+    if (one.is_string()) {
+      out.prompts.emplace_back(one.get<std::string>());
+    } else if (one.is_array()) {
+      out.prompts.emplace_back(read_tokens(fields, "prompt", one));
+    } else {
+      fields.complain("prompt", kForms);
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+Read read_completion(const std::string& body, const ServeBounds& bounds) {
+  return read_body<GenerateRequest>(body, bounds, [&](JsonFields& fields, GenerateRequest& out) {
+    read_common(fields, bounds, out);
+    read_prompts(fields, out);
+    out.max_tokens = fields.integer("max_tokens", 16, 0, INT32_MAX);
+    out.echo = fields.boolean("echo", false);
+    out.add_special_tokens = fields.boolean("add_special_tokens", true);
+    if (*out.max_tokens == 0 && !out.echo) {
+      fields.complain("max_tokens", "is 0, which goes with \"echo\": true");
+    }
+    const json* logprobs = fields.find("logprobs");
+    if (logprobs != nullptr && *logprobs != json(false)) {
+      out.logprobs = true;
+      out.sampling.top_logprobs =
+          static_cast<std::int32_t>(fields.integer("logprobs", 0, 0, bounds.logprobs_max));
+      out.sampling.raw_logprobs = true;
+      out.sampling.prompt_logprobs = out.echo;
+    }
+    if (out.echo && out.stream && out.logprobs) {
+      fields.complain("stream",
+                      "with echo and logprobs is not supported; ask for the whole answer");
+    }
+    if (out.echo && out.n > 1 && out.logprobs) {
+      fields.complain("n", "above 1 with echo and logprobs is not supported; ask for each alone");
+    }
+  });
+}
+
+Read read_chat(const std::string& body, const ServeBounds& bounds) {
+  return read_body<GenerateRequest>(body, bounds, [&](JsonFields& fields, GenerateRequest& out) {
+    out.chat = true;
+    read_common(fields, bounds, out);
+    if (const json* messages = fields.find("messages")) {
+      out.messages_json = read_messages(fields, *messages);
+    } else {
+      fields.complain("messages", "is missing");
+    }
+    read_template(fields, out);
+    out.add_special_tokens = fields.boolean("add_special_tokens", false);
+    if (fields.find("max_tokens") != nullptr) {
+      out.max_tokens = fields.integer("max_tokens", 1, 1, INT32_MAX);
+    }
+    if (fields.find("max_completion_tokens") != nullptr) {  // the newer name wins, as in vLLM
+      out.max_tokens = fields.integer("max_completion_tokens", 1, 1, INT32_MAX);
+    }
+    out.logprobs = fields.boolean("logprobs", false);
+    out.sampling.top_logprobs =
+        static_cast<std::int32_t>(fields.integer("top_logprobs", 0, 0, bounds.logprobs_max));
+    out.sampling.raw_logprobs = out.logprobs;
+    if (out.sampling.top_logprobs > 0 && !out.logprobs) {
+      fields.complain("top_logprobs", "goes with \"logprobs\": true");
+    }
+    if (fields.boolean("echo", false)) fields.complain("echo", "is for completions alone");
+  });
+}
+
+std::variant<TokenizeRequest, ApiError> read_tokenize(const std::string& body,
+                                                      const ServeBounds& bounds) {
+  return read_body<TokenizeRequest>(body, bounds, [](JsonFields& fields, TokenizeRequest& out) {
+    if (const json* messages = fields.find("messages")) {
+      out.messages_json = read_messages(fields, *messages);
+      out.add_special_tokens = fields.boolean("add_special_tokens", false);
+    } else if (fields.find("prompt") != nullptr) {
+      out.prompt = fields.text("prompt");
+      out.add_special_tokens = fields.boolean("add_special_tokens", true);
+    } else {
+      fields.complain("prompt", "is missing");
+    }
+    out.add_generation_prompt = fields.boolean("add_generation_prompt", true);
+    out.token_strings = fields.boolean("return_token_strs", false);
+  });
+}
+
+std::variant<TokenizeRequest, ApiError> read_detokenize(const std::string& body,
+                                                        const ServeBounds& bounds) {
+  return read_body<TokenizeRequest>(body, bounds, [](JsonFields& fields, TokenizeRequest& out) {
+    const json* tokens = fields.find("tokens");
+    if (tokens == nullptr || !tokens->is_array()) {
+      fields.complain("tokens", "must be a list of token ids");
+    } else {
+      out.tokens = read_tokens(fields, "tokens", *tokens);
+    }
+  });
+}
+
+}  // namespace troupe::app
