@@ -39,7 +39,7 @@ async::task<core::Result<void>> Checkpointer::load(std::string folder) {
 }
 
 async::task<core::Result<void>> Checkpointer::save(std::uint64_t done, bool models) {
-  const WholeStep whole(run_);
+  const auto whole = run_.whole_step();
   run_.listener.on_phase("checkpoint");
   auto saved = co_await write(done, models);
   if (saved) saved_ = done;

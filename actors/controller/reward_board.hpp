@@ -52,8 +52,8 @@ class RewardBoard {
   const std::vector<RewardMember>& members() const noexcept { return members_; }
 
  private:
-  RewardMember* find(const std::string& name);
-  std::string names() const;
+  // Error: that there is none of that name.
+  core::Result<RewardMember*> member(const std::string& name);
 
   std::uint64_t set_ = 0;
   std::vector<RewardMember> members_;

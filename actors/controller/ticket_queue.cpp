@@ -1,6 +1,5 @@
 #include "actors/controller/ticket_queue.hpp"
 
-#include <algorithm>
 #include <iterator>
 
 namespace troupe::actors {
@@ -22,15 +21,16 @@ void TicketQueue::offer(WorkKind kind, const std::function<Offer(const TicketWor
 }
 
 void TicketQueue::forget(std::uint64_t update) {
-  const auto of_update = [update](const auto& entry) { return entry.first.update == update; };
-  std::erase_if(evaluation_, of_update);
-  std::erase_if(training_, of_update);
+  for (Line& line : lines_)
+    std::erase_if(line, [update](const auto& entry) { return entry.first.update == update; });
 }
 
 std::size_t TicketQueue::count(std::uint64_t update) const {
-  const auto of_update = [update](const auto& entry) { return entry.first.update == update; };
-  return static_cast<std::size_t>(std::count_if(evaluation_.begin(), evaluation_.end(), of_update) +
-                                  std::count_if(training_.begin(), training_.end(), of_update));
+  std::size_t tickets = 0;
+  for (const Line& line : lines_)
+    for (const auto& [place, work] : line)
+      tickets += place.update == update ? 1 : 0;
+  return tickets;
 }
 
 }  // namespace troupe::actors

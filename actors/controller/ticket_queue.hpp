@@ -6,6 +6,7 @@
 
 #include "actors/protocol/messages.hpp"
 
+#include <array>
 #include <compare>
 #include <cstddef>
 #include <functional>
@@ -34,7 +35,7 @@ class TicketQueue {
   // Drops what waits of an update.
   void forget(std::uint64_t update);
 
-  std::size_t size() const noexcept { return evaluation_.size() + training_.size(); }
+  std::size_t size() const noexcept { return lines_[0].size() + lines_[1].size(); }
   std::size_t count(std::uint64_t update) const;
 
  private:
@@ -47,13 +48,9 @@ class TicketQueue {
   };
   using Line = std::map<Place, TicketWork>;
 
-  Line& line(WorkKind kind) { return kind == WorkKind::kEvaluation ? evaluation_ : training_; }
-  const Line& line(WorkKind kind) const {
-    return kind == WorkKind::kEvaluation ? evaluation_ : training_;
-  }
+  Line& line(WorkKind kind) { return lines_[static_cast<std::size_t>(kind)]; }
 
-  Line evaluation_;
-  Line training_;
+  std::array<Line, 2> lines_;  // by kind
 };
 
 }  // namespace troupe::actors

@@ -19,17 +19,7 @@ class CallGate {
   CallGate(const CallGate&) = delete;
   CallGate& operator=(const CallGate&) = delete;
 
-  // Leaves when it goes; made after `enter` has returned.
-  struct Pass {
-    explicit Pass(CallGate& gate) : gate_(gate) {}
-    Pass(const Pass&) = delete;
-    Pass& operator=(const Pass&) = delete;
-    ~Pass() { gate_.leave(); }
-
-   private:
-    CallGate& gate_;
-  };
-
+  // Each is followed by `leave`.
   async::task<void> enter() {
     if (inside_ < calls_max_) {
       ++inside_;
@@ -40,10 +30,6 @@ class CallGate {
     co_await async::Event::wait(turn);
   }
 
-  std::size_t inside() const noexcept { return inside_; }
-  std::size_t waiting() const noexcept { return waiting_.size(); }
-
- private:
   // The place goes to the first that still waits.
   void leave() {
     for (const auto& turn : waiting_) {
@@ -52,6 +38,7 @@ class CallGate {
     --inside_;
   }
 
+ private:
   const std::size_t calls_max_;
   std::size_t inside_ = 0;
   std::list<std::shared_ptr<async::Event>> waiting_;

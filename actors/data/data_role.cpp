@@ -2,6 +2,7 @@
 
 #include "actors/data/group_statuses.hpp"
 #include "actors/limits.hpp"
+#include "runtime/core/find_value.hpp"
 #include "runtime/core/group_bytes.hpp"
 #include "runtime/core/rng.hpp"
 
@@ -43,8 +44,8 @@ DataRole::DataRole(RoleContext context,
       sets_(options_.rewards),
       changed_(*context_.timers),
       unscored_note_(options_.note, *context_.timers, limits::kNotesEvery) {
-  const auto restored = sets_.restore(options_.earlier_sets);
-  TROUPE_CHECK(restored.has_value(), "the reward sets of an earlier life were in order there");
+  TROUPE_CHECK(sets_.restore(options_.earlier_sets).has_value(),
+               "the reward sets of an earlier life were in order there");
 }
 
 TicketBook& DataRole::book_of(std::uint64_t update) {
@@ -56,13 +57,11 @@ RewardSetPtr DataRole::rewards_for(std::uint64_t update) const {
 }
 
 core::Result<const Prompt*> DataRole::prompt_of(const BookGroup& group) {
-  const auto found = open_prompts_.find(group.ticket);
-  if (found != open_prompts_.end()) return &found->second;
+  if (const Prompt* const open = core::find_value(open_prompts_, group.ticket)) return open;
   PromptSource& source =
       group.ticket.kind() == experience::TicketKind::kEvaluation ? *evaluation_ : *prompts_;
-  auto prompt = source.at(group.prompt);
-  if (!prompt) return prompt.failure();
-  return &open_prompts_.emplace(group.ticket, std::move(prompt).value()).first->second;
+  TROUPE_TRY_ASSIGN(prompt, source.at(group.prompt));
+  return &open_prompts_.emplace(group.ticket, std::move(prompt)).first->second;
 }
 
 core::Result<void> DataRole::check_prompts_left(std::uint64_t update, std::uint64_t wanted) const {
@@ -122,13 +121,9 @@ async::task<core::Result<PromptTasks>> DataRole::on(FetchPrompts request) {
       co_return core::fail(ErrorCode::kNotFound, name_of(ticket) + " is not open");
     }
     TROUPE_CO_TRY_ASSIGN(prompt, prompt_of(*group));
-    PromptTask task;
-    task.ticket = ticket;
-    task.prompt = prompt->row;
-    task.tokens = prompt->tokens;
-    task.samples = group->wanted;
-    task.seed = core::derive_seed(options_.seed, ticket.update, ticket.slot, ticket.attempt);
-    reply.tasks.push_back(std::move(task));
+    const std::uint64_t seed =
+        core::derive_seed(options_.seed, ticket.update, ticket.slot, ticket.attempt);
+    reply.tasks.push_back({ticket, prompt->row, prompt->tokens, group->wanted, seed});
   }
   co_return reply;
 }
@@ -235,13 +230,8 @@ async::task<core::Result<Ack>> DataRole::on(LoadState request) {
   TROUPE_CO_TRY_ASSIGN(state, read_state(request.folder));
   std::vector<BookGroup> open;
   for (SavedTicket& saved : state.open) {
-    BookGroup group;
-    group.ticket = saved.ticket;
-    group.prompt = saved.prompt;
-    group.wanted = saved.wanted;
-    group.replaced = std::move(saved.replaced);
-    group.rewards = rewards_for(saved.ticket.update);
-    open.push_back(std::move(group));
+    BookGroup& group = open.emplace_back(std::move(saved));
+    group.rewards = rewards_for(group.ticket.update);
   }
   TROUPE_CO_TRY(book_.restore(state.next_prompt, std::move(open)));
   committed_ = state_of(book_);

@@ -1,5 +1,6 @@
 // What the data role asks its scorers, and how rewards come and go.
 #include "actors/data/data_role.hpp"
+#include "runtime/core/find_value.hpp"
 #include "runtime/core/limits.hpp"
 
 #include <algorithm>
@@ -15,18 +16,9 @@ std::string uneven(std::size_t got, std::size_t wanted) {
 
 }  // namespace
 
-Scorer& DataRole::scorer_of(const RewardMember& reward) {
-  const std::string name = "reward " + reward.name;
+Scorer& DataRole::scorer_of(const std::string& peer, const std::string& name) {
   return scorers_
-      .try_emplace(reward.peer, name, options_.patience, *context_.timers, options_.note, changed_)
-      .first->second;
-}
-
-Scorer& DataRole::reference_scorer() {
-  const std::string& peer = options_.reference_peer;
-  return scorers_
-      .try_emplace(peer, "the reference model", options_.patience, *context_.timers, options_.note,
-                   changed_)
+      .try_emplace(peer, name, options_.patience, *context_.timers, options_.note, changed_)
       .first->second;
 }
 
@@ -42,9 +34,9 @@ std::optional<core::Error> DataRole::hopeless(std::uint64_t update) const {
     if (training && options_.with_reference && !group->referenced)
       awaited.push_back(options_.reference_peer);
     for (const std::string& peer : awaited) {
-      const auto scorer = scorers_.find(peer);
-      if (scorer == scorers_.end()) continue;
-      if (auto error = scorer->second.gone()) return error;
+      const Scorer* const scorer = core::find_value(scorers_, peer);
+      if (scorer == nullptr) continue;
+      if (auto error = scorer->gone()) return error;
     }
   }
   return std::nullopt;
@@ -85,7 +77,7 @@ async::task<core::Result<Scores>> DataRole::scores_of(experience::Ticket ticket,
     Score request;
     request.group.prompt = prompt->text;
     request.group.label = prompt->label;
-    Scorer& scorer = scorer_of(reward);
+    Scorer& scorer = scorer_of(reward.peer, "reward " + reward.name);
     request.sent = scorer.reads;
     request.group.columns = row_with(prompt->columns, request.sent);
     if (request.sent.messages) request.group.messages = prompt->messages;
@@ -103,9 +95,9 @@ async::task<core::Result<Scores>> DataRole::scores_of(experience::Ticket ticket,
                        reward.peer + " wants something else each time it is asked");
 }
 
-async::task<core::Result<void>> DataRole::score(experience::Ticket ticket, std::size_t member) {
+async::task<void> DataRole::score(experience::Ticket ticket, std::size_t member) {
   TicketBook& book = book_of(ticket.update);
-  if (!book.waits_for(ticket, member)) co_return core::Result<void>();
+  if (!book.waits_for(ticket, member)) co_return;
   const RewardMember reward = book.find(ticket)->rewards->members[member];
   const std::size_t samples = book.find(ticket)->samples.size();
   auto reply = co_await scores_of(ticket, member);
@@ -118,12 +110,9 @@ async::task<core::Result<void>> DataRole::score(experience::Ticket ticket, std::
     book.fail(ticket, FailureKind::kReward, name + ": " + uneven(reply->values.size(), samples));
   } else {
     const bool taken = book.put_scores(ticket, member, reply->values, reply->causes, reply->extras);
-    if (const BookGroup* group = book.find(ticket); taken && group->unscored.size() > 0) {
-      tell_unscored(*group);
-    }
+    if (taken) tell_unscored(*book.find(ticket));
   }
   changed_.notify_all();
-  co_return core::Result<void>();
 }
 
 async::task<core::Result<void>> DataRole::reference(experience::Ticket ticket) {
@@ -140,8 +129,9 @@ async::task<core::Result<void>> DataRole::reference(experience::Ticket ticket) {
     const BookGroup* waiting = book.find(ticket);
     return waiting != nullptr && waiting->state == GroupState::kGenerated;
   };
+  Scorer& scorer = scorer_of(options_.reference_peer, "the reference model");
   auto reply = co_await ask_patiently(context_, options_.reference_peer, std::move(request),
-                                      &reference_scorer(), wanted);
+                                      &scorer, wanted);
   if (!reply) {
     book.fail(ticket, FailureKind::kReference, reply.error().message);
   } else if (wanted() && !book.put_reference(ticket, std::move(reply->samples))) {

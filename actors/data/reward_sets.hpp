@@ -62,6 +62,9 @@ class RewardSets {
     RewardSetPtr set;
     bool retired = false;
   };
+  // Place of the newest set that holds for the update.
+  std::size_t in_force(std::uint64_t update) const;
+
   RewardSetPtr first_;
   std::vector<Entry> sets_;  // by number; never empty, and the last is not retired
 };

@@ -66,8 +66,7 @@ async::task<void> Scorer::wait(core::Duration pause) {
   core::TimePoint end = now + pause;
   if (since_ && !gone()) end = std::min(end, *since_ + patience_.away_max);
   const async::Deadline deadline{end};
-  const bool answered = co_await back_.wait(deadline);
-  static_cast<void>(answered);
+  co_await back_.wait(deadline);
 }
 
 void Scorer::leave() {

@@ -47,11 +47,11 @@ class NodeRole {
   std::uint64_t run_id() const noexcept { return run_id_; }
 
  private:
-  struct Change;
-  async::task<core::Result<void>> attend();
+  auto begin_change();
+  async::task<void> attend();
   async::task<void> stop_here();
   void failed(const std::string& role, const core::Error& error);
-  async::task<core::Result<void>> remove(std::string role);
+  async::task<void> remove(std::string role);
 
   RoleContext context_;
   Join self_;

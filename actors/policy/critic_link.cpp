@@ -101,7 +101,7 @@ async::task<core::Result<Trained>> train_critic(RoleContext context,
   TrainCritic train{update, static_cast<std::uint32_t>(groups)};
   auto trained = co_await ask(context, peer, train);
   if (!trained) co_return core::fail(from_critic(trained.error(), peer));
-  co_return std::move(*trained);
+  co_return trained;
 }
 
 }  // namespace troupe::actors

@@ -78,6 +78,13 @@ struct GroupStatuses {
   std::vector<std::pair<std::string, double>> extras;   // mean of what rewards report beside scores
 };
 
+// How far the groups are that a run waits for: the data role counts, whoever watches the run shows.
+struct GroupCounts {
+  std::uint64_t groups = 0;   // of the update, or of the evaluation
+  std::uint64_t sampled = 0;  // came from a generator
+  std::uint64_t scored = 0;   // of those, have all their scores; a group that failed counts too
+};
+
 // Answers once every group is ready, or as soon as one has failed. `starts`: version of the weights at
 // the start of each of the newest updates, the update's own last; ages are counted in it.
 struct AwaitGroups {

@@ -8,10 +8,10 @@ RewardRole::RewardRole(RoleContext context,
 
 async::task<core::Result<Scores>> RewardRole::on(Score request) {
   const auto wanted = std::make_shared<RewardReads>();
-  auto source = source_;
-  auto tries = std::make_shared<RewardTries>();
+  const auto tries = std::make_shared<RewardTries>();
   const RewardReads sent = request.sent;
-  auto job = [source, request = std::move(request), tries, wanted, deadline = options_.deadline,
+  auto job = [source = source_, request = std::move(request), tries, wanted,
+              deadline = options_.deadline,
               activity = context_.activity]() -> core::Result<std::vector<RewardScore>> {
     const core::Activity::Busy guard(activity, "score");
     *wanted = source->reads();

@@ -3,7 +3,7 @@
 // has to say to a log of its own. Owned by the command that trains; used on the company's strand.
 #pragma once
 
-#include "actors/company/launcher.hpp"
+#include "actors/company/local_processes.hpp"
 #include "runtime/core/child_process.hpp"
 
 #include <filesystem>
@@ -23,7 +23,6 @@ class LocalNodes final : public actors::NodeLauncher {
                            const std::string& pass) override;
   void kill(const std::string& node) override;
   std::vector<Exit> exits() override;
-  int pid(const std::string& node) const override;
 
   std::size_t running() const noexcept { return nodes_.size(); }
   std::filesystem::path log_of(const std::string& node) const;
