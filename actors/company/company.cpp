@@ -223,8 +223,7 @@ async::task<void> Company::start_role(PlacedRole placed) {
     for (auto& setting : contents)
       spawn.settings.push_back(std::move(setting));
   }
-  RoleContext context = context_;
-  context.call_deadline = limits::kSpawnDeadline;
+  const RoleContext context = context_.with_deadline(limits::kSpawnDeadline);
   auto spawned = co_await ask(context, placed.node, std::move(spawn));
   if (!spawned) {
     not_started(placed, without_name(spawned.error(), placed.node));
@@ -273,8 +272,7 @@ async::task<void> Company::stop_role(std::string role, std::uint64_t epoch, core
   if (!placement_.stop(role, epoch, cause)) co_return;
   hooks_.note(role + " is started again: " + cause.message);
   hooks_.role_lost(role, cause);
-  RoleContext context = context_;
-  context.call_deadline = cluster::limits::kShutdownDeadline;
+  const RoleContext context = context_.with_deadline(cluster::limits::kShutdownDeadline);
   StopRole stop{role};
   std::string node = placement_.find(role)->node;
   auto stopped = co_await ask(context, std::move(node), std::move(stop));
@@ -384,14 +382,11 @@ async::task<core::Result<void>> Company::await_up(std::vector<std::string> kinds
 
 async::task<void> Company::end_run() {
   resting_ = parting_ = true;
-  std::vector<PlacedRole> held;
-  for (const auto& [name, placed] : placement_.roles()) {
-    if (placed.state != RoleState::kWanted) held.push_back(placed);
-  }
-  RoleContext context = context_;
-  context.call_deadline = cluster::limits::kShutdownDeadline;
-  for (const PlacedRole& placed : held) {
-    StopRole stop{placed.name};
+  const auto roles = placement_.roles();  // as they are now
+  const RoleContext context = context_.with_deadline(cluster::limits::kShutdownDeadline);
+  for (const auto& [name, placed] : roles) {
+    if (placed.state == RoleState::kWanted) continue;
+    StopRole stop{name};
     auto stopped = co_await ask(context, placed.node, std::move(stop));
     if (!stopped) hooks_.note(placed.name + " could not be stopped: " + stopped.error().message);
     const core::Error cause{ErrorCode::kClosed, "the run has ended"};

@@ -12,7 +12,6 @@
 #include "runtime/core/find_value.hpp"
 #include "runtime/core/result.hpp"
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>

@@ -64,9 +64,7 @@ async::task<core::Result<void>> Checkpointer::write(std::uint64_t done, bool mod
     auto critic_saved = co_await ask(run_.context, kCriticRole, critic);
     if (!critic_saved) co_return failure_of(critic_saved.error());
   }
-  auto at = co_await run_.listener.commit_checkpoint(done);
-  if (!at) co_return at.failure();
-  saved_at_ = std::move(*at);
+  TROUPE_CO_TRY_SET(saved_at_, co_await run_.listener.commit_checkpoint(done));
   co_return core::Result<void>();
 }
 

@@ -3,7 +3,6 @@
 // Rewards are the run's own (from its configuration) or attached while it runs.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "runtime/core/result.hpp"
 

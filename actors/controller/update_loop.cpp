@@ -90,20 +90,20 @@ async::task<core::Result<void>> UpdateLoop::one_update(std::uint64_t update) {
   report.done = update + 1;
   report.metrics = std::move(trained->metrics);
   report_groups(*statuses, report);
-  if (run_.plan.filters) {
-    report.metrics.emplace_back("reward/filtered_groups", static_cast<double>(filtered));
-  }
+  const auto add = [&report](const char* name, double value) {
+    report.metrics.emplace_back(name, value);
+  };
+  if (run_.plan.filters) add("reward/filtered_groups", static_cast<double>(filtered));
   const double step_s = seconds_between(begin, end);
-  report.metrics.emplace_back("async/version", static_cast<double>(trained->version));
-  report.metrics.emplace_back("time/generate", seconds_between(begin, generated));
-  report.metrics.emplace_back("time/train", seconds_between(generated, after_train));
-  report.metrics.emplace_back("time/sync", seconds_between(after_train, end));
-  report.metrics.emplace_back("time/step", step_s);
+  add("async/version", static_cast<double>(trained->version));
+  add("time/generate", seconds_between(begin, generated));
+  add("time/train", seconds_between(generated, after_train));
+  add("time/sync", seconds_between(after_train, end));
+  add("time/step", step_s);
   std::uint64_t tokens = 0;
   for (const GroupStatus& group : statuses->groups)
     tokens += group.tokens;
-  report.metrics.emplace_back("perf/tokens_per_s",
-                              static_cast<double>(tokens) / std::max(step_s, 1e-9));
+  add("perf/tokens_per_s", static_cast<double>(tokens) / std::max(step_s, 1e-9));
   TROUPE_CO_TRY(run_.listener.on_update(report));
   co_return published;
 }

@@ -4,7 +4,6 @@
 // changes since the oldest open update, and kRewardMembers_max rewards a set.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "runtime/core/result.hpp"
 

@@ -1,7 +1,5 @@
 #include "actors/data/scorer.hpp"
 
-#include "actors/limits.hpp"
-
 #include <algorithm>
 #include <cstdio>
 

@@ -46,17 +46,11 @@ std::optional<double> add_up(SampleScores& scores, const RewardSet& set) {
 
 // Forgets the samples without a score.
 void keep_scored(BookGroup& group) {
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < group.samples.size(); ++i) {
-    if (!group.samples[i].score) continue;
-    if (kept != i) {
-      group.samples[kept] = std::move(group.samples[i]);
-      group.scores[kept] = std::move(group.scores[i]);
-    }
-    ++kept;
+  for (std::size_t i = group.samples.size(); i-- > 0;) {
+    if (group.samples[i].score) continue;
+    group.samples.erase(group.samples.begin() + static_cast<std::ptrdiff_t>(i));
+    group.scores.erase(group.scores.begin() + static_cast<std::ptrdiff_t>(i));
   }
-  group.samples.resize(kept);
-  group.scores.resize(kept);
 }
 
 // Of the samples that have a score, in their order.
@@ -244,8 +238,7 @@ bool TicketBook::fail(const experience::Ticket& ticket, FailureKind kind, std::s
 }
 
 void TicketBook::settle(BookGroup& group) {
-  const bool scored = std::count(group.scored.begin(), group.scored.end(), false) == 0;
-  if (!scored) return;
+  if (std::count(group.scored.begin(), group.scored.end(), false) > 0) return;
   const std::size_t needed = group.wanted >= 2 ? 2 : 1;
   const auto kept = static_cast<std::size_t>(
       std::count_if(group.samples.begin(), group.samples.end(),

@@ -43,10 +43,8 @@ async::task<core::Result<Generated>> GeneratorRole::on(Generate request) {
 }
 
 async::task<core::Result<Ack>> GeneratorRole::on(CutGroups request) {
-  std::vector<experience::Ticket> retired;
-  for (const core::GroupId id : book_.cut(request.tickets, retired))
+  for (const core::GroupId id : book_.cut(request.tickets))
     aborts_.push_back(id);
-  retire(retired);
   wake();
   co_return Ack{};
 }
@@ -115,7 +113,7 @@ async::task<void> GeneratorRole::pump() {
       work.rest = true;
     }
     rested = work.rest;  // asked once; whether it slept is up to the engine
-    if (context_.activity != nullptr) context_.activity->set_idle("waiting for the device");
+    context_.set_idle("waiting for the device");
     const std::vector<core::GroupId> aborts = work.aborts;
     auto turn = co_await take_turn(std::move(work));
     if (!turn) {
@@ -150,13 +148,11 @@ void GeneratorRole::digest(engine::EngineTurn turn, const std::vector<core::Grou
   resting_ = turn.resting;
   if (turn.swapped) weights_.swapped(*turn.swapped);
   if (turn.intake_error) weights_.broken(*turn.intake_error);
-  std::vector<experience::Ticket> retired;
   for (const core::GroupId id : aborts) {
-    if (auto group = book_.aborted(id, retired)) {
+    if (auto group = book_.aborted(id)) {
       context_.scope->spawn("deliver", deliver(std::move(*group)));
     }
   }
-  retire(retired);
   for (engine::GroupNews& news : turn.news) {
     for (engine::Sample& sample : news.finished) {
       if (auto group = book_.put_sample(std::move(sample))) {
@@ -165,13 +161,6 @@ void GeneratorRole::digest(engine::EngineTurn turn, const std::vector<core::Grou
     }
     if (!news.error) continue;
     if (const auto ticket = book_.ticket_of(news.group)) book_.end(*ticket, nullptr, news.error);
-  }
-}
-
-void GeneratorRole::retire(const std::vector<experience::Ticket>& tickets) {
-  for (const experience::Ticket& ticket : tickets) {
-    book_.end(ticket, nullptr,
-              core::Error{ErrorCode::kDeadline, "a straggler was cut with nothing to deliver"});
   }
 }
 
@@ -216,12 +205,9 @@ std::string GeneratorRole::state() const {
 }
 
 void GeneratorRole::say_idle() {
-  if (context_.activity == nullptr) return;
-  if (book_.held() > 0 || !weights_.version()) {
-    context_.activity->set_idle("waiting for weights");
-  } else {
-    context_.activity->set_idle(book_.asked() > 0 ? "waiting for prompts" : "no tickets");
-  }
+  const char* cause = book_.asked() > 0 ? "waiting for prompts" : "no tickets";
+  if (book_.held() > 0 || !weights_.version()) cause = "waiting for weights";
+  context_.set_idle(cause);
 }
 
 wire::Amounts GeneratorRole::amounts() const {

@@ -57,7 +57,6 @@ class GeneratorRole {
   async::task<void> pump();
   async::task<core::Result<engine::EngineTurn>> take_turn(engine::EngineWork work);
   void digest(engine::EngineTurn turn, const std::vector<core::GroupId>& aborts);
-  void retire(const std::vector<experience::Ticket>& tickets);
   void fail_running(const core::Error& error);
   async::task<void> deliver(PutGroup group);
   void say_idle();

@@ -107,15 +107,13 @@ std::optional<PutGroup> GroupBook::put_sample(engine::Sample sample) {
   return leave(id, false);
 }
 
-std::vector<core::GroupId> GroupBook::cut(const std::vector<experience::Ticket>& tickets,
-                                          std::vector<experience::Ticket>& retired) {
+std::vector<core::GroupId> GroupBook::cut(const std::vector<experience::Ticket>& tickets) {
   std::vector<core::GroupId> aborts;
   for (const experience::Ticket& ticket : tickets) {
     Group* const group = core::find_value(groups_, ticket);
     if (group == nullptr || group->state == State::kLeaving) continue;
     if (group->state != State::kRunning) {
-      group->state = State::kLeaving;
-      retired.push_back(ticket);
+      retire(ticket);
       continue;
     }
     const auto entry = std::find_if(running_.begin(), running_.end(),
@@ -125,12 +123,16 @@ std::vector<core::GroupId> GroupBook::cut(const std::vector<experience::Ticket>&
   return aborts;
 }
 
-std::optional<PutGroup> GroupBook::aborted(core::GroupId id,
-                                               std::vector<experience::Ticket>& retired) {
+void GroupBook::retire(const experience::Ticket& ticket) {
+  end(ticket, nullptr,
+      core::Error{core::ErrorCode::kDeadline, "a straggler was cut with nothing to deliver"});
+}
+
+std::optional<PutGroup> GroupBook::aborted(core::GroupId id) {
   if (!running_.contains(id)) return std::nullopt;
   PutGroup delivered = leave(id, true);
   if (delivered.samples.size() >= 2) return delivered;
-  retired.push_back(delivered.ticket);
+  retire(delivered.ticket);
   return std::nullopt;
 }
 

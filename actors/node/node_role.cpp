@@ -7,14 +7,6 @@
 #include "runtime/core/at_exit.hpp"
 
 namespace troupe::actors {
-namespace {
-
-RoleContext with_deadline(RoleContext context, core::Duration deadline) {
-  context.call_deadline = deadline;
-  return context;
-}
-
-}  // namespace
 
 NodeRole::NodeRole(RoleContext context, Join self, NodePorts ports)
     : context_(std::move(context)),
@@ -28,13 +20,13 @@ void NodeRole::begin() {
 }
 
 async::task<void> NodeRole::attend() {
-  const RoleContext patient = with_deadline(context_, limits::kNodeStart);
+  const RoleContext patient = context_.with_deadline(limits::kNodeStart);
   Join join = self_;
   auto joined = co_await ask(patient, "company/0", std::move(join));
   if (!joined) co_return ports_.left(joined.error());
   run_id_ = joined->run_id;
   ports_.in();
-  const RoleContext context = with_deadline(context_, cluster::limits::kLinkSilence_max);
+  const RoleContext context = context_.with_deadline(cluster::limits::kLinkSilence_max);
   for (std::uint64_t count = 1;; ++count) {
     co_await async::sleep_for(*context_.timers, limits::kBeatEvery);
     const Beat beat{self_.name, count};

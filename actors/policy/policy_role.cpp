@@ -33,10 +33,6 @@ PolicyRole::PolicyRole(RoleContext context,
       data_peer_(std::move(data_peer)),
       critic_(std::move(critic)) {}
 
-void PolicyRole::idle_for(const char* cause) {
-  if (context_.activity != nullptr) context_.activity->set_idle(cause);
-}
-
 async::task<core::Result<TrainGroups>> PolicyRole::fetch(TrainUpdate request) {
   auto groups = std::make_shared<std::vector<experience::Group>>();
   FetchExperience fetch{request.update, std::vector<std::uint32_t>(request.groups)};
@@ -61,12 +57,12 @@ async::task<core::Result<learn::UpdateReport>> PolicyRole::learn_with_critic(
   std::optional<core::Result<Trained>> critic;
   if (critic_.in_turn) critic.emplace(co_await CriticReply::take(answer));
   if (critic && !*critic) co_return critic->failure();
-  idle_for("waiting for groups");
+  context_.set_idle("waiting for groups");
   auto job = [trainer = trainer_]() { return trainer->learn(); };
   TROUPE_CO_TRY_ASSIGN(report, co_await work_.run("train", std::move(job)));
-  idle_for("waiting for the critic");
+  context_.set_idle("waiting for the critic");
   if (!critic) critic.emplace(co_await CriticReply::take(answer));
-  idle_for("waiting for groups");
+  context_.set_idle("waiting for groups");
   if (!*critic) co_return critic->failure();
   for (auto& metric : (*critic)->metrics)
     report.metrics.push_back(std::move(metric));
@@ -80,16 +76,16 @@ async::task<core::Result<learn::UpdateReport>> PolicyRole::learn(std::uint64_t u
     auto job = [trainer = trainer_, groups]() { return trainer->update(std::move(*groups)); };
     co_return co_await work_.run("train", std::move(job));
   }
-  idle_for("waiting for the critic");
+  context_.set_idle("waiting for the critic");
   auto valued = co_await fetch_values(context_, critic_.peer, update, groups);
-  idle_for("waiting for groups");
+  context_.set_idle("waiting for groups");
   if (!valued) co_return valued.failure();
   begin_update(update);
   auto job = [trainer = trainer_, groups]() { return trainer->prepare(std::move(*groups)); };
   TROUPE_CO_TRY_ASSIGN(targets, co_await work_.run("prepare", std::move(job)));
-  if (critic_.in_turn) idle_for("waiting for the critic");
+  if (critic_.in_turn) context_.set_idle("waiting for the critic");
   auto report = co_await learn_with_critic(update, std::move(targets));
-  idle_for("waiting for groups");
+  context_.set_idle("waiting for groups");
   co_return report;
 }
 

@@ -3,15 +3,14 @@
 // Value types; bound: wire::limits::kMessage_bytes_max.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "runtime/core/ids.hpp"
 #include "runtime/experience/group.hpp"
 #include "runtime/weights/weight_location.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace troupe::actors {
 

@@ -2,8 +2,6 @@
 
 #include "runtime/cluster/limits.hpp"
 
-#include <numeric>
-
 namespace troupe::actors {
 namespace {
 

@@ -42,18 +42,13 @@ async::task<core::Result<Scores>> RewardRole::on(Score request) {
 }
 
 wire::Amounts RewardRole::amounts() const {
-  wire::Amounts amounts;
-  const auto add = [&](const char* name, std::uint64_t value) {
-    amounts.emplace_back(name, static_cast<double>(value));
-  };
-  add("scored", scored_);
-  add("missing", missing_);
-  add("failed_batches", failed_batches_);
-  add("calls", tries_.calls);
-  add("hangs", tries_.hangs);
-  add("worker_deaths", tries_.deaths);
-  add("away", tries_.away);
-  return amounts;
+  return {{"scored", static_cast<double>(scored_)},
+          {"missing", static_cast<double>(missing_)},
+          {"failed_batches", static_cast<double>(failed_batches_)},
+          {"calls", static_cast<double>(tries_.calls)},
+          {"hangs", static_cast<double>(tries_.hangs)},
+          {"worker_deaths", static_cast<double>(tries_.deaths)},
+          {"away", static_cast<double>(tries_.away)}};
 }
 
 }  // namespace troupe::actors
