@@ -1,10 +1,13 @@
 #include "actors/company/admission.hpp"
 
-#include "actors/limits.hpp"
 #include "actors/company/pass.hpp"
+#include "actors/limits.hpp"
 #include "runtime/cluster/limits.hpp"
+#include "runtime/core/find_value.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 namespace troupe::actors {
 namespace {
@@ -13,31 +16,23 @@ core::Failure turn_away(std::string why) {
   return core::fail(core::ErrorCode::kInvalidArgument, std::move(why));
 }
 
-bool is_node(const std::string& name) {
-  return name.starts_with("node/");
-}
-
 // What a name may consist of: it ends up in files, logs and terminals.
 bool well_formed(const std::string& name) {
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_' || c == '.';
   };
-  const auto slash = name.find('/');
-  return name.size() <= cluster::limits::kPeerName_bytes_max && slash != name.npos && slash > 0 &&
-         slash + 1 < name.size() &&
-         std::all_of(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(slash), plain) &&
-         std::all_of(name.begin() + static_cast<std::ptrdiff_t>(slash) + 1, name.end(), plain);
+  const auto slash = std::find(name.begin(), name.end(), '/');
+  return name.size() <= cluster::limits::kPeerName_bytes_max && slash != name.begin() &&
+         name.end() - slash > 1 && std::all_of(name.begin(), slash, plain) &&
+         std::all_of(slash + 1, name.end(), plain);
 }
 
 // Compares every byte, whatever differs first.
 bool equal_in_constant_time(const std::string& a, const std::string& b) {
-  if (a.size() != b.size()) return false;
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
-  }
-  return difference == 0;
+  const auto differ = [](unsigned char x, unsigned char y) { return unsigned{x} ^ unsigned { y }; };
+  return a.size() == b.size() &&
+         std::transform_reduce(a.begin(), a.end(), b.begin(), 0u, std::bit_or<>(), differ) == 0;
 }
 
 }  // namespace
@@ -54,7 +49,7 @@ core::Result<void> Admission::admit(const wire::Hello& hello, const std::string&
     return turn_away("a name may hold letters, digits, '-', '_' and '.'; give another --name");
   }
   const std::lock_guard lock(mutex_);
-  return is_node(hello.name) ? admit_node(hello, origin) : admit_role(hello, origin);
+  return hello.name.starts_with("node/") ? admit_node(hello, origin) : admit_role(hello, origin);
 }
 
 core::Result<void> Admission::admit_node(const wire::Hello& hello, const std::string& origin) {
@@ -77,15 +72,13 @@ core::Result<void> Admission::admit_node(const wire::Hello& hello, const std::st
   }
   if (pass != passes_.end()) passes_.erase(pass);
   if (before != gone_.end()) gone_.erase(before);
-  Guest& guest = guests_[hello.name];
-  guest.origin = origin;
-  guest.pass = hello.pass;
+  guests_[hello.name] = {origin, hello.pass, {}, {}};
   return {};
 }
 
 bool Admission::holds(const wire::Hello& hello) const {
-  const auto guest = guests_.find(hello.name);
-  return guest != guests_.end() && equal_in_constant_time(guest->second.pass, hello.pass);
+  const Guest* const guest = core::find_value(guests_, hello.name);
+  return guest != nullptr && equal_in_constant_time(guest->pass, hello.pass);
 }
 
 core::Result<void> Admission::admit_role(const wire::Hello& hello, const std::string& origin) {
@@ -93,32 +86,28 @@ core::Result<void> Admission::admit_role(const wire::Hello& hello, const std::st
                                   [&](const auto& one) { return one.second.origin == origin; });
   if (guest == guests_.end())
     return turn_away(hello.name + " comes from a process that has not joined");
-  const auto expected = guest->second.expected.find(hello.name);
-  if (expected != guest->second.expected.end() && expected->second == hello.epoch) return {};
+  const std::uint64_t* const expected = core::find_value(guest->second.expected, hello.name);
+  if (expected != nullptr && *expected == hello.epoch) return {};
   if (guest->second.kinds.contains(hello.name.substr(0, hello.name.find('/')))) return {};
   return turn_away(hello.name + " was not started on " + guest->first);
 }
 
 void Admission::expect(const std::string& node, const std::string& role, std::uint64_t epoch) {
   const std::lock_guard lock(mutex_);
-  if (const auto guest = guests_.find(node); guest != guests_.end()) {
-    guest->second.expected[role] = epoch;
-  }
+  if (Guest* const guest = core::find_value(guests_, node)) guest->expected[role] = epoch;
 }
 
 void Admission::allow_kind(const std::string& node, const std::string& kind) {
   const std::lock_guard lock(mutex_);
-  if (const auto guest = guests_.find(node); guest != guests_.end())
-    guest->second.kinds.insert(kind);
+  if (Guest* const guest = core::find_value(guests_, node)) guest->kinds.insert(kind);
 }
 
 void Admission::forget(const std::string& node) {
   const std::lock_guard lock(mutex_);
-  const auto guest = guests_.find(node);
-  if (guest == guests_.end()) return;
+  const auto guest = guests_.extract(node);
+  if (guest.empty()) return;
   if (gone_.size() >= limits::kPasses_max) gone_.pop_front();
-  gone_.push_back({node, guest->second.pass});
-  guests_.erase(guest);
+  gone_.push_back({node, guest.mapped().pass});
 }
 
 std::string Admission::node_of(const std::string& origin) const {

@@ -126,19 +126,12 @@ async::task<core::Result<RewardsChanged>> Company::on(AttachReward request) {
                          "the reward role " + request.peer + " did not introduce itself");
   }
   auto attached = hooks_.attach(std::move(request));
-  auto changed = co_await std::move(attached);
-  co_return changed;
-}
-
-async::task<core::Result<RewardsChanged>> Company::on(ReweightReward request) {
-  auto reweighted = hooks_.reweight(std::move(request));
-  auto changed = co_await std::move(reweighted);
-  co_return changed;
+  co_return co_await std::move(attached);
 }
 
 async::task<core::Result<RewardsChanged>> Company::on(DetachReward request) {
-  const auto found = brought_.find("reward/" + request.name);
-  const std::string node = found == brought_.end() ? "" : found->second;
+  const std::string* const bringer = core::find_value(brought_, "reward/" + request.name);
+  const std::string node = bringer == nullptr ? "" : *bringer;
   auto detached = hooks_.detach(std::move(request));
   auto changed = co_await std::move(detached);
   if (changed && !node.empty()) context_.scope->spawn("dismiss " + node, dismiss(node));
@@ -190,20 +183,16 @@ void Company::give_up(const std::string& node, const core::Error& cause) {
     hooks_.fence(role, why);
     hooks_.role_lost(role, why);
   }
-  for (auto place = brought_.begin(); place != brought_.end();) {
-    const std::string role = place->first;
-    const bool theirs = place->second == node;
-    ++place;
-    if (!theirs) continue;
+  const auto brought = brought_;
+  for (const auto& [role, bringer] : brought) {
+    if (bringer != node) continue;
     hooks_.fence(role, why);
     on_lost(role, 0, why);
   }
   // A generator that a guest brought goes with it.
-  std::vector<std::string> theirs;
-  for (const auto& [name, placed] : placement_.roles()) {
-    if (placed.bound == node && !processes_.has(node)) theirs.push_back(name);
-  }
-  for (const std::string& name : theirs) {
+  const auto roles = placement_.roles();
+  for (const auto& [name, placed] : roles) {
+    if (placed.bound != node || processes_.has(node)) continue;
     placement_.drop(name);
     introduced_.erase(name);
   }
@@ -218,40 +207,33 @@ void Company::start_due_roles() {
   }
 }
 
-async::task<core::Result<void>> Company::start_role(PlacedRole placed) {
+async::task<void> Company::start_role(PlacedRole placed) {
   Spawn spawn;
   spawn.kind = placed.kind;
   spawn.name = placed.name;
   spawn.run_id = options_.run_id;
   spawn.epoch = placed.epoch;
-  if (const auto found = options_.threads.find(placed.kind); found != options_.threads.end()) {
-    spawn.threads = found->second;
+  if (const auto* threads = core::find_value(options_.threads, placed.kind)) {
+    spawn.threads = *threads;
   }
   spawn.config = options_.config;
   spawn.settings = options_.settings;
   if (!processes_.has(placed.node) && hooks_.contents) {
-    auto asked = hooks_.contents();
-    auto contents = co_await std::move(asked);
+    auto contents = co_await hooks_.contents();
     for (auto& setting : contents)
       spawn.settings.push_back(std::move(setting));
   }
-  RoleContext context = context_;
-  context.call_deadline = limits::kSpawnDeadline;
+  const RoleContext context = context_.with_deadline(limits::kSpawnDeadline);
   auto spawned = co_await ask(context, placed.node, std::move(spawn));
   if (!spawned) {
     not_started(placed, without_name(spawned.error(), placed.node));
-    co_return core::Result<void>();
-  }
-  if (!co_await arrived(placed.name, placed.epoch)) {
+  } else if (!co_await arrived(placed.name, placed.epoch)) {
     lose_role(placed.name, placed.epoch,
               {ErrorCode::kPeerLost, placed.name + " was started and did not introduce itself"});
-    co_return core::Result<void>();
-  }
-  if (placement_.up(placed.name, placed.epoch)) {
+  } else if (placement_.up(placed.name, placed.epoch)) {
     hooks_.role_up(placed.name);
     changed_.notify_all();
   }
-  co_return core::Result<void>();
 }
 
 // A node that cannot play a role is struck off for its kind. The run waits for another node, and
@@ -282,24 +264,20 @@ void Company::restart(const std::string& role, std::uint64_t epoch, const core::
   context_.scope->spawn("restart " + role, stop_role(role, epoch, cause));
 }
 
-async::task<core::Result<void>> Company::stop_role(std::string role,
-                                                   std::uint64_t epoch,
-                                                   core::Error cause) {
+async::task<void> Company::stop_role(std::string role, std::uint64_t epoch, core::Error cause) {
   // Who ends without a word is seen by the transport, too, which says more of it.
   if (!was_answered(cause.code)) {
     co_await async::sleep_for(*context_.timers, limits::kSuspectAfter);
   }
-  if (!placement_.stop(role, epoch, cause)) co_return core::Result<void>();
+  if (!placement_.stop(role, epoch, cause)) co_return;
   hooks_.note(role + " is started again: " + cause.message);
   hooks_.role_lost(role, cause);
-  RoleContext context = context_;
-  context.call_deadline = cluster::limits::kShutdownDeadline;
+  const RoleContext context = context_.with_deadline(cluster::limits::kShutdownDeadline);
   StopRole stop{role};
   std::string node = placement_.find(role)->node;
   auto stopped = co_await ask(context, std::move(node), std::move(stop));
   static_cast<void>(stopped);  // one that does not stop is fenced by the next life's epoch
   lose_role(role, epoch, cause);
-  co_return core::Result<void>();
 }
 
 async::task<bool> Company::arrived(std::string role, std::uint64_t epoch) {
@@ -311,8 +289,8 @@ async::task<bool> Company::arrived(std::string role, std::uint64_t epoch) {
 }
 
 std::uint64_t Company::introduced(const std::string& name) const {
-  const auto found = introduced_.find(name);
-  return found == introduced_.end() ? 0 : found->second;
+  const std::uint64_t* const epoch = core::find_value(introduced_, name);
+  return epoch == nullptr ? 0 : *epoch;
 }
 
 void Company::on_arrived(const wire::Hello& hello, const std::string& origin) {
@@ -337,15 +315,12 @@ void Company::on_lost(const std::string& name, std::uint64_t epoch, const core::
 
 // The end of a process is seen by its socket first; what ended it the kernel tells a moment later.
 // Reports about a process that has already been replaced are ignored.
-async::task<core::Result<void>> Company::give_up_soon(std::string node,
-                                                      std::uint64_t epoch,
-                                                      core::Error cause) {
+async::task<void> Company::give_up_soon(std::string node, std::uint64_t epoch, core::Error cause) {
   if (processes_.has(node)) {
     co_await async::sleep_for(*context_.timers, limits::kLookEvery);
     tend_processes();
   }
   if (introduced(node) <= epoch) give_up(node, cause);
-  co_return core::Result<void>();
 }
 
 void Company::lose_role(const std::string& role, std::uint64_t epoch, const core::Error& cause) {
@@ -407,14 +382,11 @@ async::task<core::Result<void>> Company::await_up(std::vector<std::string> kinds
 
 async::task<void> Company::end_run() {
   resting_ = parting_ = true;
-  std::vector<PlacedRole> held;
-  for (const auto& [name, placed] : placement_.roles()) {
-    if (placed.state != RoleState::kWanted) held.push_back(placed);
-  }
-  RoleContext context = context_;
-  context.call_deadline = cluster::limits::kShutdownDeadline;
-  for (const PlacedRole& placed : held) {
-    StopRole stop{placed.name};
+  const auto roles = placement_.roles();  // as they are now
+  const RoleContext context = context_.with_deadline(cluster::limits::kShutdownDeadline);
+  for (const auto& [name, placed] : roles) {
+    if (placed.state == RoleState::kWanted) continue;
+    StopRole stop{name};
     auto stopped = co_await ask(context, placed.node, std::move(stop));
     if (!stopped) hooks_.note(placed.name + " could not be stopped: " + stopped.error().message);
     const core::Error cause{ErrorCode::kClosed, "the run has ended"};

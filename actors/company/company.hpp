@@ -14,7 +14,6 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -92,7 +91,9 @@ class Company {
   // group that needed it is scored, the guest is dismissed. Repeated: refused; the name is taken.
   async::task<core::Result<RewardsChanged>> on(AttachReward request);
   // Repeated: a new set with the same weight.
-  async::task<core::Result<RewardsChanged>> on(ReweightReward request);
+  async::task<core::Result<RewardsChanged>> on(ReweightReward request) {
+    return hooks_.reweight(std::move(request));
+  }
   // Repeated: refused; there is no such reward any more.
   async::task<core::Result<RewardsChanged>> on(DetachReward request);
 
@@ -126,16 +127,12 @@ class Company {
   void tend_processes();
   void look_at_silence();
   void start_due_roles();
-  async::task<core::Result<void>> start_role(PlacedRole placed);
+  async::task<void> start_role(PlacedRole placed);
   void not_started(const PlacedRole& placed, const core::Error& error);
-  async::task<core::Result<void>> stop_role(std::string role,
-                                            std::uint64_t epoch,
-                                            core::Error cause);
+  async::task<void> stop_role(std::string role, std::uint64_t epoch, core::Error cause);
   async::task<bool> arrived(std::string role, std::uint64_t epoch);
   std::uint64_t introduced(const std::string& name) const;  // the epoch; 0 when it is not there
-  async::task<core::Result<void>> give_up_soon(std::string node,
-                                               std::uint64_t epoch,
-                                               core::Error cause);
+  async::task<void> give_up_soon(std::string node, std::uint64_t epoch, core::Error cause);
   void give_up(const std::string& node, const core::Error& cause);
   void lose_role(const std::string& role, std::uint64_t epoch, const core::Error& cause);
   void fail_run(const core::Error& error);

@@ -15,10 +15,9 @@ LocalProcesses::LocalProcesses(std::vector<LocalNode> nodes,
 }
 
 LocalProcesses::Process* LocalProcesses::find(const std::string& node) {
-  const auto found =
-      std::find_if(processes_.begin(), processes_.end(),
-                   [&](const Process& process) { return process.node.name == node; });
-  return found == processes_.end() ? nullptr : &*found;
+  for (Process& process : processes_)
+    if (process.node.name == node) return &process;
+  return nullptr;
 }
 
 std::vector<LocalProcesses::Ended> LocalProcesses::collect(core::TimePoint now) {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "actors/company/admission.hpp"
-#include "actors/company/launcher.hpp"
 #include "runtime/core/clock.hpp"
 
 #include <cstdint>
@@ -12,6 +11,25 @@
 #include <vector>
 
 namespace troupe::actors {
+
+// Starts and kills node processes. Used on the company's strand; calls return at once. The
+// processes die with the one that started them.
+class NodeLauncher {
+ public:
+  virtual ~NodeLauncher() = default;
+  virtual core::Result<void> start(const std::string& node,
+                                   const std::vector<std::string>& kinds,
+                                   const std::string& pass) = 0;
+  // SIGKILL. Its end shows in `exits`.
+  virtual void kill(const std::string& node) = 0;
+
+  struct Exit {
+    std::string node;
+    std::string cause;  // "was ended by signal 9 (Killed)"
+  };
+  // Processes that ended since the last call.
+  virtual std::vector<Exit> exits() = 0;
+};
 
 struct LocalNode {
   std::string name;  // "node/policy"

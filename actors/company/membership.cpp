@@ -6,18 +6,6 @@
 
 namespace troupe::actors {
 
-const char* health_name(NodeHealth health) {
-  switch (health) {
-    case NodeHealth::kAlive:
-      return "alive";
-    case NodeHealth::kSuspect:
-      return "suspect";
-    case NodeHealth::kFrozen:
-      return "frozen";
-  }
-  return "?";
-}
-
 bool offers(const Join& join, const char* kind) {
   return std::find(join.roles.begin(), join.roles.end(), kind) != join.roles.end();
 }
@@ -41,23 +29,15 @@ core::Result<void> Membership::join(const Join& join, core::TimePoint now) {
     return core::fail(core::ErrorCode::kOverloaded,
                       "the company has " + std::to_string(limits::kNodes_max) + " nodes already");
   }
-  Member member;
-  member.join = join;
-  member.joined = member.last_beat = now;
-  members_.emplace(join.name, std::move(member));
+  members_.emplace(join.name, Member{join, now, now});
   return {};
 }
 
 bool Membership::beat(const std::string& name, core::TimePoint now) {
-  const auto found = members_.find(name);
-  if (found == members_.end() || found->second.health == NodeHealth::kFrozen) return false;
-  found->second.last_beat = now;
-  ++found->second.beats;
+  Member* const member = core::find_value(members_, name);
+  if (member == nullptr || member->health == NodeHealth::kFrozen) return false;
+  member->last_beat = now;
   return true;
-}
-
-void Membership::remove(const std::string& name) {
-  members_.erase(name);
 }
 
 std::vector<Membership::Change> Membership::look(core::TimePoint now) {
@@ -75,11 +55,6 @@ std::vector<Membership::Change> Membership::look(core::TimePoint now) {
     changes.push_back({name, health, std::chrono::duration<double>(silent).count()});
   }
   return changes;
-}
-
-const Member* Membership::find(const std::string& name) const {
-  const auto found = members_.find(name);
-  return found == members_.end() ? nullptr : &found->second;
 }
 
 }  // namespace troupe::actors

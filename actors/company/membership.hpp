@@ -9,9 +9,9 @@
 
 #include "actors/protocol/messages_node.hpp"
 #include "runtime/core/clock.hpp"
+#include "runtime/core/find_value.hpp"
 #include "runtime/core/result.hpp"
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,7 +20,10 @@
 namespace troupe::actors {
 
 enum class NodeHealth { kAlive, kSuspect, kFrozen };
-const char* health_name(NodeHealth health);
+inline constexpr const char* health_name(NodeHealth health) {
+  constexpr const char* kNames[] = {"alive", "suspect", "frozen"};
+  return kNames[static_cast<int>(health)];
+}
 
 // Whether a node offers to play roles of a kind.
 bool offers(const Join& join, const char* kind);
@@ -29,7 +32,6 @@ struct Member {
   Join join;
   core::TimePoint joined{};
   core::TimePoint last_beat{};
-  std::uint64_t beats = 0;
   NodeHealth health = NodeHealth::kAlive;
 };
 
@@ -44,7 +46,7 @@ class Membership {
   core::Result<void> join(const Join& join, core::TimePoint now);
   // False: no such node (any more).
   bool beat(const std::string& name, core::TimePoint now);
-  void remove(const std::string& name);
+  void remove(const std::string& name) { members_.erase(name); }
 
   struct Change {
     std::string name;
@@ -54,7 +56,7 @@ class Membership {
   // To be called every kLookEvery; gives the nodes whose health changed since the last look.
   std::vector<Change> look(core::TimePoint now);
 
-  const Member* find(const std::string& name) const;
+  const Member* find(const std::string& name) const { return core::find_value(members_, name); }
   const std::map<std::string, Member>& members() const noexcept { return members_; }
 
  private:

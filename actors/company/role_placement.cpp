@@ -5,7 +5,6 @@
 #include <algorithm>
 
 namespace troupe::actors {
-
 namespace {
 
 // Lost too often in a short time.
@@ -27,14 +26,6 @@ void RolePlacement::want(std::string kind, std::string name, std::string bound, 
   roles_.emplace(std::move(name), std::move(placed));
 }
 
-bool RolePlacement::drop(const std::string& name) {
-  const auto found = roles_.find(name);
-  if (found == roles_.end()) return false;
-  const bool held = found->second.state != RoleState::kWanted;
-  roles_.erase(found);
-  return held;
-}
-
 void RolePlacement::node_in(const std::string& node, std::vector<std::string> kinds) {
   nodes_[node] = std::move(kinds);
 }
@@ -54,30 +45,24 @@ std::vector<std::string> RolePlacement::node_out(const std::string& node,
   return gone;
 }
 
-void RolePlacement::strike(const std::string& node,
-                           const std::string& kind,
-                           core::TimePoint until) {
-  strikes_[{node, kind}] = until;
-}
-
 bool RolePlacement::has_candidate(const std::string& kind) const {
   return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
     const auto& [node, kinds] = entry;
-    const auto struck = strikes_.find({node, kind});
+    const core::TimePoint* const struck = core::find_value(strikes_, {node, kind});
     return std::find(kinds.begin(), kinds.end(), kind) != kinds.end() &&
-           (struck == strikes_.end() || struck->second != core::TimePoint::max());
+           (struck == nullptr || *struck != core::TimePoint::max());
   });
 }
 
-// The node bound to the placed, or the one that offers its kind and plays fewest roles.
+// The node that the role is bound to, or the one that offers its kind and plays fewest roles.
 std::string RolePlacement::place_for(const PlacedRole& placed, core::TimePoint now) const {
   std::string best;
   std::size_t fewest = 0;
   for (const auto& [node, kinds] : nodes_) {
     if (!placed.bound.empty() && placed.bound != node) continue;
     if (std::find(kinds.begin(), kinds.end(), placed.kind) == kinds.end()) continue;
-    const auto struck = strikes_.find({node, placed.kind});
-    if (struck != strikes_.end() && now < struck->second) continue;
+    const core::TimePoint* const struck = core::find_value(strikes_, {node, placed.kind});
+    if (struck != nullptr && now < *struck) continue;
     const auto holds = static_cast<std::size_t>(
         std::count_if(roles_.begin(), roles_.end(), [&](const auto& other) {
           return other.second.node == node && other.second.state != RoleState::kWanted;
@@ -104,24 +89,23 @@ std::vector<PlacedRole> RolePlacement::start_due(core::TimePoint now) {
   return due;
 }
 
+PlacedRole* RolePlacement::of_epoch(const std::string& name, std::uint64_t epoch) {
+  PlacedRole* const placed = core::find_value(roles_, name);
+  return placed == nullptr || placed->epoch != epoch ? nullptr : placed;
+}
+
 bool RolePlacement::up(const std::string& name, std::uint64_t epoch) {
-  const auto found = roles_.find(name);
-  if (found == roles_.end() || found->second.epoch != epoch ||
-      found->second.state != RoleState::kStarting) {
-    return false;
-  }
-  found->second.state = RoleState::kUp;
+  PlacedRole* const placed = of_epoch(name, epoch);
+  if (placed == nullptr || placed->state != RoleState::kStarting) return false;
+  placed->state = RoleState::kUp;
   return true;
 }
 
 bool RolePlacement::stop(const std::string& name, std::uint64_t epoch, const core::Error& cause) {
-  const auto found = roles_.find(name);
-  if (found == roles_.end() || found->second.epoch != epoch ||
-      found->second.state != RoleState::kUp) {
-    return false;
-  }
-  found->second.state = RoleState::kStopping;
-  found->second.last_cause = cause.message;
+  PlacedRole* const placed = of_epoch(name, epoch);
+  if (placed == nullptr || placed->state != RoleState::kUp) return false;
+  placed->state = RoleState::kStopping;
+  placed->last_cause = cause.message;
   return true;
 }
 
@@ -129,12 +113,9 @@ bool RolePlacement::lost(const std::string& name,
                          std::uint64_t epoch,
                          const core::Error& cause,
                          core::TimePoint now) {
-  const auto found = roles_.find(name);
-  if (found == roles_.end() || found->second.epoch != epoch ||
-      found->second.state == RoleState::kWanted) {
-    return false;
-  }
-  PlacedRole& placed = found->second;
+  PlacedRole* const found = of_epoch(name, epoch);
+  if (found == nullptr || found->state == RoleState::kWanted) return false;
+  PlacedRole& placed = *found;
   if (placed.state != RoleState::kStopping) placed.last_cause = cause.message;
   placed.state = RoleState::kWanted;
   placed.node.clear();
@@ -151,10 +132,10 @@ bool RolePlacement::lost(const std::string& name,
 }
 
 void RolePlacement::retire(const std::string& name) {
-  const auto found = roles_.find(name);
-  if (found == roles_.end()) return;
-  found->second.state = RoleState::kWanted;
-  found->second.node.clear();
+  PlacedRole* const placed = core::find_value(roles_, name);
+  if (placed == nullptr) return;
+  placed->state = RoleState::kWanted;
+  placed->node.clear();
 }
 
 std::optional<PlacedRole> RolePlacement::hopeless(core::TimePoint now) const {
@@ -167,11 +148,6 @@ std::optional<PlacedRole> RolePlacement::hopeless(core::TimePoint now) const {
     if (placed.kind != "generator" || !a_generator_holds) return placed;
   }
   return std::nullopt;
-}
-
-const PlacedRole* RolePlacement::find(const std::string& name) const {
-  const auto found = roles_.find(name);
-  return found == roles_.end() ? nullptr : &found->second;
 }
 
 bool RolePlacement::any_up(const std::string& kind) const {

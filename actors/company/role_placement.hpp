@@ -11,6 +11,7 @@
 
 #include "runtime/core/clock.hpp"
 #include "runtime/core/error.hpp"
+#include "runtime/core/find_value.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -39,8 +40,8 @@ struct PlacedRole {
 class RolePlacement {
  public:
   void want(std::string kind, std::string name, std::string bound, bool guest = false);
-  // No longer wanted; true when somebody plays it.
-  bool drop(const std::string& name);
+  // No longer wanted.
+  void drop(const std::string& name) { roles_.erase(name); }
 
   // Nodes that are in, with what they offer.
   void node_in(const std::string& node, std::vector<std::string> kinds);
@@ -51,7 +52,9 @@ class RolePlacement {
 
   // That node has shown that it cannot play this kind: it is not asked again until then, or until
   // it comes in anew.
-  void strike(const std::string& node, const std::string& kind, core::TimePoint until);
+  void strike(const std::string& node, const std::string& kind, core::TimePoint until) {
+    strikes_[{node, kind}] = until;
+  }
   // True when a node that is in may be asked to play it, now or later.
   bool has_candidate(const std::string& kind) const;
 
@@ -71,18 +74,19 @@ class RolePlacement {
   // Taken down on purpose: wanted again, and no loss.
   void retire(const std::string& name);
 
-  // A placed that is worn out and that nobody stands in for, with its last cause: one of this
+  // A role that is worn out and that nobody stands in for, with its last cause: one of this
   // host's, and of the generators only when all that there are wore out.
   std::optional<PlacedRole> hopeless(core::TimePoint now) const;
 
-  const PlacedRole* find(const std::string& name) const;
+  const PlacedRole* find(const std::string& name) const { return core::find_value(roles_, name); }
   const std::map<std::string, PlacedRole>& roles() const noexcept { return roles_; }
   // True when all roles of these kinds are up (and there is one).
   bool all_up(const std::string& kind) const;
-  // True when a placed of this kind is up.
+  // True when a role of this kind is up.
   bool any_up(const std::string& kind) const;
 
  private:
+  PlacedRole* of_epoch(const std::string& name, std::uint64_t epoch);  // null: not in that one
   std::string place_for(const PlacedRole& placed, core::TimePoint now) const;
 
   std::map<std::string, PlacedRole> roles_;

@@ -39,7 +39,7 @@ async::task<core::Result<void>> Checkpointer::load(std::string folder) {
 }
 
 async::task<core::Result<void>> Checkpointer::save(std::uint64_t done, bool models) {
-  const WholeStep whole(run_);
+  const auto whole = run_.whole_step();
   run_.listener.on_phase("checkpoint");
   auto saved = co_await write(done, models);
   if (saved) saved_ = done;
@@ -64,9 +64,7 @@ async::task<core::Result<void>> Checkpointer::write(std::uint64_t done, bool mod
     auto critic_saved = co_await ask(run_.context, kCriticRole, critic);
     if (!critic_saved) co_return failure_of(critic_saved.error());
   }
-  auto at = co_await run_.listener.commit_checkpoint(done);
-  if (!at) co_return at.failure();
-  saved_at_ = std::move(*at);
+  TROUPE_CO_TRY_SET(saved_at_, co_await run_.listener.commit_checkpoint(done));
   co_return core::Result<void>();
 }
 

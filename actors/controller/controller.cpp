@@ -1,21 +1,9 @@
 #include "actors/controller/controller.hpp"
 
 #include "actors/limits.hpp"
+#include "runtime/core/at_exit.hpp"
 
 namespace troupe::actors {
-
-// Clears what needs the scope of the company when that ends.
-struct Controller::Stay {
-  explicit Stay(Controller& owner) : controller(owner) {}
-  Stay(const Stay&) = delete;
-  Stay& operator=(const Stay&) = delete;
-  ~Stay() {
-    controller.updates_.stop_watching();
-    controller.scope_ = nullptr;
-    controller.fleet_.end();
-  }
-  Controller& controller;
-};
 
 Controller::Controller(RoleContext context, RunPlan plan, RunListener& listener)
     : run_(std::move(context), std::move(plan), listener),
@@ -44,17 +32,14 @@ async::task<core::Result<void>> Controller::run() {
     ended = co_await async::with_scope(&Controller::live, this);
   }
   if (ended) co_return ended;
-  core::Error error = ended.error();
-  auto saved = checkpointer_.save_last(std::move(error));
-  co_return co_await std::move(saved);
+  co_return co_await checkpointer_.save_last(ended.error());
 }
 
 async::task<core::Result<void>> Controller::live(async::Scope& scope, Controller* self) {
   scope.spawn("", self->company());
   while (self->scope_ == nullptr && !self->updates_.ending())
     co_await self->run_.changed.wait(async::Deadline::none());
-  auto ended = co_await self->updates_.run();
-  if (!ended) co_return ended.failure();
+  TROUPE_CO_TRY(co_await self->updates_.run());
   scope.cancel();  // weights that are still on their way, timers
   co_return core::Result<void>();
 }
@@ -64,7 +49,12 @@ async::task<core::Result<void>> Controller::live(async::Scope& scope, Controller
 async::task<core::Result<void>> Controller::company() {
   core::Result<void> ended;
   {
-    const Stay stay(*this);
+    // Whatever needs the scope of the company.
+    const core::AtExit leave([this] {
+      updates_.stop_watching();
+      scope_ = nullptr;
+      fleet_.end();
+    });
     ended = co_await async::with_scope(&Controller::begin_company, this);
   }
   if (!ended) updates_.end_after_update(ended.error());
@@ -131,26 +121,6 @@ void Controller::peer_lost(const std::string& name, const core::Error& error) {
   } else if (rewards_.is_attached(name) && scope_ != nullptr) {
     scope_->spawn("", rewards_.lose(name, error.message));
   }
-}
-
-async::task<core::Result<RewardsChanged>> Controller::on(AttachReward request) {
-  auto changed = co_await rewards_.attach(std::move(request));
-  co_return changed;
-}
-
-async::task<core::Result<RewardsChanged>> Controller::on(ReweightReward request) {
-  auto changed = co_await rewards_.reweight(std::move(request));
-  co_return changed;
-}
-
-async::task<core::Result<RewardsChanged>> Controller::on(DetachReward request) {
-  auto changed = co_await rewards_.detach(std::move(request));
-  co_return changed;
-}
-
-async::task<core::Result<Published>> Controller::on(AwaitPublished request) {
-  auto published = co_await updates_.await_published(std::move(request));
-  co_return published;
 }
 
 async::task<core::Result<Status>> Controller::on(QueryStatus) {

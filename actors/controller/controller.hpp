@@ -56,14 +56,22 @@ class Controller {
   void peer_lost(const std::string& name, const core::Error& error);
 
   // Repeated: refused, unless the reward is one that is awaited: then the set it is in.
-  async::task<core::Result<RewardsChanged>> on(AttachReward request);
+  async::task<core::Result<RewardsChanged>> on(AttachReward request) {
+    return rewards_.attach(std::move(request));
+  }
   // Repeated: a new set with the same weight.
-  async::task<core::Result<RewardsChanged>> on(ReweightReward request);
+  async::task<core::Result<RewardsChanged>> on(ReweightReward request) {
+    return rewards_.reweight(std::move(request));
+  }
   // Repeated: refused; there is no such reward any more.
-  async::task<core::Result<RewardsChanged>> on(DetachReward request);
+  async::task<core::Result<RewardsChanged>> on(DetachReward request) {
+    return rewards_.detach(std::move(request));
+  }
 
   // Repeated: each asker waits on its own.
-  async::task<core::Result<Published>> on(AwaitPublished request);
+  async::task<core::Result<Published>> on(AwaitPublished request) {
+    return updates_.await_published(std::move(request));
+  }
   // Repeated: answered again.
   async::task<core::Result<Status>> on(QueryStatus request);
 
@@ -81,8 +89,6 @@ class Controller {
   }
 
  private:
-  struct Stay;  // for as long as the company is asked anything
-
   static async::task<core::Result<void>> live(async::Scope& scope, Controller* self);
   static async::task<core::Result<void>> begin_company(async::Scope& scope, Controller* self);
   async::task<core::Result<void>> company();

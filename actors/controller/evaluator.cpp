@@ -16,30 +16,25 @@ async::task<core::Result<void>> Evaluator::evaluate(std::uint64_t done, bool gre
   run_.listener.on_phase("evaluate");
   const core::TimePoint begin = run_.context.timers->now();
   const std::uint64_t update = experience::kFirstEvaluation + 2 * done + (greedy ? 1 : 0);
-  IssueTickets issue;
-  issue.update = update;
-  issue.groups = run_.plan.evaluation_groups;
-  issue.samples = greedy ? 1 : run_.plan.evaluation_samples;
-  issue.version_min = run_.starts.newest();
+  IssueTickets issue{update, run_.plan.evaluation_groups, greedy ? 1 : run_.plan.evaluation_samples,
+                     run_.starts.newest()};
   TicketWork work;
   work.kind = WorkKind::kEvaluation;
   work.samples = issue.samples;
   work.version_min = issue.version_min;
-  auto issued = co_await ask(run_.context, kDataRole, issue);
-  if (!issued) co_return issued.failure();
+  TROUPE_CO_TRY_ASSIGN(issued, co_await ask(run_.context, kDataRole, issue));
   SamplingSpec sampling = run_.plan.sampling;
   sampling.temperature = greedy ? 0.0f : run_.plan.evaluation_temperature;
   sampling.top_p = 1;
   sampling.top_k = 0;
   sampling.min_p = 0;
   work.sampling = std::make_shared<const SamplingSpec>(std::move(sampling));
-  fleet_.add(issued->tickets, std::move(work));
-  auto statuses = co_await settled_groups(update);
-  if (!statuses) co_return statuses.failure();
+  fleet_.add(issued.tickets, std::move(work));
+  TROUPE_CO_TRY_ASSIGN(statuses, co_await settled_groups(update));
   EvaluationReport report;
   report.done = done;
   report.greedy = greedy;
-  for (const GroupStatus& group : statuses->groups) {
+  for (const GroupStatus& group : statuses.groups) {
     if (group.ready()) {
       report.accuracy.push_back(group.mean_score);
     } else if (report.missing++ == 0) {
@@ -48,8 +43,7 @@ async::task<core::Result<void>> Evaluator::evaluate(std::uint64_t done, bool gre
     }
   }
   CommitUpdate commit{update, done};
-  auto committed = co_await ask(run_.context, kDataRole, commit);
-  if (!committed) co_return committed.failure();
+  TROUPE_CO_TRY(co_await ask(run_.context, kDataRole, commit));
   fleet_.forget(update);
   report.seconds = std::chrono::duration<double>(run_.context.timers->now() - begin).count();
   co_return run_.listener.on_evaluation(report);

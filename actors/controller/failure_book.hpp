@@ -3,6 +3,7 @@
 // sick, and others do its work. A pure value. Bound: the groups of the open updates.
 #pragma once
 
+#include "runtime/core/find_value.hpp"
 #include "runtime/experience/ticket.hpp"
 
 #include <cstddef>
@@ -22,8 +23,8 @@ class FailureBook {
   }
   // Where it failed; null when nowhere.
   const std::set<std::string>* where(const experience::Ticket& ticket) const {
-    const auto found = tickets_.find(ticket);
-    return found == tickets_.end() ? nullptr : &found->second.at;
+    const Failures* const failures = core::find_value(tickets_, ticket);
+    return failures == nullptr ? nullptr : &failures->at;
   }
   void forget(const experience::Ticket& ticket) { tickets_.erase(ticket); }
   void forget_update(std::uint64_t update) {

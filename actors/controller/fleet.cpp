@@ -1,8 +1,9 @@
 #include "actors/controller/fleet.hpp"
 
 #include "actors/limits.hpp"
-#include "runtime/experience/ticket.hpp"
 #include "actors/protocol/ask.hpp"
+#include "runtime/core/find_value.hpp"
+#include "runtime/core/rng.hpp"
 
 #include <algorithm>
 
@@ -12,15 +13,14 @@ using core::ErrorCode;
 
 namespace {
 
-// A generator that holds a prompt's prefix is worth two groups of extra load.
-std::int64_t margin_of(const RunPlan& plan) {
-  return std::int64_t{2} * plan.samples;
-}
-
 // Errors that say more about the generator than about the ticket.
 bool is_sick(ErrorCode code) {
   return code == ErrorCode::kResources || code == ErrorCode::kInternal ||
          code == ErrorCode::kDeadline || code == ErrorCode::kInterrupted;
+}
+
+bool is_lost(ErrorCode code) {
+  return code == ErrorCode::kPeerLost || code == ErrorCode::kClosed;
 }
 
 // Nobody asked this run to stop.
@@ -28,14 +28,26 @@ ErrorCode code_of_end(ErrorCode code) {
   return code == ErrorCode::kInterrupted ? ErrorCode::kInternal : code;
 }
 
+// Doubles with each miss; up to a half of it is chance, so that many do not come at once.
+core::Duration pause_after(std::uint64_t misses, std::uint64_t life, const std::string& name) {
+  const std::uint64_t doublings = std::min<std::uint64_t>(misses - 1, 10);
+  const auto most = std::min<core::Duration>(limits::kWeightsAgain_min * (1 << doublings),
+                                             limits::kWeightsAgain_max);
+  core::Rng rng(core::derive_seed(std::hash<std::string>()(name), life, misses));
+  return most / 2 + core::Duration(static_cast<core::Duration::rep>(
+                        rng.next_uniform() * static_cast<double>(most.count()) / 2));
+}
+
 }  // namespace
 
+// A generator that holds a prompt's prefix is worth two groups of extra load.
 Fleet::Fleet(RoleContext context, const RunPlan& plan, RunListener& listener, Hooks hooks)
     : context_(std::move(context)),
       plan_(plan),
       listener_(listener),
       hooks_(std::move(hooks)),
-      router_(margin_of(plan), static_cast<std::uint32_t>(limits::kGeneratorGroups_max)) {}
+      router_(std::int64_t{2} * plan.samples,
+              static_cast<std::uint32_t>(limits::kGeneratorGroups_max)) {}
 
 void Fleet::begin(async::Scope& scope) {
   scope_ = &scope;
@@ -43,11 +55,12 @@ void Fleet::begin(async::Scope& scope) {
   dispatch();
 }
 
+// ---- tickets -----------------------------------------------------------------------------------
+
 void Fleet::add(const std::vector<experience::Ticket>& tickets, TicketWork like) {
   for (const experience::Ticket& ticket : tickets) {
-    TicketWork work = like;
-    work.ticket = ticket;
-    queue_.put(std::move(work));
+    like.ticket = ticket;
+    queue_.put(like);
   }
   dispatch();
 }
@@ -61,19 +74,14 @@ std::uint32_t Fleet::capacity(WorkKind kind) const {
 
 void Fleet::dispatch() {
   if (scope_ == nullptr) return;
-  for (const WorkKind kind : {WorkKind::kEvaluation, WorkKind::kTraining}) {
-    for (const std::uint64_t id : assign(kind)) {
-      const auto flight = flights_.find(id);
-      if (flight != flights_.end()) scope_->spawn("", sample(id, flight->second.generator));
-    }
-  }
+  assign(WorkKind::kEvaluation);
+  assign(WorkKind::kTraining);
 }
 
-// Gives waiting tickets to generators; the flights that begin. A ticket that failed somewhere waits
-// for a generator where it did not, while there is one; the others need not wait with it.
-std::vector<std::uint64_t> Fleet::assign(WorkKind kind) {
+// Gives waiting tickets to generators. A ticket that failed somewhere waits for a generator where
+// it did not, while there is one; the others need not wait with it.
+void Fleet::assign(WorkKind kind) {
   using Offer = TicketQueue::Offer;
-  std::vector<std::uint64_t> begun;
   const std::uint32_t room = capacity(kind);
   bool full = false;  // for a ticket that may go anywhere
   queue_.offer(kind, [&](const TicketWork& work) {
@@ -87,30 +95,27 @@ std::vector<std::uint64_t> Fleet::assign(WorkKind kind) {
       return Offer::kLeft;
     }
     router_.sent(*name, work);
-    const std::uint64_t id = next_flight_++;
-    flights_.emplace(id, Flight{work, *name, false, false});
-    begun.push_back(id);
+    flights_.emplace(++last_flight_, Flight{work, *name});
+    scope_->spawn("", sample(last_flight_));
     return Offer::kTaken;
   });
-  return begun;
 }
 
-async::task<core::Result<void>> Fleet::sample(std::uint64_t id, std::string name) {
-  const auto place = flights_.find(id);
-  if (place == flights_.end()) co_return core::Result<void>();  // lost before it was sent
+async::task<core::Result<void>> Fleet::sample(std::uint64_t id) {
+  const Flight* const flight = core::find_value(flights_, id);
+  if (flight == nullptr) co_return core::Result<void>();  // lost before it was sent
   Generate request;
-  request.tickets = {place->second.work.ticket};
-  request.sampling = *place->second.work.sampling;
-  request.version_min = place->second.work.version_min;
-  auto reply = co_await ask(context_, std::move(name), std::move(request));
+  request.tickets = {flight->work.ticket};
+  request.sampling = *flight->work.sampling;
+  request.version_min = flight->work.version_min;
+  auto reply = co_await ask(context_, flight->generator, std::move(request));
   co_return ended(id, reply);
 }
 
 core::Result<void> Fleet::ended(std::uint64_t id, const core::Result<Generated>& reply) {
-  const auto place = flights_.find(id);
-  if (place == flights_.end()) return {};  // its generator was lost: the ticket is elsewhere
-  Flight flight = std::move(place->second);
-  flights_.erase(place);
+  auto place = flights_.extract(id);
+  if (place.empty()) return {};  // its generator was lost: the ticket is elsewhere
+  Flight flight = std::move(place.mapped());
   const std::uint64_t update = flight.work.ticket.update;
   router_.ended(flight.generator, flight.work);
   if (reply) {
@@ -134,27 +139,22 @@ core::Result<void> Fleet::ended(std::uint64_t id, const core::Result<Generated>&
 }
 
 core::Result<void> Fleet::failed(Flight flight, const core::Error& error) {
-  switch (error.code) {
-    case ErrorCode::kPeerLost:
-    case ErrorCode::kClosed:
-      ++counts_["generator lost"];
-      queue_.put(std::move(flight.work));
-      gone(flight.generator, error);
-      return {};
-    case ErrorCode::kOverloaded:
-      ++counts_["generator full"];
-      router_.block(flight.generator, true);
-      queue_.put(std::move(flight.work));
-      scope_->spawn("", unblock(flight.generator));
-      return {};
-    case ErrorCode::kDeadline:
-      if (!flight.cut) return blame(std::move(flight), error);
-      ++counts_["straggler retired"];
-      hooks_.retired(flight.work.ticket);
-      return {};
-    default:
-      return blame(std::move(flight), error);
+  if (is_lost(error.code)) {
+    ++counts_["generator lost"];
+    queue_.put(std::move(flight.work));
+    gone(flight.generator, error);
+  } else if (error.code == ErrorCode::kOverloaded) {
+    ++counts_["generator full"];
+    router_.block(flight.generator, true);
+    queue_.put(std::move(flight.work));
+    scope_->spawn("", unblock(flight.generator));
+  } else if (error.code == ErrorCode::kDeadline && flight.cut) {
+    ++counts_["straggler retired"];
+    hooks_.retired(flight.work.ticket);
+  } else {
+    return blame(std::move(flight), error);
   }
+  return {};
 }
 
 // The ticket's fault or the generator's: what the ticket does elsewhere will tell.
@@ -179,33 +179,28 @@ core::Result<void> Fleet::blame(Flight flight, const core::Error& error) {
   return {};
 }
 
-async::task<core::Result<void>> Fleet::unblock(std::string name) {
+async::task<void> Fleet::unblock(std::string name) {
   co_await async::sleep_for(*context_.timers, limits::kOverloadBackoff);
   router_.block(name, false);
   dispatch();
-  co_return core::Result<void>();
 }
 
-std::size_t Fleet::cut(std::uint64_t update) {
+void Fleet::cut(std::uint64_t update) {
   std::map<std::string, CutGroups> by_generator;
-  std::size_t groups = 0;
   for (auto& [id, flight] : flights_) {
     if (flight.work.ticket.update != update || flight.cut) continue;
     flight.cut = true;
-    ++groups;
     by_generator[flight.generator].tickets.push_back(flight.work.ticket);
   }
   for (auto& [name, request] : by_generator) {
     scope_->spawn("", tell_cut(name, std::move(request)));
   }
-  return groups;
 }
 
 // What becomes of the groups their Generate calls tell; what becomes of the generator, too.
-async::task<core::Result<void>> Fleet::tell_cut(std::string name, CutGroups request) {
+async::task<void> Fleet::tell_cut(std::string name, CutGroups request) {
   auto reply = co_await ask(context_, std::move(name), std::move(request));
   static_cast<void>(reply);
-  co_return core::Result<void>();
 }
 
 void Fleet::forget(std::uint64_t update) {
@@ -221,6 +216,172 @@ std::size_t Fleet::open(std::uint64_t update) const {
     return entry.second.work.ticket.update == update;
   });
   return queue_.count(update) + static_cast<std::size_t>(flying);
+}
+
+// ---- generators that come and go ---------------------------------------------------------------
+
+void Fleet::up(const std::string& name, std::uint64_t epoch) {
+  Generator& generator = generators_[name];
+  if (generator.up) lost(name, "it started again");
+  Generator fresh;
+  fresh.up = true;
+  fresh.life = generator.life + 1;
+  fresh.epoch = epoch;
+  fresh.misses = generator.misses;
+  generator = fresh;
+  router_.up(name);
+  listener_.on_peer(name, true, "");
+  look_alone();
+  if (scope_ != nullptr && latest_) start_push(name);
+}
+
+void Fleet::lost(const std::string& name, const std::string& cause) {
+  Generator* const generator = core::find_value(generators_, name);
+  if (generator == nullptr || !generator->up) return;
+  generator->up = false;
+  last_cause_ = name + ": " + cause;
+  std::erase_if(flights_, [&](const auto& entry) {
+    const Flight& flight = entry.second;
+    if (flight.generator != name) return false;
+    if (flight.forgotten) return true;
+    ++counts_["generator lost"];
+    queue_.put(flight.work);
+    return true;
+  });
+  router_.down(name);
+  listener_.on_peer(name, false, cause);
+  look_alone();
+  dispatch();
+}
+
+// A call to it ended so. Who starts generators knows of it, or finds it up and starts it again.
+void Fleet::gone(const std::string& name, const core::Error& cause) {
+  const std::uint64_t epoch = generators_.at(name).epoch;
+  lost(name, cause.message);
+  if (restart_) restart_(name, epoch, cause);
+}
+
+void Fleet::restart(const std::string& name, const core::Error& cause) {
+  ++counts_["generator restarted"];
+  const std::uint64_t life = generators_.at(name).life;
+  gone(name, cause);
+  if (!restart_) scope_->spawn("", come_back(name, life));
+}
+
+async::task<void> Fleet::come_back(std::string name, std::uint64_t life) {
+  co_await async::sleep_for(*context_.timers, limits::kRestartAfter);
+  const Generator& generator = generators_.at(name);
+  if (!generator.up && generator.life == life) up(name, generator.epoch);
+}
+
+std::size_t Fleet::generators_able() const {
+  return static_cast<std::size_t>(
+      std::count_if(generators_.begin(), generators_.end(), [](const auto& entry) {
+        const Generator& generator = entry.second;
+        return generator.up && (generator.holds || generator.misses == 0);
+      }));
+}
+
+void Fleet::look_alone() {
+  if (scope_ == nullptr) return;
+  const bool alone = generators_able() == 0;
+  if (alone == is_alone_) return;
+  is_alone_ = alone;
+  ++alone_;
+  if (alone) scope_->spawn("", wait_for_one(alone_));
+}
+
+async::task<core::Result<void>> Fleet::wait_for_one(std::uint64_t alone) {
+  co_await async::sleep_for(*context_.timers, limits::kGeneratorWait);
+  if (alone != alone_) co_return core::Result<void>();
+  const std::string wait = std::to_string(limits::kGeneratorWait.count() / 1000);
+  // No lost peer: going back to the last checkpoint, as for a lost policy, would bring no
+  // generator.
+  co_return core::fail(
+      ErrorCode::kDeadline,
+      "no generator came up within " + wait + " s" +
+          (last_cause_.empty() ? "" : " that is able to work (" + last_cause_ + ")") +
+          "; run the same command again to go on from the last checkpoint");
+}
+
+std::vector<GeneratorLine> Fleet::lines() const {
+  std::vector<GeneratorLine> all;
+  for (const auto& [name, generator] : generators_) {
+    const char* const state = !generator.up ? "lost" : generator.holds ? "fresh" : "stale";
+    all.push_back({name, state, router_.groups(name), router_.samples(name), generator.holds});
+  }
+  return all;
+}
+
+// ---- the weights they are given ----------------------------------------------------------------
+
+void Fleet::offer(const Published& published) {
+  latest_ = published;
+  if (scope_ == nullptr) return;
+  for (const auto& [name, generator] : generators_) {
+    if (generator.up && generator.pushes < 2) start_push(name);
+  }
+}
+
+void Fleet::start_push(const std::string& name) {
+  Generator& generator = generators_.at(name);
+  generator.sent = latest_->version;
+  ++generator.pushes;
+  scope_->spawn("", push(name, generator.life));
+}
+
+// One version to one generator. A newer one may overtake it; then this one's outcome is of no
+// matter.
+async::task<void> Fleet::push(std::string name, std::uint64_t life) {
+  const core::Version version = latest_->version;
+  UpdateWeights request{version, latest_->source, plan_.recompute_kv};
+  auto reply = co_await ask(context_, name, std::move(request));
+  Generator& generator = generators_.at(name);
+  if (!generator.up || generator.life != life) co_return;
+  --generator.pushes;
+  if (reply) {
+    generator.misses = 0;
+    generator.holds = std::max(generator.holds.value_or(0), version);
+    router_.holds(name, *generator.holds);
+    look_alone();
+    dispatch();
+  } else if (is_lost(reply.error().code)) {
+    co_return gone(name, without_name(reply.error(), name));
+  } else if (generator.pushes == 0) {
+    co_return missed(name, version, without_name(reply.error(), name));
+  }
+  if (generator.sent < latest_->version) start_push(name);
+}
+
+// It works on with the weights that it holds, if any. Weights that a link did not carry are sent
+// again; one that refuses what arrived is sick.
+void Fleet::missed(const std::string& name, core::Version version, const core::Error& error) {
+  Generator& generator = generators_.at(name);
+  const bool of_link = error.code == ErrorCode::kDeadline || error.code == ErrorCode::kOverloaded;
+  const bool outrun = error.code == ErrorCode::kNotFound && latest_->version > version;
+  last_cause_ = name + ": " + error.message;
+  ++counts_["weights missed"];
+  if (generator.misses++ == 0) {
+    listener_.on_note(name + " could not take new weights: " + error.message +
+                      "; they are sent again");
+  }
+  look_alone();
+  if (!of_link && !outrun && generator.misses % limits::kGeneratorFailures_max == 0) {
+    return restart(name, {error.code, "it could not take the weights: " + error.message});
+  }
+  if (!std::exchange(generator.again, true)) {
+    scope_->spawn("", push_again(name, generator.life));
+  }
+}
+
+async::task<void> Fleet::push_again(std::string name, std::uint64_t life) {
+  const std::uint64_t misses = generators_.at(name).misses;
+  co_await async::sleep_for(*context_.timers, pause_after(misses, life, name));
+  Generator& generator = generators_.at(name);
+  if (!generator.up || generator.life != life) co_return;
+  generator.again = false;
+  const bool behind = !generator.holds || *generator.holds < latest_->version;
+  if (behind && generator.pushes == 0) start_push(name);
 }
 
 }  // namespace troupe::actors

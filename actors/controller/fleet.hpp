@@ -25,7 +25,6 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -64,12 +63,11 @@ class Fleet {
   const std::optional<Published>& latest() const noexcept { return latest_; }
 
   void add(const std::vector<experience::Ticket>& tickets, TicketWork like);
-  // Ends what is being sampled of the update; the number of groups asked for.
-  std::size_t cut(std::uint64_t update);
+  // Ends what is being sampled of the update.
+  void cut(std::uint64_t update);
   // The update was committed: what is left of it means nothing any more.
   void forget(std::uint64_t update);
 
-  std::size_t open(std::uint64_t update) const;  // groups queued or being sampled
   std::size_t waiting() const noexcept { return queue_.size(); }
   std::size_t generators_up() const noexcept { return router_.generators(); }
   // Of these, those that hold weights or were not yet in vain given any.
@@ -97,21 +95,22 @@ class Fleet {
   };
 
   void dispatch();
-  std::vector<std::uint64_t> assign(WorkKind kind);
-  async::task<core::Result<void>> sample(std::uint64_t id, std::string name);
+  void assign(WorkKind kind);
+  std::size_t open(std::uint64_t update) const;  // groups queued or being sampled
+  async::task<core::Result<void>> sample(std::uint64_t id);
   core::Result<void> ended(std::uint64_t id, const core::Result<Generated>& reply);
   core::Result<void> failed(Flight flight, const core::Error& error);
   core::Result<void> blame(Flight flight, const core::Error& error);
   void gone(const std::string& name, const core::Error& cause);
   void restart(const std::string& name, const core::Error& cause);
-  async::task<core::Result<void>> come_back(std::string name, std::uint64_t life);
-  async::task<core::Result<void>> unblock(std::string name);
+  async::task<void> come_back(std::string name, std::uint64_t life);
+  async::task<void> unblock(std::string name);
 
   void start_push(const std::string& name);
-  async::task<core::Result<void>> push(std::string name, std::uint64_t life);
+  async::task<void> push(std::string name, std::uint64_t life);
   void missed(const std::string& name, core::Version version, const core::Error& error);
-  async::task<core::Result<void>> push_again(std::string name, std::uint64_t life);
-  async::task<core::Result<void>> tell_cut(std::string name, CutGroups request);
+  async::task<void> push_again(std::string name, std::uint64_t life);
+  async::task<void> tell_cut(std::string name, CutGroups request);
   async::task<core::Result<void>> wait_for_one(std::uint64_t alone);
   void look_alone();
   std::uint32_t capacity(WorkKind kind) const;
@@ -127,7 +126,7 @@ class Fleet {
   FailureBook failures_;
   std::map<std::string, Generator> generators_;  // those that were ever up
   std::map<std::uint64_t, Flight> flights_;
-  std::uint64_t next_flight_ = 0;
+  std::uint64_t last_flight_ = 0;
   std::optional<Published> latest_;
   bool is_alone_ = false;    // no generator is able to work
   std::uint64_t alone_ = 0;  // grows when that begins and when it ends

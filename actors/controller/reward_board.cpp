@@ -10,6 +10,12 @@ core::Failure refuse(std::string why) {
   return core::fail(core::ErrorCode::kInvalidArgument, std::move(why));
 }
 
+RewardMember* named(std::vector<RewardMember>& members, const std::string& name) {
+  const auto found = std::find_if(members.begin(), members.end(),
+                                  [&name](const auto& member) { return member.name == name; });
+  return found == members.end() ? nullptr : &*found;
+}
+
 core::Result<void> check_weight(const std::string& name, double weight) {
   if (std::isfinite(weight) && weight != 0) return {};
   return refuse("the weight of reward '" + name + "' is " + std::to_string(weight) +
@@ -33,36 +39,29 @@ RewardBoard::RewardBoard(std::vector<RewardMember> own, const std::vector<SetRew
 }
 
 bool RewardBoard::came(const std::string& name, const std::string& peer) {
-  const RewardMember* const member = find(name);
+  const RewardMember* const member = named(members_, name);
   if (member == nullptr || member->peer != peer) return false;
   return absent_.erase(name) > 0;
 }
 
-RewardMember* RewardBoard::find(const std::string& name) {
-  const auto found = std::find_if(members_.begin(), members_.end(),
-                                  [&name](const auto& member) { return member.name == name; });
-  return found == members_.end() ? nullptr : &*found;
-}
-
-std::string RewardBoard::names() const {
+core::Result<RewardMember*> RewardBoard::member(const std::string& name) {
+  if (RewardMember* const found = named(members_, name)) return found;
   std::string all;
   for (const auto& member : members_)
     all += (all.empty() ? "" : ", ") + member.name;
-  return all.empty() ? "none" : all;
+  return refuse("there is no reward '" + name + "'; attached are: " + (all.empty() ? "none" : all));
 }
 
 core::Result<void> RewardBoard::attach(const AttachReward& request) {
   if (request.name.empty() || request.peer.empty()) {
     return refuse("a reward is attached with a name and the role that gives it");
   }
-  if (find(request.name) != nullptr) {
+  if (named(members_, request.name) != nullptr) {
     return refuse("a reward '" + request.name +
                   "' is attached already; choose another --name, or "
                   "re-weight or detach that one");
   }
-  const auto drains = std::find_if(draining_.begin(), draining_.end(),
-                                   [&](const auto& member) { return member.name == request.name; });
-  if (drains != draining_.end()) {
+  if (named(draining_, request.name) != nullptr) {
     return refuse("reward '" + request.name +
                   "' still scores its last groups; wait for its detach "
                   "to answer, or choose another --name");
@@ -75,10 +74,7 @@ core::Result<void> RewardBoard::attach(const AttachReward& request) {
 }
 
 core::Result<void> RewardBoard::reweight(const ReweightReward& request) {
-  RewardMember* member = find(request.name);
-  if (member == nullptr) {
-    return refuse("there is no reward '" + request.name + "'; attached are: " + names());
-  }
+  TROUPE_TRY_ASSIGN(member, this->member(request.name));
   TROUPE_TRY(check_weight(request.name, request.weight));
   member->weight = request.weight;
   ++set_;
@@ -86,10 +82,7 @@ core::Result<void> RewardBoard::reweight(const ReweightReward& request) {
 }
 
 core::Result<void> RewardBoard::detach(const DetachReward& request) {
-  RewardMember* member = find(request.name);
-  if (member == nullptr) {
-    return refuse("there is no reward '" + request.name + "'; attached are: " + names());
-  }
+  TROUPE_TRY_ASSIGN(member, this->member(request.name));
   if (members_.size() == 1) {
     return refuse("'" + request.name +
                   "' is the run's last reward; attach another one before it "
@@ -139,12 +132,7 @@ void RewardBoard::forgo(const std::string& name) {
 }
 
 SetRewards RewardBoard::change(std::uint64_t from_update) const {
-  SetRewards request;
-  request.set = set_;
-  request.from_update = from_update;
-  request.members = members_;
-  request.lost = lost_;
-  return request;
+  return {set_, from_update, members_, lost_};
 }
 
 }  // namespace troupe::actors

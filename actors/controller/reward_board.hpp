@@ -3,7 +3,6 @@
 // Rewards are the run's own (from its configuration) or attached while it runs.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "runtime/core/result.hpp"
 
@@ -52,8 +51,8 @@ class RewardBoard {
   const std::vector<RewardMember>& members() const noexcept { return members_; }
 
  private:
-  RewardMember* find(const std::string& name);
-  std::string names() const;
+  // Error: that there is none of that name.
+  core::Result<RewardMember*> member(const std::string& name);
 
   std::uint64_t set_ = 0;
   std::vector<RewardMember> members_;

@@ -2,21 +2,20 @@
 
 #include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
+#include "runtime/core/at_exit.hpp"
 
 #include <algorithm>
 
 namespace troupe::actors {
 
-struct RewardService::Turn {
-  explicit Turn(RewardService& owner) : service(owner) { service.changing_ = true; }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() {
-    service.changing_ = false;
-    service.run_.changed.notify_all();
-  }
-  RewardService& service;
-};
+// One change at a time: until what this returns goes.
+auto RewardService::begin_change() {
+  changing_ = true;
+  return core::AtExit([this] {
+    changing_ = false;
+    run_.changed.notify_all();
+  });
+}
 
 RewardService::RewardService(RunState& run)
     : run_(run),
@@ -60,8 +59,7 @@ async::task<core::Result<void>> RewardService::await_absent() {
 async::task<core::Result<RewardsChanged>> RewardService::tell(RewardBoard next) {
   SetRewards request = next.change(run_.next_issue);
   const RewardsChanged reply{request.set, request.from_update};
-  auto answer = co_await ask(run_.context, kDataRole, std::move(request));
-  if (!answer) co_return answer.failure();
+  TROUPE_CO_TRY(co_await ask(run_.context, kDataRole, std::move(request)));
   next.told();
   board_ = std::move(next);
   from_update_ = reply.from_update;
@@ -74,11 +72,10 @@ async::task<core::Result<RewardsChanged>> RewardService::change(
     core::Result<void> (RewardBoard::*step)(const Request&), Request request) {
   while (changing_)
     co_await run_.changed.wait(async::Deadline::none());
-  const Turn turn(*this);
+  const auto change = begin_change();
   RewardBoard next = board_;
   TROUPE_CO_TRY((next.*step)(request));
-  auto told = co_await tell(std::move(next));
-  co_return told;
+  co_return co_await tell(std::move(next));
 }
 
 // One that is awaited comes back into its set, with the weight that it has there.
@@ -89,26 +86,19 @@ async::task<core::Result<RewardsChanged>> RewardService::attach(AttachReward req
       co_return RewardsChanged{board_.set(), std::max(from_update_, run_.next_issue)};
     }
   }
-  auto changed = co_await change(&RewardBoard::attach, std::move(request));
-  co_return changed;
+  co_return co_await change(&RewardBoard::attach, std::move(request));
 }
 
 async::task<core::Result<RewardsChanged>> RewardService::reweight(ReweightReward request) {
-  auto changed = co_await change(&RewardBoard::reweight, std::move(request));
-  co_return changed;
+  co_return co_await change(&RewardBoard::reweight, std::move(request));
 }
 
 async::task<core::Result<RewardsChanged>> RewardService::detach(DetachReward request) {
   const std::string name = request.name;
-  if (board_.is_absent(name)) {
-    auto forgone = forgo(name);
-    co_return co_await std::move(forgone);
-  }
-  auto changed = co_await change(&RewardBoard::detach, std::move(request));
-  if (!changed) co_return changed.failure();
+  if (board_.is_absent(name)) co_return co_await forgo(name);
+  TROUPE_CO_TRY_ASSIGN(changed, co_await change(&RewardBoard::detach, std::move(request)));
   DrainReward drain{name};
-  auto drained = co_await ask(run_.context, kDataRole, std::move(drain));
-  if (!drained) co_return drained.failure();
+  TROUPE_CO_TRY(co_await ask(run_.context, kDataRole, std::move(drain)));
   board_.drained(name);
   co_return changed;
 }
@@ -117,25 +107,22 @@ async::task<core::Result<RewardsChanged>> RewardService::detach(DetachReward req
 async::task<core::Result<RewardsChanged>> RewardService::forgo(std::string name) {
   while (changing_)
     co_await run_.changed.wait(async::Deadline::none());
-  const Turn turn(*this);
+  const auto change = begin_change();
   RewardBoard next = board_;
-  const DetachReward request{name};
-  TROUPE_CO_TRY(next.detach(request));
+  TROUPE_CO_TRY(next.detach({name}));
   next.forgo(name);
-  auto told = co_await tell(std::move(next));
-  co_return told;
+  co_return co_await tell(std::move(next));
 }
 
 async::task<core::Result<void>> RewardService::lose(std::string peer, std::string cause) {
   while (changing_)
     co_await run_.changed.wait(async::Deadline::none());
   {
-    const Turn turn(*this);
+    const auto change = begin_change();
     RewardBoard next = board_;
     if (!next.lose(peer)) co_return core::Result<void>();
     if (!next.bereft()) {
-      auto told = co_await tell(std::move(next));
-      if (!told) co_return told.failure();
+      TROUPE_CO_TRY(co_await tell(std::move(next)));
       co_return core::Result<void>();
     }
     board_ = std::move(next);  // the data role hears of it with the next reward

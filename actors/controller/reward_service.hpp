@@ -40,8 +40,7 @@ class RewardService {
   const RewardBoard& board() const noexcept { return board_; }
 
  private:
-  struct Turn;  // one change at a time
-
+  auto begin_change();
   template <class Request>
   async::task<core::Result<RewardsChanged>> change(
       core::Result<void> (RewardBoard::*step)(const Request&), Request request);

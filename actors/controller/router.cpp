@@ -1,14 +1,20 @@
 #include "actors/controller/router.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/core/find_value.hpp"
 
 #include <algorithm>
 
 namespace troupe::actors {
 
+namespace {
+
+// What a ticket says about its prompt; 0 = nothing. Held-out problems come back, slot by slot.
 std::uint64_t prompt_key(const TicketWork& work) {
   return work.kind == WorkKind::kEvaluation ? std::uint64_t{work.ticket.slot} + 1 : 0;
 }
+
+}  // namespace
 
 void Router::up(const std::string& name) {
   lines_[name] = Line{};
@@ -20,13 +26,11 @@ void Router::down(const std::string& name) {
 }
 
 void Router::holds(const std::string& name, core::Version version) {
-  const auto found = lines_.find(name);
-  if (found != lines_.end()) found->second.holds = version;
+  if (Line* const line = core::find_value(lines_, name)) line->holds = version;
 }
 
 void Router::block(const std::string& name, bool blocked) {
-  const auto found = lines_.find(name);
-  if (found != lines_.end()) found->second.blocked = blocked;
+  if (Line* const line = core::find_value(lines_, name)) line->blocked = blocked;
 }
 
 bool Router::has_room(const Line& line, const TicketWork& work, std::uint32_t capacity) const {
@@ -44,14 +48,11 @@ std::optional<std::string> Router::pick(const TicketWork& work,
     if (least == nullptr || entry.second.samples < least->second.samples) least = &entry;
   }
   if (least == nullptr) return std::nullopt;
-  const std::uint64_t key = prompt_key(work);
-  const auto known = key == 0 ? last_.end() : last_.find(key);
-  if (known != last_.end()) {
-    const auto line = lines_.find(known->second);
-    if (line != lines_.end() && !avoid.contains(line->first) &&
-        has_room(line->second, work, capacity) &&
-        line->second.samples <= least->second.samples + margin_samples_) {
-      return line->first;
+  if (const std::string* const known = core::find_value(last_, prompt_key(work))) {
+    const Line* const line = core::find_value(lines_, *known);
+    if (line != nullptr && !avoid.contains(*known) && has_room(*line, work, capacity) &&
+        line->samples <= least->second.samples + margin_samples_) {
+      return *known;
     }
   }
   return least->first;
@@ -73,18 +74,13 @@ void Router::ended(const std::string& name, const TicketWork& work) {
 }
 
 std::int64_t Router::samples(const std::string& name) const {
-  const auto found = lines_.find(name);
-  return found == lines_.end() ? 0 : found->second.samples;
+  const Line* const line = core::find_value(lines_, name);
+  return line == nullptr ? 0 : line->samples;
 }
 
 std::uint32_t Router::groups(const std::string& name) const {
-  const auto found = lines_.find(name);
-  return found == lines_.end() ? 0 : found->second.groups[0] + found->second.groups[1];
-}
-
-bool Router::is_fresh(const std::string& name) const {
-  const auto found = lines_.find(name);
-  return found != lines_.end() && found->second.holds;
+  const Line* const line = core::find_value(lines_, name);
+  return line == nullptr ? 0 : line->groups[0] + line->groups[1];
 }
 
 bool Router::others_for(const TicketWork& work, const std::set<std::string>& names) const {

@@ -16,9 +16,6 @@
 
 namespace troupe::actors {
 
-// What a ticket says about its prompt; 0 = nothing. Held-out problems come back, slot by slot.
-std::uint64_t prompt_key(const TicketWork& work);
-
 class Router {
  public:
   Router(std::int64_t margin_samples, std::uint32_t groups_max)
@@ -41,7 +38,6 @@ class Router {
   std::size_t generators() const noexcept { return lines_.size(); }
   std::int64_t samples(const std::string& name) const;
   std::uint32_t groups(const std::string& name) const;
-  bool is_fresh(const std::string& name) const;  // it holds weights
   // True when a generator that is none of these holds weights that are new enough for it.
   bool others_for(const TicketWork& work, const std::set<std::string>& names) const;
 

@@ -4,8 +4,6 @@
 // they count.
 #pragma once
 
-#include "actors/controller/failed_group.hpp"
-#include "actors/protocol/group_counts.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "runtime/async/task.hpp"
@@ -35,6 +33,14 @@ struct EvaluationReport {
   double seconds = 0;
 };
 
+// A group that cannot be learned from, as people are told of it.
+struct FailedGroup {
+  experience::Ticket ticket;
+  std::string cause;             // may have several lines, as a traceback has
+  std::uint32_t fault = 1;       // of its slot, counted from 1
+  std::uint32_t faults_max = 1;  // with so many the run ends
+};
+
 class RunListener {
  public:
   virtual ~RunListener() = default;
@@ -43,22 +49,18 @@ class RunListener {
   // A group that cannot be learned from; another prompt takes its place.
   virtual void on_failed_group(const FailedGroup& group) = 0;
   // A role came, or went and why. Generators that go have their tickets sampled elsewhere.
-  virtual void on_peer(const std::string& name, bool up, const std::string& cause) {
-    static_cast<void>(name), static_cast<void>(up), static_cast<void>(cause);
-  }
+  virtual void on_peer(const std::string& /*name*/, bool /*up*/, const std::string& /*cause*/) {}
   // What else people should know: a scorer that is away, samples without a score, a generator that
   // is tried again. On the strand of who says it.
-  virtual void on_note(const std::string& text) { static_cast<void>(text); }
+  virtual void on_note(const std::string& /*text*/) {}
   // From the tickets of `from_update` on groups are scored by these rewards.
-  virtual void on_rewards(std::uint64_t set,
-                          std::uint64_t from_update,
-                          const std::vector<RewardMember>& members) {
-    static_cast<void>(set), static_cast<void>(from_update), static_cast<void>(members);
-  }
+  virtual void on_rewards(std::uint64_t /*set*/,
+                          std::uint64_t /*from_update*/,
+                          const std::vector<RewardMember>& /*members*/) {}
   // The run waits for these, which were attached to it when it was saved.
-  virtual void on_awaited_rewards(const std::set<std::string>& names) { static_cast<void>(names); }
+  virtual void on_awaited_rewards(const std::set<std::string>& /*names*/) {}
   // While the run waits for groups, at each change; on the strand of data/0.
-  virtual void on_groups(const GroupCounts& counts) { static_cast<void>(counts); }
+  virtual void on_groups(const GroupCounts& /*counts*/) {}
   virtual core::Result<void> on_update(const UpdateReport& report) = 0;
   virtual core::Result<void> on_evaluation(const EvaluationReport& report) = 0;
   // The folder that the roles write the checkpoint of `done` updates into, then its commit, which
@@ -69,10 +71,7 @@ class RunListener {
       std::uint64_t done) = 0;
   // True when the evaluation after `done` updates was the best so far: a checkpoint is made then,
   // with the model beside it.
-  virtual bool is_best(std::uint64_t done) const {
-    static_cast<void>(done);
-    return false;
-  }
+  virtual bool is_best(std::uint64_t /*done*/) const { return false; }
   // Error: the place where all of this goes is gone; a checkpoint that is begun then has another.
   virtual core::Result<void> check_place() const { return {}; }
   // True once the user asked to stop.

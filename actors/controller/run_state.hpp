@@ -6,6 +6,7 @@
 #include "actors/controller/run_plan.hpp"
 #include "actors/controller/version_starts.hpp"
 #include "actors/protocol/role_shell.hpp"
+#include "runtime/core/at_exit.hpp"
 
 #include <cstdint>
 #include <map>
@@ -37,21 +38,16 @@ struct RunState {
   std::optional<std::uint64_t> awaited;          // the update that the trainer waits for
   int whole_steps = 0;                           // under way
   std::map<std::string, std::uint64_t> counts;   // what went another way than planned, by cause
-};
 
-// A step that is done to its end: an error beside it waits for as long as one of these lives.
-class WholeStep {
- public:
-  explicit WholeStep(RunState& run) : run_(run) { ++run_.whole_steps; }
-  WholeStep(const WholeStep&) = delete;
-  WholeStep& operator=(const WholeStep&) = delete;
-  ~WholeStep() {
-    --run_.whole_steps;
-    run_.changed.notify_all();
+  // A step that is done to its end: an error beside it waits for as long as what this returns
+  // lives.
+  auto whole_step() {
+    ++whole_steps;
+    return core::AtExit([this] {
+      --whole_steps;
+      changed.notify_all();
+    });
   }
-
- private:
-  RunState& run_;
 };
 
 }  // namespace troupe::actors

@@ -1,7 +1,6 @@
 // What the controller knows at one moment, for `troupe status` and the dashboard. A plain value.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 
 #include <cstdint>

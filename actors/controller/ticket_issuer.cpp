@@ -133,9 +133,8 @@ bool TicketIssuer::count_fault(const experience::Ticket& ticket, const std::stri
 
 async::task<core::Result<void>> TicketIssuer::reissue(ReissueTickets request) {
   const std::uint64_t update = request.tickets.front().update;
-  auto reissued = co_await ask(run_.context, kDataRole, std::move(request));
-  if (!reissued) co_return reissued.failure();
-  fleet_.add(reissued->tickets, training_work(update));
+  TROUPE_CO_TRY_ASSIGN(reissued, co_await ask(run_.context, kDataRole, std::move(request)));
+  fleet_.add(reissued.tickets, training_work(update));
   co_return core::Result<void>();
 }
 
@@ -147,10 +146,8 @@ async::task<core::Result<void>> TicketIssuer::reissue_retired(experience::Ticket
                                                    name_of(ticket) +
                                                    "; raise rollout.straggler_timeout_s");
   }
-  ReissueTickets request;
-  request.tickets.push_back(ticket);
-  auto reissued = co_await reissue(std::move(request));
-  co_return reissued;
+  ReissueTickets request{{ticket}};
+  co_return co_await reissue(std::move(request));
 }
 
 }  // namespace troupe::actors

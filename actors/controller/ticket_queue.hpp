@@ -6,11 +6,14 @@
 
 #include "actors/protocol/messages.hpp"
 
+#include <array>
 #include <compare>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <utility>
 
 namespace troupe::actors {
 
@@ -27,15 +30,37 @@ struct TicketWork {
 class TicketQueue {
  public:
   // A ticket that waits already is left as it is.
-  void put(TicketWork work);
+  void put(TicketWork work) {
+    const experience::Ticket ticket = work.ticket;
+    const Place place{ticket.update, ticket.attempt == 0, ticket.slot, ticket.attempt};
+    line(work.kind).try_emplace(place, std::move(work));
+  }
+
   enum class Offer { kTaken, kLeft, kEnough };
   // Offers those of a kind in order until `to` has enough; those that it takes are gone from here.
-  void offer(WorkKind kind, const std::function<Offer(const TicketWork&)>& to);
-  // Drops what waits of an update.
-  void forget(std::uint64_t update);
+  void offer(WorkKind kind, const std::function<Offer(const TicketWork&)>& to) {
+    Line& from = line(kind);
+    for (auto place = from.begin(); place != from.end();) {
+      const Offer answer = to(place->second);
+      if (answer == Offer::kEnough) return;
+      place = answer == Offer::kTaken ? from.erase(place) : std::next(place);
+    }
+  }
 
-  std::size_t size() const noexcept { return evaluation_.size() + training_.size(); }
-  std::size_t count(std::uint64_t update) const;
+  // Drops what waits of an update.
+  void forget(std::uint64_t update) {
+    for (Line& line : lines_)
+      std::erase_if(line, [update](const auto& entry) { return entry.first.update == update; });
+  }
+
+  std::size_t size() const noexcept { return lines_[0].size() + lines_[1].size(); }
+  std::size_t count(std::uint64_t update) const {
+    std::size_t tickets = 0;
+    for (const Line& line : lines_)
+      for (const auto& [place, work] : line)
+        tickets += place.update == update ? 1 : 0;
+    return tickets;
+  }
 
  private:
   struct Place {
@@ -47,13 +72,9 @@ class TicketQueue {
   };
   using Line = std::map<Place, TicketWork>;
 
-  Line& line(WorkKind kind) { return kind == WorkKind::kEvaluation ? evaluation_ : training_; }
-  const Line& line(WorkKind kind) const {
-    return kind == WorkKind::kEvaluation ? evaluation_ : training_;
-  }
+  Line& line(WorkKind kind) { return lines_[static_cast<std::size_t>(kind)]; }
 
-  Line evaluation_;
-  Line training_;
+  std::array<Line, 2> lines_;  // by kind
 };
 
 }  // namespace troupe::actors

@@ -61,17 +61,13 @@ async::task<core::Result<bool>> UpdateLoop::after_update(std::uint64_t done) {
 async::task<core::Result<void>> UpdateLoop::one_update(std::uint64_t update) {
   const core::TimePoint begin = run_.context.timers->now();
   auto statuses = co_await collect(update);
-  if (!statuses && issuer_.used_up()) {
-    core::Error error = *issuer_.used_up();
-    auto ended = prompts_used_up(std::move(error));
-    co_return co_await std::move(ended);
-  }
+  if (!statuses && issuer_.used_up()) co_return co_await prompts_used_up(*issuer_.used_up());
   if (!statuses) co_return statuses.failure();
   const core::TimePoint generated = run_.context.timers->now();
 
   if (ending_) co_return core::fail(*ending_);
 
-  const WholeStep whole(run_);
+  const auto whole = run_.whole_step();
   run_.listener.on_phase("train");
   TrainUpdate train{update, run_.plan.groups};
   auto trained = co_await ask(run_.context, kPolicyRole, train);
@@ -94,20 +90,20 @@ async::task<core::Result<void>> UpdateLoop::one_update(std::uint64_t update) {
   report.done = update + 1;
   report.metrics = std::move(trained->metrics);
   report_groups(*statuses, report);
-  if (run_.plan.filters) {
-    report.metrics.emplace_back("reward/filtered_groups", static_cast<double>(filtered));
-  }
+  const auto add = [&report](const char* name, double value) {
+    report.metrics.emplace_back(name, value);
+  };
+  if (run_.plan.filters) add("reward/filtered_groups", static_cast<double>(filtered));
   const double step_s = seconds_between(begin, end);
-  report.metrics.emplace_back("async/version", static_cast<double>(trained->version));
-  report.metrics.emplace_back("time/generate", seconds_between(begin, generated));
-  report.metrics.emplace_back("time/train", seconds_between(generated, after_train));
-  report.metrics.emplace_back("time/sync", seconds_between(after_train, end));
-  report.metrics.emplace_back("time/step", step_s);
+  add("async/version", static_cast<double>(trained->version));
+  add("time/generate", seconds_between(begin, generated));
+  add("time/train", seconds_between(generated, after_train));
+  add("time/sync", seconds_between(after_train, end));
+  add("time/step", step_s);
   std::uint64_t tokens = 0;
   for (const GroupStatus& group : statuses->groups)
     tokens += group.tokens;
-  report.metrics.emplace_back("perf/tokens_per_s",
-                              static_cast<double>(tokens) / std::max(step_s, 1e-9));
+  add("perf/tokens_per_s", static_cast<double>(tokens) / std::max(step_s, 1e-9));
   TROUPE_CO_TRY(run_.listener.on_update(report));
   co_return published;
 }
@@ -135,16 +131,15 @@ async::task<core::Result<GroupStatuses>> UpdateLoop::collect(std::uint64_t updat
     AwaitGroups await;
     await.update = update;
     await.starts = run_.starts.window(update);
-    auto statuses = co_await ask(run_.context, kDataRole, std::move(await));
-    if (!statuses) co_return statuses.failure();
-    const bool all_ready = std::all_of(statuses->groups.begin(), statuses->groups.end(),
+    TROUPE_CO_TRY_ASSIGN(statuses, co_await ask(run_.context, kDataRole, std::move(await)));
+    const bool all_ready = std::all_of(statuses.groups.begin(), statuses.groups.end(),
                                        [](const auto& group) { return group.ready(); });
     if (all_ready) {
       run_.awaited.reset();
       straggler_timer_.disarm();
       co_return statuses;
     }
-    TROUPE_CO_TRY_ASSIGN(again, co_await issuer_.reissue_failed(std::move(*statuses)));
+    TROUPE_CO_TRY_ASSIGN(again, co_await issuer_.reissue_failed(std::move(statuses)));
     if (again) run_.listener.on_phase("generate");
   }
 }

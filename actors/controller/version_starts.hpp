@@ -3,8 +3,10 @@
 // reported. A pure value; bound: the newest staleness_max + 2 updates.
 #pragma once
 
+#include "runtime/core/check.hpp"
 #include "runtime/core/ids.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -16,14 +18,34 @@ class VersionStarts {
   explicit VersionStarts(std::uint64_t staleness_max) : staleness_max_(staleness_max) {}
 
   // Updates are recorded in order.
-  void record(std::uint64_t update, core::Version version);
+  void record(std::uint64_t update, core::Version version) {
+    TROUPE_CHECK(starts_.empty() || starts_.rbegin()->first < update, "updates start in order");
+    TROUPE_CHECK(starts_.empty() || starts_.rbegin()->second <= version, "weights never get older");
+    starts_.emplace(update, version);
+    while (starts_.size() > staleness_max_ + 2)
+      starts_.erase(starts_.begin());
+  }
 
-  core::Version newest() const;
+  core::Version newest() const {
+    TROUPE_CHECK(!starts_.empty(), "weights are published before anything is asked about them");
+    return starts_.rbegin()->second;
+  }
   // The weights at the start of update - staleness_max, or of the first update that is known here.
-  core::Version min_for(std::uint64_t update) const;
+  core::Version min_for(std::uint64_t update) const {
+    TROUPE_CHECK(!starts_.empty(), "weights are published before anything is asked about them");
+    const auto found = starts_.lower_bound(update - std::min(update, staleness_max_));
+    TROUPE_CHECK(found != starts_.end(), "a ticket is issued within the bound");
+    return found->second;
+  }
   // Oldest first, the update's own last: one update more than the bound allows, so that a breach
   // shows.
-  std::vector<core::Version> window(std::uint64_t update) const;
+  std::vector<core::Version> window(std::uint64_t update) const {
+    std::vector<core::Version> versions;
+    for (const auto& [one, version] : starts_) {
+      if (one <= update) versions.push_back(version);
+    }
+    return versions;
+  }
 
   const std::map<std::uint64_t, core::Version>& all() const noexcept { return starts_; }
 

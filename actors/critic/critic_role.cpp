@@ -3,11 +3,6 @@
 #include "runtime/model/params.hpp"
 
 namespace troupe::actors {
-namespace {
-
-using core::ErrorCode;
-
-}  // namespace
 
 CriticRole::CriticRole(RoleContext context,
                        std::unique_ptr<learn::CriticTrainer> trainer,
@@ -20,7 +15,7 @@ core::Result<void> CriticRole::check_page(const char* what,
                                           std::uint32_t cursor,
                                           std::size_t held) const {
   if (update == held_->update && cursor == held) return {};
-  return core::fail(ErrorCode::kInvalidArgument,
+  return core::fail(core::ErrorCode::kInvalidArgument,
                     std::string(what) + " of update " + std::to_string(update + 1) +
                         " from group " + std::to_string(cursor) + " on, but the critic holds " +
                         std::to_string(held) + " of update " + std::to_string(held_->update + 1));
@@ -33,17 +28,14 @@ async::task<core::Result<CriticValues>> CriticRole::on(ScoreValues request) {
   }
   TROUPE_CO_TRY(check_page("groups", request.update, request.cursor, held_->groups.size()));
   auto held = held_;
-  auto trainer = trainer_;
-  auto page =
-      std::make_shared<std::vector<experience::Group>>(std::move(request.groups));
-  auto job = [trainer, page]() { return trainer->values(*page); };
-  auto values = co_await work_.run("value", std::move(job));
-  if (!values) co_return values.failure();
+  auto page = std::make_shared<std::vector<experience::Group>>(std::move(request.groups));
+  auto job = [trainer = trainer_, page]() { return trainer->values(*page); };
+  TROUPE_CO_TRY_ASSIGN(values, co_await work_.run("value", std::move(job)));
   CriticValues reply;
   for (std::size_t g = 0; g < page->size(); ++g) {
-    reply.groups.push_back({(*values)[g]});
+    reply.groups.push_back({values[g]});
     held->groups.push_back(std::move((*page)[g]));
-    held->values.push_back(std::move((*values)[g]));
+    held->values.push_back(std::move(values[g]));
   }
   co_return reply;
 }
@@ -59,27 +51,22 @@ async::task<core::Result<Trained>> CriticRole::on(TrainCritic request) {
   TROUPE_CO_TRY(check_page("training", request.update, request.groups, held_->groups.size()));
   auto held = std::move(held_);
   held_ = std::make_shared<Held>();
-  auto trainer = trainer_;
   begin_update(request.update);
-  auto job = [trainer, held]() {
+  auto job = [trainer = trainer_, held]() {
     return trainer->update(held->groups, held->values, held->returns);
   };
-  auto report = co_await work_.run("train", std::move(job));
-  if (!report) co_return report.failure();
-  co_return learned(std::move(*report));
+  TROUPE_CO_TRY_ASSIGN(report, co_await work_.run("train", std::move(job)));
+  co_return learned(std::move(report));
 }
 
 async::task<core::Result<Ack>> CriticRole::on(LoadState request) {
   held_ = std::make_shared<Held>();
-  auto loaded = TrainerRole::on(std::move(request));
-  co_return co_await std::move(loaded);
+  co_return co_await TrainerRole::on(std::move(request));
 }
 
 async::task<core::Result<Ack>> CriticRole::on(SaveModel request) {
-  auto trainer = trainer_;
-  const std::filesystem::path folder = request.folder;
-  const std::filesystem::path tokenizer = tokenizer_from_;
-  auto job = [trainer, folder, tokenizer]() {
+  auto job = [trainer = trainer_, folder = std::filesystem::path(request.folder),
+              tokenizer = tokenizer_from_]() {
     return model::save_model(trainer->master(), folder, model::StorageDtype::kF32, tokenizer);
   };
   TROUPE_CO_TRY(co_await work_.run("save", std::move(job)));

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace troupe::actors {
@@ -59,13 +60,21 @@ struct Unscored {
   std::string cause;
 };
 
-struct BookGroup {
+// What a checkpoint keeps of a group.
+struct SavedTicket {
   experience::Ticket ticket;
-  std::uint64_t prompt = 0;  // position in the prompt stream
-  std::int32_t wanted = 0;   // samples of a whole group
+  std::uint64_t prompt = 0;             // position in the prompt stream
+  std::int32_t wanted = 0;              // samples of a whole group
+  std::vector<std::uint64_t> replaced;  // prompt positions of the slot's earlier attempts
+  friend bool operator==(const SavedTicket&, const SavedTicket&) = default;
+};
+
+struct BookGroup : SavedTicket {
+  BookGroup() = default;
+  explicit BookGroup(SavedTicket saved) : SavedTicket(std::move(saved)) {}
+
   core::Version version_min = 0;
   RewardSetPtr rewards;
-  std::vector<std::uint64_t> replaced;  // prompt positions of the slot's earlier attempts
   GroupState state = GroupState::kIssued;
   std::vector<experience::Trajectory> samples;
   std::vector<SampleScores> scores;  // one a sample

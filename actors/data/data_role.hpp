@@ -14,11 +14,10 @@
 #include "actors/data/rare_note.hpp"
 #include "actors/data/reward_sets.hpp"
 #include "actors/data/ticket_book.hpp"
-#include "runtime/experience/ticket.hpp"
-#include "actors/protocol/group_counts.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
+#include "runtime/experience/ticket.hpp"
 #include "runtime/wire/role_report.hpp"
 
 #include <functional>
@@ -86,13 +85,13 @@ class DataRole {
   core::Result<const Prompt*> prompt_of(const BookGroup& group);
   core::Result<void> check_prompts_left(std::uint64_t update, std::uint64_t wanted) const;
   bool needed(const std::string& reward) const;
-  Scorer& scorer_of(const RewardMember& reward);
-  Scorer& reference_scorer();
+  // `name`: as people know it.
+  Scorer& scorer_of(const std::string& peer, const std::string& name);
   // Why nobody should wait for the groups of the update any longer.
   std::optional<core::Error> hopeless(std::uint64_t update) const;
   void fail_too_long(const PutGroup& request);
   void tell_unscored(const BookGroup& group);
-  async::task<core::Result<void>> score(experience::Ticket ticket, std::size_t member);
+  async::task<void> score(experience::Ticket ticket, std::size_t member);
   async::task<core::Result<Scores>> scores_of(experience::Ticket ticket, std::size_t member);
   async::task<core::Result<void>> reference(experience::Ticket ticket);
 

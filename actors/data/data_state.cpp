@@ -95,9 +95,8 @@ core::Result<SetRewards> set_from(const json& object, const std::filesystem::pat
 DataState state_of(const TicketBook& book) {
   DataState state;
   state.next_prompt = book.next_prompt();
-  for (const BookGroup* group : book.groups()) {
-    state.open.push_back({group->ticket, group->prompt, group->wanted, group->replaced});
-  }
+  for (const BookGroup* group : book.groups())
+    state.open.push_back(*group);
   state.dropped_samples = book.counts().dropped_samples;
   state.failed_groups = book.counts().failed_groups();
   return state;

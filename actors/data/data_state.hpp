@@ -15,14 +15,6 @@
 
 namespace troupe::actors {
 
-struct SavedTicket {
-  experience::Ticket ticket;
-  std::uint64_t prompt = 0;
-  std::int32_t wanted = 0;
-  std::vector<std::uint64_t> replaced;
-  friend bool operator==(const SavedTicket&, const SavedTicket&) = default;
-};
-
 struct DataState {
   std::uint64_t next_prompt = 0;
   std::vector<SavedTicket> open;        // by update and slot

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "actors/data/prompt_source.hpp"
-#include "actors/protocol/reward_reads.hpp"
+#include "actors/protocol/reward_group.hpp"
 #include "runtime/data/blend_order.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/text/chat_template.hpp"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "actors/data/book_group.hpp"
-#include "actors/protocol/group_counts.hpp"
 #include "actors/protocol/messages.hpp"
 
 #include <vector>

@@ -6,6 +6,7 @@
 
 #include "actors/data/scorer.hpp"
 #include "actors/protocol/ask.hpp"
+#include "runtime/core/at_exit.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -36,7 +37,7 @@ async::task<core::Result<typename Request::Reply>> ask_patiently(RoleContext con
     co_await scorer->gate().enter();
     std::optional<Answer> answer;
     {
-      const CallGate::Pass pass(scorer->gate());
+      const core::AtExit leave([scorer] { scorer->gate().leave(); });
       Request copy = request;
       auto got = co_await ask(context, peer, std::move(copy));
       answer.emplace(std::move(got));

@@ -63,8 +63,7 @@ core::Result<bool> RewardSets::add(const SetRewards& request) {
 
 core::Result<void> RewardSets::restore(const std::vector<SetRewards>& earlier) {
   for (const SetRewards& set : earlier) {
-    TROUPE_TRY_ASSIGN(added, add(set));
-    static_cast<void>(added);
+    TROUPE_TRY(add(set));
   }
   for (Entry& entry : sets_) {
     for (const RewardMember& member : entry.set->members) {
@@ -83,10 +82,15 @@ std::vector<SetRewards> RewardSets::added() const {
   return all;
 }
 
-RewardSetPtr RewardSets::for_update(std::uint64_t update) const {
+std::size_t RewardSets::in_force(std::uint64_t update) const {
   std::size_t place = sets_.size() - 1;
   while (place > 0 && sets_[place].set->from_update > update)
     --place;
+  return place;
+}
+
+RewardSetPtr RewardSets::for_update(std::uint64_t update) const {
+  std::size_t place = in_force(update);
   while (sets_[place].retired)
     ++place;
   return sets_[place].set;
@@ -101,10 +105,7 @@ void RewardSets::retire(const std::string& name) {
 
 void RewardSets::forget_before(std::uint64_t update) {
   // What stands before the newest set that holds already can be given to nobody.
-  std::size_t place = sets_.size() - 1;
-  while (place > 0 && sets_[place].set->from_update > update)
-    --place;
-  sets_.erase(sets_.begin(), sets_.begin() + static_cast<std::ptrdiff_t>(place));
+  sets_.erase(sets_.begin(), sets_.begin() + static_cast<std::ptrdiff_t>(in_force(update)));
 }
 
 }  // namespace troupe::actors

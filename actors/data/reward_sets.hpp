@@ -4,7 +4,6 @@
 // changes since the oldest open update, and kRewardMembers_max rewards a set.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "runtime/core/result.hpp"
 
@@ -62,6 +61,9 @@ class RewardSets {
     RewardSetPtr set;
     bool retired = false;
   };
+  // Place of the newest set that holds for the update.
+  std::size_t in_force(std::uint64_t update) const;
+
   RewardSetPtr first_;
   std::vector<Entry> sets_;  // by number; never empty, and the last is not retired
 };

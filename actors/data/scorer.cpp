@@ -1,7 +1,5 @@
 #include "actors/data/scorer.hpp"
 
-#include "actors/limits.hpp"
-
 #include <algorithm>
 #include <cstdio>
 
@@ -66,8 +64,7 @@ async::task<void> Scorer::wait(core::Duration pause) {
   core::TimePoint end = now + pause;
   if (since_ && !gone()) end = std::min(end, *since_ + patience_.away_max);
   const async::Deadline deadline{end};
-  const bool answered = co_await back_.wait(deadline);
-  static_cast<void>(answered);
+  co_await back_.wait(deadline);
 }
 
 void Scorer::leave() {

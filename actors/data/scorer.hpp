@@ -6,14 +6,18 @@
 // no, ends that. People hear of it once, and once when it is over, at most every kNotesEvery.
 #pragma once
 
-#include "actors/data/call_gate.hpp"
 #include "actors/limits.hpp"
-#include "actors/protocol/reward_reads.hpp"
+#include "actors/protocol/reward_group.hpp"
+#include "runtime/async/event.hpp"
+#include "runtime/async/listed.hpp"
 #include "runtime/async/notifier.hpp"
+#include "runtime/async/task.hpp"
 #include "runtime/core/error.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <list>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -23,6 +27,39 @@ struct Patience {
   core::Duration pause_min = limits::kScorerPause_min;
   core::Duration pause_max = limits::kScorerPause_max;
   core::Duration away_max = limits::kRewardWait;  // --reward.away_s
+};
+
+// Lets so many calls through at a time; the others wait in the order they came, so that many groups
+// at once fill no inbox. Bound: the waiting calls, one a group and scorer.
+class CallGate {
+ public:
+  explicit CallGate(std::size_t calls_max) : calls_max_(calls_max) {}
+  CallGate(const CallGate&) = delete;
+  CallGate& operator=(const CallGate&) = delete;
+
+  // Each is followed by `leave`.
+  async::task<void> enter() {
+    if (inside_ < calls_max_) {
+      ++inside_;
+      co_return;
+    }
+    auto turn = std::make_shared<async::Event>();
+    const async::Listed<async::Event> listed(waiting_, turn);
+    co_await async::Event::wait(turn);
+  }
+
+  // The place goes to the first that still waits.
+  void leave() {
+    for (const auto& turn : waiting_) {
+      if (turn->fire()) return;
+    }
+    --inside_;
+  }
+
+ private:
+  const std::size_t calls_max_;
+  std::size_t inside_ = 0;
+  std::list<std::shared_ptr<async::Event>> waiting_;
 };
 
 using Note = std::function<void(const std::string&)>;

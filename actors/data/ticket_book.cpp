@@ -1,5 +1,6 @@
 #include "actors/data/ticket_book.hpp"
 
+#include "runtime/core/find_value.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,15 +15,8 @@ using core::ErrorCode;
 // A doubled request comes within the span of a few updates.
 constexpr std::size_t kCommitted_max = 64;
 
-BookGroup fresh_group(const experience::Ticket& ticket,
-                      std::uint64_t prompt,
-                      std::int32_t wanted,
-                      core::Version version_min,
-                      const RewardSetPtr& rewards) {
-  BookGroup group;
-  group.ticket = ticket;
-  group.prompt = prompt;
-  group.wanted = wanted;
+BookGroup fresh_group(SavedTicket ticket, core::Version version_min, const RewardSetPtr& rewards) {
+  BookGroup group(std::move(ticket));
   group.version_min = version_min;
   group.rewards = rewards;
   group.scored.assign(rewards->members.size(), false);
@@ -52,17 +46,11 @@ std::optional<double> add_up(SampleScores& scores, const RewardSet& set) {
 
 // Forgets the samples without a score.
 void keep_scored(BookGroup& group) {
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < group.samples.size(); ++i) {
-    if (!group.samples[i].score) continue;
-    if (kept != i) {
-      group.samples[kept] = std::move(group.samples[i]);
-      group.scores[kept] = std::move(group.scores[i]);
-    }
-    ++kept;
+  for (std::size_t i = group.samples.size(); i-- > 0;) {
+    if (group.samples[i].score) continue;
+    group.samples.erase(group.samples.begin() + static_cast<std::ptrdiff_t>(i));
+    group.scores.erase(group.scores.begin() + static_cast<std::ptrdiff_t>(i));
   }
-  group.samples.resize(kept);
-  group.scores.resize(kept);
 }
 
 // Of the samples that have a score, in their order.
@@ -95,12 +83,11 @@ std::vector<experience::Ticket> TicketBook::issue(const Order& order, const Rewa
     auto [place, added] = groups_.try_emplace(Slot{order.update, slot});
     BookGroup& group = place->second;
     if (added) {
-      group =
-          fresh_group({order.update, slot, 0}, next_prompt_++, wanted, order.version_min, rewards);
+      const experience::Ticket ticket{order.update, slot, 0};
+      group = fresh_group({ticket, next_prompt_++, wanted, {}}, order.version_min, rewards);
     } else if (group.restored) {
-      auto replaced = std::move(group.replaced);
-      group = fresh_group(group.ticket, group.prompt, wanted, order.version_min, rewards);
-      group.replaced = std::move(replaced);
+      group = fresh_group({group.ticket, group.prompt, wanted, std::move(group.replaced)},
+                          order.version_min, rewards);
     }
     tickets.push_back(group.ticket);
   }
@@ -109,19 +96,13 @@ std::vector<experience::Ticket> TicketBook::issue(const Order& order, const Rewa
 }
 
 core::Result<void> TicketBook::may_reissue(const experience::Ticket& ticket) const {
-  const auto place = groups_.find({ticket.update, ticket.slot});
-  if (place != groups_.end()) {
-    const BookGroup& group = place->second;
-    if (group.ticket.attempt == ticket.attempt + 1) return {};  // done before
-    if (group.ticket == ticket &&
-        (group.state == GroupState::kFailed || group.state == GroupState::kIssued)) {
-      return {};
-    }
-    if (group.ticket == ticket) {
-      return core::fail(ErrorCode::kInvalidArgument,
-                        name_of(ticket) + " is not issued again: its group is " +
-                            std::string(experience::state_name(group.state)));
-    }
+  const BookGroup* const group = core::find_value(groups_, {ticket.update, ticket.slot});
+  if (group != nullptr && group->ticket.attempt == ticket.attempt + 1) return {};  // done before
+  if (group != nullptr && group->ticket == ticket) {
+    if (group->state == GroupState::kFailed || group->state == GroupState::kIssued) return {};
+    return core::fail(ErrorCode::kInvalidArgument,
+                      name_of(ticket) + " is not issued again: its group is " +
+                          std::string(experience::state_name(group->state)));
   }
   return core::fail(ErrorCode::kInvalidArgument, name_of(ticket) + " is not open with attempt " +
                                                      std::to_string(ticket.attempt));
@@ -132,28 +113,24 @@ core::Result<experience::Ticket> TicketBook::reissue(const experience::Ticket& t
   TROUPE_TRY(may_reissue(ticket));
   BookGroup& group = groups_.find({ticket.update, ticket.slot})->second;
   if (group.ticket != ticket) return group.ticket;
-  auto replaced = std::move(group.replaced);
-  replaced.push_back(group.prompt);
-  const bool restored = group.restored;  // the next request names version_min and samples
-  const std::uint32_t missing = group.missing;
-  group = fresh_group({ticket.update, ticket.slot, ticket.attempt + 1}, next_prompt_++,
-                      group.wanted, group.version_min, rewards);
-  group.replaced = std::move(replaced);
-  group.restored = restored;
-  group.missing = missing;
-  return group.ticket;
+  group.replaced.push_back(group.prompt);
+  const experience::Ticket next{ticket.update, ticket.slot, ticket.attempt + 1};
+  BookGroup fresh = fresh_group({next, next_prompt_++, group.wanted, std::move(group.replaced)},
+                                group.version_min, rewards);
+  fresh.restored = group.restored;  // the next request names version_min and samples
+  fresh.missing = group.missing;
+  group = std::move(fresh);
+  return next;
 }
 
 // Counts a delivery that nobody waits for. True when it is one.
 bool TicketBook::drop_delivery(const experience::Ticket& ticket) {
-  const auto place = groups_.find({ticket.update, ticket.slot});
   DuplicateKind kind = DuplicateKind::kClosed;
-  if (place != groups_.end()) {
-    const BookGroup& group = place->second;
-    if (group.ticket == ticket && group.state == GroupState::kIssued) return false;
-    if (group.ticket.attempt > ticket.attempt) kind = DuplicateKind::kReplaced;
-    if (group.ticket == ticket) {
-      kind = group.samples.empty() ? DuplicateKind::kFailed : DuplicateKind::kRepeated;
+  if (const BookGroup* group = core::find_value(groups_, {ticket.update, ticket.slot})) {
+    if (group->ticket == ticket && group->state == GroupState::kIssued) return false;
+    if (group->ticket.attempt > ticket.attempt) kind = DuplicateKind::kReplaced;
+    if (group->ticket == ticket) {
+      kind = group->samples.empty() ? DuplicateKind::kFailed : DuplicateKind::kRepeated;
     }
   }
   ++counts_.duplicates[static_cast<std::size_t>(kind)];
@@ -261,8 +238,7 @@ bool TicketBook::fail(const experience::Ticket& ticket, FailureKind kind, std::s
 }
 
 void TicketBook::settle(BookGroup& group) {
-  const bool scored = std::count(group.scored.begin(), group.scored.end(), false) == 0;
-  if (!scored) return;
+  if (std::count(group.scored.begin(), group.scored.end(), false) > 0) return;
   const std::size_t needed = group.wanted >= 2 ? 2 : 1;
   const auto kept = static_cast<std::size_t>(
       std::count_if(group.samples.begin(), group.samples.end(),
@@ -306,9 +282,8 @@ bool TicketBook::waits_for(const experience::Ticket& ticket, std::size_t member)
 }
 
 BookGroup* TicketBook::current(const experience::Ticket& ticket) {
-  const auto place = groups_.find({ticket.update, ticket.slot});
-  if (place == groups_.end() || place->second.ticket != ticket) return nullptr;
-  return &place->second;
+  BookGroup* const group = core::find_value(groups_, {ticket.update, ticket.slot});
+  return group == nullptr || group->ticket != ticket ? nullptr : group;
 }
 
 const BookGroup* TicketBook::find(const experience::Ticket& ticket) const {
@@ -338,10 +313,7 @@ bool TicketBook::any_failed(std::uint64_t update) const {
 }
 
 bool TicketBook::ready(std::uint64_t update) const {
-  const auto groups = groups_of(update);
-  return !groups.empty() && std::all_of(groups.begin(), groups.end(), [](const BookGroup* group) {
-    return group->state == GroupState::kReady;
-  });
+  return settled(update) && !any_failed(update);
 }
 
 bool TicketBook::settled(std::uint64_t update) const {
@@ -378,12 +350,10 @@ core::Result<void> TicketBook::restore(std::uint64_t next_prompt, std::vector<Bo
   next_prompt_ = next_prompt;
   for (BookGroup& saved : open) {
     const Slot slot{saved.ticket.update, saved.ticket.slot};
-    BookGroup group =
-        fresh_group(saved.ticket, saved.prompt, saved.wanted, saved.version_min, saved.rewards);
-    group.replaced = std::move(saved.replaced);
-    group.restored = true;
+    saved.scored.assign(saved.rewards->members.size(), false);
+    saved.restored = true;
     next_update_ = std::max(next_update_, slot.first + 1);
-    groups_.insert_or_assign(slot, std::move(group));
+    groups_.insert_or_assign(slot, std::move(saved));
   }
   return {};
 }

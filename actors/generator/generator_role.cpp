@@ -42,34 +42,26 @@ async::task<core::Result<Generated>> GeneratorRole::on(Generate request) {
   co_return call->totals;
 }
 
-async::task<core::Result<Ack>> GeneratorRole::on(UpdateWeights request) {
-  auto taken = co_await weights_.update(std::move(request));
-  co_return taken;
-}
-
 async::task<core::Result<Ack>> GeneratorRole::on(CutGroups request) {
-  std::vector<experience::Ticket> retired;
-  for (const core::GroupId id : book_.cut(request.tickets, retired))
+  for (const core::GroupId id : book_.cut(request.tickets))
     aborts_.push_back(id);
-  retire(retired);
   wake();
   co_return Ack{};
 }
 
-async::task<core::Result<void>> GeneratorRole::fetch_prompts() {
+async::task<void> GeneratorRole::fetch_prompts() {
   for (;;) {
     auto tickets = book_.take_asked(limits::kFetchTickets_max);
     if (tickets.empty()) break;
-    TROUPE_CO_TRY(co_await fetch_some(std::move(tickets)));
+    co_await fetch_some(std::move(tickets));
     wake();
   }
   fetching_ = false;
-  co_return core::Result<void>();
 }
 
 // A ticket that the data role does not want any more fails alone, not those that were asked with
 // it.
-async::task<core::Result<void>> GeneratorRole::fetch_some(std::vector<experience::Ticket> tickets) {
+async::task<void> GeneratorRole::fetch_some(std::vector<experience::Ticket> tickets) {
   FetchPrompts fetch{tickets};
   auto prompts = co_await ask(context_, data_peer_, std::move(fetch));
   if (!prompts && prompts.error().code == ErrorCode::kOverloaded) {
@@ -79,15 +71,14 @@ async::task<core::Result<void>> GeneratorRole::fetch_some(std::vector<experience
   if (!prompts && tickets.size() > 1) {
     for (const experience::Ticket& ticket : tickets) {
       std::vector<experience::Ticket> one(1, ticket);
-      TROUPE_CO_TRY(co_await fetch_some(std::move(one)));
+      co_await fetch_some(std::move(one));
     }
-    co_return core::Result<void>();
+    co_return;
   }
   if (!prompts) {
     std::optional<core::Error> error;
     if (prompts.error().code != ErrorCode::kNotFound) error = prompts.error();  // else not needed
-    book_.end(tickets.front(), nullptr, error);
-    co_return core::Result<void>();
+    co_return book_.end(tickets.front(), nullptr, error);
   }
   for (PromptTask& task : prompts->tasks) {
     std::erase(tickets, task.ticket);
@@ -95,7 +86,6 @@ async::task<core::Result<void>> GeneratorRole::fetch_some(std::vector<experience
   }
   for (const experience::Ticket& ticket : tickets)
     book_.end(ticket, nullptr, std::nullopt);  // not needed
-  co_return core::Result<void>();
 }
 
 void GeneratorRole::wake() {
@@ -114,7 +104,7 @@ engine::EngineWork GeneratorRole::next_work() {
   return work;
 }
 
-async::task<core::Result<void>> GeneratorRole::pump() {
+async::task<void> GeneratorRole::pump() {
   bool rested = false;
   for (;;) {
     engine::EngineWork work = next_work();
@@ -123,7 +113,7 @@ async::task<core::Result<void>> GeneratorRole::pump() {
       work.rest = true;
     }
     rested = work.rest;  // asked once; whether it slept is up to the engine
-    if (context_.activity != nullptr) context_.activity->set_idle("waiting for the device");
+    context_.set_idle("waiting for the device");
     const std::vector<core::GroupId> aborts = work.aborts;
     auto turn = co_await take_turn(std::move(work));
     if (!turn) {
@@ -135,7 +125,6 @@ async::task<core::Result<void>> GeneratorRole::pump() {
   }
   pumping_ = false;
   say_idle();
-  co_return core::Result<void>();
 }
 
 // A device thread whose queue is full refuses the turn; the engine has not seen it then.
@@ -159,24 +148,19 @@ void GeneratorRole::digest(engine::EngineTurn turn, const std::vector<core::Grou
   resting_ = turn.resting;
   if (turn.swapped) weights_.swapped(*turn.swapped);
   if (turn.intake_error) weights_.broken(*turn.intake_error);
-  std::vector<experience::Ticket> retired;
   for (const core::GroupId id : aborts) {
-    if (auto group = book_.aborted(id, retired)) deliver_later(std::move(*group));
+    if (auto group = book_.aborted(id)) {
+      context_.scope->spawn("deliver", deliver(std::move(*group)));
+    }
   }
-  retire(retired);
   for (engine::GroupNews& news : turn.news) {
     for (engine::Sample& sample : news.finished) {
-      if (auto group = book_.put_sample(std::move(sample))) deliver_later(std::move(*group));
+      if (auto group = book_.put_sample(std::move(sample))) {
+        context_.scope->spawn("deliver", deliver(std::move(*group)));
+      }
     }
     if (!news.error) continue;
     if (const auto ticket = book_.ticket_of(news.group)) book_.end(*ticket, nullptr, news.error);
-  }
-}
-
-void GeneratorRole::retire(const std::vector<experience::Ticket>& tickets) {
-  for (const experience::Ticket& ticket : tickets) {
-    book_.end(ticket, nullptr,
-              core::Error{ErrorCode::kDeadline, "a straggler was cut with nothing to deliver"});
   }
 }
 
@@ -190,11 +174,7 @@ void GeneratorRole::fail_running(const core::Error& error) {
   if (!weights_.version()) aborts_.clear();
 }
 
-void GeneratorRole::deliver_later(PutGroup group) {
-  context_.scope->spawn("deliver", deliver(std::move(group)));
-}
-
-async::task<core::Result<void>> GeneratorRole::deliver(PutGroup group) {
+async::task<void> GeneratorRole::deliver(PutGroup group) {
   std::uint64_t tokens = 0, text = 0;
   for (experience::Trajectory& sample : group.samples) {
     sample.text = text_->decode(sample.tokens);
@@ -215,7 +195,6 @@ async::task<core::Result<void>> GeneratorRole::deliver(PutGroup group) {
   if (!answer) error = answer.error();
   book_.end(group.ticket, &group, error);
   if (!pumping_) say_idle();
-  co_return core::Result<void>();
 }
 
 std::string GeneratorRole::state() const {
@@ -226,12 +205,9 @@ std::string GeneratorRole::state() const {
 }
 
 void GeneratorRole::say_idle() {
-  if (context_.activity == nullptr) return;
-  if (book_.held() > 0 || !weights_.version()) {
-    context_.activity->set_idle("waiting for weights");
-  } else {
-    context_.activity->set_idle(book_.asked() > 0 ? "waiting for prompts" : "no tickets");
-  }
+  const char* cause = book_.asked() > 0 ? "waiting for prompts" : "no tickets";
+  if (book_.held() > 0 || !weights_.version()) cause = "waiting for weights";
+  context_.set_idle(cause);
 }
 
 wire::Amounts GeneratorRole::amounts() const {

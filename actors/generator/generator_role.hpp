@@ -42,23 +42,23 @@ class GeneratorRole {
   // Repeated: groups that have left are passed over.
   async::task<core::Result<Ack>> on(CutGroups request);
   // Repeated: waits for the same version; at once when the engine has it or a newer one.
-  async::task<core::Result<Ack>> on(UpdateWeights request);
+  async::task<core::Result<Ack>> on(UpdateWeights request) {
+    return weights_.update(std::move(request));
+  }
 
   std::string state() const;
   wire::Amounts amounts() const;
 
  private:
-  async::task<core::Result<void>> fetch_prompts();
-  async::task<core::Result<void>> fetch_some(std::vector<experience::Ticket> tickets);
+  async::task<void> fetch_prompts();
+  async::task<void> fetch_some(std::vector<experience::Ticket> tickets);
   void wake();
   engine::EngineWork next_work();
-  async::task<core::Result<void>> pump();
+  async::task<void> pump();
   async::task<core::Result<engine::EngineTurn>> take_turn(engine::EngineWork work);
   void digest(engine::EngineTurn turn, const std::vector<core::GroupId>& aborts);
-  void retire(const std::vector<experience::Ticket>& tickets);
   void fail_running(const core::Error& error);
-  void deliver_later(PutGroup group);
-  async::task<core::Result<void>> deliver(PutGroup group);
+  async::task<void> deliver(PutGroup group);
   void say_idle();
 
   RoleContext context_;

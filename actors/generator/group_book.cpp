@@ -1,6 +1,7 @@
 #include "actors/generator/group_book.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/core/find_value.hpp"
 
 #include <algorithm>
 
@@ -65,10 +66,10 @@ std::vector<experience::Ticket> GroupBook::take_asked(std::size_t count_max) {
 }
 
 void GroupBook::put_prompt(PromptTask task) {
-  const auto place = groups_.find(task.ticket);
-  if (place == groups_.end() || place->second.state != State::kFetching) return;
-  place->second.task = std::move(task);
-  place->second.state = State::kHeld;
+  Group* const group = core::find_value(groups_, task.ticket);
+  if (group == nullptr || group->state != State::kFetching) return;
+  group->task = std::move(task);
+  group->state = State::kHeld;
 }
 
 std::vector<engine::GroupRequest> GroupBook::submit(core::Version version) {
@@ -97,24 +98,22 @@ PutGroup GroupBook::leave(core::GroupId id, bool cut) {
 }
 
 std::optional<PutGroup> GroupBook::put_sample(engine::Sample sample) {
-  const auto place = running_.find(sample.group);
-  if (place == running_.end()) return std::nullopt;
-  Group& group = groups_.at(place->second);
+  const auto ticket = ticket_of(sample.group);
+  if (!ticket) return std::nullopt;
+  Group& group = groups_.at(*ticket);
   const core::GroupId id = sample.group;
   group.samples.push_back(std::move(sample));
   if (static_cast<std::int32_t>(group.samples.size()) < group.task.samples) return std::nullopt;
   return leave(id, false);
 }
 
-std::vector<core::GroupId> GroupBook::cut(const std::vector<experience::Ticket>& tickets,
-                                          std::vector<experience::Ticket>& retired) {
+std::vector<core::GroupId> GroupBook::cut(const std::vector<experience::Ticket>& tickets) {
   std::vector<core::GroupId> aborts;
   for (const experience::Ticket& ticket : tickets) {
-    const auto place = groups_.find(ticket);
-    if (place == groups_.end() || place->second.state == State::kLeaving) continue;
-    if (place->second.state != State::kRunning) {
-      place->second.state = State::kLeaving;
-      retired.push_back(ticket);
+    Group* const group = core::find_value(groups_, ticket);
+    if (group == nullptr || group->state == State::kLeaving) continue;
+    if (group->state != State::kRunning) {
+      retire(ticket);
       continue;
     }
     const auto entry = std::find_if(running_.begin(), running_.end(),
@@ -124,23 +123,26 @@ std::vector<core::GroupId> GroupBook::cut(const std::vector<experience::Ticket>&
   return aborts;
 }
 
-std::optional<PutGroup> GroupBook::aborted(core::GroupId id,
-                                               std::vector<experience::Ticket>& retired) {
+void GroupBook::retire(const experience::Ticket& ticket) {
+  end(ticket, nullptr,
+      core::Error{core::ErrorCode::kDeadline, "a straggler was cut with nothing to deliver"});
+}
+
+std::optional<PutGroup> GroupBook::aborted(core::GroupId id) {
   if (!running_.contains(id)) return std::nullopt;
   PutGroup delivered = leave(id, true);
   if (delivered.samples.size() >= 2) return delivered;
-  retired.push_back(delivered.ticket);
+  retire(delivered.ticket);
   return std::nullopt;
 }
 
 void GroupBook::end(const experience::Ticket& ticket,
                     const PutGroup* delivered,
                     const std::optional<core::Error>& error) {
-  const auto place = groups_.find(ticket);
-  if (place == groups_.end()) return;
-  std::erase_if(running_, [&ticket](const auto& one) { return one.second == ticket; });
-  Group group = std::move(place->second);
-  groups_.erase(place);
+  const auto node = groups_.extract(ticket);
+  if (node.empty()) return;
+  const Group& group = node.mapped();
+  std::erase_if(running_, [&](const auto& one) { return one.second == node.key(); });
   std::uint64_t tokens = 0, samples = 0;
   if (delivered != nullptr) {
     samples = delivered->samples.size();
@@ -162,9 +164,8 @@ std::vector<std::pair<core::GroupId, experience::Ticket>> GroupBook::running_gro
 }
 
 std::optional<experience::Ticket> GroupBook::ticket_of(core::GroupId id) const {
-  const auto place = running_.find(id);
-  if (place == running_.end()) return std::nullopt;
-  return place->second;
+  const experience::Ticket* const ticket = core::find_value(running_, id);
+  return ticket == nullptr ? std::nullopt : std::optional(*ticket);
 }
 
 std::size_t GroupBook::count(State state) const {

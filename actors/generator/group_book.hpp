@@ -48,12 +48,11 @@ class GroupBook {
   std::optional<PutGroup> put_sample(engine::Sample sample);
 
   // Cuts stragglers. Groups in the engine are named for it to abort; `aborted` follows. The others
-  // have nothing to deliver and are returned in `retired`.
-  std::vector<core::GroupId> cut(const std::vector<experience::Ticket>& tickets,
-                                 std::vector<experience::Ticket>& retired);
-  // What had ended of an aborted group: two samples or more, or nothing, then the ticket is in
-  // `retired`. Nothing at all for a group that had ended before.
-  std::optional<PutGroup> aborted(core::GroupId id, std::vector<experience::Ticket>& retired);
+  // have nothing to deliver and end with kDeadline.
+  std::vector<core::GroupId> cut(const std::vector<experience::Ticket>& tickets);
+  // What had ended of an aborted group: two samples or more. With fewer it ends with kDeadline.
+  // Nothing at all for a group that had ended before.
+  std::optional<PutGroup> aborted(core::GroupId id);
 
   // The group is done with, for all who asked for it. `delivered` is null where nothing came of it.
   void end(const experience::Ticket& ticket,
@@ -84,6 +83,7 @@ class GroupBook {
 
   std::size_t count(State state) const;
   PutGroup leave(core::GroupId id, bool cut);
+  void retire(const experience::Ticket& ticket);  // nothing came of it in time
 
   std::map<experience::Ticket, Group, Before> groups_;
   std::map<core::GroupId, experience::Ticket> running_;

@@ -1,19 +1,11 @@
 #include "actors/generator/weight_follower.hpp"
 
 #include "actors/limits.hpp"
+#include "runtime/core/at_exit.hpp"
 #include "runtime/weights/limits.hpp"
 
 namespace troupe::actors {
 namespace {
-
-// Ends the fetch under way when the role that wants it ends.
-struct CloseAtEnd {
-  explicit CloseAtEnd(weights::WeightSubscriber& closed) : subscriber(closed) {}
-  CloseAtEnd(const CloseAtEnd&) = delete;
-  CloseAtEnd& operator=(const CloseAtEnd&) = delete;
-  ~CloseAtEnd() { subscriber.close(); }
-  weights::WeightSubscriber& subscriber;
-};
 
 // What another try may mend.
 bool passes(core::ErrorCode code) {
@@ -44,26 +36,23 @@ async::task<core::Result<Ack>> WeightFollower::update(UpdateWeights request) {
   }
   while (!holds(version)) {
     if (failed_ && failed_->version >= version) co_return core::fail(failed_->error);
-    const bool woken = co_await changed_.wait(async::Deadline::none());
-    static_cast<void>(woken);
+    co_await changed_.wait(async::Deadline::none());
   }
   co_return Ack{};
 }
 
-async::task<core::Result<void>> WeightFollower::close_at_end() {
-  const CloseAtEnd at_end(*subscriber_);
-  for (;;) {
-    const bool woken = co_await changed_.wait(async::Deadline::none());
-    static_cast<void>(woken);
-  }
+// Ends the fetch under way when the role that wants it ends.
+async::task<void> WeightFollower::close_at_end() {
+  const core::AtExit close([this] { subscriber_->close(); });
+  for (;;)
+    co_await changed_.wait(async::Deadline::none());
 }
 
-async::task<core::Result<void>> WeightFollower::fetch() {
+async::task<void> WeightFollower::fetch() {
   std::uint64_t tries = 0;
   while (wanted_ && !holds(wanted_->version)) {
     if (intake_) {  // one at a time: the one that is being packed is finished first
-      const bool woken = co_await changed_.wait(async::Deadline::none());
-      static_cast<void>(woken);
+      co_await changed_.wait(async::Deadline::none());
       continue;
     }
     const UpdateWeights target = *wanted_;
@@ -86,7 +75,6 @@ async::task<core::Result<void>> WeightFollower::fetch() {
   }
   wanted_.reset();
   fetching_ = false;
-  co_return core::Result<void>();
 }
 
 void WeightFollower::give_up(core::Version version, const core::Error& error) {

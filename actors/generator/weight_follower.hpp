@@ -45,8 +45,8 @@ class WeightFollower {
     core::Error error;
   };
   bool holds(core::Version version) const { return version_ && *version_ >= version; }
-  async::task<core::Result<void>> fetch();
-  async::task<core::Result<void>> close_at_end();
+  async::task<void> fetch();
+  async::task<void> close_at_end();
   void give_up(core::Version version, const core::Error& error);
 
   RoleContext context_;

@@ -4,16 +4,9 @@
 #include "actors/protocol/ask.hpp"
 #include "runtime/async/run_on.hpp"
 #include "runtime/cluster/limits.hpp"
+#include "runtime/core/at_exit.hpp"
 
 namespace troupe::actors {
-namespace {
-
-RoleContext with_deadline(RoleContext context, core::Duration deadline) {
-  context.call_deadline = deadline;
-  return context;
-}
-
-}  // namespace
 
 NodeRole::NodeRole(RoleContext context, Join self, NodePorts ports)
     : context_(std::move(context)),
@@ -26,17 +19,14 @@ void NodeRole::begin() {
               [this] { context_.scope->spawn("signs of life", attend()); });
 }
 
-async::task<core::Result<void>> NodeRole::attend() {
-  const RoleContext patient = with_deadline(context_, limits::kNodeStart);
+async::task<void> NodeRole::attend() {
+  const RoleContext patient = context_.with_deadline(limits::kNodeStart);
   Join join = self_;
   auto joined = co_await ask(patient, "company/0", std::move(join));
-  if (!joined) {
-    ports_.left(joined.error());
-    co_return core::Result<void>();
-  }
+  if (!joined) co_return ports_.left(joined.error());
   run_id_ = joined->run_id;
   ports_.in();
-  const RoleContext context = with_deadline(context_, cluster::limits::kLinkSilence_max);
+  const RoleContext context = context_.with_deadline(cluster::limits::kLinkSilence_max);
   for (std::uint64_t count = 1;; ++count) {
     co_await async::sleep_for(*context_.timers, limits::kBeatEvery);
     const Beat beat{self_.name, count};
@@ -47,31 +37,27 @@ async::task<core::Result<void>> NodeRole::attend() {
         heard.error().code == core::ErrorCode::kOverloaded) {
       continue;
     }
-    ports_.left(heard.error());
-    co_return core::Result<void>();
+    co_return ports_.left(heard.error());
   }
 }
 
-// One start or stop at a time; over as well when it is cut short.
-struct NodeRole::Change {
-  explicit Change(NodeRole& owner) : node(owner) { node.changing_ = true; }
-  Change(const Change&) = delete;
-  Change& operator=(const Change&) = delete;
-  ~Change() {
-    node.changing_ = false;
-    node.changed_.notify_all();
-  }
-  NodeRole& node;
-};
+// One start or stop at a time, until what this returns goes; over as well when it is cut short.
+auto NodeRole::begin_change() {
+  changing_ = true;
+  return core::AtExit([this] {
+    changing_ = false;
+    changed_.notify_all();
+  });
+}
 
 async::task<core::Result<Ack>> NodeRole::on(Spawn request) {
   while (changing_)
     co_await changed_.wait(async::Deadline::none());
-  if (hosts_.contains(request.name)) TROUPE_CO_TRY(co_await remove(request.name));
+  if (hosts_.contains(request.name)) co_await remove(request.name);
   const std::string name = request.name;
   core::Result<void> started;
   {
-    const Change change(*this);
+    const auto change = begin_change();
     const cluster::Identity identity{name, core::RunId{request.run_id}, request.epoch};
     auto recipe = co_await ports_.maker->make(std::move(request));
     if (!recipe) {
@@ -95,7 +81,7 @@ async::task<core::Result<Ack>> NodeRole::on(Spawn request) {
 }
 
 async::task<core::Result<Ack>> NodeRole::on(StopRole request) {
-  TROUPE_CO_TRY(co_await remove(request.name));
+  co_await remove(request.name);
   co_return Ack{};
 }
 
@@ -106,17 +92,14 @@ void NodeRole::failed(const std::string& role, const core::Error& error) {
   context_.scope->spawn("stop " + role, remove(role));
 }
 
-async::task<core::Result<void>> NodeRole::remove(std::string role) {
+async::task<void> NodeRole::remove(std::string role) {
   while (changing_)
     co_await changed_.wait(async::Deadline::none());
   const auto found = hosts_.find(role);
-  if (found == hosts_.end()) co_return core::Result<void>();
-  changing_ = true;
+  if (found == hosts_.end()) co_return;
+  const auto change = begin_change();
   co_await found->second->stop();
   hosts_.erase(found);
-  changing_ = false;
-  changed_.notify_all();
-  co_return core::Result<void>();
 }
 
 async::task<void> NodeRole::stop_roles() {
@@ -128,8 +111,7 @@ async::task<void> NodeRole::stop_here() {
     while (changing_)
       co_await changed_.wait(async::Deadline::none());
     if (hosts_.empty()) co_return;
-    auto removed = co_await remove(hosts_.rbegin()->first);
-    if (!removed) ports_.note(removed.error().message);
+    co_await remove(hosts_.rbegin()->first);
   }
 }
 

@@ -4,7 +4,7 @@
 // time.
 #pragma once
 
-#include "actors/node/role_maker.hpp"
+#include "actors/protocol/messages_node.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "runtime/cluster/role_host.hpp"
 
@@ -15,6 +15,14 @@
 #include <string>
 
 namespace troupe::actors {
+
+// Turns a Spawn message into a role: whoever wires the process knows what each kind needs.
+class RoleMaker {
+ public:
+  virtual ~RoleMaker() = default;
+  // Loads what the role needs; slow parts run off the caller's strand. Errors name file and flag.
+  virtual async::task<core::Result<cluster::RoleRecipe>> make(Spawn spawn) = 0;
+};
 
 struct NodePorts {
   // A place for a role in the transport of this process, on a strand of the roles' threads.
@@ -47,11 +55,11 @@ class NodeRole {
   std::uint64_t run_id() const noexcept { return run_id_; }
 
  private:
-  struct Change;
-  async::task<core::Result<void>> attend();
+  auto begin_change();
+  async::task<void> attend();
   async::task<void> stop_here();
   void failed(const std::string& role, const core::Error& error);
-  async::task<core::Result<void>> remove(std::string role);
+  async::task<void> remove(std::string role);
 
   RoleContext context_;
   Join self_;

@@ -9,9 +9,9 @@ namespace {
 using core::ErrorCode;
 
 core::Error from_critic(const core::Error& error, const std::string& peer) {
-  const bool lost = error.code == ErrorCode::kClosed || error.code == ErrorCode::kPeerLost;
-  const core::Error named = error.within(peer);
-  return lost ? core::Error{ErrorCode::kPeerLost, named.message} : named;
+  core::Error named = error.within(peer);
+  if (named.code == ErrorCode::kClosed) named.code = ErrorCode::kPeerLost;
+  return named;
 }
 
 ScoreValues value_page(std::uint64_t update,
@@ -101,7 +101,7 @@ async::task<core::Result<Trained>> train_critic(RoleContext context,
   TrainCritic train{update, static_cast<std::uint32_t>(groups)};
   auto trained = co_await ask(context, peer, train);
   if (!trained) co_return core::fail(from_critic(trained.error(), peer));
-  co_return std::move(*trained);
+  co_return trained;
 }
 
 }  // namespace troupe::actors

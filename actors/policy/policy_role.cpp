@@ -7,6 +7,21 @@
 #include <numeric>
 
 namespace troupe::actors {
+namespace {
+
+using CriticReply = async::Oneshot<core::Result<Trained>>;
+
+// Has the critic learn beside a job of the device thread.
+async::task<void> bring_critic_reply(RoleContext context,
+                                     std::string peer,
+                                     std::uint64_t update,
+                                     learn::ValueTargets targets,
+                                     std::shared_ptr<CriticReply> to) {
+  to->set(co_await train_critic(std::move(context), std::move(peer), update, std::move(targets)));
+}
+
+}  // namespace
+
 PolicyRole::PolicyRole(RoleContext context,
                        std::unique_ptr<learn::PolicyTrainer> trainer,
                        std::shared_ptr<weights::WeightPublisher> publisher,
@@ -18,96 +33,70 @@ PolicyRole::PolicyRole(RoleContext context,
       data_peer_(std::move(data_peer)),
       critic_(std::move(critic)) {}
 
-void PolicyRole::idle_for(const char* cause) {
-  if (context_.activity != nullptr) context_.activity->set_idle(cause);
-}
-
 async::task<core::Result<TrainGroups>> PolicyRole::fetch(TrainUpdate request) {
   auto groups = std::make_shared<std::vector<experience::Group>>();
   FetchExperience fetch{request.update, std::vector<std::uint32_t>(request.groups)};
   std::iota(fetch.slots.begin(), fetch.slots.end(), 0u);
   while (!fetch.slots.empty()) {
-    auto page = co_await ask(context_, data_peer_, fetch);
-    if (!page) co_return page.failure();
-    const std::size_t count = page->groups.size();
+    TROUPE_CO_TRY_ASSIGN(page, co_await ask(context_, data_peer_, fetch));
+    const std::size_t count = page.groups.size();
     if (count == 0 || count > fetch.slots.size()) {
       co_return core::fail(core::ErrorCode::kData, "a page of experience that was not asked for");
     }
-    std::move(page->groups.begin(), page->groups.end(), std::back_inserter(*groups));
+    std::move(page.groups.begin(), page.groups.end(), std::back_inserter(*groups));
     fetch.slots.erase(fetch.slots.begin(), fetch.slots.begin() + static_cast<std::ptrdiff_t>(count));
   }
   co_return groups;
 }
 
-// The critic's answer to a request that runs beside a job of the device thread.
-struct PolicyRole::CriticAnswer {
-  using Reply = async::Oneshot<core::Result<Trained>>;
-  static async::task<void> bring(RoleContext context,
-                                 std::string peer,
-                                 std::uint64_t update,
-                                 learn::ValueTargets targets,
-                                 std::shared_ptr<Reply> to) {
-    to->set(co_await train_critic(std::move(context), std::move(peer), update, std::move(targets)));
-  }
-};
-
 async::task<core::Result<learn::UpdateReport>> PolicyRole::learn_with_critic(
     std::uint64_t update, learn::ValueTargets targets) {
-  auto answer = std::make_shared<CriticAnswer::Reply>();
+  auto answer = std::make_shared<CriticReply>();
   context_.scope->spawn(
-      "critic", CriticAnswer::bring(context_, critic_.peer, update, std::move(targets), answer));
+      "critic", bring_critic_reply(context_, critic_.peer, update, std::move(targets), answer));
   std::optional<core::Result<Trained>> critic;
-  if (critic_.in_turn) critic.emplace(co_await CriticAnswer::Reply::take(answer));
+  if (critic_.in_turn) critic.emplace(co_await CriticReply::take(answer));
   if (critic && !*critic) co_return critic->failure();
-  idle_for("waiting for groups");
-  auto trainer = trainer_;
-  auto job = [trainer]() { return trainer->learn(); };
-  auto report = co_await work_.run("train", std::move(job));
-  if (!report) co_return report.failure();
-  idle_for("waiting for the critic");
-  if (!critic) critic.emplace(co_await CriticAnswer::Reply::take(answer));
-  idle_for("waiting for groups");
+  context_.set_idle("waiting for groups");
+  auto job = [trainer = trainer_]() { return trainer->learn(); };
+  TROUPE_CO_TRY_ASSIGN(report, co_await work_.run("train", std::move(job)));
+  context_.set_idle("waiting for the critic");
+  if (!critic) critic.emplace(co_await CriticReply::take(answer));
+  context_.set_idle("waiting for groups");
   if (!*critic) co_return critic->failure();
   for (auto& metric : (*critic)->metrics)
-    report->metrics.push_back(std::move(metric));
-  co_return std::move(*report);
+    report.metrics.push_back(std::move(metric));
+  co_return report;
 }
 
 async::task<core::Result<learn::UpdateReport>> PolicyRole::learn(std::uint64_t update,
                                                                  TrainGroups groups) {
-  auto trainer = trainer_;
   if (critic_.peer.empty()) {
     begin_update(update);
-    auto job = [trainer, groups]() { return trainer->update(std::move(*groups)); };
-    auto report = co_await work_.run("train", std::move(job));
-    co_return report;
+    auto job = [trainer = trainer_, groups]() { return trainer->update(std::move(*groups)); };
+    co_return co_await work_.run("train", std::move(job));
   }
-  idle_for("waiting for the critic");
+  context_.set_idle("waiting for the critic");
   auto valued = co_await fetch_values(context_, critic_.peer, update, groups);
-  idle_for("waiting for groups");
+  context_.set_idle("waiting for groups");
   if (!valued) co_return valued.failure();
   begin_update(update);
-  auto job = [trainer, groups]() { return trainer->prepare(std::move(*groups)); };
-  auto targets = co_await work_.run("prepare", std::move(job));
-  if (!targets) co_return targets.failure();
-  if (critic_.in_turn) idle_for("waiting for the critic");
-  auto report = co_await learn_with_critic(update, std::move(*targets));
-  idle_for("waiting for groups");
+  auto job = [trainer = trainer_, groups]() { return trainer->prepare(std::move(*groups)); };
+  TROUPE_CO_TRY_ASSIGN(targets, co_await work_.run("prepare", std::move(job)));
+  if (critic_.in_turn) context_.set_idle("waiting for the critic");
+  auto report = co_await learn_with_critic(update, std::move(targets));
+  context_.set_idle("waiting for groups");
   co_return report;
 }
 
 async::task<core::Result<Trained>> PolicyRole::on(TrainUpdate request) {
-  auto groups = co_await fetch(request);
-  if (!groups) co_return groups.failure();
-  auto report = co_await learn(request.update, std::move(*groups));
-  if (!report) co_return report.failure();
-  co_return learned(std::move(*report));
+  TROUPE_CO_TRY_ASSIGN(groups, co_await fetch(request));
+  TROUPE_CO_TRY_ASSIGN(report, co_await learn(request.update, std::move(groups)));
+  co_return learned(std::move(report));
 }
 
 async::task<core::Result<Published>> PolicyRole::on(PublishWeights) {
-  auto trainer = trainer_;
-  auto publisher = publisher_;
-  auto job = [trainer, publisher]() -> core::Result<Published> {
+  auto job = [trainer = trainer_, publisher = publisher_]() -> core::Result<Published> {
     weights::Offer offer;
     offer.version = trainer->version();
     offer.master = &trainer->master();
@@ -121,11 +110,9 @@ async::task<core::Result<Published>> PolicyRole::on(PublishWeights) {
 }
 
 async::task<core::Result<Ack>> PolicyRole::on(SaveModel request) {
-  auto trainer = trainer_;
-  const std::filesystem::path folder = request.folder;
-  const std::filesystem::path tokenizer = tokenizer_from_;
   // With LoRA the model is the merged one, and the adapter lies beside it.
-  auto job = [trainer, folder, tokenizer]() -> core::Result<void> {
+  auto job = [trainer = trainer_, folder = std::filesystem::path(request.folder),
+              tokenizer = tokenizer_from_]() -> core::Result<void> {
     if (trainer->average() != nullptr) {
       TROUPE_TRY(model::save_model(*trainer->average(), folder.parent_path() / "ema",
                                    model::StorageDtype::kF32, tokenizer));

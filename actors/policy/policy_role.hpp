@@ -41,8 +41,6 @@ class PolicyRole : public TrainerRole<learn::PolicyTrainer> {
   async::task<core::Result<learn::UpdateReport>> learn(std::uint64_t update, TrainGroups groups);
   async::task<core::Result<learn::UpdateReport>> learn_with_critic(std::uint64_t update,
                                                                    learn::ValueTargets targets);
-  void idle_for(const char* cause);
-  struct CriticAnswer;
 
   const std::shared_ptr<weights::WeightPublisher> publisher_;
   const std::string data_peer_;

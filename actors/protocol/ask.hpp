@@ -21,11 +21,10 @@ async::task<core::Result<typename Request::Reply>> ask(RoleContext context, std:
                                                        Request request) {
   const async::Deadline deadline =
       async::Deadline::after(*context.timers, context.call_deadline);
-  auto frame = to_frame(context.transport->new_request(deadline), request);
-  if (!frame) co_return frame.failure();
-  auto reply = co_await context.transport->call(std::move(peer), std::move(*frame), deadline);
-  if (!reply) co_return reply.failure();
-  co_return from_frame<typename Request::Reply>(std::move(*reply));
+  TROUPE_CO_TRY_ASSIGN(frame, to_frame(context.transport->new_request(deadline), request));
+  TROUPE_CO_TRY_ASSIGN(
+      reply, co_await context.transport->call(std::move(peer), std::move(frame), deadline));
+  co_return from_frame<typename Request::Reply>(std::move(reply));
 }
 
 }  // namespace troupe::actors

@@ -15,7 +15,7 @@ class DeviceWork {
   // `idle`: what the role waits for between jobs.
   DeviceWork(const RoleContext& context, std::string idle)
       : context_(context), idle_(std::move(idle)) {
-    if (context_.activity != nullptr) context_.activity->set_idle(idle_);
+    context_.set_idle(idle_);
   }
 
   // Runs `job` on the device thread.

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "actors/protocol/frames.hpp"
-#include "actors/protocol/messages.hpp"
 #include "actors/protocol/messages_critic.hpp"
 #include "actors/protocol/messages_node.hpp"
 #include "actors/protocol/messages_rewards.hpp"
@@ -26,18 +25,14 @@ template <class Request, class Role>
 async::task<core::Result<wire::Frame>> answer_request(std::shared_ptr<Role> role,
                                                       wire::Frame frame,
                                                       std::string self) {
-  auto header = wire::read_header(frame);
-  if (!header) co_return header.failure();
-  auto request = from_frame<Request>(std::move(frame));
-  if (!request) co_return request.failure();
-  core::Result<typename Request::Reply> reply = co_await role->on(std::move(*request));
-  if (!reply) co_return reply.failure();
-  co_return to_frame(wire::reply_header(*header, std::move(self)), *reply);
+  TROUPE_CO_TRY_ASSIGN(header, wire::read_header(frame));
+  TROUPE_CO_TRY_ASSIGN(request, from_frame<Request>(std::move(frame)));
+  TROUPE_CO_TRY_ASSIGN(reply, co_await role->on(std::move(request)));
+  co_return to_frame(wire::reply_header(header, std::move(self)), reply);
 }
 
 inline async::task<core::Result<wire::Frame>> refuse_frame(wire::Frame frame, std::string self) {
-  auto header = wire::read_header(frame);
-  if (!header) co_return header.failure();
+  TROUPE_CO_TRY(wire::read_header(frame));
   co_return core::fail(core::ErrorCode::kUnsupported,
                        self + " does not answer " + wire::frame_kind(frame));
 }

@@ -3,15 +3,14 @@
 // Value types; bound: wire::limits::kMessage_bytes_max.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "runtime/core/ids.hpp"
 #include "runtime/experience/group.hpp"
 #include "runtime/weights/weight_location.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace troupe::actors {
 
@@ -76,6 +75,13 @@ struct GroupStatuses {
   std::uint64_t crossed = 0;             // samples with tokens of more than one version
   std::vector<std::pair<std::string, double>> rewards;  // mean of each reward of the set
   std::vector<std::pair<std::string, double>> extras;   // mean of what rewards report beside scores
+};
+
+// How far the groups are that a run waits for: the data role counts, whoever watches the run shows.
+struct GroupCounts {
+  std::uint64_t groups = 0;   // of the update, or of the evaluation
+  std::uint64_t sampled = 0;  // came from a generator
+  std::uint64_t scored = 0;   // of those, have all their scores; a group that failed counts too
 };
 
 // Answers once every group is ready, or as soon as one has failed. `starts`: version of the weights at

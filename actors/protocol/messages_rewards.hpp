@@ -4,7 +4,6 @@
 
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/reward_group.hpp"
-#include "actors/protocol/reward_reads.hpp"
 #include "runtime/core/result.hpp"
 
 #include <cmath>

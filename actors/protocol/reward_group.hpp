@@ -1,5 +1,6 @@
-// What a reward scores: the responses to one prompt, and once what they share. The reward role is
-// sent it; reward sources are given it. Plain values.
+// What a reward scores: the responses to one prompt, and once what they share; and what it reads
+// beside prompt, response and label. The reward role is sent it; reward sources are given it. Value
+// types and pure functions.
 #pragma once
 
 #include <cstddef>
@@ -29,5 +30,22 @@ inline std::size_t samples_in(const std::vector<RewardGroup>& groups) {
     count += group.samples.size();
   return count;
 }
+
+// Rows can be long (the tests of a coding task), so only what a reward asks for travels.
+struct RewardReads {
+  bool all_columns = false;          // of the dataset row
+  std::vector<std::string> columns;  // without `all_columns`: these
+  bool messages = false;             // the prompt as a list of messages
+  bool tokens = false;               // the sampled ids
+
+  bool cover(const RewardReads& wanted) const;
+  // "all columns", "nothing" or "columns tests, level; messages; tokens".
+  std::string text() const;
+  friend bool operator==(const RewardReads&, const RewardReads&) = default;
+};
+
+// The row with the columns that are read; one that it lacks is left out. Both are JSON objects;
+// with `all_columns` the text of the row as it is.
+std::string row_with(const std::string& row, const RewardReads& reads);
 
 }  // namespace troupe::actors

@@ -14,7 +14,7 @@
 #include "runtime/core/team.hpp"
 
 #include <memory>
-#include <optional>
+#include <string_view>
 
 namespace troupe::actors {
 
@@ -26,6 +26,17 @@ struct RoleContext {
   core::Duration call_deadline = limits::kRoundDeadline;
   core::TeamRunner* team = nullptr;        // the compute pool, used on the device thread
   core::Activity* activity = nullptr;      // what the role's time goes into
+
+  // The same with another time for its calls.
+  RoleContext with_deadline(core::Duration deadline) const {
+    RoleContext other = *this;
+    other.call_deadline = deadline;
+    return other;
+  }
+  // Says what the role waits for between jobs.
+  void set_idle(std::string_view cause) const {
+    if (activity != nullptr) activity->set_idle(cause);
+  }
 };
 
 }  // namespace troupe::actors

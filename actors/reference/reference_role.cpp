@@ -2,8 +2,6 @@
 
 #include "runtime/cluster/limits.hpp"
 
-#include <numeric>
-
 namespace troupe::actors {
 namespace {
 
@@ -57,28 +55,21 @@ ReferenceRole::Batch ReferenceRole::take_batch() {
   return batch;
 }
 
-async::task<core::Result<void>> ReferenceRole::work() {
+async::task<void> ReferenceRole::work() {
   while (!pending_.empty()) {
     Batch batch = take_batch();
-    auto weights = weights_;
-    auto scratch = scratch_;
-    core::TeamRunner* team = &team_;
-    core::Activity* const activity = context_.activity;
-    auto job = [weights, scratch, team, batch, activity]() {
+    auto job = [weights = weights_, scratch = scratch_, team = &team_, batch,
+                activity = context_.activity]() {
       const core::Activity::Busy guard(activity, "score");
       return score(*weights, *team, *scratch, batch);
     };
     auto scored = co_await context_.device->run(std::move(job));
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      if (scored) {
-        batch[i]->answer->set(core::Result<Logprobs>(std::move((*scored)[i])));
-      } else {
-        batch[i]->answer->set(core::Result<Logprobs>(scored.failure()));
-      }
+      batch[i]->answer->set(scored ? core::Result<Logprobs>(std::move((*scored)[i]))
+                                   : scored.failure());
     }
   }
   working_ = false;
-  co_return core::Result<void>();
 }
 
 core::Result<std::vector<Logprobs>> ReferenceRole::score(const model::PackedWeights& weights,

@@ -31,7 +31,7 @@ class ReferenceRole {
   using Batch = std::vector<std::shared_ptr<Pending>>;
 
   Batch take_batch();
-  async::task<core::Result<void>> work();
+  async::task<void> work();
   static core::Result<std::vector<Logprobs>> score(const model::PackedWeights& weights,
                                                    core::TeamRunner& team,
                                                    model::ScoreScratch& scratch,

@@ -8,8 +8,6 @@
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -18,7 +16,6 @@ namespace troupe::actors {
 namespace {
 
 using core::ErrorCode;
-using nlohmann::json;
 using Ids = std::vector<std::int32_t>;
 
 // Consecutive items that share their first `shared` tokens.
@@ -87,8 +84,7 @@ class ModelReward final : public RewardSource {
     std::size_t at = 0;
     for (const RewardGroup& group : groups) {
       for (const RewardSample& sample : group.samples) {
-        auto ids = tokens_of(group, sample.response);
-        if (ids) {
+        if (auto ids = tokens_of(group, sample.response)) {
           tokens[at] = std::move(*ids);
         } else {
           scores[at].cause = ids.error().message;
@@ -190,10 +186,6 @@ class ModelReward final : public RewardSource {
   model::GroupPlan plan_;
   model::ScoreScratch scratch_;
 };
-
-}  // namespace
-
-namespace {
 
 struct Folder {
   text::Tokenizer tokenizer;

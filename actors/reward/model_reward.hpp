@@ -9,13 +9,11 @@
 
 #include "actors/reward/reward_source.hpp"
 #include "runtime/core/team.hpp"
-
 #include "runtime/data/prompt_dataset.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <string>
 
 namespace troupe::actors {
 

@@ -32,8 +32,8 @@ class PythonReward final : public RewardSource {
   core::Result<void> ensure_started() {
     if (worker_.running() && calls_ < options_.calls_max) return {};
     calls_ = 0;
-    TROUPE_TRY(worker_.start({options_.interpreter, "-c", std::string(kPythonWorkerSource),
-                              options_.file.string(), "3"}));
+    TROUPE_TRY(worker_.start(
+        {options_.interpreter, "-c", kPythonWorkerSource, options_.file.string(), "3"}));
     auto line = worker_.read_line(options_.start_deadline);
     if (!line) return core::fail(line.error().within(where()));
     const json ready = json::parse(*line, nullptr, false);

@@ -1,10 +1,7 @@
 #include "actors/reward/reward_retries.hpp"
 
-#include "actors/limits.hpp"
-
 #include <algorithm>
 #include <optional>
-#include <string>
 #include <thread>
 
 namespace troupe::actors {

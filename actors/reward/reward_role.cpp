@@ -8,10 +8,10 @@ RewardRole::RewardRole(RoleContext context,
 
 async::task<core::Result<Scores>> RewardRole::on(Score request) {
   const auto wanted = std::make_shared<RewardReads>();
-  auto source = source_;
-  auto tries = std::make_shared<RewardTries>();
+  const auto tries = std::make_shared<RewardTries>();
   const RewardReads sent = request.sent;
-  auto job = [source, request = std::move(request), tries, wanted, deadline = options_.deadline,
+  auto job = [source = source_, request = std::move(request), tries, wanted,
+              deadline = options_.deadline,
               activity = context_.activity]() -> core::Result<std::vector<RewardScore>> {
     const core::Activity::Busy guard(activity, "score");
     *wanted = source->reads();
@@ -42,18 +42,13 @@ async::task<core::Result<Scores>> RewardRole::on(Score request) {
 }
 
 wire::Amounts RewardRole::amounts() const {
-  wire::Amounts amounts;
-  const auto add = [&](const char* name, std::uint64_t value) {
-    amounts.emplace_back(name, static_cast<double>(value));
-  };
-  add("scored", scored_);
-  add("missing", missing_);
-  add("failed_batches", failed_batches_);
-  add("calls", tries_.calls);
-  add("hangs", tries_.hangs);
-  add("worker_deaths", tries_.deaths);
-  add("away", tries_.away);
-  return amounts;
+  return {{"scored", static_cast<double>(scored_)},
+          {"missing", static_cast<double>(missing_)},
+          {"failed_batches", static_cast<double>(failed_batches_)},
+          {"calls", static_cast<double>(tries_.calls)},
+          {"hangs", static_cast<double>(tries_.hangs)},
+          {"worker_deaths", static_cast<double>(tries_.deaths)},
+          {"away", static_cast<double>(tries_.away)}};
 }
 
 }  // namespace troupe::actors

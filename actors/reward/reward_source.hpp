@@ -10,7 +10,6 @@
 #pragma once
 
 #include "actors/protocol/reward_group.hpp"
-#include "actors/protocol/reward_reads.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
 

@@ -1,11 +1,17 @@
 #include "actors/reward/rule_reward.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <functional>
 #include <regex>
 #include <string_view>
 
 namespace troupe::actors {
 namespace {
+
+// By kind.
+constexpr std::array<const char*, 3> kRuleNames = {"exact", "last_number", "regex"};
 
 // std::regex recurses per character; a longer response is judged by its last part.
 constexpr std::size_t kRegexText_bytes_max = 8192;
@@ -25,68 +31,53 @@ std::string_view first_line(std::string_view text) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Each sample by itself.
-class Rule : public RewardSource {
+RewardScore exact(const std::string& label, const std::string& response) {
+  if (!trimmed(label).empty()) return {first_line(response) == trimmed(label) ? 1.0 : 0.0, ""};
+  return {std::nullopt, "the row has no label to compare with (--data.label_key)"};
+}
+
+RewardScore same_last_number(const std::string& label, const std::string& response) {
+  const auto wanted = last_number(label);
+  if (!wanted) return {std::nullopt, "the label '" + label + "' holds no number"};
+  const auto found = last_number(response);
+  return {found && *found == *wanted ? 1.0 : 0.0, ""};
+}
+
+RewardScore matches(const std::regex& pattern, const std::string& label, std::string response) {
+  if (response.size() > kRegexText_bytes_max) {
+    response.erase(0, response.size() - kRegexText_bytes_max);
+  }
+  try {
+    std::smatch match;
+    if (!std::regex_search(response, match, pattern)) return {0.0, ""};
+    if (match.size() < 2 || trimmed(label).empty()) return {1.0, ""};
+    const std::string group = match[1].str();
+    return {trimmed(group) == trimmed(label) ? 1.0 : 0.0, ""};
+  } catch (const std::regex_error& error) {
+    return {std::nullopt, std::string("the pattern ran into a limit: ") + error.what()};
+  }
+}
+
+// Judges each sample by itself.
+class RuleReward final : public RewardSource {
  public:
+  using Rule = std::function<RewardScore(const std::string& label, const std::string& response)>;
+  RuleReward(RuleKind kind, Rule rule) : kind_(kind), rule_(std::move(rule)) {}
+
+  std::string name() const override { return kRuleNames[static_cast<std::size_t>(kind_)]; }
   core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,
                                                core::Duration) override {
     std::vector<RewardScore> scores;
     for (const RewardGroup& group : groups) {
       for (const RewardSample& sample : group.samples)
-        scores.push_back(score_one(group.label, sample.response));
+        scores.push_back(rule_(group.label, sample.response));
     }
     return scores;
   }
 
- protected:
-  virtual RewardScore score_one(const std::string& label, const std::string& response) const = 0;
-};
-
-class ExactRule final : public Rule {
- public:
-  std::string name() const override { return "exact"; }
-
  private:
-  RewardScore score_one(const std::string& label, const std::string& response) const override {
-    if (!trimmed(label).empty()) return {first_line(response) == trimmed(label) ? 1.0 : 0.0, ""};
-    return {std::nullopt, "the row has no label to compare with (--data.label_key)"};
-  }
-};
-
-class LastNumberRule final : public Rule {
- public:
-  std::string name() const override { return "last_number"; }
-
- private:
-  RewardScore score_one(const std::string& label, const std::string& response) const override {
-    const auto wanted = last_number(label);
-    if (!wanted) return {std::nullopt, "the label '" + label + "' holds no number"};
-    const auto found = last_number(response);
-    return {found && *found == *wanted ? 1.0 : 0.0, ""};
-  }
-};
-
-class RegexRule final : public Rule {
- public:
-  explicit RegexRule(std::regex pattern) : pattern_(std::move(pattern)) {}
-  std::string name() const override { return "regex"; }
-
- private:
-  RewardScore score_one(const std::string& label, const std::string& response) const override {
-    std::string text = response;
-    if (text.size() > kRegexText_bytes_max) text.erase(0, text.size() - kRegexText_bytes_max);
-    try {
-      std::smatch match;
-      if (!std::regex_search(text, match, pattern_)) return {0.0, ""};
-      if (match.size() < 2 || trimmed(label).empty()) return {1.0, ""};
-      const std::string group = match[1].str();
-      return {trimmed(group) == trimmed(label) ? 1.0 : 0.0, ""};
-    } catch (const std::regex_error& error) {
-      return {std::nullopt, std::string("the pattern ran into a limit: ") + error.what()};
-    }
-  }
-
-  std::regex pattern_;
+  const RuleKind kind_;
+  const Rule rule_;
 };
 
 }  // namespace
@@ -126,17 +117,18 @@ std::optional<double> last_number(const std::string& text) {
 
 core::Result<std::unique_ptr<RewardSource>> make_rule_reward(RuleKind kind,
                                                              const std::string& pattern) {
-  switch (kind) {
-    case RuleKind::kExact: return {std::make_unique<ExactRule>()};
-    case RuleKind::kLastNumber: return {std::make_unique<LastNumberRule>()};
-    case RuleKind::kRegex: break;
-  }
+  if (kind == RuleKind::kExact) return {std::make_unique<RuleReward>(kind, exact)};
+  if (kind == RuleKind::kLastNumber) return {std::make_unique<RuleReward>(kind, same_last_number)};
   if (pattern.empty()) {
     return core::fail(core::ErrorCode::kConfig,
                       "reward.rule regex needs a pattern: set --reward.rule_pattern");
   }
   try {
-    return {std::make_unique<RegexRule>(std::regex(pattern))};
+    auto rule = [regex = std::regex(pattern)](const std::string& label,
+                                              const std::string& response) {
+      return matches(regex, label, response);
+    };
+    return {std::make_unique<RuleReward>(kind, std::move(rule))};
   } catch (const std::regex_error& error) {
     return core::fail(core::ErrorCode::kConfig, "reward.rule_pattern '" + pattern +
                                                     "' is not a regular expression: " +
@@ -145,10 +137,9 @@ core::Result<std::unique_ptr<RewardSource>> make_rule_reward(RuleKind kind,
 }
 
 std::optional<RuleKind> rule_kind(const std::string& name) {
-  if (name == "exact") return RuleKind::kExact;
-  if (name == "last_number") return RuleKind::kLastNumber;
-  if (name == "regex") return RuleKind::kRegex;
-  return std::nullopt;
+  const auto found = std::find(kRuleNames.begin(), kRuleNames.end(), name);
+  if (found == kRuleNames.end()) return std::nullopt;
+  return static_cast<RuleKind>(found - kRuleNames.begin());
 }
 
 }  // namespace troupe::actors

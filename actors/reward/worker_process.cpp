@@ -21,7 +21,7 @@ using core::ErrorCode;
 constexpr int kReplyDescriptor = 3;
 
 struct Pair {
-  int ours = -1, child = -1;
+  net::OwnedFd ours, child;
 };
 
 // Sockets rather than pipes: a write to a dead child is then an error, not a signal.
@@ -31,7 +31,7 @@ core::Result<Pair> make_pair() {
     return core::fail(ErrorCode::kResources,
                       std::string("cannot reach a reward worker: ") + strerror(errno));
   }
-  return Pair{ends[0], ends[1]};
+  return Pair{net::OwnedFd(ends[0]), net::OwnedFd(ends[1])};
 }
 
 // What a worker may know of our environment.
@@ -45,10 +45,15 @@ std::vector<std::string> bare_environment() {
   return kept;
 }
 
-int remaining_ms(core::TimePoint until) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-      until - core::TimePoint(std::chrono::steady_clock::now()));
-  return left.count() > 0 ? static_cast<int>(left.count()) : 0;
+core::TimePoint now() {
+  return std::chrono::steady_clock::now();
+}
+
+// Waits until the descriptor can be read or written; false at the end of the time.
+bool wait_until_ready(const net::OwnedFd& fd, short events, core::TimePoint until) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now()).count();
+  pollfd polled{fd.get(), events, 0};
+  return ::poll(&polled, 1, left > 0 ? static_cast<int>(left) : 0) != 0;
 }
 
 }  // namespace
@@ -56,47 +61,34 @@ int remaining_ms(core::TimePoint until) {
 core::Result<void> WorkerProcess::start(const std::vector<std::string>& command) {
   kill();
   TROUPE_TRY_ASSIGN(requests, make_pair());
-  auto replies = make_pair();
-  if (!replies) {
-    ::close(requests.child);
-    ::close(requests.ours);
-    return replies.failure();
-  }
+  TROUPE_TRY_ASSIGN(replies, make_pair());
   core::ChildSpec spec;
   spec.words = command;
   spec.environment = bare_environment();
   // What it prints goes to standard error.
-  spec.descriptors = {{requests.child, 0}, {2, 1}, {replies->child, kReplyDescriptor}};
+  spec.descriptors = {{requests.child.get(), 0}, {2, 1}, {replies.child.get(), kReplyDescriptor}};
   spec.limits = {{RLIMIT_CORE, 0}, {RLIMIT_NOFILE, 256}, {RLIMIT_FSIZE, rlim_t{1} << 30}};
-  auto child = core::ChildProcess::start("a reward worker", std::move(spec));
-  ::close(requests.child);
-  ::close(replies->child);
-  in_ = requests.ours;
-  out_ = replies->ours;
-  if (!child) {
-    kill();
-    return child.failure();
-  }
-  child_ = std::move(*child);
-  ::fcntl(in_, F_SETFL, O_NONBLOCK);
-  ::fcntl(out_, F_SETFL, O_NONBLOCK);
+  TROUPE_TRY_SET(child_, core::ChildProcess::start("a reward worker", std::move(spec)));
+  in_ = std::move(requests.ours);
+  out_ = std::move(replies.ours);
+  ::fcntl(in_.get(), F_SETFL, O_NONBLOCK);
+  ::fcntl(out_.get(), F_SETFL, O_NONBLOCK);
   return {};
 }
 
 core::Result<void> WorkerProcess::send_line(const std::string& line, core::Duration deadline) {
   if (!running()) return core::fail(ErrorCode::kClosed, "the reward worker is not running");
   const std::string bytes = line + "\n";
-  const auto until = core::TimePoint(std::chrono::steady_clock::now()) + deadline;
+  const auto until = now() + deadline;
   std::size_t sent = 0;
   while (sent < bytes.size()) {
-    const ssize_t n = ::send(in_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    const ssize_t n = ::send(in_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
     if (n > 0) {
       sent += static_cast<std::size_t>(n);
       continue;
     }
     if (n < 0 && errno != EAGAIN && errno != EINTR) return ended();
-    pollfd poll_in{in_, POLLOUT, 0};
-    if (::poll(&poll_in, 1, remaining_ms(until)) == 0) {
+    if (!wait_until_ready(in_, POLLOUT, until)) {
       return core::fail(ErrorCode::kDeadline, "the reward worker does not read its requests");
     }
   }
@@ -105,7 +97,7 @@ core::Result<void> WorkerProcess::send_line(const std::string& line, core::Durat
 
 core::Result<std::string> WorkerProcess::read_line(core::Duration deadline) {
   if (!running()) return core::fail(ErrorCode::kClosed, "the reward worker is not running");
-  const auto until = core::TimePoint(std::chrono::steady_clock::now()) + deadline;
+  const auto until = now() + deadline;
   for (;;) {
     if (const auto end = pending_.find('\n'); end != std::string::npos) {
       std::string line = pending_.substr(0, end);
@@ -116,14 +108,13 @@ core::Result<std::string> WorkerProcess::read_line(core::Duration deadline) {
       return core::fail(ErrorCode::kData, "the reward worker's reply is longer than the bound");
     }
     char chunk[65536];
-    const ssize_t n = ::read(out_, chunk, sizeof chunk);
+    const ssize_t n = ::read(out_.get(), chunk, sizeof chunk);
     if (n > 0) {
       pending_.append(chunk, static_cast<std::size_t>(n));
       continue;
     }
     if (n == 0 || (errno != EAGAIN && errno != EINTR)) return ended();
-    pollfd poll_out{out_, POLLIN, 0};
-    if (::poll(&poll_out, 1, remaining_ms(until)) == 0) {
+    if (!wait_until_ready(out_, POLLIN, until)) {
       return core::fail(ErrorCode::kDeadline, "the reward worker did not answer in time");
     }
   }
@@ -142,9 +133,8 @@ core::Failure WorkerProcess::ended() {
 
 void WorkerProcess::kill() noexcept {
   child_.kill();
-  if (in_ >= 0) ::close(in_);
-  if (out_ >= 0) ::close(out_);
-  in_ = out_ = -1;
+  in_.close();
+  out_.close();
   pending_.clear();
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/core/child_process.hpp"
 #include "runtime/core/clock.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/net/socket.hpp"
 
 #include <string>
 #include <vector>
@@ -22,7 +23,6 @@ class WorkerProcess {
 
   core::Result<void> start(const std::vector<std::string>& command);
   bool running() const noexcept { return child_.pid() > 0; }
-  pid_t pid() const noexcept { return child_.pid(); }
 
   // Errors: kDeadline, kClosed (the child ended; says how), kData (a reply beyond the bound).
   core::Result<void> send_line(const std::string& line, core::Duration deadline);
@@ -35,8 +35,8 @@ class WorkerProcess {
   core::Failure ended();
 
   core::ChildProcess child_;
-  int in_ = -1;   // we write, the child's standard input
-  int out_ = -1;  // we read, the child's descriptor 3
+  net::OwnedFd in_;   // we write, the child's standard input
+  net::OwnedFd out_;  // we read, the child's descriptor 3
   std::string pending_;
 };
 

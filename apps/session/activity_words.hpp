@@ -1,7 +1,7 @@
 // What a run is doing, in words for the terminal: who works, or who is waited for. Pure functions.
 #pragma once
 
-#include "actors/protocol/group_counts.hpp"
+#include "actors/protocol/messages.hpp"
 
 #include <string>
 #include <string_view>

@@ -71,9 +71,4 @@ std::vector<LocalNodes::Exit> LocalNodes::exits() {
   return ended;
 }
 
-int LocalNodes::pid(const std::string& node) const {
-  const auto found = nodes_.find(node);
-  return found == nodes_.end() ? 0 : found->second.pid();
-}
-
 }  // namespace troupe::app

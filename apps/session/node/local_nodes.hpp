@@ -4,7 +4,7 @@
 // company's strand.
 #pragma once
 
-#include "actors/company/launcher.hpp"
+#include "actors/company/local_processes.hpp"
 #include "runtime/core/child_process.hpp"
 
 #include <filesystem>
@@ -24,7 +24,6 @@ class LocalNodes final : public actors::NodeLauncher {
                            const std::string& pass) override;
   void kill(const std::string& node) override;
   std::vector<Exit> exits() override;
-  int pid(const std::string& node) const override;
 
  private:
   std::string socket_;

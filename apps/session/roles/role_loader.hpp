@@ -5,7 +5,7 @@
 #pragma once
 
 #include "actors/generator/tokenizer_text.hpp"
-#include "actors/node/role_maker.hpp"
+#include "actors/node/node_role.hpp"
 #include "actors/reward/reward_source.hpp"
 #include "apps/cli/placement.hpp"
 #include "apps/session/roles/fault_plan.hpp"

@@ -311,7 +311,6 @@ class CompanyStage final : public NodeLauncher {
     }
     return now;
   }
-  int pid(const std::string&) const override { return 1; }
 
   cluster::sim::VirtualTime time_;
   core::Rng rng_;

@@ -29,7 +29,6 @@ class ScriptedLauncher final : public NodeLauncher {
   }
   void kill(const std::string& node) override { killed.push_back(node); }
   std::vector<Exit> exits() override { return std::exchange(ended, {}); }
-  int pid(const std::string&) const override { return 1; }
 
   std::set<std::string> passes;
   std::vector<std::string> started, killed;

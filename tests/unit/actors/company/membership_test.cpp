@@ -42,7 +42,6 @@ class MembershipTest : public ::testing::Test {
 TEST_F(MembershipTest, ANodeThatBeatsStaysAlive) {
   ASSERT_TRUE(members.join(node("node/a"), at(0)));
   EXPECT_TRUE(pass(0, 60'000, {"node/a"}).empty());
-  EXPECT_EQ(members.find("node/a")->beats, 241u);
 }
 
 TEST_F(MembershipTest, SilenceIsSuspectAfterOneSecondAndFrozenAfterTwo) {

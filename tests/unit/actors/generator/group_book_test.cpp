@@ -84,16 +84,17 @@ TEST(GroupBook, ACutGroupNeedsTwoSamples) {
     asked.ask({{0, 0, 0}});
     asked.give_prompts();
     const core::GroupId id = asked.book.submit(0).at(0).id;
-    std::vector<experience::Ticket> retired;
-    EXPECT_EQ(asked.book.cut({{0, 0, 0}}, retired), std::vector<core::GroupId>{id});
+    EXPECT_EQ(asked.book.cut({{0, 0, 0}}), std::vector<core::GroupId>{id});
     for (std::int32_t i = 0; i < done; ++i) {
       EXPECT_FALSE(asked.book.put_sample(sample_of(id, i)));  // ended while the cut was on its way
     }
-    const auto left = asked.book.aborted(id, retired);
+    const auto left = asked.book.aborted(id);
     EXPECT_EQ(left.has_value(), done == 2);
-    EXPECT_EQ(retired.size(), done == 2 ? 0u : 1u);
+    EXPECT_EQ(asked.call->done->settled(), done < 2);
     if (left) {
       EXPECT_TRUE(left->cut);
+    } else {
+      EXPECT_EQ(asked.call->error->code, core::ErrorCode::kDeadline);
     }
   }
 }
@@ -103,21 +104,20 @@ TEST(GroupBook, AGroupThatEndsBeforeItsCutIsWhole) {
   asked.ask({{0, 0, 0}});
   asked.give_prompts(1);
   const core::GroupId id = asked.book.submit(0).at(0).id;
-  std::vector<experience::Ticket> retired;
-  EXPECT_EQ(asked.book.cut({{0, 0, 0}}, retired).size(), 1u);
+  EXPECT_EQ(asked.book.cut({{0, 0, 0}}).size(), 1u);
   EXPECT_TRUE(asked.book.put_sample(sample_of(id, 0)));
-  EXPECT_FALSE(asked.book.aborted(id, retired));
-  EXPECT_TRUE(retired.empty());
+  EXPECT_FALSE(asked.book.aborted(id));
+  EXPECT_FALSE(asked.call->done->settled());
 }
 
 TEST(GroupBook, CutsWhatHasNotBegunAtOnce) {
   Asked asked;
   asked.ask({{0, 0, 0}, {0, 1, 0}}, 5);
-  std::vector<experience::Ticket> retired;
-  EXPECT_TRUE(asked.book.cut({{0, 0, 0}}, retired).empty());
+  EXPECT_TRUE(asked.book.cut({{0, 0, 0}}).empty());
   asked.give_prompts();
-  EXPECT_TRUE(asked.book.cut({{0, 1, 0}, {3, 3, 3}}, retired).empty());
-  EXPECT_EQ(retired, (std::vector<experience::Ticket>{{0, 0, 0}, {0, 1, 0}}));
+  EXPECT_TRUE(asked.book.cut({{0, 1, 0}, {3, 3, 3}}).empty());
+  EXPECT_TRUE(asked.call->done->settled());
+  EXPECT_EQ(asked.book.size(), 0u);
   EXPECT_TRUE(asked.book.submit(5).empty());
 }
 

@@ -1,4 +1,4 @@
-#include "actors/protocol/reward_reads.hpp"
+#include "actors/protocol/reward_group.hpp"
 
 #include <nlohmann/json.hpp>
 
