@@ -251,7 +251,7 @@ PumpCounters EnginePump::counters() const {
 
 void EnginePump::stop() {
   if (std::exchange(impl_->stopped, true)) return;
-  impl_->strand_scope.stop([] {});
+  impl_->strand_scope.stop();
   impl_->thread.close();
 }
 

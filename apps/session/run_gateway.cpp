@@ -1,7 +1,7 @@
 #include "apps/session/run_gateway.hpp"
 
 #include "apps/session/node/join_flags.hpp"
-#include "runtime/net/token_file.hpp"
+#include "runtime/net/gateway_auth.hpp"
 
 namespace troupe::app {
 namespace {

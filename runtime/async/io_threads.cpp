@@ -1,15 +1,11 @@
 #include "runtime/async/io_threads.hpp"
 
-#include <pthread.h>
-
-#include <exception>
-#include <future>
-#include <memory>
-
 #include "runtime/core/check.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/use_future.hpp>
+#include <pthread.h>
 
 namespace troupe::async {
 
@@ -28,17 +24,7 @@ IoThreads::~IoThreads() { join(); }
 Executor IoThreads::make_strand() { return boost::asio::make_strand(context_.get_executor()); }
 
 void IoThreads::run(task<void> body) {
-  auto done = std::make_shared<std::promise<void>>();
-  auto finished = [done](std::exception_ptr error) {
-    if (error) {
-      done->set_exception(error);
-    } else {
-      done->set_value();
-    }
-  };
-  auto future = done->get_future();
-  boost::asio::co_spawn(make_strand(), std::move(body), std::move(finished));
-  future.get();
+  boost::asio::co_spawn(make_strand(), std::move(body), boost::asio::use_future).get();
 }
 
 void IoThreads::join() {

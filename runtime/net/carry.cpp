@@ -4,10 +4,8 @@
 #include "runtime/net/await_token.hpp"
 #include "runtime/net/limits.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -20,7 +18,6 @@ namespace asio = boost::asio;
 using core::ErrorCode;
 
 namespace {
-
 
 core::Failure broken(const boost::system::error_code& code) {
   return core::fail(ErrorCode::kPeerLost, "local connection: " + code.message());

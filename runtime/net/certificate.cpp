@@ -1,7 +1,6 @@
 #include "runtime/net/certificate.hpp"
 
 #include <boost/asio/ip/address.hpp>
-#include <openssl/rand.h>
 #include <openssl/x509v3.h>
 
 namespace troupe::net {
@@ -47,17 +46,13 @@ core::Result<std::string> alternative_names(const std::vector<std::string>& host
 }
 
 core::Result<void> set_serial(X509* certificate) {
-  unsigned char bytes[16];
-  if (RAND_bytes(bytes, sizeof bytes) != 1) {
+  constexpr int kBits = 127;  // of 128, so that the number is positive
+  const std::unique_ptr<BIGNUM, OpensslFree<BN_free>> number(BN_new());
+  if (!number || BN_rand(number.get(), kBits, BN_RAND_TOP_ANY, BN_RAND_BOTTOM_ANY) != 1) {
     return openssl_failure(ErrorCode::kResources, "no random bytes for a serial number");
   }
-  bytes[0] &= 0x7f;  // positive
-  BIGNUM* number = BN_bin2bn(bytes, sizeof bytes, nullptr);
-  const bool set = number != nullptr &&
-                   BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != nullptr;
-  BN_free(number);
-  if (!set) return openssl_failure(ErrorCode::kInternal, "cannot set a serial number");
-  return {};
+  if (BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate)) != nullptr) return {};
+  return openssl_failure(ErrorCode::kInternal, "cannot set a serial number");
 }
 
 core::Result<void> add_extensions(X509* certificate, X509* issuer, const CertificateSpec& spec) {

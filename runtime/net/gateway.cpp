@@ -5,17 +5,14 @@
 #include "runtime/net/await_token.hpp"
 #include "runtime/net/carry.hpp"
 #include "runtime/net/gateway_protocol.hpp"
+#include "runtime/net/gateway_records.hpp"
 #include "runtime/net/limits.hpp"
 #include "runtime/net/listener.hpp"
-#include "runtime/net/minute_book.hpp"
-#include "runtime/net/proven_book.hpp"
+#include "runtime/net/socket.hpp"
 #include "runtime/net/strand_scope.hpp"
 #include "runtime/net/tls_context.hpp"
-#include "runtime/net/socket.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <list>
@@ -100,8 +97,6 @@ struct Gateway::Impl {
       ++self.carried;
       self.proven.enters(address, self.timers.now());
     }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
     ~Inside() {
       --self.carried;
       self.proven.leaves(address, self.timers.now());
@@ -110,11 +105,11 @@ struct Gateway::Impl {
     const std::string address;
   };
 
-  static async::task<void> accept_all(Impl* self);
+  async::task<void> accept_all();
   void welcome(tcp::socket socket);
-  static async::task<void> visit(Impl* self, std::shared_ptr<Visitor> visitor);
-  static async::task<core::Result<GatewayRequest>> greet(Impl* self, Visitor* visitor);
-  static async::task<core::Result<void>> connect(Impl* self, Visitor* visitor, GatewayRequest request);
+  async::task<void> visit(std::shared_ptr<Visitor> visitor);
+  async::task<core::Result<GatewayRequest>> greet(Visitor* visitor);
+  async::task<core::Result<void>> connect(Visitor* visitor, GatewayRequest request);
   bool make_room();
   void book_failure(const Visitor& visitor, const core::Error& error);
 
@@ -132,7 +127,6 @@ struct Gateway::Impl {
   ProvenBook proven;
   std::size_t carried = 0;
   std::uint16_t port = 0;
-  bool stopped = false;
   std::mutex mutex;
   Services services;  // under the mutex
 };
@@ -151,21 +145,21 @@ void Gateway::Impl::refuse(const Visitor& visitor, const std::string& why) {
   }
 }
 
-async::task<void> Gateway::Impl::accept_all(Impl* self) {
+async::task<void> Gateway::Impl::accept_all() {
   for (;;) {
-    while (self->pending.size() >= limits::kGatewayPending_max && !self->make_room()) {
-      co_await self->freed.wait(async::Deadline::after(self->timers, kLook));
+    while (pending.size() >= limits::kGatewayPending_max && !make_room()) {
+      co_await freed.wait(async::Deadline::after(timers, kLook));
     }
-    tcp::socket socket(self->work.executor());
-    const auto [code] = co_await self->acceptor->async_accept(socket, kToken);
-    if (self->work.scope().cancelled()) co_return;
+    tcp::socket socket(work.executor());
+    const auto [code] = co_await acceptor->async_accept(socket, kToken);
+    if (work.scope().cancelled()) co_return;
     if (!code) {
-      self->welcome(std::move(socket));
+      welcome(std::move(socket));
       continue;
     }
     if (code == asio::error::connection_aborted) continue;
-    if (self->hooks.refused) self->hooks.refused("cannot accept: " + code.message());
-    co_await async::sleep_for(self->timers, limits::kAcceptPause);
+    if (hooks.refused) hooks.refused("cannot accept: " + code.message());
+    co_await async::sleep_for(timers, limits::kAcceptPause);
   }
 }
 
@@ -185,7 +179,7 @@ void Gateway::Impl::welcome(tcp::socket socket) {
   visitor->endpoint = endpoint_text(endpoint);
   visitor->since = now;
   pending.push_back(visitor);
-  work.scope().spawn("", visit(this, std::move(visitor)));
+  work.scope().spawn("", visit(std::move(visitor)));
 }
 
 // A crowd of silent strangers costs the strangers: the oldest of the network with most of them
@@ -198,9 +192,8 @@ bool Gateway::Impl::make_room() {
       crowds[visitor->network].push_back(visitor);
     }
   }
-  const auto most = std::max_element(
-      crowds.begin(), crowds.end(),
-      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  const auto most =
+      std::ranges::max_element(crowds, {}, [](const auto& crowd) { return crowd.second.size(); });
   if (most == crowds.end()) return false;
   const auto oldest = most->second.front();
   oldest->crowded = true;
@@ -224,25 +217,25 @@ void Gateway::Impl::book_failure(const Visitor& visitor, const core::Error& erro
                          : why);
 }
 
-async::task<void> Gateway::Impl::visit(Impl* self, std::shared_ptr<Visitor> visitor) {
+async::task<void> Gateway::Impl::visit(std::shared_ptr<Visitor> visitor) {
   auto executor = co_await asio::this_coro::executor;
   std::function<void()> cut = [visitor] { visitor->cut(); };
   async::Timer limit =
-      self->timers.arm(executor, self->timers.now() + limits::kGatewayAuthentication, std::move(cut));
+      timers.arm(executor, timers.now() + limits::kGatewayAuthentication, std::move(cut));
 
-  auto request = co_await greet(self, visitor.get());
-  if (self->work.scope().cancelled()) co_return;
-  self->pending.remove(visitor);
-  self->freed.notify_all();
+  auto request = co_await greet(visitor.get());
+  if (work.scope().cancelled()) co_return;
+  pending.remove(visitor);
+  freed.notify_all();
   if (!request) {
-    self->book_failure(*visitor, request.error());
+    book_failure(*visitor, request.error());
     co_return;
   }
-  const Inside inside(*self, visitor->address);
-  auto connected = co_await connect(self, visitor.get(), *request);
-  if (self->work.scope().cancelled()) co_return;
+  const Inside inside(*this, visitor->address);
+  auto connected = co_await connect(visitor.get(), *request);
+  if (work.scope().cancelled()) co_return;
   if (!connected) {
-    self->refuse(*visitor, request->service + ": " + printable(connected.error().message));
+    refuse(*visitor, request->service + ": " + printable(connected.error().message));
     co_return;
   }
   limit.disarm();
@@ -251,19 +244,17 @@ async::task<void> Gateway::Impl::visit(Impl* self, std::shared_ptr<Visitor> visi
   static_cast<void>(co_await carry(&visitor->tls, &visitor->local));
 }
 
-async::task<core::Result<GatewayRequest>> Gateway::Impl::greet(Impl* self, Visitor* visitor) {
+async::task<core::Result<GatewayRequest>> Gateway::Impl::greet(Visitor* visitor) {
   TROUPE_CO_TRY(co_await visitor->tls.handshake());
   visitor->shaken = true;
-  auto request = co_await admit(&visitor->tls, &self->auth);
+  auto request = co_await admit(&visitor->tls, &auth);
   co_return request;
 }
 
 // The verdict, after the local side is known to answer.
-async::task<core::Result<void>> Gateway::Impl::connect(Impl* self,
-                                                    Visitor* visitor,
-                                                    GatewayRequest request) {
+async::task<core::Result<void>> Gateway::Impl::connect(Visitor* visitor, GatewayRequest request) {
   TlsStream* tls = &visitor->tls;
-  const auto service = self->find(request.service);
+  const auto service = find(request.service);
   if (!service) {
     const std::string reason = "there is no service '" + request.service + "' behind this gateway";
     TROUPE_CO_TRY(co_await answer(tls, GatewayVerdict::kNoService, request.proof, reason));
@@ -271,12 +262,12 @@ async::task<core::Result<void>> Gateway::Impl::connect(Impl* self,
   }
   if (request.errand == GatewayErrand::kIntroduce) {
     std::string pass;
-    if (self->hooks.pass) pass = self->hooks.pass(request.service, visitor->endpoint);
+    if (hooks.pass) pass = hooks.pass(request.service, visitor->endpoint);
     TROUPE_CO_TRY(co_await answer(tls, GatewayVerdict::kWelcome, request.proof, std::move(pass)));
     auto ended = co_await tls->finish();
     co_return ended;
   }
-  if (self->carried > limits::kGatewayConnections_max) {
+  if (carried > limits::kGatewayConnections_max) {
     const std::string reason =
         "the gateway carries " + std::to_string(limits::kGatewayConnections_max) + " connections already";
     TROUPE_CO_TRY(co_await answer(tls, GatewayVerdict::kFull, request.proof, reason));
@@ -308,7 +299,7 @@ core::Result<std::unique_ptr<Gateway>> Gateway::open(async::IoThreads& io,
   impl->context = std::move(context);
   impl->port = acceptor.local_endpoint().port();
   impl->acceptor.emplace(std::move(acceptor));
-  impl->work.start(Impl::accept_all(impl.get()));
+  impl->work.start(impl->accept_all());
   return std::unique_ptr<Gateway>(new Gateway(std::move(impl)));
 }
 
@@ -327,11 +318,8 @@ std::uint16_t Gateway::port() const noexcept {
 }
 
 void Gateway::stop() {
-  if (std::exchange(impl_->stopped, true)) return;
-  impl_->work.stop([this] {
-    boost::system::error_code ignored;
-    impl_->acceptor->close(ignored);
-  });
+  impl_->work.stop();
+  impl_->acceptor.reset();
 }
 
 }  // namespace troupe::net

@@ -1,6 +1,7 @@
 // What the two ends of a gateway prove themselves with: the run's join token, or a certificate that
-// the run's CA has signed. A value type; there is no third kind, so nothing is ever open to
-// everybody.
+// the run's CA has signed. There is no third kind, so nothing is ever open to everybody. Also the
+// file of a join token: 32 random bytes in hexadecimal, readable by its owner alone. A value type
+// and plain functions; any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -21,5 +22,16 @@ inline constexpr std::size_t kToken_bytes = 32;
 
 // Exactly one of the two, whole and well-formed. Error kConfig says what is missing.
 core::Result<void> check_auth(const GatewayAuth& auth);
+
+// A new token from the system's random source.
+core::Result<std::string> make_token();
+
+// Writes a new token to `path`, which must not exist yet, with mode 0600; returns the token.
+// Errors: kConfig (the file exists), kResources (it cannot be written).
+core::Result<std::string> create_token_file(const std::filesystem::path& path);
+
+// Errors, all kConfig: no such file, not a regular file, group or others have access (names the
+// chmod), not a token.
+core::Result<std::string> read_token_file(const std::filesystem::path& path);
 
 }  // namespace troupe::net

@@ -27,15 +27,6 @@ core::Result<Block> random_block() {
   return block;
 }
 
-std::array<unsigned char, kToken_bytes> key_of(const std::string& token) {
-  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  std::array<unsigned char, kToken_bytes> key = {};
-  for (std::size_t i = 0; i < key.size(); ++i) {
-    key[i] = static_cast<unsigned char>(digit(token[2 * i]) * 16 + digit(token[2 * i + 1]));
-  }
-  return key;
-}
-
 struct Exchange {
   Block client_nonce = {};
   Block gateway_nonce = {};
@@ -54,10 +45,13 @@ core::Result<std::string> proof_of(const char* role,
   text.append(reinterpret_cast<const char*>(exchange.binding.data()), 32);
   text += exchange.errand;
   text += exchange.service;
-  const auto key = key_of(token);
+  std::array<unsigned char, kToken_bytes> key;
   std::string proof(32, '\0');
+  std::size_t key_bytes = 0;
   unsigned size = 0;
-  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+  if (OPENSSL_hexstr2buf_ex(key.data(), key.size(), &key_bytes, token.c_str(), '\0') != 1 ||
+      key_bytes != key.size() ||
+      HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
            reinterpret_cast<const unsigned char*>(text.data()), text.size(),
            reinterpret_cast<unsigned char*>(proof.data()), &size) == nullptr) {
     return openssl_failure(ErrorCode::kInternal, "cannot make a proof");
@@ -70,12 +64,9 @@ bool same(const std::string& a, const char* b) {
 }
 
 bool plain_name(const std::string& name) {
-  for (const char c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || c == '.' || c == '/';
-    if (!plain) return false;
-  }
-  return !name.empty();
+  return !name.empty() && name.find_first_not_of(
+                              "abcdefghijklmnopqrstuvwxyz"
+                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") == std::string::npos;
 }
 
 // The fixed part of a hello; says nothing of the name yet.

@@ -5,12 +5,11 @@
 #include "runtime/net/limits.hpp"
 #include "runtime/net/url.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
@@ -28,7 +27,6 @@ using asio::ip::tcp;
 using core::ErrorCode;
 
 namespace {
-
 
 struct Call {
   Url url;
@@ -132,12 +130,6 @@ async::task<core::Result<HttpReply>> exchange_tls(Call* call) {
   co_return reply;
 }
 
-async::task<void> keep(async::task<core::Result<HttpReply>> call,
-                       std::optional<core::Result<HttpReply>>* out) {
-  auto reply = co_await std::move(call);
-  out->emplace(std::move(reply));
-}
-
 }  // namespace
 
 async::task<core::Result<HttpReply>> http_post_json(std::string url,
@@ -147,11 +139,8 @@ async::task<core::Result<HttpReply>> http_post_json(std::string url,
   TROUPE_CO_TRY_ASSIGN(parsed, parse_url(url));
   const core::TimePoint until = core::SteadyClock().now() + limit;
   Call call{std::move(parsed), std::move(body), std::move(headers), limit, until};
-  if (call.url.tls) {
-    auto reply = co_await exchange_tls(&call);
-    co_return reply;
-  }
-  auto reply = co_await exchange_plain(&call);
+  auto exchanged = call.url.tls ? exchange_tls(&call) : exchange_plain(&call);
+  auto reply = co_await std::move(exchanged);
   co_return reply;
 }
 
@@ -161,13 +150,11 @@ core::Result<HttpReply> http_post_json_blocking(const std::string& url,
                                                 HttpHeaders headers) {
   asio::io_context context(1);
   std::optional<core::Result<HttpReply>> out;
-  std::exception_ptr thrown;
-  auto finished = [&thrown](std::exception_ptr error) { thrown = error; };
-  asio::co_spawn(context,
-                 keep(http_post_json(url, std::move(body), limit, std::move(headers)), &out),
-                 std::move(finished));
+  auto posted = http_post_json(url, std::move(body), limit, std::move(headers));
+  auto done =
+      asio::co_spawn(context, async::detail::store(std::move(posted), &out), asio::use_future);
   context.run();
-  if (thrown) std::rethrow_exception(thrown);
+  done.get();
   return std::move(*out);
 }
 

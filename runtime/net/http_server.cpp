@@ -4,15 +4,14 @@
 
 #include "runtime/async/deadline.hpp"
 #include "runtime/net/await_token.hpp"
-#include "runtime/net/http_head.hpp"
 #include "runtime/net/limits.hpp"
 #include "runtime/net/listener.hpp"
 #include "runtime/net/strand_scope.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/read_size.hpp>
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 #include <sys/socket.h>
@@ -36,27 +35,100 @@ constexpr std::size_t kBuffer_bytes_max =
 
 using Stream = beast::tcp_stream;
 using StreamPtr = std::shared_ptr<Stream>;
+using Parser = http::request_parser<http::string_body>;
+using Request = http::request<http::string_body>;
 using Message = http::response<http::string_body>;
 
 // What becomes of a connection after a request.
 enum class Then { kNext, kClose, kLinger };
 
+// Why a request is refused.
+struct Complaint {
+  http::status status = http::status::bad_request;
+  std::string why;
+};
+
+constexpr std::size_t kRead_bytes_max = 64u << 10;
+
+// Whether a line of the header begins with a blank: it goes on with the one before. `last` is the
+// byte before these, and then the last of them.
+bool folds(std::string_view bytes, char& last) {
+  for (const char byte : bytes) {
+    if (last == '\n' && (byte == ' ' || byte == '\t')) return true;
+    last = byte;
+  }
+  return false;
+}
+
+struct HeaderRead {
+  boost::system::error_code code;
+  bool folded = false;  // a line goes on in the next one (obs-fold); nothing behind it was read
+};
+
+// Reads as Beast does until the header is whole, broken or folded; what follows it stays in
+// `buffer`. Beast lets a folded line pass, and a proxy before this server may then see other
+// requests than it does. The stream's timer and the parser's header_limit bound this.
+async::task<HeaderRead> read_header(beast::tcp_stream* stream,
+                                    beast::flat_buffer* buffer,
+                                    Parser* parser) {
+  parser->eager(false);  // stop where the body begins
+  HeaderRead read;
+  char last = 0;
+  for (;;) {
+    if (buffer->size() > 0) {
+      const auto data = buffer->data();
+      const std::size_t taken = parser->put(data, read.code);
+      read.folded = folds({static_cast<const char*>(data.data()), taken}, last);
+      buffer->consume(taken);
+      const bool more = read.code == http::error::need_more;
+      if (more) read.code = {};
+      if (read.code || read.folded || parser->is_header_done()) co_return read;
+      if (!more && taken > 0) continue;
+    }
+    const std::size_t room = beast::read_size(*buffer, kRead_bytes_max);
+    if (room == 0) {
+      read.code = http::error::buffer_overflow;
+      co_return read;
+    }
+    const auto space = buffer->prepare(room);
+    const auto [code, size] = co_await stream->async_read_some(space, kToken);
+    read.code = code;
+    if (code) co_return read;
+    buffer->commit(size);
+  }
+}
+
+// What is wrong with how the body is said to be sent: a coding other than `chunked` alone, or any
+// with HTTP/1.0. Beast lets these pass, too. Nothing when all is well.
+std::optional<Complaint> coding_complaint(const Request& message) {
+  const auto [first, end] = message.equal_range(http::field::transfer_encoding);
+  if (first == end) return std::nullopt;
+  if (message.version() < 11) {
+    return Complaint{http::status::bad_request, "Transfer-Encoding goes with HTTP/1.1"};
+  }
+  if (std::next(first) != end || !beast::iequals(first->value(), "chunked")) {
+    return Complaint{http::status::not_implemented,
+                     "Transfer-Encoding: this server takes chunked alone"};
+  }
+  return std::nullopt;
+}
+
 // What a request gets that could not be read; nothing for a connection that ended or was too slow.
-std::optional<HttpComplaint> complaint_of(const boost::system::error_code& code) {
+std::optional<Complaint> complaint_of(const boost::system::error_code& code) {
   if (code == http::error::body_limit) {
-    return HttpComplaint{http::status::payload_too_large, "the body is too large"};
+    return Complaint{http::status::payload_too_large, "the body is too large"};
   }
   if (code == http::error::header_limit || code == http::error::buffer_overflow) {
-    return HttpComplaint{http::status::request_header_fields_too_large, "the header is too large"};
+    return Complaint{http::status::request_header_fields_too_large, "the header is too large"};
   }
   if (code == http::error::end_of_stream || code == http::error::partial_message ||
       code.category() != http::make_error_code(http::error::end_of_stream).category()) {
     return std::nullopt;
   }
-  return HttpComplaint{http::status::bad_request, "this is no HTTP request: " + code.message()};
+  return Complaint{http::status::bad_request, "this is no HTTP request: " + code.message()};
 }
 
-HttpRequest request_of(http::request<http::string_body>&& message) {
+HttpRequest request_of(Request&& message) {
   HttpRequest request;
   request.method = std::string(message.method_string());
   const std::string target(message.target());
@@ -81,6 +153,14 @@ http::response<Body> header_of(const HttpResponse& response, bool keep_alive, un
   return message;
 }
 
+std::string_view host_part(std::string_view authority) {
+  if (authority.starts_with('[')) {
+    const auto end = authority.find(']');
+    return end == authority.npos ? std::string_view() : authority.substr(1, end - 1);
+  }
+  return authority.substr(0, authority.find(':'));
+}
+
 Message message_of(HttpResponse response, bool keep_alive, bool head, unsigned version) {
   Message message = header_of<http::string_body>(response, keep_alive, version);
   message.content_length(response.body.size());
@@ -88,107 +168,9 @@ Message message_of(HttpResponse response, bool keep_alive, bool head, unsigned v
   return message;
 }
 
-}  // namespace
-
-struct HttpServer::Impl {
-  Impl(async::IoThreads& io, HttpServerOptions given, Handler called)
-      : options(std::move(given)), handler(std::move(called)), work(io) {}
-
-  static async::task<void> accept_all(Impl* self);
-  static async::task<void> converse(Impl* self, StreamPtr stream);
-  static async::task<void> turn_away(Impl* self, StreamPtr stream);
-  static async::task<Then> one_request(Impl* self,
-                                       StreamPtr stream,
-                                       beast::flat_buffer* buffer,
-                                       bool first);
-  static async::task<Then> answer(Impl* self, StreamPtr stream, HttpParser* parser);
-  static async::task<HttpResponse> respond(Impl* self, HttpRequest request);
-  static async::task<bool> send_stream(Impl* self,
-                                       Stream* stream,
-                                       HttpResponse response,
-                                       std::shared_ptr<HttpPresence> client,
-                                       bool chunked);
-  static async::task<bool> send_piece(Impl* self, Stream* stream, std::string piece, bool chunked);
-  static async::task<void> linger(Stream* stream);
-  std::optional<HttpComplaint> refusal(const http::request<http::string_body>& message) const;
-  HttpResponse complain(int status, const std::string& why) const;
-  Message last_word(const HttpComplaint& complaint) const;
-
-  const HttpServerOptions options;
-  const Handler handler;
-  async::SteadyTimers timers;
-  StrandScope work;
-  std::optional<tcp::acceptor> acceptor;
-  std::size_t connections = 0, refusals = 0;
-  bool loopback = true;
-  std::uint16_t port = 0;
-  bool stopped = false;
-};
-
-async::task<void> HttpServer::Impl::accept_all(Impl* self) {
-  for (;;) {
-    tcp::socket socket(self->work.executor());
-    const auto [code] = co_await self->acceptor->async_accept(socket, kToken);
-    if (self->work.scope().cancelled()) co_return;
-    if (code == asio::error::connection_aborted) continue;
-    if (code) {
-      co_await async::sleep_for(self->timers, limits::kAcceptPause);
-      continue;
-    }
-    boost::system::error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
-    auto stream = std::make_shared<Stream>(std::move(socket));
-    if (self->connections < self->options.connections_max) {
-      self->work.scope().spawn("", converse(self, std::move(stream)));
-      ++self->connections;
-      continue;
-    }
-    while (self->refusals >= limits::kHttpRefusals_max)
-      co_await async::sleep_for(self->timers, limits::kHttpRefusalPause);
-    self->work.scope().spawn("", turn_away(self, std::move(stream)));
-    ++self->refusals;
-  }
-}
-
-struct Counted {
-  std::size_t& count;
-  ~Counted() { --count; }
-};
-
-async::task<void> HttpServer::Impl::converse(Impl* self, StreamPtr stream) {
-  const Counted counted{self->connections};
-  beast::flat_buffer buffer(kBuffer_bytes_max);
-  Then then = co_await one_request(self, stream, &buffer, true);
-  while (then == Then::kNext)
-    then = co_await one_request(self, stream, &buffer, false);
-  if (then == Then::kLinger) {
-    co_await linger(stream.get());
-    co_return;
-  }
-  boost::system::error_code ignored;
-  stream->socket().shutdown(tcp::socket::shutdown_send, ignored);
-}
-
-// One connection too many: its header is read, so that it can hear why.
-async::task<void> HttpServer::Impl::turn_away(Impl* self, StreamPtr stream) {
-  const Counted counted{self->refusals};
-  beast::flat_buffer buffer(kBuffer_bytes_max);
-  HttpParser parser;
-  parser.header_limit(static_cast<std::uint32_t>(limits::kHttpHeader_bytes_max));
-  parser.body_limit(boost::none);
-  stream->expires_after(limits::kHttpRefusal);
-  const auto [code, size] = co_await http::async_read_header(*stream, buffer, parser, kToken);
-  if (code) co_return;
-  Message message = self->last_word(
-      {http::status::service_unavailable, "there are too many connections; try again later"});
-  message.set(http::field::retry_after, "1");
-  const auto [failed, sent] = co_await http::async_write(*stream, message, kToken);
-  if (!failed) co_await linger(stream.get());
-}
-
 // The end of a connection with bytes of the request still on their way: closed at once, they would
 // make the client's side throw away what it was told.
-async::task<void> HttpServer::Impl::linger(Stream* stream) {
+async::task<void> linger(Stream* stream) {
   boost::system::error_code ignored;
   stream->socket().shutdown(tcp::socket::shutdown_send, ignored);
   stream->expires_after(limits::kHttpRefusal);
@@ -201,6 +183,92 @@ async::task<void> HttpServer::Impl::linger(Stream* stream) {
   }
 }
 
+}  // namespace
+
+struct HttpServer::Impl {
+  Impl(async::IoThreads& io, HttpServerOptions given, Handler called)
+      : options(std::move(given)), handler(std::move(called)), work(io) {}
+
+  async::task<void> accept_all();
+  async::task<void> converse(StreamPtr stream);
+  async::task<void> turn_away(StreamPtr stream);
+  async::task<Then> one_request(StreamPtr stream, beast::flat_buffer* buffer, bool first);
+  async::task<Then> answer(StreamPtr stream, Parser* parser);
+  async::task<HttpResponse> respond(HttpRequest request);
+  async::task<bool> send_stream(Stream* stream,
+                                HttpResponse response,
+                                std::shared_ptr<HttpPresence> client,
+                                bool chunked);
+  std::optional<Complaint> refusal(const Request& message) const;
+  HttpResponse complain(int status, const std::string& why) const;
+  Message last_word(const Complaint& complaint) const;
+
+  const HttpServerOptions options;
+  const Handler handler;
+  async::SteadyTimers timers;
+  StrandScope work;
+  std::optional<tcp::acceptor> acceptor;
+  std::size_t connections = 0, refusals = 0;
+  bool loopback = true;
+  std::uint16_t port = 0;
+};
+
+async::task<void> HttpServer::Impl::accept_all() {
+  for (;;) {
+    tcp::socket socket(work.executor());
+    const auto [code] = co_await acceptor->async_accept(socket, kToken);
+    if (work.scope().cancelled()) co_return;
+    if (code == asio::error::connection_aborted) continue;
+    if (code) {
+      co_await async::sleep_for(timers, limits::kAcceptPause);
+      continue;
+    }
+    boost::system::error_code ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    auto stream = std::make_shared<Stream>(std::move(socket));
+    if (connections < options.connections_max) {
+      work.scope().spawn("", converse(std::move(stream)));
+      ++connections;
+      continue;
+    }
+    while (refusals >= limits::kHttpRefusals_max)
+      co_await async::sleep_for(timers, limits::kHttpRefusalPause);
+    work.scope().spawn("", turn_away(std::move(stream)));
+    ++refusals;
+  }
+}
+
+async::task<void> HttpServer::Impl::converse(StreamPtr stream) {
+  const Counted counted{connections};
+  beast::flat_buffer buffer(kBuffer_bytes_max);
+  Then then = co_await one_request(stream, &buffer, true);
+  while (then == Then::kNext)
+    then = co_await one_request(stream, &buffer, false);
+  if (then == Then::kLinger) {
+    co_await linger(stream.get());
+    co_return;
+  }
+  boost::system::error_code ignored;
+  stream->socket().shutdown(tcp::socket::shutdown_send, ignored);
+}
+
+// One connection too many: its header is read, so that it can hear why.
+async::task<void> HttpServer::Impl::turn_away(StreamPtr stream) {
+  const Counted counted{refusals};
+  beast::flat_buffer buffer(kBuffer_bytes_max);
+  Parser parser;
+  parser.header_limit(static_cast<std::uint32_t>(limits::kHttpHeader_bytes_max));
+  parser.body_limit(boost::none);
+  stream->expires_after(limits::kHttpRefusal);
+  const auto [code, size] = co_await http::async_read_header(*stream, buffer, parser, kToken);
+  if (code) co_return;
+  Message message = last_word(
+      {http::status::service_unavailable, "there are too many connections; try again later"});
+  message.set(http::field::retry_after, "1");
+  const auto [failed, sent] = co_await http::async_write(*stream, message, kToken);
+  if (!failed) co_await linger(stream.get());
+}
+
 HttpResponse HttpServer::Impl::complain(int status, const std::string& why) const {
   if (options.complaint) return options.complaint(status, why);
   HttpResponse response;
@@ -210,20 +278,18 @@ HttpResponse HttpServer::Impl::complain(int status, const std::string& why) cons
   return response;
 }
 
-Message HttpServer::Impl::last_word(const HttpComplaint& complaint) const {
+Message HttpServer::Impl::last_word(const Complaint& complaint) const {
   return message_of(complain(static_cast<int>(complaint.status), complaint.why), false, false, 11);
 }
 
 // A refusal on account of the header alone.
-std::optional<HttpComplaint> HttpServer::Impl::refusal(
-    const http::request<http::string_body>& message) const {
+std::optional<Complaint> HttpServer::Impl::refusal(const Request& message) const {
   const auto host = message.find(http::field::host);
   if (host == message.end()) {
-    return HttpComplaint{http::status::bad_request, "the request has no Host header"};
+    return Complaint{http::status::bad_request, "the request has no Host header"};
   }
   if (!host_allowed(host->value(), loopback, options.allowed_hosts)) {
-    return HttpComplaint{http::status::misdirected_request,
-                         "this server does not answer to that Host"};
+    return Complaint{http::status::misdirected_request, "this server does not answer to that Host"};
   }
   const auto origin = message.find(http::field::origin);
   if (origin == message.end()) return std::nullopt;
@@ -231,15 +297,12 @@ std::optional<HttpComplaint> HttpServer::Impl::refusal(
   const auto scheme = from.find("://");
   from = scheme == from.npos ? std::string_view() : from.substr(scheme + 3);
   if (host_allowed(from, loopback, options.allowed_hosts)) return std::nullopt;
-  return HttpComplaint{http::status::forbidden,
-                       "this server does not answer to pages of that Origin"};
+  return Complaint{http::status::forbidden, "this server does not answer to pages of that Origin"};
 }
 
-async::task<Then> HttpServer::Impl::one_request(Impl* self,
-                                                StreamPtr stream,
+async::task<Then> HttpServer::Impl::one_request(StreamPtr stream,
                                                 beast::flat_buffer* buffer,
                                                 bool first) {
-  const HttpServerOptions& options = self->options;
   if (buffer->size() == 0) {  // the header's limit begins with its first byte
     stream->expires_after(first ? options.header_limit : options.idle_limit);
     const auto room = buffer->prepare(kFirstRead_bytes);
@@ -247,15 +310,14 @@ async::task<Then> HttpServer::Impl::one_request(Impl* self,
     if (code) co_return Then::kClose;
     buffer->commit(size);
   }
-  HttpParser parser;
+  Parser parser;
   parser.header_limit(static_cast<std::uint32_t>(limits::kHttpHeader_bytes_max));
   parser.body_limit(options.body_bytes_max);
   stream->expires_after(options.header_limit);
-  auto reading = read_http_head(stream.get(), buffer, &parser);
-  auto [code, folded] = co_await std::move(reading);
-  std::optional<HttpComplaint> refused;
-  if (folded) refused = HttpComplaint{http::status::bad_request, "a line of the header is folded"};
-  if (!code && !refused) refused = self->refusal(parser.get());
+  auto [code, folded] = co_await read_header(stream.get(), buffer, &parser);
+  std::optional<Complaint> refused;
+  if (folded) refused = Complaint{http::status::bad_request, "a line of the header is folded"};
+  if (!code && !refused) refused = refusal(parser.get());
   if (!code && !refused) refused = coding_complaint(parser.get());
   if (!code && !refused && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
     http::response<http::empty_body> proceed(http::status::continue_, 11);
@@ -270,12 +332,12 @@ async::task<Then> HttpServer::Impl::one_request(Impl* self,
   if (code) refused = complaint_of(code);
   if (code && !refused) co_return Then::kClose;
   if (refused) {
-    const Message message = self->last_word(*refused);
+    const Message message = last_word(*refused);
     stream->expires_after(options.body_limit);
     const auto [failed, sent] = co_await http::async_write(*stream, message, kToken);
     co_return failed ? Then::kClose : Then::kLinger;
   }
-  const Then then = co_await answer(self, std::move(stream), &parser);
+  const Then then = co_await answer(std::move(stream), &parser);
   co_return then;
 }
 
@@ -296,7 +358,7 @@ async::task<void> watch(StreamPtr stream, std::shared_ptr<HttpPresence> client) 
 }
 
 // A complete request: handled, and its answer sent.
-async::task<Then> HttpServer::Impl::answer(Impl* self, StreamPtr stream, HttpParser* parser) {
+async::task<Then> HttpServer::Impl::answer(StreamPtr stream, Parser* parser) {
   const bool keep_alive = parser->get().keep_alive();
   const bool head = parser->get().method() == http::verb::head;
   const unsigned version = parser->get().version();
@@ -305,96 +367,82 @@ async::task<Then> HttpServer::Impl::answer(Impl* self, StreamPtr stream, HttpPar
   auto client = std::make_shared<HttpPresence>();
   struct Ended {
     HttpPresence& client;
-    ~Ended() { client.end(); }
+    Stream& stream;
+    ~Ended() {
+      client.end();
+      boost::system::error_code ignored;
+      stream.socket().cancel(ignored);  // ends the watch
+    }
   };
-  const Ended ended{*client};
-  if (self->options.watch_clients) {
+  const Ended ended{*client, *stream};
+  if (options.watch_clients) {
     request.client = client;
-    self->work.scope().spawn("", watch(stream, client));
+    work.scope().spawn("", watch(stream, client));
   }
-  HttpResponse response = co_await respond(self, std::move(request));
+  HttpResponse response = co_await respond(std::move(request));
   if (client->gone()) co_return Then::kClose;
   bool sent = false, again = keep_alive;
   if (response.stream) {
     const bool chunked = version >= 11;
     again = again && chunked;
-    sent = co_await send_stream(self, stream.get(), std::move(response), client, chunked);
+    sent = co_await send_stream(stream.get(), std::move(response), client, chunked);
   } else {
     const Message message = message_of(std::move(response), keep_alive, head, version);
-    stream->expires_after(self->options.body_limit);
+    stream->expires_after(options.body_limit);
     const auto [failed, size] = co_await http::async_write(*stream, message, kToken);
     sent = !failed;
   }
-  client->end();
-  boost::system::error_code ignored;
-  if (self->options.watch_clients) stream->socket().cancel(ignored);  // ends the watch
   co_return sent&& again ? Then::kNext : Then::kClose;
 }
 
 // True when all of it was sent.
-async::task<bool> HttpServer::Impl::send_stream(Impl* self,
-                                                Stream* stream,
+async::task<bool> HttpServer::Impl::send_stream(Stream* stream,
                                                 HttpResponse response,
                                                 std::shared_ptr<HttpPresence> client,
                                                 bool chunked) {
-  auto header = header_of<http::empty_body>(response, chunked, chunked ? 11 : 10);
-  header.chunked(chunked);
-  http::response_serializer<http::empty_body> serializer(header);
-  stream->expires_after(self->options.body_limit);
+  auto message = header_of<http::buffer_body>(response, chunked, chunked ? 11 : 10);
+  message.chunked(chunked);
+  message.body().more = true;
+  http::response_serializer<http::buffer_body> serializer(message);
+  stream->expires_after(options.body_limit);
   const auto [failed, size] = co_await http::async_write_header(*stream, serializer, kToken);
   if (failed) co_return false;
   try {
-    for (;;) {
+    while (message.body().more) {
       stream->expires_never();
       auto pull = response.stream->next();
       auto piece = co_await std::move(pull);
       if (client->gone()) co_return false;
-      if (!piece) break;
-      if (piece->empty()) continue;
-      const bool sent = co_await send_piece(self, stream, std::move(*piece), chunked);
-      if (!sent) co_return false;
+      if (piece && piece->empty()) continue;
+      message.body().data = piece ? piece->data() : nullptr;
+      message.body().size = piece ? piece->size() : 0;
+      message.body().more = piece.has_value();
+      stream->expires_after(options.body_limit);
+      const auto [cut, sent] = co_await http::async_write(*stream, serializer, kToken);
+      if (cut && cut != http::error::need_buffer) co_return false;  // that asks for the next piece
     }
   } catch (const boost::system::system_error& thrown) {
-    if (thrown.code() == asio::error::operation_aborted && self->work.scope().cancelled()) throw;
+    if (thrown.code() == asio::error::operation_aborted && work.scope().cancelled()) throw;
     co_return false;
   } catch (const std::exception&) {
     co_return false;
   }
-  if (!chunked) co_return true;
-  stream->expires_after(self->options.body_limit);
-  const auto end = http::make_chunk_last();
-  const auto [cut, last] = co_await asio::async_write(*stream, end, kToken);
-  co_return !cut;
+  co_return true;
 }
 
-async::task<bool> HttpServer::Impl::send_piece(Impl* self,
-                                               Stream* stream,
-                                               std::string piece,
-                                               bool chunked) {
-  stream->expires_after(self->options.body_limit);
-  if (chunked) {
-    const auto chunk = http::make_chunk(asio::buffer(piece));
-    const auto [failed, size] = co_await asio::async_write(*stream, chunk, kToken);
-    co_return !failed;
-  }
-  const auto whole = asio::buffer(piece);
-  const auto [failed, size] = co_await asio::async_write(*stream, whole, kToken);
-  co_return !failed;
-}
-
-async::task<HttpResponse> HttpServer::Impl::respond(Impl* self, HttpRequest request) {
+async::task<HttpResponse> HttpServer::Impl::respond(HttpRequest request) {
   std::string why;
   try {
-    auto answer = self->handler(std::move(request));
-    HttpResponse response = co_await std::move(answer);
+    auto answering = handler(std::move(request));
+    HttpResponse response = co_await std::move(answering);
     co_return response;
   } catch (const boost::system::system_error& thrown) {
-    if (thrown.code() == asio::error::operation_aborted && self->work.scope().cancelled()) throw;
+    if (thrown.code() == asio::error::operation_aborted && work.scope().cancelled()) throw;
     why = thrown.what();
   } catch (const std::exception& thrown) {
     why = thrown.what();
   }
-  co_return self->complain(500, "internal error: " + why);
+  co_return complain(500, "internal error: " + why);
 }
 
 core::Result<std::unique_ptr<HttpServer>> HttpServer::open(async::IoThreads& io,
@@ -407,7 +455,7 @@ core::Result<std::unique_ptr<HttpServer>> HttpServer::open(async::IoThreads& io,
   impl->loopback = endpoint.address().is_loopback();
   impl->port = endpoint.port();
   impl->acceptor.emplace(std::move(acceptor));
-  impl->work.start(Impl::accept_all(impl.get()));
+  impl->work.start(impl->accept_all());
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }
 
@@ -421,11 +469,28 @@ std::uint16_t HttpServer::port() const noexcept {
 }
 
 void HttpServer::stop() {
-  if (std::exchange(impl_->stopped, true)) return;
-  impl_->work.stop([this] {
-    boost::system::error_code ignored;
-    impl_->acceptor->close(ignored);
-  });
+  impl_->work.stop();
+  impl_->acceptor.reset();
+}
+
+std::string_view find_header(const HttpHeaders& headers, std::string_view name) {
+  for (const auto& [key, value] : headers) {
+    if (beast::iequals(key, name)) return value;
+  }
+  return {};
+}
+
+bool host_allowed(std::string_view header,
+                  bool bound_to_loopback,
+                  const std::vector<std::string>& allowed) {
+  const std::string_view host = host_part(header);
+  if (host.empty()) return false;
+  if (beast::iequals(host, "localhost")) return true;
+  boost::system::error_code code;
+  const auto address = asio::ip::make_address(host, code);
+  if (!code && (address.is_loopback() || !bound_to_loopback)) return true;
+  return std::any_of(allowed.begin(), allowed.end(),
+                     [host](const std::string& one) { return beast::iequals(host, one); });
 }
 
 }  // namespace troupe::net

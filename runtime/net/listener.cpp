@@ -11,15 +11,11 @@ core::Result<tcp::acceptor> listen_on(async::Executor executor,
                                       std::uint16_t port) {
   const std::string where = host + ":" + std::to_string(port);
   boost::system::error_code code;
-  tcp::endpoint endpoint(asio::ip::make_address(host, code), port);
-  if (code) {
-    tcp::resolver resolver(executor);
-    const auto found = resolver.resolve(host, std::to_string(port), code);
-    if (code || found.empty()) {
-      return core::fail(ErrorCode::kConfig, "cannot listen on " + where + ": " + code.message());
-    }
-    endpoint = found.begin()->endpoint();
+  const auto found = tcp::resolver(executor).resolve(host, std::to_string(port), code);
+  if (code || found.empty()) {
+    return core::fail(ErrorCode::kConfig, "cannot listen on " + where + ": " + code.message());
   }
+  const tcp::endpoint endpoint = found.begin()->endpoint();
   tcp::acceptor acceptor(executor);
   acceptor.open(endpoint.protocol(), code);
   if (!code) acceptor.set_option(tcp::acceptor::reuse_address(true), code);

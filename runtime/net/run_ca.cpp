@@ -51,51 +51,46 @@ core::Result<void> write_new(const std::filesystem::path& path,
 }
 
 struct PemFile {
-  std::string name;
-  std::string text;
-  unsigned mode;
+  const char* name;
+  X509* certificate;  // or
+  EVP_PKEY* key;
 };
 
-core::Result<std::vector<PemFile>> make_files(const RunCaOptions& options) {
-  const long valid_s = 86400L * options.days;
+// A key for its owner alone.
+core::Result<void> write_pem(const std::filesystem::path& folder, const PemFile& file) {
+  TROUPE_TRY_ASSIGN(text, pem_of(file.certificate, file.key));
+  return write_new(folder / file.name, text, file.key != nullptr ? 0600 : 0644);
+}
+
+}  // namespace
+
+core::Result<void> make_run_ca(const RunCaOptions& options) {
   TROUPE_TRY_ASSIGN(ca_key, make_key());
   TROUPE_TRY_ASSIGN(node_key, make_key());
   CertificateSpec spec;
   spec.common_name = "run CA";
-  spec.valid_to_s = valid_s;
+  spec.valid_to_s = 86400L * options.days;
   spec.authority = true;
   TROUPE_TRY_ASSIGN(ca, make_certificate(spec, ca_key.get(), nullptr, nullptr));
   spec.common_name = "node";
   spec.authority = false;
   spec.hosts = options.hosts;
   TROUPE_TRY_ASSIGN(node, make_certificate(spec, node_key.get(), ca.get(), ca_key.get()));
-  TROUPE_TRY_ASSIGN(ca_text, pem_of(ca.get(), nullptr));
-  TROUPE_TRY_ASSIGN(ca_key_text, pem_of(nullptr, ca_key.get()));
-  TROUPE_TRY_ASSIGN(node_text, pem_of(node.get(), nullptr));
-  TROUPE_TRY_ASSIGN(node_key_text, pem_of(nullptr, node_key.get()));
-  std::vector<PemFile> files;
-  files.push_back({"ca.crt", std::move(ca_text), 0644});
-  files.push_back({"ca.key", std::move(ca_key_text), 0600});
-  files.push_back({"node.crt", std::move(node_text), 0644});
-  files.push_back({"node.key", std::move(node_key_text), 0600});
-  return files;
-}
-
-}  // namespace
-
-core::Result<void> make_run_ca(const RunCaOptions& options) {
-  TROUPE_TRY_ASSIGN(files, make_files(options));
   std::error_code error;
   std::filesystem::create_directories(options.folder, error);
   if (error) {
     return core::fail(ErrorCode::kResources,
                       "cannot make the folder " + options.folder.string() + ": " + error.message());
   }
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    auto written = write_new(options.folder / files[i].name, files[i].text, files[i].mode);
+  const PemFile files[] = {{"ca.crt", ca.get(), nullptr},
+                           {"ca.key", nullptr, ca_key.get()},
+                           {"node.crt", node.get(), nullptr},
+                           {"node.key", nullptr, node_key.get()}};
+  for (const PemFile* file = files; file != std::end(files); ++file) {
+    const auto written = write_pem(options.folder, *file);
     if (written) continue;
-    for (std::size_t j = 0; j < i; ++j)
-      std::filesystem::remove(options.folder / files[j].name, error);
+    for (const PemFile* before = files; before != file; ++before)
+      std::filesystem::remove(options.folder / before->name, error);
     return written;
   }
   return {};

@@ -1,5 +1,5 @@
-// A strand with a Scope on it, for servers that are owned from outside: `stop` cancels all children
-// and waits for them from another thread. Owned by one server; the io threads outlive it.
+// A strand with a Scope on it, for servers whose owner lives on another thread: `stop` cancels all
+// children and waits for them. Owned by one server; the io threads outlive it.
 #pragma once
 
 #include "runtime/async/io_threads.hpp"
@@ -7,9 +7,8 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/use_future.hpp>
 
-#include <functional>
-#include <future>
 #include <memory>
 #include <utility>
 
@@ -28,25 +27,28 @@ class StrandScope {
     boost::asio::post(strand_, [this, first] { scope_.spawn("", std::move(*first)); });
   }
 
-  // From a thread that is no io thread; once. `close` runs on the strand after the cancellation.
-  void stop(std::function<void()> close) {
-    auto ended = std::make_shared<std::promise<void>>();
-    auto waiting = ended->get_future();
-    auto finished = [ended](std::exception_ptr) { ended->set_value(); };
-    boost::asio::co_spawn(strand_, end(this, std::move(close)), std::move(finished));
-    waiting.wait();
+  // Idempotent. From one thread, which is no io thread.
+  void stop() {
+    if (std::exchange(stopped_, true)) return;
+    boost::asio::co_spawn(strand_, end(), boost::asio::use_future).wait();
   }
 
  private:
-  static async::task<void> end(StrandScope* self, std::function<void()> close) {
-    self->scope_.cancel();
-    close();
-    auto joined = co_await self->scope_.join();
+  async::task<void> end() {
+    scope_.cancel();
+    auto joined = co_await scope_.join();
     static_cast<void>(joined);
   }
 
   async::Executor strand_;
   async::Scope scope_;
+  bool stopped_ = false;
+};
+
+// Counts down when it goes: one of the connections that a server counts.
+struct Counted {
+  std::size_t& count;
+  ~Counted() { --count; }
 };
 
 }  // namespace troupe::net

@@ -3,8 +3,6 @@
 #include "runtime/core/check.hpp"
 #include "runtime/net/await_token.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <sys/socket.h>
 
 #include <algorithm>

@@ -12,12 +12,12 @@ core::Failure bad(const std::string& text, const std::string& why) {
   return core::fail(core::ErrorCode::kConfig, "the URL '" + text.substr(0, 200) + "' " + why);
 }
 
-bool plain(std::string_view text, std::string_view also) {
-  for (const char c : text) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!letter && also.find(c) == also.npos) return false;
-  }
-  return true;
+// Letters, digits and some others.
+bool plain(std::string_view text, const std::string& also) {
+  return text.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyz"
+             "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789" +
+             also) == text.npos;
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 // one JSON object a line for each of `--rounds` and the median; not a test. usage: tunnel_perf
 // [MiB] [rounds]
 #include "runtime/net/gateway.hpp"
+#include "runtime/net/gateway_auth.hpp"
 #include "runtime/net/tunnel.hpp"
-#include "runtime/net/token_file.hpp"
 #include "tests/unit/runtime/net/net_support.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "apps/session/node/join_flags.hpp"
 
+#include "runtime/net/gateway_auth.hpp"
 #include "runtime/net/limits.hpp"
-#include "runtime/net/token_file.hpp"
 #include "runtime/store/atomic_file.hpp"
 
 #include <nlohmann/json.hpp>

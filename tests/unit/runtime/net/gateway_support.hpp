@@ -2,9 +2,9 @@
 #pragma once
 
 #include "runtime/net/gateway.hpp"
+#include "runtime/net/gateway_auth.hpp"
 #include "runtime/net/run_ca.hpp"
 #include "runtime/net/tunnel.hpp"
-#include "runtime/net/token_file.hpp"
 #include "tests/unit/runtime/net/net_support.hpp"
 
 namespace troupe::net::test {

@@ -1,8 +1,8 @@
 // The HTTP server and client over real sockets: what they exchange, and what they refuse.
+#include "runtime/net/gateway_auth.hpp"
 #include "runtime/net/http_client.hpp"
 #include "runtime/net/http_server.hpp"
 #include "runtime/net/tls_context.hpp"
-#include "runtime/net/token_file.hpp"
 #include "tests/unit/runtime/net/net_support.hpp"
 
 #include <stdexcept>

@@ -1,6 +1,5 @@
 // Token files as a user leaves them, and the files of a run's CA.
-#include "runtime/net/token_file.hpp"
-
+#include "runtime/net/gateway_auth.hpp"
 #include "runtime/net/run_ca.hpp"
 #include "tests/unit/runtime/net/net_support.hpp"
 

@@ -1,8 +1,7 @@
 // Windows of a minute, and how long a proof is remembered, in virtual time.
-#include "runtime/net/minute_book.hpp"
+#include "runtime/net/gateway_records.hpp"
 
 #include "runtime/net/limits.hpp"
-#include "runtime/net/proven_book.hpp"
 
 #include <gtest/gtest.h>
 
