@@ -11,12 +11,6 @@
 namespace troupe::app {
 namespace {
 
-template <class T>
-void shuffle(std::vector<T>& items, core::Rng& rng) {
-  for (std::size_t i = items.size(); i > 1; --i)
-    std::swap(items[i - 1], items[rng.next_below(i)]);
-}
-
 std::vector<std::size_t> all_samples(const TranscriptGroup& group) {
   std::vector<std::size_t> samples(group.samples.size());
   std::iota(samples.begin(), samples.end(), std::size_t{0});
@@ -45,7 +39,7 @@ std::vector<Part> shuffled_parts(const std::vector<const TranscriptGroup*>& grou
   std::vector<Part> parts;
   for (const TranscriptGroup* group : groups) {
     std::vector<std::size_t> samples = all_samples(*group);
-    shuffle(samples, rng);
+    core::shuffle(samples, rng);
     for (std::size_t begin = 0; begin < samples.size();) {
       const std::size_t size = 1 + rng.next_below(samples.size() - begin);
       const auto first = samples.begin() + static_cast<std::ptrdiff_t>(begin);
@@ -53,7 +47,7 @@ std::vector<Part> shuffled_parts(const std::vector<const TranscriptGroup*>& grou
       begin += size;
     }
   }
-  shuffle(parts, rng);
+  core::shuffle(parts, rng);
   return parts;
 }
 

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace troupe::core {
 
@@ -35,5 +37,12 @@ class Rng {
   std::uint64_t stream_;
   std::uint64_t position_ = 0;
 };
+
+// A random order of `items`, each as likely as the others (Fisher-Yates).
+template <class T>
+void shuffle(std::vector<T>& items, Rng& rng) {
+  for (std::size_t i = items.size(); i > 1; --i)
+    std::swap(items[i - 1], items[rng.next_below(i)]);
+}
 
 }  // namespace troupe::core

@@ -27,13 +27,6 @@ std::string question(const ArithmeticProblem& problem) {
          std::to_string(problem.right) + " =";
 }
 
-template <class T>
-void shuffle(std::vector<T>& items, core::Rng& rng) {
-  for (std::size_t i = items.size(); i > 1; --i) {
-    std::swap(items[i - 1], items[rng.next_below(i)]);
-  }
-}
-
 core::Result<void> write_problems(const std::vector<ArithmeticProblem>& problems,
                                   const std::filesystem::path& path) {
   std::string text;
@@ -104,8 +97,8 @@ core::Result<ArithmeticSplit> split_arithmetic(std::uint64_t seed, int held_out_
     (low + high < kDigits ? with_difference : sums_only).push_back({low, high});
   }
   core::Rng rng(seed, kShuffleStream);
-  shuffle(with_difference, rng);
-  shuffle(sums_only, rng);
+  core::shuffle(with_difference, rng);
+  core::shuffle(sums_only, rng);
 
   std::set<Family> held;
   int count = 0;
@@ -120,8 +113,8 @@ core::Result<ArithmeticSplit> split_arithmetic(std::uint64_t seed, int held_out_
   for (const ArithmeticProblem& problem : all) {
     (held.contains(problem.family()) ? split.held_out : split.train).push_back(problem);
   }
-  shuffle(split.train, rng);
-  shuffle(split.held_out, rng);
+  core::shuffle(split.train, rng);
+  core::shuffle(split.held_out, rng);
   return split;
 }
 

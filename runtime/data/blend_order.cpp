@@ -72,9 +72,7 @@ void BlendOrder::shuffle(std::uint64_t pass) {
     turns_.insert(turns_.end(), files_[i].places, {static_cast<std::uint32_t>(i), 0});
   }
   core::Rng rng(core::derive_seed(seed_, kBlendDomain + 1, pass));
-  for (std::uint64_t i = rows_; i > 1; --i) {
-    std::swap(turns_[i - 1], turns_[rng.next_below(i)]);
-  }
+  core::shuffle(turns_, rng);
   std::vector<std::uint64_t> seen(files_.size(), 0);
   for (Turn& turn : turns_)
     turn.nth = seen[turn.file]++;

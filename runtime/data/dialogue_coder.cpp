@@ -14,10 +14,6 @@ core::Failure bad(const std::string& why) {
   return fail(ErrorCode::kData, why);
 }
 
-bool starts_with(const std::string& text, const std::string& start) {
-  return text.compare(0, start.size(), start) == 0;
-}
-
 core::Failure rewrites(std::size_t turn) {
   return bad("the chat template writes turn " + std::to_string(turn + 1) +
              " differently as a prompt or once other turns follow, so the answer's tokens cannot "
@@ -46,6 +42,13 @@ Result<std::string> DialogueCoder::render(std::span<const ChatMessage> messages,
   return chat_->render(messages, options);
 }
 
+// How many tokens belong to an answer: up to its last end token, all of them without one.
+std::size_t DialogueCoder::answer_size(std::span<const std::int32_t> tokens) const {
+  for (std::size_t size = tokens.size(); size > 0; --size)
+    if (tokenizer_.is_eos(tokens[size - 1])) return size;
+  return tokens.size();
+}
+
 // Tokens of `text` with those learned that begin inside a span. Where a token lies across the
 // beginning of a span, the pieces are tokenised apart, as they are when the model answers.
 Result<CodedText> DialogueCoder::code(const std::string& text,
@@ -61,12 +64,9 @@ Result<CodedText> DialogueCoder::code(const std::string& text,
     const std::size_t first = i;
     while (i < out.tokens.size() && encoded.offsets[i].begin < span.end)
       ++i;
-    std::size_t last = i;  // behind the span's last end token; without one all of it is learned
-    for (std::size_t t = first; t < i; ++t) {
-      if (tokenizer_.is_eos(out.tokens[t])) last = t + 1;
-    }
-    std::fill(out.learn.begin() + static_cast<std::ptrdiff_t>(first),
-              out.learn.begin() + static_cast<std::ptrdiff_t>(last), std::uint8_t{1});
+    const std::size_t learned =
+        answer_size(std::span<const std::int32_t>(out.tokens).subspan(first, i - first));
+    std::fill_n(out.learn.begin() + static_cast<std::ptrdiff_t>(first), learned, std::uint8_t{1});
   }
   return out;
 }
@@ -79,14 +79,9 @@ Result<CodedText> DialogueCoder::code_pieces(const std::string& text,
     if (end == at) return {};
     TROUPE_TRY_ASSIGN(encoded, tokenizer_.encode(std::string_view(text).substr(at, end - at)));
     at = end;
-    std::size_t last = encoded.ids.size();
-    for (std::size_t t = 0; learned && t < encoded.ids.size(); ++t) {
-      if (tokenizer_.is_eos(encoded.ids[t])) last = t + 1;
-    }
-    for (std::size_t t = 0; t < encoded.ids.size(); ++t) {
-      out.tokens.push_back(encoded.ids[t]);
-      out.learn.push_back(learned && t < last ? 1 : 0);
-    }
+    out.tokens.insert(out.tokens.end(), encoded.ids.begin(), encoded.ids.end());
+    if (learned) out.learn.resize(out.learn.size() + answer_size(encoded.ids), 1);
+    out.learn.resize(out.tokens.size(), 0);
     return {};
   };
   for (const Span& span : spans) {
@@ -117,7 +112,7 @@ Result<CodedText> DialogueCoder::dialogue(std::span<const ChatMessage> messages,
     if (!last) {
       TROUPE_TRY_SET(until, render(messages.first(i + 1), false));
     }
-    if (!starts_with(full, until) || !starts_with(until, prefix)) return rewrites(i);
+    if (!full.starts_with(until) || !until.starts_with(prefix)) return rewrites(i);
     spans.push_back({prefix.size(), until.size()});
   }
   TROUPE_TRY_ASSIGN(out, code(full, spans));
@@ -163,11 +158,7 @@ Result<CodedAnswers> DialogueCoder::split(const std::string& prefix,
     if (ends) {
       TROUPE_TRY(end(answer));
     } else {
-      for (std::size_t t = answer.size(); t > 0; --t) {
-        if (!tokenizer_.is_eos(answer[t - 1])) continue;
-        answer.resize(t);
-        break;
-      }
+      answer.resize(answer_size(answer));
     }
     if (answer.empty()) return bad("the answer has no tokens");
     out.answers.push_back(std::move(answer));
@@ -185,7 +176,7 @@ Result<CodedAnswers> DialogueCoder::answers(std::span<const ChatMessage> prompt,
     messages.push_back({"assistant", answer});
     TROUPE_TRY_ASSIGN(whole, render(messages, false));
     messages.pop_back();
-    if (!starts_with(whole, prefix)) return rewrites(prompt.size());
+    if (!whole.starts_with(prefix)) return rewrites(prompt.size());
     wholes.push_back(std::move(whole));
   }
   return split(prefix, wholes, false);

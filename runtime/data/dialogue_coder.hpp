@@ -53,13 +53,12 @@ class DialogueCoder {
   // A text and the end token.
   core::Result<Tokens> plain(const std::string& text) const;
 
-  bool has_chat() const { return chat_ != nullptr; }
-
  private:
   struct Span {
     std::size_t begin = 0, end = 0;  // bytes of the text
   };
   core::Result<std::string> render(std::span<const text::ChatMessage> messages, bool open) const;
+  std::size_t answer_size(std::span<const std::int32_t> tokens) const;
   core::Result<CodedText> code(const std::string& text, const std::vector<Span>& spans) const;
   core::Result<CodedText> code_pieces(const std::string& text,
                                       const std::vector<Span>& spans) const;

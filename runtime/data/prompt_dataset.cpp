@@ -11,21 +11,21 @@ namespace {
 
 using core::Result;
 
-Result<std::string> label_of(const Json& row, const std::string& where, const std::string& key) {
-  TROUPE_TRY_ASSIGN(found, column(row, where, key, "data.label_key"));
+Result<std::string> label_of(const Json& row, const std::string& key) {
+  TROUPE_TRY_ASSIGN(found, column(row, key, "data.label_key"));
   if (found->is_string()) return found->get<std::string>();
   if (found->is_number() || found->is_boolean()) return found->dump();
-  return bad_row(where, "column '" + key + "' must be text or a number");
+  return bad_row("column '" + key + "' must be text or a number");
 }
 
 Result<void> known_prompt(const Json& row, const DatasetColumns& columns, PromptRow& out) {
-  TROUPE_TRY_ASSIGN(known, known_row(row, out.where, out.format, Answers::kOne));
+  TROUPE_TRY_ASSIGN(known, known_row(row, out.format, Answers::kOne));
   if (columns.input_template.empty()) {
     out.messages = std::move(known.prompt);
     out.conversational = out.format == RowFormat::kShareGpt;
     return {};
   }
-  TROUPE_TRY_ASSIGN(text, single_text(known, out.where));
+  TROUPE_TRY_ASSIGN(text, single_text(known));
   out.prompt = fill_template(columns.input_template, text);
   return {};
 }
@@ -34,10 +34,10 @@ Result<void> column_prompt(const Json& row, const DatasetColumns& columns, Promp
   std::string key = columns.input_key;
   const auto messages = row.find("messages");
   if (!row.contains(key) && messages != row.end() && messages->is_array()) key = "messages";
-  TROUPE_TRY_ASSIGN(input, column(row, out.where, key, "data.input_key"));
+  TROUPE_TRY_ASSIGN(input, column(row, key, "data.input_key"));
   if (input->is_string()) {
     out.prompt = input->get<std::string>();
-    if (out.prompt.empty()) return bad_row(out.where, "column '" + key + "' is empty");
+    if (out.prompt.empty()) return bad_row("column '" + key + "' is empty");
     if (columns.as_chat) {
       out.messages.push_back({"user", std::exchange(out.prompt, {})});
     } else if (!columns.input_template.empty()) {
@@ -46,15 +46,15 @@ Result<void> column_prompt(const Json& row, const DatasetColumns& columns, Promp
     return {};
   }
   if (!input->is_array()) {
-    return bad_row(out.where, "column '" + key + "' must be text or a list of messages");
+    return bad_row("column '" + key + "' must be text or a list of messages");
   }
   if (!columns.input_template.empty()) {
-    return bad_row(out.where, "column '" + key +
-                                  "' is a list of messages, which --data.input_template has no "
-                                  "place for; leave the template away");
+    return bad_row("column '" + key +
+                   "' is a list of messages, which --data.input_template has no "
+                   "place for; leave the template away");
   }
   out.format = RowFormat::kMessages;
-  TROUPE_TRY_SET(out.messages, messages_in(*input, out.where, key));
+  TROUPE_TRY_SET(out.messages, messages_in(*input, key));
   out.conversational = true;
   // A dialogue that was answered is a prompt up to its last answer.
   const bool answered = out.messages.size() > 1 && out.messages.back().role == "assistant";
@@ -68,17 +68,6 @@ Result<void> read_prompt(const Json& row, const DatasetColumns& columns, PromptR
                                            : known_prompt(row, columns, out);
 }
 
-Result<PromptRow> row_of(const Json& row, const std::string& where, const DatasetColumns& columns) {
-  PromptRow out;
-  out.where = where;
-  TROUPE_TRY(read_prompt(row, columns, out));
-  if (!columns.label_key.empty()) {
-    TROUPE_TRY_SET(out.label, label_of(row, where, columns.label_key));
-  }
-  out.columns_json = row.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return out;
-}
-
 }  // namespace
 
 Result<std::vector<PromptRow>> load_prompts(const std::string& files,
@@ -86,7 +75,13 @@ Result<std::vector<PromptRow>> load_prompts(const std::string& files,
   std::vector<PromptRow> rows;
   const auto full = [&] { return columns.max_samples > 0 && rows.size() >= columns.max_samples; };
   const TakeRow take = [&](const Json& json, const std::string& where) -> Result<bool> {
-    TROUPE_TRY_ASSIGN(row, row_of(json, where, columns));
+    PromptRow row;
+    row.where = where;
+    TROUPE_TRY(read_prompt(json, columns, row));
+    if (!columns.label_key.empty()) {
+      TROUPE_TRY_SET(row.label, label_of(json, columns.label_key));
+    }
+    row.columns_json = json.dump(-1, ' ', false, Json::error_handler_t::replace);
     rows.push_back(std::move(row));
     return !full();
   };
@@ -95,7 +90,7 @@ Result<std::vector<PromptRow>> load_prompts(const std::string& files,
     TROUPE_TRY(read_table(file, "data.prompt_dataset", take));
   }
   if (rows.empty()) {
-    return bad_row("dataset " + files, "holds no rows; add prompts or choose another");
+    return bad_row("dataset " + files + ": holds no rows; add prompts or choose another");
   }
   return rows;
 }
@@ -126,10 +121,10 @@ std::vector<std::string> prompt_columns(const DatasetColumns& columns) {
 Result<std::vector<ChatMessage>> messages_of_row(const std::string& columns_json,
                                                  const DatasetColumns& columns) {
   const Json row = Json::parse(columns_json, nullptr, /*allow_exceptions=*/false);
-  if (!row.is_object()) return bad_row("the row", "is no JSON object");
+  if (!row.is_object()) return bad_row("the row: is no JSON object");
   PromptRow out;
-  out.where = "the row";
-  TROUPE_TRY(read_prompt(row, columns, out));
+  const auto read = read_prompt(row, columns, out);
+  if (!read) return core::fail(read.error().within("the row"));
   return std::move(out.messages);
 }
 

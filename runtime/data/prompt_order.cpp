@@ -4,7 +4,6 @@
 #include "runtime/core/rng.hpp"
 
 #include <numeric>
-#include <utility>
 
 namespace troupe::data {
 namespace {
@@ -16,18 +15,16 @@ PromptOrder::PromptOrder(std::uint64_t rows, std::uint64_t seed) : rows_(rows), 
 }
 
 std::uint64_t PromptOrder::row_at(std::uint64_t index) {
-  const PromptCursor at = cursor(index);
-  if (permutation_.empty() || at.epoch != epoch_) shuffle(at.epoch);
-  return permutation_[at.position];
+  const std::uint64_t epoch = index / rows_;
+  if (permutation_.empty() || epoch != epoch_) shuffle(epoch);
+  return permutation_[index % rows_];
 }
 
 void PromptOrder::shuffle(std::uint64_t epoch) {
   permutation_.resize(rows_);
   std::iota(permutation_.begin(), permutation_.end(), std::uint64_t{0});
   core::Rng rng(core::derive_seed(seed_, kOrderDomain, epoch));
-  for (std::uint64_t i = rows_; i > 1; --i) {
-    std::swap(permutation_[i - 1], permutation_[rng.next_below(i)]);
-  }
+  core::shuffle(permutation_, rng);
   epoch_ = epoch;
 }
 

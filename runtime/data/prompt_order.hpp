@@ -9,12 +9,6 @@
 
 namespace troupe::data {
 
-struct PromptCursor {
-  std::uint64_t epoch = 0;
-  std::uint64_t position = 0;  // within the epoch
-  friend bool operator==(const PromptCursor&, const PromptCursor&) = default;
-};
-
 class PromptOrder {
  public:
   // `rows` >= 1.
@@ -22,12 +16,6 @@ class PromptOrder {
 
   // The row at place `index` of the stream.
   std::uint64_t row_at(std::uint64_t index);
-
-  PromptCursor cursor(std::uint64_t index) const { return {index / rows_, index % rows_}; }
-  std::uint64_t index(const PromptCursor& cursor) const {
-    return cursor.epoch * rows_ + cursor.position;
-  }
-  std::uint64_t rows() const { return rows_; }
 
  private:
   void shuffle(std::uint64_t epoch);

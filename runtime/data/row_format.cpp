@@ -22,105 +22,100 @@ bool is_text(const Json& row, const char* key) {
 }
 
 // A text column that may be absent or null.
-Result<std::string> optional_text(const Json& row, const std::string& where, const char* key) {
+Result<std::string> optional_text(const Json& row, const char* key) {
   const auto found = row.find(key);
   if (found == row.end() || found->is_null()) return std::string();
   if (found->is_string()) return found->get<std::string>();
-  return bad_row(where, "column '" + std::string(key) + "' must be text");
+  return bad_row("column '" + std::string(key) + "' must be text");
 }
 
 // Calls of tools are rendered by code of each model family, which nothing here has.
-Result<void> refuse_tools(const Json& row, const std::string& where) {
+Result<void> refuse_tools(const Json& row) {
   const auto tools = row.find("tools");
   if (tools == row.end() || tools->is_null()) return {};
   if (tools->is_string() && tools->get_ref<const std::string&>().empty()) return {};
   if (tools->is_array() && tools->empty()) return {};
-  return bad_row(where,
-                 "column 'tools' describes tools, which rows of this format cannot bring along "
-                 "here; leave the row out, or write the dialogue as `messages` with the tools in "
-                 "its system turn");
+  return bad_row(
+      "column 'tools' describes tools, which rows of this format cannot bring along "
+      "here; leave the row out, or write the dialogue as `messages` with the tools in "
+      "its system turn");
 }
 
 // The answer of a pair: text, one turn, or a list of one turn.
-Result<std::string> pair_answer(const Json& row, const std::string& where, const char* key) {
+Result<std::string> pair_answer(const Json& row, const char* key) {
   const auto found = row.find(key);
   if (found == row.end()) {
-    return bad_row(where, "no column '" + std::string(key) + "' (there is: " + columns_of(row) +
-                              "); a pair needs `chosen` and `rejected`");
+    return bad_row("no column '" + std::string(key) + "' (there is: " + columns_of(row) +
+                   "); a pair needs `chosen` and `rejected`");
   }
   std::string answer;
   if (found->is_string()) {
     answer = found->get<std::string>();
   } else {
     const Json list = found->is_array() ? *found : Json::array({*found});
-    TROUPE_TRY_ASSIGN(turns, messages_in(list, where, key));
+    TROUPE_TRY_ASSIGN(turns, messages_in(list, key));
     if (turns.size() != 1 || turns[0].role != "assistant") {
-      return bad_row(where, "column '" + std::string(key) +
-                                "' must be text or one turn of the assistant (gpt)");
+      return bad_row("column '" + std::string(key) +
+                     "' must be text or one turn of the assistant (gpt)");
     }
     answer = std::move(turns[0].content);
   }
-  if (answer.empty()) return bad_row(where, "column '" + std::string(key) + "' is empty");
+  if (answer.empty()) return bad_row("column '" + std::string(key) + "' is empty");
   return answer;
 }
 
 // Reads chosen and rejected, or sees that nothing is left unread.
-Result<void> read_pair(const Json& row,
-                       const std::string& where,
-                       Answers answers,
-                       KnownRow& known) {
+Result<void> read_pair(const Json& row, Answers answers, KnownRow& known) {
   if (answers == Answers::kOne) return {};
-  TROUPE_TRY_ASSIGN(chosen, pair_answer(row, where, "chosen"));
-  TROUPE_TRY_ASSIGN(rejected, pair_answer(row, where, "rejected"));
-  known.chosen = std::move(chosen);
-  known.rejected = std::move(rejected);
+  TROUPE_TRY_SET(known.chosen, pair_answer(row, "chosen"));
+  TROUPE_TRY_SET(known.rejected, pair_answer(row, "rejected"));
   return {};
 }
 
-Result<void> put_system(const Json& row, const std::string& where, KnownRow& known) {
-  TROUPE_TRY_ASSIGN(system, optional_text(row, where, "system"));
+Result<void> put_system(const Json& row, KnownRow& known) {
+  TROUPE_TRY_ASSIGN(system, optional_text(row, "system"));
   if (system.empty()) return {};
   if (!known.prompt.empty() && known.prompt.front().role == "system") {
-    return bad_row(where,
-                   "a system text in column 'system' and another as the first turn; leave "
-                   "one of them out");
+    return bad_row(
+        "a system text in column 'system' and another as the first turn; leave "
+        "one of them out");
   }
   known.prompt.insert(known.prompt.begin(), {"system", std::move(system)});
   return {};
 }
 
-Result<KnownRow> sharegpt_row(const Json& row, const std::string& where, Answers answers) {
-  TROUPE_TRY(refuse_tools(row, where));
+Result<KnownRow> sharegpt_row(const Json& row, Answers answers) {
+  TROUPE_TRY(refuse_tools(row));
   KnownRow known;
-  TROUPE_TRY_SET(known.prompt, messages_in(row[kConversations], where, kConversations));
-  TROUPE_TRY(put_system(row, where, known));
-  TROUPE_TRY(read_pair(row, where, answers, known));
+  TROUPE_TRY_SET(known.prompt, messages_in(row[kConversations], kConversations));
+  TROUPE_TRY(put_system(row, known));
+  TROUPE_TRY(read_pair(row, answers, known));
   if (known.prompt.back().role == "assistant") {
     if (answers == Answers::kPair) {
-      return bad_row(where,
-                     "column 'conversations' ends with the assistant's turn, and so do "
-                     "'chosen' and 'rejected'; end it with the turn they answer");
+      return bad_row(
+          "column 'conversations' ends with the assistant's turn, and so do "
+          "'chosen' and 'rejected'; end it with the turn they answer");
     }
     known.answer = std::move(known.prompt.back().content);
     known.prompt.pop_back();
     if (known.answer.empty()) {
-      return bad_row(where, "column 'conversations': the last turn, the assistant's, is empty");
+      return bad_row("column 'conversations': the last turn, the assistant's, is empty");
     }
   }
   const bool asked = std::any_of(known.prompt.begin(), known.prompt.end(),
                                  [](const ChatMessage& turn) { return turn.role == "user"; });
-  if (!asked) return bad_row(where, "column 'conversations' has no turn of the user (human)");
+  if (!asked) return bad_row("column 'conversations' has no turn of the user (human)");
   return known;
 }
 
 // [[question, answer], ...], the turns before this one.
-Result<void> put_history(const Json& row, const std::string& where, KnownRow& known) {
+Result<void> put_history(const Json& row, KnownRow& known) {
   const auto history = row.find("history");
   if (history == row.end() || history->is_null()) return {};
   const auto wrong = [&] {
-    return bad_row(where,
-                   "column 'history' must be a list of pairs of texts, a question and its "
-                   "answer each");
+    return bad_row(
+        "column 'history' must be a list of pairs of texts, a question and its "
+        "answer each");
   };
   if (!history->is_array()) return wrong();
   for (const Json& pair : *history) {
@@ -133,20 +128,19 @@ Result<void> put_history(const Json& row, const std::string& where, KnownRow& kn
   return {};
 }
 
-Result<KnownRow> alpaca_row(const Json& row, const std::string& where, Answers answers) {
-  TROUPE_TRY(refuse_tools(row, where));
+Result<KnownRow> alpaca_row(const Json& row, Answers answers) {
+  TROUPE_TRY(refuse_tools(row));
   KnownRow known;
-  TROUPE_TRY(put_history(row, where, known));
-  TROUPE_TRY(put_system(row, where, known));
-  TROUPE_TRY_ASSIGN(instruction, optional_text(row, where, kInstruction));
-  TROUPE_TRY_ASSIGN(input, optional_text(row, where, "input"));
-  std::string question = std::move(instruction);
+  TROUPE_TRY(put_history(row, known));
+  TROUPE_TRY(put_system(row, known));
+  TROUPE_TRY_ASSIGN(question, optional_text(row, kInstruction));
+  TROUPE_TRY_ASSIGN(input, optional_text(row, "input"));
   if (!input.empty()) question += (question.empty() ? "" : "\n") + input;
-  if (question.empty()) return bad_row(where, "columns 'instruction' and 'input' are empty");
+  if (question.empty()) return bad_row("columns 'instruction' and 'input' are empty");
   known.prompt.push_back({"user", std::move(question)});
-  TROUPE_TRY(read_pair(row, where, answers, known));
+  TROUPE_TRY(read_pair(row, answers, known));
   if (answers == Answers::kPair) return known;
-  TROUPE_TRY_SET(known.answer, optional_text(row, where, "output"));
+  TROUPE_TRY_SET(known.answer, optional_text(row, "output"));
   return known;
 }
 
@@ -160,19 +154,15 @@ RowFormat format_of(const Json& row, const std::string& key) {
   return RowFormat::kColumns;
 }
 
-Result<KnownRow> known_row(const Json& row,
-                           const std::string& where,
-                           RowFormat format,
-                           Answers answers) {
-  return format == RowFormat::kShareGpt ? sharegpt_row(row, where, answers)
-                                        : alpaca_row(row, where, answers);
+Result<KnownRow> known_row(const Json& row, RowFormat format, Answers answers) {
+  return format == RowFormat::kShareGpt ? sharegpt_row(row, answers) : alpaca_row(row, answers);
 }
 
-Result<std::string> single_text(const KnownRow& row, const std::string& where) {
+Result<std::string> single_text(const KnownRow& row) {
   if (row.prompt.size() == 1) return row.prompt.front().content;
-  return bad_row(where,
-                 "its system text or earlier turns have no place in --data.input_template; "
-                 "leave the template away, and the chat template takes them");
+  return bad_row(
+      "its system text or earlier turns have no place in --data.input_template; "
+      "leave the template away, and the chat template takes them");
 }
 
 std::string format_note(const std::string& where,

@@ -23,8 +23,8 @@ enum class RowFormat {
 
 // What a row of a known format holds. Of pairs: `chosen` and `rejected` with an empty `answer`.
 struct KnownRow {
-  std::vector<text::ChatMessage>
-      prompt;          // up to the answer; ends with the user's turn, or a tool's
+  // Up to the answer; ends with the user's turn, or a tool's.
+  std::vector<text::ChatMessage> prompt;
   std::string answer;  // the last turn of the assistant; empty: there is none
   std::string chosen, rejected;
 };
@@ -36,14 +36,11 @@ RowFormat format_of(const Json& row, const std::string& key);
 // Whether chosen and rejected answers are read; else they must not be there.
 enum class Answers { kOne, kPair };
 
-// Reads a row for which format_of gave `format`. Errors name `where`, the column and what to do.
-core::Result<KnownRow> known_row(const Json& row,
-                                 const std::string& where,
-                                 RowFormat format,
-                                 Answers answers);
+// Reads a row for which format_of gave `format`. Errors name the column and what to do.
+core::Result<KnownRow> known_row(const Json& row, RowFormat format, Answers answers);
 
 // The prompt as one text, for a template of one's own; an error where it is more than one turn.
-core::Result<std::string> single_text(const KnownRow& row, const std::string& where);
+core::Result<std::string> single_text(const KnownRow& row);
 
 // A line for users about the first row of a format in a file; nothing to say about kColumns.
 // `what_else`: what becomes of it, "the last answer is learned".

@@ -16,14 +16,14 @@ class SupervisedLoader {
                    const SupervisedLimits& limits,
                    const text::Tokenizer& tokenizer,
                    const text::ChatTemplate* chat)
-      : columns_(columns), limits_(limits), coder_(tokenizer, chat), rows_(columns, coder_) {}
+      : columns_(columns), limits_(limits), coder_(tokenizer, chat) {}
 
   Result<void> read(const std::string& file, std::string_view key) {
     out_.files_.push_back(file);
     out_.file_rows_.push_back(0);
     if (full()) return {};
     return read_table(file, key, [this](const Json& row, const std::string& where) -> Result<bool> {
-      TROUPE_TRY_ASSIGN(coded, rows_.code(row, where));
+      TROUPE_TRY_ASSIGN(coded, coded_row(row, columns_, coder_));
       note(coded, where);
       TROUPE_TRY(add(coded, where));
       return !full();
@@ -36,11 +36,11 @@ class SupervisedLoader {
       out_.learn_.shrink_to_fit();
       return std::move(out_);
     }
-    return bad_row("dataset " + files,
-                   out_.dropped_ == 0
-                       ? std::string("holds no rows; add some or choose another")
-                       : "all " + std::to_string(out_.dropped_) +
-                             " rows are longer than --data.max_len " + std::to_string(longest()));
+    return bad_row("dataset " + files + ": " +
+                   (out_.dropped_ == 0
+                        ? "holds no rows; add some or choose another"
+                        : "all " + std::to_string(out_.dropped_) +
+                              " rows are longer than --data.max_len " + std::to_string(longest())));
   }
 
  private:
@@ -77,37 +77,27 @@ class SupervisedLoader {
         return {};
       }
       const bool by_model = limits_.context < limits_.tokens_max;
-      return bad_row(where, std::to_string(tokens) + " tokens, more than " +
-                                (by_model ? "the model's context of " : "--data.max_len ") +
-                                std::to_string(longest()) +
-                                "; shorten it, or leave such rows out with "
-                                "--data.drop_too_long true");
+      return bad_row(std::to_string(tokens) + " tokens, more than " +
+                     (by_model ? "the model's context of " : "--data.max_len ") +
+                     std::to_string(longest()) +
+                     "; shorten it, or leave such rows out with "
+                     "--data.drop_too_long true");
     }
     for (const Tokens* part : {&coded.prompt, &coded.answer, &coded.rejected}) {
       for (const std::int32_t token : *part) {
         if (token >= 0 && token < limits_.vocab) continue;
-        return bad_row(where, "token id " + std::to_string(token) +
-                                  " is outside the vocabulary of " + std::to_string(limits_.vocab) +
-                                  ": the tokenizer does not belong to this model");
+        return bad_row("token id " + std::to_string(token) + " is outside the vocabulary of " +
+                       std::to_string(limits_.vocab) +
+                       ": the tokenizer does not belong to this model");
       }
     }
-    SupervisedDataset::Place place;
-    place.begin = out_.tokens_.size();
-    place.prompt = static_cast<std::uint32_t>(coded.prompt.size());
-    place.answer = static_cast<std::uint32_t>(coded.answer.size());
-    place.rejected = static_cast<std::uint32_t>(coded.rejected.size());
+    SupervisedDataset::Place& place = out_.append(coded.prompt, coded.answer, coded.rejected);
     place.file = static_cast<std::uint32_t>(out_.files_.size() - 1);
-    place.line = std::strtoull(where.c_str() + out_.files_.back().size() + 1, nullptr, 10);
-    if (place.line == 0) {  // "data.json item 12"
-      place.line = std::strtoull(where.c_str() + where.rfind(' ') + 1, nullptr, 10);
-    }
+    // "train.jsonl:12" or "data.json item 12"
+    place.line = std::strtoull(where.c_str() + where.find_last_of(": ") + 1, nullptr, 10);
     place.margin = coded.margin;
     place.desirable = coded.desirable;
-    for (const Tokens* part : {&coded.prompt, &coded.answer, &coded.rejected}) {
-      out_.tokens_.insert(out_.tokens_.end(), part->begin(), part->end());
-    }
     out_.learn_.insert(out_.learn_.end(), coded.learn.begin(), coded.learn.end());
-    out_.rows_.push_back(place);
     ++out_.file_rows_.back();
     return {};
   }
@@ -115,7 +105,6 @@ class SupervisedLoader {
   const SupervisedColumns& columns_;
   const SupervisedLimits& limits_;
   const DialogueCoder coder_;
-  const RowCoder rows_;
   SupervisedDataset out_;
   std::set<RowFormat> formats_;
   bool found_prompt_ = false;
@@ -134,24 +123,30 @@ Result<SupervisedDataset> SupervisedDataset::load(const std::string& files,
   return loader.finish(files);
 }
 
+SupervisedDataset::Place& SupervisedDataset::append(const Tokens& prompt,
+                                                    const Tokens& answer,
+                                                    const Tokens& rejected) {
+  Place& place = rows_.emplace_back();
+  place.begin = tokens_.size();
+  place.prompt = static_cast<std::uint32_t>(prompt.size());
+  place.answer = static_cast<std::uint32_t>(answer.size());
+  place.rejected = static_cast<std::uint32_t>(rejected.size());
+  for (const Tokens* part : {&prompt, &answer, &rejected})
+    tokens_.insert(tokens_.end(), part->begin(), part->end());
+  return place;
+}
+
 SupervisedDataset SupervisedDataset::of_tokens(std::span<const TokenRow> rows) {
   SupervisedDataset out;
   out.files_.emplace_back("tokens");
   out.file_rows_.push_back(rows.size());
   for (const TokenRow& row : rows) {
-    Place place;
-    place.begin = out.tokens_.size();
-    place.prompt = static_cast<std::uint32_t>(row.prompt.size());
-    place.answer = static_cast<std::uint32_t>(row.answer.size());
-    place.rejected = static_cast<std::uint32_t>(row.rejected.size());
-    place.line = out.rows_.size() + 1;
-    for (const auto* part : {&row.prompt, &row.answer, &row.rejected})
-      out.tokens_.insert(out.tokens_.end(), part->begin(), part->end());
+    Place& place = out.append(row.prompt, row.answer, row.rejected);
+    place.line = out.rows_.size();
     if (row.prompt.empty() && row.rejected.empty()) {
       out.learn_.resize(out.tokens_.size(), 1);
       out.learn_[place.begin] = 0;
     }
-    out.rows_.push_back(place);
   }
   return out;
 }

@@ -57,7 +57,7 @@ struct SupervisedRow {
 // Rows that are tokens already: a sequence (`answer` alone, all but its first token learned) or a
 // pair.
 struct TokenRow {
-  std::vector<std::int32_t> prompt, answer, rejected;
+  Tokens prompt, answer, rejected;
 };
 
 class SupervisedDataset {
@@ -96,6 +96,9 @@ class SupervisedDataset {
     double margin = 0;
     bool desirable = true;
   };
+  // Adds a row of these tokens.
+  Place& append(const Tokens& prompt, const Tokens& answer, const Tokens& rejected);
+
   std::vector<std::int32_t> tokens_;
   std::vector<std::uint8_t> learn_;  // as tokens_; empty where rows are no sequences
   std::vector<Place> rows_;

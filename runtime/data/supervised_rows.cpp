@@ -1,5 +1,6 @@
 #include "runtime/data/supervised_rows.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -9,13 +10,7 @@ namespace {
 using core::Result;
 using text::ChatMessage;
 
-template <class T>
-Result<T> at(Result<T> result, const std::string& where) {
-  if (result) return result;
-  return core::fail(result.error().within(where));
-}
-
-Result<bool> desirable_of(const Json& value, const std::string& where, const std::string& key) {
+Result<bool> desirable_of(const Json& value, const std::string& key) {
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_number() && (value == 0 || value == 1)) return value == 1;
   if (value.is_string()) {
@@ -23,11 +18,11 @@ Result<bool> desirable_of(const Json& value, const std::string& where, const std
     if (word == "true" || word == "True" || word == "1") return true;
     if (word == "false" || word == "False" || word == "0") return false;
   }
-  return bad_row(where, "column '" + key + "' must be true or false (or 1 or 0), it is " +
-                            value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return bad_row("column '" + key + "' must be true or false (or 1 or 0), it is " +
+                 value.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-Result<double> margin_of(const Json& value, const std::string& where, const std::string& key) {
+Result<double> margin_of(const Json& value, const std::string& key) {
   double margin = std::nan("");
   if (value.is_number()) margin = value.get<double>();
   if (value.is_string()) {
@@ -38,311 +33,306 @@ Result<double> margin_of(const Json& value, const std::string& where, const std:
     if (read.ec == std::errc() && read.ptr == end) margin = parsed;
   }
   if (std::isfinite(margin)) return margin;
-  return bad_row(where, "column '" + key + "' must be a number");
+  return bad_row("column '" + key + "' must be a number");
 }
 
-bool same(const ChatMessage& a, const ChatMessage& b) {
-  return a.role == b.role && a.content == b.content;
-}
+// Reads rows as the settings say. Each function gives the first error that it meets.
+class RowCoder {
+ public:
+  RowCoder(const SupervisedColumns& columns, const DialogueCoder& coder)
+      : columns_(columns), coder_(coder) {}
 
-}  // namespace
+  Result<CodedRow> code(const Json& row) const {
+    if (columns_.kind != RowKind::kText) {
+      const bool pair = columns_.kind == RowKind::kPair;
+      const RowFormat format = format_of(row, pair ? columns_.prompt_key : columns_.input_key);
+      if (format != RowFormat::kColumns) return known(format, row);
+    }
+    switch (columns_.kind) {
+      case RowKind::kAnswer:
+        return answer_row(row);
+      case RowKind::kText:
+        return text_row(row);
+      case RowKind::kPair:
+        return pair_row(row);
+      case RowKind::kRated:
+        break;
+    }
+    return rated_row(row);
+  }
 
-Result<CodedRow> RowCoder::code(const Json& row, const std::string& where) const {
-  if (columns_.kind != RowKind::kText) {
+ private:
+  // A row of ShareGPT or Alpaca.
+  Result<CodedRow> known(RowFormat format, const Json& row) const {
     const bool pair = columns_.kind == RowKind::kPair;
-    const RowFormat format = format_of(row, pair ? columns_.prompt_key : columns_.input_key);
-    if (format != RowFormat::kColumns) return known(format, row, where);
-  }
-  switch (columns_.kind) {
-    case RowKind::kAnswer:
-      return answer_row(row, where);
-    case RowKind::kText:
-      return text_row(row, where);
-    case RowKind::kPair:
-      return pair_row(row, where);
-    case RowKind::kRated:
-      break;
-  }
-  return rated_row(row, where);
-}
-
-Result<std::vector<ChatMessage>> RowCoder::chat_messages(const Json& list,
-                                                         const std::string& where,
-                                                         const std::string& key) const {
-  if (columns_.input_template.empty()) return messages_in(list, where, key);
-  return bad_row(where, "column '" + key +
-                            "' is a list of messages, which --data.input_template has no place "
-                            "for; leave the template away");
-}
-
-// Through the chat template, or as text where the settings have a template of their own.
-Result<CodedAnswers> RowCoder::known_answers(const KnownRow& row,
-                                             const std::vector<std::string>& answers,
-                                             const std::string& where) const {
-  if (columns_.input_template.empty()) return at(coder_.answers(row.prompt, answers), where);
-  TROUPE_TRY_ASSIGN(words, single_text(row, where));
-  return at(coder_.plain_answers(fill_template(columns_.input_template, words), answers), where);
-}
-
-Result<CodedRow> RowCoder::known(RowFormat format,
-                                 const Json& row,
-                                 const std::string& where) const {
-  const bool pair = columns_.kind == RowKind::kPair;
-  TROUPE_TRY_ASSIGN(read, known_row(row, where, format, pair ? Answers::kPair : Answers::kOne));
-  CodedRow out;
-  out.format = format;
-  if (pair) {
-    TROUPE_TRY_ASSIGN(coded, known_answers(read, {read.chosen, read.rejected}, where));
-    TROUPE_TRY(finish_pair(row, where, std::move(coded), out));
+    TROUPE_TRY_ASSIGN(read, known_row(row, format, pair ? Answers::kPair : Answers::kOne));
+    CodedRow out;
+    out.format = format;
+    if (pair) {
+      TROUPE_TRY_ASSIGN(coded, known_answers(read, {read.chosen, read.rejected}));
+      TROUPE_TRY(finish_pair(row, std::move(coded), out));
+      return out;
+    }
+    // An answer that was sampled for the row's prompt, in the column that the settings name.
+    if (columns_.output_key != "output" && row.contains(columns_.output_key)) {
+      TROUPE_TRY_SET(read.answer, answer_text(row[columns_.output_key], columns_.output_key));
+    }
+    if (read.answer.empty()) {
+      return bad_row(format == RowFormat::kAlpaca
+                         ? "an Alpaca row without text in column 'output', which is the answer"
+                         : "column 'conversations' must end with the assistant's turn (gpt), "
+                           "it is what the model learns");
+    }
+    if (columns_.kind == RowKind::kRated) {
+      TROUPE_TRY_ASSIGN(label, column(row, columns_.label_key, "data.label_key"));
+      TROUPE_TRY_SET(out.desirable, desirable_of(*label, columns_.label_key));
+      TROUPE_TRY_ASSIGN(coded, known_answers(read, {read.answer}));
+      out.prompt = std::move(coded.prompt);
+      out.answer = std::move(coded.answers[0]);
+      return out;
+    }
+    CodedText coded;
+    if (columns_.input_template.empty()) {
+      read.prompt.push_back({"assistant", read.answer});
+      TROUPE_TRY_SET(coded, coder_.dialogue(read.prompt, columns_.every_turn));
+    } else {
+      TROUPE_TRY_ASSIGN(split, known_answers(read, {read.answer}));
+      coded = joined(split.prompt, split.answers[0]);
+    }
+    out.answer = std::move(coded.tokens);
+    out.learn = std::move(coded.learn);
     return out;
   }
-  // An answer that was sampled for the row's prompt, in the column that the settings name.
-  if (columns_.output_key != "output" && row.contains(columns_.output_key)) {
-    TROUPE_TRY_SET(read.answer, answer_text(row[columns_.output_key], where, columns_.output_key));
+
+  // Through the chat template, or as text where the settings have a template of their own.
+  Result<CodedAnswers> known_answers(const KnownRow& row,
+                                     const std::vector<std::string>& answers) const {
+    if (columns_.input_template.empty()) return coder_.answers(row.prompt, answers);
+    TROUPE_TRY_ASSIGN(words, single_text(row));
+    return coder_.plain_answers(fill_template(columns_.input_template, words), answers);
   }
-  if (read.answer.empty()) {
-    return bad_row(where, format == RowFormat::kAlpaca
-                              ? "an Alpaca row without text in column 'output', which is the answer"
-                              : "column 'conversations' must end with the assistant's turn (gpt), "
-                                "it is what the model learns");
+
+  Result<CodedRow> answer_row(const Json& row) const {
+    std::string key = columns_.input_key;
+    if (!row.contains(key) && row.contains("messages")) key = "messages";
+    TROUPE_TRY_ASSIGN(input, column(row, key, "data.input_key"));
+    // Without an answer column the input is the dialogue.
+    const bool whole =
+        columns_.output_key.empty() || (input->is_array() && !row.contains(columns_.output_key));
+    CodedText coded;
+    if (whole) {
+      if (!input->is_array()) {
+        return bad_row("column '" + key +
+                       "' must be a list of messages where no column holds the answer; "
+                       "set --data.output_key");
+      }
+      TROUPE_TRY_ASSIGN(messages, chat_messages(*input, key));
+      TROUPE_TRY_SET(coded, coder_.dialogue(messages, columns_.every_turn));
+    } else {
+      TROUPE_TRY_ASSIGN(output, column(row, columns_.output_key, "data.output_key"));
+      TROUPE_TRY_ASSIGN(text, answer_text(*output, columns_.output_key));
+      if (input->is_array() && columns_.every_turn) {
+        TROUPE_TRY_ASSIGN(messages, chat_messages(*input, key));
+        messages.push_back({"assistant", std::move(text)});
+        TROUPE_TRY_SET(coded, coder_.dialogue(messages, true));
+      } else {
+        TROUPE_TRY_ASSIGN(split, answers(*input, key, {text}, as_chat(*output)));
+        coded = joined(split.prompt, split.answers[0]);
+      }
+    }
+    CodedRow out;
+    if (input->is_array()) out.format = RowFormat::kMessages;
+    out.answer = std::move(coded.tokens);
+    out.learn = std::move(coded.learn);
+    return out;
   }
-  if (columns_.kind == RowKind::kRated) {
-    TROUPE_TRY_ASSIGN(label, column(row, where, columns_.label_key, "data.label_key"));
-    TROUPE_TRY_ASSIGN(desirable, desirable_of(*label, where, columns_.label_key));
-    TROUPE_TRY_ASSIGN(coded, known_answers(read, {read.answer}, where));
+
+  Result<CodedRow> text_row(const Json& row) const {
+    TROUPE_TRY_ASSIGN(input, column(row, columns_.input_key, "data.input_key"));
+    if (!input->is_string() || input->get_ref<const std::string&>().empty()) {
+      return bad_row("column '" + columns_.input_key + "' must be text, and not empty");
+    }
+    const auto& words = input->get_ref<const std::string&>();
+    CodedRow out;
+    TROUPE_TRY_SET(out.answer, coder_.plain(fill_template(columns_.input_template, words)));
+    if (out.answer.size() < 2) return bad_row("a text of one token has nothing to predict");
+    out.learn.assign(out.answer.size(), 1);
+    out.learn[0] = 0;  // nothing comes before it
+    return out;
+  }
+
+  Result<CodedRow> rated_row(const Json& row) const {
+    const std::string& key = columns_.input_key;
+    TROUPE_TRY_ASSIGN(input, column(row, key, "data.input_key"));
+    TROUPE_TRY_ASSIGN(output, column(row, columns_.output_key, "data.output_key"));
+    TROUPE_TRY_ASSIGN(label, column(row, columns_.label_key, "data.label_key"));
+    TROUPE_TRY_ASSIGN(words, answer_text(*output, columns_.output_key));
+    CodedRow out;
+    TROUPE_TRY_SET(out.desirable, desirable_of(*label, columns_.label_key));
+    TROUPE_TRY_ASSIGN(coded, answers(*input, key, {words}, as_chat(*output)));
     out.prompt = std::move(coded.prompt);
     out.answer = std::move(coded.answers[0]);
-    out.desirable = desirable;
+    if (input->is_array()) out.format = RowFormat::kMessages;
     return out;
   }
-  CodedText coded;
-  if (columns_.input_template.empty()) {
-    read.prompt.push_back({"assistant", read.answer});
-    TROUPE_TRY_SET(coded, at(coder_.dialogue(read.prompt, columns_.every_turn), where));
-  } else {
-    TROUPE_TRY_ASSIGN(split, known_answers(read, {read.answer}, where));
-    coded = joined(split.prompt, split.answers[0]);
-  }
-  out.answer = std::move(coded.tokens);
-  out.learn = std::move(coded.learn);
-  return out;
-}
 
-Result<std::string> RowCoder::answer_text(const Json& value,
-                                          const std::string& where,
-                                          const std::string& key) const {
-  if (value.is_string()) {
-    if (value.get_ref<const std::string&>().empty()) {
-      return bad_row(where, "column '" + key + "' is empty");
-    }
-    return value.get<std::string>();
+  Result<CodedRow> pair_row(const Json& row) const {
+    TROUPE_TRY_ASSIGN(coded, pair(row));
+    CodedRow out;
+    const std::string prompt = prompt_key_of(row);
+    const bool messages =
+        row[columns_.chosen_key].is_array() || (!prompt.empty() && row[prompt].is_array());
+    if (messages) out.format = RowFormat::kMessages;
+    out.found_prompt = prompt != columns_.prompt_key;
+    TROUPE_TRY(finish_pair(row, std::move(coded), out));
+    return out;
   }
-  if (value.is_array()) {
-    TROUPE_TRY_ASSIGN(messages, chat_messages(value, where, key));
+
+  Result<void> finish_pair(const Json& row, CodedAnswers&& coded, CodedRow& out) const {
+    if (coded.answers[0] == coded.answers[1]) {
+      return bad_row(both_answers() + " are equal: there is nothing to prefer; leave the row out");
+    }
+    out.prompt = std::move(coded.prompt);
+    out.answer = std::move(coded.answers[0]);
+    out.rejected = std::move(coded.answers[1]);
+    if (!columns_.margin_key.empty()) {
+      TROUPE_TRY_ASSIGN(value, column(row, columns_.margin_key, "data.margin_key"));
+      TROUPE_TRY_SET(out.margin, margin_of(*value, columns_.margin_key));
+    }
+    return {};
+  }
+
+  // Where no setting names the prompt's column, `prompt` is it, unless both answers hold the whole
+  // dialogue, prompt included.
+  std::string prompt_key_of(const Json& row) const {
+    const auto prompt = row.find("prompt");
+    if (!columns_.prompt_key.empty() || prompt == row.end()) return columns_.prompt_key;
+    const auto whole = [&](const std::string& key) {
+      const auto answer = row.find(key);
+      if (answer == row.end()) return false;
+      if (answer->is_array()) return answer->size() > 1;
+      return answer->is_string() && prompt->is_string() &&
+             answer->get_ref<const std::string&>().starts_with(
+                 prompt->get_ref<const std::string&>());
+    };
+    return whole(columns_.chosen_key) && whole(columns_.rejected_key) ? "" : "prompt";
+  }
+
+  Result<CodedAnswers> pair(const Json& row) const {
+    TROUPE_TRY_ASSIGN(chosen, column(row, columns_.chosen_key, "data.chosen_key"));
+    TROUPE_TRY_ASSIGN(rejected, column(row, columns_.rejected_key, "data.rejected_key"));
+    if (const std::string key = prompt_key_of(row); !key.empty()) {
+      TROUPE_TRY_ASSIGN(prompt, column(row, key, "data.prompt_key"));
+      TROUPE_TRY_ASSIGN(better, answer_text(*chosen, columns_.chosen_key));
+      TROUPE_TRY_ASSIGN(worse, answer_text(*rejected, columns_.rejected_key));
+      return answers(*prompt, key, {better, worse}, as_chat(*chosen));
+    }
+    if (chosen->is_array() && rejected->is_array()) return dialogue_pair(*chosen, *rejected);
+    if (chosen->is_string() && rejected->is_string()) return text_pair(*chosen, *rejected);
+    return bad_row(both_answers() + " must both be text or both be lists of messages");
+  }
+
+  // Whole dialogues that differ in the assistant's last turn.
+  Result<CodedAnswers> dialogue_pair(const Json& chosen, const Json& rejected) const {
+    TROUPE_TRY_ASSIGN(better, chat_messages(chosen, columns_.chosen_key));
+    TROUPE_TRY_ASSIGN(worse, chat_messages(rejected, columns_.rejected_key));
+    const auto same = [](const ChatMessage& a, const ChatMessage& b) {
+      return a.role == b.role && a.content == b.content;
+    };
+    const bool fits = better.size() == worse.size() && better.size() > 1 &&
+                      better.back().role == "assistant" && worse.back().role == "assistant" &&
+                      std::equal(better.begin(), better.end() - 1, worse.begin(), same);
+    if (!fits) {
+      return bad_row(both_answers() +
+                     " must be the same dialogue up to the assistant's last turn; or give the "
+                     "prompt a column of its own (--data.prompt_key)");
+    }
+    return coder_.answers(std::span(better).first(better.size() - 1),
+                          std::vector<std::string>{better.back().content, worse.back().content});
+  }
+
+  // Whole texts; what their tokens have in common at the start is the prompt.
+  Result<CodedAnswers> text_pair(const Json& chosen, const Json& rejected) const {
+    if (columns_.as_chat) {
+      return bad_row(
+          "texts without a prompt cannot go through the chat template; set "
+          "--data.prompt_key, or give lists of messages");
+    }
+    TROUPE_TRY_ASSIGN(better, coder_.plain(chosen.get_ref<const std::string&>()));
+    TROUPE_TRY_ASSIGN(worse, coder_.plain(rejected.get_ref<const std::string&>()));
+    const auto [in_better, in_worse] =
+        std::mismatch(better.begin(), better.end(), worse.begin(), worse.end());
+    if (in_better == better.begin()) {
+      return bad_row(both_answers() + " have no beginning in common; set --data.prompt_key");
+    }
+    return CodedAnswers{Tokens(better.begin(), in_better),
+                        {Tokens(in_better, better.end()), Tokens(in_worse, worse.end())}};
+  }
+
+  std::string both_answers() const {
+    return "'" + columns_.chosen_key + "' and '" + columns_.rejected_key + "'";
+  }
+
+  // A prompt column (text or messages) and its answers.
+  Result<CodedAnswers> answers(const Json& prompt,
+                               const std::string& prompt_key,
+                               const std::vector<std::string>& answers,
+                               bool as_chat) const {
+    if (prompt.is_array()) {
+      TROUPE_TRY_ASSIGN(messages, chat_messages(prompt, prompt_key));
+      return coder_.answers(messages, answers);
+    }
+    if (!prompt.is_string()) {
+      return bad_row("column '" + prompt_key + "' must be text or a list of messages");
+    }
+    const auto& words = prompt.get_ref<const std::string&>();
+    if (words.empty()) return bad_row("column '" + prompt_key + "' is empty");
+    if (as_chat) {
+      const ChatMessage message{"user", words};
+      return coder_.answers({&message, 1}, answers);
+    }
+    return coder_.plain_answers(fill_template(columns_.input_template, words), answers);
+  }
+
+  // A prompt of text is a user's turn: the settings say so, or its answer is a message.
+  bool as_chat(const Json& answer) const { return columns_.as_chat || answer.is_array(); }
+
+  // The text of an answer column: text, or a list of one assistant message.
+  Result<std::string> answer_text(const Json& value, const std::string& key) const {
+    if (value.is_string()) {
+      if (!value.get_ref<const std::string&>().empty()) return value.get<std::string>();
+      return bad_row("column '" + key + "' is empty");
+    }
+    if (!value.is_array()) {
+      return bad_row("column '" + key + "' must be text or a list of messages");
+    }
+    TROUPE_TRY_ASSIGN(messages, chat_messages(value, key));
     if (messages.size() == 1 && messages[0].role == "assistant" && !messages[0].content.empty()) {
       return std::move(messages[0].content);
     }
-    return bad_row(where, "column '" + key +
-                              "' must be one message of the assistant when the prompt has a column "
-                              "of its own");
+    return bad_row(
+        "column '" + key +
+        "' must be one message of the assistant when the prompt has a column of its own");
   }
-  return bad_row(where, "column '" + key + "' must be text or a list of messages");
-}
 
-Result<CodedAnswers> RowCoder::answers(const Json& prompt,
-                                       const std::string& prompt_key,
-                                       const std::vector<std::string>& answers,
-                                       bool as_chat,
-                                       const std::string& where) const {
-  if (prompt.is_array()) {
-    TROUPE_TRY_ASSIGN(messages, chat_messages(prompt, where, prompt_key));
-    return at(coder_.answers(messages, answers), where);
+  // An error also where the settings have a template, into which no messages go.
+  Result<std::vector<ChatMessage>> chat_messages(const Json& list, const std::string& key) const {
+    if (columns_.input_template.empty()) return messages_in(list, key);
+    return bad_row("column '" + key +
+                   "' is a list of messages, which --data.input_template has no place for; leave "
+                   "the template away");
   }
-  if (!prompt.is_string()) {
-    return bad_row(where, "column '" + prompt_key + "' must be text or a list of messages");
-  }
-  const auto& words = prompt.get_ref<const std::string&>();
-  if (words.empty()) return bad_row(where, "column '" + prompt_key + "' is empty");
-  if (as_chat) {
-    const ChatMessage message{"user", words};
-    return at(coder_.answers({&message, 1}, answers), where);
-  }
-  return at(coder_.plain_answers(fill_template(columns_.input_template, words), answers), where);
-}
 
-Result<CodedRow> RowCoder::answer_row(const Json& row, const std::string& where) const {
-  std::string key = columns_.input_key;
-  if (!row.contains(key) && row.contains("messages")) key = "messages";
-  TROUPE_TRY_ASSIGN(input, column(row, where, key, "data.input_key"));
-  // Without an answer column the input is the dialogue.
-  const bool whole =
-      columns_.output_key.empty() || (input->is_array() && !row.contains(columns_.output_key));
-  CodedText coded;
-  if (whole) {
-    if (!input->is_array()) {
-      return bad_row(where, "column '" + key +
-                                "' must be a list of messages where no column holds the answer; "
-                                "set --data.output_key");
-    }
-    TROUPE_TRY_ASSIGN(messages, chat_messages(*input, where, key));
-    TROUPE_TRY_SET(coded, at(coder_.dialogue(messages, columns_.every_turn), where));
-  } else {
-    TROUPE_TRY_ASSIGN(output, column(row, where, columns_.output_key, "data.output_key"));
-    TROUPE_TRY_ASSIGN(text, answer_text(*output, where, columns_.output_key));
-    if (input->is_array() && columns_.every_turn) {
-      TROUPE_TRY_ASSIGN(messages, chat_messages(*input, where, key));
-      messages.push_back({"assistant", std::move(text)});
-      TROUPE_TRY_SET(coded, at(coder_.dialogue(messages, true), where));
-    } else {
-      TROUPE_TRY_ASSIGN(split, answers(*input, key, {text}, as_chat(*output), where));
-      coded = joined(split.prompt, split.answers[0]);
-    }
-  }
-  CodedRow out;
-  if (input->is_array()) out.format = RowFormat::kMessages;
-  out.answer = std::move(coded.tokens);
-  out.learn = std::move(coded.learn);
-  return out;
-}
+  const SupervisedColumns& columns_;
+  const DialogueCoder& coder_;
+};
 
-Result<CodedRow> RowCoder::text_row(const Json& row, const std::string& where) const {
-  TROUPE_TRY_ASSIGN(input, column(row, where, columns_.input_key, "data.input_key"));
-  if (!input->is_string() || input->get_ref<const std::string&>().empty()) {
-    return bad_row(where, "column '" + columns_.input_key + "' must be text, and not empty");
-  }
-  const auto& words = input->get_ref<const std::string&>();
-  TROUPE_TRY_ASSIGN(tokens, at(coder_.plain(fill_template(columns_.input_template, words)), where));
-  if (tokens.size() < 2) return bad_row(where, "a text of one token has nothing to predict");
-  CodedRow out;
-  out.learn.assign(tokens.size(), 1);
-  out.learn[0] = 0;  // nothing comes before it
-  out.answer = std::move(tokens);
-  return out;
-}
+}  // namespace
 
-Result<CodedRow> RowCoder::pair_row(const Json& row, const std::string& where) const {
-  TROUPE_TRY_ASSIGN(coded, pair(row, where));
-  CodedRow out;
-  const std::string prompt = prompt_key_of(row);
-  const bool messages =
-      row[columns_.chosen_key].is_array() || (!prompt.empty() && row[prompt].is_array());
-  if (messages) out.format = RowFormat::kMessages;
-  out.found_prompt = prompt != columns_.prompt_key;
-  TROUPE_TRY(finish_pair(row, where, std::move(coded), out));
-  return out;
-}
-
-Result<void> RowCoder::finish_pair(const Json& row,
-                                   const std::string& where,
-                                   CodedAnswers&& coded,
-                                   CodedRow& out) const {
-  if (coded.answers[0] == coded.answers[1]) {
-    return bad_row(where, "'" + columns_.chosen_key + "' and '" + columns_.rejected_key +
-                              "' are equal: there is nothing to prefer; leave the row out");
-  }
-  out.prompt = std::move(coded.prompt);
-  out.answer = std::move(coded.answers[0]);
-  out.rejected = std::move(coded.answers[1]);
-  if (!columns_.margin_key.empty()) {
-    TROUPE_TRY_ASSIGN(value, column(row, where, columns_.margin_key, "data.margin_key"));
-    TROUPE_TRY_ASSIGN(margin, margin_of(*value, where, columns_.margin_key));
-    out.margin = margin;
-  }
-  return {};
-}
-
-// Where no setting names the prompt's column, `prompt` is it, unless both answers hold the whole
-// dialogue, prompt included.
-std::string RowCoder::prompt_key_of(const Json& row) const {
-  const auto prompt = row.find("prompt");
-  if (!columns_.prompt_key.empty() || prompt == row.end()) return columns_.prompt_key;
-  const auto whole = [&](const std::string& key) {
-    const auto answer = row.find(key);
-    if (answer == row.end()) return false;
-    if (answer->is_array()) return answer->size() > 1;
-    return answer->is_string() && prompt->is_string() &&
-           answer->get_ref<const std::string&>().starts_with(prompt->get_ref<const std::string&>());
-  };
-  return whole(columns_.chosen_key) && whole(columns_.rejected_key) ? "" : "prompt";
-}
-
-Result<CodedAnswers> RowCoder::pair(const Json& row, const std::string& where) const {
-  TROUPE_TRY_ASSIGN(chosen, column(row, where, columns_.chosen_key, "data.chosen_key"));
-  TROUPE_TRY_ASSIGN(rejected, column(row, where, columns_.rejected_key, "data.rejected_key"));
-  if (const std::string key = prompt_key_of(row); !key.empty()) {
-    TROUPE_TRY_ASSIGN(prompt, column(row, where, key, "data.prompt_key"));
-    TROUPE_TRY_ASSIGN(better, answer_text(*chosen, where, columns_.chosen_key));
-    TROUPE_TRY_ASSIGN(worse, answer_text(*rejected, where, columns_.rejected_key));
-    return answers(*prompt, key, {better, worse}, as_chat(*chosen), where);
-  }
-  if (chosen->is_array() && rejected->is_array()) return dialogue_pair(*chosen, *rejected, where);
-  if (chosen->is_string() && rejected->is_string()) return text_pair(*chosen, *rejected, where);
-  return bad_row(where, "'" + columns_.chosen_key + "' and '" + columns_.rejected_key +
-                            "' must both be text or both be lists of messages");
-}
-
-// Whole dialogues that differ in the assistant's last turn.
-Result<CodedAnswers> RowCoder::dialogue_pair(const Json& chosen,
-                                             const Json& rejected,
-                                             const std::string& where) const {
-  TROUPE_TRY_ASSIGN(better, chat_messages(chosen, where, columns_.chosen_key));
-  TROUPE_TRY_ASSIGN(worse, chat_messages(rejected, where, columns_.rejected_key));
-  const std::size_t turns = better.size() - 1;
-  bool fits = better.size() == worse.size() && turns > 0 && better.back().role == "assistant" &&
-              worse.back().role == "assistant";
-  for (std::size_t i = 0; fits && i < turns; ++i)
-    fits = same(better[i], worse[i]);
-  if (!fits) {
-    return bad_row(where, "'" + columns_.chosen_key + "' and '" + columns_.rejected_key +
-                              "' must be the same dialogue up to the assistant's last turn; or "
-                              "give the prompt a column of its own (--data.prompt_key)");
-  }
-  return at(coder_.answers(std::span(better).first(turns),
-                           std::vector<std::string>{better.back().content, worse.back().content}),
-            where);
-}
-
-// Whole texts; what their tokens have in common at the start is the prompt.
-Result<CodedAnswers> RowCoder::text_pair(const Json& chosen,
-                                         const Json& rejected,
-                                         const std::string& where) const {
-  if (columns_.as_chat) {
-    return bad_row(where,
-                   "texts without a prompt cannot go through the chat template; set "
-                   "--data.prompt_key, or give lists of messages");
-  }
-  TROUPE_TRY_ASSIGN(better, at(coder_.plain(chosen.get_ref<const std::string&>()), where));
-  TROUPE_TRY_ASSIGN(worse, at(coder_.plain(rejected.get_ref<const std::string&>()), where));
-  std::size_t shared = 0;
-  while (shared < better.size() && shared < worse.size() && better[shared] == worse[shared])
-    ++shared;
-  if (shared == better.size() && shared == worse.size()) shared = 0;  // equal: said by the caller
-  CodedAnswers out;
-  if (shared == 0 && better != worse) {
-    return bad_row(where, "'" + columns_.chosen_key + "' and '" + columns_.rejected_key +
-                              "' have no beginning in common; set --data.prompt_key");
-  }
-  const auto middle = static_cast<std::ptrdiff_t>(shared);
-  out.prompt.assign(better.begin(), better.begin() + middle);
-  out.answers = {Tokens(better.begin() + middle, better.end()),
-                 Tokens(worse.begin() + middle, worse.end())};
-  return out;
-}
-
-Result<CodedRow> RowCoder::rated_row(const Json& row, const std::string& where) const {
-  const std::string& key = columns_.input_key;
-  TROUPE_TRY_ASSIGN(input, column(row, where, key, "data.input_key"));
-  TROUPE_TRY_ASSIGN(output, column(row, where, columns_.output_key, "data.output_key"));
-  TROUPE_TRY_ASSIGN(label, column(row, where, columns_.label_key, "data.label_key"));
-  TROUPE_TRY_ASSIGN(words, answer_text(*output, where, columns_.output_key));
-  TROUPE_TRY_ASSIGN(desirable, desirable_of(*label, where, columns_.label_key));
-  TROUPE_TRY_ASSIGN(coded, answers(*input, key, {words}, as_chat(*output), where));
-  CodedRow out;
-  out.prompt = std::move(coded.prompt);
-  out.answer = std::move(coded.answers[0]);
-  out.desirable = desirable;
-  if (input->is_array()) out.format = RowFormat::kMessages;
-  return out;
+Result<CodedRow> coded_row(const Json& row,
+                           const SupervisedColumns& columns,
+                           const DialogueCoder& coder) {
+  return RowCoder(columns, coder).code(row);
 }
 
 }  // namespace troupe::data

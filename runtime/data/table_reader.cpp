@@ -61,9 +61,15 @@ std::string role_of_speaker(std::string_view from) {
   return {};
 }
 
+core::Failure bad_place(const std::string& where, const std::string& why) {
+  return fail(ErrorCode::kData, where + ": " + why);
+}
+
 Result<bool> give(const Json& row, const std::string& where, const TakeRow& take) {
-  if (!row.is_object()) return bad_row(where, "expected a JSON object");
-  return take(row, where);
+  if (!row.is_object()) return bad_place(where, "expected a JSON object");
+  auto more = take(row, where);
+  if (!more) return fail(more.error().within(where));
+  return more;
 }
 
 Result<void> read_lines(std::istream& in, const fs::path& file, const TakeRow& take) {
@@ -71,7 +77,7 @@ Result<void> read_lines(std::istream& in, const fs::path& file, const TakeRow& t
   for (std::uint64_t number = 1; next_line(in, line, kRow_bytes_max); ++number) {
     const std::string where = file.string() + ":" + std::to_string(number);
     if (line.size() > kRow_bytes_max) {
-      return bad_row(where, "line longer than " + std::to_string(kRow_bytes_max >> 20) + " MiB");
+      return bad_place(where, "line longer than " + std::to_string(kRow_bytes_max >> 20) + " MiB");
     }
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     TROUPE_TRY_ASSIGN(json, parse_json(number == 1 ? without_mark(line) : line, where));
@@ -85,9 +91,9 @@ Result<void> read_array(std::istream& in, const fs::path& file, const TakeRow& t
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   TROUPE_TRY_ASSIGN(json, parse_json(without_mark(text), file.string()));
   if (!json.is_array()) {
-    return bad_row(file.string(),
-                   "expected a list of objects; a file with one object a line must be "
-                   "called .jsonl");
+    return bad_place(file.string(),
+                     "expected a list of objects; a file with one object a line must be "
+                     "called .jsonl");
   }
   std::uint64_t number = 0;
   for (const Json& item : json) {
@@ -103,30 +109,31 @@ Result<void> read_csv(std::istream& in, const fs::path& file, const TakeRow& tak
   if (!header) return {};
   const std::vector<std::string> names = std::move(header->fields);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i].empty()) return bad_row(header->where, "the header has a column without a name");
+    if (names[i].empty()) return bad_place(header->where, "the header has a column without a name");
     for (std::size_t j = 0; j < i; ++j) {
-      if (names[j] == names[i]) return bad_row(header->where, "two columns '" + names[i] + "'");
+      if (names[j] == names[i]) return bad_place(header->where, "two columns '" + names[i] + "'");
     }
   }
   for (;;) {
     TROUPE_TRY_ASSIGN(record, reader.next());
     if (!record) return {};
     if (record->fields.size() != names.size()) {
-      return bad_row(record->where, std::to_string(record->fields.size()) +
-                                        " fields, the header has " + std::to_string(names.size()));
+      return bad_place(record->where, std::to_string(record->fields.size()) +
+                                          " fields, the header has " +
+                                          std::to_string(names.size()));
     }
     Json row = Json::object();
     for (std::size_t i = 0; i < names.size(); ++i)
       row[names[i]] = std::move(record->fields[i]);
-    TROUPE_TRY_ASSIGN(more, take(row, record->where));
+    TROUPE_TRY_ASSIGN(more, give(row, record->where, take));
     if (!more) return {};
   }
 }
 
 }  // namespace
 
-core::Failure bad_row(const std::string& where, const std::string& why) {
-  return fail(ErrorCode::kData, where + ": " + why);
+core::Failure bad_row(std::string why) {
+  return fail(ErrorCode::kData, std::move(why));
 }
 
 Result<void> read_table(const fs::path& file, std::string_view key, const TakeRow& take) {
@@ -136,10 +143,10 @@ Result<void> read_table(const fs::path& file, std::string_view key, const TakeRo
                                           std::string(key) + " to a .jsonl, .json or .csv file");
   }
   if (fs::file_size(file, error) > kFile_bytes_max) {
-    return bad_row(file.string(), "larger than 4 GiB; split it and give the parts");
+    return bad_place(file.string(), "larger than 4 GiB; split it and give the parts");
   }
   std::ifstream in(file, std::ios::binary);
-  if (!in) return bad_row(file.string(), "cannot be read; check its permissions");
+  if (!in) return bad_place(file.string(), "cannot be read; check its permissions");
   if (file.extension() == ".csv") return read_csv(in, file, take);
   return file.extension() == ".json" ? read_array(in, file, take) : read_lines(in, file, take);
 }
@@ -162,19 +169,14 @@ std::string columns_of(const Json& row) {
   return out.size() > 200 ? out.substr(0, 200) + "..." : out;
 }
 
-Result<const Json*> column(const Json& row,
-                           const std::string& where,
-                           const std::string& key,
-                           std::string_view flag) {
+Result<const Json*> column(const Json& row, const std::string& key, std::string_view flag) {
   const auto found = row.find(key);
   if (found != row.end()) return &*found;
-  return bad_row(where, "no column '" + key + "'; set --" + std::string(flag) +
-                            " to one of: " + columns_of(row));
+  return bad_row("no column '" + key + "'; set --" + std::string(flag) +
+                 " to one of: " + columns_of(row));
 }
 
-Result<std::vector<text::ChatMessage>> messages_in(const Json& list,
-                                                   const std::string& where,
-                                                   const std::string& key) {
+Result<std::vector<text::ChatMessage>> messages_in(const Json& list, const std::string& key) {
   std::vector<text::ChatMessage> out;
   for (const Json& item : list) {
     const std::string turn = "column '" + key + "', turn " + std::to_string(out.size() + 1);
@@ -183,20 +185,20 @@ Result<std::vector<text::ChatMessage>> messages_in(const Json& list,
       continue;
     }
     if (!has_texts(item, "from", "value")) {
-      return bad_row(where, turn +
-                                ": a chat message must be {\"role\": text, \"content\": text}, or "
-                                "{\"from\": text, \"value\": text} as ShareGPT has it");
+      return bad_row(turn +
+                     ": a chat message must be {\"role\": text, \"content\": text}, or "
+                     "{\"from\": text, \"value\": text} as ShareGPT has it");
     }
     const auto& from = item["from"].get_ref<const std::string&>();
     const std::string role = role_of_speaker(from);
     if (role.empty()) {
-      return bad_row(where, turn + " is from '" + from +
-                                "'; read are human or user, gpt or assistant, system, and tool or "
-                                "observation");
+      return bad_row(turn + " is from '" + from +
+                     "'; read are human or user, gpt or assistant, system, and tool or "
+                     "observation");
     }
     out.push_back({role, item["value"].get<std::string>()});
   }
-  if (out.empty()) return bad_row(where, "column '" + key + "': the list of messages is empty");
+  if (out.empty()) return bad_row("column '" + key + "': the list of messages is empty");
   return out;
 }
 

@@ -19,7 +19,8 @@ namespace troupe::data {
 
 using Json = nlohmann::ordered_json;
 
-// Takes one row and where it stands ("train.jsonl:12"); false: enough, stop reading.
+// Takes one row and where it stands ("train.jsonl:12"); false: enough, stop reading. Its errors
+// need not say where: read_table puts that in front.
 using TakeRow = std::function<core::Result<bool>(const Json& row, const std::string& where)>;
 
 // Reads `file` until its end or until `take` has enough. `key` is the setting that named the file.
@@ -31,22 +32,18 @@ core::Result<void> read_table(const std::filesystem::path& file,
 // "a.jsonl,b.csv" by its commas; empty names are left out.
 std::vector<std::string> split_files(std::string_view files);
 
-core::Failure bad_row(const std::string& where, const std::string& why);
+// An error of kind kData about the row that is being read.
+core::Failure bad_row(std::string why);
 
 // The names of the row's columns for messages, at most 200 characters.
 std::string columns_of(const Json& row);
 
 // The column `key`; an error that names the columns that are there and the flag to set.
-core::Result<const Json*> column(const Json& row,
-                                 const std::string& where,
-                                 const std::string& key,
-                                 std::string_view flag);
+core::Result<const Json*> column(const Json& row, const std::string& key, std::string_view flag);
 
 // A list of {"role": text, "content": text}, or {"from": text, "value": text} with ShareGPT's
 // names of the roles.
-core::Result<std::vector<text::ChatMessage>> messages_in(const Json& list,
-                                                         const std::string& where,
-                                                         const std::string& key);
+core::Result<std::vector<text::ChatMessage>> messages_in(const Json& list, const std::string& key);
 
 // `pattern` with its first {} replaced by `prompt`; `prompt` itself when there is none.
 std::string fill_template(const std::string& pattern, const std::string& prompt);

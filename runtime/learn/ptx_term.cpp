@@ -24,8 +24,7 @@ std::vector<std::uint64_t> ptx_order(std::uint64_t count, std::uint64_t seed, st
   std::vector<std::uint64_t> order(count);
   std::iota(order.begin(), order.end(), std::uint64_t{0});
   core::Rng rng(core::derive_seed(seed, kPtxStream, pass));
-  for (std::uint64_t i = count; i > 1; --i)
-    std::swap(order[i - 1], order[rng.next_below(i)]);
+  core::shuffle(order, rng);
   return order;
 }
 

@@ -1,4 +1,4 @@
-// Shuffling with an exact cursor.
+// The order of rows, and going on in the middle of it.
 #include "runtime/data/prompt_order.hpp"
 
 #include <gtest/gtest.h>
@@ -47,13 +47,6 @@ TEST(PromptOrder, SeedDecides) {
   PromptOrder a(50, 1), b(50, 1), c(50, 2);
   EXPECT_EQ(take(a, 0, 50), take(b, 0, 50));
   EXPECT_NE(take(a, 0, 50), take(c, 0, 50));
-}
-
-TEST(PromptOrder, CursorIsEpochAndPosition) {
-  PromptOrder order(10, 1);
-  EXPECT_EQ(order.cursor(0), (PromptCursor{0, 0}));
-  EXPECT_EQ(order.cursor(23), (PromptCursor{2, 3}));
-  EXPECT_EQ(order.index({2, 3}), 23u);
 }
 
 TEST(PromptOrder, OneRowIsAlwaysItself) {
