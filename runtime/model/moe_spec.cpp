@@ -50,10 +50,8 @@ Result<std::vector<std::int64_t>> read_dense_layers(const ConfigReader& config,
 
 Result<MoeSpec> read_mixtral(const ConfigReader& config, std::int64_t ffn) {
   MoeSpec moe;
-  TROUPE_TRY_ASSIGN(experts, read_count(config, 8));
-  TROUPE_TRY_ASSIGN(chosen, config.whole("num_experts_per_tok", 1, kExperts_max, 2));
-  moe.experts = experts;
-  moe.experts_per_token = chosen;
+  TROUPE_TRY_SET(moe.experts, read_count(config, 8));
+  TROUPE_TRY_SET(moe.experts_per_token, config.whole("num_experts_per_tok", 1, kExperts_max, 2));
   moe.ffn = ffn;
   moe.norm_topk = true;
   moe.names = MoeNames::kMixtral;
@@ -62,21 +60,17 @@ Result<MoeSpec> read_mixtral(const ConfigReader& config, std::int64_t ffn) {
 
 Result<MoeSpec> read_qwen(const ConfigReader& config, bool shared, std::int64_t layers) {
   MoeSpec moe;
-  TROUPE_TRY_ASSIGN(experts, read_count(config, shared ? 60 : 128));
-  TROUPE_TRY_ASSIGN(chosen, config.whole("num_experts_per_tok", 1, kExperts_max, shared ? 4 : 8));
-  TROUPE_TRY_ASSIGN(ffn, config.whole("moe_intermediate_size", 1, kWidth_max, shared ? 1408 : 768));
-  TROUPE_TRY_ASSIGN(norm_topk, config.flag("norm_topk_prob", false));
-  TROUPE_TRY_ASSIGN(dense_layers, read_dense_layers(config, layers));
-  moe.experts = experts;
-  moe.experts_per_token = chosen;
-  moe.ffn = ffn;
-  moe.norm_topk = norm_topk;
   moe.names = MoeNames::kQwen;
-  moe.dense_layers = std::move(dense_layers);
+  TROUPE_TRY_SET(moe.experts, read_count(config, shared ? 60 : 128));
+  TROUPE_TRY_SET(moe.experts_per_token,
+                 config.whole("num_experts_per_tok", 1, kExperts_max, shared ? 4 : 8));
+  TROUPE_TRY_SET(moe.ffn,
+                 config.whole("moe_intermediate_size", 1, kWidth_max, shared ? 1408 : 768));
+  TROUPE_TRY_SET(moe.norm_topk, config.flag("norm_topk_prob", false));
+  TROUPE_TRY_SET(moe.dense_layers, read_dense_layers(config, layers));
   if (!shared) return moe;
-  TROUPE_TRY_ASSIGN(shared_ffn,
-                    config.whole("shared_expert_intermediate_size", 1, kWidth_max, 5632));
-  moe.shared_ffn = shared_ffn;
+  TROUPE_TRY_SET(moe.shared_ffn,
+                 config.whole("shared_expert_intermediate_size", 1, kWidth_max, 5632));
   return moe;
 }
 
