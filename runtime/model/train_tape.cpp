@@ -162,21 +162,10 @@ void TrainTape::forward_layer(std::int64_t layer) {
 
 void TrainTape::forward_final_norm() {
   balance_.finish();
-  const std::int64_t width = spec().hidden;
   team_.run([&](Team team) {
     kernels::flush_denormals();
-    const core::Range own = team.share(logit_rows());
-    if (!own.empty()) {
-      ops().copy_rows({.columns = width,
-                       .from = hidden_.back(),
-                       .ldf = width,
-                       .from_row = plan_->view().logit_rows,
-                       .to = last_in_.data(),
-                       .ldt = width},
-                      own);
-      norm_rows(spec(), last_in_.data(), weights_->final_norm(), head_in_.data(),
-                last_inv_rms_.data(), own);
-    }
+    normalise_logit_rows(team, *weights_, *plan_, hidden_.back(), last_in_.data(), head_in_.data(),
+                         last_inv_rms_.data());
   });
 }
 

@@ -43,8 +43,7 @@ std::int64_t RowRunner::cost(const data::SupervisedRow& row) const {
   if (settings_.method->sequences()) {
     return model::rows_of(model::Sequence{row.answer, row.learn});
   }
-  if (settings_.method->scores) return model::rows_with_last(group_of(row));
-  return model::rows_of(group_of(row));
+  return model::rows_of(group_of(row), group_rows());
 }
 
 core::Result<void> RowRunner::build(const model::ModelSpec& spec,
@@ -58,9 +57,7 @@ core::Result<void> RowRunner::build(const model::ModelSpec& spec,
     std::vector<model::SampleGroup> groups;
     for (const data::SupervisedRow& row : rows)
       groups.push_back(group_of(row));
-    const bool last = settings_.method->scores;
-    TROUPE_TRY(last ? model::build_last_token_plan(groups, spec, team_.size(), plan_)
-                    : model::build_group_plan(groups, spec, team_.size(), plan_));
+    TROUPE_TRY(model::build_group_plan(groups, spec, team_.size(), plan_, group_rows()));
   }
   plan_.plan.place(team_.memory());
   find_slots(rows);

@@ -45,6 +45,10 @@ class RowRunner {
 
  private:
   core::Result<void> build(const model::ModelSpec& spec, std::span<const data::SupervisedRow> rows);
+  // A score is that of an answer's last token.
+  model::GroupRows group_rows() const {
+    return settings_.method->scores ? model::GroupRows::kLast : model::GroupRows::kPredicting;
+  }
   // Where the log-prob of each target is added: 2 row for first, 2 row + 1 for second answers.
   void find_slots(std::span<const data::SupervisedRow> rows);
 
