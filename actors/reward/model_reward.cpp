@@ -1,10 +1,10 @@
 #include "actors/reward/model_reward.hpp"
 
 #include "runtime/model/device_check.hpp"
+#include "runtime/model/group_plan.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/score.hpp"
-#include "runtime/model/sequence_plan.hpp"
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
 
@@ -100,7 +100,7 @@ class ModelReward final : public RewardSource {
       std::size_t end = begin;
       for (; end < bundles.size(); ++end) {
         model::SampleGroup group = group_of(bundles[end], tokens);
-        rows += model::rows_with_last(group);
+        rows += model::rows_of(group, model::GroupRows::kLast);
         if (end > begin && rows > options_.rows_max) break;
         batch.push_back(std::move(group));
         order.insert(order.end(), bundles[end].items.begin(), bundles[end].items.end());
@@ -161,7 +161,7 @@ class ModelReward final : public RewardSource {
                                  const std::vector<std::size_t>& order,
                                  std::vector<RewardScore>& scores) {
     const model::ModelSpec& spec = weights_->spec();
-    TROUPE_TRY(model::build_last_token_plan(groups, spec, team_.size(), plan_));
+    TROUPE_TRY(model::build_group_plan(groups, spec, team_.size(), plan_, model::GroupRows::kLast));
     plan_.plan.place(team_.memory());
     std::vector<float> values(order.size());
     model::score_values(team_, *weights_, plan_.plan, scratch_, values);

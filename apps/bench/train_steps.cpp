@@ -193,8 +193,9 @@ core::Result<model::GroupPlan> plan_of(const TrainJob& job,
     return plan;
   }
   const std::vector<model::SampleGroup> pair{{row.prompt, {row.answer, row.rejected}}};
-  TROUPE_TRY(job.objective == "rm" ? model::build_last_token_plan(pair, spec, 1, plan)
-                                   : model::build_group_plan(pair, spec, 1, plan));
+  const bool scores = job.objective == "rm";
+  TROUPE_TRY(model::build_group_plan(
+      pair, spec, 1, plan, scores ? model::GroupRows::kLast : model::GroupRows::kPredicting));
   return plan;
 }
 

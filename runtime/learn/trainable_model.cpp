@@ -2,6 +2,7 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/learn/schedule.hpp"
 #include "runtime/model/device_check.hpp"
 #include "runtime/model/peft_folder.hpp"
 
@@ -16,20 +17,15 @@ namespace {
 using core::ErrorCode;
 
 core::Result<void> check_optim(const OptimSettings& optim, const std::string& section) {
-  const auto require = [&](bool holds, const char* key, const char* rule) -> core::Result<void> {
-    if (holds) return {};
-    return core::fail(ErrorCode::kConfig, section + "." + key + " must be " + rule);
-  };
   // Betas are used as f32: one that rounds to 1 would never forget, and divide by zero.
   const auto is_beta = [](double beta) { return beta >= 0 && static_cast<float>(beta) < 1.0f; };
-  TROUPE_TRY(require(std::isfinite(optim.lr) && optim.lr >= 0, "adam.lr", "at least 0"));
-  TROUPE_TRY(require(is_beta(optim.beta1) && is_beta(optim.beta2), "adam.betas",
+  TROUPE_TRY(require(std::isfinite(optim.lr) && optim.lr >= 0, section + ".adam.lr", "at least 0"));
+  TROUPE_TRY(require(is_beta(optim.beta1) && is_beta(optim.beta2), section + ".adam.betas",
                      "at least 0 and below 1 as 32-bit numbers"));
-  TROUPE_TRY(require(static_cast<float>(optim.eps) > 0, "adam.eps", "above 0"));
-  TROUPE_TRY(require(optim.grad_norm_max >= 0, "max_norm", "at least 0"));
-  TROUPE_TRY(require(std::isfinite(optim.aux_loss_coef) && optim.aux_loss_coef >= 0,
-                     "aux_loss_coef", "at least 0"));
-  return {};
+  TROUPE_TRY(require(static_cast<float>(optim.eps) > 0, section + ".adam.eps", "above 0"));
+  TROUPE_TRY(require(optim.grad_norm_max >= 0, section + ".max_norm", "at least 0"));
+  return require(std::isfinite(optim.aux_loss_coef) && optim.aux_loss_coef >= 0,
+                 section + ".aux_loss_coef", "at least 0");
 }
 
 std::unique_ptr<model::Lora> fresh_adapters(
@@ -83,7 +79,7 @@ TrainableModel::TrainableModel(std::unique_ptr<model::ParamStore> master,
       lora_(fresh_adapters(*master_, trained, optim.trained)),
       grads_(master_->spec(), trained, team.memory()),
       optimiser_(values(), trained, optim),
-      schedule_(optim, total_steps),
+      total_steps_(total_steps),
       forward_(team, *master_, &grads_, optim.checkpointing, lora_.get()) {
   // For the whole process: LibTorch's own threads would change the order of its sums, and take
   // cores that the team has.
@@ -115,18 +111,14 @@ void TrainableModel::begin_micro_batch(double share) {
   forward_.set_balance(optim_.aux_loss_coef * share);
 }
 
-void TrainableModel::zero_gradients() {
-  team_.run([&](core::Team member) {
-    kernels::ops().zero(grads_.data(), member.share(grads_.size(), 64));
-  });
-}
-
 core::Result<StepReport> TrainableModel::step(const Accumulate& accumulate,
                                               const Describe& describe) {
-  team_.run([](core::Team) { kernels::flush_denormals(); });
+  team_.run([&](core::Team member) {
+    kernels::flush_denormals();
+    kernels::ops().zero(grads_.data(), member.share(grads_.size(), 64));
+  });
   StepReport report;
-  report.lr = schedule_.rate(static_cast<std::int64_t>(version_));
-  zero_gradients();
+  report.lr = learning_rate(optim_, total_steps_, static_cast<std::int64_t>(version_));
   {
     const auto weights = packed();
     TROUPE_TRY_ASSIGN(loss, accumulate(*weights));

@@ -9,7 +9,6 @@
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/learn/optimizer.hpp"
-#include "runtime/learn/schedule.hpp"
 #include "runtime/learn/settings.hpp"
 #include "runtime/model/lora.hpp"
 #include "runtime/model/packed.hpp"
@@ -64,8 +63,8 @@ class TrainableModel {
   double aux_loss() const { return share_ * forward_.balance_loss(); }
   double aux_loss_coef() const { return optim_.aux_loss_coef; }
 
-  // A step that moves nothing: schedule and version go on (a frozen policy).
-  void pass() { ++version_; }
+  // Steps that move nothing: schedule and version go on as if the model had learnt.
+  void pass(core::Version steps = 1) { version_ += steps; }
 
   // Panels of the current weights, made once per version and shared.
   std::shared_ptr<const model::PackedWeights> packed();
@@ -101,7 +100,6 @@ class TrainableModel {
                  std::int64_t total_steps,
                  core::TeamRunner& team,
                  std::string key);
-  void zero_gradients();
   // What the optimiser moves.
   model::ParamStore& values() { return lora_ ? lora_->values() : *master_; }
   const model::ParamStore& values() const { return lora_ ? lora_->values() : *master_; }
@@ -114,7 +112,7 @@ class TrainableModel {
   std::unique_ptr<model::Lora> lora_;  // null: the master's own weights are trained
   model::ParamStore grads_;
   AdamW optimiser_;
-  Schedule schedule_;
+  const std::int64_t total_steps_;  // of the run, for the learning rate
   model::TrainForward forward_;
   std::shared_ptr<model::PackedWeights> packed_;  // of version_, or older, or none yet
   std::shared_ptr<model::PackedWeights> spare_;   // of the version before, for its memory

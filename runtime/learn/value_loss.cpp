@@ -1,9 +1,8 @@
 #include "runtime/learn/value_loss.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/learn/advantage.hpp"
 #include "runtime/learn/tensors.hpp"
-
-#include <c10/core/GradMode.h>
 
 #include <limits>
 
@@ -11,10 +10,7 @@ namespace troupe::learn {
 namespace {
 
 double variance(std::span<const double> values) {
-  double mean = 0;
-  for (const double value : values)
-    mean += value;
-  mean /= static_cast<double>(values.size());
+  const double mean = mean_of(values);
   double sum = 0;
   for (const double value : values)
     sum += (value - mean) * (value - mean);
@@ -43,23 +39,9 @@ at::Tensor value_loss(double clip,
   return 0.5 * batch.weight * squares.sum();
 }
 
-ValueGradient value_loss_and_gradient(double clip,
-                                      const ValueBatch& batch,
-                                      std::span<const double> values) {
-  const c10::AutoGradMode with_grad(true);
-  auto v = tensor_of(values).requires_grad_(true);
-  ValueGradient result;
-  const auto loss = value_loss(clip, batch, v, result.stats);
-  loss.backward();
-  result.loss = loss.item<double>();
-  result.values = values_of(v.grad());
-  return result;
-}
-
 double explained_variance(std::span<const double> values, std::span<const double> returns) {
   TROUPE_CHECK(values.size() == returns.size(), "one value per return");
-  if (returns.empty()) return std::numeric_limits<double>::quiet_NaN();
-  const double spread = variance(returns);
+  const double spread = returns.empty() ? 0 : variance(returns);
   if (spread == 0) return std::numeric_limits<double>::quiet_NaN();
   std::vector<double> errors;
   for (std::size_t i = 0; i < values.size(); ++i)

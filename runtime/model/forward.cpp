@@ -324,7 +324,9 @@ void normalise_logit_rows(Team team,
                           const PackedWeights& weights,
                           const ForwardPlan& plan,
                           const float* x,
-                          float* head_in) {
+                          float* rows,
+                          float* head_in,
+                          float* inv_rms) {
   const std::int64_t hidden = weights.spec().hidden;
   const Range own = team.share(static_cast<std::int64_t>(plan.logit_rows.size()));
   if (!own.empty()) {
@@ -332,10 +334,10 @@ void normalise_logit_rows(Team team,
                      .from = x,
                      .ldf = hidden,
                      .from_row = plan.view().logit_rows,
-                     .to = head_in,
+                     .to = rows,
                      .ldt = hidden},
                     own);
-    norm_rows(weights.spec(), head_in, weights.final_norm(), head_in, nullptr, own);
+    norm_rows(weights.spec(), rows, weights.final_norm(), head_in, inv_rms, own);
   }
   team.barrier();
 }
@@ -367,7 +369,8 @@ void forward_hidden(Team team,
     // The next layer of experts overwrites the choices, but not before all have met.
     copy_choices(team, spec, io.moe.routing, plan.logit_rows, sparse++, scratch.routed.data());
   }
-  normalise_logit_rows(team, weights, plan, scratch.x.data(), scratch.head_in.data());
+  float* const head_in = scratch.head_in.data();
+  normalise_logit_rows(team, weights, plan, scratch.x.data(), head_in, head_in);
 }
 
 }  // namespace troupe::model

@@ -81,12 +81,15 @@ struct ForwardScratch {
                std::int64_t members = 1);
 };
 
-// head_in[i] = final norm of row plan.logit_rows[i] of x.
+// head_in[i] = final norm of row plan.logit_rows[i] of x. The rows before the norm go to `rows`,
+// which may be `head_in`; `inv_rms` [logit rows] may be null.
 void normalise_logit_rows(core::Team team,
                           const PackedWeights& weights,
                           const ForwardPlan& plan,
                           const float* x,
-                          float* head_in);
+                          float* rows,
+                          float* head_in,
+                          float* inv_rms = nullptr);
 
 // All layers without keeping anything: fills the pools, leaves the normed hidden states of
 // plan.logit_rows in scratch.head_in [logit_rows, hidden].

@@ -31,17 +31,25 @@ struct TokenTargets {
 
 struct GroupPlan {
   ForwardPlan plan;
-  TokenTargets targets;  // every response token, by group, sample, position
+  TokenTargets targets;  // every response token, by group, sample, position; none of kLast
+};
+
+// Which rows of a group's samples go to the head.
+enum class GroupRows {
+  kPredicting,  // every row that predicts a response token; a response's last token has no row
+  kLast,        // the last token of every response, which has a row then; no targets
 };
 
 // Rows that the group takes in a plan, for cutting an update into micro-batches.
-std::int64_t rows_of(const SampleGroup& group);
+std::int64_t rows_of(const SampleGroup& group, GroupRows rows = GroupRows::kPredicting);
 
-// Builds `out`, finished for a team of `members`. Errors (kData, naming group and sample): an empty
-// prompt, a sequence longer than the context, an id outside the vocabulary.
+// Builds `out`, finished for a team of `members`; plan.logit_rows goes group by group, sample by
+// sample. Errors (kData, naming group and sample): an empty prompt, a sequence longer than the
+// context, an id outside the vocabulary, with kLast an empty response.
 core::Result<void> build_group_plan(std::span<const SampleGroup> groups,
                                     const ModelSpec& spec,
                                     int members,
-                                    GroupPlan& out);
+                                    GroupPlan& out,
+                                    GroupRows rows = GroupRows::kPredicting);
 
 }  // namespace troupe::model

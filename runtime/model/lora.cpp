@@ -5,6 +5,7 @@
 #include "runtime/core/crc32c.hpp"
 #include "runtime/core/rng.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -31,12 +32,10 @@ Lora::Lora(const ParamStore& master, std::shared_ptr<const ParamLayout> trained,
     return offset;
   };
   for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
-    auto& of_layer = index_.emplace_back(kLinears, -1);
     for (const Linear linear : kAllLinears) {
       const auto number = static_cast<std::size_t>(layer);
       const AdapterOffsets& at = layout.adapters[number][index_of(linear)];
       if (at.rank == 0) continue;
-      of_layer[index_of(linear)] = static_cast<std::int32_t>(adapters_.size());
       Adapter& adapter = adapters_.emplace_back();
       adapter.layer = layer;
       adapter.linear = linear;
@@ -132,26 +131,24 @@ void Lora::merge(core::TeamRunner& team, ParamStore& master) {
   });
 }
 
-const Lora::Adapter* Lora::find(std::int64_t layer, Linear linear) const {
-  const std::int32_t i = index_[static_cast<std::size_t>(layer)][index_of(linear)];
-  return i < 0 ? nullptr : &adapters_[static_cast<std::size_t>(i)];
+const Lora::Adapter& Lora::adapter_of(std::int64_t layer, Linear linear) const {
+  const auto found = std::find_if(adapters_.begin(), adapters_.end(), [&](const Adapter& adapter) {
+    return adapter.layer == layer && adapter.linear == linear;
+  });
+  TROUPE_CHECK(found != adapters_.end(), "panels of an adapter that is not there");
+  return *found;
 }
 
 std::int64_t Lora::rank(std::int64_t layer, Linear linear) const {
-  const Adapter* adapter = find(layer, linear);
-  return adapter == nullptr ? 0 : adapter->at.rank;
+  return values_.layout().adapters[static_cast<std::size_t>(layer)][index_of(linear)].rank;
 }
 
 const float* Lora::down_panels(std::int64_t layer, Linear linear) const {
-  const Adapter* adapter = find(layer, linear);
-  TROUPE_CHECK(adapter != nullptr, "panels of an adapter that is not there");
-  return panels_.data() + adapter->down;
+  return panels_.data() + adapter_of(layer, linear).down;
 }
 
 const float* Lora::back_panels(std::int64_t layer, Linear linear) const {
-  const Adapter* adapter = find(layer, linear);
-  TROUPE_CHECK(adapter != nullptr, "panels of an adapter that is not there");
-  return panels_.data() + adapter->back;
+  return panels_.data() + adapter_of(layer, linear).back;
 }
 
 std::uint32_t Lora::base_crc() const {

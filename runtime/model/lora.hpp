@@ -56,14 +56,13 @@ class Lora {
     std::int64_t down = 0;       // in panels_
     std::int64_t back = 0;       // in panels_
   };
-  const Adapter* find(std::int64_t layer, Linear linear) const;
+  const Adapter& adapter_of(std::int64_t layer, Linear linear) const;
   void prepare(const Adapter& adapter);
   void add_to_base(core::Team team, const Adapter& adapter, float* master) const;
 
   const double scale_;
   ParamStore values_;
   std::vector<Adapter> adapters_;
-  std::vector<std::vector<std::int32_t>> index_;  // [layer][linear], -1: none
   core::Buffer<float> base_, panels_, scaled_b_;
 };
 

@@ -18,6 +18,10 @@ std::string layer_prefix(std::int64_t layer) {
   return "model.layers." + std::to_string(layer) + ".";
 }
 
+ExpertNames projections(const std::string& at) {
+  return {at + "gate_proj.weight", at + "up_proj.weight", at + "down_proj.weight"};
+}
+
 Result<std::int64_t> read_count(const ConfigReader& config, std::int64_t fallback) {
   // transformers 5 writes num_local_experts for Qwen3-MoE, earlier ones num_experts.
   const char* key =
@@ -50,10 +54,8 @@ Result<std::vector<std::int64_t>> read_dense_layers(const ConfigReader& config,
 
 Result<MoeSpec> read_mixtral(const ConfigReader& config, std::int64_t ffn) {
   MoeSpec moe;
-  TROUPE_TRY_ASSIGN(experts, read_count(config, 8));
-  TROUPE_TRY_ASSIGN(chosen, config.whole("num_experts_per_tok", 1, kExperts_max, 2));
-  moe.experts = experts;
-  moe.experts_per_token = chosen;
+  TROUPE_TRY_SET(moe.experts, read_count(config, 8));
+  TROUPE_TRY_SET(moe.experts_per_token, config.whole("num_experts_per_tok", 1, kExperts_max, 2));
   moe.ffn = ffn;
   moe.norm_topk = true;
   moe.names = MoeNames::kMixtral;
@@ -62,21 +64,17 @@ Result<MoeSpec> read_mixtral(const ConfigReader& config, std::int64_t ffn) {
 
 Result<MoeSpec> read_qwen(const ConfigReader& config, bool shared, std::int64_t layers) {
   MoeSpec moe;
-  TROUPE_TRY_ASSIGN(experts, read_count(config, shared ? 60 : 128));
-  TROUPE_TRY_ASSIGN(chosen, config.whole("num_experts_per_tok", 1, kExperts_max, shared ? 4 : 8));
-  TROUPE_TRY_ASSIGN(ffn, config.whole("moe_intermediate_size", 1, kWidth_max, shared ? 1408 : 768));
-  TROUPE_TRY_ASSIGN(norm_topk, config.flag("norm_topk_prob", false));
-  TROUPE_TRY_ASSIGN(dense_layers, read_dense_layers(config, layers));
-  moe.experts = experts;
-  moe.experts_per_token = chosen;
-  moe.ffn = ffn;
-  moe.norm_topk = norm_topk;
   moe.names = MoeNames::kQwen;
-  moe.dense_layers = std::move(dense_layers);
+  TROUPE_TRY_SET(moe.experts, read_count(config, shared ? 60 : 128));
+  TROUPE_TRY_SET(moe.experts_per_token,
+                 config.whole("num_experts_per_tok", 1, kExperts_max, shared ? 4 : 8));
+  TROUPE_TRY_SET(moe.ffn,
+                 config.whole("moe_intermediate_size", 1, kWidth_max, shared ? 1408 : 768));
+  TROUPE_TRY_SET(moe.norm_topk, config.flag("norm_topk_prob", false));
+  TROUPE_TRY_SET(moe.dense_layers, read_dense_layers(config, layers));
   if (!shared) return moe;
-  TROUPE_TRY_ASSIGN(shared_ffn,
-                    config.whole("shared_expert_intermediate_size", 1, kWidth_max, 5632));
-  moe.shared_ffn = shared_ffn;
+  TROUPE_TRY_SET(moe.shared_ffn,
+                 config.whole("shared_expert_intermediate_size", 1, kWidth_max, 5632));
   return moe;
 }
 
@@ -113,13 +111,11 @@ ExpertNames expert_names(MoeNames names, std::int64_t layer, std::int64_t expert
         layer_prefix(layer) + "block_sparse_moe.experts." + std::to_string(expert) + ".";
     return {at + "w1.weight", at + "w3.weight", at + "w2.weight"};
   }
-  const std::string at = layer_prefix(layer) + "mlp.experts." + std::to_string(expert) + ".";
-  return {at + "gate_proj.weight", at + "up_proj.weight", at + "down_proj.weight"};
+  return projections(layer_prefix(layer) + "mlp.experts." + std::to_string(expert) + ".");
 }
 
 ExpertNames shared_expert_names(std::int64_t layer) {
-  const std::string at = layer_prefix(layer) + "mlp.shared_expert.";
-  return {at + "gate_proj.weight", at + "up_proj.weight", at + "down_proj.weight"};
+  return projections(layer_prefix(layer) + "mlp.shared_expert.");
 }
 
 std::string shared_gate_name(std::int64_t layer) {

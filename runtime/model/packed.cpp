@@ -258,23 +258,16 @@ void PackedWeights::fill_rows(const Piece& piece,
   }
 }
 
-void PackedWeights::fill_unit(std::int64_t unit, const float* flat) {
+void PackedWeights::fill_unit(std::int64_t unit, const float* flat, bool here) {
   const Piece& piece = piece_of(unit);
   const std::int64_t begin = (unit - piece.first_unit) * piece.unit_rows;
   const std::int64_t end = std::min(begin + piece.unit_rows, piece.n);
   const float* from = flat + piece.flat + begin * piece.k;
-  if (data_.memory().on_host()) return fill_rows(piece, begin, end, from);
+  if (here || data_.memory().on_host()) return fill_rows(piece, begin, end, from);
   const std::int64_t count = (end - begin) * piece.k;
   staging_.reserve_discard(count, data_.memory());
   staging_.upload({from, static_cast<std::size_t>(count)});
   fill_rows(piece, begin, end, staging_.data());
-}
-
-void PackedWeights::fill_unit_here(std::int64_t unit, const float* flat) {
-  const Piece& piece = piece_of(unit);
-  const std::int64_t begin = (unit - piece.first_unit) * piece.unit_rows;
-  const std::int64_t end = std::min(begin + piece.unit_rows, piece.n);
-  fill_rows(piece, begin, end, flat + piece.flat + begin * piece.k);
 }
 
 void PackedWeights::fill(core::Team team, const ParamStore& params, core::Version version) {

@@ -76,12 +76,10 @@ class PackedWeights {
   void fill(core::Team team, const ParamStore& params, core::Version version);
 
   // The same in pieces, for one who cannot stop for the whole (weight_packer.hpp): each unit once,
-  // in any order, by any member of the team, then the version. `flat` is a buffer of the host in
-  // the order of ParamLayout.
+  // in any order, by any member of the team, then the version. `flat` is a buffer in the order of
+  // ParamLayout: of the host or, with `here`, in the memory of these panels.
   std::int64_t fill_units() const { return units_; }
-  void fill_unit(std::int64_t unit, const float* flat);
-  // The same from a buffer in the memory of these panels.
-  void fill_unit_here(std::int64_t unit, const float* flat);
+  void fill_unit(std::int64_t unit, const float* flat, bool here = false);
   void set_version(core::Version version) { version_ = version; }
   // Elements of the flat buffer that the panels are made from.
   std::int64_t flat_size() const { return flat_size_; }

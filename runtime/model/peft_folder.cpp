@@ -242,16 +242,15 @@ Result<AdapterConfig> read_adapter_config(const fs::path& folder) {
   TROUPE_TRY_ASSIGN(document, read_config(folder));
   const ConfigReader config(document, (folder / kConfig).string());
   TROUPE_TRY(refuse_adapter_variants(config));
+  AdapterConfig out;
   TROUPE_TRY_ASSIGN(rank, config.whole("r", 1, 65536));
   TROUPE_TRY_ASSIGN(alpha, config.number("lora_alpha", 8.0));
   TROUPE_TRY_ASSIGN(stabilised, config.flag("use_rslora", false));
   TROUPE_TRY_ASSIGN(task, config.text("task_type", ""));
-  TROUPE_TRY_ASSIGN(base, config.text("base_model_name_or_path", ""));
-  AdapterConfig out;
+  TROUPE_TRY_SET(out.base, config.text("base_model_name_or_path", ""));
   const auto r = static_cast<double>(rank);
   out.scale = alpha / (stabilised ? std::sqrt(r) : r);
   out.head = task == "SEQ_CLS" ? HeadKind::kScore : HeadKind::kLanguage;
-  out.base = std::move(base);
   return out;
 }
 

@@ -23,12 +23,6 @@ PlanBuilder::PlanBuilder(GroupPlan& out, GroupRows rows)
   targets_.token.clear();
 }
 
-// Rows of a sample's own segment.
-std::int64_t PlanBuilder::own_rows(std::span<const std::int32_t> response) const {
-  if (rows_ == GroupRows::kLast) return std::ssize(response);
-  return response.empty() ? 0 : std::ssize(response) - 1;
-}
-
 core::Result<void> PlanBuilder::check(const SampleGroup& group,
                                       const ModelSpec& spec,
                                       const std::string& where) const {
@@ -43,7 +37,7 @@ core::Result<void> PlanBuilder::check(const SampleGroup& group,
     const std::string sample = where + ", sample " + std::to_string(i);
     if (last && response.empty()) return refuse(sample, "an empty response has no last token");
     TROUPE_TRY(check_tokens(response, spec, sample));
-    const std::int64_t rows = std::ssize(group.prompt) + own_rows(response);
+    const std::int64_t rows = std::ssize(group.prompt) + own_rows(response, rows_);
     if (rows <= spec.context) continue;
     return refuse(sample, std::to_string(last ? rows : rows + 1) +
                               " tokens exceed the context of " + std::to_string(spec.context));
@@ -66,7 +60,8 @@ void PlanBuilder::add(const SampleGroup& group) {
   own_block_.clear();
   for (const auto response : group.responses) {
     own_block_.push_back(next_block_);
-    if (own_rows(response) > 0) next_block_ += blocks_for(prompt + own_rows(response)) - full;
+    if (own_rows(response, rows_) > 0)
+      next_block_ += blocks_for(prompt + own_rows(response, rows_)) - full;
   }
   add_prompt(group, prompt_block);
   for (std::size_t i = 0; i < group.responses.size(); ++i) {
@@ -95,7 +90,7 @@ void PlanBuilder::add_prompt(const SampleGroup& group, std::int64_t prompt_block
     plan_.slots.push_back(narrow(prompt_block * kKvBlock + p));
     if (p < full * kKvBlock) continue;
     for (std::size_t i = 0; i < group.responses.size(); ++i) {
-      if (own_rows(group.responses[i]) == 0) continue;
+      if (own_rows(group.responses[i], rows_) == 0) continue;
       plan_.slots.push_back(narrow(own_block_[i] * kKvBlock + p - full * kKvBlock));
     }
   }
@@ -112,7 +107,7 @@ void PlanBuilder::add_sample(const SampleGroup& group,
   if (response.empty()) return;
   const bool last_only = rows_ == GroupRows::kLast;
   if (!last_only) add_target(prompt_logit_row_, response[0]);
-  const std::int64_t rows = own_rows(response);
+  const std::int64_t rows = own_rows(response, rows_);
   if (rows == 0) return;
   const std::int64_t prompt = std::ssize(group.prompt);
   const std::int64_t full = prompt / kKvBlock;
@@ -161,20 +156,6 @@ void PlanBuilder::add(std::span<const std::int32_t> tokens, std::span<const std:
 void PlanBuilder::add_target(std::int32_t row, std::int32_t token) {
   targets_.row.push_back(row);
   targets_.token.push_back(token);
-}
-
-core::Result<void> build_plan(std::span<const SampleGroup> groups,
-                              GroupRows rows,
-                              const ModelSpec& spec,
-                              int members,
-                              GroupPlan& out) {
-  PlanBuilder builder(out, rows);
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    TROUPE_TRY(builder.check(groups[i], spec, "group " + std::to_string(i)));
-    builder.add(groups[i]);
-  }
-  builder.finish(spec, members);
-  return {};
 }
 
 core::Result<void> check_tokens(std::span<const std::int32_t> tokens,

@@ -13,11 +13,8 @@
 
 namespace troupe::model {
 
-// Which rows of a group's samples go to the head.
-enum class GroupRows {
-  kPredicting,  // every row that predicts a response token; a response's last token has no row
-  kLast,        // the last token of every response, which has a row then; no targets
-};
+// Rows of a sample's own segment, behind its prompt's.
+std::int64_t own_rows(std::span<const std::int32_t> response, GroupRows rows);
 
 class PlanBuilder {
  public:
@@ -34,7 +31,6 @@ class PlanBuilder {
   void finish(const ModelSpec& spec, int members);
 
  private:
-  std::int64_t own_rows(std::span<const std::int32_t> response) const;
   void add_row(std::int32_t token, std::int64_t position);
   void add_prompt(const SampleGroup& group, std::int64_t prompt_block);
   void add_sample(const SampleGroup& group,
@@ -50,13 +46,6 @@ class PlanBuilder {
   std::int32_t prompt_logit_row_ = 0;    // of the group being added
   std::vector<std::int64_t> own_block_;  // first own block of each of its samples
 };
-
-// The plan of whole groups; errors as of `check`, which name the group by its number.
-core::Result<void> build_plan(std::span<const SampleGroup> groups,
-                              GroupRows rows,
-                              const ModelSpec& spec,
-                              int members,
-                              GroupPlan& out);
 
 // kData, naming `where`: an id outside the vocabulary.
 core::Result<void> check_tokens(std::span<const std::int32_t> tokens,

@@ -17,15 +17,13 @@ Result<void> read_llama3(const ConfigReader& keys, RopeSpec& rope) {
        {"low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
     if (keys.find(key) == nullptr) return keys.malformed("needs `" + std::string(key) + "`");
   }
-  TROUPE_TRY_ASSIGN(low, keys.number("low_freq_factor", 1.0));
-  TROUPE_TRY_ASSIGN(high, keys.number("high_freq_factor", 4.0));
-  TROUPE_TRY_ASSIGN(original, keys.whole("original_max_position_embeddings", 1, kContext_max));
-  if (!(low > 0 && high > low)) {
+  TROUPE_TRY_SET(rope.low_freq_factor, keys.number("low_freq_factor", 1.0));
+  TROUPE_TRY_SET(rope.high_freq_factor, keys.number("high_freq_factor", 4.0));
+  TROUPE_TRY_SET(rope.original_context,
+                 keys.whole("original_max_position_embeddings", 1, kContext_max));
+  if (!(rope.low_freq_factor > 0 && rope.high_freq_factor > rope.low_freq_factor)) {
     return keys.malformed("needs 0 < low_freq_factor < high_freq_factor");
   }
-  rope.low_freq_factor = low;
-  rope.high_freq_factor = high;
-  rope.original_context = original;
   return {};
 }
 
@@ -49,23 +47,19 @@ Result<std::vector<double>> read_factors(const ConfigReader& keys, const char* k
 }
 
 Result<void> read_longrope(const ConfigReader& keys, RopeSpec& rope) {
-  TROUPE_TRY_ASSIGN(within, read_factors(keys, "short_factor"));
-  TROUPE_TRY_ASSIGN(beyond, read_factors(keys, "long_factor"));
-  TROUPE_TRY_ASSIGN(original, keys.whole("original_max_position_embeddings", 2, kContext_max, 0));
-  TROUPE_TRY_ASSIGN(factor, keys.number("factor", 0.0));
-  TROUPE_TRY_ASSIGN(attention, keys.number("attention_factor", 0.0));
-  if (keys.find("factor") != nullptr && !(factor >= 1)) {
+  rope.kind = RopeSpec::Kind::kLongRope;
+  TROUPE_TRY_SET(rope.short_factors, read_factors(keys, "short_factor"));
+  TROUPE_TRY_SET(rope.long_factors, read_factors(keys, "long_factor"));
+  TROUPE_TRY_SET(rope.original_context,
+                 keys.whole("original_max_position_embeddings", 2, kContext_max, 0));
+  TROUPE_TRY_SET(rope.factor, keys.number("factor", 0.0));
+  TROUPE_TRY_SET(rope.attention_factor, keys.number("attention_factor", 0.0));
+  if (keys.find("factor") != nullptr && !(rope.factor >= 1)) {
     return keys.malformed("`factor` must be at least 1");
   }
-  if (keys.find("attention_factor") != nullptr && !(attention > 0)) {
+  if (keys.find("attention_factor") != nullptr && !(rope.attention_factor > 0)) {
     return keys.malformed("`attention_factor` must be above 0");
   }
-  rope.kind = RopeSpec::Kind::kLongRope;
-  rope.short_factors = std::move(within);
-  rope.long_factors = std::move(beyond);
-  rope.original_context = original;
-  rope.factor = factor;
-  rope.attention_factor = attention;
   return {};
 }
 
@@ -88,8 +82,9 @@ Result<bool> keeps_to_original(const ConfigReader& config, const ModelSpec& spec
 // in it, and the lengths' ratio stands for a `factor` that is not given, as in transformers.
 Result<void> finish_longrope(const ConfigReader& config, const ModelSpec& spec, RopeSpec& rope) {
   if (rope.kind != RopeSpec::Kind::kLongRope) return {};
-  TROUPE_TRY_ASSIGN(original, config.whole("original_max_position_embeddings", 2, kContext_max,
-                                           rope.original_context));
+  std::int64_t& original = rope.original_context;
+  TROUPE_TRY_SET(original,
+                 config.whole("original_max_position_embeddings", 2, kContext_max, original));
   if (original == 0) {
     return config.malformed("rope type `longrope` needs `original_max_position_embeddings`");
   }
@@ -101,7 +96,6 @@ Result<void> finish_longrope(const ConfigReader& config, const ModelSpec& spec, 
   };
   TROUPE_TRY(check("short_factor", rope.short_factors));
   TROUPE_TRY(check("long_factor", rope.long_factors));
-  rope.original_context = original;
   rope.extended = spec.context > original;
   const auto length = static_cast<double>(original);
   if (rope.factor == 0) rope.factor = static_cast<double>(spec.context) / length;
@@ -127,9 +121,8 @@ Result<void> read_kind(const ConfigReader& keys, RopeSpec& rope) {
                             "`; offered are default, linear, llama3, longrope");
   }
   if (keys.find("factor") == nullptr) return keys.malformed("needs `factor`");
-  TROUPE_TRY_ASSIGN(factor, keys.number("factor", 1.0));
-  if (!(factor >= 1)) return keys.malformed("`factor` must be at least 1");
-  rope.factor = factor;
+  TROUPE_TRY_SET(rope.factor, keys.number("factor", 1.0));
+  if (!(rope.factor >= 1)) return keys.malformed("`factor` must be at least 1");
   if (kind == "linear") {
     rope.kind = RopeSpec::Kind::kLinear;
     return {};
@@ -140,17 +133,15 @@ Result<void> read_kind(const ConfigReader& keys, RopeSpec& rope) {
 
 // One object of RoPE's keys onto the defaults in `rope`.
 Result<void> read_object(const ConfigReader& keys, bool partial_offered, RopeSpec& rope) {
-  TROUPE_TRY_ASSIGN(theta, keys.number("rope_theta", rope.theta));
-  TROUPE_TRY_ASSIGN(partial, keys.number("partial_rotary_factor", rope.partial));
-  if (partial != 1.0 && !partial_offered) {
+  TROUPE_TRY_SET(rope.theta, keys.number("rope_theta", rope.theta));
+  TROUPE_TRY_SET(rope.partial, keys.number("partial_rotary_factor", rope.partial));
+  if (rope.partial != 1.0 && !partial_offered) {
     return keys.unsupported("partial_rotary_factor other than 1");
   }
-  if (!(partial > 0 && partial <= 1)) {
+  if (!(rope.partial > 0 && rope.partial <= 1)) {
     return keys.malformed("`partial_rotary_factor` must lie in (0, 1]");
   }
-  if (!(theta > 1)) return keys.malformed("`rope_theta` must be above 1");
-  rope.theta = theta;
-  rope.partial = partial;
+  if (!(rope.theta > 1)) return keys.malformed("`rope_theta` must be above 1");
   return read_kind(keys, rope);
 }
 
@@ -181,22 +172,19 @@ Result<void> read_parameters(const ConfigReader& config,
 }  // namespace
 
 Result<void> read_rope(const ConfigReader& config, const Family& family, ModelSpec& spec) {
-  spec.rope.theta = family.rope_theta;
   if (family.sliding_theta > 0) {
     spec.sliding_rope = RopeSpec{};
-    TROUPE_TRY_ASSIGN(theta, config.number("rope_local_base_freq", family.sliding_theta));
+    double& theta = spec.sliding_rope->theta;
+    TROUPE_TRY_SET(theta, config.number("rope_local_base_freq", family.sliding_theta));
     if (!(theta > 1)) return config.malformed("`rope_local_base_freq` must be above 1");
-    spec.sliding_rope->theta = theta;
   }
   // The keys beside the object are the older spelling, and defaults of the newer one.
-  TROUPE_TRY_ASSIGN(theta, config.number("rope_theta", spec.rope.theta));
-  TROUPE_TRY_ASSIGN(partial, config.number("partial_rotary_factor", 1.0));
-  if (!(theta > 1)) return config.malformed("`rope_theta` must be above 1");
-  if (partial != 1.0 && !family.partial_rotary) {
+  TROUPE_TRY_SET(spec.rope.theta, config.number("rope_theta", family.rope_theta));
+  TROUPE_TRY_SET(spec.rope.partial, config.number("partial_rotary_factor", 1.0));
+  if (!(spec.rope.theta > 1)) return config.malformed("`rope_theta` must be above 1");
+  if (spec.rope.partial != 1.0 && !family.partial_rotary) {
     return config.unsupported("partial_rotary_factor other than 1");
   }
-  spec.rope.theta = theta;
-  spec.rope.partial = partial;
   for (const char* key : {"rope_parameters", "rope_scaling"}) {
     const json* nested = config.find(key);
     if (nested == nullptr) continue;

@@ -1,7 +1,7 @@
-// Plans of a micro-batch for supervised training: sequences of which chosen tokens are targets, and
-// groups of which the last token of every sample is read (reward models). Sequences never attend to
-// each other; only rows that predict a target go to the head, and rows after a sequence's last
-// target are left out. Pure functions on the caller's thread; plans are reused without allocation.
+// The plan of a micro-batch of plain sequences, of which chosen tokens are targets. Sequences never
+// attend to each other; only rows that predict a target go to the head, and rows after a sequence's
+// last target are left out. Pure functions on the caller's thread; plans are reused without
+// allocation.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -27,16 +27,5 @@ core::Result<void> build_sequence_plan(std::span<const Sequence> sequences,
                                        const ModelSpec& spec,
                                        int members,
                                        GroupPlan& out);
-
-// Rows that the group takes when its last tokens are read.
-std::int64_t rows_with_last(const SampleGroup& group);
-
-// Builds `out` with all rows, the last token's too, and the prompt computed once: plan.logit_rows
-// holds the last row of every sample, group by group; no targets. Errors as build_group_plan's, and
-// an empty response.
-core::Result<void> build_last_token_plan(std::span<const SampleGroup> groups,
-                                         const ModelSpec& spec,
-                                         int members,
-                                         GroupPlan& out);
 
 }  // namespace troupe::model

@@ -21,12 +21,6 @@ using core::ErrorCode;
 using core::Result;
 using nlohmann::json;
 
-struct Architecture {
-  const Family& family;
-  std::string name;
-  HeadKind head;
-};
-
 // OpenRLHF's own classes hold the body and the head of transformers' classification models, under
 // the prefix that `value_head_prefix` names.
 Result<std::string> name_of_openrlhf(const ConfigReader& config, const std::string& name) {
@@ -40,12 +34,14 @@ Result<std::string> name_of_openrlhf(const ConfigReader& config, const std::stri
                             offered_types());
 }
 
-Result<Architecture> architecture_of(const ConfigReader& config) {
+// The family; fills in name and head.
+Result<const Family*> read_architecture(const ConfigReader& config, ModelSpec& spec) {
   const json* list = config.find("architectures");
   if (list == nullptr || !list->is_array() || list->empty() || !list->front().is_string()) {
     return config.malformed("needs `architectures`, a list with one name");
   }
-  std::string name = list->front().get<std::string>();
+  std::string& name = spec.architecture;
+  name = list->front().get<std::string>();
   if (name == "RewardModel" || name == "CriticModel") {
     TROUPE_TRY_SET(name, name_of_openrlhf(config, name));
   }
@@ -55,8 +51,8 @@ Result<Architecture> architecture_of(const ConfigReader& config) {
                                                    " is not offered; offered are " +
                                                    offered_architectures());
   }
-  const HeadKind head = name == family->score ? HeadKind::kScore : HeadKind::kLanguage;
-  return Architecture{*family, name, head};
+  spec.head = name == family->score ? HeadKind::kScore : HeadKind::kLanguage;
+  return family;
 }
 
 Result<Activation> activation_of(const ConfigReader& config, const Family& family) {
@@ -85,17 +81,13 @@ Result<void> refuse_variants(const ConfigReader& config, const Family& family) {
 
 // What the family does that Llama does not.
 Result<void> read_variants(const ConfigReader& config, const Family& family, ModelSpec& spec) {
-  TROUPE_TRY_ASSIGN(activation, activation_of(config, family));
-  TROUPE_TRY_ASSIGN(attention_bias, config.flag("attention_bias", false));
-  TROUPE_TRY_ASSIGN(mlp_bias, config.flag("mlp_bias", false));
-  spec.activation = activation;
-  spec.qkv_bias = family.qkv_bias || attention_bias;
+  TROUPE_TRY_SET(spec.activation, activation_of(config, family));
+  TROUPE_TRY_SET(spec.o_bias, config.flag("attention_bias", false));
+  TROUPE_TRY_SET(spec.mlp_bias, config.flag("mlp_bias", false));
+  spec.qkv_bias = family.qkv_bias || spec.o_bias;
   if (family.reads_qkv_bias) {
-    TROUPE_TRY_ASSIGN(qkv_bias, config.flag("qkv_bias", family.qkv_bias));
-    spec.qkv_bias = qkv_bias;
+    TROUPE_TRY_SET(spec.qkv_bias, config.flag("qkv_bias", family.qkv_bias));
   }
-  spec.o_bias = attention_bias;
-  spec.mlp_bias = mlp_bias;
   spec.qk_norm = family.qk_norm;
   spec.norm_plus_one = family.norm_plus_one;
   spec.post_norms = family.post_norms;
@@ -104,13 +96,12 @@ Result<void> read_variants(const ConfigReader& config, const Family& family, Mod
     spec.embed_scale = static_cast<float>(std::sqrt(static_cast<double>(spec.hidden)));
   }
   if (family.reads_query_scale) {
-    TROUPE_TRY_ASSIGN(scale, config.number("query_pre_attn_scalar", 256));
-    if (!(scale > 0)) return config.malformed("`query_pre_attn_scalar` must be above 0");
-    spec.query_scale = scale;
+    TROUPE_TRY_SET(spec.query_scale, config.number("query_pre_attn_scalar", 256));
+    if (!(spec.query_scale > 0)) return config.malformed("`query_pre_attn_scalar` must be above 0");
   }
   const auto cap = [&](const char* key, double fallback, float& out) -> Result<void> {
     if (fallback < 0) return {};
-    TROUPE_TRY_ASSIGN(value, config.number_or_null(key, fallback));
+    TROUPE_TRY_ASSIGN(value, config.number(key, config.is_null(key) ? 0.0 : fallback));
     if (value < 0) return config.malformed("`" + std::string(key) + "` is below 0");
     out = static_cast<float>(value);
     return {};
@@ -167,11 +158,9 @@ Result<void> read_score_head(const ConfigReader& config, ModelSpec& spec) {
     return config.unsupported("a " + spec.architecture + " with " + std::to_string(labels) +
                               " labels; a score model has one (`id2label` with one entry)");
   }
-  TROUPE_TRY_ASSIGN(mean, config.number("mean", 0.0));
-  TROUPE_TRY_ASSIGN(std, config.number("std", 1.0));
-  if (!(std > 0)) return config.malformed("`std` of the scores must be above 0");
-  spec.score_mean = mean;
-  spec.score_std = std;
+  TROUPE_TRY_SET(spec.score_mean, config.number("mean", 0.0));
+  TROUPE_TRY_SET(spec.score_std, config.number("std", 1.0));
+  if (!(spec.score_std > 0)) return config.malformed("`std` of the scores must be above 0");
   spec.tied = false;  // there is no head that could be the embedding
   return {};
 }
@@ -192,37 +181,26 @@ Result<std::int64_t> head_dim_of(const ConfigReader& config,
 
 Result<ModelSpec> read_fields(const ConfigReader& config) {
   ModelSpec spec;
-  TROUPE_TRY_ASSIGN(architecture, architecture_of(config));
-  const Family& family = architecture.family;
+  TROUPE_TRY_ASSIGN(found, read_architecture(config, spec));
+  const Family& family = *found;
   TROUPE_TRY(refuse_variants(config, family));
-  spec.architecture = architecture.name;
-  spec.head = architecture.head;
-  TROUPE_TRY_ASSIGN(layers, config.whole("num_hidden_layers", 1, kLayers_max));
-  TROUPE_TRY_ASSIGN(hidden, config.whole("hidden_size", 2, kWidth_max));
-  TROUPE_TRY_ASSIGN(heads, config.whole("num_attention_heads", 1, kHeads_max));
-  TROUPE_TRY_ASSIGN(kv_heads, config.whole("num_key_value_heads", 1, kHeads_max, heads));
-  TROUPE_TRY_ASSIGN(ffn, config.whole("intermediate_size", 1, kWidth_max));
-  TROUPE_TRY_ASSIGN(vocab, config.whole("vocab_size", 1, kVocab_max));
-  TROUPE_TRY_ASSIGN(context,
-                    config.whole("max_position_embeddings", 1, kContext_max, family.context));
+  TROUPE_TRY_SET(spec.layers, config.whole("num_hidden_layers", 1, kLayers_max));
+  TROUPE_TRY_SET(spec.hidden, config.whole("hidden_size", 2, kWidth_max));
+  TROUPE_TRY_SET(spec.heads, config.whole("num_attention_heads", 1, kHeads_max));
+  TROUPE_TRY_SET(spec.kv_heads, config.whole("num_key_value_heads", 1, kHeads_max, spec.heads));
+  TROUPE_TRY_SET(spec.ffn, config.whole("intermediate_size", 1, kWidth_max));
+  TROUPE_TRY_SET(spec.vocab, config.whole("vocab_size", 1, kVocab_max));
+  TROUPE_TRY_SET(spec.context,
+                 config.whole("max_position_embeddings", 1, kContext_max, family.context));
   TROUPE_TRY_ASSIGN(rms_eps, config.number("rms_norm_eps", family.rms_eps));
-  TROUPE_TRY_ASSIGN(tied, config.flag("tie_word_embeddings", family.tied));
+  TROUPE_TRY_SET(spec.tied, config.flag("tie_word_embeddings", family.tied));
   if (!(rms_eps > 0 && rms_eps < 1)) return config.malformed("`rms_norm_eps` must lie in (0, 1)");
-  spec.layers = layers;
-  spec.hidden = hidden;
-  spec.heads = heads;
-  spec.kv_heads = kv_heads;
-  spec.ffn = ffn;
-  spec.vocab = vocab;
-  spec.context = context;
   spec.rms_eps = static_cast<float>(rms_eps);
-  spec.tied = tied;
   if (spec.head == HeadKind::kScore) TROUPE_TRY(read_score_head(config, spec));
-  TROUPE_TRY_ASSIGN(head_dim, head_dim_of(config, family, spec));
-  spec.head_dim = head_dim;
+  TROUPE_TRY_SET(spec.head_dim, head_dim_of(config, family, spec));
   TROUPE_TRY(read_variants(config, family, spec));
   TROUPE_TRY(check_shape(config, spec));
-  TROUPE_TRY_SET(spec.eos, end_tokens(config, vocab));
+  TROUPE_TRY_SET(spec.eos, end_tokens(config, spec.vocab));
   return spec;
 }
 

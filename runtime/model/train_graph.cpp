@@ -48,10 +48,13 @@ at::Tensor hidden_view(TrainTape& tape, float* data) {
   return view_of(data, tape.plan().rows(), tape.spec().hidden);
 }
 
+at::Tensor head_view(TrainTape& tape, float* data) {
+  return view_of(data, tape.logit_rows(), tape.spec().hidden);
+}
+
 struct EmbeddingNode : Function<EmbeddingNode> {
   // `anchor` is a scalar that requires grad: parameters are not leaves of this graph.
-  static Variable forward(AutogradContext* ctx, const Variable& anchor, TrainTape* tape) {
-    (void)anchor;
+  static Variable forward(AutogradContext* ctx, const Variable& /*anchor*/, TrainTape* tape) {
     keep(ctx, tape);
     tape->forward_embedding();
     return hidden_view(*tape, tape->hidden(0));
@@ -66,10 +69,9 @@ struct EmbeddingNode : Function<EmbeddingNode> {
 
 struct LayerNode : Function<LayerNode> {
   static Variable forward(AutogradContext* ctx,
-                          const Variable& x,
+                          const Variable& /*x*/,
                           TrainTape* tape,
                           std::int64_t layer) {
-    (void)x;
     keep(ctx, tape, layer);
     tape->forward_layer(layer);
     return hidden_view(*tape, tape->hidden(layer + 1));
@@ -83,11 +85,10 @@ struct LayerNode : Function<LayerNode> {
 };
 
 struct FinalNormNode : Function<FinalNormNode> {
-  static Variable forward(AutogradContext* ctx, const Variable& x, TrainTape* tape) {
-    (void)x;
+  static Variable forward(AutogradContext* ctx, const Variable& /*x*/, TrainTape* tape) {
     keep(ctx, tape);
     tape->forward_final_norm();
-    return view_of(tape->head_in(), tape->logit_rows(), tape->spec().hidden);
+    return head_view(*tape, tape->head_in());
   }
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     TrainTape& tape = tape_of(ctx);
@@ -102,12 +103,11 @@ struct FinalNormNode : Function<FinalNormNode> {
 
 struct HeadNode : Function<HeadNode> {
   static variable_list forward(AutogradContext* ctx,
-                               const Variable& head_in,
+                               const Variable& /*head_in*/,
                                TrainTape* tape,
                                const TokenTargets* targets,
                                double temperature,
                                bool want_entropy) {
-    (void)head_in;
     keep(ctx, tape);
     ctx->set_materialize_grads(false);
     tape->forward_head(*targets, static_cast<float>(temperature), want_entropy);
@@ -120,14 +120,12 @@ struct HeadNode : Function<HeadNode> {
     const float* dlogprobs = values_of(gradients[0]);
     const float* dentropies = gradients.size() > 1 ? values_of(gradients[1]) : nullptr;
     tape.backward_head(dlogprobs, dentropies);
-    return {view_of(tape.dhead_in(), tape.logit_rows(), tape.spec().hidden), Variable(), Variable(),
-            Variable(), Variable()};
+    return {head_view(tape, tape.dhead_in()), Variable(), Variable(), Variable(), Variable()};
   }
 };
 
 struct ValueNode : Function<ValueNode> {
-  static Variable forward(AutogradContext* ctx, const Variable& head_in, TrainTape* tape) {
-    (void)head_in;
+  static Variable forward(AutogradContext* ctx, const Variable& /*head_in*/, TrainTape* tape) {
     keep(ctx, tape);
     tape->forward_values();
     return at::tensor(tape->values(), at::kFloat);
@@ -137,7 +135,7 @@ struct ValueNode : Function<ValueNode> {
     const float* dvalues = values_of(gradients[0]);
     TROUPE_CHECK(dvalues != nullptr, "values without gradient");
     tape.backward_values(dvalues);
-    return {view_of(tape.dhead_in(), tape.logit_rows(), tape.spec().hidden), Variable()};
+    return {head_view(tape, tape.dhead_in()), Variable()};
   }
 };
 

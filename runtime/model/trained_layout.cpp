@@ -1,5 +1,3 @@
-// Reading the words of a configuration against the names of a model.
-// Pure; any thread.
 #include "runtime/model/trained_layout.hpp"
 
 #include "runtime/core/edit_distance.hpp"
@@ -102,37 +100,6 @@ Result<void> check_lora(const ModelSpec& spec, const LoraSettings& lora, const s
   return check_words(lora.target, key + ".lora.target", "module", modules, ends_with_module);
 }
 
-class Chooser {
- public:
-  Chooser(const ModelSpec& spec, const TrainedSet& set) : spec_(spec), set_(set) {}
-
-  LayoutChoice choice() const {
-    return {[this](const std::string& name) { return keeps(name); },
-            [this](std::int64_t layer, Linear linear) { return rank(layer, linear); }};
-  }
-
- private:
-  bool frozen(const std::string& name) const {
-    return std::any_of(set_.freeze.begin(), set_.freeze.end(),
-                       [&](const std::string& word) { return has_word(name, word); });
-  }
-  bool keeps(const std::string& name) const {
-    const bool base = set_.lora.rank == 0 || name == kScoreWeight;
-    return base && !frozen(name);
-  }
-  std::int64_t rank(std::int64_t layer, Linear linear) const {
-    const std::string module = module_name(spec_, layer, linear);
-    const auto& target = set_.lora.target;
-    const bool wanted = std::any_of(target.begin(), target.end(), [&](const std::string& word) {
-      return word == kAllLinear || ends_with_module(module, word);
-    });
-    return wanted && !frozen(module + ".weight") ? set_.lora.rank : 0;
-  }
-
-  const ModelSpec& spec_;
-  const TrainedSet& set_;
-};
-
 }  // namespace
 
 Result<std::shared_ptr<const ParamLayout>> trained_layout(const ModelSpec& spec,
@@ -141,8 +108,23 @@ Result<std::shared_ptr<const ParamLayout>> trained_layout(const ModelSpec& spec,
   if (set.lora.rank > 0) TROUPE_TRY(check_lora(spec, set.lora, key));
   const Names names = names_of(ParamLayout(spec));
   TROUPE_TRY(check_words(set.freeze, key + ".freeze", "tensor name", names, has_word));
-  const Chooser chooser(spec, set);
-  auto layout = std::make_shared<const ParamLayout>(spec, chooser.choice());
+  const auto frozen = [&](const std::string& name) {
+    return std::any_of(set.freeze.begin(), set.freeze.end(),
+                       [&](const std::string& word) { return has_word(name, word); });
+  };
+  const auto keeps = [&](const std::string& name) {
+    const bool base = set.lora.rank == 0 || name == kScoreWeight;
+    return base && !frozen(name);
+  };
+  const auto rank = [&](std::int64_t layer, Linear linear) -> std::int64_t {
+    const std::string module = module_name(spec, layer, linear);
+    const auto& target = set.lora.target;
+    const bool wanted = std::any_of(target.begin(), target.end(), [&](const std::string& word) {
+      return word == kAllLinear || ends_with_module(module, word);
+    });
+    return wanted && !frozen(module + ".weight") ? set.lora.rank : 0;
+  };
+  auto layout = std::make_shared<const ParamLayout>(spec, LayoutChoice{keeps, rank});
   if (layout->views.empty()) {
     return core::fail(
         ErrorCode::kConfig,

@@ -25,13 +25,8 @@ bool WeightPacker::advance(core::TeamRunner& team, core::Duration budget) {
     do {
       const std::int64_t first = next_.fetch_add(at_once, std::memory_order_relaxed);
       if (first >= units) return;
-      for (std::int64_t unit = first; unit < std::min(first + at_once, units); ++unit) {
-        if (here_) {
-          out_.fill_unit_here(unit, flat_);
-        } else {
-          out_.fill_unit(unit, flat_);
-        }
-      }
+      for (std::int64_t unit = first; unit < std::min(first + at_once, units); ++unit)
+        out_.fill_unit(unit, flat_, here_);
       memory.wait();
     } while (std::chrono::steady_clock::now() < end);
   });

@@ -36,12 +36,10 @@ Result<std::int64_t> first_sliding(const ConfigReader& config, const ModelSpec& 
 Result<void> read_rule(const ConfigReader& config, const Family& family, ModelSpec& spec) {
   std::int64_t pattern = family.pattern, first = 0;
   if (family.windows == WindowRule::kPattern) {
-    TROUPE_TRY_ASSIGN(own, config.whole("sliding_window_pattern", 1, kLayers_max, pattern));
-    pattern = own;
+    TROUPE_TRY_SET(pattern, config.whole("sliding_window_pattern", 1, kLayers_max, pattern));
   }
   if (family.windows == WindowRule::kUpper) {
-    TROUPE_TRY_ASSIGN(begin, first_sliding(config, spec));
-    first = begin;
+    TROUPE_TRY_SET(first, first_sliding(config, spec));
   }
   for (std::int64_t i = 0; i < spec.layers; ++i)
     spec.sliding.push_back(i >= first && (pattern == 0 || (i + 1) % pattern != 0));
@@ -51,14 +49,11 @@ Result<void> read_rule(const ConfigReader& config, const Family& family, ModelSp
 bool contains(const std::vector<bool>& flags, bool flag) {
   return std::find(flags.begin(), flags.end(), flag) != flags.end();
 }
-bool any(const std::vector<bool>& flags) {
-  return contains(flags, true);
-}
 
 // Families that slide in all layers or in none, whatever `layer_types` says: a list that says
 // otherwise is refused. Window 0: none.
 Result<void> slide_all(const ConfigReader& config, std::int64_t window, ModelSpec& spec) {
-  const bool agrees = window > 0 ? !contains(spec.sliding, false) : !contains(spec.sliding, true);
+  const bool agrees = !contains(spec.sliding, window == 0);
   if (config.find("layer_types") != nullptr && !agrees) {
     return config.unsupported(
         "layer_types that differ from sliding_window, which is for all layers");
@@ -76,7 +71,7 @@ Result<void> read_windows(const ConfigReader& config, const Family& family, Mode
     TROUPE_TRY_ASSIGN(on, config.flag("use_sliding_window", false));
     if (on) return config.unsupported("use_sliding_window = true; offered is false");
     if (types != nullptr) TROUPE_TRY(read_types(config, *types, spec));
-    if (any(spec.sliding)) {
+    if (contains(spec.sliding, true)) {
       return config.unsupported("layer type sliding_attention; offered is full_attention");
     }
     spec.sliding.clear();
@@ -87,7 +82,7 @@ Result<void> read_windows(const ConfigReader& config, const Family& family, Mode
   } else {
     TROUPE_TRY(read_rule(config, family, spec));
   }
-  if (family.windows != WindowRule::kAll && !any(spec.sliding)) {
+  if (family.windows != WindowRule::kAll && !contains(spec.sliding, true)) {
     spec.sliding.clear();
     return {};  // then nobody reads the window
   }

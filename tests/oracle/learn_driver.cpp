@@ -16,6 +16,7 @@
 #include "runtime/learn/schedule.hpp"
 #include "runtime/learn/trainer.hpp"
 #include "runtime/learn/update_advantages.hpp"
+#include "tests/unit/runtime/learn/loss_gradients.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -198,7 +199,7 @@ Result<json> adamw(const json& request) {
   const auto spec = buffer_spec();
   core::SerialTeam team;
   model::ParamStore params(spec), grads(spec);
-  learn::AdamW optimiser(spec, optim_of(request.at("optim")));
+  learn::AdamW optimiser(params, params.shared_layout(), optim_of(request.at("optim")));
   const auto start = request.at("params").get<std::vector<float>>();
   std::copy(start.begin(), start.end(), params.data());
   json history = json::array();
@@ -213,10 +214,10 @@ Result<json> adamw(const json& request) {
 
 Result<json> schedule(const json& request) {
   const auto total = request.at("total_steps").get<std::int64_t>();
-  const learn::Schedule rates(optim_of(request.at("optim")), total);
+  const auto optim = optim_of(request.at("optim"));
   json result = json::array();
   for (std::int64_t step = 0; step < total; ++step)
-    result.push_back(rates.rate(step));
+    result.push_back(learn::learning_rate(optim, total, step));
   return result;
 }
 

@@ -2,14 +2,13 @@
 // bits in any batch, and a cause instead of a score where there can be none.
 #include "actors/reward/model_reward.hpp"
 
+#include "runtime/model/group_plan.hpp"
 #include "runtime/model/packed.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/score.hpp"
-#include "runtime/model/sequence_plan.hpp"
+#include "tests/unit/actors/reward/answered.hpp"
 #include "tests/unit/runtime/store/temp_folder.hpp"
 #include "tests/unit/runtime/text/byte_tokenizer.hpp"
-
-#include "tests/unit/actors/reward/answered.hpp"
 
 #include <gtest/gtest.h>
 
@@ -66,7 +65,7 @@ class ModelReward : public testing::Test {
     group.responses.push_back(std::span(ids).subspan(1));
     const model::SampleGroup groups[] = {group};
     model::GroupPlan plan;
-    EXPECT_TRUE(model::build_last_token_plan(groups, params_->spec(), 1, plan));
+    EXPECT_TRUE(model::build_group_plan(groups, params_->spec(), 1, plan, model::GroupRows::kLast));
     model::PackedWeights packed(params_->spec());
     packed.fill(core::Team{}, *params_, 0);
     model::ScoreScratch scratch;

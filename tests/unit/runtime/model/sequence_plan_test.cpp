@@ -127,9 +127,9 @@ TEST(LastTokenPlan, ReadsTheLastRowOfEverySampleAsIfAlone) {
     const Tokens chosen = some_tokens(20, spec.vocab, 2), rejected = some_tokens(1, spec.vocab, 3);
     const SampleGroup group{prompt, {chosen, rejected}};
     GroupPlan out;
-    ASSERT_TRUE(build_last_token_plan({&group, 1}, spec, 1, out));
+    ASSERT_TRUE(build_group_plan({&group, 1}, spec, 1, out, GroupRows::kLast));
     EXPECT_EQ(out.plan.rows(), prompt_length + 21);
-    EXPECT_EQ(out.plan.rows(), rows_with_last(group));
+    EXPECT_EQ(out.plan.rows(), rows_of(group, GroupRows::kLast));
     EXPECT_EQ(out.targets.size(), 0);
     ASSERT_EQ(out.plan.logit_rows.size(), 2u);
     EXPECT_EQ(out.plan.tokens[static_cast<std::size_t>(out.plan.logit_rows[0])], chosen.back());
@@ -140,7 +140,7 @@ TEST(LastTokenPlan, ReadsTheLastRowOfEverySampleAsIfAlone) {
       const std::span<const std::int32_t> view = whole;
       const SampleGroup single{view.first(1), {view.subspan(1)}};
       GroupPlan plan;
-      ASSERT_TRUE(build_last_token_plan({&single, 1}, spec, 1, plan));
+      ASSERT_TRUE(build_group_plan({&single, 1}, spec, 1, plan, GroupRows::kLast));
       const std::vector<float> alone = last_hidden(model, plan.plan);
       EXPECT_EQ(
           std::memcmp(alone.data(), together.data() + i * static_cast<std::size_t>(spec.hidden),
@@ -154,7 +154,7 @@ TEST(LastTokenPlan, RefusesAnEmptyResponse) {
   const Tokens prompt = {1, 2}, answer = {3};
   const SampleGroup group{prompt, {answer, {}}};
   GroupPlan out;
-  const auto built = build_last_token_plan({&group, 1}, tiny_spec(), 1, out);
+  const auto built = build_group_plan({&group, 1}, tiny_spec(), 1, out, GroupRows::kLast);
   ASSERT_FALSE(built);
   EXPECT_EQ(built.error().message, "group 0, sample 1: an empty response has no last token");
 }
