@@ -78,13 +78,9 @@ core::Result<std::vector<TokenId>> ids_of(const std::filesystem::path& path,
 core::Result<void> add_spellings(const std::filesystem::path& path, SpecialTokens& tokens) {
   TROUPE_TRY_ASSIGN(file, read_object(path));
   if (!file) return {};
-  const std::pair<const char*, std::string*> roles[] = {{"bos_token", &tokens.bos},
-                                                        {"eos_token", &tokens.eos},
-                                                        {"pad_token", &tokens.pad},
-                                                        {"unk_token", &tokens.unk}};
-  for (const auto& [key, text] : roles) {
+  for (const auto& [key, member] : kSpellings) {
     TROUPE_TRY_ASSIGN(found, spelling(path, *file, key));
-    if (text->empty()) *text = std::move(found);
+    if ((tokens.*member).empty()) tokens.*member = std::move(found);
   }
   return {};
 }

@@ -2,7 +2,7 @@
 use std::rc::Rc;
 
 use super::meter::{Meter, Text, R};
-use super::value::{Key, Value};
+use super::value::Value;
 
 /// str(value), where a text is itself.
 pub fn to_str(value: &Value, meter: &Meter) -> R<Rc<str>> {
@@ -45,20 +45,13 @@ pub fn write_repr(out: &mut Text, value: &Value) -> R<()> {
             out.push("{")?;
             for (i, (key, item)) in dict.map.iter().enumerate() {
                 out.push(if i > 0 { ", " } else { "" })?;
-                write_key(out, key)?;
+                write_repr(out, key.value())?;
                 out.push(": ")?;
                 write_repr(out, item)?;
             }
             out.push("}")
         }
         handle => out.push(&format!("<{}>", handle.kind())),
-    }
-}
-
-fn write_key(out: &mut Text, key: &Key) -> R<()> {
-    match key {
-        Key::Str(text) => write_quoted(out, text),
-        other => write_repr(out, &other.to_value()),
     }
 }
 

@@ -4,52 +4,16 @@ use super::filters;
 use super::meter::{failed, Meter, R};
 use super::ops;
 use super::pystr::to_str;
+use super::pytext::listed;
 use super::value::Value;
 
-const NAMES: &[&str] = &[
-    "!=",
-    "<",
-    "<=",
-    "==",
-    ">",
-    ">=",
-    "boolean",
-    "callable",
-    "defined",
-    "divisibleby",
-    "eq",
-    "equalto",
-    "escaped",
-    "even",
-    "false",
-    "filter",
-    "float",
-    "ge",
-    "greaterthan",
-    "gt",
-    "in",
-    "integer",
-    "iterable",
-    "le",
-    "lessthan",
-    "lower",
-    "lt",
-    "mapping",
-    "ne",
-    "none",
-    "number",
-    "odd",
-    "sameas",
-    "sequence",
-    "string",
-    "test",
-    "true",
-    "undefined",
-    "upper",
-];
+const NAMES: &str = "\
+    != < <= == > >= boolean callable defined divisibleby eq equalto escaped even false filter \
+    float ge greaterthan gt in integer iterable le lessthan lower lt mapping ne none number odd \
+    sameas sequence string test true undefined upper";
 
 pub fn exists(name: &str) -> bool {
-    NAMES.contains(&name)
+    listed(NAMES, name)
 }
 
 pub fn check(name: &str, value: &Value, args: &Args, meter: &Meter) -> R<bool> {
