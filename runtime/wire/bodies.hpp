@@ -50,7 +50,8 @@ core::Result<Value> read_frame(const Frame& frame, Reader reader) {
       [&](EnvelopeReader envelope) -> core::Result<Value> { return reader(envelope); });
 }
 
-// The body that `get` gives; kData, saying that the frame is `otherwise`, unless `is` says it is there.
+// The body that `get` gives; kData, saying that the frame is `otherwise`, unless `is` says it is
+// there.
 template <class Value, class Reader>
 core::Result<Value> body_of(const Frame& frame,
                             bool (EnvelopeReader::*is)() const,
