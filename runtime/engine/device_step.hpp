@@ -1,13 +1,15 @@
-// The numeric part of a step on a device: the model's layers over the plan's rows, the head of all
-// head rows at once where their logits fit, and the draws, of which only ids and log-probs come
-// back. Steps that do nothing but decode are padded to a few sizes (`decode_bucket`), and the work
-// of each size is recorded once and submitted again: what a step submits then depends on its size
-// and on the places of weights, pools and scratch alone, never on the tokens or the context. When
-// one of these places moves, it is recorded anew.
+// The numeric part of a step on a device: the model's layers over the plan's rows, the head over
+// all head rows (in batches if their logits do not fit), and the draws. Only ids and log-probs come
+// back to the host.
 //
-// Owned by a StepRunner, used on the engine's thread: begin, then batches of head rows ascending,
-// the rows that somebody wants to read after each, then `drawn`. Bounds: kDeviceLogits_bytes_max of
-// logits; one recording a bucket.
+// Steps that only decode are padded to a few sizes (`decode_bucket`). The work of each size is
+// recorded once (a CUDA graph) and replayed. A recording depends on the size and on the addresses
+// of weights, pools and scratch, not on tokens or context. If an address changes, it is recorded
+// again.
+//
+// Owned by a StepRunner, used on the engine's thread: call `begin`, then `batch` for ascending head
+// rows, after each batch `read` for rows that the host needs, then `drawn`. Bounds:
+// kDeviceLogits_bytes_max of logits; one recording a bucket.
 #pragma once
 
 #include "runtime/core/buffer.hpp"

@@ -155,16 +155,11 @@ fn write(out: &mut Text, value: &Value, style: &Dump, level: usize) -> R<()> {
 }
 
 fn number(f: f64) -> String {
-    if f.is_nan() {
-        "NaN".into()
-    } else if f.is_infinite() {
-        if f > 0.0 {
-            "Infinity".into()
-        } else {
-            "-Infinity".into()
-        }
-    } else {
-        float_repr(f)
+    match f {
+        f64::INFINITY => "Infinity".into(),
+        f64::NEG_INFINITY => "-Infinity".into(),
+        _ if f.is_nan() => "NaN".into(),
+        _ => float_repr(f),
     }
 }
 

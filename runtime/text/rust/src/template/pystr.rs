@@ -104,11 +104,8 @@ fn printable(c: char) -> bool {
 
 /// repr(float): the shortest digits that read back the same, an exponent below 1e-4 and from 1e16.
 pub fn float_repr(f: f64) -> String {
-    if f.is_nan() {
-        return "nan".into();
-    }
-    if f.is_infinite() {
-        return if f > 0.0 { "inf".into() } else { "-inf".into() };
+    if !f.is_finite() {
+        return if f.is_nan() { "nan".into() } else { f.to_string() }; // "inf", "-inf"
     }
     let scientific = format!("{f:e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
