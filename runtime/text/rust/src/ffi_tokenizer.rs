@@ -1,5 +1,7 @@
 // The C functions of the tokenizer and the streaming decoder. Contract: ../../troupe_text.h.
-use crate::ffi::{answer, free_array, free_boxed, guard, leak_array, OwnedString, Status, View};
+use crate::ffi::{
+    answer, free_array, free_boxed, guard, leak_array, Error, OwnedString, Status, View,
+};
 use crate::stream::Stream;
 use crate::tokenizer::Tokenizer;
 
@@ -68,19 +70,23 @@ pub unsafe extern "C" fn troupe_text_decode(
     })
 }
 
+// 1, and *out is what `find` found; else 0.
+unsafe fn tell<T>(what: &str, out: *mut T, find: impl FnOnce() -> Result<Option<T>, Error>) -> i32 {
+    let found = guard(what, find).unwrap_or(None);
+    let told = i32::from(found.is_some());
+    if let Some(value) = found {
+        out.write(value);
+    }
+    told
+}
+
 #[no_mangle]
 pub unsafe extern "C" fn troupe_text_id_to_token(
     tokenizer: *const Tokenizer,
     id: u32,
     out: *mut OwnedString,
 ) -> i32 {
-    match guard("looking up an id", || Ok((*tokenizer).id_to_token(id))) {
-        Ok(Some(token)) => {
-            out.write(OwnedString::new(token));
-            1
-        }
-        _ => 0,
-    }
+    tell("looking up an id", out, || Ok((*tokenizer).id_to_token(id).map(OwnedString::new)))
 }
 
 #[no_mangle]
@@ -89,15 +95,7 @@ pub unsafe extern "C" fn troupe_text_token_to_id(
     token: View,
     id: *mut u32,
 ) -> i32 {
-    let found =
-        guard("looking up a token", || Ok((*tokenizer).token_to_id(token.text("the token")?)));
-    match found {
-        Ok(Some(value)) => {
-            id.write(value);
-            1
-        }
-        _ => 0,
-    }
+    tell("looking up a token", id, || Ok((*tokenizer).token_to_id(token.text("the token")?)))
 }
 
 #[no_mangle]

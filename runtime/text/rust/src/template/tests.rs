@@ -1,4 +1,6 @@
 // Jinja's tests: `value is name(args)`.
+use std::mem::discriminant;
+
 use super::args::Args;
 use super::filters;
 use super::meter::{failed, Meter, R};
@@ -86,12 +88,8 @@ fn with_argument(name: &str, value: &Value, other: &Value, meter: &Meter) -> R<b
         "ge" | ">=" => matches!(ordered(">=")?, Some(Greater | Equal)),
         "in" => ops::contains(other, value, meter)?,
         "divisibleby" => ops::equal(&ops::rem(value, other, meter)?, &Value::Int(0), meter)?,
-        "sameas" => same(value, other, meter)?,
+        // `is` of Python for the values where it is well defined: None, booleans and equal plain ones.
+        "sameas" => discriminant(value) == discriminant(other) && ops::equal(value, other, meter)?,
         _ => return failed(format!("no test named '{name}'")),
     })
-}
-
-// `is` of Python for the values where it is well defined: None, booleans and equal plain values.
-fn same(a: &Value, b: &Value, meter: &Meter) -> R<bool> {
-    Ok(std::mem::discriminant(a) == std::mem::discriminant(b) && ops::equal(a, b, meter)?)
 }
