@@ -1,6 +1,6 @@
-// What rooms above the configuration say about its keys: the words of their choices and the rules
-// between their keys. The program hands both over when it puts the table of keys together, so that
-// this room includes none of those rooms. Plain values.
+// What higher rooms contribute to the table of keys: the words that a key accepts, and rules
+// between keys. The program passes both in when it builds the table, so that this room need not
+// include those rooms. Plain values.
 #pragma once
 
 #include "runtime/core/choice.hpp"

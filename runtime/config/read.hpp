@@ -1,6 +1,5 @@
-// Reads configurations: YAML files (JSON is a subset) and dotted flags, into settings and then into
-// a Builder. What values mean is the table's business. Bounds: kConfigFile_bytes_max, sections 8
-// deep.
+// Reads YAML files (JSON is a subset) and dotted flags into settings, and settings into a Builder.
+// The table of keys says what values mean. Bounds: kConfigFile_bytes_max, sections 8 deep.
 #pragma once
 
 #include "runtime/config/builder.hpp"

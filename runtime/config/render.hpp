@@ -1,4 +1,4 @@
-// What is made from the table of keys for people: the resolved YAML, the help pages, the reference
+// Text for people that is made from the table of keys: the resolved YAML, help pages, the reference
 // page, and the difference between two configurations. Pure functions.
 #pragma once
 

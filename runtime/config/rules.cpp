@@ -69,60 +69,38 @@ constexpr KeyRule kRules[] = {
 
 #undef RULE
 
-class Check {
- public:
-  Check(const TrainConfig& config, const Origins& origins) : config_(config), origins_(origins) {}
-
-  void needed(const Table& table) {
-    for (const Row& row : table.rows()) {
-      if (!row.needed || !row.is_read_by(config_.method) || row.yaml(config_) != "\"\"") continue;
-      add(refuse(row.name, " is not set (", row.help, "): give --", row.name,
-                 " or put it in the YAML file"));
-    }
-  }
-
-  // Of each key what is wrong first is told.
-  void own() {
-    std::string_view told = "-";
-    for (const KeyRule& rule : kRules) {
-      if ((rule.methods & config_.method) == 0 || rule.key == told) continue;
-      const std::string why = rule.why(config_);
-      if (why.empty()) continue;
-      refuse_key(rule.key, why);
-      told = rule.key;
-    }
-  }
-
-  void handed(std::span<const Rule> rules) {
-    for (const Rule& rule : rules) {
-      if (const auto refusal = rule(config_)) return refuse_key(refusal->key, refusal->why);
-    }
-  }
-
-  void refuse_key(std::string_view key, std::string_view why) {
-    const auto origin = origins_.find(key);  // "demo.yaml:4: " for a key that was set
-    add(refuse(origin == origins_.end() ? "" : origin->second + ": ", key, key.empty() ? "" : ": ",
-               why));
-  }
-
-  core::Result<void> result() const { return wrong_.result(); }
-
- private:
-  void add(const core::Failure& failure) { wrong_.add(failure.error); }
-
-  const TrainConfig& config_;
-  const Origins& origins_;
-  core::ErrorList wrong_;
-};
-
 }  // namespace
 
 core::Result<void> check(const TrainConfig& config, const Table& table, const Origins& origins) {
-  Check checked(config, origins);
-  checked.needed(table);
-  checked.own();
-  if (config.method == kPpo) checked.handed(table.rules());
-  return checked.result();
+  core::ErrorList wrong;
+  const auto refuse_key = [&](std::string_view key, std::string_view why) {
+    const auto origin = origins.find(key);  // "demo.yaml:4: " for a key that was set
+    wrong.add(refuse(origin == origins.end() ? "" : origin->second + ": ", key,
+                     key.empty() ? "" : ": ", why)
+                  .error);
+  };
+  for (const Row& row : table.rows()) {
+    if (!row.needed || !row.is_read_by(config.method) || row.yaml(config) != "\"\"") continue;
+    wrong.add(refuse(row.name, " is not set (", row.help, "): give --", row.name,
+                     " or put it in the YAML file")
+                  .error);
+  }
+  std::string_view told = "-";  // of each key what is wrong first is told
+  for (const KeyRule& rule : kRules) {
+    if ((rule.methods & config.method) == 0 || rule.key == told) continue;
+    const std::string why = rule.why(config);
+    if (why.empty()) continue;
+    refuse_key(rule.key, why);
+    told = rule.key;
+  }
+  if (config.method != kPpo) return wrong.result();
+  for (const Rule& rule : table.rules()) {
+    const auto refusal = rule(config);
+    if (!refusal) continue;
+    refuse_key(refusal->key, refusal->why);
+    break;
+  }
+  return wrong.result();
 }
 
 }  // namespace troupe::config

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "runtime/config/choice_table.hpp"
-#include "runtime/config/setting.hpp"
 #include "runtime/config/train_config.hpp"
 
 #include <limits>
@@ -15,6 +14,14 @@
 #include <vector>
 
 namespace troupe::config {
+
+// One `key = value` as it was written in a file or on a command line, not yet checked.
+struct Setting {
+  std::string name;
+  std::vector<std::string> values;  // one for a scalar, the items of a list
+  bool is_list = false;             // written as a list
+  std::string where;                // "demo.yaml:4" or "the command line"
+};
 
 // How a row reaches its member of a TrainConfig.
 template <class T>

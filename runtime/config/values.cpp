@@ -14,7 +14,7 @@ namespace {
 
 using core::Result;
 
-std::string number_text(double value) {
+std::string text_of(Float value) {
   char text[40];
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
@@ -22,7 +22,7 @@ std::string number_text(double value) {
 // Bounds print as whole numbers where they are whole.
 std::string bound_text(double value) {
   const bool whole = std::abs(value) < 1e15 && value == std::floor(value);
-  return whole ? std::to_string(static_cast<std::int64_t>(value)) : number_text(value);
+  return whole ? std::to_string(static_cast<std::int64_t>(value)) : text_of(value);
 }
 
 std::string quoted(std::string_view text) {
@@ -48,9 +48,6 @@ std::string text_of(bool value) {
 }
 std::string text_of(Int value) {
   return std::to_string(value);
-}
-std::string text_of(Float value) {
-  return number_text(value);
 }
 std::string text_of(const Text& value) {
   return quoted(value);

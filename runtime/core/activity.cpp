@@ -8,15 +8,8 @@
 namespace troupe::core {
 
 std::string_view state_name(Activity::State state) noexcept {
-  switch (state) {
-    case Activity::State::kBusy:
-      return "busy";
-    case Activity::State::kIdle:
-      return "idle";
-    case Activity::State::kPaused:
-      return "paused";
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"busy", "idle", "paused"};
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 Activity::Activity(const Clock& clock, std::string cause)
@@ -32,19 +25,10 @@ std::string Activity::bounded(State state, std::string_view cause) const {
 }
 
 void Activity::settle(TimePoint now) {
-  const Duration span = now - since_;
-  since_ = now;
-  switch (state_) {
-    case State::kBusy:
-      busy_ += span;
-      break;
-    case State::kPaused:
-      paused_ += span;
-      break;
-    case State::kIdle:
-      idle_[cause_] += span;
-      break;
-  }
+  Duration& sum = state_ == State::kBusy     ? busy_
+                  : state_ == State::kPaused ? paused_
+                                             : idle_[cause_];
+  sum += now - std::exchange(since_, now);
 }
 
 // Spans touch, always. A short one goes to the span before it; two of one kind become one.

@@ -1,9 +1,8 @@
-// What a role does with its time. At every moment it is in exactly one state (busy, idle for a
-// named cause, paused), so the sums add up to the time since its start to the nanosecond. Recent
-// spans are kept for a timeline; changes shorter than kActivitySpan_min join their neighbours
-// there, never in the sums. Owned by the role's host; safe on any thread, so that a report never
-// waits for the role. Bounds: kActivitySpans_max spans, kActivityCauses_max causes (the rest count
-// as "other").
+// Accounts for a role's time. At every moment a role is in exactly one state (busy, idle for a
+// named cause, paused), so the sums add up to the time since its start, to the nanosecond. Recent
+// spans are kept for a timeline; there, changes shorter than kActivitySpan_min join their
+// neighbours. Owned by the role's host; safe on any thread, so that a report never waits for the
+// role. Bounds: kActivitySpans_max spans, kActivityCauses_max causes (the rest count as "other").
 #pragma once
 
 #include "runtime/core/clock.hpp"

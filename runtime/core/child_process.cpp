@@ -65,10 +65,8 @@ std::vector<std::string> merged_environment(const std::vector<std::string>& chan
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const std::string name = text.substr(0, text.find('=') + 1);
-    bool replaced = false;
-    for (const std::string& change : changes)
-      replaced = replaced || change.compare(0, name.size(), name) == 0;
-    if (!replaced) result.push_back(text);
+    const auto replaces = [&](const std::string& change) { return change.starts_with(name); };
+    if (std::ranges::none_of(changes, replaces)) result.push_back(text);
   }
   return result;
 }

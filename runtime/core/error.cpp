@@ -1,43 +1,32 @@
 #include "runtime/core/error.hpp"
 
+#include <iterator>
+
 namespace troupe::core {
+namespace {
+
+struct Meaning {
+  std::string_view name;
+  int exit_status;
+};
+
+// In the order of the codes.
+constexpr Meaning kMeanings[] = {
+    {"invalid argument", 2}, {"configuration", 2}, {"resources", 3},     {"data", 4},
+    {"peer lost", 5},        {"numeric", 6},       {"interrupted", 130}, {"deadline", 5},
+    {"closed", 5},           {"overloaded", 3},    {"unsupported", 2},   {"not found", 2},
+    {"internal", 1},
+};
+static_assert(std::size(kMeanings) == static_cast<std::size_t>(ErrorCode::kInternal) + 1);
+
+}  // namespace
 
 std::string_view error_name(ErrorCode code) noexcept {
-  switch (code) {
-    case ErrorCode::kInvalidArgument: return "invalid argument";
-    case ErrorCode::kConfig: return "configuration";
-    case ErrorCode::kResources: return "resources";
-    case ErrorCode::kData: return "data";
-    case ErrorCode::kPeerLost: return "peer lost";
-    case ErrorCode::kNumeric: return "numeric";
-    case ErrorCode::kInterrupted: return "interrupted";
-    case ErrorCode::kDeadline: return "deadline";
-    case ErrorCode::kClosed: return "closed";
-    case ErrorCode::kOverloaded: return "overloaded";
-    case ErrorCode::kUnsupported: return "unsupported";
-    case ErrorCode::kNotFound: return "not found";
-    case ErrorCode::kInternal: return "internal";
-  }
-  return "unknown";
+  return kMeanings[static_cast<std::size_t>(code)].name;
 }
 
 int exit_status(ErrorCode code) noexcept {
-  switch (code) {
-    case ErrorCode::kConfig:
-    case ErrorCode::kInvalidArgument:
-    case ErrorCode::kUnsupported:
-    case ErrorCode::kNotFound: return 2;
-    case ErrorCode::kResources:
-    case ErrorCode::kOverloaded: return 3;
-    case ErrorCode::kData: return 4;
-    case ErrorCode::kPeerLost:
-    case ErrorCode::kDeadline:
-    case ErrorCode::kClosed: return 5;
-    case ErrorCode::kNumeric: return 6;
-    case ErrorCode::kInterrupted: return 130;
-    case ErrorCode::kInternal: return 1;
-  }
-  return 1;
+  return kMeanings[static_cast<std::size_t>(code)].exit_status;
 }
 
 }  // namespace troupe::core

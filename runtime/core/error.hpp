@@ -26,7 +26,7 @@ enum class ErrorCode {
 
 std::string_view error_name(ErrorCode code) noexcept;
 
-// The process exit status for an error that ends a command: 2, 3, 4, 5, 6, 130, or 1 for the rest.
+// The process exit status for an error that ends a command: 2, 3, 4, 5, 6, 130, or 1 for a bug.
 int exit_status(ErrorCode code) noexcept;
 
 struct Error {

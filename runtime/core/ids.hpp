@@ -14,8 +14,7 @@ struct Id {
   friend auto operator<=>(const Id&, const Id&) = default;
 };
 
-using RequestId = Id<struct RequestTag>;    // one call between two roles, unique per sender and epoch
-using SequenceId = Id<struct SequenceTag>;  // one sample inside an engine
+using RequestId = Id<struct RequestTag>;  // one call between two roles, unique per sender and epoch
 using GroupId = Id<struct GroupTag>;        // the n samples of one prompt inside an engine
 using RunId = Id<struct RunTag>;
 

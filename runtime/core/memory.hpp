@@ -48,16 +48,10 @@ class Memory {
   virtual std::string shared_name() const { return {}; }
   // Of the whole of what `allocate` gave; at least kShared_bytes, or neighbours would be shared as
   // well. False when the system refuses.
-  virtual bool share(const void* memory, SharedHandle& handle) {
-    (void)memory, (void)handle;
-    return false;
-  }
+  virtual bool share(const void* /*memory*/, SharedHandle& /*handle*/) { return false; }
   // Another process's memory here, until close_shared; null when the system refuses.
-  virtual void* open_shared(const SharedHandle& handle) {
-    (void)handle;
-    return nullptr;
-  }
-  virtual void close_shared(void* memory) noexcept { (void)memory; }
+  virtual void* open_shared(const SharedHandle& /*handle*/) { return nullptr; }
+  virtual void close_shared(void* /*memory*/) noexcept {}
   static constexpr std::size_t kShared_bytes = std::size_t{2} << 20;
 
   // Whether the calling thread may read and write it like any other memory.

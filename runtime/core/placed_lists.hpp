@@ -1,8 +1,8 @@
-// Lists that the host makes and kernels read, as pointers into a team's memory: on the host the
-// lists themselves, on a device a copy of all of them, sent as one block. A list keeps its place
-// there until one of them outgrows the largest that stood there before, so that recorded work finds
-// the next lists where the first ones were. One owner, one thread. The lists stay as they are while
-// the pointers are in use.
+// Copies lists that the host makes to where kernels read them, and gives pointers to them. On the
+// host the pointers are to the lists themselves; on a device all lists are sent as one block. A
+// list keeps its address until a list outgrows its room, so that recorded work finds the next lists
+// at the same addresses. One owner, one thread. The lists must not change while the pointers are
+// used.
 #pragma once
 
 #include "runtime/core/buffer.hpp"

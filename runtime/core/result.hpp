@@ -85,42 +85,33 @@ class [[nodiscard]] Result<void> {
 
 }  // namespace troupe::core
 
-// Leaves the function with the error of `expr`; else goes on. For Result<void> or ignored values.
-#define TROUPE_TRY(expr)                                     \
-  do {                                                       \
-    if (auto troupe_try_ = (expr); !troupe_try_) {           \
-      return troupe_try_.failure();                          \
-    }                                                        \
+// What the macros below are made of; `leave` is return or co_return.
+#define TROUPE_LEAVE_OR(leave, expr)               \
+  do {                                             \
+    if (auto troupe_try_ = (expr); !troupe_try_) { \
+      leave troupe_try_.failure();                 \
+    }                                              \
+  } while (false)
+#define TROUPE_LEAVE_OR_ASSIGN(leave, var, expr)     \
+  auto var##_result_ = (expr);                       \
+  if (!var##_result_) leave var##_result_.failure(); \
+  auto var = std::move(var##_result_).value()
+#define TROUPE_LEAVE_OR_SET(leave, place, expr)    \
+  do {                                             \
+    auto troupe_try_ = (expr);                     \
+    if (!troupe_try_) leave troupe_try_.failure(); \
+    place = std::move(troupe_try_).value();        \
   } while (false)
 
+// Leaves the function with the error of `expr`; else goes on. For Result<void> or ignored values.
+#define TROUPE_TRY(expr) TROUPE_LEAVE_OR(return, expr)
 // Declares `var` with the value of `expr`, or leaves the function with its error.
-#define TROUPE_TRY_ASSIGN(var, expr)                         \
-  auto var##_result_ = (expr);                               \
-  if (!var##_result_) return var##_result_.failure();        \
-  auto var = std::move(var##_result_).value()
-
+#define TROUPE_TRY_ASSIGN(var, expr) TROUPE_LEAVE_OR_ASSIGN(return, var, expr)
 // Sets `place`, which is there already, to the value of `expr`, or leaves the function with its
 // error.
-#define TROUPE_TRY_SET(place, expr)                 \
-  do {                                              \
-    auto troupe_try_ = (expr);                      \
-    if (!troupe_try_) return troupe_try_.failure(); \
-    place = std::move(troupe_try_).value();         \
-  } while (false)
+#define TROUPE_TRY_SET(place, expr) TROUPE_LEAVE_OR_SET(return, place, expr)
 
 // The same inside a coroutine.
-#define TROUPE_CO_TRY(expr)                                  \
-  do {                                                       \
-    auto troupe_try_ = (expr);                               \
-    if (!troupe_try_) co_return troupe_try_.failure();       \
-  } while (false)
-#define TROUPE_CO_TRY_ASSIGN(var, expr)                      \
-  auto var##_result_ = (expr);                               \
-  if (!var##_result_) co_return var##_result_.failure();     \
-  auto var = std::move(var##_result_).value()
-#define TROUPE_CO_TRY_SET(place, expr)                 \
-  do {                                                 \
-    auto troupe_try_ = (expr);                         \
-    if (!troupe_try_) co_return troupe_try_.failure(); \
-    place = std::move(troupe_try_).value();            \
-  } while (false)
+#define TROUPE_CO_TRY(expr) TROUPE_LEAVE_OR(co_return, expr)
+#define TROUPE_CO_TRY_ASSIGN(var, expr) TROUPE_LEAVE_OR_ASSIGN(co_return, var, expr)
+#define TROUPE_CO_TRY_SET(place, expr) TROUPE_LEAVE_OR_SET(co_return, place, expr)

@@ -15,10 +15,6 @@ std::uint64_t splitmix(std::uint64_t x) noexcept {
   return x ^ (x >> 31);
 }
 
-double to_unit(std::uint32_t word) noexcept {
-  return (static_cast<double>(word) + 0.5) * 0x1.0p-32;
-}
-
 }  // namespace
 
 std::array<std::uint32_t, 4> philox4x32(std::uint64_t key, std::uint64_t counter_low,
@@ -40,7 +36,8 @@ std::array<std::uint32_t, 4> philox4x32(std::uint64_t key, std::uint64_t counter
 }
 
 double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t position) noexcept {
-  return to_unit(philox4x32(seed, position, stream)[0]);
+  const std::uint32_t word = philox4x32(seed, position, stream)[0];
+  return (static_cast<double>(word) + 0.5) * 0x1.0p-32;
 }
 
 std::uint64_t derive_seed(std::uint64_t a, std::uint64_t b, std::uint64_t c,

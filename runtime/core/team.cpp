@@ -13,20 +13,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kLine_bytes = 64;
 constexpr std::int64_t kFetch_bytes_max = 128 << 10;  // a part of a second-level cache
 
+constexpr auto kSpin = std::chrono::microseconds(20);
+
 thread_local std::uint64_t waited_ns = 0;
-
-// Counts the time from its making to its end.
-class Wait {
- public:
-  Clock::time_point start() const { return start_; }
-  ~Wait() {
-    const auto waited = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_);
-    waited_ns += static_cast<std::uint64_t>(waited.count());
-  }
-
- private:
-  const Clock::time_point start_ = Clock::now();
-};
 
 }  // namespace
 
@@ -42,13 +31,12 @@ void TeamBarrier::arrive_and_wait(Upcoming next) noexcept {
     phase_.notify_all();
     return;
   }
-  const Wait wait;
-  const auto limit = wait.start() + std::chrono::microseconds(20);
+  const Clock::time_point start = Clock::now();
+  const auto all_here = [&] { return phase_.load(std::memory_order_acquire) != phase; };
   const char* line = static_cast<const char*>(next.data);
   const char* const end = line + std::min(next.bytes, kFetch_bytes_max);
-  for (;;) {
-    for (int i = 0; i < 64; ++i) {
-      if (phase_.load(std::memory_order_acquire) != phase) return;
+  do {
+    for (int i = 0; i < 64 && !all_here(); ++i) {
       if (line < end) {
         _mm_prefetch(line, _MM_HINT_T1);
         line += kLine_bytes;
@@ -56,10 +44,11 @@ void TeamBarrier::arrive_and_wait(Upcoming next) noexcept {
         _mm_pause();
       }
     }
-    if (Clock::now() >= limit) break;
-  }
-  while (phase_.load(std::memory_order_acquire) == phase)
+  } while (!all_here() && Clock::now() - start < kSpin);
+  while (!all_here())
     phase_.wait(phase);
+  const std::chrono::nanoseconds waited = Clock::now() - start;
+  waited_ns += static_cast<std::uint64_t>(waited.count());
 }
 
 }  // namespace troupe::core

@@ -1,5 +1,5 @@
-// What an exception that escaped numeric work means: memory that ran out and devices that failed
-// are missing resources, with what to change; the rest is a bug. Pure; any thread.
+// Translates an exception that escaped numeric work: out of memory and device failures become
+// kResources, with advice; any other is a bug. Pure; any thread.
 #pragma once
 
 #include "runtime/core/error.hpp"

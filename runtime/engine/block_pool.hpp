@@ -2,10 +2,10 @@
 // bytes live in model::KvPool. A block that several samples share (a prompt's full blocks) has one
 // reference for each of them and is free again when the last one lets go.
 //
-// Free blocks stand in a list. One whose contents are worth keeping goes to its end when it is
-// freed, and may be revived until it is taken; the others go to its front. So what is taken first
-// is what holds nothing, then what was let go of longest ago. Owned by the scheduler, on the
-// engine's thread. Bound: the number of blocks, fixed at construction.
+// Free blocks form a list. A freed block whose contents may be reused goes to the end, and can be
+// revived until it is taken; any other goes to the front. So blocks without contents are taken
+// first, then those that were freed longest ago. Owned by the scheduler, on the engine's thread.
+// Bound: the number of blocks, fixed at construction.
 #pragma once
 
 #include <cstdint>

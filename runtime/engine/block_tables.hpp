@@ -1,6 +1,6 @@
-// The block tables of all samples: which KV blocks each holds, which of them are shared, and what
-// is found again of earlier prompts. The scheduler decides who runs; this says whether the blocks
-// are there and hands them out.
+// The block tables of all samples: which KV blocks each sample holds, which blocks samples share,
+// and which blocks of earlier prompts are reused. The scheduler decides which samples run; this
+// class finds out whether there are enough blocks and hands them out.
 //
 // A group's prompt is computed once, on sample 0's table; full blocks are shared, the last, partly
 // filled block is copied to each sample (`commit`). A sample that comes back takes the shared

@@ -8,16 +8,20 @@
 #include <tuple>
 
 namespace troupe::engine {
-namespace {
 
-// At most so many that all running samples draw at once, in whole panels of eight rows.
-std::int64_t device_head_rows(std::int64_t ldl, std::int32_t sequences_max) {
-  const std::int64_t fitting =
-      kDeviceLogits_bytes_max / (ldl * static_cast<std::int64_t>(sizeof(float))) / 8 * 8;
-  return std::max<std::int64_t>(std::min<std::int64_t>(fitting, sequences_max), 1);
-}
-
-}  // namespace
+HeadRows::HeadRows(const model::ModelSpec& spec,
+                   std::int64_t bytes_max,
+                   std::int64_t least,
+                   std::int64_t most,
+                   core::Memory& memory)
+    : vocab(spec.vocab),
+      blocks(model::vocab_blocks(spec)),
+      ld(kernels::panels_of(spec.vocab) * kernels::kPanel),
+      count(std::clamp(
+          bytes_max / (ld * static_cast<std::int64_t>(sizeof(float))) / 8 * 8, least, most)),
+      logits(count * ld, memory),
+      block_max(count * blocks, memory),
+      block_sum(count * blocks, memory) {}
 
 DeviceStep::DeviceStep(const model::ModelSpec& spec,
                        std::int32_t sequences_max,
@@ -25,15 +29,10 @@ DeviceStep::DeviceStep(const model::ModelSpec& spec,
                        core::TeamRunner& team)
     : team_(team),
       memory_(team.memory()),
-      vocab_(spec.vocab),
-      blocks_(model::vocab_blocks(spec)),
-      ldl_(kernels::panels_of(spec.vocab) * kernels::kPanel),
       step_rows_max_(step_tokens_max),
-      head_rows_(device_head_rows(ldl_, sequences_max)),
-      region_([this](core::Team) { region(); }),
-      logits_(head_rows_ * ldl_, memory_),
-      block_max_(head_rows_ * blocks_, memory_),
-      block_sum_(head_rows_ * blocks_, memory_) {
+      // At most so many that all running samples draw at once.
+      head_(spec, kDeviceLogits_bytes_max, 1, sequences_max, memory_),
+      region_([this](core::Team) { region(); }) {
   team_.run([this](core::Team) { draws_ = kernels::ops().draw != nullptr; });
 }
 
@@ -48,12 +47,12 @@ void DeviceStep::begin(const model::PackedWeights& weights,
   const std::int64_t head_rows = std::ssize(step.plan().logit_rows);
   // Room for the largest step from the first on, so that recordings stay good.
   scratch_.reserve(memory_, weights.spec(), std::max(step.plan().rows(), step_rows_max_),
-                   std::max(head_rows, head_rows_));
+                   std::max(head_rows, head_.count));
   const std::span<const DrawJob> jobs = step.jobs();
   uniforms_.assign(uniforms.begin(), uniforms.end());
   rows_.clear();
   for (const DrawJob& job : jobs)
-    rows_.push_back(static_cast<std::int32_t>(job.logit_row % head_rows_));
+    rows_.push_back(static_cast<std::int32_t>(job.logit_row % head_.count));
   if (step.bucket() > 0) {  // one job a row; the rows behind them draw for nobody
     uniforms_.resize(static_cast<std::size_t>(head_rows), -1.0);
     while (std::ssize(rows_) < head_rows)
@@ -62,7 +61,7 @@ void DeviceStep::begin(const model::PackedWeights& weights,
   inv_temperatures_.assign(step.inv_temperature(), step.inv_temperature() + head_rows);
   std::tie(uniform_at_, row_at_, inv_temperature_at_) =
       placed_.place(memory_, uniforms_, rows_, inv_temperatures_);
-  drawn_.reserve_discard(2 * std::max<std::int64_t>(std::ssize(rows_), head_rows_), memory_);
+  drawn_.reserve_discard(2 * std::max<std::int64_t>(std::ssize(rows_), head_.count), memory_);
 }
 
 void DeviceStep::batch(std::int64_t row_begin, std::int64_t row_end) {
@@ -71,15 +70,8 @@ void DeviceStep::batch(std::int64_t row_begin, std::int64_t row_end) {
   job_begin_ = 0;
   job_end_ = rows_.size();
   if (step_->bucket() == 0) {
-    const std::span<const DrawJob> jobs = step_->jobs();
-    const auto first_of = [&](std::int64_t row) {
-      const auto at = std::lower_bound(
-          jobs.begin(), jobs.end(), row,
-          [](const DrawJob& job, std::int64_t wanted) { return job.logit_row < wanted; });
-      return static_cast<std::size_t>(at - jobs.begin());
-    };
-    job_begin_ = first_of(row_begin);
-    job_end_ = first_of(row_end);
+    job_begin_ = step_->first_job(row_begin);
+    job_end_ = step_->first_job(row_end);
   }
   if (!replay()) team_.run(region_);
 }
@@ -92,16 +84,16 @@ void DeviceStep::region() {
   const std::int64_t hidden = weights_->spec().hidden;
   const float* const inv_temperature = inv_temperature_at_ + row_begin_;
   model::head_forward(team, *weights_, scratch_.head_in.data() + row_begin_ * hidden,
-                      row_end_ - row_begin_, logits_.data(), ldl_, inv_temperature,
-                      block_max_.data(), block_sum_.data());
+                      row_end_ - row_begin_, head_.logits.data(), head_.ld, inv_temperature,
+                      head_.block_max.data(), head_.block_sum.data());
   if (!draws_ || job_begin_ == job_end_) return;
   float* const logprobs = reinterpret_cast<float*>(drawn_.data() + rows_.size());
-  const kernels::Draws draws{.rows = {.logits = logits_.data(),
-                                      .ld = ldl_,
-                                      .vocab = vocab_,
+  const kernels::Draws draws{.rows = {.logits = head_.logits.data(),
+                                      .ld = head_.ld,
+                                      .vocab = head_.vocab,
                                       .inv_temperature = inv_temperature,
-                                      .block_max = block_max_.data(),
-                                      .block_sum = block_sum_.data()},
+                                      .block_max = head_.block_max.data(),
+                                      .block_sum = head_.block_sum.data()},
                              .uniform = uniform_at_ + job_begin_,
                              .row = row_at_ + job_begin_,
                              .token = drawn_.data() + job_begin_,
@@ -113,7 +105,7 @@ void DeviceStep::region() {
 // at a kernel's first launch; the second is recorded.
 bool DeviceStep::replay() {
   const std::int64_t bucket = step_->bucket();
-  if (!records_ || bucket == 0 || bucket > head_rows_) return false;
+  if (!records_ || bucket == 0 || bucket > head_.count) return false;
   Recorded& recorded = recorded_[bucket];
   const Places now = places();
   if (recorded.places != now) {
@@ -160,13 +152,14 @@ DeviceStep::Places DeviceStep::places() const {
           drawn_.data()};
 }
 
-void DeviceStep::read(std::int64_t first, std::int64_t count, const HostRows& to) {
+void DeviceStep::read(std::int64_t first, std::int64_t count, HeadRows& to) {
   const auto bytes = [count](std::int64_t width) {
     return static_cast<std::size_t>(count * width) * sizeof(float);
   };
-  memory_.download(to.logits, logits_.data() + first * ldl_, bytes(ldl_));
-  memory_.download(to.block_max, block_max_.data() + first * blocks_, bytes(blocks_));
-  memory_.download(to.block_sum, block_sum_.data() + first * blocks_, bytes(blocks_));
+  const std::int64_t blocks = head_.blocks, ld = head_.ld;
+  memory_.download(to.logits.data(), head_.logits.data() + first * ld, bytes(ld));
+  memory_.download(to.block_max.data(), head_.block_max.data() + first * blocks, bytes(blocks));
+  memory_.download(to.block_sum.data(), head_.block_sum.data() + first * blocks, bytes(blocks));
 }
 
 std::span<const Drawn> DeviceStep::drawn() {
@@ -176,10 +169,6 @@ std::span<const Drawn> DeviceStep::drawn() {
   for (std::size_t i = 0; i < rows_.size(); ++i)
     results_.push_back({words_[i], std::bit_cast<float>(words_[rows_.size() + i])});
   return results_;
-}
-
-void DeviceStep::forget() {
-  recorded_.clear();
 }
 
 }  // namespace troupe::engine

@@ -1,13 +1,15 @@
-// The numeric part of a step on a device: the model's layers over the plan's rows, the head of all
-// head rows at once where their logits fit, and the draws, of which only ids and log-probs come
-// back. Steps that do nothing but decode are padded to a few sizes (`decode_bucket`), and the work
-// of each size is recorded once and submitted again: what a step submits then depends on its size
-// and on the places of weights, pools and scratch alone, never on the tokens or the context. When
-// one of these places moves, it is recorded anew.
+// The numeric part of a step on a device: the model's layers over the plan's rows, the head over
+// all head rows (in batches if their logits do not fit), and the draws. Only ids and log-probs come
+// back to the host.
 //
-// Owned by a StepRunner, used on the engine's thread: begin, then batches of head rows ascending,
-// the rows that somebody wants to read after each, then `drawn`. Bounds: kDeviceLogits_bytes_max of
-// logits; one recording a bucket.
+// Steps that only decode are padded to a few sizes (`decode_bucket`). The work of each size is
+// recorded once (a CUDA graph) and replayed. A recording depends on the size and on the addresses
+// of weights, pools and scratch, not on tokens or context. If an address changes, it is recorded
+// again.
+//
+// Owned by a StepRunner, used on the engine's thread: call `begin`, then `batch` for ascending head
+// rows, after each batch `read` for rows that the host needs, then `drawn`. Bounds:
+// kDeviceLogits_bytes_max of logits; one recording a bucket.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -29,11 +31,23 @@ namespace troupe::engine {
 
 inline constexpr std::int64_t kDeviceLogits_bytes_max = 512ll << 20;
 
-// Where a device leaves its head rows for the host, room for some rows of each.
-struct HostRows {
-  float* logits = nullptr;  // ld as on the device
-  float* block_max = nullptr;
-  float* block_sum = nullptr;
+// Room for what the head gives of some rows at a time. On a device, and again on the host for rows
+// that come down.
+struct HeadRows {
+  // As many rows as `bytes_max` holds logits of, in whole panels of eight, between `least` and
+  // `most`.
+  HeadRows(const model::ModelSpec& spec,
+           std::int64_t bytes_max,
+           std::int64_t least,
+           std::int64_t most,
+           core::Memory& memory);
+
+  const std::int64_t vocab, blocks;  // tokens; blocks of them
+  const std::int64_t ld;             // floats of a row of logits
+  const std::int64_t count;          // rows
+  core::Buffer<float> logits;        // [count, ld]
+  core::Buffer<float> block_max;     // [count, blocks]
+  core::Buffer<float> block_sum;
 };
 
 struct Drawn {
@@ -50,7 +64,7 @@ class DeviceStep {
 
   // Whether the device draws; else every row is the host's.
   bool draws() const { return draws_; }
-  std::int64_t batch_rows() const { return head_rows_; }
+  std::int64_t batch_rows() const { return head_.count; }
 
   // `uniforms`: one a job of the step; below 0 the most likely token is drawn. Places the lists.
   void begin(const model::PackedWeights& weights,
@@ -60,12 +74,12 @@ class DeviceStep {
   // Head rows [row_begin, row_end), at most `batch_rows`; the first batch runs the layers too.
   void batch(std::int64_t row_begin, std::int64_t row_end);
   // Rows [first, first + count) of the batch at hand, to the host; waits for them.
-  void read(std::int64_t first, std::int64_t count, const HostRows& to);
+  void read(std::int64_t first, std::int64_t count, HeadRows& to);
   // What the draws of all jobs gave; waits for them. Good until the next step.
   std::span<const Drawn> drawn();
 
   // Ends all recordings: what they point at is about to go.
-  void forget();
+  void forget() { recorded_.clear(); }
   // Steps that were submitted from a recording.
   std::uint64_t replayed() const { return replayed_; }
 
@@ -82,15 +96,11 @@ class DeviceStep {
 
   core::TeamRunner& team_;
   core::Memory& memory_;
-  const std::int64_t vocab_, blocks_, ldl_;
   const std::int64_t step_rows_max_;
-  const std::int64_t head_rows_;
+  HeadRows head_;
   const std::function<void(core::Team)> region_;
   bool draws_ = false;
   model::ForwardScratch scratch_;
-  core::Buffer<float> logits_;     // [head_rows, ldl]
-  core::Buffer<float> block_max_;  // [head_rows, blocks]
-  core::Buffer<float> block_sum_;
   core::Buffer<std::int32_t> drawn_;  // tokens of all jobs, then the bits of their log-probs
   core::PlacedLists placed_;
   // What is placed, by job and by head row; padded with the plan.

@@ -86,11 +86,11 @@ void EngineDriver::pack(const EngineWork& work, const TurnBounds& bounds, Engine
   }
   auto weights = work.intake->take();
   const core::Version version = weights->version();
-  if (const auto installed = install(std::move(weights), work.kv); !installed) {
+  if (const auto installed = install(std::move(weights), work.kv)) {
+    turn.swapped = version;
+  } else {
     turn.intake_error = installed.error();
-    return;
   }
-  turn.swapped = version;
 }
 
 core::Result<void> EngineDriver::install(std::shared_ptr<const model::PackedWeights> weights,

@@ -1,15 +1,16 @@
-// Drives an engine: whoever samples (the generator role, the server, the commands, the benchmarks)
-// hands groups in here and takes news of them out, and nobody else changes the engine. `turn` does
-// what has piled up since the last one (aborts, new groups, a slice of packing new weights, the
-// swap) and then steps until a sample is done, at most for `TurnBounds::span` and the step at hand,
-// so that short steps do not each cost a way between two threads. While the engine has samples to
-// go on with, packing takes one slice of a turn and is followed by one step; with nothing to run it
-// is done at once. A swap ends its turn. A step that fails on one group's account ends that group
-// and the others go on; one that fails otherwise ends them all.
+// Drives an engine on the engine's thread. Whoever samples (the generator role, the server, the
+// commands, the benchmarks) submits groups here and receives news of them; nobody else changes the
+// engine.
 //
-// An engine whose work has ended can be asked to rest: the memory of its keys and values goes back
-// to the system until groups come. Who works on one thread uses `step` and `run` instead of turns.
-// Used on the engine's thread; bounds are the engine's.
+// `turn` first does the work that has arrived since the last turn: aborts, new groups, a slice of
+// packing new weights, and the swap to them. It then steps until a sample is done, at most for
+// `TurnBounds::span`, so that not every short step costs a round trip between two threads. While
+// samples run, each turn packs one slice and does one step; with nothing to run, packing is done at
+// once. A turn that swaps weights does not step. A step that fails because of one group ends that
+// group alone; any other failure ends all groups.
+//
+// An idle engine can rest: its KV memory goes back to the system until groups come. Callers with a
+// single thread use `step` and `run` instead of turns. Bounds are the engine's.
 #pragma once
 
 #include "runtime/core/activity.hpp"

@@ -39,16 +39,14 @@ RequestBounds bounds_of(const model::ModelSpec& spec,
                         const EngineSettings& settings,
                         std::size_t end_tokens,
                         const TokenText* text) {
-  RequestBounds bounds;
-  bounds.vocab = spec.vocab;
-  bounds.context = settings.context;
-  bounds.sequences_max = settings.sequences_max;
-  bounds.blocks = settings.blocks;
-  bounds.window = {settings.window, settings.step_tokens_max};
-  bounds.end_tokens = end_tokens;
-  bounds.has_text = text != nullptr;
-  bounds.has_experts = spec.moe.sparse_layers(spec.layers) > 0;
-  return bounds;
+  return {.vocab = spec.vocab,
+          .context = settings.context,
+          .sequences_max = settings.sequences_max,
+          .blocks = settings.blocks,
+          .window = {settings.window, settings.step_tokens_max},
+          .end_tokens = end_tokens,
+          .has_text = text != nullptr,
+          .has_experts = spec.moe.sparse_layers(spec.layers) > 0};
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// EngineLimits as numbers that fit a model: what is 0 there is filled in, what cannot be is
-// refused. Pure functions.
+// Resolves EngineLimits for a model: fills in values that are 0, and refuses impossible ones. Pure
+// functions.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -4,11 +4,11 @@
 // Positions of a sample: the prompt holds 0 .. P-1, token j of the response P+j. The next token is
 // drawn from the hidden state of the last position, so a sample of length L has keys and values for
 // L-1 positions between two steps. The prompt's full blocks ("shared positions") are the same
-// blocks in the table of every sample; what of them is computed is known to the group, the rest to
-// each sample.
+// blocks in the table of every sample. The group counts how many of them are computed; each sample
+// counts its own positions after them.
 //
-// Where every layer of the model has a window, a sample gives back the blocks behind it as it goes
-// on, and `blocks` keeps their places.
+// If every layer of the model has a sliding window, a sample frees the blocks behind the window as
+// it grows; `blocks` keeps their places (kGoneBlock).
 #pragma once
 
 #include "kernels/shapes.hpp"

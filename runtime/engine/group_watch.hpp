@@ -1,5 +1,5 @@
-// What of each group in an engine has been told already, and what is new. Part of an EngineDriver,
-// on the engine's thread. Bound: the groups of the engine.
+// Remembers what has been reported of each group in an engine, and collects what is new. Part of an
+// EngineDriver, on the engine's thread. Bound: the groups of the engine.
 #pragma once
 
 #include "runtime/core/error.hpp"

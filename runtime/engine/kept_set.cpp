@@ -45,8 +45,7 @@ void KeptSet::find(VocabRow& row, const SamplingParams& params) {
   }
   if (cuts_p(params)) {
     const double limit = static_cast<double>(params.top_p) * (by_k ? kept_weight() : row.mass());
-    Candidate last;
-    if (last_of_top_p(limit, bounds.ceiling, last)) keep_through(last);
+    if (const auto last = last_of_top_p(limit, bounds.ceiling)) keep_through(*last);
   }
   if (params.min_p > 0.0f) {
     std::erase_if(kept_, [&](const Candidate& token) { return token.weight < params.min_p; });
@@ -82,9 +81,8 @@ KeptSet::Bounds KeptSet::bound(VocabRow& row, const SamplingParams& params) {
 
 // The k-th largest block maximum: at least k tokens reach it.
 float KeptSet::score_of_block(const VocabRow& row, std::int32_t k) {
-  for (std::int64_t b = 0; b < row.blocks(); ++b) {
+  for (std::int64_t b = 0; b < row.blocks(); ++b)
     scratch_[static_cast<std::size_t>(b)] = row.block_max(b);
-  }
   const auto at = scratch_.begin() + (k - 1);
   std::nth_element(scratch_.begin(), at, scratch_.end(), std::greater<>());
   return *at;
@@ -144,9 +142,8 @@ Candidate KeptSet::last_of_top_k(std::int64_t k) {
   return *at;
 }
 
-// The first token in rank order whose mass and the mass before it reach `limit`; false when none
-// does.
-bool KeptSet::last_of_top_p(double limit, float ceiling, Candidate& last) {
+// The first token in rank order whose mass and the mass before it reach `limit`, if any does.
+std::optional<Candidate> KeptSet::last_of_top_p(double limit, float ceiling) {
   ranked_.clear();
   double before = 0.0;  // mass of what ranks before `low`
   for (const Candidate& token : kept_) {
@@ -178,11 +175,9 @@ bool KeptSet::last_of_top_p(double limit, float ceiling, Candidate& last) {
   std::sort(low, high, ranks_before);
   for (auto token = low; token != high; ++token) {
     before += static_cast<double>(token->weight);
-    if (before < limit) continue;
-    last = *token;
-    return true;
+    if (!(before < limit)) return *token;
   }
-  return false;
+  return std::nullopt;
 }
 
 double KeptSet::kept_weight() const {

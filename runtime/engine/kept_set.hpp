@@ -15,6 +15,7 @@
 #include "runtime/engine/vocab_row.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace troupe::engine {
@@ -60,7 +61,7 @@ class KeptSet {
   void gather(VocabRow& row, float floor);
   void keep_through(const Candidate& last);
   Candidate last_of_top_k(std::int64_t k);
-  bool last_of_top_p(double limit, float ceiling, Candidate& last);
+  std::optional<Candidate> last_of_top_p(double limit, float ceiling);
   double kept_weight() const;
 
   const std::int64_t vocab_;

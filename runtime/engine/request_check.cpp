@@ -141,8 +141,6 @@ core::Result<void> check_size(const GroupRequest& request, const RequestBounds& 
   return {};
 }
 
-}  // namespace
-
 core::Result<void> check_sampling(const SamplingParams& params, const RequestBounds& bounds) {
   TROUPE_TRY(check_numbers(params));
   TROUPE_TRY(check_penalties(params, bounds));
@@ -151,6 +149,8 @@ core::Result<void> check_sampling(const SamplingParams& params, const RequestBou
   }
   return check_stops(params, bounds);
 }
+
+}  // namespace
 
 core::Result<void> check_request(const GroupRequest& request, const RequestBounds& bounds) {
   const std::string where = "group " + to_string(request.id.value);

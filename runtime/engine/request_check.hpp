@@ -34,7 +34,6 @@ struct RequestBounds {
   bool has_experts = false;  // the model
 };
 
-core::Result<void> check_sampling(const SamplingParams& params, const RequestBounds& bounds);
 core::Result<void> check_request(const GroupRequest& request, const RequestBounds& bounds);
 
 }  // namespace troupe::engine

@@ -1,7 +1,7 @@
-// What is told about a row of logits beside the draw: its log-sum-exp and its most likely tokens at
-// temperature 1, and the entropy at the row's temperature. All of the model's own distribution,
-// before any change of the logits, and with the bits that the trainer computes. Scratch for one
-// thread; nothing kept between rows but what `read` found.
+// Statistics of a row of logits that are reported beside the draw: the log-sum-exp and the most
+// likely tokens at temperature 1, and the entropy at the row's temperature. They describe the
+// model's own distribution, before penalties and masks, with the same bits as in the trainer.
+// Scratch for one thread; it keeps only what the last `read` found.
 #pragma once
 
 #include "kernels/ops.hpp"
@@ -18,7 +18,7 @@ class RowReport {
  public:
   RowReport(std::int64_t vocab, const kernels::Ops& ops);
 
-  // Statistics at temperature 1; one pass over the logits unless that is the row's temperature.
+  // Statistics at temperature 1: one pass over the logits, or none if the row has that temperature.
   void read(const HeadRow& row);
 
   // Of the row read last, at temperature 1.

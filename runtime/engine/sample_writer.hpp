@@ -1,5 +1,6 @@
-// Turns requests into groups, and draws into the tokens of their samples: what is kept of a draw,
-// and which token ends a sample. Owned by the engine, on its thread; keeps nothing between calls.
+// Turns requests into groups, and writes drawn tokens into their samples: decides what is stored of
+// a draw and whether a token ends the sample. Owned by the engine, on its thread; keeps nothing
+// between calls.
 #pragma once
 
 #include "runtime/engine/sampler.hpp"

@@ -4,11 +4,11 @@
 //
 //   waiting (whole groups, first come first served) -> running <-> preempted -> finished
 //
-// A group enters when the blocks of its prompt and one block for each sample are free, and a few to
-// spare for those that run. Its prompt is computed once, in sample 0's rows. When a running sample
-// needs a block and none is free, the youngest running sample gives its blocks back and is computed
-// again later, from its tokens and from blocks that are still there (block_tables.hpp). The oldest
-// sample is never the victim of another, so the engine always gets on.
+// A group enters when there are free blocks for its prompt, one for each sample, and a few to spare
+// for samples that already run. Its prompt is computed once, in sample 0's rows. When a running
+// sample needs a block and none is free, the youngest running sample gives its blocks back and is
+// computed again later, from its tokens and from blocks that are still there (block_tables.hpp).
+// The oldest sample is never preempted for another, so the engine always makes progress.
 //
 // Decisions depend on requests and their order alone. Owned by the engine, on its thread. Bounds:
 // `sequences_max` running samples, the pool's blocks, kEngineQueue_groups_max waiting groups.

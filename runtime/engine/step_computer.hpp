@@ -1,6 +1,6 @@
-// Computes the steps of an engine: the model over the rows of a plan, and the draws. The engine has
-// a StepRunner for it; tests and faults to order put their own in its place or around it. Owned by
-// the engine, on its thread.
+// Computes the steps of an engine: runs the model over the rows of a plan and draws tokens. Engines
+// use a StepRunner; tests and fault injection replace or wrap it. Owned by the engine, on its
+// thread.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -74,6 +74,14 @@ void StepPlan::add(const Slice& slice) {
     jobs_.push_back({&group, i, logit_row, -1, end});
 }
 
+std::size_t StepPlan::first_job(std::int64_t row) const {
+  const auto before = [](const DrawJob& job, std::int64_t wanted) {
+    return job.logit_row < wanted;
+  };
+  const auto at = std::lower_bound(jobs_.begin(), jobs_.end(), row, before);
+  return static_cast<std::size_t>(at - jobs_.begin());
+}
+
 // With a token at position 0 of the spare block: all such rows write the same numbers, then see
 // them.
 void StepPlan::fill_up(std::int32_t spare_block) {

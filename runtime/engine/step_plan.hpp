@@ -51,6 +51,8 @@ class StepPlan {
   // The rows of a step that was filled up; 0 for another. Then row, head row and job i go together.
   std::int64_t bucket() const { return bucket_; }
   std::span<const DrawJob> jobs() const { return jobs_; }
+  // The first job that draws from head row `row` or one behind it.
+  std::size_t first_job(std::int64_t row) const;
   // [logit rows] 1 / temperature of each head row.
   const float* inv_temperature() const { return inv_temperature_.data(); }
 

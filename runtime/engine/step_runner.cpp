@@ -9,13 +9,6 @@
 namespace troupe::engine {
 namespace {
 
-std::int64_t head_rows_for(std::int64_t ldl, std::int32_t sequences_max) {
-  const std::int64_t fitting =
-      kLogits_bytes_max / (ldl * static_cast<std::int64_t>(sizeof(float))) / 8 * 8;
-  const std::int64_t rows = std::clamp(fitting, kHeadRows_min, kHeadRows_max);
-  return std::min<std::int64_t>(rows, sequences_max);
-}
-
 // What the sample has behind it; end tokens must not be drawn yet while it is short.
 DrawHistory history_of(const Group& group, const SampleState& sample) {
   const bool early =
@@ -34,14 +27,12 @@ StepRunner::StepRunner(const model::ModelSpec& spec,
                        std::int32_t step_tokens_max,
                        core::TeamRunner& team)
     : team_(team),
-      vocab_(spec.vocab),
-      blocks_(model::vocab_blocks(spec)),
-      ldl_(kernels::panels_of(spec.vocab) * kernels::kPanel),
-      head_rows_(head_rows_for(ldl_, sequences_max)),
-      region_([this](core::Team member_of) { member(member_of); }),
-      logits_(head_rows_ * ldl_),
-      block_max_(head_rows_ * blocks_),
-      block_sum_(head_rows_ * blocks_) {
+      head_(spec,
+            kLogits_bytes_max,
+            std::min<std::int64_t>(kHeadRows_min, sequences_max),
+            std::min<std::int64_t>(kHeadRows_max, sequences_max),
+            core::host_memory()),
+      region_([this](core::Team member_of) { member(member_of); }) {
   for (int i = 0; i < team.size(); ++i)
     samplers_.emplace_back(spec.vocab);
   draws_.reserve(static_cast<std::size_t>(sequences_max));
@@ -61,12 +52,12 @@ core::Result<std::span<const Draw>> StepRunner::run(const model::PackedWeights& 
   place_alternatives();
   if (device_) {
     run_on_device();
-    return std::span<const Draw>(draws_);
+  } else {
+    scratch_.keep_routed = wants_routed();
+    scratch_.reserve(team_.memory(), weights.spec(), plan.rows(), std::ssize(plan.logit_rows),
+                     team_.size());
+    team_.run(region_);
   }
-  scratch_.keep_routed = wants_routed();
-  scratch_.reserve(team_.memory(), weights.spec(), plan.rows(), std::ssize(plan.logit_rows),
-                   team_.size());
-  team_.run(region_);
   return std::span<const Draw>(draws_);
 }
 
@@ -100,28 +91,25 @@ void StepRunner::member(core::Team team) {
   const model::ForwardPlan& plan = step_->plan();
   model::forward_hidden(team, *weights_, plan, *pool_, scratch_);
   const auto rows = static_cast<std::int64_t>(plan.logit_rows.size());
-  for (std::int64_t begin = 0; begin < rows; begin += head_rows_) {
-    const std::int64_t count = std::min(head_rows_, rows - begin);
+  for (std::int64_t begin = 0; begin < rows; begin += head_.count) {
+    const std::int64_t count = std::min(head_.count, rows - begin);
     if (begin > 0) team.barrier();  // draws of the batch before still read its logits
     model::head_forward(team, *weights_, scratch_.head_in.data() + begin * weights_->spec().hidden,
-                        count, logits_.data(), ldl_, step_->inv_temperature() + begin,
-                        block_max_.data(), block_sum_.data());
+                        count, head_.logits.data(), head_.ld, step_->inv_temperature() + begin,
+                        head_.block_max.data(), head_.block_sum.data());
     draw_rows(team, begin, begin + count);
   }
 }
 
 // This member's share of the jobs that draw from head rows [row_begin, row_end).
 void StepRunner::draw_rows(core::Team team, std::int64_t row_begin, std::int64_t row_end) {
-  const std::span<const DrawJob> jobs = step_->jobs();
-  const auto before = [](const DrawJob& job, std::int64_t row) { return job.logit_row < row; };
-  const auto first = std::lower_bound(jobs.begin(), jobs.end(), row_begin, before);
-  const auto last = std::lower_bound(first, jobs.end(), row_end, before);
-  const auto [begin, end] = team.share(last - first);
-  const auto offset = first - jobs.begin();
-  for (auto i = begin + offset; i < end + offset; ++i) {
-    const auto at = static_cast<std::size_t>(i);
+  const std::size_t first = step_->first_job(row_begin);
+  const auto jobs = static_cast<std::int64_t>(step_->first_job(row_end) - first);
+  const auto [begin, end] = team.share(jobs);
+  for (auto i = begin; i < end; ++i) {
+    const std::size_t at = first + static_cast<std::size_t>(i);
     draws_[at] = draw(samplers_[static_cast<std::size_t>(team.rank)], at, row_begin);
-    draws_[at].routed = routed(jobs[at]);
+    draws_[at].routed = routed(step_->jobs()[at]);
   }
 }
 
@@ -129,16 +117,12 @@ Draw StepRunner::draw(Sampler& sampler, std::size_t at, std::int64_t row_begin) 
   const DrawJob& job = step_->jobs()[at];
   const std::int64_t row = job.logit_row - row_begin;
   HeadRow head;
-  head.logits = logits_.data() + row * ldl_;
-  head.block_max = block_max_.data() + row * blocks_;
-  head.block_sum = block_sum_.data() + row * blocks_;
+  head.logits = head_.logits.data() + row * head_.ld;
+  head.block_max = head_.block_max.data() + row * head_.blocks;
+  head.block_sum = head_.block_sum.data() + row * head_.blocks;
   head.inv_temperature = step_->inv_temperature()[job.logit_row];
-  head.lse = model::merge_vocab_stats(head.block_max, head.block_sum, blocks_);
-  if (!std::isfinite(head.lse)) {
-    Draw failed;
-    failed.logprob = head.lse;
-    return failed;
-  }
+  head.lse = model::merge_vocab_stats(head.block_max, head.block_sum, head_.blocks);
+  if (!std::isfinite(head.lse)) return {.logprob = head.lse};
   const std::span<TokenLogprob> top(top_.data() + top_begin_[at],
                                     top_begin_[at + 1] - top_begin_[at]);
   if (job.target >= 0) return sampler.score(head, job.target, top);
@@ -157,10 +141,9 @@ void StepRunner::run_on_device() {
   uniforms_.clear();
   there_.clear();
   for (const DrawJob& job : jobs) {
-    const bool there = drawn_there(job);
-    there_.push_back(there);
-    uniforms_.push_back(there && job.group->request.sampling.temperature > 0.0f ? uniform_of(job)
-                                                                                : -1.0);
+    there_.push_back(drawn_there(job));
+    const bool random = there_.back() && job.group->request.sampling.temperature > 0.0f;
+    uniforms_.push_back(random ? uniform_of(job) : -1.0);
   }
   device_->begin(*weights_, *step_, *pool_, uniforms_);
   const std::int64_t rows = std::ssize(step_->plan().logit_rows);
@@ -172,13 +155,11 @@ void StepRunner::run_on_device() {
     draw_here(begin, end);
     begin = end;
   } while (begin < rows);
-  if (std::none_of(there_.begin(), there_.end(), [](bool there) { return there; })) return;
+  if (std::count(there_.begin(), there_.end(), true) == 0) return;
   const std::span<const Drawn> drawn = device_->drawn();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (!there_[i]) continue;
-    draws_[i] = Draw();
-    draws_[i].token = drawn[i].token;
-    draws_[i].logprob = drawn[i].logprob;
+    draws_[i] = {.token = drawn[i].token, .logprob = drawn[i].logprob};
   }
 }
 
@@ -186,7 +167,7 @@ void StepRunner::run_on_device() {
 bool StepRunner::drawn_there(const DrawJob& job) const {
   const SamplingParams& params = job.group->request.sampling;
   const SampleState& sample = job.group->at(job.sample);
-  const bool cut = params.temperature > 0.0f && KeptSet::truncates(params, vocab_);
+  const bool cut = params.temperature > 0.0f && KeptSet::truncates(params, head_.vocab);
   const bool changed = penalises(params) || !params.logit_bias.empty() ||
                        !history_of(*job.group, sample).masked.empty();
   const bool more =
@@ -197,10 +178,7 @@ bool StepRunner::drawn_there(const DrawJob& job) const {
 // The rest of the batch's jobs, from rows that come down in runs of neighbours.
 void StepRunner::draw_here(std::int64_t row_begin, std::int64_t row_end) {
   const std::span<const DrawJob> jobs = step_->jobs();
-  const HostRows room{logits_.data(), block_max_.data(), block_sum_.data()};
-  std::size_t at = 0;
-  while (at < jobs.size() && jobs[at].logit_row < row_begin)
-    ++at;
+  std::size_t at = step_->first_job(row_begin);
   while (at < jobs.size() && jobs[at].logit_row < row_end) {
     if (there_[at]) {
       ++at;
@@ -210,10 +188,10 @@ void StepRunner::draw_here(std::int64_t row_begin, std::int64_t row_end) {
     std::int64_t last = first;
     for (std::size_t i = at; i < jobs.size() && jobs[i].logit_row < row_end; ++i) {
       if (there_[i]) continue;
-      if (jobs[i].logit_row > last + 1 || jobs[i].logit_row - first >= head_rows_) break;
+      if (jobs[i].logit_row > last + 1 || jobs[i].logit_row - first >= head_.count) break;
       last = jobs[i].logit_row;
     }
-    device_->read(first - row_begin, last - first + 1, room);
+    device_->read(first - row_begin, last - first + 1, head_);
     for (; at < jobs.size() && jobs[at].logit_row <= last; ++at) {
       if (!there_[at]) draws_[at] = draw(samplers_[0], at, first);
     }

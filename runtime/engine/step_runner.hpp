@@ -6,7 +6,6 @@
 // memory: kHeadRows_max head rows and kLogits_bytes_max of logits at a time.
 #pragma once
 
-#include "runtime/core/buffer.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/engine/device_step.hpp"
 #include "runtime/engine/step_computer.hpp"
@@ -52,19 +51,13 @@ class StepRunner final : public StepComputer {
   Draw draw(Sampler& sampler, std::size_t job, std::int64_t row_begin);
 
   core::TeamRunner& team_;
-  const std::int64_t vocab_;
-  const std::int64_t blocks_;  // of the vocabulary
-  const std::int64_t ldl_;
-  const std::int64_t head_rows_;
+  HeadRows head_;
   std::function<void(core::Team)> region_;
   std::unique_ptr<DeviceStep> device_;  // null on the host
   std::vector<Sampler> samplers_;       // by rank
   model::ForwardScratch scratch_;
-  std::vector<double> uniforms_;   // by job, for the device
-  std::vector<bool> there_;        // by job: the device draws it
-  core::Buffer<float> logits_;     // [head_rows, ldl]
-  core::Buffer<float> block_max_;  // [head_rows, blocks]
-  core::Buffer<float> block_sum_;
+  std::vector<double> uniforms_;        // by job, for the device
+  std::vector<bool> there_;             // by job: the device draws it
   std::vector<Draw> draws_;             // by job
   std::vector<std::size_t> top_begin_;  // [jobs + 1]: where each job's entries of `top_` begin
   std::vector<TokenLogprob> top_;

@@ -1,5 +1,5 @@
-// What goes into a generation engine and what comes out: value types, shared by the engine, the
-// generator role, `troupe generate` and the benches.
+// Requests, samples, limits and counters of a generation engine: value types, shared by the engine,
+// the generator role, `troupe generate` and the benchmarks.
 #pragma once
 
 #include "runtime/core/ids.hpp"

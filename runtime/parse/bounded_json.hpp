@@ -1,7 +1,7 @@
-// JSON that somebody else wrote, as a value: bounded in depth and names before a value is built,
-// in time that grows with the text alone. (nlohmann's own callback walks all members of a list or
-// an object again behind each of them.) Stricter than nlohmann's parser: nothing may stand behind a
-// NUL byte, and no byte order mark before the text. Stateless; any thread.
+// Parses JSON from untrusted sources. Depth and the number of names are bounded while parsing,
+// before values are built, in time linear in the text (nlohmann's own callback visits all members
+// again after each one). Stricter than nlohmann's parser: it refuses a NUL byte, and a byte order
+// mark before the text. Stateless; any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -35,10 +35,10 @@ struct JsonBounds {
   Repeats repeats = Repeats::kLastCounts;
 };
 
-// Errors (kData) are predicates, to follow what the text is: "is not valid JSON: ...", "is nested
-// deeper than 64 levels", "has the name `w` twice", "has more than 100 names in one object", "holds more than is read" (the
-// watch knows what).
-// Offered for nlohmann::json and nlohmann::ordered_json.
+// Errors (kData) are predicates; the caller puts the subject in front: "is not valid JSON: ...",
+// "is nested deeper than 64 levels", "has the name `w` twice", "has more than 100 names in one
+// object", "holds more than is read" (the watch knows what). Instantiated for nlohmann::json and
+// nlohmann::ordered_json.
 template <class Json>
 core::Result<Json> bounded_json(std::string_view text, const JsonBounds& bounds);
 

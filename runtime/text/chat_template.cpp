@@ -70,12 +70,10 @@ std::string to_json(std::span<const ChatMessage> messages) {
   return list.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-ChatTemplate::ChatTemplate(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-
 core::Result<ChatTemplate> ChatTemplate::load(const std::filesystem::path& folder) {
   TROUPE_TRY_ASSIGN(special, read_special_tokens(folder));
   const auto file = folder / "chat_template.jinja";
-  auto source = read_file(file, kTemplateSource_bytes_max);
+  const auto source = read_file(file, kTemplateSource_bytes_max);
   if (source) return parse(*source, std::move(special), file.string());
   if (source.error().code != ErrorCode::kNotFound) return source.failure();
   TROUPE_TRY_ASSIGN(configured, read_config_template(folder));
@@ -101,12 +99,8 @@ core::Result<ChatTemplate> ChatTemplate::parse(std::string_view source,
   state->handle = std::shared_ptr<const troupe_text_template>(raw, [](const auto* handle) {
     troupe_text_template_free(const_cast<troupe_text_template*>(handle));
   });
-  const std::pair<const char*, std::string*> tokens[] = {{"bos_token", &special.bos},
-                                                         {"eos_token", &special.eos},
-                                                         {"pad_token", &special.pad},
-                                                         {"unk_token", &special.unk}};
-  for (const auto& [name, spelling] : tokens) {
-    if (!spelling->empty()) state->variables[name] = *spelling;
+  for (const auto& [name, spelling] : kSpellings) {
+    if (!(special.*spelling).empty()) state->variables[name] = special.*spelling;
   }
   state->source = source;
   state->where = std::move(where);

@@ -67,7 +67,7 @@ class ChatTemplate {
 
  private:
   struct State;
-  explicit ChatTemplate(std::shared_ptr<const State> state);
+  explicit ChatTemplate(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
   std::shared_ptr<const State> state_;
 };

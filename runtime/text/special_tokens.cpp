@@ -20,24 +20,15 @@ using nlohmann::json;
 constexpr std::size_t kConfigFile_bytes_max = 64u << 20;
 constexpr int kConfigNesting_max = 128;  // freeing and walking a value recurse
 
-core::Result<json> json_in(const std::string& text, const std::filesystem::path& path) {
-  auto value = parse::bounded_json<json>(text, {.depth_max = kConfigNesting_max});
-  if (value) return value;
-  return fail(ErrorCode::kData, path.string() + " " + value.error().message);
-}
-
-// The file as a JSON object; nothing where there is no file.
-core::Result<std::optional<json>> read_object(const std::filesystem::path& path) {
-  auto text = read_file(path, kConfigFile_bytes_max);
-  if (!text) {
-    if (text.error().code == ErrorCode::kNotFound) return std::optional<json>();
-    return text.failure();
-  }
-  TROUPE_TRY_ASSIGN(value, json_in(*text, path));
-  if (!value.is_object()) {
-    return fail(ErrorCode::kData, path.string() + " must hold a JSON object");
-  }
-  return std::optional<json>(std::move(value));
+// The file as a JSON object; an empty one where there is no file.
+core::Result<json> read_object(const std::filesystem::path& path) {
+  const auto text = read_file(path, kConfigFile_bytes_max);
+  if (!text && text.error().code == ErrorCode::kNotFound) return json::object();
+  if (!text) return text.failure();
+  auto value = parse::bounded_json<json>(*text, {.depth_max = kConfigNesting_max});
+  if (!value) return fail(ErrorCode::kData, path.string() + " " + value.error().message);
+  if (value->is_object()) return value;
+  return fail(ErrorCode::kData, path.string() + " must hold a JSON object");
 }
 
 core::Failure bad_key(const std::filesystem::path& path, const char* key, const char* wanted) {
@@ -77,24 +68,18 @@ core::Result<std::vector<TokenId>> ids_of(const std::filesystem::path& path,
 
 core::Result<void> add_spellings(const std::filesystem::path& path, SpecialTokens& tokens) {
   TROUPE_TRY_ASSIGN(file, read_object(path));
-  if (!file) return {};
-  const std::pair<const char*, std::string*> roles[] = {{"bos_token", &tokens.bos},
-                                                        {"eos_token", &tokens.eos},
-                                                        {"pad_token", &tokens.pad},
-                                                        {"unk_token", &tokens.unk}};
-  for (const auto& [key, text] : roles) {
-    TROUPE_TRY_ASSIGN(found, spelling(path, *file, key));
-    if (text->empty()) *text = std::move(found);
+  for (const auto& [key, member] : kSpellings) {
+    TROUPE_TRY_ASSIGN(found, spelling(path, file, key));
+    if ((tokens.*member).empty()) tokens.*member = std::move(found);
   }
   return {};
 }
 
 core::Result<void> add_ids(const std::filesystem::path& path, SpecialTokens& tokens) {
   TROUPE_TRY_ASSIGN(file, read_object(path));
-  if (!file) return {};
-  TROUPE_TRY_ASSIGN(bos, ids_of(path, *file, "bos_token_id"));
-  TROUPE_TRY_ASSIGN(pad, ids_of(path, *file, "pad_token_id"));
-  TROUPE_TRY_ASSIGN(eos, ids_of(path, *file, "eos_token_id"));
+  TROUPE_TRY_ASSIGN(bos, ids_of(path, file, "bos_token_id"));
+  TROUPE_TRY_ASSIGN(pad, ids_of(path, file, "pad_token_id"));
+  TROUPE_TRY_ASSIGN(eos, ids_of(path, file, "eos_token_id"));
   if (tokens.bos_id < 0 && !bos.empty()) tokens.bos_id = bos.front();
   if (tokens.pad_id < 0 && !pad.empty()) tokens.pad_id = pad.front();
   for (const TokenId id : eos) {
@@ -147,9 +132,8 @@ core::Result<std::optional<std::string>> read_config_template(const std::filesys
   using Found = std::optional<std::string>;
   const auto path = folder / "tokenizer_config.json";
   TROUPE_TRY_ASSIGN(file, read_object(path));
-  if (!file) return Found();
-  const auto entry = file->find("chat_template");
-  if (entry == file->end() || entry->is_null()) return Found();
+  const auto entry = file.find("chat_template");
+  if (entry == file.end() || entry->is_null()) return Found();
   if (entry->is_string()) return Found(entry->get<std::string>());
   if (entry->is_array()) {
     for (const json& named : *entry) {

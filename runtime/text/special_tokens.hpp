@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace troupe::text {
@@ -23,6 +23,13 @@ struct SpecialTokens {
   TokenId pad_id = -1;
   std::vector<TokenId> eos_ids;
 };
+
+// The spellings, by their names in files and templates.
+inline constexpr std::pair<const char*, std::string SpecialTokens::*> kSpellings[] = {
+    {"bos_token", &SpecialTokens::bos},
+    {"eos_token", &SpecialTokens::eos},
+    {"pad_token", &SpecialTokens::pad},
+    {"unk_token", &SpecialTokens::unk}};
 
 // Missing files are no error; a malformed one is kData and names file and key.
 core::Result<SpecialTokens> read_special_tokens(const std::filesystem::path& folder);

@@ -4,13 +4,10 @@
 
 namespace troupe::text {
 
-void StreamDecoder::Free::operator()(troupe_text_stream* stream) const noexcept {
-  troupe_text_stream_free(stream);
-}
-
 StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, bool skip_special)
     : tokenizer_(tokenizer.handle()),
-      stream_(troupe_text_stream_new(tokenizer_.get(), skip_special ? 1 : 0)) {}
+      stream_(troupe_text_stream_new(tokenizer_.get(), skip_special ? 1 : 0),
+              troupe_text_stream_free) {}
 
 core::Result<std::string> StreamDecoder::push(TokenId id) {
   RustString text, why;

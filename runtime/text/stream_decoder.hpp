@@ -27,12 +27,8 @@ class StreamDecoder {
   core::Result<std::string> finish();
 
  private:
-  struct Free {
-    void operator()(troupe_text_stream* stream) const noexcept;
-  };
-
   std::shared_ptr<const troupe_text_tokenizer> tokenizer_;  // outlives stream_
-  std::unique_ptr<troupe_text_stream, Free> stream_;
+  std::unique_ptr<troupe_text_stream, void (*)(troupe_text_stream*)> stream_;
 };
 
 }  // namespace troupe::text

@@ -10,31 +10,14 @@ namespace troupe::text {
 using core::ErrorCode;
 using core::fail;
 
-struct Tokenizer::State {
-  std::shared_ptr<const troupe_text_tokenizer> handle;
-  SpecialTokens special;
-  std::string where;
-  std::optional<TokenId> bos, pad;
-  std::vector<TokenId> eos;
-};
-
 namespace {
-
-std::uint32_t flags_of(EncodeOptions options) {
-  return (options.add_special ? TROUPE_TEXT_ADD_SPECIAL : 0u) |
-         (options.special_as_text ? TROUPE_TEXT_SPECIAL_AS_TEXT : 0u);
-}
 
 // Copies what a call filled in and frees it.
 Encoding take(troupe_text_encoding& raw) {
-  Encoding encoding;
-  encoding.ids.reserve(raw.size);
+  Encoding encoding{{raw.ids, raw.ids + raw.size}, {}};
   encoding.offsets.reserve(raw.size);
-  for (std::size_t i = 0; i < raw.size; ++i) {
-    encoding.ids.push_back(static_cast<TokenId>(raw.ids[i]));
-    encoding.offsets.push_back({static_cast<std::size_t>(raw.offsets[2 * i]),
-                                static_cast<std::size_t>(raw.offsets[2 * i + 1])});
-  }
+  for (std::size_t i = 0; i < raw.size; ++i)
+    encoding.offsets.push_back({raw.offsets[2 * i], raw.offsets[2 * i + 1]});
   troupe_text_encoding_free(&raw);
   return encoding;
 }
@@ -64,8 +47,6 @@ core::Result<std::optional<TokenId>> role_id(const troupe_text_tokenizer* handle
 }
 
 }  // namespace
-
-Tokenizer::Tokenizer(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
 core::Result<Tokenizer> Tokenizer::load(const std::filesystem::path& folder) {
   const auto path = folder / "tokenizer.json";
@@ -113,28 +94,10 @@ core::Result<Tokenizer> Tokenizer::parse(std::string_view json,
 core::Result<Encoding> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
   troupe_text_encoding raw{nullptr, nullptr, 0};
   RustString why;
-  const auto status =
-      troupe_text_encode(state_->handle.get(), view_of(text), flags_of(options), &raw, why.out());
+  const auto status = troupe_text_encode(state_->handle.get(), view_of(text),
+                                         options.add_special ? 1 : 0, &raw, why.out());
   if (status != TROUPE_TEXT_OK) return rust_failure(status, why, "");
   return take(raw);
-}
-
-core::Result<std::vector<Encoding>> Tokenizer::encode_batch(std::span<const std::string> texts,
-                                                            EncodeOptions options) const {
-  std::vector<troupe_text_view> views;
-  views.reserve(texts.size());
-  for (const std::string& text : texts)
-    views.push_back(view_of(text));
-  std::vector<troupe_text_encoding> raw(texts.size(), {nullptr, nullptr, 0});
-  RustString why;
-  const auto status = troupe_text_encode_batch(state_->handle.get(), views.data(), views.size(),
-                                               flags_of(options), raw.data(), why.out());
-  if (status != TROUPE_TEXT_OK) return rust_failure(status, why, "");
-  std::vector<Encoding> encodings;
-  encodings.reserve(raw.size());
-  for (auto& one : raw)
-    encodings.push_back(take(one));
-  return encodings;
 }
 
 core::Result<std::string> Tokenizer::decode(std::span<const TokenId> ids, bool skip_special) const {
@@ -167,10 +130,6 @@ std::size_t Tokenizer::id_limit() const {
   return troupe_text_id_limit(state_->handle.get());
 }
 
-std::optional<TokenId> Tokenizer::bos_id() const {
-  return state_->bos;
-}
-
 core::Result<TokenId> Tokenizer::pad_id() const {
   if (state_->pad) return *state_->pad;
   const std::string example = state_->special.eos.empty() ? "<pad>" : state_->special.eos;
@@ -181,23 +140,8 @@ core::Result<TokenId> Tokenizer::pad_id() const {
                   example + "\" to its tokenizer_config.json");
 }
 
-const std::vector<TokenId>& Tokenizer::eos_ids() const {
-  return state_->eos;
-}
-
 bool Tokenizer::is_eos(TokenId id) const {
   return std::find(state_->eos.begin(), state_->eos.end(), id) != state_->eos.end();
-}
-
-const SpecialTokens& Tokenizer::special() const {
-  return state_->special;
-}
-const std::string& Tokenizer::where() const {
-  return state_->where;
-}
-
-std::shared_ptr<const troupe_text_tokenizer> Tokenizer::handle() const {
-  return state_->handle;
 }
 
 }  // namespace troupe::text

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 struct troupe_text_tokenizer;
@@ -34,8 +35,6 @@ class Tokenizer {
                                        std::string where);
 
   core::Result<Encoding> encode(std::string_view text, EncodeOptions options = {}) const;
-  core::Result<std::vector<Encoding>> encode_batch(std::span<const std::string> texts,
-                                                   EncodeOptions options = {}) const;
 
   // Ids that no token has are skipped; bytes that are no UTF-8 come out as U+FFFD.
   core::Result<std::string> decode(std::span<const TokenId> ids, bool skip_special = false) const;
@@ -46,24 +45,30 @@ class Tokenizer {
   std::size_t vocab_size() const;  // tokens, added ones included
   std::size_t id_limit() const;    // one more than the largest id
 
-  std::optional<TokenId> bos_id() const;
+  std::optional<TokenId> bos_id() const { return state_->bos; }
   // The padding id; kConfig, naming file and key, where the folder sets none.
   core::Result<TokenId> pad_id() const;
   // Every id that ends a sequence, the tokenizer's own first. Empty only where no file names one.
-  const std::vector<TokenId>& eos_ids() const;
+  const std::vector<TokenId>& eos_ids() const { return state_->eos; }
   bool is_eos(TokenId id) const;
 
   // Spellings for the variables of a chat template.
-  const SpecialTokens& special() const;
+  const SpecialTokens& special() const { return state_->special; }
   // The folder or name it was read from.
-  const std::string& where() const;
+  const std::string& where() const { return state_->where; }
 
   // For StreamDecoder; lives as long as any copy of this Tokenizer.
-  std::shared_ptr<const troupe_text_tokenizer> handle() const;
+  std::shared_ptr<const troupe_text_tokenizer> handle() const { return state_->handle; }
 
  private:
-  struct State;
-  explicit Tokenizer(std::shared_ptr<const State> state);
+  struct State {
+    std::shared_ptr<const troupe_text_tokenizer> handle;
+    SpecialTokens special;
+    std::string where;
+    std::optional<TokenId> bos, pad;
+    std::vector<TokenId> eos;
+  };
+  explicit Tokenizer(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
   std::shared_ptr<const State> state_;
 };

@@ -54,25 +54,18 @@ typedef struct troupe_text_encoding {
   size_t size;
 } troupe_text_encoding;
 
-/* Flags of an encoding. */
-#define TROUPE_TEXT_ADD_SPECIAL 1u     /* let the post-processor add BOS, EOS and the like */
-#define TROUPE_TEXT_SPECIAL_AS_TEXT 2u /* "<|im_end|>" in the text is plain text, not the token */
-
 /* Reads the bytes of a tokenizer.json. Truncation and padding settings of the file are dropped: the
  * caller decides what is cut. Foreign bytes give an error, never a crash. */
 troupe_text_status troupe_text_tokenizer_new(troupe_text_view json, troupe_text_tokenizer** out,
                                              troupe_text_string* error);
 void troupe_text_tokenizer_free(troupe_text_tokenizer* tokenizer);
 
-troupe_text_status troupe_text_encode(const troupe_text_tokenizer* tokenizer, troupe_text_view text,
-                                      uint32_t flags, troupe_text_encoding* out,
+/* `add_special`: let the post-processor add BOS, EOS and the like. */
+troupe_text_status troupe_text_encode(const troupe_text_tokenizer* tokenizer,
+                                      troupe_text_view text,
+                                      int add_special,
+                                      troupe_text_encoding* out,
                                       troupe_text_string* error);
-
-/* Encodes `count` texts on the calling thread into out[0..count). All or nothing. */
-troupe_text_status troupe_text_encode_batch(const troupe_text_tokenizer* tokenizer,
-                                            const troupe_text_view* texts, size_t count,
-                                            uint32_t flags, troupe_text_encoding* out,
-                                            troupe_text_string* error);
 
 /* Frees what an encode call filled in and empties *encoding. */
 void troupe_text_encoding_free(troupe_text_encoding* encoding);

@@ -23,8 +23,7 @@ struct Encoding {
 };
 
 struct EncodeOptions {
-  bool add_special = false;      // let the post-processor add BOS, EOS and the like
-  bool special_as_text = false;  // "<|im_end|>" in the text is plain text, not the token
+  bool add_special = false;  // let the post-processor add BOS, EOS and the like
 };
 
 }  // namespace troupe::text

@@ -1,5 +1,6 @@
 #include "runtime/wire/envelope.hpp"
 
+#include "runtime/wire/bodies.hpp"
 #include "runtime/wire/limits.hpp"
 
 #include <capnp/schema.h>
@@ -84,13 +85,9 @@ core::Result<Incoming> Incoming::open(Frame frame) {
                             ", this program speaks " + std::to_string(kProtocol) +
                             ": run the same version of troupe on every node");
     }
-    const auto sender = in.getSender();
-    incoming.header_ = Header{core::RunId{in.getRunId()},
-                              in.getEpoch(),
-                              core::RequestId{in.getRequestId()},
-                              in.getBudgetMs(),
-                              std::string(sender.begin(), sender.size()),
-                              in.getReply()};
+    incoming.header_ = Header{core::RunId{in.getRunId()},         in.getEpoch(),
+                              core::RequestId{in.getRequestId()}, in.getBudgetMs(),
+                              string_of(in.getSender()),          in.getReply()};
     return incoming;
   } catch (const kj::Exception& thrown) {
     return translate(thrown);
@@ -98,19 +95,13 @@ core::Result<Incoming> Incoming::open(Frame frame) {
 }
 
 std::uint16_t body_arm(const Frame& frame) {
-  auto incoming = Incoming::open(frame);
-  if (!incoming) return 0;
-  auto arm = incoming->read([](schema::Envelope::Reader envelope) -> core::Result<std::uint16_t> {
-    return static_cast<std::uint16_t>(envelope.which());
-  });
+  const auto arm = read_frame<std::uint16_t>(
+      frame, [](EnvelopeReader envelope) { return static_cast<std::uint16_t>(envelope.which()); });
   return arm ? *arm : std::uint16_t{0};
 }
 
 std::string frame_kind(const Frame& frame) {
-  auto incoming = Incoming::open(frame);
-  if (!incoming) return "malformed";
-  auto kind = incoming->read(
-      [](schema::Envelope::Reader envelope) -> core::Result<std::string> { return kind_of(envelope); });
+  auto kind = read_frame<std::string>(frame, kind_of);
   return kind ? std::move(kind).value() : "malformed";
 }
 

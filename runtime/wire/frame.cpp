@@ -24,8 +24,6 @@ core::Failure malformed(const std::string& why) {
   return core::fail(ErrorCode::kData, "malformed frame: " + why);
 }
 
-}  // namespace
-
 core::Result<void> check_frame(std::span<const std::byte> bytes) {
   if (bytes.size() > limits::kMessage_bytes_max) {
     return malformed(std::to_string(bytes.size()) + " bytes, more than the " +
@@ -49,6 +47,8 @@ core::Result<void> check_frame(std::span<const std::byte> bytes) {
   }
   return {};
 }
+
+}  // namespace
 
 core::Result<Frame> Frame::from_words(std::vector<std::uint64_t> words) {
   TROUPE_TRY(check_frame(std::as_bytes(std::span<const std::uint64_t>(words))));

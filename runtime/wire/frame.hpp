@@ -33,7 +33,4 @@ class Frame {
   std::shared_ptr<const std::vector<std::uint64_t>> words_;
 };
 
-// What `Frame` checks, for transports that must decide before they copy.
-core::Result<void> check_frame(std::span<const std::byte> bytes);
-
 }  // namespace troupe::wire

@@ -1,8 +1,6 @@
 #include "runtime/wire/header.hpp"
 
-#include "runtime/core/check.hpp"
-#include "runtime/wire/envelope.hpp"
-#include "runtime/wire/layout.hpp"
+#include "runtime/wire/bodies.hpp"
 
 namespace troupe::wire {
 namespace {
@@ -10,10 +8,6 @@ namespace {
 using core::ErrorCode;
 
 constexpr std::size_t kFailureText_bytes_max = 4096;
-
-schema::ErrorKind kind_of(ErrorCode code) {
-  return static_cast<schema::ErrorKind>(static_cast<std::uint16_t>(code));
-}
 
 ErrorCode code_of(schema::ErrorKind kind) {
   // A code of a newer program is still an error.
@@ -23,19 +17,7 @@ ErrorCode code_of(schema::ErrorKind kind) {
 
 static_assert(Enumerators<schema::ErrorKind>::in_order<ErrorCode>());
 
-Frame small(Outgoing& outgoing) {
-  auto frame = outgoing.finish();
-  TROUPE_CHECK(frame.has_value(), "a message without content fits a frame");
-  return std::move(frame).value();
-}
-
-// Cut at a byte that begins a character.
-std::string_view cut(std::string_view text) {
-  if (text.size() <= kFailureText_bytes_max) return text;
-  std::size_t end = kFailureText_bytes_max;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end);
-}
+struct Nothing {};  // the body of a message without content
 
 }  // namespace
 
@@ -55,30 +37,25 @@ core::Result<Header> read_header(const Frame& frame) {
 Frame failure_frame(const Header& header, const core::Error& error) {
   Outgoing outgoing(header);
   auto failure = outgoing.envelope().initFailure();
-  failure.setKind(kind_of(error.code));
-  const std::string_view text = cut(error.message);
-  failure.setMessage(capnp::Text::Reader(std::string(text).c_str(), text.size()));
-  return small(outgoing);
+  failure.setKind(static_cast<schema::ErrorKind>(error.code));
+  failure.setMessage(wire_of(std::string(cut(error.message, kFailureText_bytes_max))));
+  return finished(outgoing);
 }
 
 std::optional<core::Error> read_failure(const Frame& frame) {
-  auto incoming = Incoming::open(frame);
-  if (!incoming) return incoming.error();
   using Found = std::optional<core::Error>;
-  auto found = incoming->read([](schema::Envelope::Reader envelope) -> core::Result<Found> {
+  auto found = read_frame<Found>(frame, [](EnvelopeReader envelope) {
     if (!envelope.isFailure()) return Found();
     const auto failure = envelope.getFailure();
-    const auto text = failure.getMessage();
-    return Found(core::Error{code_of(failure.getKind()), std::string(text.begin(), text.size())});
+    return Found({code_of(failure.getKind()), string_of(failure.getMessage())});
   });
   if (!found) return found.error();
   return std::move(found).value();
 }
 
 HostRequest read_host_request(const Frame& frame) {
-  auto incoming = Incoming::open(frame);
-  if (!incoming || incoming->header().reply) return HostRequest::kNone;
-  auto found = incoming->read([](schema::Envelope::Reader envelope) -> core::Result<HostRequest> {
+  const auto found = read_frame<HostRequest>(frame, [](EnvelopeReader envelope) {
+    if (envelope.getHeader().getReply()) return HostRequest::kNone;
     if (envelope.isPing()) return HostRequest::kPing;
     if (envelope.isQueryRole()) return HostRequest::kQueryRole;
     return envelope.isShutdown() ? HostRequest::kShutdown : HostRequest::kNone;
@@ -87,39 +64,24 @@ HostRequest read_host_request(const Frame& frame) {
 }
 
 core::Result<Pong> read_pong(const Frame& frame) {
-  TROUPE_TRY_ASSIGN(incoming, Incoming::open(frame));
-  return incoming.read([](schema::Envelope::Reader envelope) -> core::Result<Pong> {
-    if (!envelope.isPong()) return core::fail(ErrorCode::kData, "not the answer to a ping");
-    const auto role = envelope.getPong().getRole();
-    const auto state = envelope.getPong().getState();
-    return Pong{std::string(role.begin(), role.size()), std::string(state.begin(), state.size())};
-  });
+  return body_of<Pong>(frame, &EnvelopeReader::isPong, &EnvelopeReader::getPong,
+                       "not the answer to a ping");
 }
 
 Frame ack_frame(const Header& header) {
-  Outgoing outgoing(header);
-  outgoing.envelope().initAck();
-  return small(outgoing);
+  return frame_of(header, &EnvelopeBuilder::initAck, Nothing{});
 }
 
 Frame ping_frame(const Header& header) {
-  Outgoing outgoing(header);
-  outgoing.envelope().initPing();
-  return small(outgoing);
+  return frame_of(header, &EnvelopeBuilder::initPing, Nothing{});
 }
 
 Frame pong_frame(const Header& header, const std::string& role, const std::string& state) {
-  Outgoing outgoing(header);
-  auto pong = outgoing.envelope().initPong();
-  pong.setRole(role);
-  pong.setState(state);
-  return small(outgoing);
+  return frame_of(header, &EnvelopeBuilder::initPong, Pong{role, state});
 }
 
 Frame shutdown_frame(const Header& header) {
-  Outgoing outgoing(header);
-  outgoing.envelope().initShutdown();
-  return small(outgoing);
+  return frame_of(header, &EnvelopeBuilder::initShutdown, Nothing{});
 }
 
 }  // namespace troupe::wire

@@ -1,7 +1,6 @@
 #include "runtime/wire/hello.hpp"
 
-#include "runtime/core/check.hpp"
-#include "runtime/wire/envelope.hpp"
+#include "runtime/wire/bodies.hpp"
 
 namespace troupe::wire {
 
@@ -16,20 +15,15 @@ Frame hello_frame(const Hello& hello) {
   out.setRunId(hello.run.value);
   out.setEpoch(hello.epoch);
   out.setPass(hello.pass);
-  auto frame = outgoing.finish();
-  TROUPE_CHECK(frame.has_value(), "a name and a pass fit a frame");
-  return std::move(frame).value();
+  return finished(outgoing);
 }
 
 core::Result<Hello> read_hello(const Frame& frame) {
-  TROUPE_TRY_ASSIGN(incoming, Incoming::open(frame));
-  return incoming.read([](schema::Envelope::Reader envelope) -> core::Result<Hello> {
+  return read_frame<Hello>(frame, [](EnvelopeReader envelope) -> core::Result<Hello> {
     if (!envelope.isHello()) return core::fail(core::ErrorCode::kData, "not a hello");
     const auto in = envelope.getHello();
-    const auto name = in.getName();
-    const auto pass = in.getPass();
-    return Hello{std::string(name.begin(), name.size()), core::RunId{in.getRunId()}, in.getEpoch(),
-                 std::string(pass.begin(), pass.size())};
+    return Hello{string_of(in.getName()), core::RunId{in.getRunId()}, in.getEpoch(),
+                 string_of(in.getPass())};
   });
 }
 

@@ -1,7 +1,6 @@
 #include "runtime/wire/parts.hpp"
 
-#include "runtime/core/check.hpp"
-#include "runtime/wire/envelope.hpp"
+#include "runtime/wire/bodies.hpp"
 #include "runtime/wire/limits.hpp"
 
 #include <algorithm>
@@ -11,12 +10,6 @@ namespace {
 
 // Leaves room for the header.
 constexpr std::uint64_t kPart_bytes = limits::kFrame_bytes_max - (4u << 10);
-
-Frame finished(Outgoing& outgoing) {
-  auto frame = outgoing.finish();
-  TROUPE_CHECK(frame.has_value(), "a part fits a frame");
-  return std::move(frame).value();
-}
 
 }  // namespace
 
@@ -40,36 +33,25 @@ Frame part_frame(const Header& header, const Part& part) {
 }
 
 Frame whole_frame(const Header& header, const Whole& whole) {
-  Outgoing outgoing(header);
-  auto out = outgoing.envelope().initWhole();
-  out.setMessage(whole.message);
-  out.setEpoch(whole.epoch);
-  return finished(outgoing);
+  return frame_of(header, &EnvelopeBuilder::initWhole, whole);
 }
 
 std::optional<Part> read_part(const Frame& frame) {
-  const auto incoming = Incoming::open(frame);
-  if (!incoming) return std::nullopt;
   using Found = std::optional<Part>;
-  const auto found = incoming->read([](schema::Envelope::Reader envelope) -> core::Result<Found> {
+  const auto found = read_frame<Found>(frame, [](EnvelopeReader envelope) {
     if (!envelope.isPart()) return Found();
     const auto in = envelope.getPart();
     const auto data = in.getData();
-    return Found(Part{in.getMessage(), in.getIndex(), in.getBytes(),
-                      std::as_bytes(std::span<const capnp::byte>(data.begin(), data.size()))});
+    return Found({in.getMessage(), in.getIndex(), in.getBytes(),
+                  std::as_bytes(std::span<const capnp::byte>(data.begin(), data.size()))});
   });
   return found ? *found : std::nullopt;
 }
 
 std::optional<Whole> read_whole(const Frame& frame) {
-  const auto incoming = Incoming::open(frame);
-  if (!incoming) return std::nullopt;
-  using Found = std::optional<Whole>;
-  const auto found = incoming->read([](schema::Envelope::Reader envelope) -> core::Result<Found> {
-    if (!envelope.isWhole()) return Found();
-    return Found(Whole{envelope.getWhole().getMessage(), envelope.getWhole().getEpoch()});
-  });
-  return found ? *found : std::nullopt;
+  const auto found =
+      body_of<Whole>(frame, &EnvelopeReader::isWhole, &EnvelopeReader::getWhole, "not whole");
+  return found ? std::optional(*found) : std::nullopt;
 }
 
 }  // namespace troupe::wire

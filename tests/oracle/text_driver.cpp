@@ -2,7 +2,7 @@
 // line on stdout. An answer is {"ok": ...} or {"error": sentence, "code": name}. One thread, no
 // state but the tokenizers loaded so far.
 //
-//   {"op": "encode", "folder": F, "text": T, "add_special": B, "special_as_text": B}
+//   {"op": "encode", "folder": F, "text": T, "add_special": B}
 //       -> {"ids": [...], "offsets": [[begin, end], ...]}
 //   {"op": "decode" | "stream", "folder": F, "ids": [...], "skip_special": B} -> text
 //   {"op": "tokens", "folder": F} -> {"size", "limit", "special": [ids]}
@@ -43,7 +43,6 @@ Result<ordered_json> encode(const ordered_json& request) {
   TROUPE_TRY_ASSIGN(tokenizer, tokenizer_of(request));
   text::EncodeOptions options;
   options.add_special = request.value("add_special", false);
-  options.special_as_text = request.value("special_as_text", false);
   TROUPE_TRY_ASSIGN(encoding, tokenizer.encode(request.at("text").get<std::string>(), options));
   ordered_json offsets = ordered_json::array();
   for (const auto& span : encoding.offsets)

@@ -157,18 +157,6 @@ def test_ids_and_spans(pair, driver, add_special):
         assert widened(text, spans) == byte_spans(text, expected.offsets), repr(text)
 
 
-def test_special_tokens_as_plain_text(pair, driver):
-    folder, reference = pair
-    reference.encode_special_tokens = True
-    try:
-        for text in STRINGS:
-            expected = reference.encode(text, add_special_tokens=False).ids
-            got = driver.ask(op="encode", folder=folder, text=text, special_as_text=True)
-            assert got["ids"] == expected, repr(text)
-    finally:
-        reference.encode_special_tokens = False
-
-
 @pytest.mark.parametrize("skip_special", [False, True])
 def test_decoding(pair, driver, skip_special):
     folder, reference = pair

@@ -67,9 +67,8 @@ pub struct OwnedString {
 
 impl OwnedString {
     pub fn new(text: String) -> OwnedString {
-        let bytes = text.into_bytes().into_boxed_slice();
-        let size = bytes.len();
-        OwnedString { data: Box::into_raw(bytes).cast::<u8>(), size }
+        let size = text.len();
+        OwnedString { data: leak_array(text.into_bytes()), size }
     }
 }
 
@@ -78,6 +77,14 @@ impl OwnedString {
 pub unsafe fn free_array<T>(array: *mut T, size: usize) {
     if !array.is_null() {
         drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(array, size)));
+    }
+}
+
+/// # Safety
+/// `value` must be null or come from `Box::into_raw`, once.
+pub unsafe fn free_boxed<T>(value: *mut T) {
+    if !value.is_null() {
+        drop(Box::from_raw(value));
     }
 }
 

@@ -1,5 +1,5 @@
 // The C functions of the chat template. Contract: ../../troupe_text.h.
-use crate::ffi::{answer, OwnedString, Status, View};
+use crate::ffi::{answer, free_boxed, OwnedString, Status, View};
 use crate::template::{ChatTemplate, Limits, Request};
 
 #[repr(C)]
@@ -27,9 +27,7 @@ pub unsafe extern "C" fn troupe_text_template_new(
 
 #[no_mangle]
 pub unsafe extern "C" fn troupe_text_template_free(template: *mut ChatTemplate) {
-    if !template.is_null() {
-        drop(Box::from_raw(template));
-    }
+    free_boxed(template);
 }
 
 #[no_mangle]

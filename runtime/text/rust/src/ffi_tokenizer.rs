@@ -1,34 +1,15 @@
 // The C functions of the tokenizer and the streaming decoder. Contract: ../../troupe_text.h.
-use crate::ffi::{answer, free_array, guard, leak_array, Error, OwnedString, Status, View};
+use crate::ffi::{
+    answer, free_array, free_boxed, guard, leak_array, Error, OwnedString, Status, View,
+};
 use crate::stream::Stream;
 use crate::tokenizer::Tokenizer;
-
-const ADD_SPECIAL: u32 = 1;
-const SPECIAL_AS_TEXT: u32 = 2;
 
 #[repr(C)]
 pub struct EncodingOut {
     ids: *mut u32,
     offsets: *mut u64,
     size: usize,
-}
-
-fn encode(tokenizer: &Tokenizer, text: View, flags: u32) -> Result<EncodingOut, Error> {
-    // SAFETY: the header asks for readable views.
-    let text = unsafe { text.text("the text to encode") }?;
-    let encoding =
-        tokenizer.encode(text, flags & ADD_SPECIAL != 0, flags & SPECIAL_AS_TEXT != 0)?;
-    let size = encoding.ids.len();
-    Ok(EncodingOut { ids: leak_array(encoding.ids), offsets: leak_array(encoding.offsets), size })
-}
-
-fn release(encoding: &mut EncodingOut) {
-    // SAFETY: both arrays come from `encode`, or are null.
-    unsafe {
-        free_array(encoding.ids, encoding.size);
-        free_array(encoding.offsets, encoding.size * 2);
-    }
-    *encoding = EncodingOut { ids: std::ptr::null_mut(), offsets: std::ptr::null_mut(), size: 0 };
 }
 
 /// # Safety
@@ -46,54 +27,31 @@ pub unsafe extern "C" fn troupe_text_tokenizer_new(
 
 #[no_mangle]
 pub unsafe extern "C" fn troupe_text_tokenizer_free(tokenizer: *mut Tokenizer) {
-    if !tokenizer.is_null() {
-        drop(Box::from_raw(tokenizer));
-    }
+    free_boxed(tokenizer);
 }
 
 #[no_mangle]
 pub unsafe extern "C" fn troupe_text_encode(
     tokenizer: *const Tokenizer,
     text: View,
-    flags: u32,
+    add_special: i32,
     out: *mut EncodingOut,
     error: *mut OwnedString,
 ) -> Status {
-    answer("encoding", out, error, || encode(&*tokenizer, text, flags))
-}
-
-#[no_mangle]
-pub unsafe extern "C" fn troupe_text_encode_batch(
-    tokenizer: *const Tokenizer,
-    texts: *const View,
-    count: usize,
-    flags: u32,
-    out: *mut EncodingOut,
-    error: *mut OwnedString,
-) -> Status {
-    let mut done = Vec::new();
-    let mut nothing = ();
-    let status = answer("encoding a batch", &mut nothing, error, || {
-        for i in 0..count {
-            let one = encode(&*tokenizer, *texts.add(i), flags);
-            done.push(one.map_err(|e| Error::new(e.status, format!("text {i}: {}", e.message)))?);
-        }
-        Ok(())
-    });
-    if status == Status::Ok {
-        for (i, encoding) in done.into_iter().enumerate() {
-            out.add(i).write(encoding);
-        }
-    } else {
-        done.iter_mut().for_each(release);
-    }
-    status
+    answer("encoding", out, error, || {
+        let encoding = (*tokenizer).encode(text.text("the text to encode")?, add_special != 0)?;
+        let size = encoding.ids.len();
+        let (ids, offsets) = (leak_array(encoding.ids), leak_array(encoding.offsets));
+        Ok(EncodingOut { ids, offsets, size })
+    })
 }
 
 #[no_mangle]
 pub unsafe extern "C" fn troupe_text_encoding_free(encoding: *mut EncodingOut) {
-    if let Some(encoding) = encoding.as_mut() {
-        release(encoding);
+    if let Some(EncodingOut { ids, offsets, size }) = encoding.as_mut() {
+        free_array(std::mem::replace(ids, std::ptr::null_mut()), *size);
+        free_array(std::mem::replace(offsets, std::ptr::null_mut()), *size * 2);
+        *size = 0;
     }
 }
 
@@ -112,19 +70,23 @@ pub unsafe extern "C" fn troupe_text_decode(
     })
 }
 
+// 1, and *out is what `find` found; else 0.
+unsafe fn tell<T>(what: &str, out: *mut T, find: impl FnOnce() -> Result<Option<T>, Error>) -> i32 {
+    let found = guard(what, find).unwrap_or(None);
+    let told = i32::from(found.is_some());
+    if let Some(value) = found {
+        out.write(value);
+    }
+    told
+}
+
 #[no_mangle]
 pub unsafe extern "C" fn troupe_text_id_to_token(
     tokenizer: *const Tokenizer,
     id: u32,
     out: *mut OwnedString,
 ) -> i32 {
-    match guard("looking up an id", || Ok((*tokenizer).id_to_token(id))) {
-        Ok(Some(token)) => {
-            out.write(OwnedString::new(token));
-            1
-        }
-        _ => 0,
-    }
+    tell("looking up an id", out, || Ok((*tokenizer).id_to_token(id).map(OwnedString::new)))
 }
 
 #[no_mangle]
@@ -133,15 +95,7 @@ pub unsafe extern "C" fn troupe_text_token_to_id(
     token: View,
     id: *mut u32,
 ) -> i32 {
-    let found =
-        guard("looking up a token", || Ok((*tokenizer).token_to_id(token.text("the token")?)));
-    match found {
-        Ok(Some(value)) => {
-            id.write(value);
-            1
-        }
-        _ => 0,
-    }
+    tell("looking up a token", id, || Ok((*tokenizer).token_to_id(token.text("the token")?)))
 }
 
 #[no_mangle]
@@ -171,9 +125,7 @@ pub unsafe extern "C" fn troupe_text_stream_new(
 
 #[no_mangle]
 pub unsafe extern "C" fn troupe_text_stream_free(stream: *mut Stream<'static>) {
-    if !stream.is_null() {
-        drop(Box::from_raw(stream));
-    }
+    free_boxed(stream);
 }
 
 #[no_mangle]

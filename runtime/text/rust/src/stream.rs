@@ -33,7 +33,6 @@ impl<'t> Stream<'t> {
         }
         self.window.push(id);
         let mut text = self.decode(&self.window)?;
-        let mut fresh = String::new();
         if !text.starts_with(&self.sent) {
             // The new id changed text that has left (a byte-fallback run turned invalid). What left
             // stays; the id starts a new window.
@@ -43,8 +42,8 @@ impl<'t> Stream<'t> {
         }
         let waiting = held(&text);
         let keep = text.len() - waiting;
-        if keep > self.sent.len() {
-            fresh.push_str(&text[self.sent.len()..keep]);
+        let fresh = text.get(self.sent.len()..keep).unwrap_or("").to_owned();
+        if !fresh.is_empty() {
             self.sent = text[..keep].to_owned();
         }
         if (waiting == 0 && self.window.len() > 1) || self.window.len() > WINDOW {

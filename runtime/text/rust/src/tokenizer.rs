@@ -1,15 +1,11 @@
 // A tokenizer as Troupe uses it: the tokenizers crate without truncation, padding or threads.
 // Immutable once loaded, so any number of threads may share it. Bound: the size of the vocabulary.
-use std::sync::OnceLock;
-
 use tokenizers::{PaddingParams, TruncationParams};
 
 use crate::ffi::Error;
 
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
-    // The same with special tokens read as plain text; made at the first call that asks for it.
-    plain: OnceLock<Box<tokenizers::Tokenizer>>,
     id_limit: usize,
 }
 
@@ -32,17 +28,12 @@ impl Tokenizer {
             .map_err(|e| Error::invalid(format!("tokenizer.json: {e}")))?;
         inner.with_padding(None::<PaddingParams>);
         let id_limit = inner.get_vocab(true).values().max().map_or(0, |id| *id as usize + 1);
-        Ok(Tokenizer { inner, plain: OnceLock::new(), id_limit })
+        Ok(Tokenizer { inner, id_limit })
     }
 
-    pub fn encode(
-        &self,
-        text: &str,
-        add_special: bool,
-        special_as_text: bool,
-    ) -> Result<Encoding, Error> {
-        let tokenizer = if special_as_text { self.plain() } else { &self.inner };
-        let encoding = tokenizer
+    pub fn encode(&self, text: &str, add_special: bool) -> Result<Encoding, Error> {
+        let encoding = self
+            .inner
             .encode(text, add_special)
             .map_err(|e| Error::invalid(format!("cannot encode the text: {e}")))?;
         let offsets = encoding.get_offsets().iter().flat_map(|(b, e)| [*b as u64, *e as u64]);
@@ -57,10 +48,8 @@ impl Tokenizer {
 
     pub fn id_to_token(&self, id: u32) -> Option<String> {
         // The added token's own text, not the byte-level spelling that decoding works on.
-        if let Some(token) = self.added().get(&id) {
-            return Some(token.content.clone());
-        }
-        self.inner.id_to_token(id)
+        let added = self.added().get(&id).map(|token| token.content.clone());
+        added.or_else(|| self.inner.id_to_token(id))
     }
 
     pub fn token_to_id(&self, token: &str) -> Option<u32> {
@@ -81,13 +70,5 @@ impl Tokenizer {
 
     fn added(&self) -> &ahash::AHashMap<u32, tokenizers::AddedToken> {
         self.inner.get_added_vocabulary().get_added_tokens_decoder()
-    }
-
-    fn plain(&self) -> &tokenizers::Tokenizer {
-        self.plain.get_or_init(|| {
-            let mut plain = self.inner.clone();
-            plain.set_encode_special_tokens(true);
-            Box::new(plain)
-        })
     }
 }

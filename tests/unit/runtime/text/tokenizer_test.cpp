@@ -31,37 +31,12 @@ TEST(Tokenizer, SpansAreBytesOfTheText) {
   EXPECT_EQ(encoding->offsets, (std::vector<ByteSpan>{{0, 1}, {1, 2}, {2, 9}, {9, 10}}));
 }
 
-TEST(Tokenizer, SpecialTokensCanBePlainText) {
-  const auto tokenizer = byte_level_tokenizer();
-  const auto encoding = tokenizer.encode("<|end|>", {.special_as_text = true});
-  ASSERT_TRUE(encoding);
-  EXPECT_EQ(encoding->ids, bytes_of("<|end|>"));
-  EXPECT_EQ(tokenizer.encode("<|end|>")->ids, std::vector<TokenId>{kEnd});
-}
-
-TEST(Tokenizer, BatchEqualsOneByOne) {
-  const auto tokenizer = byte_level_tokenizer();
-  const std::vector<std::string> texts = {"one", "", "<|end|>", "日本"};
-  const auto batch = tokenizer.encode_batch(texts);
-  ASSERT_TRUE(batch);
-  ASSERT_EQ(batch->size(), texts.size());
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    EXPECT_EQ((*batch)[i].ids, tokenizer.encode(texts[i])->ids);
-    EXPECT_EQ((*batch)[i].offsets, tokenizer.encode(texts[i])->offsets);
-  }
-  EXPECT_TRUE(tokenizer.encode_batch({})->empty());
-}
-
 TEST(Tokenizer, BadUtf8IsAnErrorThatNamesThePlace) {
   const auto tokenizer = byte_level_tokenizer();
   const auto one = tokenizer.encode("ab\xFFz");
   ASSERT_FALSE(one);
   EXPECT_EQ(one.error().code, ErrorCode::kData);
   EXPECT_NE(one.error().message.find("offset 2"), std::string::npos) << one.error().message;
-  const std::vector<std::string> texts = {"fine", "\xC3"};
-  const auto batch = tokenizer.encode_batch(texts);
-  ASSERT_FALSE(batch);
-  EXPECT_NE(batch.error().message.find("text 1"), std::string::npos) << batch.error().message;
 }
 
 TEST(Tokenizer, DecodingSkipsUnknownIdsAndMarksBadBytes) {

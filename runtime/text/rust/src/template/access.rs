@@ -134,11 +134,7 @@ pub fn slice(value: &Value, bounds: [Value; 3], meter: &Meter) -> R<Value> {
         Value::List(seq) | Value::Tuple(seq) => {
             meter.items(seq.items.len())?;
             let picked = pick(&seq.items, indices(seq.items.len(), numbers)?);
-            if matches!(value, Value::List(_)) {
-                meter.list(picked)
-            } else {
-                meter.tuple(picked)
-            }
+            meter.like(value, picked)
         }
         Value::Str(text) => {
             meter.text(text.len())?;

@@ -3,7 +3,7 @@ use std::rc::Rc;
 
 use super::meter::{failed, Meter, R};
 use super::pystr::to_str;
-use super::value::Value;
+use super::value::{Key, Value};
 
 #[derive(Default)]
 pub struct Args {
@@ -38,6 +38,16 @@ impl Args {
     pub fn named(&self, name: &str) -> Option<&Value> {
         self.named.iter().find(|(known, _)| **known == *name).map(|(_, value)| value)
     }
+
+    /// The named ones as entries of a dict.
+    pub fn entries(&self) -> impl Iterator<Item = (Key, Value)> + '_ {
+        self.named.iter().map(|(name, value)| (Key::text(name.clone()), value.clone()))
+    }
+}
+
+/// The parameter, where None stands for none.
+pub fn given(value: Option<&Value>) -> Option<&Value> {
+    value.filter(|value| !matches!(value, Value::None))
 }
 
 /// The parameter as a text; an error if it is missing or is none.
@@ -51,13 +61,17 @@ pub fn text<'a>(what: &str, value: Option<&'a Value>) -> R<&'a str> {
 
 /// The parameter as a count; `default` if it is missing or None.
 pub fn int(what: &str, value: Option<&Value>, default: i128) -> R<i128> {
-    match value {
-        None | Some(Value::None) => Ok(default),
-        Some(value) => match value.as_int() {
-            Some(i) => Ok(i),
-            None => failed(format!("{what} needs an integer, not {}", value.kind())),
-        },
+    let Some(value) = given(value) else { return Ok(default) };
+    match value.as_int() {
+        Some(i) => Ok(i),
+        None => failed(format!("{what} needs an integer, not {}", value.kind())),
     }
+}
+
+/// The most times that something is done: without end if the parameter is missing or negative.
+pub fn at_most(what: &str, value: Option<&Value>) -> R<usize> {
+    let count = int(what, value, -1)?;
+    Ok(if count < 0 { usize::MAX } else { size(count) })
 }
 
 pub fn flag(value: Option<&Value>, default: bool) -> bool {

@@ -125,10 +125,8 @@ impl<'t> Interp<'t> {
 
     fn binary(&mut self, op: &'t ast::BinOp<'static>) -> R<Value> {
         let left = self.eval(&op.left)?;
-        match op.op {
-            BinOpKind::ScAnd if !left.truthy() => return Ok(left),
-            BinOpKind::ScOr if left.truthy() => return Ok(left),
-            _ => {}
+        if matches!((op.op, left.truthy()), (BinOpKind::ScAnd, false) | (BinOpKind::ScOr, true)) {
+            return Ok(left);
         }
         let right = self.eval(&op.right)?;
         let meter = self.meter();
@@ -201,8 +199,7 @@ impl<'t> Interp<'t> {
                     };
                     self.meter().items(dict.map.len())?;
                     for (key, value) in &dict.map {
-                        let key = key.to_value();
-                        let name = super::args::text("**", Some(&key))?;
+                        let name = super::args::text("**", Some(key.value()))?;
                         args.named.push((Rc::from(name), value.clone()));
                     }
                 }
@@ -268,13 +265,14 @@ impl<'t> Interp<'t> {
                 args.list.len()
             ));
         }
+        let is_name = |arg: &Expr, name: &str| matches!(arg, Expr::Var(var) if var.id == name);
         let known = |name: &str| syntax.args.iter().any(|arg| is_name(arg, name));
         for (name, _) in &args.named {
             if !known(name) && &**name != "caller" {
                 return failed(format!("the macro '{}' has no argument '{name}'", syntax.name));
             }
         }
-        let ((), text) = self.capture(|interp| {
+        let text = self.capture(|interp| {
             interp.scoped(target.scope, |interp| {
                 if let Some(caller) = args.named("caller") {
                     interp.set("caller", caller.clone())?;
@@ -312,15 +310,10 @@ impl<'t> Interp<'t> {
         };
         let (syntax, scope) = self.loops[index];
         let depth0 = state.depth0 + 1;
-        let ((), text) = self.capture(|interp| {
+        self.capture(|interp| {
             interp.scoped(scope, |interp| interp.run_loop(syntax, over, depth0, Some(index)))
-        })?;
-        Ok(text)
+        })
     }
-}
-
-fn is_name(arg: &Expr<'_>, name: &str) -> bool {
-    matches!(arg, Expr::Var(var) if var.id == name)
 }
 
 fn compared(kind: CompareOpKind, a: &Value, b: &Value, meter: &super::meter::Meter) -> R<bool> {

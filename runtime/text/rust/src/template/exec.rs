@@ -30,7 +30,7 @@ impl<'t> Interp<'t> {
     fn statement(&mut self, statement: &'t Stmt<'static>) -> R<Flow> {
         match statement {
             Stmt::Template(template) => return self.run(&template.children),
-            Stmt::EmitRaw(raw) => self.write(raw.raw)?,
+            Stmt::EmitRaw(raw) => self.output().push(raw.raw)?,
             Stmt::EmitExpr(emit) => {
                 self.at(emit.span().start_line);
                 let value = self.eval(&emit.expr)?;
@@ -103,9 +103,7 @@ impl<'t> Interp<'t> {
     // A captured block has its own scope, like a macro's body.
     fn captured(&mut self, body: &'t [Stmt<'static>]) -> R<Value> {
         let parent = self.scope();
-        let ((), text) =
-            self.capture(|interp| interp.scoped(parent, |interp| interp.run(body).map(|_| ())))?;
-        Ok(text)
+        self.capture(|interp| interp.scoped(parent, |interp| interp.run(body).map(|_| ())))
     }
 
     fn with_block(&mut self, block: &'t ast::WithBlock<'static>) -> R<Flow> {

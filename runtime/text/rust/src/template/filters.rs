@@ -1,7 +1,7 @@
 // Jinja's filters on single values: text, numbers, JSON. Those on sequences are in filters_seq.rs.
 use std::rc::Rc;
 
-use super::args::{flag, int, size, string, Args};
+use super::args::{at_most, flag, given, int, size, string, Args};
 use super::filters_seq;
 use super::format::percent;
 use super::interp::Interp;
@@ -10,38 +10,15 @@ use super::meter::{failed, Meter, R};
 use super::methods;
 use super::ops;
 use super::pystr::to_str;
-use super::pytext::{capitalize, replace, split_lines, strip, words};
+use super::pytext::{capitalize, listed, replace, split_lines, strip, words};
 use super::value::Value;
-use crate::ffi::Status;
 
-const NAMES: &[&str] = &[
-    "abs",
-    "attr",
-    "capitalize",
-    "center",
-    "d",
-    "default",
-    "e",
-    "escape",
-    "float",
-    "format",
-    "indent",
-    "int",
-    "lower",
-    "replace",
-    "round",
-    "safe",
-    "string",
-    "title",
-    "tojson",
-    "trim",
-    "truncate",
-    "upper",
-    "wordcount",
-];
+const NAMES: &str = "\
+    abs attr capitalize center d default e escape float format indent int lower replace round \
+    safe string title tojson trim truncate upper wordcount";
 
 pub fn exists(name: &str) -> bool {
-    NAMES.contains(&name) || filters_seq::exists(name)
+    listed(NAMES, name) || filters_seq::exists(name)
 }
 
 pub fn apply(interp: &mut Interp, name: &str, value: &Value, args: &Args) -> R<Value> {
@@ -53,8 +30,7 @@ pub fn apply(interp: &mut Interp, name: &str, value: &Value, args: &Args) -> R<V
     match name {
         "default" | "d" => {
             let [other, boolean] = args.bind(name, ["default_value", "boolean"])?;
-            let missing = value.is_undefined() || (flag(boolean, false) && !value.truthy());
-            if missing {
+            if value.is_undefined() || (flag(boolean, false) && !value.truthy()) {
                 return Ok(other.cloned().unwrap_or_else(|| Value::text("")));
             }
             Ok(value.clone())
@@ -95,14 +71,14 @@ pub fn apply(interp: &mut Interp, name: &str, value: &Value, args: &Args) -> R<V
                 let all = meter.tuple(args.list.clone())?;
                 return percent(&format, &args.list, &all, meter);
             }
-            let named = interp.dict_of(&args.named)?;
+            let named = meter.dict(args.entries().collect())?;
             percent(&format, &[], &named, meter)
         }
         "indent" if value.as_str().is_none() => {
             failed(format!("indent needs a string, not {}", value.kind()))
         }
         _ if filters_seq::exists(name) => filters_seq::apply(interp, name, value, args),
-        _ if NAMES.contains(&name) => text_filter(name, &to_str(value, meter)?, args, meter),
+        _ if listed(NAMES, name) => text_filter(name, &to_str(value, meter)?, args, meter),
         _ => failed(format!("no filter named '{name}'")),
     }
 }
@@ -111,17 +87,13 @@ fn text_filter(name: &str, s: &Rc<str>, args: &Args, meter: &Meter) -> R<Value> 
     match name {
         "replace" => {
             let [old, new, count] = args.bind(name, ["old", "new", "count"])?;
-            let count = int(name, count, -1)?;
-            let count = if count < 0 { usize::MAX } else { size(count) };
+            let count = at_most(name, count)?;
             let (old, new) = (string(old, "", meter)?, string(new, "", meter)?);
             return replace(s, &old, &new, count, meter);
         }
         "trim" => {
             let [chars] = args.bind(name, ["chars"])?;
-            let set = match chars {
-                None | Some(Value::None) => None,
-                Some(chars) => Some(to_str(chars, meter)?),
-            };
+            let set = given(chars).map(|chars| to_str(chars, meter)).transpose()?;
             meter.work(set.as_ref().map_or(0, |set| set.len() as u64))?;
             return meter.str(strip(s, set.as_deref(), true, true));
         }
@@ -223,8 +195,8 @@ fn truncate(s: &str, args: &Args, meter: &Meter) -> R<Value> {
 fn to_json(value: &Value, args: &Args, meter: &Meter) -> R<Value> {
     let [ensure_ascii, indent, separators, sort_keys] =
         args.bind("tojson", ["ensure_ascii", "indent", "separators", "sort_keys"])?;
-    let indent = match indent {
-        None | Some(Value::None) => None,
+    let indent = match given(indent) {
+        None => None,
         Some(Value::Str(text)) => Some(text.to_string()),
         Some(width) => {
             let width = size(int("tojson", Some(width), 0)?);
@@ -232,8 +204,8 @@ fn to_json(value: &Value, args: &Args, meter: &Meter) -> R<Value> {
             Some(" ".repeat(width))
         }
     };
-    let (items, keys) = match separators {
-        None | Some(Value::None) => (if indent.is_some() { "," } else { ", " }, ": "),
+    let (items, keys) = match given(separators) {
+        None => (if indent.is_some() { "," } else { ", " }, ": "),
         Some(pair) => match pair.items() {
             Some([Value::Str(items), Value::Str(keys)]) => (&**items, &**keys),
             _ => return failed("tojson: separators must be two strings"),
@@ -308,9 +280,4 @@ fn round(value: &Value, args: &Args) -> R<Value> {
         "common" => Ok(Value::Float((f * scale).round_ties_even() / scale)),
         _ => failed("round: the method must be common, ceil or floor"),
     }
-}
-
-/// Why `raise_exception(message)` ends a rendering.
-pub fn raised<T>(message: &str) -> R<T> {
-    Err(crate::ffi::Error::new(Status::Raised, message))
 }

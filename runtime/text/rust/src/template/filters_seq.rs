@@ -2,43 +2,23 @@
 use std::cmp::Ordering;
 
 use super::access;
-use super::args::{flag, int, size, string, Args};
+use super::args::{flag, given, int, size, string, Args};
 use super::filters;
 use super::interp::Interp;
 use super::meter::{failed, Meter, R};
 use super::methods;
 use super::ops::{self, iterate};
 use super::pystr::to_str;
+use super::pytext::listed;
 use super::tests;
 use super::value::Value;
 
-const NAMES: &[&str] = &[
-    "batch",
-    "count",
-    "dictsort",
-    "first",
-    "groupby",
-    "items",
-    "join",
-    "last",
-    "length",
-    "list",
-    "map",
-    "max",
-    "min",
-    "reject",
-    "rejectattr",
-    "reverse",
-    "select",
-    "selectattr",
-    "slice",
-    "sort",
-    "sum",
-    "unique",
-];
+const NAMES: &str = "\
+    batch count dictsort first groupby items join last length list map max min reject \
+    rejectattr reverse select selectattr slice sort sum unique";
 
 pub fn exists(name: &str) -> bool {
-    NAMES.contains(&name)
+    listed(NAMES, name)
 }
 
 pub fn apply(interp: &mut Interp, name: &str, value: &Value, args: &Args) -> R<Value> {
@@ -119,8 +99,8 @@ fn join(value: &Value, args: &Args, meter: &Meter) -> R<Value> {
 /// The item under a dotted path such as "function.name" or 0; the item itself without a path.
 fn by_path(item: &Value, path: Option<&Value>, default: Option<&Value>, meter: &Meter) -> R<Value> {
     let mut found = item.clone();
-    match path {
-        None | Some(Value::None) => return Ok(found),
+    match given(path) {
+        None => {}
         Some(Value::Str(path)) => {
             for part in path.split('.') {
                 let key = match part.parse::<i64>() {
@@ -334,7 +314,7 @@ fn batch(value: &Value, args: &Args, meter: &Meter) -> R<Value> {
     let mut rows = Vec::new();
     for chunk in items.chunks(count) {
         let mut row = chunk.to_vec();
-        if let Some(fill) = fill.filter(|fill| !matches!(fill, Value::None)) {
+        if let Some(fill) = given(fill) {
             meter.items(count - row.len())?;
             row.resize(count, fill.clone());
         }
@@ -352,18 +332,12 @@ fn slices(value: &Value, args: &Args, meter: &Meter) -> R<Value> {
     meter.items(count)?;
     let items = iterate(value, meter)?;
     let (each, larger) = (items.len() / count, items.len() % count);
-    let mut rest = items.as_slice();
+    let mut rest = items.into_iter();
     let mut columns = Vec::new();
     for column in 0..count {
         let take = each + usize::from(column < larger);
-        let (taken, left) = rest.split_at(take);
-        rest = left;
-        let mut part = taken.to_vec();
-        if let Some(fill) = fill.filter(|fill| !matches!(fill, Value::None)) {
-            if column >= larger {
-                part.push(fill.clone());
-            }
-        }
+        let mut part: Vec<Value> = rest.by_ref().take(take).collect();
+        part.extend(given(fill).filter(|_| column >= larger).cloned());
         columns.push(meter.list(part)?);
     }
     meter.list(columns)

@@ -2,39 +2,38 @@
 use std::ffi::CString;
 use std::rc::Rc;
 
+use indexmap::IndexMap;
+
 use super::args::{int, text, Args};
-use super::filters::raised;
 use super::interp::Interp;
 use super::meter::{failed, Meter, R};
 use super::ops;
 use super::pystr::to_str;
 use super::value::{Function, Loop, Namespace, Value};
+use crate::ffi::{Error, Status};
 
 pub fn call(interp: &mut Interp, function: Function, args: &Args) -> R<Value> {
     let meter = interp.meter();
     match function {
         Function::Range => range(args, meter),
         Function::Dict => {
-            let mut entries = args.named.clone();
-            if let Some(first) = args.list.first() {
-                let Value::Dict(dict) = first else {
-                    return failed("dict() takes a dict or named values");
-                };
-                meter.items(dict.map.len())?;
-                let mut map = dict.map.clone();
-                for (name, value) in entries.drain(..) {
-                    map.insert(super::value::Key::Str(name), value);
+            let mut map = match args.list.first() {
+                None => IndexMap::new(),
+                Some(Value::Dict(dict)) => {
+                    meter.items(dict.map.len())?;
+                    dict.map.clone()
                 }
-                return meter.dict(map);
-            }
-            interp.dict_of(&entries)
+                Some(_) => return failed("dict() takes a dict or named values"),
+            };
+            map.extend(args.entries());
+            meter.dict(map)
         }
         Function::Namespace => {
             let space = Rc::new(Namespace::default());
             if let Some(Value::Dict(dict)) = args.list.first() {
                 meter.items(dict.map.len())?;
                 for (key, value) in &dict.map {
-                    set_field(&space, text("namespace", Some(&key.to_value()))?, value.clone())?;
+                    set_field(&space, text("namespace", Some(key.value()))?, value.clone())?;
                 }
             }
             for (name, value) in &args.named {
@@ -45,7 +44,7 @@ pub fn call(interp: &mut Interp, function: Function, args: &Args) -> R<Value> {
         Function::RaiseException => {
             let [message] = args.bind("raise_exception", ["message"])?;
             let message = to_str(message.unwrap_or(&Value::None), meter)?;
-            raised(&message)
+            Err(Error::new(Status::Raised, &*message))
         }
         Function::StrftimeNow => {
             let [format] = args.bind("strftime_now", ["format"])?;

@@ -3,11 +3,10 @@
 // expressions in eval.rs. Owned by one rendering, on one thread; bounded by its Meter.
 use std::rc::Rc;
 
-use indexmap::IndexMap;
 use minijinja::machinery::ast;
 
 use super::meter::{Meter, Text, R};
-use super::value::{Dict, Function, Key, Loop, Value};
+use super::value::{Dict, Function, Loop, Value};
 
 pub struct Interp<'t> {
     meter: &'t Meter,
@@ -113,27 +112,17 @@ impl<'t> Interp<'t> {
 
     // ---- output ----
 
-    pub fn write(&mut self, piece: &str) -> R<()> {
-        match self.outputs.last_mut() {
-            Some(output) => output.push(piece),
-            None => Ok(()),
-        }
-    }
-
     pub fn output(&mut self) -> &mut Text<'t> {
-        if self.outputs.is_empty() {
-            self.outputs.push(self.meter.builder());
-        }
-        let last = self.outputs.len() - 1;
+        let last = self.outputs.len() - 1; // the rendering's own is always there
         &mut self.outputs[last]
     }
 
     /// What `body` writes, as a value.
-    pub fn capture<T>(&mut self, body: impl FnOnce(&mut Self) -> R<T>) -> R<(T, Value)> {
+    pub fn capture(&mut self, body: impl FnOnce(&mut Self) -> R<()>) -> R<Value> {
         self.outputs.push(self.meter.builder());
         let result = body(self);
         let text = self.outputs.pop().map_or_else(|| Value::text(""), Text::value);
-        Ok((result?, text))
+        result.map(|()| text)
     }
 
     pub fn finish(mut self) -> String {
@@ -156,10 +145,5 @@ impl<'t> Interp<'t> {
             changed: Default::default(),
             recursive,
         })
-    }
-
-    pub fn dict_of(&self, named: &[(Rc<str>, Value)]) -> R<Value> {
-        let entries = named.iter().map(|(name, value)| (Key::Str(name.clone()), value.clone()));
-        self.meter.dict(entries.collect::<IndexMap<_, _>>())
     }
 }

@@ -91,10 +91,10 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut map = IndexMap::new();
         while let Some(key) = access.next_key_seed(self)? {
-            let Value::Str(key) = key else {
+            let Some(key) = key.to_key() else {
                 return Err(A::Error::custom("a key is not a string"));
             };
-            map.insert(Key::Str(key), access.next_value_seed(self)?);
+            map.insert(key, access.next_value_seed(self)?);
         }
         self.metered(self.meter.dict(map))
     }
@@ -144,7 +144,7 @@ fn write(out: &mut Text, value: &Value, style: &Dump, level: usize) -> R<()> {
             out.push("{")?;
             for (i, (key, item)) in entries.into_iter().enumerate() {
                 separate(out, style, level + 1, i > 0)?;
-                write_key(out, key, style)?;
+                write_key(out, key.value(), style)?;
                 out.push(&style.key_separator)?;
                 write(out, item, style, level + 1)?;
             }
@@ -155,27 +155,19 @@ fn write(out: &mut Text, value: &Value, style: &Dump, level: usize) -> R<()> {
 }
 
 fn number(f: f64) -> String {
-    if f.is_nan() {
-        "NaN".into()
-    } else if f.is_infinite() {
-        if f > 0.0 {
-            "Infinity".into()
-        } else {
-            "-Infinity".into()
-        }
-    } else {
-        float_repr(f)
+    match f {
+        f64::INFINITY => "Infinity".into(),
+        f64::NEG_INFINITY => "-Infinity".into(),
+        _ if f.is_nan() => "NaN".into(),
+        _ => float_repr(f),
     }
 }
 
 fn sort(entries: &mut [(&Key, &Value)]) -> R<()> {
-    if entries.iter().any(|(key, _)| !matches!(key, Key::Str(_))) {
+    if entries.iter().any(|(key, _)| key.value().as_str().is_none()) {
         return failed("tojson: sort_keys needs keys that are strings");
     }
-    entries.sort_by(|(a, _), (b, _)| match (a, b) {
-        (Key::Str(a), Key::Str(b)) => a.cmp(b),
-        _ => std::cmp::Ordering::Equal,
-    });
+    entries.sort_by_key(|(key, _)| key.value().as_str());
     Ok(())
 }
 
@@ -201,14 +193,14 @@ fn close(out: &mut Text, style: &Dump, level: usize, bracket: &str) -> R<()> {
     out.push(bracket)
 }
 
-fn write_key(out: &mut Text, key: &Key, style: &Dump) -> R<()> {
+fn write_key(out: &mut Text, key: &Value, style: &Dump) -> R<()> {
     match key {
-        Key::Str(text) => write_text(out, text, style.ensure_ascii),
-        Key::None => out.push("\"null\""),
-        Key::Bool(b) => out.push(if *b { "\"true\"" } else { "\"false\"" }),
+        Value::Str(text) => write_text(out, text, style.ensure_ascii),
+        Value::None => out.push("\"null\""),
+        Value::Bool(b) => out.push(if *b { "\"true\"" } else { "\"false\"" }),
         number => {
             out.push("\"")?;
-            write_str(out, &number.to_value())?;
+            write_str(out, number)?;
             out.push("\"")
         }
     }

@@ -156,6 +156,14 @@ impl Meter {
         Ok(Value::Tuple(self.seq(items)?))
     }
 
+    /// A tuple where `model` is one, else a list.
+    pub fn like(&self, model: &Value, items: Vec<Value>) -> R<Value> {
+        match model {
+            Value::Tuple(_) => self.tuple(items),
+            _ => self.list(items),
+        }
+    }
+
     pub fn dict(&self, map: IndexMap<Key, Value>) -> R<Value> {
         let depth = self.nest(map.values())?;
         Ok(Value::Dict(Rc::new(Dict { map, depth })))

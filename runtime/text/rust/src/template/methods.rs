@@ -2,56 +2,21 @@
 // its object, as in the immutable sandbox of transformers.
 use std::rc::Rc;
 
-use super::args::{flag, int, size, text, Args};
+use super::args::{at_most, flag, given, int, size, text, Args};
 use super::format::braces;
 use super::meter::{failed, Meter, R};
 use super::ops;
 use super::pytext::{
-    capitalize, is_space, replace, split, split_lines, split_space, strip, swap_case, title_case,
+    capitalize, is_space, listed, replace, split, split_lines, split_space, strip, swap_case,
+    title_case,
 };
 use super::value::Value;
 
-const STR: &[&str] = &[
-    "capitalize",
-    "casefold",
-    "center",
-    "count",
-    "endswith",
-    "find",
-    "format",
-    "index",
-    "isalnum",
-    "isalpha",
-    "isascii",
-    "isdecimal",
-    "isdigit",
-    "islower",
-    "isnumeric",
-    "isspace",
-    "isupper",
-    "join",
-    "ljust",
-    "lower",
-    "lstrip",
-    "partition",
-    "removeprefix",
-    "removesuffix",
-    "replace",
-    "rfind",
-    "rindex",
-    "rjust",
-    "rpartition",
-    "rsplit",
-    "rstrip",
-    "split",
-    "splitlines",
-    "startswith",
-    "strip",
-    "swapcase",
-    "title",
-    "upper",
-    "zfill",
-];
+const STR: &str = "\
+    capitalize casefold center count endswith find format index isalnum isalpha isascii \
+    isdecimal isdigit islower isnumeric isspace isupper join ljust lower lstrip partition \
+    removeprefix removesuffix replace rfind rindex rjust rpartition rsplit rstrip split \
+    splitlines startswith strip swapcase title upper zfill";
 const DICT: &[&str] = &["copy", "get", "items", "keys", "values"];
 const DICT_FORBIDDEN: &[&str] = &["clear", "pop", "popitem", "setdefault", "update"];
 const SEQ: &[&str] = &["copy", "count", "index"];
@@ -61,7 +26,7 @@ const SEQ_FORBIDDEN: &[&str] =
 /// Whether the value's Python type has a method of this name.
 pub fn exists(value: &Value, name: &str) -> bool {
     match value {
-        Value::Str(_) => STR.contains(&name),
+        Value::Str(_) => listed(STR, name),
         Value::Dict(_) => DICT.contains(&name) || DICT_FORBIDDEN.contains(&name),
         Value::List(_) => SEQ.contains(&name) || SEQ_FORBIDDEN.contains(&name),
         Value::Tuple(_) => ["count", "index"].contains(&name),
@@ -103,9 +68,7 @@ fn string_method(s: &Rc<str>, name: &str, args: &Args, meter: &Meter) -> R<Value
         }
         "replace" => {
             let [old, new, count] = args.bind(name, ["old", "new", "count"])?;
-            let count = int(name, count, -1)?;
-            let count = if count < 0 { usize::MAX } else { size(count) };
-            replace(s, text(name, old)?, text(name, new)?, count, meter)
+            replace(s, text(name, old)?, text(name, new)?, at_most(name, count)?, meter)
         }
         "join" => {
             let [parts] = args.bind(name, ["iterable"])?;
@@ -144,20 +107,16 @@ fn string_method(s: &Rc<str>, name: &str, args: &Args, meter: &Meter) -> R<Value
 
 fn stripped(s: &str, name: &str, args: &Args, meter: &Meter) -> R<Value> {
     let [chars] = args.bind(name, ["chars"])?;
-    let chars = match chars {
-        None | Some(Value::None) => None,
-        other => Some(text(name, other)?),
-    };
+    let chars = given(chars).map(|chars| text(name, Some(chars))).transpose()?;
     meter.work(chars.map_or(0, |set| set.len() as u64))?;
     meter.str(strip(s, chars, name != "rstrip", name != "lstrip"))
 }
 
 fn parts(s: &str, name: &str, args: &Args, meter: &Meter) -> R<Value> {
     let [sep, max] = args.bind(name, ["sep", "maxsplit"])?;
-    let max = int(name, max, -1)?;
-    let max = if max < 0 { usize::MAX } else { size(max) };
-    let parts = match sep {
-        None | Some(Value::None) => split_space(s, max, name == "rsplit"),
+    let max = at_most(name, max)?;
+    let parts = match given(sep) {
+        None => split_space(s, max, name == "rsplit"),
         sep => {
             let sep = text(name, sep)?;
             if sep.is_empty() {
@@ -280,7 +239,7 @@ fn dict_method(value: &Value, name: &str, args: &Args, meter: &Meter) -> R<Value
     args.none(name)?;
     meter.items(dict.map.len())?;
     match name {
-        "keys" => meter.list(dict.map.keys().map(super::value::Key::to_value).collect()),
+        "keys" => meter.list(dict.map.keys().map(|key| key.value().clone()).collect()),
         "values" => meter.list(dict.map.values().cloned().collect()),
         "items" => items(value, meter),
         "copy" => Ok(value.clone()),
@@ -293,7 +252,8 @@ pub fn items(value: &Value, meter: &Meter) -> R<Value> {
     let Value::Dict(dict) = value else {
         return failed(format!("a {} has no items", value.kind()));
     };
-    let pairs = dict.map.iter().map(|(key, item)| meter.tuple(vec![key.to_value(), item.clone()]));
+    let pairs =
+        dict.map.iter().map(|(key, item)| meter.tuple(vec![key.value().clone(), item.clone()]));
     meter.list(pairs.collect::<R<Vec<_>>>()?)
 }
 

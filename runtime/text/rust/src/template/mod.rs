@@ -65,7 +65,7 @@ impl ChatTemplate {
         let meter = Meter::new(limits);
         let context = context(request, &meter)?;
         let mut interp = Interp::new(&meter, context, request.now_unix_s);
-        match interp.run(std::slice::from_ref(self.syntax())) {
+        match interp.run(std::slice::from_ref(&self.syntax)) {
             Ok(_) => Ok(interp.finish()),
             Err(e) if e.status == Status::Raised => Err(e),
             Err(e) => {
@@ -73,10 +73,6 @@ impl ChatTemplate {
                 Err(Error::new(e.status, message))
             }
         }
-    }
-
-    fn syntax(&self) -> &ast::Stmt<'static> {
-        &self.syntax
     }
 }
 
@@ -100,15 +96,13 @@ fn context(request: &Request, meter: &Meter) -> R<Rc<Dict>> {
     };
     let mut map = IndexMap::new();
     for (key, value) in &variables.map {
-        if let Key::Str(name) = key {
-            if RESERVED.contains(&&**name) {
-                let why = format!("'{name}' cannot be a variable of the chat template: it is set");
-                return Err(Error::invalid(why));
-            }
+        if let Some(name) = key.value().as_str().filter(|name| RESERVED.contains(name)) {
+            let why = format!("'{name}' cannot be a variable of the chat template: it is set");
+            return Err(Error::invalid(why));
         }
         map.insert(key.clone(), value.clone());
     }
-    let mut set = |name: &str, value| map.insert(Key::Str(Rc::from(name)), value);
+    let mut set = |name: &str, value| map.insert(Key::text(Rc::from(name)), value);
     set("messages", plain_messages(&messages, meter)?);
     set("tools", tools);
     set("documents", Value::None);
@@ -137,9 +131,9 @@ fn plain_messages(messages: &Value, meter: &Meter) -> R<Value> {
             kept.map(|(key, value)| (key.clone(), value.clone())).collect();
         if let Some(text) = REASONING.iter().find_map(|name| map.get(*name).cloned()) {
             let mut aliased = IndexMap::new();
-            aliased.insert(Key::Str(Rc::from("thinking")), text.clone());
+            aliased.insert(Key::text(Rc::from("thinking")), text.clone());
             aliased.extend(map);
-            aliased.insert(Key::Str(Rc::from("reasoning_content")), text);
+            aliased.insert(Key::text(Rc::from("reasoning_content")), text);
             map = aliased;
         }
         plain.push(meter.dict(map)?);

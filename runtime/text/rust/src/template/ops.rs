@@ -30,13 +30,9 @@ fn checked(result: Option<i128>, op: &str) -> R<Value> {
 pub fn add(a: &Value, b: &Value, meter: &Meter) -> R<Value> {
     match (a, b) {
         (Value::Str(x), Value::Str(y)) => join_two(x, y, meter),
-        (Value::List(x), Value::List(y)) => {
+        (Value::List(x), Value::List(y)) | (Value::Tuple(x), Value::Tuple(y)) => {
             meter.items(x.items.len() + y.items.len())?;
-            meter.list(x.items.iter().chain(&y.items).cloned().collect())
-        }
-        (Value::Tuple(x), Value::Tuple(y)) => {
-            meter.items(x.items.len() + y.items.len())?;
-            meter.tuple(x.items.iter().chain(&y.items).cloned().collect())
+            meter.like(a, x.items.iter().chain(&y.items).cloned().collect())
         }
         _ => numeric("+", a, b, i128::checked_add, |x, y| x + y),
     }
@@ -44,10 +40,7 @@ pub fn add(a: &Value, b: &Value, meter: &Meter) -> R<Value> {
 
 fn join_two(a: &str, b: &str, meter: &Meter) -> R<Value> {
     meter.text(a.len().saturating_add(b.len()))?;
-    let mut joined = String::with_capacity(a.len() + b.len());
-    joined.push_str(a);
-    joined.push_str(b);
-    Ok(Value::Str(Rc::from(joined)))
+    Ok(Value::Str(Rc::from([a, b].concat())))
 }
 
 fn numeric(
@@ -89,11 +82,7 @@ pub fn mul(a: &Value, b: &Value, meter: &Meter) -> R<Value> {
             for _ in 0..times {
                 items.extend_from_slice(&seq.items);
             }
-            if matches!(repeated, Value::List(_)) {
-                meter.list(items)
-            } else {
-                meter.tuple(items)
-            }
+            meter.like(repeated, items)
         }
         _ => numeric("*", a, b, i128::checked_mul, |x, y| x * y),
     }
@@ -295,7 +284,7 @@ pub fn iterate(value: &Value, meter: &Meter) -> R<Vec<Value>> {
         }
         Value::Dict(dict) => {
             meter.items(dict.map.len())?;
-            Ok(dict.map.keys().map(super::value::Key::to_value).collect())
+            Ok(dict.map.keys().map(|key| key.value().clone()).collect())
         }
         Value::Str(text) => {
             meter.items(text.len())?;

@@ -2,7 +2,7 @@
 use std::rc::Rc;
 
 use super::meter::{Meter, Text, R};
-use super::value::{Key, Value};
+use super::value::Value;
 
 /// str(value), where a text is itself.
 pub fn to_str(value: &Value, meter: &Meter) -> R<Rc<str>> {
@@ -45,20 +45,13 @@ pub fn write_repr(out: &mut Text, value: &Value) -> R<()> {
             out.push("{")?;
             for (i, (key, item)) in dict.map.iter().enumerate() {
                 out.push(if i > 0 { ", " } else { "" })?;
-                write_key(out, key)?;
+                write_repr(out, key.value())?;
                 out.push(": ")?;
                 write_repr(out, item)?;
             }
             out.push("}")
         }
         handle => out.push(&format!("<{}>", handle.kind())),
-    }
-}
-
-fn write_key(out: &mut Text, key: &Key) -> R<()> {
-    match key {
-        Key::Str(text) => write_quoted(out, text),
-        other => write_repr(out, &other.to_value()),
     }
 }
 
@@ -111,11 +104,8 @@ fn printable(c: char) -> bool {
 
 /// repr(float): the shortest digits that read back the same, an exponent below 1e-4 and from 1e16.
 pub fn float_repr(f: f64) -> String {
-    if f.is_nan() {
-        return "nan".into();
-    }
-    if f.is_infinite() {
-        return if f > 0.0 { "inf".into() } else { "-inf".into() };
+    if !f.is_finite() {
+        return if f.is_nan() { "nan".into() } else { f.to_string() }; // "inf", "-inf"
     }
     let scientific = format!("{f:e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));

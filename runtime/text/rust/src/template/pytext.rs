@@ -2,6 +2,11 @@
 use super::meter::{Meter, R};
 use super::value::Value;
 
+/// Whether `name` is a word of `list`, whose words are separated by spaces.
+pub fn listed(list: &str, name: &str) -> bool {
+    list.split(' ').any(|word| word == name)
+}
+
 /// str.isspace of one character: Unicode's white space and the four separators U+001C to U+001F.
 pub fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)

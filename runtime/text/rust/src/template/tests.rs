@@ -1,55 +1,21 @@
 // Jinja's tests: `value is name(args)`.
+use std::mem::discriminant;
+
 use super::args::Args;
 use super::filters;
 use super::meter::{failed, Meter, R};
 use super::ops;
 use super::pystr::to_str;
+use super::pytext::listed;
 use super::value::Value;
 
-const NAMES: &[&str] = &[
-    "!=",
-    "<",
-    "<=",
-    "==",
-    ">",
-    ">=",
-    "boolean",
-    "callable",
-    "defined",
-    "divisibleby",
-    "eq",
-    "equalto",
-    "escaped",
-    "even",
-    "false",
-    "filter",
-    "float",
-    "ge",
-    "greaterthan",
-    "gt",
-    "in",
-    "integer",
-    "iterable",
-    "le",
-    "lessthan",
-    "lower",
-    "lt",
-    "mapping",
-    "ne",
-    "none",
-    "number",
-    "odd",
-    "sameas",
-    "sequence",
-    "string",
-    "test",
-    "true",
-    "undefined",
-    "upper",
-];
+const NAMES: &str = "\
+    != < <= == > >= boolean callable defined divisibleby eq equalto escaped even false filter \
+    float ge greaterthan gt in integer iterable le lessthan lower lt mapping ne none number odd \
+    sameas sequence string test true undefined upper";
 
 pub fn exists(name: &str) -> bool {
-    NAMES.contains(&name)
+    listed(NAMES, name)
 }
 
 pub fn check(name: &str, value: &Value, args: &Args, meter: &Meter) -> R<bool> {
@@ -122,12 +88,8 @@ fn with_argument(name: &str, value: &Value, other: &Value, meter: &Meter) -> R<b
         "ge" | ">=" => matches!(ordered(">=")?, Some(Greater | Equal)),
         "in" => ops::contains(other, value, meter)?,
         "divisibleby" => ops::equal(&ops::rem(value, other, meter)?, &Value::Int(0), meter)?,
-        "sameas" => same(value, other, meter)?,
+        // `is` of Python for the values where it is well defined: None, booleans and equal plain ones.
+        "sameas" => discriminant(value) == discriminant(other) && ops::equal(value, other, meter)?,
         _ => return failed(format!("no test named '{name}'")),
     })
-}
-
-// `is` of Python for the values where it is well defined: None, booleans and equal plain values.
-fn same(a: &Value, b: &Value, meter: &Meter) -> R<bool> {
-    Ok(std::mem::discriminant(a) == std::mem::discriminant(b) && ops::equal(a, b, meter)?)
 }

@@ -59,33 +59,34 @@ pub enum Function {
     StrftimeNow,
 }
 
-/// A dictionary key. As in Python 1, 1.0 and True are one key; a tuple is none here.
-#[derive(Clone, Debug)]
-pub enum Key {
-    None,
-    Bool(bool),
-    Int(i128),
-    Float(f64),
-    Str(Rc<str>),
-}
+/// A dictionary key: None, a bool, a number or a text (`Value::to_key`). As in Python 1, 1.0 and True
+/// are one key; a tuple is none here.
+#[derive(Clone)]
+pub struct Key(Value);
 
 impl Key {
+    pub fn text(text: Rc<str>) -> Key {
+        Key(Value::Str(text))
+    }
+
+    pub fn value(&self) -> &Value {
+        &self.0
+    }
+
     fn whole(&self) -> Option<i128> {
-        match self {
-            Key::Bool(b) => Some(i128::from(*b)),
-            Key::Int(i) => Some(*i),
-            Key::Float(f) if f.fract() == 0.0 && f.abs() < 1e18 => Some(*f as i128),
-            _ => None,
+        match self.0 {
+            Value::Float(f) if f.fract() == 0.0 && f.abs() < 1e18 => Some(f as i128),
+            _ => self.0.as_int(),
         }
     }
 }
 
 impl PartialEq for Key {
     fn eq(&self, other: &Key) -> bool {
-        match (self, other) {
-            (Key::Str(a), Key::Str(b)) => a == b,
-            (Key::None, Key::None) => true,
-            (Key::Float(a), Key::Float(b)) => a == b,
+        match (&self.0, &other.0) {
+            (Value::Str(a), Value::Str(b)) => a == b,
+            (Value::None, Value::None) => true,
+            (Value::Float(a), Value::Float(b)) => a == b,
             _ => self.whole().is_some() && self.whole() == other.whole(),
         }
     }
@@ -95,10 +96,10 @@ impl Eq for Key {}
 
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        match self {
-            Key::Str(text) => text.hash(state), // as `str`, for lookups without a copy
-            Key::None => 0u8.hash(state),
-            Key::Float(f) if self.whole().is_none() => f.to_bits().hash(state),
+        match &self.0 {
+            Value::Str(text) => text.hash(state), // as `str`, for lookups without a copy
+            Value::None => 0u8.hash(state),
+            Value::Float(f) if self.whole().is_none() => f.to_bits().hash(state),
             _ => self.whole().hash(state),
         }
     }
@@ -106,7 +107,7 @@ impl Hash for Key {
 
 impl Equivalent<Key> for str {
     fn equivalent(&self, key: &Key) -> bool {
-        matches!(key, Key::Str(text) if **text == *self)
+        key.0.as_str() == Some(self)
     }
 }
 
@@ -146,14 +147,8 @@ impl Value {
     }
 
     pub fn is_handle(&self) -> bool {
-        matches!(
-            self,
-            Value::Namespace(_)
-                | Value::Macro(_)
-                | Value::Loop(_)
-                | Value::Function(_)
-                | Value::Method(_)
-        )
+        use Value::{Function, Loop, Macro, Method, Namespace};
+        matches!(self, Namespace(_) | Macro(_) | Loop(_) | Function(_) | Method(_))
     }
 
     pub fn depth(&self) -> u32 {
@@ -214,25 +209,7 @@ impl Value {
     }
 
     pub fn to_key(&self) -> Option<Key> {
-        Some(match self {
-            Value::None => Key::None,
-            Value::Bool(b) => Key::Bool(*b),
-            Value::Int(i) => Key::Int(*i),
-            Value::Float(f) => Key::Float(*f),
-            Value::Str(text) => Key::Str(text.clone()),
-            _ => return None,
-        })
-    }
-}
-
-impl Key {
-    pub fn to_value(&self) -> Value {
-        match self {
-            Key::None => Value::None,
-            Key::Bool(b) => Value::Bool(*b),
-            Key::Int(i) => Value::Int(*i),
-            Key::Float(f) => Value::Float(*f),
-            Key::Str(text) => Value::Str(text.clone()),
-        }
+        use Value::{Bool, Float, Int, None, Str};
+        matches!(self, None | Bool(_) | Int(_) | Float(_) | Str(_)).then(|| Key(self.clone()))
     }
 }
