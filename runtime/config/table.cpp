@@ -111,12 +111,7 @@ std::vector<Row> make_rows() {
 }
 #pragma GCC diagnostic pop
 #undef OPEN
-#undef SECTION
-#undef GROUP
-#undef END
 #undef KEY_AT
-#undef KEY
-#undef TOP_KEY
 
 }  // namespace
 
