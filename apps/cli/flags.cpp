@@ -3,6 +3,7 @@
 #include "runtime/core/bool_word.hpp"
 #include "runtime/core/edit_distance.hpp"
 #include "runtime/core/error_list.hpp"
+#include "runtime/core/split.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -40,13 +41,7 @@ void add(CLI::App& app, const Flag& flag) {
 
 // A flag may have several names: "--chat,--apply-chat-template".
 std::vector<std::string_view> names_of(const Flag& flag) {
-  std::vector<std::string_view> names;
-  for (std::string_view rest = flag.name;;) {
-    const auto comma = rest.find(',');
-    names.push_back(rest.substr(0, comma));
-    if (comma == rest.npos) return names;
-    rest.remove_prefix(comma + 1);
-  }
+  return core::split(flag.name, ",");
 }
 
 core::Error unknown(std::string_view command,

@@ -1,26 +1,15 @@
 // `troupe ca init`: a certificate authority for one run, and what to do with its files.
 #include "apps/cli/flags.hpp"
 #include "apps/troupe/commands.hpp"
+#include "runtime/core/split.hpp"
 #include "runtime/net/run_ca.hpp"
 
-#include <algorithm>
 #include <cstdio>
 
 namespace troupe::app {
 namespace {
 
 constexpr const char* kUsage = "usage: troupe ca init --out DIR [--days N] [--hosts a,b]\n";
-
-std::vector<std::string> split_hosts(const std::string& list) {
-  std::vector<std::string> hosts;
-  std::size_t begin = 0;
-  while (!list.empty() && begin <= list.size()) {
-    const auto end = std::min(list.find(',', begin), list.size());
-    hosts.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return hosts;
-}
 
 }  // namespace
 
@@ -46,7 +35,10 @@ core::Result<void> run_ca(Words words) {
   net::RunCaOptions options;
   options.folder = out;
   options.days = static_cast<int>(days);
-  options.hosts = split_hosts(hosts);
+  if (!hosts.empty()) {
+    for (const std::string_view host : core::split(hosts, ","))
+      options.hosts.emplace_back(host);
+  }
   TROUPE_TRY(net::make_run_ca(options));
   std::printf(
       "%s/ca.crt    copy to every node\n"

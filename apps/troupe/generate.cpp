@@ -9,6 +9,7 @@
 #include "apps/troupe/commands.hpp"
 #include "apps/troupe/generate_batch.hpp"
 #include "apps/troupe/stream_printer.hpp"
+#include "runtime/core/split.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/observe/terminal_text.hpp"
 
@@ -61,19 +62,17 @@ Result<std::vector<data::PromptRow>> read_prompts(const GenerateOptions& options
 // "1,2,3".
 Result<std::vector<std::int32_t>> read_ids(const std::string& text) {
   std::vector<std::int32_t> ids;
-  std::string_view rest = text;
-  for (;;) {
-    const auto comma = std::min(rest.find(','), rest.size());
+  for (const std::string_view word : core::split(text, ",")) {
+    const char* const end = word.data() + word.size();
     std::int32_t id = 0;
-    const auto parsed = std::from_chars(rest.data(), rest.data() + comma, id);
-    if (parsed.ec != std::errc{} || parsed.ptr != rest.data() + comma || id < 0) {
-      return fail(ErrorCode::kConfig, "--prompt-token-ids: '" + std::string(rest.substr(0, comma)) +
+    const auto parsed = std::from_chars(word.data(), end, id);
+    if (parsed.ec != std::errc{} || parsed.ptr != end || id < 0) {
+      return fail(ErrorCode::kConfig, "--prompt-token-ids: '" + std::string(word) +
                                           "' is no token id; give them as 1,2,3");
     }
     ids.push_back(id);
-    if (comma == rest.size()) return ids;
-    rest.remove_prefix(comma + 1);
   }
+  return ids;
 }
 
 class Generation {

@@ -2,6 +2,7 @@
 #include "runtime/config/read.hpp"
 #include "runtime/config/refuse.hpp"
 #include "runtime/core/bool_word.hpp"
+#include "runtime/core/split.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -24,15 +25,11 @@ bool is_setting(std::string_view word) {
 std::vector<std::string> split_items(std::string_view text) {
   if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
   std::vector<std::string> out;
-  while (true) {
-    const auto comma = text.find(',');
-    std::string_view item = text.substr(0, comma);
+  for (std::string_view item : core::split(text, ",")) {
     item.remove_prefix(std::min(item.find_first_not_of(' '), item.size()));
-    item = item.substr(0, item.find_last_not_of(' ') + 1);
-    out.emplace_back(item);
-    if (comma == text.npos) return out;
-    text.remove_prefix(comma + 1);
+    out.emplace_back(item.substr(0, item.find_last_not_of(' ') + 1));
   }
+  return out;
 }
 
 class FlagReader {

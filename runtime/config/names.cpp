@@ -4,6 +4,7 @@
 #include "runtime/config/refuse.hpp"
 #include "runtime/config/table.hpp"
 #include "runtime/core/edit_distance.hpp"
+#include "runtime/core/split.hpp"
 
 #include <algorithm>
 
@@ -138,9 +139,7 @@ constexpr Answer kAnswers[] = {
 const Answer* find_answer(std::string_view name) {
   for (const bool stars : {false, true}) {
     for (const Answer& answer : kAnswers) {
-      for (std::string_view names = answer.names; !names.empty();) {
-        std::string_view one = names.substr(0, names.find(' '));
-        names.remove_prefix(std::min(one.size() + 1, names.size()));
+      for (std::string_view one : core::split(answer.names, " ")) {
         const bool star = one.ends_with('*');
         if (star) one.remove_suffix(1);
         if (star == stars && (star ? name.starts_with(one) : name == one)) return &answer;

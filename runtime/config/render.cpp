@@ -1,6 +1,7 @@
 #include "runtime/config/render.hpp"
 
 #include "runtime/config/refuse.hpp"
+#include "runtime/core/split.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -13,9 +14,7 @@ namespace {
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t columns) {
   std::string out;
   std::size_t used = indent;
-  while (!text.empty()) {
-    const auto space = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, space);
+  for (const std::string_view word : core::split(text, " ")) {
     if (used > indent && used + 1 + word.size() > columns) {
       out += "\n" + std::string(indent, ' ');
       used = indent;
@@ -25,7 +24,6 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t colum
     }
     out += word;
     used += word.size();
-    text.remove_prefix(std::min(space + 1, text.size()));
   }
   return out;
 }

@@ -2,7 +2,9 @@
 
 #include "runtime/core/check.hpp"
 #include "runtime/core/limits.hpp"
+#include "runtime/core/split.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <type_traits>
 #include <utility>
@@ -109,21 +111,7 @@ std::vector<Row> make_rows() {
 }
 #pragma GCC diagnostic pop
 #undef OPEN
-#undef SECTION
-#undef GROUP
-#undef END
 #undef KEY_AT
-#undef KEY
-#undef TOP_KEY
-
-bool holds_word(std::string_view list, std::string_view word) {
-  for (std::size_t at = 0; at < list.size();) {
-    const std::size_t end = std::min(list.find(' ', at), list.size());
-    if (list.substr(at, end - at) == word) return true;
-    at = end + 1;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -145,7 +133,7 @@ const Row* Table::find(std::string_view name) const {
 const Row* Table::find_any(std::string_view name) const {
   if (const Row* row = find(name)) return row;
   for (const Row& row : rows_) {
-    if (holds_word(row.aka, name)) return &row;
+    if (!name.empty() && std::ranges::count(core::split(row.aka, " "), name) > 0) return &row;
   }
   return nullptr;
 }

@@ -64,10 +64,4 @@ struct TrainConfig {
   }
 };
 
-#undef TOP_KEY
-#undef KEY
-#undef SECTION
-#undef GROUP
-#undef END
-
 }  // namespace troupe::config

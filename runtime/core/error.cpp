@@ -1,5 +1,6 @@
 #include "runtime/core/error.hpp"
 
+#include <algorithm>
 #include <iterator>
 
 namespace troupe::core {
@@ -19,14 +20,19 @@ constexpr Meaning kMeanings[] = {
 };
 static_assert(std::size(kMeanings) == static_cast<std::size_t>(ErrorCode::kInternal) + 1);
 
+// A code that is none of ours counts as a bug.
+const Meaning& meaning_of(ErrorCode code) {
+  return kMeanings[std::min(static_cast<std::size_t>(code), std::size(kMeanings) - 1)];
+}
+
 }  // namespace
 
 std::string_view error_name(ErrorCode code) noexcept {
-  return kMeanings[static_cast<std::size_t>(code)].name;
+  return meaning_of(code).name;
 }
 
 int exit_status(ErrorCode code) noexcept {
-  return kMeanings[static_cast<std::size_t>(code)].exit_status;
+  return meaning_of(code).exit_status;
 }
 
 }  // namespace troupe::core

@@ -1,6 +1,7 @@
 #include "runtime/core/error_list.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/core/split.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -42,13 +43,7 @@ Result<void> ErrorList::result() const {
 }
 
 std::vector<std::string_view> single_messages(std::string_view message) {
-  std::vector<std::string_view> out;
-  for (;;) {
-    const auto end = message.find(kBetween);
-    out.push_back(message.substr(0, end));
-    if (end == message.npos) return out;
-    message.remove_prefix(end + kBetween.size());
-  }
+  return split(message, kBetween);
 }
 
 }  // namespace troupe::core

@@ -31,8 +31,8 @@ namespace troupe::engine {
 
 inline constexpr std::int64_t kDeviceLogits_bytes_max = 512ll << 20;
 
-// Room for what the head gives of some rows at a time. On a device, and again on the host for rows
-// that come down.
+// Buffers for the head's output, some rows at a time: on a device, and on the host for rows that
+// are computed there or come down from a device.
 struct HeadRows {
   // As many rows as `bytes_max` holds logits of, in whole panels of eight, between `least` and
   // `most`.

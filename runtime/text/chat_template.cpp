@@ -31,15 +31,14 @@ constexpr std::size_t kVariables_bytes_max = 1u << 20;
 core::Failure template_failure(troupe_text_status status,
                                const RustString& why,
                                const std::string& where) {
-  switch (status) {
-    case TROUPE_TEXT_RAISED:
-      return fail(ErrorCode::kInvalidArgument,
-                  where + ": the chat template refuses these messages: " + why.str());
-    case TROUPE_TEXT_INVALID:
-      return fail(ErrorCode::kInvalidArgument, where + ": " + why.str());
-    default:
-      return rust_failure(status, why, where);
+  if (status == TROUPE_TEXT_RAISED) {
+    return fail(ErrorCode::kInvalidArgument,
+                where + ": the chat template refuses these messages: " + why.str());
   }
+  if (status == TROUPE_TEXT_INVALID) {
+    return fail(ErrorCode::kInvalidArgument, where + ": " + why.str());
+  }
+  return rust_failure(status, why, where);
 }
 
 // The special tokens with the caller's variables over them, as one JSON object.

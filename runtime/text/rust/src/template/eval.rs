@@ -239,7 +239,7 @@ impl<'t> Interp<'t> {
         match function {
             Value::Macro(index) => self.nested(|interp| interp.call_macro(*index, args)),
             Value::Loop(state) => self.nested(|interp| interp.recurse(state, args)),
-            Value::Function(builtin) => functions::call(self, *builtin, args),
+            Value::Function(builtin) => functions::call(self, builtin, args),
             Value::Method(bound) => methods::call(&bound.0, &bound.1, args, self.meter()),
             Value::Undefined(name) => ops::undefined(name.as_deref()),
             other => failed(format!("a {} cannot be called", other.kind())),
@@ -254,8 +254,7 @@ impl<'t> Interp<'t> {
     }
 
     fn call_macro(&mut self, index: usize, args: &Args) -> R<Value> {
-        let target = self.macros[index];
-        let syntax = target.syntax;
+        let (syntax, scope) = self.macros[index];
         let line = self.line;
         if args.list.len() > syntax.args.len() {
             return failed(format!(
@@ -273,7 +272,7 @@ impl<'t> Interp<'t> {
             }
         }
         let text = self.capture(|interp| {
-            interp.scoped(target.scope, |interp| {
+            interp.scoped(scope, |interp| {
                 if let Some(caller) = args.named("caller") {
                     interp.set("caller", caller.clone())?;
                 }

@@ -9,14 +9,16 @@ use super::interp::Interp;
 use super::meter::{failed, Meter, R};
 use super::ops;
 use super::pystr::to_str;
-use super::value::{Function, Loop, Namespace, Value};
+use super::value::{Loop, Namespace, Value};
 use crate::ffi::{Error, Status};
 
-pub fn call(interp: &mut Interp, function: Function, args: &Args) -> R<Value> {
+pub const NAMES: [&str; 5] = ["range", "dict", "namespace", "raise_exception", "strftime_now"];
+
+pub fn call(interp: &mut Interp, function: &str, args: &Args) -> R<Value> {
     let meter = interp.meter();
     match function {
-        Function::Range => range(args, meter),
-        Function::Dict => {
+        "range" => range(args, meter),
+        "dict" => {
             let mut map = match args.list.first() {
                 None => IndexMap::new(),
                 Some(Value::Dict(dict)) => {
@@ -28,7 +30,7 @@ pub fn call(interp: &mut Interp, function: Function, args: &Args) -> R<Value> {
             map.extend(args.entries());
             meter.dict(map)
         }
-        Function::Namespace => {
+        "namespace" => {
             let space = Rc::new(Namespace::default());
             if let Some(Value::Dict(dict)) = args.list.first() {
                 meter.items(dict.map.len())?;
@@ -41,15 +43,16 @@ pub fn call(interp: &mut Interp, function: Function, args: &Args) -> R<Value> {
             }
             Ok(Value::Namespace(space))
         }
-        Function::RaiseException => {
+        "raise_exception" => {
             let [message] = args.bind("raise_exception", ["message"])?;
             let message = to_str(message.unwrap_or(&Value::None), meter)?;
             Err(Error::new(Status::Raised, &*message))
         }
-        Function::StrftimeNow => {
+        "strftime_now" => {
             let [format] = args.bind("strftime_now", ["format"])?;
             strftime(text("strftime_now", format)?, interp.now_unix_s, meter)
         }
+        _ => failed(format!("no function named '{function}'")),
     }
 }
 

@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use minijinja::machinery::ast;
 
+use super::functions;
 use super::meter::{Meter, Text, R};
-use super::value::{Dict, Function, Loop, Value};
+use super::value::{Dict, Loop, Value};
 
 pub struct Interp<'t> {
     meter: &'t Meter,
@@ -14,16 +15,10 @@ pub struct Interp<'t> {
     scopes: Vec<Scope<'t>>,
     current: usize,
     outputs: Vec<Text<'t>>, // innermost capture last
-    pub macros: Vec<MacroRef<'t>>,
+    pub macros: Vec<(&'t ast::Macro<'static>, usize)>, // with the scope where it was defined
     pub loops: Vec<(&'t ast::ForLoop<'static>, usize)>, // a recursive loop and its outer scope
     pub line: usize,
     pub now_unix_s: i64,
-}
-
-#[derive(Clone, Copy)]
-pub struct MacroRef<'t> {
-    pub syntax: &'t ast::Macro<'static>,
-    pub scope: usize, // where it was defined; what its body sees
 }
 
 struct Scope<'t> {
@@ -100,14 +95,8 @@ impl<'t> Interp<'t> {
         if let Some(value) = self.context.map.get(name) {
             return Ok(value.clone());
         }
-        Ok(match name {
-            "range" => Value::Function(Function::Range),
-            "dict" => Value::Function(Function::Dict),
-            "namespace" => Value::Function(Function::Namespace),
-            "raise_exception" => Value::Function(Function::RaiseException),
-            "strftime_now" => Value::Function(Function::StrftimeNow),
-            _ => Value::undefined(name),
-        })
+        let builtin = functions::NAMES.into_iter().find(|known| *known == name);
+        Ok(builtin.map_or_else(|| Value::undefined(name), Value::Function))
     }
 
     // ---- output ----
@@ -133,7 +122,7 @@ impl<'t> Interp<'t> {
 
     pub fn add_macro(&mut self, syntax: &'t ast::Macro<'static>) -> Value {
         self.keep_scope();
-        self.macros.push(MacroRef { syntax, scope: self.current });
+        self.macros.push((syntax, self.current));
         Value::Macro(self.macros.len() - 1)
     }
 

@@ -22,7 +22,7 @@ pub enum Value {
     Namespace(Rc<Namespace>),
     Macro(usize), // index into the interpreter's table
     Loop(Rc<Loop>),
-    Function(Function),
+    Function(&'static str),       // one of functions::NAMES
     Method(Rc<(Value, Rc<str>)>), // `text.strip` without a call
 }
 
@@ -48,15 +48,6 @@ pub struct Loop {
     pub depth0: usize,
     pub changed: RefCell<Option<Vec<Value>>>,
     pub recursive: Option<usize>, // index of the loop's syntax in the interpreter's table
-}
-
-#[derive(Clone, Copy, PartialEq)]
-pub enum Function {
-    Range,
-    Dict,
-    Namespace,
-    RaiseException,
-    StrftimeNow,
 }
 
 /// A dictionary key: None, a bool, a number or a text (`Value::to_key`). As in Python 1, 1.0 and True

@@ -1,0 +1,21 @@
+// Splits a text at a separator. Pure; any thread.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace troupe::core {
+
+// The pieces of `text` between the separators, as views of it: one more than there are separators,
+// so an empty text is one empty piece.
+inline std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
+  std::vector<std::string_view> pieces;
+  for (;;) {
+    const auto end = text.find(separator);
+    pieces.push_back(text.substr(0, end));
+    if (end == text.npos) return pieces;
+    text.remove_prefix(end + separator.size());
+  }
+}
+
+}  // namespace troupe::core
