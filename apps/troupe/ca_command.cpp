@@ -3,24 +3,13 @@
 #include "apps/troupe/commands.hpp"
 #include "runtime/net/run_ca.hpp"
 
-#include <algorithm>
 #include <cstdio>
+#include <ranges>
 
 namespace troupe::app {
 namespace {
 
 constexpr const char* kUsage = "usage: troupe ca init --out DIR [--days N] [--hosts a,b]\n";
-
-std::vector<std::string> split_hosts(const std::string& list) {
-  std::vector<std::string> hosts;
-  std::size_t begin = 0;
-  while (!list.empty() && begin <= list.size()) {
-    const auto end = std::min(list.find(',', begin), list.size());
-    hosts.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return hosts;
-}
 
 }  // namespace
 
@@ -46,7 +35,8 @@ core::Result<void> run_ca(Words words) {
   net::RunCaOptions options;
   options.folder = out;
   options.days = static_cast<int>(days);
-  options.hosts = split_hosts(hosts);
+  for (const auto host : std::views::split(hosts, ','))
+    options.hosts.emplace_back(host.begin(), host.end());
   TROUPE_TRY(net::make_run_ca(options));
   std::printf(
       "%s/ca.crt    copy to every node\n"

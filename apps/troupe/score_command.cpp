@@ -4,9 +4,9 @@
 #include "apps/cli/placement.hpp"
 #include "apps/session/reward_flags.hpp"
 #include "apps/troupe/batch/batch_progress.hpp"
-#include "apps/troupe/batch/json_line.hpp"
 #include "apps/troupe/batch/model_source.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
+#include "apps/troupe/batch/row_json.hpp"
 #include "apps/troupe/batch/selection.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/data/prompt_dataset.hpp"
@@ -82,11 +82,10 @@ class Scoring {
       TROUPE_TRY_ASSIGN(folder, model::resolve_model(options_.model));
       settings.emplace_back("--model", model_identity(folder));
     }
-    for (auto& setting : options_.data.settings())
-      settings.push_back(std::move(setting));
+    const PartSettings data = options_.data.settings();
     TROUPE_TRY_ASSIGN(reward, options_.reward.settings());
-    for (auto& setting : reward)
-      settings.push_back(std::move(setting));
+    settings.insert(settings.end(), data.begin(), data.end());
+    settings.insert(settings.end(), reward.begin(), reward.end());
     return settings;
   }
 
@@ -116,7 +115,7 @@ class Scoring {
     if (options_.model.empty()) return options_.reward.source();
     TROUPE_TRY_SET(team_, make_team(options_.placement));
     TROUPE_TRY_ASSIGN(prompts, options_.data.options());
-    return model_source({options_.model, options_.stored, prompts.columns}, *team_);
+    return model_source(options_.model, options_.stored, prompts.columns, *team_);
   }
 
   actors::RewardGroup group_of(const data::PromptRow& row) const {

@@ -8,8 +8,8 @@
 #include "apps/serving/run_follower.hpp"
 #include "apps/serving/serve_options.hpp"
 #include "apps/session/node/guest_role.hpp"
-#include "apps/session/node/node_process.hpp"
 #include "apps/session/node/tunnel_subscriber.hpp"
+#include "apps/troupe/ask_company.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/model/spec.hpp"
 #include "runtime/weights/remote_subscriber.hpp"
@@ -137,12 +137,9 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   serving.furnish(std::move(host), std::move(model), std::move(driver), std::move(keys), false);
   const auto subscriber = std::make_shared<TunnelSubscriber>(io, target, std::move(inner));
   async::DeviceThread fetch("fetch");
-  TROUPE_TRY_ASSIGN(tunnel, enter(io, target, "company"));
   NodeSelf self;
   self.name = "node/serve-" + std::to_string(::getpid());
   self.kinds = {"serve"};
-  self.socket = tunnel->path();
-  self.pass = tunnel->pass();
   GuestRole follower("serve/" + std::to_string(::getpid()));
   const cluster::RoleHost::Factory follow = [&](const cluster::RoleServices& services) {
     return Result<std::unique_ptr<cluster::Role>>(std::make_unique<RunFollower>(
@@ -159,10 +156,9 @@ Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
     serving.stop();
     follower.stop(guest);
   };
-  auto end = live_as_node(self, calls);
+  auto end = stay_in_company(io, target, std::move(self), calls);
   fetch.close();
   serving.stop();
-  tunnel->stop();
   if (!end) return end.failure();
   if (*end == NodeEnd::kLost) return fail(ErrorCode::kPeerLost, "the company went away");
   say(*end == NodeEnd::kDismissed ? "the run ended" : "stopped");

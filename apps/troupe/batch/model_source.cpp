@@ -5,13 +5,13 @@
 
 namespace troupe::app {
 
-core::Result<std::unique_ptr<actors::RewardSource>> model_source(const ModelSourceOptions& options,
+core::Result<std::unique_ptr<actors::RewardSource>> model_source(const std::string& name,
+                                                                 bool stored,
+                                                                 data::DatasetColumns columns,
                                                                  core::TeamRunner& team) {
-  actors::ModelRewardOptions made;
-  TROUPE_TRY_SET(made.folder, model::resolve_model(options.name));
-  made.normalise = options.stored;
-  made.columns = options.columns;
-  return actors::make_model_reward(std::move(made), team);
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(name));
+  return actors::make_model_reward(
+      {.folder = folder, .normalise = stored, .columns = std::move(columns)}, team);
 }
 
 }  // namespace troupe::app

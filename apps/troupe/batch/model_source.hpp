@@ -10,14 +10,12 @@
 
 namespace troupe::app {
 
-struct ModelSourceOptions {
-  std::string name;      // folder or org/name, with a score head
-  bool stored = false;   // scores less the model's own mean over its deviation
-  data::DatasetColumns columns;  // how prompts were read from their rows
-};
-
-// `team` outlives the source. Errors: no such model; kConfig: no score head.
-core::Result<std::unique_ptr<actors::RewardSource>> model_source(const ModelSourceOptions& options,
+// `name`: a folder or org/name, with a score head. `stored`: scores less the model's own mean over
+// its deviation. `columns`: how prompts were read from their rows. `team` outlives the source.
+// Errors: no such model; kConfig: no score head.
+core::Result<std::unique_ptr<actors::RewardSource>> model_source(const std::string& name,
+                                                                 bool stored,
+                                                                 data::DatasetColumns columns,
                                                                  core::TeamRunner& team);
 
 }  // namespace troupe::app

@@ -2,9 +2,8 @@
 
 #include "actors/limits.hpp"
 #include "apps/session/reward_flags.hpp"
-#include "apps/troupe/batch/json_line.hpp"
 #include "apps/troupe/batch/model_source.hpp"
-#include "apps/troupe/batch/source_column.hpp"
+#include "apps/troupe/batch/row_json.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/learn/evaluation.hpp"
 #include "runtime/store/atomic_file.hpp"
@@ -66,15 +65,12 @@ core::Result<PairSet> figures_of(const std::string& name, const std::vector<cons
 
 // All pairs first, then each source by name where there is one.
 core::Result<std::vector<PairSet>> sets_of(const std::vector<Judged>& judged) {
-  std::vector<const Judged*> all;
-  std::map<std::string, std::vector<const Judged*>> sources;
+  std::map<std::string, std::vector<const Judged*>> sources = {{"", {}}};  // "": all
   for (const Judged& one : judged) {
-    all.push_back(&one);
+    sources[""].push_back(&one);
     if (!one.source.empty()) sources[one.source].push_back(&one);
   }
   std::vector<PairSet> sets;
-  TROUPE_TRY_ASSIGN(whole, figures_of("", all));
-  sets.push_back(std::move(whole));
   for (const auto& [name, some] : sources) {
     TROUPE_TRY_ASSIGN(set, figures_of(name, some));
     sets.push_back(std::move(set));
@@ -127,7 +123,7 @@ core::Result<void> print_pair_accuracy(const PairFlags& pairs,
   for (const data::PromptRow& row : prompts)
     TROUPE_TRY(add_pair(row, pairs, groups));
   TROUPE_TRY_ASSIGN(team, make_team(placement));
-  TROUPE_TRY_ASSIGN(source, model_source({pairs.model, false, options.columns}, *team));
+  TROUPE_TRY_ASSIGN(source, model_source(pairs.model, false, options.columns, *team));
   TROUPE_TRY_ASSIGN(scores, score_items(*source, groups, actors::limits::kRewardDeadline));
   std::vector<Judged> judged;
   std::string lines;

@@ -1,6 +1,6 @@
 #include "apps/troupe/batch/selection.hpp"
 
-#include "apps/troupe/batch/json_line.hpp"
+#include "apps/troupe/batch/row_json.hpp"
 
 #include <nlohmann/json.hpp>
 

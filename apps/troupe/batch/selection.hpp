@@ -1,7 +1,7 @@
-// What becomes of scored rows: the best of each prompt (rejection sampling), best against worst as
-// a pair (iterative DPO), or rows whose prompt names the score (conditional SFT). Pure functions on
-// JSON lines; rows of one prompt are those with the same prompt_id, or without one the same prompt,
-// wherever they stand.
+// Turns scored responses into training data: the best response of each prompt (rejection sampling),
+// best against worst as a pair (iterative DPO), or rows whose prompt names the score (conditional
+// SFT). Pure functions on JSON lines. Rows belong to one prompt when they have the same prompt_id
+// or, without one, the same prompt; they may stand anywhere.
 #pragma once
 
 #include "runtime/core/result.hpp"
