@@ -1,7 +1,8 @@
 #include "apps/serving/answer.hpp"
 
 #include "apps/serving/npy_text.hpp"
-#include "apps/serving/sample_text.hpp"
+#include "apps/serving/stop_filter.hpp"
+#include "runtime/text/stream_decoder.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -27,6 +28,82 @@ const char* finish_word(FinishReason reason) {
     default:
       return "stop";
   }
+}
+
+// The text of one response while its tokens come in: decoded character by character, special tokens
+// left out, cut before a stop string.
+class SampleText {
+ public:
+  // Without a tokenizer there is no text, and tokens are only counted.
+  SampleText(const std::optional<text::Tokenizer>& tokenizer,
+             const engine::SamplingParams& params,
+             bool skip_special,
+             bool include_stop);
+
+  // The next tokens of a response that goes on; what of the text is new and certain.
+  core::Result<std::string> go_on(std::span<const std::int32_t> tokens);
+  // The last tokens, with why it ended. The end token itself has no text, unless it is kept.
+  core::Result<std::string> end(std::span<const std::int32_t> tokens, engine::FinishReason reason);
+
+  std::size_t taken() const noexcept { return taken_; }  // tokens so far
+  const std::optional<std::string>& stop() const noexcept { return filter_.matched(); }
+
+ private:
+  core::Result<std::string> push(std::int32_t token);
+
+  std::optional<text::StreamDecoder> decoder_;
+  StopFilter filter_;
+  const std::vector<std::int32_t> stop_tokens_;
+  const bool include_stop_;
+  const std::size_t
+      stops_from_;  // the first token, counted from 1, that may complete a stop string
+  std::size_t taken_ = 0;
+};
+
+SampleText::SampleText(const std::optional<text::Tokenizer>& tokenizer,
+                       const engine::SamplingParams& params,
+                       bool skip_special,
+                       bool include_stop)
+    : filter_(params.stop_strings, include_stop),
+      stop_tokens_(params.stop_tokens),
+      include_stop_(include_stop),
+      stops_from_(static_cast<std::size_t>(params.min_new_tokens)) {
+  if (tokenizer) decoder_.emplace(*tokenizer, skip_special);
+}
+
+core::Result<std::string> SampleText::push(std::int32_t token) {
+  ++taken_;
+  if (!decoder_) return std::string();
+  TROUPE_TRY_ASSIGN(piece, decoder_->push(token));
+  return filter_.push(piece, taken_ >= stops_from_);
+}
+
+core::Result<std::string> SampleText::go_on(std::span<const std::int32_t> tokens) {
+  std::string out;
+  for (const std::int32_t token : tokens) {
+    TROUPE_TRY_ASSIGN(piece, push(token));
+    out += piece;
+  }
+  return out;
+}
+
+core::Result<std::string> SampleText::end(std::span<const std::int32_t> tokens,
+                                          FinishReason reason) {
+  std::string out;
+  const bool by_token =
+      !tokens.empty() &&
+      (reason == FinishReason::kEos ||
+       (reason == FinishReason::kStop &&
+        std::find(stop_tokens_.begin(), stop_tokens_.end(), tokens.back()) != stop_tokens_.end()));
+  const bool leave_out = by_token && !include_stop_;
+  TROUPE_TRY_ASSIGN(text, go_on(tokens.first(tokens.size() - (leave_out ? 1 : 0))));
+  if (leave_out) ++taken_;
+  out += text;
+  if (!decoder_) return out;
+  TROUPE_TRY_ASSIGN(last, decoder_->finish());
+  out += filter_.push(last, taken_ >= stops_from_);
+  out += filter_.finish();
+  return out;
 }
 
 // What ended it beside an end token: the stop string or token; vLLM's field.

@@ -3,14 +3,12 @@
 #include "apps/cli/engine_flags.hpp"
 #include "apps/cli/engine_host.hpp"
 #include "apps/cli/sampling_flags.hpp"
-#include "apps/session/eval_figures.hpp"
 #include "apps/session/reward_flags.hpp"
 #include "apps/troupe/batch/batch_progress.hpp"
 #include "apps/troupe/batch/batch_sampler.hpp"
-#include "apps/troupe/batch/model_source.hpp"
+#include "apps/troupe/batch/output.hpp"
 #include "apps/troupe/batch/pair_accuracy.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
-#include "apps/troupe/batch/row_json.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/store/atomic_file.hpp"
 
@@ -123,8 +121,7 @@ class Evaluating {
   // What a reward model says of the same samples, beside the score that counts.
   Result<void> rate() {
     TROUPE_TRY_ASSIGN(team, make_team(options_.placement));
-    TROUPE_TRY_ASSIGN(prompts, options_.prompts.options());
-    TROUPE_TRY_ASSIGN(model, model_source(options_.pairs.model, false, prompts.columns, *team));
+    TROUPE_TRY_ASSIGN(model, options_.prompts.model_source(options_.pairs.model, false, *team));
     return score(*model, &EvalProblem::rated, [&](const std::string& problem) {
       return "--reward-model " + options_.pairs.model + " cannot score problem " + problem;
     });
@@ -175,34 +172,17 @@ class Evaluating {
   std::vector<engine::FinishReason> finishes_;  // of the same samples
 };
 
-Json json_of(const EvalSet& set) {
-  Json out = {{"problems", set.problems}};
-  for (const EvalFigure& figure : set.figures) {
-    out[figure.name] = {
-        {"mean", figure.value.mean}, {"low", figure.value.low}, {"high", figure.value.high}};
-  }
-  return out;
-}
-
 void print(const EvalOptions& options, const std::vector<EvalSet>& sets) {
   if (options.json) {
     Json line = {{"model", options.model}, {"data", options.prompts.data}, {"n", options.samples}};
-    line["all"] = json_of(sets.front());
+    line["all"] = figures_json(sets.front(), "problems");
     for (std::size_t i = 1; i < sets.size(); ++i)
-      line["sets"][sets[i].name] = json_of(sets[i]);
+      line["sets"][sets[i].name] = figures_json(sets[i], "problems");
     std::printf("%s\n", line.dump().c_str());
     return;
   }
-  for (const EvalSet& set : sets) {
-    std::printf("%s, %llu problems x %lld samples   (95 %% bootstrap interval)\n",
-                set.name.empty() ? options.prompts.data.c_str() : set.name.c_str(),
-                static_cast<unsigned long long>(set.problems),
-                static_cast<long long>(options.samples));
-    for (const EvalFigure& figure : set.figures) {
-      std::printf("  %-16s %8.4f   [%.4f, %.4f]\n", figure.name.c_str(), figure.value.mean,
-                  figure.value.low, figure.value.high);
-    }
-  }
+  print_figures(sets, options.prompts.data,
+                "problems x " + std::to_string(options.samples) + " samples");
 }
 
 Result<void> check(const EvalOptions& options) {

@@ -97,40 +97,8 @@ std::string number_text(double value) {
   return text;
 }
 
-// The reward as a role of this process.
-class Attached {
- public:
-  Attached(const AttachOptions& options,
-           std::unique_ptr<actors::RewardSource> source,
-           const SayRunning& running)
-      : options_(options),
-        running_(running),
-        source_(std::move(source)),
-        thread_("reward", &kernels::flush_denormals),
-        role_("reward/" + options.name, &thread_) {}
-  ~Attached() { thread_.close(); }
-
-  Result<bool> attach(const NodeGuest& guest) {
-    auto factory = reward_factory(std::move(source_), seconds_of(options_.deadline_s));
-    TROUPE_TRY(role_.start(guest, std::move(factory)));
-    actors::AttachReward request{options_.name, "reward/" + options_.name, options_.weight};
-    TROUPE_TRY_ASSIGN(changed, ask_from(guest, std::move(request), async::limits::kCallDeadline));
-    running_("reward " + options_.name + " scores from update " +
-             std::to_string(changed.from_update + 1) + " on (set " + std::to_string(changed.set) +
-             ")");
-    return true;
-  }
-  void leave(const NodeGuest& guest) { role_.stop(guest); }
-
- private:
-  const AttachOptions& options_;
-  const SayRunning& running_;
-  std::unique_ptr<actors::RewardSource> source_;
-  async::DeviceThread thread_;
-  GuestRole role_;
-};
-
-// One stay in the company; `in` becomes true once the run has taken the reward.
+// One stay in the company, with the reward as a role of this process; `in` becomes true once the
+// run has taken the reward.
 Result<NodeEnd> stay(const AttachOptions& options,
                      core::TeamRunner& team,
                      const SayRunning& running,
@@ -141,16 +109,25 @@ Result<NodeEnd> stay(const AttachOptions& options,
   NodeSelf self;
   self.name = "node/reward-" + options.name + "-" + std::to_string(::getpid());
   self.kinds = {"attach"};
-  Attached attached(options, std::move(source), running);
+  async::DeviceThread thread("reward", &kernels::flush_denormals);
+  GuestRole role("reward/" + options.name, &thread);
   NodeCalls calls;
   calls.note = say;
-  calls.once_in = [&](NodeGuest guest) {
-    auto taken = attached.attach(guest);
-    in = in || taken.has_value();
-    return taken;
+  calls.once_in = [&](NodeGuest guest) -> Result<bool> {
+    auto factory = reward_factory(std::move(source), seconds_of(options.deadline_s));
+    TROUPE_TRY(role.start(guest, std::move(factory)));
+    actors::AttachReward request{options.name, "reward/" + options.name, options.weight};
+    TROUPE_TRY_ASSIGN(changed, ask_from(guest, std::move(request), async::limits::kCallDeadline));
+    running("reward " + options.name + " scores from update " +
+            std::to_string(changed.from_update + 1) + " on (set " + std::to_string(changed.set) +
+            ")");
+    in = true;
+    return true;
   };
-  calls.before_end = [&](NodeGuest guest) { attached.leave(guest); };
-  return stay_in_company(io, target, std::move(self), calls);
+  calls.before_end = [&](NodeGuest guest) { role.stop(guest); };
+  auto end = stay_in_company(io, target, std::move(self), calls);
+  thread.close();
+  return end;
 }
 
 // Once a run has taken the reward, it is there for that run: when the run goes away without having

@@ -4,9 +4,8 @@
 #include "apps/cli/placement.hpp"
 #include "apps/session/reward_flags.hpp"
 #include "apps/troupe/batch/batch_progress.hpp"
-#include "apps/troupe/batch/model_source.hpp"
+#include "apps/troupe/batch/output.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
-#include "apps/troupe/batch/row_json.hpp"
 #include "apps/troupe/batch/selection.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/data/prompt_dataset.hpp"
@@ -114,8 +113,7 @@ class Scoring {
   Result<std::unique_ptr<actors::RewardSource>> make_source() {
     if (options_.model.empty()) return options_.reward.source();
     TROUPE_TRY_SET(team_, make_team(options_.placement));
-    TROUPE_TRY_ASSIGN(prompts, options_.data.options());
-    return model_source(options_.model, options_.stored, prompts.columns, *team_);
+    return options_.data.model_source(options_.model, options_.stored, *team_);
   }
 
   actors::RewardGroup group_of(const data::PromptRow& row) const {

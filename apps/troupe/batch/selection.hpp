@@ -23,7 +23,6 @@ struct Selected {
   std::string lines;           // the rows, each with its newline
   std::uint64_t rows = 0;      // of them
   std::uint64_t prompts = 0;   // prompts there were
-  std::uint64_t unscored = 0;  // rows left out because they have no score
   std::uint64_t equal = 0;     // prompts without a pair: all scores, or both texts, are equal
 };
 
