@@ -50,10 +50,7 @@ void read_stops(JsonFields& fields, engine::SamplingParams& out) {
   if (const json* stop = fields.find("stop")) {
     const json list = stop->is_array() ? *stop : json::array({*stop});
     for (const json& one : list) {
-      if (!one.is_string()) {
-        fields.complain("stop", "must be a string or a list of strings");
-        return;
-      }
+      if (!one.is_string()) return fields.complain("stop", "must be a string or a list of strings");
       // An empty one would end everything at once; clients send it for "none".
       if (!one.get_ref<const std::string&>().empty()) out.stop_strings.push_back(one);
     }
@@ -72,8 +69,7 @@ void read_bias(JsonFields& fields, engine::SamplingParams& out) {
   const json* bias = fields.find("logit_bias");
   if (bias == nullptr) return;
   if (!bias->is_object()) {
-    fields.complain("logit_bias", "must be an object of token ids and numbers");
-    return;
+    return fields.complain("logit_bias", "must be an object of token ids and numbers");
   }
   std::map<std::int32_t, float> sorted;
   for (const auto& [key, value] : bias->items()) {
@@ -81,13 +77,11 @@ void read_bias(JsonFields& fields, engine::SamplingParams& out) {
         !key.empty() && key.size() < 10 &&
         std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
     if (!digits || !value.is_number()) {
-      fields.complain("logit_bias", "must be an object of token ids and numbers");
-      return;
+      return fields.complain("logit_bias", "must be an object of token ids and numbers");
     }
     const double amount = value.get<double>();
     if (!(amount >= -100 && amount <= 100)) {
-      fields.complain("logit_bias", "of token " + key + " must be between -100 and 100");
-      return;
+      return fields.complain("logit_bias", "of token " + key + " must be between -100 and 100");
     }
     sorted[std::stoi(key)] = static_cast<float>(amount);
   }
@@ -117,10 +111,7 @@ void read_stream(JsonFields& fields, GenerateRequest& out) {
   out.stream = fields.boolean("stream", false);
   const json* options = fields.find("stream_options");
   if (options == nullptr) return;
-  if (!options->is_object()) {
-    fields.complain("stream_options", "must be an object");
-    return;
-  }
+  if (!options->is_object()) return fields.complain("stream_options", "must be an object");
   if (!out.stream) fields.complain("stream_options", "goes with \"stream\": true");
   JsonFields inner(*options, "stream_options.");
   out.include_usage = inner.boolean("include_usage", false);
@@ -266,10 +257,7 @@ void read_template(JsonFields& fields, GenerateRequest& out) {
   }
   const json* variables = fields.find("chat_template_kwargs");
   if (variables == nullptr) return;
-  if (!variables->is_object()) {
-    fields.complain("chat_template_kwargs", "must be an object");
-    return;
-  }
+  if (!variables->is_object()) return fields.complain("chat_template_kwargs", "must be an object");
   for (const auto& [name, value] : variables->items()) {
     if (std::find(kReserved.begin(), kReserved.end(), name) == kReserved.end()) continue;
     fields.complain("chat_template_kwargs", "may not set '" + name + "'");
@@ -281,10 +269,7 @@ void read_template(JsonFields& fields, GenerateRequest& out) {
 // A string, a list of strings, a list of token ids, a list of lists of them.
 void read_prompts(JsonFields& fields, GenerateRequest& out) {
   const json* prompt = fields.find("prompt");
-  if (prompt == nullptr) {
-    fields.complain("prompt", "is missing");
-    return;
-  }
+  if (prompt == nullptr) return fields.complain("prompt", "is missing");
   constexpr const char* kForms =
       "must be a string, a list of strings, a list of token ids or a "
       "list of lists of token ids";
@@ -292,10 +277,7 @@ void read_prompts(JsonFields& fields, GenerateRequest& out) {
     out.prompts.emplace_back(prompt->get<std::string>());
     return;
   }
-  if (!prompt->is_array() || prompt->empty()) {
-    fields.complain("prompt", kForms);
-    return;
-  }
+  if (!prompt->is_array() || prompt->empty()) return fields.complain("prompt", kForms);
   if ((*prompt)[0].is_number()) {
     out.prompts.emplace_back(read_tokens(fields, "prompt", *prompt));
     return;
@@ -306,8 +288,7 @@ void read_prompts(JsonFields& fields, GenerateRequest& out) {
     } else if (one.is_array()) {
       out.prompts.emplace_back(read_tokens(fields, "prompt", one));
     } else {
-      fields.complain("prompt", kForms);
-      return;
+      return fields.complain("prompt", kForms);
     }
   }
 }
