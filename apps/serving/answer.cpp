@@ -1,7 +1,8 @@
 #include "apps/serving/answer.hpp"
 
-#include "apps/serving/logprob_json.hpp"
 #include "apps/serving/npy_text.hpp"
+#include "apps/serving/stop_filter.hpp"
+#include "runtime/text/stream_decoder.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -29,6 +30,82 @@ const char* finish_word(FinishReason reason) {
   }
 }
 
+// The text of one response while its tokens come in: decoded character by character, special tokens
+// left out, cut before a stop string.
+class SampleText {
+ public:
+  // Without a tokenizer there is no text, and tokens are only counted.
+  SampleText(const std::optional<text::Tokenizer>& tokenizer,
+             const engine::SamplingParams& params,
+             bool skip_special,
+             bool include_stop);
+
+  // The next tokens of a response that goes on; what of the text is new and certain.
+  core::Result<std::string> go_on(std::span<const std::int32_t> tokens);
+  // The last tokens, with why it ended. The end token itself has no text, unless it is kept.
+  core::Result<std::string> end(std::span<const std::int32_t> tokens, engine::FinishReason reason);
+
+  std::size_t taken() const noexcept { return taken_; }  // tokens so far
+  const std::optional<std::string>& stop() const noexcept { return filter_.matched(); }
+
+ private:
+  core::Result<std::string> push(std::int32_t token);
+
+  std::optional<text::StreamDecoder> decoder_;
+  StopFilter filter_;
+  const std::vector<std::int32_t> stop_tokens_;
+  const bool include_stop_;
+  const std::size_t
+      stops_from_;  // the first token, counted from 1, that may complete a stop string
+  std::size_t taken_ = 0;
+};
+
+SampleText::SampleText(const std::optional<text::Tokenizer>& tokenizer,
+                       const engine::SamplingParams& params,
+                       bool skip_special,
+                       bool include_stop)
+    : filter_(params.stop_strings, include_stop),
+      stop_tokens_(params.stop_tokens),
+      include_stop_(include_stop),
+      stops_from_(static_cast<std::size_t>(params.min_new_tokens)) {
+  if (tokenizer) decoder_.emplace(*tokenizer, skip_special);
+}
+
+core::Result<std::string> SampleText::push(std::int32_t token) {
+  ++taken_;
+  if (!decoder_) return std::string();
+  TROUPE_TRY_ASSIGN(piece, decoder_->push(token));
+  return filter_.push(piece, taken_ >= stops_from_);
+}
+
+core::Result<std::string> SampleText::go_on(std::span<const std::int32_t> tokens) {
+  std::string out;
+  for (const std::int32_t token : tokens) {
+    TROUPE_TRY_ASSIGN(piece, push(token));
+    out += piece;
+  }
+  return out;
+}
+
+core::Result<std::string> SampleText::end(std::span<const std::int32_t> tokens,
+                                          FinishReason reason) {
+  std::string out;
+  const bool by_token =
+      !tokens.empty() &&
+      (reason == FinishReason::kEos ||
+       (reason == FinishReason::kStop &&
+        std::find(stop_tokens_.begin(), stop_tokens_.end(), tokens.back()) != stop_tokens_.end()));
+  const bool leave_out = by_token && !include_stop_;
+  TROUPE_TRY_ASSIGN(text, go_on(tokens.first(tokens.size() - (leave_out ? 1 : 0))));
+  if (leave_out) ++taken_;
+  out += text;
+  if (!decoder_) return out;
+  TROUPE_TRY_ASSIGN(last, decoder_->finish());
+  out += filter_.push(last, taken_ >= stops_from_);
+  out += filter_.finish();
+  return out;
+}
+
 // What ended it beside an end token: the stop string or token; vLLM's field.
 Json stop_reason(const SampleText& text,
                  const engine::Sample& sample,
@@ -40,6 +117,94 @@ Json stop_reason(const SampleText& text,
     return sample.tokens.back();
   }
   return nullptr;
+}
+
+// Log-probs are at temperature 1, over the whole vocabulary. Without a tokenizer a token's text is
+// "token_id:5".
+
+// One token of a sequence: without a log-prob when it is the first of a prompt.
+struct ScoredToken {
+  std::int32_t token = 0;
+  std::optional<float> logprob{};
+  std::span<const engine::TokenLogprob> top{};  // the likeliest tokens there; empty: not asked for
+};
+
+// JSON has no infinity.
+constexpr float kLeast = -9999.0f;
+
+double shown(float logprob) {
+  return static_cast<double>(std::max(logprob, kLeast));
+}
+
+std::string text_of(const std::optional<text::Tokenizer>& tokenizer, std::int32_t token) {
+  if (!tokenizer) return "token_id:" + std::to_string(token);
+  auto text = tokenizer->decode(std::span(&token, 1), false);
+  return text ? std::move(*text) : std::string();
+}
+
+std::size_t characters(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](unsigned char c) { return (c & 0xc0u) != 0x80u; }));
+}
+
+// {"token", "logprob", "bytes"} of a chat.
+Json chat_entry(const std::optional<text::Tokenizer>& tokenizer,
+                std::int32_t token,
+                float logprob) {
+  const std::string text = text_of(tokenizer, token);
+  Json bytes = Json::array();
+  for (const char c : text)
+    bytes.push_back(static_cast<unsigned char>(c));
+  return {{"token", text}, {"logprob", shown(logprob)}, {"bytes", std::move(bytes)}};
+}
+
+// {"text_offset": [], "tokens": [], "token_logprobs": [], "top_logprobs": []}. Offsets count
+// characters from `offset` on, which becomes that behind the last token. The alternatives of a
+// token are null where there are none.
+Json completion_logprobs(const std::optional<text::Tokenizer>& tokenizer,
+                         std::span<const ScoredToken> tokens,
+                         std::size_t& offset) {
+  Json texts = Json::array(), values = Json::array(), tops = Json::array(), offsets = Json::array();
+  for (const ScoredToken& one : tokens) {
+    const std::string text = text_of(tokenizer, one.token);
+    offsets.push_back(offset);
+    offset += characters(text);
+    texts.push_back(text);
+    values.push_back(one.logprob ? Json(shown(*one.logprob)) : Json());
+    if (one.top.empty()) {
+      tops.push_back(nullptr);
+      continue;
+    }
+    // Tokens with the same text share a key: the likeliest of them stays, as a client that looks
+    // for the best alternative expects.
+    Json best = Json::object();
+    const auto put = [&best](const std::string& key, double value) {
+      if (!best.contains(key) || best[key].get<double>() < value) best[key] = value;
+    };
+    for (const engine::TokenLogprob& other : one.top) {
+      if (other.token != one.token) put(text_of(tokenizer, other.token), shown(other.logprob));
+      if (other.token == one.token) put(text, shown(*one.logprob));
+    }
+    put(text, shown(*one.logprob));
+    tops.push_back(std::move(best));
+  }
+  return {{"text_offset", std::move(offsets)},
+          {"token_logprobs", std::move(values)},
+          {"tokens", std::move(texts)},
+          {"top_logprobs", std::move(tops)}};
+}
+
+// {"content": [{"token", "logprob", "bytes", "top_logprobs": [...]}], "refusal": null}.
+Json chat_logprobs(const std::optional<text::Tokenizer>& tokenizer,
+                   std::span<const ScoredToken> tokens) {
+  Json content = Json::array();
+  for (const ScoredToken& one : tokens) {
+    Json& made = content.emplace_back(chat_entry(tokenizer, one.token, *one.logprob));
+    made["top_logprobs"] = Json::array();
+    for (const engine::TokenLogprob& other : one.top)
+      made["top_logprobs"].push_back(chat_entry(tokenizer, other.token, other.logprob));
+  }
+  return {{"content", std::move(content)}, {"refusal", nullptr}};
 }
 
 }  // namespace

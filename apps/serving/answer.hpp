@@ -1,9 +1,8 @@
-// The answer to one request, from its samples: one JSON object in the end, or server-sent events on
-// the way, in OpenAI's forms of completions and chats. A choice is one sample: prompt i, sample s
-// is choice i*n + s. Owned by one request, on its strand.
+// Builds the answer to one request from its samples, in OpenAI's forms of completions and chats:
+// one JSON object at the end, or server-sent events on the way. A choice is one sample: sample s of
+// prompt i is choice i*n + s. Owned by one request, on its strand.
 #pragma once
 
-#include "apps/serving/sample_text.hpp"
 #include "apps/serving/served_model.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -21,6 +20,7 @@ struct AnswerName {
   std::int64_t created_s = 0;
 };
 
+// Either `finish` for every choice, then `body`; or the events of every choice, then `last_events`.
 class Answer {
  public:
   // The arguments outlive the answer.

@@ -22,6 +22,10 @@ HttpResponse refuse(int status, std::string message, std::string code = "") {
       {.status = status, .message = std::move(message), .code = std::move(code)});
 }
 
+HttpResponse no_tokenizer() {
+  return refuse(404, "this server has no tokenizer (--skip-tokenizer-init)", "not_found");
+}
+
 HttpResponse json_response(const Json& value) {
   HttpResponse response;
   response.body = value.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -157,9 +161,7 @@ async::task<HttpResponse> ApiService::route(ApiService* self, HttpRequest reques
   }
   if (path == "/version") co_return json_response({{"version", build_version()}});
   if (path == "/tokenizer_info") {
-    if (!self->parts_.model.tokenizer) {
-      co_return refuse(404, "this server has no tokenizer (--skip-tokenizer-init)", "not_found");
-    }
+    if (!self->parts_.model.tokenizer) co_return no_tokenizer();
     const text::SpecialTokens& special = self->parts_.model.tokenizer->special();
     const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
     const auto& chat = self->parts_.model.chat;
@@ -232,9 +234,7 @@ async::task<HttpResponse> ApiService::tokenize(ApiService* self, HttpRequest req
     if (auto* error = std::get_if<ApiError>(&read)) return api_error_response(*error);
     const auto& wanted = std::get<TokenizeRequest>(read);
     if (auto error = self->check_wanted(wanted.model)) return api_error_response(*error);
-    if (!model.tokenizer) {
-      return refuse(404, "this server has no tokenizer (--skip-tokenizer-init)", "not_found");
-    }
+    if (!model.tokenizer) return no_tokenizer();
     if (back) {
       auto text = model.tokenizer->decode(wanted.tokens);
       if (!text) return api_error_response(api_error_of(text.error()));

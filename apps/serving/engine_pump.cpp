@@ -1,5 +1,5 @@
-// One coroutine on the pump's strand: collects what has come in, has a turn taken on the engine's
-// thread, hands its news out.
+// One coroutine on the pump's strand collects what has come in, runs a turn of the engine on the
+// engine's thread, and hands out the news of that turn.
 #include "apps/serving/engine_pump.hpp"
 
 #include "kernels/ops.hpp"

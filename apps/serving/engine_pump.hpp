@@ -1,8 +1,8 @@
-// The engine of `troupe serve` between the requests: takes groups in and out from any thread, gives
-// the engine's driver its turns on a thread of its own, and tells each listener the news of its
-// group. State lives on a strand of the pump. Owned by the command; the io threads outlive it.
-// Bounds: groups are bounded by the engine's queue (kOverloaded) and the server's connections; news
-// of a group is at most what its request asked for.
+// Shares the one engine of `troupe serve` among all requests: takes groups of samples in from any
+// thread, runs the engine step by step on a thread of its own, and tells each listener what
+// happened to its group. State lives on a strand of the pump. Owned by the command; the io threads
+// outlive it. Bounds: groups are bounded by the engine's queue (kOverloaded) and the server's
+// connections; news of a group is at most what its request asked for.
 #pragma once
 
 #include "runtime/async/deadline.hpp"

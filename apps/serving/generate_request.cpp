@@ -2,9 +2,8 @@
 #include "apps/serving/generate_request.hpp"
 
 #include "apps/serving/json_fields.hpp"
-#include "runtime/engine/request_check.hpp"
-#include "runtime/parse/bounded_json.hpp"
-#include "runtime/parse/limits.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -16,79 +15,6 @@ namespace troupe::app {
 using nlohmann::json;
 
 namespace {
-
-// Counts values while the JSON is read: what holds too much is refused at that place, whatever
-// follows, so that no body costs more than its bytes and a bounded number of values. Bounded are
-// the lists that the engine bounds (logit_bias, stop, stop_token_ids), prompts and the token ids of
-// each, and all values together.
-class BodyWatch final : public parse::JsonWatch {
- public:
-  explicit BodyWatch(const ServeBounds& bounds) : bounds_(bounds) {}
-
-  void key(std::size_t depth, const std::string& name) override {
-    if (depth == 1) field_ = name.substr(0, 64);
-  }
-
-  // One value more in the list or object at hand.
-  bool value(std::size_t depth, bool is_number) override {
-    counts_.resize(depth);  // those deeper have been closed since
-    if (depth == 0) return true;
-    const std::size_t now = ++counts_.back();
-    const bool ids = is_number && ((field_ == "prompt" && (depth == 2 || depth == 3)) ||
-                                   (field_ == "tokens" && depth == 2));
-    if (ids) return now <= bounds_.tokens_max || too_many_ids();
-    for (const ListBound& list : list_bounds_) {
-      if (depth != 2 || field_ != list.field || now <= list.most) continue;
-      return refuse("'" + field_ + "' holds more than the " + std::to_string(list.most) + " " +
-                    list.what + " that are taken");
-    }
-    if (++values_ <= bounds_.values_max) return true;
-    return refuse("the JSON has more than " + std::to_string(bounds_.values_max) +
-                  " values, token ids of prompts not counted");
-  }
-
-  const std::optional<ApiError>& error() const { return error_; }
-
- private:
-  struct ListBound {
-    std::string_view field;
-    std::size_t most;
-    const char* what;
-  };
-
-  bool refuse(std::string message) {
-    error_ = ApiError{.message = std::move(message), .param = field_};
-    return false;
-  }
-  bool too_many_ids() {
-    refuse("'" + field_ + "' holds a list of more than " + std::to_string(bounds_.tokens_max) +
-           " token ids, the most that are taken");
-    if (field_ == "prompt") error_->code = "context_length_exceeded";
-    return false;
-  }
-
-  const ServeBounds& bounds_;
-  const std::array<ListBound, 4> list_bounds_ = {
-      ListBound{"logit_bias", engine::kLogitBias_max, "entries"},
-      ListBound{"stop", engine::kStopStrings_max, "strings"},
-      ListBound{"stop_token_ids", engine::kStopTokens_max, "tokens"},
-      ListBound{"prompt", static_cast<std::size_t>(bounds_.prompts_max), "prompts"}};
-  std::vector<std::size_t> counts_;  // of the open lists and objects
-  std::string field_;                // of the body's own
-  std::size_t values_ = 0;
-  std::optional<ApiError> error_;
-};
-
-// The body as an object, at most kJsonDepth_max deep.
-std::variant<json, ApiError> read_object(const std::string& body, const ServeBounds& bounds) {
-  BodyWatch watch(bounds);
-  auto value = parse::bounded_json<json>(
-      body, {.depth_max = static_cast<int>(parse::limits::kJsonDepth_max), .watch = &watch});
-  if (watch.error()) return *watch.error();
-  if (value && value->is_object()) return std::move(*value);
-  return ApiError{.message =
-                      value ? "the body is no JSON object" : "the body " + value.error().message};
-}
 
 // What a body asks for. `fill(fields, out)` reads its fields; one that it does not read is refused.
 template <class Out, class Fill>
@@ -124,10 +50,7 @@ void read_stops(JsonFields& fields, engine::SamplingParams& out) {
   if (const json* stop = fields.find("stop")) {
     const json list = stop->is_array() ? *stop : json::array({*stop});
     for (const json& one : list) {
-      if (!one.is_string()) {
-        fields.complain("stop", "must be a string or a list of strings");
-        return;
-      }
+      if (!one.is_string()) return fields.complain("stop", "must be a string or a list of strings");
       // An empty one would end everything at once; clients send it for "none".
       if (!one.get_ref<const std::string&>().empty()) out.stop_strings.push_back(one);
     }
@@ -146,8 +69,7 @@ void read_bias(JsonFields& fields, engine::SamplingParams& out) {
   const json* bias = fields.find("logit_bias");
   if (bias == nullptr) return;
   if (!bias->is_object()) {
-    fields.complain("logit_bias", "must be an object of token ids and numbers");
-    return;
+    return fields.complain("logit_bias", "must be an object of token ids and numbers");
   }
   std::map<std::int32_t, float> sorted;
   for (const auto& [key, value] : bias->items()) {
@@ -155,13 +77,11 @@ void read_bias(JsonFields& fields, engine::SamplingParams& out) {
         !key.empty() && key.size() < 10 &&
         std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
     if (!digits || !value.is_number()) {
-      fields.complain("logit_bias", "must be an object of token ids and numbers");
-      return;
+      return fields.complain("logit_bias", "must be an object of token ids and numbers");
     }
     const double amount = value.get<double>();
     if (!(amount >= -100 && amount <= 100)) {
-      fields.complain("logit_bias", "of token " + key + " must be between -100 and 100");
-      return;
+      return fields.complain("logit_bias", "of token " + key + " must be between -100 and 100");
     }
     sorted[std::stoi(key)] = static_cast<float>(amount);
   }
@@ -191,10 +111,7 @@ void read_stream(JsonFields& fields, GenerateRequest& out) {
   out.stream = fields.boolean("stream", false);
   const json* options = fields.find("stream_options");
   if (options == nullptr) return;
-  if (!options->is_object()) {
-    fields.complain("stream_options", "must be an object");
-    return;
-  }
+  if (!options->is_object()) return fields.complain("stream_options", "must be an object");
   if (!out.stream) fields.complain("stream_options", "goes with \"stream\": true");
   JsonFields inner(*options, "stream_options.");
   out.include_usage = inner.boolean("include_usage", false);
@@ -340,10 +257,7 @@ void read_template(JsonFields& fields, GenerateRequest& out) {
   }
   const json* variables = fields.find("chat_template_kwargs");
   if (variables == nullptr) return;
-  if (!variables->is_object()) {
-    fields.complain("chat_template_kwargs", "must be an object");
-    return;
-  }
+  if (!variables->is_object()) return fields.complain("chat_template_kwargs", "must be an object");
   for (const auto& [name, value] : variables->items()) {
     if (std::find(kReserved.begin(), kReserved.end(), name) == kReserved.end()) continue;
     fields.complain("chat_template_kwargs", "may not set '" + name + "'");
@@ -355,10 +269,7 @@ void read_template(JsonFields& fields, GenerateRequest& out) {
 // A string, a list of strings, a list of token ids, a list of lists of them.
 void read_prompts(JsonFields& fields, GenerateRequest& out) {
   const json* prompt = fields.find("prompt");
-  if (prompt == nullptr) {
-    fields.complain("prompt", "is missing");
-    return;
-  }
+  if (prompt == nullptr) return fields.complain("prompt", "is missing");
   constexpr const char* kForms =
       "must be a string, a list of strings, a list of token ids or a "
       "list of lists of token ids";
@@ -366,10 +277,7 @@ void read_prompts(JsonFields& fields, GenerateRequest& out) {
     out.prompts.emplace_back(prompt->get<std::string>());
     return;
   }
-  if (!prompt->is_array() || prompt->empty()) {
-    fields.complain("prompt", kForms);
-    return;
-  }
+  if (!prompt->is_array() || prompt->empty()) return fields.complain("prompt", kForms);
   if ((*prompt)[0].is_number()) {
     out.prompts.emplace_back(read_tokens(fields, "prompt", *prompt));
     return;
@@ -380,8 +288,7 @@ void read_prompts(JsonFields& fields, GenerateRequest& out) {
     } else if (one.is_array()) {
       out.prompts.emplace_back(read_tokens(fields, "prompt", one));
     } else {
-      fields.complain("prompt", kForms);
-      return;
+      return fields.complain("prompt", kForms);
     }
   }
 }

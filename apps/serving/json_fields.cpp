@@ -1,9 +1,11 @@
 #include "apps/serving/json_fields.hpp"
 
 #include "runtime/core/edit_distance.hpp"
+#include "runtime/engine/request_check.hpp"
+#include "runtime/parse/bounded_json.hpp"
+#include "runtime/parse/limits.hpp"
 
-#include <nlohmann/json.hpp>
-
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -20,7 +22,79 @@ std::string number_text(double value) {
   return text;
 }
 
+// Counts values while the JSON is read: what holds too much is refused at that place, whatever
+// follows, so that no body costs more than its bytes and a bounded number of values. Bounded are
+// the lists that the engine bounds (logit_bias, stop, stop_token_ids), prompts and the token ids of
+// each, and all values together.
+class BodyWatch final : public parse::JsonWatch {
+ public:
+  explicit BodyWatch(const ServeBounds& bounds) : bounds_(bounds) {}
+
+  void key(std::size_t depth, const std::string& name) override {
+    if (depth == 1) field_ = name.substr(0, 64);
+  }
+
+  // One value more in the list or object at hand.
+  bool value(std::size_t depth, bool is_number) override {
+    counts_.resize(depth);  // those deeper have been closed since
+    if (depth == 0) return true;
+    const std::size_t now = ++counts_.back();
+    const bool ids = is_number && ((field_ == "prompt" && (depth == 2 || depth == 3)) ||
+                                   (field_ == "tokens" && depth == 2));
+    if (ids) return now <= bounds_.tokens_max || too_many_ids();
+    for (const ListBound& list : list_bounds_) {
+      if (depth != 2 || field_ != list.field || now <= list.most) continue;
+      return refuse("'" + field_ + "' holds more than the " + std::to_string(list.most) + " " +
+                    list.what + " that are taken");
+    }
+    if (++values_ <= bounds_.values_max) return true;
+    return refuse("the JSON has more than " + std::to_string(bounds_.values_max) +
+                  " values, token ids of prompts not counted");
+  }
+
+  const std::optional<ApiError>& error() const { return error_; }
+
+ private:
+  struct ListBound {
+    std::string_view field;
+    std::size_t most;
+    const char* what;
+  };
+
+  bool refuse(std::string message) {
+    error_ = ApiError{.message = std::move(message), .param = field_};
+    return false;
+  }
+  bool too_many_ids() {
+    refuse("'" + field_ + "' holds a list of more than " + std::to_string(bounds_.tokens_max) +
+           " token ids, the most that are taken");
+    if (field_ == "prompt") error_->code = "context_length_exceeded";
+    return false;
+  }
+
+  const ServeBounds& bounds_;
+  const std::array<ListBound, 4> list_bounds_ = {
+      ListBound{"logit_bias", engine::kLogitBias_max, "entries"},
+      ListBound{"stop", engine::kStopStrings_max, "strings"},
+      ListBound{"stop_token_ids", engine::kStopTokens_max, "tokens"},
+      ListBound{"prompt", static_cast<std::size_t>(bounds_.prompts_max), "prompts"}};
+  std::vector<std::size_t> counts_;  // of the open lists and objects
+  std::string field_;                // of the body's own
+  std::size_t values_ = 0;
+  std::optional<ApiError> error_;
+};
+
 }  // namespace
+
+std::variant<json, ApiError> read_object(const std::string& body, const ServeBounds& bounds) {
+  BodyWatch watch(bounds);
+  auto value = parse::bounded_json<json>(
+      body, {.depth_max = static_cast<int>(parse::limits::kJsonDepth_max), .watch = &watch});
+  if (watch.error()) return *watch.error();
+  if (value && value->is_object()) return std::move(*value);
+  return ApiError{.message =
+                      value ? "the body is no JSON object" : "the body " + value.error().message};
+}
 
 const json* JsonFields::find(std::string_view name) {
   read_.emplace(name);

@@ -1,10 +1,7 @@
-// Reads the fields of one JSON object that came over the network. Each read checks type and range
-// and takes null for absent; `end` refuses the fields that were not read. The first complaint is
-// kept, with the field's name; a read that complains gives its fallback. A view of the object,
-// which must outlive it. One thread.
+// The JSON body of a request: parsed within bounds, then read field by field. One thread.
 #pragma once
 
-#include "apps/serving/api_error.hpp"
+#include "apps/serving/generate_request.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -13,9 +10,17 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <variant>
 
 namespace troupe::app {
 
+// The body as an object, at most kJsonDepth_max deep.
+std::variant<nlohmann::json, ApiError> read_object(const std::string& body,
+                                                   const ServeBounds& bounds);
+
+// Reads the fields of one JSON object. Each read checks type and range and takes null for absent;
+// `end` refuses the fields that were not read. The first complaint is kept, with the field's name;
+// a read that complains gives its fallback. A view of the object, which must outlive it.
 class JsonFields {
  public:
   // `where`: put in front of names, as "stream_options.".

@@ -1,4 +1,4 @@
-// Bounds of the server of OpenAI's API, none a user's choice. Constants only.
+// Bounds of the server of OpenAI's API, and the defaults of those that a flag sets. Constants only.
 #pragma once
 
 #include "runtime/core/limit.hpp"

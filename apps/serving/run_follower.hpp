@@ -1,7 +1,7 @@
-// Serves the policy of a run as it learns: asks the controller for a version newer than its own,
-// fetches it by the weight channel and hands it to the pump, one version at a time; what comes
-// meanwhile is skipped. A role of this process that nobody asks anything and for which the run does
-// not wait. Lives on its host's strand. Bound: one fetch at a time.
+// Keeps a server at the newest weights of a training run: asks the run's controller for a version
+// newer than its own, fetches it over the weight channel and hands it to the pump, one version at a
+// time; versions that come meanwhile are skipped. A role of this process that nobody sends requests
+// to and that the run does not wait for. Lives on its host's strand. Bound: one fetch at a time.
 #pragma once
 
 #include "actors/generator/weight_follower.hpp"

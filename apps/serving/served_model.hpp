@@ -1,5 +1,5 @@
-// What the HTTP side of `troupe serve` knows of its model: names, tokenizer, chat template, limits;
-// and what can be computed from a request with these alone. Immutable once made; any thread.
+// What the HTTP side of `troupe serve` knows of its model (names, tokenizer, chat template,
+// limits), and how a request becomes tokens with these alone. Immutable once made; any thread.
 #pragma once
 
 #include "apps/serving/generate_request.hpp"

@@ -1,6 +1,6 @@
-// The threads that read and tokenize the bodies of requests: one for short bodies and one for long
-// ones, so that a short request never waits behind a long one. Owned by the service. Bound: each
-// queues as many jobs as there may be requests.
+// The two threads that parse and tokenize the bodies of requests: one for short bodies and one for
+// long ones, so that a short request never waits behind a long one. Owned by the service. Bound:
+// each queues as many jobs as there may be requests.
 #pragma once
 
 #include "runtime/async/device_thread.hpp"

@@ -1,19 +1,39 @@
-// One question to a running company: comes in through its gateway, asks, leaves. For commands that
-// only want an answer. Blocks the main thread, at most for the deadline.
+// Stays of a command in a running company, which it enters through the company's gateway: as long
+// as the command lives, again after the company was lost, or for one question. On the main thread,
+// which they block.
 #pragma once
 
+#include "actors/limits.hpp"
 #include "actors/protocol/ask.hpp"
+#include "apps/cli/stop_signal.hpp"
 #include "apps/session/node/join_flags.hpp"
 #include "apps/session/node/node_process.hpp"
 
 #include <unistd.h>
 
-#include <memory>
-#include <optional>
+#include <algorithm>
+#include <chrono>
 
 namespace troupe::app {
 
-// From a node that is in.
+// The waits before a company is entered again; they double while it cannot be entered.
+class ReentryWaits {
+ public:
+  // `was_in`: the last try got in. False when the user asks to stop.
+  bool next(bool was_in) {
+    wait_ = was_in ? core::Duration(actors::limits::kRestartAfter)
+                   : std::min<core::Duration>(wait_ * 2, actors::limits::kRestartAfter_max);
+    const auto until = std::chrono::steady_clock::now() + wait_;
+    while (!stop_requested() && std::chrono::steady_clock::now() < until)
+      ::usleep(20'000);
+    return !stop_requested();
+  }
+
+ private:
+  core::Duration wait_ = actors::limits::kRestartAfter;
+};
+
+// Asks the company from a node that is in.
 template <class Request>
 core::Result<typename Request::Reply> ask_from(const NodeGuest& guest,
                                                Request request,
@@ -23,6 +43,7 @@ core::Result<typename Request::Reply> ask_from(const NodeGuest& guest,
   return guest.run(actors::ask(std::move(context), "company/0", std::move(request)));
 }
 
+// Comes in, asks, leaves; takes at most `deadline`.
 template <class Request>
 core::Result<typename Request::Reply> ask_company(const JoinFlags& flags,
                                                   Request request,

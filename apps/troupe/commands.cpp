@@ -4,10 +4,16 @@
 #include "runtime/core/edit_distance.hpp"
 
 #include <cstdio>
+#include <string_view>
 #include <vector>
 
 namespace troupe::app {
 namespace {
+
+struct Command {
+  std::string_view name;
+  core::Result<void> (*run)(Words words);
+};
 
 constexpr Command kCommands[] = {
     {"train", run_train},

@@ -6,14 +6,7 @@
 #include "apps/cli/words.hpp"
 #include "runtime/core/result.hpp"
 
-#include <string_view>
-
 namespace troupe::app {
-
-struct Command {
-  std::string_view name;
-  core::Result<void> (*run)(Words words);
-};
 
 core::Result<void> run_attach(Words words);
 core::Result<void> run_ca(Words words);

@@ -1,12 +1,16 @@
 // `troupe doctor`: what this machine offers and which bounds hold. Looks only; changes nothing.
+#include "apps/cli/device_speeds.hpp"
 #include "apps/cli/system_facts.hpp"
 #include "apps/troupe/commands.hpp"
-#include "apps/troupe/doctor_gpus.hpp"
 #include "apps/troupe/doctor_models.hpp"
+#include "kernels/cuda/library.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/core/limit.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/model/spec.hpp"
+
+#include <dlfcn.h>
+#include <nlohmann/json.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +20,7 @@ namespace troupe::app {
 namespace {
 
 using namespace std::chrono_literals;
+using kernels::cuda::DeviceInfo;
 
 #undef TROUPE_LIMIT
 #define TROUPE_LIMIT(constant, value, shown, unit) {shown, value, unit},
@@ -104,6 +109,111 @@ core::Result<void> print_model(const std::string& name) {
   std::printf("model       %s: %s, %.1f M parameters, context %lld\n", folder.c_str(),
               spec.architecture.c_str(), static_cast<double>(spec.parameter_count()) / 1e6,
               static_cast<long long>(spec.context));
+  return {};
+}
+
+std::string version_text(int version) {  // 13000: 13.0
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+// "2.28.9", or empty when there is none that loads.
+std::string nccl_version() {
+  void* const library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return {};
+  using GetVersion = int (*)(int*);
+  const auto get = reinterpret_cast<GetVersion>(dlsym(library, "ncclGetVersion"));
+  int version = 0;
+  if (get == nullptr || get(&version) != 0) return {};
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
+std::string reached_from(const kernels::cuda::Device& device, int ordinal, int devices) {
+  std::string list;
+  for (int other = 0; other < devices; ++other) {
+    if (other == ordinal || !device.reaches(other)) continue;
+    list += (list.empty() ? "cuda:" : ", cuda:") + std::to_string(other);
+  }
+  return list;
+}
+
+struct GpuFacts {
+  DeviceInfo info;
+  DeviceSpeeds speeds;
+  std::string peers;  // the devices that it reads directly from
+};
+
+core::Result<GpuFacts> look_at_gpu(int ordinal, int devices) {
+  TROUPE_TRY_ASSIGN(device, kernels::cuda::open_device(ordinal));
+  try {
+    return GpuFacts{device->info(), measure_speeds(*device),
+                    reached_from(*device, ordinal, devices)};
+  } catch (const std::exception& error) {
+    return core::fail(core::ErrorCode::kResources,
+                      "cuda:" + std::to_string(ordinal) + ": " + error.what());
+  }
+}
+
+void print_gpu(int ordinal, int devices) {
+  const auto gpu = look_at_gpu(ordinal, devices);
+  if (!gpu) {
+    std::printf("gpu         %s\n", gpu.error().message.c_str());
+    return;
+  }
+  const auto& [info, speeds, peers] = *gpu;
+  std::printf("gpu         cuda:%d %s, sm_%d%d, %d multiprocessors, %s free of %s\n", ordinal,
+              info.name, info.major, info.minor, info.multiprocessors,
+              bytes_text(info.free_bytes).c_str(), bytes_text(info.memory_bytes).c_str());
+  std::printf(
+      "            driver for CUDA %s, reads %.0f GB/s, copies %.0f GB/s, to it %.1f, from "
+      "it %.1f GB/s, f32 %.1f, bf16 products %.0f TFLOP/s\n",
+      version_text(info.driver_version).c_str(), speeds.read_gb_per_s, speeds.copy_gb_per_s,
+      speeds.upload_gb_per_s, speeds.download_gb_per_s, speeds.fma_gflops / 1e3,
+      speeds.mma_gflops / 1e3);
+  if (devices > 1)
+    std::printf("            reads directly from %s\n", peers.empty() ? "no other" : peers.c_str());
+}
+
+// Lines for a person; without a GPU one line says what is missing. Measuring speeds takes a second
+// a device.
+void print_gpus() {
+  const auto state = kernels::cuda::library_state();
+  if (state.devices == 0) {
+    std::printf("gpu         none: %s\n", state.why_none.c_str());
+    return;
+  }
+  for (int i = 0; i < state.devices; ++i)
+    print_gpu(i, state.devices);
+  const std::string nccl = nccl_version();
+  std::printf("nccl        %s\n",
+              nccl.empty() ? "not found (libnccl.so.2 is not on the loader's path)" : nccl.c_str());
+}
+
+// One JSON line for programs; kResources when there is no GPU.
+core::Result<void> print_gpus_json() {
+  const auto state = kernels::cuda::library_state();
+  if (state.devices == 0)
+    return core::fail(core::ErrorCode::kResources, "no GPU: " + state.why_none);
+  nlohmann::json gpus = nlohmann::json::array();
+  for (int i = 0; i < state.devices; ++i) {
+    TROUPE_TRY_ASSIGN(gpu, look_at_gpu(i, state.devices));
+    const auto& [info, speeds, peers] = gpu;
+    gpus.push_back({{"device", "cuda:" + std::to_string(i)},
+                    {"name", info.name},
+                    {"sm", info.major * 10 + info.minor},
+                    {"multiprocessors", info.multiprocessors},
+                    {"memory_bytes", info.memory_bytes},
+                    {"driver_cuda", version_text(info.driver_version)},
+                    {"read_gb_per_s", speeds.read_gb_per_s},
+                    {"copy_gb_per_s", speeds.copy_gb_per_s},
+                    {"upload_gb_per_s", speeds.upload_gb_per_s},
+                    {"download_gb_per_s", speeds.download_gb_per_s},
+                    {"fma_gflops", speeds.fma_gflops},
+                    {"mma_gflops", speeds.mma_gflops}});
+  }
+  const nlohmann::json line{
+      {"doctor", "gpus"}, {"library", state.path}, {"gpus", gpus}, {"nccl", nccl_version()}};
+  std::printf("%s\n", line.dump().c_str());
   return {};
 }
 

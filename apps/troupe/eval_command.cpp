@@ -3,15 +3,12 @@
 #include "apps/cli/engine_flags.hpp"
 #include "apps/cli/engine_host.hpp"
 #include "apps/cli/sampling_flags.hpp"
-#include "apps/session/eval_figures.hpp"
 #include "apps/session/reward_flags.hpp"
 #include "apps/troupe/batch/batch_progress.hpp"
 #include "apps/troupe/batch/batch_sampler.hpp"
-#include "apps/troupe/batch/json_line.hpp"
-#include "apps/troupe/batch/model_source.hpp"
+#include "apps/troupe/batch/output.hpp"
 #include "apps/troupe/batch/pair_accuracy.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
-#include "apps/troupe/batch/source_column.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/store/atomic_file.hpp"
 
@@ -20,6 +17,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <functional>
+#include <sstream>
 #include <utility>
 
 namespace troupe::app {
@@ -46,20 +45,17 @@ struct EvalOptions {
 // "1,4,8", each from 1 to the samples of a problem.
 Result<std::vector<std::int64_t>> ks_of(const EvalOptions& options) {
   std::vector<std::int64_t> ks;
-  std::string_view rest = options.ks;
-  while (!rest.empty()) {
-    const auto comma = std::min(rest.find(','), rest.size());
-    const std::string_view word = rest.substr(0, comma);
+  std::istringstream words(options.ks);
+  for (std::string word; std::getline(words, word, ',');) {
     std::int64_t k = 0;
     const auto parsed = std::from_chars(word.data(), word.data() + word.size(), k);
     if (parsed.ec != std::errc{} || parsed.ptr != word.data() + word.size() || k < 1 ||
         k > options.samples) {
-      return fail(ErrorCode::kConfig, "--k " + options.ks + ": '" + std::string(word) +
+      return fail(ErrorCode::kConfig, "--k " + options.ks + ": '" + word +
                                           "' is not a whole number from 1 to --n (" +
                                           std::to_string(options.samples) + ")");
     }
     ks.push_back(k);
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
   if (ks.empty()) return fail(ErrorCode::kConfig, "--k names no number, as in --k 1,4,8");
   std::sort(ks.begin(), ks.end());
@@ -74,16 +70,9 @@ class Evaluating {
 
   Result<std::vector<EvalProblem>> run(actors::RewardSource& source) {
     TROUPE_TRY(sample());
-    TROUPE_TRY_ASSIGN(scores, score_items(source, groups_, options_.reward.deadline()));
-    const auto samples = static_cast<std::size_t>(options_.samples);
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-      if (!scores[i].value) {
-        return fail(ErrorCode::kData, "problem " + std::to_string(i / samples + 1) + " of " +
-                                          options_.prompts.data +
-                                          " cannot be scored: " + scores[i].cause);
-      }
-      problems_[i / samples].scores.push_back(*scores[i].value);
-    }
+    TROUPE_TRY(score(source, &EvalProblem::scores, [&](const std::string& problem) {
+      return "problem " + problem + " of " + options_.prompts.data + " cannot be scored";
+    }));
     if (!options_.pairs.model.empty()) TROUPE_TRY(rate());
     if (!options_.out.empty()) TROUPE_TRY(write());
     return std::move(problems_);
@@ -94,9 +83,7 @@ class Evaluating {
     problems_.resize(prompts_.size());
     BatchProgress progress("sampled", "problems", 0, prompts_.size());
     std::uint64_t tokens = 0;
-    BatchSampler sampler(host_.driver(), options_.sampling.params(),
-                         static_cast<std::int32_t>(options_.samples),
-                         static_cast<std::uint64_t>(options_.sampling.seed));
+    BatchSampler sampler(host_.driver(), options_.sampling, options_.samples);
     BatchSampler::Hooks hooks;
     hooks.prompt = [this](std::size_t index) -> Result<std::vector<std::int32_t>> {
       TROUPE_TRY_ASSIGN(prompt, prompts_.at(index));
@@ -134,17 +121,25 @@ class Evaluating {
   // What a reward model says of the same samples, beside the score that counts.
   Result<void> rate() {
     TROUPE_TRY_ASSIGN(team, make_team(options_.placement));
-    TROUPE_TRY_ASSIGN(prompts, options_.prompts.options());
-    TROUPE_TRY_ASSIGN(model, model_source({options_.pairs.model, false, prompts.columns}, *team));
-    TROUPE_TRY_ASSIGN(scores, score_items(*model, groups_, options_.reward.deadline()));
+    TROUPE_TRY_ASSIGN(model, options_.prompts.model_source(options_.pairs.model, false, *team));
+    return score(*model, &EvalProblem::rated, [&](const std::string& problem) {
+      return "--reward-model " + options_.pairs.model + " cannot score problem " + problem;
+    });
+  }
+
+  // Gives each problem the scores of its samples. `trouble` says what a sample without a score
+  // means, from the number of its problem.
+  Result<void> score(actors::RewardSource& source,
+                     std::vector<double> EvalProblem::*place,
+                     const std::function<std::string(const std::string&)>& trouble) {
+    TROUPE_TRY_ASSIGN(scores, score_items(source, groups_, options_.reward.deadline()));
     const auto samples = static_cast<std::size_t>(options_.samples);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       if (!scores[i].value) {
-        return fail(ErrorCode::kData, "--reward-model " + options_.pairs.model +
-                                          " cannot score problem " +
-                                          std::to_string(i / samples + 1) + ": " + scores[i].cause);
+        return fail(ErrorCode::kData,
+                    trouble(std::to_string(i / samples + 1)) + ": " + scores[i].cause);
       }
-      problems_[i / samples].rated.push_back(*scores[i].value);
+      (problems_[i / samples].*place).push_back(*scores[i].value);
     }
     return {};
   }
@@ -177,34 +172,17 @@ class Evaluating {
   std::vector<engine::FinishReason> finishes_;  // of the same samples
 };
 
-Json json_of(const EvalSet& set) {
-  Json out = {{"problems", set.problems}};
-  for (const EvalFigure& figure : set.figures) {
-    out[figure.name] = {
-        {"mean", figure.value.mean}, {"low", figure.value.low}, {"high", figure.value.high}};
-  }
-  return out;
-}
-
 void print(const EvalOptions& options, const std::vector<EvalSet>& sets) {
   if (options.json) {
     Json line = {{"model", options.model}, {"data", options.prompts.data}, {"n", options.samples}};
-    line["all"] = json_of(sets.front());
+    line["all"] = figures_json(sets.front(), "problems");
     for (std::size_t i = 1; i < sets.size(); ++i)
-      line["sets"][sets[i].name] = json_of(sets[i]);
+      line["sets"][sets[i].name] = figures_json(sets[i], "problems");
     std::printf("%s\n", line.dump().c_str());
     return;
   }
-  for (const EvalSet& set : sets) {
-    std::printf("%s, %llu problems x %lld samples   (95 %% bootstrap interval)\n",
-                set.name.empty() ? options.prompts.data.c_str() : set.name.c_str(),
-                static_cast<unsigned long long>(set.problems),
-                static_cast<long long>(options.samples));
-    for (const EvalFigure& figure : set.figures) {
-      std::printf("  %-16s %8.4f   [%.4f, %.4f]\n", figure.name.c_str(), figure.value.mean,
-                  figure.value.low, figure.value.high);
-    }
-  }
+  print_figures(sets, options.prompts.data,
+                "problems x " + std::to_string(options.samples) + " samples");
 }
 
 Result<void> check(const EvalOptions& options) {

@@ -1,10 +1,8 @@
 // `troupe node`: plays roles for a company of another process or host.
 #include "actors/limits.hpp"
-#include "apps/cli/stop_signal.hpp"
-#include "apps/session/node/join_flags.hpp"
-#include "apps/session/node/node_process.hpp"
 #include "apps/session/node/tunnel_subscriber.hpp"
 #include "apps/session/roles/role_loader.hpp"
+#include "apps/troupe/ask_company.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/core/edit_distance.hpp"
 #include "runtime/learn/trainers.hpp"
@@ -81,18 +79,10 @@ bool is_final(ErrorCode code) {
   return code == ErrorCode::kConfig || code == ErrorCode::kUnsupported;
 }
 
-Result<void> wait_before_retry(core::Duration wait) {
-  const auto until = std::chrono::steady_clock::now() + wait;
-  while (std::chrono::steady_clock::now() < until) {
-    if (stop_requested()) return core::fail(ErrorCode::kInterrupted, "interrupted");
-    ::usleep(20'000);
-  }
-  return {};
-}
-
 Result<void> run_remote(const NodeOptions& options, const NodeSelf& self) {
   TROUPE_TRY_ASSIGN(target, find_company(options.join));
-  core::Duration wait = actors::limits::kRestartAfter;
+  const core::Failure interrupted = core::fail(ErrorCode::kInterrupted, "interrupted");
+  ReentryWaits waits;
   std::string last;
   bool taken = false;  // the name
   std::chrono::steady_clock::time_point since;
@@ -113,15 +103,13 @@ Result<void> run_remote(const NodeOptions& options, const NodeSelf& self) {
       say("the company has ended; so does " + self.name);
       return {};
     }
-    if (end && *end == NodeEnd::kStopped) return core::fail(ErrorCode::kInterrupted, "interrupted");
+    if (end && *end == NodeEnd::kStopped) return interrupted;
     if (!end && is_final(end.error().code)) return end.failure();
     std::string why = end ? "the company went away" : end.error().message;
     if (taken) why = "the company does not take " + self.name + " yet";
     if (why != last) say(why + "; trying again until it is there (Ctrl-C ends this)");
     last = why;
-    wait = end ? core::Duration(actors::limits::kRestartAfter)
-               : std::min<core::Duration>(wait * 2, actors::limits::kRestartAfter_max);
-    TROUPE_TRY(wait_before_retry(wait));
+    if (!waits.next(end.has_value())) return interrupted;
   }
 }
 

@@ -1,9 +1,7 @@
 // `troupe attach reward`, `detach reward`, `re-weight reward`: rewards that come and go while a run
-// goes on. The attached reward lives in the process of the command, or in one behind it, until it is
-// detached.
-#include "actors/limits.hpp"
+// goes on. The attached reward lives in the process of the command, or in one behind it, until it
+// is detached.
 #include "actors/reward/rule_reward.hpp"
-#include "apps/cli/stop_signal.hpp"
 #include "apps/cli/system_facts.hpp"
 #include "apps/session/node/node_process.hpp"
 #include "apps/session/roles/model_roles.hpp"
@@ -19,7 +17,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -47,9 +44,20 @@ Result<Words> after_kind(const char* command, Words words) {
                                             "`; use `troupe " + command + " reward`");
 }
 
-Result<void> check_name(const std::string& name) {
-  if (!name.empty()) return {};
-  return core::fail(ErrorCode::kConfig, "--name is not set; give the reward a name");
+// Reads the flags of `troupe COMMAND reward`: those of joining, then `own`. False: help was shown.
+Result<bool> read_flags(const char* command,
+                        std::string_view title,
+                        const std::vector<Flag>& own,
+                        AttachOptions& options,
+                        Words words) {
+  std::vector<Flag> flags = options.join.flags();
+  flags.insert(flags.end(), own.begin(), own.end());
+  TROUPE_TRY_ASSIGN(rest, after_kind(command, words));
+  TROUPE_TRY_ASSIGN(outcome, parse_flags(title, flags, rest));
+  if (outcome == FlagsOutcome::kRun && options.name.empty()) {
+    return core::fail(ErrorCode::kConfig, "--name is not set; give the reward a name");
+  }
+  return outcome == FlagsOutcome::kRun;
 }
 
 // `team` computes a model's scores.
@@ -89,40 +97,8 @@ std::string number_text(double value) {
   return text;
 }
 
-// The reward as a role of this process.
-class Attached {
- public:
-  Attached(const AttachOptions& options,
-           std::unique_ptr<actors::RewardSource> source,
-           const SayRunning& running)
-      : options_(options),
-        running_(running),
-        source_(std::move(source)),
-        thread_("reward", &kernels::flush_denormals) {}
-  ~Attached() { thread_.close(); }
-
-  Result<bool> attach(const NodeGuest& guest) {
-    auto factory = reward_factory(std::move(source_), seconds_of(options_.deadline_s));
-    const std::string role = "reward/" + options_.name;
-    TROUPE_TRY_SET(role_, guest.host(role, std::move(factory), &thread_));
-    actors::AttachReward request{options_.name, role, options_.weight};
-    TROUPE_TRY_ASSIGN(changed, ask_from(guest, std::move(request), async::limits::kCallDeadline));
-    running_("reward " + options_.name + " scores from update " +
-             std::to_string(changed.from_update + 1) + " on (set " + std::to_string(changed.set) +
-             ")");
-    return true;
-  }
-  void leave(const NodeGuest& guest) { guest.stop(role_); }
-
- private:
-  const AttachOptions& options_;
-  const SayRunning& running_;
-  std::unique_ptr<actors::RewardSource> source_;
-  async::DeviceThread thread_;
-  std::unique_ptr<cluster::RoleHost> role_;
-};
-
-// One stay in the company; `in` becomes true once the run has taken the reward.
+// One stay in the company, with the reward as a role of this process; `in` becomes true once the
+// run has taken the reward.
 Result<NodeEnd> stay(const AttachOptions& options,
                      core::TeamRunner& team,
                      const SayRunning& running,
@@ -133,24 +109,26 @@ Result<NodeEnd> stay(const AttachOptions& options,
   NodeSelf self;
   self.name = "node/reward-" + options.name + "-" + std::to_string(::getpid());
   self.kinds = {"attach"};
-  Attached attached(options, std::move(source), running);
+  async::DeviceThread thread("reward", &kernels::flush_denormals);
+  std::unique_ptr<cluster::RoleHost> role;
   NodeCalls calls;
   calls.note = say;
-  calls.once_in = [&](NodeGuest guest) {
-    auto taken = attached.attach(guest);
-    in = in || taken.has_value();
-    return taken;
+  calls.once_in = [&](NodeGuest guest) -> Result<bool> {
+    auto factory = reward_factory(std::move(source), seconds_of(options.deadline_s));
+    const std::string name = "reward/" + options.name;
+    TROUPE_TRY_SET(role, guest.host(name, std::move(factory), &thread));
+    actors::AttachReward request{options.name, name, options.weight};
+    TROUPE_TRY_ASSIGN(changed, ask_from(guest, std::move(request), async::limits::kCallDeadline));
+    running("reward " + options.name + " scores from update " +
+            std::to_string(changed.from_update + 1) + " on (set " + std::to_string(changed.set) +
+            ")");
+    in = true;
+    return true;
   };
-  calls.before_end = [&](NodeGuest guest) { attached.leave(guest); };
-  return live_through_gateway(io, target, std::move(self), calls);
-}
-
-// Waits; false when the user asks to stop.
-bool pause(core::Duration wait) {
-  const auto until = std::chrono::steady_clock::now() + wait;
-  while (!stop_requested() && std::chrono::steady_clock::now() < until)
-    ::usleep(20'000);
-  return !stop_requested();
+  calls.before_end = [&](NodeGuest guest) { guest.stop(role); };
+  auto end = live_through_gateway(io, target, std::move(self), calls);
+  thread.close();
+  return end;
 }
 
 // Once a run has taken the reward, it is there for that run: when the run goes away without having
@@ -166,7 +144,7 @@ Result<void> attach(const AttachOptions& options, const SayRunning& running) {
                  "interrupted; groups that needed reward " + options.name + " are sampled again");
   bool in = false;
   std::string last;
-  core::Duration wait = actors::limits::kRestartAfter;
+  ReentryWaits waits;
   for (;;) {
     auto end = stay(options, *team, running, in);
     if (end && *end == NodeEnd::kStopped) return interrupted;
@@ -180,9 +158,7 @@ Result<void> attach(const AttachOptions& options, const SayRunning& running) {
       say(why + "; reward " + options.name + " tries again until the run goes on (Ctrl-C ends this)");
     }
     last = why;
-    wait = end ? core::Duration(actors::limits::kRestartAfter)
-               : std::min<core::Duration>(wait * 2, actors::limits::kRestartAfter_max);
-    if (!pause(wait)) return interrupted;
+    if (!waits.next(end.has_value())) return interrupted;
   }
 }
 
@@ -227,34 +203,33 @@ Result<void> attach_behind(const AttachOptions& options) {
 
 Result<void> run_attach(Words words) {
   AttachOptions options;
-  std::vector<Flag> flags = options.join.flags();
-  flags.push_back({"--name", &options.name, "name of the reward in the run"});
-  flags.push_back({"--weight", &options.weight, "factor of its score in the sum"});
-  flags.push_back({"--python", &options.python, "file with reward_func"});
-  flags.push_back({"--rule", &options.rule, "exact, last_number or regex"});
-  flags.push_back({"--pattern", &options.pattern, "regular expression of --rule regex"});
-  flags.push_back({"--http", &options.http, "URL of a reward server (OpenRLHF's JSON)"});
-  flags.push_back({"--model", &options.model, "folder of a learned reward model"});
-  flags.push_back({"--normalize", &options.normalize,
-                   "of --model: none, or stored (mean and deviation of its config.json)"});
-  flags.push_back(
-      {"--apply-chat-template", &options.chat, "of --model: the run's prompts are chats"});
-  flags.push_back(
-      {"--input-key", &options.input_key, "of --model with chats: column that holds the prompt"});
-  flags.push_back({"--deadline-s", &options.deadline_s, "seconds for the scores of one group",
-                   false, 0.001, 86400});
-  flags.push_back({"--background", &options.background,
-                   "return once the reward is attached; it scores on in a process of its own"});
-  flags.push_back({"--log", &options.log,
-                   "of --background: its output; RUN/nodes/attach-NAME.log, else here"});
-  TROUPE_TRY_ASSIGN(rest, after_kind("attach", words));
-  TROUPE_TRY_ASSIGN(outcome,
-                    parse_flags("troupe attach reward: adds a reward to a run that goes on; it "
-                                "scores in this process until it is detached, the run ends or "
-                                "Ctrl-C, or behind it with --background",
-                                flags, rest));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY(check_name(options.name));
+  TROUPE_TRY_ASSIGN(
+      runs,
+      read_flags(
+          "attach",
+          "troupe attach reward: adds a reward to a run that goes on; it "
+          "scores in this process until it is detached, the run ends or "
+          "Ctrl-C, or behind it with --background",
+          {{"--name", &options.name, "name of the reward in the run"},
+           {"--weight", &options.weight, "factor of its score in the sum"},
+           {"--python", &options.python, "file with reward_func"},
+           {"--rule", &options.rule, "exact, last_number or regex"},
+           {"--pattern", &options.pattern, "regular expression of --rule regex"},
+           {"--http", &options.http, "URL of a reward server (OpenRLHF's JSON)"},
+           {"--model", &options.model, "folder of a learned reward model"},
+           {"--normalize", &options.normalize,
+            "of --model: none, or stored (mean and deviation of its config.json)"},
+           {"--apply-chat-template", &options.chat, "of --model: the run's prompts are chats"},
+           {"--input-key", &options.input_key,
+            "of --model with chats: column that holds the prompt"},
+           {"--deadline-s", &options.deadline_s, "seconds for the scores of one group", false,
+            0.001, 86400},
+           {"--background", &options.background,
+            "return once the reward is attached; it scores on in a process of its own"},
+           {"--log", &options.log,
+            "of --background: its output; RUN/nodes/attach-NAME.log, else here"}},
+          options, words));
+  if (!runs) return {};
   if (!std::isfinite(options.weight) || options.weight == 0) {
     return core::fail(ErrorCode::kConfig, "--weight: expected a number other than 0");
   }
@@ -267,15 +242,12 @@ Result<void> run_attach(Words words) {
 
 Result<void> run_detach(Words words) {
   AttachOptions options;
-  std::vector<Flag> flags = options.join.flags();
-  flags.push_back({"--name", &options.name, "name of the reward"});
-  TROUPE_TRY_ASSIGN(rest, after_kind("detach", words));
-  TROUPE_TRY_ASSIGN(outcome,
-                    parse_flags("troupe detach reward: takes a reward out of a run, once the "
-                                "last group that needs it is scored",
-                                flags, rest));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY(check_name(options.name));
+  TROUPE_TRY_ASSIGN(runs,
+                    read_flags("detach",
+                               "troupe detach reward: takes a reward out of a run, once the "
+                               "last group that needs it is scored",
+                               {{"--name", &options.name, "name of the reward"}}, options, words));
+  if (!runs) return {};
   TROUPE_TRY_ASSIGN(changed, ask_company(options.join, actors::DetachReward{options.name},
                                          actors::limits::kSpawnDeadline));
   say("reward " + options.name + " scores no longer from update " +
@@ -285,14 +257,12 @@ Result<void> run_detach(Words words) {
 
 Result<void> run_reweight(Words words) {
   AttachOptions options;
-  std::vector<Flag> flags = options.join.flags();
-  flags.push_back({"--name", &options.name, "name of the reward"});
-  flags.push_back({"--weight", &options.weight, "new factor of its score in the sum", true});
-  TROUPE_TRY_ASSIGN(rest, after_kind("re-weight", words));
   TROUPE_TRY_ASSIGN(
-      outcome, parse_flags("troupe re-weight reward: changes the weight of a reward", flags, rest));
-  if (outcome == FlagsOutcome::kHelpShown) return {};
-  TROUPE_TRY(check_name(options.name));
+      runs, read_flags("re-weight", "troupe re-weight reward: changes the weight of a reward",
+                       {{"--name", &options.name, "name of the reward"},
+                        {"--weight", &options.weight, "new factor of its score in the sum", true}},
+                       options, words));
+  if (!runs) return {};
   actors::ReweightReward request{options.name, options.weight};
   TROUPE_TRY_ASSIGN(changed,
                     ask_company(options.join, std::move(request), async::limits::kCallDeadline));

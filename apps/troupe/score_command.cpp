@@ -4,8 +4,7 @@
 #include "apps/cli/placement.hpp"
 #include "apps/session/reward_flags.hpp"
 #include "apps/troupe/batch/batch_progress.hpp"
-#include "apps/troupe/batch/json_line.hpp"
-#include "apps/troupe/batch/model_source.hpp"
+#include "apps/troupe/batch/output.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
 #include "apps/troupe/batch/selection.hpp"
 #include "apps/troupe/commands.hpp"
@@ -82,11 +81,10 @@ class Scoring {
       TROUPE_TRY_ASSIGN(folder, model::resolve_model(options_.model));
       settings.emplace_back("--model", model_identity(folder));
     }
-    for (auto& setting : options_.data.settings())
-      settings.push_back(std::move(setting));
+    const PartSettings data = options_.data.settings();
     TROUPE_TRY_ASSIGN(reward, options_.reward.settings());
-    for (auto& setting : reward)
-      settings.push_back(std::move(setting));
+    settings.insert(settings.end(), data.begin(), data.end());
+    settings.insert(settings.end(), reward.begin(), reward.end());
     return settings;
   }
 
@@ -115,8 +113,7 @@ class Scoring {
   Result<std::unique_ptr<actors::RewardSource>> make_source() {
     if (options_.model.empty()) return options_.reward.source();
     TROUPE_TRY_SET(team_, make_team(options_.placement));
-    TROUPE_TRY_ASSIGN(prompts, options_.data.options());
-    return model_source({options_.model, options_.stored, prompts.columns}, *team_);
+    return options_.data.model_source(options_.model, options_.stored, *team_);
   }
 
   actors::RewardGroup group_of(const data::PromptRow& row) const {

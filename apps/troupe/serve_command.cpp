@@ -9,6 +9,7 @@
 #include "apps/serving/serve_options.hpp"
 #include "apps/session/node/node_process.hpp"
 #include "apps/session/node/tunnel_subscriber.hpp"
+#include "apps/troupe/ask_company.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/model/spec.hpp"
 #include "runtime/weights/remote_subscriber.hpp"

@@ -1,16 +1,15 @@
-// `troupe serve-reward`: gives a reward function or rule over HTTP to OpenRLHF's clients and to
+// `troupe serve-reward`: serves a reward function or rule over HTTP to OpenRLHF's clients and to
 // other Troupe runs. The server runs on one io thread, the reward on a device thread, one batch at
 // a time; main waits for a signal. Bounds: those of HttpServer and DeviceThread (more is a 503).
 #include "actors/limits.hpp"
 #include "actors/reward/gist.hpp"
 #include "actors/reward/http_reward.hpp"
-#include "actors/reward/python_reward.hpp"
 #include "actors/reward/reward_json.hpp"
 #include "actors/reward/reward_retries.hpp"
-#include "actors/reward/rule_reward.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/cli/stop_signal.hpp"
 #include "apps/session/node/join_flags.hpp"
+#include "apps/session/reward_flags.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/async/device_thread.hpp"
 #include "runtime/net/http_server.hpp"
@@ -28,30 +27,11 @@ using core::fail;
 using core::Result;
 
 struct Flags {
-  std::string python, rule, pattern, listen = "127.0.0.1:5000";
+  RewardFlags reward;
+  std::string listen = "127.0.0.1:5000";
   std::vector<std::string> endings, hosts;
   bool insecure = false;
 };
-
-Result<std::unique_ptr<actors::RewardSource>> source_of(const Flags& flags) {
-  if (flags.python.empty() == flags.rule.empty()) {
-    return fail(ErrorCode::kConfig,
-                "troupe serve-reward: give either --python FILE or --rule KIND");
-  }
-  if (!flags.python.empty()) {
-    actors::PythonRewardOptions options;
-    options.file = flags.python;
-    return actors::make_python_reward(std::move(options));
-  }
-  if (const auto kind = actors::rule_kind(flags.rule)) {
-    if (*kind == actors::RuleKind::kRegex && flags.pattern.empty()) {
-      return fail(ErrorCode::kConfig, "--rule regex needs a pattern; give --pattern");
-    }
-    return actors::make_rule_reward(*kind, flags.pattern);
-  }
-  return fail(ErrorCode::kConfig,
-              "there is no rule '" + flags.rule + "'; --rule takes exact, last_number or regex");
-}
 
 // "HOST:PORT", with brackets around IPv6.
 Result<net::HttpServerOptions> listen_options(const Flags& flags) {
@@ -171,9 +151,9 @@ class Service {
 Result<void> run_serve_reward(Words words) {
   Flags flags;
   const std::vector<Flag> list = {
-      {"--python", &flags.python, "file with reward_func(queries, prompts, labels)"},
-      {"--rule", &flags.rule, "exact, last_number or regex"},
-      {"--pattern", &flags.pattern, "regular expression of --rule regex"},
+      {"--python", &flags.reward.python, "file with reward_func(queries, prompts, labels)"},
+      {"--rule", &flags.reward.rule, "exact, last_number or regex"},
+      {"--pattern", &flags.reward.pattern, "regular expression of --rule regex"},
       {"--listen", &flags.listen, "HOST:PORT; port 0 takes a free one"},
       {"--strip-end", &flags.endings, "text taken off the end of a response, as <|im_end|>"},
       {"--allow-host", &flags.hosts, "host name by which clients call this server"},
@@ -183,7 +163,11 @@ Result<void> run_serve_reward(Words words) {
       parse_flags("troupe serve-reward: a reward over HTTP, in OpenRLHF's JSON", list, words));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   TROUPE_TRY_ASSIGN(options, listen_options(flags));
-  TROUPE_TRY_ASSIGN(source, source_of(flags));
+  if (flags.reward.python.empty() == flags.reward.rule.empty()) {
+    return fail(ErrorCode::kConfig,
+                "troupe serve-reward: give either --python FILE or --rule KIND");
+  }
+  TROUPE_TRY_ASSIGN(source, flags.reward.source());
   Service service(std::move(source), flags.endings);
   async::IoThreads io(1);
   const std::string host =

@@ -8,12 +8,6 @@
 
 namespace troupe::app {
 
-BatchSampler::BatchSampler(engine::EngineDriver& driver,
-                           engine::SamplingParams sampling,
-                           std::int32_t samples,
-                           std::uint64_t seed)
-    : driver_(driver), sampling_(std::move(sampling)), samples_(samples), seed_(seed) {}
-
 core::Result<void> BatchSampler::run(std::size_t first, std::size_t end, const Hooks& hooks) {
   std::size_t next = next_done_ = first;
   for (;;) {

@@ -4,6 +4,7 @@
 // anywhere and gone on with later. Owned by a command; runs on its thread.
 #pragma once
 
+#include "apps/cli/sampling_flags.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/engine/driver.hpp"
 
@@ -28,11 +29,13 @@ class BatchSampler {
     std::function<core::Result<void>()> stepped = {};
   };
 
-  // `seed` of the whole list; prompt i samples from derive_seed(seed, i).
-  BatchSampler(engine::EngineDriver& driver,
-               engine::SamplingParams sampling,
-               std::int32_t samples,
-               std::uint64_t seed);
+  // The seed of the flags is that of the whole list; prompt i samples from derive_seed(seed, i).
+  // `samples`: of each prompt.
+  BatchSampler(engine::EngineDriver& driver, const SamplingFlags& flags, std::int64_t samples)
+      : driver_(driver),
+        sampling_(flags.params()),
+        samples_(static_cast<std::int32_t>(samples)),
+        seed_(static_cast<std::uint64_t>(flags.seed)) {}
 
   // Prompts `first` to `end` - 1. Error kInterrupted: the user asked to stop.
   core::Result<void> run(std::size_t first, std::size_t end, const Hooks& hooks);

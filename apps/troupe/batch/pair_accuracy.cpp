@@ -2,9 +2,7 @@
 
 #include "actors/limits.hpp"
 #include "apps/session/reward_flags.hpp"
-#include "apps/troupe/batch/json_line.hpp"
-#include "apps/troupe/batch/model_source.hpp"
-#include "apps/troupe/batch/source_column.hpp"
+#include "apps/troupe/batch/output.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/learn/evaluation.hpp"
 #include "runtime/store/atomic_file.hpp"
@@ -47,64 +45,32 @@ struct Judged {
   double right() const { return margin() > 0 ? 1 : margin() < 0 ? 0 : 0.5; }
 };
 
-struct PairSet {
-  std::string name;  // "" for all pairs
-  std::size_t pairs = 0;
-  learn::Interval accuracy, margin;
-};
-
-core::Result<PairSet> figures_of(const std::string& name, const std::vector<const Judged*>& some) {
-  std::vector<double> right, margins;
-  for (const Judged* one : some) {
-    right.push_back(one->right());
-    margins.push_back(one->margin());
-  }
-  TROUPE_TRY_ASSIGN(accuracy, learn::bootstrap_mean(right, 2000, 1));
-  TROUPE_TRY_ASSIGN(margin, learn::bootstrap_mean(margins, 2000, 1));
-  return PairSet{name, some.size(), accuracy, margin};
-}
-
-// All pairs first, then each source by name where there is one.
-core::Result<std::vector<PairSet>> sets_of(const std::vector<Judged>& judged) {
-  std::vector<const Judged*> all;
-  std::map<std::string, std::vector<const Judged*>> sources;
+// Accuracy and margin of all pairs first, then of each source by name where there is one.
+core::Result<std::vector<EvalSet>> sets_of(const std::vector<Judged>& judged) {
+  std::map<std::string, std::vector<const Judged*>> sources = {{"", {}}};  // "": all
   for (const Judged& one : judged) {
-    all.push_back(&one);
+    sources[""].push_back(&one);
     if (!one.source.empty()) sources[one.source].push_back(&one);
   }
-  std::vector<PairSet> sets;
-  TROUPE_TRY_ASSIGN(whole, figures_of("", all));
-  sets.push_back(std::move(whole));
+  std::vector<EvalSet> sets;
   for (const auto& [name, some] : sources) {
-    TROUPE_TRY_ASSIGN(set, figures_of(name, some));
-    sets.push_back(std::move(set));
+    std::vector<double> right, margins;
+    for (const Judged* one : some) {
+      right.push_back(one->right());
+      margins.push_back(one->margin());
+    }
+    TROUPE_TRY_ASSIGN(accuracy, learn::bootstrap_mean(right, 2000, 1));
+    TROUPE_TRY_ASSIGN(margin, learn::bootstrap_mean(margins, 2000, 1));
+    sets.push_back({name, some.size(), {{"accuracy", accuracy}, {"margin", margin}}});
   }
   return sets;
 }
 
-Json json_of(const PairSet& set) {
-  const auto figure = [](const learn::Interval& value) {
-    return Json{{"mean", value.mean}, {"low", value.low}, {"high", value.high}};
-  };
-  return {{"pairs", set.pairs}, {"accuracy", figure(set.accuracy)}, {"margin", figure(set.margin)}};
-}
-
-void print(const std::string& data, const std::vector<PairSet>& sets) {
-  for (const PairSet& set : sets) {
-    std::printf("%s, %zu pairs   (95 %% bootstrap interval)\n",
-                set.name.empty() ? data.c_str() : set.name.c_str(), set.pairs);
-    for (const auto& [name, value] :
-         {std::pair("accuracy", set.accuracy), std::pair("margin", set.margin)}) {
-      std::printf("  %-16s %8.4f   [%.4f, %.4f]\n", name, value.mean, value.low, value.high);
-    }
-  }
-}
-
-void print_json(const PairFlags& pairs, const std::string& data, const std::vector<PairSet>& sets) {
+void print_json(const PairFlags& pairs, const std::string& data, const std::vector<EvalSet>& sets) {
   Json line = {{"reward_model", pairs.model}, {"data", data}};
-  line.update(json_of(sets.front()));
+  line.update(figures_json(sets.front(), "pairs"));
   for (std::size_t i = 1; i < sets.size(); ++i)
-    line["sets"][sets[i].name] = json_of(sets[i]);
+    line["sets"][sets[i].name] = figures_json(sets[i], "pairs");
   std::printf("%s\n", line.dump().c_str());
 }
 
@@ -127,7 +93,7 @@ core::Result<void> print_pair_accuracy(const PairFlags& pairs,
   for (const data::PromptRow& row : prompts)
     TROUPE_TRY(add_pair(row, pairs, groups));
   TROUPE_TRY_ASSIGN(team, make_team(placement));
-  TROUPE_TRY_ASSIGN(source, model_source({pairs.model, false, options.columns}, *team));
+  TROUPE_TRY_ASSIGN(source, rows.model_source(pairs.model, false, *team));
   TROUPE_TRY_ASSIGN(scores, score_items(*source, groups, actors::limits::kRewardDeadline));
   std::vector<Judged> judged;
   std::string lines;
@@ -150,7 +116,7 @@ core::Result<void> print_pair_accuracy(const PairFlags& pairs,
   if (report.json) {
     print_json(pairs, rows.data, sets);
   } else {
-    print(rows.data, sets);
+    print_figures(sets, rows.data, "pairs");
   }
   return {};
 }

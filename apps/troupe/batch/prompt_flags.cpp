@@ -1,6 +1,8 @@
 #include "apps/troupe/batch/prompt_flags.hpp"
 
+#include "actors/reward/model_reward.hpp"
 #include "runtime/config/read.hpp"
+#include "runtime/model/params.hpp"
 
 namespace troupe::app {
 
@@ -34,6 +36,14 @@ core::Result<actors::DatasetPromptsOptions> PromptFlags::options() const {
                       "--input-template has no {} where the prompt would go");
   }
   return options;
+}
+
+core::Result<std::unique_ptr<actors::RewardSource>> PromptFlags::model_source(
+    const std::string& name, bool stored, core::TeamRunner& team) const {
+  TROUPE_TRY_ASSIGN(prompts, options());
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(name));
+  return actors::make_model_reward(
+      {.folder = folder, .normalise = stored, .columns = prompts.columns}, team);
 }
 
 std::vector<std::pair<std::string, std::string>> PromptFlags::settings() const {

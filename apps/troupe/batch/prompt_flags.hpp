@@ -3,9 +3,12 @@
 #pragma once
 
 #include "actors/data/dataset_prompts.hpp"
+#include "actors/reward/reward_source.hpp"
 #include "apps/cli/flags.hpp"
+#include "runtime/core/team.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +28,13 @@ struct PromptFlags {
 
   // In file order, templates resolved. Errors: kConfig for flags that exclude each other.
   core::Result<actors::DatasetPromptsOptions> options() const;
+
+  // A reward model (folder or org/name, with a score head) as a source of scores for rows that
+  // these flags describe. `stored`: scores less the model's own mean over its deviation. `team`
+  // outlives the source. Errors: those of `options`; no such model; kConfig: no score head.
+  core::Result<std::unique_ptr<actors::RewardSource>> model_source(const std::string& name,
+                                                                   bool stored,
+                                                                   core::TeamRunner& team) const;
 
   // What they mean for the content of a file that is made from the data.
   std::vector<std::pair<std::string, std::string>> settings() const;

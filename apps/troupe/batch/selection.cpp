@@ -1,6 +1,6 @@
 #include "apps/troupe/batch/selection.hpp"
 
-#include "apps/troupe/batch/json_line.hpp"
+#include "apps/troupe/batch/output.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -58,11 +58,7 @@ std::vector<std::vector<const Row*>> by_prompt(const std::vector<Row>& rows,
     }
     const auto [place, fresh] = places.emplace(std::move(key), groups.size());
     if (fresh) groups.emplace_back();
-    if (row.reward) {
-      groups[place->second].push_back(&row);
-    } else {
-      ++counts.unscored;
-    }
+    if (row.reward) groups[place->second].push_back(&row);
   }
   counts.prompts = groups.size();
   return groups;

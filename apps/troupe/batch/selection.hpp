@@ -1,7 +1,7 @@
-// What becomes of scored rows: the best of each prompt (rejection sampling), best against worst as
-// a pair (iterative DPO), or rows whose prompt names the score (conditional SFT). Pure functions on
-// JSON lines; rows of one prompt are those with the same prompt_id, or without one the same prompt,
-// wherever they stand.
+// Turns scored responses into training data: the best response of each prompt (rejection sampling),
+// best against worst as a pair (iterative DPO), or rows whose prompt names the score (conditional
+// SFT). Pure functions on JSON lines. Rows belong to one prompt when they have the same prompt_id
+// or, without one, the same prompt; they may stand anywhere.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -23,7 +23,6 @@ struct Selected {
   std::string lines;           // the rows, each with its newline
   std::uint64_t rows = 0;      // of them
   std::uint64_t prompts = 0;   // prompts there were
-  std::uint64_t unscored = 0;  // rows left out because they have no score
   std::uint64_t equal = 0;     // prompts without a pair: all scores, or both texts, are equal
 };
 

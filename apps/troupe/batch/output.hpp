@@ -1,0 +1,53 @@
+// What the commands on whole files write: rows of .jsonl files, and figures as JSON or as a table.
+#pragma once
+
+#include "apps/session/eval_figures.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace troupe::app {
+
+// One line with its newline; bytes that are no UTF-8 become U+FFFD.
+inline std::string json_line(const nlohmann::ordered_json& row) {
+  return row.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+// The set that a row belongs to, by the column that names it. Empty: the row names none.
+inline std::string source_of(const nlohmann::ordered_json& columns, const std::string& key) {
+  const auto found = columns.find(key);
+  if (found == columns.end()) return {};
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+// {"problems": 40, "pass@1": {"mean", "low", "high"}, ...}. `counted`: what the set holds, as
+// "problems".
+inline nlohmann::ordered_json figures_json(const EvalSet& set, const char* counted) {
+  nlohmann::ordered_json out = {{counted, set.problems}};
+  for (const EvalFigure& figure : set.figures) {
+    out[figure.name] = {
+        {"mean", figure.value.mean}, {"low", figure.value.low}, {"high", figure.value.high}};
+  }
+  return out;
+}
+
+// Each set with its size and a line for each figure. `data` names the set of all; `counted` as
+// "pairs".
+inline void print_figures(const std::vector<EvalSet>& sets,
+                          const std::string& data,
+                          const std::string& counted) {
+  for (const EvalSet& set : sets) {
+    std::printf("%s, %llu %s   (95 %% bootstrap interval)\n",
+                set.name.empty() ? data.c_str() : set.name.c_str(),
+                static_cast<unsigned long long>(set.problems), counted.c_str());
+    for (const auto& [name, value] : set.figures) {
+      std::printf("  %-16s %8.4f   [%.4f, %.4f]\n", name.c_str(), value.mean, value.low,
+                  value.high);
+    }
+  }
+}
+
+}  // namespace troupe::app
