@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/async/event.hpp"
-#include "runtime/async/listed.hpp"
+#include "runtime/async/notifier.hpp"
 #include "runtime/async/task.hpp"
 
 #include <cstddef>

@@ -1,14 +1,15 @@
 #include "runtime/cluster/endpoint.hpp"
 
 #include "runtime/cluster/limits.hpp"
-#include "runtime/wire/limits.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/wire/limits.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <string>
 
 namespace troupe::cluster {
@@ -25,6 +26,19 @@ std::uint64_t long_bytes(const Frame& message) {
   return message.size_bytes() > wire::limits::kFrame_bytes_max ? message.size_bytes() : 0;
 }
 }  // namespace
+
+wire::Header Transport::new_request(async::Deadline deadline) {
+  wire::Header header;
+  header.run = identity_.run;
+  header.epoch = identity_.epoch;
+  header.request = core::RequestId{++last_request_};
+  header.sender = identity_.self;
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline.remaining(timers_)).count();
+  constexpr auto kMost = std::numeric_limits<std::uint32_t>::max();
+  header.budget_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 0, kMost));
+  return header;
+}
 
 // A call's line in the table, for as long as its coroutine waits.
 struct Endpoint::Entry {
@@ -51,8 +65,8 @@ void Endpoint::on_bug(std::function<void(const core::Error&)> hook) {
 }
 
 PeerName Endpoint::waits_for() const {
-  const auto older = [](const auto& a, const auto& b) { return a.first < b.first; };
-  const auto oldest = std::min_element(calls_.begin(), calls_.end(), older);
+  const auto oldest =
+      std::ranges::min_element(calls_, {}, [](const auto& call) { return call.first; });
   return oldest == calls_.end() ? PeerName() : oldest->second.peer;
 }
 
@@ -199,10 +213,12 @@ void Endpoint::on_peer_lost(const PeerName& peer, const core::Error& cause) {
   parts_.forget(peer);
 }
 
-bool Endpoint::admit() noexcept {
-  if (inbox_.fetch_add(1, std::memory_order_relaxed) < limits::kRoleInbox_frames_max) return true;
+Result<void> Endpoint::admit() {
+  if (inbox_.fetch_add(1, std::memory_order_relaxed) < limits::kRoleInbox_frames_max) return {};
   inbox_.fetch_sub(1, std::memory_order_relaxed);
-  return false;
+  return core::fail(ErrorCode::kOverloaded, "the inbox of " + identity().self + " already holds " +
+                                                std::to_string(limits::kRoleInbox_frames_max) +
+                                                " requests");
 }
 
 void Endpoint::on_request(PeerName from, Frame frame) {
@@ -230,14 +246,12 @@ void Endpoint::on_request(PeerName from, Frame frame) {
     refusal = message.error();
   }
   inbox_.fetch_sub(1, std::memory_order_relaxed);
-  refuse(from, frame, refusal);
+  if (header) refuse(from, *header, refusal);
 }
 
-void Endpoint::refuse(const PeerName& to, const Frame& request, const core::Error& error) {
-  const auto header = wire::read_header(request);
-  if (!header) return;
+void Endpoint::refuse(const PeerName& to, const wire::Header& request, const core::Error& error) {
   ++frames_out_;
-  send_reply(to, wire::failure_frame(wire::reply_header(*header, identity().self), error));
+  send_reply(to, wire::failure_frame(wire::reply_header(request, identity().self), error));
 }
 
 // An expected failure is an answer; an exception is a bug, answered and then raised. A handler that
@@ -290,10 +304,7 @@ void Endpoint::end(bool goodbye) {
   requests_.clear();
   inbox_.fetch_sub(open.size(), std::memory_order_relaxed);
   for (const Request& request : open) {
-    if (!goodbye) break;
-    const auto header = wire::reply_header(request.header, identity().self);
-    ++frames_out_;
-    send_reply(request.from, wire::failure_frame(header, kStopped));
+    if (goodbye) refuse(request.from, request.header, kStopped);
   }
   handlers_.cancel();
 }

@@ -51,9 +51,9 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   virtual std::uint64_t actor() const noexcept { return 0; }
   const async::Executor& strand() const noexcept { return strand_; }
 
-  // Takes a place in the inbox; false when it is full. Safe on any thread. Whoever got one hands the
-  // request to `on_request`, which keeps the place until the answer is out.
-  bool admit() noexcept;
+  // Takes a place in the inbox. Error: kOverloaded when it is full. Safe on any thread. Whoever got
+  // a place hands the request to `on_request`, which keeps it until the answer is out.
+  core::Result<void> admit();
 
   // On the strand, from the transport:
   void on_request(PeerName from, wire::Frame frame);  // with a place from `admit`
@@ -106,7 +106,7 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   core::Result<std::optional<wire::Frame>> message_of(const PeerName& from, wire::Frame frame);
   bool set_answer(Answer& answer, const PeerName& from, wire::Frame frame);
   void answer(Place place, const core::Result<wire::Frame>& result);
-  void refuse(const PeerName& to, const wire::Frame& request, const core::Error& error);
+  void refuse(const PeerName& to, const wire::Header& request, const core::Error& error);
 
   const async::Executor strand_;
   std::unordered_map<std::uint64_t, Call> calls_;  // by request id

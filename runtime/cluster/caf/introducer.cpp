@@ -51,7 +51,7 @@ void Introducer::on_exit() {
   const auto remotes = std::exchange(remotes_, {});
   for (const auto& [node, remote] : remotes) {
     for (const auto& open : remote.dials) {
-      open.welcome->set(core::fail(ErrorCode::kClosed, "the exchange is closed"));
+      open.welcome->set_value(core::fail(ErrorCode::kClosed, "the exchange is closed"));
     }
   }
 }
@@ -60,8 +60,8 @@ void Introducer::on_exit() {
 void Introducer::dial(const Dial& wanted) {
   const auto role = core_->directory.find(wanted.self.name);
   if (!role || !role->local) {
-    return wanted.welcome->set(core::fail(ErrorCode::kInvalidArgument,
-                                          "no role of this process is named " + wanted.self.name));
+    return wanted.welcome->set_value(core::fail(
+        ErrorCode::kInvalidArgument, "no role of this process is named " + wanted.self.name));
   }
   Remote& remote = remotes_[wanted.introducer.node()];
   if (!remote.introducer || !(remote.introducer == wanted.introducer)) {
@@ -171,7 +171,7 @@ Result<Directory::Claim> Introducer::admitted(const wire::Hello& hello, const ca
   if (!core_->hooks.admit) {
     return core::fail(ErrorCode::kUnsupported, "this process takes nobody in");
   }
-  TROUPE_TRY(core_->hooks.admit(hello, origin_of(from)));
+  TROUPE_TRY(core_->hooks.admit(hello, to_string(from)));
   return claim;
 }
 
@@ -184,7 +184,7 @@ void Introducer::bind(const wire::Hello& hello, const caf::actor& who) {
   }
   core_->directory.bind(hello, who);
   monitor(who);
-  if (core_->hooks.arrived) core_->hooks.arrived(hello, origin_of(who.node()));
+  if (core_->hooks.arrived) core_->hooks.arrived(hello, to_string(who.node()));
 }
 
 void Introducer::answered(const Parcel& parcel) {
@@ -208,10 +208,10 @@ void Introducer::answered(const Parcel& parcel) {
     remote.dials.erase(open);
     if (failure) {
       remote.trusted = remote.in || !remote.dials.empty();
-      return welcome->set(core::fail(*failure));
+      return welcome->set_value(core::fail(*failure));
     }
     let_in(remote);
-    welcome->set({});
+    welcome->set_value({});
   } else if (const auto role = core_->directory.find(header->sender);
              failure && remote.trusted && !(role && role->local)) {
     withdrawn(header->sender, header->epoch, *failure);
@@ -238,7 +238,7 @@ void Introducer::ended(const caf::down_msg& down) {
   for (const auto& gone : core_->directory.drop_all(address.node))
     is_lost(gone);
   for (const auto& open : remote.dials) {
-    open.welcome->set(
+    open.welcome->set_value(
         core::fail(ErrorCode::kPeerLost, "the process ended before it answered: " + cause));
   }
 }

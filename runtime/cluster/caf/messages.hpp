@@ -14,7 +14,6 @@
 
 #include <future>
 #include <memory>
-#include <utility>
 
 namespace troupe::cluster::exchange {
 
@@ -39,18 +38,8 @@ struct Cleared {
   Parcel parcel;
 };
 
-// One `connect` that waits for the other side's word. Set once, by whoever comes first.
-class Welcome {
- public:
-  std::future<core::Result<void>> future() { return promise_.get_future(); }
-  void set(core::Result<void> result) {
-    if (!std::exchange(set_, true)) promise_.set_value(std::move(result));
-  }
-
- private:
-  std::promise<core::Result<void>> promise_;
-  bool set_ = false;  // only the introducer sets
-};
+// One `connect` that waits for the other side's word. The introducer sets it, once.
+using Welcome = std::promise<core::Result<void>>;
 
 // To the introducer: these two remote roles are to know each other.
 struct Acquaint {
