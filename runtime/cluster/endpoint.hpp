@@ -89,18 +89,16 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
 
   static async::task<core::Result<void>> serve_one(std::shared_ptr<Endpoint> self, Place place,
                                                    wire::Frame frame);
-  // The call itself, of a frame.
-  static async::task<core::Result<wire::Frame>> exchange(std::shared_ptr<Endpoint> self,
-                                                         PeerName peer,
-                                                         wire::Frame request,
-                                                         std::string kind,
-                                                         async::Deadline deadline);
+  // The call itself, of a frame. Callers of the next two keep the endpoint alive meanwhile.
+  async::task<core::Result<wire::Frame>> exchange(PeerName peer,
+                                                  wire::Frame request,
+                                                  std::string kind,
+                                                  async::Deadline deadline);
   // Gives the frame that stands for the message. An overloaded peer is asked again until the
   // deadline.
-  static async::task<core::Result<wire::Frame>> send_parts(std::shared_ptr<Endpoint> self,
-                                                           PeerName peer,
-                                                           wire::Frame message,
-                                                           async::Deadline deadline);
+  async::task<core::Result<wire::Frame>> send_parts(PeerName peer,
+                                                    wire::Frame message,
+                                                    async::Deadline deadline);
   bool take_part(const PeerName& from, const wire::Header& header, const wire::Frame& frame);
   // The message that the frame stands for, or the frame itself; nothing when it was taken before.
   core::Result<std::optional<wire::Frame>> message_of(const PeerName& from, wire::Frame frame);

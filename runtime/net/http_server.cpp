@@ -4,7 +4,6 @@
 
 #include "runtime/async/deadline.hpp"
 #include "runtime/net/await_token.hpp"
-#include "runtime/net/limits.hpp"
 #include "runtime/net/listener.hpp"
 #include "runtime/net/strand_scope.hpp"
 
