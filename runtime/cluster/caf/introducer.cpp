@@ -40,9 +40,7 @@ caf::behavior Introducer::make_behavior() {
       [this](const Dial& wanted) { dial(wanted); },
       [this](const Acquaint& pair) { acquaint(pair); },
       [this](const GivenUp& gone) { withdraw(gone.role, gone.cause); },
-      [this](const Doubt& doubt) {
-        send(doubt.asker, Cleared{doubt.from, doubt.parcel});
-      },
+      [this](const Doubt& doubt) { send(doubt.asker, doubt); },
       [this](const Leave&) { quit(); },
   };
 }
@@ -56,7 +54,7 @@ void Introducer::on_exit() {
   }
 }
 
-// Watching comes first: a introducer that is gone already then says so at once.
+// Watching comes first: an introducer that is gone already then says so at once.
 void Introducer::dial(const Dial& wanted) {
   const auto role = core_->directory.find(wanted.self.name);
   if (!role || !role->local) {
@@ -70,8 +68,7 @@ void Introducer::dial(const Dial& wanted) {
   }
   remote.trusted = true;  // whom we call is who says its names
   remote.dials.push_back(wanted);
-  core_->count_out(wire::hello_frame(wanted.self));
-  send(remote.introducer, Parcel(wire::hello_frame(wanted.self)), role->handle);
+  introduce(remote, {wanted.self, role->handle, true});
 }
 
 void Introducer::introduce(const Remote& remote, const Binding& role) {

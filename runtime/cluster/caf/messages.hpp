@@ -26,14 +26,10 @@ struct Lost {
 // To any of them: end in order.
 struct Leave {};
 
-// To the introducer, from a role's actor: a frame of an address that is not known under its name. And
-// back, once every introduction that came before the frame has been heard.
+// To the introducer, from a role's actor: a frame of an address that is not known under its name.
+// The same goes back once every introduction that came before the frame has been heard.
 struct Doubt {
   caf::actor asker;
-  caf::strong_actor_ptr from;
-  Parcel parcel;
-};
-struct Cleared {
   caf::strong_actor_ptr from;
   Parcel parcel;
 };
@@ -64,7 +60,6 @@ struct Dial {
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Leave)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Doubt)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Cleared)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Acquaint)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::GivenUp)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Dial)

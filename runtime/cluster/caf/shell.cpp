@@ -53,7 +53,7 @@ caf::behavior Shell::make_behavior() {
         boost::asio::post(member->strand(),
                           [member, lost] { member->on_peer_lost(lost.peer, lost.cause); });
       },
-      [this](const Cleared& cleared) { check(cleared.parcel, cleared.from, true); },
+      [this](const Doubt& cleared) { check(cleared.parcel, cleared.from, true); },
       [this](const Leave&) { quit(); },
   };
 }
