@@ -31,9 +31,9 @@ using core::ErrorCode;
 
 namespace {
 
-// A client speaks first. Who has not for so long makes room when others wait.
+// A client speaks first. One that has been silent for so long makes room when others wait.
 constexpr std::chrono::milliseconds kSilence{250};
-constexpr std::chrono::milliseconds kLook{50};  // between looks for such a one
+constexpr std::chrono::milliseconds kLook{50};  // between looks for such a client
 
 // One connection. `cut` ends every wait on it.
 struct Visitor {

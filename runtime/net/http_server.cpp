@@ -251,7 +251,8 @@ async::task<void> HttpServer::Impl::converse(StreamPtr stream) {
   stream->socket().shutdown(tcp::socket::shutdown_send, ignored);
 }
 
-// One connection too many: its header is read, so that it can hear why.
+// One connection too many. Its header is read first: a client that still sends would not see the
+// reply.
 async::task<void> HttpServer::Impl::turn_away(StreamPtr stream) {
   const Counted counted{refusals};
   beast::flat_buffer buffer(kBuffer_bytes_max);
