@@ -9,7 +9,7 @@
 #include "actors/limits.hpp"
 #include "actors/protocol/reward_group.hpp"
 #include "runtime/async/event.hpp"
-#include "runtime/async/listed.hpp"
+#include "runtime/async/notifier.hpp"
 #include "runtime/async/notifier.hpp"
 #include "runtime/async/task.hpp"
 #include "runtime/core/error.hpp"

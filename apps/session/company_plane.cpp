@@ -81,7 +81,7 @@ Result<void> CompanyPlane::open_exchange() {
                 [company = company_, name, epoch, cause] { company->on_lost(name, epoch, cause); });
   };
   hooks.refused = [this](const std::string& what) { options_.note("refused: " + what); };
-  TROUPE_TRY_SET(exchange_, cluster::Exchange::create({}, std::move(hooks), timers_));
+  TROUPE_TRY_SET(exchange_, cluster::Exchange::create(std::move(hooks), timers_));
   return {};
 }
 

@@ -43,11 +43,8 @@ class Timer {
   Timer() = default;
   explicit Timer(std::shared_ptr<State> state) : state_(std::move(state)) {}
   Timer(Timer&&) noexcept = default;
-  Timer& operator=(Timer&& other) noexcept {
-    if (this != &other) {
-      disarm();
-      state_ = std::move(other.state_);
-    }
+  Timer& operator=(Timer other) noexcept {
+    state_.swap(other.state_);
     return *this;
   }
   ~Timer() { disarm(); }

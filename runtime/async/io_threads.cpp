@@ -29,9 +29,7 @@ void IoThreads::run(task<void> body) {
 
 void IoThreads::join() {
   guard_.reset();
-  for (auto& thread : threads_) {
-    if (thread.joinable()) thread.join();
-  }
+  threads_.clear();
 }
 
 }  // namespace troupe::async

@@ -1,7 +1,5 @@
 #include "runtime/async/notifier.hpp"
 
-#include "runtime/async/listed.hpp"
-
 namespace troupe::async {
 
 void Notifier::notify_all() {

@@ -1,6 +1,6 @@
-// Wakes every coroutine that waits for "something changed": the way a handler waits for a condition
-// over its role's state. Owned by the role; all calls on its strand. Waiters check their condition
-// again after each wake. Bound: the number of handlers, which the role's inbox bounds.
+// Wakes every coroutine that waits for "something changed", as a condition variable does for
+// threads: a waiter checks its condition over the role's state again after each wake. Owned by the
+// role; all calls on its strand. Bound: the number of handlers, which the role's inbox bounds.
 #pragma once
 
 #include <list>
@@ -9,6 +9,24 @@
 #include "runtime/async/deadline.hpp"
 
 namespace troupe::async {
+
+// Keeps a waiter on a list, and takes it off however its wait ends: value, deadline, close or
+// cancellation. Lives in the waiting coroutine's frame; the list's owner outlives the wait.
+template <class Waiter>
+class Listed {
+ public:
+  using List = std::list<std::shared_ptr<Waiter>>;
+
+  Listed(List& list, std::shared_ptr<Waiter> waiter)
+      : list_(list), place_(list.insert(list.end(), std::move(waiter))) {}
+  Listed(const Listed&) = delete;
+  Listed& operator=(const Listed&) = delete;
+  ~Listed() { list_.erase(place_); }
+
+ private:
+  List& list_;
+  typename List::iterator place_;
+};
 
 class Notifier {
  public:

@@ -1,6 +1,6 @@
-// A nursery: the only place coroutines are started from. Children run on the scope's executor; the
-// first one that fails cancels its siblings; nobody leaves before all children have ended. Owned by a
-// role host or by the coroutine that opened it; all calls on its executor.
+// Structured concurrency: coroutines are started in a scope, which waits for all of them before it
+// ends. Such children run on the scope's executor; the first one that fails cancels its siblings.
+// Owned by a role host or by the coroutine that opened it; all calls on its executor.
 // Bound: none of its own; whoever spawns per request bounds the requests (a role's inbox does).
 //
 //   with_scope(body, args...)   a scope inside a coroutine; safe when that one is cancelled

@@ -1,14 +1,15 @@
 #include "runtime/cluster/endpoint.hpp"
 
 #include "runtime/cluster/limits.hpp"
-#include "runtime/wire/limits.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/wire/limits.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <string>
 
 namespace troupe::cluster {
@@ -24,7 +25,25 @@ const core::Error kStopped{ErrorCode::kPeerLost, "the role has stopped"};
 std::uint64_t long_bytes(const Frame& message) {
   return message.size_bytes() > wire::limits::kFrame_bytes_max ? message.size_bytes() : 0;
 }
+
+// What is left until the deadline, as a header says it.
+std::uint32_t budget_ms(async::Deadline deadline, const core::Clock& clock) {
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline.remaining(clock)).count();
+  constexpr auto kMost = std::numeric_limits<std::uint32_t>::max();
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 0, kMost));
+}
 }  // namespace
+
+wire::Header Transport::new_request(async::Deadline deadline) {
+  wire::Header header;
+  header.run = identity_.run;
+  header.epoch = identity_.epoch;
+  header.request = core::RequestId{++last_request_};
+  header.sender = identity_.self;
+  header.budget_ms = budget_ms(deadline, timers_);
+  return header;
+}
 
 // A call's line in the table, for as long as its coroutine waits.
 struct Endpoint::Entry {
@@ -51,8 +70,8 @@ void Endpoint::on_bug(std::function<void(const core::Error&)> hook) {
 }
 
 PeerName Endpoint::waits_for() const {
-  const auto older = [](const auto& a, const auto& b) { return a.first < b.first; };
-  const auto oldest = std::min_element(calls_.begin(), calls_.end(), older);
+  const auto oldest =
+      std::ranges::min_element(calls_, {}, [](const auto& call) { return call.first; });
   return oldest == calls_.end() ? PeerName() : oldest->second.peer;
 }
 
@@ -80,70 +99,62 @@ async::task<Result<Frame>> Endpoint::call(PeerName peer, Frame request, async::D
   }
   std::string kind = wire::frame_kind(request);
   if (long_bytes(request) > 0) {
-    auto sent = co_await send_parts(self, peer, std::move(request), deadline);
+    auto sent = co_await send_parts(peer, std::move(request), deadline);
     if (!sent) co_return sent.failure();
     request = std::move(*sent);
   }
-  auto answered =
-      co_await exchange(self, std::move(peer), std::move(request), std::move(kind), deadline);
+  auto answered = co_await exchange(std::move(peer), std::move(request), std::move(kind), deadline);
   co_return answered;
 }
 
-async::task<Result<Frame>> Endpoint::exchange(std::shared_ptr<Endpoint> self,
-                                              PeerName peer,
+async::task<Result<Frame>> Endpoint::exchange(PeerName peer,
                                               Frame request,
                                               std::string kind,
                                               async::Deadline deadline) {
   TROUPE_CO_TRY_ASSIGN(header, wire::read_header(request));
   auto reply = std::make_shared<Answer>();
-  self->calls_.emplace(header.request.value, Call{peer, reply});
-  const Entry entry{self->calls_, header.request.value};
-  TROUPE_CO_TRY(self->send_request(peer, request));
-  ++self->frames_out_;
+  calls_.emplace(header.request.value, Call{peer, reply});
+  const Entry entry{calls_, header.request.value};
+  TROUPE_CO_TRY(send_request(peer, request));
+  ++frames_out_;
   core::Error late;
   late.code = ErrorCode::kDeadline;
-  late.message = peer + " did not answer '" + kind + "' of " + self->identity().self + " within " +
+  late.message = peer + " did not answer '" + kind + "' of " + identity().self + " within " +
                  std::to_string(header.budget_ms) + " ms";
-  auto answered = co_await async::take_until<Frame>(self->timers(), reply, deadline, late);
+  auto answered = co_await async::take_until<Frame>(timers(), reply, deadline, late);
   if (!answered) co_return answered.failure();
   if (const auto failure = wire::read_failure(*answered)) co_return core::fail(failure->within(peer));
   co_return answered;
 }
 
-async::task<Result<Frame>> Endpoint::send_parts(std::shared_ptr<Endpoint> self,
-                                                PeerName peer,
+async::task<Result<Frame>> Endpoint::send_parts(PeerName peer,
                                                 Frame message,
                                                 async::Deadline deadline) {
   TROUPE_CO_TRY_ASSIGN(header, wire::read_header(message));
-  const std::uint64_t number = self->new_request(deadline).request.value;
+  const std::uint64_t number = new_request(deadline).request.value;
   const std::uint32_t count = wire::part_count(message.size_bytes());
   const std::string kind = wire::frame_kind(message);
   for (std::uint32_t index = 0; index < count;) {
     const async::Deadline until =
-        std::min(deadline, async::Deadline::after(self->timers(), limits::kPartDeadline));
+        std::min(deadline, async::Deadline::after(timers(), limits::kPartDeadline));
     const wire::Part part{number, index, message.size_bytes(),
                           wire::part_of(message.bytes(), index)};
-    Frame frame = wire::part_frame(self->new_request(until), part);
+    Frame frame = wire::part_frame(new_request(until), part);
     std::string name =
         "part " + std::to_string(index + 1) + " of " + std::to_string(count) + " of " + kind;
-    auto taken = co_await exchange(self, peer, std::move(frame), std::move(name), until);
+    auto taken = co_await exchange(peer, std::move(frame), std::move(name), until);
     if (taken) {
       ++index;
       continue;
     }
     const bool waits = taken.error().code == ErrorCode::kOverloaded &&
-                       deadline.remaining(self->timers()) > limits::kPartBackoff;
+                       deadline.remaining(timers()) > limits::kPartBackoff;
     if (!waits) co_return taken.failure();
-    co_await async::sleep_for(self->timers(), limits::kPartBackoff);
-    if (self->ended_) co_return core::fail(kStopped);
+    co_await async::sleep_for(timers(), limits::kPartBackoff);
+    if (ended_) co_return core::fail(kStopped);
   }
-  if (!header.reply) {
-    header.budget_ms = static_cast<std::uint32_t>(std::min<std::int64_t>(
-        header.budget_ms, std::chrono::duration_cast<std::chrono::milliseconds>(
-                              deadline.remaining(self->timers()))
-                              .count()));
-  }
-  co_return wire::whole_frame(header, {number, self->identity().epoch});
+  if (!header.reply) header.budget_ms = std::min(header.budget_ms, budget_ms(deadline, timers()));
+  co_return wire::whole_frame(header, {number, identity().epoch});
 }
 
 bool Endpoint::take_part(const PeerName& from, const wire::Header& header, const Frame& frame) {
@@ -199,10 +210,12 @@ void Endpoint::on_peer_lost(const PeerName& peer, const core::Error& cause) {
   parts_.forget(peer);
 }
 
-bool Endpoint::admit() noexcept {
-  if (inbox_.fetch_add(1, std::memory_order_relaxed) < limits::kRoleInbox_frames_max) return true;
+Result<void> Endpoint::admit() {
+  if (inbox_.fetch_add(1, std::memory_order_relaxed) < limits::kRoleInbox_frames_max) return {};
   inbox_.fetch_sub(1, std::memory_order_relaxed);
-  return false;
+  return core::fail(ErrorCode::kOverloaded, "the inbox of " + identity().self + " already holds " +
+                                                std::to_string(limits::kRoleInbox_frames_max) +
+                                                " requests");
 }
 
 void Endpoint::on_request(PeerName from, Frame frame) {
@@ -230,14 +243,12 @@ void Endpoint::on_request(PeerName from, Frame frame) {
     refusal = message.error();
   }
   inbox_.fetch_sub(1, std::memory_order_relaxed);
-  refuse(from, frame, refusal);
+  if (header) refuse(from, *header, refusal);
 }
 
-void Endpoint::refuse(const PeerName& to, const Frame& request, const core::Error& error) {
-  const auto header = wire::read_header(request);
-  if (!header) return;
+void Endpoint::refuse(const PeerName& to, const wire::Header& request, const core::Error& error) {
   ++frames_out_;
-  send_reply(to, wire::failure_frame(wire::reply_header(*header, identity().self), error));
+  send_reply(to, wire::failure_frame(wire::reply_header(request, identity().self), error));
 }
 
 // An expected failure is an answer; an exception is a bug, answered and then raised. A handler that
@@ -250,7 +261,7 @@ async::task<Result<void>> Endpoint::serve_one(std::shared_ptr<Endpoint> self, Pl
     if (!self->ended_ && result && long_bytes(*result) > 0) {
       const auto deadline = async::Deadline::after(
           self->timers(), std::chrono::milliseconds(place->header.budget_ms));
-      auto sent = co_await send_parts(self, place->from, std::move(*result), deadline);
+      auto sent = co_await self->send_parts(place->from, std::move(*result), deadline);
       result = std::move(sent);
     }
     if (!self->ended_) self->answer(place, result);
@@ -290,10 +301,7 @@ void Endpoint::end(bool goodbye) {
   requests_.clear();
   inbox_.fetch_sub(open.size(), std::memory_order_relaxed);
   for (const Request& request : open) {
-    if (!goodbye) break;
-    const auto header = wire::reply_header(request.header, identity().self);
-    ++frames_out_;
-    send_reply(request.from, wire::failure_frame(header, kStopped));
+    if (goodbye) refuse(request.from, request.header, kStopped);
   }
   handlers_.cancel();
 }

@@ -51,9 +51,9 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   virtual std::uint64_t actor() const noexcept { return 0; }
   const async::Executor& strand() const noexcept { return strand_; }
 
-  // Takes a place in the inbox; false when it is full. Safe on any thread. Whoever got one hands the
-  // request to `on_request`, which keeps the place until the answer is out.
-  bool admit() noexcept;
+  // Takes a place in the inbox. Error: kOverloaded when it is full. Safe on any thread. Whoever got
+  // a place hands the request to `on_request`, which keeps it until the answer is out.
+  core::Result<void> admit();
 
   // On the strand, from the transport:
   void on_request(PeerName from, wire::Frame frame);  // with a place from `admit`
@@ -89,24 +89,22 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
 
   static async::task<core::Result<void>> serve_one(std::shared_ptr<Endpoint> self, Place place,
                                                    wire::Frame frame);
-  // The call itself, of a frame.
-  static async::task<core::Result<wire::Frame>> exchange(std::shared_ptr<Endpoint> self,
-                                                         PeerName peer,
-                                                         wire::Frame request,
-                                                         std::string kind,
-                                                         async::Deadline deadline);
+  // The call itself, of a frame. Callers of the next two keep the endpoint alive meanwhile.
+  async::task<core::Result<wire::Frame>> exchange(PeerName peer,
+                                                  wire::Frame request,
+                                                  std::string kind,
+                                                  async::Deadline deadline);
   // Gives the frame that stands for the message. An overloaded peer is asked again until the
   // deadline.
-  static async::task<core::Result<wire::Frame>> send_parts(std::shared_ptr<Endpoint> self,
-                                                           PeerName peer,
-                                                           wire::Frame message,
-                                                           async::Deadline deadline);
+  async::task<core::Result<wire::Frame>> send_parts(PeerName peer,
+                                                    wire::Frame message,
+                                                    async::Deadline deadline);
   bool take_part(const PeerName& from, const wire::Header& header, const wire::Frame& frame);
   // The message that the frame stands for, or the frame itself; nothing when it was taken before.
   core::Result<std::optional<wire::Frame>> message_of(const PeerName& from, wire::Frame frame);
   bool set_answer(Answer& answer, const PeerName& from, wire::Frame frame);
   void answer(Place place, const core::Result<wire::Frame>& result);
-  void refuse(const PeerName& to, const wire::Frame& request, const core::Error& error);
+  void refuse(const PeerName& to, const wire::Header& request, const core::Error& error);
 
   const async::Executor strand_;
   std::unordered_map<std::uint64_t, Call> calls_;  // by request id

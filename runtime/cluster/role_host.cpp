@@ -1,14 +1,10 @@
 #include "runtime/cluster/role_host.hpp"
 
+#include "runtime/async/run_on.hpp"
 #include "runtime/core/check.hpp"
-
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 namespace troupe::cluster {
 
-namespace asio = boost::asio;
 using core::Result;
 using wire::Frame;
 
@@ -26,14 +22,13 @@ RoleHost::RoleHost(std::shared_ptr<Endpoint> endpoint, Hooks hooks, async::Devic
 RoleHost::~RoleHost() { TROUPE_CHECK(!running_, "a role is stopped before its host goes"); }
 
 async::task<Result<void>> RoleHost::start(Factory factory) {
-  auto started = asio::co_spawn(endpoint_->strand(), start_here(std::move(factory)),
-                                asio::use_awaitable);
+  auto started = async::run_on(endpoint_->strand(), start_here(std::move(factory)));
   auto result = co_await std::move(started);
   co_return result;
 }
 
 async::task<void> RoleHost::stop() {
-  auto stopped = asio::co_spawn(endpoint_->strand(), stop_here(), asio::use_awaitable);
+  auto stopped = async::run_on(endpoint_->strand(), stop_here());
   co_await std::move(stopped);
 }
 
@@ -73,7 +68,7 @@ async::task<Result<Frame>> RoleHost::handle(Frame request) {
   }
   // Posted: the acknowledgement goes out first.
   if (hooks_.shutdown_asked) {
-    asio::post(endpoint_->strand(), [asked = hooks_.shutdown_asked, who = name()] { asked(who); });
+    async::post(endpoint_->strand(), [asked = hooks_.shutdown_asked, who = name()] { asked(who); });
   }
   co_return wire::ack_frame(answer);
 }

@@ -1,8 +1,8 @@
 // Runs one role: a pure state machine with its coroutine shell, on one strand, over one transport.
-// The host makes it, serves its requests (and answers ping, shutdown and queryRole itself), runs its
-// own activity, keeps the account of its time,
-// and takes it down in order: intake and calls, handlers, the role's scope, the role. Whatever escapes
-// the role is reported once, by name, and is meant to stop the run. Owned by the node.
+// The host makes it, serves its requests (and answers ping, shutdown and queryRole itself), runs
+// what the role does by itself, keeps the account of its time, and takes it down in order: incoming
+// requests and calls, handlers, the role's scope, the role. An error or exception that the role
+// lets out is reported once, by name, and is meant to stop the run. Owned by the node.
 #pragma once
 
 #include <functional>

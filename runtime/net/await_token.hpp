@@ -1,5 +1,5 @@
-// How this room waits for Asio: the coroutine goes on with the error code as a value. Only
-// cancellation unwinds.
+// The completion token of all Asio operations in this folder: a coroutine that awaits one gets the
+// error code as a value. Only cancellation throws.
 #pragma once
 
 #include <boost/asio/as_tuple.hpp>

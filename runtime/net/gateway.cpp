@@ -12,13 +12,14 @@
 #include "runtime/net/strand_scope.hpp"
 #include "runtime/net/tls_context.hpp"
 
+#include <boost/asio/ip/network_v6.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 
 #include <algorithm>
 #include <list>
-#include <map>
 #include <mutex>
 #include <optional>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -30,9 +31,9 @@ using core::ErrorCode;
 
 namespace {
 
-// A client speaks first. Who has not for so long makes room when others wait.
+// A client speaks first. One that has been silent for so long makes room when others wait.
 constexpr std::chrono::milliseconds kSilence{250};
-constexpr std::chrono::milliseconds kLook{50};  // between looks for such a one
+constexpr std::chrono::milliseconds kLook{50};  // between looks for such a client
 
 // One connection. `cut` ends every wait on it.
 struct Visitor {
@@ -60,12 +61,9 @@ struct Visitor {
 
 // What a neighbour of an address shares with it: for IPv6 the network of 64 bits.
 std::string network_of(const asio::ip::address& address) {
-  if (!address.is_v6()) return address.to_string();
-  auto bytes = address.to_v6().to_bytes();
-  if (address.to_v6().is_v4_mapped()) return address.to_string();
-  for (std::size_t i = 8; i < bytes.size(); ++i)
-    bytes[i] = 0;
-  return asio::ip::address_v6(bytes).to_string() + "/64";
+  if (!address.is_v6() || address.to_v6().is_v4_mapped()) return address.to_string();
+  const asio::ip::address_v6 without_interface(address.to_v6().to_bytes());
+  return asio::ip::network_v6(without_interface, 64).canonical().to_string();
 }
 
 asio::generic::stream_protocol::endpoint endpoint_of(const Gateway::Service& service) {
@@ -176,7 +174,7 @@ void Gateway::Impl::welcome(tcp::socket socket) {
   auto visitor = std::make_shared<Visitor>(std::move(socket), context.get(), work.executor());
   visitor->address = address;
   visitor->network = network_of(endpoint.address());
-  visitor->endpoint = endpoint_text(endpoint);
+  visitor->endpoint = (std::ostringstream() << endpoint).str();
   visitor->since = now;
   pending.push_back(visitor);
   work.scope().spawn("", visit(std::move(visitor)));

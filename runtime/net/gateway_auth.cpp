@@ -108,8 +108,7 @@ core::Result<std::string> read_token_file(const std::filesystem::path& path) {
   char buffer[2 * kToken_bytes + 3];
   const ssize_t size = ::read(file.get(), buffer, sizeof buffer);
   std::string token(buffer, size > 0 ? static_cast<std::size_t>(size) : 0);
-  while (!token.empty() && (token.back() == '\n' || token.back() == '\r'))
-    token.pop_back();
+  token.erase(token.find_last_not_of("\r\n") + 1);
   GatewayAuth auth;
   auth.token = token;
   if (token.empty() || !check_auth(auth)) {

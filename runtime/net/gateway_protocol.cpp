@@ -121,10 +121,8 @@ async::task<core::Result<GatewayRequest>> admit(TlsStream* tls, const GatewayAut
   request.service = exchange.service;
   if (!auth->by_token()) co_return request;
 
-  TROUPE_CO_TRY_ASSIGN(nonce, random_block());
-  exchange.gateway_nonce = nonce;
-  TROUPE_CO_TRY_ASSIGN(binding, tls->channel_binding());
-  exchange.binding = binding;
+  TROUPE_CO_TRY_SET(exchange.gateway_nonce, random_block());
+  TROUPE_CO_TRY_SET(exchange.binding, tls->channel_binding());
   TROUPE_CO_TRY(co_await tls->write(exchange.gateway_nonce.data(), 32));
   Block given;
   TROUPE_CO_TRY(co_await tls->read_exactly(given.data(), given.size()));
@@ -201,8 +199,7 @@ async::task<core::Result<std::string>> enter(TlsStream* tls,
     co_return core::fail(ErrorCode::kConfig, "'" + printable(service) + "' is no service name");
   }
   Exchange exchange;
-  TROUPE_CO_TRY_ASSIGN(nonce, random_block());
-  exchange.client_nonce = nonce;
+  TROUPE_CO_TRY_SET(exchange.client_nonce, random_block());
   exchange.errand = static_cast<char>(errand);
   exchange.service = std::move(service);
   std::string hello(kMagic, 4);
@@ -216,8 +213,7 @@ async::task<core::Result<std::string>> enter(TlsStream* tls,
   std::string wanted;
   if (auth->by_token()) {
     TROUPE_CO_TRY(co_await tls->read_exactly(exchange.gateway_nonce.data(), 32));
-    TROUPE_CO_TRY_ASSIGN(binding, tls->channel_binding());
-    exchange.binding = binding;
+    TROUPE_CO_TRY_SET(exchange.binding, tls->channel_binding());
     TROUPE_CO_TRY_ASSIGN(own, proof_of("client", exchange, auth->token));
     TROUPE_CO_TRY(co_await tls->write(own.data(), own.size()));
     TROUPE_CO_TRY_SET(wanted, proof_of("gateway", exchange, auth->token));

@@ -4,7 +4,6 @@
 
 #include "runtime/async/deadline.hpp"
 #include "runtime/net/await_token.hpp"
-#include "runtime/net/limits.hpp"
 #include "runtime/net/listener.hpp"
 #include "runtime/net/strand_scope.hpp"
 
@@ -170,7 +169,7 @@ Message message_of(HttpResponse response, bool keep_alive, bool head, unsigned v
 
 // The end of a connection with bytes of the request still on their way: closed at once, they would
 // make the client's side throw away what it was told.
-async::task<void> linger(Stream* stream) {
+async::task<void> drain(Stream* stream) {
   boost::system::error_code ignored;
   stream->socket().shutdown(tcp::socket::shutdown_send, ignored);
   stream->expires_after(limits::kHttpRefusal);
@@ -245,14 +244,15 @@ async::task<void> HttpServer::Impl::converse(StreamPtr stream) {
   while (then == Then::kNext)
     then = co_await one_request(stream, &buffer, false);
   if (then == Then::kLinger) {
-    co_await linger(stream.get());
+    co_await drain(stream.get());
     co_return;
   }
   boost::system::error_code ignored;
   stream->socket().shutdown(tcp::socket::shutdown_send, ignored);
 }
 
-// One connection too many: its header is read, so that it can hear why.
+// One connection too many. Its header is read first: a client that still sends would not see the
+// reply.
 async::task<void> HttpServer::Impl::turn_away(StreamPtr stream) {
   const Counted counted{refusals};
   beast::flat_buffer buffer(kBuffer_bytes_max);
@@ -266,7 +266,7 @@ async::task<void> HttpServer::Impl::turn_away(StreamPtr stream) {
       {http::status::service_unavailable, "there are too many connections; try again later"});
   message.set(http::field::retry_after, "1");
   const auto [failed, sent] = co_await http::async_write(*stream, message, kToken);
-  if (!failed) co_await linger(stream.get());
+  if (!failed) co_await drain(stream.get());
 }
 
 HttpResponse HttpServer::Impl::complain(int status, const std::string& why) const {

@@ -31,10 +31,4 @@ core::Result<tcp::acceptor> listen_on(async::Executor executor,
   return acceptor;
 }
 
-std::string endpoint_text(const tcp::endpoint& endpoint) {
-  const std::string address = endpoint.address().to_string();
-  const std::string shown = endpoint.address().is_v6() ? "[" + address + "]" : address;
-  return shown + ":" + std::to_string(endpoint.port());
-}
-
 }  // namespace troupe::net

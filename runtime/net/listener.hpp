@@ -1,4 +1,4 @@
-// Opens a listening socket, with errors that name the address. Plain functions.
+// Opens a listening socket, with errors that name the address. A plain function.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -16,8 +16,5 @@ namespace troupe::net {
 core::Result<boost::asio::ip::tcp::acceptor> listen_on(async::Executor executor,
                                                        const std::string& host,
                                                        std::uint16_t port);
-
-// "HOST:PORT", with brackets around IPv6.
-std::string endpoint_text(const boost::asio::ip::tcp::endpoint& endpoint);
 
 }  // namespace troupe::net

@@ -1,5 +1,5 @@
-// Owners for the OpenSSL objects of this room, and its error queue as one sentence. Included by
-// sources alone: other rooms never see OpenSSL. The error queue belongs to a thread, so it is read
+// Smart pointers for OpenSSL objects, and OpenSSL's error queue as one sentence. Other folders
+// never include this, so they need no OpenSSL. The error queue belongs to a thread, so it is read
 // right after the call that failed, before any suspension.
 #pragma once
 

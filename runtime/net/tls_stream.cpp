@@ -115,8 +115,7 @@ async::task<core::Result<void>> TlsStream::wait_for(int ssl_error, const char* d
 async::task<core::Result<void>> TlsStream::flush() {
   while (bio_.sent < bio_.out.size()) {
     if (!bio_.socket.is_open()) co_return core::fail(ErrorCode::kClosed, "closed");
-    const auto sent = ::send(bio_.socket.native_handle(), bio_.out.data() + bio_.sent,
-                             bio_.out.size() - bio_.sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const auto sent = send_some();
     if (sent > 0) {
       bio_.sent += static_cast<std::size_t>(sent);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -130,12 +129,9 @@ async::task<core::Result<void>> TlsStream::flush() {
   co_return core::Result<void>();
 }
 
-// For the alert that says why a handshake failed: once, without waiting.
-void TlsStream::send_what_fits() noexcept {
-  if (!bio_.socket.is_open() || bio_.sent >= bio_.out.size()) return;
-  [[maybe_unused]] const auto sent =
-      ::send(bio_.socket.native_handle(), bio_.out.data() + bio_.sent, bio_.out.size() - bio_.sent,
-             MSG_NOSIGNAL | MSG_DONTWAIT);
+ssize_t TlsStream::send_some() noexcept {
+  return ::send(bio_.socket.native_handle(), bio_.out.data() + bio_.sent,
+                bio_.out.size() - bio_.sent, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 async::task<core::Result<void>> TlsStream::handshake() {
@@ -150,8 +146,8 @@ async::task<core::Result<void>> TlsStream::handshake() {
       TROUPE_CO_TRY(co_await flush());
       if (done == 1) co_return core::Result<void>();
       if (error == SSL_ERROR_WANT_WRITE) continue;
-    } else {
-      send_what_fits();
+    } else if (bio_.socket.is_open() && bio_.sent < bio_.out.size()) {
+      static_cast<void>(send_some());  // the alert that says why
     }
     TROUPE_CO_TRY(co_await wait_for(error, "TLS handshake"));
   }

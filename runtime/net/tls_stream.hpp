@@ -61,7 +61,8 @@ class TlsStream {
   async::task<core::Result<void>> wait_for(int ssl_error, const char* doing);
   // Sends what `out` holds. The handshake and the one writer call it, never the reader.
   async::task<core::Result<void>> flush();
-  void send_what_fits() noexcept;
+  // One attempt, without waiting; as ::send.
+  ssize_t send_some() noexcept;
 
   BioState bio_;
   SslPtr ssl_;

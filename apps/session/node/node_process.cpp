@@ -105,7 +105,7 @@ class NodeProcess {
       if (name == "company/0") ending_.left(cause);
     };
     hooks.refused = calls_.note;
-    TROUPE_TRY_SET(exchange_, cluster::Exchange::create({}, std::move(hooks), timers_));
+    TROUPE_TRY_SET(exchange_, cluster::Exchange::create(std::move(hooks), timers_));
     return {};
   }
 

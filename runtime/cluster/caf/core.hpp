@@ -1,6 +1,6 @@
-// What the parts of one exchange share: the directory, the hooks, the counters, and the list of
-// actors that still live. Holds no handle of the actor system beside those in the directory, which
-// `close` drops. Shared by all actors and strands of the exchange; safe on any thread.
+// What the classes behind one Exchange share: the directory, the hooks, the counters, and the list
+// of actors that still live. Holds no handle of the actor system beside those in the directory,
+// which `close` drops. Shared by all actors and strands of the exchange; safe on any thread.
 #pragma once
 
 #include "runtime/cluster/caf/directory.hpp"

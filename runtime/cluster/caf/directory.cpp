@@ -120,16 +120,15 @@ Binding Directory::take(Bound::iterator place, bool fenced) {
 // keeps a process out that may still be there.
 void Directory::make_room() {
   if (last_.size() < limits::kPeerNames_max) return;
-  last_.erase(std::min_element(last_.begin(), last_.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.second.fenced, a.second.turn) < std::pair(b.second.fenced, b.second.turn);
-  }));
+  last_.erase(std::ranges::min_element(
+      last_, {}, [](const auto& one) { return std::pair(one.second.fenced, one.second.turn); }));
 }
 
 std::optional<Binding> Directory::drop(const PeerName& name, const Address& address) {
   const std::unique_lock lock(mutex_);
   const auto found = bound_.find(name);
-  if (found == bound_.end() || !(address_of(found->second.handle) == address)) return std::nullopt;
-  return take(found, false);
+  if (found == bound_.end() || address_of(found->second.handle) != address) return std::nullopt;
+  return take(found);
 }
 
 std::optional<Binding> Directory::drop(const Address& address) {
@@ -138,7 +137,7 @@ std::optional<Binding> Directory::drop(const Address& address) {
     return !entry.second.local && address_of(entry.second.handle) == address;
   });
   if (found == bound_.end()) return std::nullopt;
-  return take(found, false);
+  return take(found);
 }
 
 std::vector<Binding> Directory::drop_all(const caf::node_id& node) {
@@ -146,10 +145,9 @@ std::vector<Binding> Directory::drop_all(const caf::node_id& node) {
   std::erase_if(introducers_, [&node](const caf::actor& introducer) { return introducer.node() == node; });
   std::vector<Binding> gone;
   for (auto place = bound_.begin(); place != bound_.end();) {
-    const auto next = std::next(place);
-    const Binding& binding = place->second;
-    if (!binding.local && binding.handle.node() == node) gone.push_back(take(place, false));
-    place = next;
+    const auto one = place++;
+    const Binding& binding = one->second;
+    if (!binding.local && binding.handle.node() == node) gone.push_back(take(one));
   }
   return gone;
 }
@@ -166,7 +164,7 @@ Directory::Sender Directory::sender(const PeerName& name, const Address& address
   const auto found = bound_.find(name);
   if (found != bound_.end() && address_of(found->second.handle) == address) return Sender::kBound;
   const auto last = last_.find(name);
-  if (last == last_.end() || !(last->second.address == address)) return Sender::kStranger;
+  if (last == last_.end() || last->second.address != address) return Sender::kStranger;
   return last->second.fenced ? Sender::kFenced : Sender::kDeparted;
 }
 

@@ -6,13 +6,15 @@
 // last of all.
 #pragma once
 
-#include "runtime/cluster/caf/address.hpp"
 #include "runtime/cluster/caf/parcel.hpp"
 #include "runtime/cluster/transport.hpp"
 #include "runtime/core/result.hpp"
 #include "runtime/wire/hello.hpp"
 
 #include <caf/actor.hpp>
+#include <caf/actor_addr.hpp>
+#include <caf/actor_control_block.hpp>
+#include <caf/node_id.hpp>
 
 #include <map>
 #include <optional>
@@ -21,6 +23,24 @@
 #include <vector>
 
 namespace troupe::cluster::exchange {
+
+// Where an actor is: its process and its number there. Equal for an actor and its proxies, whatever
+// pointers they have.
+struct Address {
+  caf::node_id node;
+  caf::actor_id actor = 0;
+
+  friend bool operator==(const Address&, const Address&) = default;
+};
+
+// `actor` is a handle or an address of CAF.
+inline Address address_of(const caf::strong_actor_ptr& actor) {
+  return actor ? Address{actor->node(), actor->id()} : Address{};
+}
+template <class Actor>
+Address address_of(const Actor& actor) {
+  return actor ? Address{actor.node(), actor.id()} : Address{};
+}
 
 struct Binding {
   wire::Hello hello;  // without its pass
@@ -76,7 +96,7 @@ class Directory {
 
   std::vector<Binding> locals_now() const;
   core::Result<void> fit(const PeerName& name) const;
-  Binding take(Bound::iterator place, bool fenced);
+  Binding take(Bound::iterator place, bool fenced = false);
   void make_room();
 
   mutable std::shared_mutex mutex_;

@@ -30,14 +30,7 @@ namespace {
 
 constexpr std::uint16_t kListener = 1;  // CAF tells listeners of a process apart by a port
 
-core::TimePoint after(core::Duration span) {
-  return std::chrono::steady_clock::now() + span;
-}
-
-core::Duration left_until(core::TimePoint end) {
-  const auto now = std::chrono::steady_clock::now();
-  return end > now ? core::Duration(end - now) : core::Duration::zero();
-}
+const core::SteadyClock kClock{};
 
 std::string list_of(const std::vector<std::string>& names) {
   std::string text;
@@ -51,19 +44,19 @@ std::string list_of(const std::vector<std::string>& names) {
 }  // namespace
 
 struct Exchange::Impl {
-  Impl(const Options& options, Hooks hooks, async::Timers& given)
-      : timers(given), core(std::make_shared<Core>(std::move(hooks))), system(options.threads) {
+  Impl(Hooks hooks, async::Timers& given)
+      : timers(given), core(std::make_shared<Core>(std::move(hooks))) {
     const exchange::Visit visit;
     introducer = system.get().spawn<exchange::Introducer>(core);
     core->living.add(introducer.id(), "the exchange's own actor");
     introducer->attach_functor([shared = core, id = introducer.id()] { shared->living.remove(id); });
   }
 
-  Result<caf::actor> reach(const std::string& path, core::TimePoint end);
+  Result<caf::actor> reach(const std::string& path, async::Deadline end);
   Result<void> said(const std::string& path,
                     const wire::Hello& self,
                     const caf::actor& remote,
-                    core::TimePoint end);
+                    async::Deadline end);
   std::string why(const caf::error& error, const std::string& path);
   void leave();
 
@@ -83,15 +76,9 @@ Exchange::~Exchange() {
   static_cast<void>(closed);  // whoever wants to know calls `close`
 }
 
-Result<std::unique_ptr<Exchange>> Exchange::create(Options options,
-                                                   Hooks hooks,
-                                                   async::Timers& timers) {
-  if (options.threads < 1 || options.threads > 64) {
-    return core::fail(ErrorCode::kInvalidArgument,
-                      "an exchange has 1 to 64 threads, not " + std::to_string(options.threads));
-  }
+Result<std::unique_ptr<Exchange>> Exchange::create(Hooks hooks, async::Timers& timers) {
   try {
-    auto impl = std::make_unique<Impl>(options, std::move(hooks), timers);
+    auto impl = std::make_unique<Impl>(std::move(hooks), timers);
     return std::unique_ptr<Exchange>(new Exchange(std::move(impl)));
   } catch (const std::exception& thrown) {
     return core::fail(ErrorCode::kResources,
@@ -139,14 +126,14 @@ std::string Exchange::Impl::why(const caf::error& error, const std::string& path
 
 // CAF gives a new connection up at its next beat if the greeting is not through by then, be it only
 // a moment old: such an end is no answer, so it is tried again until the deadline.
-Result<caf::actor> Exchange::Impl::reach(const std::string& path, core::TimePoint end) {
+Result<caf::actor> Exchange::Impl::reach(const std::string& path, async::Deadline end) {
   const exchange::Visit visit;
   caf::scoped_actor self(system.get());
   for (;;) {
     caf::actor found;
     caf::error failed;
     bool other = false;
-    self->request(system.middleman(), left_until(end), caf::connect_atom::value, path,
+    self->request(system.middleman(), end.remaining(kClock), caf::connect_atom::value, path,
                   std::uint16_t{0})
         .receive(
             [&](const caf::node_id& node, const caf::strong_actor_ptr& remote,
@@ -163,7 +150,7 @@ Result<caf::actor> Exchange::Impl::reach(const std::string& path, core::TimePoin
     }
     const bool silent =
         failed == caf::sec::request_timeout || failed == caf::sec::connection_timeout;
-    if (silent && left_until(end) > core::Duration::zero()) continue;
+    if (silent && end.remaining(kClock) > core::Duration::zero()) continue;
     if (silent) {
       return core::fail(ErrorCode::kDeadline, path +
                                                   " took the connection but did not greet in "
@@ -176,11 +163,11 @@ Result<caf::actor> Exchange::Impl::reach(const std::string& path, core::TimePoin
 Result<void> Exchange::Impl::said(const std::string& path,
                                   const wire::Hello& self,
                                   const caf::actor& remote,
-                                  core::TimePoint end) {
+                                  async::Deadline end) {
   const auto welcome = std::make_shared<exchange::Welcome>();
-  auto word = welcome->future();
+  auto word = welcome->get_future();
   caf::anon_send(introducer, exchange::Dial{remote, self, welcome});
-  if (word.wait_until(end) != std::future_status::ready) {
+  if (word.wait_until(end.at) != std::future_status::ready) {
     return core::fail(ErrorCode::kDeadline,
                       path + " did not answer the hello of " + self.name + " in time");
   }
@@ -194,7 +181,7 @@ Result<void> Exchange::connect(const std::string& path,
                                core::Duration deadline) {
   const std::shared_lock gate(impl_->gate);
   if (impl_->closed) return core::fail(ErrorCode::kClosed, "the exchange is closed");
-  const core::TimePoint end = after(deadline);
+  const auto end = async::Deadline::after(kClock, deadline);
   TROUPE_TRY_ASSIGN(remote, impl_->reach(path, end));
   return impl_->said(path, self, remote, end);
 }
@@ -241,7 +228,7 @@ void Exchange::Impl::leave() {
 }
 
 Result<void> Exchange::close(core::Duration deadline) {
-  const core::TimePoint end = after(deadline);
+  const core::TimePoint end = kClock.now() + deadline;
   const std::unique_lock gate(impl_->gate, end);
   if (!gate.owns_lock()) {
     return core::fail(ErrorCode::kDeadline, "the exchange cannot close: a connect is under way");

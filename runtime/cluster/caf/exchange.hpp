@@ -22,10 +22,6 @@ namespace troupe::cluster {
 
 class Exchange {
  public:
-  struct Options {
-    int threads = 1;  // of CAF's scheduler
-  };
-
   // Called on CAF's threads, one at a time but for `refused`: quick, thread-safe, and without calls
   // of `connect` and `close`.
   struct Hooks {
@@ -50,10 +46,8 @@ class Exchange {
     std::uint64_t stray = 0;    // frames of addresses that have been given up
   };
 
-  // `timers` outlive the exchange. Error: kInvalidArgument (threads), kResources.
-  static core::Result<std::unique_ptr<Exchange>> create(Options options,
-                                                        Hooks hooks,
-                                                        async::Timers& timers);
+  // `timers` outlive the exchange. Error: kResources.
+  static core::Result<std::unique_ptr<Exchange>> create(Hooks hooks, async::Timers& timers);
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
   ~Exchange();  // close(), at most kShutdownDeadline

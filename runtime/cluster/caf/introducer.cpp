@@ -40,9 +40,7 @@ caf::behavior Introducer::make_behavior() {
       [this](const Dial& wanted) { dial(wanted); },
       [this](const Acquaint& pair) { acquaint(pair); },
       [this](const GivenUp& gone) { withdraw(gone.role, gone.cause); },
-      [this](const Doubt& doubt) {
-        send(doubt.asker, Cleared{doubt.from, doubt.parcel});
-      },
+      [this](const Doubt& doubt) { send(doubt.asker, doubt); },
       [this](const Leave&) { quit(); },
   };
 }
@@ -51,17 +49,17 @@ void Introducer::on_exit() {
   const auto remotes = std::exchange(remotes_, {});
   for (const auto& [node, remote] : remotes) {
     for (const auto& open : remote.dials) {
-      open.welcome->set(core::fail(ErrorCode::kClosed, "the exchange is closed"));
+      open.welcome->set_value(core::fail(ErrorCode::kClosed, "the exchange is closed"));
     }
   }
 }
 
-// Watching comes first: a introducer that is gone already then says so at once.
+// Watching comes first: an introducer that is gone already then says so at once.
 void Introducer::dial(const Dial& wanted) {
   const auto role = core_->directory.find(wanted.self.name);
   if (!role || !role->local) {
-    return wanted.welcome->set(core::fail(ErrorCode::kInvalidArgument,
-                                          "no role of this process is named " + wanted.self.name));
+    return wanted.welcome->set_value(core::fail(
+        ErrorCode::kInvalidArgument, "no role of this process is named " + wanted.self.name));
   }
   Remote& remote = remotes_[wanted.introducer.node()];
   if (!remote.introducer || !(remote.introducer == wanted.introducer)) {
@@ -70,8 +68,7 @@ void Introducer::dial(const Dial& wanted) {
   }
   remote.trusted = true;  // whom we call is who says its names
   remote.dials.push_back(wanted);
-  core_->count_out(wire::hello_frame(wanted.self));
-  send(remote.introducer, Parcel(wire::hello_frame(wanted.self)), role->handle);
+  introduce(remote, {wanted.self, role->handle, true});
 }
 
 void Introducer::introduce(const Remote& remote, const Binding& role) {
@@ -171,7 +168,7 @@ Result<Directory::Claim> Introducer::admitted(const wire::Hello& hello, const ca
   if (!core_->hooks.admit) {
     return core::fail(ErrorCode::kUnsupported, "this process takes nobody in");
   }
-  TROUPE_TRY(core_->hooks.admit(hello, origin_of(from)));
+  TROUPE_TRY(core_->hooks.admit(hello, to_string(from)));
   return claim;
 }
 
@@ -184,7 +181,7 @@ void Introducer::bind(const wire::Hello& hello, const caf::actor& who) {
   }
   core_->directory.bind(hello, who);
   monitor(who);
-  if (core_->hooks.arrived) core_->hooks.arrived(hello, origin_of(who.node()));
+  if (core_->hooks.arrived) core_->hooks.arrived(hello, to_string(who.node()));
 }
 
 void Introducer::answered(const Parcel& parcel) {
@@ -208,10 +205,10 @@ void Introducer::answered(const Parcel& parcel) {
     remote.dials.erase(open);
     if (failure) {
       remote.trusted = remote.in || !remote.dials.empty();
-      return welcome->set(core::fail(*failure));
+      return welcome->set_value(core::fail(*failure));
     }
     let_in(remote);
-    welcome->set({});
+    welcome->set_value({});
   } else if (const auto role = core_->directory.find(header->sender);
              failure && remote.trusted && !(role && role->local)) {
     withdrawn(header->sender, header->epoch, *failure);
@@ -238,7 +235,7 @@ void Introducer::ended(const caf::down_msg& down) {
   for (const auto& gone : core_->directory.drop_all(address.node))
     is_lost(gone);
   for (const auto& open : remote.dials) {
-    open.welcome->set(
+    open.welcome->set_value(
         core::fail(ErrorCode::kPeerLost, "the process ended before it answered: " + cause));
   }
 }

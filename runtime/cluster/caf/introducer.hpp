@@ -1,7 +1,7 @@
-// The one actor of a process that others reach first. It introduces the roles of its process to
-// every process that is in, takes their introductions, and watches everything remote: whatever ends
-// is forgotten, and told to the local roles and the hooks. All its state is its own; it runs on
-// CAF's threads, one message at a time. Owned by the actor system; ended by `Leave`.
+// The actor that other processes reach first, one a process. It introduces the roles of its process
+// to every process that is in, takes their introductions, and watches everything remote: whatever
+// ends is forgotten, and told to the local roles and the hooks. All its state is its own; it runs
+// on CAF's threads, one message at a time. Owned by the actor system; ended by `Leave`.
 #pragma once
 
 #include "runtime/cluster/caf/core.hpp"

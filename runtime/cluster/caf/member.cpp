@@ -32,8 +32,16 @@ Result<void> Member::enter(caf::actor_system& system, const caf::actor& introduc
   address_ = address_of(handle);
   actor_ = handle.id();
   core_->living.add(handle.id(), name);
-  handle->attach_functor(
-      [core = core_, self, name, address = address_] { actor_ended(core, self, name, address); });
+  handle->attach_functor([shared = core_, self, name, address = address_] {  // on any thread
+    if (shared->directory.drop(name, address)) {
+      const core::Error cause{ErrorCode::kPeerLost, name + ": its actor was ended"};
+      shared->tell_lost(name, cause);
+      if (const auto alive = self.lock()) {
+        boost::asio::post(alive->strand(), [alive, cause] { alive->broken(cause); });
+      }
+    }
+    shared->living.remove(address.actor);
+  });
   const wire::Hello hello{name, identity().run, identity().epoch, ""};
   auto introducers = core_->directory.join(hello, handle);
   if (!introducers) {
@@ -62,21 +70,6 @@ void Member::leave() {
   if (!gone) return;  // its actor had ended before
   caf::anon_send(gone->handle, Leave{});
   core_->tell_lost(gone->hello.name, {ErrorCode::kPeerLost, gone->hello.name + " has stopped"});
-}
-
-// On whatever thread the actor ended.
-void Member::actor_ended(const std::shared_ptr<Core>& core,
-                         const std::weak_ptr<Member>& member,
-                         const PeerName& name,
-                         const Address& address) {
-  if (core->directory.drop(name, address)) {
-    const core::Error cause{ErrorCode::kPeerLost, name + ": its actor was ended"};
-    core->tell_lost(name, cause);
-    if (const auto alive = member.lock()) {
-      boost::asio::post(alive->strand(), [alive, cause] { alive->broken(cause); });
-    }
-  }
-  core->living.remove(address.actor);
 }
 
 Result<void> Member::send_request(const PeerName& peer, const wire::Frame& frame) {

@@ -35,10 +35,6 @@ class Member final : public Endpoint {
 
  private:
   void leave();
-  static void actor_ended(const std::shared_ptr<Core>& core,
-                          const std::weak_ptr<Member>& member,
-                          const PeerName& name,
-                          const Address& address);
   friend class Shell;
 
   const std::shared_ptr<Core> core_;

@@ -14,7 +14,6 @@
 
 #include <future>
 #include <memory>
-#include <utility>
 
 namespace troupe::cluster::exchange {
 
@@ -27,30 +26,16 @@ struct Lost {
 // To any of them: end in order.
 struct Leave {};
 
-// To the introducer, from a role's actor: a frame of an address that is not known under its name. And
-// back, once every introduction that came before the frame has been heard.
+// To the introducer, from a role's actor: a frame of an address that is not known under its name.
+// The same goes back once every introduction that came before the frame has been heard.
 struct Doubt {
   caf::actor asker;
   caf::strong_actor_ptr from;
   Parcel parcel;
 };
-struct Cleared {
-  caf::strong_actor_ptr from;
-  Parcel parcel;
-};
 
-// One `connect` that waits for the other side's word. Set once, by whoever comes first.
-class Welcome {
- public:
-  std::future<core::Result<void>> future() { return promise_.get_future(); }
-  void set(core::Result<void> result) {
-    if (!std::exchange(set_, true)) promise_.set_value(std::move(result));
-  }
-
- private:
-  std::promise<core::Result<void>> promise_;
-  bool set_ = false;  // only the introducer sets
-};
+// One `connect` that waits for the other side's word. The introducer sets it, once.
+using Welcome = std::promise<core::Result<void>>;
 
 // To the introducer: these two remote roles are to know each other.
 struct Acquaint {
@@ -75,7 +60,6 @@ struct Dial {
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Lost)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Leave)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Doubt)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Cleared)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Acquaint)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::GivenUp)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::cluster::exchange::Dial)

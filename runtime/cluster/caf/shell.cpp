@@ -1,6 +1,5 @@
 #include "runtime/cluster/caf/shell.hpp"
 
-#include "runtime/cluster/limits.hpp"
 #include "runtime/wire/header.hpp"
 
 #include <boost/asio/post.hpp>
@@ -54,7 +53,7 @@ caf::behavior Shell::make_behavior() {
         boost::asio::post(member->strand(),
                           [member, lost] { member->on_peer_lost(lost.peer, lost.cause); });
       },
-      [this](const Cleared& cleared) { check(cleared.parcel, cleared.from, true); },
+      [this](const Doubt& cleared) { check(cleared.parcel, cleared.from, true); },
       [this](const Leave&) { quit(); },
   };
 }
@@ -104,14 +103,12 @@ void Shell::hand_over(const wire::Header& header, const wire::Frame& frame) {
   if (header.reply) {
     boost::asio::post(member->strand(),
                       [member, from = header.sender, frame] { member->on_reply(from, frame); });
-  } else if (member->admit()) {
+  } else if (const auto admitted = member->admit()) {
     boost::asio::post(member->strand(),
                       [member, from = header.sender, frame] { member->on_request(from, frame); });
   } else {
-    const core::Error full{ErrorCode::kOverloaded,
-                           "the inbox of " + name_ + " already holds " +
-                               std::to_string(limits::kRoleInbox_frames_max) + " requests"};
-    member->send_reply(header.sender, wire::failure_frame(wire::reply_header(header, name_), full));
+    const auto refusal = wire::failure_frame(wire::reply_header(header, name_), admitted.error());
+    member->send_reply(header.sender, refusal);
   }
 }
 

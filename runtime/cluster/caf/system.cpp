@@ -35,11 +35,11 @@ namespace {
 constexpr std::size_t kMessagesInTurn_max = 64;
 }  // namespace
 
-Settings::Settings(int threads) {
+Settings::Settings() {
   add_message_type<Parcel>("troupe.frame");
   load<caf::io::middleman>();
   set("scheduler.policy", caf::atom("sharing"));
-  set("scheduler.max-threads", static_cast<std::size_t>(threads));
+  set("scheduler.max-threads", std::size_t{1});
   set("scheduler.max-throughput", kMessagesInTurn_max);
   set("logger.verbosity", caf::atom("quiet"));
   // Frames are read on the network thread: one hop less, and they arrive in order.
@@ -54,7 +54,7 @@ Visit::~Visit() {
   caf::logger::set_current_actor_system(nullptr);
 }
 
-System::State::State(int threads) : settings(threads) {
+System::State::State() {
   const Visit visit;
   system = std::make_unique<caf::actor_system>(settings);
   middleman = make_local_middleman(*system);
@@ -72,17 +72,14 @@ void System::State::end() {
   system.reset();
 }
 
-System::System(int threads) : state_(std::make_shared<State>(threads)) {}
-
 bool System::destroy(core::TimePoint end) {
   if (!ender_.joinable()) {
-    std::promise<void> done;
-    ended_ = done.get_future();
-    ender_ = std::thread([state = state_, done = std::move(done)]() mutable {
+    std::packaged_task<void()> end_state([state = state_] {
       pthread_setname_np(pthread_self(), "troupe-caf-end");
       state->end();
-      done.set_value();
     });
+    ended_ = end_state.get_future();
+    ender_ = std::thread(std::move(end_state));
   }
   return ended_.wait_until(end) == std::future_status::ready;
 }

@@ -16,7 +16,7 @@
 namespace troupe::cluster::exchange {
 
 struct Settings : caf::actor_system_config {
-  explicit Settings(int threads);
+  Settings();
 };
 
 // Around every use of a system by a thread that is not its own. Spawning, among others, leaves a
@@ -32,7 +32,7 @@ class Visit {
 
 class System {
  public:
-  explicit System(int threads);
+  System() = default;
   System(const System&) = delete;
   System& operator=(const System&) = delete;
   ~System();
@@ -47,14 +47,14 @@ class System {
 
  private:
   struct State {  // outlives this object if the end never comes
-    explicit State(int threads);
+    State();
     void end();
     Settings settings;
     std::unique_ptr<caf::actor_system> system;
     caf::io::middleman_actor middleman;
   };
 
-  std::shared_ptr<State> state_;
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
   std::thread ender_;
   std::future<void> ended_;
 };

@@ -1,7 +1,5 @@
 #include "runtime/cluster/loopback/loopback.hpp"
 
-#include "runtime/cluster/limits.hpp"
-
 #include <boost/asio/post.hpp>
 
 #include <map>
@@ -49,11 +47,7 @@ class LoopbackNetwork::Member final : public Endpoint {
     if (!target) {
       return core::fail(ErrorCode::kPeerLost, "no role named " + peer + " is there");
     }
-    if (!target->admit()) {
-      return core::fail(ErrorCode::kOverloaded, "the inbox of " + peer + " already holds " +
-                                                    std::to_string(limits::kRoleInbox_frames_max) +
-                                                    " requests");
-    }
+    TROUPE_TRY(target->admit());
     boost::asio::post(target->strand(), [target, from = identity().self, bytes = copy(frame)] {
       target->on_request(from, bytes);
     });

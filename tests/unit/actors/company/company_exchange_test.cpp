@@ -97,7 +97,7 @@ async::task<void> look_there(std::shared_ptr<Company> company,
 
 std::unique_ptr<cluster::Exchange> exchange_of(cluster::Exchange::Hooks hooks,
                                                async::Timers& timers) {
-  auto made = cluster::Exchange::create({}, std::move(hooks), timers);
+  auto made = cluster::Exchange::create(std::move(hooks), timers);
   EXPECT_TRUE(made);
   return std::move(*made);
 }

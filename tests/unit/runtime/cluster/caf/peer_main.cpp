@@ -89,7 +89,7 @@ int play(const std::string& path, std::uint64_t epoch, const std::vector<std::st
   async::IoThreads threads(1);
   cluster::Exchange::Hooks hooks;
   hooks.admit = [](const wire::Hello&, const std::string&) { return Result<void>(); };
-  auto exchange = std::move(cluster::Exchange::create({}, hooks, timers)).value();
+  auto exchange = std::move(cluster::Exchange::create(hooks, timers)).value();
   std::vector<std::shared_ptr<cluster::Endpoint>> roles;
   for (const auto& name : names) {
     auto joined = exchange->join({name, core::RunId{42}, epoch}, threads.make_strand());

@@ -112,7 +112,7 @@ inline Result<std::string> ask_now(const std::shared_ptr<Endpoint>& self,
 // One process's part: an exchange, its threads and its roles.
 class Troupe {
  public:
-  explicit Troupe(Exchange::Options options = {}) : threads_(2) {
+  Troupe() : threads_(2) {
     Exchange::Hooks hooks;
     hooks.admit = [this](const wire::Hello& hello, const std::string& origin) {
       return admit ? admit(hello, origin) : Result<void>();
@@ -124,7 +124,7 @@ class Troupe {
       events.add("lost " + name + " " + std::to_string(epoch) + ": " + cause.message);
     };
     hooks.refused = [this](const std::string& what) { events.add("refused " + what); };
-    exchange = std::move(Exchange::create(options, hooks, timers_)).value();
+    exchange = std::move(Exchange::create(hooks, timers_)).value();
   }
   ~Troupe() {
     for (const auto& role : roles_)
