@@ -1,7 +1,6 @@
 // `troupe generate`: samples responses to one prompt, a file of prompts (to the terminal) or a
 // dataset (to a file: generate_batch.hpp).
 #include "apps/cli/dtype_flag.hpp"
-#include "apps/cli/engine_flags.hpp"
 #include "apps/cli/engine_host.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/cli/sampling_flags.hpp"

@@ -2,7 +2,6 @@
 // sample, resumable. See docs/batch.md.
 #pragma once
 
-#include "apps/cli/engine_flags.hpp"
 #include "apps/cli/placement.hpp"
 #include "apps/cli/sampling_flags.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
