@@ -24,11 +24,9 @@ Result<std::unique_ptr<TeamRunner>> make_team(const std::string& what, const Pla
       std::make_unique<kernels::cuda::DeviceTeam>(std::move(*device)));
 }
 
-Result<void> check_device(const std::string& what, const std::string& device) {
-  const auto name = core::parse_device(device);
-  if (!name) return core::fail(name.error().within(what));
-  if (!name->gpu) return {};
-  if (auto found = kernels::cuda::find_device(name->ordinal); !found)
+Result<void> check_device(const std::string& what, const core::DeviceName& device) {
+  if (!device.gpu) return {};
+  if (auto found = kernels::cuda::find_device(device.ordinal); !found)
     return core::fail(found.error().within(what));
   return {};
 }

@@ -31,7 +31,7 @@ core::Result<std::unique_ptr<core::TeamRunner>> make_team(const std::string& wha
 core::Result<std::unique_ptr<core::TeamRunner>> make_team(const Placement& placement);
 
 // Whether `make_team` would find the device, without opening it. The same errors.
-core::Result<void> check_device(const std::string& what, const std::string& device);
+core::Result<void> check_device(const std::string& what, const core::DeviceName& device);
 
 // The teams of roles that compute on one thread: of each device that they name one. Owned by who
 // owns the thread, used on it.

@@ -1,4 +1,5 @@
-// The sampling flags that `generate` and `chat` share, and what they mean for the engine.
+// The flags that `generate`, `chat` and `eval` share: how tokens are sampled, and how much an engine
+// takes. Plain values; the main thread.
 #pragma once
 
 #include "apps/cli/flags.hpp"
@@ -24,6 +25,26 @@ struct SamplingFlags {
 
   // Escapes (\n) in stop strings are resolved.
   engine::SamplingParams params() const;
+};
+
+// `troupe serve` has the same flags and more.
+struct EngineFlags {
+  std::int64_t sequences = 256, kv_bytes = 1ll << 30;
+
+  // Appends the flags that fill this object, which must outlive their parsing.
+  void add_to(std::vector<Flag>& flags) {
+    flags.push_back(
+        {"--max-num-seqs", &sequences, "sequences computed at a time", false, 1, 65536});
+    flags.push_back(
+        {"--kv-cache-memory-bytes", &kv_bytes, "memory for keys and values", false, 1, 1e15});
+  }
+
+  engine::EngineLimits limits() const {
+    engine::EngineLimits limits;
+    limits.sequences_max = static_cast<std::int32_t>(sequences);
+    limits.kv_bytes_max = static_cast<std::uint64_t>(kv_bytes);
+    return limits;
+  }
 };
 
 }  // namespace troupe::app

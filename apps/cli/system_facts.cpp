@@ -18,13 +18,17 @@ std::uint64_t number_in(const char* path) {
   return in >> value ? value : 0;
 }
 
-std::uint64_t memory_line_bytes(const std::string& key) {
-  std::ifstream in("/proc/meminfo");
-  for (std::string line; std::getline(in, line);) {
-    if (line.rfind(key + ":", 0) != 0) continue;
-    return std::stoull(line.substr(key.size() + 1)) * 1024;
-  }
-  return 0;
+// What follows the colon in the first line of a file that begins with `key`; empty without one.
+std::string value_in(const char* path, std::string_view key) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(key) && line.find(':') != line.npos) return line.substr(line.find(':') + 1);
+  return "";
+}
+
+std::uint64_t memory_line_bytes(std::string_view key) {
+  const std::string value = value_in("/proc/meminfo", key);  // in KiB
+  return value.empty() ? 0 : std::stoull(value) * 1024;
 }
 
 // Cores of the control group's quota, rounded up; 0 without one. Version 2, then version 1.
@@ -43,14 +47,8 @@ int quota_cores() {
 }  // namespace
 
 std::string processor_name() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    if (line.rfind("model name", 0) == 0) {
-      const auto colon = line.find(": ");
-      return colon == line.npos ? "" : line.substr(colon + 2);
-    }
-  }
-  return "";
+  const std::string value = value_in("/proc/cpuinfo", "model name");
+  return value.empty() ? "" : value.substr(1);  // after a blank
 }
 
 int usable_cores() {
@@ -67,8 +65,8 @@ int cores_for(std::int64_t threads) {
 
 MemoryFacts memory_facts() {
   MemoryFacts facts;
-  facts.total_bytes = memory_line_bytes("MemTotal");
-  facts.available_bytes = memory_line_bytes("MemAvailable");
+  facts.total_bytes = memory_line_bytes("MemTotal:");
+  facts.available_bytes = memory_line_bytes("MemAvailable:");
   std::uint64_t limit = number_in("/sys/fs/cgroup/memory.max");
   if (limit == 0) limit = number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");
   if (limit > 0 && limit < facts.total_bytes) facts.limit_bytes = limit;

@@ -1,7 +1,7 @@
-// What a run session needs from its surroundings: a network for its roles, and all roles but its own
-// started and kept running. One implementation runs a company of processes, the other one all roles
-// in this process. Lives as long as the process. Called on the thread of the command that trains,
-// which the functions block.
+// What a run session needs from its surroundings: a network for its roles, and all roles but its
+// own started and kept running. One implementation runs a company of processes, the other one all
+// roles in this process. Lives as long as the process. Called on the thread of the command that
+// trains, which the functions block.
 #pragma once
 
 #include "actors/controller/controller.hpp"

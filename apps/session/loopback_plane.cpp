@@ -14,17 +14,17 @@ using core::Result;
 
 constexpr core::RunId kRun{1};  // nobody else is on this network
 
-// One generator of a synchronous run takes turns with the trainer.
-bool generator_threads(const config::TrainConfig& config) {
-  return config.train.staleness_max > 0 || config.rollout.generators > 1;
-}
-
 // Weights go by pointer where policy and engines compute in one memory: on the processor, or on one
 // thread with one GPU.
-OneProcess shared_by_roles(const config::TrainConfig& config) {
+OneProcess shared_by_roles(const config::TrainConfig& config,
+                           std::unique_ptr<model::ParamStore> params,
+                           std::unique_ptr<actors::RewardSource> reward) {
   OneProcess shared;
   shared.config = config;
-  shared.generator_threads = generator_threads(config);
+  shared.params = std::move(params);
+  shared.reward = std::move(reward);
+  // One generator of a synchronous run takes turns with the trainer.
+  shared.generator_threads = config.train.staleness_max > 0 || config.rollout.generators > 1;
   const bool one_memory = config.actor.device == config.rollout.device;
   const bool by_pointer = one_memory && (!config.actor.device.gpu || !shared.generator_threads);
   const auto channel = by_pointer
@@ -43,12 +43,7 @@ LoopbackPlane::LoopbackPlane(config::TrainConfig config,
                              std::unique_ptr<actors::RewardSource> reward)
     : config_(std::move(config)),
       updates_(updates),
-      loader_([&] {
-        OneProcess shared = shared_by_roles(config_);
-        shared.params = std::move(params);
-        shared.reward = std::move(reward);
-        return shared;
-      }()),
+      loader_(shared_by_roles(config_, std::move(params), std::move(reward))),
       io_(1),
       network_(timers_) {}
 

@@ -2,6 +2,7 @@
 
 #include "apps/session/roles/run_settings.hpp"
 #include "runtime/config/method.hpp"
+#include "runtime/model/spec.hpp"
 #include "runtime/text/chat_template.hpp"
 #include "runtime/text/tokenizer.hpp"
 
@@ -64,7 +65,8 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
                       "train.batch_size: kto compares each answer with those of other rows of its "
                       "step; give at least 2");
   }
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(config.actor.model_name_or_path));
+  TROUPE_TRY_SET(inputs.model_folder, model::resolve_model(config.actor.model_name_or_path));
+  const std::filesystem::path& folder = inputs.model_folder;
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   if (auto note = model::longrope_note(spec)) inputs.notes.push_back(std::move(*note));
   if (!config.ref.model_name_or_path.empty()) {
@@ -86,12 +88,10 @@ core::Result<SupervisedInputs> load_supervised(const config::TrainConfig& config
     TROUPE_TRY_SET(inputs.evaluation,
                    load_rows(config, spec, tokenizer, chat_ptr, false, inputs.notes));
   }
-  TROUPE_TRY_ASSIGN(order, data::BlendOrder::create(inputs.train->file_rows(), config.data.probs,
-                                                    static_cast<std::uint64_t>(config.train.seed)));
-  inputs.order.emplace(std::move(order));
+  TROUPE_TRY_SET(inputs.order,
+                 data::BlendOrder::create(inputs.train->file_rows(), config.data.probs,
+                                          static_cast<std::uint64_t>(config.train.seed)));
   TROUPE_TRY_SET(inputs.steps, updates_of_run(config, inputs.train->size()));
-  inputs.model_folder = std::move(folder);
-  inputs.spec = std::move(spec);
   return inputs;
 }
 

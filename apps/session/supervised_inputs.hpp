@@ -6,8 +6,6 @@
 #include "runtime/core/result.hpp"
 #include "runtime/data/blend_order.hpp"
 #include "runtime/data/supervised_dataset.hpp"
-#include "runtime/model/params.hpp"
-#include "runtime/model/spec.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -21,7 +19,6 @@ namespace troupe::app {
 struct SupervisedInputs {
   std::filesystem::path model_folder;
   std::filesystem::path reference_folder;  // empty: the model as it was before training
-  model::ModelSpec spec;
   std::unique_ptr<data::SupervisedDataset> train;
   std::unique_ptr<data::SupervisedDataset> evaluation;  // null without eval.dataset
   std::optional<data::BlendOrder> order;                // always there once loaded

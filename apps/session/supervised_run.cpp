@@ -8,6 +8,7 @@
 #include "apps/session/supervised_inputs.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/learn/trainers.hpp"
+#include "runtime/model/params.hpp"
 #include "runtime/store/atomic_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
@@ -57,10 +58,10 @@ class SupervisedRun {
     TROUPE_TRY_SET(inputs_, load_supervised(config_));
     const learn::SupervisedSettings settings = supervised_settings(config_, inputs_.steps);
     const bool scores = settings.loss.method->scores;
-    TROUPE_TRY_ASSIGN(master,
-                      model::load_model(inputs_.model_folder,
-                                        scores ? model::HeadKind::kScore : model::HeadKind::kLanguage,
-                                        static_cast<std::uint64_t>(config_.train.seed)));
+    TROUPE_TRY_ASSIGN(
+        master, model::load_model(inputs_.model_folder,
+                                  scores ? model::HeadKind::kScore : model::HeadKind::kLanguage,
+                                  static_cast<std::uint64_t>(config_.train.seed)));
     std::shared_ptr<model::PackedWeights> reference;
     if (settings.loss.method->reference && !inputs_.reference_folder.empty()) {
       TROUPE_TRY_ASSIGN(frozen, model::load_model(inputs_.reference_folder));
@@ -209,8 +210,7 @@ class SupervisedRun {
   }
 
   // The rows of a step that ended the run, for the user to look at; returns the file's path.
-  Result<std::string> dump(const std::vector<std::uint64_t>& rows,
-                                          std::uint64_t done) const {
+  Result<std::string> dump(const std::vector<std::uint64_t>& rows, std::uint64_t done) const {
     std::string text;
     for (const std::uint64_t index : rows) {
       const data::SupervisedRow row = inputs_.train->row(index);
@@ -223,7 +223,8 @@ class SupervisedRun {
       put("rejected", row.rejected);
       text += line.dump() + "\n";
     }
-    const auto file = start_->folder.path() / ("failed_step_" + std::to_string(done + 1) + ".jsonl");
+    const auto file =
+        start_->folder.path() / ("failed_step_" + std::to_string(done + 1) + ".jsonl");
     TROUPE_TRY(store::replace_file(file, text));
     return file.string();
   }

@@ -17,8 +17,8 @@ namespace troupe::app {
 class TraceFile {
  public:
   static core::Result<TraceFile> create(const std::filesystem::path& file);
-  // Appends finished spans of a role. `process`: the node that the role runs in; it becomes a process
-  // of the trace, the role a thread.
+  // Appends finished spans of a role. `process`: the node that the role runs in; it becomes a
+  // process of the trace, the role a thread.
   void add(const std::string& process,
            const std::string& role,
            const std::vector<wire::Span>& spans);

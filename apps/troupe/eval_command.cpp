@@ -1,6 +1,5 @@
 // `troupe eval`: how well a model does on held-out problems (pass@k, maj@k), or a reward model on
 // pairs (accuracy). Figures with 95 % intervals, as a table or JSON. See docs/batch.md.
-#include "apps/cli/engine_flags.hpp"
 #include "apps/cli/engine_host.hpp"
 #include "apps/cli/sampling_flags.hpp"
 #include "apps/session/reward_flags.hpp"

@@ -1,7 +1,6 @@
 // `troupe generate`: samples responses to one prompt or a file of prompts, to the terminal, or to
 // the prompts of a dataset, to a file.
 #include "apps/cli/dtype_flag.hpp"
-#include "apps/cli/engine_flags.hpp"
 #include "apps/cli/engine_host.hpp"
 #include "apps/cli/flags.hpp"
 #include "apps/cli/part_file.hpp"

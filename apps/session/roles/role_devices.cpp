@@ -9,12 +9,12 @@
 namespace troupe::app {
 
 RoleDevice device_of(const config::TrainConfig& config, const std::string& kind) {
-  if (kind == "policy") return {kind, "actor.device", config.actor.device.text()};
-  if (kind == "critic") return {kind, "critic.device", config.critic.device.text()};
-  if (kind == "generator") return {kind, "rollout.device", config.rollout.device.text()};
-  if (kind == "reference") return {kind, "ref.device", config.ref.device.text()};
+  if (kind == "policy") return {kind, "actor.device", config.actor.device};
+  if (kind == "critic") return {kind, "critic.device", config.critic.device};
+  if (kind == "generator") return {kind, "rollout.device", config.rollout.device};
+  if (kind == "reference") return {kind, "ref.device", config.ref.device};
   TROUPE_CHECK(kind == "reward", "a kind of role that computes nowhere");
-  return {kind, "reward.device", config.reward.device.text()};
+  return {kind, "reward.device", config.reward.device};
 }
 
 std::vector<RoleDevice> role_devices(const config::TrainConfig& config) {
@@ -30,7 +30,7 @@ std::string devices_text(const config::TrainConfig& config) {
   std::string text;
   for (const RoleDevice& role : role_devices(config)) {
     if (!role.gpu()) continue;
-    text += (text.empty() ? "" : ", ") + role.kind + " on " + role.device;
+    text += (text.empty() ? "" : ", ") + role.kind + " on " + role.device.text();
   }
   return text;
 }

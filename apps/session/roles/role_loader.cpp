@@ -92,7 +92,7 @@ Result<core::TeamRunner*> RoleLoader::team_of(const Order& order,
                                               Teams& teams) {
   const RoleDevice device = device_of(order.config, kind);
   Teams& owner = device.gpu() ? teams : teams_;
-  return owner.get(device.text(), {device.device, order.spawn.threads});
+  return owner.get(device.text(), {device.device.text(), order.spawn.threads});
 }
 
 Result<core::TeamRunner*> RoleLoader::team_of(const Order& order) {
