@@ -29,8 +29,8 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(const config::Train
                                                              std::uint64_t updates,
                                                              const core::Clock& clock,
                                                              State state) {
-  TROUPE_TRY_ASSIGN(log, observe::Log::open(folder.log_file(), nullptr));
-  TROUPE_TRY_ASSIGN(metrics, observe::MetricsWriter::open(folder.metrics_file()));
+  TROUPE_TRY_ASSIGN(log, observe::Log::open(folder.log_file()));
+  TROUPE_TRY_ASSIGN(metrics, store::AppendFile::open(folder.metrics_file()));
   std::optional<observe::TensorboardWriter> tensorboard;
   if (config.logger.tensorboard) {
     std::optional<std::uint64_t> resumed_at;
@@ -44,7 +44,7 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(const config::Train
               store::CheckpointStore(folder.checkpoint_folder(), config.ckpt.max_num)};
   std::unique_ptr<RunReporter> made(
       new RunReporter(std::move(files), config, folder, first, updates, clock, std::move(state)));
-  TROUPE_TRY(made->best_.read(folder.metrics_file()));
+  made->best_.read(folder.metrics_file());
   if (const auto& best = made->best_.best()) made->files_.checkpoints.keep_also(best->step);
   return made;
 }
@@ -109,7 +109,7 @@ std::vector<std::pair<std::string, double>> RunReporter::phases() {
 }
 
 core::Result<void> RunReporter::record(const observe::MetricRow& row) {
-  TROUPE_TRY(files_.metrics.write(row));
+  TROUPE_TRY(files_.metrics.append(observe::metric_json(row) + "\n"));
   if (files_.tensorboard) TROUPE_TRY(files_.tensorboard->write(row));
   if (!best_.offer(row)) return {};
   files_.checkpoints.keep_also(row.step);
@@ -212,10 +212,7 @@ core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& re
 // Of the samples that the data role has just written down.
 core::Result<actors::Metrics> RunReporter::sampled_figures(
     const actors::EvaluationReport& report) const {
-  char name[40];
-  std::snprintf(name, sizeof name, "step_%06llu.jsonl",
-                static_cast<unsigned long long>(report.done));
-  TROUPE_TRY_ASSIGN(problems, read_problems(folder_.path() / "eval" / name, config_.reward.rule,
+  TROUPE_TRY_ASSIGN(problems, read_problems(folder_.eval_file(report.done), config_.reward.rule,
                                             config_.reward.rule_pattern));
   return evaluation_metrics(problems, config_.eval.pass_score);
 }

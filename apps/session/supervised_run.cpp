@@ -6,7 +6,6 @@
 #include "apps/session/supervised_summary.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/learn/trainers.hpp"
-#include "runtime/store/atomic_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
 #include <nlohmann/json.hpp>

@@ -2,7 +2,7 @@
 
 #include "runtime/net/limits.hpp"
 #include "runtime/net/token_file.hpp"
-#include "runtime/store/atomic_file.hpp"
+#include "runtime/store/atomic_folder.hpp"
 
 #include <nlohmann/json.hpp>
 
