@@ -1,24 +1,13 @@
 #include "actors/company/pass.hpp"
 
-#include "runtime/core/check.hpp"
-
-#include <sys/random.h>
+#include "runtime/core/secret.hpp"
 
 #include <charconv>
 
 namespace troupe::actors {
 
 std::string make_pass(std::uint64_t number) {
-  unsigned char bytes[32];
-  TROUPE_CHECK(::getrandom(bytes, sizeof bytes, 0) == sizeof bytes,
-               "the kernel gives random bytes");
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string pass = std::to_string(number) + "-";
-  for (const unsigned char byte : bytes) {
-    pass += kHex[byte >> 4];
-    pass += kHex[byte & 15];
-  }
-  return pass;
+  return std::to_string(number) + "-" + core::random_hex(32);
 }
 
 core::Result<std::uint64_t> number_of_pass(const std::string& pass) {

@@ -1,7 +1,7 @@
 #include "apps/cli/part_file.hpp"
 
 #include "runtime/data/table_reader.hpp"
-#include "runtime/store/atomic_file.hpp"
+#include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/io_error.hpp"
 #include "runtime/store/sha256.hpp"
 
@@ -95,50 +95,34 @@ Result<PartFile> PartFile::open(const fs::path& out,
                 "--out " + out.string() + " is there already; choose another, or --overwrite");
   }
   const fs::path part = part_of(out);
-  const int lock = ::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (lock < 0) return store::io_failure("open", part, errno);
-  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
-    ::close(lock);
+  core::OwnedFd lock(::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  if (!lock) return store::io_failure("open", part, errno);
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     return fail(ErrorCode::kResources,
                 part.string() +
                     " is being written by another process; wait for it, or choose "
                     "another --out");
   }
-  const auto begin = [&]() -> Result<PartFile> {
-    std::uint64_t bundles = 0;
-    // An empty part is not worth comparing.
-    const bool begun =
-        !overwrite && fs::exists(settings_of(out), error) && fs::file_size(part, error) > 0;
-    if (begun) {
-      TROUPE_TRY(check_same(out, settings));
-      TROUPE_TRY_ASSIGN(text, store::read_all(part));
-      const auto [length, count] = whole_bundles(text, bundle);
-      TROUPE_TRY(store::cut_file(part, length));
-      bundles = count;
-    } else {
-      TROUPE_TRY(store::cut_file(part, 0));
-      TROUPE_TRY(store::replace_file(settings_of(out), settings_json(settings)));
-    }
-    TROUPE_TRY_ASSIGN(file, store::AppendFile::open(part));
-    return PartFile(out, std::move(file), lock, bundles);
-  };
-  auto opened = begin();
-  if (!opened) ::close(lock);
-  return opened;
+  std::uint64_t bundles = 0;
+  // An empty part is not worth comparing.
+  const bool begun =
+      !overwrite && fs::exists(settings_of(out), error) && fs::file_size(part, error) > 0;
+  if (begun) {
+    TROUPE_TRY(check_same(out, settings));
+    TROUPE_TRY_ASSIGN(text, store::read_all(part));
+    const auto [length, count] = whole_bundles(text, bundle);
+    TROUPE_TRY(store::cut_file(part, length));
+    bundles = count;
+  } else {
+    TROUPE_TRY(store::cut_file(part, 0));
+    TROUPE_TRY(store::replace_file(settings_of(out), settings_json(settings)));
+  }
+  TROUPE_TRY_ASSIGN(file, store::AppendFile::open(part));
+  return PartFile(out, std::move(file), std::move(lock), bundles);
 }
 
-PartFile::PartFile(fs::path out, store::AppendFile file, int lock, std::uint64_t bundles)
-    : out_(std::move(out)), file_(std::move(file)), lock_(lock), bundles_(bundles) {}
-
-PartFile::PartFile(PartFile&& other) noexcept
-    : out_(std::move(other.out_)),
-      file_(std::move(other.file_)),
-      lock_(std::exchange(other.lock_, -1)),
-      bundles_(other.bundles_) {}
-
-PartFile::~PartFile() {
-  if (lock_ >= 0) ::close(lock_);
-}
+PartFile::PartFile(fs::path out, store::AppendFile file, core::OwnedFd lock, std::uint64_t bundles)
+    : out_(std::move(out)), file_(std::move(file)), lock_(std::move(lock)), bundles_(bundles) {}
 
 Result<void> PartFile::append(std::string_view lines, std::uint64_t bundles) {
   TROUPE_TRY(file_.append(lines));

@@ -28,9 +28,6 @@ class PartFile {
                                      const PartSettings& settings,
                                      std::uint64_t bundle,
                                      bool overwrite);
-  PartFile(PartFile&& other) noexcept;
-  PartFile& operator=(PartFile&&) = delete;
-  ~PartFile();
 
   // Whole bundles that stand in the part.
   std::uint64_t bundles() const { return bundles_; }
@@ -43,12 +40,15 @@ class PartFile {
   core::Result<void> finish(std::string_view content);
 
  private:
-  PartFile(std::filesystem::path out, store::AppendFile file, int lock, std::uint64_t bundles);
+  PartFile(std::filesystem::path out,
+           store::AppendFile file,
+           core::OwnedFd lock,
+           std::uint64_t bundles);
   void remove_settings() const;
 
   std::filesystem::path out_;
   store::AppendFile file_;
-  int lock_;
+  core::OwnedFd lock_;
   std::uint64_t bundles_;
 };
 

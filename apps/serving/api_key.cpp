@@ -1,5 +1,7 @@
 #include "apps/serving/api_key.hpp"
 
+#include "runtime/core/secret.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -11,16 +13,6 @@ using core::ErrorCode;
 using core::fail;
 
 namespace {
-
-// Looks at every byte of both, whatever it has seen.
-bool equal_in_constant_time(std::string_view given, std::string_view key) {
-  unsigned difference = given.size() == key.size() ? 0 : 1;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    difference |=
-        static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(key[i % key.size()]);
-  }
-  return difference == 0;
-}
 
 bool has_space(const std::string& text) {
   return std::any_of(text.begin(), text.end(),
@@ -69,7 +61,7 @@ bool ApiKeys::admits(std::string_view authorization) const {
   const std::string_view given = authorization.substr(kScheme.size());
   bool admitted = false;
   for (const std::string& key : keys_)
-    admitted = equal_in_constant_time(given, key) || admitted;
+    admitted = core::same_secret(given, key) || admitted;
   return admitted;
 }
 

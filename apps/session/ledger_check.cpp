@@ -1,6 +1,7 @@
 #include "apps/session/ledger_check.hpp"
 
 #include "runtime/store/ledger.hpp"
+#include "runtime/store/run_folder.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -108,9 +109,7 @@ bool scored_by(const json& line, const GroupRecord& group) {
 }
 
 std::filesystem::path rollouts_file(const std::filesystem::path& folder, std::uint64_t step) {
-  char name[40];
-  std::snprintf(name, sizeof name, "step_%06llu.jsonl", static_cast<unsigned long long>(step));
-  return folder / "rollouts" / name;
+  return folder / "rollouts" / (store::step_name(step) + ".jsonl");
 }
 
 // `records`: those of one step, by slot.

@@ -2,7 +2,6 @@
 
 #include "actors/data/data_role.hpp"
 #include "runtime/store/append_file.hpp"
-#include "runtime/store/atomic_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
 #include <nlohmann/json.hpp>

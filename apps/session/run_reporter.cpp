@@ -32,8 +32,8 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(
     const std::vector<std::string>& notes) {
   const store::RunFolder& folder = start.folder;
   const std::uint64_t first = start.checkpoint ? start.checkpoint->step : 0;
-  TROUPE_TRY_ASSIGN(log, observe::Log::open(folder.log_file(), nullptr));
-  TROUPE_TRY_ASSIGN(metrics, observe::MetricsWriter::open(folder.metrics_file()));
+  TROUPE_TRY_ASSIGN(log, observe::Log::open(folder.log_file()));
+  TROUPE_TRY_ASSIGN(metrics, store::AppendFile::open(folder.metrics_file()));
   std::optional<observe::TensorboardWriter> tensorboard;
   if (config.logger.tensorboard) {
     std::optional<std::uint64_t> resumed_at;
@@ -47,7 +47,7 @@ core::Result<std::unique_ptr<RunReporter>> RunReporter::open(
               store::CheckpointStore(folder.checkpoint_folder(), config.ckpt.max_num)};
   std::unique_ptr<RunReporter> made(
       new RunReporter(std::move(files), config, folder, first, updates, clock, contents));
-  TROUPE_TRY(made->best_.read(folder.metrics_file()));
+  made->best_.read(folder.metrics_file());
   if (const auto& best = made->best_.best()) made->files_.checkpoints.keep_also(best->step);
   for (const auto* said : {&start.notes, &notes})
     for (const std::string& note : *said)
@@ -115,7 +115,7 @@ std::vector<std::pair<std::string, double>> RunReporter::phases() {
 }
 
 core::Result<void> RunReporter::record(const observe::MetricRow& row) {
-  TROUPE_TRY(files_.metrics.write(row));
+  TROUPE_TRY(files_.metrics.append(observe::metric_json(row) + "\n"));
   if (files_.tensorboard) TROUPE_TRY(files_.tensorboard->write(row));
   if (!best_.offer(row)) return {};
   files_.checkpoints.keep_also(row.step);

@@ -12,10 +12,11 @@
 #include "runtime/core/clock.hpp"
 #include "runtime/observe/best_metric.hpp"
 #include "runtime/observe/log.hpp"
-#include "runtime/observe/metrics_writer.hpp"
+#include "runtime/observe/metric_row.hpp"
 #include "runtime/observe/phase_timer.hpp"
 #include "runtime/observe/progress.hpp"
 #include "runtime/observe/tensorboard_writer.hpp"
+#include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/checkpoint_store.hpp"
 #include "runtime/store/run_start.hpp"
@@ -80,7 +81,7 @@ class RunReporter final : public actors::RunListener {
  private:
   struct Files {
     observe::Log log;
-    observe::MetricsWriter metrics;
+    store::AppendFile metrics;
     std::optional<observe::TensorboardWriter> tensorboard;
     store::CheckpointStore checkpoints;
   };

@@ -4,7 +4,7 @@
 #include "actors/protocol/role_adapter.hpp"
 #include "apps/session/limits.hpp"
 #include "apps/session/node/join_flags.hpp"
-#include "runtime/store/atomic_file.hpp"
+#include "runtime/store/atomic_folder.hpp"
 
 namespace troupe::app {
 namespace {

@@ -9,7 +9,6 @@
 #include "kernels/ops.hpp"
 #include "runtime/learn/trainers.hpp"
 #include "runtime/model/params.hpp"
-#include "runtime/store/atomic_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 
 #include <nlohmann/json.hpp>

@@ -4,6 +4,7 @@
 
 #include "apps/cli/stop_signal.hpp"
 #include "apps/troupe/commands.hpp"
+#include "runtime/core/owned_fd.hpp"
 #include "runtime/core/thrown.hpp"
 
 #include <fcntl.h>
@@ -93,29 +94,20 @@ Result<std::string> listen(int pipe) {
 
 Result<BackgroundStart> start_in_background(
     const std::filesystem::path& log, const std::function<Result<void>(const SayRunning&)>& work) {
-  const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (file < 0) return no_room("--log: cannot write to " + log.string());
+  const core::OwnedFd file(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!file) return no_room("--log: cannot write to " + log.string());
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) {
-    const auto failure = no_room("no pipe for the background process");
-    ::close(file);
-    return failure;
-  }
+  if (::pipe2(ends, O_CLOEXEC) != 0) return no_room("no pipe for the background process");
+  core::OwnedFd hears(ends[0]), tells(ends[1]);
   std::fflush(nullptr);
   const pid_t pid = ::fork();
+  if (pid < 0) return no_room("no background process");
   if (pid == 0) {
-    ::close(ends[0]);
-    become(ends[1], file, work);
+    hears.close();
+    become(tells.get(), file.get(), work);
   }
-  const auto unborn = no_room("no background process");
-  ::close(ends[1]);
-  ::close(file);
-  if (pid < 0) {
-    ::close(ends[0]);
-    return unborn;
-  }
-  auto told = listen(ends[0]);
-  ::close(ends[0]);
+  tells.close();
+  auto told = listen(hears.get());
   if (!told) {
     ::kill(pid, SIGTERM);
     return told.failure();

@@ -9,7 +9,7 @@
 #include "apps/troupe/batch/pair_accuracy.hpp"
 #include "apps/troupe/batch/prompt_flags.hpp"
 #include "apps/troupe/commands.hpp"
-#include "runtime/store/atomic_file.hpp"
+#include "runtime/store/atomic_folder.hpp"
 
 #include <nlohmann/json.hpp>
 

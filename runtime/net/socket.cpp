@@ -150,10 +150,6 @@ core::Result<void> check_folder(const std::string& path) {
 
 }  // namespace
 
-void OwnedFd::close() {
-  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-}
-
 core::Result<OwnedFd> listen_unix(const std::string& name) {
   TROUPE_TRY_ASSIGN(address, unix_address(name));
   if (name[0] != '@') TROUPE_TRY(check_folder(name));

@@ -1,10 +1,11 @@
-// Plain sockets without Asio: an owned descriptor, listening and connecting on Unix sockets (by
+// Plain sockets without Asio: listening and connecting on Unix sockets (by
 // path or by an abstract name, '@' first) and TCP, who is at the other end, and reads and writes
 // that end when nothing moves. No thread of its own; a socket is used by one thread at a time. All
 // descriptors are non-blocking and closed on exec.
 #pragma once
 
 #include "runtime/core/clock.hpp"
+#include "runtime/core/owned_fd.hpp"
 #include "runtime/core/result.hpp"
 
 #include <atomic>
@@ -15,24 +16,7 @@
 
 namespace troupe::net {
 
-class OwnedFd {
- public:
-  OwnedFd() = default;
-  explicit OwnedFd(int fd) : fd_(fd) {}
-  OwnedFd(OwnedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  OwnedFd& operator=(OwnedFd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~OwnedFd() { close(); }
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-  explicit operator bool() const { return fd_ >= 0; }
-  void close();
-
- private:
-  int fd_ = -1;
-};
+using core::OwnedFd;
 
 // A path's folder must belong to this user and be closed to others (mode 0700). Errors: kConfig
 // (too long, folder open to others), kResources.

@@ -15,8 +15,8 @@ BestMetric::BestMetric(std::string_view key) {
   name_ = key;
 }
 
-core::Result<void> BestMetric::read(const std::filesystem::path& metrics_file) {
-  if (name_.empty()) return {};
+void BestMetric::read(const std::filesystem::path& metrics_file) {
+  if (name_.empty()) return;
   std::ifstream in(metrics_file);
   for (std::string line; std::getline(in, line);) {
     const auto row = nlohmann::json::parse(line, nullptr, false);
@@ -24,7 +24,6 @@ core::Result<void> BestMetric::read(const std::filesystem::path& metrics_file) {
     if (!row[name_].is_number() || !row["step"].is_number_unsigned()) continue;
     offer(row["step"].get<std::uint64_t>(), row[name_].get<double>());
   }
-  return {};
 }
 
 bool BestMetric::offer(const MetricRow& row) {

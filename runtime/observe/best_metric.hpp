@@ -3,7 +3,6 @@
 // Owned by the run's recorder; one thread.
 #pragma once
 
-#include "runtime/core/result.hpp"
 #include "runtime/observe/metric_row.hpp"
 
 #include <cstdint>
@@ -25,7 +24,7 @@ class BestMetric {
   explicit BestMetric(std::string_view key);
 
   // Reads what a run has recorded so far. Lines that are no rows are passed over.
-  core::Result<void> read(const std::filesystem::path& metrics_file);
+  void read(const std::filesystem::path& metrics_file);
 
   // True when the row has the figure and it is finite and better than all before; the first of
   // equals stays the best.

@@ -14,19 +14,24 @@ constexpr std::uint32_t masked_crc(std::uint32_t crc) noexcept {
   return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u;
 }
 
+std::string little_endian(std::uint64_t value, int count) {
+  std::string out;
+  for (int i = 0; i < count; ++i)
+    out += static_cast<char>(value >> (8 * i) & 0xFF);
+  return out;
+}
+
 class Message {
  public:
   Message& varint(int field, std::uint64_t value) { return key(field, 0).raw_varint(value); }
   Message& fixed64(int field, double value) {
-    return key(field, 1).little_endian(std::bit_cast<std::uint64_t>(value), 8);
+    return key(field, 1).raw(little_endian(std::bit_cast<std::uint64_t>(value), 8));
   }
   Message& fixed32(int field, float value) {
-    return key(field, 5).little_endian(std::bit_cast<std::uint32_t>(value), 4);
+    return key(field, 5).raw(little_endian(std::bit_cast<std::uint32_t>(value), 4));
   }
   Message& bytes(int field, std::string_view value) {
-    key(field, 2).raw_varint(value.size());
-    out_ += value;
-    return *this;
+    return key(field, 2).raw_varint(value.size()).raw(value);
   }
   Message& message(int field, const Message& value) { return bytes(field, value.out_); }
   const std::string& text() const { return out_; }
@@ -41,9 +46,8 @@ class Message {
     out_ += static_cast<char>(value);
     return *this;
   }
-  Message& little_endian(std::uint64_t value, int count) {
-    for (int i = 0; i < count; ++i)
-      out_ += static_cast<char>(value >> (8 * i) & 0xFF);
+  Message& raw(std::string_view bytes) {
+    out_ += bytes;
     return *this;
   }
   std::string out_;
@@ -54,13 +58,6 @@ Message event(double wall_time_s, std::int64_t step) {
   Message out;
   out.fixed64(1, wall_time_s);
   if (step != 0) out.varint(2, static_cast<std::uint64_t>(step));
-  return out;
-}
-
-std::string little_endian(std::uint64_t value, int count) {
-  std::string out;
-  for (int i = 0; i < count; ++i)
-    out += static_cast<char>(value >> (8 * i) & 0xFF);
   return out;
 }
 

@@ -1,5 +1,5 @@
-// What is recorded about one update: named values in the order in which they are shown. A value
-// type.
+// What is recorded about one update: named values in the order in which they are shown, and its
+// line in metrics.jsonl. A value type.
 #pragma once
 
 #include <cstdint>
@@ -23,5 +23,11 @@ struct MetricRow {
     return std::nullopt;
   }
 };
+
+// The row as one line of JSON, without a newline: {"step": 3, "time": 1.7e9, "reward/mean": 0.5,
+// ...}. Numbers are written so that they read back to the same bits; NaN and infinity, which JSON
+// lacks, as the strings "nan", "inf", "-inf". metrics.jsonl holds one such line an update. It is
+// the truth; TensorBoard and the terminal show what it holds.
+std::string metric_json(const MetricRow& row);
 
 }  // namespace troupe::observe

@@ -4,33 +4,23 @@
 
 namespace troupe::observe {
 
-double PhaseTimer::running_s() const {
-  return std::chrono::duration<double>(clock_.now() - since_).count();
-}
-
 void PhaseTimer::begin(std::string_view phase) {
   end();
   current_ = phase;
   since_ = clock_.now();
-  const auto known = std::any_of(totals_.begin(), totals_.end(),
-                                 [&](const auto& entry) { return entry.first == phase; });
-  if (!known) totals_.emplace_back(current_, 0.0);
 }
 
 void PhaseTimer::end() {
   if (current_.empty()) return;
-  for (auto& [name, seconds] : totals_) {
-    if (name == current_) seconds += running_s();
+  const double seconds = std::chrono::duration<double>(clock_.now() - since_).count();
+  const auto known = std::find_if(totals_.begin(), totals_.end(),
+                                  [&](const auto& entry) { return entry.first == current_; });
+  if (known == totals_.end()) {
+    totals_.emplace_back(current_, seconds);
+  } else {
+    known->second += seconds;
   }
   current_.clear();
-}
-
-std::vector<std::pair<std::string, double>> PhaseTimer::totals() const {
-  auto out = totals_;
-  for (auto& [name, seconds] : out) {
-    if (name == current_) seconds += running_s();
-  }
-  return out;
 }
 
 }  // namespace troupe::observe

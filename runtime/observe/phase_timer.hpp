@@ -22,12 +22,10 @@ class PhaseTimer {
   void end();
 
   const std::string& current() const { return current_; }  // empty when none runs
-  // Seconds by phase in the order of their first begin, the running one up to now.
-  std::vector<std::pair<std::string, double>> totals() const;
+  // Seconds of the phases that have ended, in the order of their first begin.
+  const std::vector<std::pair<std::string, double>>& totals() const { return totals_; }
 
  private:
-  double running_s() const;
-
   const core::Clock& clock_;
   std::string current_;
   core::TimePoint since_{};

@@ -13,39 +13,27 @@
 namespace troupe::store {
 
 core::Result<AppendFile> AppendFile::open(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0) return io_failure("open", path, errno);
+  core::OwnedFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   struct stat facts = {};
-  if (::fstat(fd, &facts) != 0) {
-    const int reason = errno;
-    ::close(fd);
-    return io_failure("open", path, reason);
-  }
-  return AppendFile(fd, path, static_cast<std::uint64_t>(facts.st_size));
+  if (!file || ::fstat(file.get(), &facts) != 0) return io_failure("open", path, errno);
+  return AppendFile(std::move(file), path, static_cast<std::uint64_t>(facts.st_size));
 }
 
-AppendFile::AppendFile(AppendFile&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)), size_(other.size_) {}
-
-AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  std::swap(path_, other.path_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
-AppendFile::~AppendFile() {
-  if (fd_ >= 0) ::close(fd_);
+core::Result<AppendFile> AppendFile::create(const std::filesystem::path& path) {
+  core::OwnedFd file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
+  if (!file) return io_failure("create", path, errno);
+  return AppendFile(std::move(file), path, 0);
 }
 
 core::Result<void> AppendFile::append(std::string_view bytes) {
   std::string_view rest = bytes;
   while (!rest.empty()) {
-    const ssize_t written = ::write(fd_, rest.data(), rest.size());
+    const ssize_t written = ::write(file_.get(), rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       const int reason = errno;
-      [[maybe_unused]] const int cut = ::ftruncate(fd_, static_cast<off_t>(size_));
+      [[maybe_unused]] const int cut = ::ftruncate(file_.get(), static_cast<off_t>(size_));
       return io_failure("write", path_, reason);
     }
     rest.remove_prefix(static_cast<std::size_t>(written));
@@ -55,40 +43,38 @@ core::Result<void> AppendFile::append(std::string_view bytes) {
 }
 
 core::Result<void> AppendFile::sync() {
-  if (::fdatasync(fd_) != 0) return io_failure("sync", path_, errno);
+  if (::fdatasync(file_.get()) != 0) return io_failure("sync", path_, errno);
+  return {};
+}
+
+core::Result<void> AppendFile::close() {
+  if (::close(file_.release()) != 0) return io_failure("write", path_, errno);
   return {};
 }
 
 core::Result<void> cut_file(const std::filesystem::path& path, std::uint64_t bytes) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0 && errno == ENOENT) return {};
-  if (fd < 0) return io_failure("open", path, errno);
-  const bool done = ::ftruncate(fd, static_cast<off_t>(bytes)) == 0 && ::fsync(fd) == 0;
-  const int reason = errno;
-  ::close(fd);
-  if (!done) return io_failure("cut", path, reason);
+  const core::OwnedFd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file && errno == ENOENT) return {};
+  if (!file) return io_failure("open", path, errno);
+  if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0 || ::fsync(file.get()) != 0) {
+    return io_failure("cut", path, errno);
+  }
   return {};
 }
 
 core::Result<std::string> read_all(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const core::OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string out;
-  if (fd < 0 && errno == ENOENT) return out;
-  if (fd < 0) return io_failure("open", path, errno);
+  if (!file && errno == ENOENT) return out;
+  if (!file) return io_failure("open", path, errno);
   char block[1 << 16];
   for (;;) {
-    const ssize_t count = ::read(fd, block, sizeof block);
+    const ssize_t count = ::read(file.get(), block, sizeof block);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int reason = errno;
-      ::close(fd);
-      return io_failure("read", path, reason);
-    }
-    if (count == 0) break;
+    if (count < 0) return io_failure("read", path, errno);
+    if (count == 0) return out;
     out.append(block, static_cast<std::size_t>(count));
   }
-  ::close(fd);
-  return out;
 }
 
 }  // namespace troupe::store

@@ -1,7 +1,9 @@
 // A file that only grows: each append is one write at its end, so a crash leaves whole records and
-// at most one torn tail. Owned by one writer, one thread.
+// at most one torn tail. Short writes are completed. Owned by one writer, one thread; closed at the
+// end of its life.
 #pragma once
 
+#include "runtime/core/owned_fd.hpp"
 #include "runtime/core/result.hpp"
 
 #include <cstdint>
@@ -15,21 +17,21 @@ class AppendFile {
   // Made when it is not there; its folder must be.
   static core::Result<AppendFile> open(const std::filesystem::path& path);
 
-  AppendFile(AppendFile&& other) noexcept;
-  AppendFile& operator=(AppendFile&& other) noexcept;
-  ~AppendFile();
+  // A new file, or an old one emptied.
+  static core::Result<AppendFile> create(const std::filesystem::path& path);
 
   // All of `bytes` or an error; after an error the file is cut back to what it was.
   core::Result<void> append(std::string_view bytes);
   // Puts everything on disk.
   core::Result<void> sync();
-  std::uint64_t size() const { return size_; }
+  // Closes it now and reports errors that come late.
+  core::Result<void> close();
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  AppendFile(int fd, std::filesystem::path path, std::uint64_t size)
-      : fd_(fd), path_(std::move(path)), size_(size) {}
-  int fd_;
+  AppendFile(core::OwnedFd file, std::filesystem::path path, std::uint64_t size)
+      : file_(std::move(file)), path_(std::move(path)), size_(size) {}
+  core::OwnedFd file_;
   std::filesystem::path path_;
   std::uint64_t size_;
 };

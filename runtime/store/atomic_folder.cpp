@@ -1,6 +1,6 @@
 #include "runtime/store/atomic_folder.hpp"
 
-#include "runtime/store/file_handle.hpp"
+#include "runtime/store/append_file.hpp"
 #include "runtime/store/io_error.hpp"
 
 #include <fcntl.h>
@@ -31,15 +31,9 @@ fs::path parent_of(const fs::path& path) {
 
 // Syncs every file, then every folder from the leaves up, so that names come after contents.
 Result<void> sync_tree(const fs::path& folder) {
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (it->is_directory()) {
-      TROUPE_TRY(sync_tree(it->path()));
-    } else {
-      TROUPE_TRY(sync_path(it->path()));
-    }
-  }
-  if (error) return io_failure("read folder", folder, error.value());
+  TROUPE_TRY_ASSIGN(entries, list_folder(folder));
+  for (const fs::directory_entry& entry : entries)
+    TROUPE_TRY(entry.is_directory() ? sync_tree(entry.path()) : sync_path(entry.path()));
   return sync_path(folder);
 }
 
@@ -129,24 +123,48 @@ Result<void> AtomicFolder::commit(Existing existing) {
 }
 
 Result<int> remove_leftovers(const fs::path& parent) {
-  std::error_code error;
+  TROUPE_TRY_ASSIGN(entries, list_folder(parent));
   int removed = 0;
-  for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (name.compare(0, kTemporaryPrefix.size(), kTemporaryPrefix) != 0 || !it->is_directory()) continue;
-    std::error_code remove_error;
-    fs::remove_all(it->path(), remove_error);
-    if (remove_error) return io_failure("remove", it->path(), remove_error.value());
+  for (const fs::directory_entry& entry : entries) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kTemporaryPrefix) || !entry.is_directory()) continue;
+    std::error_code error;
+    fs::remove_all(entry.path(), error);
+    if (error) return io_failure("remove", entry.path(), error.value());
     ++removed;
   }
-  if (error) return io_failure("read folder", parent, error.value());
   return removed;
 }
 
+Result<std::vector<fs::directory_entry>> list_folder(const fs::path& folder) {
+  std::vector<fs::directory_entry> entries;
+  std::error_code error;
+  if (!fs::exists(folder, error)) return entries;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    entries.push_back(*it);
+  if (error) return io_failure("read folder", folder, error.value());
+  return entries;
+}
+
 Result<void> write_file(const fs::path& path, std::string_view content) {
-  TROUPE_TRY_ASSIGN(file, FileHandle::create(path));
-  TROUPE_TRY(file.write(content.data(), content.size()));
+  TROUPE_TRY_ASSIGN(file, AppendFile::create(path));
+  TROUPE_TRY(file.append(content));
   return file.close();
+}
+
+Result<void> replace_file(const fs::path& path, std::string_view content) {
+  const fs::path temporary =
+      path.parent_path() / (".tmp-" + std::to_string(::getpid()) + "-" + path.filename().string());
+  auto written = write_file(temporary, content);
+  if (written) written = sync_path(temporary);
+  if (written && ::rename(temporary.c_str(), path.c_str()) != 0) {
+    written = io_failure("replace", path, errno);
+  }
+  if (!written) {
+    ::unlink(temporary.c_str());
+    return written;
+  }
+  return sync_path(parent_of(path));
 }
 
 Result<void> copy_file(const fs::path& from, const fs::path& to) {
@@ -156,11 +174,9 @@ Result<void> copy_file(const fs::path& from, const fs::path& to) {
 }
 
 Result<void> sync_path(const fs::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return io_failure("open", path, errno);
-  const int reason = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
-  if (reason != 0 && reason != EINVAL) return io_failure("sync", path, reason);
+  const core::OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return io_failure("open", path, errno);
+  if (::fsync(file.get()) != 0 && errno != EINVAL) return io_failure("sync", path, errno);
   return {};
 }
 

@@ -1,13 +1,14 @@
 #include "runtime/store/checkpoint_store.hpp"
 
+#include "runtime/store/append_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
-#include "runtime/store/checkpoint_manifest.hpp"
 #include "runtime/store/io_error.hpp"
+#include "runtime/store/run_folder.hpp"
 #include "runtime/store/sha256.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -15,19 +16,84 @@ namespace troupe::store {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 using core::ErrorCode;
+using core::fail;
 using core::Result;
 
-constexpr std::string_view kStepPrefix = "step_";
+constexpr const char* kManifestName = "manifest.json";
+constexpr int kFormat = 1;
+constexpr std::uint64_t kManifest_bytes_max = 16u << 20;
 
-std::optional<std::uint64_t> step_of(const std::string& name) {
-  if (!name.starts_with(kStepPrefix)) return std::nullopt;
-  const char* begin = name.data() + kStepPrefix.size();
-  const char* end = name.data() + name.size();
-  std::uint64_t step = 0;
-  const auto parsed = std::from_chars(begin, end, step);
-  if (begin == end || parsed.ec != std::errc{} || parsed.ptr != end) return std::nullopt;
-  return step;
+// A path that stays inside the checkpoint.
+bool is_inside(const std::string& path) {
+  const fs::path relative(path);
+  return !path.empty() && relative.is_relative() &&
+         std::none_of(relative.begin(), relative.end(),
+                      [](const fs::path& part) { return part == ".." || part == "."; });
+}
+
+// Hashes every file below `folder`, the manifest itself excepted, and gives the manifest's text.
+Result<std::string> make_manifest(const fs::path& folder,
+                                  std::uint64_t step,
+                                  const std::string& state_json) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    if (!it->is_regular_file()) continue;
+    paths.push_back(fs::relative(it->path(), folder).generic_string());
+  }
+  if (error) return io_failure("read folder", folder, error.value());
+  std::sort(paths.begin(), paths.end());
+
+  Json files = Json::array();
+  for (const std::string& path : paths) {
+    if (path == kManifestName) continue;
+    TROUPE_TRY_ASSIGN(digest, sha256_file(folder / path));
+    files.push_back({{"path", path}, {"bytes", digest.bytes}, {"sha256", digest.sha256}});
+  }
+  Json state = Json::parse(state_json, nullptr, false);
+  if (!state.is_object()) {
+    return fail(ErrorCode::kInvalidArgument, "a checkpoint's state must be a JSON object");
+  }
+  const Json manifest = {{"format", kFormat},
+                         {"step", step},
+                         {"state", std::move(state)},
+                         {"files", std::move(files)}};
+  return manifest.dump(1) + "\n";
+}
+
+// Reads the manifest with bounds; the files that it names are not opened. Error kData.
+Result<Checkpoint> read_manifest(const fs::path& folder) {
+  const fs::path file = folder / kManifestName;
+  std::error_code error;
+  const auto bytes = fs::file_size(file, error);
+  if (error) return fail(ErrorCode::kData, file.string() + " is missing");
+  if (bytes > kManifest_bytes_max) return fail(ErrorCode::kData, file.string() + " is too large");
+  TROUPE_TRY_ASSIGN(text, read_all(file));
+  try {
+    const Json manifest = Json::parse(text);
+    if (manifest.at("format").get<int>() != kFormat) {
+      return fail(ErrorCode::kData, file.string() + " has a format of another version");
+    }
+    Checkpoint out;
+    out.folder = folder;
+    out.step = manifest.at("step").get<std::uint64_t>();
+    out.state_json = manifest.at("state").dump();
+    for (const Json& entry : manifest.at("files")) {
+      CheckpointFile item{entry.at("path").get<std::string>(),
+                          entry.at("bytes").get<std::uint64_t>(),
+                          entry.at("sha256").get<std::string>()};
+      if (!is_inside(item.path)) {
+        return fail(ErrorCode::kData, file.string() + " names a file outside the checkpoint");
+      }
+      out.files.push_back(std::move(item));
+    }
+    return out;
+  } catch (const nlohmann::json::exception&) {
+    return fail(ErrorCode::kData, file.string() + " is damaged");
+  }
 }
 
 // Adds what to do about a full disk, which is the way a save fails in practice.
@@ -38,7 +104,7 @@ core::Failure save_failure(const core::Error& error, const fs::path& target) {
         "; lower --ckpt.max_num or move --run.path, then run again: it resumes from the "
         "last checkpoint";
   }
-  return core::fail(std::move(out));
+  return fail(std::move(out));
 }
 
 }  // namespace
@@ -53,9 +119,7 @@ void CheckpointStore::at(Stage stage) const {
 }
 
 fs::path CheckpointStore::folder_of(std::uint64_t step) const {
-  char name[32];
-  std::snprintf(name, sizeof name, "step_%06llu", static_cast<unsigned long long>(step));
-  return folder_ / name;
+  return folder_ / step_name(step);
 }
 
 Result<AtomicFolder> CheckpointStore::begin(std::uint64_t step) const {
@@ -94,13 +158,11 @@ Result<fs::path> CheckpointStore::save(std::uint64_t step,
 }
 
 Result<std::vector<std::uint64_t>> CheckpointStore::steps() const {
+  TROUPE_TRY_ASSIGN(entries, list_folder(folder_));
   std::vector<std::uint64_t> out;
-  std::error_code error;
-  if (!fs::exists(folder_, error)) return out;
-  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
-    if (const auto step = step_of(it->path().filename().string())) out.push_back(*step);
+  for (const fs::directory_entry& entry : entries) {
+    if (const auto step = step_of(entry.path().filename().string())) out.push_back(*step);
   }
-  if (error) return io_failure("read folder", folder_, error.value());
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -123,8 +185,6 @@ Result<CheckpointStore::Found> CheckpointStore::latest_valid() const {
 }
 
 Result<void> CheckpointStore::clean() const {
-  std::error_code error;
-  if (!fs::exists(folder_, error)) return {};
   TROUPE_TRY(remove_leftovers(folder_));
   return {};
 }
@@ -162,22 +222,21 @@ Result<void> CheckpointStore::prune(std::uint64_t newest) const {
 Result<Checkpoint> verify_checkpoint(const fs::path& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
-    return core::fail(ErrorCode::kData, folder.string() + " is no checkpoint folder");
+    return fail(ErrorCode::kData, folder.string() + " is no checkpoint folder");
   }
   TROUPE_TRY_ASSIGN(checkpoint, read_manifest(folder));
   for (const CheckpointFile& file : checkpoint.files) {
     const fs::path path = folder / file.path;
     const auto bytes = fs::file_size(path, error);
-    if (error) return core::fail(ErrorCode::kData, path.string() + " is missing");
+    if (error) return fail(ErrorCode::kData, path.string() + " is missing");
     if (bytes != file.bytes) {
-      return core::fail(ErrorCode::kData, path.string() + " has " + std::to_string(bytes) +
-                                              " bytes, the manifest says " +
-                                              std::to_string(file.bytes));
+      return fail(ErrorCode::kData, path.string() + " has " + std::to_string(bytes) +
+                                        " bytes, the manifest says " + std::to_string(file.bytes));
     }
     TROUPE_TRY_ASSIGN(digest, sha256_file(path));
     if (digest.sha256 != file.sha256) {
-      return core::fail(ErrorCode::kData,
-                        path.string() + " is damaged: its SHA-256 is not the manifest's");
+      return fail(ErrorCode::kData,
+                  path.string() + " is damaged: its SHA-256 is not the manifest's");
     }
   }
   return checkpoint;

@@ -1,6 +1,5 @@
 #include "runtime/store/file_hashes.hpp"
 
-#include "runtime/store/atomic_file.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/io_error.hpp"
 #include "runtime/store/sha256.hpp"

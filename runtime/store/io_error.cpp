@@ -49,14 +49,9 @@ core::Failure io_failure(std::string_view what,
                          const std::filesystem::path& path,
                          int error_number) {
   const Advice advice = advice_for(error_number);
-  std::string message = "cannot ";
-  message += what;
-  message += ' ';
-  message += path.string();
-  message += ": ";
-  message += std::generic_category().message(error_number);
-  message += advice.text;
-  return core::fail(advice.code, std::move(message));
+  return core::fail(advice.code, "cannot " + std::string(what) + " " + path.string() + ": " +
+                                     std::generic_category().message(error_number) +
+                                     std::string(advice.text));
 }
 
 }  // namespace troupe::store

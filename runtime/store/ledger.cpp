@@ -1,7 +1,7 @@
 #include "runtime/store/ledger.hpp"
 
-#include "runtime/store/atomic_file.hpp"
 #include "runtime/core/crc32c.hpp"
+#include "runtime/store/atomic_folder.hpp"
 
 #include <charconv>
 #include <cstdio>
@@ -38,14 +38,17 @@ std::optional<LedgerRecord> parse_line(std::string_view line) {
 
 struct Contents {
   std::vector<LedgerRecord> records;
-  std::uint64_t good_bytes = 0;
+  std::string text;              // of the file
+  std::uint64_t good_bytes = 0;  // of the text; a torn tail follows
 };
 
-core::Result<Contents> read(const std::filesystem::path& path, const std::string& text) {
+core::Result<Contents> read(const std::filesystem::path& path) {
   Contents out;
+  TROUPE_TRY_SET(out.text, read_all(path));
+  const std::string_view text = out.text;
   for (auto newline = text.find('\n'); newline != text.npos;
        newline = text.find('\n', out.good_bytes)) {
-    const std::string_view line = std::string_view(text).substr(out.good_bytes);
+    const std::string_view line = text.substr(out.good_bytes);
     auto record = parse_line(line.substr(0, newline - out.good_bytes));
     if (!record) {
       return core::fail(core::ErrorCode::kData,
@@ -62,9 +65,8 @@ core::Result<Contents> read(const std::filesystem::path& path, const std::string
 }  // namespace
 
 core::Result<Ledger> Ledger::open(const std::filesystem::path& path) {
-  TROUPE_TRY_ASSIGN(text, read_all(path));
-  TROUPE_TRY_ASSIGN(contents, read(path, text));
-  const std::uint64_t torn = text.size() - contents.good_bytes;
+  TROUPE_TRY_ASSIGN(contents, read(path));
+  const std::uint64_t torn = contents.text.size() - contents.good_bytes;
   if (torn > 0) TROUPE_TRY(cut_file(path, contents.good_bytes));
   TROUPE_TRY_ASSIGN(file, AppendFile::open(path));
   return Ledger(std::move(file), std::move(contents.records), torn);
@@ -78,20 +80,18 @@ core::Result<void> Ledger::append(std::uint64_t step, std::string_view text) {
 }
 
 core::Result<std::vector<LedgerRecord>> read_ledger(const std::filesystem::path& path) {
-  TROUPE_TRY_ASSIGN(text, read_all(path));
-  TROUPE_TRY_ASSIGN(contents, read(path, text));
+  TROUPE_TRY_ASSIGN(contents, read(path));
   return std::move(contents.records);
 }
 
 core::Result<void> cut_ledger(const std::filesystem::path& path,
                               std::optional<std::uint64_t> step) {
-  TROUPE_TRY_ASSIGN(text, read_all(path));
-  TROUPE_TRY_ASSIGN(contents, read(path, text));
+  TROUPE_TRY_ASSIGN(contents, read(path));
   std::string kept;
   for (const LedgerRecord& record : contents.records) {
     if (step && record.step <= *step) kept += line_of(record.step, record.text);
   }
-  if (kept == text) return {};
+  if (kept == contents.text) return {};
   return replace_file(path, kept);
 }
 

@@ -25,36 +25,19 @@ using core::ErrorCode;
 using core::fail;
 using core::Result;
 
-std::string step_name(std::uint64_t step) {
-  char name[40];
-  std::snprintf(name, sizeof name, "step_%06llu.jsonl", static_cast<unsigned long long>(step));
-  return name;
-}
+constexpr std::string_view kStepPrefix = "step_";
+constexpr const char* kLinesOfStep = ".jsonl";
 
-// The step of "step_000123.jsonl".
-std::optional<std::uint64_t> step_of(const fs::path& file) {
-  const std::string name = file.filename().string();
-  if (!name.starts_with("step_") || !name.ends_with(".jsonl")) return std::nullopt;
-  std::uint64_t step = 0;
-  const char* begin = name.data() + 5;
-  const char* end = name.data() + name.size() - 6;
-  const auto parsed = std::from_chars(begin, end, step);
-  if (begin == end || parsed.ec != std::errc{} || parsed.ptr != end) return std::nullopt;
-  return step;
-}
-
+// Removes the files step_000123.jsonl of later steps.
 Result<void> remove_after(const fs::path& folder, std::optional<std::uint64_t> step) {
-  std::error_code error;
-  if (!fs::exists(folder, error)) return {};
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const auto of_file = step_of(it->path());
-    if (!of_file || (step && *of_file <= *step)) continue;
-    std::error_code removal;
-    if (!fs::remove(it->path(), removal) && removal) {
-      return io_failure("remove", it->path(), removal.value());
-    }
+  TROUPE_TRY_ASSIGN(entries, list_folder(folder));
+  for (const fs::directory_entry& entry : entries) {
+    const fs::path& file = entry.path();
+    const auto of_file = step_of(file.stem().string());
+    if (file.extension() != kLinesOfStep || !of_file || (step && *of_file <= *step)) continue;
+    std::error_code error;
+    if (!fs::remove(file, error) && error) return io_failure("remove", file, error.value());
   }
-  if (error) return io_failure("read folder", folder, error.value());
   return {};
 }
 
@@ -78,50 +61,33 @@ std::string holder(int fd) {
 }  // namespace
 
 Result<RunFolder> RunFolder::open(const fs::path& path) {
-  std::error_code error;
-  for (const char* part : {"rollouts", "eval", "ckpt", "tensorboard"}) {
-    fs::create_directories(path / part, error);
-    if (error) return io_failure("make folder", path / part, error.value());
-  }
-  const fs::path lock = path / "run.lock";
-  const int fd = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0) return io_failure("open", lock, errno);
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    const std::string who = holder(fd);
-    ::close(fd);
-    return fail(ErrorCode::kResources, "run folder " + path.string() + " is in use by " + who +
+  for (const char* part : {"rollouts", "eval", "ckpt", "tensorboard"})
+    TROUPE_TRY(make_folder(path / part));
+  const fs::path file = path / "run.lock";
+  core::OwnedFd lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!lock) return io_failure("open", file, errno);
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return fail(ErrorCode::kResources, "run folder " + path.string() + " is in use by " +
+                                           holder(lock.get()) +
                                            "; wait for it or choose another --run.path");
   }
-  sign(fd);
-  return RunFolder(path, fd);
-}
-
-RunFolder::RunFolder(RunFolder&& other) noexcept
-    : path_(std::move(other.path_)), lock_fd_(std::exchange(other.lock_fd_, -1)) {}
-
-RunFolder& RunFolder::operator=(RunFolder&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(lock_fd_, other.lock_fd_);
-  return *this;
-}
-
-RunFolder::~RunFolder() {
-  if (lock_fd_ >= 0) ::close(lock_fd_);
+  sign(lock.get());
+  return RunFolder(path, std::move(lock));
 }
 
 fs::path RunFolder::rollouts_file(std::uint64_t step) const {
-  return path_ / "rollouts" / step_name(step);
+  return path_ / "rollouts" / (step_name(step) + kLinesOfStep);
 }
 
 fs::path RunFolder::eval_file(std::uint64_t step) const {
-  return path_ / "eval" / step_name(step);
+  return path_ / "eval" / (step_name(step) + kLinesOfStep);
 }
 
 Result<void> RunFolder::check_here() const {
   const fs::path lock = path_ / "run.lock";
   struct stat ours {
   }, there{};
-  if (::fstat(lock_fd_, &ours) != 0) return io_failure("look at", lock, errno);
+  if (::fstat(lock_.get(), &ours) != 0) return io_failure("look at", lock, errno);
   const bool found = ::stat(lock.c_str(), &there) == 0;
   if (found && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) return {};
   // A file system that does not answer for a moment is no removal.
@@ -135,7 +101,7 @@ bool RunFolder::has_run() const {
   if (fs::exists(metrics_file(), error) && fs::file_size(metrics_file(), error) > 0) return true;
   for (fs::directory_iterator it(checkpoint_folder(), error), end; !error && it != end;
        it.increment(error)) {
-    if (it->path().filename().string().starts_with("step_")) return true;
+    if (it->path().filename().string().starts_with(kStepPrefix)) return true;
   }
   return false;
 }
@@ -145,6 +111,22 @@ Result<void> RunFolder::cut_back(std::optional<std::uint64_t> step) const {
   TROUPE_TRY(cut_ledger(ledger_file(), step));
   TROUPE_TRY(remove_after(path_ / "rollouts", step));
   return remove_after(path_ / "eval", step);
+}
+
+std::string step_name(std::uint64_t step) {
+  char digits[24];
+  std::snprintf(digits, sizeof digits, "%06llu", static_cast<unsigned long long>(step));
+  return std::string(kStepPrefix) + digits;
+}
+
+std::optional<std::uint64_t> step_of(std::string_view name) {
+  if (!name.starts_with(kStepPrefix)) return std::nullopt;
+  name.remove_prefix(kStepPrefix.size());
+  std::uint64_t step = 0;
+  const char* const end = name.data() + name.size();
+  const auto parsed = std::from_chars(name.data(), end, step);
+  if (parsed.ec != std::errc{} || parsed.ptr != end) return std::nullopt;
+  return step;
 }
 
 fs::path free_sibling(const fs::path& path, const std::string& word) {

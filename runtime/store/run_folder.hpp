@@ -6,12 +6,14 @@
 // Owned by the command that runs; paths may be copied to any thread.
 #pragma once
 
+#include "runtime/core/owned_fd.hpp"
 #include "runtime/core/result.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace troupe::store {
 
@@ -20,10 +22,6 @@ class RunFolder {
   // Makes the folder where needed and takes its lock. Error kResources: another process holds it,
   // or it cannot be written.
   static core::Result<RunFolder> open(const std::filesystem::path& path);
-
-  RunFolder(RunFolder&& other) noexcept;
-  RunFolder& operator=(RunFolder&& other) noexcept;
-  ~RunFolder();
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config_file() const { return path_ / "resolved_config.yaml"; }
@@ -48,10 +46,16 @@ class RunFolder {
   core::Result<void> cut_back(std::optional<std::uint64_t> step) const;
 
  private:
-  RunFolder(std::filesystem::path path, int lock_fd) : path_(std::move(path)), lock_fd_(lock_fd) {}
+  RunFolder(std::filesystem::path path, core::OwnedFd lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
   std::filesystem::path path_;
-  int lock_fd_;
+  core::OwnedFd lock_;
 };
+
+// "step_000123": the name of a step's checkpoint and, with .jsonl behind it, of what else a run
+// writes about that step. And the step of such a name.
+std::string step_name(std::uint64_t step);
+std::optional<std::uint64_t> step_of(std::string_view name);
 
 // "<path><word><n>", the first that is not there.
 std::filesystem::path free_sibling(const std::filesystem::path& path, const std::string& word);

@@ -3,7 +3,7 @@
 #include "runtime/config/read.hpp"
 #include "runtime/config/render.hpp"
 #include "runtime/store/append_file.hpp"
-#include "runtime/store/atomic_file.hpp"
+#include "runtime/store/atomic_folder.hpp"
 
 #include <algorithm>
 #include <map>

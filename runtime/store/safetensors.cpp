@@ -1,5 +1,6 @@
 #include "runtime/store/safetensors.hpp"
 
+#include "runtime/core/owned_fd.hpp"
 #include "runtime/store/float_formats.hpp"
 #include "runtime/store/io_error.hpp"
 #include "runtime/store/limits.hpp"
@@ -12,7 +13,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 namespace troupe::store {
 namespace {
@@ -24,12 +24,6 @@ constexpr std::uint64_t kLength_bytes = 8;
 
 core::Failure malformed(const std::filesystem::path& path, const std::string& why) {
   return core::fail(ErrorCode::kData, path.string() + ": not a valid safetensors file: " + why);
-}
-
-std::uint64_t little_endian(const std::byte* from) {
-  std::uint64_t value = 0;
-  std::memcpy(&value, from, sizeof value);  // x86 is little-endian
-  return value;
 }
 
 template <class Convert>
@@ -44,43 +38,31 @@ void convert_16(const std::byte* from, std::int64_t count, float* out, Convert c
 }  // namespace
 
 Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return io_failure("open", path, errno);
+  const core::OwnedFd input(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!input) return io_failure("open", path, errno);
   struct stat status {};
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(fd);
+  if (::fstat(input.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return malformed(path, "it is not a regular file");
   }
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (size < kLength_bytes) {
-    ::close(fd);
     return malformed(path,
                      "it has " + std::to_string(size) + " bytes, less than its header length");
   }
-  void* map = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  const int reason = errno;
-  ::close(fd);
-  if (map == MAP_FAILED) return io_failure("map", path, reason);
-  SafetensorsFile file(path, static_cast<const std::byte*>(map), size);
+  void* const map = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, input.get(), 0);
+  if (map == MAP_FAILED) return io_failure("map", path, errno);
+  SafetensorsFile file(
+      path,
+      std::shared_ptr<const std::byte>(static_cast<const std::byte*>(map),
+                                       [map, size](const std::byte*) { ::munmap(map, size); }),
+      size);
   TROUPE_TRY(file.parse_header());
   return file;
 }
 
-SafetensorsFile::SafetensorsFile(SafetensorsFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      map_(std::exchange(other.map_, nullptr)),
-      size_(other.size_),
-      data_start_(other.data_start_),
-      tensors_(std::move(other.tensors_)),
-      by_name_(std::move(other.by_name_)),
-      metadata_(std::move(other.metadata_)) {}
-
-SafetensorsFile::~SafetensorsFile() {
-  if (map_ != nullptr) ::munmap(const_cast<std::byte*>(map_), size_);
-}
-
 Result<void> SafetensorsFile::parse_header() {
-  const std::uint64_t header_size = little_endian(map_);
+  std::uint64_t header_size = 0;
+  std::memcpy(&header_size, map_.get(), sizeof header_size);  // x86 is little-endian
   if (header_size > limits::kSafetensorsHeader_bytes_max) {
     return malformed(path_, "its header claims " + std::to_string(header_size) +
                                 " bytes; the limit is " +
@@ -91,7 +73,8 @@ Result<void> SafetensorsFile::parse_header() {
                                 " bytes, the file has " + std::to_string(size_));
   }
   data_start_ = kLength_bytes + header_size;
-  const std::string_view text(reinterpret_cast<const char*>(map_ + kLength_bytes), header_size);
+  const std::string_view text(reinterpret_cast<const char*>(map_.get() + kLength_bytes),
+                              header_size);
   auto header = parse_safetensors_header(text, size_ - data_start_);
   if (!header) return malformed(path_, header.error().message);
   tensors_ = std::move(header->tensors);
@@ -107,7 +90,7 @@ const TensorInfo* SafetensorsFile::find(std::string_view name) const {
 }
 
 std::span<const std::byte> SafetensorsFile::bytes(const TensorInfo& tensor) const {
-  return {map_ + data_start_ + tensor.begin, tensor.end - tensor.begin};
+  return {map_.get() + data_start_ + tensor.begin, tensor.end - tensor.begin};
 }
 
 Result<void> SafetensorsFile::read_f32(const TensorInfo& tensor, float* out) const {

@@ -1,7 +1,7 @@
 // Hugging Face safetensors files: 8 bytes of header length, a JSON header, then the tensors' bytes.
 // The reader maps the file and checks the header against the limits before it believes a word of
 // it: sizes, counts, ranks, dtypes, no overlap, no gap, no byte beyond the end (store/limits.hpp).
-// A reader owns its mapping; its spans live as long as it does. One thread, or readers only.
+// Its spans live as long as the reader or a copy of it. One thread, or readers only.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,10 +51,6 @@ class SafetensorsFile {
   // Errors: kNotFound, kData (malformed; names the file and, where there is one, the tensor).
   static core::Result<SafetensorsFile> open(const std::filesystem::path& path);
 
-  SafetensorsFile(SafetensorsFile&& other) noexcept;
-  SafetensorsFile& operator=(SafetensorsFile&&) = delete;
-  ~SafetensorsFile();
-
   const std::filesystem::path& path() const { return path_; }
   const std::vector<TensorInfo>& tensors() const { return tensors_; }  // by place in the file
   const TensorInfo* find(std::string_view name) const;                 // null when absent
@@ -64,12 +61,14 @@ class SafetensorsFile {
   core::Result<void> read_f32(const TensorInfo& tensor, float* out) const;
 
  private:
-  SafetensorsFile(std::filesystem::path path, const std::byte* map, std::uint64_t size)
-      : path_(std::move(path)), map_(map), size_(size) {}
+  SafetensorsFile(std::filesystem::path path,
+                  std::shared_ptr<const std::byte> map,
+                  std::uint64_t size)
+      : path_(std::move(path)), map_(std::move(map)), size_(size) {}
   core::Result<void> parse_header();
 
   std::filesystem::path path_;
-  const std::byte* map_ = nullptr;
+  std::shared_ptr<const std::byte> map_;  // of the whole file; its last owner unmaps it
   std::uint64_t size_ = 0;
   std::uint64_t data_start_ = 0;
   std::vector<TensorInfo> tensors_;

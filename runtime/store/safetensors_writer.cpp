@@ -1,6 +1,6 @@
 // The safetensors writer: header, then tensor after tensor, bf16 through a small buffer.
 #include "runtime/core/check.hpp"
-#include "runtime/store/file_handle.hpp"
+#include "runtime/store/append_file.hpp"
 #include "runtime/store/float_formats.hpp"
 #include "runtime/store/safetensors_header.hpp"
 
@@ -12,14 +12,18 @@ namespace {
 
 using core::Result;
 
-Result<void> write_rounded(FileHandle& file, const float* values, std::int64_t count) {
+Result<void> write(AppendFile& file, const void* data, std::size_t bytes) {
+  return file.append({static_cast<const char*>(data), bytes});
+}
+
+Result<void> write_rounded(AppendFile& file, const float* values, std::int64_t count) {
   std::array<std::uint16_t, 16384> chunk;
   for (std::int64_t done = 0; done < count;) {
     const auto part = std::min<std::int64_t>(count - done, std::ssize(chunk));
     for (std::int64_t i = 0; i < part; ++i) {
       chunk[static_cast<std::size_t>(i)] = f32_to_bf16(values[done + i]);
     }
-    TROUPE_TRY(file.write(chunk.data(), static_cast<std::size_t>(part) * sizeof chunk[0]));
+    TROUPE_TRY(write(file, chunk.data(), static_cast<std::size_t>(part) * sizeof chunk[0]));
     done += part;
   }
   return {};
@@ -42,15 +46,15 @@ Result<void> write_safetensors(const std::filesystem::path& path,
     infos.push_back(std::move(info));
   }
   const std::string header = format_safetensors_header(infos, metadata);
-  TROUPE_TRY_ASSIGN(file, FileHandle::create(path));
+  TROUPE_TRY_ASSIGN(file, AppendFile::create(path));
   const std::uint64_t length = header.size();
-  TROUPE_TRY(file.write(&length, sizeof length));
-  TROUPE_TRY(file.write(header.data(), header.size()));
+  TROUPE_TRY(write(file, &length, sizeof length));
+  TROUPE_TRY(file.append(header));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].from_f32) {
       TROUPE_TRY(write_rounded(file, static_cast<const float*>(tensors[i].data), infos[i].count));
     } else {
-      TROUPE_TRY(file.write(tensors[i].data, infos[i].end - infos[i].begin));
+      TROUPE_TRY(write(file, tensors[i].data, infos[i].end - infos[i].begin));
     }
   }
   return file.close();

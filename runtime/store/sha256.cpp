@@ -1,5 +1,7 @@
 #include "runtime/store/sha256.hpp"
 
+#include "runtime/core/owned_fd.hpp"
+#include "runtime/core/secret.hpp"
 #include "runtime/store/io_error.hpp"
 
 #include <fcntl.h>
@@ -26,13 +28,7 @@ class Sha256 {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned size = 0;
     TROUPE_CHECK(EVP_DigestFinal_ex(context_.get(), digest, &size) == 1, "SHA-256 failed");
-    std::string out;
-    for (unsigned i = 0; i < size; ++i) {
-      constexpr char kDigits[] = "0123456789abcdef";
-      out += kDigits[digest[i] >> 4];
-      out += kDigits[digest[i] & 15];
-    }
-    return out;
+    return core::hex({digest, size});
   }
 
  private:
@@ -52,28 +48,22 @@ std::string sha256_text(std::string_view bytes) {
 
 core::Result<FileDigest> sha256_file(const std::filesystem::path& file,
                                      const std::atomic<bool>* stop) {
-  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return io_failure("open", file, errno);
+  const core::OwnedFd input(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!input) return io_failure("open", file, errno);
   Sha256 digest;
   FileDigest out;
   std::vector<char> block(1u << 20);
   for (;;) {
     if (stop != nullptr && stop->load()) {
-      ::close(fd);
       return core::fail(core::ErrorCode::kInterrupted, "hashing of " + file.string() + " stopped");
     }
-    const ssize_t count = ::read(fd, block.data(), block.size());
+    const ssize_t count = ::read(input.get(), block.data(), block.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int reason = errno;
-      ::close(fd);
-      return io_failure("read", file, reason);
-    }
+    if (count < 0) return io_failure("read", file, errno);
     if (count == 0) break;
     digest.add(block.data(), static_cast<std::size_t>(count));
     out.bytes += static_cast<std::uint64_t>(count);
   }
-  ::close(fd);
   out.sha256 = digest.hex();
   return out;
 }

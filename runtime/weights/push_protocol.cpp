@@ -148,29 +148,10 @@ core::Result<void> check_answer(const Answer& answer,
                                     to_string(static_cast<std::uint32_t>(answer.status)));
 }
 
-bool same_key(std::string_view a, std::string_view b) noexcept {
-  if (a.size() != b.size()) return false;
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    difference |= static_cast<unsigned>(static_cast<unsigned char>(a[i] ^ b[i]));
-  return difference == 0;
-}
-
 std::uint64_t random_id() {
   std::uint64_t id = 0;
   TROUPE_CHECK(::getrandom(&id, sizeof id, 0) == sizeof id, "the system's random numbers");
   return id;
-}
-
-std::string random_key() {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string key;
-  while (key.size() < kKey_chars) {
-    std::uint64_t id = random_id();
-    for (int digit = 0; digit < 16; ++digit, id >>= 4)
-      key += kDigits[id & 15];
-  }
-  return key;
 }
 
 std::string own_host_id() {

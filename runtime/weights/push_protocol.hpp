@@ -109,10 +109,7 @@ core::Result<void> check_answer(const Answer& answer,
                                 core::Version at_least,
                                 const std::string& source);
 
-// Takes the same time wherever the two differ. Keys of another length are never equal.
-bool same_key(std::string_view a, std::string_view b) noexcept;
-// 64 random hexadecimal characters; a random 64-bit number. From the system's generator.
-std::string random_key();
+// A random number from the system's generator.
 std::uint64_t random_id();
 // Names this machine while it is up, and the network namespace: processes with the same id reach each
 // other's abstract sockets and can share memory.

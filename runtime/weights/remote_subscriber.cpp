@@ -4,8 +4,13 @@
 
 #include "runtime/core/crc32c.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 
@@ -49,6 +54,43 @@ core::Result<Answer> receive_answer(const net::OwnedFd& socket,
     TROUPE_TRY(receive_all(socket, &answer, sizeof answer, patience, "the answer of " + source));
   } while (is_queued(answer));
   return answer;
+}
+
+// A publisher's shared memory in this process, read-only. Errors: kData (the size is another or can
+// still change), kResources.
+core::Result<OpenSnapshots::Opened> map_memory(const net::OwnedFd& memory,
+                                               std::uint64_t id,
+                                               std::uint64_t bytes) {
+  struct stat facts {};
+  const int seals = ::fcntl(memory.get(), F_GET_SEALS);
+  if (::fstat(memory.get(), &facts) != 0 || static_cast<std::uint64_t>(facts.st_size) != bytes ||
+      seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
+    return fail(ErrorCode::kData, "the shared memory of the weights has " +
+                                      std::to_string(facts.st_size) + " bytes, " +
+                                      std::to_string(bytes) + " were announced, or can shrink");
+  }
+  void* const data = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, memory.get(), 0);
+  if (data == MAP_FAILED) {
+    return fail(ErrorCode::kResources, "cannot map " + std::to_string(bytes >> 20) +
+                                           " MiB of shared weights: " + std::strerror(errno));
+  }
+  ::madvise(data, bytes, MADV_HUGEPAGE);
+  ::madvise(data, bytes, MADV_POPULATE_READ);
+  const auto unmap = [bytes](void* start) { ::munmap(start, bytes); };
+  return OpenSnapshots::Opened{id, bytes, std::shared_ptr<const void>(data, unmap)};
+}
+
+// What a head and the checksums behind it say of the weights that follow.
+core::Result<FlatWeights> announced(const SnapshotHead& head,
+                                    const SnapshotShape& shape,
+                                    const char* checksums) {
+  FlatWeights flat;
+  flat.version = head.version;
+  flat.shape = shape;
+  flat.table.resize(shape.buckets);
+  std::memcpy(flat.table.data(), checksums, 4 * flat.table.size());
+  TROUPE_TRY(check_table(head, flat.table));
+  return flat;
 }
 
 std::string name_of_stream(core::Version version) {
@@ -140,19 +182,21 @@ core::Result<std::optional<FlatWeights>> RemoteWeightSubscriber::from_device(
   }
   core::Memory::SharedHandle handle;
   std::copy(std::begin(place.handle), std::end(place.handle), handle.begin());
-  const auto open = [&]() -> core::Result<std::shared_ptr<const OpenedMemory>> {
+  const auto open = [&]() -> core::Result<OpenSnapshots::Opened> {
     void* const data = memory_.open_shared(handle);
     if (data == nullptr) return fail(ErrorCode::kResources, "a snapshot that cannot be opened");
-    return std::make_shared<const OpenedMemory>(memory_, answer.buffer_id, data);
+    const auto close = [&memory = memory_](void* start) { memory.close_shared(start); };
+    return OpenSnapshots::Opened{answer.buffer_id, answer.bytes,
+                                 std::shared_ptr<const void>(data, close)};
   };
-  auto opened = opened_.get(answer.buffer_id, open);
+  auto opened = on_device_.get(answer.buffer_id, open);
   if (!opened) return std::optional<FlatWeights>();  // the system refuses: shared memory is left
   FlatWeights flat;
   flat.version = answer.version;
   flat.shape = shape_;
-  flat.data = (*opened)->data();
+  flat.data = static_cast<const float*>(opened->data.get());
   flat.on_device = true;
-  flat.owner = *opened;
+  flat.owner = opened->data;
   flat.lease = std::move(*socket);
   flat.verified = true;  // nothing travelled
   return std::optional<FlatWeights>(std::move(flat));
@@ -173,26 +217,22 @@ core::Result<FlatWeights> RemoteWeightSubscriber::from_memory(net::OwnedFd socke
   if (!memory) {
     return fail(ErrorCode::kData, location.socket + " answered without its shared memory");
   }
-  TROUPE_TRY_ASSIGN(mapping, mappings_.get(answer.buffer_id, [&] {
-    return MappedMemory::map(memory, answer.buffer_id, answer.bytes);
+  TROUPE_TRY_ASSIGN(mapping, in_memory_.get(answer.buffer_id, [&] {
+    return map_memory(memory, answer.buffer_id, answer.bytes);
   }));
+  const char* const start = static_cast<const char*>(mapping.data.get());
   SnapshotHead head;
-  if (mapping->bytes() < sizeof head) {
+  if (mapping.bytes < sizeof head) {
     return fail(ErrorCode::kData, "the shared memory of the weights is too short for its head");
   }
-  std::memcpy(&head, mapping->data(), sizeof head);
+  std::memcpy(&head, start, sizeof head);
   TROUPE_TRY_ASSIGN(shape, check_head(head, shape_));
-  if (mapping->bytes() != shape.bytes() || head.version != answer.version) {
+  if (mapping.bytes != shape.bytes() || head.version != answer.version) {
     return fail(ErrorCode::kData, "the shared memory of the weights is not what was announced");
   }
-  FlatWeights flat;
-  flat.version = head.version;
-  flat.shape = shape;
-  flat.table.resize(shape.buckets);
-  std::memcpy(flat.table.data(), mapping->data() + sizeof head, 4 * flat.table.size());
-  TROUPE_TRY(check_table(head, flat.table));
-  flat.data = reinterpret_cast<const float*>(mapping->data() + shape.data_offset());
-  flat.owner = mapping;
+  TROUPE_TRY_ASSIGN(flat, announced(head, shape, start + sizeof head));
+  flat.data = reinterpret_cast<const float*>(start + shape.data_offset());
+  flat.owner = mapping.data;
   flat.lease = std::move(socket);
   return flat;
 }
@@ -214,12 +254,7 @@ core::Result<FlatWeights> RemoteWeightSubscriber::from_stream(net::OwnedFd socke
   }
   std::vector<char> rest(shape.data_offset() - sizeof head);
   TROUPE_TRY(receive_all(socket, rest.data(), rest.size(), patience, what + ", its checksums"));
-  FlatWeights flat;
-  flat.version = head.version;
-  flat.shape = shape;
-  flat.table.resize(shape.buckets);
-  std::memcpy(flat.table.data(), rest.data(), 4 * flat.table.size());
-  TROUPE_TRY(check_table(head, flat.table));
+  TROUPE_TRY_ASSIGN(flat, announced(head, shape, rest.data()));
   const auto buffer = staging();
   char* const into = reinterpret_cast<char*>(buffer->data());
   flat.data = buffer->data();

@@ -1,25 +1,56 @@
 // The engine's side of the weight channel between processes. `fetch` asks the publisher that a
 // location names: over its Unix socket when both are on one host and that answers, so that the
-// weights are read where they lie (on the GPU when both use the same one, else in shared memory), else
-// by TCP into a buffer of this process. It blocks, so it has
-// a thread of its own; the intakes that it returns are used on the engine's thread, one at a time.
-// Memory: two sets of panels; for TCP the weights once more in f32, twice while two intakes live.
+// weights are read where they lie (on the GPU when both use the same one, else in shared memory),
+// else by TCP into a buffer of this process. It blocks, so it has a thread of its own; the intakes
+// that it returns are used on the engine's thread, one at a time. Memory: two sets of panels; for
+// TCP the weights once more in f32, twice while two intakes live.
 #pragma once
 
 #include "runtime/weights/flat_intake.hpp"
-#include "runtime/weights/mapped_memory.hpp"
-#include "runtime/weights/opened_memory.hpp"
-#include "runtime/weights/recent.hpp"
+#include "runtime/weights/limits.hpp"
 #include "runtime/weights/shadow_pool.hpp"
 #include "runtime/weights/weight_channel.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe::weights {
+
+// What a receiver has opened of a publisher: the last kWeightMappings_max snapshots are kept, since
+// a publisher uses its buffers in turn and opening one again costs more than a step. Thread-safe;
+// what it gives out may outlive it.
+class OpenSnapshots {
+ public:
+  struct Opened {
+    std::uint64_t id = 0;              // the publisher's number of the buffer
+    std::uint64_t bytes = 0;           // that may be read
+    std::shared_ptr<const void> data;  // closed by its last holder
+  };
+  // Snapshot `id`, kept or made by `open`, which gives an Opened of that id.
+  template <class Open>
+  core::Result<Opened> get(std::uint64_t id, const Open& open) {
+    const std::lock_guard lock(mutex_);
+    const auto known =
+        std::find_if(kept_.begin(), kept_.end(), [&](const Opened& one) { return one.id == id; });
+    if (known != kept_.end()) {
+      std::rotate(known, known + 1, kept_.end());
+      return kept_.back();
+    }
+    TROUPE_TRY_ASSIGN(made, open());
+    kept_.push_back(std::move(made));
+    if (kept_.size() > limits::kWeightMappings_max) kept_.erase(kept_.begin());
+    return kept_.back();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Opened> kept_;  // last used at the end
+};
 
 class RemoteWeightSubscriber final : public WeightSubscriber {
  public:
@@ -55,8 +86,7 @@ class RemoteWeightSubscriber final : public WeightSubscriber {
   const std::string host_id_;
   core::Memory& memory_;
   const std::shared_ptr<ShadowPool> shadows_;
-  Recent<MappedMemory> mappings_;
-  Recent<OpenedMemory> opened_;
+  OpenSnapshots in_memory_, on_device_;
   std::atomic<bool> closed_{false};
   std::mutex mutex_;
   std::shared_ptr<Staging> staging_;

@@ -1,53 +1,43 @@
 #include "runtime/weights/shared_publisher.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/core/secret.hpp"
 
 #include <unistd.h>
 
 namespace troupe::weights {
 namespace {
 
-std::string socket_name(const std::string& folder) {
-  const std::string name =
-      "weights-" + std::to_string(::getpid()) + "-" + std::to_string(random_id() % 1'000'000);
-  return folder.empty() ? "@troupe-" + name : folder + "/" + name;
-}
+constexpr const char* kTcpHost = "127.0.0.1";
 
 }  // namespace
 
 core::Result<std::unique_ptr<SharedWeightPublisher>> SharedWeightPublisher::create(
     PublisherOptions options, core::TeamRunner& team) {
   WeightLocation location;
-  location.host_id = options.host_id;
-  location.key = random_key();
+  location.host_id = own_host_id();
+  location.key = core::random_hex(kKey_chars / 2);
   WeightServer::Listeners listeners;
   if (options.memory) {
-    location.socket = socket_name(options.socket_folder);
+    location.socket = "@troupe-weights-" + std::to_string(::getpid()) + "-" +
+                      std::to_string(random_id() % 1'000'000);
     TROUPE_TRY_SET(listeners.unix_listener, net::listen_unix(location.socket));
   }
   if (options.tcp) {
-    location.tcp_host = options.tcp_advertised.empty() ? options.tcp_host : options.tcp_advertised;
-    location.tcp_port = options.tcp_port;
-    TROUPE_TRY_SET(listeners.tcp_listener, net::listen_tcp(options.tcp_host, location.tcp_port));
+    location.tcp_host = kTcpHost;
+    TROUPE_TRY_SET(listeners.tcp_listener, net::listen_tcp(kTcpHost, location.tcp_port));
   }
   return std::unique_ptr<SharedWeightPublisher>(
-      new SharedWeightPublisher(std::move(location), std::move(listeners), team, options.device));
+      new SharedWeightPublisher(std::move(location), std::move(listeners), team));
 }
 
 SharedWeightPublisher::SharedWeightPublisher(WeightLocation location,
                                              WeightServer::Listeners listeners,
-                                             core::TeamRunner& team,
-                                             bool device)
+                                             core::TeamRunner& team)
     : location_(std::move(location)),
       team_(team),
-      device_(device && !team.memory().shared_name().empty()) {
-  server_.emplace(std::move(listeners), location_.key, pool_, device_pool_);
-}
-
-SharedWeightPublisher::~SharedWeightPublisher() {
-  server_.reset();
-  if (!location_.socket.empty() && location_.socket[0] != '@') ::unlink(location_.socket.c_str());
-}
+      device_(!team.memory().shared_name().empty()),
+      server_(std::move(listeners), location_.key, pool_, device_pool_) {}
 
 core::Result<WeightLocation> SharedWeightPublisher::take(const Offer& offer) {
   TROUPE_CHECK(offer.master != nullptr, "an offer without weights");
@@ -78,7 +68,7 @@ core::Result<void> SharedWeightPublisher::publish_on_device(const model::ParamSt
 }
 
 SharedWeightPublisher::Counters SharedWeightPublisher::counters() const {
-  return {server_->counters(), pool_.size(), pool_.made(), device_pool_.made()};
+  return {server_.counters(), pool_.size(), pool_.made(), device_pool_.made()};
 }
 
 }  // namespace troupe::weights

@@ -16,25 +16,17 @@
 namespace troupe::weights {
 
 struct PublisherOptions {
-  // Folder of mode 0700 for the Unix socket; empty: an abstract socket, whose peers are checked to be
-  // of this user.
-  std::string socket_folder;
-  // A trainer on a GPU: processes of this host read the weights where they lie on that GPU.
-  bool device = true;
-  bool memory = true;                   // serve processes of this host by shared memory
-  bool tcp = true;                      // serve others by TCP
-  std::string tcp_host = "127.0.0.1";   // address to bind
-  std::uint32_t tcp_port = 0;           // 0: any free one
-  std::string tcp_advertised;           // what receivers are told; empty: tcp_host
-  std::string host_id = own_host_id();
+  // Serve processes of this host by shared memory, and from the trainer's GPU where it has one that
+  // they can share. They come by an abstract Unix socket and are checked to be of this user.
+  bool memory = true;
+  bool tcp = true;  // serve others by TCP: a free port of the loopback interface
 };
 
 class SharedWeightPublisher final : public WeightPublisher {
  public:
-  // Errors: kConfig (folder, address), kResources.
+  // Error kResources: no socket.
   static core::Result<std::unique_ptr<SharedWeightPublisher>> create(PublisherOptions options,
                                                                      core::TeamRunner& team);
-  ~SharedWeightPublisher() override;
 
   struct Counters {
     ServerCounters server;
@@ -47,8 +39,7 @@ class SharedWeightPublisher final : public WeightPublisher {
  private:
   SharedWeightPublisher(WeightLocation location,
                         WeightServer::Listeners listeners,
-                        core::TeamRunner& team,
-                        bool device);
+                        core::TeamRunner& team);
   core::Result<WeightLocation> take(const Offer& offer) override;
   core::Result<void> publish_on_device(const model::ParamStore& master, core::Version version);
 
@@ -57,8 +48,8 @@ class SharedWeightPublisher final : public WeightPublisher {
   std::optional<SnapshotShape> shape_;    // of the first offer
   SnapshotPool pool_;
   DeviceSnapshotPool device_pool_;
-  bool device_ = false;  // the device's memory can be shared
-  std::optional<WeightServer> server_;    // ends before the pools
+  bool device_;          // the device's memory can be shared
+  WeightServer server_;  // ends before the pools
 };
 
 }  // namespace troupe::weights

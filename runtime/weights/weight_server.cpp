@@ -2,6 +2,7 @@
 
 #include "runtime/async/limits.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/core/secret.hpp"
 #include "runtime/weights/limits.hpp"
 
 #include <linux/sockios.h>
@@ -29,6 +30,17 @@ bool would_block() {
   return errno == EAGAIN || errno == EINTR;
 }
 
+// Writes what the newest snapshot is into the reply; `none` when there is no snapshot.
+template <class Kind>
+void announce(const Kind* newest, const Hello& hello, AnswerStatus none, Answer& reply) {
+  if (newest == nullptr) {
+    reply.status = none;
+    return;
+  }
+  reply.version = newest->version();
+  if (reply.version < hello.at_least) reply.status = AnswerStatus::kOlder;
+}
+
 }  // namespace
 
 WeightServer::WeightServer(Listeners listeners,
@@ -48,6 +60,11 @@ WeightServer::~WeightServer() {
   thread_.join();
   for (Reader& reader : readers_)
     end_leases(reader);
+}
+
+void WeightServer::drop(std::size_t place) {
+  end_leases(readers_[place]);
+  readers_.erase(readers_.begin() + static_cast<std::ptrdiff_t>(place));
 }
 
 void WeightServer::end_leases(Reader& reader) {
@@ -81,8 +98,7 @@ void WeightServer::loop() {
       if (events == 0 && !late) continue;
       if (events != 0 ? go_on(reader, events) : stays_late(reader)) continue;
       if (events == 0) ++cut_;
-      end_leases(reader);
-      readers_.erase(readers_.begin() + static_cast<std::ptrdiff_t>(i));
+      drop(i);
     }
     serve_queue();
     if (entries[1].revents != 0) accept_from(listeners_.unix_listener, Wants::kMemory);
@@ -95,13 +111,11 @@ void WeightServer::loop() {
 // Those who have waited longest come first.
 void WeightServer::serve_queue() {
   for (std::size_t i = 0; i < readers_.size() && leases() < limits::kWeightReaders_max;) {
-    Reader& reader = readers_[i];
-    if (reader.state != State::kQueued || answer(reader)) {
+    if (readers_[i].state != State::kQueued || answer(readers_[i])) {
       ++i;
-      continue;
+    } else {
+      drop(i);
     }
-    end_leases(reader);
-    readers_.erase(readers_.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 
@@ -136,7 +150,7 @@ int WeightServer::poll_timeout_ms(core::TimePoint from) const {
 }
 
 void WeightServer::accept_from(const net::OwnedFd& listener, Wants way) {
-  net::OwnedFd socket = accept_one(listener);
+  net::OwnedFd socket = net::accept_one(listener);
   if (!socket || (way == Wants::kMemory && !net::same_user(socket.get()))) return;
   Reader reader;
   reader.socket = std::move(socket);
@@ -194,7 +208,7 @@ bool WeightServer::read_hello(Reader& reader) {
 }
 
 bool WeightServer::answer_later(Reader& reader) {
-  if (!same_key({reader.hello.key, kKey_chars}, key_)) return answer(reader);
+  if (!core::same_secret({reader.hello.key, kKey_chars}, key_)) return answer(reader);
   if (count(State::kQueued) >= limits::kWeightQueue_max) {
     Answer full;
     full.status = AnswerStatus::kTooMany;
@@ -218,17 +232,20 @@ bool WeightServer::still_queued(Reader& reader) {
 // There is a snapshot to be lent.
 bool WeightServer::answer(Reader& reader) {
   Answer reply;
-  if (!same_key({reader.hello.key, kKey_chars}, key_)) {
+  const Wants wants = reader.hello.wants;
+  if (!core::same_secret({reader.hello.key, kKey_chars}, key_)) {
     reply.status = AnswerStatus::kWrongKey;
-  } else if (reader.hello.wants != reader.way &&
-             (reader.hello.wants != Wants::kDevice || reader.way != Wants::kMemory)) {
+    ++refused_;
+  } else if (wants != reader.way && (wants != Wants::kDevice || reader.way != Wants::kMemory)) {
     reply.status = AnswerStatus::kMalformed;
+    ++refused_;
+  } else if (wants == Wants::kDevice) {
+    reader.device_lease = device_pool_.lease_newest();
+    announce(reader.device_lease.get(), reader.hello, AnswerStatus::kNoDevice, reply);
   } else {
-    take_lease(reader, reply);
+    reader.lease = pool_.lease_newest();
+    announce(reader.lease.get(), reader.hello, AnswerStatus::kNothing, reply);
   }
-  const bool asked_well =
-      reply.status != AnswerStatus::kWrongKey && reply.status != AnswerStatus::kMalformed;
-  if (!asked_well) ++refused_;
   if (reply.status != AnswerStatus::kHere) {
     (void)!::send(reader.socket.get(), &reply, sizeof reply, MSG_NOSIGNAL);
     return false;
@@ -240,7 +257,7 @@ bool WeightServer::answer(Reader& reader) {
   if (reader.way == Wants::kMemory) {
     reader.state = State::kHeld;
     reader.until = core::TimePoint::max();  // a frozen receiver costs its snapshot, nothing else
-    const bool sent = send_with_fd(reader.socket, &reply, sizeof reply, reader.lease->fd());
+    const bool sent = net::send_with_fd(reader.socket, &reply, sizeof reply, reader.lease->fd());
     ++(sent ? served_ : cut_);
     return sent;
   }
@@ -251,24 +268,6 @@ bool WeightServer::answer(Reader& reader) {
   reader.state = State::kStream;
   reader.until = now() + limits::kWeightStall;
   return stream(reader);
-}
-
-// The newest of the kind that is wanted.
-void WeightServer::take_lease(Reader& reader, Answer& reply) {
-  const bool device = reader.hello.wants == Wants::kDevice;
-  if (device) {
-    reader.device_lease = device_pool_.lease_newest();
-  } else {
-    reader.lease = pool_.lease_newest();
-  }
-  if (device && reader.device_lease == nullptr) {
-    reply.status = AnswerStatus::kNoDevice;
-  } else if (!device && reader.lease == nullptr) {
-    reply.status = AnswerStatus::kNothing;
-  } else {
-    reply.version = device ? reader.device_lease->version() : reader.lease->version();
-    if (reply.version < reader.hello.at_least) reply.status = AnswerStatus::kOlder;
-  }
 }
 
 // The lease lasts as long as the connection, as that of shared memory does.

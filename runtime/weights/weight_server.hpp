@@ -64,8 +64,8 @@ class WeightServer {
   bool still_queued(Reader& reader);
   void serve_queue();
   bool answer(Reader& reader);
-  void take_lease(Reader& reader, Answer& reply);
   void end_leases(Reader& reader);
+  void drop(std::size_t place);
   bool hand_out_place(Reader& reader, const Answer& reply);
   bool stream(Reader& reader);
   bool still_held(Reader& reader);

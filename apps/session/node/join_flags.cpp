@@ -2,7 +2,7 @@
 
 #include "runtime/net/gateway_auth.hpp"
 #include "runtime/net/limits.hpp"
-#include "runtime/store/atomic_file.hpp"
+#include "runtime/store/atomic_folder.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -5,7 +5,7 @@
 #include "apps/troupe/batch/output.hpp"
 #include "runtime/data/prompt_dataset.hpp"
 #include "runtime/learn/evaluation.hpp"
-#include "runtime/store/atomic_file.hpp"
+#include "runtime/store/atomic_folder.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -119,7 +119,10 @@ TEST_F(SocketFolders, ASocketInAFolderThatIsOpenToOthersIsRefused) {
   ASSERT_FALSE(socket);
   EXPECT_EQ(socket.error().code, core::ErrorCode::kConfig);
   EXPECT_NE(socket.error().message.find("0700"), std::string::npos);
-  EXPECT_FALSE(listen_unix(std::string(200, 'x')));
+  const auto longer = listen_unix(std::string(200, 'x'));
+  ASSERT_FALSE(longer);
+  EXPECT_EQ(longer.error().code, core::ErrorCode::kConfig);
+  EXPECT_NE(longer.error().message.find("shorter folder"), std::string::npos);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Which step is best, and that a resumed run knows.
 #include "runtime/observe/best_metric.hpp"
 
-#include "runtime/observe/metrics_writer.hpp"
+#include "runtime/observe/metric_row.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ TEST(BestMetric, IsReadBackFromTheRecord) {
                       << metric_json(row(3, 0.75)) << "\n"
                       << metric_json(row(6, 0.5)) << "\n{\"step\": 9, \"eval/pass";
   BestMetric best("eval/pass@1");
-  ASSERT_TRUE(best.read(file));
+  best.read(file);
   std::filesystem::remove(file);
   ASSERT_TRUE(best.best());
   EXPECT_EQ(best.best()->step, 3u);

@@ -1,7 +1,7 @@
 // Checkpoints: atomic, verified, pruned; and what a kill or damage at any point leaves.
 #include "runtime/store/checkpoint_store.hpp"
 
-#include "runtime/store/file_handle.hpp"
+#include "runtime/store/append_file.hpp"
 #include "tests/unit/runtime/store/temp_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -262,10 +262,9 @@ TEST_F(Checkpoints, FullDiskKeepsTheLastOneAndIsAResourceError) {
     CheckpointStore checkpoints(disk / "ckpt", 3);
     const auto save_bytes = [&](std::uint64_t step, std::size_t bytes) {
       return checkpoints.save(step, "{}", [&](const fs::path& folder) -> core::Result<void> {
-        auto file = store::FileHandle::create(folder / "weights.bin");
+        auto file = store::AppendFile::create(folder / "weights.bin");
         if (!file) return file.failure();
-        const std::string block(bytes, 'w');
-        TROUPE_TRY(file->write(block.data(), block.size()));
+        TROUPE_TRY(file->append(std::string(bytes, 'w')));
         return file->close();
       });
     };

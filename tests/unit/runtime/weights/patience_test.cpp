@@ -1,5 +1,6 @@
 // More receivers than a publisher lends snapshots to wait for their turn; a slow link may take as
 // long as it likes as long as bytes move, and one that stands still is said to.
+#include "runtime/core/secret.hpp"
 #include "runtime/weights/limits.hpp"
 #include "tests/unit/runtime/weights/fixture.hpp"
 
@@ -76,12 +77,13 @@ TEST(WeightPatience, AReceiverThatWaitsIsToldSoAndThenServed) {
 struct ScriptedSource {
   explicit ScriptedSource(std::function<void(const net::OwnedFd&)> script) {
     at.tcp_host = "127.0.0.1";
-    at.key = random_key();
+    at.key = core::random_hex(kKey_chars / 2);
     auto listening = net::listen_tcp(at.tcp_host, at.tcp_port);
     TROUPE_CHECK(listening.has_value(), "listening");
     thread = std::jthread([script = std::move(script), listener = std::move(*listening)] {
       net::OwnedFd socket;
-      TROUPE_CHECK(comes_true([&] { return bool(socket = accept_one(listener)); }), "accepting");
+      TROUPE_CHECK(comes_true([&] { return bool(socket = net::accept_one(listener)); }),
+                   "accepting");
       Hello hello;
       TROUPE_CHECK(receive_all(socket, &hello, sizeof hello, kPatient, "hello").has_value(),
                    "a hello");

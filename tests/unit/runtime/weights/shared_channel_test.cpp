@@ -175,25 +175,5 @@ TEST(SharedWeightChannel, AThousandVersionsToThreeReceiversOfDifferentSpeed) {
   EXPECT_LE(source.publisher->counters().snapshots_made, 5u);
 }
 
-TEST(SharedWeightChannel, TheSocketsFolderMustBeClosedToOthers) {
-  char folder[] = "/tmp/troupe-weights-XXXXXX";
-  ASSERT_NE(::mkdtemp(folder), nullptr);
-  core::SerialTeam team;
-  PublisherOptions options;
-  options.socket_folder = folder;
-  {
-    auto good = SharedWeightPublisher::create(options, team);
-    ASSERT_TRUE(good) << good.error().message;
-  }
-  ::chmod(folder, 0755);
-  EXPECT_EQ(SharedWeightPublisher::create(options, team).error().code, ErrorCode::kConfig);
-  options.socket_folder = folder + std::string(120, 'x');
-  const auto longer = SharedWeightPublisher::create(options, team);
-  ASSERT_FALSE(longer);
-  EXPECT_EQ(longer.error().code, ErrorCode::kConfig);
-  EXPECT_NE(longer.error().message.find("shorter folder"), std::string::npos);
-  EXPECT_EQ(::rmdir(folder), 0) << "the socket is gone";
-}
-
 }  // namespace
 }  // namespace troupe::weights

@@ -1,7 +1,5 @@
 // metrics.jsonl.
-#include "runtime/observe/metrics_writer.hpp"
-
-#include "tests/unit/runtime/store/temp_folder.hpp"
+#include "runtime/observe/metric_row.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -15,20 +13,13 @@ namespace {
 using namespace troupe;
 using observe::MetricRow;
 
-TEST(MetricsWriter, OneObjectALineInOrder) {
-  test::TempFolder temp;
-  {
-    auto writer = observe::MetricsWriter::open(temp / "metrics.jsonl");
-    ASSERT_TRUE(writer);
-    ASSERT_TRUE(writer->write({1, 1700000000.25, {{"reward/mean", 0.5}, {"kl/ref", 1e-6}}}));
-    ASSERT_TRUE(writer->write({2, 1700000001.25, {}}));
-  }
-  EXPECT_EQ(test::read_file(temp / "metrics.jsonl"),
-            "{\"step\":1,\"time\":1700000000.25,\"reward/mean\":0.5,\"kl/ref\":1e-06}\n"
-            "{\"step\":2,\"time\":1700000001.25}\n");
+TEST(MetricRow, OneObjectALineInOrder) {
+  EXPECT_EQ(observe::metric_json({1, 1700000000.25, {{"reward/mean", 0.5}, {"kl/ref", 1e-6}}}),
+            "{\"step\":1,\"time\":1700000000.25,\"reward/mean\":0.5,\"kl/ref\":1e-06}");
+  EXPECT_EQ(observe::metric_json({2, 1700000001.25, {}}), "{\"step\":2,\"time\":1700000001.25}");
 }
 
-TEST(MetricsWriter, NumbersReadBackToTheSameBits) {
+TEST(MetricRow, NumbersReadBackToTheSameBits) {
   for (const double value : {0.1 + 0.2, 1.0 / 3, 5e-324, 1.7976931348623157e308, -0.0}) {
     const auto row = nlohmann::json::parse(observe::metric_json({1, 0, {{"x", value}}}));
     const double back = row["x"].get<double>();
@@ -36,7 +27,7 @@ TEST(MetricsWriter, NumbersReadBackToTheSameBits) {
   }
 }
 
-TEST(MetricsWriter, NonFiniteValuesStayValidJson) {
+TEST(MetricRow, NonFiniteValuesStayValidJson) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   EXPECT_EQ(observe::metric_json({1, 0, {{"a", std::nan("")}, {"b", kInf}, {"c", -kInf}}}),
             R"({"step":1,"time":0.0,"a":"nan","b":"inf","c":"-inf"})");

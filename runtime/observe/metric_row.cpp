@@ -1,9 +1,8 @@
-#include "runtime/observe/metrics_writer.hpp"
+#include "runtime/observe/metric_row.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <utility>
 
 namespace troupe::observe {
 namespace {
@@ -23,15 +22,6 @@ std::string metric_json(const MetricRow& row) {
   for (const auto& [name, value] : row.values)
     object[name] = number(value);
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
-core::Result<MetricsWriter> MetricsWriter::open(const std::filesystem::path& file) {
-  TROUPE_TRY_ASSIGN(opened, store::AppendFile::open(file));
-  return MetricsWriter(std::move(opened));
-}
-
-core::Result<void> MetricsWriter::write(const MetricRow& row) {
-  return file_.append(metric_json(row) + "\n");
 }
 
 }  // namespace troupe::observe
