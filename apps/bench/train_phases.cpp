@@ -38,7 +38,7 @@ class PhaseRun {
         team_(team),
         master_(std::move(master)),
         grads_(master_->same_layout()),
-        optimiser_(master_->spec(), settings.optim),
+        optimiser_(*master_, master_->shared_layout(), settings.optim),
         weights_(master_->spec()),
         pass_(trainers.pass(team, *master_, grads_)) {
     pack();

@@ -1,6 +1,8 @@
 // Why a sample ended.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -8,7 +10,10 @@ namespace troupe::experience {
 
 enum class FinishReason : std::uint8_t { kEos, kStop, kLength, kAborted };
 
-// "eos", "stop", "length", "aborted": as rollouts and users read it.
-std::string_view finish_name(FinishReason reason) noexcept;
+// As rollouts and users read it.
+constexpr std::string_view finish_name(FinishReason reason) {
+  constexpr std::array<std::string_view, 4> kNames = {"eos", "stop", "length", "aborted"};
+  return kNames[static_cast<std::size_t>(reason)];
+}
 
 }  // namespace troupe::experience

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace troupe::learn {
 
 double mean_of(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values)
-    sum += value;
-  return sum / static_cast<double>(values.size());
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 core::Result<std::vector<double>> group_advantages(Chosen<Estimator> estimator,

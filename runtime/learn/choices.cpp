@@ -2,6 +2,7 @@
 
 #include "runtime/learn/chosen.hpp"
 #include "runtime/learn/loss_rows.hpp"
+#include "runtime/learn/supervised/method_rows.hpp"
 
 namespace troupe::learn {
 namespace {
@@ -37,6 +38,7 @@ constexpr std::array kClipOrders = {
 
 constexpr auto kObjectives = facts_of(objective_rows());
 constexpr auto kKlEstimators = facts_of(kl_rows());
+constexpr auto kMethods = facts_of(method_rows());
 
 }  // namespace
 
@@ -50,6 +52,10 @@ double Objective::bound_of(const AlgoSettings& algo) const {
 
 std::span<const KlEstimator> KlEstimator::all() {
   return kKlEstimators;
+}
+
+std::span<const Method> Method::all() {
+  return kMethods;
 }
 
 std::span<const Reducer> Reducer::all() {

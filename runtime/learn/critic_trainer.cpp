@@ -226,9 +226,7 @@ CriticReport CriticTrainerImpl::report(const Totals& totals,
 
 core::Result<std::unique_ptr<CriticTrainer>> CriticTrainer::create(
     std::unique_ptr<model::ParamStore> master, CriticSettings settings, core::TeamRunner& team) {
-  if (!(settings.value_clip >= 0)) {
-    return core::fail(ErrorCode::kConfig, "critic.value_clip must be at least 0");
-  }
+  TROUPE_TRY(require(settings.value_clip >= 0, "critic.value_clip", "at least 0"));
   TROUPE_TRY_ASSIGN(trained, TrainableModel::create(std::move(master), settings.optim,
                                                     settings.total_steps, team, "critic"));
   std::unique_ptr<CriticTrainer> trainer =

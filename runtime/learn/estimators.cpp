@@ -47,15 +47,15 @@ std::vector<double> leave_one_out(std::span<const double> scores) {
 }
 
 TokenReturns discounted(const AlgoSettings& algo, const SampleRewards& sample) {
-  return {rewards_to_go(sample.rewards, {}, algo.gamma), {}};
+  return {rewards_to_go(sample.rewards, algo.gamma), {}};
 }
 
 TokenReturns gae_returns(const AlgoSettings& algo, const SampleRewards& sample) {
-  return gae(sample.rewards, sample.values, {}, algo.gamma, algo.lambda);
+  return gae(sample.rewards, sample.values, algo.gamma, algo.lambda);
 }
 
 TokenReturns vtrace_returns(const AlgoSettings& algo, const SampleRewards& sample) {
-  return vtrace(sample.rewards, sample.values, sample.log_w, {},
+  return vtrace(sample.rewards, sample.values, sample.log_w,
                 {algo.gamma, algo.lambda, algo.vtrace_rho_max, algo.vtrace_c_max});
 }
 

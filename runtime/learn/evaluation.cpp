@@ -2,6 +2,7 @@
 
 #include "runtime/core/check.hpp"
 #include "runtime/core/rng.hpp"
+#include "runtime/learn/advantage.hpp"
 
 #include <algorithm>
 #include <map>
@@ -16,9 +17,6 @@ namespace {
 // Mean and percentile interval of values that are drawn with replacement.
 Interval percentile_interval(const std::vector<double>& values, int resamples, std::uint64_t seed) {
   const std::size_t count = values.size();
-  double sum = 0;
-  for (const double value : values)
-    sum += value;
   core::Rng rng(seed);
   std::vector<double> means(static_cast<std::size_t>(resamples));
   for (double& mean : means) {
@@ -31,7 +29,7 @@ Interval percentile_interval(const std::vector<double>& values, int resamples, s
   const auto at = [&](double quantile) {
     return means[static_cast<std::size_t>(quantile * static_cast<double>(resamples - 1))];
   };
-  return Interval{sum / static_cast<double>(count), at(0.025), at(0.975)};
+  return Interval{mean_of(values), at(0.025), at(0.975)};
 }
 
 // The score of the winner of one block of votes.

@@ -21,13 +21,11 @@ double reward_kl(Chosen<KlEstimator> estimator, double d) {
   return estimator->of(std::clamp(d, -kRewardKlMax, kRewardKlMax));
 }
 
-void KlController::update(double kl_of_sample,
-                          double target,
-                          std::int64_t samples,
-                          double horizon) {
-  if (target <= 0) return;
+double steered_kl_coef(
+    double coef, double kl_of_sample, double target, std::int64_t samples, double horizon) {
+  if (target <= 0) return coef;
   const double error = std::clamp(kl_of_sample / target - 1, -0.2, 0.2);
-  coef *= 1 + error * static_cast<double>(samples) / horizon;
+  return coef * (1 + error * static_cast<double>(samples) / horizon);
 }
 
 }  // namespace troupe::learn

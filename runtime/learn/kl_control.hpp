@@ -1,5 +1,5 @@
 // The KL to the reference model outside the loss: estimators on plain numbers, and the coefficient
-// that is steered to a target. Plain C++; the controller is the trainer's. Any one thread.
+// that is steered to a target. Plain C++, pure.
 #pragma once
 
 #include "runtime/learn/choices.hpp"
@@ -16,12 +16,10 @@ inline constexpr double kRewardKlMax = 10.0;
 // (The peer clamps the estimate instead, so its k3 of a large d differs.)
 double reward_kl(Chosen<KlEstimator> estimator, double d);
 
-// beta *= 1 + clip(K/target - 1, +-0.2) * samples/horizon, with K the mean over the samples of
-// their summed KL (Ziegler et al. 2019, section 2.2). A target of 0 leaves it alone.
-struct KlController {
-  double coef = 0;
-
-  void update(double kl_of_sample, double target, std::int64_t samples, double horizon);
-};
+// The coefficient after an update: coef * (1 + clip(K/target - 1, +-0.2) * samples/horizon), with K
+// the mean over the samples of their summed KL (Ziegler et al. 2019, section 2.2). A target of 0
+// leaves it alone.
+double steered_kl_coef(
+    double coef, double kl_of_sample, double target, std::int64_t samples, double horizon);
 
 }  // namespace troupe::learn

@@ -1,9 +1,8 @@
 #include "runtime/learn/micro_batch.hpp"
 
-#include "runtime/learn/advantage.hpp"
+#include "runtime/learn/update_advantages.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <span>
 #include <string>
 
@@ -48,10 +47,7 @@ core::Result<void> check_group(const experience::Group& group, std::int64_t rows
 // Indices of the groups by ticket; every group checked.
 core::Result<std::vector<std::size_t>> ticket_order(const std::vector<experience::Group>& groups,
                                                     std::int64_t rows_max) {
-  std::vector<std::size_t> order(groups.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return groups[a].ticket < groups[b].ticket; });
+  const std::vector<std::size_t> order = by_ticket(groups);
   for (std::size_t i = 0; i < order.size(); ++i) {
     const experience::Group& group = groups[order[i]];
     TROUPE_TRY(check_group(group, rows_max));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace troupe::learn {
 namespace {
@@ -25,10 +26,7 @@ double global_norm(core::TeamRunner& team, const float* x, std::int64_t count) {
   });
   std::vector<double> partial(static_cast<std::size_t>(chunks));
   sums.download(partial);
-  double sum = 0;
-  for (const double part : partial)
-    sum += part;
-  return std::sqrt(sum);
+  return std::sqrt(std::accumulate(partial.begin(), partial.end(), 0.0));
 }
 
 double clip_scale(double norm, double norm_max) {
@@ -49,28 +47,19 @@ std::string first_nonfinite(core::TeamRunner& team, const model::ParamStore& sto
   return name;
 }
 
-AdamW::AdamW(const model::ModelSpec& spec, const OptimSettings& optim)
-    : optim_(optim), m_(spec), v_(m_.same_layout()) {
-  find_runs(m_.layout());
-}
-
 AdamW::AdamW(const model::ParamStore& params,
              const std::shared_ptr<const model::ParamLayout>& trained,
              const OptimSettings& optim)
     : optim_(optim),
+      params_size_(params.size()),
       m_(params.spec(), trained, params.memory()),
-      v_(params.spec(), trained, params.memory()) {
-  find_runs(params.layout());
-}
-
-void AdamW::find_runs(const model::ParamLayout& params) {
-  params_size_ = params.total;
-  if (params.total == m_.size()) {
+      v_(m_.same_layout()) {
+  if (params.size() == m_.size()) {
     runs_ = {{0, 0, m_.size()}};
     return;
   }
   for (const model::ParamView& view : m_.layout().views) {
-    const model::ParamView* param = params.find(view.name);
+    const model::ParamView* param = params.layout().find(view.name);
     TROUPE_CHECK(param != nullptr && param->count == view.count, "moments of another model");
     if (!runs_.empty() && runs_.back().param + runs_.back().count == param->offset &&
         runs_.back().moment + runs_.back().count == view.offset) {

@@ -1,7 +1,7 @@
 // AdamW over the flat buffers of a model, or of what of it is trained, and the global norm of its
-// gradient. Elementwise work is
-// shared out over the team; sums are taken in chunks of a fixed size and order, so the bits do not
-// depend on the number of threads. The trainer owns the optimiser and calls it from one thread.
+// gradient. Elementwise work is shared out over the team; sums are taken in chunks of a fixed size
+// and order, so the bits do not depend on the number of threads. The trainer owns the optimiser and
+// calls it from one thread.
 #pragma once
 
 #include "runtime/core/team.hpp"
@@ -33,7 +33,6 @@ std::string first_nonfinite(core::TeamRunner& team, const model::ParamStore& sto
 //   p -= lr (m / (1-b1^t)) / (sqrt(v / (1-b2^t)) + eps)
 class AdamW {
  public:
-  AdamW(const model::ModelSpec& spec, const OptimSettings& optim);  // on the host
   // Moments of the layout `trained`, in the memory of `params`, for steps of stores with the layout
   // of `params`, which has all of its tensors and perhaps more.
   AdamW(const model::ParamStore& params,
@@ -59,10 +58,9 @@ class AdamW {
   struct Run {
     std::int64_t param = 0, moment = 0, count = 0;
   };
-  void find_runs(const model::ParamLayout& params);
 
   OptimSettings optim_;
-  std::int64_t params_size_ = 0;
+  const std::int64_t params_size_;
   std::vector<Run> runs_;
   model::ParamStore m_;
   model::ParamStore v_;

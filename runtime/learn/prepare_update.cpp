@@ -10,11 +10,6 @@ namespace {
 
 using core::ErrorCode;
 
-core::Result<void> require(bool holds, const char* key, const char* rule) {
-  if (holds) return {};
-  return core::fail(ErrorCode::kConfig, std::string(key) + " must be " + rule);
-}
-
 core::Result<void> check_algo(const AlgoSettings& algo) {
   TROUPE_TRY(require(algo.temperature > 0, "rollout.temperature", "above 0 in training"));
   TROUPE_TRY(
@@ -79,12 +74,9 @@ core::Result<void> plan_learning(const TrainerSettings& settings, UpdateContext&
     if (algo.objective->pairs && any) ++update.pairs;
     learns.push_back(any || other_terms);
   }
-  TROUPE_TRY_ASSIGN(plan, plan_update(update.groups, settings.batch, learns));
-  if (algo.objective->pairs) {
-    TROUPE_TRY(check_pairs(update.groups, settings.batch.micro_tokens_max));
-  }
-  update.plan = std::move(plan);
-  return {};
+  TROUPE_TRY_SET(update.plan, plan_update(update.groups, settings.batch, learns));
+  if (!algo.objective->pairs) return {};
+  return check_pairs(update.groups, settings.batch.micro_tokens_max);
 }
 
 }  // namespace
@@ -96,8 +88,7 @@ core::Result<void> check_settings(const TrainerSettings& settings) {
   TROUPE_TRY(require(settings.batch.mini_batches >= 1, "train.batch_size",
                      "at most the samples of an update"));
   TROUPE_TRY(check_texts(settings));
-  TROUPE_TRY(require(settings.ema_beta < 1, "train.ema_beta", "below 1"));
-  return {};
+  return require(settings.ema_beta < 1, "train.ema_beta", "below 1");
 }
 
 core::Result<UpdateContext> prepare_update(const TrainerSettings& settings,
@@ -106,19 +97,18 @@ core::Result<UpdateContext> prepare_update(const TrainerSettings& settings,
                                            const ScoreStart& score,
                                            RunningMoments& moments) {
   const AlgoSettings& algo = settings.algo;
-  TROUPE_TRY_ASSIGN(staleness, check_experience(groups, start, algo.needs_reference(),
-                                                algo.estimator->has_critic));
   UpdateContext update;
+  TROUPE_TRY_SET(update.staleness, check_experience(groups, start, algo.needs_reference(),
+                                                    algo.estimator->has_critic));
   update.groups = std::move(groups);
   update.start = start;
-  update.staleness = staleness;
   update.score = mean_score(update.groups);
   const std::int64_t steps =
       settings.batch.epochs *
       std::min(settings.batch.mini_batches, static_cast<std::int64_t>(update.groups.size()));
-  const bool start_first = start_needed(algo);
-  update.anchor = anchor_source(algo.objective, staleness.on_policy(), steps, start_first);
-  const bool extra = start_first && !staleness.on_policy();
+  const bool start_first = start_needed(algo), on_policy = update.staleness.on_policy();
+  update.anchor = anchor_source(algo.objective, on_policy, steps, start_first);
+  const bool extra = start_first && !on_policy;
   if (update.anchor == AnchorSource::kScored || extra) {
     TROUPE_TRY_ASSIGN(all, plan_update(update.groups, settings.batch));
     TROUPE_TRY_SET(update.scored, score(update.groups, all));

@@ -1,4 +1,4 @@
-// The rules between the choices of reinforcement learning.
+// The rules that settings of the learning side must keep, those between choices among them.
 #include "runtime/learn/settings.hpp"
 
 #include <string>
@@ -63,6 +63,11 @@ std::optional<core::Refusal> refusal(const AlgoSettings& algo) {
     return refuse("algo.correction.low", "must be below algo.correction.high");
   }
   return std::nullopt;
+}
+
+core::Result<void> require(bool holds, const std::string& key, const char* rule) {
+  if (holds) return {};
+  return core::fail(core::ErrorCode::kConfig, key + " must be " + rule);
 }
 
 }  // namespace troupe::learn

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/panels.hpp"
+#include "runtime/core/result.hpp"
 #include "runtime/learn/choices.hpp"
 #include "runtime/learn/chosen.hpp"
 #include "runtime/learn/corrections.hpp"
@@ -12,6 +13,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace troupe::learn {
 
@@ -65,6 +67,9 @@ struct AlgoSettings {
 // What is wrong with a combination of settings, first things first; nothing when all go together.
 // The one place of the rules between choices, for the configuration and for trainers.
 std::optional<core::Refusal> refusal(const AlgoSettings& algo);
+
+// kConfig, "<key> must be <rule>", unless the rule holds.
+core::Result<void> require(bool holds, const std::string& key, const char* rule);
 
 struct OptimSettings {
   double lr = 1e-6;

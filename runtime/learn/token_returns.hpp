@@ -1,13 +1,9 @@
 // From the rewards of one sample's tokens to advantages and value targets (docs/algorithms.md,
 // "From scores to advantages", step 6). Plain C++ on doubles, pure.
 //
-// Common to all: one entry per token of the sample. `policy` says which tokens the policy chose
-// (1) and which the environment wrote (0); empty means all are the policy's. "Next" is the next
-// token of the policy, however many of the environment lie between; V after the last one is 0.
-// Entries of environment tokens come back as 0 and their rewards and values are not read.
+// Common to all: one entry per token of the sample; V after the last token is 0.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -22,7 +18,6 @@ struct TokenReturns {
 //   delta_t = r_t + gamma V_next - V_t; A_t = delta_t + gamma lambda A_next; target = A_t + V_t
 TokenReturns gae(std::span<const double> rewards,
                  std::span<const double> values,
-                 std::span<const std::uint8_t> policy,
                  double gamma,
                  double lambda);
 
@@ -39,12 +34,9 @@ struct VtraceSettings {
 TokenReturns vtrace(std::span<const double> rewards,
                     std::span<const double> values,
                     std::span<const double> log_w,
-                    std::span<const std::uint8_t> policy,
                     const VtraceSettings& settings);
 
-// A_t = sum over s >= t of gamma^(s - t) r_s, s and t counting policy tokens.
-std::vector<double> rewards_to_go(std::span<const double> rewards,
-                                  std::span<const std::uint8_t> policy,
-                                  double gamma);
+// A_t = sum over s >= t of gamma^(s - t) r_s.
+std::vector<double> rewards_to_go(std::span<const double> rewards, double gamma);
 
 }  // namespace troupe::learn

@@ -16,20 +16,15 @@ namespace {
 using core::ErrorCode;
 
 core::Result<void> check_optim(const OptimSettings& optim, const std::string& section) {
-  const auto require = [&](bool holds, const char* key, const char* rule) -> core::Result<void> {
-    if (holds) return {};
-    return core::fail(ErrorCode::kConfig, section + "." + key + " must be " + rule);
-  };
   // Betas are used as f32: one that rounds to 1 would never forget, and divide by zero.
   const auto is_beta = [](double beta) { return beta >= 0 && static_cast<float>(beta) < 1.0f; };
-  TROUPE_TRY(require(std::isfinite(optim.lr) && optim.lr >= 0, "adam.lr", "at least 0"));
-  TROUPE_TRY(require(is_beta(optim.beta1) && is_beta(optim.beta2), "adam.betas",
+  TROUPE_TRY(require(std::isfinite(optim.lr) && optim.lr >= 0, section + ".adam.lr", "at least 0"));
+  TROUPE_TRY(require(is_beta(optim.beta1) && is_beta(optim.beta2), section + ".adam.betas",
                      "at least 0 and below 1 as 32-bit numbers"));
-  TROUPE_TRY(require(static_cast<float>(optim.eps) > 0, "adam.eps", "above 0"));
-  TROUPE_TRY(require(optim.grad_norm_max >= 0, "max_norm", "at least 0"));
-  TROUPE_TRY(require(std::isfinite(optim.aux_loss_coef) && optim.aux_loss_coef >= 0,
-                     "aux_loss_coef", "at least 0"));
-  return {};
+  TROUPE_TRY(require(static_cast<float>(optim.eps) > 0, section + ".adam.eps", "above 0"));
+  TROUPE_TRY(require(optim.grad_norm_max >= 0, section + ".max_norm", "at least 0"));
+  return require(std::isfinite(optim.aux_loss_coef) && optim.aux_loss_coef >= 0,
+                 section + ".aux_loss_coef", "at least 0");
 }
 
 std::unique_ptr<model::Lora> fresh_adapters(

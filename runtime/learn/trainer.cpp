@@ -134,10 +134,10 @@ core::Result<UpdateReport> PolicyTrainerImpl::learn() {
                            : kScoreTrendKeep * state_.score_trend + (1 - kScoreTrendKeep) * score;
   ++state_.updates;
   if (settings_.algo.kl_coef != 0) {
-    KlController controller{state_.kl_coef};
-    controller.update(update_->kl_of_sample, settings_.algo.kl_target, update_->plan.samples,
-                      settings_.algo.kl_horizon);
-    settings_.algo.kl_coef = state_.kl_coef = controller.coef;
+    state_.kl_coef =
+        steered_kl_coef(state_.kl_coef, update_->kl_of_sample, settings_.algo.kl_target,
+                        update_->plan.samples, settings_.algo.kl_horizon);
+    settings_.algo.kl_coef = state_.kl_coef;
   }
   update_.reset();
   return done;

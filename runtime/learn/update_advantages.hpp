@@ -30,8 +30,8 @@ const std::vector<float>& start_logprobs(const TokenTable<float>& scored,
                                          std::size_t sample);
 
 // `moments` takes in the update's scores when the normaliser runs. `algo.kl_coef` is the
-// coefficient of now. Errors: those of `group_advantages`; kInvalidArgument for a sample without
-// tokens, values or reference log-probs where they are needed.
+// coefficient of now; `groups` are those that check_experience has passed. Errors: those of
+// `group_advantages`; kInvalidArgument for a sample without tokens.
 core::Result<UpdateAdvantages> update_advantages(const AlgoSettings& algo,
                                                  const std::vector<experience::Group>& groups,
                                                  const TokenTable<float>& scored,

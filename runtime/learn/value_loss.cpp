@@ -1,6 +1,7 @@
 #include "runtime/learn/value_loss.hpp"
 
 #include "runtime/core/check.hpp"
+#include "runtime/learn/advantage.hpp"
 #include "runtime/learn/tensors.hpp"
 
 #include <c10/core/GradMode.h>
@@ -11,10 +12,7 @@ namespace troupe::learn {
 namespace {
 
 double variance(std::span<const double> values) {
-  double mean = 0;
-  for (const double value : values)
-    mean += value;
-  mean /= static_cast<double>(values.size());
+  const double mean = mean_of(values);
   double sum = 0;
   for (const double value : values)
     sum += (value - mean) * (value - mean);
@@ -58,8 +56,7 @@ ValueGradient value_loss_and_gradient(double clip,
 
 double explained_variance(std::span<const double> values, std::span<const double> returns) {
   TROUPE_CHECK(values.size() == returns.size(), "one value per return");
-  if (returns.empty()) return std::numeric_limits<double>::quiet_NaN();
-  const double spread = variance(returns);
+  const double spread = returns.empty() ? 0 : variance(returns);
   if (spread == 0) return std::numeric_limits<double>::quiet_NaN();
   std::vector<double> errors;
   for (std::size_t i = 0; i < values.size(); ++i)

@@ -1,15 +1,18 @@
 // Weights from a Hugging Face folder: one safetensors file or shards with their index. Every tensor
 // of the layout must be there with its shape, and nothing that the model would not use.
 #include "runtime/core/rng.hpp"
-#include "runtime/model/moe_views.hpp"
 #include "runtime/model/params.hpp"
 #include "runtime/model/weight_files.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace troupe::model {
 namespace {
@@ -64,6 +67,59 @@ Result<void> check_tied_head(const WeightFiles& weights) {
   return bad_file(head->file->path(),
              "lm_head.weight differs from model.embed_tokens.weight, yet config.json says "
              "tie_word_embeddings = true; set it to false to use both");
+}
+
+// What stands in a folder in place of a view of the layout; nothing when another tensor covers it.
+using Replacements = std::map<std::string, std::optional<ParamView>, std::less<>>;
+
+void fuse_layer(const ModelSpec& spec,
+                const MoeOffsets& at,
+                std::int64_t layer,
+                Replacements& replaced) {
+  const MoeSpec& moe = spec.moe;
+  const FusedNames names = fused_names(layer);
+  for (std::int64_t e = 0; e < moe.experts; ++e) {
+    const ExpertNames expert = expert_names(moe.names, layer, e);
+    for (const std::string& name : {expert.gate, expert.up, expert.down})
+      replaced.emplace(name, std::nullopt);
+  }
+  const ExpertNames first = expert_names(moe.names, layer, 0);
+  const std::int64_t down_count = moe.experts * spec.hidden * moe.ffn;
+  replaced[first.gate] = ParamView{names.gate_up,
+                                   {moe.experts, 2 * moe.ffn, spec.hidden},
+                                   at.experts.front().gate,
+                                   2 * down_count};
+  replaced[first.down] = ParamView{
+      names.down, {moe.experts, spec.hidden, moe.ffn}, at.experts.front().down, down_count};
+}
+
+// The tensors to read from a folder in which `stored(name)` tells what is there: those of `layout`
+// (a whole model's), except that all experts of a layer may be two fused tensors, as transformers 5
+// has them in memory.
+std::vector<ParamView> stored_views(const ModelSpec& spec,
+                                    const ParamLayout& layout,
+                                    const std::function<bool(const std::string&)>& stored) {
+  Replacements replaced;
+  for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
+    if (!spec.moe.sparse(layer) || !stored(fused_names(layer).gate_up)) continue;
+    const MoeOffsets& at = layout.layers[static_cast<std::size_t>(layer)].moe;
+    fuse_layer(spec, at, layer, replaced);
+    // Mixtral's router then goes by Qwen's name.
+    const std::string router = router_name(spec.moe.names, layer);
+    ParamView view = *layout.find(router);
+    view.name = router_name(MoeNames::kQwen, layer);
+    replaced[router] = std::move(view);
+  }
+  std::vector<ParamView> views;
+  for (const ParamView& view : layout.views) {
+    const auto found = replaced.find(view.name);
+    if (found == replaced.end()) {
+      views.push_back(view);
+    } else if (found->second) {
+      views.push_back(*found->second);
+    }
+  }
+  return views;
 }
 
 // A head as new reward models and critics start: N(0, 1 / (hidden + 1)) of deviation (Stiennon et

@@ -47,13 +47,6 @@ struct MoeScratch {
     if (moe.has_shared()) shared_y.reserve_discard(rows * spec.hidden);
   }
 
-  // Numbers of four bytes.
-  std::uint64_t words() const {
-    return static_cast<std::uint64_t>(scores.size() + weight.size() + gathered.size() +
-                                      gate_up.size() + act.size() + y.size() + shared_y.size() +
-                                      expert.size() + place.size());
-  }
-
   MoeBuffers views(const MoeSpec& moe) {
     return {{scores.data(), scores_width(moe), expert.data(), weight.data(), place.data()},
             gathered.data(),

@@ -13,16 +13,8 @@ namespace {
 using core::Team;
 using kernels::ops;
 
-// Sum of products over 16 lanes and the tree of docs/adr/0003.
 float dot(const float* x, const float* y, std::int64_t count) {
-  float lanes[16] = {};
-  for (std::int64_t i = 0; i < count; ++i)
-    lanes[i % 16] += x[i] * y[i];
-  for (std::int64_t width = 8; width > 0; width /= 2) {
-    for (std::int64_t lane = 0; lane < width; ++lane)
-      lanes[lane] += lanes[lane + width];
-  }
-  return lanes[0];
+  return lane_sum(count, [&](std::int64_t i) { return x[i] * y[i]; });
 }
 
 void scale(float* x, std::int64_t count, float factor) {
@@ -257,10 +249,6 @@ void MoeGradScratch::reserve(const ModelSpec& spec, std::int64_t rows) {
   dact.reserve_discard(pairs * spec.moe.ffn);
   packed_act.reserve_discard(kernels::packed_size(spec.moe.ffn, pairs));
   packed_rows.reserve_discard(kernels::packed_size(spec.hidden, pairs));
-}
-
-std::uint64_t MoeGradScratch::floats() const {
-  return static_cast<std::uint64_t>(dact.size() + packed_act.size() + packed_rows.size());
 }
 
 void sparse_backward(Team team, const SparseBackward& call) {

@@ -23,7 +23,6 @@ struct MoeGradScratch {
   core::Buffer<float> packed_act;  // of each expert's rows, one after another
   core::Buffer<float> packed_rows;
   void reserve(const ModelSpec& spec, std::int64_t rows);
-  std::uint64_t floats() const;
 };
 
 struct SparseBackward {

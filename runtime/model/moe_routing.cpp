@@ -8,19 +8,6 @@
 namespace troupe::model {
 namespace {
 
-constexpr std::int64_t kLanes = 16;
-
-float lane_sum(const float* x, std::int64_t count) {
-  float lanes[kLanes] = {};
-  for (std::int64_t i = 0; i < count; ++i)
-    lanes[i % kLanes] += x[i];
-  for (std::int64_t width = kLanes / 2; width > 0; width /= 2) {
-    for (std::int64_t lane = 0; lane < width; ++lane)
-      lanes[lane] += lanes[lane + width];
-  }
-  return lanes[0];
-}
-
 void softmax(float* x, std::int64_t count) {
   float largest = x[0];
   for (std::int64_t i = 1; i < count; ++i)
@@ -28,7 +15,7 @@ void softmax(float* x, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i)
     x[i] = x[i] - largest;
   kernels::ops().exp(x, x, count);
-  const float sum = lane_sum(x, count);
+  const float sum = lane_sum(count, [&](std::int64_t i) { return x[i]; });
   for (std::int64_t i = 0; i < count; ++i)
     x[i] = x[i] / sum;
 }

@@ -35,6 +35,19 @@ struct ExpertRanges {
   std::int32_t first(std::int64_t expert) const { return begin[static_cast<std::size_t>(expert)]; }
 };
 
+// The sum of term(i) for i in [0, count), over 16 lanes and the tree of docs/adr/0003.
+template <class Term>
+float lane_sum(std::int64_t count, Term&& term) {
+  float lanes[16] = {};
+  for (std::int64_t i = 0; i < count; ++i)
+    lanes[i % 16] += term(i);
+  for (std::int64_t width = 8; width > 0; width /= 2) {
+    for (std::int64_t lane = 0; lane < width; ++lane)
+      lanes[lane] += lanes[lane + width];
+  }
+  return lanes[0];
+}
+
 // Counts the choices of all `rows`, and writes the places of rows [begin, end).
 void place_rows(const MoeSpec& spec,
                 const Routing& routing,

@@ -50,7 +50,7 @@ class TrainForward {
   void set_balance(double weight);
   double balance_loss() const;
 
-  std::uint64_t bytes() const;  // of kept activations and scratch
+  std::uint64_t bytes() const;  // of kept activations
 
  private:
   struct State;

@@ -282,47 +282,7 @@ void TrainTape::backward_embedding() {
 }
 
 std::uint64_t TrainTape::bytes() const {
-  std::uint64_t floats = 0;
-  for (const auto* buffer : {&arena_,
-                             &scratch_.normed,
-                             &scratch_.act,
-                             &last_in_,
-                             &head_in_,
-                             &dx_,
-                             &dhead_in_,
-                             &dlast_,
-                             &head_.logits,
-                             &head_.packed_rows,
-                             &head_.lse,
-                             &head_.entropy,
-                             &head_.logprobs,
-                             &head_.dlogprobs,
-                             &head_.dentropies,
-                             &value_head_.values,
-                             &value_head_.dvalues,
-                             &value_head_.packed_rows,
-                             &backward_.normed,
-                             &backward_.act,
-                             &backward_.dact,
-                             &backward_.dnormed,
-                             &backward_.dqkv,
-                             &backward_.dattention,
-                             &backward_.dbranch,
-                             &backward_.dqk,
-                             &backward_.adapters.low_x,
-                             &backward_.adapters.low_dy,
-                             &backward_.adapters.packed,
-                             &backward_.packed_wide,
-                             &backward_.packed_hidden,
-                             &backward_.k_pool,
-                             &backward_.v_pool,
-                             &backward_.dk_pool,
-                             &backward_.dv_pool}) {
-    floats += static_cast<std::uint64_t>(buffer->size());
-  }
-  floats += scratch_.moe.words() + backward_.moe.floats();
-  floats += static_cast<std::uint64_t>(experts_.size());
-  return floats * sizeof(float) + pool_.bytes();
+  return static_cast<std::uint64_t>(arena_.size() + experts_.size()) * sizeof(float);
 }
 
 }  // namespace troupe::model

@@ -4,9 +4,8 @@
 // autograd nodes. One owner, one thread; parallel regions start inside the methods. Memory: rows x
 // (layers - first trained) x (2 hidden + qkv + q + heads + 2 ffn + 2) floats, more by 2 hidden + 2
 // with norms of branches and by q + k + heads + kv heads with norms of heads; with checkpointing
-// rows x (layers
-// - first trained) x hidden; and scratch of a few rows x ffn. Checkpointing changes no bit: a
-// layer's forward is computed again from its kept input by the same code.
+// rows x (layers - first trained) x hidden; and scratch of a few rows x ffn. Checkpointing changes
+// no bit: a layer's forward is computed again from its kept input by the same code.
 #pragma once
 
 #include "runtime/core/buffer.hpp"
@@ -77,7 +76,7 @@ class TrainTape {
   const ForwardPlan& plan() const { return *plan_; }
   const ModelSpec& spec() const { return master_.spec(); }
   std::int64_t logit_rows() const { return static_cast<std::int64_t>(plan_->logit_rows.size()); }
-  std::uint64_t bytes() const;
+  std::uint64_t bytes() const;  // of what is kept for the backward pass
 
  private:
   void carve(std::int64_t rows);

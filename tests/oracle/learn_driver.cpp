@@ -198,7 +198,7 @@ Result<json> adamw(const json& request) {
   const auto spec = buffer_spec();
   core::SerialTeam team;
   model::ParamStore params(spec), grads(spec);
-  learn::AdamW optimiser(spec, optim_of(request.at("optim")));
+  learn::AdamW optimiser(params, params.shared_layout(), optim_of(request.at("optim")));
   const auto start = request.at("params").get<std::vector<float>>();
   std::copy(start.begin(), start.end(), params.data());
   json history = json::array();

@@ -7,7 +7,7 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 
 namespace troupe::learn {
 namespace {
@@ -100,10 +100,7 @@ at::Tensor kto_rows(const RowTerms& t) {
 }
 
 double sum_of(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values)
-    sum += value;
-  return sum;
+  return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
 void RowFigures::add(const RowFigures& other) {

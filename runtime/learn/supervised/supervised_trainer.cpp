@@ -32,13 +32,9 @@ RowFacts chosen(const RowFacts& all, const std::vector<std::size_t>& indices) {
 }
 
 Result<void> check_settings(const SupervisedSettings& settings) {
-  const auto require = [](bool holds, std::string_view key, const char* rule) -> Result<void> {
-    if (holds) return {};
-    return core::fail(ErrorCode::kConfig, std::string(key) + " must be " + rule);
-  };
   const LossSettings& loss = settings.loss;
   const Method& method = *loss.method;
-  TROUPE_TRY(require(!method.reference || loss.beta > 0, method.beta, "above 0"));
+  TROUPE_TRY(require(!method.reference || loss.beta > 0, std::string(method.beta), "above 0"));
   TROUPE_TRY(require(loss.label_smoothing >= 0 && loss.label_smoothing < 0.5, "dpo.label_smoothing",
                      "at least 0 and below 0.5"));
   return require(settings.micro_tokens_max >= 1, "train.micro_tokens_max", "at least 1");

@@ -18,18 +18,11 @@ TEST(RewardKl, IsTheEstimatorOfTheClampedDifference) {
   EXPECT_EQ(reward_kl("k2", -12), 50.0);
 }
 
-TEST(KlController, MovesByAtMostAFifth) {
-  KlController control{0.1};
-  control.update(9, 0, 1000, 10000);
-  EXPECT_EQ(control.coef, 0.1);  // no target
-  control.update(6.6, 6, 1000, 10000);
-  EXPECT_NEAR(control.coef, 0.1 * (1 + 0.1 * 0.1), 1e-15);
-  control.coef = 0.1;
-  control.update(60, 6, 1000, 10000);
-  EXPECT_NEAR(control.coef, 0.1 * (1 + 0.2 * 0.1), 1e-15);
-  control.coef = 0.1;
-  control.update(0, 6, 1000, 10000);
-  EXPECT_NEAR(control.coef, 0.1 * (1 - 0.2 * 0.1), 1e-15);
+TEST(SteeredKlCoef, MovesByAtMostAFifth) {
+  EXPECT_EQ(steered_kl_coef(0.1, 9, 0, 1000, 10000), 0.1);  // no target
+  EXPECT_NEAR(steered_kl_coef(0.1, 6.6, 6, 1000, 10000), 0.1 * (1 + 0.1 * 0.1), 1e-15);
+  EXPECT_NEAR(steered_kl_coef(0.1, 60, 6, 1000, 10000), 0.1 * (1 + 0.2 * 0.1), 1e-15);
+  EXPECT_NEAR(steered_kl_coef(0.1, 0, 6, 1000, 10000), 0.1 * (1 - 0.2 * 0.1), 1e-15);
 }
 
 }  // namespace troupe::learn

@@ -32,7 +32,7 @@ TEST(AdamW, TwoHandWorkedSteps) {
   const auto spec = tiny_spec();
   core::SerialTeam team;
   model::ParamStore params(spec), grads(spec);
-  AdamW adamw(spec, optim(0.0));
+  AdamW adamw(params, params.shared_layout(), optim(0.0));
   params.data()[3] = 1.0f;
   grads.data()[3] = 2.0f;
   adamw.step(team, params, grads, 0.1, 1.0);
@@ -51,7 +51,7 @@ TEST(AdamW, WeightDecayIsDecoupledAndOnEveryTensor) {
   const auto spec = tiny_spec();
   core::SerialTeam team;
   model::ParamStore params(spec), grads(spec);
-  AdamW adamw(spec, optim(0.5));
+  AdamW adamw(params, params.shared_layout(), optim(0.5));
   for (const auto& view : params.layout().views)
     params.data()[view.offset] = 2.0f;
   adamw.step(team, params, grads, 0.1, 1.0);
@@ -65,7 +65,7 @@ TEST(AdamW, ScalesTheGradientBeforeTheMoments) {
   const auto spec = tiny_spec();
   core::SerialTeam team;
   model::ParamStore params(spec), grads(spec);
-  AdamW adamw(spec, optim(0.0));
+  AdamW adamw(params, params.shared_layout(), optim(0.0));
   grads.data()[0] = 8.0f;
   adamw.step(team, params, grads, 0.1, 0.25);
   EXPECT_NEAR(adamw.first_moment().data()[0], 0.2, 1e-7);
@@ -79,7 +79,7 @@ TEST(AdamW, HasTheSameBitsForEveryTeam) {
   model::ParamStore a(spec), b(spec), grads(spec);
   model::randomise(a, 1, 0.1f);
   model::randomise(b, 1, 0.1f);
-  AdamW first(spec, optim(0.01)), second(spec, optim(0.01));
+  AdamW first(a, a.shared_layout(), optim(0.01)), second(b, b.shared_layout(), optim(0.01));
   for (std::uint64_t step = 0; step < 3; ++step) {
     model::randomise(grads, 10 + step, 0.5f);
     first.step(one, a, grads, 1e-2, 0.3);
