@@ -79,10 +79,69 @@ class CriticTrainerImpl final : public CriticTrainer {
   CriticTrainerImpl(std::unique_ptr<TrainableModel> model, CriticSettings settings)
       : settings_(settings), model_(std::move(model)) {}
 
-  core::Result<TokenValues> values(const std::vector<experience::Group>& groups) override;
+  core::Result<TokenValues> values(const std::vector<experience::Group>& groups) override {
+    model_->team().run([](core::Team) { kernels::flush_denormals(); });
+    TROUPE_TRY_ASSIGN(plan, plan_update(groups, one_pass(settings_.batch)));
+    const auto weights = model_->packed();
+    TokenValues result(groups.size());
+    for (const MicroBatch& micro : plan.mini_batches.front().micro_batches) {
+      TROUPE_TRY(plan_micro_batch(groups, micro, weights->spec(), model_->team(), plan_));
+      std::vector<float> rows(plan_.plan.logit_rows.size());
+      model::score_values(model_->team(), *weights, plan_.plan, scratch_, rows);
+      std::vector<float> flat;
+      for (const std::int32_t row : plan_.targets.row) {
+        const double head = rows[static_cast<std::size_t>(row)];
+        flat.push_back(static_cast<float>(settings_.scale * head + settings_.shift));
+        if (std::isfinite(flat.back())) continue;
+        return core::fail(ErrorCode::kNumeric,
+                          "the critic's value of a token in the micro-batch of " +
+                              experience::name_of(groups[micro.parts.front().group].ticket) +
+                              " is not finite; lower --critic.adam.lr");
+      }
+      scatter_scored(groups, micro, flat, result);
+    }
+    return result;
+  }
+
   core::Result<CriticReport> update(const std::vector<experience::Group>& groups,
                                     const TokenValues& old,
-                                    const TokenValues& returns) override;
+                                    const TokenValues& returns) override {
+    model_->team().run([](core::Team) { kernels::flush_denormals(); });
+    TROUPE_TRY(check_fit(groups, old, "values"));
+    TROUPE_TRY(check_fit(groups, returns, "returns"));
+    TROUPE_TRY_ASSIGN(plan, plan_update(groups, settings_.batch));
+    ValueBatch batch;
+    batch.weight = Chosen<Reducer>("token_mean")->weight(plan.counts(), 1, 1);
+    Totals totals;
+    for (std::int64_t epoch = 0; epoch < settings_.batch.epochs; ++epoch) {
+      for (const MiniBatch& mini : plan.mini_batches) {
+        ValueStats stats;
+        const auto accumulate = [&](const model::PackedWeights& weights) -> core::Result<double> {
+          double sum = 0;
+          for (const MicroBatch& micro : mini.micro_batches) {
+            TROUPE_TRY(plan_micro_batch(groups, micro, weights.spec(), model_->team(), plan_));
+            batch.old = gather(old, micro);
+            batch.returns = gather(returns, micro);
+            TROUPE_TRY_ASSIGN(loss, run(weights, batch, stats));
+            sum += loss;
+            if (!std::isfinite(loss)) break;
+          }
+          return sum;
+        };
+        TROUPE_TRY_ASSIGN(step, model_->step(accumulate, [&] { return name_of(groups, mini); }));
+        ++totals.steps;
+        totals.lr = step.lr;
+        totals.skipped += step.applied ? 0 : 1;
+        if (!step.applied) continue;
+        totals.loss += step.loss;
+        totals.grad_norm += step.grad_norm;
+        totals.stats.tokens += stats.tokens;
+        totals.stats.clipped += stats.clipped;
+      }
+    }
+    return report(totals, old, returns);
+  }
+
   const model::ParamStore& master() const override { return model_->master(); }
   core::Version version() const override { return model_->version(); }
   core::Result<void> save_state(const std::filesystem::path& folder) const override {
@@ -93,134 +152,51 @@ class CriticTrainerImpl final : public CriticTrainer {
   }
 
  private:
-  core::Result<void> build(const model::PackedWeights& weights,
-                           const std::vector<experience::Group>& groups,
-                           const MicroBatch& micro);
   // The loss of a micro-batch, its gradient added to the model's; not finite: no gradient.
   core::Result<double> run(const model::PackedWeights& weights,
                            const ValueBatch& batch,
-                           ValueStats& stats);
+                           ValueStats& stats) {
+    try {
+      const c10::AutoGradMode with_grad(true);
+      const at::Tensor rows = model_->forward().values(weights, plan_.plan);
+      const at::Tensor targets =
+          at::from_blob(plan_.targets.row.data(), {plan_.targets.size()}, at::kInt).to(at::kLong);
+      const at::Tensor values =
+          rows.to(at::kDouble).index_select(0, targets) * settings_.scale + settings_.shift;
+      const at::Tensor loss = value_loss(settings_.value_clip, batch, values, stats);
+      const double value = loss.item<double>();
+      if (std::isfinite(value)) loss.backward();
+      return value;
+    } catch (const std::exception& error) {
+      return step_failure(error, "in the critic");
+    }
+  }
+
   CriticReport report(const Totals& totals,
                       const TokenValues& old,
-                      const TokenValues& returns) const;
+                      const TokenValues& returns) const {
+    CriticReport report;
+    report.version = version();
+    auto& rows = report.metrics;
+    const auto applied = static_cast<double>(totals.steps - totals.skipped);
+    if (applied > 0) {
+      rows.emplace_back("value/loss", totals.loss / applied);
+      rows.emplace_back("value/clipfrac", static_cast<double>(totals.stats.clipped) /
+                                              static_cast<double>(totals.stats.tokens));
+      rows.emplace_back("value/grad_norm", totals.grad_norm / applied);
+    }
+    const double explained = explained_variance(flatten(old), flatten(returns));
+    if (std::isfinite(explained)) rows.emplace_back("value/explained_var", explained);
+    rows.emplace_back("value/lr", totals.lr);
+    rows.emplace_back("value/skipped_steps", static_cast<double>(totals.skipped));
+    return report;
+  }
 
   CriticSettings settings_;
   std::unique_ptr<TrainableModel> model_;
   model::GroupPlan plan_;
   model::ScoreScratch scratch_;
 };
-
-core::Result<void> CriticTrainerImpl::build(const model::PackedWeights& weights,
-                                            const std::vector<experience::Group>& groups,
-                                            const MicroBatch& micro) {
-  const auto samples = sample_groups(groups, micro);
-  TROUPE_TRY(model::build_group_plan(samples, weights.spec(), model_->team().size(), plan_));
-  plan_.plan.place(model_->team().memory());
-  TROUPE_CHECK(plan_.targets.size() == micro.tokens, "a target for each token of the micro-batch");
-  return {};
-}
-
-core::Result<TokenValues> CriticTrainerImpl::values(const std::vector<experience::Group>& groups) {
-  model_->team().run([](core::Team) { kernels::flush_denormals(); });
-  TROUPE_TRY_ASSIGN(plan, plan_update(groups, one_pass(settings_.batch)));
-  const auto weights = model_->packed();
-  TokenValues result(groups.size());
-  for (const MicroBatch& micro : plan.mini_batches.front().micro_batches) {
-    TROUPE_TRY(build(*weights, groups, micro));
-    std::vector<float> rows(plan_.plan.logit_rows.size());
-    model::score_values(model_->team(), *weights, plan_.plan, scratch_, rows);
-    std::vector<float> flat;
-    for (const std::int32_t row : plan_.targets.row) {
-      const double head = rows[static_cast<std::size_t>(row)];
-      flat.push_back(static_cast<float>(settings_.scale * head + settings_.shift));
-      if (std::isfinite(flat.back())) continue;
-      return core::fail(ErrorCode::kNumeric,
-                        "the critic's value of a token in the micro-batch of " +
-                            experience::name_of(groups[micro.parts.front().group].ticket) +
-                            " is not finite; lower --critic.adam.lr");
-    }
-    scatter_scored(groups, micro, flat, result);
-  }
-  return result;
-}
-
-core::Result<double> CriticTrainerImpl::run(const model::PackedWeights& weights,
-                                            const ValueBatch& batch,
-                                            ValueStats& stats) {
-  try {
-    const c10::AutoGradMode with_grad(true);
-    const at::Tensor rows = model_->forward().values(weights, plan_.plan);
-    const at::Tensor targets =
-        at::from_blob(plan_.targets.row.data(), {plan_.targets.size()}, at::kInt).to(at::kLong);
-    const at::Tensor values =
-        rows.to(at::kDouble).index_select(0, targets) * settings_.scale + settings_.shift;
-    const at::Tensor loss = value_loss(settings_.value_clip, batch, values, stats);
-    const double value = loss.item<double>();
-    if (std::isfinite(value)) loss.backward();
-    return value;
-  } catch (const std::exception& error) {
-    return step_failure(error, "in the critic");
-  }
-}
-
-core::Result<CriticReport> CriticTrainerImpl::update(const std::vector<experience::Group>& groups,
-                                                     const TokenValues& old,
-                                                     const TokenValues& returns) {
-  model_->team().run([](core::Team) { kernels::flush_denormals(); });
-  TROUPE_TRY(check_fit(groups, old, "values"));
-  TROUPE_TRY(check_fit(groups, returns, "returns"));
-  TROUPE_TRY_ASSIGN(plan, plan_update(groups, settings_.batch));
-  ValueBatch batch;
-  batch.weight = Chosen<Reducer>("token_mean")->weight(plan.counts(), 1, 1);
-  Totals totals;
-  for (std::int64_t epoch = 0; epoch < settings_.batch.epochs; ++epoch) {
-    for (const MiniBatch& mini : plan.mini_batches) {
-      ValueStats stats;
-      const auto accumulate = [&](const model::PackedWeights& weights) -> core::Result<double> {
-        double sum = 0;
-        for (const MicroBatch& micro : mini.micro_batches) {
-          TROUPE_TRY(build(weights, groups, micro));
-          batch.old = gather(old, micro);
-          batch.returns = gather(returns, micro);
-          TROUPE_TRY_ASSIGN(loss, run(weights, batch, stats));
-          sum += loss;
-          if (!std::isfinite(loss)) break;
-        }
-        return sum;
-      };
-      TROUPE_TRY_ASSIGN(step, model_->step(accumulate, [&] { return name_of(groups, mini); }));
-      ++totals.steps;
-      totals.lr = step.lr;
-      totals.skipped += step.applied ? 0 : 1;
-      if (!step.applied) continue;
-      totals.loss += step.loss;
-      totals.grad_norm += step.grad_norm;
-      totals.stats.tokens += stats.tokens;
-      totals.stats.clipped += stats.clipped;
-    }
-  }
-  return report(totals, old, returns);
-}
-
-CriticReport CriticTrainerImpl::report(const Totals& totals,
-                                       const TokenValues& old,
-                                       const TokenValues& returns) const {
-  CriticReport report;
-  report.version = version();
-  auto& rows = report.metrics;
-  const auto applied = static_cast<double>(totals.steps - totals.skipped);
-  if (applied > 0) {
-    rows.emplace_back("value/loss", totals.loss / applied);
-    rows.emplace_back("value/clipfrac", static_cast<double>(totals.stats.clipped) /
-                                            static_cast<double>(totals.stats.tokens));
-    rows.emplace_back("value/grad_norm", totals.grad_norm / applied);
-  }
-  const double explained = explained_variance(flatten(old), flatten(returns));
-  if (std::isfinite(explained)) rows.emplace_back("value/explained_var", explained);
-  rows.emplace_back("value/lr", totals.lr);
-  rows.emplace_back("value/skipped_steps", static_cast<double>(totals.skipped));
-  return report;
-}
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/learn/schedule.hpp"
 #include "runtime/model/device_check.hpp"
 #include "runtime/model/peft_folder.hpp"
 
@@ -78,7 +79,7 @@ TrainableModel::TrainableModel(std::unique_ptr<model::ParamStore> master,
       lora_(fresh_adapters(*master_, trained, optim.trained)),
       grads_(master_->spec(), trained, team.memory()),
       optimiser_(values(), trained, optim),
-      schedule_(optim, total_steps),
+      total_steps_(total_steps),
       forward_(team, *master_, &grads_, optim.checkpointing, lora_.get()) {
   // For the whole process: LibTorch's own threads would change the order of its sums, and take
   // cores that the team has.
@@ -120,7 +121,7 @@ core::Result<StepReport> TrainableModel::step(const Accumulate& accumulate,
                                               const Describe& describe) {
   team_.run([](core::Team) { kernels::flush_denormals(); });
   StepReport report;
-  report.lr = schedule_.rate(static_cast<std::int64_t>(version_));
+  report.lr = learning_rate(optim_, total_steps_, static_cast<std::int64_t>(version_));
   zero_gradients();
   {
     const auto weights = packed();

@@ -9,7 +9,6 @@
 #include "runtime/core/result.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/learn/optimizer.hpp"
-#include "runtime/learn/schedule.hpp"
 #include "runtime/learn/settings.hpp"
 #include "runtime/model/lora.hpp"
 #include "runtime/model/packed.hpp"
@@ -114,7 +113,7 @@ class TrainableModel {
   std::unique_ptr<model::Lora> lora_;  // null: the master's own weights are trained
   model::ParamStore grads_;
   AdamW optimiser_;
-  Schedule schedule_;
+  const std::int64_t total_steps_;  // of the run, for the learning rate
   model::TrainForward forward_;
   std::shared_ptr<model::PackedWeights> packed_;  // of version_, or older, or none yet
   std::shared_ptr<model::PackedWeights> spare_;   // of the version before, for its memory

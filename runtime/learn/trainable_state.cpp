@@ -1,15 +1,19 @@
-// A trained model's state on disk: weights.safetensors, adam_m.safetensors and adam_v.safetensors
-// (f32, the Hugging Face names of the weights) and trainer_state.json with the counts. With LoRA
-// the weights are the adapters, and the counts name the CRC of the base that they belong to.
-// Everything else follows from the configuration. Loading looks at all files before it changes
-// anything.
+// A trainer's state on disk. Of the model: weights.safetensors, adam_m.safetensors and
+// adam_v.safetensors (f32, the Hugging Face names of the weights) and trainer_state.json with the
+// counts. With LoRA the weights are the adapters, and the counts name the CRC of the base that they
+// belong to. Of the policy's trainer besides: rl_state.json and, where there is an average,
+// ema.safetensors. Everything else follows from the configuration. Loading looks at all files of a
+// model before it changes anything.
+#include "runtime/learn/rl_state.hpp"
 #include "runtime/learn/trainable_model.hpp"
+#include "runtime/learn/weight_average.hpp"
 #include "runtime/store/atomic_folder.hpp"
 #include "runtime/store/safetensors.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <fstream>
+#include <initializer_list>
 #include <sstream>
 #include <vector>
 
@@ -24,6 +28,8 @@ constexpr const char* kWeights = "weights.safetensors";
 constexpr const char* kFirstMoment = "adam_m.safetensors";
 constexpr const char* kSecondMoment = "adam_v.safetensors";
 constexpr const char* kCounts = "trainer_state.json";
+constexpr const char* kRlState = "rl_state.json";
+constexpr const char* kAverage = "ema.safetensors";
 
 core::Result<void> write_store(const model::ParamStore& params, const std::filesystem::path& path) {
   const model::HostCopy host(params);
@@ -34,11 +40,14 @@ core::Result<void> write_store(const model::ParamStore& params, const std::files
   return store::write_safetensors(path, tensors, {});
 }
 
+// `what`: "a state".
 core::Result<store::SafetensorsFile> open_store(const model::ParamStore& params,
-                                                const std::filesystem::path& path) {
+                                                const std::filesystem::path& path,
+                                                const std::string& what = "a state") {
   TROUPE_TRY_ASSIGN(file, store::SafetensorsFile::open(path));
   const auto refuse = [&](const std::string& why) {
-    return core::fail(ErrorCode::kData, path.string() + " is not a state of this model: " + why);
+    return core::fail(ErrorCode::kData,
+                      path.string() + " is not " + what + " of this model: " + why);
   };
   for (const model::ParamView& view : params.layout().views) {
     const store::TensorInfo* info = file.find(view.name);
@@ -66,14 +75,10 @@ core::Result<void> read_store(const store::SafetensorsFile& file, model::ParamSt
   return {};
 }
 
-struct Counts {
-  core::Version version = 0;
-  std::int64_t adam_steps = 0;
-  std::int64_t skipped_in_row = 0;
-  std::int64_t base_crc = -1;  // of adapters
-};
-
-core::Result<Counts> read_counts(const std::filesystem::path& path) {
+// A file of numbers by name, with the format that it is in.
+core::Result<json> read_numbers(const std::filesystem::path& path,
+                                std::initializer_list<const char*> whole,
+                                std::initializer_list<const char*> other = {}) {
   std::ifstream in(path);
   if (!in) return core::fail(ErrorCode::kNotFound, "no file " + path.string());
   std::stringstream text;
@@ -83,21 +88,21 @@ core::Result<Counts> read_counts(const std::filesystem::path& path) {
   };
   const json state = json::parse(text.str(), nullptr, false);
   if (!state.is_object()) return bad("not a JSON object");
-  for (const char* key : {"format", "version", "adam_steps", "skipped_in_row"}) {
+  for (const char* key : whole) {
     const auto found = state.find(key);
-    if (found == state.end() || !found->is_number_unsigned()) {
+    if (found == state.end() || !found->is_number_unsigned())
       return bad(std::string("needs a whole number '") + key + "'");
-    }
+  }
+  for (const char* key : other) {
+    const auto found = state.find(key);
+    if (found == state.end() || !found->is_number())
+      return bad(std::string("needs a number '") + key + "'");
   }
   if (state["format"] != kStateFormat) {
     return bad("has format " + state["format"].dump() + ", this program reads " +
                std::to_string(kStateFormat));
   }
-  const auto crc = state.find("base_crc32c");
-  const bool has_crc = crc != state.end() && crc->is_number_unsigned();
-  return Counts{state["version"].get<core::Version>(), state["adam_steps"].get<std::int64_t>(),
-                state["skipped_in_row"].get<std::int64_t>(),
-                has_crc ? crc->get<std::int64_t>() : -1};
+  return state;
 }
 
 }  // namespace
@@ -115,8 +120,9 @@ core::Result<void> TrainableModel::save_state(const std::filesystem::path& folde
 }
 
 core::Result<void> TrainableModel::load_state(const std::filesystem::path& folder) {
-  TROUPE_TRY_ASSIGN(counts, read_counts(folder / kCounts));
-  if (lora_ && counts.base_crc != std::int64_t{lora_->base_crc()}) {
+  TROUPE_TRY_ASSIGN(counts, read_numbers(folder / kCounts,
+                                         {"format", "version", "adam_steps", "skipped_in_row"}));
+  if (lora_ && counts.value("base_crc32c", json()) != lora_->base_crc()) {
     return core::fail(ErrorCode::kData, folder.string() +
                                             " holds adapters of other base weights than these; "
                                             "resume with the model that the run began with, --" +
@@ -128,12 +134,43 @@ core::Result<void> TrainableModel::load_state(const std::filesystem::path& folde
   TROUPE_TRY(read_store(weights, values()));
   TROUPE_TRY(read_store(first, optimiser_.first_moment()));
   TROUPE_TRY(read_store(second, optimiser_.second_moment()));
-  optimiser_.set_steps(counts.adam_steps);
-  version_ = counts.version;
-  skipped_in_row_ = counts.skipped_in_row;
+  optimiser_.set_steps(counts["adam_steps"].get<std::int64_t>());
+  version_ = counts["version"].get<core::Version>();
+  skipped_in_row_ = counts["skipped_in_row"].get<std::int64_t>();
   if (lora_) lora_->merge(team_, *master_);
   packed_.reset();  // of other weights, perhaps under the same version
   return {};
+}
+
+core::Result<void> RlState::save(const std::filesystem::path& folder) const {
+  const json state = {{"format", kStateFormat},           {"updates", updates},
+                      {"scores", moments.count},          {"score_mean", moments.mean},
+                      {"score_squares", moments.squares}, {"kl_coef", kl_coef},
+                      {"score_trend", score_trend},       {"ptx_cursor", ptx_cursor}};
+  return store::write_file(folder / kRlState, state.dump(2) + "\n");
+}
+
+core::Result<RlState> RlState::load(const std::filesystem::path& folder) {
+  TROUPE_TRY_ASSIGN(state,
+                    read_numbers(folder / kRlState, {"format", "updates", "scores", "ptx_cursor"},
+                                 {"score_mean", "score_squares", "kl_coef", "score_trend"}));
+  RlState result;
+  result.updates = state["updates"].get<std::uint64_t>();
+  result.moments = {state["scores"].get<std::uint64_t>(), state["score_mean"].get<double>(),
+                    state["score_squares"].get<double>()};
+  result.kl_coef = state["kl_coef"].get<double>();
+  result.score_trend = state["score_trend"].get<double>();
+  result.ptx_cursor = state["ptx_cursor"].get<std::uint64_t>();
+  return result;
+}
+
+core::Result<void> WeightAverage::save(const std::filesystem::path& folder) const {
+  return write_store(average_, folder / kAverage);
+}
+
+core::Result<void> WeightAverage::load(const std::filesystem::path& folder) {
+  TROUPE_TRY_ASSIGN(file, open_store(average_, folder / kAverage, "an average"));
+  return read_store(file, average_);
 }
 
 }  // namespace troupe::learn

@@ -5,14 +5,22 @@
 #include "runtime/learn/advantage.hpp"
 #include "runtime/learn/batch_dump.hpp"
 #include "runtime/learn/kl_control.hpp"
-#include "runtime/learn/micro_batch_runner.hpp"
 #include "runtime/learn/prepare_update.hpp"
 #include "runtime/learn/rl_state.hpp"
+#include "runtime/learn/step_failure.hpp"
+#include "runtime/learn/tensors.hpp"
 #include "runtime/learn/trainable_model.hpp"
 #include "runtime/learn/update_report.hpp"
 #include "runtime/learn/weight_average.hpp"
+#include "runtime/model/score.hpp"
+#include "runtime/model/train_logprobs.hpp"
 
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
 #include <cmath>
+#include <exception>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -21,6 +29,85 @@ namespace {
 
 // Share of the trend of mean scores that stays at each update.
 constexpr double kScoreTrendKeep = 0.9;
+
+bool all_finite(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(),
+                     [](double value) { return std::isfinite(value); });
+}
+
+ObjectiveStats not_finite() {
+  ObjectiveStats stats;
+  stats.loss = std::numeric_limits<double>::quiet_NaN();
+  return stats;
+}
+
+// Runs single micro-batches through the model: with gradients, or only to look. Exceptions of
+// LibTorch end here. Keeps activations and scratch from batch to batch (bound: micro_tokens_max
+// rows).
+class MicroBatchRunner {
+ public:
+  // All outlive the runner.
+  MicroBatchRunner(const AlgoSettings& algo, core::TeamRunner& team, model::TrainForward& forward)
+      : algo_(algo), team_(team), forward_(forward) {}
+
+  // Forward, loss and, when the micro-batch learns and the loss is finite, backward into the
+  // gradients. A loss or log-prob that is not finite comes back as a loss that is not.
+  core::Result<ObjectiveStats> run(const model::PackedWeights& weights,
+                                   const UpdateContext& update,
+                                   const MicroBatch& micro) {
+    try {
+      TROUPE_TRY(plan_micro_batch(update.groups, micro, weights.spec(), team_, plan_));
+      const TokenBatch batch = token_batch(algo_, update, micro, weights.version());
+      return micro.learns ? learn(weights, batch) : look(weights, batch);
+    } catch (const std::exception& error) {
+      return step_failure(error, "in a training step");
+    }
+  }
+
+  // Log-probs of the micro-batch's tokens under `weights`, without gradients.
+  core::Result<std::vector<float>> score(const model::PackedWeights& weights,
+                                         const std::vector<experience::Group>& groups,
+                                         const MicroBatch& micro) {
+    TROUPE_TRY(plan_micro_batch(groups, micro, weights.spec(), team_, plan_));
+    std::vector<float> logprobs(static_cast<std::size_t>(micro.tokens));
+    model::score_logprobs(team_, weights, plan_.plan, plan_.targets,
+                          static_cast<float>(algo_.temperature), scratch_, logprobs);
+    return logprobs;
+  }
+
+ private:
+  ObjectiveStats learn(const model::PackedWeights& weights, const TokenBatch& batch) {
+    const c10::AutoGradMode with_grad(true);
+    const auto temperature = static_cast<float>(algo_.temperature);
+    const auto out = forward_.logprobs(weights, plan_.plan, plan_.targets, temperature, true);
+    const auto logprobs = values_of(out.logprobs);
+    const auto entropies = values_of(out.entropies);
+    const at::Tensor loss = policy_loss(algo_, batch, out.logprobs, out.entropies);
+    const double value = loss.item<double>();
+    if (!std::isfinite(value) || !all_finite(logprobs)) return not_finite();
+    loss.backward();
+    ObjectiveStats stats = observe(algo_, batch, logprobs, entropies);
+    stats.loss = value;
+    return stats;
+  }
+
+  // Without advantages, KL and entropy terms the loss is zero and so is its gradient; what is left
+  // are the figures, at a third of the cost.
+  ObjectiveStats look(const model::PackedWeights& weights, const TokenBatch& batch) {
+    std::vector<float> l(batch.size()), h(batch.size());
+    model::score_logprobs(team_, weights, plan_.plan, plan_.targets,
+                          static_cast<float>(algo_.temperature), scratch_, l, h);
+    const std::vector<double> logprobs(l.begin(), l.end()), entropies(h.begin(), h.end());
+    if (!all_finite(logprobs)) return not_finite();
+    return observe(algo_, batch, logprobs, entropies);
+  }
+
+  const AlgoSettings& algo_;
+  core::TeamRunner& team_;
+  model::TrainForward& forward_;
+  model::GroupPlan plan_;
+  model::ScoreScratch scratch_;
+};
 
 std::string name_of_groups(const UpdateContext& update, const MiniBatch& mini) {
   const auto& first = mini.micro_batches.front().parts.front();
@@ -32,10 +119,66 @@ std::string name_of_groups(const UpdateContext& update, const MiniBatch& mini) {
 
 class PolicyTrainerImpl final : public PolicyTrainer {
  public:
-  PolicyTrainerImpl(std::unique_ptr<TrainableModel> model, TrainerSettings settings);
+  PolicyTrainerImpl(std::unique_ptr<TrainableModel> model, TrainerSettings settings)
+      : settings_(settings),
+        model_(std::move(model)),
+        runner_(settings_.algo, model_->team(), model_->forward()) {
+    state_.kl_coef = settings_.algo.kl_coef;
+    if (settings_.ptx != nullptr) {
+      ptx_.emplace(settings_.ptx, settings_.batch.micro_tokens_max, model_->team(),
+                   model_->forward());
+    }
+    if (settings_.ema_beta >= 0) average_.emplace(model_->master(), settings_.ema_beta);
+  }
 
-  core::Result<ValueTargets> prepare(std::vector<experience::Group> groups) override;
-  core::Result<UpdateReport> learn() override;
+  core::Result<ValueTargets> prepare(std::vector<experience::Group> groups) override {
+    model_->team().run([](core::Team) { kernels::flush_denormals(); });
+    update_.reset();
+    const ScoreStart score_start = [this](const auto& all, const UpdatePlan& plan) {
+      return score(all, plan);
+    };
+    TROUPE_TRY_ASSIGN(update, prepare_update(settings_, version(), std::move(groups), score_start,
+                                             state_.moments));
+    update_.emplace(std::move(update));
+    return ValueTargets{std::move(update_->returns)};
+  }
+
+  core::Result<UpdateReport> learn() override {
+    TROUPE_CHECK(update_.has_value(), "learn() comes after prepare()");
+    UpdateTotals totals;
+    if (state_.updates < settings_.freezing_steps) {
+      pass_all(totals);
+    } else {
+      bool stop = false;
+      for (std::int64_t epoch = 0; epoch < settings_.batch.epochs; ++epoch) {
+        for (const MiniBatch& mini : update_->plan.mini_batches) {
+          if (stop) {
+            // Left out, but counted: the schedule stays a function of the updates.
+            model_->pass();
+            ++totals.left_out;
+            continue;
+          }
+          TROUPE_TRY_ASSIGN(moved, optimiser_step(mini, totals));
+          stop = settings_.algo.kl_stop > 0 && moved > settings_.algo.kl_stop;
+        }
+      }
+    }
+    UpdateReport done = update_report(settings_, state_, *update_, totals, version());
+    const double score = update_->score;
+    state_.score_trend = state_.updates == 0
+                             ? score
+                             : kScoreTrendKeep * state_.score_trend + (1 - kScoreTrendKeep) * score;
+    ++state_.updates;
+    if (settings_.algo.kl_coef != 0) {
+      state_.kl_coef =
+          steered_kl_coef(state_.kl_coef, update_->kl_of_sample, settings_.algo.kl_target,
+                          update_->plan.samples, settings_.algo.kl_horizon);
+      settings_.algo.kl_coef = state_.kl_coef;
+    }
+    update_.reset();
+    return done;
+  }
+
   std::shared_ptr<const model::PackedWeights> packed() override { return model_->packed(); }
   const model::ParamStore& master() const override { return model_->master(); }
   const model::ParamStore* average() const override {
@@ -47,18 +190,114 @@ class PolicyTrainerImpl final : public PolicyTrainer {
                                   const std::string& base) const override {
     return model_->save_adapter(folder, base);
   }
-  core::Result<void> save_state(const std::filesystem::path& folder) const override;
-  core::Result<void> load_state(const std::filesystem::path& folder) override;
+  core::Result<void> save_state(const std::filesystem::path& folder) const override {
+    TROUPE_TRY(model_->save_state(folder));
+    if (average_) TROUPE_TRY(average_->save(folder));
+    return state_.save(folder);
+  }
+
+  core::Result<void> load_state(const std::filesystem::path& folder) override {
+    TROUPE_TRY_ASSIGN(state, RlState::load(folder));
+    if (average_) TROUPE_TRY(average_->load(folder));
+    TROUPE_TRY(model_->load_state(folder));
+    state_ = state;
+    // Only a steered coefficient is state; a fixed one follows the configuration.
+    if (settings_.algo.kl_target > 0 && settings_.algo.kl_coef != 0) {
+      settings_.algo.kl_coef = state_.kl_coef;
+    } else {
+      state_.kl_coef = settings_.algo.kl_coef;
+    }
+    return {};
+  }
 
  private:
   // Log-probs of the plan's tokens under the current weights.
   core::Result<TokenTable<float>> score(const std::vector<experience::Group>& groups,
-                                        const UpdatePlan& plan);
-  void pass_all(UpdateTotals& totals);
-  core::Result<double> optimiser_step(const MiniBatch& mini, UpdateTotals& totals);
+                                        const UpdatePlan& plan) {
+    const auto weights = model_->packed();
+    TokenTable<float> scored(groups.size());
+    for (const MiniBatch& mini : plan.mini_batches) {
+      for (const MicroBatch& micro : mini.micro_batches) {
+        TROUPE_TRY_ASSIGN(logprobs, runner_.score(*weights, groups, micro));
+        scatter_scored(groups, micro, logprobs, scored);
+      }
+    }
+    return scored;
+  }
+
+  // A frozen policy: schedule and version go on as if it had learnt.
+  void pass_all(UpdateTotals& totals) {
+    totals.frozen = true;
+    const auto steps =
+        settings_.batch.epochs * static_cast<std::int64_t>(update_->plan.mini_batches.size());
+    for (std::int64_t i = 0; i < steps; ++i)
+      model_->pass();
+  }
+
+  // Returns the mean KL between the update's start and the weights before the step.
+  core::Result<double> optimiser_step(const MiniBatch& mini, UpdateTotals& totals) {
+    ObjectiveStats stats;
+    std::vector<double> losses;  // of the micro-batches that ran
+    double ptx_nll = 0, aux = 0, rows = 0;
+    for (const MicroBatch& micro : mini.micro_batches)
+      rows += static_cast<double>(micro.rows);
+    const auto accumulate = [&](const model::PackedWeights& weights) -> core::Result<double> {
+      for (const MicroBatch& micro : mini.micro_batches) {
+        model_->begin_micro_batch(static_cast<double>(micro.rows) / rows);
+        TROUPE_TRY_ASSIGN(part, runner_.run(weights, *update_, micro));
+        ++totals.micro_batches;
+        losses.push_back(part.loss);
+        if (!std::isfinite(part.loss)) return part.loss;
+        stats.add(part);
+        aux += model_->aux_loss();
+      }
+      stats.loss += model_->aux_loss_coef() * aux;
+      if (!ptx_) return stats.loss;
+      model_->begin_micro_batch(0);
+      TROUPE_TRY_ASSIGN(texts, ptx_->add(weights, state_.ptx_cursor));
+      state_.ptx_cursor += texts.texts;
+      ptx_nll = texts.nll;
+      stats.loss += ptx_->coef() * texts.nll;
+      return stats.loss;
+    };
+    auto step = model_->step(accumulate, [&] { return name_of_groups(*update_, mini); });
+    if (!step) step = stopped(mini, step.error(), losses);
+    if (!step) return step.failure();
+    ++totals.steps;
+    totals.lr = step->lr;
+    if (!step->applied) {
+      ++totals.skipped;
+      return 0.0;
+    }
+    if (average_) average_->add(model_->team(), model_->master());
+    totals.grad_norm_sum += step->grad_norm;
+    totals.ptx_nll_sum += ptx_nll;
+    totals.aux_sum += aux;
+    totals.stats.add(stats);
+    return stats.tokens == 0 ? 0.0 : stats.kl_old_sum / static_cast<double>(stats.tokens);
+  }
+
+  // What made the run stop goes to a file that the message names.
   core::Result<StepReport> stopped(const MiniBatch& mini,
                                    core::Error error,
-                                   const std::vector<double>& losses);
+                                   const std::vector<double>& losses) {
+    if (error.code != core::ErrorCode::kNumeric || settings_.dump_folder.empty()) {
+      return core::fail(error.code, error.message);
+    }
+    TokenTable<float> now(update_->groups.size());
+    const auto weights = model_->packed();
+    for (const MicroBatch& micro : mini.micro_batches) {
+      auto logprobs = runner_.score(*weights, update_->groups, micro);
+      if (logprobs) scatter_scored(update_->groups, micro, *logprobs, now);
+    }
+    const auto path =
+        settings_.dump_folder / ("nonfinite_step_" + std::to_string(version() - 1) + ".jsonl");
+    auto written = dump_batch(path, *update_, mini, now, losses);
+    const std::string note = written
+                                 ? "; the batch is in " + path.string()
+                                 : "; its batch could not be written: " + written.error().message;
+    return core::fail(error.code, error.message + note);
+  }
 
   TrainerSettings settings_;  // algo.kl_coef is the coefficient of now
   std::unique_ptr<TrainableModel> model_;
@@ -68,173 +307,6 @@ class PolicyTrainerImpl final : public PolicyTrainer {
   RlState state_;
   std::optional<UpdateContext> update_;  // between prepare() and learn()
 };
-
-PolicyTrainerImpl::PolicyTrainerImpl(std::unique_ptr<TrainableModel> model,
-                                     TrainerSettings settings)
-    : settings_(settings),
-      model_(std::move(model)),
-      runner_(settings_.algo, model_->team(), model_->forward()) {
-  state_.kl_coef = settings_.algo.kl_coef;
-  if (settings_.ptx != nullptr) {
-    ptx_.emplace(settings_.ptx, settings_.batch.micro_tokens_max, model_->team(),
-                 model_->forward());
-  }
-  if (settings_.ema_beta >= 0) average_.emplace(model_->master(), settings_.ema_beta);
-}
-
-core::Result<ValueTargets> PolicyTrainerImpl::prepare(std::vector<experience::Group> groups) {
-  model_->team().run([](core::Team) { kernels::flush_denormals(); });
-  update_.reset();
-  const ScoreStart score_start = [this](const auto& all, const UpdatePlan& plan) {
-    return score(all, plan);
-  };
-  TROUPE_TRY_ASSIGN(update, prepare_update(settings_, version(), std::move(groups), score_start,
-                                           state_.moments));
-  update_.emplace(std::move(update));
-  return ValueTargets{std::move(update_->returns)};
-}
-
-core::Result<TokenTable<float>> PolicyTrainerImpl::score(const std::vector<experience::Group>& groups,
-                                                         const UpdatePlan& plan) {
-  const auto weights = model_->packed();
-  TokenTable<float> scored(groups.size());
-  for (const MiniBatch& mini : plan.mini_batches) {
-    for (const MicroBatch& micro : mini.micro_batches) {
-      TROUPE_TRY_ASSIGN(logprobs, runner_.score(*weights, groups, micro));
-      scatter_scored(groups, micro, logprobs, scored);
-    }
-  }
-  return scored;
-}
-
-core::Result<UpdateReport> PolicyTrainerImpl::learn() {
-  TROUPE_CHECK(update_.has_value(), "learn() comes after prepare()");
-  UpdateTotals totals;
-  if (state_.updates < settings_.freezing_steps) {
-    pass_all(totals);
-  } else {
-    bool stop = false;
-    for (std::int64_t epoch = 0; epoch < settings_.batch.epochs; ++epoch) {
-      for (const MiniBatch& mini : update_->plan.mini_batches) {
-        if (stop) {
-          // Left out, but counted: the schedule stays a function of the updates.
-          model_->pass();
-          ++totals.left_out;
-          continue;
-        }
-        TROUPE_TRY_ASSIGN(moved, optimiser_step(mini, totals));
-        stop = settings_.algo.kl_stop > 0 && moved > settings_.algo.kl_stop;
-      }
-    }
-  }
-  UpdateReport done = update_report(settings_, state_, *update_, totals, version());
-  const double score = update_->score;
-  state_.score_trend = state_.updates == 0
-                           ? score
-                           : kScoreTrendKeep * state_.score_trend + (1 - kScoreTrendKeep) * score;
-  ++state_.updates;
-  if (settings_.algo.kl_coef != 0) {
-    state_.kl_coef =
-        steered_kl_coef(state_.kl_coef, update_->kl_of_sample, settings_.algo.kl_target,
-                        update_->plan.samples, settings_.algo.kl_horizon);
-    settings_.algo.kl_coef = state_.kl_coef;
-  }
-  update_.reset();
-  return done;
-}
-
-// A frozen policy: schedule and version go on as if it had learnt.
-void PolicyTrainerImpl::pass_all(UpdateTotals& totals) {
-  totals.frozen = true;
-  const auto steps =
-      settings_.batch.epochs * static_cast<std::int64_t>(update_->plan.mini_batches.size());
-  for (std::int64_t i = 0; i < steps; ++i)
-    model_->pass();
-}
-
-// Returns the mean KL between the update's start and the weights before the step.
-core::Result<double> PolicyTrainerImpl::optimiser_step(const MiniBatch& mini, UpdateTotals& totals) {
-  ObjectiveStats stats;
-  std::vector<double> losses;  // of the micro-batches that ran
-  double ptx_nll = 0, aux = 0, rows = 0;
-  for (const MicroBatch& micro : mini.micro_batches)
-    rows += static_cast<double>(micro.rows);
-  const auto accumulate = [&](const model::PackedWeights& weights) -> core::Result<double> {
-    for (const MicroBatch& micro : mini.micro_batches) {
-      model_->begin_micro_batch(static_cast<double>(micro.rows) / rows);
-      TROUPE_TRY_ASSIGN(part, runner_.run(weights, *update_, micro));
-      ++totals.micro_batches;
-      losses.push_back(part.loss);
-      if (!std::isfinite(part.loss)) return part.loss;
-      stats.add(part);
-      aux += model_->aux_loss();
-    }
-    stats.loss += model_->aux_loss_coef() * aux;
-    if (!ptx_) return stats.loss;
-    model_->begin_micro_batch(0);
-    TROUPE_TRY_ASSIGN(texts, ptx_->add(weights, state_.ptx_cursor));
-    state_.ptx_cursor += texts.texts;
-    ptx_nll = texts.nll;
-    stats.loss += ptx_->coef() * texts.nll;
-    return stats.loss;
-  };
-  auto step = model_->step(accumulate, [&] { return name_of_groups(*update_, mini); });
-  if (!step) step = stopped(mini, step.error(), losses);
-  if (!step) return step.failure();
-  ++totals.steps;
-  totals.lr = step->lr;
-  if (!step->applied) {
-    ++totals.skipped;
-    return 0.0;
-  }
-  if (average_) average_->add(model_->team(), model_->master());
-  totals.grad_norm_sum += step->grad_norm;
-  totals.ptx_nll_sum += ptx_nll;
-  totals.aux_sum += aux;
-  totals.stats.add(stats);
-  return stats.tokens == 0 ? 0.0 : stats.kl_old_sum / static_cast<double>(stats.tokens);
-}
-
-// What made the run stop goes to a file that the message names.
-core::Result<StepReport> PolicyTrainerImpl::stopped(const MiniBatch& mini,
-                                                    core::Error error,
-                                                    const std::vector<double>& losses) {
-  if (error.code != core::ErrorCode::kNumeric || settings_.dump_folder.empty()) {
-    return core::fail(error.code, error.message);
-  }
-  TokenTable<float> now(update_->groups.size());
-  const auto weights = model_->packed();
-  for (const MicroBatch& micro : mini.micro_batches) {
-    auto logprobs = runner_.score(*weights, update_->groups, micro);
-    if (logprobs) scatter_scored(update_->groups, micro, *logprobs, now);
-  }
-  const auto path =
-      settings_.dump_folder / ("nonfinite_step_" + std::to_string(version() - 1) + ".jsonl");
-  auto written = dump_batch(path, *update_, mini, now, losses);
-  const std::string note = written ? "; the batch is in " + path.string()
-                                   : "; its batch could not be written: " + written.error().message;
-  return core::fail(error.code, error.message + note);
-}
-
-core::Result<void> PolicyTrainerImpl::save_state(const std::filesystem::path& folder) const {
-  TROUPE_TRY(model_->save_state(folder));
-  if (average_) TROUPE_TRY(average_->save(folder));
-  return state_.save(folder);
-}
-
-core::Result<void> PolicyTrainerImpl::load_state(const std::filesystem::path& folder) {
-  TROUPE_TRY_ASSIGN(state, RlState::load(folder));
-  if (average_) TROUPE_TRY(average_->load(folder));
-  TROUPE_TRY(model_->load_state(folder));
-  state_ = state;
-  // Only a steered coefficient is state; a fixed one follows the configuration.
-  if (settings_.algo.kl_target > 0 && settings_.algo.kl_coef != 0) {
-    settings_.algo.kl_coef = state_.kl_coef;
-  } else {
-    state_.kl_coef = settings_.algo.kl_coef;
-  }
-  return {};
-}
 
 }  // namespace
 

@@ -74,6 +74,18 @@ std::vector<model::SampleGroup> sample_groups(const std::vector<experience::Grou
   return result;
 }
 
+core::Result<void> plan_micro_batch(const std::vector<experience::Group>& groups,
+                                    const MicroBatch& micro,
+                                    const model::ModelSpec& spec,
+                                    core::TeamRunner& team,
+                                    model::GroupPlan& out) {
+  TROUPE_TRY(model::build_group_plan(sample_groups(groups, micro), spec, team.size(), out));
+  out.plan.place(team.memory());
+  TROUPE_CHECK(out.plan.rows() == micro.rows && out.targets.size() == micro.tokens,
+               "the model's plan has the rows and tokens of the micro-batch");
+  return {};
+}
+
 TokenBatch token_batch(const AlgoSettings& algo,
                        const UpdateContext& update,
                        const MicroBatch& micro,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/core/ids.hpp"
+#include "runtime/core/team.hpp"
 #include "runtime/experience/group.hpp"
 #include "runtime/learn/experience_check.hpp"
 #include "runtime/learn/micro_batch.hpp"
@@ -48,8 +49,8 @@ AnchorSource anchor_source(Chosen<Objective> objective,
 // Whether advantages or masks are computed from l_p.
 bool start_needed(const AlgoSettings& algo);
 
-// 1 per token, or 0 where the second moment masks it: over all tokens of the update, so that the mask does not
-// depend on how it is cut, at l_p.
+// 1 per token, or 0 where the second moment masks it: over all tokens of the update, so that the
+// mask does not depend on how it is cut, at l_p.
 TokenTable<double> update_mask(const std::vector<experience::Group>& groups,
                                const TokenTable<float>& scored,
                                double tau);
@@ -57,6 +58,14 @@ TokenTable<double> update_mask(const std::vector<experience::Group>& groups,
 // The groups of a micro-batch as the model takes them; spans into `groups`.
 std::vector<model::SampleGroup> sample_groups(const std::vector<experience::Group>& groups,
                                               const MicroBatch& micro);
+
+// The plan of a micro-batch in the memory of the team that will run it. Errors: those of
+// model::build_group_plan.
+core::Result<void> plan_micro_batch(const std::vector<experience::Group>& groups,
+                                    const MicroBatch& micro,
+                                    const model::ModelSpec& spec,
+                                    core::TeamRunner& team,
+                                    model::GroupPlan& out);
 
 // Advantages, weights and log-probs of the micro-batch's tokens, by part, sample, position: the
 // order of model::GroupPlan::targets. `now`: version of the weights, for the interpolated anchor.

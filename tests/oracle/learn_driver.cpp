@@ -213,10 +213,10 @@ Result<json> adamw(const json& request) {
 
 Result<json> schedule(const json& request) {
   const auto total = request.at("total_steps").get<std::int64_t>();
-  const learn::Schedule rates(optim_of(request.at("optim")), total);
+  const auto optim = optim_of(request.at("optim"));
   json result = json::array();
   for (std::int64_t step = 0; step < total; ++step)
-    result.push_back(rates.rate(step));
+    result.push_back(learn::learning_rate(optim, total, step));
   return result;
 }
 

@@ -2,13 +2,18 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
+#include "runtime/learn/step_failure.hpp"
 #include "runtime/learn/supervised/packing.hpp"
-#include "runtime/learn/supervised/reference.hpp"
-#include "runtime/learn/supervised/row_runner.hpp"
 #include "runtime/learn/trainable_model.hpp"
+#include "runtime/model/score.hpp"
+#include "runtime/model/sequence_plan.hpp"
+#include "runtime/model/train_logprobs.hpp"
+
+#include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,13 +24,163 @@ namespace {
 using core::ErrorCode;
 using core::Result;
 
+// What a model says of rows: sums of log-probs, or scores. `second` is empty for single answers.
+struct RowValues {
+  std::vector<double> first, second;
+};
+
+model::SampleGroup group_of(const data::SupervisedRow& row) {
+  model::SampleGroup group{row.prompt, {row.answer}};
+  if (!row.rejected.empty()) group.responses.push_back(row.rejected);
+  return group;
+}
+
+double targets_of(const data::SupervisedRow& row) {
+  if (row.learn.empty()) return static_cast<double>(row.answer.size());
+  return static_cast<double>(row.learn.size()) -
+         static_cast<double>(std::count(row.learn.begin(), row.learn.end(), std::uint8_t{0}));
+}
+
+// What the loss has to know about rows, without a reference.
+RowFacts facts_of(const LossSettings& settings, std::span<const data::SupervisedRow> rows) {
+  RowFacts facts;
+  for (const data::SupervisedRow& row : rows) {
+    facts.first_tokens.push_back(targets_of(row));
+    facts.second_tokens.push_back(static_cast<double>(row.rejected.size()));
+    if (settings.method->scores) facts.margin.push_back(row.margin);
+    if (settings.method->rated()) facts.desirable.push_back(row.desirable ? 1 : 0);
+  }
+  return facts;
+}
+
+// Runs the rows of one micro-batch through a model: builds the plan of their kind (sequences, pairs
+// behind their shared prompt, answers, last tokens), and gives the loss with its gradient or the
+// plain values. Reuses its plan and scratch.
+class RowRunner {
+ public:
+  // `forward` and `team` outlive this object.
+  RowRunner(const LossSettings& settings, core::TeamRunner& team, model::TrainForward& forward)
+      : settings_(settings), team_(team), forward_(forward) {}
+
+  // Plan rows that a row takes.
+  std::int64_t cost(const data::SupervisedRow& row) const {
+    if (settings_.method->sequences()) {
+      return model::rows_of(model::Sequence{row.answer, row.learn});
+    }
+    return model::rows_of(group_of(row), group_rows());
+  }
+
+  // Adds the gradient of the micro-batch's share of the loss and returns its figures. A loss that
+  // is not finite comes back as it is, without a gradient.
+  Result<RowFigures> learn(const model::PackedWeights& weights,
+                           std::span<const data::SupervisedRow> rows,
+                           const RowFacts& facts,
+                           const StepTotals& totals) {
+    try {
+      TROUPE_TRY(build(weights.spec(), rows));
+      const c10::AutoGradMode with_grad(true);
+      const auto count = static_cast<std::int64_t>(rows.size());
+      at::Tensor values;  // [2 rows]
+      if (settings_.method->scores) {
+        values = forward_.values(weights, plan_.plan).to(at::kDouble);
+      } else {
+        const auto out = forward_.logprobs(weights, plan_.plan, plan_.targets, 1.0f, false);
+        const auto slots = at::from_blob(slots_.data(), {std::ssize(slots_)}, at::kLong).clone();
+        values =
+            at::zeros({2 * count}, at::kDouble).index_add(0, slots, out.logprobs.to(at::kDouble));
+      }
+      const at::Tensor by_row = values.view({count, 2});
+      at::Tensor second;
+      if (settings_.method->pairs()) second = by_row.select(1, 1);
+      RowFigures figures;
+      const at::Tensor loss =
+          supervised_loss(settings_, facts, totals, by_row.select(1, 0), second, figures);
+      if (std::isfinite(figures.loss)) loss.backward();
+      return figures;
+    } catch (const std::exception& error) {
+      return step_failure(error, "in a training step");
+    }
+  }
+
+  Result<RowValues> score(const model::PackedWeights& weights,
+                          std::span<const data::SupervisedRow> rows) {
+    TROUPE_TRY(build(weights.spec(), rows));
+    RowValues out;
+    out.first.assign(rows.size(), 0);
+    if (settings_.method->pairs()) out.second.assign(rows.size(), 0);
+    if (settings_.method->scores) {
+      std::vector<float> values(plan_.plan.logit_rows.size());
+      model::score_values(team_, weights, plan_.plan, scratch_, values);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        out.first[i] = values[2 * i];
+        out.second[i] = values[2 * i + 1];
+      }
+      return out;
+    }
+    std::vector<float> logprobs(slots_.size());
+    model::score_logprobs(team_, weights, plan_.plan, plan_.targets, 1.0f, scratch_, logprobs);
+    for (std::size_t t = 0; t < slots_.size(); ++t) {
+      const auto row = static_cast<std::size_t>(slots_[t] / 2);
+      (slots_[t] % 2 == 0 ? out.first : out.second)[row] += logprobs[t];
+    }
+    return out;
+  }
+
+ private:
+  // A score is that of an answer's last token.
+  model::GroupRows group_rows() const {
+    return settings_.method->scores ? model::GroupRows::kLast : model::GroupRows::kPredicting;
+  }
+
+  Result<void> build(const model::ModelSpec& spec, std::span<const data::SupervisedRow> rows) {
+    if (settings_.method->sequences()) {
+      std::vector<model::Sequence> sequences;
+      for (const data::SupervisedRow& row : rows)
+        sequences.push_back({row.answer, row.learn});
+      TROUPE_TRY(model::build_sequence_plan(sequences, spec, team_.size(), plan_));
+    } else {
+      std::vector<model::SampleGroup> groups;
+      for (const data::SupervisedRow& row : rows)
+        groups.push_back(group_of(row));
+      TROUPE_TRY(model::build_group_plan(groups, spec, team_.size(), plan_, group_rows()));
+    }
+    plan_.plan.place(team_.memory());
+    find_slots(rows);
+    return {};
+  }
+
+  // Where the log-prob of each target is added: 2 row for first, 2 row + 1 for second answers.
+  void find_slots(std::span<const data::SupervisedRow> rows) {
+    slots_.clear();
+    if (settings_.method->scores) return;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto slot = static_cast<std::int64_t>(2 * i);
+      const auto first = static_cast<std::size_t>(targets_of(rows[i]));
+      slots_.insert(slots_.end(), first, slot);
+      slots_.insert(slots_.end(), rows[i].rejected.size(), slot + 1);
+    }
+    TROUPE_CHECK(std::ssize(slots_) == plan_.targets.size(), "the plan has the rows' targets");
+  }
+
+  const LossSettings settings_;
+  core::TeamRunner& team_;
+  model::TrainForward& forward_;
+  model::GroupPlan plan_;
+  model::ScoreScratch scratch_;
+  std::vector<std::int64_t> slots_;  // by target
+};
+
+template <class Values>
+auto picked(const Values& from, const std::vector<std::size_t>& indices) {
+  std::vector<typename Values::value_type> out;
+  for (const std::size_t i : indices)
+    out.push_back(from[i]);
+  return out;
+}
+
 RowFacts chosen(const RowFacts& all, const std::vector<std::size_t>& indices) {
   const auto pick = [&](const std::vector<double>& from) {
-    std::vector<double> out;
-    if (from.empty()) return out;
-    for (const std::size_t i : indices)
-      out.push_back(from[i]);
-    return out;
+    return from.empty() ? from : picked(from, indices);
   };
   return {pick(all.first_tokens),     pick(all.second_tokens), pick(all.reference_first),
           pick(all.reference_second), pick(all.margin),        pick(all.desirable)};
@@ -44,12 +199,111 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
  public:
   SupervisedTrainerImpl(std::unique_ptr<TrainableModel> model,
                         std::shared_ptr<const model::PackedWeights> reference,
-                        const SupervisedSettings& settings);
+                        const SupervisedSettings& settings)
+      : settings_(settings),
+        model_(std::move(model)),
+        runner_(settings_.loss, model_->team(), model_->forward()),
+        reference_(std::move(reference)) {}
 
-  core::Result<void> check(const data::SupervisedDataset& data) const override;
-  core::Result<SupervisedStep> step(const data::SupervisedDataset& data,
-                                    std::span<const std::uint64_t> rows) override;
-  core::Result<SupervisedEvaluation> evaluate(const data::SupervisedDataset& data) override;
+  Result<void> check(const data::SupervisedDataset& data) const override {
+    for (std::uint64_t i = 0; i < data.size(); ++i) {
+      const std::int64_t rows = runner_.cost(data.row(i));
+      if (rows <= settings_.micro_tokens_max) continue;
+      return core::fail(ErrorCode::kConfig,
+                        data.where(i) + " needs " + std::to_string(rows) +
+                            " rows at once, a micro-batch holds " +
+                            std::to_string(settings_.micro_tokens_max) +
+                            "; raise --train.micro_tokens_max or lower --data.max_len with "
+                            "--data.drop_too_long true");
+    }
+    return {};
+  }
+
+  Result<SupervisedStep> step(const data::SupervisedDataset& data,
+                              std::span<const std::uint64_t> indices) override {
+    TROUPE_CHECK(!indices.empty(), "a step needs rows");
+    model_->team().run([](core::Team) { kernels::flush_denormals(); });
+    Rows rows;
+    for (const std::uint64_t index : indices)
+      rows.push_back(data.row(index));
+    TROUPE_TRY_ASSIGN(all, facts(data, rows));
+    TROUPE_TRY_ASSIGN(total, totals(all, rows));
+    const auto micro_batches = pack(rows);
+    RowFigures figures;
+    double aux = 0;
+    const double plan_rows = plan_rows_of(rows);
+    const auto accumulate = [&](const model::PackedWeights& weights) -> Result<double> {
+      for (const auto& micro : micro_batches) {
+        const Rows part = picked(rows, micro);
+        model_->begin_micro_batch(plan_rows_of(part) / plan_rows);
+        TROUPE_TRY_ASSIGN(own, runner_.learn(weights, part, chosen(all, micro), total));
+        figures.add(own);
+        if (!std::isfinite(figures.loss)) break;
+        aux += model_->aux_loss();
+      }
+      figures.loss += model_->aux_loss_coef() * aux;
+      return figures.loss;
+    };
+    const auto describe = [&] {
+      const std::string first = data.where(indices.front()), last = data.where(indices.back());
+      return "rows " + first + (indices.size() > 1 ? " to " + last : "");
+    };
+    TROUPE_TRY_ASSIGN(report, model_->step(accumulate, describe));
+    SupervisedStep out;
+    out.applied = report.applied;
+    out.micro_batches = std::ssize(micro_batches);
+    for (const data::SupervisedRow& row : rows)
+      out.tokens += row.tokens();
+    out.targets = static_cast<std::int64_t>(
+        total.first_tokens + (settings_.loss.method->pairs() ? sum_of(all.second_tokens) : 0));
+    if (report.applied) {
+      out.metrics.emplace_back("policy/loss", report.loss);
+      out.metrics.emplace_back("policy/grad_norm", report.grad_norm);
+      if (model_->aux_loss_coef() > 0) out.metrics.emplace_back("policy/aux_loss", aux);
+    }
+    out.metrics.emplace_back("policy/lr", report.lr);
+    out.metrics.emplace_back("policy/skipped_steps", report.applied ? 0 : 1);
+    if (report.applied) {
+      for (auto& row : row_metrics(settings_.loss, figures, total.z))
+        out.metrics.push_back(std::move(row));
+    }
+    return out;
+  }
+
+  Result<SupervisedEvaluation> evaluate(const data::SupervisedDataset& data) override {
+    model_->team().run([](core::Team) { kernels::flush_denormals(); });
+    Rows rows;
+    for (std::uint64_t i = 0; i < data.size(); ++i)
+      rows.push_back(data.row(i));
+    TROUPE_TRY_ASSIGN(all, facts(data, rows));
+    TROUPE_TRY_ASSIGN(total, totals(all, rows));
+    const auto weights = model_->packed();
+    TROUPE_TRY_ASSIGN(values, score(*weights, rows));
+    const SupervisedGradient result =
+        supervised_gradient(settings_.loss, all, total, values.first, values.second);
+    const RowFigures& f = result.figures;
+    SupervisedEvaluation out;
+    out.metrics.emplace_back("eval/loss", result.loss);
+    if (settings_.loss.method->sequences()) {
+      out.metrics.emplace_back("eval/perplexity", std::exp(result.loss));
+      return out;
+    }
+    for (const auto& [name, value] : row_metrics(settings_.loss, f, total.z)) {
+      if (name == "rewards/accuracies") out.metrics.emplace_back("eval/accuracy", value);
+      if (name == "rewards/margins") out.metrics.emplace_back("eval/margins", value);
+    }
+    if (!settings_.loss.method->scores) return out;
+    const double count = f.chosen_rows + f.rejected_rows;
+    out.score_mean = (f.chosen + f.rejected) / count;
+    // Of a sample (n - 1) and at least 1e-8, as OpenRLHF stores it.
+    const double squares = f.chosen_squares + f.rejected_squares;
+    const double spread = squares - count * out.score_mean * out.score_mean;
+    out.score_std = std::max(std::sqrt(std::max(spread, 0.0) / (count - 1)), 1e-8);
+    out.metrics.emplace_back("eval/score_mean", out.score_mean);
+    out.metrics.emplace_back("eval/score_std", out.score_std);
+    return out;
+  }
+
   const model::ParamStore& master() const override { return model_->master(); }
   core::Version version() const override { return model_->version(); }
   void set_score_scale(double mean, double std) override { model_->set_score_scale(mean, std); }
@@ -67,210 +321,103 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
 
  private:
   using Rows = std::vector<data::SupervisedRow>;
-  core::Result<RowValues> score(const model::PackedWeights& weights,
-                                std::span<const data::SupervisedRow> rows);
-  core::Result<RowFacts> facts(const data::SupervisedDataset& data, const Rows& rows);
-  core::Result<StepTotals> totals(const RowFacts& facts, const Rows& rows);
-  core::Result<double> mismatched_kl(const Rows& rows);
-  std::vector<std::vector<std::size_t>> pack(std::span<const data::SupervisedRow> rows) const;
-  double plan_rows_of(std::span<const data::SupervisedRow> rows) const;
+  // What the frozen reference says of a row: kept, because it never changes.
+  struct Kept {
+    double first = 0, second = 0;
+    bool known = false;
+  };
+
+  Result<RowValues> score(const model::PackedWeights& weights,
+                          std::span<const data::SupervisedRow> rows) {
+    RowValues out;
+    out.first.assign(rows.size(), 0);
+    if (settings_.loss.method->pairs()) out.second.assign(rows.size(), 0);
+    for (const auto& micro : pack(rows)) {
+      TROUPE_TRY_ASSIGN(values, runner_.score(weights, picked(rows, micro)));
+      for (std::size_t k = 0; k < micro.size(); ++k) {
+        out.first[micro[k]] = values.first[k];
+        if (!values.second.empty()) out.second[micro[k]] = values.second[k];
+      }
+    }
+    return out;
+  }
+
+  Result<RowFacts> facts(const data::SupervisedDataset& data, const Rows& rows) {
+    RowFacts out = facts_of(settings_.loss, rows);
+    if (!settings_.loss.method->reference) return out;
+    std::vector<Kept>& kept = kept_[&data];
+    kept.resize(data.size());
+    Rows fresh;
+    for (const data::SupervisedRow& row : rows) {
+      if (!kept[row.id].known) fresh.push_back(row);
+    }
+    if (!fresh.empty()) {
+      TROUPE_TRY_ASSIGN(values, score(*reference_, fresh));
+      for (std::size_t i = 0; i < fresh.size(); ++i)
+        kept[fresh[i].id] = {values.first[i], values.second.empty() ? 0 : values.second[i], true};
+    }
+    for (const data::SupervisedRow& row : rows) {
+      out.reference_first.push_back(kept[row.id].first);
+      out.reference_second.push_back(kept[row.id].second);
+    }
+    return out;
+  }
+
+  Result<StepTotals> totals(const RowFacts& facts, const Rows& rows) {
+    StepTotals out;
+    out.rows = static_cast<double>(rows.size());
+    out.first_tokens = sum_of(facts.first_tokens);
+    if (settings_.loss.method->rated()) {
+      TROUPE_TRY_ASSIGN(mean, mismatched_kl(rows));
+      out.z = mean < 0 ? 0 : mean;  // a NaN stays one
+    }
+    return out;
+  }
+
+  // The mean of g over each prompt with the answer of the next row, cut to what a micro-batch and
+  // the context hold. Nothing here has a gradient.
+  Result<double> mismatched_kl(const Rows& rows) {
+    const std::int64_t longest = std::min(settings_.micro_tokens_max, model_->spec().context);
+    Rows pairs;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      data::SupervisedRow pair = rows[i];
+      pair.answer = rows[(i + 1) % rows.size()].answer;
+      // The last token of an answer has no row.
+      const std::int64_t room = longest - std::ssize(pair.prompt) + 1;
+      if (std::ssize(pair.answer) > room) {
+        pair.answer = pair.answer.first(static_cast<std::size_t>(std::max<std::int64_t>(room, 1)));
+      }
+      pairs.push_back(pair);
+    }
+    const auto weights = model_->packed();
+    TROUPE_TRY_ASSIGN(policy, score(*weights, pairs));
+    TROUPE_TRY_ASSIGN(reference, score(*reference_, pairs));
+    double sum = 0;
+    for (std::size_t i = 0; i < pairs.size(); ++i)
+      sum += policy.first[i] - reference.first[i];
+    return sum / static_cast<double>(pairs.size());
+  }
+
+  std::vector<std::vector<std::size_t>> pack(std::span<const data::SupervisedRow> rows) const {
+    std::vector<std::int64_t> costs;
+    for (const data::SupervisedRow& row : rows)
+      costs.push_back(runner_.cost(row));
+    return pack_longest_first(costs, settings_.micro_tokens_max);
+  }
+
+  double plan_rows_of(std::span<const data::SupervisedRow> rows) const {
+    std::int64_t sum = 0;
+    for (const data::SupervisedRow& row : rows)
+      sum += runner_.cost(row);
+    return static_cast<double>(sum);
+  }
 
   const SupervisedSettings settings_;
   std::unique_ptr<TrainableModel> model_;
   RowRunner runner_;
-  Reference reference_;
+  std::shared_ptr<const model::PackedWeights> reference_;  // null: the method has none
+  std::map<const data::SupervisedDataset*, std::vector<Kept>> kept_;
 };
-
-SupervisedTrainerImpl::SupervisedTrainerImpl(std::unique_ptr<TrainableModel> model,
-                                             std::shared_ptr<const model::PackedWeights> reference,
-                                             const SupervisedSettings& settings)
-    : settings_(settings),
-      model_(std::move(model)),
-      runner_(settings_.loss, model_->team(), model_->forward()),
-      reference_(std::move(reference)) {}
-
-Result<void> SupervisedTrainerImpl::check(const data::SupervisedDataset& data) const {
-  for (std::uint64_t i = 0; i < data.size(); ++i) {
-    const std::int64_t rows = runner_.cost(data.row(i));
-    if (rows <= settings_.micro_tokens_max) continue;
-    return core::fail(ErrorCode::kConfig,
-                      data.where(i) + " needs " + std::to_string(rows) +
-                          " rows at once, a micro-batch holds " +
-                          std::to_string(settings_.micro_tokens_max) +
-                          "; raise --train.micro_tokens_max or lower --data.max_len with "
-                          "--data.drop_too_long true");
-  }
-  return {};
-}
-
-std::vector<std::vector<std::size_t>> SupervisedTrainerImpl::pack(
-    std::span<const data::SupervisedRow> rows) const {
-  std::vector<std::int64_t> costs;
-  for (const data::SupervisedRow& row : rows)
-    costs.push_back(runner_.cost(row));
-  return pack_longest_first(costs, settings_.micro_tokens_max);
-}
-
-double SupervisedTrainerImpl::plan_rows_of(std::span<const data::SupervisedRow> rows) const {
-  std::int64_t sum = 0;
-  for (const data::SupervisedRow& row : rows)
-    sum += runner_.cost(row);
-  return static_cast<double>(sum);
-}
-
-Result<RowValues> SupervisedTrainerImpl::score(const model::PackedWeights& weights,
-                                               std::span<const data::SupervisedRow> rows) {
-  RowValues out;
-  out.first.assign(rows.size(), 0);
-  if (settings_.loss.method->pairs()) out.second.assign(rows.size(), 0);
-  for (const auto& micro : pack(rows)) {
-    Rows part;
-    for (const std::size_t i : micro)
-      part.push_back(rows[i]);
-    TROUPE_TRY_ASSIGN(values, runner_.score(weights, part));
-    for (std::size_t k = 0; k < micro.size(); ++k) {
-      out.first[micro[k]] = values.first[k];
-      if (!values.second.empty()) out.second[micro[k]] = values.second[k];
-    }
-  }
-  return out;
-}
-
-Result<RowFacts> SupervisedTrainerImpl::facts(const data::SupervisedDataset& data,
-                                              const Rows& rows) {
-  RowFacts out = facts_of(settings_.loss, rows);
-  if (!settings_.loss.method->reference) return out;
-  const Reference::Score score_rows = [this](const model::PackedWeights& weights,
-                                             std::span<const data::SupervisedRow> part) {
-    return score(weights, part);
-  };
-  TROUPE_TRY_ASSIGN(values, reference_.of(data, rows, score_rows));
-  out.reference_first = std::move(values.first);
-  out.reference_second = std::move(values.second);
-  return out;
-}
-
-Result<StepTotals> SupervisedTrainerImpl::totals(const RowFacts& facts, const Rows& rows) {
-  StepTotals out;
-  out.rows = static_cast<double>(rows.size());
-  out.first_tokens = sum_of(facts.first_tokens);
-  if (settings_.loss.method->rated()) {
-    TROUPE_TRY_ASSIGN(mean, mismatched_kl(rows));
-    out.z = mean < 0 ? 0 : mean;  // a NaN stays one
-  }
-  return out;
-}
-
-// The mean of g over each prompt with the answer of the next row, cut to what a micro-batch and the
-// context hold. Nothing here has a gradient.
-Result<double> SupervisedTrainerImpl::mismatched_kl(const Rows& rows) {
-  const std::int64_t longest = std::min(settings_.micro_tokens_max, model_->spec().context);
-  Rows pairs;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    data::SupervisedRow pair = rows[i];
-    pair.answer = rows[(i + 1) % rows.size()].answer;
-    // The last token of an answer has no row.
-    const std::int64_t room = longest - std::ssize(pair.prompt) + 1;
-    if (std::ssize(pair.answer) > room) {
-      pair.answer = pair.answer.first(static_cast<std::size_t>(std::max<std::int64_t>(room, 1)));
-    }
-    pairs.push_back(pair);
-  }
-  const auto weights = model_->packed();
-  TROUPE_TRY_ASSIGN(policy, score(*weights, pairs));
-  TROUPE_TRY_ASSIGN(reference, score(reference_.weights(), pairs));
-  double sum = 0;
-  for (std::size_t i = 0; i < pairs.size(); ++i)
-    sum += policy.first[i] - reference.first[i];
-  return sum / static_cast<double>(pairs.size());
-}
-
-Result<SupervisedStep> SupervisedTrainerImpl::step(const data::SupervisedDataset& data,
-                                                   std::span<const std::uint64_t> indices) {
-  TROUPE_CHECK(!indices.empty(), "a step needs rows");
-  model_->team().run([](core::Team) { kernels::flush_denormals(); });
-  Rows rows;
-  for (const std::uint64_t index : indices)
-    rows.push_back(data.row(index));
-  TROUPE_TRY_ASSIGN(all, facts(data, rows));
-  TROUPE_TRY_ASSIGN(total, totals(all, rows));
-  const auto micro_batches = pack(rows);
-  RowFigures figures;
-  double aux = 0;
-  const double plan_rows = plan_rows_of(rows);
-  const auto accumulate = [&](const model::PackedWeights& weights) -> Result<double> {
-    for (const auto& micro : micro_batches) {
-      Rows part;
-      for (const std::size_t i : micro)
-        part.push_back(rows[i]);
-      model_->begin_micro_batch(plan_rows_of(part) / plan_rows);
-      TROUPE_TRY_ASSIGN(own, runner_.learn(weights, part, chosen(all, micro), total));
-      figures.add(own);
-      if (!std::isfinite(figures.loss)) break;
-      aux += model_->aux_loss();
-    }
-    figures.loss += model_->aux_loss_coef() * aux;
-    return figures.loss;
-  };
-  const auto describe = [&] {
-    const std::string first = data.where(indices.front()), last = data.where(indices.back());
-    return "rows " + first + (indices.size() > 1 ? " to " + last : "");
-  };
-  TROUPE_TRY_ASSIGN(report, model_->step(accumulate, describe));
-  SupervisedStep out;
-  out.applied = report.applied;
-  out.micro_batches = std::ssize(micro_batches);
-  for (const data::SupervisedRow& row : rows)
-    out.tokens += row.tokens();
-  out.targets = static_cast<std::int64_t>(total.first_tokens +
-                                          (settings_.loss.method->pairs() ? sum_of(all.second_tokens) : 0));
-  if (report.applied) {
-    out.metrics.emplace_back("policy/loss", report.loss);
-    out.metrics.emplace_back("policy/grad_norm", report.grad_norm);
-    if (model_->aux_loss_coef() > 0) out.metrics.emplace_back("policy/aux_loss", aux);
-  }
-  out.metrics.emplace_back("policy/lr", report.lr);
-  out.metrics.emplace_back("policy/skipped_steps", report.applied ? 0 : 1);
-  if (report.applied) {
-    for (auto& row : row_metrics(settings_.loss, figures, total.z))
-      out.metrics.push_back(std::move(row));
-  }
-  return out;
-}
-
-Result<SupervisedEvaluation> SupervisedTrainerImpl::evaluate(const data::SupervisedDataset& data) {
-  model_->team().run([](core::Team) { kernels::flush_denormals(); });
-  Rows rows;
-  for (std::uint64_t i = 0; i < data.size(); ++i)
-    rows.push_back(data.row(i));
-  TROUPE_TRY_ASSIGN(all, facts(data, rows));
-  TROUPE_TRY_ASSIGN(total, totals(all, rows));
-  const auto weights = model_->packed();
-  TROUPE_TRY_ASSIGN(values, score(*weights, rows));
-  const SupervisedGradient result =
-      supervised_gradient(settings_.loss, all, total, values.first, values.second);
-  const RowFigures& f = result.figures;
-  SupervisedEvaluation out;
-  out.metrics.emplace_back("eval/loss", result.loss);
-  if (settings_.loss.method->sequences()) {
-    out.metrics.emplace_back("eval/perplexity", std::exp(result.loss));
-    return out;
-  }
-  for (const auto& [name, value] : row_metrics(settings_.loss, f, total.z)) {
-    if (name == "rewards/accuracies") out.metrics.emplace_back("eval/accuracy", value);
-    if (name == "rewards/margins") out.metrics.emplace_back("eval/margins", value);
-  }
-  if (!settings_.loss.method->scores) return out;
-  const double count = f.chosen_rows + f.rejected_rows;
-  out.score_mean = (f.chosen + f.rejected) / count;
-  // Of a sample (n - 1) and at least 1e-8, as OpenRLHF stores it.
-  const double squares = f.chosen_squares + f.rejected_squares;
-  const double spread = squares - count * out.score_mean * out.score_mean;
-  out.score_std = std::max(std::sqrt(std::max(spread, 0.0) / (count - 1)), 1e-8);
-  out.metrics.emplace_back("eval/score_mean", out.score_mean);
-  out.metrics.emplace_back("eval/score_std", out.score_std);
-  return out;
-}
 
 }  // namespace
 
