@@ -1,7 +1,7 @@
-// The entries of a level's table that go over items, rows, blocks or pieces: loops around the
-// level's own functions, which the including source has defined before (kernels/table.hpp). Every
-// level compiles its own copy, because the sources of two
-// levels may share no inline function. No state, any thread.
+// Operations that loop over many items, rows, blocks or pieces and call a function of the level for
+// each. The source that includes this has defined those functions before (kernels/table.hpp). Every
+// level compiles its own copy, because the sources of two levels may share no inline function. No
+// state; any thread.
 #pragma once
 
 #include "kernels/plain_rows.hpp"
@@ -26,7 +26,7 @@ constexpr std::int64_t vocab_blocks(std::int64_t vocab) {
   return (vocab + kVocabBlock - 1) / kVocabBlock;
 }
 
-// Rows of C whose sums are kept beside it, chunk after chunk of even size.
+// Computes these rows of C piece by piece of k; the sum of a piece is kept apart until it is added.
 void gemm_in_pieces(const PieceGemm& g, Range rows, Range columns) {
   if (rows.empty() || columns.empty()) return;
   const std::int64_t width = columns.size(), all = rows.size();
@@ -139,7 +139,7 @@ void vocab_finish(const VocabFinish& v, Range rows) {
   }
 }
 
-// The block of columns [begin, end) of one row.
+// The gradient of columns [begin, end) of one row of logits.
 void vocab_grad_block(const VocabGrad& v, std::int64_t row, std::int64_t begin, std::int64_t end) {
   float* const logits = v.logits + row * v.ld;
   const std::int32_t first = v.targets.begin[row], last = v.targets.begin[row + 1];

@@ -19,10 +19,10 @@ const Ops& ops_for(Isa isa);
 // the first call. An unknown or unavailable name prints an error and exits with status 2. Within a
 // UseOps scope the calling thread gets that scope's table instead: a device's.
 const Ops& ops();
-// The processor's table whatever is in force: for numbers on the host.
+// The processor's table, even within a UseOps scope: for numbers on the host.
 const Ops& host_ops();
 
-// Puts a table in force for the calling thread, until the end of the scope.
+// Makes ops() return this table in the calling thread, until the end of the scope.
 class UseOps {
  public:
   explicit UseOps(const Ops& table) noexcept;
@@ -34,8 +34,9 @@ class UseOps {
   const Ops* const before_;
 };
 
-// Whether a level multiplies panels of that dtype at speed: kBf16Compute needs the processor's dot
-// product (AVX512-bf16); the reference, which defines it, has all. Any level gives the right bits.
+// Whether a level has fast code for panels of that dtype. kBf16Compute needs the processor's dot
+// product (AVX512-bf16); the reference, which defines the result, has all dtypes. Every level gives
+// the right bits.
 bool panel_dtype_available(const Ops& level, PanelDtype dtype) noexcept;
 
 // Flushes denormals to zero, in and out, in the calling thread. Every computing thread calls it.

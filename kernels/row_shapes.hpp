@@ -1,8 +1,7 @@
 // Operands of the kernels that handle whole rows: copies between row-major matrices, the embedding,
 // norms, rotary positions, activations, and the softmax over the vocabulary. Plain structs as in
-// kernels/shapes.hpp: all pointers belong
-// to the memory of the table that is called (a device's to that device), the struct itself is on
-// the host. Indices are int32, in rows.
+// kernels/shapes.hpp: for a device's table all pointers are into the device's memory, while the
+// struct itself is on the host. Indices are int32 and count rows.
 #pragma once
 
 #include "kernels/shapes.hpp"

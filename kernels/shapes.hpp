@@ -34,7 +34,7 @@ struct Gemm {
   bool accumulate = false;  // the chain starts from C; then no bias and no residual
 };
 
-// A matrix on its way into panels (kernels/panels.hpp).
+// Packs a matrix into panels (kernels/panels.hpp).
 struct Pack {
   const float* from = nullptr;  // [n, k] for pack_transposed, [k, n] for pack_plain
   std::int64_t ldf = 0;
@@ -113,17 +113,17 @@ struct AttentionBackward {
   float* dv_pool = nullptr;
 };
 
-// All query rows of segments [segment_begin, segment_end), one after another, for one kv head: what
-// shares KV blocks, so what must not be shared out. Tables of the segments of a unit name a block
-// of the pool at most once each.
+// All query rows of segments [segment_begin, segment_end), one after another, for one kv head. These
+// rows add to the gradients of the same KV blocks, so one thread does them all. The table of each
+// segment names a block of the pool at most once.
 struct AttentionUnit {
   std::int32_t segment_begin = 0;
   std::int32_t segment_end = 0;
   std::int32_t kv_head = 0;
 };
 
-// out[r] = residual[r] + (weight[r][0] * y[place[r][0]] + ... + extra_weight[r] * extra[r]): what
-// the experts that a row chose have to say. Per element one chain of fused multiply-adds from 0
+// out[r] = residual[r] + (weight[r][0] * y[place[r][0]] + ... + extra_weight[r] * extra[r]): joins
+// the outputs of the experts that a row chose. Per element one chain of fused multiply-adds from 0
 // over the choices ascending, then the extra row, then + residual, one rounding. All rows are `n`
 // wide.
 struct MixRows {

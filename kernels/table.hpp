@@ -1,5 +1,5 @@
-// Ends the source of a level: the table of the level's own functions, which the including source
-// has defined before.
+// The table (Ops) of a level. Included at the end of the level's source, after the functions that
+// kernels/ops.def lists.
 #pragma once
 
 #include "kernels/batches.hpp"

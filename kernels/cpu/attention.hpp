@@ -35,7 +35,8 @@ inline Vec between(std::int64_t from, Mask mask, Vec x, Vec otherwise) {
   return from > 0 ? select(Mask::first(from), otherwise, up_to) : up_to;
 }
 
-// Scores to weights: scores[64] of one row that sees keys [from, seen) of the block. Returns alpha.
+// Turns scores[64] of one row, which sees keys [from, seen) of the block, into softmax weights.
+// Returns alpha, the factor for what was summed up before this block.
 inline float softmax_merge(const Attention& a,
                            float* scores,
                            std::int64_t from,
@@ -90,7 +91,7 @@ inline int blocks_below(std::int64_t keys, std::int64_t begin) {
   return static_cast<int>((smaller(kAttentionBlock, keys - begin) + kKvBlock - 1) / kKvBlock);
 }
 
-// The keys that `item` reads first, as something to fetch ahead.
+// Sets `out` to the keys that `item` reads first, so that they can be prefetched.
 inline void first_keys(const Attention& a, const AttentionItem& item, BlockView& out) {
   const Segment& segment = a.segments[item.segment];
   const std::int64_t keys = segment.first_position + item.row_begin + 1;
@@ -143,7 +144,7 @@ inline void attend(const Attention& a,
   }
 }
 
-// `next`: the item that this thread does next, whose keys are fetched meanwhile; may be null.
+// `next`: the item that this thread does next, whose keys are prefetched; may be null.
 void attention_item(const Attention& a, const AttentionItem& item, const AttentionItem* next) {
   const Segment& segment = a.segments[item.segment];
   const std::int64_t shared =

@@ -11,13 +11,13 @@ namespace {
 
 constexpr int kKvBlocks = kAttentionBlock / kKvBlock;
 
-// Tiles of no more rows fetch what comes next while they work: they wait for memory, larger ones
-// for arithmetic.
+// Tiles of at most this many rows prefetch what comes next: they wait for memory, while larger ones
+// wait for arithmetic.
 constexpr int kAheadRows = 4;
 constexpr int kAheadLevel = 3;  // of every cache; the second level alone gains half as much
 
-// The KV blocks of one attention block and kv head: base addresses of keys or values. As something
-// to fetch ahead it may name blocks that are never used.
+// The KV blocks of one attention block and kv head: base addresses of keys or values. When it only
+// says what to prefetch, it may name blocks that are never used.
 struct BlockView {
   const float* base[kKvBlocks];
 };

@@ -1,5 +1,5 @@
-// All functions of a vector level, and its table. The including source has the level's registers
-// and tiles.
+// All functions of a vector level, and its table. The source that includes this has defined the
+// level's vector types and tile sizes before.
 #pragma once
 
 #include "kernels/cpu/activations.hpp"

@@ -1,4 +1,5 @@
-// The product of a level: picks the form of the panels and whether operands are packed at all.
+// Ops::gemm of a vector level: picks the code for how the panels are stored, or for operands that are
+// not packed.
 // Any thread; nothing is kept.
 #pragma once
 

@@ -1,4 +1,4 @@
-// AdamW and the checks of a gradient, in the order of kernels/reference/optimizer.hpp; and the
+// AdamW, the norm of a gradient and the search for NaN in it, in the order of kernels/reference/optimizer.hpp; and the
 // probes that measure what the machine can do at this level.
 #pragma once
 

@@ -1,5 +1,4 @@
-// Moving numbers without changing them: panels from weights, transposition, rows to KV slots and
-// back.
+// Copies that change no number: weights to panels, transposition, rows to KV slots and back.
 #pragma once
 
 #include "kernels/cpu/math.hpp"

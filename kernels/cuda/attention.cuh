@@ -5,8 +5,8 @@
 
 namespace troupe::kernels::cuda {
 
-// `items` on the device. One grid for items of one row (decoding), one for the others; each passes
-// by what is the other's.
+// `items` lies on the device. One grid does the items of one row (decoding), one the others; each
+// skips the items of the other.
 void attention_of_one_row(const Attention& a, const AttentionItem* items, std::int64_t count);
 void attention_of_rows(const Attention& a, const AttentionItem* items, std::int64_t count);
 

@@ -11,7 +11,7 @@ namespace troupe::kernels::cuda {
 inline constexpr int kKeys = static_cast<int>(kAttentionBlock);
 inline constexpr int kBlocksOfKeys = kKeys / static_cast<int>(kKvBlock);
 
-// What an item is about.
+// The segment, rows and heads that an item names.
 struct ItemView {
   const std::int32_t* table;
   std::int64_t first_row;  // of the output: that of the item's first row

@@ -22,7 +22,7 @@ struct Current {
 inline constexpr std::size_t kNumbersBytes = 256;
 const Current& current_device();
 cudaStream_t current_stream();
-// What stands in `numbers` when all work is done; waits for it.
+// Copies the device's result buffer `numbers` to `to` when all work before is done; waits for it.
 void read_numbers(void* to, std::size_t bytes);
 template <class T>
 T read_number() {

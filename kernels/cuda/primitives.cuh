@@ -1,4 +1,4 @@
-// What has no spelling that both nvcc and the emulator of tests/cuda_emulator understand: the
+// What nvcc and the emulator of tests/cuda_emulator cannot share as written: the
 // block's dynamic shared memory, copies that pass by the registers, and the tensor core's product.
 #pragma once
 

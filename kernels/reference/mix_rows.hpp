@@ -1,4 +1,4 @@
-// Weighted sums of rows found by number: the end of a layer of experts.
+// Weighted sums of rows that are found by their index: the end of a layer of experts.
 #pragma once
 
 #include "kernels/shapes.hpp"

@@ -1,4 +1,5 @@
-// AdamW and the checks of a gradient, one element at a time; also the plain probes of the machine.
+// AdamW, the norm of a gradient and the search for NaN in it, one element at a time; also the probes
+// that measure the machine, in plain C++.
 #pragma once
 
 #include "kernels/reference/lanes.hpp"

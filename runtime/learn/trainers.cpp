@@ -54,14 +54,26 @@ core::Result<void> check_build(const fs::path& library) {
                                                "from the same build");
 }
 
+// MKL, inside LibTorch, chooses its functions by the maker and kind of processor, and their last bits
+// differ. Its "compatible" functions are the same everywhere. Only its first call looks, so this
+// comes before; where LibTorch was built without MKL there is nothing to choose.
+void choose_same_bits_everywhere(void* torch) {
+  constexpr int kCompatible = 3;  // MKL_CBWR_COMPATIBLE of mkl.h
+  using Choose = int (*)(int);
+  if (const auto choose = reinterpret_cast<Choose>(dlsym(torch, "mkl_serv_cbwr_set")))
+    choose(kCompatible);
+}
+
 core::Result<const Trainers*> open_library() {
   TROUPE_TRY_ASSIGN(files, find_trainers());
   // First by its full path: the library asks for it by its name, and is given what is there.
   const std::string torch = (files.torch.folder / kTorchFile).string();
-  if (dlopen(torch.c_str(), RTLD_LAZY | RTLD_LOCAL) == nullptr) {
+  void* const torch_handle = dlopen(torch.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (torch_handle == nullptr) {
     return core::fail(ErrorCode::kResources,
                       std::string("LibTorch cannot be loaded: ") + dlerror() + "; " + kTorchHint);
   }
+  choose_same_bits_everywhere(torch_handle);
   void* const handle = dlopen(files.library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     return core::fail(ErrorCode::kResources, std::string("cannot be loaded: ") + dlerror() +

@@ -14,7 +14,7 @@ pub type R<T> = Result<T, Error>;
 /// Bytes of text that cost one unit of fuel.
 const TEXT_BYTES_A_UNIT: u64 = 32;
 /// Nested syntax nodes for each unit of depth: what bounds the native stack.
-const NODES_A_DEPTH: u64 = 32;
+const NODES_A_DEPTH: u64 = 16;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
