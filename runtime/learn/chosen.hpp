@@ -6,6 +6,7 @@
 #include "runtime/core/check.hpp"
 #include "runtime/core/choice.hpp"
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -32,12 +33,11 @@ class Chosen {
  private:
   static std::size_t index_of(std::string_view name) {
     const std::span<const Row> rows = Row::all();
-    std::size_t index = 0;
-    while (index < rows.size() && rows[index].name != name &&
-           (name.empty() || rows[index].alias != name))
-      ++index;
-    TROUPE_CHECK(index < rows.size(), "a word that is in no row of its table");
-    return index;
+    const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row& row) {
+      return row.name == name || (!name.empty() && row.alias == name);
+    });
+    TROUPE_CHECK(found != rows.end(), "a word that is in no row of its table");
+    return static_cast<std::size_t>(found - rows.begin());
   }
 
   std::size_t index_;

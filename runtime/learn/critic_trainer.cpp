@@ -21,11 +21,6 @@ namespace {
 
 using core::ErrorCode;
 
-// Micro-batches that learn nothing: one pass in ticket order.
-BatchSettings one_pass(const BatchSettings& batch) {
-  return {batch.micro_tokens_max, 1, 1};
-}
-
 core::Result<void> check_fit(const std::vector<experience::Group>& groups,
                              const TokenValues& lists,
                              const char* what) {
@@ -81,7 +76,7 @@ class CriticTrainerImpl final : public CriticTrainer {
 
   core::Result<TokenValues> values(const std::vector<experience::Group>& groups) override {
     model_->team().run([](core::Team) { kernels::flush_denormals(); });
-    TROUPE_TRY_ASSIGN(plan, plan_update(groups, one_pass(settings_.batch)));
+    TROUPE_TRY_ASSIGN(plan, plan_update(groups, {settings_.batch.micro_tokens_max, 1, 1}));
     const auto weights = model_->packed();
     TokenValues result(groups.size());
     for (const MicroBatch& micro : plan.mini_batches.front().micro_batches) {

@@ -4,8 +4,6 @@
 #include "runtime/learn/loss_rows.hpp"
 #include "runtime/learn/tensors.hpp"
 
-#include <c10/core/GradMode.h>
-
 namespace troupe::learn {
 namespace {
 
@@ -112,23 +110,6 @@ at::Tensor policy_loss(const AlgoSettings& algo,
     loss = loss - algo.entropy_coef * (weight * entropy.to(at::kDouble)).sum();
   }
   return loss;
-}
-
-LossGradient loss_and_gradient(const AlgoSettings& algo,
-                               const TokenBatch& batch,
-                               std::span<const double> logprobs,
-                               std::span<const double> entropy) {
-  const c10::AutoGradMode with_grad(true);
-  auto l = tensor_of(logprobs).requires_grad_(true);
-  at::Tensor h;
-  if (!entropy.empty()) h = tensor_of(entropy).requires_grad_(true);
-  const auto loss = policy_loss(algo, batch, l, h);
-  loss.backward();
-  LossGradient result;
-  result.loss = loss.item<double>();
-  result.logprobs = values_of(l.grad());
-  if (h.defined() && h.grad().defined()) result.entropy = values_of(h.grad());
-  return result;
 }
 
 }  // namespace troupe::learn

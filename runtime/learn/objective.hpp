@@ -8,9 +8,6 @@
 #include "runtime/learn/settings.hpp"
 #include "runtime/learn/token_batch.hpp"
 
-#include <span>
-#include <vector>
-
 namespace at {
 class Tensor;
 }
@@ -34,17 +31,5 @@ at::Tensor policy_loss(const AlgoSettings& algo,
                        const TokenBatch& batch,
                        const at::Tensor& logprobs,
                        const at::Tensor& entropy);
-
-struct LossGradient {
-  double loss = 0;
-  std::vector<double> logprobs;  // d loss / d l per token
-  std::vector<double> entropy;   // d loss / d H per token; empty without entropies
-};
-
-// The same on plain numbers, for callers without a graph.
-LossGradient loss_and_gradient(const AlgoSettings& algo,
-                               const TokenBatch& batch,
-                               std::span<const double> logprobs,
-                               std::span<const double> entropy);
 
 }  // namespace troupe::learn

@@ -75,14 +75,11 @@ class Chain {
     return algo_.clip_order->after_group_step ? score : clipped(score);
   }
 
-  std::vector<double> kl_of(std::size_t index, std::size_t sample) {
-    const std::vector<float>& reference = groups_[index].samples[sample].reference;
-    const std::vector<float>& l_p = start_logprobs(scored_, groups_, index, sample);
-    std::vector<double> kl(reference.size());
-    for (std::size_t t = 0; t < kl.size(); ++t) {
-      const double d = static_cast<double>(l_p[t]) - static_cast<double>(reference[t]);
-      kl[t] = reward_kl(algo_.kl_estimator, d);
-    }
+  std::vector<double> kl_of(std::size_t index, std::size_t sample) const {
+    std::vector<double> kl =
+        start_log_ratios(scored_, groups_, index, sample, groups_[index].samples[sample].reference);
+    for (double& d : kl)
+      d = reward_kl(algo_.kl_estimator, d);
     return kl;
   }
 
@@ -130,12 +127,8 @@ class Chain {
   }
 
   std::vector<double> log_weights(std::size_t index, std::size_t sample) const {
-    const std::vector<float>& l_mu = groups_[index].samples[sample].behaviour;
-    const std::vector<float>& l_p = start_logprobs(scored_, groups_, index, sample);
-    std::vector<double> log_w(l_mu.size());
-    for (std::size_t t = 0; t < log_w.size(); ++t)
-      log_w[t] = static_cast<double>(l_p[t]) - static_cast<double>(l_mu[t]);
-    return log_w;
+    return start_log_ratios(scored_, groups_, index, sample,
+                            groups_[index].samples[sample].behaviour);
   }
 
   void whiten_all() {
@@ -181,11 +174,17 @@ class Chain {
 
 }  // namespace
 
-const std::vector<float>& start_logprobs(const TokenTable<float>& scored,
-                                         const std::vector<experience::Group>& groups,
-                                         std::size_t group,
-                                         std::size_t sample) {
-  return scored.empty() ? groups[group].samples[sample].behaviour : scored[group][sample];
+std::vector<double> start_log_ratios(const TokenTable<float>& scored,
+                                     const std::vector<experience::Group>& groups,
+                                     std::size_t group,
+                                     std::size_t sample,
+                                     const std::vector<float>& logprobs) {
+  const std::vector<float>& l_p =
+      scored.empty() ? groups[group].samples[sample].behaviour : scored[group][sample];
+  std::vector<double> over(logprobs.size());
+  for (std::size_t t = 0; t < over.size(); ++t)
+    over[t] = static_cast<double>(l_p[t]) - static_cast<double>(logprobs[t]);
+  return over;
 }
 
 std::vector<std::size_t> by_ticket(const std::vector<experience::Group>& groups) {

@@ -22,12 +22,13 @@ struct UpdateAdvantages {
   double kl_of_sample = 0;    // mean over samples of their summed KL; 0 without a reference
 };
 
-// The log-probs l_p of the policy at the update's start: `scored`, or where that is empty the
-// behaviour's own.
-const std::vector<float>& start_logprobs(const TokenTable<float>& scored,
-                                         const std::vector<experience::Group>& groups,
-                                         std::size_t group,
-                                         std::size_t sample);
+// l_p - l of each token of `sample`, of the update's group number `group`. l_p is of the policy at
+// the update's start: `scored`, or where that is empty the behaviour's own; l is `logprobs`.
+std::vector<double> start_log_ratios(const TokenTable<float>& scored,
+                                     const std::vector<experience::Group>& groups,
+                                     std::size_t group,
+                                     std::size_t sample,
+                                     const std::vector<float>& logprobs);
 
 // `moments` takes in the update's scores when the normaliser runs. `algo.kl_coef` is the
 // coefficient of now; `groups` are those that check_experience has passed. Errors: those of

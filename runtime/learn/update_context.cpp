@@ -40,10 +40,7 @@ TokenTable<double> update_mask(const std::vector<experience::Group>& groups,
   const auto order = by_ticket(groups);
   for (const std::size_t g : order) {
     for (std::size_t i = 0; i < groups[g].samples.size(); ++i) {
-      const auto& l_mu = groups[g].samples[i].behaviour;
-      const auto& l_p = start_logprobs(scored, groups, g, i);
-      for (std::size_t t = 0; t < l_mu.size(); ++t)
-        log_rho.push_back(static_cast<double>(l_p[t]) - static_cast<double>(l_mu[t]));
+      append(log_rho, start_log_ratios(scored, groups, g, i, groups[g].samples[i].behaviour));
     }
   }
   const std::vector<double> keep = second_moment_mask(log_rho, tau);

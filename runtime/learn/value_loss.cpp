@@ -4,8 +4,6 @@
 #include "runtime/learn/advantage.hpp"
 #include "runtime/learn/tensors.hpp"
 
-#include <c10/core/GradMode.h>
-
 #include <limits>
 
 namespace troupe::learn {
@@ -39,19 +37,6 @@ at::Tensor value_loss(double clip,
     squares = at::max(squares, held);
   }
   return 0.5 * batch.weight * squares.sum();
-}
-
-ValueGradient value_loss_and_gradient(double clip,
-                                      const ValueBatch& batch,
-                                      std::span<const double> values) {
-  const c10::AutoGradMode with_grad(true);
-  auto v = tensor_of(values).requires_grad_(true);
-  ValueGradient result;
-  const auto loss = value_loss(clip, batch, v, result.stats);
-  loss.backward();
-  result.loss = loss.item<double>();
-  result.values = values_of(v.grad());
-  return result;
 }
 
 double explained_variance(std::span<const double> values, std::span<const double> returns) {

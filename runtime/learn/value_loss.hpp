@@ -33,17 +33,6 @@ at::Tensor value_loss(double clip,
                       const at::Tensor& values,
                       ValueStats& stats);
 
-struct ValueGradient {
-  double loss = 0;
-  std::vector<double> values;  // d loss / d V per token
-  ValueStats stats;
-};
-
-// The same on plain numbers, for callers without a graph.
-ValueGradient value_loss_and_gradient(double clip,
-                                      const ValueBatch& batch,
-                                      std::span<const double> values);
-
 // 1 - Var(G - V) / Var(G), population variances: 1 is a perfect critic, 0 one that knows the mean
 // alone. Not a number when all returns are equal.
 double explained_variance(std::span<const double> values, std::span<const double> returns);

@@ -18,6 +18,10 @@ std::string layer_prefix(std::int64_t layer) {
   return "model.layers." + std::to_string(layer) + ".";
 }
 
+ExpertNames projections(const std::string& at) {
+  return {at + "gate_proj.weight", at + "up_proj.weight", at + "down_proj.weight"};
+}
+
 Result<std::int64_t> read_count(const ConfigReader& config, std::int64_t fallback) {
   // transformers 5 writes num_local_experts for Qwen3-MoE, earlier ones num_experts.
   const char* key =
@@ -107,13 +111,11 @@ ExpertNames expert_names(MoeNames names, std::int64_t layer, std::int64_t expert
         layer_prefix(layer) + "block_sparse_moe.experts." + std::to_string(expert) + ".";
     return {at + "w1.weight", at + "w3.weight", at + "w2.weight"};
   }
-  const std::string at = layer_prefix(layer) + "mlp.experts." + std::to_string(expert) + ".";
-  return {at + "gate_proj.weight", at + "up_proj.weight", at + "down_proj.weight"};
+  return projections(layer_prefix(layer) + "mlp.experts." + std::to_string(expert) + ".");
 }
 
 ExpertNames shared_expert_names(std::int64_t layer) {
-  const std::string at = layer_prefix(layer) + "mlp.shared_expert.";
-  return {at + "gate_proj.weight", at + "up_proj.weight", at + "down_proj.weight"};
+  return projections(layer_prefix(layer) + "mlp.shared_expert.");
 }
 
 std::string shared_gate_name(std::int64_t layer) {

@@ -8,17 +8,14 @@
 namespace troupe::model {
 namespace {
 
-// Log-probs of int8 weights are not those of any policy: nobody may learn from them.
-void require_exact(const PackedWeights& weights) {
-  TROUPE_CHECK(weights.dtype() != kernels::PanelDtype::kInt8,
-               "int8 weights are for generation only; score with f32 or bf16 weights");
-}
-
 void make_room(core::TeamRunner& team,
                const PackedWeights& weights,
                const ForwardPlan& plan,
                ScoreScratch& scratch) {
   core::Memory& memory = team.memory();
+  // Log-probs of int8 weights are not those of any policy: nobody may learn from them.
+  TROUPE_CHECK(weights.dtype() != kernels::PanelDtype::kInt8,
+               "int8 weights are for generation only; score with f32 or bf16 weights");
   TROUPE_CHECK(plan.placed_in(memory) && &weights.memory() == &memory,
                "plan and weights are in the memory of the team");
   const ModelSpec& spec = weights.spec();
@@ -38,7 +35,6 @@ void score_logprobs(core::TeamRunner& team,
                     ScoreScratch& scratch,
                     std::span<float> logprobs,
                     std::span<float> entropies) {
-  require_exact(weights);
   const ModelSpec& spec = weights.spec();
   TROUPE_CHECK(spec.head == HeadKind::kLanguage, "log-probs of a score model");
   make_room(team, weights, plan, scratch);
@@ -61,7 +57,6 @@ void score_values(core::TeamRunner& team,
                   const ForwardPlan& plan,
                   ScoreScratch& scratch,
                   std::span<float> values) {
-  require_exact(weights);
   TROUPE_CHECK(values.size() == plan.logit_rows.size(), "one value for each logit row");
   make_room(team, weights, plan, scratch);
   scratch.values.prepare(team, weights.spec(), std::ssize(values), false);

@@ -21,12 +21,6 @@ using core::ErrorCode;
 using core::Result;
 using nlohmann::json;
 
-struct Architecture {
-  const Family& family;
-  std::string name;
-  HeadKind head;
-};
-
 // OpenRLHF's own classes hold the body and the head of transformers' classification models, under
 // the prefix that `value_head_prefix` names.
 Result<std::string> name_of_openrlhf(const ConfigReader& config, const std::string& name) {
@@ -40,12 +34,14 @@ Result<std::string> name_of_openrlhf(const ConfigReader& config, const std::stri
                             offered_types());
 }
 
-Result<Architecture> architecture_of(const ConfigReader& config) {
+// The family; fills in name and head.
+Result<const Family*> read_architecture(const ConfigReader& config, ModelSpec& spec) {
   const json* list = config.find("architectures");
   if (list == nullptr || !list->is_array() || list->empty() || !list->front().is_string()) {
     return config.malformed("needs `architectures`, a list with one name");
   }
-  std::string name = list->front().get<std::string>();
+  std::string& name = spec.architecture;
+  name = list->front().get<std::string>();
   if (name == "RewardModel" || name == "CriticModel") {
     TROUPE_TRY_SET(name, name_of_openrlhf(config, name));
   }
@@ -55,8 +51,8 @@ Result<Architecture> architecture_of(const ConfigReader& config) {
                                                    " is not offered; offered are " +
                                                    offered_architectures());
   }
-  const HeadKind head = name == family->score ? HeadKind::kScore : HeadKind::kLanguage;
-  return Architecture{*family, name, head};
+  spec.head = name == family->score ? HeadKind::kScore : HeadKind::kLanguage;
+  return family;
 }
 
 Result<Activation> activation_of(const ConfigReader& config, const Family& family) {
@@ -105,7 +101,7 @@ Result<void> read_variants(const ConfigReader& config, const Family& family, Mod
   }
   const auto cap = [&](const char* key, double fallback, float& out) -> Result<void> {
     if (fallback < 0) return {};
-    TROUPE_TRY_ASSIGN(value, config.number_or_null(key, fallback));
+    TROUPE_TRY_ASSIGN(value, config.number(key, config.is_null(key) ? 0.0 : fallback));
     if (value < 0) return config.malformed("`" + std::string(key) + "` is below 0");
     out = static_cast<float>(value);
     return {};
@@ -185,11 +181,9 @@ Result<std::int64_t> head_dim_of(const ConfigReader& config,
 
 Result<ModelSpec> read_fields(const ConfigReader& config) {
   ModelSpec spec;
-  TROUPE_TRY_ASSIGN(architecture, architecture_of(config));
-  const Family& family = architecture.family;
+  TROUPE_TRY_ASSIGN(found, read_architecture(config, spec));
+  const Family& family = *found;
   TROUPE_TRY(refuse_variants(config, family));
-  spec.architecture = architecture.name;
-  spec.head = architecture.head;
   TROUPE_TRY_SET(spec.layers, config.whole("num_hidden_layers", 1, kLayers_max));
   TROUPE_TRY_SET(spec.hidden, config.whole("hidden_size", 2, kWidth_max));
   TROUPE_TRY_SET(spec.heads, config.whole("num_attention_heads", 1, kHeads_max));

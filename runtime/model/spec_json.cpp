@@ -57,11 +57,6 @@ Result<double> ConfigReader::number(const char* key, double fallback) const {
   return value->get<double>();
 }
 
-Result<double> ConfigReader::number_or_null(const char* key, double fallback) const {
-  if (is_null(key)) return 0.0;
-  return number(key, fallback);
-}
-
 Result<bool> ConfigReader::flag(const char* key, bool fallback) const {
   const json* value = find(key);
   if (value == nullptr) return fallback;

@@ -38,8 +38,6 @@ class ConfigReader {
                                    std::int64_t high,
                                    std::int64_t fallback = -1) const;
   core::Result<double> number(const char* key, double fallback) const;
-  // Of a key whose null means 0 (a cap that is off).
-  core::Result<double> number_or_null(const char* key, double fallback) const;
   core::Result<bool> flag(const char* key, bool fallback) const;
   core::Result<std::string> text(const char* key, const std::string& fallback) const;
 

@@ -48,6 +48,10 @@ at::Tensor hidden_view(TrainTape& tape, float* data) {
   return view_of(data, tape.plan().rows(), tape.spec().hidden);
 }
 
+at::Tensor head_view(TrainTape& tape, float* data) {
+  return view_of(data, tape.logit_rows(), tape.spec().hidden);
+}
+
 struct EmbeddingNode : Function<EmbeddingNode> {
   // `anchor` is a scalar that requires grad: parameters are not leaves of this graph.
   static Variable forward(AutogradContext* ctx, const Variable& anchor, TrainTape* tape) {
@@ -87,7 +91,7 @@ struct FinalNormNode : Function<FinalNormNode> {
     (void)x;
     keep(ctx, tape);
     tape->forward_final_norm();
-    return view_of(tape->head_in(), tape->logit_rows(), tape->spec().hidden);
+    return head_view(*tape, tape->head_in());
   }
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     TrainTape& tape = tape_of(ctx);
@@ -120,8 +124,7 @@ struct HeadNode : Function<HeadNode> {
     const float* dlogprobs = values_of(gradients[0]);
     const float* dentropies = gradients.size() > 1 ? values_of(gradients[1]) : nullptr;
     tape.backward_head(dlogprobs, dentropies);
-    return {view_of(tape.dhead_in(), tape.logit_rows(), tape.spec().hidden), Variable(), Variable(),
-            Variable(), Variable()};
+    return {head_view(tape, tape.dhead_in()), Variable(), Variable(), Variable(), Variable()};
   }
 };
 
@@ -137,7 +140,7 @@ struct ValueNode : Function<ValueNode> {
     const float* dvalues = values_of(gradients[0]);
     TROUPE_CHECK(dvalues != nullptr, "values without gradient");
     tape.backward_values(dvalues);
-    return {view_of(tape.dhead_in(), tape.logit_rows(), tape.spec().hidden), Variable()};
+    return {head_view(tape, tape.dhead_in()), Variable()};
   }
 };
 

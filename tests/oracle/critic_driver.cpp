@@ -6,8 +6,8 @@
 //    "responses"}], "returns"} -> {"values", "metrics"}; the critic after one update is in `out`.
 #include "runtime/core/team.hpp"
 #include "runtime/learn/critic_trainer.hpp"
-#include "runtime/learn/value_loss.hpp"
 #include "runtime/model/params.hpp"
+#include "tests/unit/runtime/learn/loss_gradients.hpp"
 
 #include <nlohmann/json.hpp>
 

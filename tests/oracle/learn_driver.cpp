@@ -16,6 +16,7 @@
 #include "runtime/learn/schedule.hpp"
 #include "runtime/learn/trainer.hpp"
 #include "runtime/learn/update_advantages.hpp"
+#include "tests/unit/runtime/learn/loss_gradients.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -3,6 +3,7 @@
 #include "runtime/learn/objective.hpp"
 
 #include "runtime/core/rng.hpp"
+#include "tests/unit/runtime/learn/loss_gradients.hpp"
 
 #include <gtest/gtest.h>
 

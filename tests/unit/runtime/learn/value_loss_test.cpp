@@ -2,6 +2,7 @@
 #include "runtime/learn/value_loss.hpp"
 
 #include "runtime/core/rng.hpp"
+#include "tests/unit/runtime/learn/loss_gradients.hpp"
 
 #include <gtest/gtest.h>
 
