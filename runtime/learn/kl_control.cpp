@@ -1,21 +1,8 @@
 #include "runtime/learn/kl_control.hpp"
 
-#include "runtime/learn/loss_rows.hpp"
-
 #include <algorithm>
-#include <cmath>
 
 namespace troupe::learn {
-
-double kl_k1(double d) {
-  return d;
-}
-double kl_k2(double d) {
-  return 0.5 * d * d;
-}
-double kl_k3(double d) {
-  return std::exp(-d) - 1 + d;
-}
 
 double reward_kl(Chosen<KlEstimator> estimator, double d) {
   return estimator->of(std::clamp(d, -kRewardKlMax, kRewardKlMax));

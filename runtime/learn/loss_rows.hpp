@@ -8,6 +8,7 @@
 #include "runtime/learn/settings.hpp"
 
 #include <array>
+#include <cmath>
 
 namespace troupe::learn {
 
@@ -73,10 +74,7 @@ consteval auto objective_rows() {
   };
 }
 
-// Of d = l - l_ref (objective.cpp; on numbers kl_control.cpp).
-double kl_k1(double d);
-double kl_k2(double d);
-double kl_k3(double d);
+// Of d = l - l_ref (objective.cpp).
 at::Tensor kl_loss_k2(const at::Tensor& d);
 at::Tensor kl_loss_k3(const at::Tensor& d);
 
@@ -85,14 +83,14 @@ consteval auto kl_rows() {
       KlEstimator{.name = "k1",
                   .help = "d; without an expected gradient, so for the reward alone",
                   .in_loss = false,
-                  .of = kl_k1},
+                  .of = [](double d) { return d; }},
       KlEstimator{.name = "k2",
                   .help = "d^2 / 2, whose gradient is that of KL(policy || reference)",
-                  .of = kl_k2,
+                  .of = [](double d) { return 0.5 * d * d; },
                   .formula = kl_loss_k2},
       KlEstimator{.name = "k3",
                   .help = "exp(-d) - 1 + d, whose gradient is that of KL(reference || policy)",
-                  .of = kl_k3,
+                  .of = [](double d) { return std::exp(-d) - 1 + d; },
                   .formula = kl_loss_k3},
   };
 }

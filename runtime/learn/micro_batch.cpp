@@ -47,7 +47,7 @@ core::Result<void> check_group(const experience::Group& group, std::int64_t rows
 // Indices of the groups by ticket; every group checked.
 core::Result<std::vector<std::size_t>> ticket_order(const std::vector<experience::Group>& groups,
                                                     std::int64_t rows_max) {
-  const std::vector<std::size_t> order = by_ticket(groups);
+  std::vector<std::size_t> order = by_ticket(groups);
   for (std::size_t i = 0; i < order.size(); ++i) {
     const experience::Group& group = groups[order[i]];
     TROUPE_TRY(check_group(group, rows_max));
@@ -61,78 +61,42 @@ core::Result<std::vector<std::size_t>> ticket_order(const std::vector<experience
   return order;
 }
 
-// Fills micro-batches one after the other.
-class Cutter {
- public:
-  Cutter(const std::vector<experience::Group>& groups, std::int64_t rows_max)
-      : groups_(groups), rows_max_(rows_max) {}
-
-  void add_group(std::size_t index) {
-    const experience::Group& group = groups_[index];
-    const std::size_t samples = group.samples.size();
-    if (part_rows(group, 0, samples) <= rows_max_) {
-      add_part({index, 0, samples});
-      return;
-    }
-    // Too large for any micro-batch: as many samples at a time as a fresh one holds.
-    for (std::size_t begin = 0; begin < samples;) {
-      std::size_t end = begin + 1;
-      while (end < samples && part_rows(group, begin, end + 1) <= rows_max_)
-        ++end;
-      add_part({index, begin, end});
-      begin = end;
-    }
-  }
-
-  // Closes the open micro-batch; what follows gets `learns`.
-  void begin_part(bool learns) {
-    flush();
-    open_.learns = learns;
-  }
-
-  MiniBatch finish() {
-    flush();
-    return std::move(result_);
-  }
-
- private:
-  void add_part(const GroupPart& part) {
-    const experience::Group& group = groups_[part.group];
-    const std::int64_t rows = part_rows(group, part.sample_begin, part.sample_end);
-    if (open_.rows + rows > rows_max_) flush();
-    const std::int64_t tokens = part_tokens(group, part.sample_begin, part.sample_end);
-    open_.parts.push_back(part);
-    open_.rows += rows;
-    open_.tokens += tokens;
-    result_.tokens += tokens;
-  }
-
-  void flush() {
-    const bool learns = open_.learns;
-    if (!open_.parts.empty()) result_.micro_batches.push_back(std::move(open_));
-    open_ = {};
-    open_.learns = learns;
-  }
-
-  const std::vector<experience::Group>& groups_;
-  const std::int64_t rows_max_;
-  MicroBatch open_;
-  MiniBatch result_;
-};
-
-// The groups of one mini-batch in micro-batches of at most `rows_max` rows: those that learn first.
+// The groups of one mini-batch in micro-batches of at most `rows_max` rows, filled one after the
+// other: those that learn first.
 MiniBatch cut(const std::vector<experience::Group>& groups,
               std::span<const std::size_t> run,
               const std::vector<bool>& learns,
               std::int64_t rows_max) {
-  Cutter cutter(groups, rows_max);
-  for (const bool part : {true, false}) {
-    cutter.begin_part(part);
+  MiniBatch mini;
+  auto& filled = mini.micro_batches;
+  const auto add = [&](const GroupPart& part, bool learning) {
+    const experience::Group& group = groups[part.group];
+    const std::int64_t rows = part_rows(group, part.sample_begin, part.sample_end);
+    const std::int64_t tokens = part_tokens(group, part.sample_begin, part.sample_end);
+    if (filled.empty() || filled.back().learns != learning ||
+        filled.back().rows + rows > rows_max) {
+      filled.emplace_back().learns = learning;
+    }
+    filled.back().parts.push_back(part);
+    filled.back().rows += rows;
+    filled.back().tokens += tokens;
+    mini.tokens += tokens;
+  };
+  for (const bool learning : {true, false}) {
     for (const std::size_t index : run) {
-      if ((learns.empty() || learns[index]) == part) cutter.add_group(index);
+      if ((learns.empty() || learns[index]) != learning) continue;
+      const experience::Group& group = groups[index];
+      const std::size_t samples = group.samples.size();
+      // As many samples at a time as a fresh micro-batch holds: mostly all.
+      for (std::size_t begin = 0, end = 0; begin < samples; begin = end) {
+        end = begin + 1;
+        while (end < samples && part_rows(group, begin, end + 1) <= rows_max)
+          ++end;
+        add({index, begin, end}, learning);
+      }
     }
   }
-  return cutter.finish();
+  return mini;
 }
 
 // The same number of micro-batches, of sizes as equal as whole groups allow: memory goes by the

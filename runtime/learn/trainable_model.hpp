@@ -63,8 +63,8 @@ class TrainableModel {
   double aux_loss() const { return share_ * forward_.balance_loss(); }
   double aux_loss_coef() const { return optim_.aux_loss_coef; }
 
-  // A step that moves nothing: schedule and version go on (a frozen policy).
-  void pass() { ++version_; }
+  // Steps that move nothing: schedule and version go on as if the model had learnt.
+  void pass(core::Version steps = 1) { version_ += steps; }
 
   // Panels of the current weights, made once per version and shared.
   std::shared_ptr<const model::PackedWeights> packed();

@@ -147,7 +147,9 @@ class PolicyTrainerImpl final : public PolicyTrainer {
     TROUPE_CHECK(update_.has_value(), "learn() comes after prepare()");
     UpdateTotals totals;
     if (state_.updates < settings_.freezing_steps) {
-      pass_all(totals);
+      totals.frozen = true;
+      model_->pass(static_cast<core::Version>(settings_.batch.epochs) *
+                   update_->plan.mini_batches.size());
     } else {
       bool stop = false;
       for (std::int64_t epoch = 0; epoch < settings_.batch.epochs; ++epoch) {
@@ -223,15 +225,6 @@ class PolicyTrainerImpl final : public PolicyTrainer {
       }
     }
     return scored;
-  }
-
-  // A frozen policy: schedule and version go on as if it had learnt.
-  void pass_all(UpdateTotals& totals) {
-    totals.frozen = true;
-    const auto steps =
-        settings_.batch.epochs * static_cast<std::int64_t>(update_->plan.mini_batches.size());
-    for (std::int64_t i = 0; i < steps; ++i)
-      model_->pass();
   }
 
   // Returns the mean KL between the update's start and the weights before the step.
