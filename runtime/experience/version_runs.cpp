@@ -3,13 +3,6 @@
 #include <algorithm>
 
 namespace troupe::experience {
-namespace {
-
-bool older(const VersionRuns::Run& a, const VersionRuns::Run& b) {
-  return a.version < b.version;
-}
-
-}  // namespace
 
 VersionRuns::VersionRuns(std::initializer_list<core::Version> versions)
     : VersionRuns(std::span<const core::Version>(versions.begin(), versions.size())) {}
@@ -33,11 +26,11 @@ void VersionRuns::add(core::Version version, std::uint64_t count) {
 }
 
 core::Version VersionRuns::oldest() const {
-  return std::min_element(runs_.begin(), runs_.end(), older)->version;
+  return std::ranges::min(runs_, {}, &Run::version).version;
 }
 
 core::Version VersionRuns::newest() const {
-  return std::max_element(runs_.begin(), runs_.end(), older)->version;
+  return std::ranges::max(runs_, {}, &Run::version).version;
 }
 
 }  // namespace troupe::experience

@@ -1,5 +1,5 @@
-// Looks at an update's groups before anything is computed from them: every token has its records,
-// and how old the tokens are. A pure function on the trainer's thread.
+// Checks an update's groups before anything is computed from them: every token must have its
+// records. Also measures how old the tokens are. A pure function on the trainer's thread.
 #pragma once
 
 #include "runtime/core/ids.hpp"

@@ -1,4 +1,4 @@
-// Where LibTorch is. Looks only; any thread.
+// Finds the LibTorch that training needs. Only looks for its files, loads nothing; any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -1,5 +1,5 @@
-// What an exception says that ended a forward or backward pass: a device without room or that
-// failed is a missing resource, anything else a failure of LibTorch. Pure; any thread.
+// Turns an exception that ended a forward or backward pass into an error: kResources for a device
+// that has no room or failed, kInternal for any failure of LibTorch. Pure; any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -1,4 +1,5 @@
-// Between rows of doubles and tensors of LibTorch. Internal to this room.
+// Converts between vectors of doubles and tensors of LibTorch. For sources of this room that call
+// LibTorch, and their tests.
 #pragma once
 
 #include <ATen/ATen.h>

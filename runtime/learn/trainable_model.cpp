@@ -111,18 +111,14 @@ void TrainableModel::begin_micro_batch(double share) {
   forward_.set_balance(optim_.aux_loss_coef * share);
 }
 
-void TrainableModel::zero_gradients() {
-  team_.run([&](core::Team member) {
-    kernels::ops().zero(grads_.data(), member.share(grads_.size(), 64));
-  });
-}
-
 core::Result<StepReport> TrainableModel::step(const Accumulate& accumulate,
                                               const Describe& describe) {
-  team_.run([](core::Team) { kernels::flush_denormals(); });
+  team_.run([&](core::Team member) {
+    kernels::flush_denormals();
+    kernels::ops().zero(grads_.data(), member.share(grads_.size(), 64));
+  });
   StepReport report;
   report.lr = learning_rate(optim_, total_steps_, static_cast<std::int64_t>(version_));
-  zero_gradients();
   {
     const auto weights = packed();
     TROUPE_TRY_ASSIGN(loss, accumulate(*weights));

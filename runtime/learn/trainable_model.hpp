@@ -100,7 +100,6 @@ class TrainableModel {
                  std::int64_t total_steps,
                  core::TeamRunner& team,
                  std::string key);
-  void zero_gradients();
   // What the optimiser moves.
   model::ParamStore& values() { return lora_ ? lora_->values() : *master_; }
   const model::ParamStore& values() const { return lora_ ? lora_->values() : *master_; }

@@ -1,4 +1,4 @@
-// What of a model is computed by the processor alone. A pure function.
+// Refuses a device for models that only the processor computes. A pure function.
 #pragma once
 
 #include "runtime/core/memory.hpp"

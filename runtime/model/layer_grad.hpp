@@ -1,9 +1,9 @@
 // The backward pass of one layer, written by hand on the kernels: from the gradient of its output
-// to the gradient of its input, adding the weights' gradients to the gradient store: those that its
-// layout has, and no product for others. It needs what
-// the forward kept (LayerBuffers) and computes `normed` and `act` again. Every member of the team
-// calls `layer_backward`; outputs are split, never a sum, so the bits do not depend on the size of
-// the team. Nothing is allocated inside.
+// to the gradient of its input. The gradients of the weights that the gradient store has are added
+// to it; for others no product is computed. The pass needs what the forward kept (LayerBuffers) and
+// computes `normed` and `act` again. Every member of the team calls `layer_backward`; outputs are
+// split, never a sum, so the bits do not depend on the size of the team. Nothing is allocated
+// inside.
 #pragma once
 
 #include "runtime/core/buffer.hpp"

@@ -1,5 +1,5 @@
-// How far back the layers of a model look, as far as sharing attention out over a team needs it:
-// one share serves all layers, so a row's cost is that of all of them together. A value type.
+// How many keys the rows of a model attend to, over all of its layers: the cost by which a plan
+// shares attention out over a team. One share serves all layers. A value type.
 #pragma once
 
 #include "kernels/shapes.hpp"

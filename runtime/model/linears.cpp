@@ -1,5 +1,3 @@
-// Names and shapes of a layer's linear maps, as Hugging Face has them.
-// Pure; any thread.
 #include "runtime/model/linears.hpp"
 
 namespace troupe::model {

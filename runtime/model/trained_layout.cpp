@@ -1,5 +1,3 @@
-// Reading the words of a configuration against the names of a model.
-// Pure; any thread.
 #include "runtime/model/trained_layout.hpp"
 
 #include "runtime/core/edit_distance.hpp"

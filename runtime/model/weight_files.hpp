@@ -1,7 +1,7 @@
 // The safetensors files of a model's folder: model.safetensors, or the shards that
-// model.safetensors.index.json names. An index is held against its shards: each tensor is where it
-// says, no shard holds one that it leaves out, none is there twice. The rotary frequencies of old
-// checkpoints are left out, for they follow from config.json. Internal to this room; one owner.
+// model.safetensors.index.json names. The index is checked against its shards: each tensor is where
+// it says, no shard holds one that it leaves out, none is there twice. The rotary frequencies of
+// old checkpoints are left out, for they follow from config.json. Internal to this room; one owner.
 #pragma once
 
 #include "runtime/core/result.hpp"
