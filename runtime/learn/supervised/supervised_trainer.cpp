@@ -2,14 +2,9 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
-#include "runtime/learn/step_failure.hpp"
 #include "runtime/learn/supervised/packing.hpp"
+#include "runtime/learn/supervised/row_runner.hpp"
 #include "runtime/learn/trainable_model.hpp"
-#include "runtime/model/score.hpp"
-#include "runtime/model/sequence_plan.hpp"
-#include "runtime/model/train_logprobs.hpp"
-
-#include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -23,152 +18,6 @@ namespace {
 
 using core::ErrorCode;
 using core::Result;
-
-// What a model says of rows: sums of log-probs, or scores. `second` is empty for single answers.
-struct RowValues {
-  std::vector<double> first, second;
-};
-
-model::SampleGroup group_of(const data::SupervisedRow& row) {
-  model::SampleGroup group{row.prompt, {row.answer}};
-  if (!row.rejected.empty()) group.responses.push_back(row.rejected);
-  return group;
-}
-
-double targets_of(const data::SupervisedRow& row) {
-  if (row.learn.empty()) return static_cast<double>(row.answer.size());
-  return static_cast<double>(row.learn.size()) -
-         static_cast<double>(std::count(row.learn.begin(), row.learn.end(), std::uint8_t{0}));
-}
-
-// What the loss has to know about rows, without a reference.
-RowFacts facts_of(const LossSettings& settings, std::span<const data::SupervisedRow> rows) {
-  RowFacts facts;
-  for (const data::SupervisedRow& row : rows) {
-    facts.first_tokens.push_back(targets_of(row));
-    facts.second_tokens.push_back(static_cast<double>(row.rejected.size()));
-    if (settings.method->scores) facts.margin.push_back(row.margin);
-    if (settings.method->rated()) facts.desirable.push_back(row.desirable ? 1 : 0);
-  }
-  return facts;
-}
-
-// Runs the rows of one micro-batch through a model: builds the plan of their kind (sequences, pairs
-// behind their shared prompt, answers, last tokens), and gives the loss with its gradient or the
-// plain values. Reuses its plan and scratch.
-class RowRunner {
- public:
-  // `forward` and `team` outlive this object.
-  RowRunner(const LossSettings& settings, core::TeamRunner& team, model::TrainForward& forward)
-      : settings_(settings), team_(team), forward_(forward) {}
-
-  // Plan rows that a row takes.
-  std::int64_t cost(const data::SupervisedRow& row) const {
-    if (settings_.method->sequences()) {
-      return model::rows_of(model::Sequence{row.answer, row.learn});
-    }
-    return model::rows_of(group_of(row), group_rows());
-  }
-
-  // Adds the gradient of the micro-batch's share of the loss and returns its figures. A loss that
-  // is not finite comes back as it is, without a gradient.
-  Result<RowFigures> learn(const model::PackedWeights& weights,
-                           std::span<const data::SupervisedRow> rows,
-                           const RowFacts& facts,
-                           const StepTotals& totals) {
-    try {
-      TROUPE_TRY(build(weights.spec(), rows));
-      const c10::AutoGradMode with_grad(true);
-      const auto count = static_cast<std::int64_t>(rows.size());
-      at::Tensor values;  // [2 rows]
-      if (settings_.method->scores) {
-        values = forward_.values(weights, plan_.plan).to(at::kDouble);
-      } else {
-        const auto out = forward_.logprobs(weights, plan_.plan, plan_.targets, 1.0f, false);
-        const auto slots = at::from_blob(slots_.data(), {std::ssize(slots_)}, at::kLong).clone();
-        values =
-            at::zeros({2 * count}, at::kDouble).index_add(0, slots, out.logprobs.to(at::kDouble));
-      }
-      const at::Tensor by_row = values.view({count, 2});
-      at::Tensor second;
-      if (settings_.method->pairs()) second = by_row.select(1, 1);
-      RowFigures figures;
-      const at::Tensor loss =
-          supervised_loss(settings_, facts, totals, by_row.select(1, 0), second, figures);
-      if (std::isfinite(figures.loss)) loss.backward();
-      return figures;
-    } catch (const std::exception& error) {
-      return step_failure(error, "in a training step");
-    }
-  }
-
-  Result<RowValues> score(const model::PackedWeights& weights,
-                          std::span<const data::SupervisedRow> rows) {
-    TROUPE_TRY(build(weights.spec(), rows));
-    RowValues out;
-    out.first.assign(rows.size(), 0);
-    if (settings_.method->pairs()) out.second.assign(rows.size(), 0);
-    if (settings_.method->scores) {
-      std::vector<float> values(plan_.plan.logit_rows.size());
-      model::score_values(team_, weights, plan_.plan, scratch_, values);
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        out.first[i] = values[2 * i];
-        out.second[i] = values[2 * i + 1];
-      }
-      return out;
-    }
-    std::vector<float> logprobs(slots_.size());
-    model::score_logprobs(team_, weights, plan_.plan, plan_.targets, 1.0f, scratch_, logprobs);
-    for (std::size_t t = 0; t < slots_.size(); ++t) {
-      const auto row = static_cast<std::size_t>(slots_[t] / 2);
-      (slots_[t] % 2 == 0 ? out.first : out.second)[row] += logprobs[t];
-    }
-    return out;
-  }
-
- private:
-  // A score is that of an answer's last token.
-  model::GroupRows group_rows() const {
-    return settings_.method->scores ? model::GroupRows::kLast : model::GroupRows::kPredicting;
-  }
-
-  Result<void> build(const model::ModelSpec& spec, std::span<const data::SupervisedRow> rows) {
-    if (settings_.method->sequences()) {
-      std::vector<model::Sequence> sequences;
-      for (const data::SupervisedRow& row : rows)
-        sequences.push_back({row.answer, row.learn});
-      TROUPE_TRY(model::build_sequence_plan(sequences, spec, team_.size(), plan_));
-    } else {
-      std::vector<model::SampleGroup> groups;
-      for (const data::SupervisedRow& row : rows)
-        groups.push_back(group_of(row));
-      TROUPE_TRY(model::build_group_plan(groups, spec, team_.size(), plan_, group_rows()));
-    }
-    plan_.plan.place(team_.memory());
-    find_slots(rows);
-    return {};
-  }
-
-  // Where the log-prob of each target is added: 2 row for first, 2 row + 1 for second answers.
-  void find_slots(std::span<const data::SupervisedRow> rows) {
-    slots_.clear();
-    if (settings_.method->scores) return;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const auto slot = static_cast<std::int64_t>(2 * i);
-      const auto first = static_cast<std::size_t>(targets_of(rows[i]));
-      slots_.insert(slots_.end(), first, slot);
-      slots_.insert(slots_.end(), rows[i].rejected.size(), slot + 1);
-    }
-    TROUPE_CHECK(std::ssize(slots_) == plan_.targets.size(), "the plan has the rows' targets");
-  }
-
-  const LossSettings settings_;
-  core::TeamRunner& team_;
-  model::TrainForward& forward_;
-  model::GroupPlan plan_;
-  model::ScoreScratch scratch_;
-  std::vector<std::int64_t> slots_;  // by target
-};
 
 template <class Values>
 auto picked(const Values& from, const std::vector<std::size_t>& indices) {
@@ -343,7 +192,7 @@ class SupervisedTrainerImpl final : public SupervisedTrainer {
   }
 
   Result<RowFacts> facts(const data::SupervisedDataset& data, const Rows& rows) {
-    RowFacts out = facts_of(settings_.loss, rows);
+    RowFacts out = runner_.facts_of(rows);
     if (!settings_.loss.method->reference) return out;
     std::vector<Kept>& kept = kept_[&data];
     kept.resize(data.size());
