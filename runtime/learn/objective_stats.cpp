@@ -8,12 +8,9 @@
 namespace troupe::learn {
 namespace {
 
-double clamped(double log_ratio) {
-  return std::clamp(log_ratio, -kLogRatioMax, kLogRatioMax);
-}
-
-// exp(x) - 1 - x: never negative, 0 at 0.
-double excess(double x) {
+// exp(x) - 1 - x of a bounded log-ratio x: never negative, 0 at 0.
+double excess(double log_ratio) {
+  const double x = std::clamp(log_ratio, -kLogRatioMax, kLogRatioMax);
   return std::expm1(x) - x;
 }
 
@@ -77,8 +74,7 @@ ObjectiveStats observe(const AlgoSettings& algo,
   stats.masked = off.cut;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const double l = logprobs[i];
-    const double log_r = clamped(log_ratios[i]);
-    const double r = std::exp(log_r);
+    const double r = bounded_exp(log_ratios[i]);
     const double rho = off.rho[i];
     if (algo.objective->clips) {
       if (batch.advantage[i] < 0 && r < 1 - algo.eps_clip_low) ++stats.clipped_low;
@@ -91,9 +87,9 @@ ObjectiveStats observe(const AlgoSettings& algo,
     stats.rho_sum += rho;
     stats.rho_square_sum += rho * rho;
     stats.rho_max = std::max(stats.rho_max, rho);
-    stats.kl_old_sum += excess(clamped(l - off.anchor[i]));
-    stats.kl_rollout_sum += excess(clamped(l - batch.behaviour[i]));
-    if (stats.has_reference) stats.kl_ref_sum += excess(clamped(batch.reference[i] - l));
+    stats.kl_old_sum += excess(l - off.anchor[i]);
+    stats.kl_rollout_sum += excess(l - batch.behaviour[i]);
+    if (stats.has_reference) stats.kl_ref_sum += excess(batch.reference[i] - l);
     if (stats.has_entropy) stats.entropy_sum += entropy[i];
   }
   return stats;

@@ -48,23 +48,17 @@ core::Result<PtxTerm::Part> PtxTerm::add(const model::PackedWeights& weights,
                                          std::uint64_t cursor) {
   Part part;
   std::int64_t rows = 0;
-  std::vector<const std::vector<std::int32_t>*> chosen;
+  std::vector<std::vector<std::uint8_t>> learn;  // all tokens but a text's first
+  std::vector<model::Sequence> sequences;
   while (part.texts < texts_->texts.size()) {
     const auto& text = text_at(cursor + part.texts);
     const auto more = static_cast<std::int64_t>(text.size()) - 1;
     if (part.texts > 0 && rows + more > rows_max_) break;
-    chosen.push_back(&text);
+    learn.emplace_back(text.size(), std::uint8_t{1}).front() = 0;
+    sequences.push_back({text, learn.back()});
     rows += more;
     ++part.texts;
   }
-  std::vector<std::vector<std::uint8_t>> learn;
-  for (const auto* text : chosen) {
-    learn.emplace_back(text->size(), std::uint8_t{1});
-    learn.back().front() = 0;
-  }
-  std::vector<model::Sequence> sequences;
-  for (std::size_t i = 0; i < chosen.size(); ++i)
-    sequences.push_back({*chosen[i], learn[i]});
   TROUPE_TRY(model::build_sequence_plan(sequences, weights.spec(), team_.size(), plan_));
   try {
     plan_.plan.place(team_.memory());

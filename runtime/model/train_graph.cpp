@@ -54,8 +54,7 @@ at::Tensor head_view(TrainTape& tape, float* data) {
 
 struct EmbeddingNode : Function<EmbeddingNode> {
   // `anchor` is a scalar that requires grad: parameters are not leaves of this graph.
-  static Variable forward(AutogradContext* ctx, const Variable& anchor, TrainTape* tape) {
-    (void)anchor;
+  static Variable forward(AutogradContext* ctx, const Variable& /*anchor*/, TrainTape* tape) {
     keep(ctx, tape);
     tape->forward_embedding();
     return hidden_view(*tape, tape->hidden(0));
@@ -70,10 +69,9 @@ struct EmbeddingNode : Function<EmbeddingNode> {
 
 struct LayerNode : Function<LayerNode> {
   static Variable forward(AutogradContext* ctx,
-                          const Variable& x,
+                          const Variable& /*x*/,
                           TrainTape* tape,
                           std::int64_t layer) {
-    (void)x;
     keep(ctx, tape, layer);
     tape->forward_layer(layer);
     return hidden_view(*tape, tape->hidden(layer + 1));
@@ -87,8 +85,7 @@ struct LayerNode : Function<LayerNode> {
 };
 
 struct FinalNormNode : Function<FinalNormNode> {
-  static Variable forward(AutogradContext* ctx, const Variable& x, TrainTape* tape) {
-    (void)x;
+  static Variable forward(AutogradContext* ctx, const Variable& /*x*/, TrainTape* tape) {
     keep(ctx, tape);
     tape->forward_final_norm();
     return head_view(*tape, tape->head_in());
@@ -106,12 +103,11 @@ struct FinalNormNode : Function<FinalNormNode> {
 
 struct HeadNode : Function<HeadNode> {
   static variable_list forward(AutogradContext* ctx,
-                               const Variable& head_in,
+                               const Variable& /*head_in*/,
                                TrainTape* tape,
                                const TokenTargets* targets,
                                double temperature,
                                bool want_entropy) {
-    (void)head_in;
     keep(ctx, tape);
     ctx->set_materialize_grads(false);
     tape->forward_head(*targets, static_cast<float>(temperature), want_entropy);
@@ -129,8 +125,7 @@ struct HeadNode : Function<HeadNode> {
 };
 
 struct ValueNode : Function<ValueNode> {
-  static Variable forward(AutogradContext* ctx, const Variable& head_in, TrainTape* tape) {
-    (void)head_in;
+  static Variable forward(AutogradContext* ctx, const Variable& /*head_in*/, TrainTape* tape) {
     keep(ctx, tape);
     tape->forward_values();
     return at::tensor(tape->values(), at::kFloat);
