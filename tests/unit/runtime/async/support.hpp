@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <exception>
+#include <list>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -63,10 +64,12 @@ class Running {
   std::shared_ptr<boost::asio::cancellation_signal> signal_;
 };
 
-// Runs `body` alone to its end and gives its value.
+// Runs `body` alone to its end and gives its value. The context lives as long as the program: the
+// thread that posted the last handler may still be inside post() when that handler has run.
 template <class T>
 T run_alone(task<T> body) {
-  boost::asio::io_context context;
+  static std::list<boost::asio::io_context> contexts;
+  boost::asio::io_context& context = contexts.emplace_back();
   Running<T> running(context, std::move(body));
   context.run();
   EXPECT_EQ(running.end(), End::kReturned);
