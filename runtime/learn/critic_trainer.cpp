@@ -2,7 +2,6 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
-#include "runtime/learn/advantage.hpp"
 #include "runtime/learn/micro_batch.hpp"
 #include "runtime/learn/objective.hpp"
 #include "runtime/learn/step_failure.hpp"

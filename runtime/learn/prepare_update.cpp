@@ -1,6 +1,5 @@
 #include "runtime/learn/prepare_update.hpp"
 
-#include "runtime/learn/advantage.hpp"
 
 #include <algorithm>
 #include <string>

@@ -2,7 +2,6 @@
 
 #include "kernels/ops.hpp"
 #include "runtime/core/check.hpp"
-#include "runtime/learn/advantage.hpp"
 #include "runtime/learn/batch_dump.hpp"
 #include "runtime/learn/kl_control.hpp"
 #include "runtime/learn/prepare_update.hpp"
