@@ -1,3 +1,5 @@
+// `troupe bench train`: how fast the policy's trainer turns samples into optimiser steps, beside
+// what this machine's multiply-adds allow, and where the time goes.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/train_steps.hpp"
