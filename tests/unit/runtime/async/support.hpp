@@ -2,6 +2,14 @@
 // test sleeps; a coroutine that still waits when the context runs dry shows as `not finished`.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <list>
+#include <memory>
+#include <optional>
+#include <utility>
+
 #include "runtime/async/task.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -13,12 +21,6 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
-#include <gtest/gtest.h>
-
-#include <exception>
-#include <memory>
-#include <optional>
-#include <utility>
 
 namespace troupe::async::testing {
 
@@ -62,10 +64,12 @@ class Running {
   std::shared_ptr<boost::asio::cancellation_signal> signal_;
 };
 
-// Runs `body` alone to its end and gives its value.
+// Runs `body` alone to its end and gives its value. The context lives as long as the program: the
+// thread that posted the last handler may still be inside post() when that handler has run.
 template <class T>
 T run_alone(task<T> body) {
-  boost::asio::io_context context;
+  static std::list<boost::asio::io_context> contexts;
+  boost::asio::io_context& context = contexts.emplace_back();
   Running<T> running(context, std::move(body));
   context.run();
   EXPECT_EQ(running.end(), End::kReturned);

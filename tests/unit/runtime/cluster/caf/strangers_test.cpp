@@ -46,7 +46,7 @@ class RawProcess {
       : settings_(application),
         system_(settings_),
         middleman_(exchange::make_local_middleman(system_)) {
-    actor_ = system_.spawn([this](caf::event_based_actor* self) -> caf::behavior {
+    actor_ = system_.spawn([this](caf::event_based_actor* self, int) -> caf::behavior {
       self->set_default_handler(caf::drop);
       return {[this](const RawBytes& bytes, const caf::actor& who) {
                 const auto frame = wire::Frame::copy_of(std::as_bytes(std::span(bytes.bytes)));
@@ -60,7 +60,7 @@ class RawProcess {
                 ++answers_;
                 changed_.notify_all();
               }};
-    });
+    }, 0);
   }
   ~RawProcess() {
     caf::anon_send_exit(actor_, caf::exit_reason::kill);
