@@ -1,3 +1,5 @@
+// `troupe bench attach`: rewards that come and go while a run goes on. How soon they score, and
+// whether every sample was scored by the set of rewards that it was to have.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/lab_run.hpp"
@@ -49,12 +51,11 @@ class AttachCycles {
 
   // Ends with no reward attached.
   core::Result<AttachCounts> go_through(std::uint64_t cycles) {
-    counts_ = {};
     std::optional<Guest> staying;
     for (std::uint64_t cycle = 0; cycle < cycles; ++cycle) {
       TROUPE_TRY_ASSIGN(guest, attach(cycle));
       std::this_thread::sleep_for(std::chrono::milliseconds(rng_.next_below(kPause_ms_max)));
-      // Every kind comes up in a short play, too.
+      // Every kind comes up in a short series, too.
       if (cycle % 5 == 1 || drawn(kReweight_share)) TROUPE_TRY(reweight(guest.name));
       if (staying) {
         TROUPE_TRY(end(std::move(*staying)));
@@ -121,10 +122,6 @@ class AttachCycles {
       return {};
     }
     ++counts_.detaches;
-    return detach(guest);
-  }
-
-  core::Result<void> detach(Guest& guest) {
     TROUPE_TRY(
         run_command_logged({"detach", "reward", "--join", files_.run(), "--name", guest.name},
                            files_ / ("detach-" + guest.name + ".log"), limit_s_));

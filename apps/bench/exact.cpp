@@ -1,3 +1,7 @@
+// `troupe bench exact`: shows that the log-probs which the engine reports are the trainer's, bit
+// for bit. The engine samples in this process, a second process of the same program computes the
+// same log-probs with the training forward, and a third opinion comes from the scorer without
+// gradients.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/exact_engine.hpp"
 #include "apps/bench/exact_soak.hpp"

@@ -1,6 +1,5 @@
 #include "apps/bench/exact_engine.hpp"
 
-#include "apps/bench/exact_events.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/workload.hpp"
 #include "kernels/ops.hpp"
@@ -59,21 +58,20 @@ struct Round {
 };
 
 struct RoundInputs {
-  std::shared_ptr<const model::PackedWeights> weights;
-  std::shared_ptr<const model::PackedWeights> other;  // of the same model, with other numbers
-  core::TeamRunner& team;                             // of round.threads members
-  std::uint64_t seed = 0;                             // of this round
+  const TwoWeights& two;
+  core::TeamRunner& team;  // of round.threads members
+  std::uint64_t seed = 0;  // of this round
   std::int64_t tokens = 0;
 };
 
 // One round: groups are handed in while there is room for their tokens, the engine steps, finished
-// samples go into the transcript.
+// samples go into the transcript. It samples exactly `inputs.tokens` response tokens.
 class RoundRun {
  public:
   RoundRun(const Round& round, const RoundInputs& inputs, Transcript& out, Coverage& coverage)
       : round_(round),
         inputs_(inputs),
-        spec_(inputs.weights->spec()),
+        spec_(inputs.two.weights->spec()),
         transcript_(out),
         coverage_(coverage),
         rng_(inputs.seed),
@@ -89,11 +87,11 @@ class RoundRun {
   }
 
   core::Result<void> run() {
-    TROUPE_TRY_ASSIGN(engine, engine::Engine::create(inputs_.weights, limits(), spec_.eos, nullptr,
-                                                     inputs_.team));
+    TROUPE_TRY_ASSIGN(engine, engine::Engine::create(inputs_.two.weights, limits(), spec_.eos,
+                                                     nullptr, inputs_.team));
     engine::EngineDriver driver(std::move(engine), inputs_.team);
     const auto counters = [&driver] { return driver.engine()->counters(); };
-    ExactEvents events(driver, {inputs_.weights, inputs_.other, inputs_.seed}, coverage_.events);
+    ExactEvents events(driver, inputs_.two, inputs_.seed, coverage_.events);
     Coverage::Range running;
     std::uint64_t next_event = event_tokens();
     while (unplanned_ > 0 || !driver.idle()) {
@@ -152,6 +150,7 @@ class RoundRun {
 
     TranscriptGroup group;
     group.temperature = round_.sampling.temperature > 0 ? round_.sampling.temperature : 1.0f;
+    coverage_.temperatures.insert(group.temperature);
     group.threads = inputs_.team.size();
     group.prompt = request.prompt;
     group.samples.resize(static_cast<std::size_t>(request.samples));
@@ -233,41 +232,7 @@ std::span<const Round> exact_rounds() {
   return kRounds;
 }
 
-// The tokens of each round, adding up to `tokens`.
-std::vector<std::int64_t> share_tokens(std::span<const Round> rounds, std::int64_t tokens) {
-  std::int64_t weights = 0;
-  for (const Round& round : rounds)
-    weights += round.weight;
-  std::vector<std::int64_t> shares;
-  std::int64_t before = 0, given = 0;
-  for (const Round& round : rounds) {
-    before += round.weight;
-    shares.push_back(tokens * before / weights - given);
-    given += shares.back();
-  }
-  return shares;
-}
-
-// Samples exactly `inputs.tokens` response tokens, adds its groups to `transcript`.
-core::Result<void> run_round(const Round& round,
-                             const RoundInputs& inputs,
-                             Transcript& transcript,
-                             Coverage& coverage) {
-  if (inputs.tokens == 0) return {};
-  const float temperature = round.sampling.temperature > 0 ? round.sampling.temperature : 1.0f;
-  auto& seen = coverage.temperatures;
-  const auto at = std::lower_bound(seen.begin(), seen.end(), temperature);
-  if (at == seen.end() || *at != temperature) seen.insert(at, temperature);
-  return RoundRun(round, inputs, transcript, coverage).run();
-}
-
 }  // namespace
-
-void Coverage::Range::add(std::int64_t value) {
-  min = empty ? value : std::min(min, value);
-  max = empty ? value : std::max(max, value);
-  empty = false;
-}
 
 core::Result<TwoWeights> load_two_weights(const std::filesystem::path& folder,
                                           core::TeamRunner& team) {
@@ -320,14 +285,20 @@ core::Result<EngineSide> run_engine_side(const std::filesystem::path& model,
   TROUPE_TRY_ASSIGN(two, load_two_weights(model, pool));
   EngineSide side;
   const auto rounds = exact_rounds();
-  const auto shares = share_tokens(rounds, tokens);
+  std::int64_t weights = 0;
+  for (const Round& round : rounds)
+    weights += round.weight;
+  std::int64_t weights_before = 0, planned = 0;
   Stopwatch watch;
   for (std::size_t i = 0; i < rounds.size(); ++i) {
+    weights_before += rounds[i].weight;
+    const std::int64_t share = tokens * weights_before / weights - planned;
+    if (share == 0) continue;
+    planned += share;
     core::TeamRunner& team = rounds[i].threads > 1 ? static_cast<core::TeamRunner&>(pool) : serial;
-    const RoundInputs inputs{two.weights, two.other, team, core::derive_seed(seed, kRoundStream, i),
-                             shares[i]};
-    TROUPE_TRY(run_round(rounds[i], inputs, side.transcript, side.coverage));
-    side.rounds += shares[i] > 0 ? 1 : 0;
+    const RoundInputs inputs{two, team, core::derive_seed(seed, kRoundStream, i), share};
+    TROUPE_TRY(RoundRun(rounds[i], inputs, side.transcript, side.coverage).run());
+    ++side.rounds;
   }
   side.engine_s = watch.lap();
   TROUPE_TRY_SET(side.scorer, check_with_scorer(side, *two.weights, pool));

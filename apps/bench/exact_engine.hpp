@@ -6,37 +6,37 @@
 // micro-batch.
 #pragma once
 
+#include "apps/bench/exact_events.hpp"
 #include "apps/bench/exact_parts.hpp"
 #include "runtime/core/result.hpp"
-#include "runtime/model/packed.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
-#include <memory>
+#include <set>
 #include <string>
-#include <vector>
 
 namespace troupe::app {
 
 // The model's weights packed, and others of its shape.
-struct TwoWeights {
-  std::shared_ptr<const model::PackedWeights> weights, other;
-};
 core::Result<TwoWeights> load_two_weights(const std::filesystem::path& folder,
                                           core::TeamRunner& team);
 
 // What was really seen; `add` merges.
 struct Coverage {
   struct Range {
-    std::int64_t min = 0, max = 0;
-    bool empty = true;
-    void add(std::int64_t value);
+    std::int64_t min = std::numeric_limits<std::int64_t>::max(), max = 0;
+    void add(std::int64_t value) {
+      min = std::min(min, value);
+      max = std::max(max, value);
+    }
   };
   Range batch;        // most samples running at once, by round
   Range step_tokens;  // rows that a step may have
   Range threads, samples_per_group, prompt_tokens, response_tokens;
-  std::vector<float> temperatures;  // ascending
+  std::set<float> temperatures;
   std::uint64_t steps = 0, preempted = 0;
   std::uint64_t prefix_hit_tokens = 0, evicted_blocks = 0, chunked_prompts = 0;
   std::map<std::string, std::uint64_t> events;  // how often each happened

@@ -56,7 +56,7 @@ bool ExactEvents::may_cut(const Live& live) {
 
 core::Result<void> ExactEvents::cut_one(Live& live) {
   if (live.empty()) return {};
-  const std::uint64_t pick = core::derive_seed(inputs_.seed, turn_) % live.size();
+  const std::uint64_t pick = core::derive_seed(seed_, turn_) % live.size();
   LiveGroup& group = std::next(live.begin(), static_cast<std::ptrdiff_t>(pick))->second;
   if (group.cuts >= kCuts_max) return {};
   driver_.abort(group.request.id);
@@ -90,7 +90,7 @@ core::Result<void> ExactEvents::sleep(engine::SleepParts parts) {
   TROUPE_TRY(driver_.sleep(parts));
   if (parts.weights) {
     TROUPE_TRY(driver_.wake({true, false}));
-    TROUPE_TRY(driver_.set_weights(inputs_.weights, engine::KvAction::kRecompute));
+    TROUPE_TRY(driver_.set_weights(two_.weights, engine::KvAction::kRecompute));
   }
   if (parts.kv) TROUPE_TRY(driver_.wake({false, true}));
   return {};
@@ -98,9 +98,9 @@ core::Result<void> ExactEvents::sleep(engine::SleepParts parts) {
 
 // No step in between: what follows must be computed again all the same.
 core::Result<void> ExactEvents::swap_there_and_back() {
-  TROUPE_TRY(driver_.set_weights(inputs_.other, engine::KvAction::kRecompute));
+  TROUPE_TRY(driver_.set_weights(two_.other, engine::KvAction::kRecompute));
   ++counts_["weight_swap_recompute"];
-  return driver_.set_weights(inputs_.weights, engine::KvAction::kRecompute);
+  return driver_.set_weights(two_.weights, engine::KvAction::kRecompute);
 }
 
 // Everything is cut off, other weights compute some of the same prompts, so that a stale cache
@@ -108,7 +108,7 @@ core::Result<void> ExactEvents::swap_there_and_back() {
 core::Result<void> ExactEvents::other_weights(Live& live) {
   if (!may_cut(live)) return {};
   driver_.pause(engine::PauseMode::kAbort);
-  TROUPE_TRY(driver_.set_weights(inputs_.other, engine::KvAction::kRecompute));
+  TROUPE_TRY(driver_.set_weights(two_.other, engine::KvAction::kRecompute));
   TROUPE_TRY(driver_.resume());
   std::size_t groups = 0;
   for (const auto& [id, group] : live) {
@@ -119,7 +119,7 @@ core::Result<void> ExactEvents::other_weights(Live& live) {
     TROUPE_TRY(driver_.submit(std::move(request)));
   }
   TROUPE_TRY(driver_.run());
-  TROUPE_TRY(driver_.set_weights(inputs_.weights, engine::KvAction::kKeep));
+  TROUPE_TRY(driver_.set_weights(two_.weights, engine::KvAction::kKeep));
   ++counts_["other_weights_on_the_same_prompts"];
   for (auto& [id, group] : live)
     TROUPE_TRY(hand_in_again(group));

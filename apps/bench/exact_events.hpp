@@ -25,19 +25,19 @@ struct LiveGroup {
 
 inline constexpr std::int32_t kCuts_max = 2;
 
-struct EventInputs {
+struct TwoWeights {
   std::shared_ptr<const model::PackedWeights> weights;  // those that all results come from
-  std::shared_ptr<const model::PackedWeights> other;
-  std::uint64_t seed = 0;
+  std::shared_ptr<const model::PackedWeights> other;    // of the same model, with other numbers
 };
 
 class ExactEvents {
  public:
   // `counts`: how often each event happened, by name; added to.
   ExactEvents(engine::EngineDriver& driver,
-              EventInputs inputs,
+              const TwoWeights& two,
+              std::uint64_t seed,
               std::map<std::string, std::uint64_t>& counts)
-      : driver_(driver), inputs_(std::move(inputs)), counts_(counts) {}
+      : driver_(driver), two_(two), seed_(seed), counts_(counts) {}
 
   // The next event in turn. Groups of `live` that it cuts off are handed in again: all their
   // samples come back, those too that had finished before.
@@ -57,7 +57,8 @@ class ExactEvents {
   core::Result<void> expect_still();
 
   engine::EngineDriver& driver_;
-  const EventInputs inputs_;
+  const TwoWeights& two_;
+  const std::uint64_t seed_;
   std::map<std::string, std::uint64_t>& counts_;
   std::uint64_t turn_ = 0;
 };

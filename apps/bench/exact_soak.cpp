@@ -1,7 +1,6 @@
 #include "apps/bench/exact_soak.hpp"
 
 #include "apps/bench/exact_engine.hpp"
-#include "apps/bench/exact_events.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/logged_process.hpp"
 #include "apps/bench/workload.hpp"
@@ -49,7 +48,7 @@ class Soak {
     TROUPE_TRY_ASSIGN(engine, engine::Engine::create(two_.weights, limits_,
                                                      two_.weights->spec().eos, nullptr, team_));
     driver_.emplace(std::move(engine), team_);
-    ExactEvents events(*driver_, {two_.weights, two_.other, seed_}, events_);
+    ExactEvents events(*driver_, two_, seed_, events_);
     const Stopwatch watch;
     std::uint64_t next_event = 0, happened = 0;
     double next_look = 0;

@@ -37,9 +37,7 @@ std::vector<Shape> shapes_of(const model::ModelSpec& spec) {
 }
 
 // SmolLM2-135M's, when no model is named.
-std::vector<Shape> usual_shapes() {
-  return {{576, 960}, {576, 576}, {576, 3072}, {1536, 576}, {576, 49152}};
-}
+constexpr Shape kUsualShapes[] = {{576, 960}, {576, 576}, {576, 3072}, {1536, 576}, {576, 49152}};
 
 // Uniform in [-0.5, 0.5), shared out: drawing 64 million numbers on one thread would take longer
 // than the benchmark. A device gets what the host drew.
@@ -156,7 +154,8 @@ core::Result<std::vector<Shape>> chosen_shapes(const GemmFlags& flags) {
     return core::fail(core::ErrorCode::kConfig, "troupe bench gemm: give --n and --k together");
   }
   if (flags.n > 0) return std::vector<Shape>{{flags.k, flags.n}};
-  if (flags.model.empty()) return usual_shapes();
+  if (flags.model.empty())
+    return std::vector<Shape>(std::begin(kUsualShapes), std::end(kUsualShapes));
   TROUPE_TRY_ASSIGN(folder, model::resolve_model(flags.model));
   TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
   return shapes_of(spec);

@@ -289,21 +289,17 @@ Result<GenerateFigures> measure(GenerateRun& bench,
                  median(barrier)};
 }
 
-Result<void> check_job(const GenerateJob& job, const model::ModelSpec& spec) {
-  if (job.prompt_tokens + job.new_tokens > spec.context) {
+Result<std::unique_ptr<engine::Engine>> make_engine(const GenerateJob& job,
+                                                    core::TeamRunner& team) {
+  TROUPE_TRY_ASSIGN(folder, model::resolve_model(job.model));
+  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
+  const std::int64_t tokens = job.prompt_tokens + job.new_tokens;
+  if (tokens > spec.context) {
     return core::fail(core::ErrorCode::kConfig,
                       "troupe bench generate: --prompt-tokens and --new-tokens exceed the model's "
                       "context of " +
                           std::to_string(spec.context) + "; lower one of them");
   }
-  return {};
-}
-
-Result<std::unique_ptr<engine::Engine>> make_engine(const GenerateJob& job,
-                                                    core::TeamRunner& team) {
-  TROUPE_TRY_ASSIGN(folder, model::resolve_model(job.model));
-  TROUPE_TRY_ASSIGN(spec, model::read_spec(folder));
-  TROUPE_TRY(check_job(job, spec));
   TROUPE_TRY_ASSIGN(params, model::load_model(folder));
   auto packed = packed_weights(*params, 0, team, job.panels);
   params.reset();
@@ -312,7 +308,6 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const GenerateJob& job,
       static_cast<std::int32_t>(std::max({job.batch, job.group, std::int64_t{1}}));
   limits.step_tokens_max = std::max(limits.step_tokens_max, limits.sequences_max);
   // As many blocks as the samples need, so that from the second round on every one was used before.
-  const std::int64_t tokens = job.prompt_tokens + job.new_tokens;
   limits.kv_blocks = limits.sequences_max * (tokens / kernels::kKvBlock + 2) + kSpareBlocks;
   return engine::Engine::create(std::move(packed), limits, {}, nullptr, team);
 }

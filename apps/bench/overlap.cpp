@@ -1,5 +1,5 @@
-// Three runs of the same sizes in turn: asynchronous, synchronous on the same share of the cores,
-// synchronous on all of them.
+// `troupe bench overlap`: three runs of the same sizes in turn, one asynchronous, one synchronous
+// on the same share of the cores, one synchronous on all of them.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/lab_run.hpp"

@@ -1,5 +1,7 @@
-// Three parts: bare transfers, pushes while the receiver's engine decodes, and a check that every token
-// has the bits of the version that it claims.
+// `troupe bench push`: new weights from this process to an engine in another, beside the machine's
+// limits, in three parts: bare transfers, pushes while the receiver's engine decodes, and a check
+// that every token has the bits of the version that it claims. docs/weights.md and
+// docs/performance.md say what the figures mean.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/push_receiver.hpp"
@@ -260,13 +262,14 @@ struct Limits {
   double copy_gb_per_s = 0, loopback_gb_per_s = 0;
 };
 
-Result<Limits> limits_of(const PushJob& job, std::int64_t bytes) {
+// Measured once more: the better one counts.
+Result<void> raise_limits(Limits& limits, const PushJob& job, std::int64_t bytes) {
   async::CpuPool team(static_cast<int>(job.threads));
-  Limits limits;
-  limits.copy_gb_per_s = copy_gb_per_s(team, bytes);
-  if (job.path != "tcp") return limits;
-  TROUPE_TRY_SET(limits.loopback_gb_per_s, loopback_gb_per_s(bytes));
-  return limits;
+  limits.copy_gb_per_s = std::max(limits.copy_gb_per_s, copy_gb_per_s(team, bytes));
+  if (job.path != "tcp") return {};
+  TROUPE_TRY_ASSIGN(loopback, loopback_gb_per_s(bytes));
+  limits.loopback_gb_per_s = std::max(limits.loopback_gb_per_s, loopback);
+  return {};
 }
 
 void print(const PushJob& job,
@@ -341,12 +344,11 @@ Result<void> bench_push(Words words) {
   if (job.engine_threads == 0) job.engine_threads = std::max(usable_cores() - 1, 1);
   TROUPE_TRY_ASSIGN(base, base_weights(job));
   const std::int64_t bytes = base->size() * static_cast<std::int64_t>(sizeof(float));
-  TROUPE_TRY_ASSIGN(before, limits_of(job, bytes));
+  Limits limits;
+  TROUPE_TRY(raise_limits(limits, job, bytes));
   TROUPE_TRY_ASSIGN(figures, measure(job, *base));
-  TROUPE_TRY_ASSIGN(after, limits_of(job, bytes));
-  const Limits best{std::max(before.copy_gb_per_s, after.copy_gb_per_s),
-                    std::max(before.loopback_gb_per_s, after.loopback_gb_per_s)};
-  print(job, as_json, bytes, best, figures);
+  TROUPE_TRY(raise_limits(limits, job, bytes));
+  print(job, as_json, bytes, limits, figures);
   if (figures["mixed_tokens"] == 0) return {};
   return core::fail(core::ErrorCode::kNumeric,
                     "troupe bench push: " + figures["mixed_tokens"].dump() +

@@ -3,8 +3,12 @@
 
 #include "runtime/core/result.hpp"
 
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace troupe::app {
@@ -12,10 +16,20 @@ namespace troupe::app {
 class TemporaryFolder {
  public:
   // TMP/NAME-XXXXXX. Error: kResources.
-  static core::Result<TemporaryFolder> make(const std::string& name);
+  static core::Result<TemporaryFolder> make(const std::string& name) {
+    std::error_code error;
+    std::string path = (std::filesystem::temp_directory_path(error) / (name + "-XXXXXX")).string();
+    if (!error && ::mkdtemp(path.data()) != nullptr) return TemporaryFolder(path);
+    const std::string reason = error ? error.message() : std::strerror(errno);
+    return core::fail(core::ErrorCode::kResources,
+                      "cannot make a temporary folder " + path + ": " + reason);
+  }
   TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  ~TemporaryFolder();
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
 
   const std::filesystem::path& path() const { return path_; }
 

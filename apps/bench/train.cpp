@@ -1,3 +1,5 @@
+// `troupe bench train`: how fast the policy's trainer turns samples into optimiser steps, beside
+// what this machine's multiply-adds allow, and where the time goes.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/train_steps.hpp"
@@ -168,19 +170,18 @@ class PhaseRun {
   model::GroupPlan plan_;
 };
 
-// Medians over `repetitions`, after one that is not counted.
+// Medians, after a pass that is not counted.
 core::Result<TrainPhases> measure_phases(const TrainJob& job,
                                          const learn::TrainerSettings& settings,
                                          const std::vector<experience::Group>& groups,
-                                         int repetitions,
                                          core::TeamRunner& team) {
   TROUPE_TRY_ASSIGN(master, model::load_model(job.model));
   TROUPE_TRY_ASSIGN(trainers, learn::trainers());
   std::vector<double> forward, backward, optimizer;
   PhaseRun run(*trainers, std::move(master), settings, team);
-  for (int i = 0; i <= repetitions; ++i) {
+  TROUPE_TRY(run.pass(groups));
+  for (int i = 0; i < kTimedSteps; ++i) {
     TROUPE_TRY_ASSIGN(phases, run.pass(groups));
-    if (i == 0) continue;
     forward.push_back(phases.forward_s);
     backward.push_back(phases.backward_s);
     optimizer.push_back(phases.optimizer_s);
@@ -200,7 +201,7 @@ core::Result<ordered_json> measured(const TrainJob& job, core::TeamRunner& team)
   ordered_json line = line_of(job, figures);
   // A device enqueues: its pieces cannot be told apart by the host's clock.
   if (job.objective == "ppo" || !team.memory().on_host()) return line;
-  TROUPE_TRY_ASSIGN(phases, measure_phases(job, settings, groups, kTimedSteps, team));
+  TROUPE_TRY_ASSIGN(phases, measure_phases(job, settings, groups, team));
   line["forward_s"] = phases.forward_s;
   line["backward_s"] = phases.backward_s;
   line["optimizer_s"] = phases.optimizer_s;

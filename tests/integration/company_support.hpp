@@ -4,16 +4,9 @@
 #pragma once
 
 #include "apps/session/ledger_check.hpp"
-#include "train_support.hpp"
-#include "within.hpp"
+#include "processes.hpp"
 
-#include <sys/prctl.h>
-
-#include <chrono>
-#include <functional>
-#include <optional>
 #include <set>
-#include <thread>
 
 namespace troupe::test {
 
@@ -41,35 +34,18 @@ class CompanyRun {
  public:
   static constexpr double kLimit_s = 60;
 
-  CompanyRun(const TinyRun& files, const std::string& name, std::vector<std::string> more = {})
-      : folder_(files / name), output_(files / (name + ".out")) {
-    std::vector<std::string> words = {troupe_path()};
-    for (const auto& word : files.words(name))
-      words.push_back(word);
-    words.insert(words.end(), more.begin(), more.end());
-    std::vector<char*> argv;
-    for (auto& word : words)
-      argv.push_back(word.data());
-    argv.push_back(nullptr);
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::setpgid(0, 0);
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      const int out = ::open(output_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-      ::dup2(::open("/dev/null", O_RDONLY), 0);
-      ::dup2(out, 1);
-      ::dup2(out, 2);
-      ::execv(argv[0], argv.data());
-      ::_exit(127);
-    }
-  }
+  CompanyRun(const TinyRun& files,
+             const std::string& name,
+             const std::vector<std::string>& more = {})
+      : folder_(files / name),
+        program_(std::vector<std::string>{troupe_program()} + files.words(name) + more,
+                 files / (name + ".out")) {}
   CompanyRun(const CompanyRun&) = delete;
   CompanyRun& operator=(const CompanyRun&) = delete;
   ~CompanyRun() {
     if (!ended()) {
       nodes();
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
+      program_.kill();
     }
     for (const pid_t pid : seen_) {
       if (is_node(pid)) ::kill(pid, SIGKILL);
@@ -82,7 +58,7 @@ class CompanyRun {
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
       const pid_t pid = std::atoi(entry.path().filename().c_str());
       const auto facts = pid > 0 ? facts_of(pid) : std::nullopt;
-      if (!facts || facts->parent != pid_ || facts->state == 'Z') continue;
+      if (!facts || facts->parent != program_.pid() || facts->state == 'Z') continue;
       for (std::size_t i = 0; i + 1 < facts->words.size(); ++i) {
         if (facts->words[i] == "--name") found[facts->words[i + 1]] = pid;
       }
@@ -107,11 +83,8 @@ class CompanyRun {
   }
 
   // Exit status, 128 + signal; nothing when it still runs at the limit: a hang.
-  std::optional<int> wait(double limit_s = kLimit_s) {
-    within(limit_s, [this] { return ended(); });
-    return status_;
-  }
-  void signal(int number) { ::kill(pid_, number); }
+  std::optional<int> wait(double limit_s = kLimit_s) { return program_.wait(limit_s); }
+  void signal(int number) { program_.signal(number); }
 
   // True when every node process that was ever seen is gone, at the latest after `limit_s`.
   bool all_nodes_gone(double limit_s = 2) const {
@@ -125,32 +98,21 @@ class CompanyRun {
     return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
   }
   std::string log() const { return text_of(folder_ / "troupe.log"); }
-  std::string output() const { return text_of(output_); }
+  std::string output() const { return program_.text(); }
   const std::filesystem::path& folder() const { return folder_; }
-  pid_t pid() const { return pid_; }
+  pid_t pid() const { return program_.pid(); }
 
  private:
-  static std::string troupe_path() {
-    const char* folder = std::getenv("TROUPE_BUILD_DIR");
-    return std::string(folder != nullptr ? folder : "build") + "/troupe";
-  }
   static bool is_node(pid_t pid) {
     const auto facts = facts_of(pid);
     return facts && facts->state != 'Z' && facts->words.size() > 2 && facts->words[1] == "node" &&
            facts->words[2] == "--local";
   }
-  bool ended() {
-    int status = 0;
-    if (!status_ && ::waitpid(pid_, &status, WNOHANG) == pid_) {
-      status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    }
-    return status_.has_value();
-  }
+  bool ended() { return !program_.running(); }
 
-  std::filesystem::path folder_, output_;
-  pid_t pid_ = 0;
+  std::filesystem::path folder_;
+  Background program_;
   std::set<pid_t> seen_;
-  std::optional<int> status_;
 };
 
 inline void expect_clean_ledger(const std::filesystem::path& run) {

@@ -1,7 +1,7 @@
 // Whole runs of the real program on tiny random models of the newer dense families: supervised
 // steps and GRPO, exact to the bit, and the folder that is left loads again.
+#include "processes.hpp"
 #include "runtime/model/spec.hpp"
-#include "train_support.hpp"
 
 #include <cstring>
 
@@ -89,11 +89,9 @@ TEST(Longrope, GenerateSaysWhichFactorsItUsesAndTakesTheChoice) {
                                           "1+1=",     "--max-new-tokens", "3",           "--threads",
                                           "1"};
   const auto said = [&](const char* log) {
-    const pid_t pid = start_troupe(words, files / log);
-    int status = 0;
-    EXPECT_EQ(::waitpid(pid, &status, 0), pid);
-    EXPECT_EQ(WEXITSTATUS(status), 0);
-    return text_of(files / log);
+    const Ended run = troupe_ends(words, files / log, 60);
+    EXPECT_EQ(run.status, 0);
+    return run.text;
   };
   const std::string by_default = said("long.log");
   EXPECT_EQ(longrope_lines(by_default), 1u) << by_default;

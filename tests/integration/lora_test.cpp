@@ -1,7 +1,7 @@
 // Runs that train adapters, or not everything: the company stays exact to the bit, a run that was
 // killed goes on to the same adapters, and merge-lora makes the model that was trained.
+#include "processes.hpp"
 #include "runtime/model/params.hpp"
-#include "train_support.hpp"
 
 #include <cstring>
 
@@ -22,14 +22,8 @@ TEST(LoraRun, IsExactResumesAndMerges) {
   for (const auto& [step, row] : rows)
     EXPECT_EQ(row.value("kl/rollout_train", 1.0), 0.0) << step;
 
-  const pid_t pid = start_troupe(with(files.words("killed"), kLora), files / "killed.log");
-  int status = 0;
-  while (lines_in(files / "killed" / "metrics.jsonl") < 1) {
-    if (::waitpid(pid, &status, WNOHANG) == pid) break;
-    ::sched_yield();
-  }
-  ::kill(pid, SIGKILL);
-  ::waitpid(pid, &status, 0);
+  kill_once(start_troupe(with(files.words("killed"), kLora), files / "killed.log"),
+            [&] { return lines_in(files / "killed" / "metrics.jsonl") >= 1; });
   const ProgramRun resumed = run_troupe(with(files.words("killed"), kLora));
   ASSERT_EQ(resumed.status, 0) << resumed.output;
   const auto hashes = hashes_of(files / "whole" / "ckpt" / "step_000003");

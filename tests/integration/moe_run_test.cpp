@@ -1,7 +1,7 @@
 // Whole runs on a model with experts: the company is exact to the bit, several processes that are
 // killed and started again give the run of one process, supervised training does not depend on
 // threads, and a balance without experts is refused.
-#include "train_support.hpp"
+#include "processes.hpp"
 
 namespace troupe::test {
 namespace {
@@ -33,14 +33,8 @@ TEST(MoeRun, IsExactAndEqualInOneProcessAndInSeveralThatWereKilled) {
   }
 
   const auto several = with(files.words("several"), with(kBalance, {"--rollout.generators", "2"}));
-  const pid_t pid = start_troupe(several, files / "several.log");
-  int status = 0;
-  while (lines_in(files / "several" / "metrics.jsonl") < 1) {
-    if (::waitpid(pid, &status, WNOHANG) == pid) break;
-    ::sched_yield();
-  }
-  ::kill(pid, SIGKILL);
-  ::waitpid(pid, &status, 0);
+  kill_once(start_troupe(several, files / "several.log"),
+            [&] { return lines_in(files / "several" / "metrics.jsonl") >= 1; });
   const ProgramRun resumed = run_troupe(several);
   ASSERT_EQ(resumed.status, 0) << resumed.output << text_of(files / "several.log");
   EXPECT_EQ(rows, metric_rows(files / "several"));

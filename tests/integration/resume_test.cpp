@@ -2,23 +2,11 @@
 // equal those of a run that was never interrupted.
 #include "processes.hpp"
 #include "runtime/core/rng.hpp"
-#include "train_support.hpp"
 
 #include <chrono>
 
 namespace troupe::test {
 namespace {
-
-// Waits until the run has recorded `steps` updates or has ended; then SIGKILL.
-void kill_at(pid_t pid, const std::filesystem::path& run, std::size_t steps) {
-  int status = 0;
-  while (lines_in(run / "metrics.jsonl") < steps) {
-    if (::waitpid(pid, &status, WNOHANG) == pid) return;
-    ::sched_yield();
-  }
-  ::kill(pid, SIGKILL);
-  ::waitpid(pid, &status, 0);
-}
 
 void expect_equal_runs(const TinyRun& files, const std::string& a, const std::string& b) {
   const auto first = metrics_of(files / a), second = metrics_of(files / b);
@@ -86,8 +74,8 @@ TEST(Resume, KilledAtRandomStepsEqualsAnUnbrokenRun) {
     std::size_t steps = 0;
     for (int kills = 0; kills < 2; ++kills) {
       steps += 1 + rng.next_below(4);
-      const pid_t pid = start_troupe(files.words(name), files / (name + ".log"));
-      kill_at(pid, files / name, steps);
+      kill_once(start_troupe(files.words(name), files / (name + ".log")),
+                [&] { return lines_in(files / name / "metrics.jsonl") >= steps; });
     }
     const ProgramRun resumed = run_troupe(files.words(name));
     ASSERT_EQ(resumed.status, 0) << resumed.output << text_of(files / (name + ".log"));
@@ -124,14 +112,13 @@ TEST(Resume, OneThreadGivesTheSameRunAsTwo) {
 TEST(Resume, AStopSignalEndsAfterACheckpointWithStatus130) {
   const TinyRun files;
   ASSERT_EQ(run_troupe(files.words("whole")).status, 0);
-  const pid_t pid = start_troupe(files.words("stopped"), files / "stopped.log");
+  Background run = start_troupe(files.words("stopped"), files / "stopped.log");
   while (lines_in(files / "stopped" / "metrics.jsonl") < 2)
     ::sched_yield();
-  ::kill(pid, SIGTERM);
-  int status = 0;
-  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
-  if (WEXITSTATUS(status) != 0) {  // 0 when the last update came first
-    EXPECT_EQ(WEXITSTATUS(status), 130) << text_of(files / "stopped.log");
+  run.signal(SIGTERM);
+  const auto status = run.wait(60);
+  if (status != 0) {  // 0 when the last update came first
+    EXPECT_EQ(status, 130) << run.text();
   }
   ASSERT_EQ(run_troupe(files.words("stopped")).status, 0);
   expect_equal_runs(files, "whole", "stopped");
@@ -237,14 +224,13 @@ TEST(Resume, AFolderThatIsRenamedEndsTheRunWithItsCheckpointBesideIt) {
   const std::vector<std::string> alone = {"--cluster.transport", "loopback", "--ckpt.save_steps",
                                           "0"};
   const std::vector<std::string> endless = {"--train.max_steps", "100000"};
-  const pid_t pid = start_troupe(files.words("run") + alone + endless, files / "run.log");
-  while (lines_in(files / "run" / "metrics.jsonl") < 3 && ::waitpid(pid, nullptr, WNOHANG) == 0)
+  Background run = start_troupe(files.words("run") + alone + endless, files / "run.log");
+  while (lines_in(files / "run" / "metrics.jsonl") < 3 && run.running())
     ::sched_yield();
   std::filesystem::rename(files / "run", files / "moved");
-  int status = 0;
-  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
-  const std::string output = text_of(files / "run.log");
-  EXPECT_EQ(WEXITSTATUS(status), 3) << output;
+  const auto status = run.wait(60);
+  const std::string output = run.text();
+  EXPECT_EQ(status, 3) << output;
   EXPECT_NE(output.find("was removed or renamed"), std::string::npos) << output;
   EXPECT_FALSE(std::filesystem::exists(files / "run")) << "nothing is made anew";
   const std::size_t done = lines_in(files / "moved" / "metrics.jsonl");

@@ -1,7 +1,7 @@
 // Supervised training with the real program: every method takes steps and leaves a model; killed
 // with -9 and started again it gives the run that was never interrupted; bad rows are refused with
 // file, line and the flag to change.
-#include "train_support.hpp"
+#include "processes.hpp"
 
 namespace troupe::test {
 namespace {
@@ -137,14 +137,13 @@ TEST(Supervised, AFolderThatIsRenamedEndsTheRunWithItsCheckpointBesideIt) {
   const Method& sft = methods()[0];
   auto words = files.words(sft, "run", 100000);
   words.insert(words.end(), {"--ckpt.save_steps", "0"});
-  const pid_t pid = start_troupe(words, files / "log");
-  while (steps_in(files / "run") < 3 && ::waitpid(pid, nullptr, WNOHANG) == 0)
+  Background run = start_troupe(words, files / "log");
+  while (steps_in(files / "run") < 3 && run.running())
     ::sched_yield();
   std::filesystem::rename(files / "run", files / "moved");
-  int status = 0;
-  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
-  const std::string output = text_of(files / "log");
-  EXPECT_EQ(WEXITSTATUS(status), 3) << output;
+  const auto status = run.wait(60);
+  const std::string output = run.text();
+  EXPECT_EQ(status, 3) << output;
   EXPECT_FALSE(std::filesystem::exists(files / "run")) << "nothing is made anew";
   char name[32];
   std::snprintf(name, sizeof name, "step_%06zu", steps_in(files / "moved"));
@@ -155,11 +154,11 @@ TEST(Supervised, AFolderThatIsRenamedEndsTheRunWithItsCheckpointBesideIt) {
   std::string rows = text_of(files / sft.file);
   rows.erase(0, rows.find('\n') + 1);
   std::ofstream(files / sft.file) << rows;
-  const pid_t refused = start_troupe(files.words(sft, "run.rescued-1", 100000), files / "refused");
-  ASSERT_EQ(::waitpid(refused, &status, 0), refused);
-  const std::string said = text_of(files / "refused");
-  EXPECT_EQ(WEXITSTATUS(status), 2) << said;
-  EXPECT_NE(said.find("data.dataset (" + files.file(sft.file)), std::string::npos) << said;
+  const Ended refused =
+      troupe_ends(files.words(sft, "run.rescued-1", 100000), files / "refused", 60);
+  EXPECT_EQ(refused.status, 2) << refused.text;
+  EXPECT_NE(refused.text.find("data.dataset (" + files.file(sft.file)), std::string::npos)
+      << refused.text;
 }
 
 TEST(Supervised, KilledAndResumedEqualsAnUnbrokenRun) {
@@ -170,17 +169,8 @@ TEST(Supervised, KilledAndResumedEqualsAnUnbrokenRun) {
     const ProgramRun unbroken = run_troupe(files.words(method, whole, 7));
     ASSERT_EQ(unbroken.status, 0) << unbroken.output;
     for (const std::size_t at : {2u, 5u}) {
-      const pid_t pid = start_troupe(files.words(method, killed, 7), files / "log");
-      int status = 0;
-      bool ended = false;
-      while (!ended && steps_in(files / killed) < at) {
-        ended = ::waitpid(pid, &status, WNOHANG) == pid;
-        ::sched_yield();
-      }
-      if (!ended) {
-        ::kill(pid, SIGKILL);
-        ::waitpid(pid, &status, 0);
-      }
+      kill_once(start_troupe(files.words(method, killed, 7), files / "log"),
+                [&] { return steps_in(files / killed) >= at; });
     }
     const ProgramRun resumed = run_troupe(files.words(method, killed, 7));
     ASSERT_EQ(resumed.status, 0) << resumed.output << text_of(files / "log");
@@ -194,13 +184,11 @@ TEST(Supervised, KilledAndResumedEqualsAnUnbrokenRun) {
 TEST(Supervised, AStopSignalEndsAfterACheckpointWithStatus130) {
   const TinySupervised files;
   const Method& sft = methods()[0];
-  const pid_t pid = start_troupe(files.words(sft, "stopped", 100000), files / "log");
+  Background run = start_troupe(files.words(sft, "stopped", 100000), files / "log");
   while (steps_in(files / "stopped") < 2)
     ::sched_yield();
-  ::kill(pid, SIGTERM);
-  int status = 0;
-  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
-  EXPECT_EQ(WEXITSTATUS(status), 130) << text_of(files / "log");
+  run.signal(SIGTERM);
+  EXPECT_EQ(run.wait(60), 130) << run.text();
   const std::string log = text_of(files / "log");
   EXPECT_NE(log.find("the same command goes on from there"), std::string::npos);
   EXPECT_NE(log.find("wall time of the run by phase"), std::string::npos) << log;
@@ -304,14 +292,10 @@ TEST(Supervised, BadInputsSayWhereAndWhatToChange) {
     Method bad = method;
     bad.file = "bad.jsonl";
     bad.flags.insert(bad.flags.end(), more.begin(), more.end());
-    std::filesystem::remove(files / "log");
-    const pid_t pid = start_troupe(files.words(bad, "bad", 2), files / "log");
-    int ended = 0;
-    ::waitpid(pid, &ended, 0);
-    const std::string said = text_of(files / "log");
-    EXPECT_EQ(WEXITSTATUS(ended), status) << said;
+    const Ended run = troupe_ends(files.words(bad, "bad", 2), files / "log", 60);
+    EXPECT_EQ(run.status, status) << run.text;
     EXPECT_FALSE(std::filesystem::exists(files / "bad")) << "refused before a run folder is made";
-    return said;
+    return run.text;
   };
   const Method &sft = methods()[0], &dpo = methods()[3], &kto = methods()[6];
   EXPECT_NE(refusal(sft, "", 4).find("holds no rows"), std::string::npos);

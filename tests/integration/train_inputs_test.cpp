@@ -1,33 +1,23 @@
 // Inputs that are wrong, through the real program: each ends with one clear error and the exit code
 // that scripts rely on, and starts nothing.
-#include "train_support.hpp"
+#include "processes.hpp"
 
 #include <sys/mount.h>
 
 namespace troupe::test {
 namespace {
 
-struct TrainOutcome {
-  int status = -1;
-  std::string text;
-};
-
 class TrainInputs : public ::testing::Test {
  protected:
-  TrainOutcome train(const std::vector<std::string>& more) {
+  Ended train(const std::vector<std::string>& more) {
     auto words = files_.words("run");
     words.insert(words.end(), more.begin(), more.end());
     return run(words);
   }
-  TrainOutcome run(const std::vector<std::string>& words) {
-    const auto log = files_ / "log.txt";
-    std::filesystem::remove(log);
-    const pid_t pid = start_troupe(words, log);
-    int status = 0;
-    ::waitpid(pid, &status, 0);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(log)};
+  Ended run(const std::vector<std::string>& words) {
+    return troupe_ends(words, files_ / "log.txt", 100);
   }
-  void expect(const TrainOutcome& outcome, int status, const std::string& part) {
+  void expect(const Ended& outcome, int status, const std::string& part) {
     EXPECT_EQ(outcome.status, status) << outcome.text;
     EXPECT_NE(outcome.text.find("error: "), std::string::npos) << outcome.text;
     EXPECT_NE(outcome.text.find(part), std::string::npos) << outcome.text;

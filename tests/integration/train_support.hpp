@@ -1,17 +1,15 @@
 // A whole run on a tiny model, for tests that start, kill and resume `troupe train ppo`.
 #pragma once
 
-#include <fcntl.h>
+#include "exact_support.hpp"
+#include "tests/unit/runtime/text/byte_tokenizer.hpp"
+
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <map>
 #include <sstream>
-
-#include "exact_support.hpp"
-#include "tests/unit/runtime/text/byte_tokenizer.hpp"
 
 namespace troupe::test {
 
@@ -63,25 +61,6 @@ class TinyRun {
   ScratchFolder folder_;
   std::string model_;
 };
-
-// Starts `troupe WORDS...` with its output in `log`.
-inline pid_t start_troupe(const std::vector<std::string>& words, const std::filesystem::path& log) {
-  const char* folder = std::getenv("TROUPE_BUILD_DIR");
-  std::vector<std::string> all = {std::string(folder != nullptr ? folder : "build") + "/troupe"};
-  all.insert(all.end(), words.begin(), words.end());
-  std::vector<char*> argv;
-  for (auto& word : all) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    const int fd = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-    ::dup2(fd, 1);
-    ::dup2(fd, 2);
-    ::execv(argv[0], argv.data());
-    ::_exit(127);
-  }
-  return pid;
-}
 
 inline std::string text_of(const std::filesystem::path& file) {
   std::ifstream in(file);

@@ -5,6 +5,8 @@
 
 #include "tests/integration/processes.hpp"
 
+#include <fcntl.h>
+
 namespace troupe::test {
 
 class TwoHosts {
