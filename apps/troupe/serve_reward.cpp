@@ -38,11 +38,7 @@ Result<std::unique_ptr<actors::RewardSource>> source_of(const Flags& flags) {
     return fail(ErrorCode::kConfig,
                 "troupe serve-reward: give either --python FILE or --rule KIND");
   }
-  if (!flags.python.empty()) {
-    actors::PythonRewardOptions options;
-    options.file = flags.python;
-    return actors::make_python_reward(std::move(options));
-  }
+  if (!flags.python.empty()) return actors::make_python_reward(flags.python);
   if (const auto kind = actors::rule_kind(flags.rule)) {
     if (*kind == actors::RuleKind::kRegex && flags.pattern.empty()) {
       return fail(ErrorCode::kConfig, "--rule regex needs a pattern; give --pattern");
