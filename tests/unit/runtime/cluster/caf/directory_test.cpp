@@ -18,7 +18,8 @@ using Sender = Directory::Sender;
 class DirectoryTest : public ::testing::Test {
  protected:
   DirectoryTest() : system_(config_) {
-    handle_ = system_.spawn([](caf::event_based_actor*) -> caf::behavior { return {[](int) {}}; });
+    handle_ = system_.spawn(
+        [](caf::event_based_actor*) -> caf::behavior { return {[](int) {}}; });
   }
   ~DirectoryTest() override {
     caf::anon_send_exit(handle_, caf::exit_reason::kill);
