@@ -30,7 +30,7 @@ bool well_formed(const std::string& name) {
 
 // Compares every byte, whatever differs first.
 bool equal_in_constant_time(const std::string& a, const std::string& b) {
-  const auto differ = [](unsigned char x, unsigned char y) { return unsigned{x} ^ unsigned { y }; };
+  const auto differ = [](unsigned char x, unsigned char y) { return static_cast<unsigned>(x ^ y); };
   return a.size() == b.size() &&
          std::transform_reduce(a.begin(), a.end(), b.begin(), 0u, std::bit_or<>(), differ) == 0;
 }
@@ -72,7 +72,9 @@ core::Result<void> Admission::admit_node(const wire::Hello& hello, const std::st
   }
   if (pass != passes_.end()) passes_.erase(pass);
   if (before != gone_.end()) gone_.erase(before);
-  guests_[hello.name] = {origin, hello.pass, {}, {}};
+  Guest& guest = guests_[hello.name];
+  guest.origin = origin;
+  guest.pass = hello.pass;
   return {};
 }
 

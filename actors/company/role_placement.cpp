@@ -18,11 +18,8 @@ bool is_worn(const PlacedRole& placed, core::TimePoint now) {
 }  // namespace
 
 void RolePlacement::want(std::string kind, std::string name, std::string bound, bool guest) {
-  PlacedRole placed;
-  placed.kind = std::move(kind);
-  placed.name = name;
-  placed.bound = std::move(bound);
-  placed.guest = guest;
+  PlacedRole placed{
+      .kind = std::move(kind), .name = name, .bound = std::move(bound), .guest = guest};
   roles_.emplace(std::move(name), std::move(placed));
 }
 

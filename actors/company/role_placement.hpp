@@ -30,11 +30,11 @@ struct PlacedRole {
   std::string bound;   // the one node that may play it; "" any that offers the kind
   bool guest = false;  // bound to a guest, and gone with it
   RoleState state = RoleState::kWanted;
-  std::string node;  // who plays it or is starting it
+  std::string node{};  // who plays it or is starting it
   std::uint64_t epoch = 0;
   core::TimePoint not_before{};  // back-off
-  std::deque<core::TimePoint> losses;
-  std::string last_cause;
+  std::deque<core::TimePoint> losses{};
+  std::string last_cause{};
 };
 
 class RolePlacement {

@@ -7,22 +7,14 @@ namespace troupe::actors {
 
 Controller::Controller(RoleContext context, RunPlan plan, RunListener& listener)
     : run_(std::move(context), std::move(plan), listener),
-      fleet_(run_.context, run_.plan, run_.listener, fleet_hooks()),
+      fleet_(run_,
+             [this](const experience::Ticket& ticket) {
+               run_.scope->spawn("", issuer_.reissue_retired(ticket));
+             }),
       rewards_(run_),
       issuer_(run_, fleet_, rewards_),
       checkpointer_(run_),
       updates_(run_, fleet_, issuer_, checkpointer_) {}
-
-Fleet::Hooks Controller::fleet_hooks() {
-  Fleet::Hooks hooks;
-  hooks.retired = [this](const experience::Ticket& ticket) {
-    scope_->spawn("", issuer_.reissue_retired(ticket));
-  };
-  hooks.settled = [this](std::uint64_t update) {
-    if (run_.awaited == update) run_.listener.on_phase("score");
-  };
-  return hooks;
-}
 
 async::task<core::Result<void>> Controller::run() {
   core::Result<void> ended;
@@ -37,7 +29,7 @@ async::task<core::Result<void>> Controller::run() {
 
 async::task<core::Result<void>> Controller::live(async::Scope& scope, Controller* self) {
   scope.spawn("", self->company());
-  while (self->scope_ == nullptr && !self->updates_.ending())
+  while (self->run_.scope == nullptr && !self->updates_.ending())
     co_await self->run_.changed.wait(async::Deadline::none());
   TROUPE_CO_TRY(co_await self->updates_.run());
   scope.cancel();  // weights that are still on their way, timers
@@ -52,8 +44,7 @@ async::task<core::Result<void>> Controller::company() {
     // Whatever needs the scope of the company.
     const core::AtExit leave([this] {
       updates_.stop_watching();
-      scope_ = nullptr;
-      fleet_.end();
+      run_.scope = nullptr;
     });
     ended = co_await async::with_scope(&Controller::begin_company, this);
   }
@@ -64,8 +55,8 @@ async::task<core::Result<void>> Controller::company() {
 }
 
 async::task<core::Result<void>> Controller::begin_company(async::Scope& scope, Controller* self) {
-  self->scope_ = &scope;
-  self->fleet_.begin(scope);
+  self->run_.scope = &scope;
+  self->fleet_.begin();
   scope.spawn("", self->issuer_.run());
   scope.spawn("", self->watch_stop());
   scope.spawn("", self->rewards_.await_absent());
@@ -91,11 +82,11 @@ async::task<core::Result<void>> Controller::watch_stop() {
 }
 
 void Controller::end(core::Error error) {
-  if (scope_ == nullptr) {
+  if (run_.scope == nullptr) {
     if (!early_) early_ = std::move(error);
     return;
   }
-  scope_->spawn("", fail_with(std::move(error)));
+  run_.scope->spawn("", fail_with(std::move(error)));
 }
 
 async::task<core::Result<void>> Controller::fail_with(core::Error error) {
@@ -118,8 +109,8 @@ void Controller::peer_lost(const std::string& name, const core::Error& error) {
     checkpointer_.lose_state();
     const bool named = error.message.find(name) != std::string::npos;
     end({core::ErrorCode::kPeerLost, named ? error.message : name + ": " + error.message});
-  } else if (rewards_.is_attached(name) && scope_ != nullptr) {
-    scope_->spawn("", rewards_.lose(name, error.message));
+  } else if (rewards_.is_attached(name) && run_.scope != nullptr) {
+    run_.scope->spawn("", rewards_.lose(name, error.message));
   }
 }
 
@@ -143,8 +134,6 @@ ControllerSnapshot Controller::snapshot() const {
   now.generators = fleet_.lines();
   now.staleness = updates_.staleness();
   now.counts = run_.counts;
-  for (const auto& [cause, count] : fleet_.counts())
-    now.counts[cause] += count;
   now.reward_set = rewards_.board().set();
   now.rewards = rewards_.board().members();
   return now;

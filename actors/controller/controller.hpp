@@ -94,7 +94,6 @@ class Controller {
   async::task<core::Result<void>> company();
   async::task<core::Result<void>> watch_stop();
   static async::task<core::Result<void>> fail_with(core::Error error);
-  Fleet::Hooks fleet_hooks();
 
   RunState run_;
   Fleet fleet_;
@@ -102,7 +101,6 @@ class Controller {
   TicketIssuer issuer_;
   Checkpointer checkpointer_;
   UpdateLoop updates_;
-  async::Scope* scope_ = nullptr;     // while the run lasts
   std::optional<core::Error> early_;  // before the run began
 };
 

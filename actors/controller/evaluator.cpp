@@ -53,8 +53,7 @@ async::task<core::Result<void>> Evaluator::evaluate(std::uint64_t done, bool gre
 // counted; another would not be the same evaluation.
 async::task<core::Result<GroupStatuses>> Evaluator::settled_groups(std::uint64_t update) {
   for (;;) {
-    AwaitGroups await;
-    await.update = update;
+    AwaitGroups await{update, {}};
     auto statuses = co_await ask(run_.context, kDataRole, std::move(await));
     if (!statuses || is_settled(*statuses)) co_return statuses;
     co_await async::sleep_for(*run_.context.timers, limits::kSettlePoll);

@@ -41,16 +41,13 @@ core::Duration pause_after(std::uint64_t misses, std::uint64_t life, const std::
 }  // namespace
 
 // A generator that holds a prompt's prefix is worth two groups of extra load.
-Fleet::Fleet(RoleContext context, const RunPlan& plan, RunListener& listener, Hooks hooks)
-    : context_(std::move(context)),
-      plan_(plan),
-      listener_(listener),
-      hooks_(std::move(hooks)),
-      router_(std::int64_t{2} * plan.samples,
+Fleet::Fleet(RunState& run, std::function<void(const experience::Ticket&)> retired)
+    : run_(run),
+      retired_(std::move(retired)),
+      router_(std::int64_t{2} * run.plan.samples,
               static_cast<std::uint32_t>(limits::kGeneratorGroups_max)) {}
 
-void Fleet::begin(async::Scope& scope) {
-  scope_ = &scope;
+void Fleet::begin() {
   look_alone();
   dispatch();
 }
@@ -67,13 +64,13 @@ void Fleet::add(const std::vector<experience::Ticket>& tickets, TicketWork like)
 
 std::uint32_t Fleet::capacity(WorkKind kind) const {
   const std::uint32_t groups =
-      kind == WorkKind::kEvaluation ? plan_.evaluation_groups : plan_.groups;
+      kind == WorkKind::kEvaluation ? run_.plan.evaluation_groups : run_.plan.groups;
   const auto able = static_cast<std::uint32_t>(std::max<std::size_t>(generators_able(), 1));
   return std::max<std::uint32_t>((groups + able - 1) / able, 1);
 }
 
 void Fleet::dispatch() {
-  if (scope_ == nullptr) return;
+  if (run_.scope == nullptr) return;
   assign(WorkKind::kEvaluation);
   assign(WorkKind::kTraining);
 }
@@ -96,7 +93,7 @@ void Fleet::assign(WorkKind kind) {
     }
     router_.sent(*name, work);
     flights_.emplace(++last_flight_, Flight{work, *name});
-    scope_->spawn("", sample(last_flight_));
+    run_.scope->spawn("", sample(last_flight_));
     return Offer::kTaken;
   });
 }
@@ -104,11 +101,8 @@ void Fleet::assign(WorkKind kind) {
 async::task<core::Result<void>> Fleet::sample(std::uint64_t id) {
   const Flight* const flight = core::find_value(flights_, id);
   if (flight == nullptr) co_return core::Result<void>();  // lost before it was sent
-  Generate request;
-  request.tickets = {flight->work.ticket};
-  request.sampling = *flight->work.sampling;
-  request.version_min = flight->work.version_min;
-  auto reply = co_await ask(context_, flight->generator, std::move(request));
+  Generate request{{flight->work.ticket}, *flight->work.sampling, flight->work.version_min};
+  auto reply = co_await ask(run_.context, flight->generator, std::move(request));
   co_return ended(id, reply);
 }
 
@@ -123,34 +117,34 @@ core::Result<void> Fleet::ended(std::uint64_t id, const core::Result<Generated>&
     failures_.forget(flight.work.ticket);
     const bool whole = reply->samples >= static_cast<std::uint64_t>(flight.work.samples);
     if (flight.cut && !whole) {
-      ++counts_["cut short"];
+      ++run_.counts["cut short"];
     } else if (reply->samples == 0) {
       // The data role has given the ticket up, say because its reward was lost while the ticket was
       // on its way: the slot has another attempt, or gets one.
-      ++counts_["ticket given up"];
+      ++run_.counts["ticket given up"];
     }
   } else if (!flight.forgotten) {
     const core::Error error = without_name(reply.error(), flight.generator);
     TROUPE_TRY(failed(std::move(flight), error));
   }
-  if (open(update) == 0) hooks_.settled(update);
+  if (open(update) == 0 && run_.awaited == update) run_.listener.on_phase("score");
   dispatch();
   return {};
 }
 
 core::Result<void> Fleet::failed(Flight flight, const core::Error& error) {
   if (is_lost(error.code)) {
-    ++counts_["generator lost"];
+    ++run_.counts["generator lost"];
     queue_.put(std::move(flight.work));
     gone(flight.generator, error);
   } else if (error.code == ErrorCode::kOverloaded) {
-    ++counts_["generator full"];
+    ++run_.counts["generator full"];
     router_.block(flight.generator, true);
     queue_.put(std::move(flight.work));
-    scope_->spawn("", unblock(flight.generator));
+    run_.scope->spawn("", unblock(flight.generator));
   } else if (error.code == ErrorCode::kDeadline && flight.cut) {
-    ++counts_["straggler retired"];
-    hooks_.retired(flight.work.ticket);
+    ++run_.counts["straggler retired"];
+    retired_(flight.work.ticket);
   } else {
     return blame(std::move(flight), error);
   }
@@ -162,7 +156,7 @@ core::Result<void> Fleet::blame(Flight flight, const core::Error& error) {
   const experience::Ticket ticket = flight.work.ticket;
   const std::string name = flight.generator;
   const std::size_t times = failures_.add(ticket, name);
-  ++counts_["ticket failed"];
+  ++run_.counts["ticket failed"];
   if (times >= limits::kTicketFailures_max) {
     return core::fail(code_of_end(error.code),
                       name_of(ticket) + " failed " + std::to_string(times) +
@@ -174,13 +168,13 @@ core::Result<void> Fleet::blame(Flight flight, const core::Error& error) {
   if (is_sick(error.code) || in_a_row >= limits::kGeneratorFailures_max || !untried) {
     restart(name, error);
   } else {
-    listener_.on_note(name + ": " + error.message + "; the group is sampled elsewhere");
+    run_.listener.on_note(name + ": " + error.message + "; the group is sampled elsewhere");
   }
   return {};
 }
 
 async::task<void> Fleet::unblock(std::string name) {
-  co_await async::sleep_for(*context_.timers, limits::kOverloadBackoff);
+  co_await async::sleep_for(*run_.context.timers, limits::kOverloadBackoff);
   router_.block(name, false);
   dispatch();
 }
@@ -193,13 +187,13 @@ void Fleet::cut(std::uint64_t update) {
     by_generator[flight.generator].tickets.push_back(flight.work.ticket);
   }
   for (auto& [name, request] : by_generator) {
-    scope_->spawn("", tell_cut(name, std::move(request)));
+    run_.scope->spawn("", tell_cut(name, std::move(request)));
   }
 }
 
 // What becomes of the groups their Generate calls tell; what becomes of the generator, too.
 async::task<void> Fleet::tell_cut(std::string name, CutGroups request) {
-  auto reply = co_await ask(context_, std::move(name), std::move(request));
+  auto reply = co_await ask(run_.context, std::move(name), std::move(request));
   static_cast<void>(reply);
 }
 
@@ -223,16 +217,11 @@ std::size_t Fleet::open(std::uint64_t update) const {
 void Fleet::up(const std::string& name, std::uint64_t epoch) {
   Generator& generator = generators_[name];
   if (generator.up) lost(name, "it started again");
-  Generator fresh;
-  fresh.up = true;
-  fresh.life = generator.life + 1;
-  fresh.epoch = epoch;
-  fresh.misses = generator.misses;
-  generator = fresh;
+  generator = {.up = true, .life = generator.life + 1, .epoch = epoch, .misses = generator.misses};
   router_.up(name);
-  listener_.on_peer(name, true, "");
+  run_.listener.on_peer(name, true, "");
   look_alone();
-  if (scope_ != nullptr && latest_) start_push(name);
+  if (run_.scope != nullptr && latest_) start_push(name);
 }
 
 void Fleet::lost(const std::string& name, const std::string& cause) {
@@ -244,12 +233,12 @@ void Fleet::lost(const std::string& name, const std::string& cause) {
     const Flight& flight = entry.second;
     if (flight.generator != name) return false;
     if (flight.forgotten) return true;
-    ++counts_["generator lost"];
+    ++run_.counts["generator lost"];
     queue_.put(flight.work);
     return true;
   });
   router_.down(name);
-  listener_.on_peer(name, false, cause);
+  run_.listener.on_peer(name, false, cause);
   look_alone();
   dispatch();
 }
@@ -262,14 +251,14 @@ void Fleet::gone(const std::string& name, const core::Error& cause) {
 }
 
 void Fleet::restart(const std::string& name, const core::Error& cause) {
-  ++counts_["generator restarted"];
+  ++run_.counts["generator restarted"];
   const std::uint64_t life = generators_.at(name).life;
   gone(name, cause);
-  if (!restart_) scope_->spawn("", come_back(name, life));
+  if (!restart_) run_.scope->spawn("", come_back(name, life));
 }
 
 async::task<void> Fleet::come_back(std::string name, std::uint64_t life) {
-  co_await async::sleep_for(*context_.timers, limits::kRestartAfter);
+  co_await async::sleep_for(*run_.context.timers, limits::kRestartAfter);
   const Generator& generator = generators_.at(name);
   if (!generator.up && generator.life == life) up(name, generator.epoch);
 }
@@ -283,16 +272,16 @@ std::size_t Fleet::generators_able() const {
 }
 
 void Fleet::look_alone() {
-  if (scope_ == nullptr) return;
+  if (run_.scope == nullptr) return;
   const bool alone = generators_able() == 0;
   if (alone == is_alone_) return;
   is_alone_ = alone;
   ++alone_;
-  if (alone) scope_->spawn("", wait_for_one(alone_));
+  if (alone) run_.scope->spawn("", wait_for_one(alone_));
 }
 
 async::task<core::Result<void>> Fleet::wait_for_one(std::uint64_t alone) {
-  co_await async::sleep_for(*context_.timers, limits::kGeneratorWait);
+  co_await async::sleep_for(*run_.context.timers, limits::kGeneratorWait);
   if (alone != alone_) co_return core::Result<void>();
   const std::string wait = std::to_string(limits::kGeneratorWait.count() / 1000);
   // No lost peer: going back to the last checkpoint, as for a lost policy, would bring no
@@ -317,7 +306,7 @@ std::vector<GeneratorLine> Fleet::lines() const {
 
 void Fleet::offer(const Published& published) {
   latest_ = published;
-  if (scope_ == nullptr) return;
+  if (run_.scope == nullptr) return;
   for (const auto& [name, generator] : generators_) {
     if (generator.up && generator.pushes < 2) start_push(name);
   }
@@ -327,15 +316,15 @@ void Fleet::start_push(const std::string& name) {
   Generator& generator = generators_.at(name);
   generator.sent = latest_->version;
   ++generator.pushes;
-  scope_->spawn("", push(name, generator.life));
+  run_.scope->spawn("", push(name, generator.life));
 }
 
 // One version to one generator. A newer one may overtake it; then this one's outcome is of no
 // matter.
 async::task<void> Fleet::push(std::string name, std::uint64_t life) {
   const core::Version version = latest_->version;
-  UpdateWeights request{version, latest_->source, plan_.recompute_kv};
-  auto reply = co_await ask(context_, name, std::move(request));
+  UpdateWeights request{version, latest_->source, run_.plan.recompute_kv};
+  auto reply = co_await ask(run_.context, name, std::move(request));
   Generator& generator = generators_.at(name);
   if (!generator.up || generator.life != life) co_return;
   --generator.pushes;
@@ -360,23 +349,23 @@ void Fleet::missed(const std::string& name, core::Version version, const core::E
   const bool of_link = error.code == ErrorCode::kDeadline || error.code == ErrorCode::kOverloaded;
   const bool outrun = error.code == ErrorCode::kNotFound && latest_->version > version;
   last_cause_ = name + ": " + error.message;
-  ++counts_["weights missed"];
+  ++run_.counts["weights missed"];
   if (generator.misses++ == 0) {
-    listener_.on_note(name + " could not take new weights: " + error.message +
-                      "; they are sent again");
+    run_.listener.on_note(name + " could not take new weights: " + error.message +
+                          "; they are sent again");
   }
   look_alone();
   if (!of_link && !outrun && generator.misses % limits::kGeneratorFailures_max == 0) {
     return restart(name, {error.code, "it could not take the weights: " + error.message});
   }
   if (!std::exchange(generator.again, true)) {
-    scope_->spawn("", push_again(name, generator.life));
+    run_.scope->spawn("", push_again(name, generator.life));
   }
 }
 
 async::task<void> Fleet::push_again(std::string name, std::uint64_t life) {
   const std::uint64_t misses = generators_.at(name).misses;
-  co_await async::sleep_for(*context_.timers, pause_after(misses, life, name));
+  co_await async::sleep_for(*run_.context.timers, pause_after(misses, life, name));
   Generator& generator = generators_.at(name);
   if (!generator.up || generator.life != life) co_return;
   generator.again = false;

@@ -11,17 +11,15 @@
 // another generator as far as there are any, and kGeneratorWait without a generator that is able to
 // work.
 //
-// Part of the controller, on its strand; its coroutines are children of the scope given to `begin`.
+// Part of the controller, on its strand; its coroutines are children of the run's scope.
 // Bounds: one call a group, two weight calls a generator, kGeneratorGroups_max groups a generator.
 #pragma once
 
 #include "actors/controller/failure_book.hpp"
 #include "actors/controller/router.hpp"
-#include "actors/controller/run_listener.hpp"
-#include "actors/controller/run_plan.hpp"
+#include "actors/controller/run_state.hpp"
 #include "actors/controller/snapshot.hpp"
 #include "actors/controller/ticket_queue.hpp"
-#include "actors/protocol/role_shell.hpp"
 
 #include <functional>
 #include <map>
@@ -33,14 +31,9 @@ namespace troupe::actors {
 
 class Fleet {
  public:
-  struct Hooks {
-    // A straggler was cut and had nothing to deliver: its slot needs another attempt.
-    std::function<void(const experience::Ticket&)> retired;
-    // Nothing of this update is queued or being sampled any more.
-    std::function<void(std::uint64_t update)> settled;
-  };
-
-  Fleet(RoleContext context, const RunPlan& plan, RunListener& listener, Hooks hooks);
+  // `retired`: a straggler was cut and had nothing to deliver, so its slot needs another attempt.
+  // `run` outlives the fleet.
+  Fleet(RunState& run, std::function<void(const experience::Ticket&)> retired);
 
   // Called when this life of a generator is of no more use; the next one is told by `up`. Without
   // it nobody starts generators, and a sick one is tried again as it is.
@@ -48,10 +41,8 @@ class Fleet {
       std::function<void(const std::string& name, std::uint64_t epoch, const core::Error& cause)>;
   void when_sick(Restart restart) { restart_ = std::move(restart); }
 
-  void begin(async::Scope& scope);
-  void end() { scope_ = nullptr; }
-  // Between these two, else null.
-  async::Scope* scope() const noexcept { return scope_; }
+  // The run has a scope from now on.
+  void begin();
 
   // `epoch`: of this life, for `restart`.
   void up(const std::string& name, std::uint64_t epoch);
@@ -72,7 +63,6 @@ class Fleet {
   std::size_t generators_up() const noexcept { return router_.generators(); }
   // Of these, those that hold weights or were not yet in vain given any.
   std::size_t generators_able() const;
-  const std::map<std::string, std::uint64_t>& counts() const noexcept { return counts_; }
   std::vector<GeneratorLine> lines() const;
 
  private:
@@ -80,7 +70,7 @@ class Fleet {
     bool up = false;
     std::uint64_t life = 0;  // grows each time it comes up: answers to an earlier life mean nothing
     std::uint64_t epoch = 0;
-    std::optional<core::Version> holds;
+    std::optional<core::Version> holds{};
     core::Version sent = 0;      // newest weights it was told of
     int pushes = 0;              // weight calls under way
     std::uint64_t misses = 0;    // weights in a row that it could not take, in all its lives
@@ -115,12 +105,9 @@ class Fleet {
   void look_alone();
   std::uint32_t capacity(WorkKind kind) const;
 
-  RoleContext context_;
-  const RunPlan& plan_;
-  RunListener& listener_;
-  Hooks hooks_;
+  RunState& run_;
+  const std::function<void(const experience::Ticket&)> retired_;
   Restart restart_;
-  async::Scope* scope_ = nullptr;
   Router router_;
   TicketQueue queue_;
   FailureBook failures_;
@@ -131,7 +118,6 @@ class Fleet {
   bool is_alone_ = false;    // no generator is able to work
   std::uint64_t alone_ = 0;  // grows when that begins and when it ends
   std::string last_cause_;
-  std::map<std::string, std::uint64_t> counts_;
 };
 
 }  // namespace troupe::actors

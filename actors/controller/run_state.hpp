@@ -36,6 +36,7 @@ struct RunState {
   std::uint64_t next_issue = plan.first_update;  // first update whose tickets were not asked for
   std::uint64_t issued = plan.first_update;      // updates whose tickets are out
   std::optional<std::uint64_t> awaited;          // the update that the trainer waits for
+  async::Scope* scope = nullptr;  // of what goes on beside the update loop, else null
   int whole_steps = 0;                           // under way
   std::map<std::string, std::uint64_t> counts;   // what went another way than planned, by cause
 

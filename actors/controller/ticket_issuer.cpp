@@ -34,12 +34,10 @@ void TicketIssuer::release(std::uint64_t done) {
 }
 
 TicketWork TicketIssuer::training_work(std::uint64_t update) const {
-  TicketWork work;
-  work.kind = WorkKind::kTraining;
-  work.samples = run_.plan.samples;
-  work.sampling = sampling_;
-  work.version_min = run_.starts.min_for(update);
-  return work;
+  return {.kind = WorkKind::kTraining,
+          .samples = run_.plan.samples,
+          .sampling = sampling_,
+          .version_min = run_.starts.min_for(update)};
 }
 
 async::task<core::Result<void>> TicketIssuer::run() {
@@ -50,10 +48,8 @@ async::task<core::Result<void>> TicketIssuer::run() {
     }
     const std::uint64_t update = run_.next_issue++;
     TicketWork work = training_work(update);
-    IssueTickets request;
-    request.update = update;
-    request.groups = run_.plan.groups;
-    request.version_min = work.version_min;
+    IssueTickets request{
+        .update = update, .groups = run_.plan.groups, .version_min = work.version_min};
     auto issued = co_await ask(run_.context, kDataRole, request);
     if (!issued && issued.error().code == ErrorCode::kNotFound) {
       used_up_ = issued.error();

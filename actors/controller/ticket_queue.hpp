@@ -20,7 +20,7 @@ namespace troupe::actors {
 enum class WorkKind { kEvaluation, kTraining };
 
 struct TicketWork {
-  experience::Ticket ticket;
+  experience::Ticket ticket{};
   WorkKind kind = WorkKind::kTraining;
   std::int32_t samples = 1;
   std::shared_ptr<const SamplingSpec> sampling;

@@ -128,9 +128,7 @@ async::task<core::Result<GroupStatuses>> UpdateLoop::collect(std::uint64_t updat
   run_.awaited = update;
   watch_stragglers(update);
   for (;;) {
-    AwaitGroups await;
-    await.update = update;
-    await.starts = run_.starts.window(update);
+    AwaitGroups await{update, run_.starts.window(update)};
     TROUPE_CO_TRY_ASSIGN(statuses, co_await ask(run_.context, kDataRole, std::move(await)));
     const bool all_ready = std::all_of(statuses.groups.begin(), statuses.groups.end(),
                                        [](const auto& group) { return group.ready(); });
@@ -185,15 +183,15 @@ async::task<core::Result<void>> UpdateLoop::prompts_used_up(core::Error error) {
 }
 
 void UpdateLoop::watch_stragglers(std::uint64_t update) {
-  const async::Scope* const scope = fleet_.scope();
-  if (run_.plan.straggler_timeout <= core::Duration::zero() || scope == nullptr) return;
+  if (run_.plan.straggler_timeout <= core::Duration::zero() || run_.scope == nullptr) return;
   std::function<void()> fire = [this, update] {
-    if (run_.awaited != update || fleet_.scope() == nullptr) return;
+    if (run_.awaited != update || run_.scope == nullptr) return;
     fleet_.cut(update);
     watch_stragglers(update);
   };
   straggler_timer_ = run_.context.timers->arm(
-      scope->executor(), run_.context.timers->now() + run_.plan.straggler_timeout, std::move(fire));
+      run_.scope->executor(), run_.context.timers->now() + run_.plan.straggler_timeout,
+      std::move(fire));
 }
 
 }  // namespace troupe::actors

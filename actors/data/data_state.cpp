@@ -45,12 +45,12 @@ core::Result<SavedTicket> ticket_from(const json& object,
   saved.prompt = object["prompt"].get<std::uint64_t>();
   saved.wanted = object["wanted"].get<std::int32_t>();
   if (saved.wanted < 1) return damaged(path, "an open ticket that wants no samples");
-  std::vector<std::uint64_t> prompts = {saved.prompt};
   for (const json& position : object.value("replaced", json::array())) {
     if (!position.is_number_unsigned()) return damaged(path, "a prompt that is no number");
     saved.replaced.push_back(position.get<std::uint64_t>());
-    prompts.push_back(saved.replaced.back());
   }
+  std::vector<std::uint64_t> prompts = saved.replaced;
+  prompts.push_back(saved.prompt);
   bool fresh = seen.slots.insert({saved.ticket.update, saved.ticket.slot}).second;
   for (const std::uint64_t prompt : prompts) {
     fresh = fresh && prompt < next_prompt && seen.prompts.insert(prompt).second;
@@ -67,21 +67,17 @@ json json_of(const SetRewards& set) {
   return {{"set", set.set}, {"from_update", set.from_update}, {"rewards", std::move(members)}};
 }
 
-bool is_text(const json& object, const char* key) {
-  return object.contains(key) && object[key].is_string();
-}
-
 core::Result<SetRewards> set_from(const json& object, const std::filesystem::path& path) {
   if (!object.is_object() || !is_count(object, "set") || !is_count(object, "from_update") ||
-      !object.contains("rewards") || !object["rewards"].is_array()) {
+      !object.value("rewards", json()).is_array()) {
     return damaged(path, "a reward set that is none");
   }
   SetRewards set;
   set.set = object["set"].get<std::uint64_t>();
   set.from_update = object["from_update"].get<std::uint64_t>();
   for (const json& member : object["rewards"]) {
-    if (!member.is_object() || !is_text(member, "name") || !is_text(member, "peer") ||
-        !member.contains("weight") || !member["weight"].is_number()) {
+    if (!member.is_object() || !member.value("name", json()).is_string() ||
+        !member.value("peer", json()).is_string() || !member.value("weight", json()).is_number()) {
       return damaged(path, "a reward without name, peer or weight");
     }
     set.members.push_back({member["name"].get<std::string>(), member["peer"].get<std::string>(),

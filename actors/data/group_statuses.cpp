@@ -10,36 +10,27 @@ std::size_t age_of(core::Version version, const std::vector<core::Version>& star
       starts.begin(), starts.end(), [version](core::Version start) { return start > version; }));
 }
 
-// MeansByName by name, in the order in which the names come.
-class MeansByName {
- public:
-  void add(const std::string& name, double value) {
-    Sum& sum = sum_of(name);
-    sum.total += value;
-    ++sum.count;
-  }
-  std::vector<std::pair<std::string, double>> means() const {
-    std::vector<std::pair<std::string, double>> result;
-    for (const Sum& sum : sums_) {
-      result.emplace_back(sum.name, sum.total / static_cast<double>(sum.count));
-    }
-    return result;
-  }
-
- private:
-  struct Sum {
-    std::string name;
-    double total = 0;
-    std::uint64_t count = 0;
-  };
-  Sum& sum_of(const std::string& name) {
-    for (Sum& sum : sums_) {
-      if (sum.name == name) return sum;
-    }
-    return sums_.emplace_back(Sum{name, 0, 0});
-  }
-  std::vector<Sum> sums_;
+// The values of one name, added up.
+struct Sum {
+  std::string name;
+  double total = 0;
+  std::uint64_t count = 0;
 };
+
+void add(std::vector<Sum>& sums, const std::string& name, double value) {
+  auto sum = std::find_if(sums.begin(), sums.end(), [&](const Sum& s) { return s.name == name; });
+  if (sum == sums.end()) sum = sums.insert(sum, Sum{name});
+  sum->total += value;
+  ++sum->count;
+}
+
+// By name, in the order in which the names came.
+std::vector<std::pair<std::string, double>> means_of(const std::vector<Sum>& sums) {
+  std::vector<std::pair<std::string, double>> means;
+  for (const Sum& sum : sums)
+    means.emplace_back(sum.name, sum.total / static_cast<double>(sum.count));
+  return means;
+}
 
 GroupStatus status_of(const BookGroup& group) {
   GroupStatus status;
@@ -58,11 +49,14 @@ GroupStatus status_of(const BookGroup& group) {
   return status;
 }
 
-void add_scores(const RewardSet& set, const SampleScores& sample, MeansByName& rewards, MeansByName& extras) {
-  for (std::size_t m = 0; m < set.members.size(); ++m)
-    rewards.add(set.members[m].name, sample.components[m].value_or(0.0));  // ready: it has them all
+void add_scores(const RewardSet& set,
+                const SampleScores& sample,
+                std::vector<Sum>& rewards,
+                std::vector<Sum>& extras) {
+  for (std::size_t m = 0; m < set.members.size(); ++m)  // ready: it has them all
+    add(rewards, set.members[m].name, sample.components[m].value_or(0.0));
   for (const SampleExtra& extra : sample.extras.all())
-    if (extra.number) extras.add(extra.name, *extra.number);
+    if (extra.number) add(extras, extra.name, *extra.number);
 }
 
 void add_ages(const experience::Trajectory& sample,
@@ -82,7 +76,7 @@ void add_ages(const experience::Trajectory& sample,
 GroupStatuses statuses_of(const std::vector<const BookGroup*>& groups,
                           const std::vector<core::Version>& starts) {
   GroupStatuses statuses;
-  MeansByName rewards, extras;
+  std::vector<Sum> rewards, extras;
   for (const BookGroup* group : groups) {
     statuses.groups.push_back(status_of(*group));
     if (group->state != GroupState::kReady) continue;
@@ -91,8 +85,8 @@ GroupStatuses statuses_of(const std::vector<const BookGroup*>& groups,
     for (const SampleScores& scores : group->scores)
       add_scores(*group->rewards, scores, rewards, extras);
   }
-  statuses.rewards = rewards.means();
-  statuses.extras = extras.means();
+  statuses.rewards = means_of(rewards);
+  statuses.extras = means_of(extras);
   return statuses;
 }
 

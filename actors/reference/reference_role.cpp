@@ -17,11 +17,9 @@ std::int64_t rows_of(const ScoreLogprobs& request) {
 
 ReferenceRole::ReferenceRole(RoleContext context,
                              std::shared_ptr<const model::PackedWeights> weights,
-                             core::TeamRunner& team,
                              std::int64_t micro_rows_max)
     : context_(std::move(context)),
       weights_(std::move(weights)),
-      team_(team),
       micro_rows_max_(micro_rows_max),
       scratch_(std::make_shared<model::ScoreScratch>()) {}
 
@@ -58,7 +56,7 @@ ReferenceRole::Batch ReferenceRole::take_batch() {
 async::task<void> ReferenceRole::work() {
   while (!pending_.empty()) {
     Batch batch = take_batch();
-    auto job = [weights = weights_, scratch = scratch_, team = &team_, batch,
+    auto job = [weights = weights_, scratch = scratch_, team = context_.team, batch,
                 activity = context_.activity]() {
       const core::Activity::Busy guard(activity, "score");
       return score(*weights, *team, *scratch, batch);

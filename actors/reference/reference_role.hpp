@@ -17,8 +17,10 @@ namespace troupe::actors {
 
 class ReferenceRole {
  public:
-  ReferenceRole(RoleContext context, std::shared_ptr<const model::PackedWeights> weights,
-                core::TeamRunner& team, std::int64_t micro_rows_max);
+  // The context names the device thread and the team on it.
+  ReferenceRole(RoleContext context,
+                std::shared_ptr<const model::PackedWeights> weights,
+                std::int64_t micro_rows_max);
 
   // Repeated: computed again, with the same bits.
   async::task<core::Result<Logprobs>> on(ScoreLogprobs request);
@@ -39,7 +41,6 @@ class ReferenceRole {
 
   RoleContext context_;
   std::shared_ptr<const model::PackedWeights> weights_;
-  core::TeamRunner& team_;
   std::int64_t micro_rows_max_;
   std::shared_ptr<model::ScoreScratch> scratch_;  // used on the device thread alone
   std::deque<std::shared_ptr<Pending>> pending_;

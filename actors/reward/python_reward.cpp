@@ -1,6 +1,5 @@
 #include "actors/reward/python_reward.hpp"
 
-#include "actors/limits.hpp"
 #include "actors/reward/python_worker_source.hpp"
 #include "actors/reward/reward_json.hpp"
 #include "actors/reward/worker_process.hpp"
@@ -14,6 +13,8 @@ namespace {
 using core::ErrorCode;
 using nlohmann::json;
 
+constexpr core::Duration kStartDeadline = std::chrono::seconds(60);  // imports may be slow
+
 // The end of a traceback says most.
 std::string tail(const std::string& text) {
   constexpr std::size_t kTail_bytes_max = 1200;
@@ -22,19 +23,17 @@ std::string tail(const std::string& text) {
 
 class PythonReward final : public RewardSource {
  public:
-  explicit PythonReward(PythonRewardOptions options) : options_(std::move(options)) {
-    if (options_.calls_max == 0) options_.calls_max = limits::kRewardWorkerCalls_max;
-  }
+  PythonReward(std::filesystem::path file, std::uint64_t calls_max)
+      : file_(std::move(file)), calls_max_(calls_max) {}
 
-  std::string name() const override { return options_.file.stem().string(); }
+  std::string name() const override { return file_.stem().string(); }
   RewardReads reads() const override { return reads_; }
 
   core::Result<void> ensure_started() {
-    if (worker_.running() && calls_ < options_.calls_max) return {};
+    if (worker_.running() && calls_ < calls_max_) return {};
     calls_ = 0;
-    TROUPE_TRY(worker_.start(
-        {options_.interpreter, "-c", kPythonWorkerSource, options_.file.string(), "3"}));
-    auto line = worker_.read_line(options_.start_deadline);
+    TROUPE_TRY(worker_.start({"python3", "-c", kPythonWorkerSource, file_.string(), "3"}));
+    auto line = worker_.read_line(kStartDeadline);
     if (!line) return core::fail(line.error().within(where()));
     const json ready = json::parse(*line, nullptr, false);
     if (ready.is_object() && ready.value("ready", false)) {
@@ -100,7 +99,7 @@ class PythonReward final : public RewardSource {
     return value.dump(-1, ' ', false, json::error_handler_t::replace);
   }
 
-  std::string where() const { return "reward function " + options_.file.string(); }
+  std::string where() const { return "reward function " + file_.string(); }
 
   core::Result<json> exchange(const std::vector<RewardGroup>& groups, core::Duration deadline) {
     const auto until = core::TimePoint(std::chrono::steady_clock::now()) + deadline;
@@ -143,7 +142,8 @@ class PythonReward final : public RewardSource {
     return dump(request);
   }
 
-  PythonRewardOptions options_;
+  const std::filesystem::path file_;
+  const std::uint64_t calls_max_;  // then the worker is replaced
   WorkerProcess worker_;
   RewardReads reads_;
   std::uint64_t next_id_ = 0;
@@ -152,13 +152,13 @@ class PythonReward final : public RewardSource {
 
 }  // namespace
 
-core::Result<std::unique_ptr<RewardSource>> make_python_reward(PythonRewardOptions options) {
+core::Result<std::unique_ptr<RewardSource>> make_python_reward(std::filesystem::path file,
+                                                               std::uint64_t calls_max) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(options.file, error)) {
-    return core::fail(ErrorCode::kConfig,
-                      "reward.python: there is no file " + options.file.string());
+  if (!std::filesystem::is_regular_file(file, error)) {
+    return core::fail(ErrorCode::kConfig, "reward.python: there is no file " + file.string());
   }
-  auto reward = std::make_unique<PythonReward>(std::move(options));
+  auto reward = std::make_unique<PythonReward>(std::move(file), calls_max);
   if (auto started = reward->ensure_started(); !started) {
     return core::fail(ErrorCode::kConfig, started.error().message);
   }

@@ -4,21 +4,16 @@
 // Used from the reward role's thread; calls block at most for the deadline.
 #pragma once
 
-#include <filesystem>
-
+#include "actors/limits.hpp"
 #include "actors/reward/reward_source.hpp"
+
+#include <filesystem>
 
 namespace troupe::actors {
 
-struct PythonRewardOptions {
-  std::filesystem::path file;          // the user's .py
-  std::string interpreter = "python3";  // looked up in PATH
-  core::Duration start_deadline = std::chrono::seconds(60);  // imports may be slow
-  std::uint64_t calls_max = 0;         // 0 = limits::kRewardWorkerCalls_max
-};
-
 // Starts the worker once to see that the file loads. Errors: kConfig naming the file and the
-// interpreter, with the end of the traceback.
-core::Result<std::unique_ptr<RewardSource>> make_python_reward(PythonRewardOptions options);
+// interpreter, with the end of the traceback. `calls_max`: then the worker is replaced.
+core::Result<std::unique_ptr<RewardSource>> make_python_reward(
+    std::filesystem::path file, std::uint64_t calls_max = limits::kRewardWorkerCalls_max);
 
 }  // namespace troupe::actors

@@ -1,17 +1,12 @@
 #include "actors/reward/reward_role.hpp"
 
 namespace troupe::actors {
-RewardRole::RewardRole(RoleContext context,
-                       std::unique_ptr<RewardSource> source,
-                       RewardRoleOptions options)
-    : context_(std::move(context)), source_(std::move(source)), options_(options) {}
 
 async::task<core::Result<Scores>> RewardRole::on(Score request) {
   const auto wanted = std::make_shared<RewardReads>();
   const auto tries = std::make_shared<RewardTries>();
   const RewardReads sent = request.sent;
-  auto job = [source = source_, request = std::move(request), tries, wanted,
-              deadline = options_.deadline,
+  auto job = [source = source_, request = std::move(request), tries, wanted, deadline = deadline_,
               activity = context_.activity]() -> core::Result<std::vector<RewardScore>> {
     const core::Activity::Busy guard(activity, "score");
     *wanted = source->reads();

@@ -3,10 +3,9 @@
 // worker is tried again (reward_retries.hpp); then its error goes back to the caller, who decides
 // what becomes of the group: kPeerLost when the source is away, any other has judged it. A request
 // without all columns that the source reads is answered with these. No failure is ever turned into
-// a score. Bounds: the options' deadline, twice for one batch; the device thread's queue.
+// a score. Bounds: the deadline, twice for one batch; the device thread's queue.
 #pragma once
 
-#include "actors/limits.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "actors/protocol/role_shell.hpp"
 #include "actors/reward/reward_retries.hpp"
@@ -17,15 +16,12 @@
 
 namespace troupe::actors {
 
-struct RewardRoleOptions {
-  core::Duration deadline = limits::kRewardDeadline;  // of one call of the source
-};
-
 class RewardRole {
  public:
-  RewardRole(RoleContext context,
-             std::unique_ptr<RewardSource> source,
-             RewardRoleOptions options = {});
+  // `deadline`: of one call of the source.
+  RewardRole(RoleContext context, std::unique_ptr<RewardSource> source, core::Duration deadline)
+      : context_(std::move(context)), source_(std::move(source)), deadline_(deadline) {}
+
   // Repeated: the source is asked again.
   async::task<core::Result<Scores>> on(Score request);
 
@@ -35,7 +31,7 @@ class RewardRole {
  private:
   RoleContext context_;
   std::shared_ptr<RewardSource> source_;  // used on the device thread alone
-  RewardRoleOptions options_;
+  const core::Duration deadline_;
   RewardTries tries_;
   std::uint64_t scored_ = 0, missing_ = 0;  // samples
   std::uint64_t failed_batches_ = 0;

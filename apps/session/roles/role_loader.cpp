@@ -229,8 +229,8 @@ Result<RoleRecipe> RoleLoader::load_reference(const Order& order) {
     TROUPE_TRY_SET(frozen, reference_weights(order.config, *team));
   }
   auto factory = actors::factory_of<actors::ReferenceRole>(
-      [frozen, team, rows_max = order.config.train.micro_tokens_max](RoleContext context) {
-        return std::make_shared<actors::ReferenceRole>(std::move(context), frozen, *team, rows_max);
+      [frozen, rows_max = order.config.train.micro_tokens_max](RoleContext context) {
+        return std::make_shared<actors::ReferenceRole>(std::move(context), frozen, rows_max);
       });
   return RoleRecipe{std::move(factory), &compute_, team};
 }
@@ -255,20 +255,15 @@ Result<RoleRecipe> RoleLoader::load_reward(const Order& order) {
 }
 
 RoleFactory reward_factory(std::unique_ptr<actors::RewardSource> source, core::Duration deadline) {
-  return actors::factory_of<actors::RewardRole>(
-      [source = std::move(source), deadline](RoleContext context) mutable {
-        return std::make_shared<actors::RewardRole>(std::move(context), std::move(source),
-                                                    actors::RewardRoleOptions{deadline});
-      });
+  return actors::factory_of<actors::RewardRole>([source = std::move(source),
+                                                 deadline](RoleContext context) mutable {
+    return std::make_shared<actors::RewardRole>(std::move(context), std::move(source), deadline);
+  });
 }
 
 Result<std::unique_ptr<actors::RewardSource>> make_reward(const config::TrainConfig& config) {
   if (!config.reward.http.empty()) return actors::make_http_reward(config.reward.http);
-  if (!config.reward.python.empty()) {
-    actors::PythonRewardOptions options;
-    options.file = config.reward.python;
-    return actors::make_python_reward(std::move(options));
-  }
+  if (!config.reward.python.empty()) return actors::make_python_reward(config.reward.python);
   const auto kind = actors::rule_kind(config.reward.rule);
   TROUPE_CHECK(kind.has_value(), "the configuration table knows the rules");
   return actors::make_rule_reward(*kind, config.reward.rule_pattern);

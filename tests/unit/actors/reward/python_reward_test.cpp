@@ -21,10 +21,10 @@ class PythonReward : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   core::Result<std::unique_ptr<RewardSource>> make(const std::string& code,
-                                                   std::uint64_t calls_max = 0) {
+                                                   std::uint64_t calls_max = 1000) {
     const auto file = folder_ / "reward.py";
     std::ofstream(file) << code;
-    return make_python_reward({.file = file, .calls_max = calls_max});
+    return make_python_reward(file, calls_max);
   }
   core::Result<std::vector<RewardScore>> run(RewardSource& source,
                                              core::Duration deadline = std::chrono::seconds(30)) {
@@ -298,8 +298,7 @@ TEST_F(PythonReward, FilesThatDoNotLoadAreConfigErrors) {
   auto none = make("x = 1\n");
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().message.find("reward_func"), std::string::npos);
-  EXPECT_EQ(make_python_reward({.file = "/nonexistent/reward.py"}).error().code,
-            core::ErrorCode::kConfig);
+  EXPECT_EQ(make_python_reward("/nonexistent/reward.py").error().code, core::ErrorCode::kConfig);
 }
 
 }  // namespace troupe::actors

@@ -124,7 +124,7 @@ TEST(RewardRetries, AHangingPythonFunctionIsKilledAndItsBatchScored) {
                                          "        open(flag, 'w').close()\n"
                                          "        while True: time.sleep(1)\n"
                                          "    return [1.0] * len(queries)\n";
-  auto source = make_python_reward({.file = folder / "reward.py"});
+  auto source = make_python_reward(folder / "reward.py");
   ASSERT_TRUE(source) << source.error().message;
   RewardTries tries;
   const auto scores = score_with_retries(**source, {answered("q", "a")}, 3000ms, tries);
