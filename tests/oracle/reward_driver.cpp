@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   async::DeviceThread device("reward");
   actors::RoleContext context;
   context.device = &device;
-  actors::RewardRole role(context, std::move(*source));
+  actors::RewardRole role(context, std::move(*source), std::chrono::seconds(60));
   for (std::string line; std::getline(std::cin, line);) {
     const json given = json::parse(line);
     actors::Score request;
