@@ -44,11 +44,20 @@ class Chain {
  private:
   core::Result<void> check(const experience::Group& group) const {
     for (std::size_t i = 0; i < group.samples.size(); ++i) {
-      if (!group.samples[i].tokens.empty()) continue;
-      return core::fail(ErrorCode::kInvalidArgument,
-                        "sample " + std::to_string(i) + " in the group of " +
-                            experience::name_of(group.ticket) +
-                            " has no tokens; unfinished samples must be left out");
+      const experience::Trajectory& sample = group.samples[i];
+      const auto refuse = [&](const char* why) {
+        return core::fail(ErrorCode::kInvalidArgument,
+                          "sample " + std::to_string(i) + " in the group of " +
+                              experience::name_of(group.ticket) + " has " + why);
+      };
+      const std::size_t count = sample.tokens.size();
+      if (count == 0) return refuse("no tokens; unfinished samples must be left out");
+      if (algo_.estimator->has_critic && sample.values.size() != count) {
+        return refuse("not one value of the critic per token");
+      }
+      if (algo_.kl_coef != 0 && sample.reference.size() != count) {
+        return refuse("not one reference log-prob per token");
+      }
     }
     return {};
   }

@@ -4,12 +4,12 @@
 
 #include "runtime/async/deadline.hpp"
 #include "runtime/net/await_token.hpp"
+#include "runtime/net/http_head.hpp"
 #include "runtime/net/listener.hpp"
 #include "runtime/net/strand_scope.hpp"
 
 #include <boost/asio/ip/address.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/read_size.hpp>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
@@ -34,83 +34,13 @@ constexpr std::size_t kBuffer_bytes_max =
 
 using Stream = beast::tcp_stream;
 using StreamPtr = std::shared_ptr<Stream>;
-using Parser = http::request_parser<http::string_body>;
+using Parser = HttpParser;
+using Complaint = HttpComplaint;
 using Request = http::request<http::string_body>;
 using Message = http::response<http::string_body>;
 
 // What becomes of a connection after a request.
 enum class Then { kNext, kClose, kLinger };
-
-// Why a request is refused.
-struct Complaint {
-  http::status status = http::status::bad_request;
-  std::string why;
-};
-
-constexpr std::size_t kRead_bytes_max = 64u << 10;
-
-// Whether a line of the header begins with a blank: it goes on with the one before. `last` is the
-// byte before these, and then the last of them.
-bool folds(std::string_view bytes, char& last) {
-  for (const char byte : bytes) {
-    if (last == '\n' && (byte == ' ' || byte == '\t')) return true;
-    last = byte;
-  }
-  return false;
-}
-
-struct HeaderRead {
-  boost::system::error_code code;
-  bool folded = false;  // a line goes on in the next one (obs-fold); nothing behind it was read
-};
-
-// Reads as Beast does until the header is whole, broken or folded; what follows it stays in
-// `buffer`. Beast lets a folded line pass, and a proxy before this server may then see other
-// requests than it does. The stream's timer and the parser's header_limit bound this.
-async::task<HeaderRead> read_header(beast::tcp_stream* stream,
-                                    beast::flat_buffer* buffer,
-                                    Parser* parser) {
-  parser->eager(false);  // stop where the body begins
-  HeaderRead read;
-  char last = 0;
-  for (;;) {
-    if (buffer->size() > 0) {
-      const auto data = buffer->data();
-      const std::size_t taken = parser->put(data, read.code);
-      read.folded = folds({static_cast<const char*>(data.data()), taken}, last);
-      buffer->consume(taken);
-      const bool more = read.code == http::error::need_more;
-      if (more) read.code = {};
-      if (read.code || read.folded || parser->is_header_done()) co_return read;
-      if (!more && taken > 0) continue;
-    }
-    const std::size_t room = beast::read_size(*buffer, kRead_bytes_max);
-    if (room == 0) {
-      read.code = http::error::buffer_overflow;
-      co_return read;
-    }
-    const auto space = buffer->prepare(room);
-    const auto [code, size] = co_await stream->async_read_some(space, kToken);
-    read.code = code;
-    if (code) co_return read;
-    buffer->commit(size);
-  }
-}
-
-// What is wrong with how the body is said to be sent: a coding other than `chunked` alone, or any
-// with HTTP/1.0. Beast lets these pass, too. Nothing when all is well.
-std::optional<Complaint> coding_complaint(const Request& message) {
-  const auto [first, end] = message.equal_range(http::field::transfer_encoding);
-  if (first == end) return std::nullopt;
-  if (message.version() < 11) {
-    return Complaint{http::status::bad_request, "Transfer-Encoding goes with HTTP/1.1"};
-  }
-  if (std::next(first) != end || !beast::iequals(first->value(), "chunked")) {
-    return Complaint{http::status::not_implemented,
-                     "Transfer-Encoding: this server takes chunked alone"};
-  }
-  return std::nullopt;
-}
 
 // What a request gets that could not be read; nothing for a connection that ended or was too slow.
 std::optional<Complaint> complaint_of(const boost::system::error_code& code) {
@@ -314,7 +244,7 @@ async::task<Then> HttpServer::Impl::one_request(StreamPtr stream,
   parser.header_limit(static_cast<std::uint32_t>(limits::kHttpHeader_bytes_max));
   parser.body_limit(options.body_bytes_max);
   stream->expires_after(options.header_limit);
-  auto [code, folded] = co_await read_header(stream.get(), buffer, &parser);
+  auto [code, folded] = co_await read_http_head(stream.get(), buffer, &parser);
   std::optional<Complaint> refused;
   if (folded) refused = Complaint{http::status::bad_request, "a line of the header is folded"};
   if (!code && !refused) refused = refusal(parser.get());
