@@ -31,7 +31,7 @@ std::vector<std::string> query_values(std::string_view query, std::string_view n
   return values;
 }
 
-// The first of them.
+// The first of those values.
 std::string query_value(std::string_view query, std::string_view name, std::string fallback) {
   const std::vector<std::string> values = query_values(query, name);
   return values.empty() ? std::move(fallback) : values.front();

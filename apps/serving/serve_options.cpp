@@ -128,7 +128,7 @@ std::string ServeOptions::address(std::uint16_t bound) const {
 
 namespace {
 
-// The folder's own name, then --model as it was given; "org/name" stays as it is.
+// The folder's last name, then --model as given; "org/name" is the only name of such a model.
 std::vector<std::string> default_names(const std::string& model,
                                        const std::filesystem::path& folder) {
   std::error_code error;
