@@ -30,11 +30,11 @@ struct ServeOptions {
   std::vector<Flag> flags();
 
   bool loopback() const;
-  // Warns of a port open to others without keys. Error kConfig: --insecure does not accept that.
+  // Warns when other hosts can reach the port. Error kConfig: they can, without --insecure.
   core::Result<void> check_listen(const ApiKeys& keys) const;
   // Checks the flags against the model before its weights are read. Error kConfig, naming the flag.
   core::Result<void> check_model(const model::ModelSpec& spec) const;
-  // Error kConfig, naming the flag: the folder has no tokenizer and the flags need one.
+  // Error kConfig, naming the flag: the flags need a tokenizer that is missing or switched off.
   core::Result<void> check_tokenizer(const std::filesystem::path& folder) const;
   TokenizerUse tokenizer_use() const {
     return no_tokenizer ? TokenizerUse::kNone : TokenizerUse::kNeeded;

@@ -59,7 +59,7 @@ class LineInput {
   LineInput(const LineInput&) = delete;
   LineInput& operator=(const LineInput&) = delete;
 
-  // Whether there is somebody to talk to.
+  // Whether input and output are a terminal.
   bool interactive() const noexcept { return interactive_; }
 
   // The next line, asked for by `prompt` at a terminal. Nothing at the end of the input and after a
@@ -95,7 +95,7 @@ class LineInput {
     ::tcsetattr(0, TCSANOW, &quiet);
   }
 
-  // With the keys that edit a line, which the terminal leaves to us while it is quiet.
+  // Also applies the editing keys, which the terminal does not handle while echo is off.
   void take_typed() {
     pollfd ready = {0, POLLIN, 0};
     while (!ended_ && ::poll(&ready, 1, 0) == 1 && (ready.revents & POLLIN) != 0) {
@@ -141,7 +141,7 @@ class Chat {
     if (asks) std::printf("%s%s\n", host_.model_name().c_str(), ": /help lists commands");
     for (;;) {
       std::fflush(stdout);
-      // A signal that came before anything was asked for ends the program.
+      // A signal before the first request ends the program.
       const auto typed = stop_requested() ? std::nullopt : input_.next("> ");
       if (!typed) {
         if (asks) std::fputc('\n', stdout);
@@ -205,7 +205,7 @@ class Chat {
         static_cast<long long>(sampling_.seed));
   }
 
-  // One turn. A turn that the engine refuses (too long) is forgotten and the dialogue goes on.
+  // One turn. A turn that the engine refuses (too long) is dropped and the dialogue goes on.
   Result<void> answer(const std::string& line) {
     messages_.push_back({"user", line});
     TROUPE_TRY_ASSIGN(prompt, host_.encode_chat(messages_));

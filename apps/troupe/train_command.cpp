@@ -30,7 +30,8 @@
 namespace troupe::app {
 namespace {
 
-// A run, session by session: another follows from the last commit when policy or critic was lost.
+// Trains session by session: when policy or critic is lost, the next resumes at the last
+// checkpoint.
 class Training {
  public:
   Training(config::TrainConfig config, config::Origins origins)
@@ -53,8 +54,8 @@ class Training {
  private:
   bool loopback() const { return config_.cluster.transport == config::Transport::kLoopback; }
 
-  // What the company has to say goes to whichever reporter is there; between two, to standard
-  // error. Any thread.
+  // Shows a note of the company through the present reporter; between two, on standard error. Any
+  // thread.
   void note(const std::string& text) {
     const std::lock_guard lock(mutex_);
     if (reporter_ != nullptr) return reporter_->on_note(text);
@@ -99,7 +100,7 @@ class Training {
     parts.folder_here = [&start] { return start.folder.check_here().has_value(); };
     auto ended = conduct(std::move(parts), inputs, updates, start.folder);
     const bool asked = !ended && ended.error().code == core::ErrorCode::kInterrupted;
-    if (ended || asked) plane_.reset();  // says good-bye while there is somebody to hear it
+    if (ended || asked) plane_.reset();  // dismisses the nodes while a reporter can show it
     report_to(nullptr);
     reward_sets_.merge(reporter->reward_sets());
     if (!ended && !asked) return ended;
@@ -110,7 +111,7 @@ class Training {
     return ended;
   }
 
-  // The rewards that were attached: as this command has seen them, or as the checkpoint has them.
+  // Restores the attached rewards: those of earlier sessions here, else those of the checkpoint.
   core::Result<void> restore_rewards(const std::optional<store::Checkpoint>& checkpoint) {
     if (!checkpoint || !reward_sets_.empty()) return {};
     TROUPE_TRY_ASSIGN(state, actors::read_state(checkpoint->folder));
@@ -121,7 +122,7 @@ class Training {
     return {};
   }
 
-  // Rewards of guests come through the gateway, which one process alone does not have.
+  // Attached rewards come through the gateway, which a run in one process lacks.
   static core::Result<void> check_none_attached(const actors::RunPlan& plan) {
     const actors::RewardBoard board(plan.rewards, plan.earlier_sets);
     if (board.absent().empty()) return {};
