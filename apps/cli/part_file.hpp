@@ -1,7 +1,7 @@
 // A resumable output file of JSON lines: OUT.part grows, OUT.part.json records the settings, and
 // OUT appears complete at the end. The same command resumes where a killed one stopped and ends
-// with the same bytes. One process at a time (a file lock, which the kernel drops when it dies).
-// Owned by a command; one thread.
+// with the same bytes. One process at a time (a file lock that ends with it). Owned by a command;
+// one thread.
 #pragma once
 
 #include "runtime/core/result.hpp"

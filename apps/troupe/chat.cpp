@@ -40,11 +40,10 @@ void listen() {
   ::tcsetattr(0, TCSANOW, &before);
 }
 
-// The lines that somebody types at a terminal, or that come from a file or pipe. While the program
-// is at work the terminal shows nothing that is typed, so that it does not get into the output;
-// whole lines are taken, and shown, at the next prompts, and what was begun stands behind the next
-// one. One in a process. The terminal is as before when it goes, also when a second Ctrl-C ends the
-// program.
+// Reads lines from a terminal, file or pipe. While the program computes, the terminal does not
+// echo, so that typed text does not mix with the output; whole lines typed meanwhile answer the
+// next prompts, and an unfinished one appears behind its prompt. One per process. The destructor,
+// or a second Ctrl-C, restores the terminal.
 class LineInput {
  public:
   LineInput() : interactive_(::isatty(0) == 1 && ::tcgetattr(0, &before) == 0) {
@@ -59,11 +58,10 @@ class LineInput {
   LineInput(const LineInput&) = delete;
   LineInput& operator=(const LineInput&) = delete;
 
-  // Whether input and output are a terminal.
+  // Whether standard input is a terminal.
   bool interactive() const noexcept { return interactive_; }
 
-  // The next line, asked for by `prompt` at a terminal. Nothing at the end of the input and after a
-  // signal.
+  // The next line; shows `prompt` at a terminal. None at the end of the input and after a signal.
   std::optional<std::string> next(const char* prompt) {
     std::string begun;
     if (interactive_) {
@@ -84,7 +82,7 @@ class LineInput {
   }
 
  private:
-  // Signals stay, and do not throw away what was typed.
+  // Turns echo and line editing off. Ctrl-C still works, and does not discard typed text.
   void be_quiet() const {
     if (!interactive_) return;
     termios quiet = before;
@@ -125,8 +123,8 @@ class LineInput {
   }
 
   const bool interactive_;
-  std::string typed_;   // meanwhile, and not taken
-  bool ended_ = false;  // Ctrl-D was among it
+  std::string typed_;   // typed meanwhile, not yet used
+  bool ended_ = false;  // Ctrl-D was typed
 };
 
 class Chat {

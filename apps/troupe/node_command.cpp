@@ -88,8 +88,7 @@ Result<void> run_remote(const NodeOptions& options, const NodeSelf& self) {
   std::chrono::steady_clock::time_point since;
   for (;;) {
     auto end = stay(target, self);
-    // The company soon gives up this node's own dead connection; a name taken for longer is
-    // another's.
+    // The company soon drops this node's own dead connection: a name taken longer is another's.
     if (end || end.error().code != ErrorCode::kInvalidArgument) {
       taken = false;
     } else if (const auto now = std::chrono::steady_clock::now(); !taken) {

@@ -30,7 +30,7 @@ using core::ErrorCode;
 using core::fail;
 using core::Result;
 
-// A connection takes a descriptor; the default soft bound is often 1024.
+// Raises the soft limit of descriptors, often 1024: each connection takes one.
 void raise_descriptor_bound() {
   rlimit limit = {};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

@@ -30,8 +30,7 @@
 namespace troupe::app {
 namespace {
 
-// Trains session by session: when policy or critic is lost, the next resumes at the last
-// checkpoint.
+// Trains session by session: after the loss of policy or critic from the last checkpoint.
 class Training {
  public:
   Training(config::TrainConfig config, config::Origins origins)
@@ -106,7 +105,7 @@ class Training {
     if (!ended && !asked) return ended;
     const auto phases = reporter->phases();
     const std::uint64_t done = reporter->done();
-    reporter.reset();  // the live block ends before the table begins
+    reporter.reset();  // ends the live block before the table
     print_summary(start.folder, done, load_s_, phases);
     return ended;
   }
