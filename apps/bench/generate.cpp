@@ -257,7 +257,7 @@ Result<GenerateFigures> measure(GenerateRun& bench,
   TROUPE_TRY(bench.prefill());
   TROUPE_TRY(bench.decode());
   std::vector<double> prefill_s, decode_s;            // of all prompts, of one step
-  std::vector<double> prefill_shares, decode_shares;  // of the machine's limit just before or after
+  std::vector<double> prefill_shares, decode_shares;  // of the better limit before and after
   std::vector<double> serial, barrier;                // shares of a step
   const bool known = !job.no_limits;
   kernels::MachineLimits limits;

@@ -105,7 +105,7 @@ class PushBench {
     TROUPE_TRY(sender.open());
     const double bytes = static_cast<double>(base_.size()) * sizeof(float);
     std::vector<double> whole, packing, publishing;
-    for (int round = 0; round < 6; ++round) {  // the first three allocate both buffers on both sides
+    for (int round = 0; round < 6; ++round) {  // the first three allocate the buffers
       sender.learn(++version_);
       const std::int64_t start = clock_ns();
       TROUPE_TRY_ASSIGN(location, sender.publish(version_));

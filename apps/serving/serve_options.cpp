@@ -66,7 +66,7 @@ Result<void> ServeOptions::check_listen(const ApiKeys& api_keys) const {
                     "put a TLS proxy in front of 127.0.0.1, or accept it by --insecure");
   }
   std::fprintf(stderr, "warning: %s can be reached from other hosts; nothing is encrypted%s\n",
-               host.c_str(), api_keys.any() ? "" : " and no API key is wanted");
+               host.c_str(), api_keys.any() ? "" : " and no API key is required");
   return {};
 }
 

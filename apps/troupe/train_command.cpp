@@ -127,7 +127,7 @@ class Training {
     if (board.absent().empty()) return {};
     return core::fail(core::ErrorCode::kConfig,
                       "reward " + *board.absent().begin() +
-                          " was attached to this run, and nobody can be attached with "
+                          " was attached to this run, and no reward can be attached with "
                           "--cluster.transport loopback; use --cluster.transport caf");
   }
 
@@ -273,7 +273,7 @@ void print_help(config::Methods method, const std::string& section_name) {
   std::fputs(config::overview(100, method).c_str(), stdout);
 }
 
-// What to write for a word that is no method: other programs have commands of their own for kinds of
+// Advice for a word that is no method: other programs have commands of their own for variants of
 // reinforcement learning that are settings here.
 std::string advice_for(const std::string& word) {
   std::vector<std::string_view> words(std::begin(config::kMethodNames),
