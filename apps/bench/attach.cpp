@@ -149,8 +149,8 @@ struct SetCheck {
   std::uint64_t wrong_score = 0;      // scores that differ from their reward's
 };
 
-// Whether `set` is the newest set that holds for the update. A group that was issued again may have
-// a later one: the first set may have lost a reward.
+// Whether `set` is the newest set that holds for the update. A group issued again may have a later
+// one: the first set may have lost a reward.
 bool fits(std::uint64_t set,
           std::uint64_t update,
           bool again,

@@ -63,7 +63,7 @@ Result<engine::SleepParts> sleep_parts(const std::string& query, bool can_reload
   }
   if (level == "2" && !can_reload) {
     return fail(ErrorCode::kInvalidArgument,
-                "level=2 would free the weights of a run, which sends them only once");
+                "level=2 would free the weights of a run, which sends each version only once");
   }
   return engine::SleepParts{level == "2", true};
 }

@@ -13,7 +13,7 @@ namespace {
 using core::ErrorCode;
 
 // Which columns the configured rewards read beside the texts. A reward that cannot be loaded here
-// is skipped; its role asks it.
+// is skipped; its own role asks it later.
 actors::RewardReads read_by_rewards(const config::TrainConfig& config) {
   actors::RewardReads read;
   for (const RewardPart& part : reward_parts(config)) {

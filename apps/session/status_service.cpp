@@ -72,7 +72,7 @@ async::task<void> StatusService::ask_all() {
   }
   names.insert({"controller/0", "data/0"});
   std::erase_if(roles_, [&](const auto& one) { return !names.contains(one.first); });
-  std::map<std::string, std::string> places;  // node by role; only the trace uses it
+  std::map<std::string, std::string> places;  // node by role, for the trace alone
   if (trace_) {
     const auto view = co_await parts_.view();
     for (const actors::PlacedRole& placed : view.roles)
