@@ -1,5 +1,5 @@
-// `troupe bench attach`: rewards that come and go while a run goes on. How soon they score, and
-// whether every sample was scored by the set of rewards that it was to have.
+// `troupe bench attach`: attaches and detaches rewards of a running run. Measures how soon they
+// score, and checks that every sample was scored by the reward set of its ticket.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/lab_run.hpp"
@@ -28,17 +28,16 @@ namespace {
 using nlohmann::json;
 
 constexpr double kReweight_share = 0.4, kKill_share = 0.35, kOverlap_share = 0.25;
-constexpr std::uint64_t kPause_ms_max = 150;  // between the first score and what comes next
+constexpr std::uint64_t kPause_ms_max = 150;  // between the first score and the next command
 
 struct AttachCounts {
   std::vector<double> first_score_ms;  // by cycle, from the start of the command
-  std::vector<double> attached_ms;     // until the command said that its reward is in
+  std::vector<double> attached_ms;     // until the command said that its reward is attached
   std::uint64_t reweights = 0, detaches = 0, kills = 0, overlaps = 0;
 };
 
-// Attach, perhaps re-weight, then detach or SIGKILL of the process that brought the reward, drawn
-// at random from a seed; sometimes the next reward comes before the last has gone. Every wait has
-// the job's limit.
+// Random cycles from a seed: attach a reward, perhaps re-weight it, then detach it or SIGKILL its
+// process; sometimes the next reward is attached before that. Every wait has the job's limit.
 class AttachCycles {
  public:
   // `limit_s`: of each command and wait.
@@ -55,7 +54,7 @@ class AttachCycles {
     for (std::uint64_t cycle = 0; cycle < cycles; ++cycle) {
       TROUPE_TRY_ASSIGN(guest, attach(cycle));
       std::this_thread::sleep_for(std::chrono::milliseconds(rng_.next_below(kPause_ms_max)));
-      // Every kind comes up in a short series, too.
+      // Even a short series has every kind of event.
       if (cycle % 5 == 1 || drawn(kReweight_share)) TROUPE_TRY(reweight(guest.name));
       if (staying) {
         TROUPE_TRY(end(std::move(*staying)));
@@ -146,12 +145,12 @@ class AttachCycles {
 
 struct SetCheck {
   std::uint64_t attached_scores = 0;  // in the rollouts, from attached rewards
-  std::uint64_t wrong_set = 0;        // samples of another set than their ticket's
-  std::uint64_t wrong_score = 0;      // scores that their reward did not give
+  std::uint64_t wrong_set = 0;        // samples scored by another set than their ticket's
+  std::uint64_t wrong_score = 0;      // scores that differ from their reward's
 };
 
-// The newest set that holds for the update. A group that was issued again may have a later one: the
-// first could have lost its reward.
+// Whether `set` is the newest set that holds for the update. A group issued again may have a later
+// one: the first set may have lost a reward.
 bool fits(std::uint64_t set,
           std::uint64_t update,
           bool again,
@@ -173,7 +172,7 @@ core::Result<void> check_rollouts(const std::filesystem::path& file, SetCheck& c
     const json rewards = line.value("rewards", json::object());
     for (const auto& [name, score] : rewards.items()) {
       const std::optional<double> right = lab_score(name);
-      if (!right) continue;  // the run's own
+      if (!right) continue;  // the run's own reward
       ++check.attached_scores;
       if (score != *right) ++check.wrong_score;
     }
@@ -196,8 +195,8 @@ std::map<std::uint64_t, std::uint64_t> printed_sets(const std::string& output) {
   return sets;
 }
 
-// Does each record of the ledger name the reward set that its ticket was to have, and does each
-// score of the rollouts come from the reward that it names? `run`: its folder. Error: kData.
+// Checks that each ledger record names the reward set of its ticket, and that each score in the
+// rollouts is its reward's. `run`: the run folder. Error: kData.
 core::Result<SetCheck> check_sets(const std::filesystem::path& run,
                                   const std::map<std::uint64_t, std::uint64_t>& first_updates) {
   SetCheck check;
@@ -232,8 +231,8 @@ double at_share(std::vector<double> values, double share) {
   return values[static_cast<std::size_t>(std::max(place, 1.0)) - 1];
 }
 
-// The last updates have no reward that comes or goes, so that no slot of them was issued again out
-// of turn: what the ledger then misses is lost.
+// During the last updates no reward is attached or detached, so that none of their slots is issued
+// again late: a slot missing in the ledger is lost.
 core::Result<nlohmann::ordered_json> measure(const AttachJob& job) {
   TROUPE_TRY_ASSIGN(files, LabFiles::make({}, job.keep));
   TROUPE_TRY_ASSIGN(server, ScoreServer::open());

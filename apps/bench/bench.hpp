@@ -1,6 +1,6 @@
 // The benchmarks of `troupe bench NAME [flags] [--json]`. Each measures the machine's limits in the
-// same run and prints shares of them, so that a figure means the same on any machine: with --json
-// one object a line on standard output, else a few lines for people. Times are medians of 3.
+// same run and prints shares of them, so that results compare across machines: with --json one
+// object a line on standard output, else a few lines for people. Times are medians of 3.
 #pragma once
 
 #include "apps/cli/words.hpp"

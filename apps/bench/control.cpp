@@ -1,6 +1,6 @@
-// `troupe bench control`: what a sample costs the head of a run (controller, prompts, tickets,
-// rewards' answers, rollouts, ledger) over processes, and how much memory a node without a model
-// takes.
+// `troupe bench control`: the processor time that a sample costs the head of a run over several
+// processes (controller, prompts, tickets, rewards' answers, rollouts, ledger), and the memory that
+// a node without a model takes.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/lab_run.hpp"

@@ -1,7 +1,7 @@
 // `troupe bench exact`: shows that the log-probs which the engine reports are the trainer's, bit
 // for bit. The engine samples in this process, a second process of the same program computes the
-// same log-probs with the training forward, and a third opinion comes from the scorer without
-// gradients.
+// same log-probs with the training forward, and the scorer without gradients computes them a third
+// time.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/exact_engine.hpp"
 #include "apps/bench/exact_soak.hpp"
@@ -61,8 +61,8 @@ core::Result<void> trainer_process(Words words) {
   return {};
 }
 
-// What `troupe bench exact WORDS` writes to standard output, in a process of its own. Its messages
-// come on our standard error.
+// Runs `troupe bench exact WORDS` as a process; returns its standard output. Its messages go to our
+// standard error.
 core::Result<std::string> output_of(const std::vector<std::string>& words,
                                     const std::vector<std::string>& environment) {
   const net::OwnedFd output(::memfd_create("troupe-exact", MFD_CLOEXEC));
@@ -112,7 +112,7 @@ ordered_json range_json(const Coverage::Range& range) {
   return ordered_json::array({range.min, range.max});
 }
 
-// What really happened in this run and changed no bit.
+// Names of the conditions that this run really covered.
 std::vector<std::string> covers(const Coverage& seen) {
   std::vector<std::string> names;
   const auto add = [&](const char* name, bool happened) {

@@ -52,8 +52,8 @@ struct Round {
   std::int32_t prompt_min = 1, prompt_max = 1;
   engine::SamplingParams sampling;  // max_new_tokens is set group by group
   bool scarce_blocks = false;       // KV blocks for about half of what the batch grows to
-  std::int32_t event_tokens = 0;    // something happens every so many tokens drawn; 0 = never
-  bool shared_prefixes = false;     // prompts begin like others
+  std::int32_t event_tokens = 0;    // an event every so many sampled tokens; 0 = never
+  bool shared_prefixes = false;     // prompts share prefixes
   std::int64_t weight = 1;          // share of the tokens
 };
 
@@ -64,8 +64,8 @@ struct RoundInputs {
   std::int64_t tokens = 0;
 };
 
-// One round: groups are handed in while there is room for their tokens, the engine steps, finished
-// samples go into the transcript. It samples exactly `inputs.tokens` response tokens.
+// One round: submits groups while the token budget lasts, steps the engine, adds finished samples
+// to the transcript. Samples exactly `inputs.tokens` response tokens.
 class RoundRun {
  public:
   RoundRun(const Round& round, const RoundInputs& inputs, Transcript& out, Coverage& coverage)
@@ -135,7 +135,7 @@ class RoundRun {
     return static_cast<std::int32_t>(rng_.next_below(static_cast<std::uint64_t>(bound)));
   }
 
-  // Never plans more tokens than are left; what a sample does not use comes back in `take`.
+  // Never plans more tokens than are left; `take` returns what a sample did not use.
   engine::GroupRequest next_request() {
     engine::GroupRequest request;
     request.id.value = ++groups_;
@@ -169,7 +169,7 @@ class RoundRun {
     return random_prompt(family, shared, rng_, length, spec_.vocab);
   }
 
-  // A sample whose group was handed in again may be here already: then it must be the same.
+  // A sample of a resubmitted group may be known already: then it must be equal.
   core::Result<void> take(engine::Sample sample) {
     const auto at = live_.find(sample.group.value);
     LiveGroup& live = at->second;

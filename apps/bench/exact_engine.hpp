@@ -1,6 +1,6 @@
-// The engine's side of `troupe bench exact`: loads the model, runs rounds of generation under
-// settings that must not change a log-prob (batch, rows of a step, threads, group size, prompt
-// length, sampler, too few KV blocks, prompts that share their beginnings, and the events of
+// The engine's side of `troupe bench exact`: loads the model, generates in rounds under settings
+// that must not change a log-prob (batch, rows of a step, threads, group size, prompt length,
+// sampler, too few KV blocks, prompts that share their beginnings, and the events of
 // exact_events.hpp), and checks the log-probs once more with the scorer without gradients. Runs on
 // the caller's thread with teams of one and two. Memory: packed weights twice, one engine, one
 // micro-batch.
@@ -20,11 +20,11 @@
 
 namespace troupe::app {
 
-// The model's weights packed, and others of its shape.
+// Loads and packs the model's weights, and other numbers in the same shape.
 core::Result<TwoWeights> load_two_weights(const std::filesystem::path& folder,
                                           core::TeamRunner& team);
 
-// What was really seen; `add` merges.
+// The ranges and counts that the rounds actually covered; Range::add extends a range.
 struct Coverage {
   struct Range {
     std::int64_t min = std::numeric_limits<std::int64_t>::max(), max = 0;

@@ -8,7 +8,7 @@
 namespace troupe::app {
 namespace {
 
-constexpr std::uint64_t kOtherIds = 1ull << 40;  // groups whose samples nobody wants
+constexpr std::uint64_t kOtherIds = 1ull << 40;  // ids of groups whose samples are dropped
 constexpr std::int32_t kOtherTokens = 3;
 constexpr std::size_t kOtherGroups = 2;
 
@@ -48,7 +48,7 @@ core::Result<void> ExactEvents::hand_in_again(LiveGroup& group) {
   return driver_.submit(group.request);
 }
 
-// Everything can be cut off without cutting one too often.
+// Whether every group may be aborted once more.
 bool ExactEvents::may_cut(const Live& live) {
   return std::all_of(live.begin(), live.end(),
                      [](const auto& one) { return one.second.cuts < kCuts_max; });
@@ -96,15 +96,15 @@ core::Result<void> ExactEvents::sleep(engine::SleepParts parts) {
   return {};
 }
 
-// No step in between: what follows must be computed again all the same.
+// No step between the swaps: the KV cache must be computed again nevertheless.
 core::Result<void> ExactEvents::swap_there_and_back() {
   TROUPE_TRY(driver_.set_weights(two_.other, engine::KvAction::kRecompute));
   ++counts_["weight_swap_recompute"];
   return driver_.set_weights(two_.weights, engine::KvAction::kRecompute);
 }
 
-// Everything is cut off, other weights compute some of the same prompts, so that a stale cache
-// would be full of their keys, and the first weights go on.
+// Aborts all groups and lets other weights compute some of the same prompts, so that a stale cache
+// would hold their keys; then goes on with the first weights.
 core::Result<void> ExactEvents::other_weights(Live& live) {
   if (!may_cut(live)) return {};
   driver_.pause(engine::PauseMode::kAbort);

@@ -1,7 +1,7 @@
-// What may happen to an engine while it samples and must not change a bit: groups cut off and
-// handed in again, pauses in their three modes, sleep and wake, weights swapped there and back with
-// keys and values computed again, other weights at work in between on the same prompts. Used by the
-// rounds and the soak of `troupe bench exact`, on their thread; holds references to their parts.
+// Events that must not change a bit of what an engine samples: groups aborted and submitted again,
+// pauses in their three modes, sleep and wake, weights swapped there and back with the KV cache
+// computed again, other weights in between on the same prompts. Used by the rounds and the soak of
+// `troupe bench exact`, on their thread; holds references to their parts.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -18,16 +18,16 @@ namespace troupe::app {
 // A group that the engine holds.
 struct LiveGroup {
   std::size_t place = 0;  // of the group in its owner's list
-  std::int32_t left = 0;  // samples that are still to come back
-  std::int32_t cuts = 0;  // times it was cut off; kCuts_max is the end of that, or it never ends
+  std::int32_t left = 0;  // unfinished samples
+  std::int32_t cuts = 0;  // times it was aborted, at most kCuts_max, so that it ends
   engine::GroupRequest request;
 };
 
 inline constexpr std::int32_t kCuts_max = 2;
 
 struct TwoWeights {
-  std::shared_ptr<const model::PackedWeights> weights;  // those that all results come from
-  std::shared_ptr<const model::PackedWeights> other;    // of the same model, with other numbers
+  std::shared_ptr<const model::PackedWeights> weights;  // the weights that produce all results
+  std::shared_ptr<const model::PackedWeights> other;    // other numbers in the same shape
 };
 
 class ExactEvents {
@@ -39,8 +39,8 @@ class ExactEvents {
               std::map<std::string, std::uint64_t>& counts)
       : driver_(driver), two_(two), seed_(seed), counts_(counts) {}
 
-  // The next event in turn. Groups of `live` that it cuts off are handed in again: all their
-  // samples come back, those too that had finished before.
+  // Causes the next event in turn. Groups of `live` that it aborts are submitted again, and all
+  // their samples come back, even those that had finished.
   core::Result<void> next(std::map<std::uint64_t, LiveGroup>& live);
 
  private:
@@ -53,7 +53,7 @@ class ExactEvents {
   core::Result<void> other_weights(Live& live);
   core::Result<void> hand_in_again(LiveGroup& group);
   static bool may_cut(const Live& live);
-  // A step of an engine that must do nothing.
+  // Steps a paused engine. Error: it did something.
   core::Result<void> expect_still();
 
   engine::EngineDriver& driver_;

@@ -1,5 +1,6 @@
-// How the checking sides of `troupe bench exact` regroup a transcript: parts of groups, packed into
-// micro-batches, and the comparison of log-probs bit by bit. Pure functions on the caller's thread.
+// For the checking sides of `troupe bench exact`: regroups a transcript into parts of groups, packs
+// them into micro-batches, and compares log-probs bit by bit. Pure functions on the caller's
+// thread.
 #pragma once
 
 #include "apps/bench/exact_transcript.hpp"
@@ -32,7 +33,7 @@ std::vector<Part> shuffled_parts(const std::vector<const TranscriptGroup*>& grou
 std::vector<PartBatch> pack_parts(std::vector<Part> parts,
                                   std::span<const std::int64_t> row_limits);
 
-// As the model takes them: spans into the transcript.
+// The batch as the model's input: spans into the transcript.
 std::vector<model::SampleGroup> model_groups(const PartBatch& batch);
 
 struct Difference {

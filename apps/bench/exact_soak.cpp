@@ -22,9 +22,9 @@ namespace {
 using core::Result;
 
 constexpr std::size_t kRequests = 48;
-constexpr std::size_t kWaiting_max = 24;          // groups handed in beyond what runs
+constexpr std::size_t kWaiting_max = 24;          // groups queued beyond those that run
 constexpr std::uint64_t kEventEvery_tokens = 60;  // on the average
-constexpr std::uint64_t kEventsUntilStart = 40;   // every kind has happened some times
+constexpr std::uint64_t kEventsUntilStart = 40;   // every kind has happened several times
 constexpr std::uint64_t kFirstFlood = 5;
 constexpr double kGrowth_max = 1.03;
 constexpr double kGrowth_max_mb = 12;  // of small processes: the allocator's own pages
@@ -38,7 +38,7 @@ class Soak {
     limits_.context = static_cast<std::int32_t>(context);
     limits_.sequences_max = 24;
     limits_.step_tokens_max = 96;
-    limits_.kv_blocks = 56;  // about a third of what 24 samples would like
+    limits_.kv_blocks = 56;  // about a third of what 24 samples need
     for (std::size_t i = 0; i < kRequests; ++i)
       requests_.push_back(make_request(i, context));
   }
@@ -74,7 +74,7 @@ class Soak {
   }
 
  private:
-  // A third share their beginnings; lengths up to half of the context, as many new tokens.
+  // A third share prefixes; prompts and responses are each up to half of the context.
   engine::GroupRequest make_request(std::size_t number, std::int64_t context) {
     const auto half = static_cast<std::uint64_t>(context / 2);
     engine::GroupRequest request;
@@ -91,7 +91,7 @@ class Soak {
     return request;
   }
 
-  // One group at a time, on one thread, nothing cached.
+  // Samples the expected answers: one group at a time, on one thread, without a prefix cache.
   Result<void> learn_answers() {
     core::SerialTeam serial;
     engine::EngineLimits limits = limits_;
@@ -145,7 +145,7 @@ class Soak {
            bits(a.prompt_logprobs, b.prompt_logprobs);
   }
 
-  // More groups than the queue takes: the rest is refused for that reason, and all are cut off.
+  // Submits more groups than the queue takes: the rest must be refused with that error. Aborts all.
   Result<void> flood() {
     ++events_["flood"];
     std::vector<core::GroupId> taken;

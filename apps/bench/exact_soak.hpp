@@ -1,8 +1,8 @@
-// The soak of `troupe bench exact --soak SECONDS`: one engine on all cores, under random submits,
-// cuts, pauses, sleeps and changes of weights, floods of requests beyond its queue, for as long as
-// asked. Every sample that comes back is compared with what an engine says that is left alone, and
-// at the end every KV block must be free and the memory of the process what it was. Runs on the
-// caller's thread; memory: packed weights twice, one engine.
+// The soak test `troupe bench exact --soak SECONDS`: one engine on all cores under random submits,
+// aborts, pauses, sleeps, changes of weights and floods of requests beyond its queue. Every sample
+// must equal that of an undisturbed engine; at the end every KV block must be free and the
+// process's memory must be what it was. Runs on the caller's thread; memory: packed weights twice,
+// one engine.
 #pragma once
 
 #include "runtime/core/result.hpp"

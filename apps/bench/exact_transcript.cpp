@@ -29,7 +29,7 @@ std::uint32_t checksum(std::span<const std::uint32_t> words) {
   return core::crc32c(words.data(), words.size_bytes());
 }
 
-// Puts words at the end.
+// Appends words.
 struct WordWriter {
   template <class T>
   void value(T value) {
@@ -46,7 +46,7 @@ struct WordWriter {
   Words32 words;
 };
 
-// Takes words off the front; a list longer than what is left ends the reading.
+// Reads words from the front; fails at a list longer than the rest.
 struct WordReader {
   template <class T>
   void value(T& value) {
@@ -56,7 +56,7 @@ struct WordReader {
     words = words.subspan(1);
   }
   template <class T>
-  void size(std::vector<T>& list) {  // of items that take at least one word each
+  void size(std::vector<T>& list) {  // each item takes at least one word
     std::uint32_t count = 0;
     value(count);
     if (count > words.size()) good = false;

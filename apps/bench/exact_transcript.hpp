@@ -1,7 +1,7 @@
-// What the engine's side of `troupe bench exact` says and the trainer's side checks: prompts,
-// sampled tokens and the bits of their log-probs, with what the engine was doing. Value types; a
-// file of 32-bit words with a checksum carries them from process to process. Bounds: the limits
-// below, checked when a file is read.
+// The record that the engine's side of `troupe bench exact` writes and the trainer's side checks:
+// prompts, sampled tokens, the bits of their log-probs, and the engine's settings. Value types;
+// passed between processes in a file of 32-bit words with a checksum. Bounds: the limits below,
+// checked when a file is read.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -1,4 +1,4 @@
-// How the benchmarks take times and print what they measured. Any thread.
+// Timing, medians and printing for the benchmarks. Any thread.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -33,7 +33,7 @@ std::int64_t clock_ns();
 // The middle one of `values`, or the mean of the middle two; at least one.
 double median(std::vector<double> values);
 
-// One JSON line, or, for people, a line a name.
+// Prints one JSON line or, for people, one line per figure.
 void print_figures(const nlohmann::ordered_json& figures, bool as_json);
 
 }  // namespace troupe::app

@@ -1,5 +1,5 @@
-// `troupe bench gemm`: matrix products as a model does them, weights from memory and not from a
-// cache: as many copies of each weight as fill 256 MiB take turns.
+// `troupe bench gemm`: a model's matrix products with weights read from memory, not from a cache:
+// copies of each weight that fill 256 MiB are used in turn.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/machine.hpp"
@@ -39,8 +39,8 @@ std::vector<Shape> shapes_of(const model::ModelSpec& spec) {
 // SmolLM2-135M's, when no model is named.
 constexpr Shape kUsualShapes[] = {{576, 960}, {576, 576}, {576, 3072}, {1536, 576}, {576, 49152}};
 
-// Uniform in [-0.5, 0.5), shared out: drawing 64 million numbers on one thread would take longer
-// than the benchmark. A device gets what the host drew.
+// Fills with uniform numbers in [-0.5, 0.5) on all threads: drawing 64 million on one would take
+// longer than the benchmark. A device gets the host's numbers.
 void fill(core::TeamRunner& team, core::Buffer<float>& buffer) {
   const bool on_host = team.memory().on_host();
   std::vector<float> drawn(on_host ? 0 : static_cast<std::size_t>(buffer.size()));
@@ -57,7 +57,7 @@ void fill(core::TeamRunner& team, core::Buffer<float>& buffer) {
   if (!on_host) buffer.upload(drawn);
 }
 
-// As many copies of one packed matrix as there is room for.
+// The copies of one packed matrix.
 class Copies {
  public:
   Copies(core::TeamRunner& team, const Shape& shape, kernels::PanelDtype dtype)
@@ -114,7 +114,7 @@ double time_product(core::TeamRunner& team,
   };
   product();
   team.memory().wait();
-  // So many that waiting for a device does not count.
+  // Calls per measurement: on a device so many that the final wait does not matter.
   const int at_once = team.memory().on_host() ? 1 : 32;
   std::vector<double> seconds;
   for (int i = 0; i < kRepetitions; ++i) {
@@ -132,7 +132,7 @@ double time_product(core::TeamRunner& team,
   return median(std::move(seconds));
 }
 
-// A device's bf16-compute is bound by its tensor cores.
+// The machine's limits; on a device tensor cores bound bf16-compute.
 kernels::MachineLimits limits_of(core::TeamRunner& team, kernels::PanelDtype dtype) {
   kernels::MachineLimits limits = measure_limits(team);
   auto* const on_device = dynamic_cast<kernels::cuda::DeviceTeam*>(&team);

@@ -36,13 +36,13 @@ struct GenerateJob {
   kernels::PanelDtype panels = kernels::PanelDtype::kF32;  // what dtype names
 };
 
-// Weights that a token goes through: those of the layers (of experts, the chosen) and of the head.
+// Weights used for one token: those of the layers (only the chosen experts) and of the head.
 double product_weights(const model::ModelSpec& spec) {
   return static_cast<double>(spec.active_weights() + spec.hidden * spec.vocab);
 }
 
-// Weights that a step of `rows` tokens reads: of experts those that somebody is expected to choose
-// when all are chosen equally often.
+// Weights that a step of `rows` tokens reads: of experts the expected number chosen by at least one
+// row when all are equally likely.
 double read_weights(const model::ModelSpec& spec, double rows) {
   const model::MoeSpec& moe = spec.moe;
   if (!moe.any()) return product_weights(spec);
@@ -54,7 +54,8 @@ double read_weights(const model::ModelSpec& spec, double rows) {
          static_cast<double>(moe.sparse_layers(spec.layers)) * (seen - chosen) * one;
 }
 
-// What a stretch of work needs at least, for the share of the limit. Products of pairs count half.
+// The least operations and bytes that some work needs, for the share of the limit. Products of
+// pairs count half.
 struct Work {
   double flops = 0, bytes = 0;
 };
@@ -81,9 +82,8 @@ Work decode_work(const model::ModelSpec& spec, const GenerateJob& job, double co
               4 * rows * 2 * context * static_cast<double>(spec.layers * spec.kv_width())};
 }
 
-// A team whose members' time in parallel regions is measured, in all and without what they wait in
-// barriers: what is left of a step is time outside the kernels. Wraps another team, which must
-// outlive it; regions start on one thread, as everywhere.
+// Measures the members' time in parallel regions and their waits in barriers; the rest of a step is
+// time outside the kernels. Wraps another team, which must outlive it; regions start on one thread.
 class MeteredTeam final : public core::TeamRunner {
  public:
   explicit MeteredTeam(core::TeamRunner& team)
@@ -188,7 +188,7 @@ class GenerateRun {
   Result<FirstTokens> first_tokens() {
     std::vector<double> one, all;
     std::uint64_t id = kFirstGroupId;
-    TROUPE_TRY(time_group(id++, job_.group));  // not counted
+    TROUPE_TRY(time_group(id++, job_.group));  // warm-up
     for (int i = 0; i < kPairs; ++i) {
       TROUPE_TRY_ASSIGN(alone, time_group(id++, 1));
       TROUPE_TRY_ASSIGN(group, time_group(id++, job_.group));
@@ -216,7 +216,7 @@ class GenerateRun {
     return {};
   }
 
-  // Seconds from handing in until every sample has its one token.
+  // Seconds from submission until every sample has its one token.
   Result<double> time_group(std::uint64_t id, std::int64_t samples) {
     core::Rng rng(8, id);
     engine::GroupRequest group = request(rng, id, 1);
@@ -253,12 +253,11 @@ Result<GenerateFigures> measure(GenerateRun& bench,
                                 const model::ModelSpec& spec,
                                 const GenerateJob& job,
                                 MeteredTeam& team) {
-  // A round that is not counted: after it the blocks are used again, as in an engine that has run
-  // for long.
+  // A warm-up round: after it KV blocks are reused, as in an engine that has run for long.
   TROUPE_TRY(bench.prefill());
   TROUPE_TRY(bench.decode());
   std::vector<double> prefill_s, decode_s;            // of all prompts, of one step
-  std::vector<double> prefill_shares, decode_shares;  // of what the machine could do around it
+  std::vector<double> prefill_shares, decode_shares;  // of the better limit before and after
   std::vector<double> serial, barrier;                // shares of a step
   const bool known = !job.no_limits;
   kernels::MachineLimits limits;

@@ -1,6 +1,6 @@
-// A real `troupe train ppo` of a tiny random model in processes of its own: started, watched
-// through its files and `troupe status`, and stopped. Owned by the benchmark, on its thread; ends
-// with it. Every wait has a limit; past it the error says what the run printed last.
+// Starts a real `troupe train ppo` of a tiny random model in processes of its own, watches it
+// through its files and `troupe status`, and stops it. Owned by the benchmark, on its thread; the
+// destructor ends the run. Every wait has a limit; past it the error shows the run's last output.
 #pragma once
 
 #include "apps/bench/logged_process.hpp"
@@ -36,7 +36,8 @@ class LabFiles {
   std::optional<TemporaryFolder> temporary_;
 };
 
-// Of one update: `groups` prompts, `samples` responses to each of at most `new_tokens` tokens.
+// Sizes of an update: `groups` prompts, `samples` responses to each, of at most `new_tokens`
+// tokens.
 struct LabSizes {
   std::int64_t groups = 4, samples = 4, new_tokens = 16;
   std::int64_t staleness_max = 1;
@@ -51,11 +52,11 @@ class LabRun {
                                     double limit_s);
 
   std::uint64_t updates() const;  // done so far
-  // Waits until so many are done.
+  // Waits until `updates` are done.
   core::Result<void> reach(std::uint64_t updates);
-  // What `troupe status --json` says.
+  // The output of `troupe status --json`.
   core::Result<nlohmann::json> status() const;
-  // Interrupts it: it ends after the update at hand, with a checkpoint.
+  // Interrupts the run: it ends after the current update, with a checkpoint.
   core::Result<void> interrupt();
 
   // One column of metrics.jsonl, for the updates from `first` (1-based) on.
@@ -73,7 +74,7 @@ class LabRun {
   double limit_s_;
 };
 
-// What a role did between two answers of `status`.
+// How a role spent its time between two answers of `status`.
 struct RoleTimes {
   double wall_s = 0, busy_s = 0;
   std::map<std::string, double> idle_s;  // by cause
@@ -83,7 +84,7 @@ RoleTimes role_times(const nlohmann::json& before,
                      const nlohmann::json& after,
                      const std::string& role);
 
-// The process of the node that plays the role; 0 when there is none.
+// The process id of the role's node; 0 when there is none.
 pid_t pid_of_role(const nlohmann::json& status, const std::string& role);
 
 }  // namespace troupe::app

@@ -1,5 +1,5 @@
-// A program in the background with its output in a file, and waits that always end: for benchmarks
-// and tests that start whole runs and the commands that change them. The process dies with its
+// Runs a program in the background with its output in a file; every wait has a limit. For
+// benchmarks and tests that start whole runs and commands on them. The process is killed with its
 // owner, on whose thread all calls are made.
 #pragma once
 
@@ -30,7 +30,7 @@ class LoggedProcess {
   std::optional<int> wait(double limit_s);
   bool running() { return child_.running(); }
   void signal(int number) { child_.signal(number); }
-  void kill() { child_.kill(); }  // with all of its group, and waits for its end
+  void kill() { child_.kill(); }  // kills its process group and waits for its end
 
   pid_t pid() const noexcept { return child_.pid(); }
   std::string output() const;
@@ -46,7 +46,7 @@ core::Result<std::string> run_command_logged(std::vector<std::string> arguments,
                                           const std::filesystem::path& log,
                                           double limit_s);
 
-// Of a process that goes on, from /proc; 0 when it is gone. Seconds of processor time in user and
+// Figures of a running process from /proc; 0 when it is gone. Seconds of processor time in user and
 // system mode; a field of its status in MiB, by default its resident memory.
 double processor_seconds(pid_t pid);
 double memory_mb(pid_t pid, const std::string& field = "VmRSS:");

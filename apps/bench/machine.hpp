@@ -6,7 +6,7 @@
 
 namespace troupe::app {
 
-// `bytes`: that are read, 0 for as many as show the speed of memory and not of a cache.
+// `bytes`: how many to read; 0: enough to measure memory and not a cache.
 kernels::MachineLimits measure_limits(core::TeamRunner& team,
                                       std::int64_t bytes = 0,
                                       int passes = 2);

@@ -22,7 +22,7 @@ struct OverlapJob {
   double limit_s = 240;
 };
 
-// Over the updates after the warm-up.
+// Times over the updates after the warm-up.
 struct Sides {
   double step_s = 0;  // of an update
   RoleTimes generator, policy, reward;
@@ -31,7 +31,7 @@ struct Sides {
   // Seconds of an update in which the role was busy. The roles were watched as long as the policy.
   double busy_s(const RoleTimes& role) const { return role.busy_s * step_s / policy.wall_s; }
   double longer_s() const { return std::max({busy_s(generator), busy_s(policy), busy_s(reward)}); }
-  // Shares of the generator's time, but for those that are next to nothing.
+  // The generator's idle shares by cause, without negligible ones.
   json generator_idle() const {
     json shares = json::object();
     for (const auto& [cause, seconds] : generator.idle_s) {
@@ -50,8 +50,8 @@ std::string slow_reward(std::int64_t reward_ms) {
   return out.str();
 }
 
-// Accounts are differences between two looks at the run, both while it goes on. What a role's
-// account says is up to half a second old, so the stretch between is made long.
+// Times are differences between two status answers, both during the run. A role's report is up to
+// half a second old, so the time between is long.
 core::Result<Sides> watch(const OverlapJob& job, std::int64_t staleness, std::int64_t threads) {
   TROUPE_TRY_ASSIGN(files, LabFiles::make({job.layers, job.hidden, 4, 2, 2 * job.hidden, 512}));
   TROUPE_TRY(store::write_file(files / "slow.py", slow_reward(job.reward_ms)));

@@ -30,7 +30,7 @@ namespace {
 using core::Result;
 using nlohmann::json;
 
-// The trainer's side: master weights that change, published by the path that is measured.
+// The trainer's side: changes the master weights and publishes them by the measured path.
 class Sender {
  public:
   Sender(const PushJob& job,
@@ -87,7 +87,7 @@ class PushBench {
             const PushChannel& channel)
       : job_(job), base_(base), local_(local), channel_(channel) {}
 
-  // The figures of all three parts, by the names under which they are printed.
+  // Runs all three parts; returns their figures by printed name.
   Result<json> run() {
     TROUPE_TRY_ASSIGN(figures, transfers());
     TROUPE_TRY_ASSIGN(decoded, decode("keep", job_.pushes));
@@ -105,7 +105,7 @@ class PushBench {
     TROUPE_TRY(sender.open());
     const double bytes = static_cast<double>(base_.size()) * sizeof(float);
     std::vector<double> whole, packing, publishing;
-    for (int round = 0; round < 6; ++round) {  // three bring both buffers into being on both sides
+    for (int round = 0; round < 6; ++round) {  // the first three allocate the buffers
       sender.learn(++version_);
       const std::int64_t start = clock_ns();
       TROUPE_TRY_ASSIGN(location, sender.publish(version_));
@@ -210,8 +210,8 @@ Loopback connect_loopback() {
   return pair;
 }
 
-// What the machine can do with the same bytes in the same run, in GB/s, medians of 3 after a first
-// round: copies in memory with the same threads.
+// The machine's limit for the same bytes in the same run, in GB/s, medians of 3 after a warm-up:
+// copies in memory with the same threads.
 double copy_gb_per_s(core::TeamRunner& team, std::int64_t bytes) {
   core::Buffer<char> from(bytes), to(bytes);
   team.run([&](core::Team member) {
@@ -262,7 +262,7 @@ struct Limits {
   double copy_gb_per_s = 0, loopback_gb_per_s = 0;
 };
 
-// Measured once more: the better one counts.
+// Measures the limits again and keeps the better ones.
 Result<void> raise_limits(Limits& limits, const PushJob& job, std::int64_t bytes) {
   async::CpuPool team(static_cast<int>(job.threads));
   limits.copy_gb_per_s = std::max(limits.copy_gb_per_s, copy_gb_per_s(team, bytes));

@@ -1,7 +1,7 @@
-// The conversation between `troupe bench push` and its receiver: JSON messages over a pair of
-// sockets. The receiver is a second process of this program, or a thread where the channel of one
-// process is measured. Each end is used by one thread. Bounds: kPushMessage_bytes a message,
-// kPushWait for an answer.
+// Carries JSON messages between `troupe bench push` and its receiver over a pair of sockets. The
+// receiver is a second process of this program, or a thread when the channel within one process is
+// measured. Each end is used by one thread. Bounds: kPushMessage_bytes a message, kPushWait for an
+// answer.
 #pragma once
 
 #include "runtime/net/socket.hpp"
@@ -26,7 +26,7 @@ class PushChannel {
   core::Result<void> say(const nlohmann::json& message) const;
   // The next message. Errors: kPeerLost, kDeadline; that of {"error": TEXT} is its text.
   core::Result<nlohmann::json> hear() const;
-  bool waiting() const;  // a message, or the end, can be heard at once
+  bool waiting() const;  // `hear` would not block: a message or the end is there
 
  private:
   net::OwnedFd socket_;

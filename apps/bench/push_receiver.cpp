@@ -53,9 +53,9 @@ double p99(std::vector<double> values) {
   return values[(values.size() - 1) * 99 / 100];
 }
 
-// An engine that decodes while new weights come: the part of the receiver that measures pauses, and
-// checks that no token was made of two versions. Steps run on the caller's thread; each fetch has a
-// thread of its own, as in a generator.
+// Decodes while new weights arrive: measures the pauses, and checks that no token was computed with
+// two versions. Steps run on the caller's thread; each fetch has a thread of its own, as in a
+// generator.
 class PushDecode {
  public:
   PushDecode(const PushJob& job,
@@ -69,8 +69,9 @@ class PushDecode {
         location_(std::move(location)),
         team_(team) {}
 
-  // Says {"ready": true}. Then a push goes on from {"do": "begin"} to {"do": "version", "version":
-  // V}, whose answer is {"swapped_ns"}, the end of the first step on it; until {"do": "stop"}.
+  // Sends {"ready": true}. Then each push lasts from {"do": "begin"} to {"do": "version",
+  // "version": V}, whose answer {"swapped_ns"} is the end of the first step on V; until {"do":
+  // "stop"}.
   core::Result<void> run(const PushChannel& channel, engine::KvAction action) {
     engine::EngineLimits limits;
     limits.sequences_max = static_cast<std::int32_t>(job_.batch);
@@ -159,8 +160,8 @@ class PushDecode {
     return {};
   }
 
-  // One step, after a slice of packing when weights have come. False: the step computed prompts and
-  // is not a decode step.
+  // One step, after a slice of packing if weights have arrived. False: the step computed prompts
+  // and is not a decode step.
   core::Result<bool> step(engine::KvAction action) {
     if (fetch_.valid() && fetch_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
       TROUPE_TRY_SET(intake_, fetch_.get());
@@ -184,7 +185,8 @@ class PushDecode {
     return turn.counters.prefill_tokens == before;
   }
 
-  // Tokens that claim the panels' version and whose log-prob has other bits than the panels give.
+  // Counts the tokens that claim the panels' version but whose log-prob differs from the panels' in
+  // any bit.
   core::Result<std::int64_t> differing(const model::PackedWeights& panels) {
     std::int64_t wrong = 0;
     for (const engine::Sample& sample : finished_) {
@@ -242,7 +244,7 @@ class Receiver {
   }
 
  private:
-  // Both sides have all cores in turn.
+  // Each side uses all cores in turn.
   core::Result<void> transfer(core::Version version) {
     if (pool_ == nullptr) {
       pool_ = std::make_unique<async::CpuPool>(static_cast<int>(job_.threads),

@@ -1,6 +1,6 @@
-// The receiving side of `troupe bench push`: does what the messages of its channel say until one
-// says that it is the end. Runs in a process of its own, or on a thread for the channel of one
-// process. docs/weights.md describes the transfer that is measured.
+// The receiving side of `troupe bench push`: carries out the messages of its channel until the
+// message "end". Runs in a process of its own, or on a thread when the channel within one process
+// is measured. docs/weights.md describes the transfer that is measured.
 //
 //   {"do": "transfer", "version": V, "location": L}  fetches and packs: {"verified_ns", "pack_ns"}
 //   {"do": "decode", "kv": "keep", "location": L}    decodes meanwhile, see PushDecode
@@ -16,8 +16,8 @@
 
 namespace troupe::app {
 
-// What is pushed: a model and its weights of each version. Both processes make them for themselves,
-// so that the receiver can tell which version a token came from.
+// The benchmark's job. Both processes compute the weights of each version themselves, so that the
+// receiver can tell which version a token came from.
 struct PushJob {
   std::string model;  // a folder; empty: a random model of about `bytes`
   std::int64_t bytes = std::int64_t{256} << 20;
@@ -26,7 +26,7 @@ struct PushJob {
   std::int64_t pushes = 100, checked = 8;
   std::int64_t batch = 4, slice_us = 2000;
 };
-// What the receiver needs of it, as its first message.
+// The fields that the receiver needs, sent as its first message.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PushJob, model, bytes, threads, engine_threads, batch, slice_us)
 
 // The loaded or random weights, version 0.
@@ -40,7 +40,8 @@ void write_version(core::TeamRunner& team,
 
 inline constexpr int kReceiverSocket = 3;  // descriptor of the channel in a process of its own
 
-// `base`: the weights of version 0. Answers an error with {"error": TEXT} and ends.
+// Serves until the end. `base`: the weights of version 0. Sends an error as {"error": TEXT} and
+// ends.
 void run_push_receiver(const PushJob& job,
                        const model::ParamStore& base,
                        weights::WeightSubscriber& subscriber,

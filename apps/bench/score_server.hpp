@@ -15,10 +15,10 @@
 
 namespace troupe::app {
 
-// "lab-12" is the name of an attached reward, the path that it asks at, and the score that it gives: 7,
-// half of the number and one.
+// "lab-12" names an attached reward and its path, and determines its score: 7, one more than half
+// of the number.
 std::string lab_reward(std::uint64_t number);
-std::optional<double> lab_score(const std::string& name);  // nothing for another name
+std::optional<double> lab_score(const std::string& name);  // none for another name
 
 class ScoreServer {
  public:

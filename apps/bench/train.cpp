@@ -1,5 +1,5 @@
-// `troupe bench train`: how fast the policy's trainer turns samples into optimiser steps, beside
-// what this machine's multiply-adds allow, and where the time goes.
+// `troupe bench train`: the speed of the policy's trainer against the limit of this machine's
+// multiply-adds, and the time of each phase.
 #include "apps/bench/bench.hpp"
 #include "apps/bench/figures.hpp"
 #include "apps/bench/train_steps.hpp"
@@ -59,7 +59,7 @@ ordered_json line_of(const TrainJob& job, const TrainFigures& figures) {
           {"update_cpu_s", figures.cost.cpu_s}};
 }
 
-// sft, dpo, rm: sequences or pairs in place of sampled groups.
+// Whether the objective trains on sequences or pairs in place of sampled groups.
 bool is_supervised(const std::string& objective) {
   return objective == "sft" || objective == "dpo" || objective == "rm";
 }
@@ -100,9 +100,9 @@ core::Result<learn::TrainerSettings> trainer_settings(const TrainJob& job) {
                         "'; use grpo, dr_grpo, rloo, reinforce_baseline, ppo, sft, dpo or rm");
 }
 
-// The parts of an update, timed one by one on the pieces that the trainer is made of: forward and
-// backward of every micro-batch, and the optimiser's step with what belongs to it. Memory: four
-// stores of the model, packed weights and one micro-batch, as in the trainer.
+// Times of the phases of an update, measured on the trainer's own parts: forward and backward of
+// every micro-batch, and the optimiser's step. Memory: four stores of the model, packed weights and
+// one micro-batch, as in the trainer.
 struct TrainPhases {
   double forward_s = 0;
   double backward_s = 0;
@@ -170,7 +170,7 @@ class PhaseRun {
   model::GroupPlan plan_;
 };
 
-// Medians, after a pass that is not counted.
+// Medians, after a warm-up pass.
 core::Result<TrainPhases> measure_phases(const TrainJob& job,
                                          const learn::TrainerSettings& settings,
                                          const std::vector<experience::Group>& groups,

@@ -33,7 +33,7 @@ rusage own_usage() {
   return usage;
 }
 
-// So far, but for wall time.
+// The cost so far, without wall time.
 StepCost used_so_far() {
   const rusage usage = own_usage();
   const auto seconds = [](const timeval& time) {
@@ -42,7 +42,7 @@ StepCost used_so_far() {
   return {0.0, seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_minflt};
 }
 
-// Each figure by itself.
+// The median of each figure separately.
 StepCost median_of(const std::vector<StepCost>& steps) {
   std::vector<double> wall, cpu, faults;
   for (const StepCost& step : steps) {

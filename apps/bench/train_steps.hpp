@@ -23,19 +23,18 @@ struct TrainJob {
   std::int64_t threads = 0;
 };
 
-// What one step costs this process. Processor time is what other work on the machine disturbs
-// least.
+// What one step costs this process. Other work on the machine disturbs processor time the least.
 struct StepCost {
   double wall_s = 0;
   double cpu_s = 0;              // user and system, all threads
-  std::int64_t page_faults = 0;  // without input or output: memory touched for the first time
+  std::int64_t page_faults = 0;  // minor ones: memory touched for the first time
 };
 
-inline constexpr int kTimedSteps = 3;  // after one that is not counted
+inline constexpr int kTimedSteps = 3;  // after a warm-up step
 
 struct TrainFigures {
   StepCost cost;                       // medians
-  std::int64_t first_page_faults = 0;  // of the step that is not counted
+  std::int64_t first_page_faults = 0;  // of the warm-up step
   double flops = 0;                    // of one step's products
   double fma_gflops = 0;               // what the team could do, before and after: the better one
   double peak_mb = 0;                  // largest proportional set size after a step
@@ -50,9 +49,9 @@ core::Result<TrainFigures> time_policy(const TrainJob& job,
                                        std::vector<experience::Group>& groups,
                                        core::TeamRunner& team);
 
-// Steps of learn::SupervisedTrainer over random sequences (sft) or pairs (dpo, rm).
-// Every step takes rows that no step had before: what the reference says of a row is kept, and a
-// step must pay for it. `tokens` counts those of all sequences and answers, prompts once for each
+// Steps of learn::SupervisedTrainer over random sequences (sft) or pairs (dpo, rm). Every step
+// takes new rows, because the trainer caches the reference's log-probs of a row and each step must
+// include that cost. `tokens` counts those of all sequences and answers, prompts once for each
 // answer, as trainers that do not share prompts do.
 core::Result<TrainFigures> time_supervised(const TrainJob& job, core::TeamRunner& team);
 

@@ -1,5 +1,4 @@
-// What benchmarks give a model to do, and the model in the form in which it does it. Pure
-// functions.
+// Random prompts for benchmarks, and packed weights of a model. Pure functions.
 #pragma once
 
 #include "runtime/core/rng.hpp"

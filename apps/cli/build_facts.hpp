@@ -1,5 +1,5 @@
-// What two processes must have in common to work in one company: the version and the arithmetic of
-// the program. Constants of the build.
+// The program's version and arithmetic, in which all processes of a company must agree. Constants
+// of the build.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// How fast a device is at what bounds our kernels: reading, copying, copies to and from the host,
-// multiply-adds. Measured by the device's own probes (kernels/ops.hpp), medians of 3.
+// Measures the device speeds that bound our kernels: memory reads and copies, copies to and from
+// the host, multiply-adds. Uses the device's own probes (kernels/ops.hpp), medians of 3.
 #pragma once
 
 #include "kernels/cuda/device.hpp"
@@ -17,18 +17,18 @@ struct DeviceSpeeds {
   double mma_gflops = 0;  // bf16 products of tensor cores, by the instruction that our kernels use
 };
 
-// Of a buffer that a device's reading is measured on: above the caches of any GPU; a quarter of
-// what is free where that is less.
+// Size of the buffer for measuring reads: larger than any GPU's caches, at most a quarter of the
+// free memory.
 std::int64_t probe_bytes(const kernels::cuda::Device& device);
 
-// On buffers of `probe_bytes`. Leaves nothing allocated, and the device entered.
+// Measures on buffers of `probe_bytes`, which it frees. The device stays the thread's current one.
 DeviceSpeeds measure_speeds(kernels::cuda::Device& device);
 
 // The rate of tensor-core products alone.
 double measure_mma_gflops(kernels::cuda::Device& device);
 
-// Seconds that `work`, which enqueues, takes on the device: median of 3 of as many repetitions as
-// last `seconds_min` together.
+// Device seconds of one call of `work`, which enqueues: median of 3 runs of as many repetitions as
+// take `seconds_min` together.
 double seconds_of(kernels::cuda::Device& device,
                   const std::function<void()>& work,
                   double seconds_min = 0.02);

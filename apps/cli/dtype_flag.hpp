@@ -1,4 +1,4 @@
-// The flag --dtype of the commands that generate: its help and what it stands for. Any thread.
+// The flag --dtype of the commands that generate: its help text and its parser. Any thread.
 #pragma once
 
 #include "kernels/panels.hpp"

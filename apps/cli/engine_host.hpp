@@ -34,24 +34,24 @@ class EngineHost {
       kernels::PanelDtype dtype = kernels::PanelDtype::kF32,
       TokenizerUse use = TokenizerUse::kNeeded);
 
-  // Without weights and driver, for one who gets the weights from elsewhere.
+  // Without weights and driver, for a caller that receives the weights from a run.
   static core::Result<std::unique_ptr<EngineHost>> prepare(
       const std::string& name,
       const Placement& placement,
       TokenizerUse use = TokenizerUse::kNeeded);
-  // A driver whose engine the first weights make; this host outlives it.
+  // A driver that makes its engine when the first weights arrive; this host outlives it.
   std::unique_ptr<engine::EngineDriver> make_driver(engine::EngineLimits limits);
 
   engine::EngineDriver& driver() { return *driver_; }
   const model::ModelSpec& spec() const { return spec_; }
-  // For one who uses it on another thread, before this host is gone; `driver` is then of no more
-  // use.
+  // Gives the driver to a caller that uses it on another thread; the host outlives it. Do not call
+  // `driver` after this.
   std::unique_ptr<engine::EngineDriver> take_driver() { return std::move(driver_); }
   core::TeamRunner& team() { return *team_; }
   // The weights of the folder, packed anew.
   core::Result<std::shared_ptr<const model::PackedWeights>> pack_weights();
   bool has_tokenizer() const { return tokenizer_.has_value(); }
-  // Of a host that has one, as those have for which it is needed.
+  // Only when has_tokenizer(), as always with kNeeded.
   const text::Tokenizer& tokenizer() const { return *tokenizer_; }
   const std::string& model_name() const { return name_; }
   std::int64_t context() const { return spec_.context; }

@@ -25,8 +25,8 @@ struct Flag {
 enum class FlagsOutcome { kRun, kHelpShown };
 
 // Fills the targets from `words`. `title` heads the help page: "troupe generate: ...". A bool may
-// stand alone or be followed by true, false, yes, no, on, off, 1 or 0. Errors (kConfig), all of
-// them told: unknown flags (with the nearest), missing or malformed value, out of range.
+// stand alone or be followed by true, false, yes, no, on, off, 1 or 0. Error kConfig, listing all
+// mistakes: unknown flags (with the nearest), missing or malformed value, out of range.
 core::Result<FlagsOutcome> parse_flags(std::string_view title,
                                        const std::vector<Flag>& flags,
                                        Words words);

@@ -62,7 +62,7 @@ Result<void> check_same(const fs::path& out, const PartSettings& settings) {
                   "--overwrite to begin anew");
 }
 
-// The length of the first whole bundles, and how many they are.
+// Bytes and number of the complete bundles at the beginning of `text`.
 std::pair<std::uint64_t, std::uint64_t> whole_bundles(const std::string& text,
                                                       std::uint64_t bundle) {
   std::uint64_t lines = 0, bundles = 0, length = 0;
@@ -104,7 +104,7 @@ Result<PartFile> PartFile::open(const fs::path& out,
                     "another --out");
   }
   std::uint64_t bundles = 0;
-  // An empty part is not worth comparing.
+  // The settings of an empty part need no comparison.
   const bool begun =
       !overwrite && fs::exists(settings_of(out), error) && fs::file_size(part, error) > 0;
   if (begun) {

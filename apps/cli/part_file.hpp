@@ -1,7 +1,7 @@
-// A file of JSON lines that is written in order over a long time and may be cut short at any
-// moment: OUT.part grows, OUT.part.json says what is being made, and OUT appears whole at the end.
-// The same command goes on where a killed one stopped and ends with the same bytes. One process at
-// a time (a lock on the part that the kernel drops). Owned by a command; one thread.
+// A resumable output file of JSON lines: OUT.part grows, OUT.part.json records the settings, and
+// OUT appears complete at the end. The same command resumes where a killed one stopped and ends
+// with the same bytes. One process at a time (a file lock that ends with it). Owned by a command;
+// one thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -16,7 +16,8 @@
 
 namespace troupe::app {
 
-// What the content depends on, by the name that an error shows. Values that differ are not mixed.
+// The settings that the content depends on, by the name that an error shows. A part is only
+// continued with equal settings.
 using PartSettings = std::vector<std::pair<std::string, std::string>>;
 
 class PartFile {
@@ -29,7 +30,7 @@ class PartFile {
                                      std::uint64_t bundle,
                                      bool overwrite);
 
-  // Whole bundles that stand in the part.
+  // Number of complete bundles in the part.
   std::uint64_t bundles() const { return bundles_; }
   // Appends whole bundles.
   core::Result<void> append(std::string_view lines, std::uint64_t bundles);

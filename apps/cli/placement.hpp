@@ -16,7 +16,7 @@ namespace troupe::app {
 
 inline constexpr const char* kDeviceHelp = "where to compute: cpu, cuda or cuda:N (GPU N)";
 
-// As flags say it.
+// The values of --device and --threads.
 struct Placement {
   std::string device = "cpu";
   std::int64_t threads = 0;  // of the CPU; 0: all usable cores
@@ -33,11 +33,11 @@ core::Result<std::unique_ptr<core::TeamRunner>> make_team(const Placement& place
 // Whether `make_team` would find the device, without opening it. The same errors.
 core::Result<void> check_device(const std::string& what, const core::DeviceName& device);
 
-// The teams of roles that compute on one thread: of each device that they name one. Owned by who
-// owns the thread, used on it.
+// The teams of roles that compute on one thread, one per device. Owned by the owner of the thread,
+// used on it.
 class Teams {
  public:
-  // `placement.threads` counts where the device's team is made. Good as long as this object.
+  // The device's team, made at the first call, which sets `threads`. Valid as long as this object.
   core::Result<core::TeamRunner*> get(const std::string& what, const Placement& placement);
 
  private:

@@ -1,5 +1,4 @@
-// The handler touches only lock-free atomics, write(2), _exit(2) and one hook that keeps to the
-// same.
+// The handler touches only lock-free atomics, write(2), _exit(2) and one hook that does the same.
 #include "apps/cli/stop_signal.hpp"
 
 #include <signal.h>

@@ -1,20 +1,20 @@
-// SIGINT and SIGTERM: the first asks the program to stop at the next good moment, the second ends
-// it at once with status 130. One per process, made by main before any thread; `requested` is safe
-// on any thread.
+// Handles SIGINT and SIGTERM: the first asks the program to stop at the next safe point, the second
+// ends it at once with status 130. Installed by main before any thread; `stop_requested` is safe on
+// any.
 #pragma once
 
 #include <atomic>
 
 namespace troupe::app {
 
-// Takes the two signals over.
+// Installs the handlers.
 void install_stop_signal();
 
-// Called in the signal's handler before the second one ends the program, for what would outlive it.
-// Null: nothing.
+// Sets a function that the handler of the second signal calls before the program ends, to end what
+// would outlive it. Null: none.
 void before_forced_end(void (*hook)()) noexcept;
 
-// Gives them back: the first ends the program. For commands that bring nothing to an end.
+// Restores the default: the first signal ends the program. For commands without work to finish.
 void leave_stop_signal();
 
 // True once a signal came in. The reference is good for the life of the process.

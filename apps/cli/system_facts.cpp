@@ -18,7 +18,7 @@ std::uint64_t number_in(const char* path) {
   return in >> value ? value : 0;
 }
 
-// What follows the colon in the first line of a file that begins with `key`; empty without one.
+// The text after the colon in the first line that begins with `key`; empty without such a line.
 std::string value_in(const char* path, std::string_view key) {
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);)
@@ -31,7 +31,7 @@ std::uint64_t memory_line_bytes(std::string_view key) {
   return value.empty() ? 0 : std::stoull(value) * 1024;
 }
 
-// Cores of the control group's quota, rounded up; 0 without one. Version 2, then version 1.
+// Cores of the control group's quota, rounded up; 0 without one. Tries cgroups v2, then v1.
 int quota_cores() {
   std::ifstream in("/sys/fs/cgroup/cpu.max");
   double quota = 0, period = 0;

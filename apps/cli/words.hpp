@@ -1,4 +1,4 @@
-// The words of a command line, and what is told to whoever typed them. On the main thread.
+// The words of a command line, and output for the user. On the main thread.
 #pragma once
 
 #include "runtime/core/result.hpp"

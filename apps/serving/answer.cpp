@@ -30,8 +30,8 @@ const char* finish_word(FinishReason reason) {
   }
 }
 
-// The text of one response while its tokens come in: decoded character by character, special tokens
-// left out, cut before a stop string.
+// Decodes one response while its tokens arrive: whole characters only, without special tokens, cut
+// before a stop string.
 class SampleText {
  public:
   // Without a tokenizer there is no text, and tokens are only counted.
@@ -40,9 +40,11 @@ class SampleText {
              bool skip_special,
              bool include_stop);
 
-  // The next tokens of a response that goes on; what of the text is new and certain.
+  // Takes the next tokens of an unfinished response; returns the new text that can no longer
+  // change.
   core::Result<std::string> go_on(std::span<const std::int32_t> tokens);
-  // The last tokens, with why it ended. The end token itself has no text, unless it is kept.
+  // Takes the last tokens; returns the rest of the text. The end token has no text, unless it is
+  // kept.
   core::Result<std::string> end(std::span<const std::int32_t> tokens, engine::FinishReason reason);
 
   std::size_t taken() const noexcept { return taken_; }  // tokens so far
@@ -106,7 +108,7 @@ core::Result<std::string> SampleText::end(std::span<const std::int32_t> tokens,
   return out;
 }
 
-// What ended it beside an end token: the stop string or token; vLLM's field.
+// The stop string or stop token that ended the sample, null for an end token; vLLM's field.
 Json stop_reason(const SampleText& text,
                  const engine::Sample& sample,
                  const engine::SamplingParams& params) {
@@ -211,7 +213,7 @@ Json chat_logprobs(const std::optional<text::Tokenizer>& tokenizer,
 
 struct Answer::State {
   SampleText text;
-  std::size_t offset = 0;  // characters of the tokens whose log-probs were told
+  std::size_t offset = 0;  // characters of the tokens whose log-probs were sent
   bool opened = false;  // the first event was sent
   std::size_t tokens = 0;
   Json whole{};  // the choice, when finished
@@ -303,7 +305,7 @@ void Answer::add_ids(Json& choice, std::span<const std::int32_t> ids) const {
   if (!model_.tokenizer) choice["token_ids"] = ids;
 }
 
-// What of a finished sample's text has not been told.
+// The part of a finished sample's text that has not been sent.
 core::Result<std::string> Answer::end_text(State& state, const engine::Sample& sample) {
   note_version(sample);
   if (request_.scores_only()) return std::string();
@@ -363,7 +365,7 @@ std::string Answer::event(Json choice) const {
   return "data: " + dump(out) + "\n\n";
 }
 
-// What comes before a choice's first text: its role, or the prompt to be echoed.
+// Precedes a choice's first text: its role, or the prompt to be echoed.
 std::string Answer::opening(std::size_t choice) {
   if (std::exchange(states_[choice].opened, true)) return {};
   if (request_.chat) return event(chunk(choice, "", nullptr, true));

@@ -1,6 +1,6 @@
-// Builds the answer to one request from its samples, in OpenAI's forms of completions and chats:
-// one JSON object at the end, or server-sent events on the way. A choice is one sample: sample s of
-// prompt i is choice i*n + s. Owned by one request, on its strand.
+// Builds the HTTP answer to one request from its samples, in OpenAI's formats of completions and
+// chats: one JSON object at the end, or server-sent events while samples grow. A choice is one
+// sample: sample s of prompt i is choice i*n + s. Owned by one request, on its strand.
 #pragma once
 
 #include "apps/serving/served_model.hpp"
@@ -14,13 +14,14 @@
 
 namespace troupe::app {
 
-// What every object of an answer says of it.
+// The fields "id" and "created" of every JSON object of an answer.
 struct AnswerName {
   std::string id;  // "cmpl-..." or "chatcmpl-..."
   std::int64_t created_s = 0;
 };
 
-// Either `finish` for every choice, then `body`; or the events of every choice, then `last_events`.
+// Call either `finish` for every choice, then `body`; or grow_event and finish_event, then
+// last_events.
 class Answer {
  public:
   // The arguments outlive the answer.
@@ -31,14 +32,14 @@ class Answer {
          core::Version version);
   ~Answer();
 
-  // A finished sample, of an answer in one piece.
+  // Adds a finished sample to an answer that is not streamed.
   core::Result<void> finish(std::size_t choice, const engine::Sample& sample);
-  // The same as events; what `grow` has told of it is not told again.
+  // A finished sample as events, without the tokens that grow_event has already sent.
   core::Result<std::string> finish_event(std::size_t choice, const engine::Sample& sample);
-  // New tokens of a sample that goes on.
+  // Events for the new tokens of an unfinished sample.
   core::Result<std::string> grow_event(std::size_t choice, const engine::Sample& part);
 
-  // Once all choices are finished.
+  // Call these once all choices are finished.
   std::string body() const;
   std::string last_events() const;  // usage, when it was asked for, and [DONE]
 
@@ -57,7 +58,7 @@ class Answer {
                                   const engine::Sample& sample,
                                   std::size_t from,
                                   bool with_prompt) const;
-  // "finish_reason" and what comes with it.
+  // Adds "finish_reason" and the fields that only a finished choice has.
   void add_end(nlohmann::ordered_json& choice,
                const State& state,
                const engine::Sample& sample) const;

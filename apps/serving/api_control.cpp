@@ -31,7 +31,7 @@ std::vector<std::string> query_values(std::string_view query, std::string_view n
   return values;
 }
 
-// The first of them.
+// The first of those values.
 std::string query_value(std::string_view query, std::string_view name, std::string fallback) {
   const std::vector<std::string> values = query_values(query, name);
   return values.empty() ? std::move(fallback) : values.front();
@@ -63,7 +63,7 @@ Result<engine::SleepParts> sleep_parts(const std::string& query, bool can_reload
   }
   if (level == "2" && !can_reload) {
     return fail(ErrorCode::kInvalidArgument,
-                "level=2 would give the weights of a run back, and nobody sends them again");
+                "level=2 would free the weights of a run, which sends each version only once");
   }
   return engine::SleepParts{level == "2", true};
 }

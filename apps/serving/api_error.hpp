@@ -20,7 +20,7 @@ struct ApiError {
 std::string api_error_json(const ApiError& error);
 net::HttpResponse api_error_response(const ApiError& error);
 
-// What an error of the engine or the tokenizer means to a client: kOverloaded is 503, kData and
+// Translates an error of the engine or the tokenizer for a client: kOverloaded is 503, kData and
 // kInvalidArgument are 400 (the advice of the message stays), the rest is 500.
 ApiError api_error_of(const core::Error& error);
 

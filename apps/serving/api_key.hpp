@@ -1,5 +1,5 @@
-// The keys that let a client in: `Authorization: Bearer KEY`. Compared in a time that does not
-// depend on where a wrong key differs. Immutable; any thread.
+// The API keys that admit a client (`Authorization: Bearer KEY`), compared in constant time.
+// Immutable; any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -12,7 +12,7 @@ namespace troupe::app {
 
 class ApiKeys {
  public:
-  ApiKeys() = default;  // none: everybody may come in
+  ApiKeys() = default;  // no keys: every client is admitted
   explicit ApiKeys(std::vector<std::string> keys) : keys_(std::move(keys)) {}
 
   // From `--api-key`s, the lines of `--api-key-file` and TROUPE_API_KEY. Errors kConfig: an
@@ -21,7 +21,7 @@ class ApiKeys {
                                       const std::string& file);
 
   bool any() const noexcept { return !keys_.empty(); }
-  // Of the Authorization header's value.
+  // Whether this value of the Authorization header holds one of the keys.
   bool admits(std::string_view authorization) const;
 
  private:

@@ -51,7 +51,7 @@ bool is_index(const std::string& path) {
   return path == "/" || path == "/v1" || path == "/v1/";
 }
 
-// The method that a path takes; empty for a path that is not there.
+// The method that a path takes; empty for an unknown path.
 std::string_view method_of(const std::string& path) {
   if (is_index(path)) return "GET";
   for (const Path& one : kPaths) {
@@ -60,7 +60,7 @@ std::string_view method_of(const std::string& path) {
   return "";
 }
 
-// What there is here, for one who looks in.
+// A list of the paths, for people who open the server in a browser.
 HttpResponse index_page() {
   Json list = Json::array();
   for (const Path& one : kPaths) {
@@ -70,7 +70,7 @@ HttpResponse index_page() {
   return json_response({{"paths", std::move(list)}});
 }
 
-// What watchers may see without a key: that the server lives, and its numbers.
+// Paths that need no key, for monitoring: health and metrics.
 bool is_open(const std::string& path) {
   return path == "/health" || path == "/healthz" || path == "/ping" || path == "/metrics";
 }

@@ -1,6 +1,6 @@
-// The HTTP side of `troupe serve`: which path and method does what, who may, and what refusals look
-// like. Requests run on the server's strand; texts are read and tokenized on threads of their own,
-// so that a long one holds nobody up. Owned by the command, outlives the server.
+// The HTTP side of `troupe serve`: routes paths, checks keys and limits, and forms the refusals.
+// Requests run on the server's strand; texts are parsed and tokenized on threads of their own, so
+// that a long one delays no other request. Owned by the command, outlives the server.
 #pragma once
 
 #include "apps/serving/api_key.hpp"
@@ -24,8 +24,8 @@ struct ApiServiceParts {
   ServeBounds bounds = {};
   bool loopback = true;  // nobody beyond this machine can connect
   std::size_t requests_max = limits::kServeConnections;  // at a time
-  // The weights anew, after a sleep that gave them back; on the engine's thread. Null: such a sleep
-  // is refused.
+  // Reloads the weights after a sleep that freed them; called on the engine's thread. Null: such a
+  // sleep is refused.
   std::function<core::Result<std::shared_ptr<const model::PackedWeights>>()> reload = nullptr;
 };
 
@@ -38,7 +38,7 @@ class ApiService {
 
   // The server's handler.
   static async::task<net::HttpResponse> respond(ApiService* self, net::HttpRequest request);
-  // The form of what the HTTP server itself refuses.
+  // Formats the refusals of the HTTP server itself.
   static net::HttpResponse complaint(int status, const std::string& why);
 
  private:
@@ -49,7 +49,7 @@ class ApiService {
   static async::task<Response> control(ApiService* self, net::HttpRequest request);
   Response models(const std::string& path) const;
   std::optional<ApiError> check_model(const std::string& name) const;
-  // Of a request, which need not name any.
+  // The same for a request, which need not name a model.
   std::optional<ApiError> check_wanted(const std::string& name) const;
 
   const ApiServiceParts parts_;

@@ -1,5 +1,5 @@
-// One coroutine on the pump's strand collects what has come in, runs a turn of the engine on the
-// engine's thread, and hands out the news of that turn.
+// One coroutine on the pump's strand collects submitted work, runs a turn of the engine on the
+// engine's thread, and passes that turn's news to the listeners.
 #include "apps/serving/engine_pump.hpp"
 
 #include "kernels/ops.hpp"
@@ -17,7 +17,7 @@ using engine::GroupNews;
 
 namespace {
 
-// The engine calls a group by its number, which says nothing to a client.
+// Removes the engine's group number from a message: it means nothing to a client.
 core::Error without_group(core::Error error, core::GroupId id) {
   const std::string own = "group " + std::to_string(id.value);
   for (const char* end : {": ", ", "}) {
@@ -123,7 +123,7 @@ void EnginePump::Impl::count() {
   counters.ready = true;
 }
 
-// After an exception nothing that the engine says can be trusted any more.
+// The turn after an exception: the engine's state is unknown, so that every group fails.
 EnginePump::Impl::Turn EnginePump::Impl::broken(const core::Error& error) const {
   Turn turn;
   for (const auto& [id, client] : clients) {
@@ -213,7 +213,7 @@ void EnginePump::abort(core::GroupId group) {
   async::post(impl_->strand_scope.executor(), [impl = impl_.get(), group] {
     if (impl->clients.erase(group.value) == 0) return;
     impl->work.engine.aborts.push_back(group);
-    // A group that was not handed to the engine yet never will be.
+    // Drops the group if it has not been submitted to the engine yet.
     std::erase_if(impl->work.engine.submits,
                   [group](const engine::Submission& one) { return one.request.id == group; });
     impl->changed.notify_all();

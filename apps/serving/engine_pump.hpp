@@ -1,8 +1,8 @@
-// Shares the one engine of `troupe serve` among all requests: takes groups of samples in from any
-// thread, runs the engine step by step on a thread of its own, and tells each listener what
-// happened to its group. State lives on a strand of the pump. Owned by the command; the io threads
-// outlive it. Bounds: groups are bounded by the engine's queue (kOverloaded) and the server's
-// connections; news of a group is at most what its request asked for.
+// Shares the one engine of `troupe serve` among all requests: accepts groups from any thread, runs
+// the engine step by step on a thread of its own, and passes each group's news to its listener.
+// State lives on the pump's strand. Owned by the command; the io threads outlive it. Bounds: groups
+// are bounded by the engine's queue (kOverloaded) and the server's connections; news of a group is
+// at most what its request asked for.
 #pragma once
 
 #include "runtime/async/deadline.hpp"
@@ -31,7 +31,7 @@ class EnginePump {
  public:
   using Listener = std::function<void(engine::GroupNews)>;
 
-  // `driver` may be without an engine until weights come in.
+  // `driver` may have no engine until take_weights.
   EnginePump(async::IoThreads& io, std::unique_ptr<engine::EngineDriver> driver);
   ~EnginePump();  // stop()
   EnginePump(const EnginePump&) = delete;
@@ -40,13 +40,14 @@ class EnginePump {
   core::GroupId next_id() noexcept { return {next_.fetch_add(1)}; }
 
   // Any thread. The listener is called on `executor` until the group is over: all samples finished,
-  // an error, or `abort`, after which it may hear news that were under way. `grown` comes only when
+  // an error, or `abort`, after which news already posted may still arrive. `grown` comes only when
   // `stream` is set.
   void submit(engine::GroupRequest request,
               bool stream,
               async::Executor executor,
               Listener listener);
-  // Any thread. Its blocks are free when the engine's turn is over. Unknown ids do nothing.
+  // Any thread. Frees the group's KV blocks after the engine's current turn. Unknown ids do
+  // nothing.
   void abort(core::GroupId group);
 
   // New weights: packed in slices between steps and swapped in. `swapped` is called on the pump's
@@ -56,14 +57,14 @@ class EnginePump {
                     engine::KvAction kv,
                     Swapped swapped);
 
-  // Runs `call` on the engine's thread between two turns; what it returns (of a pause) is told.
-  // Errors: its own; kClosed.
+  // Runs `call` on the engine's thread between two turns and passes the news that it returns (as of
+  // a pause) to the listeners. Errors: those of `call`; kClosed.
   using Call = std::function<core::Result<std::vector<engine::GroupNews>>(engine::EngineDriver&)>;
   async::task<core::Result<void>> on_engine(Call call);
 
   PumpCounters counters() const;
 
-  // Ends the turn at hand; listeners hear nothing more. No io thread. Idempotent.
+  // Finishes the current turn; calls no listener any more. Not on an io thread. Idempotent.
   void stop();
 
  private:

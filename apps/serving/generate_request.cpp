@@ -16,7 +16,7 @@ using nlohmann::json;
 
 namespace {
 
-// What a body asks for. `fill(fields, out)` reads its fields; one that it does not read is refused.
+// Parses a body. `fill(fields, out)` reads its fields; a field that it does not read is an error.
 template <class Out, class Fill>
 std::variant<Out, ApiError> read_body(const std::string& body,
                                       const ServeBounds& bounds,
@@ -51,7 +51,7 @@ void read_stops(JsonFields& fields, engine::SamplingParams& out) {
     const json list = stop->is_array() ? *stop : json::array({*stop});
     for (const json& one : list) {
       if (!one.is_string()) return fields.complain("stop", "must be a string or a list of strings");
-      // An empty one would end everything at once; clients send it for "none".
+      // An empty one would match at once; clients send it for "none".
       if (!one.get_ref<const std::string&>().empty()) out.stop_strings.push_back(one);
     }
   }
@@ -120,8 +120,8 @@ void read_stream(JsonFields& fields, GenerateRequest& out) {
   fields.take_over(inner);
 }
 
-// Fields of OpenAI or vLLM that would change the answer and that this server does not have. Values
-// that ask for nothing are taken.
+// Refuses fields of OpenAI or vLLM that would change the answer and that this server lacks. Values
+// without effect are accepted.
 void refuse_others(JsonFields& fields) {
   for (const char* name : {"tools",
                            "functions",
@@ -158,7 +158,7 @@ void refuse_others(JsonFields& fields) {
                  "request_id", "spaces_between_special_tokens"});
 }
 
-// Sampling, limits, streaming and what else completions and chats have in common.
+// Reads the fields that completions and chats share: sampling, limits, streaming.
 void read_common(JsonFields& fields, const ServeBounds& bounds, GenerateRequest& out) {
   out.n = static_cast<std::int32_t>(fields.integer("n", 1, 1, bounds.n_max));
   if (fields.integer("best_of", out.n, 1, INT32_MAX) != out.n) {
@@ -178,7 +178,7 @@ void read_common(JsonFields& fields, const ServeBounds& bounds, GenerateRequest&
 constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant",
                                                     "tool"};
 
-// The text of a message; nothing after a complaint. Only an answer that calls tools may lack it.
+// The text of a message; none after an error. Only an answer that calls tools may lack it.
 std::optional<std::string> content_of(JsonFields& fields,
                                       const std::string& name,
                                       const json& message) {
@@ -210,9 +210,8 @@ std::optional<std::string> content_of(JsonFields& fields,
   return joined;
 }
 
-// Dialogue: roles and texts; parts of type text are joined. Complains of a role that is none and of
-// a message without content, which only an answer with tool calls may be. Returns JSON for the
-// template.
+// Dialogue: roles and texts; parts of type text are joined. Errors: an unknown role; a message
+// without content, unless it is an answer with tool calls. Returns JSON for the template.
 std::string read_messages(JsonFields& fields, const json& messages) {
   json out = json::array();
   if (!messages.is_array() || messages.empty()) {

@@ -1,7 +1,7 @@
-// What a client asks for by POST /v1/completions, /v1/chat/completions, /tokenize or /detokenize,
-// read from JSON and checked as far as that goes without a tokenizer. Field names and meanings are
-// OpenAI's; where OpenAI has none they are vLLM's. Values; pure functions; any thread. Bounds:
-// kJsonDepth_max, those of ServeBounds and the engine's.
+// Parses the JSON bodies of POST /v1/completions, /v1/chat/completions, /tokenize and /detokenize,
+// and checks whatever needs no tokenizer. Field names and meanings are OpenAI's; where OpenAI has
+// none they are vLLM's. Values; pure functions; any thread. Bounds: kJsonDepth_max, those of
+// ServeBounds and the engine's.
 #pragma once
 
 #include "apps/serving/api_error.hpp"
@@ -45,7 +45,7 @@ struct ServeBounds {
   std::int32_t n_max = 256;
   std::int32_t prompts_max = limits::kServePrompts_max;
   std::int32_t logprobs_max = limits::kServeLogprobs;
-  bool routed_experts = false;        // of requests that do not say
+  bool routed_experts = false;        // default for requests without the field
   std::size_t tokens_max = 1u << 20;  // of a list of token ids
   std::size_t values_max = 1u << 16;  // of the JSON, token ids of prompts not counted
 };

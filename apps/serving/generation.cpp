@@ -30,7 +30,7 @@ double seconds(core::Duration span) {
 
 }  // namespace
 
-// The stream of a response: what the generation has to say, as the client takes it.
+// The stream of a response: produces events at the rate at which the client reads them.
 class Generation::Events final : public net::HttpStream {
  public:
   explicit Events(std::shared_ptr<Generation> generation) : generation_(std::move(generation)) {}

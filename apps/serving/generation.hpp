@@ -1,6 +1,6 @@
-// One request while the engine works on it: submits a group of samples for each prompt, builds the
-// answer from their news, and aborts what is unfinished when the client goes or the request fails.
-// Shared by the handler and the stream of its response; on the HTTP server's strand.
+// One request in progress: submits a group of samples for each prompt, builds the answer from their
+// news, and aborts unfinished groups when the client disconnects or the request fails. Shared by
+// the handler and the stream of its response; on the HTTP server's strand.
 #pragma once
 
 #include "apps/serving/answer.hpp"
@@ -14,7 +14,7 @@
 
 namespace troupe::app {
 
-// What generations share; outlives them.
+// The parts that all generations share; they outlive them.
 struct GenerationParts {
   const ServedModel& model;
   EnginePump& pump;
@@ -28,12 +28,12 @@ class Generation {
              GenerateRequest request,
              Encoded encoded,
              core::TimePoint began);
-  ~Generation();  // aborts what is unfinished
+  ~Generation();  // aborts unfinished groups
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
 
-  // The whole answer, or the beginning of a stream once its first news are there; an error in
-  // OpenAI's form. `client` may be null.
+  // The whole answer, or a stream that begins with the first news; an error in OpenAI's format.
+  // `client` may be null.
   static async::task<net::HttpResponse> respond(std::shared_ptr<Generation> self,
                                                 std::shared_ptr<net::HttpPresence> client);
 
@@ -54,7 +54,7 @@ class Generation {
     return prompt * static_cast<std::size_t>(request_.n) + static_cast<std::size_t>(sample.index);
   }
   void submit(async::Executor executor);
-  // Waits for news and takes them into the answer. False: the client has gone.
+  // Waits for news and adds them to the answer. False: the client has disconnected.
   static async::task<bool> advance(Generation* self);
   void take(engine::GroupNews news);
   void take_sample(std::size_t prompt, const engine::Sample& sample);

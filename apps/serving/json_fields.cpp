@@ -22,10 +22,9 @@ std::string number_text(double value) {
   return text;
 }
 
-// Counts values while the JSON is read: what holds too much is refused at that place, whatever
-// follows, so that no body costs more than its bytes and a bounded number of values. Bounded are
-// the lists that the engine bounds (logit_bias, stop, stop_token_ids), prompts and the token ids of
-// each, and all values together.
+// Counts values while the JSON is parsed and stops at the first excess, so that no body costs more
+// than its bytes and a bounded number of values. Bounded are the lists that the engine bounds
+// (logit_bias, stop, stop_token_ids), prompts and the token ids of each, and all values together.
 class BodyWatch final : public parse::JsonWatch {
  public:
   explicit BodyWatch(const ServeBounds& bounds) : bounds_(bounds) {}
@@ -34,9 +33,9 @@ class BodyWatch final : public parse::JsonWatch {
     if (depth == 1) field_ = name.substr(0, 64);
   }
 
-  // One value more in the list or object at hand.
+  // Counts one value in the current list or object.
   bool value(std::size_t depth, bool is_number) override {
-    counts_.resize(depth);  // those deeper have been closed since
+    counts_.resize(depth);  // deeper lists and objects are closed
     if (depth == 0) return true;
     const std::size_t now = ++counts_.back();
     const bool ids = is_number && ((field_ == "prompt" && (depth == 2 || depth == 3)) ||

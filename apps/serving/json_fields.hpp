@@ -1,4 +1,4 @@
-// The JSON body of a request: parsed within bounds, then read field by field. One thread.
+// Parses the JSON body of a request within bounds and reads it field by field. One thread.
 #pragma once
 
 #include "apps/serving/generate_request.hpp"
@@ -18,9 +18,9 @@ namespace troupe::app {
 std::variant<nlohmann::json, ApiError> read_object(const std::string& body,
                                                    const ServeBounds& bounds);
 
-// Reads the fields of one JSON object. Each read checks type and range and takes null for absent;
-// `end` refuses the fields that were not read. The first complaint is kept, with the field's name;
-// a read that complains gives its fallback. A view of the object, which must outlive it.
+// Reads the fields of one JSON object. Each read checks type and range and treats null as absent;
+// `end` refuses fields that were not read. Keeps the first error with its field's name; a failed
+// read returns its fallback. A view of the object, which must outlive it.
 class JsonFields {
  public:
   // `where`: put in front of names, as "stream_options.".
@@ -38,13 +38,13 @@ class JsonFields {
   float number(std::string_view name, double fallback, double min, double max);
   std::string text(std::string_view name);  // "" when absent
 
-  // Fields that change nothing here: taken and not looked at.
+  // Accepts these fields without reading them: they have no effect here.
   void ignore(std::initializer_list<std::string_view> names);
 
   void complain(std::string_view name, const std::string& why);
-  void take_over(const JsonFields& inner);  // its complaint
+  void take_over(const JsonFields& inner);  // takes its error
 
-  // Complains of the first field that was not read, and names the nearest that was.
+  // Sets an error for the first field that was not read, naming the most similar known one.
   void end();
 
   const std::optional<ApiError>& error() const noexcept { return error_; }

@@ -28,7 +28,7 @@ async::task<core::Result<wire::Frame>> RunFollower::handle(wire::Frame) {
 
 async::task<core::Result<void>> RunFollower::run() {
   executor_ = co_await boost::asio::this_coro::executor;
-  std::string last;          // complaint that was told
+  std::string last;          // error that was last reported
   std::size_t failures = 0;  // in a row
   for (;;) {
     auto taken = co_await take_next();
@@ -36,19 +36,18 @@ async::task<core::Result<void>> RunFollower::run() {
     failures = complaint.empty() ? 0 : failures + 1;
     if (failures > 1 && complaint != last) note_(complaint + "; trying again");
     last = failures > 1 ? complaint : std::string();
-    // News are waited for there; without an answer they are not.
+    // The controller delays its answer until there is news; after a failure this pause does.
     if (!taken) co_await async::sleep_for(*context_.timers, actors::limits::kBeatEvery);
   }
 }
 
-// Asks for news and takes what there is.
+// Asks for a newer version; fetches it if there is one.
 async::task<core::Result<void>> RunFollower::take_next() {
   actors::AwaitPublished request;
   request.held = weights_->version();
   auto newest = co_await actors::ask(context_, "controller/0", request);
   if (!newest) {
-    // A run that has published nothing so far is no trouble, and a controller that is gone is the
-    // run's end.
+    // Not errors: the run has published nothing yet; the controller is gone, so the run has ended.
     core::Error error = newest.error();
     if (error.code == ErrorCode::kNotFound || error.code == ErrorCode::kPeerLost) {
       error.message.clear();
@@ -67,7 +66,7 @@ async::task<core::Result<void>> RunFollower::take_next() {
   co_return core::Result<void>();
 }
 
-// The pump answers on its own strand, and may do so when this role has gone.
+// The pump answers on its own strand, perhaps after this role is destroyed.
 void RunFollower::hand_over() {
   EnginePump::Swapped told = [executor = executor_, follower = std::weak_ptr(weights_)](
                                  const core::Result<core::Version>& outcome) {

@@ -1,7 +1,7 @@
 // Keeps a server at the newest weights of a training run: asks the run's controller for a version
 // newer than its own, fetches it over the weight channel and hands it to the pump, one version at a
-// time; versions that come meanwhile are skipped. A role of this process that nobody sends requests
-// to and that the run does not wait for. Lives on its host's strand. Bound: one fetch at a time.
+// time; versions published meanwhile are skipped. A role that gets no requests and that the run
+// never waits for. Lives on its host's strand. Bound: one fetch at a time.
 #pragma once
 
 #include "actors/generator/weight_follower.hpp"
@@ -16,9 +16,8 @@ namespace troupe::app {
 
 class RunFollower final : public cluster::Role {
  public:
-  // `pump` and `fetch_thread` outlive it. `note` is told of versions, and of what goes wrong once
-  // it has gone wrong twice: the first time may be the run's end, of which the node hears by
-  // itself.
+  // `pump` and `fetch_thread` outlive it. `note` is called for new versions, and for an error that
+  // occurs twice: the first may be the run's end, which the node learns by itself.
   RunFollower(EnginePump& pump,
               std::shared_ptr<weights::WeightSubscriber> subscriber,
               async::DeviceThread& fetch_thread,
@@ -26,7 +25,7 @@ class RunFollower final : public cluster::Role {
               actors::RoleContext context);
 
   async::task<core::Result<wire::Frame>> handle(wire::Frame request) override;
-  // Until its scope is cancelled.
+  // Runs until its scope is cancelled.
   async::task<core::Result<void>> run() override;
 
  private:

@@ -1,5 +1,5 @@
-// The numbers of /metrics, under vLLM's names so that dashboards made for vLLM work. Requests count
-// them as they go. Thread-safe. Bound: a fixed set of series.
+// The metrics of /metrics, under vLLM's names so that dashboards made for vLLM work. Requests
+// update them. Thread-safe. Bound: a fixed set of series.
 #pragma once
 
 #include "apps/serving/engine_pump.hpp"
@@ -31,11 +31,11 @@ class ServeMetrics {
  public:
   ServeMetrics();
 
-  void prompt(std::size_t tokens);  // of a group taken in
+  void prompt(std::size_t tokens);  // of a submitted group
   void first_token(double seconds);
   // A finished sample: its tokens, why it ended, and the seconds since its request came in.
   void finished(std::size_t tokens, engine::FinishReason reason, double seconds);
-  void aborted(std::size_t samples);  // that nobody waits for any more
+  void aborted(std::size_t samples);  // whose client disconnected
   void refused();  // a request answered with an error
 
   // Text format 0.0.4.

@@ -66,7 +66,7 @@ Result<void> ServeOptions::check_listen(const ApiKeys& api_keys) const {
                     "put a TLS proxy in front of 127.0.0.1, or accept it by --insecure");
   }
   std::fprintf(stderr, "warning: %s can be reached from other hosts; nothing is encrypted%s\n",
-               host.c_str(), api_keys.any() ? "" : " and no API key is wanted");
+               host.c_str(), api_keys.any() ? "" : " and no API key is required");
   return {};
 }
 
@@ -128,7 +128,7 @@ std::string ServeOptions::address(std::uint16_t bound) const {
 
 namespace {
 
-// The folder's own name, then --model as it was given; "org/name" stays as it is.
+// The folder's last name, then --model as given; "org/name" is the only name of such a model.
 std::vector<std::string> default_names(const std::string& model,
                                        const std::filesystem::path& folder) {
   std::error_code error;

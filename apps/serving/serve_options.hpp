@@ -1,4 +1,4 @@
-// The flags of `troupe serve`, and what follows from them. Plain values; the main thread.
+// The flags of `troupe serve`, their checks and the settings made from them. Main thread.
 #pragma once
 
 #include "apps/cli/engine_host.hpp"
@@ -30,11 +30,11 @@ struct ServeOptions {
   std::vector<Flag> flags();
 
   bool loopback() const;
-  // Warns of an open port. Error kConfig: one that was not accepted by --insecure.
+  // Warns when other hosts can reach the port. Error kConfig: they can, without --insecure.
   core::Result<void> check_listen(const ApiKeys& keys) const;
-  // What the flags ask of a model, before its weights are read. Errors: kConfig, naming the flag.
+  // Checks the flags against the model before its weights are read. Error kConfig, naming the flag.
   core::Result<void> check_model(const model::ModelSpec& spec) const;
-  // Error kConfig, naming the flag: there is no tokenizer, or one is wanted that is not.
+  // Error kConfig, naming the flag: the flags need a tokenizer that is missing or switched off.
   core::Result<void> check_tokenizer(const std::filesystem::path& folder) const;
   TokenizerUse tokenizer_use() const {
     return no_tokenizer ? TokenizerUse::kNone : TokenizerUse::kNeeded;

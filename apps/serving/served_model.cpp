@@ -13,7 +13,7 @@ ApiError bad(std::string param, std::string message) {
   return {.message = std::move(message), .param = std::move(param)};
 }
 
-// Of a server that was started without a tokenizer.
+// The error for text sent to a server that was started without a tokenizer.
 ApiError no_text(const std::string& param) {
   return bad(param,
              "this server has no tokenizer (--skip-tokenizer-init); give token ids, as "
@@ -31,7 +31,7 @@ std::variant<Tokens, ApiError> encode_text(const ServedModel& model,
                                            const std::string& text,
                                            bool add_special) {
   if (!model.tokenizer) return no_text("prompt");
-  // What can never fit is not tokenized at all.
+  // A text that can never fit into the context is refused without tokenizing it.
   const auto most = static_cast<std::size_t>(model.context) * model.token_bytes_max;
   if (text.size() > most) {
     return too_long(model, "a prompt of " + std::to_string(text.size()) + " bytes has more");

@@ -1,5 +1,5 @@
-// What the HTTP side of `troupe serve` knows of its model (names, tokenizer, chat template,
-// limits), and how a request becomes tokens with these alone. Immutable once made; any thread.
+// What the HTTP side of `troupe serve` needs of its model (names, tokenizer, chat template,
+// limits), and functions that turn a request into tokens. Immutable once made; any thread.
 #pragma once
 
 #include "apps/serving/generate_request.hpp"
@@ -38,8 +38,8 @@ struct EncodedPrompt {
   std::string text;  // of the prompt, for echo; empty unless that was asked for
 };
 
-// Prompts to tokens, and how many new ones each may have. The dialogue of a chat is one prompt.
-// Errors name the field. May take milliseconds: not for an io thread.
+// The prompts of a request as tokens, with how many new tokens each may get. The dialogue of a chat
+// is one prompt. Errors name the field. May take milliseconds: not for an io thread.
 struct Encoded {
   std::vector<EncodedPrompt> prompts;
   std::vector<std::int32_t> max_new_tokens;  // of each prompt, at least 1

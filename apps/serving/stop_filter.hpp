@@ -1,7 +1,7 @@
-// Lets the text of one response through, piece by piece, up to the first stop string: text that
-// might be the beginning of one is held back until it is clear that it is not, so nothing of a stop
-// string and nothing after it ever gets out. Owned by one sample; one thread. State: fewer bytes
-// than the longest stop string (at most kStopString_bytes_max).
+// Cuts the streamed text of one response before its first stop string: text that might begin one is
+// held back until it cannot, so no part of a stop string and nothing after it is shown. Owned by
+// one sample; one thread. State: fewer bytes than the longest stop string (at most
+// kStopString_bytes_max).
 #pragma once
 
 #include <optional>
@@ -14,14 +14,14 @@ namespace troupe::app {
 
 class StopFilter {
  public:
-  // `keep_match`: the matched string itself is let through.
+  // `keep_match`: show the matched string itself, too.
   explicit StopFilter(std::vector<std::string> stops, bool keep_match = false)
       : stops_(std::move(stops)), keep_match_(keep_match) {}
 
-  // What may be shown now. `may_stop` false: this piece completes no match (min_tokens), though it
-  // may be the beginning of one.
+  // Adds a piece; returns the text that may be shown now. `may_stop` false: this piece completes no
+  // match (min_tokens), though it may be the beginning of one.
   std::string push(std::string_view piece, bool may_stop = true);
-  // What was held back, when the response is over.
+  // The text still held back, once the response is over.
   std::string finish();
 
   // The stop string that ended the text; nothing gets through after it.

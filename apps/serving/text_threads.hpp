@@ -19,15 +19,14 @@ class TextThreads {
  public:
   // Longer bodies go to the thread of the long ones.
   static constexpr std::size_t kShortBody_bytes_max = 64u << 10;
-  // From here on their memory is worth the walk through the allocator's lists.
+  // From this size on, returning their memory is worth the cost of malloc_trim.
   static constexpr std::size_t kBigBody_bytes_min = 1u << 20;
 
   explicit TextThreads(std::size_t requests_max)
       : short_("text", nullptr, requests_max), long_("long text", nullptr, requests_max) {}
 
-  // Runs `job(body)`, which returns a Result, on one of them. The memory of a big body, and of what
-  // was made of it and is not in the outcome, goes back to the system: left to itself the allocator
-  // keeps it.
+  // Runs `job(body)`, which returns a Result, on one of them. After a big body, returns freed
+  // memory to the system, which the allocator would otherwise keep.
   template <class Job>
   static async::task<std::invoke_result_t<Job&, const std::string&>> run(TextThreads* self,
                                                                          std::string body,

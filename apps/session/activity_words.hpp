@@ -1,4 +1,4 @@
-// What a run is doing, in words for the terminal: who works, or who is waited for. Pure functions.
+// Words for the progress line: which role works, or what the run waits for. Pure functions.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -8,7 +8,7 @@
 
 namespace troupe::app {
 
-// "policy: training" for the phase "train"; a phase that has no words is its own.
+// "policy: training" for the phase "train"; an unknown phase is returned as it is.
 std::string activity_words(std::string_view phase);
 
 // "generators: sampling 3 of 8 groups; 2 wait for scores".

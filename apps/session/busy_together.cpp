@@ -12,7 +12,7 @@ void BusyTogether::add(const std::string& role, const std::vector<wire::Span>& s
   for (const wire::Span& span : spans) {
     if (span.state != "busy" || span.end <= span.begin) continue;
     if (!side->empty() && side->back().end == span.begin) {
-      side->back().end = span.end;  // one piece of work after another
+      side->back().end = span.end;  // adjacent spans: one stretch
     } else {
       side->push_back({span.begin, span.end});
     }

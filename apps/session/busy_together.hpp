@@ -1,6 +1,6 @@
-// For how long at least one generator and the policy were busy at the same time: what asynchronous
-// training is for. Fed with finished spans in pieces, role by role in order of time. Pure; spans
-// must be of one clock, as those of one host are. Grows by one stretch for each pause of a role.
+// Measures how long a generator and the policy were busy at once, the aim of asynchronous training.
+// Callers add finished spans in batches, in order of time within each role. Pure; all spans must
+// come from one clock (one host). Memory: one stretch per idle gap of a role.
 #pragma once
 
 #include "runtime/wire/role_report.hpp"

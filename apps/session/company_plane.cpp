@@ -26,7 +26,7 @@ std::uint64_t fresh_run_id() {
   return core::derive_seed(static_cast<std::uint64_t>(now), 1);
 }
 
-// The company as it is, asked on its strand.
+// The company's present state. Runs on its strand.
 async::task<actors::CompanyView> look_at(std::shared_ptr<Company> company) {
   co_return company->view();
 }
@@ -120,7 +120,7 @@ actors::CompanyHooks CompanyPlane::company_hooks() {
   return hooks;
 }
 
-// What a node of another host holds against its own files before it plays.
+// The hashes that a node on another host compares with its own files before it starts a role.
 async::task<actors::CompanyHooks::Settings> CompanyPlane::settings_of_contents() {
   if (!options_.contents) co_return actors::CompanyHooks::Settings();
   auto job = [this] { return options_.contents(); };
@@ -151,7 +151,7 @@ void CompanyPlane::give_up(const core::Error& error) {
   if (session_ != nullptr) session_->end(error);
 }
 
-// The policy and its critic speak to each other, past this process.
+// Introduces policy and critic to each other: they exchange messages without this process between.
 void CompanyPlane::role_up(const std::string& role) {
   status_->role_up(role);
   if (role == actors::kPolicyRole || role == actors::kCriticRole)
@@ -212,7 +212,7 @@ async::task<void> CompanyPlane::end_session() {
 }
 
 CompanyPlane::~CompanyPlane() {
-  if (company_) {  // through the gateway, too
+  if (company_) {  // before the gateway closes: remote nodes, too
     const auto deadline = async::Deadline::after(timers_, cluster::limits::kShutdownDeadline);
     own_io_.run(async::run_on(strand_, company_->dismiss_all(deadline, over_)));
   }

@@ -1,6 +1,6 @@
-// A run as a company of processes: the head of the company with its network, its gateway for other
-// hosts, the node processes of this host, and the status service. Opened once, for all sessions of
-// a run. Owned by the command that trains.
+// The control plane of a run over several processes: in the head process it owns the network, the
+// gateway for other hosts, the node processes of this host, the company role and the status
+// service. Opened once, for all sessions of a run. Owned by the `train` command.
 #pragma once
 
 #include "actors/company/company.hpp"
@@ -28,9 +28,9 @@ struct CompanyPlaneOptions {
   std::uint64_t updates = 0;  // of the whole run
   std::filesystem::path run_folder;
   CorePlan cores;
-  // The run's hashes; may block, called on a thread for it.
+  // Returns the run's content hashes. May block: called on the thread `hashing_`.
   std::function<core::Result<Hashes>()> contents;
-  // May be called on any thread, until the end.
+  // Shows a line to the user. Called on any thread until the plane is destroyed.
   std::function<void(const std::string&)> note;
 };
 
@@ -51,7 +51,7 @@ class CompanyPlane final : public ControlPlane {
 
   // Where other commands reach this company: "127.0.0.1:4711".
   std::string address() const { return address_of(*gateway_, options_.config); }
-  // "; status at http://127.0.0.1:4712/metrics", or nothing.
+  // "; status at http://127.0.0.1:4712/metrics"; empty without a status port.
   std::string status_text() const;
 
  private:
@@ -75,7 +75,7 @@ class CompanyPlane final : public ControlPlane {
   const std::uint64_t run_id_;
   std::atomic<std::uint64_t> sessions_{0};
   async::SteadyTimers timers_;
-  async::IoThreads own_io_;   // the company: hears signs of life whatever the roles do
+  async::IoThreads own_io_;   // of the company: heartbeats never wait for a role
   async::IoThreads role_io_;  // controller, data, status
   async::DeviceThread hashing_{"contents"};  // waits for the run's hashes
   actors::Admission admission_;
@@ -89,7 +89,7 @@ class CompanyPlane final : public ControlPlane {
   bool over_ = false;  // the run is finished
 
   // On the company's strand.
-  RunSession* session_ = nullptr;        // the one that hears of comings and goings
+  RunSession* session_ = nullptr;        // the one told when roles come and go
   std::optional<core::Error> hopeless_;  // why no session can go on
 };
 

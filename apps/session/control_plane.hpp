@@ -1,7 +1,7 @@
-// What a run session needs from its surroundings: a network for its roles, and all roles but its
-// own started and kept running. One implementation runs a company of processes, the other one all
-// roles in this process. Lives as long as the process. Called on the thread of the command that
-// trains, which the functions block.
+// Interface that a run session stands on: gives it a network, and starts and supervises all roles
+// but the session's own (controller, data). CompanyPlane runs them in several processes,
+// LoopbackPlane in this one. Called on the thread of the `train` command, which the functions
+// block.
 #pragma once
 
 #include "actors/controller/controller.hpp"
@@ -23,15 +23,15 @@ class ControlPlane {
   virtual async::IoThreads& io() = 0;
   virtual core::Result<std::shared_ptr<cluster::Endpoint>> join(const std::string& name) = 0;
 
-  // Brings up all roles that a session needs. The error is that of the role that cannot be had.
+  // Starts all roles that a session needs and waits for them. Error: why a role could not start.
   virtual core::Result<void> start_roles() = 0;
-  // The session's controller has been made and not begun; called on its strand.
+  // Called on the strand of the session's controller when that has been made but not started.
   virtual void prepare(actors::Controller& controller) = 0;
-  // The session hears from now on who comes, who goes, and what ends it.
+  // From now on tells `session` which roles come and go, and which error ends it.
   virtual void attach(RunSession& session) = 0;
-  // Leaves an account of the session in the run folder, while its roles are there.
+  // Writes the session's status report to the run folder. Call while the roles still run.
   virtual void write_report() = 0;
-  // The session hears nothing any more; its roles end. `over`: no other session follows.
+  // Detaches the session and stops its roles. `over`: no other session follows.
   virtual void stop_roles(bool over) = 0;
 };
 

@@ -25,7 +25,7 @@ CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores) {
     plan.text += " (synchronous)" + devices;
     return plan;
   }
-  // Roles of GPUs take a core each, the others share what is left.
+  // Each role on a GPU takes one core; the others share the rest.
   std::uint32_t taken = (gpu("policy") ? 1 : 0) + (gpu("generator") ? generators : 0);
   if (critic && gpu("critic")) ++taken;
   if (reference && gpu("reference")) ++taken;

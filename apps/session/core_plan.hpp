@@ -1,6 +1,6 @@
-// Which role computes with how many cores of this host. Synchronous training leases all cores to
-// each role in turn, the critic learning before the policy does; asynchronous training splits them,
-// because generators, policy and critic run at once. A role on a GPU needs one core. Pure.
+// Divides this host's cores among the roles of a run. Synchronous training gives each role all
+// cores in turn, the critic before the policy; asynchronous training splits them, because
+// generators, policy and critic run at once. A role on a GPU needs one core. Pure.
 #pragma once
 
 #include "runtime/config/train_config.hpp"
@@ -16,7 +16,7 @@ struct CorePlan {
   std::string text;                              // one line for the user
 };
 
-// `cores`: that this process may use; train.threads above 0 replaces it.
+// `cores`: how many this process may use; train.threads above 0 replaces it.
 CorePlan plan_cores(const config::TrainConfig& config, std::uint32_t cores);
 
 }  // namespace troupe::app

@@ -1,7 +1,6 @@
-// The figures of an evaluation from what each problem's samples gave: pass@1, pass@k, maj@k, mean
-// score, share of cut responses, mean length; over all problems and for each data source. Used by
-// `troupe eval` and by the evaluations of a run, which are read back from its folder. Reads files,
-// keeps nothing.
+// Computes an evaluation's metrics from the samples of each problem: pass@1, pass@k, maj@k, mean
+// score, share of truncated responses, mean length; over all problems and for each data source.
+// Used by `troupe eval` and by a run's evaluations, which are read back from its folder. Stateless.
 #pragma once
 
 #include "actors/controller/run_listener.hpp"
@@ -16,14 +15,14 @@
 
 namespace troupe::app {
 
-// One held-out problem; the vectors are by sample.
+// One held-out problem; each vector has one entry per sample.
 struct EvalProblem {
-  std::string source;  // of the column `datasource`; empty: none
+  std::string source;  // value of the column `datasource`; empty: none
   std::vector<double> scores;
   std::vector<std::string> answers;  // for majority votes; empty: no answer
   std::vector<bool> cut;             // ended by length
   std::vector<double> lengths;       // tokens
-  std::vector<double> rated;         // scores of a reward model beside; empty: none
+  std::vector<double> rated;         // scores of an extra reward model; empty: none
 };
 
 struct EvalFigure {
@@ -38,8 +37,9 @@ struct EvalSet {
   std::vector<EvalFigure> figures;
 };
 
-// All problems first, then each source by name where there is one. A sample passes at `pass_score`.
-// Each k is at most the samples of every problem. Intervals are 95 % bootstraps over problems.
+// The set of all problems, then one set per data source, sorted by name. A sample passes when its
+// score is at least `pass_score`. Each k is at most the fewest samples of a problem. Intervals are
+// 95 % bootstraps over problems.
 core::Result<std::vector<EvalSet>> eval_figures(const std::vector<EvalProblem>& problems,
                                                 const std::vector<std::int64_t>& ks,
                                                 double pass_score,
@@ -50,7 +50,7 @@ core::Result<std::vector<EvalSet>> eval_figures(const std::vector<EvalProblem>& 
 core::Result<actors::Metrics> evaluation_metrics(const std::vector<EvalProblem>& problems,
                                                  double pass_score);
 
-// The sampled problems of eval/step_N.jsonl with their answers, as `rule` and `pattern` see them.
+// The sampled (not greedy) problems of eval/step_N.jsonl; `rule` and `pattern` extract the answers.
 // Error: kData naming the file and line that cannot be read.
 core::Result<std::vector<EvalProblem>> read_problems(const std::filesystem::path& file,
                                                      const std::string& rule,
@@ -63,7 +63,7 @@ struct ProblemMeans {
 // Error: as read_problems.
 core::Result<ProblemMeans> read_problem_means(const std::filesystem::path& file);
 
-// 0 of nothing.
+// The mean; 0 for no values.
 template <class Values>
 double mean_of(const Values& values) {
   if (values.empty()) return 0;

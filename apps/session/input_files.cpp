@@ -46,7 +46,7 @@ class Look {
       model("reward.model_name_or_path", folder, true);
   }
 
-  // `reads_text`: with a tokenizer of its own.
+  // `reads_text`: the model needs a tokenizer of its own.
   void model(const std::string& key, const std::string& name, bool reads_text) {
     if (name.empty()) return;
     const auto folder = model::resolve_model(name);
@@ -87,7 +87,7 @@ class Look {
     }
   }
 
-  // As the run would load them.
+  // Reads the rows as the run would.
   Result<void> rows() {
     if (ppo()) {
       TROUPE_TRY_ASSIGN(inputs, load_inputs(config_, false));

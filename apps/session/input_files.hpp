@@ -1,6 +1,6 @@
-// The files that a configuration names, looked at without starting anything: models (configuration,
-// headers of weights, tokenizer), data sets (every row, as a run would take it), reward files.
-// Reads on the caller's thread.
+// Checks the files that a configuration names without starting a run: models (configuration, weight
+// headers, tokenizer), data sets (every row, read as a run would), reward files. Reads on the
+// caller's thread.
 #pragma once
 
 #include "runtime/config/train_config.hpp"
@@ -11,8 +11,8 @@
 
 namespace troupe::app {
 
-// What was looked at, and what was not and why: one line each. Errors name the key, all that are
-// found: kNotFound what is not there, kData what is malformed.
+// Returns one line for each thing checked, or skipped and why. The error lists all problems found,
+// each with its key: kNotFound for a missing file, kData for a malformed one.
 core::Result<std::vector<std::string>> look_at_input_files(const config::TrainConfig& config);
 
 }  // namespace troupe::app

@@ -21,7 +21,7 @@ using nlohmann::json;
 
 struct GroupRecord {
   std::uint64_t update = 0, slot = 0, step = 0, samples = 0, set = 0;
-  std::vector<std::uint64_t> positions;  // the group's own and those that it replaced
+  std::vector<std::uint64_t> positions;  // of the group and of those it replaced
   json rewards;                          // weight by name; null in ledgers of older programs
 };
 
@@ -50,7 +50,7 @@ core::Result<std::vector<GroupRecord>> read_groups(const std::filesystem::path& 
   return groups;
 }
 
-// Slots of every update between the first and the last, as many as the widest update has.
+// Checks every slot of each update between the first and the last; the widest update says how many.
 void check_slots(const std::vector<GroupRecord>& groups, LedgerCheck& check) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> records;
   std::uint64_t slots = 0;
@@ -112,7 +112,7 @@ std::filesystem::path rollouts_file(const std::filesystem::path& folder, std::ui
   return folder / "rollouts" / (store::step_name(step) + ".jsonl");
 }
 
-// `records`: those of one step, by slot.
+// `records`: the ledger's records of this step, by slot.
 core::Result<void> check_rollouts(const std::filesystem::path& file,
                                   const std::map<std::uint64_t, const GroupRecord*>& records,
                                   LedgerCheck& check) {

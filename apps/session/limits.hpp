@@ -1,4 +1,4 @@
-// Bounds of the status of a run, none a user's choice. Constants only.
+// Time limits of the status service, not configurable. Constants only.
 #pragma once
 
 #include "runtime/core/limit.hpp"

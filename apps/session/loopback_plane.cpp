@@ -12,10 +12,10 @@ namespace {
 
 using core::Result;
 
-constexpr core::RunId kRun{1};  // nobody else is on this network
+constexpr core::RunId kRun{1};  // any number will do: no other run is on this network
 
-// Weights go by pointer where policy and engines compute in one memory: on the processor, or on one
-// thread with one GPU.
+// Weights are passed by pointer where policy and engines share a memory: on the processor, or on
+// one thread with one GPU.
 OneProcess shared_by_roles(const config::TrainConfig& config,
                            std::unique_ptr<model::ParamStore> params,
                            std::unique_ptr<actors::RewardSource> reward) {

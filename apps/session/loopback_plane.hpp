@@ -1,6 +1,6 @@
-// A run in one process: every role on its own strand over the loopback network, the numeric ones
-// taking turns on one device thread with all cores. Has no company: a role that fails ends the
-// session. Serves one session. Owned by the command that trains.
+// The control plane of a run in one process: every role on its own strand over the loopback
+// network; the roles that compute take turns on one device thread with all cores. Nothing restarts
+// a role: one that fails ends the session. Serves one session. Owned by the `train` command.
 #pragma once
 
 #include "apps/session/control_plane.hpp"
@@ -19,8 +19,8 @@ namespace troupe::app {
 
 class LoopbackPlane final : public ControlPlane {
  public:
-  // `updates`: of the whole run. `params` and `reward`: loaded already; the reward is null without
-  // rule, Python file and server.
+  // `updates`: of the whole run. `params` and `reward` are loaded already; `reward` is null when no
+  // rule, Python file or server is configured.
   LoopbackPlane(config::TrainConfig config,
                 std::uint64_t updates,
                 std::unique_ptr<model::ParamStore> params,
@@ -49,7 +49,7 @@ class LoopbackPlane final : public ControlPlane {
   std::vector<std::unique_ptr<cluster::RoleHost>> hosts_;
   std::mutex mutex_;  // of the two below
   RunSession* session_ = nullptr;
-  std::optional<core::Error> early_;  // what failed before there was a session
+  std::optional<core::Error> early_;  // a role's failure before `attach`
 };
 
 }  // namespace troupe::app

@@ -28,22 +28,22 @@ struct RewardFlags {
   core::Result<std::unique_ptr<actors::RewardSource>> source() const;
   core::Duration deadline() const { return seconds_of(deadline_s); }
 
-  // What they mean for the content of a file with scores. Error: the Python file cannot be read.
+  // The settings that a file of scores depends on. Error: the Python file cannot be read.
   core::Result<std::vector<std::pair<std::string, std::string>>> settings() const;
 };
 
-// Scores all samples in calls of at most `kScoreRows`, whole groups, so that a reward that looks at
-// its batch sees the same ones whenever the work is cut. Failures of a call are tried again as in
-// training.
+// Scores all samples in calls of at most `kScoreRows`, never splitting a group, so that a reward
+// that compares the samples of its batch sees the same ones wherever the work is resumed. A call
+// that fails is retried as in training.
 inline constexpr std::size_t kScoreRows = 64;
 core::Result<std::vector<actors::RewardScore>> score_items(
     actors::RewardSource& source,
     const std::vector<actors::RewardGroup>& groups,
     core::Duration deadline);
 
-// What a response answers, for majority votes: what the rule compares (the first line; the last
-// number; group 1, or the match, of the pattern), else the whole text; blanks around it taken off.
-// Empty: no answer. The pattern is one that `RewardFlags::source` or a configuration has accepted.
+// The answer in a response, for majority votes: what the rule compares (the first line; the last
+// number; group 1, or the match, of the pattern), else the whole text; trimmed. Empty: no answer.
+// The pattern is one that `RewardFlags::source` or a configuration has accepted.
 std::string answer_of(const std::string& rule,
                       const std::string& pattern,
                       const std::string& response);

@@ -20,7 +20,7 @@ std::string line_of(const ordered_json& object) {
 ordered_json scores_json(const actors::SampleScores& sample, const actors::RewardSet& set) {
   ordered_json scores = ordered_json::object();
   for (std::size_t m = 0; m < set.members.size(); ++m) {
-    scores[set.members[m].name] = sample.components[m].value_or(0.0);  // committed: all are there
+    scores[set.members[m].name] = sample.components[m].value_or(0.0);  // committed: none is missing
   }
   return scores;
 }
@@ -86,7 +86,7 @@ core::Result<std::unique_ptr<RunFiles>> RunFiles::open(const store::RunFolder& f
 core::Result<void> RunFiles::commit(std::uint64_t update,
                                     std::uint64_t after_step,
                                     const std::vector<actors::CommittedGroup>& groups) {
-  // The run ends for it once the update is over (RunReporter); until then nothing is made anew.
+  // A missing folder is not recreated; RunReporter ends the run for it after the update.
   if (!folder_.check_here()) return {};
   if (experience::is_evaluation(update)) {
     return commit_evaluation((update & 1) != 0, after_step, groups);
@@ -137,7 +137,7 @@ core::Result<void> RunFiles::commit_evaluation(bool greedy,
   }
   const auto file = folder_.eval_file(after_step);
   TROUPE_TRY(store::make_folder(file.parent_path()));
-  // Greedy comes first and starts the file anew; the sampled lines follow.
+  // The greedy evaluation comes first and replaces the file; the sampled lines are appended.
   std::string before;
   if (!greedy) {
     TROUPE_TRY_SET(before, store::read_all(file));

@@ -1,5 +1,6 @@
-// Where committed groups go: rollouts/step_N.jsonl for training, eval/step_N.jsonl for held-out
-// problems, and one ledger record a group. Called on the data role's strand, in slot order.
+// Writes committed groups to the run folder: rollouts/step_N.jsonl for training, eval/step_N.jsonl
+// for held-out problems, and one ledger record a group. Called on the data role's strand, in slot
+// order.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +14,7 @@ namespace troupe::app {
 
 class RunFiles final : public actors::GroupSink {
  public:
-  // `folder` outlives it.
+  // `folder` outlives this object.
   static core::Result<std::unique_ptr<RunFiles>> open(const store::RunFolder& folder);
 
   core::Result<void> commit(std::uint64_t update, std::uint64_t after_step,

@@ -1,4 +1,5 @@
-// The one port of a run that other hosts may reach: nodes join and rewards attach here.
+// Opens and closes a run's gateway, its one port for other hosts: nodes join and rewards attach
+// here.
 #pragma once
 
 #include "actors/company/admission.hpp"
@@ -12,10 +13,10 @@
 
 namespace troupe::app {
 
-// Opens the port cluster.listen. Makes the join token where there is none, and leaves
-// RUN/company.json for commands on this machine. `socket`: of the transport. `admission` outlives
-// the gateway. Errors: kConfig (address, token file, certificates), kResources (the port is taken),
-// naming the key.
+// Opens the port cluster.listen. Creates the join token if there is none, and writes
+// RUN/company.json for commands on this machine. `socket`: the transport's Unix socket. `admission`
+// outlives the gateway. Errors: kConfig (address, token file, certificates), kResources (the port
+// is taken), naming the key.
 core::Result<std::unique_ptr<net::Gateway>> open_gateway(
     const config::TrainConfig& config,
     const std::filesystem::path& run_folder,
@@ -24,10 +25,10 @@ core::Result<std::unique_ptr<net::Gateway>> open_gateway(
     actors::Admission& admission,
     std::function<void(const std::string&)> note);
 
-// Where others reach it: "127.0.0.1:4711".
+// The address for other commands: "127.0.0.1:4711".
 std::string address_of(const net::Gateway& gateway, const config::TrainConfig& config);
 
-// Closes the port and takes RUN/company.json away.
+// Closes the port and removes RUN/company.json.
 void close_gateway(net::Gateway& gateway, const std::filesystem::path& run_folder);
 
 }  // namespace troupe::app

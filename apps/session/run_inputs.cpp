@@ -12,8 +12,8 @@ namespace {
 
 using core::ErrorCode;
 
-// What the run's own rewards read beside the texts. A function that cannot be asked here is asked
-// where it plays.
+// Which columns the configured rewards read beside the texts. A reward that cannot be loaded here
+// is skipped; its own role asks it later.
 actors::RewardReads read_by_rewards(const config::TrainConfig& config) {
   actors::RewardReads read;
   for (const RewardPart& part : reward_parts(config)) {
@@ -64,7 +64,7 @@ core::Result<void> check_lengths(const config::TrainConfig& config, const model:
                         " tokens; lower one of them");
 }
 
-// The longest sample that may come is learned from in one micro-batch; a pair of online_dpo too.
+// Checks that the longest possible sample (for online_dpo, a pair) fits into one micro-batch.
 core::Result<void> check_rows(const config::TrainConfig& config,
                               const actors::DatasetPrompts& prompts) {
   const auto longest = static_cast<std::int64_t>(prompts.longest());

@@ -1,6 +1,6 @@
-// What a run is made from, loaded and checked before anything starts: the prompts, the held-out
-// problems, and for a run in one process the model and the reward. Built by the command that
-// trains, on its thread.
+// Loads and checks the inputs of a PPO run before any role starts: the prompts, the held-out
+// problems, and for a run in one process the model and the reward. Called on the thread of the
+// `train` command.
 #pragma once
 
 #include "actors/data/dataset_prompts.hpp"
@@ -22,7 +22,7 @@ struct RunInputs {
   std::unique_ptr<actors::RewardSource> reward;  // null without rule, Python file and server
 };
 
-// With `models`: the model's weights and the reward too, for roles of this process; else they are
+// `models`: load the model's weights and the reward too, for roles of this process; else both are
 // null. Learned reward models are loaded by their roles.
 core::Result<RunInputs> load_inputs(const config::TrainConfig& config, bool models);
 

@@ -131,7 +131,7 @@ bool RunReporter::is_best(std::uint64_t done) const {
   return done > 0 && best_.best() && best_.best()->step == done;
 }
 
-// A traceback is told once; when it comes again, its last line is.
+// Shows a traceback in full once; when the next failure repeats it, shows only its last line.
 void RunReporter::on_failed_group(const actors::FailedGroup& group) {
   const std::string gist = actors::gist_of(group.cause);
   std::string told = group.cause;
@@ -144,7 +144,7 @@ void RunReporter::on_failed_group(const actors::FailedGroup& group) {
           std::to_string(group.ticket.slot + 1) + " replaced: " + told);
 }
 
-// Comings and goings are in the log, and on the terminal by what the company says of them.
+// Writes to the log alone: the company's own notes tell the terminal which roles come and go.
 void RunReporter::on_peer(const std::string& name, bool up, const std::string& cause) {
   const std::lock_guard lock(mutex_);
   files_.log.info(name + (up ? " is up" : ": " + cause));
@@ -216,7 +216,7 @@ core::Result<void> RunReporter::on_evaluation(const actors::EvaluationReport& re
   return {};
 }
 
-// Of the samples that the data role has just written down.
+// Metrics of the evaluation's samples, which the data role has just written.
 core::Result<actors::Metrics> RunReporter::sampled_figures(
     const actors::EvaluationReport& report) const {
   TROUPE_TRY_ASSIGN(problems, read_problems(folder_.eval_file(report.done), config_.reward.rule,
@@ -252,7 +252,7 @@ async::task<core::Result<std::filesystem::path>> RunReporter::commit_checkpoint(
   co_return committed;
 }
 
-// What is moved and copied under the lock is this checkpoint's alone: one is made at a time.
+// No other thread uses what is moved and copied under the lock: one checkpoint is made at a time.
 core::Result<std::filesystem::path> RunReporter::commit_here(std::uint64_t done) {
   std::unique_lock lock(mutex_);
   TROUPE_CHECK(open_checkpoint_.has_value(), "a checkpoint is begun before it is committed");

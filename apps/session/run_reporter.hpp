@@ -1,8 +1,8 @@
-// Tells people and files what a run does: metrics.jsonl (the truth), TensorBoard, the terminal, the
-// checkpoints and the time spent by phase. The controller's listener; safe on any thread, because
-// the company has things to say too; a checkpoint is hashed on a thread of its own. A run folder
-// that is gone ends the run, and its last checkpoint is put beside it. Owned by the command that
-// trains, which reads the totals after the run.
+// Reports a run's progress: metrics.jsonl (the authoritative record), TensorBoard, the terminal,
+// checkpoints and the time spent by phase. It is the controller's listener; callable on any thread,
+// because the company reports through it too. A checkpoint is hashed on a thread of its own. If the
+// run folder disappears, the run ends and its last checkpoint is written beside it. Owned by the
+// `train` command, which reads the totals after the run.
 #pragma once
 
 #include "actors/controller/run_listener.hpp"
@@ -36,8 +36,8 @@ namespace troupe::app {
 
 class RunReporter final : public actors::RunListener {
  public:
-  // Says the notes of `start`, then `notes`. Every checkpoint's manifest holds the hashes of
-  // `contents`. `start` and `contents` outlive it.
+  // Prints the notes of `start`, then `notes`. Every checkpoint's manifest holds the hashes of
+  // `contents`. `start` and `contents` outlive this object.
   static core::Result<std::unique_ptr<RunReporter>> open(const config::TrainConfig& config,
                                                          const store::RunStart& start,
                                                          std::uint64_t updates,
@@ -48,7 +48,7 @@ class RunReporter final : public actors::RunListener {
   void on_phase(const std::string& phase) override;
   void on_failed_group(const actors::FailedGroup& group) override;
   void on_peer(const std::string& name, bool up, const std::string& cause) override;
-  // A line above the progress, kept in troupe.log too.
+  // Prints a line above the progress display and writes it to troupe.log.
   void on_note(const std::string& text) override;
   void on_rewards(std::uint64_t set,
                   std::uint64_t from_update,
@@ -59,23 +59,24 @@ class RunReporter final : public actors::RunListener {
   core::Result<void> on_evaluation(const actors::EvaluationReport& report) override;
   core::Result<std::filesystem::path> begin_checkpoint(std::uint64_t done) override;
   async::task<core::Result<std::filesystem::path>> commit_checkpoint(std::uint64_t done) override;
-  // The same, on the caller's thread.
+  // As commit_checkpoint, on the caller's thread.
   core::Result<std::filesystem::path> commit_here(std::uint64_t done);
   bool is_best(std::uint64_t done) const override;
   core::Result<void> check_place() const override { return folder_.check_here(); }
   bool stop_requested() const override;
 
-  // What was measured after `done` updates besides the update itself; `line` says it to the user.
+  // Records `figures` measured after `done` updates, besides the update's own; shows `line` to the
+  // user.
   core::Result<void> on_figures(std::uint64_t done,
                                 const actors::Metrics& figures,
                                 const std::string& line);
 
-  // The reward sets that were told of, by number.
+  // The reward sets passed to on_rewards, by number.
   std::map<std::uint64_t, actors::SetRewards> reward_sets() const;
 
-  // Updates done: those of this run and those before it.
+  // Updates done, with those before the run was resumed.
   std::uint64_t done() const;
-  // Ends the phase that runs; seconds by phase in the order of their first appearance.
+  // Ends the current phase; returns the seconds of each phase in order of first appearance.
   std::vector<std::pair<std::string, double>> phases();
 
  private:
@@ -111,8 +112,8 @@ class RunReporter final : public actors::RunListener {
   observe::PhaseTimer timer_;
   observe::Progress progress_;
   std::map<std::uint64_t, actors::SetRewards> reward_sets_;
-  std::jthread ticker_;                        // keeps the clock of a live block going
-  async::DeviceThread hashing_{"checkpoint"};  // last: its job ends before what it uses
+  std::jthread ticker_;                        // redraws the live block's clock
+  async::DeviceThread hashing_{"checkpoint"};  // declared last: its job ends first
 };
 
 }  // namespace troupe::app

@@ -12,7 +12,7 @@ namespace {
 
 using core::Result;
 
-// The controller as a role: its own run is that of the session.
+// The controller as a role: when it ends, so does the session.
 class ControllerRole final : public actors::RoleAdapter<actors::Controller> {
  public:
   ControllerRole(std::shared_ptr<actors::Controller> controller,
@@ -118,8 +118,8 @@ Result<std::unique_ptr<cluster::Role>> RunSession::make_controller(
                                        outcome_, services.transport->identity().self));
 }
 
-// A role that stayed away has had its time: kPeerLost is left to the loss of what the run has
-// learned.
+// Turns kPeerLost into kDeadline: kPeerLost starts a new session, and is kept for the loss of
+// policy or critic. A role that fails here was already given time to come back.
 void RunSession::end(core::Error error) {
   if (error.code == core::ErrorCode::kPeerLost) error.code = core::ErrorCode::kDeadline;
   {

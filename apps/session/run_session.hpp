@@ -1,6 +1,6 @@
-// One life of a run: its data role and its controller, from the last checkpoint to the outcome. The
-// control plane has the other roles. A run whose policy or critic was lost goes on in another
-// session. Owned by the command that trains, which `run` blocks; the destructor stops the session's
+// One life of a run: hosts its data role and controller, from the last checkpoint to an outcome.
+// The control plane runs the other roles. If policy or critic is lost, the run goes on in a new
+// session. Owned by the `train` command, which `run` blocks; the destructor stops the session's
 // roles, then those of the plane.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace troupe::app {
 
-// How a session ended: the first word counts. Set on any thread, waited for on one.
+// How a session ended: the first `set` counts. `set` on any thread, `wait` on one.
 class Outcome {
  public:
   void set(core::Result<void> result) {
@@ -35,7 +35,8 @@ class Outcome {
   std::future<core::Result<void>> future_ = promise_.get_future();
 };
 
-// `data` without those who hear of it: the session tells the listener.
+// What a session is made from. The session fills in the listeners of `data`, which notify
+// `listener`.
 struct SessionParts {
   actors::RunPlan plan;
   std::string checkpoint;  // to load first; "" starts from the model
@@ -44,7 +45,7 @@ struct SessionParts {
   std::unique_ptr<actors::PromptSource> evaluation;  // null without held-out prompts
   std::unique_ptr<actors::GroupSink> sink;
   actors::RunListener* listener = nullptr;
-  std::function<bool()> folder_here;  // the run folder is still the run's
+  std::function<bool()> folder_here;  // whether the run folder still exists
 };
 
 class RunSession {
@@ -54,13 +55,13 @@ class RunSession {
   RunSession& operator=(const RunSession&) = delete;
   ~RunSession();
 
-  // To the end. kPeerLost when policy or critic was lost: the run can go on from its checkpoint.
+  // Runs to the end. kPeerLost: policy or critic was lost; a new session may resume the run.
   core::Result<void> run();
 
-  // Any thread. Ends the session for what happened to another role: it saves first, where there is
-  // something to save.
+  // Any thread. Ends the session with an error of another role, after a checkpoint if there is
+  // anything to save.
   void end(core::Error error);
-  // Any thread. Runs on the controller's strand, if there is a controller.
+  // Any thread. Posts `what` to the controller's strand; does nothing without a controller.
   void tell(std::function<void(actors::Controller&)> what);
 
  private:

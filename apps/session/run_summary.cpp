@@ -47,7 +47,7 @@ std::vector<ordered_json> metric_rows(const store::RunFolder& folder) {
   return rows;
 }
 
-// Of a metric that counts, over all updates.
+// The sum of a counting metric over all updates.
 unsigned long long sum_of_metric(const store::RunFolder& folder, const char* name) {
   double sum = 0;
   for (const ordered_json& row : metric_rows(folder))
@@ -55,7 +55,7 @@ unsigned long long sum_of_metric(const store::RunFolder& folder, const char* nam
   return static_cast<unsigned long long>(sum);
 }
 
-// How much ran at once and how old the tokens were: of asynchronous runs. `staleness`: trained
+// For asynchronous runs: how much work overlapped and how old the tokens were. `staleness`: trained
 // tokens by age in updates.
 void print_overlap(const store::RunFolder& folder,
                    const nlohmann::json& status,
@@ -73,7 +73,7 @@ void print_overlap(const store::RunFolder& folder,
   std::printf("\nsequences across a new version    %llu\n", sum_of_metric(folder, "async/crossed"));
 }
 
-// What a run over several processes left in its status.json.
+// Prints what a run over several processes wrote to status.json.
 void print_company(const store::RunFolder& folder) {
   std::ifstream in(folder.path() / "status.json");
   const auto status = nlohmann::json::parse(in, nullptr, false);
@@ -88,7 +88,7 @@ void print_company(const store::RunFolder& folder) {
   }
 }
 
-// Of the process and the largest of those it started.
+// Peak memory of this process or of its largest child, whichever is more.
 double peak_gb() {
   rusage own{}, children{};
   ::getrusage(RUSAGE_SELF, &own);

@@ -1,6 +1,5 @@
-// The tables at the end of a run: what it learned on held-out problems or rows, and where the time
-// went. All is read from the run folder, so that a run that was interrupted shows its beginning
-// too.
+// Prints the tables at the end of a run: held-out results before and after, and where the time
+// went. All is read from the run folder, so that a resumed run shows its beginning too.
 #pragma once
 
 #include "runtime/store/checkpoint_store.hpp"
@@ -13,18 +12,18 @@
 
 namespace troupe::app {
 
-// Reads the first and the last evaluation from the folder; without them only the times are printed.
+// Compares the first and the last evaluation; without them prints only the times.
 void print_summary(const store::RunFolder& folder,
                    std::uint64_t updates,
                    double load_s,
                    const std::vector<std::pair<std::string, double>>& phases);
 
-// The held-out figures of a supervised run before and after. Prints nothing when there were no
+// A supervised run's held-out figures before and after. Prints nothing unless there were
 // evaluations at step 0 and at `steps`.
 void print_held_out(const store::RunFolder& folder, std::uint64_t steps);
 
-// For a run that has nothing left to do; `unit` is "updates" or "steps". Error kConfig: it has done
-// more than it was asked for.
+// Says that a resumed run has nothing left to do; `unit` is "updates" or "steps". Error kConfig: it
+// has done more than it was asked for.
 core::Result<void> say_finished(const store::Checkpoint& newest,
                                 std::uint64_t asked,
                                 const std::string& unit);

@@ -11,7 +11,7 @@ namespace {
 
 using core::Result;
 
-// Sums that grow for as long as anything moves.
+// A sum of the roles' counters that grows whenever anything makes progress.
 double progress_of(const std::map<std::string, wire::RoleReport>& roles) {
   double sum = 0;
   for (const auto& [name, report] : roles) {
@@ -32,7 +32,7 @@ std::string who_waits(const std::map<std::string, wire::RoleReport>& roles) {
   return text.empty() ? "no role waits for another" : text;
 }
 
-// It only asks.
+// A role without requests of its own: it only asks others.
 struct Asker {};
 
 }  // namespace
@@ -72,7 +72,7 @@ async::task<void> StatusService::ask_all() {
   }
   names.insert({"controller/0", "data/0"});
   std::erase_if(roles_, [&](const auto& one) { return !names.contains(one.first); });
-  std::map<std::string, std::string> places;  // only the trace wants to know them
+  std::map<std::string, std::string> places;  // node by role, for the trace alone
   if (trace_) {
     const auto view = co_await parts_.view();
     for (const actors::PlacedRole& placed : view.roles)
@@ -91,7 +91,7 @@ async::task<void> StatusService::ask_one(std::string role, std::string node) {
   const std::uint64_t after = known == roles_.end() ? 0 : known->second.next_span;
   auto frame = wire::query_role_frame(context_.transport->new_request(deadline), after);
   auto answer = co_await context_.transport->call(role, std::move(frame), deadline);
-  if (!answer) co_return;  // away or slow; the company says so
+  if (!answer) co_return;  // the role is away or slow; the company reports that
   auto report = wire::read_role_report(*answer);
   if (!report) co_return;
   together_.add(role, report->spans);

@@ -1,6 +1,7 @@
-// Knows what goes on: asks every role for its account each kStatusEvery, and tells `troupe status`,
-// /metrics and /healthz; writes the trace when asked to; says who waits for whom when nothing
-// moves. The role "status/0" of a run, on a strand of its own; owned by the control plane.
+// The status role of a run: asks every role for a report each kStatusEvery, and answers `troupe
+// status`, /metrics and /healthz from them; writes the trace if configured; when nothing moves for
+// kNoProgress, notes which role waits for which. Role "status/0", on its own strand; owned by the
+// control plane.
 #pragma once
 
 #include "actors/company/company.hpp"
@@ -48,14 +49,13 @@ class StatusService {
   void role_up(const std::string& role);
   void role_lost(const std::string& role);
 
-  // The whole of it as one JSON object; awaited on any executor.
+  // The whole status as one JSON object; awaited on any executor.
   async::task<core::Result<std::string>> json(actors::CompanyView view);
 
-  // A session begins: from here on it is counted how long generators and the policy are busy at
-  // once.
+  // A session begins: starts measuring how long generators and policy are busy at once.
   void session_begins();
-  // Asks everybody once more and leaves the whole of it in RUN/status.json. While the roles are
-  // still there; not on an io thread.
+  // Asks every role once more and writes the status to RUN/status.json. Call while the roles still
+  // run; not on an io thread.
   core::Result<void> write_report(actors::CompanyView view);
 
   // Sends a request to the controller in the service's name; awaited on any executor.

@@ -151,7 +151,7 @@ std::string status_json(const StatusFacts& facts) {
                  {"busy_together_s", facts.busy_together_s}};
   if (!facts.controller.empty()) {
     object["run"] = json::parse(facts.controller, nullptr, false);
-    if (object["run"].is_object()) object["run"].erase("weights");  // its key is for members alone
+    if (object["run"].is_object()) object["run"].erase("weights");  // its key is for nodes alone
   }
   return object.dump();
 }
@@ -209,7 +209,7 @@ std::string status_page(const std::string& text) {
     for (const json& kind : node["offers"]) {
       offers += (offers.empty() ? "" : ",") + kind.get<std::string>();
     }
-    if (offers.empty()) continue;  // somebody who only looks
+    if (offers.empty()) continue;  // a visitor such as `troupe status`
     print(page, "%-22s %-20s %8u %5u %-8s %5.1f s  %s\n", node.value("name", "").c_str(),
           node.value("host", "").c_str(), node.value("pid", 0u), node.value("cores", 0u),
           node.value("health", "").c_str(), node.value("silent_s", 0.0), offers.c_str());

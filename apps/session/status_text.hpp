@@ -1,5 +1,5 @@
-// The status of a run in three forms: one JSON object, which has all of it, Prometheus text, and a
-// page for people. Pure.
+// Formats the status of a run: as one JSON object (complete), as Prometheus text, and as a page for
+// people. Pure.
 #pragma once
 
 #include "actors/company/company.hpp"
@@ -14,7 +14,7 @@ namespace troupe::app {
 
 struct StatusFacts {
   actors::CompanyView company;
-  std::map<std::string, wire::RoleReport> roles;  // the newest account of each
+  std::map<std::string, wire::RoleReport> roles;  // the newest report of each
   std::string controller;                         // its snapshot as JSON; "" before and after a run
   double busy_together_s = 0;                     // generators and policy busy at once
   double watched_s = 0;                           // since the session began
@@ -23,10 +23,10 @@ struct StatusFacts {
 
 std::string status_json(const StatusFacts& facts);
 std::string status_metrics(const StatusFacts& facts);
-// From the JSON, so that any version of the program can print it.
+// Takes the JSON, so that `troupe status` can print a run of another program version.
 std::string status_page(const std::string& json);
 
-// What a role's time went into, as shares of its wall time.
+// How a role spent its wall time, as shares of it.
 struct RoleShares {
   double busy = 0;
   std::string idle_cause;  // the cause it was idle most for

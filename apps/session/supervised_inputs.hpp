@@ -1,5 +1,5 @@
-// What supervised training is made from, loaded and checked before a run folder is touched:
-// tokenizer, rows, held-out rows. Built by the command that trains, on its thread.
+// Loads and checks the inputs of supervised training before a run folder is touched: tokenizer,
+// rows, held-out rows. Called on the thread of the `train` command.
 #pragma once
 
 #include "runtime/config/train_config.hpp"
@@ -21,7 +21,7 @@ struct SupervisedInputs {
   std::filesystem::path reference_folder;  // empty: the model as it was before training
   std::unique_ptr<data::SupervisedDataset> train;
   std::unique_ptr<data::SupervisedDataset> evaluation;  // null without eval.dataset
-  std::optional<data::BlendOrder> order;                // always there once loaded
+  std::optional<data::BlendOrder> order;                // set by load_supervised
   std::uint64_t steps = 0;                              // optimiser steps of the run
   std::vector<std::string> notes;                       // what the user should know
 };

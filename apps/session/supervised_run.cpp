@@ -50,7 +50,7 @@ class SupervisedRun {
   }
 
  private:
-  // Model, reference and trainer.
+  // Loads model, reference and trainer.
   Result<void> load() {
     const std::string device = config_.actor.device.text();
     TROUPE_TRY_SET(team_, make_team("actor.device " + device, {device, config_.train.threads}));
@@ -81,7 +81,7 @@ class SupervisedRun {
     return {};
   }
 
-  // Run folder, checkpoint and reporter.
+  // Opens run folder, checkpoint and reporter.
   Result<void> begin() {
     TROUPE_TRY_ASSIGN(contents, contents_of(config_));
     contents_.emplace(std::move(contents));
@@ -96,10 +96,10 @@ class SupervisedRun {
     return {};
   }
 
-  // The last whole step is saved whatever ends the run after it.
+  // Saves the last whole step when `error` ends the run; returns the error, saying where.
   Result<void> save_last(core::Error error) {
     if (const auto place = reporter_->check_place(); !place) {
-      error = place.error();  // whatever it showed in
+      error = place.error();  // the lost folder is the cause, whatever failed because of it
       save_failed_ = false;
     }
     if (half_way_ || save_failed_ || saved_ == whole_) {
@@ -231,7 +231,7 @@ class SupervisedRun {
   void summary() {
     const auto phases = reporter_->phases();
     const std::uint64_t done = reporter_->done();
-    reporter_.reset();  // the live block ends before the table begins
+    reporter_.reset();  // ends the live block before the table
     print_held_out(start_->folder, done);
     print_summary(start_->folder, done, load_s_, phases);
   }
@@ -248,9 +248,9 @@ class SupervisedRun {
   std::unique_ptr<RunReporter> reporter_;
   double load_s_ = 0;
   std::uint64_t whole_ = 0;   // steps done
-  std::uint64_t saved_ = 0;   // of the newest checkpoint
-  bool half_way_ = false;     // through the step after them
-  bool save_failed_ = false;  // the last try
+  std::uint64_t saved_ = 0;   // steps in the newest checkpoint
+  bool half_way_ = false;     // in the middle of the next step
+  bool save_failed_ = false;  // the last save failed
   std::filesystem::path saved_at_;
 };
 

@@ -1,6 +1,6 @@
-// RUN/trace.json: what each role did when, for chrome://tracing and Perfetto. Spans come in pieces;
-// the file is readable after `close`, and after a crash too (the format forgives a missing end).
-// Owned by the status service, used on its strand.
+// Writes RUN/trace.json, a timeline of what each role did, for chrome://tracing and Perfetto. Spans
+// are appended in batches; the file is readable after `close`, and after a crash too (the format
+// permits a missing end). Owned by the status service, used on its strand.
 #pragma once
 
 #include "runtime/core/result.hpp"

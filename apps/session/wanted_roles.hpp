@@ -1,4 +1,4 @@
-// Which roles a run wants beside those of the process that it was started in. Pure.
+// Lists the roles that a run needs outside its head process. Pure.
 #pragma once
 
 #include "actors/company/company.hpp"
@@ -9,11 +9,11 @@
 
 namespace troupe::app {
 
-// Each that is to run on this host is bound to a node of its own; the others may go to any. The
+// Each role that runs on this host is bound to a node of its own; any node may take the others. The
 // policy comes first.
 std::vector<actors::WantedRole> wanted_roles(const config::TrainConfig& config);
 
-// Kinds of roles that have to come from other nodes: "generator,reward".
+// The kinds of roles that nodes of other hosts must offer: "generator,reward".
 std::string awaited_kinds(const config::TrainConfig& config);
 
 }  // namespace troupe::app

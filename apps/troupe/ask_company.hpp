@@ -1,6 +1,6 @@
-// Stays of a command in a running company, which it enters through the company's gateway: as long
-// as the command lives, again after the company was lost, or for one question. On the main thread,
-// which they block.
+// How a command joins a running company through its gateway: to send one request (ask_company), or
+// to stay, with retries after the company was lost (ReentryWaits). On the main thread, which they
+// block.
 #pragma once
 
 #include "actors/limits.hpp"
@@ -16,10 +16,10 @@
 
 namespace troupe::app {
 
-// The waits before a company is entered again; they double while it cannot be entered.
+// Waits before joining a company again; each failed try doubles the wait.
 class ReentryWaits {
  public:
-  // `was_in`: the last try got in. False when the user asks to stop.
+  // Waits. `was_in`: the last try got in. False when the user asks to stop.
   bool next(bool was_in) {
     wait_ = was_in ? core::Duration(actors::limits::kRestartAfter)
                    : std::min<core::Duration>(wait_ * 2, actors::limits::kRestartAfter_max);
@@ -33,7 +33,7 @@ class ReentryWaits {
   core::Duration wait_ = actors::limits::kRestartAfter;
 };
 
-// Asks the company from a node that is in.
+// Sends a request to the company role from a node that has joined.
 template <class Request>
 core::Result<typename Request::Reply> ask_from(const NodeGuest& guest,
                                                Request request,
@@ -43,7 +43,7 @@ core::Result<typename Request::Reply> ask_from(const NodeGuest& guest,
   return guest.run(actors::ask(std::move(context), "company/0", std::move(request)));
 }
 
-// Comes in, asks, leaves; takes at most `deadline`.
+// Joins, sends the request, leaves. `deadline`: for the request.
 template <class Request>
 core::Result<typename Request::Reply> ask_company(const JoinFlags& flags,
                                                   Request request,

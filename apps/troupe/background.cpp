@@ -1,5 +1,5 @@
-// A fork that tells its parent through a pipe how its start went: one byte for good or bad, then
-// words. The pipe is closed when the work runs, or with the process.
+// The child reports its start to the parent through a pipe: one byte for success or the error, then
+// a message. The pipe is closed when the work runs, or with the process.
 #include "apps/troupe/background.hpp"
 
 #include "apps/cli/stop_signal.hpp"
@@ -25,7 +25,7 @@ using core::ErrorCode;
 using core::Result;
 
 constexpr char kRunning = '+';
-constexpr char kFirstCode = 'A';  // a failure is told by this plus its code
+constexpr char kFirstCode = 'A';  // the byte of a failure: this plus its error code
 
 core::Failure no_room(const std::string& what) {
   return core::fail(ErrorCode::kResources, what + ": " + std::strerror(errno));
@@ -36,7 +36,7 @@ void tell(int pipe, char kind, const std::string& words) {
   for (std::size_t sent = 0; sent < all.size();) {
     const ssize_t wrote = ::write(pipe, all.data() + sent, all.size() - sent);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return;  // the command has gone: nobody is left to be told
+    if (wrote <= 0) return;  // the parent has exited: nobody reads this
     sent += static_cast<std::size_t>(wrote);
   }
 }
@@ -77,7 +77,7 @@ Result<void> in_words(const std::function<Result<void>(const SayRunning&)>& work
   ::_exit(ended ? 0 : core::exit_status(ended.error().code));
 }
 
-// What the process told before it closed the pipe; kInterrupted when a signal came first.
+// Reads what the child reports until it closes the pipe; kInterrupted: a signal came first.
 Result<std::string> listen(int pipe) {
   std::string told;
   char block[4096];

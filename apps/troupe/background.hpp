@@ -1,6 +1,6 @@
-// Work that goes on when its command has returned: in a process of its own, which belongs to no
-// terminal and writes to a log file. The command returns once the work says that it runs. Called on
-// the main thread, before the process has others.
+// Runs work that outlives its command, in a child process without a terminal whose output goes to a
+// log file. The command returns once the work says that it runs. Called on the main thread, before
+// the process has other threads.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -13,7 +13,7 @@
 
 namespace troupe::app {
 
-// What the work calls once, with words for the user, when it runs.
+// The work calls it once when it runs, with a message for the user.
 using SayRunning = std::function<void(const std::string& words)>;
 
 struct BackgroundStart {

@@ -40,11 +40,10 @@ void listen() {
   ::tcsetattr(0, TCSANOW, &before);
 }
 
-// The lines that somebody types at a terminal, or that come from a file or pipe. While the program
-// is at work the terminal shows nothing that is typed, so that it does not get into the output;
-// whole lines are taken, and shown, at the next prompts, and what was begun stands behind the next
-// one. One in a process. The terminal is as before when it goes, also when a second Ctrl-C ends the
-// program.
+// Reads lines from a terminal, file or pipe. While the program computes, the terminal does not
+// echo, so that typed text does not mix with the output; whole lines typed meanwhile answer the
+// next prompts, and an unfinished one appears behind its prompt. One per process. The destructor,
+// or a second Ctrl-C, restores the terminal.
 class LineInput {
  public:
   LineInput() : interactive_(::isatty(0) == 1 && ::tcgetattr(0, &before) == 0) {
@@ -59,11 +58,10 @@ class LineInput {
   LineInput(const LineInput&) = delete;
   LineInput& operator=(const LineInput&) = delete;
 
-  // Whether there is somebody to talk to.
+  // Whether standard input is a terminal.
   bool interactive() const noexcept { return interactive_; }
 
-  // The next line, asked for by `prompt` at a terminal. Nothing at the end of the input and after a
-  // signal.
+  // The next line; shows `prompt` at a terminal. None at the end of the input and after a signal.
   std::optional<std::string> next(const char* prompt) {
     std::string begun;
     if (interactive_) {
@@ -84,7 +82,7 @@ class LineInput {
   }
 
  private:
-  // Signals stay, and do not throw away what was typed.
+  // Turns echo and line editing off. Ctrl-C still works, and does not discard typed text.
   void be_quiet() const {
     if (!interactive_) return;
     termios quiet = before;
@@ -95,7 +93,7 @@ class LineInput {
     ::tcsetattr(0, TCSANOW, &quiet);
   }
 
-  // With the keys that edit a line, which the terminal leaves to us while it is quiet.
+  // Also applies the editing keys, which the terminal does not handle while echo is off.
   void take_typed() {
     pollfd ready = {0, POLLIN, 0};
     while (!ended_ && ::poll(&ready, 1, 0) == 1 && (ready.revents & POLLIN) != 0) {
@@ -125,8 +123,8 @@ class LineInput {
   }
 
   const bool interactive_;
-  std::string typed_;   // meanwhile, and not taken
-  bool ended_ = false;  // Ctrl-D was among it
+  std::string typed_;   // typed meanwhile, not yet used
+  bool ended_ = false;  // Ctrl-D was typed
 };
 
 class Chat {
@@ -141,7 +139,7 @@ class Chat {
     if (asks) std::printf("%s%s\n", host_.model_name().c_str(), ": /help lists commands");
     for (;;) {
       std::fflush(stdout);
-      // A signal that came before anything was asked for ends the program.
+      // A signal before the first request ends the program.
       const auto typed = stop_requested() ? std::nullopt : input_.next("> ");
       if (!typed) {
         if (asks) std::fputc('\n', stdout);
@@ -205,7 +203,7 @@ class Chat {
         static_cast<long long>(sampling_.seed));
   }
 
-  // One turn. A turn that the engine refuses (too long) is forgotten and the dialogue goes on.
+  // One turn. A turn that the engine refuses (too long) is dropped and the dialogue goes on.
   Result<void> answer(const std::string& line) {
     messages_.push_back({"user", line});
     TROUPE_TRY_ASSIGN(prompt, host_.encode_chat(messages_));

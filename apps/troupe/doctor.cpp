@@ -1,4 +1,4 @@
-// `troupe doctor`: what this machine offers and which bounds hold. Looks only; changes nothing.
+// `troupe doctor`: reports what this machine offers and which limits apply. Changes nothing.
 #include "apps/cli/device_speeds.hpp"
 #include "apps/cli/system_facts.hpp"
 #include "apps/troupe/commands.hpp"
@@ -91,7 +91,7 @@ void print_memory_and_disk(const std::string& run_path) {
               bytes_text(disk.total_bytes).c_str(), run_path.c_str());
 }
 
-// What training would load. Looks only.
+// Says which LibTorch training would load, without loading it.
 void print_libtorch() {
   const auto found = learn::find_trainers();
   if (!found) {

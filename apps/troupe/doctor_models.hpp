@@ -1,6 +1,6 @@
-// The part of `troupe doctor` that tries every offered family of models: a tiny random model of
-// each writes some tokens in the engine, and the scorer computes their log-probs again. Each family
-// takes some milliseconds, memory below 10 MB. Called on the main thread; starts no other.
+// The part of `troupe doctor` that tries every supported family of models: samples some tokens from
+// a tiny random model and compares the engine's log-probs with the scorer's. Each family takes some
+// milliseconds and less than 10 MB. Called on the main thread; starts no other.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -20,7 +20,7 @@ struct FamilyCheck {
 std::string tiny_config(const model::Family& family);
 // Errors: what the loader or the engine say.
 core::Result<FamilyCheck> check_family(const model::Family& family);
-// Tries all and prints a line for each. Error (kNumeric): one did not agree.
+// Tries all families and prints a line for each. Error kNumeric: the log-probs of one differ.
 core::Result<void> print_families();
 
 }  // namespace troupe::app

@@ -1,5 +1,5 @@
-// `troupe eval`: how well a model does on held-out problems (pass@k, maj@k), or a reward model on
-// pairs (accuracy). Figures with 95 % intervals, as a table or JSON. See docs/batch.md.
+// `troupe eval`: evaluates a model on held-out problems (pass@k, maj@k), or a reward model on pairs
+// (accuracy). Results with 95 % intervals, as a table or JSON. See docs/batch.md.
 #include "apps/cli/engine_host.hpp"
 #include "apps/cli/sampling_flags.hpp"
 #include "apps/session/reward_flags.hpp"
@@ -117,7 +117,7 @@ class Evaluating {
     return {};
   }
 
-  // What a reward model says of the same samples, beside the score that counts.
+  // Scores the same samples with a reward model too, besides the score that decides.
   Result<void> rate() {
     TROUPE_TRY_ASSIGN(team, make_team(options_.placement));
     TROUPE_TRY_ASSIGN(model, options_.prompts.model_source(options_.pairs.model, false, *team));

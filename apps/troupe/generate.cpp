@@ -171,7 +171,7 @@ class Generation {
   std::optional<StreamPrinter> printer_;
 };
 
-// What the content of --out depends on.
+// The settings that the content of --out depends on.
 PartSettings settings_of(const GenerateOptions& job,
                          kernels::PanelDtype dtype,
                          const std::string& data,
@@ -195,7 +195,7 @@ PartSettings settings_of(const GenerateOptions& job,
   return out;
 }
 
-// What cannot work is said before hours are spent.
+// Refuses prompts that cannot be sampled, before hours are spent.
 Result<void> check_prompts(const GenerateOptions& job,
                            actors::DatasetPrompts& prompts,
                            std::int64_t context) {
@@ -217,7 +217,7 @@ Result<void> check_prompts(const GenerateOptions& job,
   return {};
 }
 
-// Every prompt of a dataset into a .jsonl file, one row a sample.
+// Samples every prompt of a dataset into a .jsonl file, one row a sample.
 class Batch {
  public:
   Batch(const GenerateOptions& job,
@@ -285,8 +285,8 @@ class Batch {
   std::uint64_t tokens_ = 0;  // of the responses sampled here
 };
 
-// `troupe generate --data`, resumable: see docs/batch.md. Errors: what loading and sampling give;
-// kInterrupted after a signal, then the same command goes on.
+// `troupe generate --data`, resumable: see docs/batch.md. Errors: those of loading and sampling;
+// kInterrupted after a signal: the same command resumes.
 Result<void> generate_batch(const GenerateOptions& job, kernels::PanelDtype dtype) {
   if (job.out.empty()) {
     return fail(ErrorCode::kConfig, "troupe generate --data needs --out, the .jsonl file to write");

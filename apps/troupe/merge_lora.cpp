@@ -1,5 +1,5 @@
-// `troupe merge-lora`: one model out of a base model and a LoRA adapter, PEFT's or our own. The
-// same merge that a run with adapters computes on, so its result has the same bits.
+// `troupe merge-lora`: merges a LoRA adapter (PEFT's or Troupe's) into its base model, by the
+// function that a run with adapters uses, so that the weights have the same bits.
 #include "apps/cli/flags.hpp"
 #include "apps/troupe/commands.hpp"
 #include "runtime/core/team.hpp"

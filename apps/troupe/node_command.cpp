@@ -1,4 +1,4 @@
-// `troupe node`: plays roles for a company of another process or host.
+// `troupe node`: runs roles of a company whose head is another process, here or on another host.
 #include "actors/limits.hpp"
 #include "apps/session/node/tunnel_subscriber.hpp"
 #include "apps/session/roles/role_loader.hpp"
@@ -43,7 +43,7 @@ Result<std::vector<std::string>> kinds_of(const std::string& text) {
   return kinds;
 }
 
-// A process that `troupe train` started.
+// Runs a node that `troupe train` started on this host.
 Result<void> run_local(const NodeOptions& options, NodeSelf self) {
   self.socket = options.local;
   if (const char* pass = std::getenv("TROUPE_NODE_PASS")) self.pass = pass;
@@ -56,7 +56,7 @@ Result<void> run_local(const NodeOptions& options, NodeSelf self) {
   return {};
 }
 
-// One stay; the tunnel carries it.
+// Joins once, through a tunnel, until the node ends.
 Result<NodeEnd> stay(const JoinTarget& target, const NodeSelf& self) {
   async::IoThreads io(1);
   NodeCalls calls;
@@ -74,7 +74,7 @@ Result<NodeEnd> stay(const JoinTarget& target, const NodeSelf& self) {
   return live_through_gateway(io, target, self, calls);
 }
 
-// Errors that come back however often one tries.
+// Errors that no retry can mend.
 bool is_final(ErrorCode code) {
   return code == ErrorCode::kConfig || code == ErrorCode::kUnsupported;
 }
@@ -84,11 +84,11 @@ Result<void> run_remote(const NodeOptions& options, const NodeSelf& self) {
   const core::Failure interrupted = core::fail(ErrorCode::kInterrupted, "interrupted");
   ReentryWaits waits;
   std::string last;
-  bool taken = false;  // the name
+  bool taken = false;  // the name is taken
   std::chrono::steady_clock::time_point since;
   for (;;) {
     auto end = stay(target, self);
-    // One's own former life is given up when it is frozen; whoever is still there is another.
+    // The company soon drops this node's own dead connection: a name taken longer is another's.
     if (end || end.error().code != ErrorCode::kInvalidArgument) {
       taken = false;
     } else if (const auto now = std::chrono::steady_clock::now(); !taken) {
@@ -122,7 +122,7 @@ Result<void> run_node(Words words) {
   flags.push_back(
       {"--roles", &options.roles, "kinds it offers: generator,reward,reference,critic"});
   flags.push_back({"--name", &options.name, "its name in the company (default: host and pid)"});
-  // `troupe train` starts its own processes with it; nobody else has a use for it.
+  // Only `troupe train` uses this flag, for the processes that it starts.
   if (std::find(words.begin(), words.end(), "--local") != words.end()) {
     flags.push_back({"--local", &options.local, "socket of the company on this host"});
   }

@@ -1,6 +1,5 @@
-// `troupe attach reward`, `detach reward`, `re-weight reward`: rewards that come and go while a run
-// goes on. The attached reward lives in the process of the command, or in one behind it, until it
-// is detached.
+// `troupe attach reward`, `detach reward`, `re-weight reward`: change the rewards of a running run.
+// An attached reward runs in the command's process, or in a background one, until it is detached.
 #include "actors/reward/rule_reward.hpp"
 #include "apps/cli/system_facts.hpp"
 #include "apps/session/node/node_process.hpp"
@@ -35,7 +34,7 @@ struct AttachOptions {
   double weight = 1, deadline_s = 30;
 };
 
-// "attach reward ...": the kind is there to be extended, and checked.
+// Checks and drops the kind in "attach reward ...", so far the only one.
 Result<Words> after_kind(const char* command, Words words) {
   if (!words.empty() && words[0] == "reward") return words.subspan(1);
   if (wants_help(words)) return words;
@@ -97,8 +96,8 @@ std::string number_text(double value) {
   return text;
 }
 
-// One stay in the company, with the reward as a role of this process; `in` becomes true once the
-// run has taken the reward.
+// Joins the company once, with the reward as a role of this process; sets `in` once the run has
+// accepted the reward.
 Result<NodeEnd> stay(const AttachOptions& options,
                      core::TeamRunner& team,
                      const SayRunning& running,
@@ -131,8 +130,8 @@ Result<NodeEnd> stay(const AttachOptions& options,
   return end;
 }
 
-// Once a run has taken the reward, it is there for that run: when the run goes away without having
-// ended, it waits for it to go on. `running` is told each time that the reward is attached.
+// Keeps a reward attached: after the run has accepted it once, a run that vanishes without ending
+// is awaited and joined again. Calls `running` each time that the reward is attached.
 Result<void> attach(const AttachOptions& options, const SayRunning& running) {
   // A model computes on all cores that this process may use; other rewards need no team.
   std::unique_ptr<core::TeamRunner> team = std::make_unique<core::SerialTeam>();
@@ -174,7 +173,7 @@ Result<void> attach_here(const AttachOptions& options) {
   });
 }
 
-// Beside the logs of the run's nodes where the run is on this machine.
+// The log file: beside the logs of the run's nodes if the run is on this machine.
 std::filesystem::path log_of(const AttachOptions& options) {
   if (!options.log.empty()) return options.log;
   std::string name = "attach-" + options.name + ".log";

@@ -1,5 +1,5 @@
-// `troupe serve`: a model over HTTP, in OpenAI's API; with --join the policy of a run, as it
-// learns. Threads: one of io, one that tokenizes, one that drives the engine upon the process's
+// `troupe serve`: serves a model by OpenAI's HTTP API; with --join the policy of a run, as it
+// learns. Threads: one of io, two that tokenize, one that drives the engine on the process's
 // compute pool, and with --join those of a node and one that fetches weights; main waits for the
 // end.
 #include "apps/cli/dtype_flag.hpp"
@@ -30,7 +30,7 @@ using core::ErrorCode;
 using core::fail;
 using core::Result;
 
-// A connection takes a descriptor; the default soft bound is often 1024.
+// Raises the soft limit of descriptors, often 1024: each connection takes one.
 void raise_descriptor_bound() {
   rlimit limit = {};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -121,7 +121,7 @@ Result<void> serve_alone(const ServeOptions& options, ApiKeys keys) {
   return {};
 }
 
-// The policy of a run. Nothing of the run waits for this guest.
+// Serves the policy of a run, as a guest that nothing in the run waits for.
 Result<void> serve_live(const ServeOptions& options, ApiKeys keys) {
   TROUPE_TRY_ASSIGN(dtype, panel_dtype("troupe serve", options.dtype, options.placement.device));
   TROUPE_TRY_ASSIGN(target, find_company(options.join));

@@ -73,7 +73,7 @@ int status_of(ErrorCode code) {
   }
 }
 
-// The samples cannot be scored; asking again later is of no use.
+// Whether the error is final: the samples cannot be scored, and a retry would not help.
 bool judged(ErrorCode code) {
   return status_of(code) != 503;
 }

@@ -1,4 +1,4 @@
-// `troupe status`: who is in, who plays what, who waits for whom.
+// `troupe status`: shows a run's nodes, their roles, and which role waits for which.
 #include "apps/session/status_text.hpp"
 #include "apps/troupe/ask_company.hpp"
 #include "apps/troupe/commands.hpp"

@@ -1,5 +1,5 @@
-// Prints one response while it grows: each character once it is whole, without special tokens, and
-// without control bytes when the output is a terminal. One response at a time, one thread.
+// Prints one response while it grows: each character once it is complete, without special tokens,
+// and without control bytes when the output is a terminal. One response at a time, one thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -17,8 +17,7 @@ class StreamPrinter {
   StreamPrinter(const text::Tokenizer& tokenizer, bool to_terminal)
       : decoder_(tokenizer), to_terminal_(to_terminal) {}
 
-  // `tokens`: all of the response so far; what is new is printed. Fewer than before means nothing
-  // new.
+  // `tokens`: all of the response so far; prints the new ones. Fewer than before: prints nothing.
   core::Result<void> show(std::span<const std::int32_t> tokens);
   // Prints what was held back and a newline.
   core::Result<void> end();

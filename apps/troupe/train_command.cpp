@@ -30,7 +30,7 @@
 namespace troupe::app {
 namespace {
 
-// A run, session by session: another follows from the last commit when policy or critic was lost.
+// Trains session by session: after the loss of policy or critic from the last checkpoint.
 class Training {
  public:
   Training(config::TrainConfig config, config::Origins origins)
@@ -53,8 +53,8 @@ class Training {
  private:
   bool loopback() const { return config_.cluster.transport == config::Transport::kLoopback; }
 
-  // What the company has to say goes to whichever reporter is there; between two, to standard
-  // error. Any thread.
+  // Shows a note of the company through the present reporter; between two, on standard error. Any
+  // thread.
   void note(const std::string& text) {
     const std::lock_guard lock(mutex_);
     if (reporter_ != nullptr) return reporter_->on_note(text);
@@ -99,18 +99,18 @@ class Training {
     parts.folder_here = [&start] { return start.folder.check_here().has_value(); };
     auto ended = conduct(std::move(parts), inputs, updates, start.folder);
     const bool asked = !ended && ended.error().code == core::ErrorCode::kInterrupted;
-    if (ended || asked) plane_.reset();  // says good-bye while there is somebody to hear it
+    if (ended || asked) plane_.reset();  // dismisses the nodes while a reporter can show it
     report_to(nullptr);
     reward_sets_.merge(reporter->reward_sets());
     if (!ended && !asked) return ended;
     const auto phases = reporter->phases();
     const std::uint64_t done = reporter->done();
-    reporter.reset();  // the live block ends before the table begins
+    reporter.reset();  // ends the live block before the table
     print_summary(start.folder, done, load_s_, phases);
     return ended;
   }
 
-  // The rewards that were attached: as this command has seen them, or as the checkpoint has them.
+  // Restores the attached rewards: those of earlier sessions here, else those of the checkpoint.
   core::Result<void> restore_rewards(const std::optional<store::Checkpoint>& checkpoint) {
     if (!checkpoint || !reward_sets_.empty()) return {};
     TROUPE_TRY_ASSIGN(state, actors::read_state(checkpoint->folder));
@@ -121,13 +121,13 @@ class Training {
     return {};
   }
 
-  // Rewards of guests come through the gateway, which one process alone does not have.
+  // Attached rewards come through the gateway, which a run in one process lacks.
   static core::Result<void> check_none_attached(const actors::RunPlan& plan) {
     const actors::RewardBoard board(plan.rewards, plan.earlier_sets);
     if (board.absent().empty()) return {};
     return core::fail(core::ErrorCode::kConfig,
                       "reward " + *board.absent().begin() +
-                          " was attached to this run, and nobody can be attached with "
+                          " was attached to this run, and no reward can be attached with "
                           "--cluster.transport loopback; use --cluster.transport caf");
   }
 
@@ -273,7 +273,7 @@ void print_help(config::Methods method, const std::string& section_name) {
   std::fputs(config::overview(100, method).c_str(), stdout);
 }
 
-// What to write for a word that is no method: other programs have commands of their own for kinds of
+// Advice for a word that is no method: other programs have commands of their own for variants of
 // reinforcement learning that are settings here.
 std::string advice_for(const std::string& word) {
   std::vector<std::string_view> words(std::begin(config::kMethodNames),

@@ -1,6 +1,6 @@
-// How a command finds a company: `--join HOST:PORT` with a token file or certificates, through the
-// company's gateway, or `--join RUN_FOLDER` on the same machine, which names both. Used on the main
-// thread.
+// The flags by which a command finds a running company, and its way in through the gateway: `--join
+// HOST:PORT` with a token file or certificates, or on the same machine `--join RUN_FOLDER`, where
+// both are recorded. Used on the main thread.
 #pragma once
 
 #include "apps/cli/flags.hpp"
@@ -19,7 +19,7 @@ struct JoinFlags {
   std::vector<Flag> flags();
 };
 
-// Where the company is, and the proof that lets this process in.
+// The gateway's address, and the credentials for it.
 struct JoinTarget {
   std::string host;
   std::uint16_t port = 0;
@@ -31,7 +31,8 @@ struct JoinTarget {
 // Errors kConfig: no address, a malformed one, no such run, no readable token.
 core::Result<JoinTarget> find_company(const JoinFlags& flags);
 
-// A way through the gateway to a service; its pass lets one node in. Errors say what was tried.
+// Opens a tunnel through the gateway to a service; its pass admits one node. Errors name the
+// target.
 core::Result<std::unique_ptr<net::Tunnel>> enter(async::IoThreads& io,
                                                  const JoinTarget& target,
                                                  const std::string& service);

@@ -13,7 +13,7 @@ namespace {
 
 using core::ErrorCode;
 
-// SIGKILL that is not ours has two usual senders.
+// Says how a node ended. A SIGKILL that is not ours has two usual senders.
 std::string told(int wait_status) {
   const bool killed = WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL;
   return core::how_it_ended(wait_status) + (killed ? ", by hand or for want of memory" : "");

@@ -1,6 +1,6 @@
-// The node processes of a run on its own host: this program again, as `troupe node --local`. Each
-// leads a process group of its own, so that Ctrl-C reaches the run alone, dies with the run, and
-// writes its output to a log file of its own. Owned by the command that trains; used on the
+// Starts and kills the node processes of a run on its own host: this program as `troupe node
+// --local`. Each leads its own process group, so that Ctrl-C reaches the run's head alone, dies
+// with the head, and writes to its own log file. Owned by the command that trains; used on the
 // company's strand.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace troupe::app {
 
 class LocalNodes final : public actors::NodeLauncher {
  public:
-  // `socket`: of the company. Logs go to `log_folder`/NAME.log, which is made where needed.
+  // `socket`: the company's. Logs go to `log_folder`/NAME.log; the folder is created if missing.
   LocalNodes(std::string socket, std::filesystem::path log_folder);
 
   core::Result<void> start(const std::string& node,
@@ -28,7 +28,7 @@ class LocalNodes final : public actors::NodeLauncher {
  private:
   std::string socket_;
   std::filesystem::path log_folder_;
-  std::map<std::string, core::ChildProcess> nodes_;  // killed with this
+  std::map<std::string, core::ChildProcess> nodes_;  // killed by the destructor
 };
 
 }  // namespace troupe::app

@@ -20,7 +20,7 @@
 namespace troupe::app {
 namespace {
 
-// What the main thread waits for.
+// How the node ended; the main thread waits on it.
 class Ending {
  public:
   void left(const core::Error& error) {
@@ -30,7 +30,7 @@ class Ending {
   }
   void dismissed() { set(dismissed_); }
   void in() { set(in_); }
-  // True once the node is in; false when it ended before.
+  // Blocks. True once the node is admitted; false when it ended before.
   bool wait_until_in() {
     std::unique_lock lock(mutex_);
     while (!in_ && !over())
@@ -187,9 +187,9 @@ class NodeProcess {
 
   const NodeSelf& self_;
   const NodeCalls& calls_;
-  std::uint64_t epoch_ = 0;  // counted by the company
+  std::uint64_t epoch_ = 0;  // assigned by the company
   async::SteadyTimers timers_;
-  async::IoThreads own_io_;  // signs of life wait for no role
+  async::IoThreads own_io_;  // heartbeats never wait for a role
   async::IoThreads role_io_;
   Ending ending_;
   std::unique_ptr<actors::RoleMaker> maker_;

@@ -1,6 +1,6 @@
-// One life of a node inside a company: from the connection to the day it is dismissed, stopped or
-// given up. Builds the threads and the transport of the process, and takes everything down again in
-// order. Called on the main thread, which it blocks.
+// Runs this process as a node of a company, from connecting until it is dismissed, stopped or given
+// up. Builds the threads and the transport, and takes them down again in order. Called on the main
+// thread, which it blocks.
 #pragma once
 
 #include "actors/node/node_role.hpp"
@@ -20,10 +20,10 @@ namespace troupe::app {
 
 struct NodeSelf {
   std::string name;                // "node/gpu1"
-  std::vector<std::string> kinds;  // it offers to play
+  std::vector<std::string> kinds;  // kinds of roles that it offers
   std::string socket;              // of the company, or of the tunnel to it, on this host
   std::string pass;
-  std::string build, arithmetic;  // this program's when empty
+  std::string build, arithmetic;  // empty: this program's
 };
 
 enum class NodeEnd {
@@ -32,7 +32,7 @@ enum class NodeEnd {
   kLost,       // the company went away, or gave the node up
 };
 
-// A node that is in, for a caller who wants more of it than to play roles.
+// What a caller may use of a node that was admitted, beyond running the company's roles.
 struct NodeGuest {
   cluster::Exchange* exchange = nullptr;
   async::IoThreads* io = nullptr;
@@ -41,36 +41,37 @@ struct NodeGuest {
   actors::RoleContext context;  // of the node's own role, for calls to company/0
   async::IoThreads* own_io = nullptr;  // where that role lives
 
-  // Runs a coroutine on that role's strand and waits for what it gives.
+  // Runs a coroutine on the strand of the node's role; blocks until its result.
   template <class T>
   T run(async::task<T> body) const {
     return own_io->run(async::run_on(context.scope->executor(), std::move(body)));
   }
 
-  // Starts a role of the guest's own, which the run reaches under `name`: it has the run's id and
-  // the node's epoch, and a strand of `io`. `device`: for its long jobs; may be null, outlives it.
+  // Starts a role of the caller's own, which the run addresses as `name`, with the run's id, the
+  // node's epoch and a strand of `io`. `device`: for its long jobs; may be null, outlives the role.
   // Errors: those of joining the exchange and of the factory.
   core::Result<std::unique_ptr<cluster::RoleHost>> host(std::string name,
                                                         cluster::RoleHost::Factory factory,
                                                         async::DeviceThread* device) const;
-  // Stops such a role, before the node is taken down. Null: nothing to stop.
+  // Stops such a role; call it before the node is taken down. Null: does nothing.
   void stop(std::unique_ptr<cluster::RoleHost>& role) const;
 };
 
 struct NodeCalls {
   // Makes the roles that the company asks for; empty when the node offers none.
   std::function<std::unique_ptr<actors::RoleMaker>()> maker;
-  // Called once the company took the node in, on the main thread. False or an error: the node ends.
+  // Called on the main thread when the company has admitted the node. False or an error ends the
+  // node.
   std::function<core::Result<bool>(NodeGuest)> once_in;
   // Called on the main thread before the node is taken down.
   std::function<void(NodeGuest)> before_end;
   std::function<void(const std::string&)> note;
 };
 
-// Error: why the company could not be reached or refused the node.
+// Returns how the node ended. Error: the company could not be reached or refused the node.
 core::Result<NodeEnd> live_as_node(const NodeSelf& self, const NodeCalls& calls);
 
-// The same through the gateway of a company, which gives `self` its socket and its pass.
+// The same through a company's gateway; fills in the socket and the pass of `self`.
 core::Result<NodeEnd> live_through_gateway(async::IoThreads& io,
                                            const JoinTarget& target,
                                            NodeSelf self,

@@ -1,5 +1,5 @@
-// Weights from a trainer on another host: its TCP port is reached through the company's gateway.
-// Within one host it stays out of the way. Used on the engine's fetch thread; owned by the
+// Fetches weights from a trainer on another host: reaches its TCP port through the company's
+// gateway. Within one host it only passes calls on. Used on the engine's fetch thread; owned by the
 // generator role.
 #pragma once
 

@@ -1,6 +1,6 @@
-// What a run's numbers depend on beside its configuration: the contents of models, tokenizers, data
-// sets and reward files, by hash. Held against each other where a run is resumed and where a node
-// on another host starts a role of it.
+// Hashes the files that a run's results depend on: models, tokenizers, data sets and reward files.
+// The hashes are compared when a run is resumed and when a node on another host starts one of its
+// roles.
 #pragma once
 
 #include "runtime/config/train_config.hpp"
@@ -24,22 +24,22 @@ struct Content {
   std::string name;  // "the weights of actor.model_name_or_path"
   std::vector<std::filesystem::path> files;
   std::filesystem::path place;  // the file, or the folder that holds them
-  bool only_warns = false;      // reward code: a mended reward is the user's business
+  bool only_warns = false;      // reward code, which the user may change
 };
 
 // SHA-256 by name.
 using Hashes = std::map<std::string, std::string>;
 
-// All of a run. Errors name the key: a file that is not there, weights that cannot be read.
+// All contents of a run. Errors (missing file, unreadable weights) name the key.
 core::Result<std::vector<Content>> contents_of(const config::TrainConfig& config);
-// Those that a role reads ("reference", "reference/0"). A generator gets its weights from the
-// policy.
+// The contents that a role reads ("reference", "reference/0"); no weights for a generator, which
+// gets them from the policy.
 core::Result<std::vector<Content>> contents_of_role(const config::TrainConfig& config,
                                                     const std::string& kind,
                                                     const std::string& role);
 
 // Hashes on a thread of low priority that runs beside whatever loads the same files. Owned by one
-// thread; `get` may be called on any. Going away stops the thread.
+// thread; `get` may be called on any. The destructor stops it.
 class Hashing {
  public:
   explicit Hashing(std::vector<Content> contents);
@@ -48,7 +48,7 @@ class Hashing {
   ~Hashing();
 
   const std::vector<Content>& contents() const { return contents_; }
-  // Blocks until all is hashed.
+  // Blocks until everything is hashed.
   const core::Result<Hashes>& get() const { return future_.get(); }
 
  private:
@@ -57,30 +57,30 @@ class Hashing {
   std::shared_future<core::Result<Hashes>> future_;
 };
 
-// One thing that is not what it was, or not what it is elsewhere.
+// A content whose hash differs from the checkpoint's, or from that of another host.
 struct ContentDifference {
   std::string name;
   std::filesystem::path place;
-  std::string theirs, ours;  // as far as people compare them
+  std::string theirs, ours;  // beginnings of the hashes, to show
   bool only_warns = false;
 };
-// Names that only one side has are no difference.
+// Compares the hashes by name; a name that only one side has is no difference.
 std::vector<ContentDifference> differences(const std::vector<Content>& contents,
                                            const Hashes& theirs,
                                            const Hashes& ours);
 
-// store::start_run of a run whose contents are kept in every checkpoint: other data, weights or
-// another tokenizer under the same names would be another run. What differs from the checkpoint's
-// is noted. Error kConfig, naming old and new: it alters the result, unless the run is a branch.
+// store::start_run, then compares `contents` with the checkpoint's hashes and notes what differs.
+// Error kConfig, naming old and new hash: data, weights or tokenizer changed under the same names,
+// which would alter the results. A run that branches off may change them.
 core::Result<store::RunStart> start_run(const config::TrainConfig& config,
                                         const config::Origins& origins,
                                         const Hashing& contents);
 
-// As a checkpoint's manifest holds them; what is damaged or not there gives none.
+// The form in a checkpoint's manifest. Damaged or empty text gives no hashes.
 std::string hashes_json(const Hashes& hashes);
 Hashes hashes_of_json(const std::string& text);
 
-// As a Spawn's settings hold them.
+// The form in the settings of a Spawn message.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 Settings settings_of(const Hashes& hashes);
 Hashes hashes_of_settings(const Settings& settings);

@@ -5,8 +5,8 @@
 //   TROUPE_FAULTS="generator/1 step resources 40, generator/1 fetch deadline 2"
 //
 // fails the 40th step of generator/1's engine and its second fetch of weights, counted over all
-// lives of the role in a process. Errors are called as in messages, with "_" for a space. Owned by
-// the process's role loader; thread-safe.
+// lives of the role in a process. Errors have the names that messages show, with "_" for a space.
+// Owned by the process's role loader; thread-safe.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -25,14 +25,14 @@ namespace troupe::app {
 
 class FaultPlan {
  public:
-  // What the environment says; null without the variable. Error: kConfig naming the part that
-  // cannot be read.
+  // Parses the variable; null without it. Error: kConfig naming the part that cannot be parsed.
   static core::Result<std::unique_ptr<FaultPlan>> from_environment();
 
-  // Counts a call and gives the error that it is to end with.
+  // Counts a call; returns the error that it must fail with, if any.
   std::optional<core::Error> at_call(const std::string& role, const std::string& what);
 
-  // The same with the plan's faults; the plan outlives what is made.
+  // Wraps a maker of engines, or a subscriber, so that the plan's faults occur. The plan outlives
+  // what is made.
   engine::EngineMaker around(const std::string& role, engine::EngineMaker maker);
   std::shared_ptr<weights::WeightSubscriber> around(
       const std::string& role, std::shared_ptr<weights::WeightSubscriber> subscriber);

@@ -17,10 +17,10 @@ namespace {
 
 using core::ErrorCode;
 
-// What the fresh head of a critic is drawn from, apart from everything else that a seed decides.
+// Derives the seed of a critic's fresh score head, distinct from all other uses of train.seed.
 constexpr std::uint64_t kCriticHead = 0x637269746963;
 
-// The model reads what the policy writes.
+// Checks that the model can read what the policy writes.
 core::Result<void> check_fits(const config::TrainConfig& config,
                               const model::ModelSpec& spec,
                               const char* key,

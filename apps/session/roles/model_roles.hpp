@@ -1,7 +1,6 @@
-// What the roles that compute with a model load: the policy's texts for its ptx term, the critic
-// with its trainer, the frozen reference, and the learned reward models of a run by name. Used by
-// the company in one process and by node processes alike, on the thread that loads. Nothing is kept
-// here.
+// Loads what the roles that compute with a model need: the policy's texts for its ptx term, the
+// critic with its trainer, the frozen reference, and the learned reward models of a run by name.
+// Used by runs in one process and by node processes alike, on the loading thread. Stateless.
 #pragma once
 
 #include "actors/reward/reward_source.hpp"
@@ -29,7 +28,7 @@ core::Result<learn::TrainerSettings> policy_settings(const config::TrainConfig& 
 
 struct MadeCritic {
   std::unique_ptr<learn::CriticTrainer> trainer;
-  std::filesystem::path folder;  // where it started from, with its tokenizer
+  std::filesystem::path folder;  // of the initial model, with its tokenizer
 };
 
 // Starts from critic.model_name_or_path, else the first reward model, else the policy's body with a
@@ -56,16 +55,16 @@ struct RewardPart {
 // folder of the same name gets "-2".
 std::vector<RewardPart> reward_parts(const config::TrainConfig& config);
 
-// Looks at the folders of critic, reference and reward models before anything starts, so that a
-// wrong one is an error of the configuration.
+// Checks the folders of critic, reference and reward models before any role starts, so that a wrong
+// one is reported as an error of the configuration.
 core::Result<void> check_model_roles(const config::TrainConfig& config);
 
-// The same of the reward models alone; `as_chat`: with their chat templates, since prompts are
-// chats.
+// The same for the reward models alone; `as_chat`: prompts are chats, so each needs a chat
+// template.
 core::Result<void> check_reward_models(const config::TrainConfig& config, bool as_chat);
 
-// A learned reward model as a source. `team` outlives it. Errors: kConfig naming the folder when it
-// has no score head.
+// Loads a learned reward model as a reward source. `team` outlives it. Error kConfig, naming the
+// folder: it has no score head.
 core::Result<std::unique_ptr<actors::RewardSource>> make_model_reward(
     const config::TrainConfig& config, const std::string& folder, core::TeamRunner& team);
 

@@ -1,4 +1,5 @@
-// Where the roles of a run compute, as its configuration says it. Pure.
+// Reads from a run's configuration on which device each role computes. Pure but for
+// check_role_devices.
 #pragma once
 
 #include "runtime/config/train_config.hpp"
@@ -19,17 +20,17 @@ struct RoleDevice {
   bool gpu() const { return device.gpu; }
 };
 
-// `kind`: one that computes: policy, critic, generator, reference, reward (a learned model).
+// `kind`: policy, critic, generator, reference or reward (a learned model).
 RoleDevice device_of(const config::TrainConfig& config, const std::string& kind);
 
-// Those of the kinds that this run has.
+// The devices of the kinds of roles that this run has.
 std::vector<RoleDevice> role_devices(const config::TrainConfig& config);
 
-// "policy on cuda:0, generator on cuda:1"; of kinds that compute on a GPU, else empty.
+// "policy on cuda:0, generator on cuda:1": the kinds on a GPU; empty when there are none.
 std::string devices_text(const config::TrainConfig& config);
 
-// Looks whether the GPUs of roles that run on this host are there, before anything starts. Errors:
-// kResources, naming the key.
+// Checks before anything starts that the GPUs of the roles on this host exist. Error kResources,
+// naming the key.
 core::Result<void> check_role_devices(const config::TrainConfig& config);
 
 }  // namespace troupe::app

@@ -48,7 +48,7 @@ Result<std::uint64_t> number_setting(const actors::Spawn& spawn, const std::stri
   return core::fail(ErrorCode::kData, "a start of " + spawn.name + " without the setting " + name);
 }
 
-// Refuses to play with files other than the run's.
+// Refuses the role when its files on this host differ from the run's.
 Result<void> check_contents(const Hashing& hashing, const Hashes& theirs) {
   const auto& ours = hashing.get();
   if (!ours) return ours.failure();
@@ -105,7 +105,7 @@ async::DeviceThread& RoleLoader::thread_of(const std::string& name, void (*begin
   return *thread;
 }
 
-// Hashes what the role reads while it is loaded.
+// Loads a role; hashes the files that it reads at the same time.
 Result<RoleRecipe> RoleLoader::load(const actors::Spawn& spawn) {
   auto config = shared_.config;
   if (!config) {
@@ -184,7 +184,7 @@ Result<void> RoleLoader::load_text(const std::filesystem::path& folder,
   return {};
 }
 
-// Reads no weights: they come from the policy.
+// Reads no weights from files: a generator gets them from the policy.
 Result<RoleRecipe> RoleLoader::load_generator(const Order& order) {
   const config::TrainConfig& config = order.config;
   const std::string& name = order.spawn.name;

@@ -1,7 +1,7 @@
-// Makes every role that computes or scores: loads what its kind needs and says where it computes.
-// One a process, for a node as for a run in one process; it owns the threads and teams of its roles
-// and outlives them. Loading runs on the compute thread, so that a node goes on giving signs of
-// life meanwhile.
+// Makes every role that computes or scores: loads what its kind needs and assigns its device and
+// threads. One per process, in a node and in a run in one process alike; it owns the threads and
+// teams of its roles and outlives them. Loads on the compute thread, so that a node's heartbeats go
+// on meanwhile.
 #pragma once
 
 #include "actors/generator/tokenizer_text.hpp"
@@ -34,7 +34,7 @@ struct OneProcess {
 
 class RoleLoader final : public actors::RoleMaker {
  public:
-  // Turns a subscriber into one that reaches a trainer on another host; null: as it is.
+  // Turns a subscriber into one that reaches a trainer on another host; null: no change.
   using Reach = std::function<std::shared_ptr<weights::WeightSubscriber>(
       std::shared_ptr<weights::WeightSubscriber>)>;
   explicit RoleLoader(Reach reach = nullptr);
@@ -53,7 +53,8 @@ class RoleLoader final : public actors::RoleMaker {
   Recipe load_reference(const Order& order);
   Recipe load_critic(const Order& order);
   Recipe load_reward(const Order& order);
-  // Where a role of that kind computes; `teams`: of its thread. The processor's is one for all.
+  // The team for a role of that kind; `teams`: of its thread. All roles share one team of the
+  // processor.
   core::Result<core::TeamRunner*> team_of(const Order& order,
                                           const std::string& kind,
                                           Teams& teams);
@@ -70,15 +71,15 @@ class RoleLoader final : public actors::RoleMaker {
   Teams teams_;  // of `compute_`; made when the first role computes
   std::map<std::string, Teams> generator_teams_;  // of generators with threads of their own
   async::DeviceThread compute_;
-  async::DeviceThread blocking_;  // rewards wait here
-  // Where generators wait for weights, and where those with threads of their own compute.
+  async::DeviceThread blocking_;  // rule, file and server rewards block here
+  // Threads where generators wait for weights, or compute if they have threads of their own.
   std::map<std::string, std::unique_ptr<async::DeviceThread>> threads_;
 };
 
 // The reward that a configuration names. Errors: kConfig naming file and key.
 core::Result<std::unique_ptr<actors::RewardSource>> make_reward(const config::TrainConfig& config);
 
-// The role of a reward that has been loaded already.
+// Makes the role of a reward that is already loaded.
 cluster::RoleHost::Factory reward_factory(std::unique_ptr<actors::RewardSource> source,
                                           core::Duration deadline);
 

@@ -1,6 +1,6 @@
-// What a run's configuration says of its table of keys, of learning, generation, the controller and
-// the data role. The one place that knows which key becomes which setting. Pure; the same for a run
-// in one process and for node processes.
+// Turns a run's configuration into the settings of trainers, generation, the controller and the
+// data role: the one place that knows which key becomes which setting. Pure; the same for a run in
+// one process and for node processes.
 #pragma once
 
 #include "actors/controller/run_plan.hpp"
@@ -19,8 +19,8 @@
 
 namespace troupe::app {
 
-// The table of configuration keys with what the learning code adds to it: the words of objectives,
-// estimators and the like, and the rules between these. Made at the first call; immutable.
+// The table of configuration keys with what the learning code adds: the names of objectives,
+// estimators and the like, and the rules for combining them. Made at the first call; immutable.
 const config::Table& run_table();
 
 // The optimiser of one section of the configuration: config.actor or config.critic.
@@ -46,7 +46,7 @@ bool has_reference(const config::TrainConfig& config);
 // AdamW, schedule and clipping of the trained model (keys actor.*).
 learn::OptimSettings optim_settings(const config::TrainConfig& config);
 
-// What the policy's trainer is told, without the texts of the ptx term; `updates`: of the whole
+// The settings of the policy's trainer, without the texts of the ptx term; `updates`: of the whole
 // run.
 learn::TrainerSettings trainer_settings(const config::TrainConfig& config, std::uint64_t updates);
 
@@ -65,19 +65,19 @@ learn::SupervisedSettings supervised_settings(const config::TrainConfig& config,
 // actor.param_dtype, the same for policy, reference and engines, so that their log-probs agree.
 kernels::PanelDtype forward_dtype(const config::TrainConfig& config);
 
-// What an engine may take; `kv_cache_gb` counts 2^30 bytes.
+// The limits of an engine; `kv_cache_gb` counts 2^30 bytes.
 engine::EngineLimits engine_limits(const config::TrainConfig& config);
 
 core::Duration seconds_of(double seconds);
 
-// Where the policy finds its critic, and whether the two learn one after the other.
+// The address of the policy's critic, and whether the two train one after the other.
 actors::CriticLink critic_link(const config::TrainConfig& config);
 
-// What the data role is told, but for who hears of it.
+// The options of the data role, without its listeners.
 actors::DataRoleOptions data_options(const config::TrainConfig& config);
 
-// What the controller is told; `updates`: of the whole run; `evaluation_prompts`: held-out
-// problems; 0 without any.
+// The controller's plan; `updates`: of the whole run; `evaluation_prompts`: number of held-out
+// problems.
 actors::RunPlan run_plan(const config::TrainConfig& config,
                          std::uint64_t updates,
                          std::uint64_t evaluation_prompts);

@@ -36,7 +36,7 @@ void BatchProgress::at(std::uint64_t done, std::uint64_t tokens) {
   const core::TimePoint now = clock_.now();
   const auto pause = live_ ? std::chrono::milliseconds(200) : std::chrono::milliseconds(10'000);
   if (done < all_ && now - shown_ < pause) return;
-  if (done == all_ && !live_ && !drawn_) return;  // it was quick: the command says it is done
+  if (done == all_ && !live_ && !drawn_) return;  // done before the first line: print none
   shown_ = now;
   drawn_ = true;
   const double seconds = std::max(std::chrono::duration<double>(now - begin_).count(), 1e-9);

@@ -1,4 +1,4 @@
-// How far a long batch is, on standard error: one line that is drawn over itself on a terminal,
+// Shows the progress of a long batch on standard error: on a terminal one line, redrawn in place;
 // else a line every ten seconds. Owned by a command; one thread.
 #pragma once
 
@@ -11,13 +11,13 @@ namespace troupe::app {
 
 class BatchProgress {
  public:
-  // `verb` as in "sampled", `unit` as in "prompts". The work stands at `first` of `all`.
+  // `verb` as in "sampled", `unit` as in "prompts". The work resumes at `first` of `all`.
   BatchProgress(std::string verb, std::string unit, std::uint64_t first, std::uint64_t all);
   ~BatchProgress();  // ends the line
   BatchProgress(const BatchProgress&) = delete;
   BatchProgress& operator=(const BatchProgress&) = delete;
 
-  // `done` of all, and so many tokens since the work began here (0: not shown).
+  // Shows `done` of all. `tokens`: since this process began (0: not shown).
   void at(std::uint64_t done, std::uint64_t tokens);
 
  private:

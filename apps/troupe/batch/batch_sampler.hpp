@@ -1,7 +1,7 @@
 // Samples a list of prompts with one engine, continuously batched: as many groups as fit are in the
-// engine, and groups come out in the order of their prompts, whatever finished first. A group's
-// tokens depend on weights, prompt, parameters, seed and its number alone, so a list may be cut
-// anywhere and gone on with later. Owned by a command; runs on its thread.
+// engine, and finished groups are returned in the order of their prompts. A group's tokens depend
+// only on weights, prompt, parameters, seed and its index, so the work may stop anywhere and be
+// resumed. Owned by a command; runs on its thread.
 #pragma once
 
 #include "apps/cli/sampling_flags.hpp"
@@ -21,11 +21,11 @@ class BatchSampler {
   static constexpr std::size_t kOpenGroups_max = 256;
 
   struct Hooks {
-    // Tokens of prompt `index`, which is then sampled. An error ends the run.
+    // Returns the tokens of prompt `index`, which is sampled next. An error ends `run`.
     std::function<core::Result<std::vector<std::int32_t>>(std::size_t index)> prompt;
-    // All samples of prompt `index`, by their number. Called in the order of the prompts.
+    // Takes all samples of prompt `index`, by sample number. Called in the order of the prompts.
     std::function<core::Result<void>(std::size_t index, std::vector<engine::Sample> samples)> done;
-    // After each step of the engine; may be empty.
+    // Called after each step of the engine; may be empty.
     std::function<core::Result<void>()> stepped = {};
   };
 

@@ -1,4 +1,4 @@
-// What the commands on whole files write: rows of .jsonl files, and figures as JSON or as a table.
+// Output of the batch commands: rows of .jsonl files, and metrics as JSON or as a table.
 #pragma once
 
 #include "apps/session/eval_figures.hpp"

@@ -36,7 +36,7 @@ core::Result<void> add_pair(const data::PromptRow& row,
   return {};
 }
 
-// What the model makes of one pair.
+// The model's scores of one pair.
 struct Judged {
   double chosen = 0, rejected = 0;  // scores
   std::string source;

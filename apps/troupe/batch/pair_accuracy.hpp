@@ -1,5 +1,5 @@
-// How often a reward model scores the better answer of a pair above the worse one, over all pairs
-// and for each set of them.
+// Measures how often a reward model scores the better answer of a pair above the worse one, over
+// all pairs and for each source.
 #pragma once
 
 #include "apps/cli/flags.hpp"
@@ -19,7 +19,7 @@ struct PairFlags {
   void add_to(std::vector<Flag>& flags);
 };
 
-// What becomes of the scores.
+// Where and in which form the results go.
 struct PairReport {
   bool json = false;       // figures as one JSON object, else a table
   std::string out;         // .jsonl file of the pairs with their scores; empty: none

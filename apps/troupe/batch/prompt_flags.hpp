@@ -36,7 +36,7 @@ struct PromptFlags {
                                                                    bool stored,
                                                                    core::TeamRunner& team) const;
 
-  // What they mean for the content of a file that is made from the data.
+  // The settings that the content of a file made from the data depends on.
   std::vector<std::pair<std::string, std::string>> settings() const;
 };
 
