@@ -9,7 +9,8 @@ namespace troupe::actors {
 
 namespace {
 
-// What a ticket says about its prompt; 0 = nothing. Held-out problems come back, slot by slot.
+// A key for the ticket's prompt; 0 = none. Each evaluation has the same held-out problem in the
+// same slot.
 std::uint64_t prompt_key(const TicketWork& work) {
   return work.kind == WorkKind::kEvaluation ? std::uint64_t{work.ticket.slot} + 1 : 0;
 }
