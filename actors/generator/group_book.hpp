@@ -49,8 +49,8 @@ class GroupBook {
   // Cuts stragglers. Returns the groups that the engine must abort, to be followed by `aborted`.
   // The others have nothing to deliver and end with kDeadline.
   std::vector<core::GroupId> cut(const std::vector<experience::Ticket>& tickets);
-  // The samples of an aborted group that had ended, if there are two or more. With fewer the group
-  // ends with kDeadline and nothing is returned; so for a group that had ended before.
+  // The samples of an aborted group that had ended, if there are two or more. With fewer it ends
+  // the group with kDeadline and returns nothing. Does nothing for a group that is gone already.
   std::optional<PutGroup> aborted(core::GroupId id);
 
   // Ends a group for all its requests. `delivered` is null when there was nothing to deliver.

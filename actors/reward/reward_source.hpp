@@ -23,7 +23,7 @@ namespace troupe::actors {
 struct RewardScore {
   std::optional<double> value;  // missing: the sample cannot be scored
   std::string cause;            // why it is missing
-  std::string extra = {};       // what else it reports of the sample: a JSON object, or ""
+  std::string extra = {};       // other values of the sample: a JSON object, or ""
 };
 
 class RewardSource {
