@@ -14,7 +14,6 @@ namespace troupe::actors {
 inline constexpr std::size_t kShown_bytes_max = 200;  // of foreign JSON quoted in an error
 
 // ---- asking
-// -----------------------------------------------------------------------------------------
 
 // "query" is prompt + response, as OpenRLHF sends it.
 std::string reward_request(const std::vector<RewardGroup>& groups);
@@ -25,7 +24,6 @@ core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text
                                                          std::size_t count);
 
 // ---- answering
-// --------------------------------------------------------------------------------------
 
 // One group with one sample for each query. Prompts and labels may be missing. The response is the
 // part of the query after the prompt; `endings` (such as "<|im_end|>") are stripped from its end

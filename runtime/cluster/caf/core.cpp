@@ -43,7 +43,8 @@ void Core::refuse(const std::string& what) {
   if (hooks.refused) hooks.refused(what);
 }
 
-// By way of the roles' actors: answers of the peer that are in their mailboxes come first.
+// Sent through the roles' actors, so that answers of the peer in their mailboxes are delivered
+// first.
 void Core::tell_lost(const PeerName& peer, const core::Error& cause) const {
   for (const auto& role : directory.locals())
     caf::anon_send(role.handle, Lost{peer, cause});
