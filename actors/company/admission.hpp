@@ -18,8 +18,7 @@ namespace troupe::actors {
 
 class Admission {
  public:
-  // A new pass, whose number is one higher than that of the last. Beyond the bound the oldest
-  // unused pass expires.
+  // A new pass, numbered one higher than the last. Beyond the bound the oldest unused pass expires.
   std::string issue_pass();
 
   // A node's epoch is the number of its pass. Error: kInvalidArgument saying what is wrong with the

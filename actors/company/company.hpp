@@ -75,8 +75,7 @@ class Company {
           NodeLauncher& launcher,
           CompanyHooks hooks);
 
-  // Starts the local processes and everything that keeps the company up. Called once, on the
-  // strand.
+  // Starts the local processes and all that keeps the company up. Called once, on the strand.
   void begin() { context_.scope->spawn("company", attend()); }
 
   CompanyView view() const;

@@ -13,8 +13,7 @@ namespace troupe::actors {
 // A new pass, with 256 random bits in hex.
 std::string make_pass(std::uint64_t number);
 
-// The number of a pass, which is the epoch of the node that brings it. Error: kInvalidArgument (not
-// a pass).
+// The number of a pass, the epoch of the node that brings it. Error: kInvalidArgument (not a pass).
 core::Result<std::uint64_t> number_of_pass(const std::string& pass);
 
 }  // namespace troupe::actors

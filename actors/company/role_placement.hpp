@@ -6,8 +6,8 @@
 //
 // A role that is lost kRestarts_max times within kRestartWindow is worn out. If nobody else can
 // play it or stand in for it, the run ends with the last cause; otherwise the role rests for
-// kRestartRest. A node that cannot play a kind is struck off for it, for a time or for good, until
-// it joins again.
+// kRestartRest. A node that cannot play a kind is struck off for it, at the longest until it joins
+// again.
 #pragma once
 
 #include "runtime/core/clock.hpp"

@@ -31,8 +31,7 @@ class Checkpointer {
   bool unsaved() const;
 
   bool holds_state(const std::string& peer) const;
-  // True when policy, critic or data was lost, and with it what the run learned since its
-  // checkpoint.
+  // True when policy, critic or data was lost, and with it what the run learned since.
   bool state_lost() const noexcept { return state_lost_; }
   void lose_state() noexcept { state_lost_ = true; }
   // The failure of a call to a role that holds state.

@@ -1,7 +1,7 @@
 // The controller directs a run. It issues tickets as far ahead as the staleness bound allows, has
 // the generators sample them, tells the policy which updates are ready and the generators which
-// weights are new. It sees ids, versions and counts, never a token. With bound 0 the same code runs
-// synchronously.
+// weights are new. It sees ids, versions and counts, never a token. With bound 0 the run is
+// synchronous.
 //
 // Runs on its strand. Its parts share a RunState: the UpdateLoop drives training; beside it run the
 // TicketIssuer, the Fleet (one coroutine for each group that is sampled, and one for each transfer
@@ -79,8 +79,7 @@ class Controller {
   wire::Amounts amounts() const;
 
   // `restart` is called on the strand with the name of a generator that fails too much, its epoch
-  // and the cause; `peer_up` reports its next start. Without `restart` the same generator is tried
-  // again.
+  // and the cause; `peer_up` reports its next start. Without `restart` it is tried again.
   using Restart = std::function<void(const std::string&, std::uint64_t, const core::Error&)>;
   void when_sick(Restart restart) { fleet_.when_sick(std::move(restart)); }
 

@@ -320,8 +320,8 @@ void Fleet::start_push(const std::string& name) {
   run_.scope->spawn("", push(name, generator.life));
 }
 
-// Sends one version of the weights to one generator. If a newer one overtakes it, its failure is
-// ignored.
+// Sends one version of the weights to one generator. If a newer one overtakes it, ignores its
+// failure.
 async::task<void> Fleet::push(std::string name, std::uint64_t life) {
   const core::Version version = latest_->version;
   UpdateWeights request{version, latest_->source, run_.plan.recompute_kv};

@@ -1,7 +1,6 @@
 // The controller's record of a run's rewards: the set that scores from now on; it also checks
 // changes. A pure value: RewardService changes a copy, which replaces the board once the data role
-// has taken the change. Rewards are the run's own (from its configuration) or attached while it
-// runs.
+// has taken the change. Rewards are the run's own (from its configuration) or attached later.
 #pragma once
 
 #include "actors/protocol/messages_rewards.hpp"

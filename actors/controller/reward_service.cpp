@@ -103,8 +103,7 @@ async::task<core::Result<RewardsChanged>> RewardService::detach(DetachReward req
   co_return changed;
 }
 
-// Detaches an absent reward. The data role fails the groups that wait for it; their slots are
-// issued again.
+// Detaches an absent reward. The data role fails the groups that wait for it, to be reissued.
 async::task<core::Result<RewardsChanged>> RewardService::forgo(std::string name) {
   while (changing_)
     co_await run_.changed.wait(async::Deadline::none());

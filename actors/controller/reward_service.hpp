@@ -24,8 +24,7 @@ class RewardService {
   async::task<core::Result<RewardsChanged>> detach(DetachReward request);
 
   bool is_attached(const std::string& peer) const { return board_.is_attached(peer); }
-  // An attached reward is lost. Error: kPeerLost when it was the last and none was attached in
-  // time.
+  // An attached reward is lost. Error: kPeerLost when it was the last and no other came.
   async::task<core::Result<void>> lose(std::string peer, std::string cause);
 
   // A role has come up; it may be a reward that the resumed run waits for.

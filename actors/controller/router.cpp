@@ -9,8 +9,7 @@ namespace troupe::actors {
 
 namespace {
 
-// A key for the ticket's prompt; 0 = none. Each evaluation has the same held-out problem in the
-// same slot.
+// A key for the ticket's prompt; 0 = none. An evaluation's slot always has the same problem.
 std::uint64_t prompt_key(const TicketWork& work) {
   return work.kind == WorkKind::kEvaluation ? std::uint64_t{work.ticket.slot} + 1 : 0;
 }

@@ -28,8 +28,7 @@ class Router {
   // `blocked`: it refused work for now; false: it takes work again.
   void block(const std::string& name, bool blocked);
 
-  // `capacity`: groups of this kind that one generator may have at a time. `avoid`: generators not
-  // to pick.
+  // `capacity`: groups of this kind that one generator may have at a time. `avoid`: not these.
   std::optional<std::string> pick(const TicketWork& work,
                                   std::uint32_t capacity,
                                   const std::set<std::string>& avoid = {}) const;

@@ -56,14 +56,12 @@ class TicketIssuer {
   // Reissues the slots whose groups failed or were filtered. False when it reissued none. Errors:
   // kData when a slot has used up its attempts, kNotFound when no prompts are left.
   async::task<core::Result<bool>> reissue_failed(GroupStatuses statuses);
-  // Reissues the slot of a group that was cut with nothing to deliver. Error kDeadline: its
-  // attempts are used up.
+  // Reissues the slot of a group that was cut with nothing to deliver. kDeadline: no attempts left.
   async::task<core::Result<void>> reissue_retired(experience::Ticket ticket);
 
   // The update was committed; returns how many of its groups were filtered.
   std::uint64_t forget(std::uint64_t update) { return faults_.forget(update); }
-  // The error that says that too few prompts are left for the next update; none while there are
-  // enough.
+  // The error when too few prompts are left for the next update, else none.
   const std::optional<core::Error>& used_up() const noexcept { return used_up_; }
 
  private:

@@ -167,8 +167,7 @@ async::task<core::Result<Published>> UpdateLoop::await_published(AwaitPublished 
   co_return *fleet_.latest();
 }
 
-// The prompts ran out before the last update, because groups were filtered. Saves what was learned,
-// then fails.
+// Filtered groups used up the prompts before the last update: saves what was learned, then fails.
 async::task<core::Result<void>> UpdateLoop::prompts_used_up(core::Error error) {
   const std::string done = std::to_string(run_.done);
   if (checkpointer_.saved() != run_.done)

@@ -14,8 +14,7 @@ std::uint64_t missing_scores(const GroupStatuses& statuses);
 // score, and the mean length of a response.
 void add_reward_metrics(const GroupStatuses& statuses, Metrics& metrics);
 
-// Metrics of the ages, in updates, of the tokens learned from; none when the data role counted
-// none.
+// Metrics of the ages, in updates, of the tokens learned from; none if data counted none.
 void add_staleness_metrics(const GroupStatuses& statuses, Metrics& metrics);
 
 }  // namespace troupe::actors

@@ -324,8 +324,7 @@ void DataRole::tell_unscored(const BookGroup& group) {
 }
 
 // Asks a reward for scores. At first nobody knows which columns it reads, so the request has none;
-// a reward that reads some answers with their names and is asked again. So does a reward that
-// replaced another one.
+// a reward that reads some answers with their names and is asked again. So does a replacement.
 async::task<core::Result<Scores>> DataRole::scores_of(experience::Ticket ticket,
                                                       std::size_t member) {
   constexpr int kAsked_max = 4;

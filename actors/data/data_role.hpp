@@ -39,8 +39,7 @@ struct DataRoleOptions {
   std::optional<MeanRange> filter;  // of training groups; none: every group is kept
   Patience patience;                // with scorers that are away
   Note note;                        // tells the user who is away, which samples have no score
-  // Called with the progress of the groups that somebody waits for, at each change; on the role's
-  // strand.
+  // Called on the role's strand with the progress of the awaited groups, at each change.
   std::function<void(const GroupCounts&)> watched;
 };
 

@@ -16,8 +16,8 @@
 
 namespace troupe::actors {
 
-// True for errors that may go away when the same call is repeated. An overloaded scorer does not
-// count as away.
+// True for errors that may go away when the same call is repeated. An overloaded scorer is not
+// away.
 inline bool passing(core::ErrorCode code) {
   return code == core::ErrorCode::kPeerLost || code == core::ErrorCode::kOverloaded ||
          code == core::ErrorCode::kClosed;

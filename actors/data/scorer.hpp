@@ -67,8 +67,7 @@ using Note = std::function<void(const std::string&)>;
 
 class Scorer {
  public:
-  // `name`: as the user knows it, "reward format". `changed` is notified when the scorer has been
-  // away for `away_max`.
+  // `name`: as the user knows it, "reward format". `changed` is notified when the scorer is `gone`.
   Scorer(std::string name,
          Patience patience,
          async::Timers& timers,
@@ -93,11 +92,9 @@ class Scorer {
   void answered();
   void failed(const core::Error& error);
   bool away() const noexcept { return since_.has_value(); }
-  // kPeerLost, with the cause and a remedy, once the scorer has been away for `away_max`; none
-  // before.
+  // kPeerLost, with cause and remedy, once the scorer has been away for `away_max`; else none.
   std::optional<core::Error> gone() const;
-  // Waits until the scorer answers any call, but at most `pause`, and not past the moment at which
-  // it is `gone`.
+  // Waits until the scorer answers any call, but at most `pause`, and no longer than `away_max`.
   async::task<void> wait(core::Duration pause);
 
   CallGate& gate() noexcept { return gate_; }

@@ -38,8 +38,7 @@ struct BookCounts {
 class TicketBook {
  public:
   // `samples`: size of a group; `needs_reference`: a group is ready only with reference log-probs.
-  // `filter`: a group whose mean score is out of this range fails as filtered, and its slot is
-  // reissued.
+  // `filter`: a group whose mean score is out of this range fails as filtered.
   TicketBook(std::int32_t samples,
              bool needs_reference,
              std::optional<MeanRange> filter = std::nullopt)
@@ -95,8 +94,7 @@ class TicketBook {
   // Forgets the update's groups; does nothing the second time. Error: kInvalidArgument unless every
   // group is ready or, with `partly`, has failed.
   core::Result<void> commit(std::uint64_t update, bool partly = false);
-  // True for one of the newest kCommitted_max committed updates: a repeated request for it gets no
-  // new tickets.
+  // True for one of the newest kCommitted_max committed updates: it gets no tickets again.
   bool committed(std::uint64_t update) const { return committed_.contains(update); }
 
   // Takes over the tickets that were open when a checkpoint was saved, in state issued. Error

@@ -26,8 +26,7 @@ using engine::EngineMaker;
 class GeneratorRole {
  public:
   // `fetch_thread` is used only to wait for weights; it outlives the role. The context has the
-  // device thread and the team on it. `sleep_idle`: an engine without work frees the memory of its
-  // KV cache.
+  // device thread and the team on it. `sleep_idle`: an idle engine frees its KV cache.
   GeneratorRole(RoleContext context,
                 EngineMaker maker,
                 std::shared_ptr<const engine::TokenText> text,

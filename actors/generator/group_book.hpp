@@ -42,8 +42,7 @@ class GroupBook {
   // Requests for the held groups that an engine with this version may run; they become `running`.
   std::vector<engine::GroupRequest> submit(core::Version version);
 
-  // Adds a sample that ended in the engine. Returns the whole group with its last sample, else
-  // nothing.
+  // Adds a sample that ended in the engine. Returns the whole group after its last sample.
   std::optional<PutGroup> put_sample(engine::Sample sample);
 
   // Cuts stragglers. Returns the groups that the engine must abort, to be followed by `aborted`.

@@ -25,8 +25,7 @@ class WeightFollower {
                  std::function<void()> arrived);
 
   // Answers once the engine holds that version or a newer one. Errors: those of fetching it after
-  // kFetchTries_max tries; kDeadline when the sender or the link to it is gone. The request may be
-  // repeated.
+  // kFetchTries_max tries; kDeadline when the sender or the link to it is gone. It may be repeated.
   async::task<core::Result<Ack>> update(UpdateWeights request);
 
   // The weights to pack now; null when there are none.

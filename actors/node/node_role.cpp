@@ -41,8 +41,7 @@ async::task<void> NodeRole::attend() {
   }
 }
 
-// Marks a start or stop of a role as under way until the returned object is destroyed, also by
-// cancellation.
+// Marks a start or stop of a role as under way until the returned object is destroyed.
 auto NodeRole::begin_change() {
   changing_ = true;
   return core::AtExit([this] {

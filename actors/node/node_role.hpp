@@ -15,8 +15,7 @@
 
 namespace troupe::actors {
 
-// Turns a Spawn message into a role. Implemented where the process is wired, which knows what each
-// kind needs.
+// Turns a Spawn message into a role. The code that wires the process implements it.
 class RoleMaker {
  public:
   virtual ~RoleMaker() = default;

@@ -37,8 +37,7 @@ inline async::task<core::Result<wire::Frame>> refuse_frame(wire::Frame frame, st
                        self + " does not answer " + wire::frame_kind(frame));
 }
 
-// The handler for Transport::serve: all `on` functions of a role behind one function. Keeps the
-// role alive.
+// The handler for Transport::serve: all `on` functions of a role in one. Keeps the role alive.
 template <class Role>
 cluster::Handler handler_of(std::shared_ptr<Role> role, std::string self) {
   return [role, self](wire::Frame frame) {

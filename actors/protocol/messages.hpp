@@ -85,8 +85,7 @@ struct GroupCounts {
 };
 
 // Answers once every group is ready, or as soon as one has failed. `starts`: version of the weights
-// at the start of each of the newest updates, the update's own last; token ages are counted from
-// these.
+// at the start of each of the newest updates, the update's own last; gives token ages.
 struct AwaitGroups {
   using Reply = GroupStatuses;
   std::uint64_t update = 0;
@@ -103,8 +102,7 @@ struct ExperiencePage {
   std::vector<experience::Group> groups;  // of the first of the slots asked for; at least one
 };
 
-// Asks for groups of a ready update by slot. The reply has as many as fit a page; ask again for the
-// rest.
+// Asks for groups of a ready update by slot. The reply has as many as fit a page.
 struct FetchExperience {
   using Reply = ExperiencePage;
   std::uint64_t update = 0;

@@ -5,8 +5,7 @@
 
 namespace troupe::actors {
 
-// For a cause with a Python traceback: the text before it and its last line. Any other cause
-// unchanged.
+// For a cause with a Python traceback: the text before it and its last line. Else unchanged.
 std::string gist_of(const std::string& cause);
 
 }  // namespace troupe::actors

@@ -31,8 +31,7 @@ std::size_t common_prefix(const Ids& a, const Ids& b, std::size_t most) {
   return length;
 }
 
-// Bundles consecutive samples with a common prefix of at least one token; each keeps at least one
-// token of its own.
+// Bundles consecutive samples with a common prefix; each keeps at least one token of its own.
 std::vector<Bundle> bundles_of(const std::vector<Ids>& tokens, std::int64_t rows_max) {
   std::vector<Bundle> bundles;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -46,8 +45,7 @@ std::vector<Bundle> bundles_of(const std::vector<Ids>& tokens, std::int64_t rows
       for (const std::size_t item : open.items) {
         wanted += static_cast<std::int64_t>(tokens[item].size() - shared);
       }
-      // Do not add a sample that shares less than half of what the others share: it costs more than
-      // it saves.
+      // A sample that shares less than half of what the others share costs more than it saves.
       if (shared > 0 && shared * 2 >= open.shared && wanted <= rows_max) {
         open.items.push_back(i);
         open.shared = shared;
@@ -133,8 +131,7 @@ class ModelReward final : public RewardSource {
     return chat_->render(messages, options);
   }
 
-  // The sample's tokens, with exactly one end-of-sequence token at the end, whatever the template
-  // adds.
+  // The sample's tokens, ending with exactly one end-of-sequence token.
   core::Result<Ids> tokens_of(const RewardGroup& group, const std::string& response) const {
     TROUPE_TRY_ASSIGN(text, text_of(group, response));
     while (!text.empty() && text.back() == '\n')

@@ -21,8 +21,8 @@ struct ModelRewardOptions {
   std::filesystem::path folder;
   std::int64_t rows_max = 2048;
   bool normalise = false;  // (score - mean) / std of the model's config.json
-  // How prompts were read from their rows. This model's template renders chat prompts from the row;
-  // as_chat: all prompts.
+  // How prompts were read from their rows. This model's template renders chat prompts; as_chat:
+  // all.
   data::DatasetColumns columns;
 };
 

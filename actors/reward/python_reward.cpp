@@ -48,8 +48,7 @@ class PythonReward final : public RewardSource {
 
   core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,
                                                core::Duration deadline) override {
-    // The file loaded before, so this may pass: the file is being edited, or memory is short. Hence
-    // kPeerLost.
+    // The file loaded before, so this may pass: it is being edited, or memory is short.
     if (auto started = ensure_started(); !started) {
       return core::fail(ErrorCode::kPeerLost, started.error().message);
     }
@@ -78,8 +77,7 @@ class PythonReward final : public RewardSource {
   }
 
  private:
-  // Reads `columns` of the worker's first line: null for all columns of the row, else a list of
-  // names.
+  // Reads `columns` of the worker's first line: null for all columns, else a list of names.
   static RewardReads reads_of(const json& ready) {
     RewardReads reads;
     const json columns = ready.value("columns", json());

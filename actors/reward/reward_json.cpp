@@ -25,8 +25,7 @@ std::string shown(const std::string& text) {
   return text.size() > kShown_bytes_max ? part + "..." : part;
 }
 
-// Shortens a text to its beginning and a longer part of its end: a cause may be a traceback, whose
-// end tells most.
+// Shortens a text to its beginning and a longer end: the end of a traceback tells most.
 std::string both_ends(const std::string& text) {
   constexpr std::size_t kEnd_bytes = kShown_bytes_max * 3 / 4;
   if (text.size() <= kShown_bytes_max) return shown(text);
@@ -52,8 +51,7 @@ RewardScore score_of(const json& value) {
   return {std::nullopt, "the reward server gave " + shown(dump(inner)) + " instead of a number"};
 }
 
-// The values of "extra_logs" by sample: a list has one for each sample, any other value counts for
-// all.
+// The values of "extra_logs" by sample: a list has one for each, any other value is for all.
 std::vector<std::string> extras_in(const json& reply, std::size_t count) {
   std::vector<json> of_sample(count, json::object());
   const json logs = reply.is_object() ? reply.value("extra_logs", json()) : json();

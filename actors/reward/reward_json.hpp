@@ -32,8 +32,8 @@ core::Result<std::vector<RewardGroup>> read_reward_request(const std::string& te
                                                            const std::vector<std::string>& endings);
 
 // {"rewards": [...], "scores": [...], "extra_logs": {NAME: [...]}}; a missing score is null, with
-// "causes". Only extra values that every sample has as a number are sent, because OpenRLHF makes
-// tensors of them.
+// "causes". Sends only extra values that every sample has as a number (OpenRLHF makes tensors of
+// them).
 std::string reward_reply(const std::vector<RewardScore>& scores);
 
 // Adds to each sample's score its entry of `extras`, a JSON object or "". Error (kData): one is

@@ -1,7 +1,7 @@
 // A source of rewards: something that scores finished responses. A failure of one sample is a
 // missing score with a cause, never a 0. A failure of the whole batch is an error, with one of
 // these codes:
-//   kPeerLost   the source is away (a server that refuses, 5xx, 429, no answer; a worker that cannot
+//   kPeerLost   the source is away (a server refuses, gives 5xx, 429 or no answer; a worker cannot
 //               be started): this says nothing about the samples; the asker waits until it is back
 //   kClosed     the worker ended while it scored these samples; it is replaced by the next call
 //   kDeadline   the function did not answer in time; its worker is replaced by the next call

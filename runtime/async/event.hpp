@@ -1,7 +1,6 @@
 // An Event lets one coroutine wait once for one thing to happen; every other wait here is built on
 // it. Shared by the waiter and by whoever fires it; all calls are made on the waiter's executor.
-// Cancelling the waiter asks the cancel hook first, so that a wait can refuse to end before its
-// event.
+// Cancelling the waiter asks the cancel hook first, which may insist on the event.
 #pragma once
 
 #include <functional>

@@ -36,8 +36,7 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   void serve(Handler handler) final;
   async::task<void> stop() override;
 
-  // `hook` is called when an exception escapes a handler (a bug of the role), or when the role's
-  // actor ends.
+  // `hook` is called when an exception escapes a handler (a bug), or when the role's actor ends.
   void on_bug(std::function<void(const core::Error&)> hook);
 
   std::size_t pending_calls() const noexcept { return calls_.size(); }
@@ -68,8 +67,7 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   // Hands an answer to the network. If it is lost, the asker's deadline ends the call.
   virtual void send_reply(const PeerName& peer, const wire::Frame& frame) = 0;
 
-  // Does everything that `stop` does before it waits. With `goodbye` askers get an answer; after a
-  // crash they do not.
+  // Does everything that `stop` does before it waits. With `goodbye` it answers the askers.
   void end(bool goodbye);
   bool ended() const noexcept { return ended_; }
 
@@ -92,8 +90,7 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
 
   static async::task<core::Result<void>> serve_one(std::shared_ptr<Endpoint> self, Place place,
                                                    wire::Frame frame);
-  // Sends one frame and waits for the answer. Callers of this and of `send_parts` keep the endpoint
-  // alive.
+  // Sends one frame and waits for the answer. Callers of both keep the endpoint alive.
   async::task<core::Result<wire::Frame>> exchange(PeerName peer,
                                                   wire::Frame request,
                                                   std::string kind,

@@ -26,8 +26,7 @@ class Role {
   // Answers one request; runs at the same time as other handlers of the role, on its strand.
   virtual async::task<core::Result<wire::Frame>> handle(wire::Frame request) = 0;
 
-  // The role's own loop, begun at its start. It may return; an error counts as a failure of the
-  // role.
+  // The role's own loop, begun at its start. It may return; an error is a failure.
   virtual async::task<core::Result<void>> run();
 
   // One word or two for `status`.

@@ -1,7 +1,6 @@
 // The interface through which one role calls others by name and serves their calls, in frames. Each
 // role has a Transport of its own, uses it on its strand, and does not see what carries the frames
-// (loopback, simulator, CAF). The code that wires the company makes transports; the role's host
-// stops them.
+// (loopback, simulator, CAF). The role's host stops it.
 #pragma once
 
 #include <cstdint>

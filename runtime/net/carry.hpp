@@ -18,8 +18,7 @@ using LocalSocket = boost::asio::generic::stream_protocol::socket;
 // Closing a TCP socket from now on resets the connection; `carry` takes that back at a proper end.
 void reset_on_close(int socket, bool reset);
 
-// Sets TCP_NODELAY, and keep-alive that ends the connection within a minute when the other host has
-// vanished.
+// Sets TCP_NODELAY, and keep-alive that notices a vanished host within a minute.
 void set_peer_options(TlsStream::Socket& socket);
 
 async::task<core::Result<void>> carry(TlsStream* tls, LocalSocket* local);

@@ -25,8 +25,7 @@ core::Result<void> add_extension(X509* certificate,
   return {};
 }
 
-// OpenSSL parses these names as configuration text, so only characters that a host name may have
-// are let through.
+// OpenSSL parses these names as configuration text, so only characters of host names may pass.
 core::Result<std::string> alternative_names(const std::vector<std::string>& hosts) {
   std::string names;
   for (const std::string& host : hosts) {

@@ -249,8 +249,7 @@ async::task<core::Result<GatewayRequest>> Gateway::Impl::greet(Visitor* visitor)
   co_return request;
 }
 
-// Connects to the service and only then sends the verdict, so that a welcome means that the service
-// answers.
+// Sends the verdict after connecting to the service: a welcome means that it answers.
 async::task<core::Result<void>> Gateway::Impl::connect(Visitor* visitor, GatewayRequest request) {
   TlsStream* tls = &visitor->tls;
   const auto service = find(request.service);

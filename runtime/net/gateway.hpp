@@ -24,8 +24,7 @@ class Gateway {
   struct Hooks {
     // Called on the gateway's strand for the log: "10.0.0.2:4711: wrong join token".
     std::function<void(const std::string&)> refused;
-    // Called on the strand when a proven peer introduces itself; the gateway sends the result, a
-    // pass, to the peer.
+    // Called on the strand when a proven peer introduces itself; the peer gets the result, a pass.
     std::function<std::string(const std::string& service, const std::string& peer)> pass;
   };
   // Where the bytes of a service go.

@@ -20,8 +20,7 @@ struct GatewayAuth {
 
 inline constexpr std::size_t kToken_bytes = 32;
 
-// Checks that exactly one of the two is given, complete and well-formed. Error kConfig says what is
-// missing.
+// Checks that exactly one of the two is given and well-formed. Error kConfig says what is missing.
 core::Result<void> check_auth(const GatewayAuth& auth);
 
 // A new token from the system's random source.

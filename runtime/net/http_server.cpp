@@ -112,8 +112,7 @@ std::optional<Complaint> coding_complaint(const Request& message) {
   return std::nullopt;
 }
 
-// The complaint about a request that could not be read; none for a connection that ended or was too
-// slow.
+// The complaint about an unreadable request; none for a connection that ended or was too slow.
 std::optional<Complaint> complaint_of(const boost::system::error_code& code) {
   if (code == http::error::body_limit) {
     return Complaint{http::status::payload_too_large, "the body is too large"};

@@ -18,8 +18,7 @@ namespace {
 constexpr char kPrefix[] = "troupe-sockets-";
 constexpr std::size_t kPlace_bytes_max = 60;  // leaves room for the folder's and the socket's names
 
-// Where folders are made: $TMPDIR, or /tmp when that is not set, relative, or too long for a
-// socket's path.
+// Where folders are made: $TMPDIR, or /tmp when that is unset, relative or too long.
 std::string place() {
   const char* const named = std::getenv("TMPDIR");
   std::string folder = named == nullptr ? "" : named;

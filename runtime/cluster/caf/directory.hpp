@@ -50,8 +50,8 @@ struct Binding {
 class Directory {
  public:
   enum class Claim { kNew, kReplaces, kKnown };
-  // Whose address a frame came from: the one bound to the name, the one bound before, a fenced one,
-  // or none of these.
+  // Whose address a frame came from: the one bound to the name, the one before, a fenced one, or
+  // another.
   enum class Sender { kBound, kDeparted, kFenced, kStranger };
 
   // Adds a role of this process. Returns the introducers of the processes that are in now; the role
@@ -63,8 +63,7 @@ class Directory {
   core::Result<Claim> claim(const wire::Hello& hello, const Address& address) const;
   void bind(const wire::Hello& hello, const caf::actor& handle);
 
-  // Another process is in; returns the local roles to introduce there. Together with `join` this
-  // announces every role.
+  // Another process is in; returns the local roles to introduce there. So each role is announced.
   std::vector<Binding> let_in(const caf::actor& introducer);
 
   // These unbind names; each returns what was bound, if anything.
@@ -77,8 +76,8 @@ class Directory {
   std::optional<Binding> find(const PeerName& name) const;
   std::vector<Binding> locals() const;  // the roles of this process
 
-  // Sends a frame from a local role to a peer. Errors: kPeerLost (no such peer), kClosed (the local
-  // role is gone).
+  // Sends a frame from a local role to a peer. Errors: kPeerLost (no such peer), kClosed (no such
+  // role).
   core::Result<void> send(const PeerName& from, const PeerName& to, const wire::Frame& frame) const;
 
   // Forgets everything; nothing can be sent or joined afterwards.

@@ -99,8 +99,7 @@ void Introducer::recommend(const Binding& role, const Binding& to) {
   introduce(remote->second, role);
 }
 
-// Tells the processes that know a role through us of its end, in the same order as its
-// introduction.
+// Tells the processes that know a role through us of its end, in the same order.
 void Introducer::withdraw(const wire::Hello& role, const core::Error& cause) {
   for (auto& [node, remote] : remotes_)
     if (remote.told.erase(role.name) > 0) tell(remote.introducer, role, core::fail(cause));
