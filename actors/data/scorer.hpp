@@ -94,7 +94,7 @@ class Scorer {
   bool away() const noexcept { return since_.has_value(); }
   // kPeerLost, with cause and remedy, once the scorer has been away for `away_max`; else none.
   std::optional<core::Error> gone() const;
-  // Waits until the scorer answers any call, but at most `pause`, and no longer than `away_max`.
+  // Waits until the scorer answers any call, at most for `pause`, and not once it is `gone`.
   async::task<void> wait(core::Duration pause);
 
   CallGate& gate() noexcept { return gate_; }
