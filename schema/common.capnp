@@ -1,7 +1,7 @@
 @0xa126962e413ca66b;
-# What several domains share. Evolution rules (docs/protocol.md): append fields with the next ordinal,
-# never reuse, renumber or retype one; a retired field becomes obsoleteN; readers take unknown enum
-# values and union arms as errors of that message, never of the connection.
+# Types that several schema files share. Evolution rules (docs/protocol.md): append fields with the
+# next ordinal, never reuse, renumber or retype one; a retired field becomes obsoleteN; readers take
+# unknown enum values and union arms as errors of that message, never of the connection.
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 

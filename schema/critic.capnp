@@ -4,8 +4,8 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 using Common = import "/schema/common.capnp";
 
-# A page of an update's groups, in the order of the update. The critic keeps them until it has learned
-# from them; a page with cursor 0 begins anew.
+# A page of an update's groups, in the order of the update. The critic keeps them until it has
+# learned from them; a page with cursor 0 starts over.
 struct ScoreValues {
   update @0 :UInt64;
   cursor @1 :UInt32;
@@ -20,7 +20,7 @@ struct CriticValues {
   groups @0 :List(GroupValues);
 }
 
-# A page of what the values should have been.
+# A page of returns: the targets of the values.
 struct PutReturns {
   update @0 :UInt64;
   cursor @1 :UInt32;

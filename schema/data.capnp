@@ -26,7 +26,7 @@ struct PromptTasks {
 struct PutGroup {
   ticket @0 :Common.Ticket;
   samples @1 :List(Common.Trajectory);
-  cut @2 :Bool;  # a straggler: fewer samples than asked for
+  cut @2 :Bool;  # a straggler with fewer samples than asked for
   tooLong @3 :UInt32;  # samples of a group that is longer than one may be; it comes without them
 }
 

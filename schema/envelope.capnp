@@ -1,6 +1,6 @@
 @0xdbe9ba1e674fd623;
-# The one message type that travels. Everything a reader must know before it looks at the body stands in
-# the header; an arm that a reader does not know is answered with an `unsupported` error.
+# The only message type on the wire. The header has all that a reader must know before it looks at
+# the body; an arm that a reader does not know is answered with an `unsupported` error.
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 using Common = import "/schema/common.capnp";
@@ -54,13 +54,13 @@ struct Pong {
 # Asks the role to end. Acknowledged first.
 struct Shutdown {}
 
-# An arm that roles never see: hosts and transports (runtime/wire) make and read it.
+# Marks an arm that roles never see: only hosts and transports (runtime/wire) write and read it.
 annotation hostOnly @0xb1f7a0f3c6f5d2a9 (field) :Void;
 
 struct Envelope {
   header @0 :Header;
   union {
-    empty @1 :Void;  # what a forgotten body looks like; refused
+    empty @1 :Void;  # a body that was never set; refused
     failure @2 :Failure $hostOnly;
     ack @3 :Common.Ack;
     ping @4 :Ping $hostOnly;

@@ -26,13 +26,13 @@ struct Generated {
   seconds @3 :Float64;
 }
 
-# Where a version of the weights can be had. Empty fields: not that way.
+# Where to fetch a version of the weights. Empty fields: not available that way.
 struct WeightLocation {
   hostId @0 :Text;    # of the sender: memory is shared with receivers of the same id
   socket @1 :Text;    # path of the Unix socket that hands out the shared buffer
   tcpHost @2 :Text;
   tcpPort @3 :UInt32;
-  key @4 :Text;       # said first by a receiver
+  key @4 :Text;       # a receiver sends it first
 }
 
 struct UpdateWeights {

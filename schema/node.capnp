@@ -1,5 +1,5 @@
 @0xd2f2e4a4f2d0a8c1;
-# Nodes and their company: joining, liveness, starting and stopping roles, what goes on.
+# Between nodes and their company: joining, liveness, starting and stopping roles, status.
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("troupe::schema");
 
@@ -8,7 +8,7 @@ struct Hello {
   name @0 :Text;     # "node/gpu1", "generator/0"
   runId @1 :UInt64;  # 0 for nodes and their company
   epoch @2 :UInt64;  # starts of that role
-  pass @3 :Text;     # what lets a node in; empty for roles of a node that is in
+  pass @3 :Text;     # the pass of a node; empty for roles of a node that has joined
 }
 
 # The first request of a node to company/0.
@@ -53,7 +53,7 @@ struct StopRole {
   name @0 :Text;
 }
 
-# What a role's host knows about it; asked by the company, answered whatever the role is doing.
+# The company asks a role's host for a report; the host answers whatever the role is doing.
 struct QueryRole {
   spansAfter @0 :UInt64;  # only spans from this number on
 }

@@ -8,7 +8,7 @@ struct RewardSample {
   tokens @1 :Data;  # int32, the sampled ids; empty when the reward does not read them
 }
 
-# The responses to one prompt, and once what they share.
+# The responses to one prompt, and the data that they share.
 struct RewardGroup {
   prompt @0 :Text;
   label @1 :Text;
@@ -36,7 +36,7 @@ struct ScoreValue {
     value @0 :Float64;
     missing @1 :Text;  # why there is none; never a zero
   }
-  extra @2 :Text;  # a JSON object of what else the reward reports of the sample; empty: nothing
+  extra @2 :Text;  # a JSON object of other values of the sample; empty: none
 }
 
 struct Scores {
@@ -64,7 +64,7 @@ struct RewardName {
   name @0 :Text;
 }
 
-# To the controller, from whoever brings a reward (peer) or changes its weight.
+# To the controller, from the process that brings a reward (peer) or changes its weight.
 struct AttachReward {
   name @0 :Text;
   peer @1 :Text;  # role that gives it

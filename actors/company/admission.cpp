@@ -16,7 +16,7 @@ core::Failure turn_away(std::string why) {
   return core::fail(core::ErrorCode::kInvalidArgument, std::move(why));
 }
 
-// What a name may consist of: it ends up in files, logs and terminals.
+// True for a name of safe characters alone: names end up in files, logs and terminals.
 bool well_formed(const std::string& name) {
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -28,7 +28,7 @@ bool well_formed(const std::string& name) {
          std::all_of(slash + 1, name.end(), plain);
 }
 
-// Compares every byte, whatever differs first.
+// Compares every byte, so that the time taken does not tell where the texts differ.
 bool equal_in_constant_time(const std::string& a, const std::string& b) {
   const auto differ = [](unsigned char x, unsigned char y) { return static_cast<unsigned>(x ^ y); };
   return a.size() == b.size() &&

@@ -1,7 +1,7 @@
-// Who may come in from another process, and under which names: nodes by a pass that is good once,
-// roles of a node that is in by having been started there. Asked on the transport's threads, told
-// on the company's strand; thread-safe. Bounds: kPasses_max passes that nobody used yet, and as many
-// of nodes that have gone, with which a broken link is made again.
+// Decides which other processes may join the run's network, and under which names. A node needs a
+// pass, which works once; a role needs to have been started on a node that has joined. Called on
+// the transport's threads and the company's strand; thread-safe. Bounds: kPasses_max unused passes,
+// and as many passes of nodes that left, which may reconnect with them after a broken link.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -18,8 +18,7 @@ namespace troupe::actors {
 
 class Admission {
  public:
-  // A new pass, whose number is one higher than that of the last. The oldest unused ones lapse beyond
-  // the bound.
+  // A new pass, numbered one higher than the last. Beyond the bound the oldest unused pass expires.
   std::string issue_pass();
 
   // A node's epoch is the number of its pass. Error: kInvalidArgument saying what is wrong with the
@@ -28,26 +27,26 @@ class Admission {
 
   // A role that was started on that node may introduce itself, with this epoch.
   void expect(const std::string& node, const std::string& role, std::uint64_t epoch);
-  // Any role of that kind ("reward" for "reward/...") of that node may: it brings its own.
+  // That node may introduce any role of that kind ("reward" for "reward/..."): it brings its own.
   void allow_kind(const std::string& node, const std::string& kind);
-  // The node is gone; its origin and its roles mean nothing any more.
+  // The node is gone: neither its origin nor its roles are admitted any more.
   void forget(const std::string& node);
 
-  // The node behind an origin; "" when none is.
+  // The node that connected from this origin; "" when there is none.
   std::string node_of(const std::string& origin) const;
 
  private:
   struct Guest {
     std::string origin, pass;
     std::map<std::string, std::uint64_t> expected;  // epoch by role
-    std::set<std::string> kinds;                    // of roles that it brings
+    std::set<std::string> kinds;                    // of roles that it may introduce
   };
   struct Gone {
     std::string name, pass;
   };
   core::Result<void> admit_node(const wire::Hello& hello, const std::string& origin);
   core::Result<void> admit_role(const wire::Hello& hello, const std::string& origin);
-  bool holds(const wire::Hello& hello) const;  // it is the guest of that name, with its pass
+  bool holds(const wire::Hello& hello) const;  // a guest of that name has this pass
 
   mutable std::mutex mutex_;
   std::uint64_t last_number_ = 0;

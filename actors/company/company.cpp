@@ -12,20 +12,20 @@ using core::ErrorCode;
 
 namespace {
 
-// Errors of a start that another start would repeat.
+// True for errors that another start of the role would only repeat.
 bool is_final(ErrorCode code) {
   return code == ErrorCode::kConfig || code == ErrorCode::kData || code == ErrorCode::kNumeric ||
          code == ErrorCode::kInvalidArgument || code == ErrorCode::kUnsupported ||
          code == ErrorCode::kNotFound;
 }
 
-// The other side said so itself.
+// True when the node itself answered with this error, rather than not at all.
 bool was_answered(ErrorCode code) {
   return code != ErrorCode::kPeerLost && code != ErrorCode::kClosed &&
          code != ErrorCode::kOverloaded;
 }
 
-// "generator/0 is lost: why", also when the cause begins so.
+// "generator/0 is lost: why"; the head is not doubled when the cause already has it.
 std::string lost_text(const std::string& name, const core::Error& cause) {
   const std::string head = name + " is lost: ";
   return cause.message.starts_with(head) ? cause.message : head + cause.message;
@@ -138,7 +138,7 @@ async::task<core::Result<RewardsChanged>> Company::on(DetachReward request) {
   co_return changed;
 }
 
-// A node that does not answer any more is seen to by its silence.
+// A node that no longer answers is given up later, for its silence.
 async::task<core::Result<void>> Company::dismiss(std::string node) {
   const auto deadline = async::Deadline::after(*context_.timers, cluster::limits::kLinkSilence_max);
   auto frame = wire::shutdown_frame(context_.transport->new_request(deadline));
@@ -236,11 +236,12 @@ async::task<void> Company::start_role(PlacedRole placed) {
   }
 }
 
-// A node that cannot play a role is struck off for its kind. The run waits for another node, and
-// ends only where nobody else can play the role: a node of this host says what all of them would.
+// Does not ask a node again for a kind of role that it cannot play. The run then waits for another
+// node. It ends only when a node of this host cannot play a role that nobody stands in for: any
+// other node of this host would fail the same way.
 void Company::not_started(const PlacedRole& placed, const core::Error& error) {
   const PlacedRole* const now = placement_.find(placed.name);
-  if (now == nullptr || now->epoch != placed.epoch) return;  // that node is gone meanwhile
+  if (now == nullptr || now->epoch != placed.epoch) return;  // the role was lost meanwhile
   const bool for_good = is_final(error.code);
   const bool guest = !processes_.has(placed.node);
   const bool stand_in = guest || (placed.kind == "generator" && placement_.any_up(placed.kind));
@@ -265,7 +266,7 @@ void Company::restart(const std::string& role, std::uint64_t epoch, const core::
 }
 
 async::task<void> Company::stop_role(std::string role, std::uint64_t epoch, core::Error cause) {
-  // Who ends without a word is seen by the transport, too, which says more of it.
+  // The transport, too, notices a role that ends without an answer, and reports more about it.
   if (!was_answered(cause.code)) {
     co_await async::sleep_for(*context_.timers, limits::kSuspectAfter);
   }
@@ -276,7 +277,7 @@ async::task<void> Company::stop_role(std::string role, std::uint64_t epoch, core
   StopRole stop{role};
   std::string node = placement_.find(role)->node;
   auto stopped = co_await ask(context, std::move(node), std::move(stop));
-  static_cast<void>(stopped);  // one that does not stop is fenced by the next life's epoch
+  static_cast<void>(stopped);  // if it does not stop, the next start's epoch fences it
   lose_role(role, epoch, cause);
 }
 
@@ -313,8 +314,8 @@ void Company::on_lost(const std::string& name, std::uint64_t epoch, const core::
   }
 }
 
-// The end of a process is seen by its socket first; what ended it the kernel tells a moment later.
-// Reports about a process that has already been replaced are ignored.
+// A process's socket closes a moment before the kernel reports why the process ended, so this waits
+// for that report. It ignores reports about a process that has already been replaced.
 async::task<void> Company::give_up_soon(std::string node, std::uint64_t epoch, core::Error cause) {
   if (processes_.has(node)) {
     co_await async::sleep_for(*context_.timers, limits::kLookEvery);

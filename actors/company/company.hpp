@@ -1,7 +1,7 @@
-// The company: who is in, who plays what, who is lost, and what is started again. It starts the
-// node processes of its own host, lets nodes join, hears their signs of life, places the roles that
-// the run wants, and tells the run what came and went. Runs on its own strand and thread in the
-// process of the controller; everything it is given outlives it.
+// The company role keeps the nodes and roles of a run up. It starts the node processes of its own
+// host, lets other nodes join, watches their heartbeats, places the run's roles on nodes, restarts
+// lost ones, and tells the run which roles came and went. Runs on its own strand and thread in the
+// controller's process; everything it is given outlives it.
 #pragma once
 
 #include "actors/company/admission.hpp"
@@ -21,7 +21,7 @@ namespace troupe::actors {
 
 struct WantedRole {
   std::string kind, name;
-  std::string bound;  // node that plays it; "" any that offers the kind
+  std::string bound;  // the one node that may play it; "": any that offers the kind
 };
 
 struct CompanyOptions {
@@ -29,13 +29,13 @@ struct CompanyOptions {
   std::string arithmetic, build;
   std::vector<LocalNode> local_nodes;
   std::vector<WantedRole> roles;
-  // What every Spawn carries.
+  // The same for every Spawn message.
   std::string config;
   std::vector<std::pair<std::string, std::string>> settings;
   std::map<std::string, std::uint32_t> threads;  // by kind
 };
 
-// Who is in and who plays what, for `status`.
+// The nodes that have joined and the roles that they play, for `status`.
 struct CompanyView {
   struct Node {
     Join join;
@@ -56,10 +56,10 @@ struct CompanyHooks {
   std::function<void(const core::Error&)> hopeless;
   // The transport drops the name and fails what waits for it.
   std::function<void(const std::string& name, const core::Error& cause)> fence;
-  // What a Spawn to another host carries beside the settings of all.
+  // Settings that only a Spawn to a node of another host carries, beside the common ones.
   using Settings = std::vector<std::pair<std::string, std::string>>;
   std::function<async::task<Settings>()> contents;
-  // What goes on, as JSON.
+  // The state of the run, as JSON.
   std::function<async::task<core::Result<std::string>>()> status;
   // Changes of the reward set, for the controller of the run.
   std::function<async::task<core::Result<RewardsChanged>>(AttachReward)> attach;
@@ -75,7 +75,7 @@ class Company {
           NodeLauncher& launcher,
           CompanyHooks hooks);
 
-  // Starts the local processes and looks after everything from then on. Called once, on the strand.
+  // Starts the local processes and all that keeps the company up. Called once, on the strand.
   void begin() { context_.scope->spawn("company", attend()); }
 
   CompanyView view() const;
@@ -87,8 +87,9 @@ class Company {
   // Repeated: the state of that moment.
   async::task<core::Result<Status>> on(QueryStatus request);
 
-  // A reward that a guest brings is attached once its role has introduced itself; after the last
-  // group that needed it is scored, the guest is dismissed. Repeated: refused; the name is taken.
+  // Attaches a reward that a guest brings, once the reward's role has introduced itself. When the
+  // last group that needs a detached reward is scored, the company dismisses the guest. Repeated:
+  // refused; the name is taken.
   async::task<core::Result<RewardsChanged>> on(AttachReward request);
   // Repeated: a new set with the same weight.
   async::task<core::Result<RewardsChanged>> on(ReweightReward request) {
@@ -101,22 +102,23 @@ class Company {
   void on_arrived(const wire::Hello& hello, const std::string& origin);
   void on_lost(const std::string& name, std::uint64_t epoch, const core::Error& cause);
 
-  // This life of a role is of no more use: it is stopped where it plays and started again, there or
-  // elsewhere, as one that was lost. News of a life that is over change nothing.
+  // Stops a role that no longer works and starts it again, on the same node or another, as if it
+  // had been lost. Does nothing when `epoch` is not the role's present one.
   void restart(const std::string& role, std::uint64_t epoch, const core::Error& cause);
 
   // Waits until all roles of these kinds are up.
   async::task<core::Result<void>> await_up(std::vector<std::string> kinds,
                                            async::Deadline deadline);
-  // Stops every role; they are wanted again after `begin_run`.
+  // Stops every role. They are started again only after `begin_run`.
   async::task<void> end_run();
   void begin_run() { resting_ = parting_ = false; }
   // Asks every node to end and waits until the local ones have, at most until the deadline. Guests
-  // that brought a reward are asked when the run is `over`; else they see it go and wait for it.
+  // that brought a reward are asked only when the run is `over`; otherwise they notice the lost
+  // link and wait for the run to come back.
   async::task<void> dismiss_all(async::Deadline deadline, bool over);
 
   const RolePlacement& placement() const noexcept { return placement_; }
-  // Of its present or last life; 0 for a role that is not wanted.
+  // The role's present or last epoch; 0 for a role that the run does not want.
   std::uint64_t epoch_of(const std::string& role) const {
     const PlacedRole* const placed = placement_.find(role);
     return placed == nullptr ? 0 : placed->epoch;
@@ -131,7 +133,7 @@ class Company {
   void not_started(const PlacedRole& placed, const core::Error& error);
   async::task<void> stop_role(std::string role, std::uint64_t epoch, core::Error cause);
   async::task<bool> arrived(std::string role, std::uint64_t epoch);
-  std::uint64_t introduced(const std::string& name) const;  // the epoch; 0 when it is not there
+  std::uint64_t introduced(const std::string& name) const;  // its epoch; 0 when it is not there
   async::task<void> give_up_soon(std::string node, std::uint64_t epoch, core::Error cause);
   void give_up(const std::string& node, const core::Error& cause);
   void lose_role(const std::string& role, std::uint64_t epoch, const core::Error& cause);
@@ -148,9 +150,9 @@ class Company {
   std::map<std::string, std::uint64_t> introduced_;  // epoch by name, of those that are there
   std::map<std::string, std::string> brought_;       // node by the reward role it brought
   std::uint64_t next_generator_ = 0;
-  bool resting_ = false;     // no role is started
-  bool parting_ = false;     // roles end because they were asked to
-  bool dismissing_ = false;  // so do nodes
+  bool resting_ = false;     // start no role
+  bool parting_ = false;     // roles end because the company asked them to
+  bool dismissing_ = false;  // nodes, too, end because they were asked to
   bool failed_ = false;
   async::Notifier changed_;
 };

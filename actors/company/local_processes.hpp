@@ -1,6 +1,6 @@
-// The node processes that a company keeps up on its own host: started, started again with back-off,
-// killed when they do not join in time. Told the time, never asks for it; starts by a launcher,
-// which outlives it. Owned by the company, used on its strand.
+// Keeps the node processes of the company's own host running: starts them, restarts them with
+// back-off, kills those that do not join in time. The caller passes the time in; the launcher
+// starts the processes and outlives this. Owned by the company, used on its strand.
 #pragma once
 
 #include "actors/company/admission.hpp"
@@ -20,7 +20,7 @@ class NodeLauncher {
   virtual core::Result<void> start(const std::string& node,
                                    const std::vector<std::string>& kinds,
                                    const std::string& pass) = 0;
-  // SIGKILL. Its end shows in `exits`.
+  // Sends SIGKILL; `exits` reports the end.
   virtual void kill(const std::string& node) = 0;
 
   struct Exit {
@@ -48,14 +48,14 @@ class LocalProcesses {
   };
   // Processes that ended since the last call.
   std::vector<Ended> collect(core::TimePoint now);
-  // Kills those that did not join in time; gives their names. Their ends show in `collect`.
+  // Kills those that did not join in time and returns their names; `collect` reports their ends.
   std::vector<std::string> kill_late(core::TimePoint now);
-  // Starts those that are due. Error: that of the launcher.
+  // Starts those that are due. Error: the launcher's.
   core::Result<void> start_due(core::TimePoint now);
 
   bool has(const std::string& node) const;
   void joined(const std::string& node);
-  // Nothing for a node of another host.
+  // Does nothing for a node of another host.
   void kill(const std::string& node);
   void kill_unjoined();
   bool any_running() const;
@@ -64,7 +64,7 @@ class LocalProcesses {
   struct Process {
     LocalNode node;
     bool running = false;
-    core::TimePoint start_at{};  // of the next process, or of the one that runs
+    core::TimePoint start_at{};  // when the next process is due, or when the running one started
     bool joined = false;
     std::uint64_t failures = 0;  // in a row, without having joined
   };

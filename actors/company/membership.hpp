@@ -1,10 +1,10 @@
-// Which nodes are in and how long each has been silent. Pure: told the time, never asks for it.
+// Which nodes have joined and how long each has been silent. Pure: the caller passes the time in.
 // Owned by the company role, used on its strand. Bound: kNodes_max.
 //
 //   alive -> suspect (1 s of silence) -> frozen (2 s): to be given up
 //
-// A company that was itself held up must not take its own pause for the silence of others: when a
-// look comes late, the lateness counts for nobody.
+// A company that was itself delayed must not mistake its own pause for silence of the nodes: when
+// `look` is called late, the delay is not counted as silence of any node.
 #pragma once
 
 #include "actors/protocol/messages_node.hpp"
@@ -37,7 +37,7 @@ struct Member {
 
 class Membership {
  public:
-  // What all nodes of a company share; a node that differs is refused.
+  // All nodes of a company share these; `join` refuses a node that differs.
   Membership(std::string arithmetic, std::string build)
       : arithmetic_(std::move(arithmetic)), build_(std::move(build)) {}
 
@@ -53,7 +53,7 @@ class Membership {
     NodeHealth health;
     double silent_s;
   };
-  // To be called every kLookEvery; gives the nodes whose health changed since the last look.
+  // Call every kLookEvery; returns the nodes whose health changed since the last call.
   std::vector<Change> look(core::TimePoint now);
 
   const Member* find(const std::string& name) const { return core::find_value(members_, name); }

@@ -1,6 +1,6 @@
-// What lets a node in, once: a secret, and the number of this start. Numbers are counted by the
-// head and grow, so of two processes of one name the later one always has the higher epoch, whatever
-// their hosts' clocks say. Travels as one text, "NUMBER-SECRET". Plain functions.
+// A pass lets one node join, once: a secret and a number. The head counts the numbers upwards, so
+// of two processes with one name the later always has the higher epoch, whatever their hosts'
+// clocks say. Travels as one text, "NUMBER-SECRET". Plain functions.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -10,10 +10,10 @@
 
 namespace troupe::actors {
 
-// A new one, with 256 random bits in hex.
+// A new pass, with 256 random bits in hex.
 std::string make_pass(std::uint64_t number);
 
-// The number of a pass; whoever brings it starts with this epoch. Error: kInvalidArgument (no pass).
+// The number of a pass, the epoch of the node that brings it. Error: kInvalidArgument (not a pass).
 core::Result<std::uint64_t> number_of_pass(const std::string& pass);
 
 }  // namespace troupe::actors

@@ -7,7 +7,7 @@
 namespace troupe::actors {
 namespace {
 
-// Lost too often in a short time.
+// True when the role was lost too often in a short time.
 bool is_worn(const PlacedRole& placed, core::TimePoint now) {
   const auto recent = std::count_if(placed.losses.begin(), placed.losses.end(), [&](auto when) {
     return now - when <= limits::kRestartWindow;

@@ -1,12 +1,13 @@
-// The roles a run wants, who plays them, and when a role that was lost is started again. Pure: told
-// the time, never asks for it. Owned by the company, used on its strand.
+// Which roles a run wants, which node plays each, and when a lost role is started again. Pure: the
+// caller passes the time in. Owned by the company, used on its strand.
 //
 //   wanted -> (a node offers its kind) -> starting -> up -> lost -> (back-off) -> wanted
 //                                                        -> stopping -> lost
 //
-// A role that is lost kRestarts_max times within kRestartWindow is worn out. Where nobody else can
-// play it or stand in for it the run ends with its cause; else it rests for kRestartRest. A node
-// that cannot play a kind is struck off for it while that process of the node is in.
+// A role that is lost kRestarts_max times within kRestartWindow is worn out. If nobody else can
+// play it or stand in for it, the run ends with the last cause; otherwise the role rests for
+// kRestartRest. A node that cannot play a kind is struck off for it, at the longest until it joins
+// again.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -28,9 +29,9 @@ struct PlacedRole {
   std::string kind;    // "generator"
   std::string name;    // "generator/0"
   std::string bound;   // the one node that may play it; "" any that offers the kind
-  bool guest = false;  // bound to a guest, and gone with it
+  bool guest = false;  // bound to a guest, and dropped when the guest leaves
   RoleState state = RoleState::kWanted;
-  std::string node{};  // who plays it or is starting it
+  std::string node{};  // the node that plays it or is starting it
   std::uint64_t epoch = 0;
   core::TimePoint not_before{};  // back-off
   std::deque<core::TimePoint> losses{};
@@ -43,39 +44,38 @@ class RolePlacement {
   // No longer wanted.
   void drop(const std::string& name) { roles_.erase(name); }
 
-  // Nodes that are in, with what they offer.
+  // The node has joined and offers these kinds.
   void node_in(const std::string& node, std::vector<std::string> kinds);
-  // The roles it played are wanted again; gives their names.
+  // The node left. The roles it played are wanted again; returns their names.
   std::vector<std::string> node_out(const std::string& node,
                                     const core::Error& cause,
                                     core::TimePoint now);
 
-  // That node has shown that it cannot play this kind: it is not asked again until then, or until
-  // it comes in anew.
+  // That node cannot play this kind: do not ask it again before `until`, or before it joins again.
   void strike(const std::string& node, const std::string& kind, core::TimePoint until) {
     strikes_[{node, kind}] = until;
   }
-  // True when a node that is in may be asked to play it, now or later.
+  // True when a node that has joined may be asked to play this kind, now or later.
   bool has_candidate(const std::string& kind) const;
 
-  // Roles that can be started now: each is `starting` on its node from then on, with a new epoch.
+  // The roles that can be started now. Each becomes `starting` on its node, with a new epoch.
   std::vector<PlacedRole> start_due(core::TimePoint now);
-  // Start succeeded; false when it was lost meanwhile (epoch differs).
+  // The start succeeded. False when the role was lost meanwhile (its epoch differs).
   bool up(const std::string& name, std::uint64_t epoch);
-  // One that is up and is to be taken down because of the cause: nobody's until it is `lost`. False
-  // when it is not up, or in another epoch.
+  // A role that is up is being taken down for this cause; nobody starts it again before `lost` is
+  // called. False when it is not up, or in another epoch.
   bool stop(const std::string& name, std::uint64_t epoch, const core::Error& cause);
-  // A start failed or a role that was up went away; false when this epoch was over before.
+  // A start failed, or a role that was up went away. False when that epoch had already ended.
   bool lost(const std::string& name,
             std::uint64_t epoch,
             const core::Error& cause,
             core::TimePoint now);
 
-  // Taken down on purpose: wanted again, and no loss.
+  // The role was taken down on purpose: it is wanted again, and this does not count as a loss.
   void retire(const std::string& name);
 
-  // A role that is worn out and that nobody stands in for, with its last cause: one of this
-  // host's, and of the generators only when all that there are wore out.
+  // A worn-out role of this host that nobody stands in for, with its last cause. A generator counts
+  // only when all generators are worn out.
   std::optional<PlacedRole> hopeless(core::TimePoint now) const;
 
   const PlacedRole* find(const std::string& name) const { return core::find_value(roles_, name); }
@@ -86,7 +86,7 @@ class RolePlacement {
   bool any_up(const std::string& kind) const;
 
  private:
-  PlacedRole* of_epoch(const std::string& name, std::uint64_t epoch);  // null: not in that one
+  PlacedRole* of_epoch(const std::string& name, std::uint64_t epoch);  // null: its epoch differs
   std::string place_for(const PlacedRole& placed, core::TimePoint now) const;
 
   std::map<std::string, PlacedRole> roles_;

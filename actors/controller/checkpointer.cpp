@@ -68,8 +68,8 @@ async::task<core::Result<void>> Checkpointer::write(std::uint64_t done, bool mod
   co_return core::Result<void>();
 }
 
-// kPeerLost is left to the loss of what the run has learned: it can go on from its last checkpoint.
-// Others who stayed away have had their time: kDeadline.
+// Only the loss of learned state is reported as kPeerLost: the run then goes on from its last
+// checkpoint. Any other peer that stayed away too long becomes kDeadline.
 async::task<core::Result<void>> Checkpointer::save_last(core::Error error) {
   if (state_lost_) {
     error.code = ErrorCode::kPeerLost;
@@ -77,7 +77,7 @@ async::task<core::Result<void>> Checkpointer::save_last(core::Error error) {
   }
   if (error.code == ErrorCode::kPeerLost) error.code = ErrorCode::kDeadline;
   if (const auto place = run_.listener.check_place(); !place) {
-    error = place.error();  // whatever it showed in
+    error = place.error();  // the real cause, whatever failed first
     save_failed_ = false;
   }
   if (!unsaved() || save_failed_) co_return core::fail(std::move(error));

@@ -1,6 +1,6 @@
-// The checkpoints of a run: policy, critic and data write their state into one folder, which the
-// listener commits. Knows whether the roles that hold state are still there, and saves a last time
-// when a run ends early. Part of the controller, on its strand. One save at a time.
+// Makes the checkpoints of a run: has policy, critic and data write their state into one folder,
+// which the listener commits. Knows whether those roles have been lost, and saves once more when a
+// run ends early. Part of the controller, on its strand. One save at a time.
 #pragma once
 
 #include "actors/controller/run_state.hpp"
@@ -17,20 +17,21 @@ class Checkpointer {
   // `run` outlives it.
   explicit Checkpointer(RunState& run) : run_(run) {}
 
-  // Puts the roles into the state of a checkpoint.
+  // Has policy, critic and data load their state from a checkpoint folder.
   async::task<core::Result<void>> load(std::string folder);
-  // The state after `done` updates; `models`: with the models as folders beside it.
+  // Saves the state after `done` updates; with `models` also the models, as folders beside it.
   async::task<core::Result<void>> save(std::uint64_t done, bool models);
-  // The error that a run ends with, once its last committed update is saved, or why it is not.
+  // Saves the last committed update of a run that ends with `error`. Returns that error; its text
+  // also says where the update is saved, or why it could not be.
   async::task<core::Result<void>> save_last(core::Error error);
 
-  // Updates at the newest checkpoint that was made here.
+  // Updates done at the newest checkpoint that this object made.
   const std::optional<std::uint64_t>& saved() const noexcept { return saved_; }
-  // The last committed update is in no checkpoint.
+  // True when the last committed update is in no checkpoint.
   bool unsaved() const;
 
   bool holds_state(const std::string& peer) const;
-  // Policy, critic or data is gone, and what the run has learned since its checkpoint with it.
+  // True when policy, critic or data was lost, and with it what the run learned since.
   bool state_lost() const noexcept { return state_lost_; }
   void lose_state() noexcept { state_lost_ = true; }
   // The failure of a call to a role that holds state.

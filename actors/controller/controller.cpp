@@ -36,12 +36,12 @@ async::task<core::Result<void>> Controller::live(async::Scope& scope, Controller
   co_return core::Result<void>();
 }
 
-// Whatever goes on beside the update loop. An error here ends the run once the loop has done with
-// its update: what is learned is then committed, too, and can be saved.
+// Runs everything beside the update loop. An error here ends the run only after the loop has
+// finished its update, so that what the policy learned is also committed and can be saved.
 async::task<core::Result<void>> Controller::company() {
   core::Result<void> ended;
   {
-    // Whatever needs the scope of the company.
+    // Nothing may use the company's scope after this block.
     const core::AtExit leave([this] {
       updates_.stop_watching();
       run_.scope = nullptr;
@@ -64,8 +64,8 @@ async::task<core::Result<void>> Controller::begin_company(async::Scope& scope, C
   co_return core::Result<void>();
 }
 
-// A run that is asked to stop ends after its update; one that has nobody to finish it with ends
-// now.
+// A run that is asked to stop ends after its update; it ends at once when no generator or reward is
+// there to finish the update with.
 async::task<core::Result<void>> Controller::watch_stop() {
   for (;;) {
     co_await async::sleep_for(*run_.context.timers, limits::kLookEvery);

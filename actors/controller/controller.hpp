@@ -1,14 +1,14 @@
-// The controller: the order of a run. It issues tickets as far ahead as the staleness bound allows,
-// has the fleet sample them, names ready updates to the policy and new weights to the generators;
-// it sees ids, versions and counts, never a token. With bound 0 the same code is the synchronous
-// run.
+// The controller directs a run. It issues tickets as far ahead as the staleness bound allows, has
+// the generators sample them, tells the policy which updates are ready and the generators which
+// weights are new. It sees ids, versions and counts, never a token. With bound 0 the run is
+// synchronous.
 //
-// Runs on its strand, and is put together from parts that share a RunState: the UpdateLoop is the
-// trainer's; beside it the TicketIssuer, one coroutine for each group that is sampled (Fleet), the
-// weights on their way, and changes of rewards (RewardService). The Checkpointer saves. Pure
-// classes decide (RunPlan, VersionStarts, TicketQueue, Router, RewardBoard), the listener hears.
-// The first error ends the run by the name of its role, once the loop has done with its update and
-// what was committed is saved.
+// Runs on its strand. Its parts share a RunState: the UpdateLoop drives training; beside it run the
+// TicketIssuer, the Fleet (one coroutine for each group that is sampled, and one for each transfer
+// of weights) and the RewardService (changes of rewards). The Checkpointer saves. Pure classes
+// decide (RunPlan, VersionStarts, TicketQueue, Router, RewardBoard); the listener is told. The
+// first error, with the name of its role, ends the run once the loop has finished its update and
+// the committed state is saved.
 #pragma once
 
 #include "actors/controller/checkpointer.hpp"
@@ -35,27 +35,27 @@ class Controller {
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
 
-  // The whole run. Whatever ends it early, the last committed update is saved first, where policy
-  // and critic stand there; the error says where, or why not. kInterrupted: a stop was asked for.
-  // kPeerLost: policy, critic or data is gone, the run can be played again from its last
-  // checkpoint. kDeadline: somebody else stayed away for too long.
+  // Does the whole run. When it ends early, it first saves the last committed update if policy and
+  // critic are still at it; the error says where, or why not. kInterrupted: a stop was asked for.
+  // kPeerLost: policy, critic or data is gone; the run can go on from its last checkpoint.
+  // kDeadline: another role stayed away for too long.
   async::task<core::Result<void>> run();
 
-  // Ends the run for what happened elsewhere. On the strand.
+  // Ends the run for an error that happened outside the controller. On the strand.
   void end(core::Error error);
 
-  // Puts the roles into the state of a checkpoint. Before `run`.
+  // Has the roles load the state of a checkpoint. Before `run`.
   async::task<core::Result<void>> load(std::string folder) {
     return checkpointer_.load(std::move(folder));
   }
 
-  // What the company sees happen to other roles; called on the strand, at any time. Policy, critic
-  // and data are needed: without one the run ends. Generators and attached rewards may come and go.
-  // `epoch`: of the role's life, as the company counts.
+  // The company reports here that another role came up or was lost; on the strand, at any time. The
+  // run ends when policy, critic or data is lost; generators and attached rewards may come and go.
+  // `epoch`: the role's, as the company counts it.
   void peer_up(const std::string& name, std::uint64_t epoch = 0);
   void peer_lost(const std::string& name, const core::Error& error);
 
-  // Repeated: refused, unless the reward is one that is awaited: then the set it is in.
+  // Repeated: refused; for a reward that the run waits for after a resume: the set it is in.
   async::task<core::Result<RewardsChanged>> on(AttachReward request) {
     return rewards_.attach(std::move(request));
   }
@@ -78,8 +78,8 @@ class Controller {
   ControllerSnapshot snapshot() const;
   wire::Amounts amounts() const;
 
-  // `restart` is called on the strand with a generator that is sick, the epoch of that life and the
-  // cause; the next life is told by `peer_up`. Without it generators are tried again as they are.
+  // `restart` is called on the strand with the name of a generator that fails too much, its epoch
+  // and the cause; `peer_up` reports its next start. Without `restart` it is tried again.
   using Restart = std::function<void(const std::string&, std::uint64_t, const core::Error&)>;
   void when_sick(Restart restart) { fleet_.when_sick(std::move(restart)); }
 

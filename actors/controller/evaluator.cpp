@@ -49,8 +49,8 @@ async::task<core::Result<void>> Evaluator::evaluate(std::uint64_t done, bool gre
   co_return run_.listener.on_evaluation(report);
 }
 
-// Once each group is ready or has failed. A held-out problem that cannot be scored is left out, and
-// counted; another would not be the same evaluation.
+// Waits until each group is ready or has failed. A held-out problem that cannot be scored is left
+// out and counted: replacing it would make the evaluation a different one.
 async::task<core::Result<GroupStatuses>> Evaluator::settled_groups(std::uint64_t update) {
   for (;;) {
     AwaitGroups await{update, {}};

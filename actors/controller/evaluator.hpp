@@ -1,5 +1,5 @@
-// Evaluations: held-out problems, sampled by the weights of exactly one version. The trainer waits,
-// so nothing newer is published meanwhile; rollouts of training go on beside it. Part of the
+// Runs evaluations: has held-out problems sampled by the weights of exactly one version. The
+// trainer waits meanwhile, so no newer weights are published; training rollouts go on. Part of the
 // controller, on its strand.
 #pragma once
 
@@ -13,7 +13,7 @@ class Evaluator {
   // Both outlive it.
   Evaluator(RunState& run, Fleet& fleet) : run_(run), fleet_(fleet) {}
 
-  // Of the policy after so many updates: greedy, then sampled.
+  // Evaluates the policy after `done` updates: greedy, then sampled.
   async::task<core::Result<void>> run(std::uint64_t done);
 
  private:

@@ -1,6 +1,7 @@
-// Which tickets failed at which generators, to tell blame apart: a ticket that fails wherever it
-// goes is at fault itself, and a run cannot go on without it; a generator at which tickets fail is
-// sick, and others do its work. A pure value. Bound: the groups of the open updates.
+// Records which tickets failed at which generators, to tell a bad ticket from a bad generator. A
+// ticket that fails at every generator is itself at fault and ends the run; a generator at which
+// several tickets fail is restarted while others do its work. A pure value. Bound: the groups of
+// the open updates.
 #pragma once
 
 #include "runtime/core/find_value.hpp"
@@ -15,13 +16,13 @@ namespace troupe::actors {
 
 class FailureBook {
  public:
-  // It failed at this generator; how often it has failed by now.
+  // Records that the ticket failed at this generator; returns how often it has failed so far.
   std::size_t add(const experience::Ticket& ticket, const std::string& generator) {
     Failures& failures = tickets_[ticket];
     failures.at.insert(generator);
     return ++failures.count;
   }
-  // Where it failed; null when nowhere.
+  // The generators at which it failed; null when there are none.
   const std::set<std::string>* where(const experience::Ticket& ticket) const {
     const Failures* const failures = core::find_value(tickets_, ticket);
     return failures == nullptr ? nullptr : &failures->at;

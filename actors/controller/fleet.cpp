@@ -13,7 +13,7 @@ using core::ErrorCode;
 
 namespace {
 
-// Errors that say more about the generator than about the ticket.
+// True for errors that are more likely the generator's fault than the ticket's.
 bool is_sick(ErrorCode code) {
   return code == ErrorCode::kResources || code == ErrorCode::kInternal ||
          code == ErrorCode::kDeadline || code == ErrorCode::kInterrupted;
@@ -23,12 +23,12 @@ bool is_lost(ErrorCode code) {
   return code == ErrorCode::kPeerLost || code == ErrorCode::kClosed;
 }
 
-// Nobody asked this run to stop.
+// A generator's kInterrupted must not look as if the user had stopped this run.
 ErrorCode code_of_end(ErrorCode code) {
   return code == ErrorCode::kInterrupted ? ErrorCode::kInternal : code;
 }
 
-// Doubles with each miss; up to a half of it is chance, so that many do not come at once.
+// Doubles with each miss; up to half of it is random, so that many generators do not ask at once.
 core::Duration pause_after(std::uint64_t misses, std::uint64_t life, const std::string& name) {
   const std::uint64_t doublings = std::min<std::uint64_t>(misses - 1, 10);
   const auto most = std::min<core::Duration>(limits::kWeightsAgain_min * (1 << doublings),
@@ -75,12 +75,12 @@ void Fleet::dispatch() {
   assign(WorkKind::kTraining);
 }
 
-// Gives waiting tickets to generators. A ticket that failed somewhere waits for a generator where
-// it did not, while there is one; the others need not wait with it.
+// Gives waiting tickets to generators. A ticket that failed waits for a generator where it has not
+// failed yet, if there is one; other tickets overtake it meanwhile.
 void Fleet::assign(WorkKind kind) {
   using Offer = TicketQueue::Offer;
   const std::uint32_t room = capacity(kind);
-  bool full = false;  // for a ticket that may go anywhere
+  bool full = false;  // no generator has room, even for a ticket that may go anywhere
   queue_.offer(kind, [&](const TicketWork& work) {
     const std::set<std::string>* avoid = failures_.where(work.ticket);
     if (avoid != nullptr && !router_.others_for(work, *avoid)) avoid = nullptr;
@@ -151,7 +151,7 @@ core::Result<void> Fleet::failed(Flight flight, const core::Error& error) {
   return {};
 }
 
-// The ticket's fault or the generator's: what the ticket does elsewhere will tell.
+// Sends the ticket to another generator: if it fails there, too, the fault is likely the ticket's.
 core::Result<void> Fleet::blame(Flight flight, const core::Error& error) {
   const experience::Ticket ticket = flight.work.ticket;
   const std::string name = flight.generator;
@@ -191,7 +191,7 @@ void Fleet::cut(std::uint64_t update) {
   }
 }
 
-// What becomes of the groups their Generate calls tell; what becomes of the generator, too.
+// Ignores the answer: the groups' own Generate calls report what became of groups and generator.
 async::task<void> Fleet::tell_cut(std::string name, CutGroups request) {
   auto reply = co_await ask(run_.context, std::move(name), std::move(request));
   static_cast<void>(reply);
@@ -243,7 +243,8 @@ void Fleet::lost(const std::string& name, const std::string& cause) {
   dispatch();
 }
 
-// A call to it ended so. Who starts generators knows of it, or finds it up and starts it again.
+// A call to the generator showed that it is lost. `restart_` tells the company, which starts it
+// again if it had not noticed.
 void Fleet::gone(const std::string& name, const core::Error& cause) {
   const std::uint64_t epoch = generators_.at(name).epoch;
   lost(name, cause.message);
@@ -284,7 +285,7 @@ async::task<core::Result<void>> Fleet::wait_for_one(std::uint64_t alone) {
   co_await async::sleep_for(*run_.context.timers, limits::kGeneratorWait);
   if (alone != alone_) co_return core::Result<void>();
   const std::string wait = std::to_string(limits::kGeneratorWait.count() / 1000);
-  // No lost peer: going back to the last checkpoint, as for a lost policy, would bring no
+  // Not kPeerLost: that would rerun from the last checkpoint, as for a lost policy, still without a
   // generator.
   co_return core::fail(
       ErrorCode::kDeadline,
@@ -319,8 +320,8 @@ void Fleet::start_push(const std::string& name) {
   run_.scope->spawn("", push(name, generator.life));
 }
 
-// One version to one generator. A newer one may overtake it; then this one's outcome is of no
-// matter.
+// Sends one version of the weights to one generator. If a newer one overtakes it, ignores its
+// failure.
 async::task<void> Fleet::push(std::string name, std::uint64_t life) {
   const core::Version version = latest_->version;
   UpdateWeights request{version, latest_->source, run_.plan.recompute_kv};
@@ -342,8 +343,8 @@ async::task<void> Fleet::push(std::string name, std::uint64_t life) {
   if (generator.sent < latest_->version) start_push(name);
 }
 
-// It works on with the weights that it holds, if any. Weights that a link did not carry are sent
-// again; one that refuses what arrived is sick.
+// A generator could not take new weights. It goes on with those that it holds, if any. After a link
+// error the weights are sent again; a generator that repeatedly rejects what arrived is restarted.
 void Fleet::missed(const std::string& name, core::Version version, const core::Error& error) {
   Generator& generator = generators_.at(name);
   const bool of_link = error.code == ErrorCode::kDeadline || error.code == ErrorCode::kOverloaded;

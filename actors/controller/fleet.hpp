@@ -1,14 +1,14 @@
-// The generators of a run as the controller sees them: who is up, who holds which weights, which
+// Manages the generators of a run for the controller: which are up, which weights each holds, which
 // ticket is where. It sends each waiting ticket to the generator that the router picks, takes back
-// what a lost one had, and brings new weights to each without anybody waiting for them.
+// the tickets of a lost one, and sends new weights to each in the background.
 //
 //   up -> stale -> (first weights taken) fresh -> lost: its tickets return to the front of the
 //   queue
 //
-// An error of one generator is its own: the ticket goes elsewhere, a generator that is sick is to
-// be started again, weights that did not arrive are sent again with back-off and with each new
-// version. Two things end a run: a ticket that failed kTicketFailures_max times, each time at
-// another generator as far as there are any, and kGeneratorWait without a generator that is able to
+// An error of one generator does not end the run: the ticket goes to another, a generator that
+// keeps failing is restarted, and weights that did not arrive are sent again, with back-off and
+// with each new version. Two things end a run: a ticket that failed kTicketFailures_max times (at
+// different generators, if there are several), and kGeneratorWait without a generator that can
 // work.
 //
 // Part of the controller, on its strand; its coroutines are children of the run's scope.
@@ -35,16 +35,16 @@ class Fleet {
   // `run` outlives the fleet.
   Fleet(RunState& run, std::function<void(const experience::Ticket&)> retired);
 
-  // Called when this life of a generator is of no more use; the next one is told by `up`. Without
-  // it nobody starts generators, and a sick one is tried again as it is.
+  // Called when a generator no longer works and must be restarted; `up` reports its next start.
+  // Without it nobody starts generators, and the same one is tried again after a pause.
   using Restart =
       std::function<void(const std::string& name, std::uint64_t epoch, const core::Error& cause)>;
   void when_sick(Restart restart) { restart_ = std::move(restart); }
 
-  // The run has a scope from now on.
+  // From now on the run has a scope for coroutines: work can begin.
   void begin();
 
-  // `epoch`: of this life, for `restart`.
+  // `epoch`: of this start of the generator; passed on to `restart`.
   void up(const std::string& name, std::uint64_t epoch);
   void lost(const std::string& name, const std::string& cause);
   bool knows(const std::string& name) const { return generators_.contains(name); }
@@ -54,28 +54,28 @@ class Fleet {
   const std::optional<Published>& latest() const noexcept { return latest_; }
 
   void add(const std::vector<experience::Ticket>& tickets, TicketWork like);
-  // Ends what is being sampled of the update.
+  // Asks the generators to cut the update's groups that they are sampling.
   void cut(std::uint64_t update);
-  // The update was committed: what is left of it means nothing any more.
+  // The update was committed: drops its tickets, and ignores what still comes back for it.
   void forget(std::uint64_t update);
 
   std::size_t waiting() const noexcept { return queue_.size(); }
   std::size_t generators_up() const noexcept { return router_.generators(); }
-  // Of these, those that hold weights or were not yet in vain given any.
+  // Of these, those that hold weights or have not yet failed to take any.
   std::size_t generators_able() const;
   std::vector<GeneratorLine> lines() const;
 
  private:
   struct Generator {
     bool up = false;
-    std::uint64_t life = 0;  // grows each time it comes up: answers to an earlier life mean nothing
+    std::uint64_t life = 0;  // grows each time it comes up; answers to an earlier one are ignored
     std::uint64_t epoch = 0;
     std::optional<core::Version> holds{};
     core::Version sent = 0;      // newest weights it was told of
     int pushes = 0;              // weight calls under way
-    std::uint64_t misses = 0;    // weights in a row that it could not take, in all its lives
+    std::uint64_t misses = 0;    // weights in a row that it could not take, restarts included
     std::uint64_t failures = 0;  // tickets in a row that failed
-    bool again = false;          // weights are going to be sent again
+    bool again = false;          // a timer to send the weights again is running
   };
   struct Flight {
     TicketWork work;

@@ -1,6 +1,6 @@
-// The rewards of a run: who is in the set that scores from now on, and which changes make sense. A
-// pure value: a change is made on a copy, and the copy replaces the board once the data role knows.
-// Rewards are the run's own (from its configuration) or attached while it runs.
+// The controller's record of a run's rewards: the set that scores from now on; it also checks
+// changes. A pure value: RewardService changes a copy, which replaces the board once the data role
+// has taken the change. Rewards are the run's own (from its configuration) or attached later.
 #pragma once
 
 #include "actors/protocol/messages_rewards.hpp"
@@ -15,8 +15,8 @@ namespace troupe::actors {
 
 class RewardBoard {
  public:
-  // `own`: set 0. `earlier`: sets that an earlier life of the run had beyond it; the rewards that
-  // were attached then are absent until they come back. The data role knows both from its start.
+  // `own`: set 0. `earlier`: the sets after it, from a checkpoint of the run; rewards attached then
+  // are absent until they come back. The data role knows both from its start.
   explicit RewardBoard(std::vector<RewardMember> own, const std::vector<SetRewards>& earlier = {});
 
   // Errors: kInvalidArgument, saying what to do instead.
@@ -24,40 +24,40 @@ class RewardBoard {
   core::Result<void> reweight(const ReweightReward& request);
   core::Result<void> detach(const DetachReward& request);
 
-  // An attached reward that is gone, or was detached and still had groups to score: named in the
-  // next message to the data role. False when the peer is none of those.
+  // The peer of an attached reward, or of a detached one that still had groups to score, is lost:
+  // the next message to the data role names the reward. False for any other peer.
   bool lose(const std::string& peer);
   bool is_attached(const std::string& peer) const;
 
-  // A reward of an earlier life is there again; false when none of that name and peer is awaited.
+  // A reward from the checkpoint is back. False when none of that name and peer is absent.
   bool came(const std::string& name, const std::string& peer);
   bool is_absent(const std::string& name) const { return absent_.contains(name); }
-  // Names.
+  // Names of the rewards that have not come back.
   const std::set<std::string>& absent() const noexcept { return absent_; }
 
-  // A detached reward has scored its last group.
+  // The detached reward has scored its last group.
   void drained(const std::string& name);
-  // One that was detached while it was absent scores nothing any more.
+  // The reward was detached while absent: it scores nothing any more.
   void forgo(const std::string& name);
 
-  // The change as the data role is told.
+  // The message that tells the data role of the change.
   SetRewards change(std::uint64_t from_update) const;
   void told() { lost_.clear(); }
 
-  // The last reward was lost: nothing can be scored until another is attached.
+  // True when the last reward was lost: nothing can be scored until another is attached.
   bool bereft() const noexcept { return members_.empty() && set_ > 0; }
 
   std::uint64_t set() const noexcept { return set_; }
   const std::vector<RewardMember>& members() const noexcept { return members_; }
 
  private:
-  // Error: that there is none of that name.
+  // Error when there is no reward of that name.
   core::Result<RewardMember*> member(const std::string& name);
 
   std::uint64_t set_ = 0;
   std::vector<RewardMember> members_;
   std::set<std::string> attached_;  // names
-  std::set<std::string> absent_;    // those of them that have not come back
+  std::set<std::string> absent_;    // those that have not come back since the run resumed
   std::vector<RewardMember> draining_;
   std::vector<std::string> lost_;
 };

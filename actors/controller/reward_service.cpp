@@ -8,7 +8,7 @@
 
 namespace troupe::actors {
 
-// One change at a time: until what this returns goes.
+// Marks a change as under way until the returned object is destroyed.
 auto RewardService::begin_change() {
   changing_ = true;
   return core::AtExit([this] {
@@ -40,7 +40,7 @@ void RewardService::up(const std::string& peer) {
 
 async::task<core::Result<void>> RewardService::await_absent() {
   if (!awaits()) co_return core::Result<void>();
-  // One that is there still, because the run is played again, is told of at once.
+  // A reward that is still connected, because the run was restarted, is reported within this pause.
   co_await async::sleep_for(*run_.context.timers, limits::kLookEvery);
   if (!awaits()) co_return core::Result<void>();
   run_.listener.on_awaited_rewards(board_.absent());
@@ -78,7 +78,7 @@ async::task<core::Result<RewardsChanged>> RewardService::change(
   co_return co_await tell(std::move(next));
 }
 
-// One that is awaited comes back into its set, with the weight that it has there.
+// A reward that the run waits for returns to its set, with the weight that it has there.
 async::task<core::Result<RewardsChanged>> RewardService::attach(AttachReward request) {
   if (board_.is_absent(request.name)) {
     up(request.peer);
@@ -103,7 +103,7 @@ async::task<core::Result<RewardsChanged>> RewardService::detach(DetachReward req
   co_return changed;
 }
 
-// It has no group to score any more: those that waited for it are issued again.
+// Detaches an absent reward. The data role fails the groups that wait for it, to be reissued.
 async::task<core::Result<RewardsChanged>> RewardService::forgo(std::string name) {
   while (changing_)
     co_await run_.changed.wait(async::Deadline::none());

@@ -1,9 +1,9 @@
-// Changes of the rewards while a run goes on, one at a time: each is checked on a copy of the
-// board, told to the data role, and only then true. While one is under way no tickets are issued,
-// so that the update it takes effect from is never mistaken. Part of the controller, on its strand.
-// A run that goes on from a checkpoint waits for the rewards that were attached to it: they come
-// back, or are detached. Bounds: one change at a time; without any reward, or without one that was
-// attached, the run ends after the plan's `reward_away`.
+// Changes the rewards of a live run, one change at a time: checks it on a copy of the board, tells
+// the data role, and then replaces the board. No tickets are issued meanwhile, so that the first
+// update with the new rewards is certain. Part of the controller, on its strand. A run that resumes
+// from a checkpoint waits until the rewards that were attached to it come back or are detached.
+// Bounds: one change at a time; the run ends after the plan's `reward_away` without any reward, or
+// without one that it waits for.
 #pragma once
 
 #include "actors/controller/reward_board.hpp"
@@ -24,18 +24,18 @@ class RewardService {
   async::task<core::Result<RewardsChanged>> detach(DetachReward request);
 
   bool is_attached(const std::string& peer) const { return board_.is_attached(peer); }
-  // An attached reward is gone. Error: kPeerLost when it was the last and none came in its place.
+  // An attached reward is lost. Error: kPeerLost when it was the last and no other came.
   async::task<core::Result<void>> lose(std::string peer, std::string cause);
 
-  // A role has come up that may be a reward of an earlier life.
+  // A role has come up; it may be a reward that the resumed run waits for.
   void up(const std::string& peer);
-  // Says which rewards of an earlier life are awaited, and waits for them. Error: kPeerLost when
-  // one stayed away for `reward_away`.
+  // Tells the listener which rewards of the checkpoint are missing, and waits for them. Error:
+  // kPeerLost when one stayed away for `reward_away`.
   async::task<core::Result<void>> await_absent();
 
   // True while tickets must wait.
   bool holds() const noexcept { return changing_ || board_.bereft() || awaits(); }
-  // For rewards of an earlier life.
+  // True while a reward of the checkpoint is missing.
   bool awaits() const noexcept { return !board_.absent().empty(); }
   const RewardBoard& board() const noexcept { return board_; }
 

@@ -9,7 +9,7 @@ namespace troupe::actors {
 
 namespace {
 
-// What a ticket says about its prompt; 0 = nothing. Held-out problems come back, slot by slot.
+// A key for the ticket's prompt; 0 = none. An evaluation's slot always has the same problem.
 std::uint64_t prompt_key(const TicketWork& work) {
   return work.kind == WorkKind::kEvaluation ? std::uint64_t{work.ticket.slot} + 1 : 0;
 }

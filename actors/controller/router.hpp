@@ -1,6 +1,6 @@
-// Which generator gets the next ticket: of those that hold weights that are new enough for it and
-// have room, the one with the fewest samples outstanding. A ticket with a key prefers the generator
-// that had the key last, whose prefix cache may still know the prompt, unless that one is more than
+// Picks the generator for a ticket: among those with room and with weights new enough for it, the
+// one with the fewest samples outstanding. A ticket whose prompt has a key goes to the generator
+// that had the key last, whose prefix cache may still hold the prompt, unless that one is more than
 // `margin` samples above the least loaded. A pure state machine: the same events give the same
 // choices. Bounds: one line a generator, one entry a key.
 #pragma once
@@ -21,11 +21,11 @@ class Router {
   Router(std::int64_t margin_samples, std::uint32_t groups_max)
       : margin_samples_(margin_samples), groups_max_(groups_max) {}
 
-  // A generator comes stale: nothing goes to it until it holds weights. Its load begins at zero.
+  // A generator is up. It gets no ticket until it holds weights; its load begins at zero.
   void up(const std::string& name);
   void down(const std::string& name);
   void holds(const std::string& name, core::Version version);
-  // It refused work for now, and takes some again.
+  // `blocked`: it refused work for now; false: it takes work again.
   void block(const std::string& name, bool blocked);
 
   // `capacity`: groups of this kind that one generator may have at a time. `avoid`: not these.
@@ -38,7 +38,7 @@ class Router {
   std::size_t generators() const noexcept { return lines_.size(); }
   std::int64_t samples(const std::string& name) const;
   std::uint32_t groups(const std::string& name) const;
-  // True when a generator that is none of these holds weights that are new enough for it.
+  // True when a generator outside `names` holds weights new enough for this ticket.
   bool others_for(const TicketWork& work, const std::set<std::string>& names) const;
 
  private:

@@ -1,6 +1,5 @@
-// What a run does, update by update: a pure description, and the decisions that follow from it. The
-// staleness bound is part of it: a ticket of update u may be issued while u <= done +
-// staleness_max.
+// The plan of a run: its settings, and when they allow tickets, checkpoints and evaluations. Pure.
+// A ticket of update u may be issued while u <= done + staleness_max.
 #pragma once
 
 #include "actors/limits.hpp"
@@ -34,16 +33,16 @@ struct RunPlan {
   float evaluation_temperature = 1;
   std::uint64_t evaluation_steps = 0;  // 0 = at the start and the end only
 
-  std::uint32_t attempts_max = 4;    // that may go wrong in one slot before the run gives up
-  std::uint32_t filtered_max = 100;  // groups of one slot in a row that are not worth learning from
-  // How long the trainer waits for an update before its unfinished groups are cut; 0 = for good.
+  std::uint32_t attempts_max = 4;    // failed groups of one slot at which the run ends
+  std::uint32_t filtered_max = 100;  // filtered groups of one slot at which the run ends
+  // How long the trainer waits for an update before its unfinished groups are cut; 0 = no limit.
   core::Duration straggler_timeout{0};
   bool filters = false;      // the data role filters groups by their mean score
   bool recompute_kv = true;  // at a swap of weights running samples compute their keys again
-  // How long the run waits for a reward that was attached to it, or for any when it has none.
+  // How long a resumed run waits for its attached rewards, and a run without rewards for a new one.
   core::Duration reward_away = limits::kRewardWait;
   std::vector<RewardMember> rewards;     // the run's own: set 0 of the data role
-  std::vector<SetRewards> earlier_sets;  // of an earlier life of the run, by number
+  std::vector<SetRewards> earlier_sets;  // the sets of the checkpoint beyond set 0, by number
 
   bool may_issue(std::uint64_t update, std::uint64_t done) const {
     return update < updates && update <= done + staleness_max;

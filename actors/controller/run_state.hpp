@@ -1,5 +1,5 @@
-// What the parts of one controller share: the plan, how far the run has come, and what wakes those
-// who wait for it. Owned by the controller, used on its strand.
+// What the parts of one controller share: the plan, the progress of the run, and a notifier for
+// changes of it. Owned by the controller, used on its strand.
 #pragma once
 
 #include "actors/controller/run_listener.hpp"
@@ -32,16 +32,16 @@ struct RunState {
   async::Notifier changed;  // of anything below
   VersionStarts starts;
   std::uint64_t done = plan.first_update;        // updates that the policy has learned from
-  std::uint64_t committed = plan.first_update;   // and that are written down
-  std::uint64_t next_issue = plan.first_update;  // first update whose tickets were not asked for
+  std::uint64_t committed = plan.first_update;   // of these, the ones that data has committed
+  std::uint64_t next_issue = plan.first_update;  // first update whose tickets are not requested yet
   std::uint64_t issued = plan.first_update;      // updates whose tickets are out
   std::optional<std::uint64_t> awaited;          // the update that the trainer waits for
-  async::Scope* scope = nullptr;  // of what goes on beside the update loop, else null
+  async::Scope* scope = nullptr;  // for coroutines beside the update loop; null without one
   int whole_steps = 0;                           // under way
-  std::map<std::string, std::uint64_t> counts;   // what went another way than planned, by cause
+  std::map<std::string, std::uint64_t> counts;   // events that were not planned, by cause
 
-  // A step that is done to its end: an error beside it waits for as long as what this returns
-  // lives.
+  // Marks a step that must not be broken off: while the returned object lives, an error beside the
+  // update loop does not end the run.
   auto whole_step() {
     ++whole_steps;
     return core::AtExit([this] {

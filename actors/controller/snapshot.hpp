@@ -1,4 +1,4 @@
-// What the controller knows at one moment, for `troupe status` and the dashboard. A plain value.
+// The controller's state at one moment, for `troupe status` and the dashboard. A plain value.
 #pragma once
 
 #include "actors/protocol/messages_rewards.hpp"
@@ -16,7 +16,7 @@ struct GeneratorLine {
   std::string state;         // "lost", "stale" (no current weights yet), "fresh"
   std::uint32_t groups = 0;  // being sampled there
   std::int64_t samples = 0;
-  std::optional<core::Version> version;  // that it said it holds
+  std::optional<core::Version> version;  // that it reported to hold
 };
 
 struct ControllerSnapshot {
@@ -26,7 +26,7 @@ struct ControllerSnapshot {
   std::uint64_t queue = 0;    // tickets that wait for a generator
   std::vector<GeneratorLine> generators;
   std::vector<std::uint64_t> staleness;  // trained tokens by age in updates, of the whole run
-  std::map<std::string, std::uint64_t> counts;  // what went another way than planned, by cause
+  std::map<std::string, std::uint64_t> counts;  // events that were not planned, by cause
   std::uint64_t reward_set = 0;
   std::vector<RewardMember> rewards;
 };

@@ -73,8 +73,8 @@ async::task<core::Result<void>> TicketIssuer::await_issued(std::uint64_t update)
 }
 
 async::task<core::Result<bool>> TicketIssuer::reissue_failed(GroupStatuses statuses) {
-  // Without staleness everything follows from ids: fresh prompts are drawn in slot order once all
-  // is known, not in the order in which groups happen to fail.
+  // A synchronous run must be reproducible: wait until all groups are settled, then draw new
+  // prompts in slot order, not in the order in which groups happen to fail.
   if (run_.plan.staleness_max == 0 && !is_settled(statuses)) {
     co_await async::sleep_for(*run_.context.timers, limits::kSettlePoll);
     co_return false;
@@ -108,8 +108,8 @@ core::Result<std::vector<experience::Ticket>> TicketIssuer::failed_groups(const 
   return failed;
 }
 
-// Not a fault of the group: it has no end but that of the data, and a bound for a reward that never
-// varies.
+// A filtered group did not fail, so it does not count against attempts_max. Its own bound,
+// filtered_max, catches a reward that never varies.
 core::Result<void> TicketIssuer::count_filtered(const GroupStatus& group) {
   ++run_.counts["group filtered"];
   const std::uint32_t filtered = faults_.add_filtered(group.ticket);
@@ -120,7 +120,7 @@ core::Result<void> TicketIssuer::count_filtered(const GroupStatus& group) {
                         "; look at the reward, or widen --algo.dynamic_filtering_range");
 }
 
-// Tells of it. True: the slot has had its last.
+// Counts and reports a failed group. True when its slot has used up its attempts.
 bool TicketIssuer::count_fault(const experience::Ticket& ticket, const std::string& cause) {
   const std::uint32_t fault = faults_.add_failed(ticket);
   run_.listener.on_failed_group({ticket, cause, fault, run_.plan.attempts_max});

@@ -1,6 +1,6 @@
-// Issues the tickets of a run: update after update as far ahead as the staleness bound and the
-// rewards allow, and again for slots whose groups failed, were filtered, or were too slow. Part of
-// the controller, on its strand; everything it is given outlives it. Bounds: attempts_max and
+// Issues the tickets of a run, update by update, as far ahead as the staleness bound and changes of
+// rewards allow. Reissues slots whose groups failed, were filtered, or were too slow. Part of the
+// controller, on its strand; everything it is given outlives it. Bounds: attempts_max and
 // filtered_max of the plan for one slot.
 #pragma once
 
@@ -15,17 +15,17 @@
 
 namespace troupe::actors {
 
-// How often each slot of the open updates had a group that failed, or one that was filtered. A pure
-// value. Bound: the slots of the open updates.
+// Counts for each slot of the open updates how many of its groups failed and how many were
+// filtered. A pure value. Bound: the slots of the open updates.
 class SlotFaults {
  public:
-  // The number of its slot by now.
+  // These count one group, and return the slot's count so far.
   std::uint32_t add_failed(const experience::Ticket& ticket) { return ++failed_[slot_of(ticket)]; }
   std::uint32_t add_filtered(const experience::Ticket& ticket) {
     return ++filtered_[slot_of(ticket)];
   }
 
-  // Forgets the update and those before it; gives the groups of it that were filtered.
+  // Forgets the update and those before it; returns how many groups of this update were filtered.
   std::uint64_t forget(std::uint64_t update) {
     std::uint64_t filtered = 0;
     for (const auto& [slot, count] : filtered_)
@@ -46,22 +46,22 @@ class TicketIssuer {
  public:
   TicketIssuer(RunState& run, Fleet& fleet, const RewardService& rewards);
 
-  // So many updates are done: tickets may go further.
+  // `done` updates are done: tickets may be issued as far ahead as that allows.
   void release(std::uint64_t done);
-  // Until the tickets of the last update are out, or no prompts are left.
+  // Issues tickets until those of the last update are out, or no prompts are left.
   async::task<core::Result<void>> run();
 
   // Waits until the tickets of an update are out. Error: no prompts are left for it.
   async::task<core::Result<void>> await_issued(std::uint64_t update);
-  // Issues slots again whose groups cannot be learned from. False: there are none. Errors: kData
-  // when a slot has had its last, kNotFound when no prompts are left.
+  // Reissues the slots whose groups failed or were filtered. False when it reissued none. Errors:
+  // kData when a slot has used up its attempts, kNotFound when no prompts are left.
   async::task<core::Result<bool>> reissue_failed(GroupStatuses statuses);
-  // The same for a group that was cut and had nothing to deliver.
+  // Reissues the slot of a group that was cut with nothing to deliver. kDeadline: no attempts left.
   async::task<core::Result<void>> reissue_retired(experience::Ticket ticket);
 
-  // The update was committed; gives its groups that were filtered.
+  // The update was committed; returns how many of its groups were filtered.
   std::uint64_t forget(std::uint64_t update) { return faults_.forget(update); }
-  // Why the prompts do not reach for the next update.
+  // The error when too few prompts are left for the next update, else none.
   const std::optional<core::Error>& used_up() const noexcept { return used_up_; }
 
  private:

@@ -1,7 +1,6 @@
-// Tickets that wait for a generator, in the order in which they are to be sampled: evaluations
-// before training (training waits for them), then by update, within it slots that were issued
-// again, then by slot. A ticket that comes back takes its old place, which is the front. A pure
-// value. Bound: the groups of the open updates.
+// The tickets that wait for a generator, in sampling order: evaluations before training (training
+// waits for them), then by update; within an update reissued slots first, then by slot. A ticket
+// that comes back takes its old place. A pure value. Bound: the groups of the open updates.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -29,7 +28,7 @@ struct TicketWork {
 
 class TicketQueue {
  public:
-  // A ticket that waits already is left as it is.
+  // Does nothing for a ticket that waits already.
   void put(TicketWork work) {
     const experience::Ticket ticket = work.ticket;
     const Place place{ticket.update, ticket.attempt == 0, ticket.slot, ticket.attempt};
@@ -37,7 +36,7 @@ class TicketQueue {
   }
 
   enum class Offer { kTaken, kLeft, kEnough };
-  // Offers those of a kind in order until `to` has enough; those that it takes are gone from here.
+  // Offers the tickets of a kind in order until `to` returns kEnough; removes those that it takes.
   void offer(WorkKind kind, const std::function<Offer(const TicketWork&)>& to) {
     Line& from = line(kind);
     for (auto place = from.begin(); place != from.end();) {
@@ -47,7 +46,7 @@ class TicketQueue {
     }
   }
 
-  // Drops what waits of an update.
+  // Drops the waiting tickets of an update.
   void forget(std::uint64_t update) {
     for (Line& line : lines_)
       std::erase_if(line, [update](const auto& entry) { return entry.first.update == update; });

@@ -41,8 +41,8 @@ async::task<core::Result<void>> UpdateLoop::run() {
                            "stopped after update " + std::to_string(run_.done) +
                                " as asked; run the same command again to go on from there");
     }
-    // Without staleness the next tickets wait for evaluation and checkpoint: what is saved is then
-    // the state between two updates.
+    // In a synchronous run the next tickets wait for evaluation and checkpoint, so the checkpoint
+    // holds the state between two updates.
     issuer_.release(run_.done);
   }
   co_return core::Result<void>();
@@ -167,7 +167,7 @@ async::task<core::Result<Published>> UpdateLoop::await_published(AwaitPublished 
   co_return *fleet_.latest();
 }
 
-// The dataset ends before the run does, because groups were filtered. What was learned is kept.
+// Filtered groups used up the prompts before the last update: saves what was learned, then fails.
 async::task<core::Result<void>> UpdateLoop::prompts_used_up(core::Error error) {
   const std::string done = std::to_string(run_.done);
   if (checkpointer_.saved() != run_.done)

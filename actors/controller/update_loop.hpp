@@ -1,6 +1,6 @@
-// The trainer's loop: update by update it waits for groups that can be learned from, has the policy
-// learn and publish, has data commit, evaluates and saves. With staleness 0 it is the synchronous
-// run. Part of the controller, on its strand; everything it is given outlives it.
+// The training loop. For each update it waits until all groups are ready, has the policy learn and
+// publish, has data commit, evaluates and saves. With staleness 0 this is the synchronous run. Part
+// of the controller, on its strand; everything it is given outlives it.
 #pragma once
 
 #include "actors/controller/checkpointer.hpp"
@@ -20,12 +20,12 @@ class UpdateLoop {
  public:
   UpdateLoop(RunState& run, Fleet& fleet, TicketIssuer& issuer, Checkpointer& checkpointer);
 
-  // Until the last update is done. kInterrupted: a stop was asked for.
+  // Runs until the last update is done. kInterrupted: a stop was asked for.
   async::task<core::Result<void>> run();
-  // Ends the loop with this error once it has done with its update.
+  // Ends the loop with this error once it has finished its update.
   void end_after_update(core::Error error) { ending_ = std::move(error); }
   const std::optional<core::Error>& ending() const noexcept { return ending_; }
-  // Stragglers are not cut any more.
+  // Stops cutting stragglers.
   void stop_watching() { straggler_timer_.disarm(); }
 
   // `told` is called with each version, before any generator hears of it.
@@ -49,7 +49,7 @@ class UpdateLoop {
   TicketIssuer& issuer_;
   Checkpointer& checkpointer_;
   Evaluator evaluator_;
-  async::Notifier news_;  // of weights
+  async::Notifier news_;  // a newer version was published
   std::function<void(const Published&)> told_;
   std::optional<core::Error> ending_;
   async::Timer straggler_timer_;

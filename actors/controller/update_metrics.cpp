@@ -8,8 +8,8 @@
 namespace troupe::actors {
 namespace {
 
-// The trainer counts some of these in optimiser steps; here they are in updates, which the bound is
-// in.
+// Overwrites a metric of that name: the trainer reports some of these in optimiser steps, the
+// staleness bound is in updates.
 void set_metric(Metrics& metrics, const std::string& name, double value) {
   const auto found = std::find_if(metrics.begin(), metrics.end(),
                                   [&name](const auto& metric) { return metric.first == name; });

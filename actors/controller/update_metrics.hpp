@@ -10,11 +10,11 @@ namespace troupe::actors {
 // Samples that have no score, those of replaced groups too.
 std::uint64_t missing_scores(const GroupStatuses& statuses);
 
-// Mean, deviation, extremes of the groups' mean scores, samples without a score, and the mean length
-// of a response.
+// Adds mean, deviation and extremes of the groups' mean scores, the number of samples without a
+// score, and the mean length of a response.
 void add_reward_metrics(const GroupStatuses& statuses, Metrics& metrics);
 
-// Ages in updates of the tokens learned from. Nothing when the data role counted none.
+// Metrics of the ages, in updates, of the tokens learned from; none if data counted none.
 void add_staleness_metrics(const GroupStatuses& statuses, Metrics& metrics);
 
 }  // namespace troupe::actors

@@ -1,6 +1,6 @@
-// Which weights each of the newest updates began with. From it follow the oldest weights that may
-// sample for an update, so that no token is ever older than the bound, and the ages that are
-// reported. A pure value; bound: the newest staleness_max + 2 updates.
+// Records the version of the weights at the start of each of the newest updates. From these follow
+// the oldest weights that may sample for an update without breaking the staleness bound, and the
+// token ages that are reported. A pure value; bound: the newest staleness_max + 2 updates.
 #pragma once
 
 #include "runtime/core/check.hpp"
@@ -30,15 +30,15 @@ class VersionStarts {
     TROUPE_CHECK(!starts_.empty(), "weights are published before anything is asked about them");
     return starts_.rbegin()->second;
   }
-  // The weights at the start of update - staleness_max, or of the first update that is known here.
+  // The version at the start of update - staleness_max, or of the oldest recorded update after it.
   core::Version min_for(std::uint64_t update) const {
     TROUPE_CHECK(!starts_.empty(), "weights are published before anything is asked about them");
     const auto found = starts_.lower_bound(update - std::min(update, staleness_max_));
     TROUPE_CHECK(found != starts_.end(), "a ticket is issued within the bound");
     return found->second;
   }
-  // Oldest first, the update's own last: one update more than the bound allows, so that a breach
-  // shows.
+  // The recorded versions, oldest first, the update's own last: one more than the bound allows, so
+  // that a violation shows.
   std::vector<core::Version> window(std::uint64_t update) const {
     std::vector<core::Version> versions;
     for (const auto& [one, version] : starts_) {

@@ -1,8 +1,7 @@
-// The critic role: values the tokens of an update for the policy, page by page, then learns from
-// what the values should have been. It keeps an update's groups, values and returns from its first
-// page to its training; the values of update u are those of the critic after u updates. Runs on its
-// strand; the trainer runs on the device thread. One update at a time; bound: the groups of one
-// update.
+// The critic role: computes the values of an update's tokens for the policy, page by page, then
+// learns from the returns. It keeps an update's groups, values and returns from the first page to
+// the training; the values of update u are those of the critic after u updates. Runs on its strand;
+// the trainer runs on the device thread. One update at a time; bound: the groups of one update.
 #pragma once
 
 #include "actors/protocol/messages_critic.hpp"
@@ -24,7 +23,7 @@ class CriticRole : public TrainerRole<learn::CriticTrainer> {
 
   // Repeated: page 0 begins the update anew; any other page is refused.
   async::task<core::Result<CriticValues>> on(ScoreValues request);
-  // Repeated: refused, by its cursor.
+  // Repeated: refused, because the cursor does not fit.
   async::task<core::Result<Ack>> on(PutReturns request);
   // Repeated: refused; what it learned from is gone.
   async::task<core::Result<Trained>> on(TrainCritic request);
@@ -36,7 +35,7 @@ class CriticRole : public TrainerRole<learn::CriticTrainer> {
   using TrainerRole::on;
 
  private:
-  // Of the update between its first page and its training.
+  // An update between its first page and its training.
   struct Held {
     std::uint64_t update = 0;
     std::vector<experience::Group> groups;

@@ -1,5 +1,5 @@
-// One group as the ticket book keeps it: the ticket, what was delivered for it, what the scorers
-// added. Plain values; the book changes them, everybody else reads.
+// One group in the ticket book: its ticket, the delivered samples, and what the scorers added.
+// Plain values that only the book changes.
 #pragma once
 
 #include "actors/data/reward_sets.hpp"
@@ -18,11 +18,11 @@ namespace troupe::actors {
 
 using experience::GroupState;
 
-// What the rewards said of one sample.
+// The rewards' results for one sample.
 struct SampleScores {
   std::vector<std::optional<double>> components;  // by member of the group's reward set
   std::string missing_cause;                      // why there is no score; names the reward
-  SampleExtras extras;                            // what the rewards report beside it
+  SampleExtras extras;                            // what the rewards report beside the score
 };
 
 // Why a group failed.
@@ -38,13 +38,13 @@ enum class FailureKind {
 inline constexpr std::array<std::string_view, 7> kFailureKinds = {
     "unscored", "reward_error", "reward_gone", "reward_lost", "reference", "filtered", "too_long"};
 
-// Mean scores of groups that are worth learning from; the ends are outside.
+// The range of mean scores of groups that are worth learning from; both ends are excluded.
 struct MeanRange {
   double low = 0, high = 1;
   bool holds(double mean) const { return low < mean && mean < high; }
 };
 
-// Why a delivery was not taken though nothing is wrong with it.
+// Why a valid delivery was not taken.
 enum class DuplicateKind {
   kRepeated,  // the ticket has its samples
   kReplaced,  // the slot was issued again
@@ -54,13 +54,13 @@ enum class DuplicateKind {
 inline constexpr std::array<std::string_view, 4> kDuplicateKinds = {"repeated", "replaced",
                                                                     "failed", "closed"};
 
-// A sample that left its group for want of a score.
+// A sample that was dropped from its group because it has no score.
 struct Unscored {
   std::size_t sample = 0;  // its place in the delivery
   std::string cause;
 };
 
-// What a checkpoint keeps of a group.
+// The part of a group that a checkpoint keeps.
 struct SavedTicket {
   experience::Ticket ticket;
   std::uint64_t prompt = 0;             // position in the prompt stream
@@ -80,9 +80,9 @@ struct BookGroup : SavedTicket {
   std::vector<SampleScores> scores;  // one a sample
   std::vector<bool> scored;  // by member of `rewards`
   bool referenced = false;
-  bool restored = false;  // came from a saved state and was not asked for since
+  bool restored = false;  // loaded from a checkpoint and not issued again since
   std::string cause;      // of kFailed
-  bool filtered = false;  // failed because of its mean score alone
+  bool filtered = false;  // failed only because its mean score is out of range
   std::vector<Unscored> unscored;  // known when all rewards have spoken
   std::uint32_t missing = 0;       // their number, with the slot's earlier attempts
 };

@@ -12,7 +12,7 @@ namespace {
 
 using core::ErrorCode;
 
-// What the policy learns from: without the texts.
+// The group as the policy learns from it: without texts.
 experience::Group experience_of(const BookGroup& group, const Prompt& prompt) {
   experience::Group result{group.ticket, prompt.tokens, group.samples};
   for (experience::Trajectory& sample : result.samples)
@@ -96,7 +96,7 @@ async::task<core::Result<Tickets>> DataRole::on(IssueTickets request) {
   co_return reply;
 }
 
-// All of them or none.
+// Issues all of these slots again, or none.
 async::task<core::Result<Tickets>> DataRole::on(ReissueTickets request) {
   for (const experience::Ticket& ticket : request.tickets) {
     TROUPE_CO_TRY(book_of(ticket.update).may_reissue(ticket));
@@ -140,7 +140,7 @@ async::task<core::Result<Ack>> DataRole::on(PutGroup request) {
       co_return core::fail(good.error().within(name_of(request.ticket)));
     }
   }
-  // A group that came before, or whose slot was issued again, is acknowledged and dropped.
+  // A group that was delivered before, or whose slot was reissued, is acknowledged and dropped.
   TROUPE_CO_TRY_ASSIGN(
       taken, book.put_samples(request.ticket, std::move(request.samples), request.cut));
   if (!taken) co_return Ack{};
@@ -250,8 +250,8 @@ async::task<core::Result<Ack>> DataRole::on(SetRewards request) {
   co_return Ack{};
 }
 
-// By an open group, or by the next update, whose tickets may still be to come before a change
-// holds.
+// True when an open group needs the reward, or the next update, whose tickets may still be issued
+// with the old set.
 bool DataRole::needed(const std::string& reward) const {
   return book_.waits_for(reward) || evaluation_book_.waits_for(reward) ||
          sets_.for_update(book_.next_update())->member(reward).has_value();
@@ -267,7 +267,7 @@ async::task<core::Result<Ack>> DataRole::on(DrainReward request) {
                                                             ", the newest; it cannot be drained");
     }
     if (!needed(request.name)) {
-      // From here on a slot that is issued again gets a set without it.
+      // From now on a reissued slot gets a set without it.
       sets_.retire(request.name);
       co_return Ack{};
     }
@@ -303,7 +303,8 @@ std::optional<core::Error> DataRole::hopeless(std::uint64_t update) const {
   return std::nullopt;
 }
 
-// The generator kept the samples to itself. The slot is issued again, with another prompt.
+// Fails a group whose samples the generator did not send because they are too long. The slot is
+// reissued with another prompt.
 void DataRole::fail_too_long(const PutGroup& request) {
   const std::string cause =
       "its " + std::to_string(request.too_long) + " samples are longer than the " +
@@ -322,8 +323,8 @@ void DataRole::tell_unscored(const BookGroup& group) {
   }
 }
 
-// A reward that has not said what it reads is asked without any of it; it answers with what it
-// wants, and is asked again. The same when another one took its place.
+// Asks a reward for scores. At first nobody knows which columns it reads, so the request has none;
+// a reward that reads some answers with their names and is asked again. So does a replacement.
 async::task<core::Result<Scores>> DataRole::scores_of(experience::Ticket ticket,
                                                       std::size_t member) {
   constexpr int kAsked_max = 4;

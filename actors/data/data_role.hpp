@@ -1,10 +1,9 @@
 // The data role: hands out tickets and prompts, takes finished groups from the generators, has them
 // scored by every reward of their set, and serves experience to the policy. The ticket book and the
-// reward sets decide; this shell moves messages. Runs on its role's strand. Bounds: the groups of
-// the open updates; pages of one frame; kScorerCalls_max calls to one scorer at a time; the
-// patience with one that is away, after which who waits for its groups is told so. Evaluations are
-// scored by set 0, the rewards that the run started with, whatever is attached or detached later,
-// so that accuracy stays comparable.
+// reward sets decide; this class sends and answers messages. Runs on its role's strand. Bounds: the
+// groups of the open updates; pages of one frame; kScorerCalls_max calls to one scorer at a time;
+// the patience with a scorer that is away, after which AwaitGroups fails. Evaluations are always
+// scored by set 0, the rewards that the run started with, so that accuracy stays comparable.
 #pragma once
 
 #include "actors/data/data_state.hpp"
@@ -34,13 +33,13 @@ struct DataRoleOptions {
   float temperature = 1;        // at which the reference scores
   bool with_reference = false;  // training groups need reference log-probs
   std::vector<RewardMember> rewards = {{"reward", "reward/0", 1}};  // set 0
-  std::vector<SetRewards> earlier_sets;                             // of an earlier life of the run
+  std::vector<SetRewards> earlier_sets;                             // of the checkpoint
   std::string reference_peer = "reference/0";
   std::uint64_t episodes = 0;       // passes over the prompts; 0 = no end
   std::optional<MeanRange> filter;  // of training groups; none: every group is kept
   Patience patience;                // with scorers that are away
-  Note note;                        // what people should know: who is away, samples without a score
-  // Hears how far the groups are that somebody waits for, at each change; on the role's strand.
+  Note note;                        // tells the user who is away, which samples have no score
+  // Called on the role's strand with the progress of the awaited groups, at each change.
   std::function<void(const GroupCounts&)> watched;
 };
 
@@ -70,8 +69,8 @@ class DataRole {
   async::task<core::Result<Ack>> on(SetRewards request);
   // Repeated: each asker waits on its own.
   async::task<core::Result<Ack>> on(DrainReward request);
-  // The state at the last commit: what was issued, replaced or sampled since is done again.
-  // Repeated: written again.
+  // Saves the state at the last commit; a resumed run redoes what was issued, replaced or sampled
+  // since. Repeated: written again.
   async::task<core::Result<Ack>> on(SaveState request);
   // Repeated: loaded again; refused once tickets were issued.
   async::task<core::Result<Ack>> on(LoadState request);
@@ -85,9 +84,9 @@ class DataRole {
   core::Result<const Prompt*> prompt_of(const BookGroup& group);
   core::Result<void> check_prompts_left(std::uint64_t update, std::uint64_t wanted) const;
   bool needed(const std::string& reward) const;
-  // `name`: as people know it.
+  // `name`: as the user knows it.
   Scorer& scorer_of(const std::string& peer, const std::string& name);
-  // Why nobody should wait for the groups of the update any longer.
+  // The error of a scorer that the update's groups wait for and that was away too long; else none.
   std::optional<core::Error> hopeless(std::uint64_t update) const;
   void fail_too_long(const PutGroup& request);
   void tell_unscored(const BookGroup& group);

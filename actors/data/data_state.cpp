@@ -24,7 +24,7 @@ bool is_count(const json& object, const char* key) {
   return object.contains(key) && object[key].is_number_unsigned();
 }
 
-// What two tickets may not share.
+// The slots and prompts seen so far: no two tickets may share one.
 struct Seen {
   std::set<std::pair<std::uint64_t, std::uint32_t>> slots;
   std::set<std::uint64_t> prompts;

@@ -1,8 +1,8 @@
-// The data role's part of a checkpoint, data_state.json: where the prompt stream stands and which
-// tickets are out, so that a resumed run gives the same prompts to the same tickets: none skipped,
-// none doubled; and which rewards were attached. What was sampled for open tickets is sampled
-// again. Pure but for the file. A file with `next_prompt` alone (of a synchronous run, or an older
-// program) is a state without open tickets.
+// The data role's part of a checkpoint, data_state.json: the position in the prompt stream, the
+// open tickets and the attached rewards. A resumed run gives the same prompts to the same tickets,
+// skips none and uses none twice; samples of open tickets are drawn again. Pure but for the file. A
+// file with `next_prompt` alone (of a synchronous run, or an older program) is a state without open
+// tickets.
 #pragma once
 
 #include "actors/data/ticket_book.hpp"
@@ -18,7 +18,7 @@ namespace troupe::actors {
 struct DataState {
   std::uint64_t next_prompt = 0;
   std::vector<SavedTicket> open;        // by update and slot
-  std::vector<SetRewards> reward_sets;  // beyond the run's own, which its configuration names
+  std::vector<SetRewards> reward_sets;  // those after set 0, which the configuration names
   std::uint64_t dropped_samples = 0, failed_groups = 0;  // for people
 };
 

@@ -25,7 +25,7 @@ core::Result<std::string> text_of_row(const data::PromptRow& row, const text::Ch
   return rendered;
 }
 
-// For rewards that take chats; "" where the dataset has a text.
+// The prompt as chat messages (JSON), for rewards that read them; "" where the dataset has a text.
 std::string messages_of_row(const data::PromptRow& row) {
   if (!row.conversational) return {};
   auto messages = nlohmann::ordered_json::array();
@@ -34,7 +34,7 @@ std::string messages_of_row(const data::PromptRow& row) {
   return messages.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-// What a reward reads of a row has a bound: the row goes to it with each group.
+// Bounds the part of a row that rewards read, because it is sent to them with each group.
 class RowBound {
  public:
   explicit RowBound(const DatasetPromptsOptions& options) : options_(options) {}
@@ -59,8 +59,8 @@ class RowBound {
   std::optional<RewardReads> reads_;
 };
 
-// The rows of all files, one file after the other, and how many each has. Without shares the files
-// are one.
+// The rows of all files, one file after the other, and the number of rows of each. Without shares
+// the files count as one.
 struct Rows {
   std::vector<data::PromptRow> rows;
   std::vector<std::uint64_t> sizes;

@@ -1,6 +1,6 @@
 // The prompts of a dataset as token ids, in the shuffled order of a run (or in file order, for
-// evaluation). Every row is rendered and tokenised once, when the run starts, so that a prompt that
-// cannot be used stops the run before it begins, by file and line.
+// evaluation). Renders and tokenises every row once, at the start, so that an unusable prompt stops
+// the run before it begins, with its file and line.
 #pragma once
 
 #include "actors/data/prompt_source.hpp"
@@ -22,12 +22,12 @@ namespace troupe::actors {
 struct DatasetPromptsOptions {
   std::string files;  // separated by commas
   // Share of each file when they are blended (columns.max_samples then counts for each of them);
-  // empty: as long as they are.
+  // empty: each file counts with all its rows.
   std::vector<double> shares;
   data::DatasetColumns columns;
   std::uint64_t prompt_tokens_max = 0;
-  // Most bytes of prompt, label and what the rewards read of the row; 0 = no bound. `reads` is
-  // asked once a row is longer with all its columns.
+  // Bound on the bytes of prompt, label and the columns that the rewards read; 0 = none. `reads` is
+  // called only when a row with all its columns exceeds it.
   std::uint64_t row_bytes_max = 0;
   std::function<RewardReads()> reads;
   bool shuffle = true;
@@ -47,7 +47,7 @@ class DatasetPrompts final : public PromptSource {
   std::uint64_t size() const override { return prompts_.size(); }
   std::uint64_t longest() const;  // tokens of the longest prompt
   core::Result<Prompt> at(std::uint64_t position) override;
-  // How rows were understood that the settings alone do not explain: a line for each kind.
+  // Notes on how rows were read where the settings do not decide it: a line for each kind.
   const std::vector<std::string>& notes() const { return notes_; }
   bool has_chats() const { return has_chats_; }  // any prompt was rendered by the template
 

@@ -1,5 +1,6 @@
-// Where finished groups are written when their update is committed: rollouts, evaluation results and
-// the ledger of the run folder in practice. Called on the data role's strand, in slot order.
+// The interface that writes finished groups when their update is committed; in practice into the
+// run folder's rollouts, evaluation results and ledger. Called on the data role's strand, in slot
+// order.
 #pragma once
 
 #include <cstdint>

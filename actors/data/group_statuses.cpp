@@ -10,7 +10,7 @@ std::size_t age_of(core::Version version, const std::vector<core::Version>& star
       starts.begin(), starts.end(), [version](core::Version start) { return start > version; }));
 }
 
-// The values of one name, added up.
+// The sum and count of the values of one name.
 struct Sum {
   std::string name;
   double total = 0;
@@ -24,7 +24,7 @@ void add(std::vector<Sum>& sums, const std::string& name, double value) {
   ++sum->count;
 }
 
-// By name, in the order in which the names came.
+// Mean by name, in the order in which the names appeared.
 std::vector<std::pair<std::string, double>> means_of(const std::vector<Sum>& sums) {
   std::vector<std::pair<std::string, double>> means;
   for (const Sum& sum : sums)
@@ -53,7 +53,7 @@ void add_scores(const RewardSet& set,
                 const SampleScores& sample,
                 std::vector<Sum>& rewards,
                 std::vector<Sum>& extras) {
-  for (std::size_t m = 0; m < set.members.size(); ++m)  // ready: it has them all
+  for (std::size_t m = 0; m < set.members.size(); ++m)  // a ready group has all components
     add(rewards, set.members[m].name, sample.components[m].value_or(0.0));
   for (const SampleExtra& extra : sample.extras.all())
     if (extra.number) add(extras, extra.name, *extra.number);

@@ -1,5 +1,5 @@
-// What the data role says of an update's groups: states, causes, the age of their tokens in updates
-// and the mean of each reward. Pure functions of the book.
+// Summarises an update's groups for the controller: states, causes of failures, token ages in
+// updates and the mean of each reward. Pure functions of the book's groups.
 #pragma once
 
 #include "actors/data/book_group.hpp"

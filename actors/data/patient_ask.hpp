@@ -1,7 +1,7 @@
-// A call to a scorer that may be away for a while: made again, with a growing pause, until there is
-// an answer or nobody wants it any more. The scorer may have worked on a call whose answer was
-// lost; whoever takes the answer counts it once. Runs on the caller's strand. Bounds: the scorer's
-// patience for one request that fails while others are answered, and the scorer's gate.
+// Calls a scorer that may be away for a while, and repeats the call with a growing pause until the
+// scorer answers or nobody wants the answer any more. A scorer may so do the same work twice; the
+// ticket book counts an answer once. Runs on the caller's strand. Bounds: the scorer's patience,
+// for a request that fails while others are answered, and the scorer's gate.
 #pragma once
 
 #include "actors/data/scorer.hpp"
@@ -16,7 +16,8 @@
 
 namespace troupe::actors {
 
-// Errors that may pass when the same call is made again. Who is overloaded is there.
+// True for errors that may go away when the same call is repeated. An overloaded scorer is not
+// away.
 inline bool passing(core::ErrorCode code) {
   return code == core::ErrorCode::kPeerLost || code == core::ErrorCode::kOverloaded ||
          code == core::ErrorCode::kClosed;
@@ -52,7 +53,7 @@ async::task<core::Result<typename Request::Reply>> ask_patiently(RoleContext con
       if (!waiter) waiter.emplace(*scorer);
       scorer->failed(answer->error());
       const bool long_enough = now - *first_failure >= scorer->patience().away_max;
-      // It answers others meanwhile: what it does not get over is this request.
+      // The scorer answered others meanwhile, so this request is what it fails on.
       if (long_enough && !scorer->gone()) co_return std::move(*answer);
     }
     if (!wanted()) co_return std::move(*answer);

@@ -1,5 +1,5 @@
-// Lines for people that may come in masses: the first at once, then at most one in a while, which
-// says how many were left out. Owned by one role, on its strand.
+// Limits messages to the user that may come in masses: passes on the first at once, then at most
+// one in each span `every`, with the number left out before it. Owned by one role, on its strand.
 #pragma once
 
 #include "runtime/async/deadline.hpp"

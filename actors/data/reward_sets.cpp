@@ -104,7 +104,7 @@ void RewardSets::retire(const std::string& name) {
 }
 
 void RewardSets::forget_before(std::uint64_t update) {
-  // What stands before the newest set that holds already can be given to nobody.
+  // No later group can get a set before the newest one that already holds.
   sets_.erase(sets_.begin(), sets_.begin() + static_cast<std::ptrdiff_t>(in_force(update)));
 }
 

@@ -1,6 +1,6 @@
-// Which rewards score the groups of which update. A set is named by a number and holds from an
-// update on; a group gets one set with its ticket and keeps it. A set that needs a reward which is
-// gone is never given out again. Pure; owned by the data role, used on its strand. Bounded by the
+// Which rewards score the groups of which update. A set has a number and holds from an update on; a
+// group gets one set with its ticket and keeps it. A set that needs a lost or removed reward is
+// retired: no group gets it again. Pure; owned by the data role, used on its strand. Bounded by the
 // changes since the oldest open update, and kRewardMembers_max rewards a set.
 #pragma once
 
@@ -20,7 +20,7 @@ struct RewardSet {
   std::uint64_t from_update = 0;
   std::vector<RewardMember> members;
 
-  // Place of the reward in `members`.
+  // Index of the reward in `members`; none when it is not in the set.
   std::optional<std::size_t> member(const std::string& name) const;
   friend bool operator==(const RewardSet&, const RewardSet&) = default;
 };
@@ -32,27 +32,27 @@ class RewardSets {
   // `first` is set 0, which holds from the start and scores every evaluation.
   explicit RewardSets(std::vector<RewardMember> first);
 
-  // What an earlier life of the run had added, in its order. A set that names a reward which the
-  // newest lacks is retired: that reward is gone. Errors: those of `add`.
+  // Adds the sets that a checkpoint saved, in their order. Retires each set with a reward that the
+  // newest lacks. Errors: those of `add`.
   core::Result<void> restore(const std::vector<SetRewards>& earlier);
-  // For the next life: what is known beyond the first set.
+  // For a checkpoint: the sets kept here, without the first.
   std::vector<SetRewards> added() const;
 
-  // Groups of updates from `from_update` on get it, unless a newer set does. False when it was
-  // known already (a message may come twice). Sets that need a lost reward are retired. Errors,
-  // kInvalidArgument: no member, a name twice, a weight that is no number, a lost member, a number
-  // that is not the newest or stands for something else.
+  // Adds a set: groups of updates from `from_update` on get it, unless a newer one holds for them.
+  // False when it was added before (a message may come twice). Retires sets that need a lost
+  // reward. Errors, kInvalidArgument: no member, a name twice, a weight that is not finite, a lost
+  // member, a number that is not the newest or belongs to a different set.
   core::Result<bool> add(const SetRewards& request);
 
-  // The set for a group that is issued now: the newest that holds for the update. In place of a
-  // retired one, the next after it.
+  // The set for a group that is issued now: the newest that holds for the update, or, if that one
+  // is retired, the next one that is not.
   RewardSetPtr for_update(std::uint64_t update) const;
   RewardSetPtr first() const { return first_; }
   RewardSetPtr newest() const { return sets_.back().set; }
 
-  // No group gets a set that needs this reward any more; the newest set must not.
+  // Retires all sets that need this reward; the newest must not need it.
   void retire(const std::string& name);
-  // Drops what no update from `update` on can get.
+  // Drops the sets that no update from `update` on can get.
   void forget_before(std::uint64_t update);
   std::size_t size() const noexcept { return sets_.size(); }
 
@@ -61,7 +61,7 @@ class RewardSets {
     RewardSetPtr set;
     bool retired = false;
   };
-  // Place of the newest set that holds for the update.
+  // Index of the newest set that holds for the update.
   std::size_t in_force(std::uint64_t update) const;
 
   RewardSetPtr first_;

@@ -1,5 +1,5 @@
-// What rewards report of a sample beside its score: values by name, for the metrics (numbers) and
-// the rollouts (all). Plain value, one a sample of the ticket book.
+// Values that rewards report for a sample beside its score, by name: numbers go into the metrics,
+// all go into the rollouts. Plain value, one a sample of the ticket book.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@ namespace troupe::actors {
 
 struct SampleExtra {
   std::string name;
-  std::optional<double> number;  // of a finite number; true is 1, false is 0
+  std::optional<double> number;  // none unless it is a finite number or a bool (true is 1)
   std::string json;              // the value as it came
 };
 
 class SampleExtras {
  public:
-  // `object`: a JSON object, or "" for nothing; what is none is left out, as are nested values. A
-  // name that another reward of the set has taken becomes REWARD.NAME. At most kRewardExtras_max
-  // names.
+  // Adds the values of `object`, a JSON object or ""; ignores any other text, and nested values. A
+  // name that another reward of the set has taken becomes REWARD.NAME. Keeps at most
+  // kRewardExtras_max names.
   void add(std::string_view reward, const std::string& object);
 
   const std::vector<SampleExtra>& all() const { return extras_; }

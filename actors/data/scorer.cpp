@@ -38,7 +38,7 @@ void Scorer::failed(const core::Error& error) {
   const core::TimePoint now = timers_.now();
   if (!since_) since_ = now;
   cause_ = error.message;
-  // One that comes and goes all the time is not worth a line each time.
+  // Do not report a scorer that comes and goes all the time at each failure.
   if (!said_ && (!told_ || now - *told_ >= limits::kNotesEvery)) {
     said_ = true;
     told_ = now;

@@ -1,9 +1,10 @@
-// One scorer, a reward or the reference model, as the data role sees it: how many calls are inside,
-// whether it is there, since when it is away, which columns of a row it reads. Pure but for the
+// The data role's view of one scorer (a reward or the reference model): how many calls are in
+// flight, whether and since when it is away, which columns of a row it reads. Pure but for the
 // clock. Owned by the data role, on its strand.
 //
-// Away is who gives no answer: lost, refusing, too busy to answer. Any answer, also one that says
-// no, ends that. People hear of it once, and once when it is over, at most every kNotesEvery.
+// A scorer is away while its role is lost, or its source refuses or is too busy; a full inbox
+// (kOverloaded) does not count. Any answer, even another error, ends that. The user is told when it
+// goes away and when it is back, at most once every kNotesEvery.
 #pragma once
 
 #include "actors/limits.hpp"
@@ -29,15 +30,15 @@ struct Patience {
   core::Duration away_max = limits::kRewardWait;  // --reward.away_s
 };
 
-// Lets so many calls through at a time; the others wait in the order they came, so that many groups
-// at once fill no inbox. Bound: the waiting calls, one a group and scorer.
+// Limits the calls in flight to `calls_max`; further calls wait in order, so that many groups at
+// once do not fill the scorer's inbox. Bound of the waiting calls: one a group and scorer.
 class CallGate {
  public:
   explicit CallGate(std::size_t calls_max) : calls_max_(calls_max) {}
   CallGate(const CallGate&) = delete;
   CallGate& operator=(const CallGate&) = delete;
 
-  // Each is followed by `leave`.
+  // Waits for a free place. Each call is followed by one of `leave`.
   async::task<void> enter() {
     if (inside_ < calls_max_) {
       ++inside_;
@@ -48,7 +49,7 @@ class CallGate {
     co_await async::Event::wait(turn);
   }
 
-  // The place goes to the first that still waits.
+  // Frees the place, or hands it to the first call that still waits.
   void leave() {
     for (const auto& turn : waiting_) {
       if (turn->fire()) return;
@@ -66,8 +67,7 @@ using Note = std::function<void(const std::string&)>;
 
 class Scorer {
  public:
-  // `name` as people know it: "reward format". `changed` is woken when the patience has come to its
-  // end.
+  // `name`: as the user knows it, "reward format". `changed` is notified when the scorer is `gone`.
   Scorer(std::string name,
          Patience patience,
          async::Timers& timers,
@@ -76,8 +76,8 @@ class Scorer {
   Scorer(const Scorer&) = delete;
   Scorer& operator=(const Scorer&) = delete;
 
-  // A call that has failed and is to be made again. The time away is counted while there is one:
-  // without calls nobody knows.
+  // Lives while a call that failed is being repeated. The time away counts only while there is one:
+  // without calls nobody knows whether the scorer is there.
   class Waiter {
    public:
     explicit Waiter(Scorer& scorer) : scorer_(scorer) { ++scorer_.waiters_; }
@@ -92,16 +92,16 @@ class Scorer {
   void answered();
   void failed(const core::Error& error);
   bool away() const noexcept { return since_.has_value(); }
-  // kPeerLost, once it has been away for as long as the patience lasts: the cause, and what helps.
+  // kPeerLost, with cause and remedy, once the scorer has been away for `away_max`; else none.
   std::optional<core::Error> gone() const;
-  // Until it answers somebody, at most for `pause`, and not beyond the end of the patience.
+  // Waits until the scorer answers any call, at most for `pause`, and not once it is `gone`.
   async::task<void> wait(core::Duration pause);
 
   CallGate& gate() noexcept { return gate_; }
   const Patience& patience() const noexcept { return patience_; }
 
-  RewardReads reads;          // what it reads, as far as known
-  std::uint64_t retries = 0;  // calls that were made again
+  RewardReads reads;          // columns it reads, as far as known
+  std::uint64_t retries = 0;  // calls that were repeated
 
  private:
   void leave();
@@ -115,8 +115,8 @@ class Scorer {
   CallGate gate_{limits::kScorerCalls_max};
   std::size_t waiters_ = 0;
   std::optional<core::TimePoint> since_;  // the first failure after the last answer
-  std::optional<core::TimePoint> told_;   // when people heard last that it is away
-  bool said_ = false;                     // of this time away
+  std::optional<core::TimePoint> told_;   // when the user was last told that it is away
+  bool said_ = false;                     // the user was told of the present time away
   std::string cause_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 using core::ErrorCode;
 
-// A doubled request comes within the span of a few updates.
+// A repeated request arrives within a few updates of the first.
 constexpr std::size_t kCommitted_max = 64;
 
 BookGroup fresh_group(SavedTicket ticket, core::Version version_min, const RewardSetPtr& rewards) {
@@ -32,7 +32,7 @@ bool waits(const BookGroup& group, const std::string& reward) {
   return open(group) && member && !group.scored[*member];
 }
 
-// The weighted sum of the components in the order of the set; none without all of them.
+// The weighted sum of the components in the order of the set; none when one is missing.
 std::optional<double> add_up(SampleScores& scores, const RewardSet& set) {
   double sum = 0;
   for (std::size_t m = 0; m < set.members.size(); ++m) {
@@ -44,7 +44,7 @@ std::optional<double> add_up(SampleScores& scores, const RewardSet& set) {
   return std::nullopt;
 }
 
-// Forgets the samples without a score.
+// Drops the samples without a score.
 void keep_scored(BookGroup& group) {
   for (std::size_t i = group.samples.size(); i-- > 0;) {
     if (group.samples[i].score) continue;
@@ -53,7 +53,7 @@ void keep_scored(BookGroup& group) {
   }
 }
 
-// Of the samples that have a score, in their order.
+// The mean over the samples that have a score, summed in their order.
 double mean_score(const BookGroup& group) {
   double sum = 0, count = 0;
   for (const experience::Trajectory& sample : group.samples) {
@@ -123,7 +123,7 @@ core::Result<experience::Ticket> TicketBook::reissue(const experience::Ticket& t
   return next;
 }
 
-// Counts a delivery that nobody waits for. True when it is one.
+// True for a delivery that no group waits for; counts it.
 bool TicketBook::drop_delivery(const experience::Ticket& ticket) {
   DuplicateKind kind = DuplicateKind::kClosed;
   if (const BookGroup* group = core::find_value(groups_, {ticket.update, ticket.slot})) {

@@ -1,5 +1,5 @@
-// The data role's memory: which ticket stands for which prompt, what has come in for it, and what
-// it still waits for. A pure state machine: no clock, no threads, no messages, so the same events
+// The data role's state: for each open ticket its prompt, the results that arrived, and those that
+// are still missing. A pure state machine: no clock, no threads, no messages, so the same events
 // give the same book. Owned by the data role, used on its strand alone.
 //
 //   issued -> generated -> (scores of each reward, reference log-probs) -> ready -> committed
@@ -24,11 +24,11 @@
 
 namespace troupe::actors {
 
-// What has happened since the book was made; never reset.
+// Counts since the book was made; never reset.
 struct BookCounts {
   std::uint64_t put_tokens = 0;       // of deliveries that were taken
   std::uint64_t cut_groups = 0;       // taken with fewer samples than asked for
-  std::uint64_t dropped_samples = 0;  // for want of a score
+  std::uint64_t dropped_samples = 0;  // because they had no score
   std::uint64_t stale_refused = 0;    // deliveries with older weights than the ticket allows
   std::array<std::uint64_t, kFailureKinds.size()> failed{};        // groups, by FailureKind
   std::array<std::uint64_t, kDuplicateKinds.size()> duplicates{};  // deliveries, by DuplicateKind
@@ -38,7 +38,7 @@ struct BookCounts {
 class TicketBook {
  public:
   // `samples`: size of a group; `needs_reference`: a group is ready only with reference log-probs.
-  // With `filter` a group whose mean score is outside fails as filtered, to be issued again.
+  // `filter`: a group whose mean score is out of this range fails as filtered.
   TicketBook(std::int32_t samples,
              bool needs_reference,
              std::optional<MeanRange> filter = std::nullopt)
@@ -58,16 +58,17 @@ class TicketBook {
   core::Result<experience::Ticket> reissue(const experience::Ticket& ticket, const RewardSetPtr& rewards);
   core::Result<void> may_reissue(const experience::Ticket& ticket) const;
 
-  // True when taken; false when it came before, or too late for its slot (counted: a delivery may
-  // come twice and counts once). `cut`: two samples are enough. Errors, kData, after which the
-  // group still waits: a wrong number of samples; a token older than the ticket's version_min.
+  // True when taken; false when the samples came before, or too late for their slot (a delivery may
+  // come twice; the second is only counted). `cut`: two samples are enough. Errors, kData, after
+  // which the group still waits: a wrong number of samples; a token older than the ticket's
+  // version_min.
   core::Result<bool> put_samples(const experience::Ticket& ticket,
                                  std::vector<experience::Trajectory> samples,
                                  bool cut);
-  // What a member of the group's reward set says, one entry a sample (`extras`: none, or one each).
-  // When all members have spoken, a sample's score is the weighted sum; one without a score is
-  // dropped from the group, and a group left with fewer than two samples (or none, for groups of
-  // one) fails. False: not waited for.
+  // Takes the scores of one member of the group's reward set, one entry a sample (`extras`: empty,
+  // or one each). When all members have answered, a sample's score is the weighted sum; a sample
+  // without one is dropped, and a group left with fewer than two samples (or none, for groups of
+  // one) fails. False: the group does not wait for this member.
   bool put_scores(const experience::Ticket& ticket,
                   std::size_t member,
                   const std::vector<std::optional<double>>& scores,
@@ -76,7 +77,7 @@ class TicketBook {
   bool put_reference(const experience::Ticket& ticket, std::vector<std::vector<float>> logprobs);
   bool fail(const experience::Ticket& ticket, FailureKind kind, std::string cause);
 
-  // The reward is gone: fails the groups of sets before number `set` that still wait for it.
+  // The reward is lost: fails the groups that still wait for it and have a set older than `set`.
   void lose(const std::string& reward, std::uint64_t set);
   // True while an open group needs a score of this reward.
   bool waits_for(const std::string& reward) const;
@@ -90,14 +91,13 @@ class TicketBook {
   bool ready(std::uint64_t update) const;    // every group ready, and there is one
   bool settled(std::uint64_t update) const;  // every group ready or failed, and there is one
 
-  // Forgets the update's groups. Done before: nothing happens. Error: kInvalidArgument unless every
-  // group is ready, or, with `partly`, has failed.
+  // Forgets the update's groups; does nothing the second time. Error: kInvalidArgument unless every
+  // group is ready or, with `partly`, has failed.
   core::Result<void> commit(std::uint64_t update, bool partly = false);
-  // True for an update among the newest that were committed: it gets no tickets again, though the
-  // request may come twice.
+  // True for one of the newest kCommitted_max committed updates: it gets no tickets again.
   bool committed(std::uint64_t update) const { return committed_.contains(update); }
 
-  // Takes over the tickets that were open when a state was saved, as issued. Error
+  // Takes over the tickets that were open when a checkpoint was saved, in state issued. Error
   // kInvalidArgument: other groups are open already.
   core::Result<void> restore(std::uint64_t next_prompt, std::vector<BookGroup> open);
 

@@ -59,8 +59,8 @@ async::task<void> GeneratorRole::fetch_prompts() {
   fetching_ = false;
 }
 
-// A ticket that the data role does not want any more fails alone, not those that were asked with
-// it.
+// Fetches prompts. If the data role refuses one ticket of several, asks for each alone, so that
+// only that one fails.
 async::task<void> GeneratorRole::fetch_some(std::vector<experience::Ticket> tickets) {
   FetchPrompts fetch{tickets};
   auto prompts = co_await ask(context_, data_peer_, std::move(fetch));
@@ -112,7 +112,7 @@ async::task<void> GeneratorRole::pump() {
       if (!sleep_idle_ || resting_ || rested || !weights_.version()) break;
       work.rest = true;
     }
-    rested = work.rest;  // asked once; whether it slept is up to the engine
+    rested = work.rest;  // do not ask again, even if the engine did not sleep
     context_.set_idle("waiting for the device");
     const std::vector<core::GroupId> aborts = work.aborts;
     auto turn = co_await take_turn(std::move(work));
@@ -127,7 +127,8 @@ async::task<void> GeneratorRole::pump() {
   say_idle();
 }
 
-// A device thread whose queue is full refuses the turn; the engine has not seen it then.
+// Runs one turn of the engine. A full queue of the device thread refuses the turn before the engine
+// sees it, so it is tried again.
 async::task<core::Result<engine::EngineTurn>> GeneratorRole::take_turn(engine::EngineWork work) {
   const auto held = std::make_shared<engine::EngineWork>(std::move(work));
   const auto begun = std::make_shared<bool>(false);
@@ -164,8 +165,8 @@ void GeneratorRole::digest(engine::EngineTurn turn, const std::vector<core::Grou
   }
 }
 
-// After an exception the engine's samples are of no more use: it forgets them before it is asked
-// for others.
+// After an exception the engine's samples cannot be used: fails their groups, and has the engine
+// drop them in its next turn.
 void GeneratorRole::fail_running(const core::Error& error) {
   for (const auto& [id, ticket] : book_.running_groups()) {
     aborts_.push_back(id);

@@ -1,11 +1,11 @@
-// The generator role: one engine, fed with tickets. It fetches the prompts of its tickets from the
-// data role, holds each group until its weights are new enough, and sends it back to the data role
-// as soon as its last sample has ended; the controller hears counts alone. New weights are fetched
-// beside the sampling, packed in slices between steps and swapped at a step boundary.
+// The generator role samples the groups of its tickets with one engine. It fetches the prompts from
+// the data role, holds each group until the engine's weights are new enough, and delivers it to the
+// data role as soon as its last sample has ended; the controller gets only counts. New weights are
+// fetched while sampling goes on, packed in slices between steps and swapped at a step boundary.
 //
-// Runs on its strand; the engine on the device thread, one turn a job, so that other roles of a
-// process get theirs; fetching on a thread that may block. Bounds: the engine's limits;
-// kFetchTickets_max prompts a message; one delivery in flight a group.
+// Runs on its strand; the engine runs on the device thread, one turn a job, so that other roles of
+// the process can use it, too; weights are fetched on a thread that may block. Bounds: the engine's
+// limits; kFetchTickets_max prompts a message; one delivery in flight a group.
 #pragma once
 
 #include "actors/generator/group_book.hpp"
@@ -25,9 +25,8 @@ using engine::EngineMaker;
 
 class GeneratorRole {
  public:
-  // `fetch_thread` waits for weights and is used for nothing else; it outlives the role. The
-  // context names the device thread and the team on it. `sleep_idle`: an engine without work gives
-  // the memory of its keys and values back.
+  // `fetch_thread` is used only to wait for weights; it outlives the role. The context has the
+  // device thread and the team on it. `sleep_idle`: an idle engine frees its KV cache.
   GeneratorRole(RoleContext context,
                 EngineMaker maker,
                 std::shared_ptr<const engine::TokenText> text,
@@ -36,10 +35,10 @@ class GeneratorRole {
                 std::string data_peer,
                 bool sleep_idle = false);
 
-  // Repeated: joins the groups that are under way. One that has left is sampled again, from the
-  // same seed, and dropped by the data role.
+  // Repeated: joins the groups that are under way. A group that was already delivered is sampled
+  // again from the same seed; the data role drops it.
   async::task<core::Result<Generated>> on(Generate request);
-  // Repeated: groups that have left are passed over.
+  // Repeated: ignores groups that are already gone.
   async::task<core::Result<Ack>> on(CutGroups request);
   // Repeated: waits for the same version; at once when the engine has it or a newer one.
   async::task<core::Result<Ack>> on(UpdateWeights request) {

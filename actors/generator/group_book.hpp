@@ -1,10 +1,9 @@
-// What a generator was asked to sample and how far each group is. A pure state machine: no clock,
-// no thread, no message. Groups are kept in ticket order, evaluations first, and go to the engine
-// in it.
+// The groups that a generator was asked to sample, and the state of each. A pure state machine: no
+// clock, no thread, no message. Groups go to the engine in ticket order, evaluations first.
 //
 //   asked -> fetching (its prompt) -> held (until the weights are new enough) -> running -> leaving
 //
-// A ticket that is asked for again joins the group that is there. Owned by the generator role, used
+// A repeated request for a ticket joins the group that is there. Owned by the generator role, used
 // on its strand. Bound: the groups that the controller sends at a time.
 #pragma once
 
@@ -36,29 +35,28 @@ class GroupBook {
            core::Version version_min,
            std::shared_ptr<GenerateCall> call);
 
-  // The next tickets whose prompts are to be fetched.
+  // The next tickets whose prompts must be fetched; they become `fetching`.
   std::vector<experience::Ticket> take_asked(std::size_t count_max);
   void put_prompt(PromptTask task);
 
-  // Requests for the groups that an engine of this version may run. They count as running from now
-  // on.
+  // Requests for the held groups that an engine with this version may run; they become `running`.
   std::vector<engine::GroupRequest> submit(core::Version version);
 
-  // A sample that ended in the engine; the group with its last one.
+  // Adds a sample that ended in the engine. Returns the whole group after its last sample.
   std::optional<PutGroup> put_sample(engine::Sample sample);
 
-  // Cuts stragglers. Groups in the engine are named for it to abort; `aborted` follows. The others
-  // have nothing to deliver and end with kDeadline.
+  // Cuts stragglers. Returns the groups that the engine must abort, to be followed by `aborted`.
+  // The others have nothing to deliver and end with kDeadline.
   std::vector<core::GroupId> cut(const std::vector<experience::Ticket>& tickets);
-  // What had ended of an aborted group: two samples or more. With fewer it ends with kDeadline.
-  // Nothing at all for a group that had ended before.
+  // The samples of an aborted group that had ended, if there are two or more. With fewer it ends
+  // the group with kDeadline and returns nothing. Does nothing for a group that is gone already.
   std::optional<PutGroup> aborted(core::GroupId id);
 
-  // The group is done with, for all who asked for it. `delivered` is null where nothing came of it.
+  // Ends a group for all its requests. `delivered` is null when there was nothing to deliver.
   void end(const experience::Ticket& ticket,
            const PutGroup* delivered,
            const std::optional<core::Error>& error);
-  // Running groups and their tickets, after the engine failed.
+  // The running groups with their tickets; used when the engine failed.
   std::vector<std::pair<core::GroupId, experience::Ticket>> running_groups() const;
   std::optional<experience::Ticket> ticket_of(core::GroupId id) const;
 
@@ -83,7 +81,7 @@ class GroupBook {
 
   std::size_t count(State state) const;
   PutGroup leave(core::GroupId id, bool cut);
-  void retire(const experience::Ticket& ticket);  // nothing came of it in time
+  void retire(const experience::Ticket& ticket);  // ends a cut group with kDeadline
 
   std::map<experience::Ticket, Group, Before> groups_;
   std::map<core::GroupId, experience::Ticket> running_;

@@ -7,7 +7,7 @@
 namespace troupe::actors {
 namespace {
 
-// What another try may mend.
+// True for errors that another try may overcome.
 bool passes(core::ErrorCode code) {
   return code == core::ErrorCode::kPeerLost || code == core::ErrorCode::kClosed ||
          code == core::ErrorCode::kDeadline || code == core::ErrorCode::kOverloaded ||
@@ -41,7 +41,7 @@ async::task<core::Result<Ack>> WeightFollower::update(UpdateWeights request) {
   co_return Ack{};
 }
 
-// Ends the fetch under way when the role that wants it ends.
+// Cuts off the fetch under way when the role ends, which unwinds this coroutine.
 async::task<void> WeightFollower::close_at_end() {
   const core::AtExit close([this] { subscriber_->close(); });
   for (;;)
@@ -79,7 +79,7 @@ async::task<void> WeightFollower::fetch() {
 
 void WeightFollower::give_up(core::Version version, const core::Error& error) {
   core::Error failure = error.within("weights of version " + std::to_string(version));
-  // To whoever asked, a lost peer would be this role.
+  // The asker would take kPeerLost for the loss of this role.
   if (failure.code == core::ErrorCode::kPeerLost || failure.code == core::ErrorCode::kClosed) {
     failure.code = core::ErrorCode::kDeadline;
   }

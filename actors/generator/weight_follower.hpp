@@ -1,8 +1,8 @@
-// The weights on their way into an engine: which version is wanted, which is being fetched or
-// packed, which the engine holds, and who waits for it. One version at a time; when several are
-// wanted, the newest is fetched next. Fetching may block, so it is a job of a thread of its own; it
-// ends with the role, however slow its link is. Part of a role that has an engine, on its strand.
-// Bound: one fetch or intake at a time.
+// Brings new weights into an engine: tracks which version is wanted, which is being fetched or
+// packed, which the engine holds, and which requests wait. Handles one version at a time; of
+// several wanted ones it fetches the newest next. Fetching may block, so it runs on a thread of its
+// own; the role's end cuts it off, however slow the link is. Part of a role that has an engine, on
+// its strand. Bound: one fetch or intake at a time.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -18,25 +18,24 @@ namespace troupe::actors {
 
 class WeightFollower {
  public:
-  // `arrived`: an intake is there to be packed.
+  // `arrived` is called when fetched weights are ready to be packed.
   WeightFollower(RoleContext context,
                  std::shared_ptr<weights::WeightSubscriber> subscriber,
                  async::DeviceThread& fetch_thread,
                  std::function<void()> arrived);
 
   // Answers once the engine holds that version or a newer one. Errors: those of fetching it after
-  // kFetchTries_max tries, kDeadline where the other side or the way to it is gone; it may be asked
-  // for again.
+  // kFetchTries_max tries; kDeadline when the sender or the link to it is gone. It may be repeated.
   async::task<core::Result<Ack>> update(UpdateWeights request);
 
-  // What is to be packed now; null when nothing is.
+  // The weights to pack now; null when there are none.
   const std::shared_ptr<weights::WeightIntake>& intake() const noexcept { return intake_; }
   engine::KvAction kv() const noexcept { return kv_; }
 
   void swapped(core::Version version);
   void broken(const core::Error& error);
 
-  // Of the weights that the engine holds; none before the first.
+  // The version that the engine holds; none before the first.
   const std::optional<core::Version>& version() const noexcept { return version_; }
 
  private:

@@ -32,7 +32,7 @@ async::task<void> NodeRole::attend() {
     const Beat beat{self_.name, count};
     auto heard = co_await ask(context, "company/0", beat);
     if (heard) continue;
-    // A company that is only slow to answer is still there.
+    // A company that only answers slowly is not lost.
     if (heard.error().code == core::ErrorCode::kDeadline ||
         heard.error().code == core::ErrorCode::kOverloaded) {
       continue;
@@ -41,7 +41,7 @@ async::task<void> NodeRole::attend() {
   }
 }
 
-// One start or stop at a time, until what this returns goes; over as well when it is cut short.
+// Marks a start or stop of a role as under way until the returned object is destroyed.
 auto NodeRole::begin_change() {
   changing_ = true;
   return core::AtExit([this] {
@@ -85,8 +85,7 @@ async::task<core::Result<Ack>> NodeRole::on(StopRole request) {
   co_return Ack{};
 }
 
-// A role that failed on its own: it is taken down, and its address with it, which tells the
-// company.
+// A role failed by itself: takes it down. The company notices because the role's address ends, too.
 void NodeRole::failed(const std::string& role, const core::Error& error) {
   ports_.note(role + " failed: " + error.message);
   context_.scope->spawn("stop " + role, remove(role));

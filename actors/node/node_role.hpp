@@ -1,7 +1,6 @@
-// A node: joins a company, gives signs of life, starts and stops the roles it is told to. Its own
-// strand lives on a thread of its own, so that a sign of life waits for no role. Owned by the
-// process; the places, the maker and the hooks outlive it. Bound: one start or stop of a role at a
-// time.
+// The node role joins a company, sends it heartbeats, and starts and stops roles as told. Its
+// strand has a thread of its own, so that no role delays a heartbeat. Owned by the process; the
+// NodePorts' functions and maker outlive it. Bound: one start or stop of a role at a time.
 #pragma once
 
 #include "actors/protocol/messages_node.hpp"
@@ -16,7 +15,7 @@
 
 namespace troupe::actors {
 
-// Turns a Spawn message into a role: whoever wires the process knows what each kind needs.
+// Turns a Spawn message into a role. The code that wires the process implements it.
 class RoleMaker {
  public:
   virtual ~RoleMaker() = default;
@@ -25,12 +24,12 @@ class RoleMaker {
 };
 
 struct NodePorts {
-  // A place for a role in the transport of this process, on a strand of the roles' threads.
+  // Adds a role to the transport of this process, on a strand of the roles' threads.
   std::function<core::Result<std::shared_ptr<cluster::Endpoint>>(cluster::Identity)> place;
   RoleMaker* maker = nullptr;
-  // The company is gone or has given this node up: called once, on the strand, with the cause.
+  // Called once, on the strand, when the company is lost or has given this node up.
   std::function<void(const core::Error&)> left;
-  // The company took the node in.
+  // Called when the node has joined the company.
   std::function<void()> in;
   // For the log.
   std::function<void(const std::string&)> note;
@@ -40,8 +39,8 @@ class NodeRole {
  public:
   NodeRole(RoleContext context, Join self, NodePorts ports);
 
-  // Joins and then gives signs of life until the company is lost, on the role's strand. Called
-  // once, on any thread.
+  // Joins and then sends heartbeats until the company is lost, on the role's strand. Called once,
+  // on any thread.
   void begin();
 
   // Repeated: the role is stopped and started again.

@@ -1,6 +1,7 @@
-// The policy's side of the talk with the critic: an update's groups over in pages of at most one
-// frame and their values back, the returns over, one request to learn. Coroutines on the policy
-// role's strand; they keep nothing. A critic that is away is kPeerLost, by its name.
+// The policy's side of its exchange with the critic: it sends an update's groups in pages of at
+// most one frame and receives their values, then sends the returns, then one request to learn.
+// Stateless coroutines on the policy role's strand. Error kPeerLost, with its name, when the critic
+// is away.
 #pragma once
 
 #include "actors/protocol/messages_critic.hpp"

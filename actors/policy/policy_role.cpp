@@ -11,7 +11,7 @@ namespace {
 
 using CriticReply = async::Oneshot<core::Result<Trained>>;
 
-// Has the critic learn beside a job of the device thread.
+// Has the critic learn while a job runs on the device thread.
 async::task<void> bring_critic_reply(RoleContext context,
                                      std::string peer,
                                      std::uint64_t update,

@@ -1,7 +1,7 @@
-// The policy role: fetches an update's experience from the data role, in ticket order, has the
-// critic value it where there is one, and has the trainer learn from it; publishes the new weights;
-// writes its state and the model. Runs on its strand; the trainer runs on the device thread. One
-// request at a time.
+// The policy role fetches an update's experience from the data role in ticket order, gets the
+// critic's values where there is a critic, and has the trainer learn; it also publishes the new
+// weights and saves its state and the model. Runs on its strand; the trainer runs on the device
+// thread. One request at a time.
 #pragma once
 
 #include "actors/policy/critic_link.hpp"
@@ -26,10 +26,10 @@ class PolicyRole : public TrainerRole<learn::PolicyTrainer> {
              std::filesystem::path tokenizer_from,
              CriticLink critic = {});
 
-  // Not to be repeated: the policy would learn from the update twice. The controller asks once; an
-  // answer that is lost sends the run back to its last checkpoint.
+  // Not to be repeated: the policy would learn from the update twice. The controller asks once;
+  // when the answer is lost, the run goes back to its last checkpoint.
   async::task<core::Result<Trained>> on(TrainUpdate request);
-  // Repeated: the version that is published already, where it can be had.
+  // Repeated: the version that is published already, and where to fetch it.
   async::task<core::Result<Published>> on(PublishWeights request);
   // Repeated: refused; the folder is there.
   async::task<core::Result<Ack>> on(SaveModel request);

@@ -1,5 +1,5 @@
-// Messages to frames and back. The messages whose shape differs from the schema's have their layout
-// here; all others follow from the lists (layout.hpp).
+// Encodes messages into frames and decodes them. This file has the layouts of messages whose shape
+// differs from the schema's; layout.hpp derives all others from the lists.
 #include "actors/protocol/frames.hpp"
 #include "actors/protocol/messages_critic.hpp"
 #include "actors/protocol/messages_node.hpp"
@@ -11,7 +11,7 @@
 
 namespace troupe::wire {
 
-// Runs as they lie in memory.
+// The version runs, as the bytes in memory.
 template <>
 struct Layout<capnp::Data, experience::VersionRuns> {
   static capnp::Data::Reader bytes(const experience::VersionRuns& versions) {
@@ -38,7 +38,7 @@ struct Layout<schema::Number, double> {
   }
 };
 
-// A sample has a value or a cause; a value that is no finite number is none.
+// A sample has a value or a cause; a value that is not finite counts as missing.
 template <>
 struct Layout<schema::Scores, actors::Scores> {
   static void write(const actors::Scores& scores, schema::Scores::Builder out) {

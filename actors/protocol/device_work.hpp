@@ -1,5 +1,5 @@
-// Jobs of a role on its device thread: the role's account and its state say what is going on. Owned
-// by a role, used on its strand; one job at a time.
+// Runs a role's jobs on its device thread, and records in the role's activity and state what runs.
+// Owned by a role, used on its strand; one job at a time.
 #pragma once
 
 #include "actors/protocol/role_shell.hpp"

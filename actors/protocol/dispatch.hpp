@@ -1,4 +1,4 @@
-// From a request's frame to the role's `on(Request)` and back to the answer's frame. A role takes
+// Decodes a request's frame, calls the role's `on(Request)` and encodes its answer. A role takes
 // the requests that it has an `on` for; any other is answered with kUnsupported. Runs on the role's
 // strand.
 #pragma once
@@ -37,7 +37,7 @@ inline async::task<core::Result<wire::Frame>> refuse_frame(wire::Frame frame, st
                        self + " does not answer " + wire::frame_kind(frame));
 }
 
-// What Transport::serve wants: the role's handlers behind one function. Keeps the role alive.
+// The handler for Transport::serve: all `on` functions of a role in one. Keeps the role alive.
 template <class Role>
 cluster::Handler handler_of(std::shared_ptr<Role> role, std::string self) {
   return [role, self](wire::Frame frame) {

@@ -1,5 +1,5 @@
-// One message to one frame, and back: for every message of messages*.hpp that has an arm in
-// schema/envelope.capnp. Pure functions, made in codec.cpp, which alone knows Cap'n Proto.
+// Encode a message into a frame and decode it, for every message of messages*.hpp that has an arm
+// in schema/envelope.capnp. Pure functions, defined in codec.cpp, which alone knows Cap'n Proto.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -12,8 +12,8 @@ namespace troupe::actors {
 template <class Message>
 core::Result<wire::Frame> to_frame(const wire::Header& header, const Message& message);
 
-// Errors: kUnsupported when the body is another one; kData when it is malformed, an array is not a
-// whole number of elements, or the message does not pass its own check.
+// Errors: kUnsupported when the frame holds another message; kData when it is malformed, an array
+// is not a whole number of elements, or the message does not pass its own check.
 template <class Message>
 core::Result<Message> from_frame(wire::Frame frame);
 

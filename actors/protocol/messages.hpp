@@ -1,6 +1,6 @@
-// What the roles say to each other, as plain values. Each request struct names its reply type; the
-// codec turns both into envelopes and back (codec.hpp). Nothing here knows Cap'n Proto.
-// Value types; bound: wire::limits::kMessage_bytes_max.
+// The messages between roles, as plain values. Each request struct names its reply type; the codec
+// turns both into envelopes and back (frames.hpp). Nothing here knows Cap'n Proto. Value types;
+// bound: wire::limits::kMessage_bytes_max.
 #pragma once
 
 #include "runtime/core/ids.hpp"
@@ -77,15 +77,15 @@ struct GroupStatuses {
   std::vector<std::pair<std::string, double>> extras;   // mean of what rewards report beside scores
 };
 
-// How far the groups are that a run waits for: the data role counts, whoever watches the run shows.
+// Progress of the groups that a run waits for; counted by the data role, shown to the user.
 struct GroupCounts {
   std::uint64_t groups = 0;   // of the update, or of the evaluation
   std::uint64_t sampled = 0;  // came from a generator
   std::uint64_t scored = 0;   // of those, have all their scores; a group that failed counts too
 };
 
-// Answers once every group is ready, or as soon as one has failed. `starts`: version of the weights at
-// the start of each of the newest updates, the update's own last; ages are counted in it.
+// Answers once every group is ready, or as soon as one has failed. `starts`: version of the weights
+// at the start of each of the newest updates, the update's own last; gives token ages.
 struct AwaitGroups {
   using Reply = GroupStatuses;
   std::uint64_t update = 0;
@@ -102,7 +102,7 @@ struct ExperiencePage {
   std::vector<experience::Group> groups;  // of the first of the slots asked for; at least one
 };
 
-// Groups of a ready update by their slots, as many as a page holds; the rest is asked for again.
+// Asks for groups of a ready update by slot. The reply has as many as fit a page.
 struct FetchExperience {
   using Reply = ExperiencePage;
   std::uint64_t update = 0;
@@ -140,8 +140,9 @@ struct Generate {
   core::Version version_min = 0;
 };
 
-// At the deadline of stragglers: what has ended of these groups is delivered (marked `cut`) when it is
-// two samples or more, the rest is aborted. The Generate that asked for them ends.
+// Sent when the straggler timeout is over. The generator aborts these groups and delivers the
+// samples that have ended (marked `cut`) if there are two or more. The Generate that asked for them
+// ends.
 struct CutGroups {
   using Reply = Ack;
   std::vector<experience::Ticket> tickets;

@@ -1,7 +1,7 @@
-// What the policy says to the critic, as plain values (messages.hpp has the other roles'). An
-// update's groups go over in pages of at most one frame, values come back page by page; the returns
-// follow in pages, then one request has the critic learn. The critic keeps what it needs for that
-// in between.
+// The messages from the policy to the critic, as plain values (messages.hpp has the other roles').
+// The policy sends an update's groups in pages of at most one frame and gets their values page by
+// page; then it sends the returns in pages, then one request to learn. The critic keeps the
+// update's data in between.
 #pragma once
 
 #include "actors/protocol/messages.hpp"

@@ -1,5 +1,5 @@
-// What nodes and their company say to each other, as plain values (messages.hpp has the roles').
-// A node is the role "node/NAME", its company "company/0"; both live in run 0.
+// The messages between nodes and their company, as plain values (messages.hpp has the roles'). A
+// node is the role "node/NAME", its company "company/0"; both live in run 0.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -41,14 +41,14 @@ struct Beat {
   std::uint64_t count = 0;
 };
 
-// The newest weights of the run, once they are newer than those that the asker holds; after
-// kNewsWait the newest there are. Error kNotFound: none were published so far.
+// Asks for weights newer than `held`. Answers as soon as there are any; after kNewsWait with the
+// newest there are. Error kNotFound: none were published so far.
 struct AwaitPublished {
   using Reply = Published;
   std::optional<core::Version> held;
 };
 
-// What goes on in the company, as one JSON object (docs/protocol.md).
+// The state of the company and its run, as one JSON object (docs/protocol.md).
 struct Status {
   std::string json;
 };
@@ -58,7 +58,7 @@ struct QueryStatus {
 
 // ---- to a node
 
-// Starts a role. Answers when it serves.
+// Starts a role. Answers when the role serves requests.
 struct Spawn {
   using Reply = Ack;
   std::string kind;  // "policy", "generator", "reference", "reward"

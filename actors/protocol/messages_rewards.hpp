@@ -1,5 +1,5 @@
-// What a reward role is asked, and reward sets: what the data role and the controller are told of
-// rewards that come and go while a run goes on. Plain values (messages.hpp has the other messages).
+// The messages to a reward role, and those that change the reward set of a live run (to the data
+// role and the controller). Plain values (messages.hpp has the other messages).
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -19,7 +19,7 @@ namespace troupe::actors {
 struct Scores {
   std::vector<std::optional<double>> values;  // in the order of the samples
   std::vector<std::string> causes{};          // why a value is missing, "" otherwise
-  std::vector<std::string> extras{};  // what else is reported of a sample: a JSON object, or ""
+  std::vector<std::string> extras{};  // other values of a sample: a JSON object, or ""
   // Instead of values: the reward reads this, and not all of it was sent.
   std::optional<RewardReads> wanted{};
 };
@@ -27,12 +27,12 @@ struct Scores {
 struct Score {
   using Reply = Scores;
   RewardGroup group;  // of an evaluation: update 0
-  RewardReads sent;   // what is sent, which the asker believes to be enough
+  RewardReads sent;   // what `group` holds, as far as the asker knows enough
 };
 
 // ---- reward sets
 
-// A weight that is no number would poison every score it touches.
+// Refuses a weight that is not finite, which would make every score useless.
 inline core::Result<void> finite_weight(const std::string& name, double weight) {
   if (std::isfinite(weight)) return {};
   return core::fail(core::ErrorCode::kData, "the weight of reward " + name + " is not finite");

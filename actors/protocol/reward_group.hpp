@@ -1,6 +1,6 @@
-// What a reward scores: the responses to one prompt, and once what they share; and what it reads
-// beside prompt, response and label. The reward role is sent it; reward sources are given it. Value
-// types and pure functions.
+// What a reward scores (the responses to one prompt, with the data that they share) and what it
+// reads beside prompt, response and label. Sent to the reward role, which passes it to its source.
+// Value types and pure functions.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,8 @@ inline std::size_t samples_in(const std::vector<RewardGroup>& groups) {
   return count;
 }
 
-// Rows can be long (the tests of a coding task), so only what a reward asks for travels.
+// What a reward reads beside prompt, response and label. Only this is sent, since rows can be long
+// (the tests of a coding task).
 struct RewardReads {
   bool all_columns = false;          // of the dataset row
   std::vector<std::string> columns;  // without `all_columns`: these
@@ -44,8 +45,8 @@ struct RewardReads {
   friend bool operator==(const RewardReads&, const RewardReads&) = default;
 };
 
-// The row with the columns that are read; one that it lacks is left out. Both are JSON objects;
-// with `all_columns` the text of the row as it is.
+// The row reduced to the columns that are read and that it has. Both are JSON objects; with
+// `all_columns` the row's text is returned unchanged.
 std::string row_with(const std::string& row, const RewardReads& reads);
 
 }  // namespace troupe::actors

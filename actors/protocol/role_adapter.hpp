@@ -1,5 +1,4 @@
-// Puts a role of this folder's neighbours under a RoleHost: frames go to its `on(Request)`
-// handlers.
+// Lets a RoleHost run a role of actors/: passes frames on to its `on(Request)` handlers.
 #pragma once
 
 #include "actors/limits.hpp"
@@ -26,7 +25,7 @@ class RoleAdapter : public cluster::Role {
     return handler_(std::move(request));
   }
 
-  // As the role tells them, where it does.
+  // The role's own state and amounts where it has such functions, else the defaults.
   std::string state() const override {
     if constexpr (requires(const R& role) { role.state(); }) return role_->state();
     return Role::state();
@@ -41,7 +40,7 @@ class RoleAdapter : public cluster::Role {
   cluster::Handler handler_;
 };
 
-// A factory for RoleHost::start: `make(context)` gives the role.
+// A factory for RoleHost::start; `make(context)` makes the role.
 template <class R, class Make>
 cluster::RoleHost::Factory factory_of(Make make) {
   auto shared = std::make_shared<Make>(std::move(make));

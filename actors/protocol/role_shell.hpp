@@ -1,5 +1,5 @@
-// What every role's shell is given when it is made, and the dispatch from request to handler.
-// Owned by whoever wires the company; a role keeps a copy and uses it on its strand.
+// What every role is given when it is made: transport, threads, timers. A role keeps a copy and
+// uses it on its strand.
 #pragma once
 
 #include "actors/limits.hpp"
@@ -27,7 +27,7 @@ struct RoleContext {
   core::TeamRunner* team = nullptr;        // the compute pool, used on the device thread
   core::Activity* activity = nullptr;      // what the role's time goes into
 
-  // The same with another time for its calls.
+  // A copy with another deadline for calls.
   RoleContext with_deadline(core::Duration deadline) const {
     RoleContext other = *this;
     other.call_deadline = deadline;

@@ -1,6 +1,6 @@
-// What the roles of policy and critic share: a trainer on the device thread, the count of what it
-// has learned, and its state in a checkpoint. A state half-way through an update is never saved. A
-// role derives from it and runs on its strand.
+// The common base of the policy and critic roles: a trainer on the device thread, the count of its
+// updates, and its state in a checkpoint. It never saves a state half-way through an update. A role
+// derives from it and runs on its strand.
 #pragma once
 
 #include "actors/protocol/device_work.hpp"
@@ -72,7 +72,7 @@ class TrainerRole {
         work_(context_, "waiting for groups") {}
   ~TrainerRole() = default;
 
-  // It is changed by this update from now on, until `learned`.
+  // The update changes the trainer from now on, until `learned` is called.
   void begin_update(std::uint64_t update) { inside_ = update; }
   template <class Report>
   Trained learned(Report report) {
@@ -94,7 +94,7 @@ class TrainerRole {
 
  private:
   std::uint64_t updates_ = 0;
-  std::optional<std::uint64_t> inside_;  // the update that has begun to change it and is not over
+  std::optional<std::uint64_t> inside_;  // the update that is changing the trainer
 };
 
 }  // namespace troupe::actors

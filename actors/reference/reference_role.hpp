@@ -1,6 +1,7 @@
-// The reference role: log-probs of sampled tokens under frozen weights, on the same forward as the
-// engine and the trainer. Groups that wait while the device is busy are scored together, up to
-// `micro_rows_max` rows. Runs on its strand; the numeric work is a job of the device thread.
+// The reference role computes log-probs of sampled tokens under frozen weights, with the same
+// forward pass as the engine and the trainer. It scores groups that wait while the device is busy
+// together, up to `micro_rows_max` rows. Runs on its strand; the numeric work is a job of the
+// device thread.
 #pragma once
 
 #include <deque>
@@ -17,7 +18,7 @@ namespace troupe::actors {
 
 class ReferenceRole {
  public:
-  // The context names the device thread and the team on it.
+  // The context has the device thread and the team on it.
   ReferenceRole(RoleContext context,
                 std::shared_ptr<const model::PackedWeights> weights,
                 std::int64_t micro_rows_max);

@@ -1,12 +1,11 @@
-// The cause of a failure in one line: a reward that raises gives a whole traceback, which is wanted
-// once.
+// Shortens the traceback of a failed reward for messages that need only the exception.
 #pragma once
 
 #include <string>
 
 namespace troupe::actors {
 
-// A traceback without its frames: what comes before it and its last line. Other causes as they are.
+// For a cause with a Python traceback: the text before it and its last line. Else unchanged.
 std::string gist_of(const std::string& cause);
 
 }  // namespace troupe::actors

@@ -13,7 +13,7 @@ namespace {
 
 using core::ErrorCode;
 
-constexpr std::uint64_t kSilence_s_max = 60;  // of what a server may ask for in one go
+constexpr std::uint64_t kSilence_s_max = 60;  // most that one Retry-After may ask for
 
 class HttpReward final : public RewardSource {
  public:
@@ -40,7 +40,7 @@ class HttpReward final : public RewardSource {
   }
 
  private:
-  // A server that is away, not one that has judged the samples.
+  // kPeerLost for a status that means the server is away; kData when it has judged the samples.
   static ErrorCode code_of(int status) {
     const bool away = status >= 500 || status == 408 || status == 429;
     return away ? ErrorCode::kPeerLost : ErrorCode::kData;
@@ -52,7 +52,7 @@ class HttpReward final : public RewardSource {
             "reward server " + error.message + (late ? " (--reward.deadline_s)" : "")};
   }
 
-  // Retry-After, in seconds: until then it is not asked. A date or nonsense is read past.
+  // Obeys Retry-After in seconds: the server is not asked before then. Ignores other values.
   void keep_silence(const net::HttpReply& reply) {
     const std::string_view text = net::find_header(reply.headers, "retry-after");
     std::uint64_t seconds = 0;

@@ -1,8 +1,9 @@
-// A reward that another program gives over HTTP, in OpenRLHF's JSON (docs/reward_http.md). Used
-// from the reward role's device thread; a call blocks at most for its deadline. Whatever goes wrong
-// is an error of the batch or a missing score with its cause, never a 0. A server that cannot be
-// reached, does not answer in time or answers 5xx, 408 or 429 is away (kPeerLost); with Retry-After
-// it is left alone for so long, at most a minute. Every other answer has judged the batch.
+// A reward source that asks another program over HTTP, in OpenRLHF's JSON (docs/reward_http.md).
+// Used from the reward role's device thread; a call blocks at most for its deadline. A failure
+// becomes an error of the batch or a missing score with its cause, never a 0. A server that cannot
+// be reached, does not answer in time or answers 5xx, 408 or 429 is away (kPeerLost); after
+// Retry-After it is not asked for that long, at most a minute. Every other answer counts as a
+// judgement of the batch.
 #pragma once
 
 #include "actors/reward/reward_source.hpp"

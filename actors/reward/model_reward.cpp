@@ -31,7 +31,7 @@ std::size_t common_prefix(const Ids& a, const Ids& b, std::size_t most) {
   return length;
 }
 
-// A sample keeps at least one token of its own, and a bundle shares at least one.
+// Bundles consecutive samples with a common prefix; each keeps at least one token of its own.
 std::vector<Bundle> bundles_of(const std::vector<Ids>& tokens, std::int64_t rows_max) {
   std::vector<Bundle> bundles;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -45,7 +45,7 @@ std::vector<Bundle> bundles_of(const std::vector<Ids>& tokens, std::int64_t rows
       for (const std::size_t item : open.items) {
         wanted += static_cast<std::int64_t>(tokens[item].size() - shared);
       }
-      // Sharing less than half of what the others share costs more than it saves.
+      // A sample that shares less than half of what the others share costs more than it saves.
       if (shared > 0 && shared * 2 >= open.shared && wanted <= rows_max) {
         open.items.push_back(i);
         open.shared = shared;
@@ -117,7 +117,7 @@ class ModelReward final : public RewardSource {
     if (!options_.columns.input_template.empty()) return as_text;
     auto read = data::messages_of_row(group.columns, options_.columns);
     if (!read && options_.columns.as_chat) return read.failure();
-    // Rows that came without the prompt's columns were text.
+    // A row without the prompt's columns had a text prompt.
     if (!read || read->empty()) return as_text;
     std::vector<text::ChatMessage> messages = std::move(*read);
     if (!chat_) {
@@ -131,7 +131,7 @@ class ModelReward final : public RewardSource {
     return chat_->render(messages, options);
   }
 
-  // Ends with exactly one end-of-sequence token, whatever the template closes with.
+  // The sample's tokens, ending with exactly one end-of-sequence token.
   core::Result<Ids> tokens_of(const RewardGroup& group, const std::string& response) const {
     TROUPE_TRY_ASSIGN(text, text_of(group, response));
     while (!text.empty() && text.back() == '\n')

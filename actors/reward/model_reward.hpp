@@ -1,5 +1,5 @@
-// A learned reward model as a source: a score head on a language model, read at the last token of
-// prompt and response. The text is tokenised by the model's own tokenizer, under its own chat
+// A reward source that is a learned model: a score head on a language model, read at the last token
+// of prompt and response. The text is tokenised by the model's own tokenizer, under its own chat
 // template where prompts are chats, and ends with its end-of-sequence token, as in its training.
 // The tokens that the samples of a prompt share are computed once. Used on the reward role's device
 // thread, numeric work on `team`; bound: rows_max rows at a time, or one sample that is longer.
@@ -21,8 +21,8 @@ struct ModelRewardOptions {
   std::filesystem::path folder;
   std::int64_t rows_max = 2048;
   bool normalise = false;  // (score - mean) / std of the model's config.json
-  // How prompts were read from their rows. Those that are chats are rendered by this model's
-  // template, from the row; as_chat: all are.
+  // How prompts were read from their rows. This model's template renders chat prompts; as_chat:
+  // all.
   data::DatasetColumns columns;
 };
 

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr core::Duration kStartDeadline = std::chrono::seconds(60);  // imports may be slow
 
-// The end of a traceback says most.
+// Keeps the end of a traceback, which tells most.
 std::string tail(const std::string& text) {
   constexpr std::size_t kTail_bytes_max = 1200;
   return text.size() <= kTail_bytes_max ? text : "..." + text.substr(text.size() - kTail_bytes_max);
@@ -48,7 +48,7 @@ class PythonReward final : public RewardSource {
 
   core::Result<std::vector<RewardScore>> score(const std::vector<RewardGroup>& groups,
                                                core::Duration deadline) override {
-    // It loaded before, so it may again: a file that is being edited, a machine without memory.
+    // The file loaded before, so this may pass: it is being edited, or memory is short.
     if (auto started = ensure_started(); !started) {
       return core::fail(ErrorCode::kPeerLost, started.error().message);
     }
@@ -77,7 +77,7 @@ class PythonReward final : public RewardSource {
   }
 
  private:
-  // Of the worker's first line: null for all columns of the row, else their names.
+  // Reads `columns` of the worker's first line: null for all columns, else a list of names.
   static RewardReads reads_of(const json& ready) {
     RewardReads reads;
     const json columns = ready.value("columns", json());

@@ -25,7 +25,7 @@ std::string shown(const std::string& text) {
   return text.size() > kShown_bytes_max ? part + "..." : part;
 }
 
-// A cause may be a traceback: its end says most.
+// Shortens a text to its beginning and a longer end: the end of a traceback tells most.
 std::string both_ends(const std::string& text) {
   constexpr std::size_t kEnd_bytes = kShown_bytes_max * 3 / 4;
   if (text.size() <= kShown_bytes_max) return shown(text);
@@ -51,7 +51,7 @@ RewardScore score_of(const json& value) {
   return {std::nullopt, "the reward server gave " + shown(dump(inner)) + " instead of a number"};
 }
 
-// Values of "extra_logs" by sample: a list has one each, anything else holds for all.
+// The values of "extra_logs" by sample: a list has one for each, any other value is for all.
 std::vector<std::string> extras_in(const json& reply, std::size_t count) {
   std::vector<json> of_sample(count, json::object());
   const json logs = reply.is_object() ? reply.value("extra_logs", json()) : json();
@@ -67,7 +67,7 @@ std::vector<std::string> extras_in(const json& reply, std::size_t count) {
   return texts;
 }
 
-// Numbers that each sample reports under one name.
+// The extra values that every sample has as a number, by name.
 json extra_logs(const std::vector<RewardScore>& scores) {
   std::map<std::string, json> logs;
   for (const RewardScore& score : scores) {
@@ -100,8 +100,8 @@ std::string text_of(const json& value) {
   return value.is_null() ? std::string() : dump(value);
 }
 
-// Splits a query behind its prompt. A query may begin with more than the prompt (a BOS token),
-// which then counts as prompt; one that does not hold its prompt at all is a response as a whole.
+// Splits a query after its prompt. Text before the prompt (a BOS token) counts as prompt; a query
+// that does not contain its prompt is a response as a whole.
 RewardGroup split(const std::string& query, const std::string& prompt) {
   RewardGroup group;
   const auto at = query.find(prompt);
@@ -153,7 +153,7 @@ core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text
   scores.reserve(count);
   for (const json& value : *list)
     scores.push_back(score_of(value));
-  // Our own server says why a score is missing.
+  // Troupe's own server says why a score is missing.
   const json causes = reply.is_object() ? reply.value("causes", json()) : json();
   for (std::size_t i = 0; causes.is_array() && i < std::min(count, causes.size()); ++i) {
     if (!scores[i].value && causes[i].is_string()) {

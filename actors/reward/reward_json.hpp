@@ -1,6 +1,6 @@
 // OpenRLHF's remote reward protocol as text, both ways: the request {"query", "prompts", "labels"}
 // and the reply {"rewards"} (also "scores", or a bare list). Pure; any thread. JSON from the
-// network is read to a depth of kJsonDepth_max and never believed: what is no finite number is a
+// network is read to a depth of kJsonDepth_max and checked: anything but a finite number is a
 // missing score.
 #pragma once
 
@@ -11,35 +11,33 @@
 
 namespace troupe::actors {
 
-inline constexpr std::size_t kShown_bytes_max = 200;  // of somebody's JSON, in an error
+inline constexpr std::size_t kShown_bytes_max = 200;  // of foreign JSON quoted in an error
 
 // ---- asking
-// -----------------------------------------------------------------------------------------
 
 // "query" is prompt + response, as OpenRLHF sends it.
 std::string reward_request(const std::vector<RewardGroup>& groups);
 
-// One score per item, with what "extra_logs" holds of the sample. Errors (kData): no JSON, no
+// One score per item, with the sample's values from "extra_logs". Errors (kData): not JSON, no
 // rewards in it, or not `count` of them; more than kRewardExtra_bytes_max beside a score.
 core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text,
                                                          std::size_t count);
 
 // ---- answering
-// --------------------------------------------------------------------------------------
 
-// A group of one sample each. Prompts and labels may be missing. The response is what follows the prompt in the query;
-// `endings` (such as "<|im_end|>") are taken off its end, again and again. Errors (kData): no JSON,
-// no list of texts, lists of different lengths.
+// One group with one sample for each query. Prompts and labels may be missing. The response is the
+// part of the query after the prompt; `endings` (such as "<|im_end|>") are stripped from its end
+// repeatedly. Errors (kData): not JSON, no list of texts, lists of different lengths.
 core::Result<std::vector<RewardGroup>> read_reward_request(const std::string& text,
                                                            const std::vector<std::string>& endings);
 
 // {"rewards": [...], "scores": [...], "extra_logs": {NAME: [...]}}; a missing score is null, with
-// "causes". Extra values are those that each sample has as a number: OpenRLHF makes tensors of
-// them.
+// "causes". Sends only extra values that every sample has as a number (OpenRLHF makes tensors of
+// them).
 std::string reward_reply(const std::vector<RewardScore>& scores);
 
-// `extras`: for each sample a JSON object, or nothing. Error (kData): one is longer than
-// kRewardExtra_bytes_max.
+// Adds to each sample's score its entry of `extras`, a JSON object or "". Error (kData): one is
+// longer than kRewardExtra_bytes_max.
 core::Result<void> add_extras(const std::vector<std::string>& extras,
                               std::vector<RewardScore>& scores);
 

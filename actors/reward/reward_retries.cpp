@@ -44,7 +44,7 @@ core::Result<std::vector<RewardScore>> score_with_retries(RewardSource& source,
     if (code != ErrorCode::kClosed) return scores;
     ++tries.deaths;
     if (++deaths >= kDeaths_max) {
-      // The batch is judged: no worker lives through it. Nobody is to wait for another.
+      // The batch kills every worker: a final error, so that nobody waits for another one.
       return core::fail(ErrorCode::kData,
                         scores.error().message + " (" + std::to_string(deaths) + " tries)");
     }

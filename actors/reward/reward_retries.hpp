@@ -1,8 +1,7 @@
-// Which errors of a reward are worth another try at once: a worker that died or did not answer has
-// been replaced by the time of the next call, so the same batch may well succeed. One hang costs
-// one deadline and one batch at most two. A function that raised would raise again: it is not
-// asked. A source that is away is left to whoever can wait for it. Runs on the reward role's device
-// thread; blocks.
+// Scores a batch with immediate retries. A worker that died or did not answer is replaced before
+// the next call, so the same batch may then succeed. A hang costs one deadline, a batch at most
+// two. A function that raised is not called again, since it would raise again; a source that is
+// away is left to callers that can wait. Runs on the reward role's device thread; blocks.
 #pragma once
 
 #include "actors/limits.hpp"
@@ -15,7 +14,7 @@
 
 namespace troupe::actors {
 
-// What the tries cost, over all batches.
+// Counts of calls and failures, over all batches.
 struct RewardTries {
   std::uint64_t calls = 0;
   std::uint64_t hangs = 0;   // calls that ran into the deadline
@@ -24,15 +23,15 @@ struct RewardTries {
 };
 
 // One score a sample. A deadline is tried again once, a lost worker kRewardRetries_max times.
-// kPeerLost: the source is away; every other error has judged the batch.
+// kPeerLost: the source is away; every other error is final for the batch.
 core::Result<std::vector<RewardScore>> score_with_retries(RewardSource& source,
                                                           const std::vector<RewardGroup>& groups,
                                                           core::Duration deadline,
                                                           RewardTries& tries);
 
-// For commands that have nobody else to wait: a source that is away is asked again, with growing
-// pauses, until it has been away for `away_max` or `stopped` says so (kInterrupted). `say` hears
-// once that it is away and once that it is back.
+// For commands without a data role that waits: asks a source that is away again, with growing
+// pauses, until it has been away for `away_max` or `stopped` returns true (kInterrupted). Calls
+// `say` once when it is away and once when it is back.
 struct SourcePatience {
   core::Duration pause_min = limits::kScorerPause_min;
   core::Duration pause_max = limits::kScorerPause_max;

@@ -1,9 +1,9 @@
-// The reward role: scores finished responses with one source. Batches are scored one after another
-// on a device thread of their own (a Python function may block). A batch that hangs or loses its
-// worker is tried again (reward_retries.hpp); then its error goes back to the caller, who decides
-// what becomes of the group: kPeerLost when the source is away, any other has judged it. A request
-// without all columns that the source reads is answered with these. No failure is ever turned into
-// a score. Bounds: the deadline, twice for one batch; the device thread's queue.
+// The reward role scores finished responses with one source. It scores batches one after another on
+// a device thread of their own (a Python function may block). It retries a batch that hangs or
+// loses its worker (reward_retries.hpp); then the caller gets the error and decides about the
+// group: kPeerLost means that the source is away, any other error is final. If a request lacks
+// columns that the source reads, the answer names them. No failure ever becomes a score. Bounds:
+// the deadline, twice for one batch; the device thread's queue.
 #pragma once
 
 #include "actors/protocol/messages_rewards.hpp"
@@ -22,7 +22,7 @@ class RewardRole {
   RewardRole(RoleContext context, std::unique_ptr<RewardSource> source, core::Duration deadline)
       : context_(std::move(context)), source_(std::move(source)), deadline_(deadline) {}
 
-  // Repeated: the source is asked again.
+  // Repeated: scored again by the source.
   async::task<core::Result<Scores>> on(Score request);
 
   // Counts for `status`.

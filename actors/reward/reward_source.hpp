@@ -1,8 +1,8 @@
-// A source of rewards: something that scores finished responses. A failure of one sample is a missing
-// score with a cause, never a 0. A failure of the whole batch is an error, and its code says whose:
-//   kPeerLost   the source is away (a server that refuses, 5xx, 429, no answer; a worker that
-//   cannot
-//               be started): nothing is said of the samples, whoever asks waits until it is back
+// A source of rewards: something that scores finished responses. A failure of one sample is a
+// missing score with a cause, never a 0. A failure of the whole batch is an error, with one of
+// these codes:
+//   kPeerLost   the source is away (a server refuses, gives 5xx, 429 or no answer; a worker cannot
+//               be started): this says nothing about the samples; the asker waits until it is back
 //   kClosed     the worker ended while it scored these samples; it is replaced by the next call
 //   kDeadline   the function did not answer in time; its worker is replaced by the next call
 //   others      the samples were judged, or the source is set up wrongly: asking again is of no use
@@ -23,7 +23,7 @@ namespace troupe::actors {
 struct RewardScore {
   std::optional<double> value;  // missing: the sample cannot be scored
   std::string cause;            // why it is missing
-  std::string extra = {};       // what else it reports of the sample: a JSON object, or ""
+  std::string extra = {};       // other values of the sample: a JSON object, or ""
 };
 
 class RewardSource {

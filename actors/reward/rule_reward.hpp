@@ -12,7 +12,7 @@ namespace troupe::actors {
 
 enum class RuleKind { kExact, kLastNumber, kRegex };
 
-// The kind of that name ("exact", "last_number", "regex"); nothing when there is none.
+// The kind of that name ("exact", "last_number", "regex"); none for any other.
 std::optional<RuleKind> rule_kind(const std::string& name);
 
 // `pattern` is used by kRegex alone. Errors: kConfig for a pattern that is empty or malformed.

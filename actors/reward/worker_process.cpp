@@ -34,7 +34,7 @@ core::Result<Pair> make_pair() {
   return Pair{net::OwnedFd(ends[0]), net::OwnedFd(ends[1])};
 }
 
-// What a worker may know of our environment.
+// The few environment variables that a worker inherits.
 std::vector<std::string> bare_environment() {
   std::vector<std::string> kept;
   for (const char* name : {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV"}) {

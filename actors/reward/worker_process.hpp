@@ -1,7 +1,7 @@
 // A child process that answers lines with lines: requests on its standard input, replies on a pipe
-// of its own (descriptor 3), so that what the child prints cannot be taken for a reply. The child
-// leads a process group, gets a bare environment and resource limits, and dies with its owner.
-// Owned by one thread. Bounded by the deadlines that each call is given.
+// of its own (descriptor 3), so that text printed by the child cannot be taken for a reply. The
+// child leads a process group, gets a bare environment and resource limits, and dies with its
+// owner. Owned by one thread. Bounded by the deadlines that each call is given.
 #pragma once
 
 #include "runtime/core/child_process.hpp"

@@ -13,8 +13,8 @@
 
 namespace troupe::async {
 
-// Until when a wait may last. `none()` is for waits on one's own queue, which `close` ends; a wait for
-// a peer always has an end.
+// The latest end of a wait. `none()` is for waits on one's own queue, which `close` ends; a wait
+// for a peer always has a deadline.
 struct Deadline {
   core::TimePoint at = core::TimePoint::max();
 
@@ -75,7 +75,7 @@ class SteadyTimers final : public Timers {
 task<void> sleep_until(Timers& timers, core::TimePoint at);
 task<void> sleep_for(Timers& timers, core::Duration span);
 
-// Waits for the value; the deadline sets `late` as the value instead.
+// Waits for the value; returns the error `late` when the deadline comes first.
 template <class T>
 task<core::Result<T>> take_until(Timers& timers, std::shared_ptr<Oneshot<core::Result<T>>> oneshot,
                                  Deadline deadline, core::Error late) {

@@ -45,7 +45,7 @@ task<core::Result<void>> DeviceThread::submit(std::shared_ptr<Item> item) {
   co_return core::Result<void>();
 }
 
-// True when the job had not begun and now never will.
+// Removes a job from the queue. True when it had not begun.
 bool DeviceThread::withdraw(const std::shared_ptr<Item>& item) {
   const std::lock_guard lock(mutex_);
   const auto place = std::find(queue_.begin(), queue_.end(), item);

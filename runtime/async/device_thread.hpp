@@ -1,6 +1,6 @@
 // One thread that runs long or blocking jobs one after another for coroutines: a device, an engine,
-// a trainer. A coroutine awaits its job and goes on upon its own executor. Owned by the node, outlives
-// the roles that use it. Bound: `queue_max` waiting jobs; one more is kOverloaded at once.
+// a trainer. A coroutine awaits its job and resumes on its own executor. Owned by the node,
+// outlives the roles that use it. Bound: `queue_max` waiting jobs; one more is kOverloaded at once.
 //
 // Cancelling the awaiting coroutine drops a job that has not begun and waits for one that has: no job
 // ever outlives its awaiter, so it may refer to what the awaiter owns.

@@ -1,5 +1,5 @@
-// The one place where a coroutine is suspended by hand: its resumption is stored with a work guard,
-// and posted, never called, when the event fires.
+// The one place that suspends a coroutine by hand: it stores the resumption with a work guard and,
+// when the event fires, posts it, never calls it.
 #include "runtime/async/event.hpp"
 
 #include "runtime/core/check.hpp"

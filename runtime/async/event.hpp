@@ -1,6 +1,6 @@
-// One coroutine waits, once, for one thing to happen: the primitive under every other wait here.
-// Shared by the waiter and by whoever fires it; all calls are made on the waiter's executor.
-// Cancelling the waiter asks the hook first, so that a wait can insist on seeing its event.
+// An Event lets one coroutine wait once for one thing to happen; every other wait here is built on
+// it. Shared by the waiter and by whoever fires it; all calls are made on the waiter's executor.
+// Cancelling the waiter asks the cancel hook first, which may insist on the event.
 #pragma once
 
 #include <functional>
@@ -25,8 +25,8 @@ class Event : public std::enable_shared_from_this<Event> {
   Event& operator=(const Event&) = delete;
   virtual ~Event();
 
-  // True for the first call, unless the waiter was cancelled before: whoever fires then knows that
-  // nobody takes notice. The waiter resumes later, never inside this call.
+  // True for the first call; false when it has fired before or the waiter was cancelled, so nobody
+  // takes notice. The waiter resumes later, never inside this call.
   bool fire();
   bool settled() const noexcept { return settled_; }  // fired, or cancelled
   void set_cancel_hook(CancelHook hook) { hook_ = std::move(hook); }

@@ -21,12 +21,12 @@ class IoThreads {
   IoThreads& operator=(const IoThreads&) = delete;
   ~IoThreads();  // join()
 
-  // An executor on which things happen one after another.
+  // An executor that runs one thing at a time.
   Executor make_strand();
 
-  // Runs `body` on its own strand and waits for its end, from a thread that is none of these.
+  // Runs `body` on a new strand and waits for its end. Not to be called from an io thread.
   void run(task<void> body);
-  // The same with the value that it gives.
+  // The same for a body with a value, which it returns.
   template <class T>
   T run(task<T> body) {
     std::optional<T> value;

@@ -1,5 +1,5 @@
-// From one strand to another: hand over a function, or await a coroutine that runs there. For those
-// who wire roles together; roles themselves send messages.
+// Runs a function or a coroutine on another strand. For code that wires roles together; roles
+// themselves send messages.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -13,10 +13,10 @@ namespace troupe::async {
 // Runs `what` on the executor, later, never inside this call. Any thread.
 void post(const Executor& executor, std::function<void()> what);
 
-// Awaits `body` while it runs on the executor; the caller goes on upon its own.
+// Awaits `body` while it runs on the executor; the caller resumes on its own.
 task<void> run_on(Executor executor, task<void> body);
 
-// The same with the value that it gives.
+// The same for a body with a value, which it returns.
 template <class T>
 task<T> run_on(Executor executor, task<T> body) {
   std::optional<T> value;

@@ -41,7 +41,7 @@ void Scope::spawn(std::string name, task<core::Result<void>> child) {
 void Scope::start(Place place) {
   if (cancelled_) return finish(place);
   place->started = true;
-  // The completion runs at the very end of the coroutine; its signal must live a moment longer.
+  // Posted: this runs inside the coroutine's end, which the child's signal must outlive.
   auto ended = [this, place](std::exception_ptr) {
     asio::post(executor_, [this, place] { finish(place); });
   };
@@ -49,7 +49,7 @@ void Scope::start(Place place) {
                  asio::bind_cancellation_slot(place->signal.slot(), std::move(ended)));
 }
 
-// Turns whatever comes out of the child into an error or nothing; never throws itself.
+// Awaits the child and stores its error or exception in `place->error`; never throws.
 task<void> Scope::supervise(Scope* scope, Place place) {
   auto& error = place->error;
   try {

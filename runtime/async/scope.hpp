@@ -36,12 +36,13 @@ class Scope {
   void spawn(std::string name, task<core::Result<void>> child);
   void spawn(std::string name, task<void> child);
 
-  // Asks every child to unwind, now and in future. Idempotent.
+  // Cancels all children, and those that are spawned later. Idempotent.
   void cancel();
 
-  // Waits for all children, also those spawned meanwhile; cancelling the waiter cancels them. Gives
-  // the first error; children that unwound because of `cancel` are no error. One waiter at a time.
-  // A coroutine that may be cancelled must not hold a scope of its own: it uses `with_scope` or `all`.
+  // Waits for all children, also those spawned meanwhile; cancelling the waiter cancels them.
+  // Returns the first error; children that unwound because of `cancel` do not count as one. One
+  // waiter at a time. A coroutine that may be cancelled must not hold a scope of its own: it uses
+  // `with_scope` or `all`.
   task<core::Result<void>> join();
 
   std::size_t children() const noexcept { return children_.size(); }

@@ -22,7 +22,7 @@ using task = boost::asio::awaitable<T>;
 using Executor = boost::asio::any_io_executor;
 
 namespace detail {
-// A task with a value as one without, for what only knows how to await those.
+// Wraps a task with a value as one without, which stores the value in `out`.
 template <class T>
 task<void> store(task<T> body, std::optional<T>* out) {
   out->emplace(co_await std::move(body));

@@ -21,12 +21,12 @@ using wire::Frame;
 namespace {
 const core::Error kStopped{ErrorCode::kPeerLost, "the role has stopped"};
 
-// Of a message that travels in parts; 0 for one that fits a frame.
+// Size in bytes of a message that must go in parts; 0 for one that fits a frame.
 std::uint64_t long_bytes(const Frame& message) {
   return message.size_bytes() > wire::limits::kFrame_bytes_max ? message.size_bytes() : 0;
 }
 
-// What is left until the deadline, as a header says it.
+// The time left until the deadline, in ms, for a header.
 std::uint32_t budget_ms(async::Deadline deadline, const core::Clock& clock) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(deadline.remaining(clock)).count();
@@ -185,7 +185,7 @@ Result<std::optional<Frame>> Endpoint::message_of(const PeerName& from, Frame fr
 void Endpoint::on_reply(const PeerName& from, Frame frame) {
   ++frames_in_;
   const auto header = wire::read_header(frame);
-  // Another epoch's answer may carry an id that is in use again.
+  // An answer to another epoch may carry a request id that is in use again.
   const bool ours = header && header->reply && header->run == identity().run &&
                     header->epoch == identity().epoch;
   const auto found = ours ? calls_.find(header->request.value) : calls_.end();
@@ -251,8 +251,9 @@ void Endpoint::refuse(const PeerName& to, const wire::Header& request, const cor
   send_reply(to, wire::failure_frame(wire::reply_header(request, identity().self), error));
 }
 
-// An expected failure is an answer; an exception is a bug, answered and then raised. A handler that
-// is unwound by `end` has no place any more: `end` answered for it.
+// Runs the handler and answers. A failed Result is sent as the answer; an exception is a bug: it is
+// answered and then returned as an error. A handler that `end` unwinds has no place any more,
+// because `end` answered for it.
 async::task<Result<void>> Endpoint::serve_one(std::shared_ptr<Endpoint> self, Place place,
                                               Frame frame) {
   std::optional<core::Error> bug;

@@ -1,14 +1,15 @@
-// What every transport shares: the table of calls that wait for answers, the bounded inbox, the
-// handlers' scope, and who is told what when something ends. A transport adds only how bytes move:
-// `send_request`, `send_reply`, and calls back `on_request`, `on_reply`, `on_peer_lost`.
+// The base class of all transports: it has the table of calls that wait for answers, the bounded
+// inbox and the handlers' scope, and tells askers when a role or a peer ends. A transport adds only
+// how bytes move: it implements `send_request` and `send_reply`, and calls `on_request`,
+// `on_reply`, `on_peer_lost`.
 //
-// All state lives on the role's strand, except `admit`, which senders on other strands use to be refused
-// before they queue anything. Bounds: kPendingCalls_max, kRoleInbox_frames_max, and for messages in
-// parts kMessages_bytes_max. Held by shared_ptr.
+// All state lives on the role's strand, except the count behind `admit`, with which senders on
+// other strands are refused before they queue anything. Bounds: kPendingCalls_max,
+// kRoleInbox_frames_max, and for messages in parts kMessages_bytes_max. Held by shared_ptr.
 //
-// A message that is longer than a frame goes in parts, one after the other, each acknowledged before
-// kPartDeadline; then a small frame stands for it. So neither a request nor an answer is bounded by
-// a frame, and no link is taken up by one message.
+// A message that is longer than a frame goes in parts, one after the other, each acknowledged
+// before kPartDeadline; then a small frame stands for the message. So a request or an answer may be
+// longer than a frame, and no message blocks a link for long.
 #pragma once
 
 #include <atomic>
@@ -35,12 +36,12 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   void serve(Handler handler) final;
   async::task<void> stop() override;
 
-  // Called with an exception that escaped a handler, a bug of the role; or with the end of its actor.
+  // `hook` is called when an exception escapes a handler (a bug), or when the role's actor ends.
   void on_bug(std::function<void(const core::Error&)> hook);
 
   std::size_t pending_calls() const noexcept { return calls_.size(); }
   std::size_t inbox() const noexcept { return inbox_.load(std::memory_order_relaxed); }
-  // Held by messages that came, or come, in parts.
+  // Bytes held by messages that came, or are coming, in parts.
   std::uint64_t part_bytes() const noexcept { return parts_.bytes(); }
   std::uint64_t stray_replies() const noexcept { return stray_replies_; }
   std::uint64_t frames_in() const noexcept { return frames_in_; }
@@ -51,8 +52,8 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   virtual std::uint64_t actor() const noexcept { return 0; }
   const async::Executor& strand() const noexcept { return strand_; }
 
-  // Takes a place in the inbox. Error: kOverloaded when it is full. Safe on any thread. Whoever got
-  // a place hands the request to `on_request`, which keeps it until the answer is out.
+  // Takes a place in the inbox. Error: kOverloaded when it is full. Safe on any thread. The caller
+  // then passes the request to `on_request`, which keeps the place until the answer is sent.
   core::Result<void> admit();
 
   // On the strand, from the transport:
@@ -63,14 +64,14 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
  protected:
   // Hands a request to the network, or says at once why not. Called on the strand.
   virtual core::Result<void> send_request(const PeerName& peer, const wire::Frame& frame) = 0;
-  // Hands an answer to the network; what becomes of it the asker's deadline covers.
+  // Hands an answer to the network. If it is lost, the asker's deadline ends the call.
   virtual void send_reply(const PeerName& peer, const wire::Frame& frame) = 0;
 
-  // Everything `stop` does before it waits. `goodbye` tells askers; a crash does not.
+  // Does everything that `stop` does before it waits. With `goodbye` it answers the askers.
   void end(bool goodbye);
   bool ended() const noexcept { return ended_; }
 
-  // What carried this role is gone: tells whoever listens for bugs, once, and ends the role's calls.
+  // The role's actor is gone: ends the role's calls and calls the hook of `on_bug`, once.
   void broken(const core::Error& error);
 
  private:
@@ -82,25 +83,26 @@ class Endpoint : public Transport, public std::enable_shared_from_this<Endpoint>
   struct Request {  // being served
     PeerName from;
     wire::Header header;
-    std::uint64_t part_bytes = 0;  // that it holds, having come in parts
+    std::uint64_t part_bytes = 0;  // size of a request that came in parts; else 0
   };
   using Place = std::list<Request>::iterator;
   struct Entry;
 
   static async::task<core::Result<void>> serve_one(std::shared_ptr<Endpoint> self, Place place,
                                                    wire::Frame frame);
-  // The call itself, of a frame. Callers of the next two keep the endpoint alive meanwhile.
+  // Sends one frame and waits for the answer. Callers of both keep the endpoint alive.
   async::task<core::Result<wire::Frame>> exchange(PeerName peer,
                                                   wire::Frame request,
                                                   std::string kind,
                                                   async::Deadline deadline);
-  // Gives the frame that stands for the message. An overloaded peer is asked again until the
-  // deadline.
+  // Sends a long message in parts and returns the small frame that stands for it. Repeats a part
+  // that an overloaded peer refuses, until the deadline.
   async::task<core::Result<wire::Frame>> send_parts(PeerName peer,
                                                     wire::Frame message,
                                                     async::Deadline deadline);
   bool take_part(const PeerName& from, const wire::Header& header, const wire::Frame& frame);
-  // The message that the frame stands for, or the frame itself; nothing when it was taken before.
+  // If the frame stands for a message sent in parts: that message, or nothing when it was taken
+  // before. Otherwise the frame itself.
   core::Result<std::optional<wire::Frame>> message_of(const PeerName& from, wire::Frame frame);
   bool set_answer(Answer& answer, const PeerName& from, wire::Frame frame);
   void answer(Place place, const core::Result<wire::Frame>& result);

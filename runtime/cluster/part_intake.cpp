@@ -11,7 +11,7 @@ namespace {
 
 using core::ErrorCode;
 
-// A part that was doubled on its way comes within the span of a few messages.
+// A duplicate of a part arrives within a few messages of the first.
 constexpr std::size_t kTaken_max = 256;
 
 std::span<std::byte> bytes_of(std::vector<std::uint64_t>& words) {

@@ -1,6 +1,6 @@
-// Puts the parts of long messages together, for one role. Parts may come in any order and more than
-// once. A message that gets no part for kPartsSilence_max is forgotten, and so are those of a peer
-// that is lost or has started again. A pure state machine on the role's strand. Bound:
+// Reassembles the long messages that one role receives in parts. Parts may come in any order and
+// more than once. A message that gets no part for kPartsSilence_max is forgotten, and so are those
+// of a peer that is lost or has started again. A pure state machine on the role's strand. Bound:
 // kMessages_bytes_max, reserved by a message's first part until `release`.
 #pragma once
 
@@ -20,15 +20,15 @@ namespace troupe::cluster {
 
 class PartIntake {
  public:
-  // Errors: kOverloaded when the message does not fit beside the others; kData for one that is
-  // longer than a message may be, and for a part that is none of it.
+  // Errors: kOverloaded when the message does not fit beside the others; kData when it is longer
+  // than a message may be, or the part does not belong to it.
   core::Result<void> put(const std::string& from,
                          std::uint64_t epoch,
                          const wire::Part& part,
                          core::TimePoint now);
 
-  // The whole message; its bytes stay reserved. Nothing when it was taken before. Error: kDeadline
-  // when parts of it are missing; the rest is then forgotten.
+  // Returns the whole message, whose bytes stay reserved; nothing when it was taken before. Error:
+  // kDeadline when parts of it are missing; then it forgets the others.
   core::Result<std::optional<wire::Frame>> take(const std::string& from,
                                                 std::uint64_t epoch,
                                                 std::uint64_t message);
@@ -55,7 +55,7 @@ class PartIntake {
   bool taken(const Name& name) const;
 
   Messages messages_;
-  std::deque<Name> taken_;  // the newest: their parts may still come again
+  std::deque<Name> taken_;  // the newest; their parts may still come a second time
   std::uint64_t bytes_ = 0;
 };
 

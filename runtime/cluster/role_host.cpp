@@ -83,7 +83,7 @@ wire::RoleReport RoleHost::role_report(std::uint64_t spans_after) const {
   report.state = reported_ ? "failed" : role_->state();
   report.actor = endpoint_->actor();
   report.epoch = endpoint_->identity().epoch;
-  report.inbox = static_cast<std::uint32_t>(endpoint_->inbox() - 1);  // beside this question
+  report.inbox = static_cast<std::uint32_t>(endpoint_->inbox() - 1);  // without this request itself
   report.pending = static_cast<std::uint32_t>(endpoint_->pending_calls());
   report.frames_in = endpoint_->frames_in();
   report.frames_out = endpoint_->frames_out();

@@ -1,8 +1,8 @@
-// Runs one role: a pure state machine with its coroutine shell, on one strand, over one transport.
-// The host makes it, serves its requests (and answers ping, shutdown and queryRole itself), runs
-// what the role does by itself, keeps the account of its time, and takes it down in order: incoming
-// requests and calls, handlers, the role's scope, the role. An error or exception that the role
-// lets out is reported once, by name, and is meant to stop the run. Owned by the node.
+// Runs one role on one strand over one transport. The host makes the role, serves its requests (it
+// answers ping, shutdown and queryRole itself), runs the role's own loop, records how it spends its
+// time, and takes it down in order: incoming requests and calls, handlers, the role's scope, the
+// role. It reports an error or exception that escapes the role once, by name; the run should then
+// stop. Owned by the node.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ class Role {
   // Answers one request; runs at the same time as other handlers of the role, on its strand.
   virtual async::task<core::Result<wire::Frame>> handle(wire::Frame request) = 0;
 
-  // What the role does by itself, from its start on. Its end is no failure; its error is.
+  // The role's own loop, begun at its start. It may return; an error is a failure.
   virtual async::task<core::Result<void>> run();
 
   // One word or two for `status`.
@@ -36,13 +36,13 @@ class Role {
   virtual wire::Amounts amounts() const { return {}; }
 };
 
-// What a role is given. The references outlive it.
+// What the host gives a role. The references outlive it.
 struct RoleServices {
   std::shared_ptr<Transport> transport;
-  async::Scope& scope;  // for whatever the role starts beside its handlers
+  async::Scope& scope;  // for coroutines that the role starts beside its handlers
   async::Timers& timers;
   async::Executor executor;             // the role's strand
-  core::Activity& activity;             // where the role says what its time goes into
+  core::Activity& activity;             // records what the role spends its time on
   async::DeviceThread* device = nullptr;  // long jobs; null for roles without any
   core::TeamRunner* team = nullptr;       // the process's compute pool, used on the device thread
 };
@@ -55,7 +55,7 @@ class RoleHost {
   struct Hooks {
     // An error escaped the role: called once, on the strand. The host goes on refusing until stopped.
     std::function<void(const PeerName&, const core::Error&)> failed;
-    // A peer asked the role to end; it was acknowledged.
+    // A peer asked the role to end; the host has acknowledged.
     std::function<void(const PeerName&)> shutdown_asked;
   };
 

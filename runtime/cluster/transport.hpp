@@ -1,6 +1,6 @@
-// How one role talks to the others: it calls peers by name and serves calls, in frames. A role gets
-// its own Transport and uses it on its strand; what carries the frames (loopback, simulator, CAF) it
-// cannot see. Whoever wires the company makes transports; the role's host stops them.
+// The interface through which one role calls others by name and serves their calls, in frames. Each
+// role has a Transport of its own, uses it on its strand, and does not see what carries the frames
+// (loopback, simulator, CAF). The role's host stops it.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ using PeerName = std::string;  // role and index: "generator/0"
 struct Identity {
   PeerName self;
   core::RunId run;
-  std::uint64_t epoch = 0;  // grows with each start of this role, so that old answers are known as such
+  std::uint64_t epoch = 0;  // grows with each start of the role, to tell old answers from new
 };
 
 // Answers one request. A failed Result goes back to the asker as its error.

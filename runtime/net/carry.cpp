@@ -56,7 +56,7 @@ async::task<core::Result<void>> inwards(TlsStream* tls, LocalSocket* local) {
 }  // namespace
 
 void reset_on_close(int socket, bool reset) {
-  // Not by Asio's option: its sockets take that one back when they are destroyed.
+  // Not through Asio's option, which its sockets undo when they are destroyed.
   const linger option{reset ? 1 : 0, 0};
   ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &option, sizeof option);
 }

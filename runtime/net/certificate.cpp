@@ -25,7 +25,7 @@ core::Result<void> add_extension(X509* certificate,
   return {};
 }
 
-// Names go into a small configuration language: only what a host name may hold is let through.
+// OpenSSL parses these names as configuration text, so only characters of host names may pass.
 core::Result<std::string> alternative_names(const std::vector<std::string>& hosts) {
   std::string names;
   for (const std::string& host : hosts) {

@@ -1,5 +1,5 @@
-// Keys and X.509 certificates of our own making: the CA of a run, its nodes' certificates, and the
-// throw-away certificate of a gateway in token mode. P-256 throughout. Plain functions; any thread.
+// Makes keys and X.509 certificates: the CA of a run, its nodes' certificates, and the throw-away
+// certificate of a gateway in token mode. P-256 throughout. Plain functions; any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -31,9 +31,9 @@ using core::ErrorCode;
 
 namespace {
 
-// A client speaks first. One that has been silent for so long makes room when others wait.
+// The client speaks first. One that has been silent for this long may be cut off when others wait.
 constexpr std::chrono::milliseconds kSilence{250};
-constexpr std::chrono::milliseconds kLook{50};  // between looks for such a client
+constexpr std::chrono::milliseconds kLook{50};  // between searches for such a client
 
 // One connection. `cut` ends every wait on it.
 struct Visitor {
@@ -45,7 +45,7 @@ struct Visitor {
     boost::system::error_code ignored;
     local.close(ignored);
   }
-  // No whole greeting was read, and nothing waits to be.
+  // True when no whole ClientHello was read and no bytes wait to be read.
   bool silent() {
     boost::system::error_code code;
     return SSL_get_state(tls.native()) == TLS_ST_BEFORE && tls.socket().available(code) == 0;
@@ -54,12 +54,12 @@ struct Visitor {
   LocalSocket local;
   std::string address, network, endpoint;
   core::TimePoint since{};
-  bool late = false;     // its time is over
-  bool crowded = false;  // made room for others
+  bool late = false;     // its time to prove itself is over
+  bool crowded = false;  // was cut off to make room for others
   bool shaken = false;   // its TLS handshake is complete
 };
 
-// What a neighbour of an address shares with it: for IPv6 the network of 64 bits.
+// The network of an address: for IPv6 its first 64 bits, otherwise the address itself.
 std::string network_of(const asio::ip::address& address) {
   if (!address.is_v6() || address.to_v6().is_v4_mapped()) return address.to_string();
   const asio::ip::address_v6 without_interface(address.to_v6().to_bytes());
@@ -89,7 +89,7 @@ struct Gateway::Impl {
     return found->second;
   }
 
-  // A proven connection, as long as this lives.
+  // Counts a proven connection for as long as this lives.
   struct Inside {
     Inside(Impl& gateway, std::string from) : self(gateway), address(std::move(from)) {
       ++self.carried;
@@ -117,7 +117,7 @@ struct Gateway::Impl {
   StrandScope work;
   SslContextPtr context;
   std::optional<tcp::acceptor> acceptor;
-  async::Notifier freed;                           // one of those below is no longer there
+  async::Notifier freed;                           // a connection below has ended
   std::list<std::shared_ptr<Visitor>> pending;     // not proven yet, the oldest first
   MinuteBook failures{limits::kGatewayFailures_max};  // by address
   MinuteBook lines{limits::kGatewayFailures_max};     // by network
@@ -129,7 +129,7 @@ struct Gateway::Impl {
   Services services;  // under the mutex
 };
 
-// At most a few lines a minute about one network, and about all together.
+// Reports a refusal: at most a few lines a minute about one network, and about all together.
 void Gateway::Impl::refuse(const Visitor& visitor, const std::string& why) {
   const core::TimePoint now = timers.now();
   if (!hooks.refused || lines.full(visitor.network, now) || all_lines.full("", now)) return;
@@ -180,8 +180,8 @@ void Gateway::Impl::welcome(tcp::socket socket) {
   work.scope().spawn("", visit(std::move(visitor)));
 }
 
-// A crowd of silent strangers costs the strangers: the oldest of the network with most of them
-// goes. True when one did.
+// Makes room among the unproven connections: cuts off the oldest silent one of the network with the
+// most silent ones. True when it found one.
 bool Gateway::Impl::make_room() {
   const core::TimePoint now = timers.now();
   std::map<std::string, std::vector<std::shared_ptr<Visitor>>> crowds;
@@ -207,7 +207,7 @@ void Gateway::Impl::book_failure(const Visitor& visitor, const core::Error& erro
           ? "no proof within " + std::to_string(limits::kGatewayAuthentication.count()) + " ms"
           : printable(error.message);
   const core::TimePoint now = timers.now();
-  // What fails before the handshake is complete anybody can send.
+  // Failures before the handshake is complete do not count: anybody can cause them.
   const bool full = visitor.shaken && !visitor.crowded && failures.add(visitor.address, now);
   const bool locked = full && !proven.knows(visitor.address, now);
   refuse(visitor, locked ? why + "; after " + std::to_string(limits::kGatewayFailures_max) +
@@ -238,7 +238,7 @@ async::task<void> Gateway::Impl::visit(std::shared_ptr<Visitor> visitor) {
   }
   limit.disarm();
   if (request->errand == GatewayErrand::kIntroduce) co_return;
-  // How a carried connection ends is its two ends' business.
+  // The two ends of a carried connection see how it ends; the gateway does not report it.
   static_cast<void>(co_await carry(&visitor->tls, &visitor->local));
 }
 
@@ -249,7 +249,7 @@ async::task<core::Result<GatewayRequest>> Gateway::Impl::greet(Visitor* visitor)
   co_return request;
 }
 
-// The verdict, after the local side is known to answer.
+// Sends the verdict after connecting to the service: a welcome means that it answers.
 async::task<core::Result<void>> Gateway::Impl::connect(Visitor* visitor, GatewayRequest request) {
   TlsStream* tls = &visitor->tls;
   const auto service = find(request.service);

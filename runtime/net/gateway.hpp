@@ -1,10 +1,10 @@
-// The only port that a company opens to other hosts. TLS 1.3; a peer proves itself by the join
-// token or by a certificate of the run's CA, names a service, and its bytes are then carried to
-// that service's Unix socket, or port on 127.0.0.1. Owned by the node; works on a strand of the io
-// threads, which outlive it; its own functions are called from other threads. Bounds: limits
-// kGateway*; who does not prove himself within kGatewayAuthentication is cut off, and a gateway has no way
-// to be opened without a proof. What strangers send never keeps out who has a proof
-// (docs/security.md).
+// The only port that a company opens to other hosts. Speaks TLS 1.3; a peer proves itself by the
+// join token or by a certificate of the run's CA and names a service; the gateway then carries its
+// bytes to that service's Unix socket, or port on 127.0.0.1. Owned by the node; works on a strand
+// of the io threads, which outlive it; its own functions are called from other threads. Bounds:
+// limits kGateway*; a peer that has not proved itself within kGatewayAuthentication is cut off. A
+// gateway without authentication cannot be opened. Traffic from strangers never locks out a peer
+// that can prove itself (docs/security.md).
 #pragma once
 
 #include "runtime/async/io_threads.hpp"
@@ -24,7 +24,7 @@ class Gateway {
   struct Hooks {
     // Called on the gateway's strand for the log: "10.0.0.2:4711: wrong join token".
     std::function<void(const std::string&)> refused;
-    // Called on the strand when a proven peer introduces itself; what it returns is handed over.
+    // Called on the strand when a proven peer introduces itself; the peer gets the result, a pass.
     std::function<std::string(const std::string& service, const std::string& peer)> pass;
   };
   // Where the bytes of a service go.

@@ -1,7 +1,7 @@
-// What the two ends of a gateway prove themselves with: the run's join token, or a certificate that
-// the run's CA has signed. There is no third kind, so nothing is ever open to everybody. Also the
-// file of a join token: 32 random bytes in hexadecimal, readable by its owner alone. A value type
-// and plain functions; any thread.
+// The credentials of the two ends of a gateway: the run's join token, or a certificate signed by
+// the run's CA. There is no third kind, so a gateway is never open to everybody. Also the file of a
+// join token: 32 random bytes in hexadecimal, readable by its owner alone. A value type and plain
+// functions; any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -20,7 +20,7 @@ struct GatewayAuth {
 
 inline constexpr std::size_t kToken_bytes = 32;
 
-// Exactly one of the two, whole and well-formed. Error kConfig says what is missing.
+// Checks that exactly one of the two is given and well-formed. Error kConfig says what is missing.
 core::Result<void> check_auth(const GatewayAuth& auth);
 
 // A new token from the system's random source.

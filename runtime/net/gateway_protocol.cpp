@@ -69,7 +69,7 @@ bool plain_name(const std::string& name) {
                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") == std::string::npos;
 }
 
-// The fixed part of a hello; says nothing of the name yet.
+// Checks the fixed part of a hello, without the name.
 core::Result<void> check_hello(const std::array<char, kHello_bytes>& hello, bool by_token) {
   if (std::memcmp(hello.data(), kMagic, 4) != 0) {
     return core::fail(ErrorCode::kPeerLost, "the peer does not speak the gateway's protocol");

@@ -1,4 +1,4 @@
-// What is said through a fresh TLS connection before it carries anything: the peer asks for a
+// The greeting on a new TLS connection between a client and a gateway: the client asks for a
 // service and, in token mode, both ends prove that they hold the token without sending it.
 // Coroutines on the connection's executor; bounded by the timer that the caller arms.
 //
@@ -7,8 +7,8 @@
 //   client -> gateway   hmac[32]                                   token mode alone
 //   gateway -> client   status text-length[2, big endian] hmac[32] text
 //
-// The HMAC-SHA256 runs over the role's label, both nonces, a secret exported from this very TLS
-// session, the errand and the service: nothing of it is of use in another connection.
+// The HMAC-SHA256 covers a label for the side, both nonces, a secret exported from this very TLS
+// session, the errand and the service, so it is useless on any other connection.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -23,8 +23,8 @@ namespace troupe::net {
 inline constexpr std::size_t kServiceName_bytes_max = 64;
 
 enum class GatewayErrand : std::uint8_t {
-  kIntroduce = 1,  // prove oneself and be given a pass
-  kCarry = 2,      // be connected with the service
+  kIntroduce = 1,  // prove itself and get a pass
+  kCarry = 2,      // be connected to the service
 };
 
 enum class GatewayVerdict : std::uint8_t { kWelcome = 0, kNotProven = 1, kNoService = 2, kFull = 3 };

@@ -1,7 +1,6 @@
-// What a gateway remembers of those who connect: how often something happened within the last
-// minute, and which addresses belong to somebody who proved himself. Owned by a gateway, used on
-// its strand; pure values otherwise. Bound: kGatewayAddresses_max entries each; the stalest goes
-// first.
+// What a gateway remembers of its peers: how often something happened within the last minute, and
+// from which addresses a peer has proved itself. Owned by a gateway, used on its strand; pure
+// values otherwise. Bound: kGatewayAddresses_max entries each; the stalest goes first.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -19,7 +18,7 @@ class MinuteBook {
  public:
   explicit MinuteBook(std::size_t most) : most_(most) {}
   bool full(const std::string& key, core::TimePoint now) const;
-  // True when this event is the one from which on the key is full.
+  // True when this event makes the key full.
   bool add(const std::string& key, core::TimePoint now);
   std::size_t keys() const noexcept { return times_.size(); }
 
@@ -30,8 +29,8 @@ class MinuteBook {
   std::map<std::string, std::deque<core::TimePoint>> times_;  // at most `most_` each
 };
 
-// The addresses from which somebody proved himself: known as long as one of his connections is
-// carried, and for kGatewayProof_kept after the last. Those with connections are kept in any case.
+// The addresses from which a peer has proved itself: known while a connection of it is carried, and
+// for kGatewayProof_kept after the last. Addresses with open connections are never dropped.
 class ProvenBook {
  public:
   bool knows(const std::string& address, core::TimePoint now) const;

@@ -1,6 +1,6 @@
 // Requests and replies of HTTP/1.1 as values, for handlers and callers that never see Beast. A
-// reply may be a stream, whose pieces are asked for one at a time, as fast as the client takes
-// them.
+// response may be a stream, from which the server takes one piece at a time, as fast as the client
+// reads.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -51,7 +51,7 @@ class HttpPresence {
 class HttpStream {
  public:
   virtual ~HttpStream() = default;
-  // The next bytes; nothing when that was all. An exception cuts the connection off.
+  // The next bytes; nothing at the end. An exception closes the connection.
   virtual async::task<std::optional<std::string>> next() = 0;
 };
 

@@ -1,6 +1,6 @@
 // One HTTP request to one URL and its reply. http:// and https:// (system CAs, TLS 1.2 or later);
-// redirects are not followed; the connection is closed afterwards. Bounds: the limit in time covers
-// everything but the system's name resolution, a reply is at most kHttpBody_bytes_max.
+// redirects are not followed; the connection is closed afterwards. Bounds: `limit` covers
+// everything but the system's name resolution; a reply is at most kHttpBody_bytes_max.
 #pragma once
 
 #include "runtime/async/task.hpp"
@@ -13,7 +13,7 @@
 namespace troupe::net {
 
 // Any status is a reply. Errors: kConfig (the URL), kPeerLost (no connection, or it broke),
-// kDeadline, kData (the answer is no HTTP, or too large).
+// kDeadline, kData (the answer is not HTTP, or too large).
 async::task<core::Result<HttpReply>> http_post_json(std::string url,
                                                     std::string body,
                                                     core::Duration limit,

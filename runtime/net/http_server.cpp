@@ -1,5 +1,5 @@
-// One coroutine a connection over Beast's stream, whose own timer limits each step, and a second
-// one while a request is answered that waits for the client to go.
+// Each connection has one coroutine over Beast's stream, whose timer limits each step, and a second
+// one that watches the client while a request is answered.
 #include "runtime/net/http_server.hpp"
 
 #include "runtime/async/deadline.hpp"
@@ -39,10 +39,10 @@ using Complaint = HttpComplaint;
 using Request = http::request<http::string_body>;
 using Message = http::response<http::string_body>;
 
-// What becomes of a connection after a request.
+// What to do with a connection after a request.
 enum class Then { kNext, kClose, kLinger };
 
-// What a request gets that could not be read; nothing for a connection that ended or was too slow.
+// The complaint about an unreadable request; none for a connection that ended or was too slow.
 std::optional<Complaint> complaint_of(const boost::system::error_code& code) {
   if (code == http::error::body_limit) {
     return Complaint{http::status::payload_too_large, "the body is too large"};
@@ -97,8 +97,8 @@ Message message_of(HttpResponse response, bool keep_alive, bool head, unsigned v
   return message;
 }
 
-// The end of a connection with bytes of the request still on their way: closed at once, they would
-// make the client's side throw away what it was told.
+// Ends a connection while bytes of the request are still arriving. If it were closed at once, the
+// client's system would discard the response unread.
 async::task<void> drain(Stream* stream) {
   boost::system::error_code ignored;
   stream->socket().shutdown(tcp::socket::shutdown_send, ignored);
@@ -181,8 +181,8 @@ async::task<void> HttpServer::Impl::converse(StreamPtr stream) {
   stream->socket().shutdown(tcp::socket::shutdown_send, ignored);
 }
 
-// One connection too many. Its header is read first: a client that still sends would not see the
-// reply.
+// Refuses one connection too many. Reads its header first: a client that still sends would not see
+// the reply.
 async::task<void> HttpServer::Impl::turn_away(StreamPtr stream) {
   const Counted counted{refusals};
   beast::flat_buffer buffer(kBuffer_bytes_max);
@@ -212,7 +212,7 @@ Message HttpServer::Impl::last_word(const Complaint& complaint) const {
   return message_of(complain(static_cast<int>(complaint.status), complaint.why), false, false, 11);
 }
 
-// A refusal on account of the header alone.
+// The complaint, if any, that follows from the header alone.
 std::optional<Complaint> HttpServer::Impl::refusal(const Request& message) const {
   const auto host = message.find(http::field::host);
   if (host == message.end()) {
@@ -271,8 +271,8 @@ async::task<Then> HttpServer::Impl::one_request(StreamPtr stream,
   co_return then;
 }
 
-// Until the client closes its end or breaks the connection, sends its next request (then it cannot
-// be watched) or has its answer.
+// Watches the client until it closes or breaks the connection, sends its next request (then it
+// cannot be watched) or has its answer.
 async::task<void> watch(StreamPtr stream, std::shared_ptr<HttpPresence> client) {
   for (;;) {
     const auto [code] = co_await stream->socket().async_wait(tcp::socket::wait_read, kToken);
@@ -287,7 +287,7 @@ async::task<void> watch(StreamPtr stream, std::shared_ptr<HttpPresence> client) 
   }
 }
 
-// A complete request: handled, and its answer sent.
+// Handles a complete request and sends the answer.
 async::task<Then> HttpServer::Impl::answer(StreamPtr stream, Parser* parser) {
   const bool keep_alive = parser->get().keep_alive();
   const bool head = parser->get().method() == http::verb::head;

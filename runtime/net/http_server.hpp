@@ -1,14 +1,13 @@
 // A small HTTP/1.1 server: keep-alive, one handler coroutine for all requests. Owned by a command
 // or a node; works on a strand of the io threads, which outlive it; its own functions are called
 // from other threads. Bounds: limits kHttp*; a header has kHttpHeader, a body kHttpBody to arrive,
-// a piece of a stream kHttpBody to be taken. A connection beyond the bound is told so (503) and
-// closed; a body beyond its bound is refused (413) and not read. So that no proxy before it can see
-// other requests than it does, a folded header line (400) and a transfer coding other than chunked
-// (501) end the connection.
+// a piece of a stream kHttpBody to be taken. A connection beyond the bound gets 503 and is closed;
+// a body beyond its bound is refused (413) and not read. A folded header line (400) or a transfer
+// coding other than chunked (501) ends the connection, so that a proxy in front cannot parse the
+// requests differently.
 //
-// A request whose Host (or Origin, when there is one) is neither an address of this machine's kind
-// nor an allowed name is refused, so that a web page cannot reach the server through its reader's
-// browser.
+// Refuses a request whose Host (or Origin, if present) is neither an acceptable address nor an
+// allowed name, so that a web page cannot reach the server through a visitor's browser.
 #pragma once
 
 #include "runtime/async/io_threads.hpp"
@@ -37,13 +36,13 @@ struct HttpServerOptions {
   core::Duration body_limit = limits::kHttpBody;
   core::Duration idle_limit = limits::kHttpIdle;
   bool watch_clients = false;  // tell handlers when their client goes (HttpRequest::client)
-  // The form of what the server itself refuses or reports; a line of text when null.
+  // Makes the response for errors of the server itself; a line of text when null.
   std::function<HttpResponse(int status, const std::string& why)> complaint;
 };
 
 class HttpServer {
  public:
-  // Runs on the server's strand; an exception of it is a 500.
+  // Runs on the server's strand; an exception becomes a 500.
   using Handler = std::function<async::task<HttpResponse>(HttpRequest request)>;
 
   // Errors: kConfig (the address), kResources (the port is taken).

@@ -56,7 +56,7 @@ struct PemFile {
   EVP_PKEY* key;
 };
 
-// A key for its owner alone.
+// Writes a PEM file; a key is readable by its owner alone.
 core::Result<void> write_pem(const std::filesystem::path& folder, const PemFile& file) {
   TROUPE_TRY_ASSIGN(text, pem_of(file.certificate, file.key));
   return write_new(folder / file.name, text, file.key != nullptr ? 0600 : 0644);

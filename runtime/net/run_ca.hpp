@@ -1,5 +1,5 @@
-// `troupe ca init`: a certificate authority for one run and one certificate that its nodes share.
-// Plain function; any thread.
+// `troupe ca init`: makes a certificate authority for one run and one certificate that its nodes
+// share. Plain function; any thread.
 #pragma once
 
 #include "runtime/core/result.hpp"

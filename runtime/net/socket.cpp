@@ -98,7 +98,7 @@ core::Failure other_side_closed(const std::string& what, std::size_t done, std::
   return fail(ErrorCode::kPeerLost, what + ": the other side closed" + progress(done, size));
 }
 
-// The outcome of a wait in which nothing moved.
+// The error of a wait in which no byte moved.
 core::Failure stood_still(Waited waited,
                           const Patience& patience,
                           const std::string& what,

@@ -1,7 +1,7 @@
-// Plain sockets without Asio: listening and connecting on Unix sockets (by
-// path or by an abstract name, '@' first) and TCP, who is at the other end, and reads and writes
-// that end when nothing moves. No thread of its own; a socket is used by one thread at a time. All
-// descriptors are non-blocking and closed on exec.
+// Plain sockets without Asio: listen and connect on Unix sockets (by path or by an abstract name,
+// '@' first) and TCP, check the user at the other end, and read and write with a limit on
+// standstill. No thread of its own; a socket is used by one thread at a time. All descriptors are
+// non-blocking and closed on exec.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -21,7 +21,7 @@ using core::OwnedFd;
 // A path's folder must belong to this user and be closed to others (mode 0700). Errors: kConfig
 // (too long, folder open to others), kResources.
 core::Result<OwnedFd> listen_unix(const std::string& name);
-// Port 0: any; `port` becomes the one that it is. Errors: kConfig (the address), kResources.
+// Port 0: any free one; `port` is set to it. Errors: kConfig (the address), kResources.
 core::Result<OwnedFd> listen_tcp(const std::string& host, std::uint32_t& port);
 OwnedFd accept_one(const OwnedFd& listener);  // a waiting connection, or none
 
@@ -32,19 +32,18 @@ core::Result<OwnedFd> connect_tcp(const std::string& host,
                                   std::uint32_t port,
                                   core::TimePoint until);
 
-// True when the process at the other end has this user: who connected, or, for who connected, who
-// listens.
+// True when the process at the other end runs as this user.
 bool same_user(int unix_socket);
 
-// How long a read or write waits for the next byte to move, whatever the whole takes; `given_up`,
-// where there is one, ends the waiting once it is true.
+// How long a read or write waits for the next byte, however long the whole takes. `given_up`, if
+// not null, ends the wait once it is true.
 struct Patience {
   core::Duration span;
   const std::atomic<bool>* given_up = nullptr;
 };
 
-// Everything or an error: kDeadline (nothing moved for the span), kPeerLost (closed after `done`
-// bytes of `what`), kClosed (given up).
+// These move all bytes or fail: kDeadline (nothing moved for the span), kPeerLost (closed after
+// `done` bytes of `what`), kClosed (given up).
 core::Result<void> send_all(const OwnedFd& socket,
                             const void* bytes,
                             std::size_t size,

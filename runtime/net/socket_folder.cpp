@@ -18,7 +18,7 @@ namespace {
 constexpr char kPrefix[] = "troupe-sockets-";
 constexpr std::size_t kPlace_bytes_max = 60;  // leaves room for the folder's and the socket's names
 
-// Where folders are made. A place that is too deep for a socket's path is passed over.
+// Where folders are made: $TMPDIR, or /tmp when that is unset, relative or too long.
 std::string place() {
   const char* const named = std::getenv("TMPDIR");
   std::string folder = named == nullptr ? "" : named;
@@ -27,7 +27,7 @@ std::string place() {
   return folder.empty() || folder[0] != '/' || folder.size() > kPlace_bytes_max ? "/tmp" : folder;
 }
 
-// Ours alone, and nobody's who lives.
+// Locks a folder of this user alone; none when a live process holds the lock.
 OwnedFd locked(const std::string& folder) {
   OwnedFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat facts {};
@@ -38,7 +38,7 @@ OwnedFd locked(const std::string& folder) {
   return fd;
 }
 
-// Its sockets and then the folder itself; one that holds anything else stays.
+// Removes a folder's sockets and then the folder; it stays when it holds anything else.
 void remove_folder(const std::string& folder, const OwnedFd& fd) {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), &::closedir);
   while (entries) {
@@ -77,7 +77,7 @@ core::Result<SocketFolder> SocketFolder::make() {
     }
     OwnedFd lock = locked(path);
     struct stat facts {};
-    // Another process that sweeps may have taken it for a stale one in between.
+    // Meanwhile another process may have taken it for a stale folder and removed it.
     if (lock && ::fstat(lock.get(), &facts) == 0 && facts.st_nlink > 0) {
       return SocketFolder(std::move(path), std::move(lock));
     }

@@ -1,7 +1,7 @@
 // A folder of mode 0700 for a process's Unix sockets, with a path that is short enough for them:
-// $TMPDIR/troupe-sockets-XXXXXX, or the same in /tmp. It is locked as long as this lives, which keeps
-// those who clean such places away; it goes with its owner. What a process that was killed left
-// behind has no lock and is removed by the next that makes a folder. Owned by whoever listens.
+// $TMPDIR/troupe-sockets-XXXXXX, or the same in /tmp. It is locked while this lives, which keeps
+// programs that clean temporary folders away, and is removed at the end. A folder left by a killed
+// process has no lock; the next process that makes a folder removes it. Owned by whoever listens.
 #pragma once
 
 #include "runtime/net/socket.hpp"

@@ -45,7 +45,7 @@ class StrandScope {
   bool stopped_ = false;
 };
 
-// Counts down when it goes: one of the connections that a server counts.
+// Decrements a server's count of connections when it is destroyed.
 struct Counted {
   std::size_t& count;
   ~Counted() { --count; }

@@ -42,7 +42,7 @@ core::Result<void> use_throw_away_certificate(SSL_CTX* context) {
   return {};
 }
 
-// The check that every peer will make of us, made before.
+// Checks our own certificate as every peer will.
 core::Result<void> verify_own(SSL_CTX* context, const GatewayAuth& auth) {
   std::unique_ptr<X509_STORE_CTX, OpensslFree<X509_STORE_CTX_free>> check(X509_STORE_CTX_new());
   if (!check || X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(context),
@@ -81,8 +81,8 @@ core::Result<void> use_files(SSL_CTX* context, const GatewayAuth& auth) {
   return verify_own(context, auth);
 }
 
-// With our own files in CA mode; a token is checked over the channel, and OpenSSL then checks
-// nobody.
+// A context with our own files in CA mode. In token mode the token is checked over the channel, and
+// OpenSSL checks nobody.
 core::Result<SslContextPtr> make_context(const GatewayAuth& auth, const SSL_METHOD* method) {
   TROUPE_TRY(check_auth(auth));
   TROUPE_TRY_ASSIGN(context, bare_context(method));

@@ -16,7 +16,7 @@ namespace asio = boost::asio;
 using core::ErrorCode;
 
 namespace {
-// Records are collected, so that one buffer of a tunnel is one send and one wake-up of the peer.
+// Collects records, so that one buffer of a tunnel takes one send and wakes the peer once.
 constexpr std::size_t kOut_bytes_max = 80u << 10;
 constexpr std::size_t kWrite_bytes_max = 64u << 10;
 }  // namespace
@@ -83,7 +83,7 @@ TlsStream::TlsStream(Socket socket, SSL_CTX* context, Side side)
 
 TlsStream::~TlsStream() = default;
 
-// Suspends until the socket is ready for what OpenSSL wants, or says why it will never be.
+// Suspends until the socket is ready for what OpenSSL wants, or returns the error that prevents it.
 async::task<core::Result<void>> TlsStream::wait_for(int ssl_error, const char* doing) {
   if (ssl_error == SSL_ERROR_WANT_READ || ssl_error == SSL_ERROR_WANT_WRITE) {
     ERR_clear_error();

@@ -38,7 +38,7 @@ class TlsStream {
   // Ends our direction; reading goes on.
   async::task<core::Result<void>> finish();
 
-  // A secret that both ends of this very connection share and nobody between them does.
+  // A secret that only the two ends of this very connection share, and nobody in between.
   core::Result<std::array<unsigned char, 32>> channel_binding();
 
   // Closes the socket; every wait ends with kClosed.

@@ -1,7 +1,7 @@
-// The client's side of a gateway: a Unix socket, and every connection that a process of this user
-// makes to it is carried through the gateway at HOST:PORT to one service there. Owned by the node;
-// works on a strand of the io threads, which outlive it; its own functions are called from other
-// threads. Bounds: kGatewayConnections_max connections, kTunnelConnect to enter.
+// The client's side of a gateway: opens a Unix socket, and carries every connection that a process
+// of this user makes to it through the gateway at HOST:PORT to one service there. Owned by the
+// node; works on a strand of the io threads, which outlive it; its own functions are called from
+// other threads. Bounds: kGatewayConnections_max connections, kTunnelConnect to enter.
 #pragma once
 
 #include "runtime/async/io_threads.hpp"
@@ -36,7 +36,7 @@ class Tunnel {
   Tunnel& operator=(const Tunnel&) = delete;
 
   const std::string& path() const noexcept;
-  // What the gateway handed over at the introduction.
+  // The pass that the gateway gave at the introduction.
   const std::string& pass() const noexcept;
 
   // Closes the socket and every connection, and waits for their ends. Idempotent; no io thread.

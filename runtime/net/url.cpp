@@ -12,7 +12,7 @@ core::Failure bad(const std::string& text, const std::string& why) {
   return core::fail(core::ErrorCode::kConfig, "the URL '" + text.substr(0, 200) + "' " + why);
 }
 
-// Letters, digits and some others.
+// True when the text has only letters, digits and the characters of `also`.
 bool plain(std::string_view text, const std::string& also) {
   return text.find_first_not_of(
              "abcdefghijklmnopqrstuvwxyz"

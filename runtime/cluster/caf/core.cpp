@@ -43,7 +43,7 @@ void Core::refuse(const std::string& what) {
   if (hooks.refused) hooks.refused(what);
 }
 
-// By way of the roles' actors: answers of the peer that are in their mailboxes come first.
+// Sent through the roles' actors, so that the peer's answers in their mailboxes come first.
 void Core::tell_lost(const PeerName& peer, const core::Error& cause) const {
   for (const auto& role : directory.locals())
     caf::anon_send(role.handle, Lost{peer, cause});

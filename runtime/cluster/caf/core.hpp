@@ -20,7 +20,7 @@ class Living {
  public:
   void add(caf::actor_id id, std::string name);
   void remove(caf::actor_id id);
-  // Waits until all have ended or the time has come; gives the names of those that have not.
+  // Waits until all have ended, or until `end`; returns the names of those that have not.
   std::vector<std::string> wait_until(core::TimePoint end);
 
  private:
@@ -40,11 +40,11 @@ struct Core {
 
   void count_in(const Parcel& parcel);
   void count_out(const wire::Frame& frame);
-  // Something was turned away.
+  // Counts a frame or introduction that was refused, and calls the hook.
   void refuse(const std::string& what);
   // Tells every local role that this peer is gone; its name is already free.
   void tell_lost(const PeerName& peer, const core::Error& cause) const;
-  // The same for a remote role, and the hook.
+  // The same for a lost remote role; also calls the `lost` hook.
   void lose(const Binding& gone, const core::Error& cause) const;
 };
 

@@ -116,8 +116,8 @@ Binding Directory::take(Bound::iterator place, bool fenced) {
   return gone;
 }
 
-// Visitors come and go for ever. A name that was only left is of little use; one that was fenced
-// keeps a process out that may still be there.
+// Bounds `last_`, since peers come and go without end. A name that just left matters little; a
+// fenced name keeps out a process that may still run.
 void Directory::make_room() {
   if (last_.size() < limits::kPeerNames_max) return;
   last_.erase(std::ranges::min_element(
@@ -204,7 +204,7 @@ Result<void> Directory::send(const PeerName& from,
   return {};
 }
 
-// A handle's end may end its actor, which then asks this directory: never under the lock.
+// Handles are released without the lock: that may end an actor, which then asks this directory.
 void Directory::close() {
   Bound gone;
   std::vector<caf::actor> introducers;

@@ -1,9 +1,8 @@
-// Which address stands behind which name, for the roles of this process and of those it knows.
-// Decides who may be called what, and whether a frame's sender is who its header says. Shared by
-// all actors and strands of an exchange; safe on any thread, no callback is made under its lock.
-// Bounds: kPeerNames_max names at any time. Of names that went, the last address and epoch are
-// remembered, as many again: beyond that the one that went first is forgotten, those that were fenced
-// last of all.
+// Maps names to addresses, for the roles of this process and of the processes it knows. Decides
+// which address may have which name, and whether a frame came from the role that its header names.
+// Shared by all actors and strands of an exchange; safe on any thread, no callback is made under
+// its lock. Bounds: kPeerNames_max names at any time. It remembers the last address and epoch of as
+// many names that left; beyond that it forgets the oldest, fenced ones last.
 #pragma once
 
 #include "runtime/cluster/caf/parcel.hpp"
@@ -51,46 +50,46 @@ struct Binding {
 class Directory {
  public:
   enum class Claim { kNew, kReplaces, kKnown };
-  // Who a frame came from: the address known under that name; the one known before; one that was
-  // fenced.
+  // Whose address a frame came from: the one bound to the name, the one before, a fenced one, or
+  // another.
   enum class Sender { kBound, kDeparted, kFenced, kStranger };
 
-  // A role of this process. Errors: kInvalidArgument (name in use or unfit), kOverloaded, kClosed.
-  // Gives the introducers it must be announced at: of the processes that are in at this moment.
+  // Adds a role of this process. Returns the introducers of the processes that are in now; the role
+  // must be announced to them. Errors: kInvalidArgument (name in use or unfit), kOverloaded,
+  // kClosed.
   core::Result<std::vector<caf::actor>> join(const wire::Hello& hello, const caf::actor& handle);
 
-  // May this remote address have this name? kInvalidArgument says why not.
+  // Checks whether this remote address may have this name; kInvalidArgument says why not.
   core::Result<Claim> claim(const wire::Hello& hello, const Address& address) const;
   void bind(const wire::Hello& hello, const caf::actor& handle);
 
-  // Another process is in; gives the local roles to introduce there. Between them, `join` and this
-  // leave no role out.
+  // Another process is in; returns the local roles to introduce there. So each role is announced.
   std::vector<Binding> let_in(const caf::actor& introducer);
 
-  // Each gives what was bound, if it was.
+  // These unbind names; each returns what was bound, if anything.
   std::optional<Binding> drop(const PeerName& name, const Address& address);
   std::optional<Binding> drop(const Address& address);      // remote ones
   std::vector<Binding> drop_all(const caf::node_id& node);  // and its introducer
-  std::optional<Binding> fence(const PeerName& name);       // a remote one, not to be heard again
+  std::optional<Binding> fence(const PeerName& name);       // remote; its frames are refused
 
   Sender sender(const PeerName& name, const Address& address) const;
   std::optional<Binding> find(const PeerName& name) const;
   std::vector<Binding> locals() const;  // the roles of this process
 
-  // From a local role to a peer. Errors: kPeerLost (no such peer), kClosed (no such local role any
-  // more).
+  // Sends a frame from a local role to a peer. Errors: kPeerLost (no such peer), kClosed (no such
+  // role).
   core::Result<void> send(const PeerName& from, const PeerName& to, const wire::Frame& frame) const;
 
   // Forgets everything; nothing can be sent or joined afterwards.
   void close();
 
  private:
-  struct Last {  // of a name that is bound to nothing
+  struct Last {  // the last binding of a name that is free now
     core::RunId run;
     std::uint64_t epoch = 0;
     Address address;
     bool fenced = false;
-    std::uint64_t turn = 0;  // in which order they went
+    std::uint64_t turn = 0;  // order in which names left
   };
   using Bound = std::map<PeerName, Binding>;
 
@@ -107,7 +106,7 @@ class Directory {
   bool closed_ = false;
 };
 
-// A name or text from outside, fit for a log line.
+// A name or text from a peer, made safe for a log line.
 std::string shown(const std::string& text);
 
 }  // namespace troupe::cluster::exchange

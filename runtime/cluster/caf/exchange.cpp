@@ -115,7 +115,7 @@ Result<std::string> Exchange::listen() {
   return listening;
 }
 
-// What our middleman says, which names the path, or CAF's own words.
+// The text of an error: our middleman's, which names the path, or else CAF's own.
 std::string Exchange::Impl::why(const caf::error& error, const std::string& path) {
   const caf::message& context = error.context();
   if (error == caf::sec::cannot_connect_to_node && context.match_elements<std::string>()) {
@@ -124,8 +124,8 @@ std::string Exchange::Impl::why(const caf::error& error, const std::string& path
   return "cannot connect to " + path + ": " + system.get().render(error);
 }
 
-// CAF gives a new connection up at its next beat if the greeting is not through by then, be it only
-// a moment old: such an end is no answer, so it is tried again until the deadline.
+// CAF drops a new connection whose greeting is not complete at the next heartbeat, even a moment
+// after it began. Such an end says nothing about the peer, so this tries again until the deadline.
 Result<caf::actor> Exchange::Impl::reach(const std::string& path, async::Deadline end) {
   const exchange::Visit visit;
   caf::scoped_actor self(system.get());
@@ -217,7 +217,7 @@ Exchange::Counters Exchange::counters() const {
   return {core.frames_in, core.frames_out, core.bytes_in, core.bytes_out, core.refused, core.stray};
 }
 
-// Roles that nobody stopped are ended here, and hear of it.
+// Ends roles that nobody stopped, and tells them.
 void Exchange::Impl::leave() {
   if (folder) caf::anon_send(system.middleman(), caf::close_atom::value, kListener);
   for (const auto& role : core->directory.locals()) {

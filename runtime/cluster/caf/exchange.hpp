@@ -1,8 +1,8 @@
-// Roles of different processes call each other: the transport over CAF. One Exchange a process owns
-// the actor system, in which each local role has one actor, and knows which address stands behind
-// which name. Frames are the only thing that travels. Hooks run on CAF's threads, roles on their
-// strands. Listens and connects by Unix sockets of this user alone: whoever is at their other end
-// is trusted to speak CAF's protocol; between hosts an authenticated tunnel carries it
+// The transport over CAF, through which roles of different processes call each other. The one
+// Exchange of a process owns the actor system, in which each local role has one actor, and the
+// directory of names. Only frames are sent. Hooks run on CAF's threads, roles on their strands. It
+// listens on and connects to Unix sockets of this user alone, whose processes are trusted to speak
+// CAF's protocol; between hosts an authenticated tunnel carries it
 // (docs/adr/0008-caf-on-unix-sockets.md). Bounds: kPeerNames_max names, kFrame_bytes_max a frame,
 // each role's inbox; every wait has a deadline.
 #pragma once
@@ -52,35 +52,35 @@ class Exchange {
   Exchange& operator=(const Exchange&) = delete;
   ~Exchange();  // close(), at most kShutdownDeadline
 
-  // A role of this process. It is announced to every process that is in. Error: kInvalidArgument
-  // when the name is in use, kClosed.
+  // Adds a role of this process and announces it to every process that is in. Errors:
+  // kInvalidArgument (the name is in use), kClosed.
   core::Result<std::shared_ptr<Endpoint>> join(Identity identity, async::Executor strand);
 
-  // Lets other processes of this user connect; gives the path of the socket, which lies in a folder
-  // of its own until `close`. Once. Error: kResources naming the place.
+  // Lets other processes of this user connect; returns the path of the socket, which lies in a
+  // folder of its own until `close`. Called once. Error: kResources naming the place.
   core::Result<std::string> listen();
 
   // Introduces the local role `self.name` to the process that listens at this path, then all other
-  // local roles, and learns of its roles. Blocks until the other side has said yes, so never call
-  // it on a CAF thread. Errors name the path: kPeerLost (nobody listens there, another user does,
-  // or it ended), kDeadline (frozen, or no troupe process), or what the other side said.
+  // local roles, and learns of its roles. Blocks until the other side has agreed, so never call it
+  // on a CAF thread. Errors name the path: kPeerLost (nobody listens there, another user does, or
+  // it ended), kDeadline (frozen, or no troupe process), or what the other side said.
   core::Result<void> connect(const std::string& path,
                              const wire::Hello& self,
                              core::Duration deadline);
 
-  // Gives a remote name up: calls to it fail with kPeerLost at once, frames of its address are
+  // Fences a remote name: calls to it fail with kPeerLost at once, frames of its address are
   // counted and dropped (its requests are answered with kPeerLost), and it comes back only with a
-  // higher epoch. Nothing if the name is not known.
+  // higher epoch. Does nothing if the name is not known.
   void forget(const PeerName& name, const core::Error& cause);
 
-  // Two roles of different processes that are in may call each other from now on, until one of them is
-  // lost. Nothing for a name that is not known; a role's next life is introduced anew.
+  // Two roles of different processes that are in may call each other from now on, until one of them
+  // is lost. Does nothing for an unknown name; a role that starts again is introduced anew.
   void introduce(const PeerName& one, const PeerName& other);
 
   // Ends a local role's actor, and only that: a fault for tests. False when there is none.
   bool kill_actor(const PeerName& name);
 
-  // Of a local or a remote role, in its process; 0 when the name is not known.
+  // The actor id of a local or remote role in its process; 0 when the name is not known.
   std::uint64_t actor_id(const PeerName& name) const;
   Counters counters() const;
 

@@ -54,7 +54,7 @@ void Introducer::on_exit() {
   }
 }
 
-// Watching comes first: an introducer that is gone already then says so at once.
+// Monitors first: if the introducer is gone already, CAF then reports it at once.
 void Introducer::dial(const Dial& wanted) {
   const auto role = core_->directory.find(wanted.self.name);
   if (!role || !role->local) {
@@ -66,7 +66,7 @@ void Introducer::dial(const Dial& wanted) {
     remote.introducer = wanted.introducer;
     monitor(remote.introducer);
   }
-  remote.trusted = true;  // whom we call is who says its names
+  remote.trusted = true;  // a process that we called may introduce any role
   remote.dials.push_back(wanted);
   introduce(remote, {wanted.self, role->handle, true});
 }
@@ -83,8 +83,8 @@ void Introducer::let_in(Remote& remote) {
     introduce(remote, role);
 }
 
-// Processes are linked with the one that they called. Frames between two of them go by way of it, where
-// CAF passes them on unread.
+// Introduces two roles of other processes to each other. Each of those processes is linked to the
+// one that it called, so CAF forwards the frames between them here, unread.
 void Introducer::acquaint(const Acquaint& pair) {
   const auto one = core_->directory.find(pair.one), other = core_->directory.find(pair.other);
   if (!one || !other) return;  // gone meanwhile; its next life is introduced anew
@@ -99,7 +99,7 @@ void Introducer::recommend(const Binding& role, const Binding& to) {
   introduce(remote->second, role);
 }
 
-// Who knows a role through us hears of its end through us, in the same order.
+// Tells the processes that know a role through us of its end, in the same order.
 void Introducer::withdraw(const wire::Hello& role, const core::Error& cause) {
   for (auto& [node, remote] : remotes_)
     if (remote.told.erase(role.name) > 0) tell(remote.introducer, role, core::fail(cause));
@@ -116,7 +116,7 @@ void Introducer::lose(const Binding& gone, const core::Error& cause) {
   withdraw(gone.hello, cause);
 }
 
-// The answer to a hello goes to the introducer it came from, under the name it was about.
+// Answers a hello: to the introducer that it came from, under the name that it introduced.
 void Introducer::tell(const caf::actor& introducer, const wire::Hello& hello, const Result<void>& word) {
   wire::Header header;
   header.run = hello.run;
@@ -128,8 +128,8 @@ void Introducer::tell(const caf::actor& introducer, const wire::Hello& hello, co
   send(introducer, Parcel(frame));
 }
 
-// Our roles are introduced over there before the newcomer can be called from here, and before it
-// hears that it is in: then it can call them at once.
+// Takes an introduction. Introduces our roles to that process before the newcomer can be called
+// from here and before it learns that it is in, so that it can call them at once.
 void Introducer::introduced(const Parcel& parcel, const caf::actor& who) {
   core_->count_in(parcel);
   const auto introducer = caf::actor_cast<caf::actor>(current_sender());

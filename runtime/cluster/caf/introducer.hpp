@@ -1,7 +1,7 @@
-// The actor that other processes reach first, one a process. It introduces the roles of its process
-// to every process that is in, takes their introductions, and watches everything remote: whatever
-// ends is forgotten, and told to the local roles and the hooks. All its state is its own; it runs
-// on CAF's threads, one message at a time. Owned by the actor system; ended by `Leave`.
+// The actor that other processes reach first; each process has one. It introduces the roles of its
+// process to every process that is in, takes their introductions, and monitors all remote actors:
+// it forgets one that ends and tells the local roles and the hooks. All its state is its own; it
+// runs on CAF's threads, one message at a time. Owned by the actor system; ended by `Leave`.
 #pragma once
 
 #include "runtime/cluster/caf/core.hpp"
@@ -31,8 +31,8 @@ class Introducer final : public caf::event_based_actor {
   struct Remote {
     caf::actor introducer;
     bool in = false;          // its roles are known here, and ours there
-    bool trusted = false;     // we called it, so it may introduce its own
-    std::vector<Dial> dials;  // that wait for its word
+    bool trusted = false;     // we called it, so it may introduce any role
+    std::vector<Dial> dials;  // calls of `connect` that wait for its answer
     std::set<PeerName> told;  // roles of third processes that it knows through us
   };
 

@@ -57,7 +57,7 @@ Result<void> Member::enter(caf::actor_system& system, const caf::actor& introduc
   return {};
 }
 
-// Answers to those who still wait go out before the role leaves.
+// Answers waiting askers before the role leaves.
 async::task<void> Member::stop() {
   end(true);
   leave();
@@ -79,7 +79,7 @@ Result<void> Member::send_request(const PeerName& peer, const wire::Frame& frame
 }
 
 void Member::send_reply(const PeerName& peer, const wire::Frame& frame) {
-  // An asker who is gone needs no answer.
+  // An asker that is gone needs no answer.
   if (core_->directory.send(identity().self, peer, frame)) core_->count_out(frame);
 }
 

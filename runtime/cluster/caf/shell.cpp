@@ -73,7 +73,7 @@ void Shell::check(const Parcel& parcel, const caf::strong_actor_ptr& from, bool 
     case Directory::Sender::kBound:
       return hand_over(*header, *parcel.frame);
     case Directory::Sender::kDeparted:
-      // It answered and then left: the answer counts.
+      // The peer answered and then left: the answer counts.
       if (header->reply) return hand_over(*header, *parcel.frame);
       [[fallthrough]];
     case Directory::Sender::kFenced:
@@ -88,7 +88,7 @@ void Shell::check(const Parcel& parcel, const caf::strong_actor_ptr& from, bool 
                 ", from an address that is not known under this name");
 }
 
-// Who was given up and asks all the same need not wait for its deadline to learn it.
+// Answers a role that was given up but still sends requests, before its deadline.
 void Shell::turn_away(const wire::Header& header, const caf::strong_actor_ptr& from) {
   const core::Error why{ErrorCode::kPeerLost,
                         header.sender + " was given up here: it can come back as a later epoch"};

@@ -13,8 +13,8 @@
 
 namespace troupe::cluster::exchange {
 
-// What every actor of ours does with messages that it does not expect: drops and counts them. CAF's
-// own ways are to print them, or to end.
+// Makes an actor drop and count messages that it does not expect. CAF would print them or end the
+// actor.
 void ignore_strangers(caf::event_based_actor& actor,
                       std::shared_ptr<Core> core,
                       const std::string& name);
@@ -33,8 +33,8 @@ class Shell final : public caf::event_based_actor {
 
  private:
   void take(const Parcel& parcel);
-  // Hands the frame over if its sender is who its header says. The first time that this is not so,
-  // the introducer is asked: its introduction may still wait there.
+  // Hands the frame over if its sender is who its header says. If not, it first asks the
+  // introducer, where the sender's introduction may still wait.
   void check(const Parcel& parcel, const caf::strong_actor_ptr& from, bool cleared);
   void turn_away(const wire::Header& header, const caf::strong_actor_ptr& from);
   void hand_over(const wire::Header& header, const wire::Frame& frame);

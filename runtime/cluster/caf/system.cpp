@@ -31,7 +31,7 @@ __attribute__((visibility("default"))) std::string caf::detail::get_root_uuid() 
 namespace troupe::cluster::exchange {
 
 namespace {
-// Messages of one actor before the next one's turn.
+// Messages that one actor handles before another gets its turn.
 constexpr std::size_t kMessagesInTurn_max = 64;
 }  // namespace
 
@@ -84,8 +84,8 @@ bool System::destroy(core::TimePoint end) {
   return ended_.wait_until(end) == std::future_status::ready;
 }
 
-// An end that never comes must not hold the program's: its thread and its state are then left
-// behind, after `close` has said so.
+// A system that never ends must not keep the program from ending: this then leaves its thread and
+// state behind, after `close` has reported it.
 System::~System() {
   const bool over = destroy(std::chrono::steady_clock::now() + limits::kShutdownDeadline);
   if (over) {

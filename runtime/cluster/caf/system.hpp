@@ -19,8 +19,8 @@ struct Settings : caf::actor_system_config {
   Settings();
 };
 
-// Around every use of a system by a thread that is not its own. Spawning, among others, leaves a
-// thread-local reference to the system's logger behind, for which the system's end would wait for
+// Must surround every use of a system by a thread that is not its own. Spawning and other calls
+// leave a thread-local reference to the system's logger, for which the system's end would wait for
 // ever.
 class Visit {
  public:

@@ -12,7 +12,7 @@ namespace troupe::cluster {
 using core::ErrorCode;
 using wire::Frame;
 
-// Who is there. Entries of roles that went away are empty.
+// The roles of the network by name. Entries of roles that left are empty.
 struct LoopbackNetwork::Directory {
   std::mutex mutex;
   std::map<PeerName, std::weak_ptr<Endpoint>> members;
@@ -63,7 +63,7 @@ class LoopbackNetwork::Member final : public Endpoint {
   }
 
  private:
-  // What a wire would do: the receiver gets bytes of its own, checked again.
+  // As over a wire, the receiver gets bytes of its own, checked again.
   static Frame copy(const Frame& frame) {
     auto copied = Frame::copy_of(frame.bytes());
     return copied ? std::move(copied).value() : frame;

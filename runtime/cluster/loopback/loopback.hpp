@@ -1,6 +1,7 @@
 // The network inside one process: roles call each other through the same envelopes as over a wire.
-// Frames are copied and checked on arrival; no pointer crosses from role to role. Owned by whoever
-// wires the company; safe on any thread. Bounds: each role's inbox, counted before a frame is queued.
+// Frames are copied and checked on arrival; no pointer crosses from role to role. Owned by the code
+// that wires the company; safe on any thread. Bounds: each role's inbox, counted before a frame is
+// queued.
 #pragma once
 
 #include <memory>
