@@ -25,8 +25,8 @@ core::Result<Interval> paired_bootstrap(const std::vector<double>& before,
                                         int resamples,
                                         std::uint64_t seed);
 
-// The mean of `values` with its 95 % percentile interval, problems drawn with replacement. One value
-// gives a point; none is an error (kInvalidArgument).
+// The mean of `values` with its 95 % percentile interval, problems drawn with replacement. One
+// value gives a point; none is an error (kInvalidArgument).
 core::Result<Interval> bootstrap_mean(const std::vector<double>& values,
                                       int resamples,
                                       std::uint64_t seed);

@@ -41,8 +41,8 @@ ObjectiveStats not_finite() {
 }
 
 // Runs single micro-batches through the model, with gradients or for metrics alone. Turns
-// LibTorch's exceptions into errors. Keeps activations and scratch from batch to batch (bound: micro_tokens_max
-// rows).
+// LibTorch's exceptions into errors. Keeps activations and scratch from batch to batch (bound:
+// micro_tokens_max rows).
 class MicroBatchRunner {
  public:
   // All outlive the runner.

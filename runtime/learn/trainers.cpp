@@ -54,9 +54,9 @@ core::Result<void> check_build(const fs::path& library) {
                                                "from the same build");
 }
 
-// MKL, inside LibTorch, chooses its functions by the maker and kind of processor, and their last bits
-// differ. Its "compatible" functions are the same everywhere. MKL reads the choice at its first
-// call, so this runs before; if LibTorch was built without MKL it does nothing.
+// MKL, inside LibTorch, chooses its functions by the maker and kind of processor, and their last
+// bits differ. Its "compatible" functions are the same everywhere. MKL reads the choice at its
+// first call, so this runs before; if LibTorch was built without MKL it does nothing.
 void choose_same_bits_everywhere(void* torch) {
   constexpr int kCompatible = 3;  // MKL_CBWR_COMPATIBLE of mkl.h
   using Choose = int (*)(int);

@@ -1,5 +1,6 @@
 // The critic's loss of one micro-batch (docs/algorithms.md, "Critic"): half the squared error of
-// the value, or of the value clipped to the neighbourhood of the old one, whichever is larger. Computed in f64 on ATen tensors with autograd. Stateless; runs on the trainer's thread.
+// the value, or of the value clipped to the neighbourhood of the old one, whichever is larger.
+// Computed in f64 on ATen tensors with autograd. Stateless; runs on the trainer's thread.
 #pragma once
 
 #include <cstdint>

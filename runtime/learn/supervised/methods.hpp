@@ -23,8 +23,8 @@ struct Method {
   bool scores = false;     // learns a score head; else log-probs
   bool reference = false;  // compares with a frozen model
   std::string_view beta = {};  // configuration key of beta, the strength of that comparison
-  // The loss of each row [rows]; null without LibTorch, and for the next-token loss, which is a mean
-  // over tokens.
+  // The loss of each row [rows]; null without LibTorch, and for the next-token loss, which is a
+  // mean over tokens.
   at::Tensor (*formula)(const RowTerms& terms) = nullptr;
 
   bool pairs() const { return rows == data::RowKind::kPair; }
