@@ -1,7 +1,7 @@
-// A user's Python reward function in a process of its own. The worker inherits no descriptors and
-// no environment beyond PATH, HOME, LANG and what the function's libraries need to start; it is
-// killed with its children when it exceeds the deadline, and replaced after kRewardWorkerCalls_max
-// calls. Used from the reward role's thread; calls block at most for the deadline.
+// A user's Python reward function in a process of its own. The worker inherits no descriptors and no
+// environment beyond PATH, HOME, LANG and what the function's libraries need to start; it is killed
+// with its children when it exceeds the deadline, and replaced after kRewardWorkerCalls_max calls.
+// Used from the reward role's thread; calls block at most for the deadline.
 #pragma once
 
 #include "actors/limits.hpp"
