@@ -41,7 +41,7 @@ Result<void> remove_after(const fs::path& folder, std::optional<std::uint64_t> s
   return {};
 }
 
-// Writes our process id into the lock file, for the message of whoever comes second.
+// Writes our process id into the lock file, for the error message of a second process.
 void sign(int fd) {
   const std::string text = std::to_string(::getpid()) + "\n";
   if (::ftruncate(fd, 0) == 0) {

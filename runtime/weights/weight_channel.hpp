@@ -34,7 +34,7 @@ class WeightPublisher {
  public:
   virtual ~WeightPublisher() = default;
   // Returns when the snapshot is taken; the master may change after that. Offering a version again
-  // returns the first offer's location. Errors: kInvalidArgument (older than the newest), kResources.
+  // returns its first location. Errors: kInvalidArgument (older than the newest), kResources.
   core::Result<WeightLocation> publish(const Offer& offer);
 
  private:
