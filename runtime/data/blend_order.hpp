@@ -1,8 +1,8 @@
-// In which order the rows of several files are used when they are blended by shares. A pass has as
-// many places as there are rows; each file gets its share of them, exact to one place, in an order
-// made from (seed, pass) alone, and walks through its own rows by a PromptOrder. So the row at any
-// place of the endless stream is a pure function of its index. One owner, one thread. Memory: 16
-// bytes a row.
+// The order in which the rows of several files are used when they are blended by shares. A pass has
+// as many places as there are rows; each file gets its share of them, exact to one place, in an
+// order made from (seed, pass) alone, and walks through its own rows by a PromptOrder. So the row
+// at any place of the endless stream is a pure function of its index. One owner, one thread.
+// Memory: 16 bytes a row.
 #pragma once
 
 #include "runtime/core/result.hpp"

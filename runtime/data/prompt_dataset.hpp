@@ -1,5 +1,5 @@
 // Prompt datasets (.jsonl, .json, .csv: table_reader.hpp), read whole. Columns are
-// mapped to prompt and label; the other columns go along, for reward functions that want them.
+// mapped to prompt and label; the other columns are kept for reward functions.
 // Built once, then read-only. Bounds: kJsonLine_bytes_max a line, JSON depth 64, file 4 GiB.
 #pragma once
 
@@ -43,7 +43,7 @@ struct DatasetColumns {
 core::Result<std::vector<PromptRow>> load_prompts(const std::string& files,
                                                   const DatasetColumns& columns);
 
-// How prompts were found where the settings alone do not explain it: a line for each kind.
+// Notes for users on how prompts were found where the settings do not say it: one per format.
 std::vector<std::string> prompt_notes(std::span<const PromptRow> rows,
                                       const DatasetColumns& columns);
 

@@ -1,5 +1,5 @@
-// In which order the rows of a dataset are used: each pass (epoch) is a fresh permutation made from
-// (seed, epoch) alone, so the row at any place of the endless stream is a pure function of its
+// The order in which the rows of a dataset are used: each pass (epoch) is a fresh permutation made
+// from (seed, epoch) alone, so the row at any place of the endless stream is a pure function of its
 // index. The cursor of a run is that index; resuming at it repeats nothing and skips nothing. Owned
 // by the data role; one thread. Memory: one permutation.
 #pragma once

@@ -33,7 +33,7 @@ struct KnownRow {
 // column `key` that the settings name for the prompt (but for the formats' own names).
 RowFormat format_of(const Json& row, const std::string& key);
 
-// Whether chosen and rejected answers are read; else they must not be there.
+// kPair: chosen and rejected answers are read; kOne: a row must not have them.
 enum class Answers { kOne, kPair };
 
 // Reads a row for which format_of gave `format`. Errors name the column and what to do.

@@ -80,7 +80,7 @@ class SupervisedDataset {
   SupervisedRow row(std::uint64_t index) const;
   std::string where(std::uint64_t index) const;  // "train.jsonl:12"
   std::uint64_t dropped() const { return dropped_; }
-  // How rows were understood that the settings alone do not explain: a line for each kind.
+  // Notes for users on how rows were read where the settings do not say it: one per format.
   const std::vector<std::string>& notes() const { return notes_; }
   // Rows of each file, in order.
   const std::vector<std::uint64_t>& file_rows() const { return file_rows_; }

@@ -1,5 +1,5 @@
-// One row of a file as tokens: which columns are read, as text or as messages, and how they become
-// prompt and answers. Internal to this room; pure functions.
+// Tokenises one row of a file: chooses the columns, reads them as text or as messages, and makes
+// prompt and answers of them. Internal to this room; pure functions.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -29,7 +29,7 @@ Result<Json> parse_json(std::string_view text, const std::string& where) {
   return value;
 }
 
-// Editors put a byte order mark before the first line.
+// Skips the byte order mark that some editors put before the first line.
 std::string_view without_mark(std::string_view text) {
   return text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
 }

@@ -1,6 +1,6 @@
 // Which KV blocks are free and how many tables hold each of the others. Blocks are numbers; their
 // bytes live in model::KvPool. A block that several samples share (a prompt's full blocks) has one
-// reference for each of them and is free again when the last one lets go.
+// reference for each of them and is free again when the last reference is released.
 //
 // Free blocks form a list. A freed block whose contents may be reused goes to the end, and can be
 // revived until it is taken; any other goes to the front. So blocks without contents are taken
@@ -24,7 +24,8 @@ class BlockPool {
   void share(std::int32_t block);
   // Takes a free block out of the list as it is, with one reference.
   void revive(std::int32_t block);
-  // One reference less; at none the block is free: last in the list when `keep`, else first.
+  // Drops one reference. A block without references is free: last in the list if `keep`, else
+  // first.
   void release(std::int32_t block, bool keep = false);
 
   std::int32_t references(std::int32_t block) const;

@@ -14,14 +14,14 @@ BlockTokens tokens_of(const Group& group, const SampleState& sample, std::int32_
 
 }  // namespace
 
-// A free block; what was cached in it is gone.
+// Takes a free block and erases its entry in the prefix index.
 std::int32_t BlockTables::take_block() {
   const std::int32_t block = pool_.take();
   if (prefix_cache_ && index_.erase(block)) ++evicted_;
   return block;
 }
 
-// One reference less; what is cached in it can be found until the block is taken.
+// Drops one reference; a cached block stays in the prefix index until it is taken.
 void BlockTables::free_block(std::int32_t block) {
   pool_.release(block, prefix_cache_ && index_.holds(block));
 }

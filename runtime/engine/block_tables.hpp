@@ -3,23 +3,23 @@
 // class finds out whether there are enough blocks and hands them out.
 //
 // A group's prompt is computed once, on sample 0's table; full blocks are shared, the last, partly
-// filled block is copied to each sample (`commit`). A sample that comes back takes the shared
-// blocks of a sample of its group that still holds them.
+// filled block is copied to each sample (`commit`). A preempted sample that resumes takes the
+// shared blocks from a sample of its group that still holds them.
 //
-// Full blocks are entered into a prefix index as soon as they are computed. A group that enters
-// looks its prompt up block by block and starts from what is there, held by others or free; so does
-// a sample that comes back. The last position is always computed, since the next token is drawn
-// from it. A block found is never written: what differs comes after it, in blocks of the sample's
-// own. Two groups with one prompt that enter together both compute it (nobody waits for another's
-// blocks), and the second set of blocks stays out of the index. Groups that want log-probs of their
-// prompt compute all of it. Blocks computed by several versions of the weights are not entered.
+// Full blocks are entered into a prefix index as soon as they are computed. A group that is
+// admitted looks its prompt up block by block and starts from the blocks found, held by others or
+// free; so does a sample that resumes. The last position is always computed, since the next token
+// is drawn from it. A block found is never written: later positions go into the sample's own
+// blocks. Two groups with one prompt that are admitted together both compute it (neither waits for
+// the other), and the second set of blocks stays out of the index. Groups that want log-probs of
+// their prompt compute all of it. Blocks computed by several versions of the weights are not
+// entered.
 //
-// Under a window every layer of the model sees the last so many tokens only. A forked sample gives
-// back the blocks behind the window of its next position (they stay findable as any free block
-// does), and one that comes back takes blocks as it goes, so it needs no more of them than those
-// who never stopped. A prompt's blocks are held as a whole until its samples fork. When nobody of a
-// group holds all of them any more, a sample that comes back computes them alone, from what the
-// index has.
+// If all layers have a sliding window, a forked sample releases the blocks behind the window of its
+// next position (they stay in the prefix index like any free block). A sample that resumes takes
+// blocks as it proceeds, so it needs no more of them than one that was never preempted. A prompt's
+// blocks are held as a whole until its samples fork. When no sample of a group holds all of them
+// any more, a sample that resumes recomputes them alone, starting from the blocks in the index.
 //
 // Owned by the scheduler, on the engine's thread. Bound: the pool's blocks.
 #pragma once
@@ -46,21 +46,22 @@ class BlockTables {
         prefix_cache_(prefix_cache),
         window_(window) {}
 
-  // Tables for all samples of a group that waits; for a sample that comes back. `spare`: free
-  // blocks that must be left. False: too few are free, and nothing has changed.
+  // `admit` makes tables for all samples of a waiting group, `resume` for one preempted sample.
+  // `spare`: free blocks that must be left. False: too few are free, and nothing has changed.
   bool admit(Group& group, std::int32_t spare);
   bool resume(Group& group, SampleState& sample, std::int32_t spare);
-  // The blocks that the sample wants for this step. False: it wants more, and none is free.
+  // Gives the sample the blocks that it needs for this step. False: it needs more, none is free.
   bool grow(const Group& group, SampleState& sample);
-  // The sample holds nothing any more.
+  // Releases all blocks of the sample.
   void release(SampleState& sample);
 
-  // The positions of sample `index` before `end` are computed. When that ends a new group's prompt,
-  // all samples get their own tail of it: `copies` receives the blocks to be copied before the next
-  // step.
+  // Records that the positions of sample `index` before `end` are computed. If that completes a new
+  // group's prompt, every sample gets its own copy of the partly filled last block; `copies`
+  // receives the copies to make before the next step.
   void commit(Group& group, std::int32_t index, std::int32_t end, std::vector<BlockCopy>& copies);
 
-  // Nothing cached is found again: the blocks' memory goes, or other weights come.
+  // Empties the prefix index: `forget_cached` before the blocks' memory is freed, `new_weights`
+  // when the weights change.
   void forget_cached() { index_.clear(); }
   void new_weights();
 
@@ -89,7 +90,7 @@ class BlockTables {
   const bool prefix_cache_;
   const KvWindow window_;
   std::vector<std::int32_t> hits_;  // blocks that look_up found
-  std::uint64_t swaps_ = 0;         // of weights
+  std::uint64_t swaps_ = 0;         // weight swaps so far
   std::uint64_t query_tokens_ = 0, hit_tokens_ = 0, evicted_ = 0;
 };
 

@@ -34,7 +34,7 @@ inline constexpr std::int64_t kDeviceLogits_bytes_max = 512ll << 20;
 // Buffers for the head's output, some rows at a time: on a device, and on the host for rows that
 // are computed there or come down from a device.
 struct HeadRows {
-  // As many rows as `bytes_max` holds logits of, in whole panels of eight, between `least` and
+  // Takes as many rows as fit `bytes_max` of logits, a multiple of eight, between `least` and
   // `most`.
   HeadRows(const model::ModelSpec& spec,
            std::int64_t bytes_max,
@@ -62,7 +62,7 @@ class DeviceStep {
              std::int32_t step_tokens_max,
              core::TeamRunner& team);
 
-  // Whether the device draws; else every row is the host's.
+  // Whether the device draws tokens; otherwise the host draws every row.
   bool draws() const { return draws_; }
   std::int64_t batch_rows() const { return head_.count; }
 
@@ -75,10 +75,10 @@ class DeviceStep {
   void batch(std::int64_t row_begin, std::int64_t row_end);
   // Rows [first, first + count) of the batch at hand, to the host; waits for them.
   void read(std::int64_t first, std::int64_t count, HeadRows& to);
-  // What the draws of all jobs gave; waits for them. Good until the next step.
+  // The drawn tokens and log-probs of all jobs; waits for them. Valid until the next step.
   std::span<const Drawn> drawn();
 
-  // Ends all recordings: what they point at is about to go.
+  // Drops all recordings, before the memory that they point to is freed.
   void forget() { recorded_.clear(); }
   // Steps that were submitted from a recording.
   std::uint64_t replayed() const { return replayed_; }
@@ -103,7 +103,7 @@ class DeviceStep {
   model::ForwardScratch scratch_;
   core::Buffer<std::int32_t> drawn_;  // tokens of all jobs, then the bits of their log-probs
   core::PlacedLists placed_;
-  // What is placed, by job and by head row; padded with the plan.
+  // The lists that `begin` sends to the device, by job or by head row; padded like the plan.
   std::vector<double> uniforms_;
   std::vector<std::int32_t> rows_;  // of the batch
   std::vector<float> inv_temperatures_;
@@ -114,7 +114,7 @@ class DeviceStep {
   std::vector<Drawn> results_;
   std::map<std::int64_t, Recorded> recorded_;  // by rows
   std::uint64_t replayed_ = 0;
-  bool records_ = true;  // until the team says that it cannot
+  bool records_ = true;  // false once the team reports that it cannot record
   // The step at hand.
   const model::PackedWeights* weights_ = nullptr;
   const StepPlan* step_ = nullptr;

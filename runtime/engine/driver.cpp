@@ -113,7 +113,7 @@ void EngineDriver::compute(bool one_step, core::Duration span, News& news) {
   watch_.look(*engine_, news);
 }
 
-// What they had drawn before is told, too.
+// First reports what they had drawn before.
 void EngineDriver::fail_groups(const core::Error& error, News& news) {
   watch_.look(*engine_, news);
   std::vector<core::GroupId> over = watch_.groups();

@@ -1,6 +1,6 @@
-// Drives an engine on the engine's thread. Whoever samples (the generator role, the server, the
-// commands, the benchmarks) submits groups here and receives news of them; nobody else changes the
-// engine.
+// Drives an engine on the engine's thread. All callers that sample (the generator role, the server,
+// the commands, the benchmarks) submit groups here and receive news of them; only the driver
+// changes the engine.
 //
 // `turn` first does the work that has arrived since the last turn: aborts, new groups, a slice of
 // packing new weights, and the swap to them. It then steps until a sample is done, at most for
@@ -9,8 +9,8 @@
 // once. A turn that swaps weights does not step. A step that fails because of one group ends that
 // group alone; any other failure ends all groups.
 //
-// An idle engine can rest: its KV memory goes back to the system until groups come. Callers with a
-// single thread use `step` and `run` instead of turns. Bounds are the engine's.
+// An idle engine can rest: it returns its KV memory to the system until groups arrive. Callers with
+// a single thread use `step` and `run` instead of turns. Bounds are the engine's.
 #pragma once
 
 #include "runtime/core/activity.hpp"
@@ -40,7 +40,7 @@ struct EngineWork {
   std::vector<Submission> submits{};
   std::shared_ptr<weights::WeightIntake> intake{};  // null: none on its way
   KvAction kv = KvAction::kRecompute;
-  bool rest = false;  // nothing more is known of: sleep once idle
+  bool rest = false;  // the caller expects no more work: release KV memory once idle
 };
 
 struct TurnBounds {
@@ -51,7 +51,7 @@ struct TurnBounds {
 struct EngineTurn {
   std::vector<GroupNews> news;              // one a group, by group
   std::optional<core::Version> swapped;     // the engine computes with these from the next turn on
-  std::optional<core::Error> intake_error;  // the intake is of no more use
+  std::optional<core::Error> intake_error;  // the intake failed and must be dropped
   EngineCounters counters;
   bool resting = false;
 };
@@ -60,22 +60,22 @@ class EngineDriver {
  public:
   EngineDriver(std::unique_ptr<Engine> engine, core::TeamRunner& team)
       : team_(team), engine_(std::move(engine)) {}
-  // Without an engine: the first weights make it. `activity` may be null.
+  // Starts without an engine; `maker` makes it from the first weights. `activity` may be null.
   EngineDriver(EngineMaker maker, core::TeamRunner& team, core::Activity* activity = nullptr)
       : maker_(std::move(maker)), team_(team), activity_(activity) {}
 
   // Null before the first weights.
   const Engine* engine() const noexcept { return engine_.get(); }
   bool idle() const { return engine_ == nullptr || engine_->idle(); }
-  // There is something to compute, and it may be computed now.
+  // There is something to compute, and the engine is neither paused nor asleep.
   bool computes() const;
 
   // Errors: those of Engine::submit; kClosed without weights.
   core::Result<void> submit(GroupRequest request, Watch watch = Watch::kFinished);
-  // What the group had drawn is not told any more.
+  // Ends the group; tokens that it drew are not reported any more.
   void abort(core::GroupId group);
 
-  // As those of Engine; there are weights. `pause` returns the news of what it ended.
+  // As in Engine; need weights. `pause` returns the news of the groups that it ended.
   std::vector<GroupNews> pause(PauseMode mode);
   core::Result<void> resume() { return engine_->resume(); }
   core::Result<MemoryReport> sleep(SleepParts parts) { return engine_->sleep(parts); }

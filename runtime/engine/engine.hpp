@@ -1,7 +1,8 @@
 // The generation engine: continuous batching over paged KV blocks. A step schedules, builds the
 // plan in place, computes it on the team and takes in what was drawn. One owner thread drives it,
-// by way of an EngineDriver (driver.hpp). No step allocates once the batch has its shape. A step
-// whose logits are not finite takes nothing in: after the named group is aborted the others go on.
+// through an EngineDriver (driver.hpp). No step allocates once the batch has its shape. A step
+// whose logits are not finite keeps no token: once the caller aborts the named group the others go
+// on.
 //
 //   submit -> waiting group -> (prompt prefilled once, in chunks) -> n running samples -> finished
 //
@@ -9,7 +10,7 @@
 // (preemption by recompute); tokens already sampled stay, so results keep their bits. Weights are
 // swapped between steps; each token carries the version that made it.
 //
-// States. Paused or not, and beside that what sleeps:
+// States. An engine is paused or not; independently of that, parts of it can sleep:
 //
 //   awake --sleep(kv)--> kv asleep --wake(kv)--> awake
 //   awake --sleep(weights, maybe kv)--> weights asleep --wake(weights)--> weights awaited
@@ -73,18 +74,19 @@ class Engine {
   // kClosed (a part of the engine sleeps). While paused, groups wait.
   core::Result<void> submit(GroupRequest request);
 
-  // Ends the group's unfinished samples at once; they come back with what they have, kAborted.
-  // Samples that had finished in an earlier step were already returned. Unknown ids give nothing.
-  // Works in every state.
+  // Ends the group's unfinished samples at once and returns them as they are, with kAborted.
+  // Samples that finished in an earlier step were already returned. Returns nothing for an unknown
+  // id. Works in every state.
   std::vector<Sample> abort(core::GroupId group);
 
-  // Runs one step and returns the samples that finished in it, by (group, index). Nothing to do
-  // returns nothing, and so does a paused engine. Errors: kNumeric when logits are not finite
-  // (names group and position, see `broken_group`), kClosed when a part of the engine sleeps.
+  // Runs one step and returns the samples that finished in it, by (group, index). Returns nothing
+  // when there is nothing to do or the engine is paused. Errors: kNumeric when logits are not
+  // finite (names group and position, see `broken_group`), kClosed when a part of the engine
+  // sleeps.
   core::Result<std::vector<Sample>> step();
 
-  // The group on whose account the last step failed with kNumeric: once it is aborted the others
-  // go on. None after a step that did not fail so, and once the group is gone.
+  // The group that made the last step fail with kNumeric; once it is aborted the others go on. None
+  // after a step that did not fail so, and once the group is gone.
   std::optional<core::GroupId> broken_group() const { return broken_; }
 
   bool idle() const;
@@ -92,7 +94,7 @@ class Engine {
   // The tokens that an unfinished sample has drawn so far, for streaming; empty for one that is not
   // here. Good until the next call that changes the engine.
   std::span<const std::int32_t> drawn(core::GroupId group, std::int32_t index) const;
-  // All that an unfinished sample holds so far; null for one that is not here. Good as long.
+  // All that an unfinished sample holds so far; null for one that is not here. Valid as `drawn` is.
   const Sample* unfinished(core::GroupId group, std::int32_t index) const;
 
   // No step computes anything until `resume`. Returns what kAbort ended, by (group, index), waiting
@@ -102,8 +104,8 @@ class Engine {
   // Errors: kInvalidArgument when the engine is not paused.
   core::Result<void> resume();
 
-  // Gives parts back until `wake`: the engine's hold on the weights (their memory is free when
-  // nobody else holds them), the memory of the KV blocks, which goes back to the system at once.
+  // Releases parts until `wake`: the engine's reference to the weights (their memory is freed when
+  // nobody else holds them), and the memory of the KV blocks, which returns to the system at once.
   // Running samples lose their keys and values, as with PauseMode::kRecompute. Errors:
   // kInvalidArgument when no part is named or one of them sleeps already.
   core::Result<MemoryReport> sleep(SleepParts parts);
@@ -128,7 +130,7 @@ class Engine {
   const model::ModelSpec& spec() const { return spec_; }
   EngineCounters counters() const;
 
-  // Puts something around, or in the place of, what computes the steps: faults to order, scripts.
+  // Wraps or replaces the StepComputer, for fault injection and scripted tests.
   using StepWrap = std::function<std::unique_ptr<StepComputer>(std::unique_ptr<StepComputer>)>;
   void wrap_steps(const StepWrap& wrap);
 

@@ -27,7 +27,7 @@ constexpr std::int32_t blocks_for(std::int64_t positions) {
   return static_cast<std::int32_t>((positions + kBlockTokens - 1) / kBlockTokens);
 }
 
-// What a model that looks back on a window in every layer needs of a sample's table.
+// Block counts for a sample's table when every layer of the model has a sliding window.
 struct KvWindow {
   std::int32_t tokens = 0;     // that a row sees, its own among them; 0: all
   std::int32_t step_rows = 0;  // most positions of a sample that one step computes
@@ -46,7 +46,7 @@ struct KvWindow {
   constexpr std::int32_t held_max() const { return blocks_for(tokens + step_rows) + 1; }
 };
 
-// Blocks with which a group of `samples` can enter, and with which any of them comes to its end.
+// Free blocks needed to admit a group of `samples` and to finish any one of them alone.
 constexpr std::int64_t blocks_wanted(std::int64_t prompt,
                                      std::int64_t samples,
                                      std::int64_t new_tokens,
@@ -60,13 +60,13 @@ constexpr std::int64_t blocks_wanted(std::int64_t prompt,
   return std::max(shared + samples, at_once);
 }
 
-// A block of a table that was given back.
+// Stands in a table for a block that was released.
 inline constexpr std::int32_t kGoneBlock = -1;
 
 enum class SampleStatus : std::uint8_t {
   kWaiting,    // holds no blocks; its prompt has not been computed yet
   kRunning,    // holds blocks for every position (under a window: for those that a step may see)
-  kPreempted,  // gave its blocks back, keeps its tokens
+  kPreempted,  // lost its blocks, keeps its tokens
   kFinished,   // returned to the caller
 };
 
@@ -85,7 +85,7 @@ struct SampleState {
   std::int32_t computed = 0;         // positions with keys and values, once past the shared ones
   std::vector<std::int32_t> blocks;  // block of positions 16i .. 16i+15; the shared ones first
   std::int32_t behind = 0;           // of these, the first that are gone: behind the window
-  // Computes the shared positions by itself: those who have them gave some of their blocks back.
+  // Computes the shared positions by itself, as no other sample holds all blocks of them any more.
   bool alone = false;
   // Of `blocks`, the first that the prefix index knows, and its entry for the last of these.
   std::int32_t indexed = 0;

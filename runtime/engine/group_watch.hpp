@@ -1,5 +1,5 @@
-// Remembers what has been reported of each group in an engine, and collects what is new. Part of an
-// EngineDriver, on the engine's thread. Bound: the groups of the engine.
+// Remembers what has been reported about each group in an engine, and collects what is new. Part of
+// an EngineDriver, on the engine's thread. Bound: the groups of the engine.
 #pragma once
 
 #include "runtime/core/error.hpp"
@@ -12,14 +12,14 @@
 
 namespace troupe::engine {
 
-// What is told of a group beside its finished samples.
+// What is reported about a group besides its finished samples.
 enum class Watch : std::uint8_t {
   kFinished,    // nothing
   kFirstToken,  // when it has its first token
-  kStream,      // that, and what unfinished samples draw
+  kStream,      // also each token that unfinished samples draw
 };
 
-// What became known of one group since the news before.
+// What is new about one group since the last report.
 struct GroupNews {
   core::GroupId group;
   std::vector<Sample> grown;         // of unfinished samples: index, and only what is new
@@ -36,9 +36,9 @@ class GroupWatch {
   void drop(core::GroupId group) { groups_.erase(group); }
   std::vector<core::GroupId> groups() const;
 
-  // Adds samples that have ended; groups without others are watched no more.
+  // Adds finished samples to the news; stops watching groups whose samples are all finished.
   void take(std::vector<Sample> finished, News& news);
-  // The same where nobody wants news.
+  // Counts one finished sample as `take` does, without news.
   void count(core::GroupId group);
   // Adds what unfinished samples have drawn.
   void look(const Engine& engine, News& news);
@@ -54,7 +54,7 @@ class GroupWatch {
   std::map<core::GroupId, Watched> groups_;  // ids ascend in the order of submission
 };
 
-// The news of `group`, begun when there were none.
+// The entry of `group` in `news`, added if missing.
 GroupNews& news_of(core::GroupId group, News& news);
 
 }  // namespace troupe::engine

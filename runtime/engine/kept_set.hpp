@@ -1,4 +1,4 @@
-// The tokens that top-k, top-p and min-p leave over, found without sorting the vocabulary.
+// Finds the tokens that top-k, top-p and min-p keep, without sorting the vocabulary.
 //
 // Tokens are ranked by scaled score, ties by lower id. In this order, as transformers and vLLM have
 // it:

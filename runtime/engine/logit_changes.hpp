@@ -1,5 +1,5 @@
-// What penalties, biases and masks make of a row's logits: the new scaled scores of the few tokens
-// that change. As vLLM orders it:
+// Applies penalties, biases and masks to a row's logits: finds the new scaled scores of the few
+// tokens that change. In vLLM's order:
 //   z += bias;                                                    (SamplingParams::logit_bias)
 //   tokens of prompt or response: z = z > 0 ? z / r : z * r;       (repetition; Keskar et al. 2019)
 //   tokens of the response: z -= frequency * count, z -= presence  (OpenAI's definition)
@@ -16,7 +16,7 @@
 
 namespace troupe::engine {
 
-// What a draw knows of the sample's past. All ascending and without doubles.
+// The sample's masked and earlier tokens. Each list ascends without duplicates.
 struct DrawHistory {
   std::span<const std::int32_t> masked = {};  // not to be drawn; at least one token stays
   std::span<const std::int32_t> prompt = {};  // distinct tokens; read by the repetition penalty

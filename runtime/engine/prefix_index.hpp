@@ -1,5 +1,5 @@
-// Which KV block holds the keys and values of which tokens, so that a prompt (or a sample that
-// comes back) need not compute again what an earlier one computed. An entry is a full block: 16
+// Maps token blocks to the KV blocks that hold their keys and values, so that a prompt (or a sample
+// that resumes) need not recompute what an earlier one computed. An entry is a full block: 16
 // tokens, the entry before it, and the scope (weights, salt) in which all of them were computed. A
 // lookup compares all of that; the hash only says where to look. Entries are named by serial
 // numbers that are never given twice, so an entry whose predecessor is gone, even if the same

@@ -1,5 +1,5 @@
-// What a request must satisfy before the engine takes it in. Each refusal names the group, the
-// value and what to change. Pure functions.
+// Validates a request before the engine accepts it. Each error names the group, the value and what
+// to change. Pure functions.
 #pragma once
 
 #include "runtime/core/result.hpp"

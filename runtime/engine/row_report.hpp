@@ -1,7 +1,7 @@
 // Statistics of a row of logits that are reported beside the draw: the log-sum-exp and the most
 // likely tokens at temperature 1, and the entropy at the row's temperature. They describe the
 // model's own distribution, before penalties and masks, with the same bits as in the trainer.
-// Scratch for one thread; it keeps only what the last `read` found.
+// Scratch for one thread; it holds only the results of the last `read`.
 #pragma once
 
 #include "kernels/ops.hpp"

@@ -70,7 +70,7 @@ void Scheduler::schedule_running(std::int32_t& rest) {
   }
 }
 
-// Preempted samples come back before new groups; who comes first goes first.
+// Resumes preempted samples before it admits new groups, each in order of submission.
 void Scheduler::schedule_entering(std::int32_t& rest) {
   for (const auto& group : active_) {
     for (std::int32_t i = 0; i < group->request.samples; ++i) {
@@ -95,7 +95,7 @@ void Scheduler::add_slice(Group& group, std::int32_t index, std::int32_t& rest) 
   rest -= count;
 }
 
-// Gives every running sample the blocks of this step, oldest first; the youngest pay.
+// Gives every running sample its blocks for this step, oldest first, preempting the youngest.
 void Scheduler::grow_tables() {
   for (std::size_t g = 0; g < active_.size(); ++g) {
     Group& group = *active_[g];

@@ -69,7 +69,7 @@ class Scheduler {
   // Other weights from the next step on: nothing cached is found again, and running samples give
   // their blocks back too (kRecompute) or go on with blocks of mixed versions (kKeep).
   void new_weights(KvAction action);
-  // Nothing cached is found again: the blocks' memory goes.
+  // Empties the prefix index, before the blocks' memory is freed.
   void forget_cached() { tables_.forget_cached(); }
 
   bool idle() const { return waiting_.empty() && active_.empty(); }
@@ -92,7 +92,7 @@ class Scheduler {
   void add_slice(Group& group, std::int32_t sample, std::int32_t& rest);
   bool resume(Group& group, SampleState& sample);
   bool admit_next();
-  // Blocks that those who run will want within four steps or so; entering must leave them.
+  // Blocks that running samples will need within about four steps; admission leaves them free.
   std::int32_t spare_blocks() const { return (running_ + 3) / 4; }
 
   BlockTables tables_;

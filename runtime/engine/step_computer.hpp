@@ -22,7 +22,7 @@ class StepComputer {
   virtual core::Result<std::span<const Draw>> run(const model::PackedWeights& weights,
                                                   StepPlan& step,
                                                   model::KvPool& pool) = 0;
-  // Ends what points at weights and pools that are about to go.
+  // Drops recordings that point to weights or pools, before these are freed or replaced.
   virtual void forget_places() = 0;
   // Steps that a device did from a recording.
   virtual std::uint64_t replayed() const = 0;

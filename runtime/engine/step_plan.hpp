@@ -25,8 +25,8 @@ struct DrawJob {
   std::int32_t position = 0;  // of the token drawn or scored
 };
 
-// What decode steps of `rows` rows are filled up to: 1, 2, 4, 8, then multiples of 8, at most
-// `most`.
+// The size to which a decode step of `rows` rows is padded: 1, 2, 4, 8, then multiples of 8, at
+// most `most`.
 constexpr std::int64_t decode_bucket(std::int64_t rows, std::int64_t most) {
   std::int64_t bucket = (rows + 7) / 8 * 8;
   if (rows <= 4) bucket = rows <= 2 ? rows : 4;
@@ -44,7 +44,7 @@ class StepPlan {
   // `spare_block`: a KV block that nobody reads. Where there is one, a step that only decodes is
   // filled up to its bucket with rows that write there and draw for nobody. -1: no such rows.
   void build(std::span<const Slice> slices, int members, std::int32_t spare_block = -1);
-  // Sends the lists where a team with that memory reads them.
+  // Copies the plan's lists to `memory`, where the team reads them.
   void place(core::Memory& memory) { plan_.place(memory); }
 
   const model::ForwardPlan& plan() const { return plan_; }

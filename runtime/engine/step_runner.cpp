@@ -9,7 +9,7 @@
 namespace troupe::engine {
 namespace {
 
-// What the sample has behind it; end tokens must not be drawn yet while it is short.
+// The sample's earlier tokens; masks end tokens while it is shorter than min_new_tokens.
 DrawHistory history_of(const Group& group, const SampleState& sample) {
   const bool early =
       static_cast<std::int32_t>(sample.out.tokens.size()) < group.request.sampling.min_new_tokens;

@@ -1,7 +1,7 @@
-// Whether the newest token of a response completes one of its stop strings. Only a bounded tail of
-// the tokens is turned into text: one token for each byte of the longest stop string, and some for
-// tokens without text of their own. Pure; called on the engine's thread for requests that have stop
-// strings.
+// Tests whether the newest token of a response completes one of its stop strings. Only a bounded
+// tail of the tokens is turned into text: one token for each byte of the longest stop string, and
+// some for tokens without text of their own. Pure; called on the engine's thread for requests that
+// have stop strings.
 #pragma once
 
 #include "runtime/engine/engine.hpp"

@@ -42,7 +42,7 @@ struct SamplingParams {
   float presence_penalty = 0.0f;
   float frequency_penalty = 0.0f;
   std::vector<LogitBias> logit_bias;  // ascending ids
-  // What comes back beside the tokens.
+  // What each sample returns besides its tokens.
   bool entropies = false;         // of the full distribution at temperature
   bool raw_logprobs = false;      // log-probs at temperature 1 too
   std::int32_t top_logprobs = 0;  // the most likely tokens of each position, at temperature 1
@@ -82,15 +82,14 @@ struct Sample {
   FinishReason finish = FinishReason::kLength;
 };
 
-// What becomes of the keys and values of running samples when the weights change.
+// On new weights, the keys and values of running samples are recomputed or kept.
 enum class KvAction : std::uint8_t { kRecompute, kKeep };
 
-// What becomes of unfinished samples when the engine is paused: they come back as they are
-// (kAborted), stay with their keys and values, or stay with their tokens alone and are computed
-// again after `resume`.
+// How a pause treats unfinished samples: it returns them as they are (kAborted), keeps them with
+// their keys and values, or keeps their tokens alone and recomputes the rest after `resume`.
 enum class PauseMode : std::uint8_t { kAbort, kKeep, kRecompute };
 
-// What an engine can give back for a while: its hold on the weights, the memory of its KV blocks.
+// The parts that an engine can release for a while: its reference to the weights, its KV memory.
 struct SleepParts {
   bool weights = false;
   bool kv = false;
@@ -104,7 +103,7 @@ struct MemoryReport {
     std::uint64_t after = 0;
   };
   Part weights, kv;
-  // The weights were let go of, but somebody else holds them too: their memory is not free yet.
+  // The engine released the weights, but someone else holds them too: their memory is not free.
   bool weights_held_elsewhere = false;
 };
 
@@ -136,7 +135,7 @@ struct EngineCounters {
   // those of them whose keys and values were there, and blocks that lost their entry for room.
   std::uint64_t prefix_query_tokens = 0, prefix_hit_tokens = 0, evicted = 0;
   // waiting_sequences counts unfinished samples that hold no blocks: those of waiting groups, and
-  // those that gave theirs back (preemption, a pause, a sleep, new weights) and come again.
+  // those that lost theirs (preemption, a pause, a sleep, new weights) and will resume.
   // free_blocks counts those that hold nothing and those that are cached and held by nobody;
   // cached_blocks all that the prefix index knows.
   std::int64_t waiting_groups = 0, waiting_sequences = 0, running_sequences = 0, free_blocks = 0,

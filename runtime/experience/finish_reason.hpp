@@ -10,7 +10,7 @@ namespace troupe::experience {
 
 enum class FinishReason : std::uint8_t { kEos, kStop, kLength, kAborted };
 
-// As rollouts and users read it.
+// The name that rollout files and users see.
 constexpr std::string_view finish_name(FinishReason reason) {
   constexpr std::array<std::string_view, 4> kNames = {"eos", "stop", "length", "aborted"};
   return kNames[static_cast<std::size_t>(reason)];

@@ -1,6 +1,6 @@
 // The experience of a run: trajectories, and the groups that share a prompt. A generator makes a
-// trajectory; rewards, reference and critic add to it; the policy learns from it. Everybody on that
-// way uses these types. Value types.
+// trajectory; rewards, reference and critic add to it; the policy learns from it. All of these
+// roles use these types. Value types.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -40,7 +40,7 @@ struct Group {
   std::vector<Trajectory> samples;
 };
 
-// How far a group is.
+// The progress of a group.
 enum class GroupState : std::uint8_t { kIssued, kGenerated, kReady, kFailed };
 inline constexpr std::array<std::string_view, 4> kGroupStates = {"issued", "generated", "ready",
                                                                  "failed"};
@@ -48,8 +48,8 @@ constexpr std::string_view state_name(GroupState state) {
   return kGroupStates[static_cast<std::size_t>(state)];
 }
 
-// Error kData: no tokens, or a list that a generator gives has not one entry per token,
-// or something is there that others add.
+// Checks a trajectory from a generator. Error kData: no tokens, a generator's list without exactly
+// one entry per token, or a field that only other roles fill.
 core::Result<void> check_delivered(const Trajectory& sample);
 
 }  // namespace troupe::experience

@@ -1,5 +1,5 @@
-// The record of a mini-batch that made a run stop, for whoever looks for the cause: one JSON object
-// a sample. Called once, on the trainer's thread, when the run is lost anyway.
+// Writes the mini-batch that made a run stop to a file, for debugging: one JSON object per sample.
+// Called at most once per run, on the trainer's thread, when the run is already lost.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -1,10 +1,10 @@
-// What the program and libtroupe_learn.so were made from: both carry it, and fit together when it
-// is the same. The text is generated (runtime/cmake/TroupeBuildId.cmake).
+// The build id. The program and libtroupe_learn.so each contain it and work together only when the
+// two are equal. The text is generated (runtime/cmake/TroupeBuildId.cmake).
 #pragma once
 
 namespace troupe::learn {
 
-// Hidden, so that the library has its own and not the program's.
+// Hidden, so that the library uses its own copy, not the program's.
 [[gnu::visibility("hidden")]] extern const char kBuildId[];
 
 }  // namespace troupe::learn

@@ -1,5 +1,5 @@
 // The smaller tables of choices of the learning side: KL estimators, reducers and the order of the
-// reward's clip; and the words of all tables, for the configuration. Immutable; any thread.
+// reward's clip; and the names in all tables, for the configuration. Immutable; any thread.
 #pragma once
 
 #include "runtime/core/choice.hpp"
@@ -15,7 +15,7 @@ class Tensor;
 
 namespace troupe::learn {
 
-// Of d = l - l_ref of one token; the rows are in loss_rows.hpp.
+// Estimates the KL from d = l - l_ref of one token; the rows are in loss_rows.hpp.
 struct KlEstimator {
   std::string_view name, alias = {};
   std::string_view help;
@@ -26,13 +26,13 @@ struct KlEstimator {
   static std::span<const KlEstimator> all();
 };
 
-// What an update of M mini-batches (optimiser steps a pass) has in all.
+// Totals of one update; M mini-batches are M optimiser steps per pass.
 struct UpdateCounts {
   double mini_batches = 1, tokens = 1, samples = 1;
 };
 
-// The share of a token in the update's mean, so that all tokens (or samples) of an update count the
-// same and a step has the scale of a mean.
+// The weight of a token in the update's mean. All tokens (or samples) of an update count the same,
+// and each step has the scale of a mean.
 struct Reducer {
   std::string_view name, alias = {};
   std::string_view help;
@@ -50,7 +50,7 @@ struct ClipOrder {
   static std::span<const ClipOrder> all();
 };
 
-// The words of every key whose choices are tables of this room.
+// The allowed values of every configuration key whose choices are a table of this room.
 std::vector<core::ChoiceTable> choice_tables();
 
 }  // namespace troupe::learn

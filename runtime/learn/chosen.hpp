@@ -1,6 +1,6 @@
-// One row of a table of named choices: objectives, estimators, corrections and the like. The rows
-// say everything that the rest of the program has to know of a choice, so that nothing else asks
-// for it by name. A value type, the index of the row; it may cross into libtroupe_learn.so.
+// A chosen row of a table of named choices: objectives, estimators, corrections and the like. A row
+// holds everything that the rest of the program needs to know about a choice, so no other code
+// compares names. A value type that stores the row's index; it may cross into libtroupe_learn.so.
 #pragma once
 
 #include "runtime/core/check.hpp"
@@ -15,11 +15,11 @@
 
 namespace troupe::learn {
 
-// `Row` has name, alias and help, and gives its table with Row::all().
+// `Row` has name, alias and help; Row::all() returns its table.
 template <class Row>
 class Chosen {
  public:
-  // By name or alias; the configuration knows only words of the table, so that another one is a bug.
+  // By name or alias. The configuration admits only names of the table, so any other is a bug.
   template <std::convertible_to<std::string_view> Name>
   Chosen(const Name& name) : index_(index_of(name)) {}
   // A row of the table.
@@ -43,7 +43,7 @@ class Chosen {
   std::size_t index_;
 };
 
-// The words of a table, as the configuration takes them.
+// The names and aliases of a table, in the form that the configuration takes.
 template <class Row>
 core::ChoiceTable words_of(std::string_view key) {
   core::ChoiceTable table{key, {}};
@@ -52,7 +52,7 @@ core::ChoiceTable words_of(std::string_view key) {
   return table;
 }
 
-// Rows without their functions of LibTorch: what a program that does not load it may know.
+// The rows without the functions that need LibTorch, for programs that do not load it.
 template <class Row, std::size_t count>
 consteval std::array<Row, count> facts_of(std::array<Row, count> rows) {
   for (Row& row : rows)

@@ -1,5 +1,6 @@
-// The corrections of tokens that another policy sampled, as a table (docs/algorithms.md,
-// "Corrections"): a new one is a row and a function in corrections.cpp. Immutable; any thread.
+// The table of off-policy corrections, which reweigh or drop tokens that another policy sampled
+// (docs/algorithms.md, "Corrections"). To add one, add a row and a function in corrections.cpp.
+// Immutable; any thread.
 #pragma once
 
 #include <span>
@@ -14,7 +15,7 @@ struct Correction {
   std::string_view help;      // one line, for the configuration
   bool carries_rho = false;   // multiplies by rho; else it only keeps or drops
   bool has_range = false;     // reads algo.correction.low beside high
-  bool masks_update = false;  // reads a mask over all tokens of the update, made at its start
+  bool masks_update = false;  // reads a mask that was made from all tokens at the update's start
   void (*weigh)(SampleWeights& sample) = nullptr;  // null: no correction
 
   static std::span<const Correction> all();

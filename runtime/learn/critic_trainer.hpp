@@ -1,8 +1,8 @@
-// The critic's trainer: a score model under training that values every response token at the
-// position before it, and learns from what the values should have been. Owned by the critic role;
-// everything runs on its device thread, numeric work on its team. Values, losses and gradients have
-// the same bits for one micro-batch plan, whatever the number of threads. Bound: micro_tokens_max
-// rows at a time.
+// The critic's trainer: a score model that predicts a value for every response token, read at the
+// position before the token, and learns from the value targets that the policy's trainer computes.
+// Owned by the critic role; everything runs on its device thread, numeric work on its team. Values,
+// losses and gradients have the same bits for one micro-batch plan, whatever the number of threads.
+// Bound: micro_tokens_max rows at a time.
 #pragma once
 
 #include "runtime/core/ids.hpp"
@@ -26,8 +26,8 @@ struct CriticSettings {
   BatchSettings batch;           // as the policy's, so that both take the same number of steps
   double value_clip = 0.5;       // 0 = none
   std::int64_t total_steps = 0;  // optimiser steps of the whole run, for the schedule
-  // V = scale * head + shift: a critic that starts from a reward model whose scores are normalised
-  // speaks in normalised units too.
+  // V = scale * head + shift, so that a critic that starts from a reward model with normalised
+  // scores predicts in normalised units too.
   double scale = 1, shift = 0;
 };
 
@@ -52,9 +52,9 @@ class CriticTrainer {
   // finite.
   virtual core::Result<TokenValues> values(const std::vector<experience::Group>& groups) = 0;
 
-  // Learns from an update: `old` are its values at the start, `returns` what they should have been.
-  // A step with a loss or gradient that is not finite is skipped and counted, more than
-  // nonfinite_steps_max in a row is kNumeric. Error kInvalidArgument: lists that do not fit.
+  // Trains on an update: `old` holds the values at its start, `returns` the value targets. A step
+  // whose loss or gradient is not finite is skipped and counted; more than nonfinite_steps_max in a
+  // row is kNumeric. Error kInvalidArgument: lists whose sizes do not match the groups.
   virtual core::Result<CriticReport> update(const std::vector<experience::Group>& groups,
                                             const TokenValues& old,
                                             const TokenValues& returns) = 0;
@@ -62,7 +62,7 @@ class CriticTrainer {
   virtual const model::ParamStore& master() const = 0;
   virtual core::Version version() const = 0;
 
-  // As PolicyTrainer's.
+  // Weights (f32), moments and counts in `folder`, as PolicyTrainer::save_state says.
   virtual core::Result<void> save_state(const std::filesystem::path& folder) const = 0;
   virtual core::Result<void> load_state(const std::filesystem::path& folder) = 0;
 };

@@ -1,5 +1,5 @@
-// The advantage estimators as a table (docs/algorithms.md, "From scores to advantages", steps 5 to
-// 7): a new one is a row and a function in estimators.cpp. Immutable; any thread.
+// The table of advantage estimators (docs/algorithms.md, "From scores to advantages", steps 5 to
+// 7). To add one, add a row and a function in estimators.cpp. Immutable; any thread.
 #pragma once
 
 #include "runtime/learn/token_returns.hpp"
@@ -15,7 +15,7 @@ struct AlgoSettings;
 // Added to the deviation of `group_norm`. Peers that use 1e-9 turn rounding noise into advantages.
 inline constexpr double kGrpoStdFloor = 1e-4;
 
-// What is known of one sample's tokens, one entry each.
+// Inputs of an estimator for one sample; one entry per token.
 struct SampleRewards {
   std::span<const double> rewards;
   std::span<const double> values;  // of the critic; empty without one
@@ -25,11 +25,11 @@ struct SampleRewards {
 struct Estimator {
   std::string_view name, alias = {};
   std::string_view help;         // one line, for the configuration
-  bool has_critic = false;       // reads values, and gives the critic its targets
+  bool has_critic = false;       // reads the critic's values and computes their targets
   bool whitens = false;          // over all tokens of the update
   bool reads_start = false;      // reads l_p before the first step, for weights w = exp(l_p - l_mu)
-  // The scores of a prompt's samples compared with each other; null: they stay as they are. Scores
-  // are at least two, finite and not all equal.
+  // Turns the scores of one prompt's samples into advantages relative to each other; null: scores
+  // are used unchanged. Gets at least two scores, finite and not all equal.
   std::vector<double> (*group_step)(std::span<const double> scores) = nullptr;
   TokenReturns (*returns)(const AlgoSettings& algo, const SampleRewards& sample) = nullptr;
 

@@ -25,8 +25,8 @@ core::Result<Interval> paired_bootstrap(const std::vector<double>& before,
                                         int resamples,
                                         std::uint64_t seed);
 
-// The mean of `values` with its 95 % percentile interval, problems drawn with replacement. One value
-// gives a point; none is an error (kInvalidArgument).
+// The mean of `values` with its 95 % percentile interval, problems drawn with replacement. One
+// value gives a point; none is an error (kInvalidArgument).
 core::Result<Interval> bootstrap_mean(const std::vector<double>& values,
                                       int resamples,
                                       std::uint64_t seed);
@@ -36,10 +36,10 @@ core::Result<Interval> bootstrap_mean(const std::vector<double>& values,
 // Models Trained on Code"), as its product form. 1 <= k <= n.
 double pass_at_k(std::int64_t n, std::int64_t right, std::int64_t k);
 
-// The expected score of the answer that most of k samples give. `answers` and `scores` are of one
-// problem's samples in their order. The mean over the n / k blocks of k samples that do not overlap
-// (what is left over is not used); answers with as many votes share: the mean of their scores. An
-// empty answer is a vote for nothing and scores 0. 1 <= k <= n.
+// The expected score of a majority vote over k samples. `answers` and `scores` belong to one
+// problem's samples, in order. Returns the mean over the n / k disjoint blocks of k samples (the
+// rest is not used). Answers that tie for most votes count with the mean of their scores. An empty
+// answer casts no vote and scores 0. 1 <= k <= n.
 double majority_at_k(std::span<const std::string> answers,
                      std::span<const double> scores,
                      std::int64_t k);

@@ -1,5 +1,6 @@
 // Checks an update's groups before anything is computed from them: every token must have its
-// records. Also measures how old the tokens are. A pure function on the trainer's thread.
+// version, log-probs and other records. Also measures the tokens' staleness. A pure function on the
+// trainer's thread.
 #pragma once
 
 #include "runtime/core/ids.hpp"
@@ -18,9 +19,9 @@ struct Staleness {
   bool on_policy() const { return max == 0; }
 };
 
-// Errors, naming group and sample: kInvalidArgument (a list of records that has not one entry per
-// token, a version that does not exist yet, no reference log-probs or values although they are
-// needed), kNumeric (a recorded number that is not finite).
+// Errors, naming group and sample: kInvalidArgument (a list without exactly one entry per token, a
+// version that does not exist yet, missing reference log-probs or values that are needed), kNumeric
+// (a recorded number that is not finite).
 core::Result<Staleness> check_experience(const std::vector<experience::Group>& groups,
                                          core::Version version,
                                          bool needs_reference,

@@ -1,5 +1,5 @@
-// The KL to the reference model outside the loss: estimators on plain numbers, and the coefficient
-// that is steered to a target. Plain C++, pure.
+// The KL to the reference model where it is part of the reward, and the adaptive KL coefficient
+// that follows a target. Plain C++, pure.
 #pragma once
 
 #include "runtime/learn/choices.hpp"
@@ -17,8 +17,8 @@ inline constexpr double kRewardKlMax = 10.0;
 double reward_kl(Chosen<KlEstimator> estimator, double d);
 
 // The coefficient after an update: coef * (1 + clip(K/target - 1, +-0.2) * samples/horizon), with K
-// the mean over the samples of their summed KL (Ziegler et al. 2019, section 2.2). A target of 0
-// leaves it alone.
+// the mean over the samples of their summed KL (Ziegler et al. 2019, section 2.2). With a target
+// of 0 the coefficient stays.
 double steered_kl_coef(
     double coef, double kl_of_sample, double target, std::int64_t samples, double horizon);
 

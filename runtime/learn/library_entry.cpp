@@ -1,4 +1,5 @@
-// The one thing that programs ask libtroupe_learn.so for by name. Part of the library alone.
+// The only symbols that programs look up by name in libtroupe_learn.so. Compiled into the library
+// alone.
 #include "runtime/learn/build_id.hpp"
 #include "runtime/learn/trainers.hpp"
 
@@ -9,7 +10,7 @@ extern "C" {
 const Trainers troupe_learn_entry{&PolicyTrainer::create, &CriticTrainer::create,
                                   &SupervisedTrainer::create, &TrainPass::create};
 
-// Read from the file, so that it must be there.
+// trainers.cpp searches the library file for this text, so it must not be optimised away.
 [[gnu::visibility("default")]] extern const char* const troupe_learn_build;
 const char* const troupe_learn_build = kBuildId;
 }

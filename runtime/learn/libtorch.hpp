@@ -10,7 +10,7 @@ namespace troupe::learn {
 
 inline constexpr const char* kTorchFile = "libtorch_cpu.so";
 
-// What to do when there is none that fits.
+// Advice for error messages: how to install a LibTorch that fits.
 extern const char* const kTorchHint;
 
 struct LibTorch {
@@ -18,11 +18,11 @@ struct LibTorch {
   std::string version;           // "2.11.0+cpu"; empty: its folder does not say
 };
 
-// The first that is there of: the folder `lib` in what TROUPE_TORCH names, and nothing else when
-// that is set; the program's folder and `../lib` (core::program_folders); the environment that the
-// program was built with; that environment under TROUPE_HOME (default ~/.cache/troupe). kResources,
-// naming each place and what is wrong there: none can be read, or it is of another version than
-// the program was built for.
+// Searches, in this order: `lib` in the folder that TROUPE_TORCH names (if set, nothing else); the
+// program's folder and `../lib` (core::program_folders); the environment that the program was built
+// with; that environment under TROUPE_HOME (default ~/.cache/troupe). Returns the first that can be
+// read. Error kResources: none can be read (names each place and why), or the first readable one
+// has another version than the program was built for.
 core::Result<LibTorch> find_libtorch();
 
 }  // namespace troupe::learn

@@ -1,6 +1,6 @@
-// The rows of the policy's loss: objectives and KL estimators. A new objective is a row here and a
-// function in objective.cpp. Functions that return at::Tensor exist only where LibTorch is: the
-// rows are made by the compiler, and a program without LibTorch keeps what facts_of() leaves.
+// The table rows of the policy's loss: objectives and KL estimators. To add an objective, add a row
+// here and a function in objective.cpp. Functions that return at::Tensor exist only in code linked
+// with LibTorch. The rows are compile-time constants; other code keeps what facts_of() leaves.
 #pragma once
 
 #include "runtime/learn/choices.hpp"
@@ -12,13 +12,13 @@
 
 namespace troupe::learn {
 
-// Losses of a micro-batch (objective.cpp).
+// The objectives' loss functions for one micro-batch (objective.cpp).
 at::Tensor clipped_ratio(const LossTerms& terms);
 at::Tensor clipped_sample_ratio(const LossTerms& terms);
 at::Tensor weighted_logprob(const LossTerms& terms);
 at::Tensor pair_comparison(const LossTerms& terms);
 
-// Detached weights (off_policy.cpp).
+// The objectives' own detached token weights (off_policy.cpp).
 void truncated_rho(SampleWeights& sample);
 void tapered_product(SampleWeights& sample);
 
@@ -74,7 +74,7 @@ consteval auto objective_rows() {
   };
 }
 
-// Of d = l - l_ref (objective.cpp).
+// KL estimates from d = l - l_ref, with gradient (objective.cpp).
 at::Tensor kl_loss_k2(const at::Tensor& d);
 at::Tensor kl_loss_k3(const at::Tensor& d);
 

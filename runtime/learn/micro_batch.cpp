@@ -87,7 +87,7 @@ MiniBatch cut(const std::vector<experience::Group>& groups,
       if ((learns.empty() || learns[index]) != learning) continue;
       const experience::Group& group = groups[index];
       const std::size_t samples = group.samples.size();
-      // As many samples at a time as a fresh micro-batch holds: mostly all.
+      // Takes as many samples at a time as an empty micro-batch holds, mostly all of the group.
       for (std::size_t begin = 0, end = 0; begin < samples; begin = end) {
         end = begin + 1;
         while (end < samples && part_rows(group, begin, end + 1) <= rows_max)
@@ -99,8 +99,8 @@ MiniBatch cut(const std::vector<experience::Group>& groups,
   return mini;
 }
 
-// The same number of micro-batches, of sizes as equal as whole groups allow: memory goes by the
-// largest one. Where a group is too large for a micro-batch, as filled.
+// As many micro-batches as `cut` makes, but of sizes as equal as whole groups allow, because the
+// largest one sets the memory. If a group does not fit into a micro-batch, the result of `cut`.
 MiniBatch cut_evenly(const std::vector<experience::Group>& groups,
                      std::span<const std::size_t> run,
                      const std::vector<bool>& learns,

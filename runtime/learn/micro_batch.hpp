@@ -21,7 +21,7 @@ struct GroupPart {
 
 struct MicroBatch {
   std::vector<GroupPart> parts;
-  bool learns = true;       // false: no gradient comes from it, it is only looked at
+  bool learns = true;       // false: forward pass for the metrics alone, no gradient
   std::int64_t rows = 0;    // tokens that go through the model
   std::int64_t tokens = 0;  // policy tokens that are learnt from
 };
@@ -42,7 +42,7 @@ struct UpdatePlan {
 };
 
 // Rows of samples [begin, end) of `group`: the prompt once, then every response without its last
-// token, whose successor nobody asks for.
+// token, since no log-prob is needed after it.
 std::int64_t part_rows(const experience::Group& group, std::size_t begin, std::size_t end);
 
 // Groups go in ticket order. `mini_batches` consecutive runs of groups, equal in number within one

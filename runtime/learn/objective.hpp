@@ -14,7 +14,7 @@ class Tensor;
 
 namespace troupe::learn {
 
-// What the formulas of objectives read: one entry a token.
+// Inputs of the objectives' loss functions; the tensors have one entry per token.
 struct LossTerms {
   const AlgoSettings& algo;
   const TokenBatch& batch;
@@ -23,9 +23,9 @@ struct LossTerms {
   const at::Tensor& weight;  // reducer's share times the detached weights w
 };
 
-// The loss, a scalar in f64: the objective's formula, which for most is the sum over tokens of
-// -weight * w * objective, plus beta * KL * w_kl and -c_H * H summed with the same weights; w and w_kl
-// detached (off_policy.hpp), d = l - l_ref of the KL without a clamp.
+// Returns the loss, a scalar in f64: the objective's formula (for most the sum over tokens of
+// -weight * w * objective), plus beta * KL * w_kl and -c_H * H summed with the same weights. w and
+// w_kl are detached (off_policy.hpp); d = l - l_ref of the KL is not clamped.
 // `logprobs` [tokens] f32 or f64; `entropy` [tokens], or undefined when entropy_coef is 0.
 at::Tensor policy_loss(const AlgoSettings& algo,
                        const TokenBatch& batch,

@@ -1,4 +1,4 @@
-// What an update reports about its tokens: clipping, ratios, distance from sampler and reference.
+// Statistics of an update's tokens: clipping, ratios, KL to the sampling policy and the reference.
 // Sums in double that add up over micro-batches in plan order. Plain C++; a value type.
 #pragma once
 

@@ -1,6 +1,6 @@
-// The policy objectives as a table (docs/algorithms.md, "Policy objectives"). A row says all that
-// the trainer, the configuration and the documentation know of an objective; the rows are in
-// loss_rows.hpp. Immutable; any thread.
+// The table of policy objectives (docs/algorithms.md, "Policy objectives"). A row holds everything
+// that the trainer, the configuration and the documentation know about an objective; the rows are
+// in loss_rows.hpp. Immutable; any thread.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ struct AlgoSettings;
 struct LossTerms;
 struct SampleWeights;
 
-// The l_p of the ratio.
+// Which log-prob is l_p, the denominator of the ratio.
 enum class Anchor {
   kStart,         // the policy at the update's start
   kBehaviour,     // the policy that sampled the token
@@ -31,15 +31,15 @@ struct Objective {
   bool sample_ratio = false;      // r is one number for all tokens of a sample
   bool behaviour_ratio = false;   // its ratio, or weight, is pi/mu
   bool pairs = false;             // learns from a group's best and worst sample; reads l_ref
-  bool needs_group = false;       // goes with estimators that compare the samples of a prompt
-  std::string_view reducer = {};  // goes with this one alone; empty: with all
-  double AlgoSettings::*bound = nullptr;        // of its weight; null: correction_max
+  bool needs_group = false;       // needs an estimator that compares the samples of a prompt
+  std::string_view reducer = {};  // the only reducer that it allows; empty: any
+  double AlgoSettings::*bound = nullptr;        // bound of its weight; null: correction_max
   void (*weigh)(SampleWeights& sample) = nullptr;  // its own detached weight; null: 1
   at::Tensor (*formula)(const LossTerms& terms) = nullptr;  // its loss; null without LibTorch
 
-  // Weighs tokens of older policies itself, so that no correction may bring rho again.
+  // Weighs tokens of older policies itself, so a correction that multiplies by rho is refused.
   bool weighs_old_tokens() const { return behaviour_ratio || weigh != nullptr; }
-  // Its gradient has a factor that tells old tokens from new ones.
+  // Its gradient has a factor besides A: a ratio, a weight, or that of a pair's comparison.
   bool has_ratio() const { return clips || weighs_old_tokens() || pairs; }
   double bound_of(const AlgoSettings& algo) const;
 

@@ -1,7 +1,7 @@
-// AdamW over the flat buffers of a model, or of what of it is trained, and the global norm of its
-// gradient. Elementwise work is shared out over the team; sums are taken in chunks of a fixed size
-// and order, so the bits do not depend on the number of threads. The trainer owns the optimiser and
-// calls it from one thread.
+// AdamW over the flat buffers of a model or of its trained part, and the global norm of the
+// gradient. The team shares elementwise work; sums run in chunks of a fixed size and order, so the
+// bits do not depend on the number of threads. The trainer owns the optimiser and calls it from one
+// thread.
 #pragma once
 
 #include "runtime/core/team.hpp"
@@ -33,8 +33,8 @@ std::string first_nonfinite(core::TeamRunner& team, const model::ParamStore& sto
 //   p -= lr (m / (1-b1^t)) / (sqrt(v / (1-b2^t)) + eps)
 class AdamW {
  public:
-  // Moments of the layout `trained`, in the memory of `params`, for steps of stores with the layout
-  // of `params`, which has all of its tensors and perhaps more.
+  // Makes moments with the layout `trained`, in the memory of `params`. Steps then take stores with
+  // the layout of `params`, which has all tensors of `trained` and perhaps more.
   AdamW(const model::ParamStore& params,
         const std::shared_ptr<const model::ParamLayout>& trained,
         const OptimSettings& optim);
@@ -54,7 +54,7 @@ class AdamW {
   const model::ParamStore& second_moment() const { return v_; }
 
  private:
-  // Neighbours in the parameters and in the moments.
+  // A range of elements that is contiguous both in the parameters and in the moments.
   struct Run {
     std::int64_t param = 0, moment = 0, count = 0;
   };

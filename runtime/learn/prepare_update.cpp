@@ -35,7 +35,7 @@ core::Result<void> check_texts(const TrainerSettings& settings) {
   return {};
 }
 
-// A pair of online DPO is learnt from in one piece.
+// The two samples of an online-DPO pair must fit into one micro-batch together.
 core::Result<void> check_pairs(const std::vector<experience::Group>& groups, std::int64_t rows_max) {
   for (const experience::Group& group : groups) {
     const std::int64_t rows = part_rows(group, 0, group.samples.size());

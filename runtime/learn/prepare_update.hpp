@@ -1,4 +1,4 @@
-// The first half of an update: checks its groups, finds where l_p comes from, computes advantages
+// The first half of an update: checks its groups, decides where l_p comes from, computes advantages
 // and masks, and plans the micro-batches. On the trainer's thread.
 #pragma once
 
@@ -20,7 +20,7 @@ core::Result<void> check_settings(const TrainerSettings& settings);
 using ScoreStart = std::function<core::Result<TokenTable<float>>(
     const std::vector<experience::Group>& groups, const UpdatePlan& plan)>;
 
-// `start`: version of the weights. `moments` takes in the scores when the normaliser runs. Errors:
+// `start`: version of the weights. Adds the scores to `moments` if the normaliser is on. Errors:
 // those of check_experience, update_advantages, plan_update and `score`; kConfig for a pair that no
 // micro-batch holds.
 core::Result<UpdateContext> prepare_update(const TrainerSettings& settings,

@@ -1,6 +1,6 @@
 // The next-token loss on plain texts that is mixed into each optimiser step of the policy (PPO-ptx,
-// Ouyang et al. 2022), so that it keeps what it knew. Owned by the trainer, used from its thread.
-// Bound: one micro-batch of texts a step.
+// Ouyang et al. 2022), against forgetting. Owned by the trainer, used from its thread. Bound: one
+// micro-batch of texts per step.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -19,7 +19,7 @@ namespace troupe::learn {
 struct PtxTexts {
   std::vector<std::vector<std::int32_t>> texts;
   double coef = 0;         // weight of the mean loss of a token
-  std::uint64_t seed = 0;  // of their order
+  std::uint64_t seed = 0;  // seed of their order
 };
 
 // The order of a pass over `count` texts: a permutation made from (seed, pass) alone, so that the
@@ -41,9 +41,9 @@ class PtxTerm {
           model::TrainForward& forward);
 
   double coef() const { return texts_->coef; }
-  // Adds the gradient of coef * nll over the texts from place `cursor` of the endless stream on, as
-  // many as fill a micro-batch, packed without seeing each other. A loss that is not finite comes
-  // back without a gradient.
+  // Takes texts from place `cursor` of the endless stream on until a micro-batch is full, packed so
+  // that no text attends to another, and adds the gradient of coef * nll. If the loss is not
+  // finite, returns it and adds no gradient.
   core::Result<Part> add(const model::PackedWeights& weights, std::uint64_t cursor);
 
  private:

@@ -1,6 +1,6 @@
-// What happens to the scores of an update before they are compared: normaliser, length shaping,
-// clip (docs/algorithms.md, "From scores to advantages", steps 1 to 3). Plain C++ on doubles; the
-// normaliser is the trainer's, the functions are pure. Any one thread.
+// The shaping of an update's scores before they are compared: normaliser, length shaping, clip
+// (docs/algorithms.md, "From scores to advantages", steps 1 to 3). Plain C++ on doubles. The
+// trainer owns the normaliser; the functions are pure. Any one thread.
 #pragma once
 
 #include "runtime/experience/group.hpp"
@@ -31,7 +31,7 @@ double overlong_penalty(const RewardShaping& shaping, std::int64_t tokens);
 // c itself below 0. (The peer's c R would reward a truncated sample of negative score.)
 double cut_score(const RewardShaping& shaping, double score);
 
-// Overlong, then cut; the score itself when it is not finite.
+// Subtracts the overlong penalty, then applies cut_score; a score that is not finite is unchanged.
 double shaped_score(const RewardShaping& shaping, const experience::Trajectory& sample, double score);
 
 }  // namespace troupe::learn

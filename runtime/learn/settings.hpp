@@ -17,20 +17,20 @@
 
 namespace troupe::learn {
 
-// What happens to a score before the group step, besides the clip.
+// Score shaping before the group step, besides the clip.
 struct RewardShaping {
   bool normalise_running = false;    // (R - mean) / std of all scores so far
   std::int64_t overlong_tokens = 0;  // last tokens of the longest response with a penalty; 0 = none
   double overlong_factor = 1.0;
   std::int64_t response_tokens_max = 0;  // longest response, for the overlong penalty
-  double stop_properly_coef = 1.0;       // of samples cut by length; 1 = none
+  double stop_properly_coef = 1.0;       // for samples cut by length; 1 = no penalty
 };
 
 struct AlgoSettings {
   Chosen<Estimator> estimator = "group_norm";
   double gamma = 1.0, lambda = 1.0;
   double vtrace_rho_max = 1.0, vtrace_c_max = 1.0;
-  bool whiten_std = true;  // false: whitening takes off the mean only
+  bool whiten_std = true;  // false: whitening subtracts only the mean
 
   RewardShaping shaping;
   double reward_clip_low = -10, reward_clip_high = 10;
@@ -64,8 +64,8 @@ struct AlgoSettings {
   bool needs_reference() const { return kl_coef != 0 || objective->pairs; }
 };
 
-// What is wrong with a combination of settings, first things first; nothing when all go together.
-// The one place of the rules between choices, for the configuration and for trainers.
+// Returns the first rule that a combination of settings breaks, or nothing. All rules between
+// choices are here; the configuration and the trainers both call it.
 std::optional<core::Refusal> refusal(const AlgoSettings& algo);
 
 // kConfig, "<key> must be <rule>", unless the rule holds.
@@ -77,12 +77,12 @@ struct OptimSettings {
   double grad_norm_max = 1.0;            // 0 = no clipping
   double warmup_ratio = 0.03;            // of the optimiser steps of the run
   double lr_min_ratio = 0.1;             // cosine ends at this share of lr
-  std::int64_t nonfinite_steps_max = 3;  // skipped in a row before the run stops
+  std::int64_t nonfinite_steps_max = 3;  // steps skipped in a row; one more stops the run
   bool checkpointing = false;            // of activations: less memory, more time, the same bits
   double aux_loss_coef = 0;              // of the load-balancing loss of experts
   model::TrainedSet trained;             // all weights, all but some, or adapters
-  // Panels of the forward pass, kF32 or kBf16. With kBf16 the loss is that of rounded weights; its
-  // gradient is taken as that of the weights before rounding, and the inputs' passes through these.
+  // Panels of the forward pass, kF32 or kBf16. With kBf16 the forward pass uses rounded weights;
+  // the backward pass uses the f32 weights, which also get the gradient (straight-through).
   kernels::PanelDtype panels = kernels::PanelDtype::kF32;
 };
 

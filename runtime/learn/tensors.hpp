@@ -1,4 +1,4 @@
-// Converts between vectors of doubles and tensors of LibTorch. For sources of this room that call
+// Converts between vectors of doubles and LibTorch tensors. For sources of this room that call
 // LibTorch, and their tests.
 #pragma once
 

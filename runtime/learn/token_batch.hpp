@@ -1,6 +1,6 @@
-// What is known about the tokens of one micro-batch besides their current log-probs l, packed: one
-// entry per token in the order of the log-probs, samples one after the other. Plain data on the
-// trainer's thread; lives for one micro-batch.
+// The inputs of the loss for one micro-batch besides the current log-probs l, packed: one entry per
+// token in the order of the log-probs, sample after sample. Plain data on the trainer's thread;
+// lives for one micro-batch.
 #pragma once
 
 #include "runtime/learn/settings.hpp"

@@ -11,7 +11,7 @@ namespace troupe::learn {
 
 struct TokenReturns {
   std::vector<double> advantages;
-  std::vector<double> targets;  // what the values should have been
+  std::vector<double> targets;  // what the critic's values are trained towards
 };
 
 // Generalised advantage estimation (Schulman et al. 2016, eq. 16):

@@ -25,7 +25,7 @@ class GraphPass final : public TrainPass {
                                                 bool want_entropy) override {
     try {
       const c10::AutoGradMode with_grad(true);
-      out_ = {};  // the graph before the memory that the next one takes
+      out_ = {};  // frees the old graph before the new one allocates
       out_ = forward_.logprobs(weights, plan, targets, temperature, want_entropy);
     } catch (const std::exception& thrown) {
       return step_failure(thrown, "in the training forward");

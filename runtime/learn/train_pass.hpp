@@ -1,6 +1,6 @@
-// One forward and backward pass of training at a time, with a plain sum for a loss and without an
-// optimiser: what measurements of the two need. Runs on the owner's thread, numeric work on the
-// team; memory: the activations of one call.
+// Runs the forward and backward passes of training without an optimiser, the loss being a plain
+// sum, so that benchmarks can measure them. Runs on the owner's thread, numeric work on the team;
+// memory: the activations of one call.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -16,7 +16,7 @@ namespace troupe::learn {
 
 class TrainPass {
  public:
-  // `grads` takes the gradients; what else is said of model::TrainForward holds.
+  // backward() adds to `grads`. The contract is otherwise that of model::TrainForward.
   static std::unique_ptr<TrainPass> create(core::TeamRunner& team,
                                            const model::ParamStore& master,
                                            model::ParamStore& grads);
@@ -30,7 +30,7 @@ class TrainPass {
                                                         float temperature,
                                                         bool want_entropy) = 0;
 
-  // Adds to the gradients those of `scale` times the sum of the last call's log-probs. Once a call.
+  // Adds the gradient of `scale` * (sum of the last call's log-probs). At most once per logprobs().
   virtual core::Result<void> backward(float scale) = 0;
 };
 

@@ -81,16 +81,16 @@ TrainableModel::TrainableModel(std::unique_ptr<model::ParamStore> master,
       optimiser_(values(), trained, optim),
       total_steps_(total_steps),
       forward_(team, *master_, &grads_, optim.checkpointing, lora_.get()) {
-  // For the whole process: LibTorch's own threads would change the order of its sums, and take
-  // cores that the team has.
+  // Applies to the whole process. LibTorch's own threads would change the order of its sums and
+  // compete with the team for cores.
   at::set_num_threads(1);
   if (lora_) lora_->merge(team_, *master_);  // changes no weight, makes the panels
 }
 
 std::shared_ptr<const model::PackedWeights> TrainableModel::packed() {
   if (packed_ && packed_->version() == version_) return packed_;
-  // Panels that nobody else reads are filled again; else the readers keep theirs, and the panels of
-  // the version before come back when they are free: fresh memory costs a fault for every page.
+  // Refills panels that nobody else holds: the current ones, else the spare ones. Fresh memory
+  // would cost a page fault for every page.
   if (!packed_ || packed_.use_count() > 1) {
     std::swap(packed_, spare_);
     if (!packed_ || packed_.use_count() > 1) {

@@ -1,8 +1,8 @@
 // One model under training: master weights, gradients, AdamW moments, schedule, and the packed
-// panels that its forward runs on; with LoRA the adapters, and master weights that they are merged
-// into after every step. Every trainer (policy, critic, supervised) has one and brings
-// only its loss. Runs on its owner's thread; numeric work on the team. Gradients and steps have the
-// same bits for one micro-batch plan, whatever the number of threads.
+// panels that its forward pass reads; with LoRA also the adapters, which every step merges into the
+// master weights. Every trainer (policy, critic, supervised) has one and adds only its loss. Runs
+// on its owner's thread; numeric work on the team. Gradients and steps have the same bits for one
+// micro-batch plan, whatever the number of threads.
 #pragma once
 
 #include "runtime/core/ids.hpp"
@@ -27,16 +27,16 @@ namespace troupe::learn {
 struct StepReport {
   bool applied = false;  // false: skipped, something was not finite
   double lr = 0;
-  double loss = 0;       // as the accumulator returned it
+  double loss = 0;       // the value that the accumulate function returned
   double grad_norm = 0;  // before clipping; 0 when skipped
 };
 
 class TrainableModel {
  public:
-  // `key` is the section of the configuration in messages: "actor", "critic". `optim.trained` says
-  // what is trained; gradients and moments exist for that alone. Weights, gradients and moments
-  // live in the memory of the team; `master` goes there if it is elsewhere. Errors: kConfig, naming
-  // the key, for a value that makes no sense, or a model that a device does not compute.
+  // `key` is the configuration section that error messages name: "actor", "critic". Gradients and
+  // moments exist only for `optim.trained`. Weights, gradients and moments live in the memory of
+  // the team; `master` is moved there if it is elsewhere. Errors: kConfig, naming the key, for a
+  // value that makes no sense, or a model that the device cannot compute.
   static core::Result<std::unique_ptr<TrainableModel>> create(
       std::unique_ptr<model::ParamStore> master,
       const OptimSettings& optim,
@@ -44,10 +44,10 @@ class TrainableModel {
       core::TeamRunner& team,
       std::string key = "actor");
 
-  // Runs the forward and backward passes of a step on `weights` and returns the loss; gradients are
-  // zero before. A loss that is not finite, returned at once, skips the step.
+  // Runs the forward and backward passes of a step on `weights` and returns the loss. Gradients are
+  // zero when it is called. If a loss is not finite, returns it at once, and the step is skipped.
   using Accumulate = std::function<core::Result<double>(const model::PackedWeights& weights)>;
-  // Says what the step was about, for the error of too many skipped ones: "update 3, slot 1 to
+  // Describes the step's data for the error after too many skipped steps: "update 3, slot 1 to
   // ...".
   using Describe = std::function<std::string()>;
 
@@ -55,15 +55,15 @@ class TrainableModel {
   // is counted; more than nonfinite_steps_max in a row is kNumeric. Either way version() grows.
   core::Result<StepReport> step(const Accumulate& accumulate, const Describe& describe);
 
-  // The load-balancing loss of experts, where optim.aux_loss_coef is not 0: each micro-batch of a
-  // step has its own, which counts by the share of the step's rows that it holds. Call
-  // begin_micro_batch before each forward pass (0: rows that take no part); aux_loss() after it is
-  // share * loss, the step's sum of which is its mean.
+  // The load-balancing loss of experts, when optim.aux_loss_coef is not 0. Call begin_micro_batch
+  // before each forward pass with the micro-batch's share of the step's rows (0: not counted);
+  // after the pass, aux_loss() is share * loss. Summed over the step's micro-batches, that is the
+  // mean.
   void begin_micro_batch(double share);
   double aux_loss() const { return share_ * forward_.balance_loss(); }
   double aux_loss_coef() const { return optim_.aux_loss_coef; }
 
-  // Steps that move nothing: schedule and version go on as if the model had learnt.
+  // Counts steps without changing weights: schedule and version advance as if they were taken.
   void pass(core::Version steps = 1) { version_ += steps; }
 
   // Panels of the current weights, made once per version and shared.
@@ -72,10 +72,10 @@ class TrainableModel {
   // The graph that accumulators build their losses on; it adds to the gradients.
   model::TrainForward& forward() { return forward_; }
   core::TeamRunner& team() { return team_; }
-  // The weights that the model now has; with LoRA the merged ones.
+  // The current weights; with LoRA the merged ones.
   const model::ParamStore& master() const { return *master_; }
   const model::ModelSpec& spec() const { return master_->spec(); }
-  // Of a reward model that is done, before it is saved.
+  // Sets mean and deviation of a reward model's scores, after training and before it is saved.
   void set_score_scale(double mean, double std) { master_->set_score_scale(mean, std); }
   core::Version version() const { return version_; }  // optimiser steps, skipped ones included
 
@@ -83,13 +83,13 @@ class TrainableModel {
   std::int64_t trained_size() const { return grads_.size(); }
 
   bool has_adapter() const { return lora_ != nullptr; }
-  // The adapters as a folder that PEFT opens; `base` is what it calls the base model. Only with
-  // has_adapter(). `troupe merge-lora` makes master() of it again, bit for bit.
+  // Writes the adapters as a folder that PEFT opens; `base` names the base model. Only with
+  // has_adapter(). `troupe merge-lora` rebuilds master() from it, bit for bit.
   core::Result<void> save_adapter(const std::filesystem::path& folder,
                                   const std::string& base) const;
 
-  // What is trained (f32; with LoRA the adapters), moments and counts as safetensors and JSON in
-  // `folder`, which must exist; the caller makes the commit atomic. Load restores the same bits.
+  // The trained tensors (f32; with LoRA the adapters), moments and counts as safetensors and JSON
+  // in `folder`, which must exist; the caller makes the commit atomic. Load restores the same bits.
   core::Result<void> save_state(const std::filesystem::path& folder) const;
   core::Result<void> load_state(const std::filesystem::path& folder);
 
@@ -100,7 +100,7 @@ class TrainableModel {
                  std::int64_t total_steps,
                  core::TeamRunner& team,
                  std::string key);
-  // What the optimiser moves.
+  // The tensors that the optimiser changes.
   model::ParamStore& values() { return lora_ ? lora_->values() : *master_; }
   const model::ParamStore& values() const { return lora_ ? lora_->values() : *master_; }
   core::Result<StepReport> skip(const std::string& what, const Describe& describe, double lr);
@@ -114,9 +114,9 @@ class TrainableModel {
   AdamW optimiser_;
   const std::int64_t total_steps_;  // of the run, for the learning rate
   model::TrainForward forward_;
-  std::shared_ptr<model::PackedWeights> packed_;  // of version_, or older, or none yet
-  std::shared_ptr<model::PackedWeights> spare_;   // of the version before, for its memory
-  double share_ = 0;                              // of the micro-batch, in the step's rows
+  std::shared_ptr<model::PackedWeights> packed_;  // of version_ or an older one; null: not made yet
+  std::shared_ptr<model::PackedWeights> spare_;   // an earlier version's, kept to reuse its memory
+  double share_ = 0;                              // the micro-batch's share of the step's rows
   core::Version version_ = 0;
   std::int64_t skipped_in_row_ = 0;
 };

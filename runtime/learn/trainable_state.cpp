@@ -1,9 +1,8 @@
-// A trainer's state on disk. Of the model: weights.safetensors, adam_m.safetensors and
-// adam_v.safetensors (f32, the Hugging Face names of the weights) and trainer_state.json with the
-// counts. With LoRA the weights are the adapters, and the counts name the CRC of the base that they
-// belong to. Of the policy's trainer besides: rl_state.json and, where there is an average,
-// ema.safetensors. Everything else follows from the configuration. Loading looks at all files of a
-// model before it changes anything.
+// A trainer's state on disk. For the model: weights.safetensors, adam_m.safetensors and
+// adam_v.safetensors (f32, Hugging Face names) and trainer_state.json with the counts. With LoRA
+// the weights are the adapters, and trainer_state.json holds the CRC of their base weights. The
+// policy's trainer adds rl_state.json and, if it keeps an average, ema.safetensors. Everything else
+// follows from the configuration. Loading checks all files of a model before it changes anything.
 #include "runtime/learn/rl_state.hpp"
 #include "runtime/learn/trainable_model.hpp"
 #include "runtime/learn/weight_average.hpp"

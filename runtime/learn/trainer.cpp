@@ -26,7 +26,7 @@
 namespace troupe::learn {
 namespace {
 
-// Share of the trend of mean scores that stays at each update.
+// Decay of the moving mean of the updates' scores (RlState::score_trend), per update.
 constexpr double kScoreTrendKeep = 0.9;
 
 bool all_finite(const std::vector<double>& values) {
@@ -40,17 +40,17 @@ ObjectiveStats not_finite() {
   return stats;
 }
 
-// Runs single micro-batches through the model: with gradients, or only to look. Exceptions of
-// LibTorch end here. Keeps activations and scratch from batch to batch (bound: micro_tokens_max
-// rows).
+// Runs single micro-batches through the model, with gradients or for metrics alone. Turns
+// LibTorch's exceptions into errors. Keeps activations and scratch from batch to batch (bound:
+// micro_tokens_max rows).
 class MicroBatchRunner {
  public:
   // All outlive the runner.
   MicroBatchRunner(const AlgoSettings& algo, core::TeamRunner& team, model::TrainForward& forward)
       : algo_(algo), team_(team), forward_(forward) {}
 
-  // Forward, loss and, when the micro-batch learns and the loss is finite, backward into the
-  // gradients. A loss or log-prob that is not finite comes back as a loss that is not.
+  // Forward pass, loss and, when the micro-batch learns and the loss is finite, backward pass into
+  // the gradients. If the loss or a log-prob is not finite, neither is the returned loss.
   core::Result<ObjectiveStats> run(const model::PackedWeights& weights,
                                    const UpdateContext& update,
                                    const MicroBatch& micro) {
@@ -90,8 +90,8 @@ class MicroBatchRunner {
     return stats;
   }
 
-  // Without advantages, KL and entropy terms the loss is zero and so is its gradient; what is left
-  // are the figures, at a third of the cost.
+  // For micro-batches without advantages, KL and entropy terms: loss and gradient are zero, so this
+  // computes only the statistics, at a third of the cost.
   ObjectiveStats look(const model::PackedWeights& weights, const TokenBatch& batch) {
     std::vector<float> l(batch.size()), h(batch.size());
     model::score_logprobs(team_, weights, plan_.plan, plan_.targets,
@@ -154,7 +154,7 @@ class PolicyTrainerImpl final : public PolicyTrainer {
       for (std::int64_t epoch = 0; epoch < settings_.batch.epochs; ++epoch) {
         for (const MiniBatch& mini : update_->plan.mini_batches) {
           if (stop) {
-            // Left out, but counted: the schedule stays a function of the updates.
+            // Not trained on, but counted as a step: the schedule depends on updates alone.
             model_->pass();
             ++totals.left_out;
             continue;
@@ -202,7 +202,7 @@ class PolicyTrainerImpl final : public PolicyTrainer {
     if (average_) TROUPE_TRY(average_->load(folder));
     TROUPE_TRY(model_->load_state(folder));
     state_ = state;
-    // Only a steered coefficient is state; a fixed one follows the configuration.
+    // Only an adaptive coefficient is restored; a fixed one comes from the configuration.
     if (settings_.algo.kl_target > 0 && settings_.algo.kl_coef != 0) {
       settings_.algo.kl_coef = state_.kl_coef;
     } else {
@@ -269,7 +269,7 @@ class PolicyTrainerImpl final : public PolicyTrainer {
     return stats.tokens == 0 ? 0.0 : stats.kl_old_sum / static_cast<double>(stats.tokens);
   }
 
-  // What made the run stop goes to a file that the message names.
+  // Writes the mini-batch that stops the run to a file and names the file in the error.
   core::Result<StepReport> stopped(const MiniBatch& mini,
                                    core::Error error,
                                    const std::vector<double>& losses) {

@@ -27,7 +27,7 @@ struct TrainerSettings {
   OptimSettings optim;
   BatchSettings batch;
   std::int64_t total_steps = 0;         // optimiser steps of the whole run, for the schedule
-  std::uint64_t freezing_steps = 0;     // first updates that the policy only passes
+  std::uint64_t freezing_steps = 0;     // first updates that leave the policy unchanged
   double ema_beta = -1;                 // of the moving average of the weights; below 0 = none
   std::shared_ptr<const PtxTexts> ptx;  // null: no such term
   // Where a batch that stops the run is written; empty = nowhere.
@@ -55,11 +55,11 @@ class PolicyTrainer {
       std::unique_ptr<model::ParamStore> master, TrainerSettings settings, core::TeamRunner& team);
   virtual ~PolicyTrainer() = default;
 
-  // An update has two halves, so that a critic can learn beside the policy. `prepare` takes the
-  // groups (ticket order; with `values` for estimators that have a critic), finds anchors and
-  // advantages, and returns what the values should have been. `learn` takes the optimiser steps;
-  // one with a non-finite loss or gradient is skipped and counted, more than nonfinite_steps_max in
-  // a row is kNumeric.
+  // An update has two halves, so that a critic can train at the same time as the policy. `prepare`
+  // takes the groups (ticket order; with `values` if the estimator has a critic), computes anchors
+  // and advantages, and returns the critic's targets. `learn` takes the optimiser steps. A step
+  // whose loss or gradient is not finite is skipped and counted; more than nonfinite_steps_max in a
+  // row is kNumeric.
   virtual core::Result<ValueTargets> prepare(std::vector<experience::Group> groups) = 0;
   virtual core::Result<UpdateReport> learn() = 0;
   core::Result<UpdateReport> update(std::vector<experience::Group> groups) {  // both

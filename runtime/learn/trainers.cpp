@@ -40,8 +40,8 @@ bool holds(std::ifstream& in, std::string_view id) {
   return false;
 }
 
-// The library holds the program's id as bytes: read before it is opened, because the loader would
-// speak of the symbols that another build lacks.
+// Searches the library file for the program's build id before opening it: the loader's own error
+// for another build would only name missing symbols.
 core::Result<void> check_build(const fs::path& library) {
   std::ifstream in(library, std::ios::binary);
   if (!in) {
@@ -54,9 +54,9 @@ core::Result<void> check_build(const fs::path& library) {
                                                "from the same build");
 }
 
-// MKL, inside LibTorch, chooses its functions by the maker and kind of processor, and their last bits
-// differ. Its "compatible" functions are the same everywhere. Only its first call looks, so this
-// comes before; where LibTorch was built without MKL there is nothing to choose.
+// MKL, inside LibTorch, chooses its functions by the maker and kind of processor, and their last
+// bits differ. Its "compatible" functions are the same everywhere. MKL reads the choice at its
+// first call, so this runs before; if LibTorch was built without MKL it does nothing.
 void choose_same_bits_everywhere(void* torch) {
   constexpr int kCompatible = 3;  // MKL_CBWR_COMPATIBLE of mkl.h
   using Choose = int (*)(int);
@@ -66,7 +66,7 @@ void choose_same_bits_everywhere(void* torch) {
 
 core::Result<const Trainers*> open_library() {
   TROUPE_TRY_ASSIGN(files, find_trainers());
-  // First by its full path: the library asks for it by its name, and is given what is there.
+  // Loads LibTorch by full path first; our library, which needs it by name, then gets this one.
   const std::string torch = (files.torch.folder / kTorchFile).string();
   void* const torch_handle = dlopen(torch.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (torch_handle == nullptr) {
@@ -101,7 +101,7 @@ core::Result<const Trainers*> trainers() {
   static std::mutex mutex;
   static const Trainers* opened = nullptr;
   const std::lock_guard lock(mutex);
-  // A failure is no last word: the file may be there the next time.
+  // A failure is not remembered: the file may be there at the next call.
   if (opened == nullptr) {
     TROUPE_TRY_ASSIGN(now, open_library());
     opened = now;

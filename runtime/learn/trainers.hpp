@@ -1,7 +1,7 @@
-// The trainers, and LibTorch with them, are in a library of their own: libtroupe_learn.so, opened
-// when a process first asks for them (docs/adr/0009-libtorch-on-demand.md). Programs make trainers
-// by this table alone; a program that is linked with LibTorch (tests do it) may call the `create`
-// functions themselves. Any thread; an opened library stays.
+// Opens libtroupe_learn.so, which holds the trainers and links LibTorch, when a process first asks
+// for a trainer (docs/adr/0009-libtorch-on-demand.md). Programs create trainers only through this
+// table; a program linked with LibTorch (such as tests) may call the `create` functions directly.
+// Any thread; the library is never closed.
 #pragma once
 
 #include "runtime/core/result.hpp"
@@ -25,8 +25,8 @@ struct Trainers {
   decltype(&TrainPass::create) pass;
 };
 
-// Opens library and LibTorch the first time. kResources: as find_trainers(), or what the system's
-// loader says.
+// Opens the library and LibTorch at the first call. Errors: those of find_trainers(), and
+// kResources with the dynamic loader's message.
 core::Result<const Trainers*> trainers();
 
 struct TrainersFiles {
@@ -34,9 +34,9 @@ struct TrainersFiles {
   LibTorch torch;
 };
 
-// What trainers() would open; opens nothing. kResources, with what to do about it: a file is not
-// there or cannot be read, the library is of another build than the program, LibTorch of another
-// version.
+// Finds the files that trainers() would open, without opening them. kResources, with advice: a file
+// is missing or cannot be read, the library is of another build than the program, or LibTorch is of
+// another version.
 core::Result<TrainersFiles> find_trainers();
 
 }  // namespace troupe::learn

@@ -74,8 +74,7 @@ class Chain {
     return std::clamp(score, algo_.reward_clip_low, algo_.reward_clip_high);
   }
 
-  // Steps 1 to 3. An infinite score is a broken reward, not a large one: it stays as it is for the
-  // group step to refuse.
+  // Steps 1 to 3. A score that is not finite stays as it is, so that the group step reports it.
   double score_of(const experience::Trajectory& sample) const {
     double score = *sample.score;
     if (!std::isfinite(score)) return score;

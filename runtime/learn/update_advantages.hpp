@@ -22,17 +22,17 @@ struct UpdateAdvantages {
   double kl_of_sample = 0;    // mean over samples of their summed KL; 0 without a reference
 };
 
-// l_p - l of each token of `sample`, of the update's group number `group`. l_p is of the policy at
-// the update's start: `scored`, or where that is empty the behaviour's own; l is `logprobs`.
+// l_p - l of each token of sample `sample` in group `group`. l_p, the log-probs at the update's
+// start, are those in `scored`, or the behaviour log-probs if `scored` is empty; l is `logprobs`.
 std::vector<double> start_log_ratios(const TokenTable<float>& scored,
                                      const std::vector<experience::Group>& groups,
                                      std::size_t group,
                                      std::size_t sample,
                                      const std::vector<float>& logprobs);
 
-// `moments` takes in the update's scores when the normaliser runs. `algo.kl_coef` is the
-// coefficient of now; `groups` are those that check_experience has passed. Errors: those of
-// `group_advantages`; kInvalidArgument for a sample without tokens.
+// Adds the update's scores to `moments` when the running normaliser is on. `algo.kl_coef` is the
+// current coefficient; `groups` have passed check_experience. Errors: those of `group_advantages`;
+// kInvalidArgument for a sample without tokens.
 core::Result<UpdateAdvantages> update_advantages(const AlgoSettings& algo,
                                                  const std::vector<experience::Group>& groups,
                                                  const TokenTable<float>& scored,
@@ -41,10 +41,10 @@ core::Result<UpdateAdvantages> update_advantages(const AlgoSettings& algo,
 // Indices of the groups, by ticket.
 std::vector<std::size_t> by_ticket(const std::vector<experience::Group>& groups);
 
-// Online DPO compares the best sample of a group with the worst: leaves these two, best first, in
-// every group and in `scored`, with advantage 1 and -1. Best and worst go by the advantage of the
-// first token; of equals the first sample counts. A group without a difference keeps its first two
-// with advantage 0: it has nothing to teach.
+// For online DPO: reduces every group, and `scored`, to its best and its worst sample, best first,
+// with advantages 1 and -1. Samples are ranked by the advantage of their first token, ties by lower
+// index. A group whose samples are all equal keeps its first two with advantage 0, so it gives no
+// gradient.
 void keep_best_and_worst(std::vector<experience::Group>& groups,
                          TokenTable<double>& advantages,
                          TokenTable<float>& scored);

@@ -1,5 +1,5 @@
-// What one call of PolicyTrainer::update knows about its groups, and the numbers of one micro-batch
-// cut out of it. Plain data on the trainer's thread; lives for one update.
+// The data of one update between PolicyTrainer::prepare and learn, and the functions that cut one
+// micro-batch's inputs out of it. Plain data on the trainer's thread; lives for one update.
 #pragma once
 
 #include "runtime/core/ids.hpp"
@@ -40,7 +40,7 @@ struct UpdateContext {
   std::int64_t pairs = 0;    // groups with a best and a worst sample, of objectives over pairs
 };
 
-// `start_needed`: something before the first step reads l_p, so that sg(l) comes too late.
+// `start_needed`: advantages or masks read l_p before the first step, so sg(l) cannot serve.
 AnchorSource anchor_source(Chosen<Objective> objective,
                            bool on_policy,
                            std::int64_t optimiser_steps,

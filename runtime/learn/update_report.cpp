@@ -16,8 +16,8 @@ double zero_share(const TokenTable<double>& advantages) {
   return flat / static_cast<double>(advantages.size());
 }
 
-// A reward that rises while the policy runs away from what it was is the mark of a reward being
-// gamed, or of off-policy noise.
+// A reward that rises while the policy moves far from sampler or reference is a sign of reward
+// hacking, or of off-policy noise.
 bool alarming(const UpdateReport& report, const RlState& state, double score) {
   bool far = false;
   for (const auto& [name, value] : report.metrics) {

@@ -1,5 +1,5 @@
-// What an update of the policy reports: the metrics of its optimiser steps, and the alarm for a
-// reward that is being gamed. Plain C++, pure.
+// Makes the report of a policy update: the metrics of its optimiser steps, and the alarm for reward
+// hacking. Plain C++, pure.
 #pragma once
 
 #include "runtime/learn/objective_stats.hpp"
@@ -11,12 +11,12 @@
 
 namespace troupe::learn {
 
-// An update's mean score that beats the trend while the policy is this far (nats a token) from the
-// sampler, or from the reference, raises `alarm/reward_up_kl_high`.
+// `alarm/reward_up_kl_high` is raised when an update's mean score is above the trend and the KL to
+// the sampling policy, or to the reference, exceeds these (nats per token).
 inline constexpr double kRolloutKlAlarm = 0.1;
 inline constexpr double kReferenceKlAlarm = 0.5;
 
-// What the optimiser steps of one update add up to.
+// Sums over the optimiser steps of one update.
 struct UpdateTotals {
   ObjectiveStats stats;
   std::int64_t steps = 0, skipped = 0, micro_batches = 0, left_out = 0;

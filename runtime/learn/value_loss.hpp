@@ -1,6 +1,6 @@
 // The critic's loss of one micro-batch (docs/algorithms.md, "Critic"): half the squared error of
-// the values, with the value held near what it was when the update began, the larger of the two
-// counting. Computed in f64 on ATen tensors with autograd. Stateless; runs on the trainer's thread.
+// the value, or of the value clipped to the neighbourhood of the old one, whichever is larger.
+// Computed in f64 on ATen tensors with autograd. Stateless; runs on the trainer's thread.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ class Tensor;
 
 namespace troupe::learn {
 
-// What is known about the tokens of one micro-batch besides their current values V; one entry a
-// token, in the order of the values.
+// The inputs of the loss for one micro-batch besides the current values V; one entry per token, in
+// the order of the values.
 struct ValueBatch {
   std::vector<double> old;      // V at the start of the update
-  std::vector<double> returns;  // G: what V should have been
+  std::vector<double> returns;  // G: the target of V
   double weight = 0;            // share of a token in the update's mean
 };
 
 struct ValueStats {
   std::int64_t tokens = 0;
-  std::int64_t clipped = 0;  // where the clipped error was the larger: no gradient
+  std::int64_t clipped = 0;  // tokens whose clipped error was the larger: no gradient
 };
 
 // The loss, sum over tokens of weight * 0.5 * max((V - G)^2, (V_old + clip(V - V_old, +-clip) -

@@ -1,5 +1,5 @@
-// Norms and activations (kernels/ops.hpp) of rows that lie side by side: a row's leading dimension
-// is its width. For this member's rows; internal to this room.
+// Norms and activations (kernels/ops.hpp) over contiguous rows: a row's leading dimension is its
+// width. Each call does the calling member's rows; internal to this room.
 #pragma once
 
 #include "kernels/ops.hpp"

@@ -1,4 +1,4 @@
-// Refuses a device for models that only the processor computes. A pure function.
+// Refuses a GPU for models that only the CPU code supports. A pure function.
 #pragma once
 
 #include "runtime/core/memory.hpp"

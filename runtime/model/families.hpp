@@ -1,7 +1,7 @@
-// The families of models on the one forward pass, as data: what config.json is called, the defaults
-// of the keys that it may leave out, and what a family does that Llama does not. No code of the
-// forward or backward pass asks for a family; it asks for the flags of ModelSpec that spec.cpp
-// fills in from here. Constant; any thread.
+// The table of model families that the forward pass supports: the names in config.json, the
+// defaults of keys that it may leave out, and the differences from Llama. The forward and backward
+// passes never test for a family; they read the flags of ModelSpec, which spec.cpp fills in from
+// here. Constant; any thread.
 #pragma once
 
 #include "runtime/model/spec.hpp"

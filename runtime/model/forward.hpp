@@ -1,6 +1,7 @@
-// The one forward pass. The engine calls it on scratch that every layer reuses, the trainer on
-// buffers that it keeps for the backward pass; the arithmetic, and so the bits, are the same (ADR
-// 0003). Every member of the team calls each function with the same arguments; barriers are inside.
+// The forward pass of all models. The engine calls it on scratch that every layer reuses, the
+// trainer on buffers that it keeps for the backward pass; the arithmetic, and so the bits, are the
+// same (ADR 0003). Every member of the team calls each function with the same arguments; barriers
+// are inside.
 #pragma once
 
 #include "kernels/ops.hpp"

@@ -1,5 +1,5 @@
-// How many keys the rows of a model attend to, over all of its layers: the cost by which a plan
-// shares attention out over a team. One share serves all layers. A value type.
+// Counts the keys that the rows of a model attend to, over all layers: the cost by which a plan
+// divides attention among a team. All layers use one division. A value type.
 #pragma once
 
 #include "kernels/shapes.hpp"

@@ -1,7 +1,7 @@
 // Which experts a token passes through and with what weights (moe_spec.hpp has the formula), and
 // the rows of a step put in order by expert. The choice is row-local, so it does not depend on
-// company; the order is a function of all choices. Pure; members of a team call these for rows of
-// their own. Nothing is allocated.
+// the other rows; the order is a function of all choices. Pure; members of a team call these for
+// rows of their own. Nothing is allocated.
 #pragma once
 
 #include "runtime/model/moe_spec.hpp"

@@ -1,5 +1,5 @@
-// What the feed-forward part of a layer is made of where it is a mixture of experts: a router picks
-// a few of many small networks for each token. Read from config.json as part of ModelSpec. A value
+// The shape of a mixture-of-experts feed-forward part, in which a router picks a few of many small
+// networks for each token. Read from config.json as part of ModelSpec. A value
 // type.
 //   p = softmax(x W_router), the k largest (of equals the lower number); w = p, or p / sum of the
 //   chosen p (norm_topk); y = sum over the chosen of w_e * expert_e(x)  [+ sigmoid(x . g) *

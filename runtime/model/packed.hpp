@@ -28,8 +28,8 @@ struct PackedMoe {
   PackedExpert shared;
 };
 
-// What a family does not have is null. Norms are what a row is multiplied by: 1 + weight where the
-// family counts so.
+// The weights of one layer; null where the family has none. Norms hold the factors that a row is
+// multiplied by: 1 + weight in families whose norms count from 1.
 struct PackedLayer {
   const float* input_norm = nullptr;  // [hidden]
   kernels::Panels qkv;                // panels over q, k, v columns in this order (qkv_width)
@@ -75,7 +75,7 @@ class PackedWeights {
   // calls it. Barriers inside.
   void fill(core::Team team, const ParamStore& params, core::Version version);
 
-  // The same in pieces, for one who cannot stop for the whole (weight_packer.hpp): each unit once,
+  // The same in pieces, to pack between other work (weight_packer.hpp): each unit once,
   // in any order, by any member of the team, then the version. `flat` is a buffer in the order of
   // ParamLayout: of the host or, with `here`, in the memory of these panels.
   std::int64_t fill_units() const { return units_; }

@@ -1,5 +1,5 @@
-// Which step of a run was best by one figure of its evaluations (ckpt.best_metric_key). Its state
-// is what metrics.jsonl holds, so a resumed run, whose metrics were cut back, knows what it should.
+// Tracks which step of a run was best by one evaluation metric (ckpt.best_metric_key). Its state is
+// rebuilt from metrics.jsonl, so it is right for a resumed run, whose metrics were cut back.
 // Owned by the run's recorder; one thread.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Names of the figures as other trainers write them (--log.names), so that their dashboards show
-// our runs. Only where the figure is the same or its nearest kin; others keep their name.
+// our runs. Only for metrics with an equal or close counterpart there; others keep their name.
 // Constants.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What is recorded about one update: named values in the order in which they are shown, and its
-// line in metrics.jsonl. A value type.
+// The metrics of one update: named values in display order, and their line in metrics.jsonl. A
+// value type.
 #pragma once
 
 #include <cstdint>

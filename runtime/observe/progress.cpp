@@ -22,7 +22,7 @@ struct Named {
   bool of_company = false;  // stands on the block's second line of figures
 };
 
-// What is shown of a row, in this order; KL falls back to the sampler's own.
+// The metrics of a row that are shown, in this order. If kl/ref is missing, KL is kl/rollout_train.
 constexpr Named kShown[] = {
     {"reward", "reward", "reward/mean", "%.3f", ""},
     {"loss", "loss", "policy/loss", "%.4f", ""},
@@ -36,7 +36,7 @@ constexpr Named kShown[] = {
 };
 
 std::optional<double> value_of(const MetricRow& row, const Named& named) {
-  // The loss says something where there is no reward: in supervised training.
+  // The loss is shown only without a reward, that is in supervised training.
   if (std::string_view(named.key) == "loss" && row.find("reward/mean")) return std::nullopt;
   auto value = row.find(named.metric);
   if (!value && std::string_view(named.key) == "kl") value = row.find("kl/rollout_train");

@@ -1,7 +1,7 @@
-// A run as the terminal shows it: on a terminal one block that is drawn over itself (step, elapsed
-// time, ETA, reward, KL, tokens/s, generators, what is going on), elsewhere one `key=value` line an
-// update, or one JSON object. Notes (log lines, evaluations) go above the block. Safe on any
-// thread; draws on the caller's thread.
+// Shows a run's progress: on a terminal one block that is redrawn in place (step, elapsed time,
+// ETA, reward, KL, tokens/s, generators, current activity), elsewhere one `key=value` line or one
+// JSON object per update. Notes (log lines, evaluations) go above the block. Safe on any thread;
+// draws on the caller's thread.
 #pragma once
 
 #include "runtime/core/clock.hpp"
@@ -20,8 +20,8 @@ namespace troupe::observe {
 
 enum class ProgressForm { kLive, kLines, kJson };
 
-// `format` is --log.format (auto, plain, json); NO_COLOR and TERM=dumb end the live block's colours
-// and the block itself.
+// `format` is --log.format (auto, plain, json). NO_COLOR turns off the live block's colours,
+// TERM=dumb the block itself.
 ProgressForm choose_form(std::string_view format, std::FILE* out);
 
 struct ProgressStyle {

@@ -23,7 +23,7 @@ class TensorboardWriter {
                                                 double wall_time_s,
                                                 std::optional<std::uint64_t> resumed_at);
 
-  // Figures under the names of `style` (--log.names); ours from the start.
+  // Writes metrics under the names of `style` (--log.names); the default is ours.
   void use_names(std::string style) { names_ = std::move(style); }
 
   core::Result<void> write(const MetricRow& row);

@@ -1,5 +1,5 @@
-// Text from a model, a file or a peer on its way to a terminal: whatever could move the cursor,
-// change colours, set the title or reorder the line is taken out. Pure functions.
+// Makes text from a model, a file or a peer safe for a terminal: removes whatever could move the
+// cursor, change colours, set the title or reorder the line. Pure functions.
 #pragma once
 
 #include <string>

@@ -20,7 +20,7 @@ class AppendFile {
   // A new file, or an old one emptied.
   static core::Result<AppendFile> create(const std::filesystem::path& path);
 
-  // All of `bytes` or an error; after an error the file is cut back to what it was.
+  // Appends all of `bytes`. After an error the file is cut back to its previous length.
   core::Result<void> append(std::string_view bytes);
   // Puts everything on disk.
   core::Result<void> sync();
@@ -36,7 +36,7 @@ class AppendFile {
   std::uint64_t size_;
 };
 
-// Cuts a file to its first `bytes`, synced. A file that is not there is cut to 0 already.
+// Cuts a file to its first `bytes`, synced. A missing file counts as one of 0 bytes.
 core::Result<void> cut_file(const std::filesystem::path& path, std::uint64_t bytes);
 
 // The whole file, empty when there is none.

@@ -1,7 +1,7 @@
 // A folder that appears whole or not at all: files are written into a temporary folder beside the
 // target, everything is synced to disk, then one rename puts it in place. A crash at any moment
-// leaves the old state and perhaps a temporary folder, never half a target. Also the same for one
-// file (replace_file), and the plain work on files and folders that both are made of.
+// leaves the old state and perhaps a temporary folder, never half a target. replace_file does the
+// same for one file; below are the helpers for files and folders that both use.
 // Owned by one writer, one thread. Errors carry the path and what to do (see io_error.hpp).
 #pragma once
 
@@ -50,8 +50,8 @@ core::Result<std::vector<std::filesystem::directory_entry>> list_folder(
 core::Result<void> make_folder(const std::filesystem::path& path);
 // Writes a whole file, not yet synced; `commit` or `sync_path` does that.
 core::Result<void> write_file(const std::filesystem::path& path, std::string_view content);
-// Gives a file this content: a reader, or a crash, sees the old or the new and nothing between. By
-// a temporary file beside it, fsync, rename, fsync of the folder.
+// Replaces a file's content atomically: a reader, or a crash, finds the old or the new content.
+// Uses a temporary file beside it, fsync, rename, fsync of the folder.
 core::Result<void> replace_file(const std::filesystem::path& path, std::string_view content);
 core::Result<void> copy_file(const std::filesystem::path& from, const std::filesystem::path& to);
 // fsync of one file or folder.

@@ -96,7 +96,7 @@ Result<Checkpoint> read_manifest(const fs::path& folder) {
   }
 }
 
-// Adds what to do about a full disk, which is the way a save fails in practice.
+// Adds advice about a full disk, the usual cause of a failed save.
 core::Failure save_failure(const core::Error& error, const fs::path& target) {
   core::Error out = error.within("checkpoint " + target.string() + " was not saved");
   if (error.code == ErrorCode::kResources) {
@@ -189,7 +189,7 @@ Result<void> CheckpointStore::clean() const {
   return {};
 }
 
-// A convenience for people; what it leads to is known without it.
+// Makes the link ckpt/best, a convenience for people; the run knows the best step without it.
 void CheckpointStore::link_best() const {
   std::error_code ignored;
   if (!best_ || !fs::exists(folder_of(*best_), ignored)) return;

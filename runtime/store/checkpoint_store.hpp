@@ -41,14 +41,14 @@ class CheckpointStore {
   // `folder` is run/ckpt; at most `keep` >= 1 checkpoints stay.
   CheckpointStore(std::filesystem::path folder, std::int64_t keep, Hook hook = {});
 
-  // The temporary folder that the checkpoint of `step` is written into, by whoever has its parts.
+  // Makes the temporary folder for the checkpoint of `step`; the owners of its parts write there.
   core::Result<AtomicFolder> begin(std::uint64_t step) const;
   // Hashes, syncs and commits it; one of the same step is replaced. `state_json` is a JSON object.
   // An error (no space: kResources) leaves what was there.
   core::Result<std::filesystem::path> commit(std::uint64_t step,
                                              AtomicFolder folder,
                                              const std::string& state_json) const;
-  // Both, with `writer` in between.
+  // Calls `begin`, `writer` and `commit`.
   core::Result<std::filesystem::path> save(std::uint64_t step,
                                            const std::string& state_json,
                                            const Writer& writer) const;
@@ -62,11 +62,11 @@ class CheckpointStore {
   // The steps that have a folder, ascending; not verified.
   core::Result<std::vector<std::uint64_t>> steps() const;
 
-  // The checkpoint of this step stays beside the newest ones, and does not count among them, until
-  // another takes its place; ckpt/best is a link to it once it is there.
+  // Marks the best checkpoint's step. It is kept in addition to the newest ones until another is
+  // marked; ckpt/best is a link to it once it exists.
   void keep_also(std::optional<std::uint64_t> step) { best_ = step; }
 
-  // Removes what crashed writers left.
+  // Removes temporary folders that crashed writers left.
   core::Result<void> clean() const;
 
   std::filesystem::path folder_of(std::uint64_t step) const;

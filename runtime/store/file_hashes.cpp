@@ -57,7 +57,7 @@ std::optional<std::string> look_up(const fs::path& entry, const std::string& fac
   return hash;
 }
 
-// What cannot be kept is hashed again.
+// A failed write to the cache only means that the file is hashed again.
 void keep(const fs::path& entry, const std::string& facts, const std::string& hash) {
   if (auto made = make_folder(entry.parent_path()); !made) return;
   auto kept = replace_file(entry, facts + "\n" + hash + "\n");

@@ -1,4 +1,4 @@
-// One place that turns errno of file work into an Error that names the path and says what to do:
+// Turns the errno of a failed file operation into an Error that names the path and says what to do:
 // no space, quota, read-only, permission, missing. Stateless; safe on any thread.
 #pragma once
 

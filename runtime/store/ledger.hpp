@@ -1,4 +1,4 @@
-// The data role's append-only record of what it issued, took in and consumed. One line a record:
+// The data role's append-only record of tickets issued, delivered and consumed. One line a record:
 // CRC-32C of the rest in 8 hexadecimal digits, the step that the record belongs to, and its text.
 // A tail without a newline (a crash in the middle of a write) is cut off on opening; a whole line
 // that does not fit its checksum is an error, because a record that was acknowledged would be lost.
@@ -28,7 +28,7 @@ class Ledger {
   // Reads what is there and cuts a torn tail. Error kData: a damaged record.
   static core::Result<Ledger> open(const std::filesystem::path& path);
 
-  // In the order of the file: what stood there at opening. What is appended is not kept in memory.
+  // The records found at opening, in file order. Appended records are not kept in memory.
   const std::vector<LedgerRecord>& records() const { return records_; }
   std::uint64_t cut_bytes() const { return cut_bytes_; }  // of the torn tail, 0 = none
 
@@ -44,8 +44,8 @@ class Ledger {
   std::uint64_t cut_bytes_;
 };
 
-// What stands in the file, for a look at a run that may be going on: nothing is changed, a torn tail is
-// passed over. Error kData as for `open`.
+// Reads the records without changing the file, so the run may be in progress; skips a torn tail.
+// Error kData as for `open`.
 core::Result<std::vector<LedgerRecord>> read_ledger(const std::filesystem::path& path);
 
 // Drops the records of steps after `step` (all without one), for a run that goes on from a

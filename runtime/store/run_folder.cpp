@@ -41,7 +41,7 @@ Result<void> remove_after(const fs::path& folder, std::optional<std::uint64_t> s
   return {};
 }
 
-// Writes our process id into the lock file, for the message of whoever comes second.
+// Writes our process id into the lock file, for the error message of a second process.
 void sign(int fd) {
   const std::string text = std::to_string(::getpid()) + "\n";
   if (::ftruncate(fd, 0) == 0) {
@@ -90,7 +90,7 @@ Result<void> RunFolder::check_here() const {
   if (::fstat(lock_.get(), &ours) != 0) return io_failure("look at", lock, errno);
   const bool found = ::stat(lock.c_str(), &there) == 0;
   if (found && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) return {};
-  // A file system that does not answer for a moment is no removal.
+  // A temporary failure of the file system does not count as a removal.
   if (!found && errno != ENOENT && errno != ENOTDIR && errno != ESTALE) return {};
   return fail(ErrorCode::kResources,
               "run folder " + path_.string() + " was removed or renamed while the run went on");

@@ -37,11 +37,11 @@ class RunFolder {
   // lost or somebody else's, and the lock holds nothing.
   core::Result<void> check_here() const;
 
-  // True when a run has left something here that it can go on from or is judged by: a checkpoint
-  // or a line of metrics. A start that failed leaves neither.
+  // True when the folder holds a run's results: a checkpoint or a line of metrics. A start that
+  // failed leaves neither.
   bool has_run() const;
 
-  // Takes back everything after `step`, or everything without one: lines of metrics.jsonl, ledger
+  // Removes everything after `step`, or everything if it is empty: lines of metrics.jsonl, ledger
   // records, rollout and eval files.
   core::Result<void> cut_back(std::optional<std::uint64_t> step) const;
 
@@ -57,11 +57,11 @@ class RunFolder {
 std::string step_name(std::uint64_t step);
 std::optional<std::uint64_t> step_of(std::string_view name);
 
-// "<path><word><n>", the first that is not there.
+// The first "<path><word><n>" that does not exist.
 std::filesystem::path free_sibling(const std::filesystem::path& path, const std::string& word);
 
-// Renames a folder to the first free `<path>.old-<n>`; what there is no folder of stays so. Returns
-// the new name, empty when nothing was there.
+// Renames a folder to the first free `<path>.old-<n>`. Returns the new name, empty when there was
+// no folder.
 core::Result<std::filesystem::path> set_aside(const std::filesystem::path& path);
 
 // Cuts metrics.jsonl before the first line whose "step" is above `step`; a torn last line goes too.

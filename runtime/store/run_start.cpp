@@ -18,12 +18,12 @@ using core::fail;
 using core::Result;
 using config::TrainConfig;
 
-// How long the run is. It may change where no number depends on it.
+// Keys that set the run's length. They may change as long as no result depends on them.
 bool is_length(std::string_view key) {
   return key == "train.max_steps" || key == "train.num_episodes";
 }
 
-// Without warm-up and decay the learning rate does not ask how long the run is.
+// Without warm-up and decay the learning rate does not depend on the run's length.
 bool rate_is_constant(const TrainConfig& config) {
   const std::string& estimator = config.algo.advantage.estimator;
   const bool critic =

@@ -21,7 +21,7 @@ struct RunStart {
   std::vector<std::string> notes;        // what the user should know, in order
 };
 
-// Looks at the checkpoint that a run would go on from, before anything is cut off; gives notes.
+// Checks the checkpoint that a run would resume from, before anything is removed; returns notes.
 // `branch`: it is another run's. An error ends the start.
 using ResumeCheck = std::function<core::Result<std::vector<std::string>>(
     const Checkpoint& checkpoint, bool branch)>;

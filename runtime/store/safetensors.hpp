@@ -1,7 +1,7 @@
 // Hugging Face safetensors files: 8 bytes of header length, a JSON header, then the tensors' bytes.
-// The reader maps the file and checks the header against the limits before it believes a word of
-// it: sizes, counts, ranks, dtypes, no overlap, no gap, no byte beyond the end (store/limits.hpp).
-// Its spans live as long as the reader or a copy of it. One thread, or readers only.
+// The reader maps the file and checks the header against the limits before it uses it: sizes,
+// counts, ranks, dtypes, no overlap, no gap, no byte beyond the end (store/limits.hpp). Its spans
+// live as long as the reader or a copy of it. One thread, or readers only.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -1,4 +1,4 @@
-// The JSON header of a safetensors file, checked: used by the reader, the writer and the fuzzer.
+// Parses, checks and writes the JSON header of safetensors files, for reader, writer and fuzzer.
 // Pure functions on memory; safe on any thread. Bounds: store/limits.hpp.
 #pragma once
 

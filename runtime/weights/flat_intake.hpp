@@ -1,6 +1,6 @@
-// Weights that lie flat in memory, on their way into panels: the buckets' checksums first where that
-// was not done on arrival, then packing, both in slices between an engine's steps. The panels are given
-// out only when all of it was right. Made by a subscriber, used by the engine's thread.
+// Packs weights that lie flat in memory into panels, in slices between an engine's steps. Checks
+// the buckets' checksums first unless the receiver did so on arrival; `take` returns the panels
+// only if every check passed. Made by a subscriber, used by the engine's thread.
 #pragma once
 
 #include "runtime/model/weight_packer.hpp"
@@ -16,7 +16,7 @@
 
 namespace troupe::weights {
 
-// Flat weights and what keeps them there.
+// Flat weights and the owners that keep their memory alive.
 struct FlatWeights {
   core::Version version = 0;
   SnapshotShape shape;
@@ -30,8 +30,8 @@ struct FlatWeights {
 
 class FlatIntake final : public WeightIntake {
  public:
-  // Panels on a device are taken from `shadows` by the engine's thread, whose device it is; others
-  // now, so that the engine does not wait for fresh memory.
+  // Takes panels from `shadows`: on the host at once, so that the engine does not wait for fresh
+  // memory; on a device later, on the engine's thread, which owns the device.
   FlatIntake(FlatWeights flat, std::shared_ptr<ShadowPool> shadows);
 
   core::Version version() const override { return flat_.version; }

@@ -15,9 +15,9 @@ namespace troupe::weights {
 
 class LocalWeightChannel final : public WeightPublisher, public WeightSubscriber {
  public:
-  // By pointer.
+  // Passes panels by pointer.
   LocalWeightChannel() = default;
-  // By a copy on the host; `packed_as`: of the panels that versions are packed into.
+  // Passes a copy on the host; `packed_as`: type of the panels that intakes pack it into.
   explicit LocalWeightChannel(kernels::PanelDtype packed_as) : packed_as_(packed_as) {}
 
   // The location is empty: there is one channel.
@@ -27,7 +27,7 @@ class LocalWeightChannel final : public WeightPublisher, public WeightSubscriber
 
  private:
   class Intake;
-  // One of the two is there.
+  // Holds either the panels or the host copy.
   struct Weights {
     core::Version version = 0;
     std::shared_ptr<const model::PackedWeights> panels;

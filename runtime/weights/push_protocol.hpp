@@ -1,7 +1,7 @@
-// What travels between a publisher of weights and a receiver: a hello, an answer, and a snapshot, which
-// is the same bytes in shared memory and on TCP: head, checksums of the buckets, zeros up to a whole
-// page, then all weights in the order of ParamLayout, f32. Integers are little-endian, as x86-64 is.
-// Pure functions; bounds below.
+// The wire format between a publisher of weights and a receiver: a hello, an answer, and a
+// snapshot. A snapshot has the same bytes in shared memory and on TCP: head, checksums of the
+// buckets, zeros up to a whole page, then all weights in the order of ParamLayout, f32. Integers
+// are little-endian, as x86-64 is. Pure functions; bounds below.
 #pragma once
 
 #include "runtime/core/ids.hpp"
@@ -22,7 +22,7 @@ inline constexpr std::uint64_t kBucket_bytes = 4ull << 20;
 inline constexpr std::uint64_t kBucket_bytes_min = 64ull << 10;
 inline constexpr std::uint64_t kBucket_bytes_max = 16ull << 20;
 
-// kDevice is asked where kMemory is.
+// The way in which a receiver wants the weights; kDevice uses the same socket as kMemory.
 enum class Wants : std::uint32_t { kMemory = 1, kStream = 2, kDevice = 3 };
 
 struct Hello {
@@ -55,7 +55,7 @@ struct Answer {
 };
 static_assert(sizeof(Answer) == 40);
 
-// Follows the answer to kDevice: where the weights lie, on which device.
+// Follows the answer to kDevice: the device, and the handle of the weights' memory on it.
 struct DevicePlace {
   char device[64] = {};  // core::Memory::shared_name, ended by a zero
   unsigned char handle[64] = {};
@@ -76,7 +76,7 @@ struct SnapshotHead {
 };
 static_assert(sizeof(SnapshotHead) == 56);
 
-// What a model's snapshot looks like; both sides compute it from the model.
+// Layout and sizes of a model's snapshot; both sides compute it from the model.
 struct SnapshotShape {
   SnapshotShape() = default;
   explicit SnapshotShape(const model::ParamLayout& layout,
@@ -104,15 +104,16 @@ core::Result<SnapshotShape> check_head(const SnapshotHead& head, const SnapshotS
 core::Result<void> check_table(const SnapshotHead& head, std::span<const std::uint32_t> table);
 core::Failure wrong_bucket(core::Version version, std::uint32_t bucket, std::uint32_t buckets);
 
-// Of the answer to a hello for `at_least`. `source` names the publisher in errors.
+// Error unless the answer grants a snapshot of at least `at_least`. `source` names the publisher in
+// errors.
 core::Result<void> check_answer(const Answer& answer,
                                 core::Version at_least,
                                 const std::string& source);
 
 // A random number from the system's generator.
 std::uint64_t random_id();
-// Names this machine while it is up, and the network namespace: processes with the same id reach each
-// other's abstract sockets and can share memory.
+// Names this machine while it is up, and the network namespace: processes with the same id reach
+// each other's abstract sockets and can share memory.
 std::string own_host_id();
 
 }  // namespace troupe::weights

@@ -1,5 +1,5 @@
-// Hello, answer, and the snapshot by one of two ways. Nothing that came is used before it was
-// checked.
+// Sends the hello, reads the answer, and gets the snapshot from memory or by TCP. Checks everything
+// received before using it.
 #include "runtime/weights/remote_subscriber.hpp"
 
 #include "runtime/core/crc32c.hpp"
@@ -20,7 +20,7 @@ namespace {
 using core::ErrorCode;
 using core::fail;
 
-// Received and checked piece by piece, while the piece is in the cache.
+// Size of the pieces that are received and checked, small enough to stay in the cache.
 constexpr std::size_t kPiece_bytes = 256 << 10;
 
 core::Result<void> say_hello(const net::OwnedFd& socket,
@@ -40,8 +40,8 @@ core::Result<void> say_hello(const net::OwnedFd& socket,
   return send_all(socket, &hello, sizeof hello, patience, "asking for weights");
 }
 
-// A source that has no place free says so again and again until it has: that counts as a sign of
-// life.
+// A publisher without a free place repeats kQueued until it has one; each repeat restarts the
+// patience.
 bool is_queued(const Answer& answer) {
   return answer.magic == kPushMagic && answer.status == AnswerStatus::kQueued;
 }
@@ -56,8 +56,8 @@ core::Result<Answer> receive_answer(const net::OwnedFd& socket,
   return answer;
 }
 
-// A publisher's shared memory in this process, read-only. Errors: kData (the size is another or can
-// still change), kResources.
+// Maps a publisher's shared memory into this process, read-only. Errors: kData (wrong size, or a
+// size that is not sealed), kResources.
 core::Result<OpenSnapshots::Opened> map_memory(const net::OwnedFd& memory,
                                                std::uint64_t id,
                                                std::uint64_t bytes) {
@@ -80,7 +80,7 @@ core::Result<OpenSnapshots::Opened> map_memory(const net::OwnedFd& memory,
   return OpenSnapshots::Opened{id, bytes, std::shared_ptr<const void>(data, unmap)};
 }
 
-// What a head and the checksums behind it say of the weights that follow.
+// Describes the weights that follow, from a head and the checksums behind it.
 core::Result<FlatWeights> announced(const SnapshotHead& head,
                                     const SnapshotShape& shape,
                                     const char* checksums) {
@@ -97,7 +97,7 @@ std::string name_of_stream(core::Version version) {
   return "the stream of version " + std::to_string(version) + " of the weights";
 }
 
-// One bucket from the socket, checked as it comes.
+// Receives one bucket from the socket and checks it on the way.
 core::Result<void> receive_bucket(const net::OwnedFd& socket,
                                   const FlatWeights& flat,
                                   std::uint32_t index,
@@ -267,7 +267,7 @@ core::Result<FlatWeights> RemoteWeightSubscriber::from_stream(net::OwnedFd socke
   return flat;
 }
 
-// The buffer of the fetch before when its intake is done with it, else a fresh one.
+// Returns the previous fetch's buffer if its intake no longer uses it, else a fresh one.
 std::shared_ptr<RemoteWeightSubscriber::Staging> RemoteWeightSubscriber::staging() {
   std::lock_guard lock(mutex_);
   if (staging_ == nullptr || staging_.use_count() > 1) {

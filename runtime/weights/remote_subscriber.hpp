@@ -1,9 +1,9 @@
 // The engine's side of the weight channel between processes. `fetch` asks the publisher that a
-// location names: over its Unix socket when both are on one host and that answers, so that the
-// weights are read where they lie (on the GPU when both use the same one, else in shared memory),
-// else by TCP into a buffer of this process. It blocks, so it has a thread of its own; the intakes
-// that it returns are used on the engine's thread, one at a time. Memory: two sets of panels; for
-// TCP the weights once more in f32, twice while two intakes live.
+// location names. On the same host it uses the publisher's Unix socket, if that answers, and reads
+// the weights in place (on the GPU when both use the same one, else in shared memory); otherwise it
+// receives them by TCP into a buffer of this process. `fetch` blocks, so it needs its own thread;
+// the intakes that it returns are used on the engine's thread, one at a time. Memory: two sets of
+// panels; for TCP the weights once more in f32, twice while two intakes live.
 #pragma once
 
 #include "runtime/weights/flat_intake.hpp"
@@ -21,9 +21,9 @@
 
 namespace troupe::weights {
 
-// What a receiver has opened of a publisher: the last kWeightMappings_max snapshots are kept, since
-// a publisher uses its buffers in turn and opening one again costs more than a step. Thread-safe;
-// what it gives out may outlive it.
+// A receiver's cache of opened snapshots. Keeps the last kWeightMappings_max, since a publisher
+// uses its buffers in turn and opening one again costs more than a step. Thread-safe; what it
+// returns may outlive it.
 class OpenSnapshots {
  public:
   struct Opened {
@@ -31,7 +31,7 @@ class OpenSnapshots {
     std::uint64_t bytes = 0;           // that may be read
     std::shared_ptr<const void> data;  // closed by its last holder
   };
-  // Snapshot `id`, kept or made by `open`, which gives an Opened of that id.
+  // Returns snapshot `id` from the cache, or else calls `open`, which must return that id.
   template <class Open>
   core::Result<Opened> get(std::uint64_t id, const Open& open) {
     const std::lock_guard lock(mutex_);
@@ -68,7 +68,7 @@ class RemoteWeightSubscriber final : public WeightSubscriber {
 
  private:
   using Staging = core::Buffer<float>;
-  // Nothing when the publisher's weights are not on this device.
+  // Empty when the publisher's weights are not on this device.
   core::Result<std::optional<FlatWeights>> from_device(core::Version at_least,
                                                        const WeightLocation& location,
                                                        net::Patience patience);

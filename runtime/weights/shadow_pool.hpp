@@ -1,6 +1,7 @@
-// The panels that new versions are packed into: two in turn, kept between versions because the
-// first touch of fresh memory costs more than packing. Panels that anyone still holds are never
-// given out. Thread-safe. Bound: two are kept; more exist only while others hold on to older ones.
+// Panels into which new versions are packed: two sets in turn, kept between versions because the
+// first touch of fresh memory costs more than packing. `take` never returns panels that someone
+// still holds. Thread-safe. Bound: two are kept; more exist only while others hold on to older
+// ones.
 #pragma once
 
 #include "runtime/model/packed.hpp"

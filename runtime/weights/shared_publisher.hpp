@@ -1,9 +1,9 @@
-// The trainer's side of the weight channel between processes. `publish` copies the master weights into
-// a snapshot that other processes can map or receive by TCP, with all members of the trainer's team,
-// and returns; a server thread of its own hands the newest snapshot to whoever comes with the key.
-// Owned by the policy's node; `publish` on its device thread. Memory: two snapshots of the model in f32,
-// one more for each receiver that still reads an older version; as much again on the trainer's device,
-// when it has one that processes can share.
+// The trainer's side of the weight channel between processes. `publish` copies the master weights
+// into a snapshot that other processes can map or receive by TCP, with all members of the trainer's
+// team, and returns; its server thread hands the newest snapshot to any receiver that sends the
+// key. Owned by the policy's node; `publish` on its device thread. Memory: two snapshots of the
+// model in f32, one more for each receiver that still reads an older version; as much again on the
+// trainer's device, when it has one that processes can share.
 #pragma once
 
 #include "runtime/weights/weight_channel.hpp"

@@ -20,10 +20,10 @@ template <class Kind>
 class LeasePool {
  public:
   using Make = std::function<core::Result<std::shared_ptr<Kind>>()>;
-  // One that is neither the newest nor leased, to be filled. When there is none: waits kWeightReuse
-  // at most, then makes one. Errors: those of `make`.
+  // Returns a snapshot to fill that is neither the newest nor leased. If there is none, waits at
+  // most kWeightReuse, then makes one. Errors: those of `make`.
   core::Result<std::shared_ptr<Kind>> take(const Make& make);
-  // What was taken is filled: the newest from now on.
+  // Makes `filled`, which came from `take`, the newest snapshot.
   void offer(std::shared_ptr<Kind> filled);
 
   std::shared_ptr<Kind> lease_newest();  // null before the first

@@ -33,8 +33,8 @@ struct Offer {
 class WeightPublisher {
  public:
   virtual ~WeightPublisher() = default;
-  // Returns when the snapshot is taken: the master may change from then on. A version offered again
-  // is the one offered first. Errors: kInvalidArgument (older than the newest), kResources.
+  // Returns when the snapshot is taken; the master may change after that. Offering a version again
+  // returns its first location. Errors: kInvalidArgument (older than the newest), kResources.
   core::Result<WeightLocation> publish(const Offer& offer);
 
  private:
@@ -49,29 +49,29 @@ class WeightIntake {
  public:
   virtual ~WeightIntake() = default;
   virtual core::Version version() const = 0;
-  // Every byte that is going to be packed was checked.
+  // True once every byte to be packed has passed its checksum.
   virtual bool verified() const = 0;
   // Checks and packs for about `budget` on the caller's thread with its team; true when done.
-  // Called between engine steps. Error: kData when a checksum is wrong; then the intake is of no
-  // more use.
+  // Called between engine steps. Error: kData when a checksum is wrong; the intake must then
+  // be dropped.
   virtual core::Result<bool> advance(core::TeamRunner& team, core::Duration budget) = 0;
-  // The panels; once, when done.
+  // Returns the panels. Call once, after `advance` returned true.
   virtual std::shared_ptr<const model::PackedWeights> take() = 0;
 };
 
 class WeightSubscriber {
  public:
   virtual ~WeightSubscriber() = default;
-  // The newest version of the source, which is at least `at_least`. Blocks for as long as bytes
-  // move: an end comes after `patience` in which none did. Errors: kNotFound (only older ones
+  // Fetches the source's newest version, which must be at least `at_least`. Blocks as long as bytes
+  // move; gives up after `patience` without any. Errors: kNotFound (only older ones
   // there), kDeadline (nothing moved), kPeerLost, kData (wrong header, checksum or layout),
   // kInvalidArgument (the source refused the key), kOverloaded (too many receivers), kClosed (after
   // `close`).
   virtual core::Result<std::unique_ptr<WeightIntake>> fetch(core::Version at_least,
                                                             const WeightLocation& location,
                                                             core::Duration patience) = 0;
-  // Nothing more is wanted: a fetch under way ends soon, later ones at once. On any thread. A
-  // channel whose fetches do not wait for others need not do anything.
+  // Cancels: a fetch in progress ends soon, later ones fail at once. On any thread. A channel whose
+  // fetches never wait need not override this.
   virtual void close() {}
 };
 

@@ -30,7 +30,7 @@ bool would_block() {
   return errno == EAGAIN || errno == EINTR;
 }
 
-// Writes what the newest snapshot is into the reply; `none` when there is no snapshot.
+// Fills the reply from the newest snapshot; its status is `none` when there is none.
 template <class Kind>
 void announce(const Kind* newest, const Hello& hello, AnswerStatus none, Answer& reply) {
   if (newest == nullptr) {
@@ -108,7 +108,7 @@ void WeightServer::loop() {
   }
 }
 
-// Those who have waited longest come first.
+// Serves the connections that have waited longest first.
 void WeightServer::serve_queue() {
   for (std::size_t i = 0; i < readers_.size() && leases() < limits::kWeightReaders_max;) {
     if (readers_[i].state != State::kQueued || answer(readers_[i])) {
@@ -221,7 +221,7 @@ bool WeightServer::answer_later(Reader& reader) {
   return true;
 }
 
-// One who waits has nothing to say: it has gone.
+// A queued receiver sends nothing, so readable input means that it disconnected.
 bool WeightServer::still_queued(Reader& reader) {
   char none = 0;
   const bool there = ::recv(reader.socket.get(), &none, 1, 0) < 0 && would_block();
@@ -229,7 +229,7 @@ bool WeightServer::still_queued(Reader& reader) {
   return there;
 }
 
-// There is a snapshot to be lent.
+// Answers the hello; the caller has checked that a snapshot may be lent. False: connection ends.
 bool WeightServer::answer(Reader& reader) {
   Answer reply;
   const Wants wants = reader.hello.wants;
@@ -318,7 +318,7 @@ bool WeightServer::stream(Reader& reader) {
   return true;
 }
 
-// A byte says that all was received; an end without one that the receiver went away.
+// One byte confirms that all was received; end of stream without it means a lost receiver.
 bool WeightServer::still_held(Reader& reader) {
   char done = 0;
   const ssize_t n = ::recv(reader.socket.get(), &done, 1, 0);

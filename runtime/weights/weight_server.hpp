@@ -1,11 +1,11 @@
 // Serves the newest snapshot to receivers: a descriptor or the handle of a device's memory over the
 // Unix socket, a stream over TCP. One thread, one poll loop, every socket non-blocking, so a slow,
-// frozen or dead receiver holds up nobody; it keeps its own snapshot until its connection ends.
-// Owned by the publisher. Bounds: kWeightReaders_max snapshots lent; whoever asks beyond that waits
-// in a queue of kWeightQueue_max and is told so every kWeightQueueSign; kWeightStrangers_max
-// connections that have not asked yet, further ones wait to be accepted; kWeightHello for a
+// frozen or dead receiver delays no other; it keeps its own snapshot until its connection ends.
+// Owned by the publisher. Bounds: kWeightReaders_max snapshots lent; further receivers wait in a
+// queue of kWeightQueue_max and get kQueued every kWeightQueueSign; kWeightStrangers_max
+// connections that have sent no request yet, further ones wait to be accepted; kWeightHello for a
 // request; kWeightStall for a stream on which nothing moves. A connection that holds shared memory
-// may last: the receiver is at work, or frozen.
+// has no time limit.
 #pragma once
 
 #include "runtime/weights/snapshot_pool.hpp"
@@ -41,7 +41,7 @@ class WeightServer {
   enum class State { kHello, kQueued, kStream, kHeld };
   struct Reader {
     net::OwnedFd socket;
-    Wants way = Wants::kMemory;  // what its listener gives
+    Wants way = Wants::kMemory;  // what its listener serves
     State state = State::kHello;
     core::TimePoint until;  // when it is cut; never while it holds shared memory
     Hello hello;

@@ -1,5 +1,5 @@
 // The losses of supervised and preference training (docs/algorithms.md, "Supervised and preference
-// losses"), over what the model says of the rows of one micro-batch. Computed in f64 on ATen
+// losses") over the model's log-probs or scores of one micro-batch's rows. Computed in f64 on ATen
 // tensors with autograd; totals of the whole optimiser step make the losses of its micro-batches
 // add up to the loss of the big batch. Stateless; runs on the trainer's thread.
 #pragma once
@@ -18,8 +18,8 @@ class Tensor;
 
 namespace troupe::learn {
 
-// What is known about the rows of a micro-batch besides what the trained model says of them; one
-// entry a row. Vectors that a method does not read may be empty.
+// Inputs of the loss for the rows of a micro-batch besides the trained model's outputs; one entry
+// per row. Vectors that a method does not read may be empty.
 struct RowFacts {
   std::vector<double> first_tokens, second_tokens;        // targets of the (better), worse answer
   std::vector<double> reference_first, reference_second;  // sums of log-probs of the reference
@@ -29,7 +29,7 @@ struct RowFacts {
   std::size_t size() const { return first_tokens.size(); }
 };
 
-// Of the whole optimiser step.
+// Totals over the whole optimiser step, which normalise the loss.
 struct StepTotals {
   double rows = 0;
   double first_tokens = 0;  // targets of sequences or of better answers
@@ -50,13 +50,13 @@ struct RowFigures {
   void add(const RowFigures& other);
 };
 
-// What the formulas of methods read.
+// Inputs of a method's `formula` (methods.hpp); the tensors have one entry per row.
 struct RowTerms {
   const LossSettings& settings;
   const RowFacts& facts;
   const StepTotals& totals;
   const at::Tensor& chosen;    // beta (l - l_ref), or the scores of a reward model
-  const at::Tensor& rejected;  // the same of the worse answers; undefined without pairs
+  const at::Tensor& rejected;  // the same for the worse answers; undefined without pairs
 };
 
 // The micro-batch's share of the step's loss. `first` and `second` are f64 [rows] with grad: sums

@@ -1,5 +1,5 @@
-// The rows of the supervised methods: a new one is a row here and a function in loss.cpp. Made by
-// the compiler, as those of loss_rows.hpp.
+// The table rows of the supervised methods. To add one, add a row here and a function in loss.cpp.
+// Compile-time constants, as in loss_rows.hpp.
 #pragma once
 
 #include "runtime/learn/supervised/methods.hpp"

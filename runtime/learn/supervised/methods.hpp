@@ -1,4 +1,4 @@
-// The supervised and preference methods as a table (docs/algorithms.md, "Supervised and preference
+// The table of supervised and preference methods (docs/algorithms.md, "Supervised and preference
 // losses"): which rows a method learns from, what it reads of the model, and its loss. The rows are
 // in method_rows.hpp. Immutable; any thread.
 #pragma once
@@ -22,9 +22,9 @@ struct Method {
   data::RowKind rows = data::RowKind::kAnswer;
   bool scores = false;     // learns a score head; else log-probs
   bool reference = false;  // compares with a frozen model
-  std::string_view beta = {};  // key of how strongly it is held to that model
-  // The loss of each row [rows]; null without LibTorch, and for the next-token loss, which is a mean
-  // over tokens.
+  std::string_view beta = {};  // configuration key of beta, the strength of that comparison
+  // The loss of each row [rows]; null without LibTorch, and for the next-token loss, which is a
+  // mean over tokens.
   at::Tensor (*formula)(const RowTerms& terms) = nullptr;
 
   bool pairs() const { return rows == data::RowKind::kPair; }

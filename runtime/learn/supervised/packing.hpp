@@ -1,5 +1,5 @@
-// Which rows of an optimiser step go through the model together: longest first into the first
-// micro-batch that has room, so that few are needed and the same rows give the same plan. Pure.
+// Packs the rows of an optimiser step into micro-batches: longest row first, each into the first
+// micro-batch with room. This needs few micro-batches, and equal rows give equal plans. Pure.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@
 
 namespace troupe::learn {
 
-// What a model says of rows: sums of log-probs, or scores. `second` is empty for single answers.
+// A model's outputs for rows: sums of log-probs, or scores. `second` is empty for single answers.
 struct RowValues {
   std::vector<double> first, second;
 };
@@ -43,7 +43,7 @@ class RowRunner {
     return model::rows_of(group_of(row), group_rows());
   }
 
-  // What the loss has to know about rows, without a reference.
+  // The loss inputs that come from the rows alone; reference log-probs are left empty.
   RowFacts facts_of(std::span<const data::SupervisedRow> rows) const {
     RowFacts facts;
     for (const data::SupervisedRow& row : rows) {
@@ -55,8 +55,8 @@ class RowRunner {
     return facts;
   }
 
-  // Adds the gradient of the micro-batch's share of the loss and returns its figures. A loss that
-  // is not finite comes back as it is, without a gradient.
+  // Adds the gradient of the micro-batch's share of the loss and returns its figures. If the loss
+  // is not finite, adds no gradient.
   core::Result<RowFigures> learn(const model::PackedWeights& weights,
                                  std::span<const data::SupervisedRow> rows,
                                  const RowFacts& facts,
@@ -125,7 +125,7 @@ class RowRunner {
            static_cast<double>(std::count(row.learn.begin(), row.learn.end(), std::uint8_t{0}));
   }
 
-  // A score is that of an answer's last token.
+  // Scores are read at an answer's last token, log-probs at every predicting row.
   model::GroupRows group_rows() const {
     return settings_.method->scores ? model::GroupRows::kLast : model::GroupRows::kPredicting;
   }

@@ -37,8 +37,8 @@ struct SupervisedEvaluation {
 
 class SupervisedTrainer {
  public:
-  // `reference`: panels of the frozen model for losses that have one; null: of `master` as it is
-  // now. Errors: kConfig, for settings that make no sense.
+  // `reference`: panels of the frozen model for losses that compare with one; null: `master` as it
+  // is now. Errors: kConfig, for settings that make no sense.
   static core::Result<std::unique_ptr<SupervisedTrainer>> create(
       std::unique_ptr<model::ParamStore> master,
       std::shared_ptr<const model::PackedWeights> reference,
@@ -46,7 +46,7 @@ class SupervisedTrainer {
       core::TeamRunner& team);
   virtual ~SupervisedTrainer() = default;
 
-  // kConfig, naming the row: one that no micro-batch holds. Call once for each dataset.
+  // Call once for each dataset. kConfig, naming the row: a row does not fit into a micro-batch.
   virtual core::Result<void> check(const data::SupervisedDataset& data) const = 0;
 
   // One optimiser step over `rows` of `data`, which outlives this object. A loss or gradient that
@@ -60,7 +60,7 @@ class SupervisedTrainer {
   virtual const model::ParamStore& master() const = 0;
   virtual core::Version version() const = 0;  // optimiser steps, skipped ones included
 
-  // As TrainableModel's and PolicyTrainer's.
+  // As in TrainableModel and PolicyTrainer.
   virtual void set_score_scale(double mean, double std) = 0;
   virtual bool has_adapter() const = 0;
   virtual core::Result<void> save_adapter(const std::filesystem::path& folder,
