@@ -10,7 +10,7 @@ namespace troupe::app {
 kernels::MachineLimits measure_limits(core::TeamRunner& team,
                                       std::int64_t bytes = 0,
                                       int passes = 2);
-// Takes the larger of two measurements: other load on the machine only ever lowers them.
+// The larger of two measurements, figure by figure: other load on the machine only lowers them.
 kernels::MachineLimits best_of(const kernels::MachineLimits& a, const kernels::MachineLimits& b);
 
 }  // namespace troupe::app

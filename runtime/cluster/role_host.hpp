@@ -98,7 +98,7 @@ struct RoleRecipe {
 };
 
 // Hosts a role at its place in a network and starts it. May be awaited on any executor. Errors: that
-// of the place, or of the factory within the role's name.
+// of `place`, unchanged; or the factory's, with the role's name before it.
 async::task<core::Result<std::unique_ptr<RoleHost>>> host_role(
     core::Result<std::shared_ptr<Endpoint>> place, RoleRecipe recipe, RoleHost::Hooks hooks);
 

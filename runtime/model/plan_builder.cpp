@@ -165,7 +165,7 @@ core::Result<void> check_tokens(std::span<const std::int32_t> tokens,
     if (token >= 0 && token < spec.vocab) continue;
     return core::fail(core::ErrorCode::kData, where + ": token id " + std::to_string(token) +
                                                   " is outside the vocabulary of " +
-                                                  std::to_string(spec.vocab));
+                                                  std::to_string(spec.vocab) + " tokens");
   }
   return {};
 }

@@ -88,7 +88,7 @@ struct ModelSpec {
   }
   // Tokens that the layer's attention looks back on; 0: all.
   std::int64_t window_of(std::int64_t layer) const { return slides(layer) ? window : 0; }
-  // Tokens that any layer looks back on, where all layers have a window; else 0: all.
+  // How far the model looks back: the window when every layer has one; 0 (all tokens) otherwise.
   std::int64_t window_of_all() const;
   LayerWindows layer_windows() const;
   const RopeSpec& rope_of(std::int64_t layer) const {

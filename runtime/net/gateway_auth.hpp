@@ -30,8 +30,8 @@ core::Result<std::string> make_token();
 // Errors: kConfig (the file exists), kResources (it cannot be written).
 core::Result<std::string> create_token_file(const std::filesystem::path& path);
 
-// Errors, all kConfig: no such file, not a regular file, group or others have access (names the
-// chmod), not a token.
+// Errors, all kConfig: no such file, not a regular file, group or others have access (the error
+// names the chmod to run), not a token.
 core::Result<std::string> read_token_file(const std::filesystem::path& path);
 
 }  // namespace troupe::net

@@ -37,7 +37,7 @@ core::Result<std::unique_ptr<net::Tunnel>> enter(async::IoThreads& io,
                                                  const JoinTarget& target,
                                                  const std::string& service);
 
-// RUN/company.json, which a run writes for commands of the same machine.
+// Writes RUN/company.json, in which commands on the same machine find the run.
 core::Result<void> write_company_file(const std::string& run_folder,
                                       const std::string& host,
                                       std::uint16_t port,

@@ -23,8 +23,8 @@ inline std::string source_of(const nlohmann::ordered_json& columns, const std::s
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-// {"problems": 40, "pass@1": {"mean", "low", "high"}, ...}. `counted`: what the set holds, as
-// "problems".
+// {"problems": 40, "pass@1": {"mean", "low", "high"}, ...}. `counted`: the key
+// under which the size of the set is written, for example "problems".
 inline nlohmann::ordered_json figures_json(const EvalSet& set, const char* counted) {
   nlohmann::ordered_json out = {{counted, set.problems}};
   for (const EvalFigure& figure : set.figures) {

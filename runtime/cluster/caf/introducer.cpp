@@ -166,7 +166,7 @@ Result<Directory::Claim> Introducer::admitted(const wire::Hello& hello, const ca
   TROUPE_TRY_ASSIGN(claim, core_->directory.claim(hello, address_of(who)));
   if (claim == Directory::Claim::kKnown || trusted) return claim;
   if (!core_->hooks.admit) {
-    return core::fail(ErrorCode::kUnsupported, "this process takes nobody in");
+    return core::fail(ErrorCode::kUnsupported, "this process does not accept roles of other processes");
   }
   TROUPE_TRY(core_->hooks.admit(hello, to_string(from)));
   return claim;
