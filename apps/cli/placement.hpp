@@ -27,7 +27,8 @@ struct Placement {
 core::Result<std::unique_ptr<core::TeamRunner>> make_team(const std::string& what,
                                                           const Placement& placement);
 
-// The same for the flag --device; denormals are flushed in the calling thread as well.
+// The same, with --device as the flag that messages name; also flushes denormals in the calling
+// thread.
 core::Result<std::unique_ptr<core::TeamRunner>> make_team(const Placement& placement);
 
 // Whether `make_team` would find the device, without opening it. The same errors.

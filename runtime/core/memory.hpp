@@ -32,14 +32,14 @@ class Memory {
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* memory, std::size_t bytes) noexcept = 0;
 
-  // From the host's memory, which may be changed as soon as the call is back.
+  // Copies from the host's memory, which may be changed as soon as the call returns.
   virtual void upload(void* to, const void* from_host, std::size_t bytes) = 0;
-  // To the host's memory; waits until all work submitted before is done. Throws DeviceError.
+  // Copies to the host's memory; waits until all work submitted before is done. Throws DeviceError.
   virtual void download(void* to_host, const void* from, std::size_t bytes) = 0;
-  // Within this memory; the ranges do not overlap.
+  // Copies within this memory; the ranges do not overlap.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
 
-  // Until all work submitted before is done. Throws DeviceError.
+  // Waits until all work submitted before is done. Throws DeviceError.
   virtual void wait() {}
 
   // Between processes of one host, on a device: the names of two memories are equal when what one

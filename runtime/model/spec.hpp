@@ -100,7 +100,7 @@ struct ModelSpec {
   // Rows of the head's matrix: the vocabulary, or 1.
   std::int64_t head_rows() const { return head == HeadKind::kScore ? 1 : vocab; }
   std::int64_t parameter_count() const;
-  // Numbers of the layers' matrices that one token is multiplied by: of experts, those it chooses.
+  // How many weights of the layers one token is multiplied by; of the experts, those it chooses.
   std::int64_t active_weights() const;
 };
 
