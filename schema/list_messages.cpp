@@ -2,7 +2,7 @@
 // schemas: schema/messages.inc has the messages of an envelope, schema/fields.inc the fields of
 // their structs. With these lists actors/protocol reads and writes every message by the same code.
 //
-//   MESSAGE(IssueTickets, 7)            an arm of the envelope and its number
+//   MESSAGE(IssueTickets, 6)            an arm of the envelope and its place in the union
 //   STRUCT(Ticket, update, slot, ...)   begins a struct, with the C++ names of all its fields; then
 //   VALUE(update, Update)               a number, a text or data: C++ name, name in accessors
 //   ENUM(state, State, GroupState)      an enumerated value

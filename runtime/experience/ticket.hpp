@@ -12,8 +12,8 @@ namespace troupe::experience {
 // What the samples of a ticket are for.
 enum class TicketKind : std::uint8_t { kTraining, kEvaluation };
 
-// Updates of training are counted from 0. Evaluations have numbers of their own above these, which
-// seeds and the ledger keep.
+// Training updates are numbered from 0, evaluations from here on, so one number tells which it is.
+// Never change it: seeds follow from these numbers, and the ledger holds them.
 inline constexpr std::uint64_t kFirstEvaluation = std::uint64_t{1} << 63;
 
 constexpr TicketKind kind_of(std::uint64_t update) {

@@ -1,5 +1,5 @@
-// Converts between vectors of doubles and LibTorch tensors. For sources of this room that call
-// LibTorch, and their tests.
+// Converts between vectors of doubles and LibTorch tensors. Include it only in sources of
+// runtime/learn that call LibTorch, and in their tests.
 #pragma once
 
 #include <ATen/ATen.h>

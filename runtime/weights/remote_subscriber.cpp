@@ -129,7 +129,7 @@ RemoteWeightSubscriber::RemoteWeightSubscriber(const model::ModelSpec& spec,
 
 core::Result<std::unique_ptr<WeightIntake>> RemoteWeightSubscriber::fetch(
     core::Version at_least, const WeightLocation& location, core::Duration span) {
-  if (closed_) return fail(ErrorCode::kClosed, "no weights are wanted here any more");
+  if (closed_) return fail(ErrorCode::kClosed, "this process no longer fetches weights");
   const net::Patience patience{span, &closed_};
   const core::TimePoint until = std::chrono::steady_clock::now() + span;  // to connect
   const auto wrap =

@@ -76,11 +76,11 @@ core::Result<store::RunStart> start_run(const config::TrainConfig& config,
                                         const config::Origins& origins,
                                         const Hashing& contents);
 
-// The form in a checkpoint's manifest. Damaged or empty text gives no hashes.
+// Converts hashes to and from the JSON text in a checkpoint's manifest. Damaged or empty text gives no hashes.
 std::string hashes_json(const Hashes& hashes);
 Hashes hashes_of_json(const std::string& text);
 
-// The form in the settings of a Spawn message.
+// Converts hashes to and from the settings that a Spawn message carries.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 Settings settings_of(const Hashes& hashes);
 Hashes hashes_of_settings(const Settings& settings);

@@ -39,7 +39,7 @@ Result<void> Directory::fit(const PeerName& name) const {
 Result<std::vector<caf::actor>> Directory::join(const wire::Hello& hello,
                                                 const caf::actor& handle) {
   const std::unique_lock lock(mutex_);
-  if (closed_) return core::fail(ErrorCode::kClosed, "the exchange is closed");
+  if (closed_) return core::fail(ErrorCode::kClosed, "this process has left the network of roles");
   TROUPE_TRY(fit(hello.name));
   const auto found = bound_.find(hello.name);
   if (found != bound_.end()) {
@@ -65,7 +65,7 @@ Result<Directory::Claim> Directory::claim(const wire::Hello& hello, const Addres
   const auto refuse = [&hello](const std::string& why) {
     return core::fail(ErrorCode::kInvalidArgument, shown(hello.name) + " " + why);
   };
-  if (closed_) return core::fail(ErrorCode::kClosed, "the exchange is closed");
+  if (closed_) return core::fail(ErrorCode::kClosed, "this process has left the network of roles");
   TROUPE_TRY(fit(hello.name));
   for (const auto& [name, binding] : bound_) {
     if (name != hello.name && address_of(binding.handle) == address) {

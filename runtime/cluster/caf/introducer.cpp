@@ -49,7 +49,7 @@ void Introducer::on_exit() {
   const auto remotes = std::exchange(remotes_, {});
   for (const auto& [node, remote] : remotes) {
     for (const auto& open : remote.dials) {
-      open.welcome->set_value(core::fail(ErrorCode::kClosed, "the exchange is closed"));
+      open.welcome->set_value(core::fail(ErrorCode::kClosed, "this process has left the network of roles"));
     }
   }
 }
