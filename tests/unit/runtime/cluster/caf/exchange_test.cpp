@@ -277,6 +277,7 @@ TEST_F(ExchangeCalls, AForgottenPeerIsLostAtOnceAndNotHeardAgain) {
   away_role_->serve(never);
   const auto connected = away_.connect(path_, "away/0", 2);
   ASSERT_TRUE(connected);
+  ASSERT_NE(home_.events.wait("arrived away/0 2"), "");
   auto call = start_ask(home_role_, "away/0", "x");
   ASSERT_TRUE(eventually([&] { return away_role_->inbox() == 1; }));
   home_.exchange->forget("away/0", {ErrorCode::kDeadline, "away/0 is frozen"});
