@@ -25,8 +25,8 @@ namespace troupe::kernels {
 
 struct Ops {
   const char* name;  // "reference", "avx2", "avx512", "cuda"
-  // How many vocabulary blocks of logits to compute before their sums are taken: few on a processor,
-  // so that they are still in the cache.
+  // How many vocabulary blocks of logits to compute before their sums are taken: few on a
+  // processor, so that they are still in the cache.
   std::int64_t head_blocks;
 #define TROUPE_OP(result, name, parameters) result(*name) parameters;
 #include "kernels/ops.def"

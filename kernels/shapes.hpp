@@ -113,9 +113,9 @@ struct AttentionBackward {
   float* dv_pool = nullptr;
 };
 
-// All query rows of segments [segment_begin, segment_end), one after another, for one kv head. These
-// rows add to the gradients of the same KV blocks, so one thread does them all. The table of each
-// segment names a block of the pool at most once.
+// All query rows of segments [segment_begin, segment_end), one after another, for one kv head.
+// These rows add to the gradients of the same KV blocks, so one thread does them all. The table of
+// each segment names a block of the pool at most once.
 struct AttentionUnit {
   std::int32_t segment_begin = 0;
   std::int32_t segment_end = 0;

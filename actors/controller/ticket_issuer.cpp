@@ -88,7 +88,8 @@ async::task<core::Result<bool>> TicketIssuer::reissue_failed(GroupStatuses statu
   co_return true;
 }
 
-core::Result<std::vector<experience::Ticket>> TicketIssuer::failed_groups(const GroupStatuses& statuses) {
+core::Result<std::vector<experience::Ticket>> TicketIssuer::failed_groups(
+    const GroupStatuses& statuses) {
   std::vector<experience::Ticket> failed;
   for (const GroupStatus& group : statuses.groups) {
     if (group.ready() || is_open(group)) continue;

@@ -43,8 +43,8 @@ void Scorer::failed(const core::Error& error) {
     said_ = true;
     told_ = now;
     if (note_) {
-      note_(name_ + " is away: " + cause_ + "; waiting up to " + rounded_seconds(patience_.away_max) +
-            " (--reward.away_s)");
+      note_(name_ + " is away: " + cause_ + "; waiting up to " +
+            rounded_seconds(patience_.away_max) + " (--reward.away_s)");
     }
   }
   if (gone()) changed_.notify_all();
@@ -53,8 +53,8 @@ void Scorer::failed(const core::Error& error) {
 std::optional<core::Error> Scorer::gone() const {
   if (!since_ || timers_.now() - *since_ < patience_.away_max) return std::nullopt;
   return core::Error{core::ErrorCode::kPeerLost,
-                     name_ + " has been away for " + rounded_seconds(timers_.now() - *since_) + " (" +
-                         cause_ +
+                     name_ + " has been away for " + rounded_seconds(timers_.now() - *since_) +
+                         " (" + cause_ +
                          "); bring it back and run the same command again, or wait longer "
                          "with --reward.away_s"};
 }

@@ -55,7 +55,8 @@ class TicketBook {
   std::vector<experience::Ticket> issue(const Order& order, const RewardSetPtr& rewards);
   // Another prompt for the slot of a failed group or of one without samples. Asked again with the
   // same ticket it gives the one that replaced it. Error: kInvalidArgument for any other ticket.
-  core::Result<experience::Ticket> reissue(const experience::Ticket& ticket, const RewardSetPtr& rewards);
+  core::Result<experience::Ticket> reissue(const experience::Ticket& ticket,
+                                           const RewardSetPtr& rewards);
   core::Result<void> may_reissue(const experience::Ticket& ticket) const;
 
   // True when taken; false when the samples came before, or too late for their slot (a delivery may

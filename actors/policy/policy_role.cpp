@@ -44,7 +44,8 @@ async::task<core::Result<TrainGroups>> PolicyRole::fetch(TrainUpdate request) {
       co_return core::fail(core::ErrorCode::kData, "a page of experience that was not asked for");
     }
     std::move(page.groups.begin(), page.groups.end(), std::back_inserter(*groups));
-    fetch.slots.erase(fetch.slots.begin(), fetch.slots.begin() + static_cast<std::ptrdiff_t>(count));
+    fetch.slots.erase(fetch.slots.begin(),
+                      fetch.slots.begin() + static_cast<std::ptrdiff_t>(count));
   }
   co_return groups;
 }

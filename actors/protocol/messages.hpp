@@ -116,7 +116,7 @@ struct CommitUpdate {
   std::uint64_t after_step = 0;  // updates done with it; names rollout and eval files
 };
 
-// ---- to a generator --------------------------------------------------------------------------------
+// ---- to a generator ----
 
 struct SamplingSpec {
   float temperature = 1, top_p = 1, min_p = 0;
@@ -156,7 +156,7 @@ struct UpdateWeights {
   bool recompute_kv = false;  // else running samples keep their keys and values
 };
 
-// ---- to the reference role -------------------------------------------------------------------------
+// ---- to the reference role ----
 struct Logprobs {
   std::vector<std::vector<float>> samples;  // one value per response token
 };
@@ -168,7 +168,7 @@ struct ScoreLogprobs {
   float temperature = 1;
 };
 
-// ---- to the policy -----------------------------------------------------------------------------------
+// ---- to the policy ----
 
 struct Trained {
   core::Version version = 0;
@@ -191,7 +191,7 @@ struct PublishWeights {
   using Reply = Published;
 };
 
-// ---- to the data role and the policy -------------------------------------------------------------------
+// ---- to the data role and the policy ----
 
 // Writes the role's state into an existing folder of a checkpoint that is being made.
 struct SaveState {

@@ -113,8 +113,8 @@ class PythonReward final : public RewardSource {
         return core::fail(ErrorCode::kData, "the worker's reply is not a JSON object");
       }
       if (reply["id"] != id) continue;
-      const bool whole = reply.contains("error") ||
-                         (reply.contains("rewards") && reply["rewards"].size() == samples_in(groups));
+      const bool whole = reply.contains("error") || (reply.contains("rewards") &&
+                                                     reply["rewards"].size() == samples_in(groups));
       if (!whole) return core::fail(ErrorCode::kData, "the reply has the wrong number of rewards");
       return reply;
     }

@@ -164,8 +164,8 @@ core::Result<std::vector<RewardScore>> read_reward_reply(const std::string& text
   return scores;
 }
 
-core::Result<std::vector<RewardGroup>> read_reward_request(const std::string& text,
-                                                           const std::vector<std::string>& endings) {
+core::Result<std::vector<RewardGroup>> read_reward_request(
+    const std::string& text, const std::vector<std::string>& endings) {
   TROUPE_TRY_ASSIGN(request, parsed(text));
   if (!request.is_object() || !request.contains("query") || !request["query"].is_array()) {
     return core::fail(ErrorCode::kData,

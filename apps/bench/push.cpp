@@ -125,8 +125,9 @@ class PushBench {
 
   // The receiver's answer, and swap_ms.
   Result<json> decode(const std::string& kv, std::int64_t pushes) {
-    async::CpuPool team(static_cast<int>(std::max<std::int64_t>(job_.threads - job_.engine_threads, 1)),
-                        kernels::flush_denormals);
+    async::CpuPool team(
+        static_cast<int>(std::max<std::int64_t>(job_.threads - job_.engine_threads, 1)),
+        kernels::flush_denormals);
     Sender sender(job_, base_, local_, team);
     TROUPE_TRY(sender.open());
     sender.learn(++version_);

@@ -1,5 +1,5 @@
-// The flags that `generate`, `chat` and `eval` share: how tokens are sampled, and how much an engine
-// takes. Plain values; the main thread.
+// The flags that `generate`, `chat` and `eval` share: how tokens are sampled, and how much an
+// engine takes. Plain values; the main thread.
 #pragma once
 
 #include "apps/cli/flags.hpp"

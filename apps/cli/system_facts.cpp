@@ -22,7 +22,8 @@ std::uint64_t number_in(const char* path) {
 std::string value_in(const char* path, std::string_view key) {
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);)
-    if (line.starts_with(key) && line.find(':') != line.npos) return line.substr(line.find(':') + 1);
+    if (line.starts_with(key) && line.find(':') != line.npos)
+      return line.substr(line.find(':') + 1);
   return "";
 }
 

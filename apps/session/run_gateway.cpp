@@ -42,7 +42,8 @@ Result<std::unique_ptr<net::Gateway>> open_gateway(const config::TrainConfig& co
   };
   auto gateway = net::Gateway::open(io, address.first, address.second, std::move(auth),
                               {{"company", socket}}, std::move(hooks));
-  if (!gateway) return core::fail(gateway.error().within("--cluster.listen " + config.cluster.listen));
+  if (!gateway)
+    return core::fail(gateway.error().within("--cluster.listen " + config.cluster.listen));
   TROUPE_TRY(
       write_company_file(run_folder.string(), address.first, (*gateway)->port(), token_file));
   return gateway;

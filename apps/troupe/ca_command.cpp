@@ -26,11 +26,12 @@ core::Result<void> run_ca(Words words) {
   std::int64_t days = 30;
   TROUPE_TRY_ASSIGN(
       outcome,
-      parse_flags("troupe ca init: make a CA for one run and the certificate that its nodes share",
-                  {{"--out", &out, "folder to write to", true},
-                   {"--days", &days, "how long both hold", false, 1, 3650},
-                   {"--hosts", &hosts, "names and addresses of the gateways, with commas; none: any"}},
-                  words.subspan(1)));
+      parse_flags(
+          "troupe ca init: make a CA for one run and the certificate that its nodes share",
+          {{"--out", &out, "folder to write to", true},
+           {"--days", &days, "how long both hold", false, 1, 3650},
+           {"--hosts", &hosts, "names and addresses of the gateways, with commas; none: any"}},
+          words.subspan(1)));
   if (outcome == FlagsOutcome::kHelpShown) return {};
   net::RunCaOptions options;
   options.folder = out;

@@ -15,10 +15,12 @@ constexpr const char* kConfigHelp =
     "       troupe config validate CONFIG.yaml [...] [--key v | key=v ...]\n"
     "\n"
     "show      print every key with its value as YAML; a comment says where it was set\n"
-    "validate  check all keys, the rules between them and the files that they name, then print what\n"
+    "validate  check all keys, the rules between them and the files that they name, then print "
+    "what\n"
     "          a run would do and which files were looked at\n"
     "\n"
-    "Files are read from left to right, flags come last. A file for another method than ppo says so\n"
+    "Files are read from left to right, flags come last. A file for another method than ppo says "
+    "so\n"
     "(method: dpo), or give --method dpo. Keys: troupe train METHOD --help\n";
 
 core::Result<void> show(Words words) {

@@ -154,7 +154,8 @@ Result<void> attach(const AttachOptions& options, const SayRunning& running) {
     if (!end && (!in || end.error().code == ErrorCode::kUnsupported)) return end.failure();
     const std::string why = end ? "the run went away" : end.error().message;
     if (why != last) {
-      say(why + "; reward " + options.name + " tries again until the run goes on (Ctrl-C ends this)");
+      say(why + "; reward " + options.name +
+          " tries again until the run goes on (Ctrl-C ends this)");
     }
     last = why;
     if (!waits.next(end.has_value())) return interrupted;

@@ -1,6 +1,6 @@
-// Weighted sums of rows that are found by their index (the outputs of experts), sixteen columns at a time in the order of
-// kernels/reference/mix_rows.hpp. Several columns' chains run at once, so that the wait for one sum
-// is filled with the others.
+// Weighted sums of rows that are found by their index (the outputs of experts), sixteen columns at
+// a time in the order of kernels/reference/mix_rows.hpp. Several columns' chains run at once, so
+// that the wait for one sum is filled with the others.
 #pragma once
 
 #include "kernels/cpu/math.hpp"

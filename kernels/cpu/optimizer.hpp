@@ -1,5 +1,6 @@
-// AdamW, the norm of a gradient and the search for NaN in it, in the order of kernels/reference/optimizer.hpp; and the
-// probes that measure what the machine can do at this level.
+// AdamW, the norm of a gradient and the search for NaN in it, in the order of
+// kernels/reference/optimizer.hpp; and the probes that measure what the machine can do at this
+// level.
 #pragma once
 
 #include "kernels/cpu/math.hpp"

@@ -1,5 +1,5 @@
-// AdamW, the norm of a gradient and the search for NaN in it, one element at a time; also the probes
-// that measure the machine, in plain C++.
+// AdamW, the norm of a gradient and the search for NaN in it, one element at a time; also the
+// probes that measure the machine, in plain C++.
 #pragma once
 
 #include "kernels/reference/lanes.hpp"

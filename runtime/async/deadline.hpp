@@ -1,5 +1,6 @@
 // Absolute points in time and the timers behind them. Roles never touch a raw timer: they wait
-// through `Timers`, which runs on the steady clock in a process and on a virtual clock in the simulator.
+// through `Timers`, which runs on the steady clock in a process and on a virtual clock in the
+// simulator.
 #pragma once
 
 #include <functional>
@@ -32,8 +33,8 @@ struct Deadline {
   friend auto operator<=>(const Deadline&, const Deadline&) = default;
 };
 
-// An armed timer; destroying it disarms it. When destroyed on the timer's executor, the callback never
-// runs afterwards.
+// An armed timer; destroying it disarms it. When destroyed on the timer's executor, the callback
+// never runs afterwards.
 class Timer {
  public:
   struct State {

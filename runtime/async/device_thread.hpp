@@ -2,8 +2,8 @@
 // a trainer. A coroutine awaits its job and resumes on its own executor. Owned by the node,
 // outlives the roles that use it. Bound: `queue_max` waiting jobs; one more is kOverloaded at once.
 //
-// Cancelling the awaiting coroutine drops a job that has not begun and waits for one that has: no job
-// ever outlives its awaiter, so it may refer to what the awaiter owns.
+// Cancelling the awaiting coroutine drops a job that has not begun and waits for one that has: no
+// job ever outlives its awaiter, so it may refer to what the awaiter owns.
 #pragma once
 
 #include "runtime/async/event.hpp"
@@ -40,7 +40,8 @@ class DeviceThread {
   ~DeviceThread();  // close(), then waits for the running job
 
   // Runs `job()`, which returns a Result, on the thread. Errors beside the job's own: kOverloaded,
-  // kClosed, and what core::error_of says of an exception. Store a lambda in a local and move it in.
+  // kClosed, and what core::error_of says of an exception. Store a lambda in a local and move it
+  // in.
   template <class Job>
   task<std::invoke_result_t<Job&>> run(Job job) {
     auto item = std::make_shared<Typed<Job>>(std::move(job));

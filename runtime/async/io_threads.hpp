@@ -1,5 +1,6 @@
-// The few threads on which coroutines run. Roles get strands of it; long work goes to device threads
-// and the compute pool, so one or two threads are enough. Owned by the node; outlives every role.
+// The few threads on which coroutines run. Roles get strands of it; long work goes to device
+// threads and the compute pool, so one or two threads are enough. Owned by the node; outlives every
+// role.
 #pragma once
 
 #include <optional>

@@ -31,8 +31,9 @@ class Scope {
   Scope& operator=(const Scope&) = delete;
   ~Scope();  // checks that no child is left
 
-  // Starts `child` later, never inside this call. `name` is put in front of its error. After `cancel`
-  // the child is dropped unstarted. An exception other than cancellation counts as kInternal.
+  // Starts `child` later, never inside this call. `name` is put in front of its error. After
+  // `cancel` the child is dropped unstarted. An exception other than cancellation counts as
+  // kInternal.
   void spawn(std::string name, task<core::Result<void>> child);
   void spawn(std::string name, task<void> child);
 

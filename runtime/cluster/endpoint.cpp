@@ -123,7 +123,8 @@ async::task<Result<Frame>> Endpoint::exchange(PeerName peer,
                  std::to_string(header.budget_ms) + " ms";
   auto answered = co_await async::take_until<Frame>(timers(), reply, deadline, late);
   if (!answered) co_return answered.failure();
-  if (const auto failure = wire::read_failure(*answered)) co_return core::fail(failure->within(peer));
+  if (const auto failure = wire::read_failure(*answered))
+    co_return core::fail(failure->within(peer));
   co_return answered;
 }
 

@@ -53,7 +53,8 @@ class RoleHost {
   using Factory = std::function<core::Result<std::unique_ptr<Role>>(const RoleServices&)>;
 
   struct Hooks {
-    // An error escaped the role: called once, on the strand. The host goes on refusing until stopped.
+    // An error escaped the role: called once, on the strand. The host goes on refusing until
+    // stopped.
     std::function<void(const PeerName&, const core::Error&)> failed;
     // A peer asked the role to end; the host has acknowledged.
     std::function<void(const PeerName&)> shutdown_asked;
@@ -97,8 +98,8 @@ struct RoleRecipe {
   core::TeamRunner* team = nullptr;       // outlives it, too
 };
 
-// Hosts a role at its place in a network and starts it. May be awaited on any executor. Errors: that
-// of `place`, unchanged; or the factory's, with the role's name before it.
+// Hosts a role at its place in a network and starts it. May be awaited on any executor. Errors:
+// that of `place`, unchanged; or the factory's, with the role's name before it.
 async::task<core::Result<std::unique_ptr<RoleHost>>> host_role(
     core::Result<std::shared_ptr<Endpoint>> place, RoleRecipe recipe, RoleHost::Hooks hooks);
 

@@ -36,10 +36,10 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
   virtual ~Transport() = default;
 
-  // Sends a request and waits for its answer: a frame with the request's id whose body is no failure.
-  // Errors: the peer's own; kDeadline; kOverloaded at once when the peer's inbox is full; kPeerLost at
-  // once when the peer is unknown, stops or dies; kClosed after `stop`. Messages name the peer. The
-  // frame's header must come from `new_request`. A call has a deadline, always.
+  // Sends a request and waits for its answer: a frame with the request's id whose body is no
+  // failure. Errors: the peer's own; kDeadline; kOverloaded at once when the peer's inbox is full;
+  // kPeerLost at once when the peer is unknown, stops or dies; kClosed after `stop`. Messages name
+  // the peer. The frame's header must come from `new_request`. A call has a deadline, always.
   virtual async::task<core::Result<wire::Frame>> call(PeerName peer, wire::Frame request,
                                                       async::Deadline deadline) = 0;
 

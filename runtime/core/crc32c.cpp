@@ -66,8 +66,9 @@ void stream_line(char* to, const char* from) noexcept {
   }
 }
 
-// One block, which is also copied when `to` (on a multiple of 16) is not null. The next block is asked
-// for ahead: each lane is one page, so the processor's own prefetching starts anew all the time.
+// One block, which is also copied when `to` (on a multiple of 16) is not null. The next block is
+// asked for ahead: each lane is one page, so the processor's own prefetching starts anew all the
+// time.
 template <bool kCopies>
 std::uint64_t block_state(const char* bytes, std::uint64_t a, char* to) noexcept {
   std::uint64_t b = 0, c = 0;

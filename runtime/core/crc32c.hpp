@@ -1,6 +1,6 @@
 // CRC-32C (Castagnoli, reflected polynomial 0x82F63B78), as in iSCSI and TensorBoard's event files.
-// Three lanes of the processor's instruction at a time, so that memory is the limit for large blocks.
-// Pure functions, safe on any thread.
+// Three lanes of the processor's instruction at a time, so that memory is the limit for large
+// blocks. Pure functions, safe on any thread.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What went wrong, for a person: one code that picks the exit status and one sentence that says what,
-// where, why and which flag or key to change. A value type without owner; safe on any thread.
+// What went wrong, for a person: one code that picks the exit status and one sentence that says
+// what, where, why and which flag or key to change. A value type without owner; safe on any thread.
 #pragma once
 
 #include <string>

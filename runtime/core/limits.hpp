@@ -1,4 +1,5 @@
-// Bounds of activity records, of configuration files and of groups, none a user's choice. Constants only.
+// Bounds of activity records, of configuration files and of groups, none a user's choice. Constants
+// only.
 #pragma once
 
 #include "runtime/core/limit.hpp"

@@ -1,5 +1,6 @@
 // A value or an Error: the return type of everything that can fail for reasons outside the program.
-// The shape follows std::expected (libstdc++ 12 has none in C++20). A value type; no thread of its own.
+// The shape follows std::expected (libstdc++ 12 has none in C++20). A value type; no thread of its
+// own.
 #pragma once
 
 #include <optional>

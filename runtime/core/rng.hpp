@@ -1,6 +1,6 @@
 // Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
-// 1, 2, 3", SC 2011). The value depends on its key and counter alone, never on batch slot, thread or
-// call order. Stateless; safe on any thread.
+// 1, 2, 3", SC 2011). The value depends on its key and counter alone, never on batch slot, thread
+// or call order. Stateless; safe on any thread.
 #pragma once
 
 #include <array>

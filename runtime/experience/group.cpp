@@ -6,7 +6,8 @@ core::Result<void> check_delivered(const Trajectory& sample) {
   const std::size_t tokens = sample.tokens.size();
   const bool raw = sample.reference.empty() && sample.values.empty() && !sample.score;
   if (!raw) return core::fail(core::ErrorCode::kData, "a sample that was scored already");
-  if (tokens > 0 && sample.behaviour.size() == tokens && sample.versions.size() == tokens) return {};
+  if (tokens > 0 && sample.behaviour.size() == tokens && sample.versions.size() == tokens)
+    return {};
   return core::fail(core::ErrorCode::kData,
                     "a sample of " + std::to_string(tokens) + " tokens with " +
                         std::to_string(sample.behaviour.size()) + " log-probs and " +

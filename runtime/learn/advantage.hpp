@@ -19,8 +19,8 @@ inline constexpr double kWhitenVarianceMin = 1e-8;
 // The sum in order, over the count.
 double mean_of(std::span<const double> values);
 
-// The group step alone, over the scores R_1..R_n of one prompt; estimators that compare samples need
-// n >= 2, and all results are exactly 0 when max = min. Errors, with `group` in the message:
+// The group step alone, over the scores R_1..R_n of one prompt; estimators that compare samples
+// need n >= 2, and all results are exactly 0 when max = min. Errors, with `group` in the message:
 // kInvalidArgument (too few samples), kNumeric (a score that is not finite).
 core::Result<std::vector<double>> group_advantages(Chosen<Estimator> estimator,
                                                    std::span<const double> scores,

@@ -1,8 +1,9 @@
 // The table rows of the policy's loss: objectives and KL estimators. To add an objective, add a row
 // here and a function in objective.cpp; one with another ratio also says so in log_ratios_of of
 // objective_stats.cpp. To add a KL estimator, `of` is its form in the reward, and `formula`, in
-// objective.cpp, its form in the loss. The order of rows is that of the help pages. Functions that return at::Tensor exist only in code linked
-// with LibTorch. The rows are compile-time constants; other code keeps what facts_of() leaves.
+// objective.cpp, its form in the loss. The order of rows is that of the help pages. Functions that
+// return at::Tensor exist only in code linked with LibTorch. The rows are compile-time constants;
+// other code keeps what facts_of() leaves.
 #pragma once
 
 #include "runtime/learn/choices.hpp"

@@ -57,8 +57,8 @@ at::Tensor weighted_logprob(const LossTerms& t) {
   return weighted_sum(t, tensor_of(t.batch.advantage) * t.l);
 }
 
-// -log s(dpo_beta * h), h = (sum l - l_ref of the pair's first sample) - (same of its second), times
-// pair_weight for each pair whose A is not 0.
+// -log s(dpo_beta * h), h = (sum l - l_ref of the pair's first sample) - (same of its second),
+// times pair_weight for each pair whose A is not 0.
 at::Tensor pair_comparison(const LossTerms& t) {
   const TokenBatch& batch = t.batch;
   TROUPE_CHECK(batch.reference.size() == batch.size(), "one reference log-prob per token");
@@ -97,7 +97,8 @@ at::Tensor policy_loss(const AlgoSettings& algo,
   const OffPolicy off = off_policy(algo, batch, values_of(l));
   const auto weight = tensor_of(batch.weight);
   const auto l_p = tensor_of(off.anchor), weighed = weight * tensor_of(off.weight);
-  at::Tensor loss = kObjectiveFormulas[algo.objective.index()].formula({algo, batch, l, l_p, weighed});
+  at::Tensor loss =
+      kObjectiveFormulas[algo.objective.index()].formula({algo, batch, l, l_p, weighed});
   if (algo.kl_coef != 0 && algo.kl_in_loss) {
     TROUPE_CHECK(batch.reference.size() == batch.size(), "one reference log-prob per token");
     const auto formula = kKlFormulas[algo.kl_estimator.index()].formula;

@@ -27,8 +27,8 @@ std::vector<double> anchors(const AlgoSettings& algo,
   return {l.begin(), l.end()};
 }
 
-// The KL term is held to the bound of the truncation in use; corrections that keep or drop have none
-// of their own.
+// The KL term is held to the bound of the truncation in use; corrections that keep or drop have
+// none of their own.
 double kl_bound(const AlgoSettings& algo) {
   return algo.correction->carries_rho ? algo.correction_high : algo.objective->bound_of(algo);
 }

@@ -36,13 +36,15 @@ core::Result<void> check_texts(const TrainerSettings& settings) {
 }
 
 // The two samples of an online-DPO pair must fit into one micro-batch together.
-core::Result<void> check_pairs(const std::vector<experience::Group>& groups, std::int64_t rows_max) {
+core::Result<void> check_pairs(const std::vector<experience::Group>& groups,
+                               std::int64_t rows_max) {
   for (const experience::Group& group : groups) {
     const std::int64_t rows = part_rows(group, 0, group.samples.size());
     if (rows <= rows_max) continue;
     return core::fail(ErrorCode::kConfig,
-                      "the best and worst sample of " + experience::name_of(group.ticket) + " need " +
-                          std::to_string(rows) + " rows with their prompt, a micro-batch holds " +
+                      "the best and worst sample of " + experience::name_of(group.ticket) +
+                          " need " + std::to_string(rows) +
+                          " rows with their prompt, a micro-batch holds " +
                           std::to_string(rows_max) + "; raise --train.micro_tokens_max");
   }
   return {};

@@ -40,7 +40,9 @@ double cut_score(const RewardShaping& shaping, double score) {
   return score - (1 - c) * std::fabs(score);
 }
 
-double shaped_score(const RewardShaping& shaping, const experience::Trajectory& sample, double score) {
+double shaped_score(const RewardShaping& shaping,
+                    const experience::Trajectory& sample,
+                    double score) {
   if (!std::isfinite(score)) return score;
   score -= overlong_penalty(shaping, static_cast<std::int64_t>(sample.tokens.size()));
   return sample.truncated() ? cut_score(shaping, score) : score;

@@ -32,6 +32,8 @@ double overlong_penalty(const RewardShaping& shaping, std::int64_t tokens);
 double cut_score(const RewardShaping& shaping, double score);
 
 // Subtracts the overlong penalty, then applies cut_score; a score that is not finite is unchanged.
-double shaped_score(const RewardShaping& shaping, const experience::Trajectory& sample, double score);
+double shaped_score(const RewardShaping& shaping,
+                    const experience::Trajectory& sample,
+                    double score);
 
 }  // namespace troupe::learn

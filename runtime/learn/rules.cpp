@@ -37,9 +37,10 @@ std::optional<core::Refusal> refusal(const AlgoSettings& algo) {
   }
   const std::string reducer(objective.reducer);
   if (!reducer.empty() && (!group || algo.reducer->name != reducer)) {
-    return refuse("algo.objective", how + " has one advantage a sample and a mean over samples: give "
-                                          "--algo.reducer " + reducer +
-                                        " and an estimator that compares samples");
+    return refuse("algo.objective", how +
+                                        " has one advantage a sample and a mean over samples: give "
+                                        "--algo.reducer " +
+                                        reducer + " and an estimator that compares samples");
   }
   if (algo.kl_per_sample && algo.kl_in_loss) {
     return refuse("algo.kl.per_sample", "is of the reward: give --algo.kl.use_loss false");
@@ -52,9 +53,10 @@ std::optional<core::Refusal> refusal(const AlgoSettings& algo) {
     return refuse("algo.correction.type", "has nothing to weigh in " + how);
   }
   if (objective.weighs_old_tokens() && correction.carries_rho) {
-    return refuse("algo.correction.type",
-                  how + " weighs tokens of older policies itself; " + type +
-                      " would do it twice: give --algo.objective ppo, or one of geo_rs, m2po, opsm");
+    return refuse(
+        "algo.correction.type",
+        how + " weighs tokens of older policies itself; " + type +
+            " would do it twice: give --algo.objective ppo, or one of geo_rs, m2po, opsm");
   }
   if (algo.dual_clip != 0 && algo.dual_clip <= 1) {
     return refuse("actor.dual_clip", "must be above 1, or 0 for none");

@@ -231,8 +231,9 @@ Result<void> save_adapter(const Lora& lora,
     tensors.push_back(
         {kPrefix + view.name, store::Dtype::kF32, view.shape, values.data() + view.offset});
   }
-  TROUPE_TRY(store::write_file(target.path() / kConfig,
-                               adapter_config_text(values.layout(), values.spec(), settings, base)));
+  TROUPE_TRY(
+      store::write_file(target.path() / kConfig,
+                        adapter_config_text(values.layout(), values.spec(), settings, base)));
   TROUPE_TRY(store::write_safetensors(target.path() / kWeights, tensors,
                                       {{"format", "pt"}, {kBaseCrc, crc_text(lora.base_crc())}}));
   return target.commit();

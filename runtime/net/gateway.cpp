@@ -266,8 +266,9 @@ async::task<core::Result<void>> Gateway::Impl::connect(Visitor* visitor, Gateway
     co_return ended;
   }
   if (carried > limits::kGatewayConnections_max) {
-    const std::string reason =
-        "the gateway carries " + std::to_string(limits::kGatewayConnections_max) + " connections already";
+    const std::string reason = "the gateway carries " +
+                               std::to_string(limits::kGatewayConnections_max) +
+                               " connections already";
     TROUPE_CO_TRY(co_await answer(tls, GatewayVerdict::kFull, request.proof, reason));
     co_return core::fail(ErrorCode::kOverloaded, reason);
   }

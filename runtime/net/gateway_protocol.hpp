@@ -27,7 +27,12 @@ enum class GatewayErrand : std::uint8_t {
   kCarry = 2,      // be connected to the service
 };
 
-enum class GatewayVerdict : std::uint8_t { kWelcome = 0, kNotProven = 1, kNoService = 2, kFull = 3 };
+enum class GatewayVerdict : std::uint8_t {
+  kWelcome = 0,
+  kNotProven = 1,
+  kNoService = 2,
+  kFull = 3
+};
 
 struct GatewayRequest {
   GatewayErrand errand = GatewayErrand::kIntroduce;

@@ -1,6 +1,7 @@
-// The TLS settings of the two ends of a gateway: TLS 1.3 alone, no session tickets, no early data. In
-// token mode the gateway shows a throw-away certificate that nobody checks (the token is checked over
-// the channel's own secret); in CA mode both ends show and check certificates. Immutable once made.
+// The TLS settings of the two ends of a gateway: TLS 1.3 alone, no session tickets, no early data.
+// In token mode the gateway shows a throw-away certificate that nobody checks (the token is checked
+// over the channel's own secret); in CA mode both ends show and check certificates. Immutable once
+// made.
 #pragma once
 
 #include "runtime/core/result.hpp"

@@ -25,7 +25,8 @@ std::optional<LedgerRecord> parse_line(std::string_view line) {
   std::uint32_t crc = 0;
   const auto crc_end = std::from_chars(line.data(), line.data() + 8, crc, 16);
   const std::string_view body = line.substr(9);
-  if (crc_end.ec != std::errc{} || crc_end.ptr != line.data() + 8 || crc != core::text_crc32c(body)) {
+  if (crc_end.ec != std::errc{} || crc_end.ptr != line.data() + 8 ||
+      crc != core::text_crc32c(body)) {
     return std::nullopt;
   }
   LedgerRecord record;

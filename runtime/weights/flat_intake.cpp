@@ -60,7 +60,8 @@ core::Result<bool> FlatIntake::verify(core::TeamRunner& team, core::TimePoint en
 }
 
 std::shared_ptr<const model::PackedWeights> FlatIntake::take() {
-  TROUPE_CHECK(packer_ && packer_->done() && shadow_ != nullptr, "panels that are not done, or taken twice");
+  TROUPE_CHECK(packer_ && packer_->done() && shadow_ != nullptr,
+               "panels that are not done, or taken twice");
   return std::move(shadow_);
 }
 

@@ -96,8 +96,8 @@ core::Result<SnapshotShape> check_head(const SnapshotHead& head, const SnapshotS
   }
   SnapshotShape shape = expected;
   shape.bucket_bytes = head.bucket_bytes;
-  shape.buckets =
-      static_cast<std::uint32_t>((shape.data_bytes() + shape.bucket_bytes - 1) / shape.bucket_bytes);
+  shape.buckets = static_cast<std::uint32_t>((shape.data_bytes() + shape.bucket_bytes - 1) /
+                                             shape.bucket_bytes);
   TROUPE_TRY(expect(head.buckets, shape.buckets, "the number of buckets"));
   return shape;
 }

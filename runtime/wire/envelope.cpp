@@ -18,7 +18,8 @@ constexpr unsigned kFirstSegment_words = 1024;
 
 capnp::ReaderOptions options_for(const Frame& frame) {
   capnp::ReaderOptions options;
-  // Each part may be visited a few times; a frame that points at its parts over and over is refused.
+  // Each part may be visited a few times; a frame that points at its parts over and over is
+  // refused.
   options.traversalLimitInWords = 4 * frame.words().size() + 1024;
   options.nestingLimit = static_cast<int>(limits::kFrameNesting_max);
   return options;
@@ -58,7 +59,8 @@ core::Result<Frame> Outgoing::finish() {
   if (bytes > limits::kMessage_bytes_max) {
     return core::fail(ErrorCode::kInvalidArgument,
                       "a '" + kind_of(root_.asReader()) + "' message has " + std::to_string(bytes) +
-                          " bytes, more than the " + std::to_string(limits::kMessage_bytes_max) + " that one may have");
+                          " bytes, more than the " + std::to_string(limits::kMessage_bytes_max) +
+                          " that one may have");
   }
   const auto flat = capnp::messageToFlatArray(*message_);
   const auto raw = flat.asBytes();

@@ -1,5 +1,6 @@
-// Building and reading envelopes. The only place, with the codecs of the roles' protocol, that touches
-// Cap'n Proto; here its exceptions become errors. No reader outlives the Incoming it came from.
+// Building and reading envelopes. The only place, with the codecs of the roles' protocol, that
+// touches Cap'n Proto; here its exceptions become errors. No reader outlives the Incoming it came
+// from.
 #pragma once
 
 #include <exception>

@@ -1,8 +1,8 @@
 // One control message as bytes: an immutable, 8-byte aligned buffer in Cap'n Proto's stream framing
-// (segment table, then segments). Copies share the buffer, so a frame may be handed between threads.
-// A Frame exists only if its size and segment table were checked; what the segments hold is checked
-// by the reader (envelope.hpp). Bounds: kMessage_bytes_max, kFrameSegments_max. What is longer than
-// kFrame_bytes_max travels in parts (parts.hpp).
+// (segment table, then segments). Copies share the buffer, so a frame may be handed between
+// threads. A Frame exists only if its size and segment table were checked; what the segments hold
+// is checked by the reader (envelope.hpp). Bounds: kMessage_bytes_max, kFrameSegments_max. What is
+// longer than kFrame_bytes_max travels in parts (parts.hpp).
 #pragma once
 
 #include <cstddef>

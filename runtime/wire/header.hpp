@@ -1,5 +1,5 @@
-// What every frame says before its body, for those that move frames without reading them: transports
-// and role hosts. Plain values; no schema header is needed here.
+// What every frame says before its body, for those that move frames without reading them:
+// transports and role hosts. Plain values; no schema header is needed here.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The frame that travels beside a role's address to another process: who that address is. Pure values.
+// The frame that travels beside a role's address to another process: who that address is. Pure
+// values.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,8 @@
 //   schema                  C++
 //   number, Bool            the same type
 //   Text                    std::string
-//   Data                    std::vector of numbers; kData unless it holds whole numbers. Or a type T
+//   Data                    std::vector of numbers; kData unless it holds whole numbers. Or a type
+//   T
 //                           with a Layout<capnp::Data, T>: `bytes(value)`, `read(in, value, field)`
 //   enum                    enum class with the enumerators kName in the same order
 //   struct                  struct; std::optional of it; of a name and a value also std::pair

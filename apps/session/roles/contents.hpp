@@ -76,7 +76,8 @@ core::Result<store::RunStart> start_run(const config::TrainConfig& config,
                                         const config::Origins& origins,
                                         const Hashing& contents);
 
-// Converts hashes to and from the JSON text in a checkpoint's manifest. Damaged or empty text gives no hashes.
+// Converts hashes to and from the JSON text in a checkpoint's manifest. Damaged or empty text gives
+// no hashes.
 std::string hashes_json(const Hashes& hashes);
 Hashes hashes_of_json(const std::string& text);
 

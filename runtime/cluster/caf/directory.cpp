@@ -142,7 +142,8 @@ std::optional<Binding> Directory::drop(const Address& address) {
 
 std::vector<Binding> Directory::drop_all(const caf::node_id& node) {
   const std::unique_lock lock(mutex_);
-  std::erase_if(introducers_, [&node](const caf::actor& introducer) { return introducer.node() == node; });
+  std::erase_if(introducers_,
+                [&node](const caf::actor& introducer) { return introducer.node() == node; });
   std::vector<Binding> gone;
   for (auto place = bound_.begin(); place != bound_.end();) {
     const auto one = place++;

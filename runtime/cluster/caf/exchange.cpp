@@ -49,7 +49,8 @@ struct Exchange::Impl {
     const exchange::Visit visit;
     introducer = system.get().spawn<exchange::Introducer>(core);
     core->living.add(introducer.id(), "the exchange's own actor");
-    introducer->attach_functor([shared = core, id = introducer.id()] { shared->living.remove(id); });
+    introducer->attach_functor(
+        [shared = core, id = introducer.id()] { shared->living.remove(id); });
   }
 
   Result<caf::actor> reach(const std::string& path, async::Deadline end);
@@ -88,7 +89,8 @@ Result<std::unique_ptr<Exchange>> Exchange::create(Hooks hooks, async::Timers& t
 
 Result<std::shared_ptr<Endpoint>> Exchange::join(Identity identity, async::Executor strand) {
   const std::shared_lock gate(impl_->gate);
-  if (impl_->closed) return core::fail(ErrorCode::kClosed, "this process has left the network of roles");
+  if (impl_->closed)
+    return core::fail(ErrorCode::kClosed, "this process has left the network of roles");
   auto member = std::make_shared<exchange::Member>(std::move(identity), std::move(strand),
                                                    impl_->timers, impl_->core);
   TROUPE_TRY(member->enter(impl_->system.get(), impl_->introducer));
@@ -97,7 +99,8 @@ Result<std::shared_ptr<Endpoint>> Exchange::join(Identity identity, async::Execu
 
 Result<std::string> Exchange::listen() {
   const std::shared_lock gate(impl_->gate);
-  if (impl_->closed) return core::fail(ErrorCode::kClosed, "this process has left the network of roles");
+  if (impl_->closed)
+    return core::fail(ErrorCode::kClosed, "this process has left the network of roles");
   if (impl_->folder) return core::fail(ErrorCode::kInternal, "the exchange listens already");
   TROUPE_TRY_ASSIGN(folder, net::SocketFolder::make());
   impl_->folder.emplace(std::move(folder));
@@ -180,7 +183,8 @@ Result<void> Exchange::connect(const std::string& path,
                                const wire::Hello& self,
                                core::Duration deadline) {
   const std::shared_lock gate(impl_->gate);
-  if (impl_->closed) return core::fail(ErrorCode::kClosed, "this process has left the network of roles");
+  if (impl_->closed)
+    return core::fail(ErrorCode::kClosed, "this process has left the network of roles");
   const auto end = async::Deadline::after(kClock, deadline);
   TROUPE_TRY_ASSIGN(remote, impl_->reach(path, end));
   return impl_->said(path, self, remote, end);

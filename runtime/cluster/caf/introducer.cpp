@@ -49,7 +49,8 @@ void Introducer::on_exit() {
   const auto remotes = std::exchange(remotes_, {});
   for (const auto& [node, remote] : remotes) {
     for (const auto& open : remote.dials) {
-      open.welcome->set_value(core::fail(ErrorCode::kClosed, "this process has left the network of roles"));
+      open.welcome->set_value(
+          core::fail(ErrorCode::kClosed, "this process has left the network of roles"));
     }
   }
 }
@@ -117,7 +118,9 @@ void Introducer::lose(const Binding& gone, const core::Error& cause) {
 }
 
 // Answers a hello: to the introducer that it came from, under the name that it introduced.
-void Introducer::tell(const caf::actor& introducer, const wire::Hello& hello, const Result<void>& word) {
+void Introducer::tell(const caf::actor& introducer,
+                      const wire::Hello& hello,
+                      const Result<void>& word) {
   wire::Header header;
   header.run = hello.run;
   header.epoch = hello.epoch;
@@ -166,7 +169,8 @@ Result<Directory::Claim> Introducer::admitted(const wire::Hello& hello, const ca
   TROUPE_TRY_ASSIGN(claim, core_->directory.claim(hello, address_of(who)));
   if (claim == Directory::Claim::kKnown || trusted) return claim;
   if (!core_->hooks.admit) {
-    return core::fail(ErrorCode::kUnsupported, "this process does not accept roles of other processes");
+    return core::fail(ErrorCode::kUnsupported,
+                      "this process does not accept roles of other processes");
   }
   TROUPE_TRY(core_->hooks.admit(hello, to_string(from)));
   return claim;
@@ -225,7 +229,8 @@ void Introducer::ended(const caf::down_msg& down) {
   };
   const Address address = address_of(down.source);
   const auto found = remotes_.find(address.node);
-  const bool is_introducer = found != remotes_.end() && found->second.introducer.address() == down.source;
+  const bool is_introducer =
+      found != remotes_.end() && found->second.introducer.address() == down.source;
   if (!is_introducer) {
     if (const auto gone = core_->directory.drop(address)) is_lost(*gone);
     return;
