@@ -4,10 +4,9 @@
 #include "actors/limits.hpp"
 #include "runtime/cluster/limits.hpp"
 #include "runtime/core/find_value.hpp"
+#include "runtime/core/secret.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 
 namespace troupe::actors {
 namespace {
@@ -26,13 +25,6 @@ bool well_formed(const std::string& name) {
   return name.size() <= cluster::limits::kPeerName_bytes_max && slash != name.begin() &&
          name.end() - slash > 1 && std::all_of(name.begin(), slash, plain) &&
          std::all_of(slash + 1, name.end(), plain);
-}
-
-// Compares every byte, so that the time taken does not tell where the texts differ.
-bool equal_in_constant_time(const std::string& a, const std::string& b) {
-  const auto differ = [](unsigned char x, unsigned char y) { return static_cast<unsigned>(x ^ y); };
-  return a.size() == b.size() &&
-         std::transform_reduce(a.begin(), a.end(), b.begin(), 0u, std::bit_or<>(), differ) == 0;
 }
 
 }  // namespace
@@ -54,10 +46,10 @@ core::Result<void> Admission::admit(const wire::Hello& hello, const std::string&
 
 core::Result<void> Admission::admit_node(const wire::Hello& hello, const std::string& origin) {
   const auto pass = std::find_if(passes_.begin(), passes_.end(), [&](const std::string& known) {
-    return equal_in_constant_time(known, hello.pass);
+    return core::same_secret(hello.pass, known);
   });
   const auto before = std::find_if(gone_.begin(), gone_.end(), [&](const Gone& one) {
-    return one.name == hello.name && equal_in_constant_time(one.pass, hello.pass);
+    return one.name == hello.name && core::same_secret(hello.pass, one.pass);
   });
   if (guests_.contains(hello.name) && (pass != passes_.end() || holds(hello))) {
     return turn_away("a node named " + hello.name.substr(5) +
@@ -80,7 +72,7 @@ core::Result<void> Admission::admit_node(const wire::Hello& hello, const std::st
 
 bool Admission::holds(const wire::Hello& hello) const {
   const Guest* const guest = core::find_value(guests_, hello.name);
-  return guest != nullptr && equal_in_constant_time(guest->pass, hello.pass);
+  return guest != nullptr && core::same_secret(hello.pass, guest->pass);
 }
 
 core::Result<void> Admission::admit_role(const wire::Hello& hello, const std::string& origin) {
