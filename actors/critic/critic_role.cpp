@@ -1,13 +1,13 @@
 #include "actors/critic/critic_role.hpp"
 
-#include "runtime/model/params.hpp"
-
 namespace troupe::actors {
 
 CriticRole::CriticRole(RoleContext context,
                        std::unique_ptr<learn::CriticTrainer> trainer,
-                       std::filesystem::path tokenizer_from)
-    : TrainerRole(std::move(context), std::move(trainer), "critic", std::move(tokenizer_from)),
+                       std::filesystem::path tokenizer_from,
+                       store::Disk& disk)
+    : TrainerRole(
+          std::move(context), std::move(trainer), "critic", std::move(tokenizer_from), disk),
       held_(std::make_shared<Held>()) {}
 
 core::Result<void> CriticRole::check_page(const char* what,
@@ -62,15 +62,6 @@ async::task<core::Result<Trained>> CriticRole::on(TrainCritic request) {
 async::task<core::Result<Ack>> CriticRole::on(LoadState request) {
   held_ = std::make_shared<Held>();
   co_return co_await TrainerRole::on(std::move(request));
-}
-
-async::task<core::Result<Ack>> CriticRole::on(SaveModel request) {
-  auto job = [trainer = trainer_, folder = std::filesystem::path(request.folder),
-              tokenizer = tokenizer_from_]() {
-    return model::save_model(trainer->master(), folder, model::StorageDtype::kF32, tokenizer);
-  };
-  TROUPE_CO_TRY(co_await work_.run("save", std::move(job)));
-  co_return Ack{};
 }
 
 }  // namespace troupe::actors

@@ -19,7 +19,8 @@ class CriticRole : public TrainerRole<learn::CriticTrainer> {
   // `tokenizer_from`: the folder whose tokenizer files go with a saved model.
   CriticRole(RoleContext context,
              std::unique_ptr<learn::CriticTrainer> trainer,
-             std::filesystem::path tokenizer_from);
+             std::filesystem::path tokenizer_from,
+             store::Disk& disk = store::system_disk());
 
   // Repeated: page 0 begins the update anew; any other page is refused.
   async::task<core::Result<CriticValues>> on(ScoreValues request);
@@ -29,8 +30,6 @@ class CriticRole : public TrainerRole<learn::CriticTrainer> {
   async::task<core::Result<Trained>> on(TrainCritic request);
   // Repeated: loaded again; the pages of an update are forgotten.
   async::task<core::Result<Ack>> on(LoadState request);
-  // Repeated: refused; the folder is there.
-  async::task<core::Result<Ack>> on(SaveModel request);
 
   using TrainerRole::on;
 

@@ -223,12 +223,12 @@ async::task<core::Result<Ack>> DataRole::on(CommitUpdate request) {
 async::task<core::Result<Ack>> DataRole::on(SaveState request) {
   DataState state = committed_;
   state.reward_sets = sets_.added();
-  TROUPE_CO_TRY(write_state(state, request.folder));
+  TROUPE_CO_TRY(write_state(state, request.folder, *options_.disk));
   co_return Ack{};
 }
 
 async::task<core::Result<Ack>> DataRole::on(LoadState request) {
-  TROUPE_CO_TRY_ASSIGN(state, read_state(request.folder));
+  TROUPE_CO_TRY_ASSIGN(state, read_state(request.folder, *options_.disk));
   std::vector<BookGroup> open;
   for (SavedTicket& saved : state.open) {
     BookGroup& group = open.emplace_back(std::move(saved));

@@ -39,6 +39,7 @@ struct DataRoleOptions {
   std::optional<MeanRange> filter;  // of training groups; none: every group is kept
   Patience patience;                // with scorers that are away
   Note note;                        // tells the user who is away, which samples have no score
+  store::Disk* disk = &store::system_disk();  // where checkpoints are
   // Called on the role's strand with the progress of the awaited groups, at each change.
   std::function<void(const GroupCounts&)> watched;
 };

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <fstream>
 #include <set>
 #include <string>
 
@@ -98,7 +97,9 @@ DataState state_of(const TicketBook& book) {
   return state;
 }
 
-core::Result<void> write_state(const DataState& state, const std::filesystem::path& folder) {
+core::Result<void> write_state(const DataState& state,
+                               const std::filesystem::path& folder,
+                               store::Disk& disk) {
   json open = json::array();
   for (const SavedTicket& saved : state.open) {
     open.push_back({{"update", saved.ticket.update},
@@ -116,18 +117,13 @@ core::Result<void> write_state(const DataState& state, const std::filesystem::pa
                        {"reward_sets", std::move(sets)},
                        {"dropped_samples", state.dropped_samples},
                        {"failed_groups", state.failed_groups}};
-  const auto path = file_in(folder);
-  std::ofstream file(path);
-  file << object.dump(1) << '\n';
-  file.close();
-  if (file) return {};
-  return core::fail(ErrorCode::kResources, "cannot write " + path.string() + ": is the disk full?");
+  return disk.write_file(file_in(folder), object.dump(1) + "\n");
 }
 
-core::Result<DataState> read_state(const std::filesystem::path& folder) {
+core::Result<DataState> read_state(const std::filesystem::path& folder, store::Disk& disk) {
   const auto path = file_in(folder);
-  std::ifstream file(path);
-  const json object = json::parse(file, nullptr, false);
+  TROUPE_TRY_ASSIGN(text, disk.read_file(path));
+  const json object = json::parse(text, nullptr, false);
   if (!object.is_object() || !is_count(object, "next_prompt")) {
     return damaged(path, "it has no next_prompt");
   }

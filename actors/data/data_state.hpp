@@ -8,6 +8,7 @@
 #include "actors/data/ticket_book.hpp"
 #include "actors/protocol/messages_rewards.hpp"
 #include "runtime/core/result.hpp"
+#include "runtime/store/disk.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -25,7 +26,10 @@ struct DataState {
 DataState state_of(const TicketBook& book);
 
 // Errors: kResources when the disk is full; kData, naming the file and what is wrong with it.
-core::Result<void> write_state(const DataState& state, const std::filesystem::path& folder);
-core::Result<DataState> read_state(const std::filesystem::path& folder);
+core::Result<void> write_state(const DataState& state,
+                               const std::filesystem::path& folder,
+                               store::Disk& disk = store::system_disk());
+core::Result<DataState> read_state(const std::filesystem::path& folder,
+                                   store::Disk& disk = store::system_disk());
 
 }  // namespace troupe::actors

@@ -14,7 +14,7 @@ GeneratorRole::GeneratorRole(RoleContext context,
                              EngineMaker maker,
                              std::shared_ptr<const engine::TokenText> text,
                              std::shared_ptr<weights::WeightSubscriber> subscriber,
-                             async::DeviceThread& fetch_thread,
+                             async::DeviceQueue& fetch_thread,
                              std::string data_peer,
                              bool sleep_idle)
     : context_(std::move(context)),
@@ -25,7 +25,7 @@ GeneratorRole::GeneratorRole(RoleContext context,
   TROUPE_CHECK(context_.device != nullptr && context_.team != nullptr,
                "a generator has a device thread and a team on it");
   driver_ = std::make_shared<engine::EngineDriver>(std::move(maker), *context_.team,
-                                                   context_.activity);
+                                                   context_.activity, *context_.timers);
   say_idle();
 }
 

@@ -31,7 +31,7 @@ class GeneratorRole {
                 EngineMaker maker,
                 std::shared_ptr<const engine::TokenText> text,
                 std::shared_ptr<weights::WeightSubscriber> subscriber,
-                async::DeviceThread& fetch_thread,
+                async::DeviceQueue& fetch_thread,
                 std::string data_peer,
                 bool sleep_idle = false);
 

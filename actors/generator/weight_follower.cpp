@@ -18,7 +18,7 @@ bool passes(core::ErrorCode code) {
 
 WeightFollower::WeightFollower(RoleContext context,
                        std::shared_ptr<weights::WeightSubscriber> subscriber,
-                       async::DeviceThread& fetch_thread,
+                       async::DeviceQueue& fetch_thread,
                        std::function<void()> arrived)
     : context_(std::move(context)),
       subscriber_(std::move(subscriber)),

@@ -21,7 +21,7 @@ class WeightFollower {
   // `arrived` is called when fetched weights are ready to be packed.
   WeightFollower(RoleContext context,
                  std::shared_ptr<weights::WeightSubscriber> subscriber,
-                 async::DeviceThread& fetch_thread,
+                 async::DeviceQueue& fetch_thread,
                  std::function<void()> arrived);
 
   // Answers once the engine holds that version or a newer one. Errors: those of fetching it after
@@ -50,7 +50,7 @@ class WeightFollower {
 
   RoleContext context_;
   std::shared_ptr<weights::WeightSubscriber> subscriber_;
-  async::DeviceThread& fetch_thread_;
+  async::DeviceQueue& fetch_thread_;
   std::function<void()> arrived_;
   async::Notifier changed_;
   std::optional<UpdateWeights> wanted_;  // the newest

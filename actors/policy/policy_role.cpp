@@ -1,7 +1,6 @@
 #include "actors/policy/policy_role.hpp"
 
 #include "actors/protocol/ask.hpp"
-#include "runtime/model/params.hpp"
 
 #include <iterator>
 #include <numeric>
@@ -27,8 +26,10 @@ PolicyRole::PolicyRole(RoleContext context,
                        std::shared_ptr<weights::WeightPublisher> publisher,
                        std::string data_peer,
                        std::filesystem::path tokenizer_from,
-                       CriticLink critic)
-    : TrainerRole(std::move(context), std::move(trainer), "policy", std::move(tokenizer_from)),
+                       CriticLink critic,
+                       store::Disk& disk)
+    : TrainerRole(
+          std::move(context), std::move(trainer), "policy", std::move(tokenizer_from), disk),
       publisher_(std::move(publisher)),
       data_peer_(std::move(data_peer)),
       critic_(std::move(critic)) {}
@@ -108,22 +109,6 @@ async::task<core::Result<Published>> PolicyRole::on(PublishWeights) {
   auto published = co_await work_.run("publish", std::move(job));
   if (published) version_ = published->version;
   co_return published;
-}
-
-async::task<core::Result<Ack>> PolicyRole::on(SaveModel request) {
-  // With LoRA the model is the merged one, and the adapter lies beside it.
-  auto job = [trainer = trainer_, folder = std::filesystem::path(request.folder),
-              tokenizer = tokenizer_from_]() -> core::Result<void> {
-    if (trainer->average() != nullptr) {
-      TROUPE_TRY(model::save_model(*trainer->average(), folder.parent_path() / "ema",
-                                   model::StorageDtype::kF32, tokenizer));
-    }
-    TROUPE_TRY(model::save_model(trainer->master(), folder, model::StorageDtype::kF32, tokenizer));
-    if (!trainer->has_adapter()) return {};
-    return trainer->save_adapter(folder.parent_path() / "adapter", tokenizer.string());
-  };
-  TROUPE_CO_TRY(co_await work_.run("save", std::move(job)));
-  co_return Ack{};
 }
 
 }  // namespace troupe::actors

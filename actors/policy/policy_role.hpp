@@ -24,15 +24,14 @@ class PolicyRole : public TrainerRole<learn::PolicyTrainer> {
              std::shared_ptr<weights::WeightPublisher> publisher,
              std::string data_peer,
              std::filesystem::path tokenizer_from,
-             CriticLink critic = {});
+             CriticLink critic = {},
+             store::Disk& disk = store::system_disk());
 
   // Not to be repeated: the policy would learn from the update twice. The controller asks once;
   // when the answer is lost, the run goes back to its last checkpoint.
   async::task<core::Result<Trained>> on(TrainUpdate request);
   // Repeated: the version that is published already, and where to fetch it.
   async::task<core::Result<Published>> on(PublishWeights request);
-  // Repeated: refused; the folder is there.
-  async::task<core::Result<Ack>> on(SaveModel request);
 
   using TrainerRole::on;
 

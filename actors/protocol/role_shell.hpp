@@ -4,7 +4,7 @@
 
 #include "actors/limits.hpp"
 #include "runtime/async/deadline.hpp"
-#include "runtime/async/device_thread.hpp"
+#include "runtime/async/device_queue.hpp"
 #include "runtime/async/event.hpp"
 #include "runtime/async/notifier.hpp"
 #include "runtime/async/scope.hpp"
@@ -21,7 +21,7 @@ namespace troupe::actors {
 struct RoleContext {
   std::shared_ptr<cluster::Transport> transport;
   async::Scope* scope = nullptr;           // children of the role; outlives it
-  async::DeviceThread* device = nullptr;   // long jobs; null for roles without any
+  async::DeviceQueue* device = nullptr;    // long jobs; null for roles without any
   async::Timers* timers = nullptr;
   core::Duration call_deadline = limits::kRoundDeadline;
   core::TeamRunner* team = nullptr;        // the compute pool, used on the device thread

@@ -6,7 +6,7 @@
 #include "actors/protocol/device_work.hpp"
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/role_shell.hpp"
-#include "runtime/store/atomic_folder.hpp"
+#include "runtime/store/disk.hpp"
 #include "runtime/wire/role_report.hpp"
 
 #include <cstdint>
@@ -29,17 +29,24 @@ class TrainerRole {
           "the " + name_ + " stands half-way through update " + std::to_string(*inside_ + 1));
     }
     const std::filesystem::path folder = std::filesystem::path(request.folder) / name_;
-    auto job = [trainer = trainer_, folder, name = name_]() -> core::Result<void> {
-      std::error_code error;
-      if (!std::filesystem::exists(folder.parent_path(), error)) {
+    auto job = [trainer = trainer_, disk = &disk_, folder, name = name_]() -> core::Result<void> {
+      if (!disk->exists(folder.parent_path())) {
         return core::fail(core::ErrorCode::kResources,
                           "the " + name + " does not see the checkpoint folder " +
                               folder.parent_path().string() +
                               "; play it on a host that shares the run folder");
       }
-      TROUPE_TRY(store::make_folder(folder));
+      TROUPE_TRY(disk->make_folder(folder));
       return trainer->save_state(folder);
     };
+    TROUPE_CO_TRY(co_await work_.run("save", std::move(job)));
+    co_return Ack{};
+  }
+
+  // Repeated: refused; the folder is there.
+  async::task<core::Result<Ack>> on(SaveModel request) {
+    auto job = [trainer = trainer_, folder = std::filesystem::path(request.folder),
+                tokenizer = tokenizer_from_]() { return trainer->save_model(folder, tokenizer); };
     TROUPE_CO_TRY(co_await work_.run("save", std::move(job)));
     co_return Ack{};
   }
@@ -60,15 +67,17 @@ class TrainerRole {
 
  protected:
   // `name`: of the role in messages, and of its folder in a checkpoint. `tokenizer_from`: the
-  // folder whose tokenizer files go with a saved model.
+  // folder whose tokenizer files go with a saved model. `disk`: where checkpoints are.
   TrainerRole(RoleContext context,
               std::unique_ptr<Trainer> trainer,
               std::string name,
-              std::filesystem::path tokenizer_from)
+              std::filesystem::path tokenizer_from,
+              store::Disk& disk)
       : context_(std::move(context)),
         trainer_(std::move(trainer)),
         name_(std::move(name)),
         tokenizer_from_(std::move(tokenizer_from)),
+        disk_(disk),
         work_(context_, "waiting for groups") {}
   ~TrainerRole() = default;
 
@@ -89,6 +98,7 @@ class TrainerRole {
   const std::shared_ptr<Trainer> trainer_;  // used on the device thread alone
   const std::string name_;
   const std::filesystem::path tokenizer_from_;
+  store::Disk& disk_;
   DeviceWork work_;
   core::Version version_ = 0;
 

@@ -13,7 +13,7 @@ using core::ErrorCode;
 
 RunFollower::RunFollower(EnginePump& pump,
                          std::shared_ptr<weights::WeightSubscriber> subscriber,
-                         async::DeviceThread& fetch_thread,
+                         async::DeviceQueue& fetch_thread,
                          std::function<void(const std::string&)> note,
                          actors::RoleContext context)
     : pump_(pump), note_(std::move(note)), context_(std::move(context)) {

@@ -20,7 +20,7 @@ class RunFollower final : public cluster::Role {
   // occurs twice: the first may be the run's end, which the node learns by itself.
   RunFollower(EnginePump& pump,
               std::shared_ptr<weights::WeightSubscriber> subscriber,
-              async::DeviceThread& fetch_thread,
+              async::DeviceQueue& fetch_thread,
               std::function<void(const std::string&)> note,
               actors::RoleContext context);
 

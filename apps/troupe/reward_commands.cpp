@@ -11,6 +11,7 @@
 #include "apps/troupe/commands.hpp"
 #include "kernels/ops.hpp"
 #include "runtime/async/cpu_pool.hpp"
+#include "runtime/async/device_thread.hpp"
 #include "runtime/async/limits.hpp"
 
 #include <unistd.h>

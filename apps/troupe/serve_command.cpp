@@ -11,6 +11,7 @@
 #include "apps/session/node/tunnel_subscriber.hpp"
 #include "apps/troupe/ask_company.hpp"
 #include "apps/troupe/commands.hpp"
+#include "runtime/async/device_thread.hpp"
 #include "runtime/model/spec.hpp"
 #include "runtime/weights/remote_subscriber.hpp"
 

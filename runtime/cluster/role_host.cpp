@@ -10,7 +10,7 @@ using wire::Frame;
 
 async::task<Result<void>> Role::run() { co_return Result<void>(); }
 
-RoleHost::RoleHost(std::shared_ptr<Endpoint> endpoint, Hooks hooks, async::DeviceThread* device,
+RoleHost::RoleHost(std::shared_ptr<Endpoint> endpoint, Hooks hooks, async::DeviceQueue* device,
                    core::TeamRunner* team)
     : endpoint_(std::move(endpoint)),
       hooks_(std::move(hooks)),

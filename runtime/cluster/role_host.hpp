@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/async/device_thread.hpp"
+#include "runtime/async/device_queue.hpp"
 #include "runtime/async/scope.hpp"
 #include "runtime/cluster/endpoint.hpp"
 #include "runtime/core/activity.hpp"
@@ -43,7 +43,7 @@ struct RoleServices {
   async::Timers& timers;
   async::Executor executor;             // the role's strand
   core::Activity& activity;             // records what the role spends its time on
-  async::DeviceThread* device = nullptr;  // long jobs; null for roles without any
+  async::DeviceQueue* device = nullptr;  // long jobs; null for roles without any
   core::TeamRunner* team = nullptr;       // the process's compute pool, used on the device thread
 };
 
@@ -60,7 +60,7 @@ class RoleHost {
     std::function<void(const PeerName&)> shutdown_asked;
   };
 
-  RoleHost(std::shared_ptr<Endpoint> endpoint, Hooks hooks, async::DeviceThread* device = nullptr,
+  RoleHost(std::shared_ptr<Endpoint> endpoint, Hooks hooks, async::DeviceQueue* device = nullptr,
            core::TeamRunner* team = nullptr);
   RoleHost(const RoleHost&) = delete;
   RoleHost& operator=(const RoleHost&) = delete;
@@ -82,7 +82,7 @@ class RoleHost {
 
   const std::shared_ptr<Endpoint> endpoint_;
   const Hooks hooks_;
-  async::DeviceThread* const device_;
+  async::DeviceQueue* const device_;
   core::TeamRunner* const team_;
   async::Scope scope_;
   core::Activity activity_;
@@ -94,7 +94,7 @@ class RoleHost {
 // What a role is made from and where it computes.
 struct RoleRecipe {
   RoleHost::Factory factory;
-  async::DeviceThread* device = nullptr;  // outlives the role
+  async::DeviceQueue* device = nullptr;  // outlives the role
   core::TeamRunner* team = nullptr;       // outlives it, too
 };
 

@@ -22,6 +22,12 @@ class SteadyClock final : public Clock {
   TimePoint now() const noexcept override { return std::chrono::steady_clock::now(); }
 };
 
+// The one of this process.
+inline const Clock& steady_clock() noexcept {
+  static const SteadyClock clock;
+  return clock;
+}
+
 // Stands still until it is told to move.
 class ManualClock final : public Clock {
  public:

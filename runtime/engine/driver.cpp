@@ -101,14 +101,14 @@ core::Result<void> EngineDriver::install(std::shared_ptr<const model::PackedWeig
 }
 
 void EngineDriver::compute(bool one_step, core::Duration span, News& news) {
-  const core::TimePoint end = std::chrono::steady_clock::now() + span;
+  const core::TimePoint end = clock_.now() + span;
   const core::Activity::Busy guard(computes() ? activity_ : nullptr, "step");
   while (computes()) {
     auto finished = engine_->step();
     if (!finished) return fail_groups(finished.error(), news);
     const bool found = !finished->empty();
     watch_.take(std::move(*finished), news);
-    if (found || one_step || std::chrono::steady_clock::now() >= end) break;
+    if (found || one_step || clock_.now() >= end) break;
   }
   watch_.look(*engine_, news);
 }

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "runtime/core/activity.hpp"
+#include "runtime/core/clock.hpp"
 #include "runtime/core/team.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/engine/group_watch.hpp"
@@ -58,11 +59,17 @@ struct EngineTurn {
 
 class EngineDriver {
  public:
-  EngineDriver(std::unique_ptr<Engine> engine, core::TeamRunner& team)
-      : team_(team), engine_(std::move(engine)) {}
+  // `clock` tells when a turn has taken long enough; it outlives the driver.
+  EngineDriver(std::unique_ptr<Engine> engine,
+               core::TeamRunner& team,
+               const core::Clock& clock = core::steady_clock())
+      : team_(team), clock_(clock), engine_(std::move(engine)) {}
   // Starts without an engine; `maker` makes it from the first weights. `activity` may be null.
-  EngineDriver(EngineMaker maker, core::TeamRunner& team, core::Activity* activity = nullptr)
-      : maker_(std::move(maker)), team_(team), activity_(activity) {}
+  EngineDriver(EngineMaker maker,
+               core::TeamRunner& team,
+               core::Activity* activity = nullptr,
+               const core::Clock& clock = core::steady_clock())
+      : maker_(std::move(maker)), team_(team), clock_(clock), activity_(activity) {}
 
   // Null before the first weights.
   const Engine* engine() const noexcept { return engine_.get(); }
@@ -101,6 +108,7 @@ class EngineDriver {
 
   EngineMaker maker_;
   core::TeamRunner& team_;
+  const core::Clock& clock_;
   core::Activity* activity_ = nullptr;
   std::unique_ptr<Engine> engine_;
   GroupWatch watch_;

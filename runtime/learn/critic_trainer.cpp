@@ -138,6 +138,10 @@ class CriticTrainerImpl final : public CriticTrainer {
 
   const model::ParamStore& master() const override { return model_->master(); }
   core::Version version() const override { return model_->version(); }
+  core::Result<void> save_model(const std::filesystem::path& folder,
+                                const std::filesystem::path& tokenizer_from) const override {
+    return model::save_model(model_->master(), folder, model::StorageDtype::kF32, tokenizer_from);
+  }
   core::Result<void> save_state(const std::filesystem::path& folder) const override {
     return model_->save_state(folder);
   }

@@ -62,6 +62,9 @@ class CriticTrainer {
   virtual const model::ParamStore& master() const = 0;
   virtual core::Version version() const = 0;
 
+  // The model as a Hugging Face folder, with the tokenizer files of another.
+  virtual core::Result<void> save_model(const std::filesystem::path& folder,
+                                        const std::filesystem::path& tokenizer_from) const = 0;
   // Weights (f32), moments and counts in `folder`, as PolicyTrainer::save_state says.
   virtual core::Result<void> save_state(const std::filesystem::path& folder) const = 0;
   virtual core::Result<void> load_state(const std::filesystem::path& folder) = 0;

@@ -186,10 +186,16 @@ class PolicyTrainerImpl final : public PolicyTrainer {
     return average_ ? &average_->weights() : nullptr;
   }
   core::Version version() const override { return model_->version(); }
-  bool has_adapter() const override { return model_->has_adapter(); }
-  core::Result<void> save_adapter(const std::filesystem::path& folder,
-                                  const std::string& base) const override {
-    return model_->save_adapter(folder, base);
+  core::Result<void> save_model(const std::filesystem::path& folder,
+                                const std::filesystem::path& tokenizer_from) const override {
+    if (average_) {
+      TROUPE_TRY(model::save_model(average_->weights(), folder.parent_path() / "ema",
+                                   model::StorageDtype::kF32, tokenizer_from));
+    }
+    TROUPE_TRY(
+        model::save_model(model_->master(), folder, model::StorageDtype::kF32, tokenizer_from));
+    if (!model_->has_adapter()) return {};
+    return model_->save_adapter(folder.parent_path() / "adapter", tokenizer_from.string());
   }
   core::Result<void> save_state(const std::filesystem::path& folder) const override {
     TROUPE_TRY(model_->save_state(folder));

@@ -75,10 +75,10 @@ class PolicyTrainer {
   virtual const model::ParamStore* average() const = 0;
   virtual core::Version version() const = 0;  // optimiser steps taken (skipped ones included)
 
-  // With LoRA: the adapters alone, as trainable_model.hpp says.
-  virtual bool has_adapter() const = 0;
-  virtual core::Result<void> save_adapter(const std::filesystem::path& folder,
-                                          const std::string& base) const = 0;
+  // The model as a Hugging Face folder, with the tokenizer files of another. With LoRA it is the
+  // merged one, and the adapter goes into `adapter` beside it; a moving average goes into `ema`.
+  virtual core::Result<void> save_model(const std::filesystem::path& folder,
+                                        const std::filesystem::path& tokenizer_from) const = 0;
 
   // Weights (f32), moments, step counts and schedule position as safetensors + JSON in `folder`,
   // which must exist; the caller makes the commit atomic. Load restores the same bits.

@@ -4,6 +4,7 @@
 // {"values": [number or null], "causes": [...]} or {"error": ..., "code": ...}.
 #include "actors/reward/http_reward.hpp"
 #include "actors/reward/reward_role.hpp"
+#include "runtime/async/device_thread.hpp"
 #include "runtime/async/io_threads.hpp"
 
 #include <nlohmann/json.hpp>

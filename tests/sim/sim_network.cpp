@@ -16,6 +16,9 @@ class SimNetwork::Member final : public Endpoint {
       : Endpoint(std::move(identity), std::move(strand), timers), network_(network) {}
 
   async::task<void> stop() override {
+    if (network_.carrier_ != nullptr && !std::exchange(stopped_, true)) {
+      network_.carrier_->ended(*this);
+    }
     const auto found = network_.members_.find(identity().self);
     if (found != network_.members_.end() && found->second.get() == this) {
       network_.members_.erase(found);
@@ -31,6 +34,7 @@ class SimNetwork::Member final : public Endpoint {
  protected:
   core::Result<void> send_request(const PeerName& peer, const Frame& frame) override {
     if (crashed_) return core::fail(ErrorCode::kClosed, identity().self + " has crashed");
+    if (network_.carrier_ != nullptr) return network_.carrier_->carry(*this, peer, frame);
     if (!network_.members_.contains(peer) && !network_.unnoticed_.contains(peer)) {
       return core::fail(ErrorCode::kPeerLost, "no role named " + peer + " is there");
     }
@@ -39,12 +43,18 @@ class SimNetwork::Member final : public Endpoint {
   }
 
   void send_reply(const PeerName& peer, const Frame& frame) override {
-    if (!crashed_) network_.route(Way::kReply, identity().self, peer, frame);
+    if (crashed_) return;
+    if (network_.carrier_ == nullptr) {
+      return network_.route(Way::kReply, identity().self, peer, frame);
+    }
+    // An answer that finds no way is lost, and its asker's call ends with the link.
+    static_cast<void>(network_.carrier_->carry(*this, peer, frame));
   }
 
  private:
   SimNetwork& network_;
   bool crashed_ = false;
+  bool stopped_ = false;
 };
 
 SimNetwork::SimNetwork(VirtualTime& time, std::uint64_t seed, Faults faults)
@@ -75,6 +85,13 @@ void SimNetwork::crash(const PeerName& name) {
   member->crash();
   time_.schedule(time_.now() + faults_.notice, [this, name] { tell_lost(name); });
 }
+
+std::shared_ptr<Endpoint> SimNetwork::join_at(Identity identity, async::Executor strand) {
+  all_.push_back(std::make_shared<Member>(std::move(identity), std::move(strand), time_, *this));
+  return all_.back();
+}
+
+void SimNetwork::vanish(Endpoint& endpoint) { static_cast<Member&>(endpoint).crash(); }
 
 void SimNetwork::tell_lost(const PeerName& name) {
   if (unnoticed_.erase(name) == 0) return;
@@ -149,19 +166,24 @@ void SimNetwork::deliver(Way way, const PeerName& from, const PeerName& to, cons
   }
   note(way, from, to, frame, "arrives");
   auto copied = Frame::copy_of(frame.bytes());
-  if (copied) hand_over(way, from, found->second, *copied);
+  if (copied) hand_over(from, found->second, *copied);
 }
 
-void SimNetwork::hand_over(Way way, const PeerName& from, const std::shared_ptr<Member>& to,
+void SimNetwork::hand_over(const PeerName& from,
+                           const std::shared_ptr<Endpoint>& to,
                            const Frame& frame) {
-  if (way == Way::kReply) {
+  const auto header = wire::read_header(frame);
+  if (!header) return;
+  if (header->reply) {
     boost::asio::post(to->strand(), [to, from, frame] { to->on_reply(from, frame); });
   } else if (to->admit()) {
     boost::asio::post(to->strand(), [to, from, frame] { to->on_request(from, frame); });
-  } else if (const auto header = wire::read_header(frame)) {
+  } else {
     const core::Error full{ErrorCode::kOverloaded, "the inbox is full"};
     const PeerName name = to->identity().self;
-    route(Way::kReply, name, from, wire::failure_frame(wire::reply_header(*header, name), full));
+    const auto refusal = wire::failure_frame(wire::reply_header(*header, name), full);
+    if (carrier_ == nullptr) return route(Way::kReply, name, from, refusal);
+    static_cast<void>(carrier_->carry(*to, from, refusal));
   }
 }
 

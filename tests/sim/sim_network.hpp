@@ -27,6 +27,19 @@ struct Faults {
   core::Duration notice = std::chrono::milliseconds(500);  // from a crash until peers are told
 };
 
+// Carries frames in place of the network's own faults: a world of hosts, processes and links.
+class Carrier {
+ public:
+  virtual ~Carrier() = default;
+  // A frame of the role `from`. Whoever carries it calls SimNetwork::hand_over when it arrives. Error
+  // kPeerLost: the role knows no way to `to`.
+  virtual core::Result<void> carry(const Endpoint& from,
+                                   const PeerName& to,
+                                   const wire::Frame& frame) = 0;
+  // That role has stopped.
+  virtual void ended(const Endpoint& role) = 0;
+};
+
 class SimNetwork {
  public:
   SimNetwork(VirtualTime& time, std::uint64_t seed, Faults faults);
@@ -39,6 +52,15 @@ class SimNetwork {
   core::Result<std::shared_ptr<Endpoint>> join(Identity identity);
 
   void set_faults(Faults faults) { faults_ = faults; }
+  // With a carrier, which outlives the roles, names may be there twice: the carrier knows who is who.
+  void set_carrier(Carrier& carrier) { carrier_ = &carrier; }
+  std::shared_ptr<Endpoint> join_at(Identity identity, async::Executor strand);
+  // Ends such a role without a word. Nobody is told: that is the carrier's business.
+  static void vanish(Endpoint& endpoint);
+  // Gives a frame to the role at that endpoint, which may refuse it.
+  void hand_over(const PeerName& from,
+                 const std::shared_ptr<Endpoint>& to,
+                 const wire::Frame& frame);
   // The role ends without a word; what it had sent still arrives.
   void crash(const PeerName& name);
   // A frozen role gets its frames when it thaws.
@@ -59,8 +81,6 @@ class SimNetwork {
 
   void route(Way way, const PeerName& from, const PeerName& to, const wire::Frame& frame);
   void deliver(Way way, const PeerName& from, const PeerName& to, const wire::Frame& frame);
-  void hand_over(Way way, const PeerName& from, const std::shared_ptr<Member>& to,
-                 const wire::Frame& frame);
   void tell_lost(const PeerName& name);
   void tell(const PeerName& whom, const PeerName& lost, const std::string& why);
   void note(Way way, const PeerName& from, const PeerName& to, const wire::Frame& frame,
@@ -69,6 +89,7 @@ class SimNetwork {
   VirtualTime& time_;
   core::Rng rng_;
   Faults faults_;
+  Carrier* carrier_ = nullptr;
   std::map<PeerName, std::shared_ptr<Member>> members_;
   std::vector<std::shared_ptr<Member>> all_;  // those that crashed too, until the end
   std::set<PeerName> unnoticed_;              // crashed, and peers not told yet

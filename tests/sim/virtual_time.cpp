@@ -19,6 +19,16 @@ struct Armed final : async::Timer::State {
 
 }  // namespace
 
+async::Executor VirtualThreads::make_strand() {
+  return asio::make_strand(context_.get_executor());
+}
+
+bool VirtualThreads::run_one() {
+  if (frozen_) return false;
+  context_.restart();
+  return context_.poll_one() > 0;
+}
+
 async::Timer VirtualTime::arm(async::Executor executor, core::TimePoint at,
                               std::function<void()> fire) {
   auto state = std::make_shared<Armed>();
@@ -33,15 +43,28 @@ async::Timer VirtualTime::arm(async::Executor executor, core::TimePoint at,
 }
 
 void VirtualTime::schedule(core::TimePoint at, std::function<void()> event) {
-  events_.emplace(std::pair(std::max(at, now_), sequence_++), std::move(event));
+  events_.emplace(std::pair(std::max(at, now()), sequence_++), std::move(event));
 }
 
-async::Executor VirtualTime::make_strand() { return asio::make_strand(context_.get_executor()); }
+std::shared_ptr<VirtualThreads> VirtualTime::make_threads() {
+  threads_.push_back(std::make_shared<VirtualThreads>());
+  return threads_.back();
+}
+
+core::Duration VirtualTime::run_job(const std::function<void()>& job) {
+  const core::Duration before = std::exchange(passed_, core::Duration::zero());
+  job();
+  return std::exchange(passed_, before);
+}
+
+bool VirtualTime::run_handler() {
+  return std::any_of(threads_.begin(), threads_.end(),
+                     [](const auto& threads) { return threads->run_one(); });
+}
 
 bool VirtualTime::run_until(core::TimePoint end, std::uint64_t steps_max) {
   for (const std::uint64_t last = steps_ + steps_max; steps_ < last; ++steps_) {
-    context_.restart();
-    if (context_.poll_one() > 0) continue;
+    if (run_handler()) continue;
     if (events_.empty() || events_.begin()->first.first > end) return true;
     auto first = events_.extract(events_.begin());
     now_ = first.key().first;

@@ -1,6 +1,9 @@
 // Time for the simulator: nothing happens but what a queue of events says, on one thread, and the
 // clock jumps from one event to the next. The same events in the same order give the same run.
-// Owned by the test or the simulation program; every role of a simulation runs on its executor.
+// Owned by the test or the simulation program; every role of a simulation runs on its executors.
+//
+// A simulated process has VirtualThreads of its own. While they are frozen nothing runs on them:
+// what is posted to them, timers included, waits and then runs in its order, as after SIGSTOP.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "runtime/async/deadline.hpp"
 #include "runtime/async/task.hpp"
@@ -16,18 +20,39 @@
 
 namespace troupe::cluster::sim {
 
+class VirtualThreads {
+ public:
+  async::Executor make_strand();
+  void freeze(bool frozen) { frozen_ = frozen; }
+  bool frozen() const noexcept { return frozen_; }
+
+ private:
+  friend class VirtualTime;
+  bool run_one();
+
+  boost::asio::io_context context_{1};
+  bool frozen_ = false;
+};
+
 class VirtualTime final : public async::Timers {
  public:
-  VirtualTime() = default;
+  VirtualTime() : threads_{std::make_shared<VirtualThreads>()} {}
 
-  core::TimePoint now() const noexcept override { return now_; }
+  core::TimePoint now() const noexcept override { return now_ + passed_; }
   async::Timer arm(async::Executor executor, core::TimePoint at,
                    std::function<void()> fire) override;
 
   // Calls `event` at `at`, after those scheduled for the same time before it.
   void schedule(core::TimePoint at, std::function<void()> event);
 
-  async::Executor make_strand();
+  // Of threads that are never frozen.
+  async::Executor make_strand() { return threads_.front()->make_strand(); }
+  std::shared_ptr<VirtualThreads> make_threads();
+
+  // Runs `job` at this moment, and lets its clock go on by what it passes to `pass`. Returns how
+  // long it took: the caller waits for so long.
+  core::Duration run_job(const std::function<void()>& job);
+  void pass(core::Duration span) { passed_ += span; }
 
   // Runs handlers and events until nothing is left to happen. False when `steps_max` was not enough.
   bool run_until_quiet(std::uint64_t steps_max);
@@ -39,9 +64,11 @@ class VirtualTime final : public async::Timers {
 
  private:
   bool run_until(core::TimePoint end, std::uint64_t steps_max);
+  bool run_handler();
 
-  boost::asio::io_context context_{1};
+  std::vector<std::shared_ptr<VirtualThreads>> threads_;
   core::TimePoint now_{};
+  core::Duration passed_{};  // within a job
   std::uint64_t sequence_ = 0;
   std::uint64_t steps_ = 0;
   std::map<std::pair<core::TimePoint, std::uint64_t>, std::function<void()>> events_;

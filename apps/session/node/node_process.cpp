@@ -202,7 +202,7 @@ class NodeProcess {
 }  // namespace
 
 core::Result<std::unique_ptr<cluster::RoleHost>> NodeGuest::host(
-    std::string name, cluster::RoleHost::Factory factory, async::DeviceThread* device) const {
+    std::string name, cluster::RoleHost::Factory factory, async::DeviceQueue* device) const {
   const cluster::Identity identity{std::move(name), core::RunId{run_id}, epoch};
   auto place = exchange->join(identity, io->make_strand());
   return io->run(cluster::host_role(std::move(place), {std::move(factory), device}, {}));

@@ -52,7 +52,7 @@ struct NodeGuest {
   // Errors: those of joining the exchange and of the factory.
   core::Result<std::unique_ptr<cluster::RoleHost>> host(std::string name,
                                                         cluster::RoleHost::Factory factory,
-                                                        async::DeviceThread* device) const;
+                                                        async::DeviceQueue* device) const;
   // Stops such a role; call it before the node is taken down. Null: does nothing.
   void stop(std::unique_ptr<cluster::RoleHost>& role) const;
 };

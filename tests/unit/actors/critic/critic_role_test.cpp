@@ -6,6 +6,7 @@
 #include "actors/policy/policy_role.hpp"
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/role_adapter.hpp"
+#include "runtime/async/device_thread.hpp"
 #include "runtime/async/io_threads.hpp"
 #include "runtime/cluster/loopback/loopback.hpp"
 #include "runtime/weights/local_channel.hpp"
@@ -16,12 +17,18 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <mutex>
 
 namespace troupe::actors {
 namespace {
 
-// What both trainers did, in order. Written on the device thread, read when all is over.
+// What both trainers did, in order. Written on their device threads, read when all is over.
 struct CriticScript {
+  void call(std::string what) {
+    const std::lock_guard lock(mutex);
+    calls.push_back(std::move(what));
+  }
+  std::mutex mutex;  // of `calls`
   std::vector<std::string> calls;
   std::vector<experience::Group> prepared;
   learn::TokenValues old, returns;
@@ -55,7 +62,7 @@ class ScriptedCriticTrainer final : public learn::CriticTrainer {
   core::Result<learn::CriticReport> update(const std::vector<experience::Group>&,
                                            const learn::TokenValues& old,
                                            const learn::TokenValues& returns) override {
-    script_->calls.emplace_back("critic learns");
+    script_->call("critic learns");
     script_->old = old;
     script_->returns = returns;
     TROUPE_TRY(script_->critic_learns);
@@ -63,6 +70,10 @@ class ScriptedCriticTrainer final : public learn::CriticTrainer {
   }
   const model::ParamStore& master() const override { return master_; }
   core::Version version() const override { return 0; }
+  core::Result<void> save_model(const std::filesystem::path&,
+                                const std::filesystem::path&) const override {
+    return {};
+  }
   core::Result<void> save_state(const std::filesystem::path&) const override {
     script_->saved.emplace_back("critic");
     return {};
@@ -80,7 +91,7 @@ class ScriptedPolicyTrainer final : public learn::PolicyTrainer {
       : script_(std::move(script)), master_(learn::tiny_spec()) {}
 
   core::Result<learn::ValueTargets> prepare(std::vector<experience::Group> groups) override {
-    script_->calls.emplace_back("policy prepares");
+    script_->call("policy prepares");
     learn::ValueTargets targets;
     for (const auto& group : groups) {
       targets.returns.emplace_back();
@@ -94,7 +105,7 @@ class ScriptedPolicyTrainer final : public learn::PolicyTrainer {
     return targets;
   }
   core::Result<learn::UpdateReport> learn() override {
-    script_->calls.emplace_back("policy learns");
+    script_->call("policy learns");
     TROUPE_TRY(script_->policy_learns);
     learn::UpdateReport report;
     report.version = 1;
@@ -103,8 +114,8 @@ class ScriptedPolicyTrainer final : public learn::PolicyTrainer {
   }
   std::shared_ptr<const model::PackedWeights> packed() override { return nullptr; }
   const model::ParamStore& master() const override { return master_; }
-  bool has_adapter() const override { return false; }
-  core::Result<void> save_adapter(const std::filesystem::path&, const std::string&) const override {
+  core::Result<void> save_model(const std::filesystem::path&,
+                                const std::filesystem::path&) const override {
     return {};
   }
   const model::ParamStore* average() const override { return nullptr; }

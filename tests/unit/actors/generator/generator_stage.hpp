@@ -6,6 +6,7 @@
 #include "actors/generator/generator_role.hpp"
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/role_adapter.hpp"
+#include "runtime/async/device_thread.hpp"
 #include "runtime/async/io_threads.hpp"
 #include "runtime/cluster/loopback/loopback.hpp"
 #include "tests/unit/actors/generator/scripted_engine.hpp"

@@ -4,6 +4,7 @@
 
 #include "actors/protocol/ask.hpp"
 #include "actors/protocol/role_adapter.hpp"
+#include "runtime/async/device_thread.hpp"
 #include "runtime/async/io_threads.hpp"
 #include "runtime/cluster/loopback/loopback.hpp"
 #include "runtime/learn/trainers.hpp"

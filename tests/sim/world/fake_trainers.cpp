@@ -1,0 +1,231 @@
+// Hashes in place of weights.
+#include "tests/sim/world/fake_trainers.hpp"
+
+#include "tests/sim/world/fake_engine.hpp"
+
+#include <sstream>
+
+namespace troupe::sim {
+namespace {
+
+using core::Result;
+using learn::TokenValues;
+
+// The state and the time of both trainers.
+class Book {
+ public:
+  Book(cluster::sim::VirtualTime& time, Truth& truth, DiskView& disk, TrainerFacts facts)
+      : time_(time), truth_(truth), disk_(disk), facts_(std::move(facts)) {}
+
+  std::uint64_t updates() const { return learned_.updates.size(); }
+  core::Version version() const { return kStepsOfUpdate * updates(); }
+  const TrainerFacts& facts() const { return facts_; }
+  Truth& truth() { return truth_; }
+
+  Result<void> work() {
+    time_.pass(facts_.step);
+    if (auto error = truth_.error(facts_.role, "train")) return core::fail(*error);
+    return {};
+  }
+  void learn(std::uint64_t hash) { learned_.updates.push_back(hash); }
+  std::uint64_t chain() const {
+    std::uint64_t all = 0;
+    for (const std::uint64_t one : learned_.updates)
+      all = mix(all, one);
+    return all;
+  }
+
+  Result<void> save(const std::filesystem::path& folder) const {
+    if (auto error = truth_.error(facts_.role, "save")) return core::fail(*error);
+    return disk_.write_file(folder / "state", learned_.text());
+  }
+  Result<void> load(const std::filesystem::path& folder) {
+    TROUPE_TRY_ASSIGN(text, disk_.read_file(folder / "state"));
+    TROUPE_TRY_SET(learned_, Learned::of(text));
+    return {};
+  }
+  Result<void> save_model(const std::filesystem::path& folder) const {
+    TROUPE_TRY(disk_.make_folder(folder));
+    return disk_.write_file(folder / "model", learned_.text());
+  }
+
+ private:
+  cluster::sim::VirtualTime& time_;
+  Truth& truth_;
+  DiskView& disk_;
+  const TrainerFacts facts_;
+  Learned learned_;
+};
+
+class FakePolicyTrainer final : public learn::PolicyTrainer {
+ public:
+  explicit FakePolicyTrainer(Book book) : book_(std::move(book)) {}
+
+  Result<learn::ValueTargets> prepare(std::vector<experience::Group> groups) override {
+    check(groups);
+    learn::ValueTargets targets;
+    if (book_.facts().has_critic) {
+      for (const experience::Group& group : groups) {
+        targets.returns.emplace_back();
+        for (const experience::Trajectory& sample : group.samples)
+          targets.returns.back().push_back(sample.values);
+      }
+    }
+    groups_ = std::move(groups);
+    return targets;
+  }
+
+  Result<learn::UpdateReport> learn() override {
+    TROUPE_TRY(book_.work());
+    std::uint64_t hash = book_.updates();
+    for (const experience::Group& group : groups_)
+      hash = mix(hash, hash_of(group));
+    groups_.clear();
+    book_.learn(hash);
+    learn::UpdateReport report;
+    report.version = book_.version();
+    report.metrics = {{"policy/loss", static_cast<double>(book_.chain() % 1000)}};
+    return report;
+  }
+
+  std::shared_ptr<const model::PackedWeights> packed() override { return nullptr; }
+  const model::ParamStore& master() const override { return no_params(); }
+  const model::ParamStore* average() const override { return nullptr; }
+  core::Version version() const override { return book_.version(); }
+  Result<void> save_model(const std::filesystem::path& folder,
+                          const std::filesystem::path&) const override {
+    return book_.save_model(folder);
+  }
+  Result<void> save_state(const std::filesystem::path& folder) const override {
+    return book_.save(folder);
+  }
+  Result<void> load_state(const std::filesystem::path& folder) override {
+    return book_.load(folder);
+  }
+
+ private:
+  // An update is trained on once, whole, in its turn, and holds no token that is too old.
+  void check(const std::vector<experience::Group>& groups) {
+    const TrainerFacts& facts = book_.facts();
+    Truth& truth = book_.truth();
+    truth.expect(groups.size() == facts.groups, "an update without all of its groups");
+    for (std::uint32_t slot = 0; slot < groups.size(); ++slot) {
+      const experience::Group& group = groups[slot];
+      const std::string name = name_of(group.ticket);
+      truth.expect(group.ticket.update == book_.updates(),
+                   name + " is trained on by a policy that has learned from " +
+                       std::to_string(book_.updates()) + " updates");
+      truth.expect(group.ticket.slot == slot, name + " stands in another slot");
+      const core::Version oldest = Truth::oldest_for(group.ticket.update, facts.staleness_max);
+      for (const experience::Trajectory& sample : group.samples) {
+        truth.expect(sample.versions.oldest() >= oldest, name + " holds a token that is too old");
+        truth.expect(sample.score.has_value(), name + " has a sample without a score");
+        truth.expect(!facts.has_reference || sample.reference.size() == sample.tokens.size(),
+                     name + " has no reference log-probs");
+        truth.expect(!facts.has_critic || sample.values.size() == sample.tokens.size(),
+                     name + " has no values");
+      }
+    }
+  }
+
+  Book book_;
+  std::vector<experience::Group> groups_;
+};
+
+class FakeCriticTrainer final : public learn::CriticTrainer {
+ public:
+  explicit FakeCriticTrainer(Book book) : book_(std::move(book)) {}
+
+  // A value tells how many updates the critic has learned from.
+  Result<TokenValues> values(const std::vector<experience::Group>& groups) override {
+    TokenValues result;
+    for (const experience::Group& group : groups) {
+      book_.truth().expect(group.ticket.update == book_.updates(),
+                           name_of(group.ticket) + " gets its values from a critic that has " +
+                               "learned from " + std::to_string(book_.updates()) + " updates");
+      result.emplace_back();
+      for (const experience::Trajectory& sample : group.samples)
+        result.back().emplace_back(sample.tokens.size(), static_cast<float>(book_.updates()));
+    }
+    return result;
+  }
+  Result<learn::CriticReport> update(const std::vector<experience::Group>& groups,
+                                     const TokenValues& old,
+                                     const TokenValues& returns) override {
+    TROUPE_TRY(book_.work());
+    book_.truth().expect(old.size() == groups.size() && returns.size() == groups.size(),
+                         "a critic's update with other lists than groups");
+    std::uint64_t hash = book_.updates();
+    for (const experience::Group& group : groups)
+      hash = mix(hash, mix(group.ticket.update, group.ticket.attempt));
+    book_.learn(hash);
+    return learn::CriticReport{book_.version(), {{"value/loss", 0.5}}};
+  }
+  const model::ParamStore& master() const override { return no_params(); }
+  core::Version version() const override { return book_.version(); }
+  Result<void> save_model(const std::filesystem::path& folder,
+                          const std::filesystem::path&) const override {
+    return book_.save_model(folder);
+  }
+  Result<void> save_state(const std::filesystem::path& folder) const override {
+    return book_.save(folder);
+  }
+  Result<void> load_state(const std::filesystem::path& folder) override {
+    return book_.load(folder);
+  }
+
+ private:
+  Book book_;
+};
+
+}  // namespace
+
+std::string Learned::text() const {
+  std::string text = std::to_string(updates.size()) + "\n";
+  for (const std::uint64_t one : updates)
+    text += std::to_string(one) + "\n";
+  return text;
+}
+
+core::Result<Learned> Learned::of(const std::string& text) {
+  std::istringstream words(text);
+  std::size_t count = 0;
+  Learned learned;
+  words >> count;
+  for (std::uint64_t one = 0; words >> one;)
+    learned.updates.push_back(one);
+  if (!text.empty() && learned.updates.size() == count) return learned;
+  return core::fail(core::ErrorCode::kData, "the state of a trainer is torn");
+}
+
+std::uint64_t hash_of(const experience::Group& group) {
+  std::uint64_t hash = mix(group.ticket.update, group.ticket.slot);
+  hash = mix(hash, group.ticket.attempt);
+  for (const std::int32_t token : group.prompt)
+    hash = mix(hash, static_cast<std::uint64_t>(token));
+  for (const experience::Trajectory& sample : group.samples) {
+    hash = mix(hash, sample.tokens.size());
+    for (const std::int32_t token : sample.tokens)
+      hash = mix(hash, static_cast<std::uint64_t>(token));
+    for (const core::Version version : sample.versions)
+      hash = mix(hash, version);
+    hash = mix(hash, static_cast<std::uint64_t>(sample.score.value_or(-1) * 1e6));
+  }
+  return hash;
+}
+
+std::unique_ptr<learn::PolicyTrainer> fake_policy_trainer(cluster::sim::VirtualTime& time,
+                                                          Truth& truth,
+                                                          DiskView& disk,
+                                                          TrainerFacts facts) {
+  return std::make_unique<FakePolicyTrainer>(Book(time, truth, disk, std::move(facts)));
+}
+
+std::unique_ptr<learn::CriticTrainer> fake_critic_trainer(cluster::sim::VirtualTime& time,
+                                                          Truth& truth,
+                                                          DiskView& disk,
+                                                          TrainerFacts facts) {
+  return std::make_unique<FakeCriticTrainer>(Book(time, truth, disk, std::move(facts)));
+}
+
+}  // namespace troupe::sim

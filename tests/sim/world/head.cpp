@@ -1,0 +1,234 @@
+// The company's side of the head: the exchange, the hooks, the end.
+#include "tests/sim/world/head.hpp"
+
+#include "actors/company/pass.hpp"
+#include "actors/limits.hpp"
+#include "actors/protocol/ask.hpp"
+#include "actors/protocol/role_adapter.hpp"
+#include "runtime/async/run_on.hpp"
+#include "runtime/cluster/limits.hpp"
+#include "runtime/core/check.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+
+namespace troupe::sim {
+
+using actors::Company;
+
+namespace {
+
+void rethrow(std::exception_ptr error) {
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace
+
+Head::Head(Stage& stage, std::uint64_t number, Calls calls)
+    : stage_(stage),
+      process_(stage.time, "head", kHeadHost, number),
+      calls_(std::move(calls)),
+      disk_(stage.disk, process_),
+      main_(process_.make_strand()),
+      company_strand_(process_.make_strand()) {}
+
+Head::~Head() = default;
+
+void Head::begin() { boost::asio::co_spawn(main_, live(this), rethrow); }
+
+async::task<void> Head::live(Head* self) {
+  auto started = co_await start_company(self);
+  TROUPE_CHECK(started.has_value(), "the company's role starts");
+  self->scope_ = std::make_unique<async::Scope>(self->main_);
+  if (self->killed_) co_return;
+  self->scope_->spawn("train", train(self));
+}
+
+async::task<core::Result<void>> Head::start_company(Head* self) {
+  auto endpoint = self->stage_.links.join(self->process_, {"company/0", core::RunId{0}, 1});
+  self->status_ = self->stage_.links.join(self->process_, {"status/0", core::RunId{kRun}, 1});
+  cluster::RoleRecipe recipe;
+  recipe.factory = actors::factory_of<Company>([self](actors::RoleContext context) {
+    self->company_ =
+        std::make_shared<Company>(std::move(context), self->company_options(), self->admission_,
+                                  *self, self->company_hooks());
+    return self->company_;
+  });
+  core::Result<std::shared_ptr<cluster::Endpoint>> place = endpoint;
+  cluster::RoleHost::Hooks none;
+  TROUPE_CO_TRY_SET(self->company_host_, co_await cluster::host_role(
+                                             std::move(place), std::move(recipe), std::move(none)));
+  async::post(endpoint->strand(), [company = self->company_] { company->begin(); });
+  co_return core::Result<void>();
+}
+
+actors::CompanyOptions Head::company_options() const {
+  actors::CompanyOptions options;
+  options.run_id = kRun;
+  options.arithmetic = options.build = "same";
+  const auto want = [&options](const std::string& kind, const std::string& name,
+                               const std::string& node) {
+    options.roles.push_back({kind, name, node});
+    options.local_nodes.push_back({node, {kind}});
+  };
+  want("policy", "policy/0", "node/policy");
+  if (stage_.plan.critic) want("critic", "critic/0", "node/critic");
+  want("reward", "reward/0", "node/reward");
+  if (stage_.plan.reference) want("reference", "reference/0", "node/reference");
+  want("generator", "generator/0", "node/generator-0");
+  return options;
+}
+
+actors::CompanyHooks Head::company_hooks() {
+  actors::CompanyHooks hooks;
+  hooks.role_up = [this](const std::string& role) { role_up(role); };
+  hooks.role_lost = [this](const std::string& role, const core::Error& cause) {
+    role_lost(role, cause);
+  };
+  hooks.note = [this](const std::string& text) { note(text); };
+  hooks.hopeless = [this](const core::Error& error) {
+    note("hopeless: " + error.message);
+    hopeless_ = error;
+    end_run(error);
+  };
+  hooks.fence = [this](const std::string& name, const core::Error& cause) { forget(name, cause); };
+  hooks.status = []() -> async::task<core::Result<std::string>> { co_return std::string("{}"); };
+  hooks.attach = [this](actors::AttachReward it) { return ask_controller(std::move(it)); };
+  hooks.reweight = [this](actors::ReweightReward it) { return ask_controller(std::move(it)); };
+  hooks.detach = [this](actors::DetachReward it) { return ask_controller(std::move(it)); };
+  return hooks;
+}
+
+template <class Request>
+async::task<core::Result<actors::RewardsChanged>> Head::ask_controller(Request request) {
+  actors::RoleContext context;
+  context.transport = status_;
+  context.timers = &stage_.time;
+  auto asked =
+      async::run_on(status_->strand(), actors::ask(context, "controller/0", std::move(request)));
+  auto answer = co_await std::move(asked);
+  co_return answer;
+}
+
+// ---- the exchange ------------------------------------------------------------------------------
+
+void Head::introduced(Node& node, const wire::Hello& hello) {
+  Process& process = node.process();
+  const std::string origin = process.name() + "#" + std::to_string(process.number());
+  if (auto in = admission_.admit(hello, origin); !in) {
+    note("refused: " + in.error().message);
+    stage_.truth.census.count("link", "refused");
+    if (hello.name.starts_with("node/")) {
+      const std::string why = in.error().message;
+      stage_.links.pass(process_, process, [&node, why] { node.left(why); });
+    }
+    return;
+  }
+  Bound& bound = bound_[hello.name];
+  if (bound.process != nullptr && bound.process != &process && bound.epoch >= hello.epoch) {
+    note("refused: " + hello.name + " of an older epoch");
+    return;
+  }
+  bound = {&process, hello.epoch};
+  async::post(company_strand_, [company = company_, hello, origin] {
+    company->on_arrived(hello, origin);
+  });
+}
+
+bool Head::hears(const Process& of, const cluster::Identity& from) const {
+  const auto bound = bound_.find(from.self);
+  return bound != bound_.end() && bound->second.process == &of && bound->second.epoch == from.epoch;
+}
+
+void Head::tell_lost(const std::string& name, const std::string& why) {
+  for (const auto& [role, endpoint] : process_.roles()) {
+    async::post(endpoint->strand(), [endpoint = endpoint, name, why] {
+      endpoint->on_peer_lost(name, {core::ErrorCode::kPeerLost, name + " is lost: " + why});
+    });
+  }
+}
+
+void Head::connection_lost(Process& of, const std::string& why) {
+  const auto bound = bound_;
+  for (const auto& [name, place] : bound) {
+    if (place.process == &of) role_ended(of, {name, core::RunId{kRun}, place.epoch});
+  }
+}
+
+void Head::role_ended(Process& of, const cluster::Identity& role) {
+  const auto place = bound_.find(role.self);
+  if (place == bound_.end() || place->second.process != &of || place->second.epoch != role.epoch) {
+    return;
+  }
+  bound_.erase(place);
+  const std::string why = of.alive() ? "it has stopped" : "its process ended";
+  tell_lost(role.self, why);
+  async::post(company_strand_, [company = company_, role, why] {
+    company->on_lost(role.self, role.epoch, {core::ErrorCode::kPeerLost, why});
+  });
+}
+
+void Head::forget(const std::string& name, const core::Error& cause) {
+  if (bound_.erase(name) > 0) tell_lost(name, cause.message);
+}
+
+// ---- what the company reports ------------------------------------------------------------------
+
+void Head::end_run(core::Error error) {
+  if (error.code == core::ErrorCode::kPeerLost) error.code = core::ErrorCode::kDeadline;
+  tell([error](actors::Controller& controller) { controller.end(error); });
+}
+
+void Head::tell(std::function<void(actors::Controller&)> what) {
+  if (session_ == nullptr || !session_->strand) return;
+  async::post(session_->strand, [told = session_->role, what = std::move(what)] {
+    if (const auto controller = told.lock()) what(*controller);
+  });
+}
+
+void Head::role_up(const std::string& role) {
+  if (role == actors::kPolicyRole || role == actors::kCriticRole) {
+    const auto policy = bound_.find(actors::kPolicyRole), critic = bound_.find(actors::kCriticRole);
+    if (policy != bound_.end() && critic != bound_.end())
+      stage_.links.connect(*policy->second.process, *critic->second.process);
+  }
+  tell([role, epoch = company_->epoch_of(role)](actors::Controller& controller) {
+    controller.peer_up(role, epoch);
+  });
+}
+
+void Head::role_lost(const std::string& role, const core::Error& cause) {
+  tell([role, cause](actors::Controller& controller) { controller.peer_lost(role, cause); });
+}
+
+core::Result<void> Head::start(const std::string& node,
+                               const std::vector<std::string>& kinds,
+                               const std::string& pass) {
+  calls_.launch(*this, {node, kHeadHost, kinds, pass, *actors::number_of_pass(pass)});
+  return {};
+}
+
+// ---- the end -----------------------------------------------------------------------------------
+
+void Head::kill() {
+  if (std::exchange(killed_, true)) return;
+  process_.kill();
+  stage_.links.drop(process_);
+  boost::asio::co_spawn(process_.make_strand(), unwind(this), rethrow);
+}
+
+async::task<void> Head::unwind(Head* self) {
+  // Not cancelled: Asio 1.26 must not cancel what waits for another strand. It ends by itself.
+  if (self->session_) self->set_outcome(core::fail(core::ErrorCode::kClosed, "killed"));
+  if (self->scope_) {
+    auto joined = co_await self->scope_->join();
+    static_cast<void>(joined);
+  }
+  if (self->session_) co_await end_session(self);
+  if (self->company_host_) co_await self->company_host_->stop();
+  self->company_.reset();
+  self->company_host_.reset();
+  if (self->status_) co_await self->status_->stop();
+  self->unwound_ = true;
+}
+
+}  // namespace troupe::sim

@@ -1,0 +1,122 @@
+// One life of the head: company, data and controller in one simulated process, and the command that
+// trains session by session. The roles are real; what the program's control plane does around them
+// is done here on virtual time. Owned by the world, which keeps it until it has unwound.
+#pragma once
+
+#include "actors/company/company.hpp"
+#include "actors/controller/controller.hpp"
+#include "actors/data/data_role.hpp"
+#include "runtime/cluster/role_host.hpp"
+#include "tests/sim/world/fake_data.hpp"
+#include "tests/sim/world/node.hpp"
+#include "tests/sim/world/stage.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace troupe::sim {
+
+class Head final : public actors::NodeLauncher {
+ public:
+  struct Calls {
+    // Starts a local node's process.
+    std::function<void(Head&, const Node::Self&)> launch;
+    std::function<void(const std::string& node)> kill;
+    // The run has ended, with this outcome, and all nodes were dismissed.
+    std::function<void(Head&, core::Result<void>)> over;
+    std::function<void()> progress;
+  };
+  Head(Stage& stage, std::uint64_t number, Calls calls);
+  ~Head() override;
+
+  void begin();
+  void kill();
+  bool unwound() const noexcept { return unwound_; }
+  Process& process() noexcept { return process_; }
+  bool in_session() const noexcept { return session_ != nullptr; }
+
+  // ---- the exchange, as this process sees it
+  std::string issue_pass() { return admission_.issue_pass(); }
+  void introduced(Node& node, const wire::Hello& hello);
+  bool hears(const Process& of, const cluster::Identity& from) const;
+  // The process that plays a role, as the head knows it.
+  const Process* player(const std::string& role) const {
+    const auto bound = bound_.find(role);
+    return bound == bound_.end() ? nullptr : bound->second.process;
+  }
+  void connection_lost(Process& of, const std::string& why);
+  void role_ended(Process& of, const cluster::Identity& role);
+  // A local process ended.
+  void exited(const std::string& node, const std::string& how) { exits_.push_back({node, how}); }
+
+ private:
+  struct Bound {
+    Process* process = nullptr;
+    std::uint64_t epoch = 0;
+  };
+  // One life of the run, from a checkpoint to an outcome.
+  struct Session {
+    std::unique_ptr<FakeListener> listener;
+    std::unique_ptr<cluster::RoleHost> data, controller;
+    std::weak_ptr<actors::Controller> role;
+    async::Executor strand;
+    std::shared_ptr<async::Oneshot<core::Result<void>>> outcome;
+  };
+
+  actors::CompanyOptions company_options() const;
+  actors::CompanyHooks company_hooks();
+  actors::RunPlan run_plan(std::uint64_t first) const;
+  actors::DataRoleOptions data_options();
+  static async::task<void> live(Head* self);
+  static async::task<core::Result<void>> start_company(Head* self);
+  static async::task<core::Result<void>> train(Head* self);
+  static async::task<core::Result<void>> run_session(Head* self);
+  static async::task<core::Result<void>> host_session(Head* self, std::string checkpoint,
+                                                      std::uint64_t first);
+  static async::task<core::Result<void>> await_roles(Head* self);
+  static async::task<void> end_session(Head* self);
+  static async::task<void> unwind(Head* self);
+  template <class Request>
+  async::task<core::Result<actors::RewardsChanged>> ask_controller(Request request);
+
+  void end_run(core::Error error);
+  void tell(std::function<void(actors::Controller&)> what);
+  void role_up(const std::string& role);
+  void role_lost(const std::string& role, const core::Error& cause);
+  void attach_session();
+  void set_outcome(core::Result<void> outcome);
+  void forget(const std::string& name, const core::Error& cause);
+  void tell_lost(const std::string& name, const std::string& why);
+  void note(const std::string& text) { stage_.note("head: " + text); }
+
+  // ---- NodeLauncher
+  core::Result<void> start(const std::string& node,
+                           const std::vector<std::string>& kinds,
+                           const std::string& pass) override;
+  void kill(const std::string& node) override { calls_.kill(node); }
+  std::vector<Exit> exits() override { return std::exchange(exits_, {}); }
+
+  Stage& stage_;
+  Process process_;
+  const Calls calls_;
+  DiskView disk_;
+  const async::Executor main_, company_strand_;
+  actors::Admission admission_;
+  std::shared_ptr<actors::Company> company_;
+  std::unique_ptr<cluster::RoleHost> company_host_;
+  std::shared_ptr<cluster::Endpoint> status_;  // asks the controller for the company
+  std::unique_ptr<async::Scope> scope_;        // of the training command
+  std::unique_ptr<Session> session_;
+  std::map<std::string, Bound> bound_;
+  std::vector<Exit> exits_;
+  std::map<std::uint64_t, actors::SetRewards> reward_sets_;
+  std::optional<core::Error> hopeless_;
+  std::uint64_t sessions_ = 0, done_ = 0;
+  bool over_ = false, killed_ = false, unwound_ = false;
+};
+
+}  // namespace troupe::sim

@@ -1,0 +1,243 @@
+// The command's side of the head: sessions, checkpoints, the run's outcome.
+#include "actors/data/data_state.hpp"
+#include "actors/limits.hpp"
+#include "actors/protocol/role_adapter.hpp"
+#include "runtime/async/run_on.hpp"
+#include "runtime/cluster/limits.hpp"
+#include "runtime/core/check.hpp"
+#include "tests/sim/world/head.hpp"
+
+namespace troupe::sim {
+
+using namespace std::chrono_literals;
+using core::ErrorCode;
+using core::Result;
+
+namespace {
+
+// The controller as a role: when it ends, so does the session.
+class ControllerRole final : public actors::RoleAdapter<actors::Controller> {
+ public:
+  ControllerRole(std::shared_ptr<actors::Controller> controller,
+                 std::string checkpoint,
+                 std::function<void(Result<void>)> ended,
+                 std::string self)
+      : RoleAdapter(controller, std::move(self)),
+        controller_(std::move(controller)),
+        checkpoint_(std::move(checkpoint)),
+        ended_(std::move(ended)) {}
+
+  async::task<Result<void>> run() override {
+    Result<void> ended;
+    if (!checkpoint_.empty()) ended = co_await controller_->load(checkpoint_);
+    if (ended) ended = co_await controller_->run();
+    ended_(std::move(ended));
+    co_return Result<void>();
+  }
+
+ private:
+  std::shared_ptr<actors::Controller> controller_;
+  const std::string checkpoint_;
+  const std::function<void(Result<void>)> ended_;
+};
+
+std::uint64_t step_of(const std::string& name) { return std::stoull(name.substr(5)); }
+
+}  // namespace
+
+// As the program's: a lost policy or critic begins another session from the last checkpoint.
+async::task<Result<void>> Head::train(Head* self) {
+  Result<void> outcome;
+  for (std::uint64_t losses = 0;;) {
+    const std::uint64_t done_before = self->done_;
+    outcome = co_await run_session(self);
+    co_await end_session(self);
+    if (self->killed_) co_return Result<void>();
+    if (outcome || outcome.error().code != ErrorCode::kPeerLost) break;
+    losses = self->done_ > done_before ? 1 : losses + 1;
+    if (losses > actors::limits::kRestarts_max) break;
+    self->note(outcome.error().message + "; going on from the last commit");
+    self->stage_.truth.census.count("event", "another session");
+  }
+  self->over_ = true;
+  const auto deadline =
+      async::Deadline::after(self->stage_.time, cluster::limits::kShutdownDeadline);
+  co_await async::run_on(self->company_strand_,
+                         self->company_->dismiss_all(deadline, outcome.has_value()));
+  self->calls_.over(*self, std::move(outcome));
+  co_return Result<void>();
+}
+
+async::task<Result<void>> Head::await_roles(Head* self) {
+  std::vector<std::string> kinds = {"policy", "reward"};
+  if (self->stage_.plan.critic) kinds.push_back("critic");
+  if (self->stage_.plan.reference) kinds.push_back("reference");
+  self->company_->begin_run();
+  const auto deadline =
+      async::Deadline::after(self->stage_.time, actors::limits::kSpawnDeadline);
+  for (;;) {
+    const auto look = async::Deadline::after(self->stage_.time, actors::limits::kLookEvery);
+    auto up = co_await self->company_->await_up(kinds, look);
+    if (self->killed_) co_return core::fail(ErrorCode::kClosed, "killed");
+    if (self->hopeless_) {
+      const bool away = self->hopeless_->code == ErrorCode::kPeerLost;
+      co_return core::fail(away ? ErrorCode::kDeadline : self->hopeless_->code,
+                           self->hopeless_->message);
+    }
+    if (up || up.error().code != ErrorCode::kDeadline ||
+        deadline.remaining(self->stage_.time) <= 0s)
+      co_return up;
+  }
+}
+
+async::task<Result<void>> Head::run_session(Head* self) {
+  ++self->sessions_;
+  SimDisk& disk = self->stage_.disk;
+  const auto checkpoints = disk.folders_in(kCheckpoints);
+  std::string checkpoint;
+  std::uint64_t first = 0;
+  std::string last;
+  for (const std::string& name : checkpoints) {
+    if (name.starts_with("step_")) last = name;
+  }
+  if (!last.empty()) {
+    checkpoint = std::string(kCheckpoints) + "/" + last;
+    first = step_of(last);
+    TROUPE_CO_TRY_ASSIGN(state, actors::read_state(checkpoint, self->disk_));
+    if (self->reward_sets_.empty()) {
+      for (auto& set : state.reward_sets)
+        self->reward_sets_.emplace(set.set, std::move(set));
+    }
+  }
+  self->done_ = first;
+  // What was committed after the checkpoint is done again.
+  std::string kept;
+  for (const LedgerLine& line : read_ledger(disk.read(kLedger)))
+    if (line.update < first) kept += line.text() + "\n";
+  TROUPE_CO_TRY(self->disk_.write_file(kLedger, kept));
+  disk.sync(kLedger);
+  TROUPE_CO_TRY(co_await async::run_on(self->company_strand_, await_roles(self)));
+  TROUPE_CO_TRY(co_await host_session(self, checkpoint, first));
+  async::post(self->company_strand_, [self] { self->attach_session(); });
+  auto outcome = self->session_->outcome;
+  auto taken = co_await async::Oneshot<Result<void>>::take(outcome);
+  co_return taken;
+}
+
+actors::RunPlan Head::run_plan(std::uint64_t first) const {
+  const WorldPlan& shape = stage_.plan;
+  actors::RunPlan plan;
+  plan.first_update = first;
+  plan.updates = shape.updates;
+  plan.groups = shape.groups;
+  plan.samples = shape.samples;
+  plan.staleness_max = shape.staleness_max;
+  plan.sampling.max_new_tokens = 32;
+  plan.save_steps = shape.save_steps;
+  plan.has_critic = shape.critic;
+  if (shape.evaluates) {
+    plan.evaluation_groups = 3;
+    plan.evaluation_samples = 2;
+    plan.evaluation_steps = 2;
+  }
+  plan.filters = shape.filters;
+  plan.straggler_timeout = shape.straggler_timeout;
+  plan.rewards = {{"score", "reward/0", 1}};
+  for (const auto& [number, set] : reward_sets_)
+    plan.earlier_sets.push_back(set);
+  return plan;
+}
+
+actors::DataRoleOptions Head::data_options() {
+  actors::DataRoleOptions options;
+  options.samples = stage_.plan.samples;
+  options.seed = stage_.plan.seed;
+  options.with_reference = stage_.plan.reference;
+  options.rewards = {{"score", "reward/0", 1}};
+  for (const auto& [number, set] : reward_sets_)
+    options.earlier_sets.push_back(set);
+  if (stage_.plan.filters) options.filter = actors::MeanRange{0.3, 5};
+  options.disk = &disk_;
+  options.note = [this](const std::string& text) { note(text); };
+  return options;
+}
+
+async::task<Result<void>> Head::host_session(Head* self,
+                                             std::string checkpoint,
+                                             std::uint64_t first) {
+  self->session_ = std::make_unique<Session>();
+  Session& session = *self->session_;
+  session.outcome = std::make_shared<async::Oneshot<Result<void>>>();
+  session.listener = std::make_unique<FakeListener>(self->stage_.time, self->stage_.truth,
+                                                    self->disk_);
+  session.listener->progress = self->calls_.progress;
+  session.listener->note = [self](const std::string& text) { self->note(text); };
+  session.listener->rewards = [self](const actors::SetRewards& set) {
+    self->reward_sets_.try_emplace(set.set, set);
+  };
+  cluster::RoleHost::Hooks hooks;
+  hooks.failed = [self](const std::string& who, const core::Error& error) {
+    self->stage_.truth.expect(self->killed_, who + " failed: " + error.message);
+    self->end_run(error.within(who));
+  };
+  auto data = actors::factory_of<actors::DataRole>([self](actors::RoleContext context) {
+    return std::make_shared<actors::DataRole>(
+        std::move(context), self->data_options(), std::make_unique<FakePrompts>(),
+        self->stage_.plan.evaluates ? std::make_unique<FakePrompts>() : nullptr,
+        fake_sink(self->stage_.truth, self->disk_));
+  });
+  core::Result<std::shared_ptr<cluster::Endpoint>> place =
+      self->stage_.links.join(self->process_, {"data/0", core::RunId{kRun}, self->sessions_});
+  cluster::RoleRecipe data_recipe{std::move(data)};
+  TROUPE_CO_TRY_SET(session.data, co_await cluster::host_role(
+                                      std::move(place), std::move(data_recipe), hooks));
+  cluster::RoleHost::Factory controller =
+      [self, checkpoint,
+       first](const cluster::RoleServices& services) -> Result<std::unique_ptr<cluster::Role>> {
+    auto role = std::make_shared<actors::Controller>(
+        actors::context_of(services), self->run_plan(first), *self->session_->listener);
+    role->when_sick([self](const std::string& name, std::uint64_t epoch, const core::Error& why) {
+      self->stage_.truth.census.count("event", "a sick role is restarted");
+      async::post(self->company_strand_,
+                  [self, name, epoch, why] { self->company_->restart(name, epoch, why); });
+    });
+    self->session_->role = role;
+    self->session_->strand = services.executor;
+    std::function<void(Result<void>)> ended = [self](Result<void> outcome) {
+      self->set_outcome(std::move(outcome));
+    };
+    return std::unique_ptr<cluster::Role>(std::make_unique<ControllerRole>(
+        std::move(role), checkpoint, std::move(ended), services.transport->identity().self));
+  };
+  place = self->stage_.links.join(self->process_,
+                                  {"controller/0", core::RunId{kRun}, self->sessions_});
+  cluster::RoleRecipe controller_recipe{std::move(controller)};
+  TROUPE_CO_TRY_SET(session.controller, co_await cluster::host_role(
+                                            std::move(place), std::move(controller_recipe), hooks));
+  co_return Result<void>();
+}
+
+void Head::set_outcome(Result<void> outcome) {
+  async::post(main_, [set = session_->outcome, outcome = std::move(outcome)] { set->set(outcome); });
+}
+
+void Head::attach_session() {
+  if (session_ == nullptr) return;
+  if (hopeless_) return end_run(*hopeless_);
+  for (const auto& [name, placed] : company_->placement().roles()) {
+    if (placed.kind == "generator" && placed.state == actors::RoleState::kUp) role_up(name);
+  }
+  for (const auto& [role, node] : company_->view().brought)
+    role_up(role);
+}
+
+async::task<void> Head::end_session(Head* self) {
+  if (self->session_ == nullptr) co_return;
+  if (self->session_->controller) co_await self->session_->controller->stop();
+  if (self->session_->data) co_await self->session_->data->stop();
+  self->session_.reset();
+  if (self->killed_) co_return;
+  co_await async::run_on(self->company_strand_, self->company_->end_run());
+}
+
+}  // namespace troupe::sim

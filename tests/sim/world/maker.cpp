@@ -1,0 +1,93 @@
+// One recipe a kind of role.
+#include "tests/sim/world/maker.hpp"
+
+#include "actors/critic/critic_role.hpp"
+#include "actors/generator/generator_role.hpp"
+#include "actors/policy/policy_role.hpp"
+#include "actors/protocol/role_adapter.hpp"
+#include "actors/reference/reference_role.hpp"
+#include "actors/reward/reward_role.hpp"
+#include "tests/sim/world/fake_data.hpp"
+#include "tests/sim/world/fake_trainers.hpp"
+
+namespace troupe::sim {
+
+using namespace std::chrono_literals;
+using actors::RoleContext;
+
+namespace {
+
+constexpr core::Duration kRewardDeadline = 2s;
+
+TrainerFacts facts_of(const WorldPlan& plan, std::string role) {
+  return {std::move(role), plan.staleness_max, plan.groups, plan.critic, plan.reference, plan.train};
+}
+
+}  // namespace
+
+async::task<core::Result<cluster::RoleRecipe>> Maker::make(actors::Spawn spawn) {
+  const core::Duration load = stage_.plan.load + stage_.soon(50ms);
+  co_await async::sleep_for(stage_.time, load);
+  stage_.truth.census.count("role", "made " + spawn.kind);
+  if (auto error = stage_.truth.error(spawn.name, "spawn")) co_return core::fail(*error);
+  if (spawn.kind == "policy") co_return policy();
+  if (spawn.kind == "critic") co_return critic();
+  if (spawn.kind == "generator") co_return generator(spawn.name);
+  if (spawn.kind == "reference") co_return reference();
+  co_return reward(spawn.name);
+}
+
+cluster::RoleRecipe Maker::policy() {
+  auto factory = actors::factory_of<actors::PolicyRole>([this](RoleContext context) {
+    actors::CriticLink critic;
+    if (stage_.plan.critic) critic.peer = "critic/0";
+    critic.in_turn = !stage_.plan.asynchronous();
+    return std::make_shared<actors::PolicyRole>(
+        std::move(context),
+        fake_policy_trainer(stage_.time, stage_.truth, disk_, facts_of(stage_.plan, "policy/0")),
+        fake_publisher(stage_.truth, process_), "data/0", "", critic, disk_);
+  });
+  return {std::move(factory), &process_.device("compute"), &stage_.team};
+}
+
+cluster::RoleRecipe Maker::critic() {
+  auto factory = actors::factory_of<actors::CriticRole>([this](RoleContext context) {
+    return std::make_shared<actors::CriticRole>(
+        std::move(context),
+        fake_critic_trainer(stage_.time, stage_.truth, disk_, facts_of(stage_.plan, "critic/0")),
+        "", disk_);
+  });
+  return {std::move(factory), &process_.device("compute"), &stage_.team};
+}
+
+cluster::RoleRecipe Maker::generator(const std::string& role) {
+  auto factory = actors::factory_of<actors::GeneratorRole>([this, role](RoleContext context) {
+    WeightWays ways{&stage_.links, stage_.process};
+    EngineFacts facts{role, stage_.plan.token};
+    auto text = std::shared_ptr<const engine::TokenText>(&stage_.text, [](auto*) {});
+    return std::make_shared<actors::GeneratorRole>(
+        std::move(context),
+        fake_engines(stage_.time, stage_.truth, facts, stage_.text, stage_.team), text,
+        fake_subscriber(stage_.time, stage_.truth, process_, role, ways),
+        process_.device("weights of " + role), "data/0");
+  });
+  return {std::move(factory), &process_.device("compute"), &stage_.team};
+}
+
+cluster::RoleRecipe Maker::reference() {
+  auto factory = actors::factory_of<actors::ReferenceRole>([](RoleContext context) {
+    return std::make_shared<actors::ReferenceRole>(std::move(context), weights_of(0), 512);
+  });
+  return {std::move(factory), &process_.device("compute"), &stage_.team};
+}
+
+cluster::RoleRecipe Maker::reward(const std::string& role) {
+  auto factory = actors::factory_of<actors::RewardRole>([this, role](RoleContext context) {
+    return std::make_shared<actors::RewardRole>(
+        std::move(context), fake_reward(stage_.time, stage_.truth, role, stage_.plan.score),
+        kRewardDeadline);
+  });
+  return {std::move(factory), &process_.device("reward"), nullptr};
+}
+
+}  // namespace troupe::sim

@@ -1,0 +1,71 @@
+// One life of a node's process: it joins the company, plays roles, and ends: dismissed, given up, or
+// killed. The real node role, in a simulated process. Owned by the world, which keeps it until it has
+// unwound.
+#pragma once
+
+#include "tests/sim/world/maker.hpp"
+#include "tests/sim/world/stage.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::sim {
+
+class Head;
+
+class Node {
+ public:
+  struct Self {
+    std::string name, host;
+    std::vector<std::string> kinds;
+    std::string pass;
+    std::uint64_t epoch = 0;
+  };
+  // `ended` is called once, with how it ended; the process is gone then.
+  using Ended = std::function<void(Node& node, const std::string& how)>;
+  Node(Stage& stage, Self self, std::uint64_t number, Head& head, Ended ended);
+  ~Node();
+
+  // Connects, introduces the node's role, and joins.
+  void begin();
+  // As SIGKILL does.
+  void kill();
+  // It has lost its company.
+  void left(const std::string& why);
+
+  Process& process() noexcept { return process_; }
+  const Self& self() const noexcept { return self_; }
+  Head& head() noexcept { return head_; }
+  bool unwound() const noexcept { return unwound_; }
+  bool is_in() const noexcept { return in_; }
+  const actors::RoleContext& context() const noexcept { return context_; }
+
+  // A reward that this node brings of its own.
+  void bring(const std::string& role);
+
+ private:
+  actors::NodePorts ports();
+  actors::Join join() const;
+  void introduce(const cluster::Identity& identity, std::string pass);
+  void leave(const std::string& how);
+  static async::task<void> start(Node* self, std::shared_ptr<cluster::Endpoint> endpoint);
+  static async::task<void> start_brought(Node* self, std::string role);
+  static async::task<void> unwind(Node* self);
+
+  Stage& stage_;
+  const Self self_;
+  Process process_;
+  Head& head_;
+  const Ended ended_;
+  Maker maker_;
+  std::shared_ptr<actors::NodeRole> role_;
+  std::unique_ptr<cluster::RoleHost> host_, brought_;
+  actors::RoleContext context_;
+  std::string how_;  // it ended; "" while it lives
+  bool in_ = false, told_ = false, unwinding_ = false, unwound_ = false;
+};
+
+}  // namespace troupe::sim

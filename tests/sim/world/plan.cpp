@@ -1,0 +1,191 @@
+// The dice.
+#include "tests/sim/world/plan.hpp"
+
+#include "runtime/core/rng.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace troupe::sim {
+
+using namespace std::chrono_literals;
+using core::ErrorCode;
+using Kind = Fault::Kind;
+
+namespace {
+
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : rng_(seed, 77) {}
+  std::uint64_t below(std::uint64_t bound) { return rng_.next_below(bound); }
+  bool one_in(std::uint64_t times) { return below(times) == 0; }
+  core::Duration between(core::Duration low, core::Duration high) {
+    return low + core::Duration(below(static_cast<std::uint64_t>((high - low).count()) + 1));
+  }
+  template <class List>
+  auto one_of(const List& list) {
+    return *std::next(std::begin(list), static_cast<std::ptrdiff_t>(below(std::size(list))));
+  }
+
+ private:
+  core::Rng rng_;
+};
+
+// The errors that a living part may give without a run having a reason to end.
+constexpr ErrorCode kAnyCode[] = {
+    ErrorCode::kInvalidArgument, ErrorCode::kConfig,   ErrorCode::kResources, ErrorCode::kData,
+    ErrorCode::kPeerLost,        ErrorCode::kNumeric,  ErrorCode::kInterrupted,
+    ErrorCode::kDeadline,        ErrorCode::kClosed,   ErrorCode::kOverloaded,
+    ErrorCode::kUnsupported,     ErrorCode::kNotFound, ErrorCode::kInternal};
+
+
+// Of a generator: anything may fail with anything.
+constexpr const char* kGeneratorCalls[] = {"step", "log-probs", "make", "fetch", "pack"};
+
+void draw_error(Dice& dice, const WorldPlan& plan, Fault& fault) {
+  fault.times = 1 + dice.below(3);
+  if (dice.one_in(3)) {
+    constexpr ErrorCode kAway[] = {ErrorCode::kPeerLost, ErrorCode::kClosed, ErrorCode::kDeadline};
+    fault.target = "reward/0";
+    fault.what = "score";
+    fault.code = dice.one_of(kAway);
+    return;
+  }
+  fault.target = "generator/" + std::to_string(dice.below(plan.far_nodes.size() + 1));
+  fault.what = dice.one_of(kGeneratorCalls);
+  fault.code = dice.one_of(kAnyCode);
+}
+
+std::string any_process(Dice& dice, const WorldPlan& plan) {
+  std::vector<std::string> all = plan.far_nodes;
+  all.insert(all.end(), {"node/policy", "node/generator-0", "node/reward"});
+  if (plan.critic) all.push_back("node/critic");
+  if (plan.reference) all.push_back("node/reference");
+  return dice.one_of(all);
+}
+
+Fault draw_fault(Dice& dice, const WorldPlan& plan, Kind kind) {
+  Fault fault;
+  fault.kind = kind;
+  fault.at = dice.between(200ms, 6s);
+  fault.span = dice.between(200ms, dice.one_in(4) ? 9s : 3s);
+  switch (kind) {
+    case Kind::kCrash:
+    case Kind::kFreeze:
+      fault.target = any_process(dice, plan);
+      break;
+    case Kind::kCutOneWay:
+      fault.target = dice.one_in(2) ? "to" : "from";
+      break;
+    case Kind::kFlap:
+      fault.times = 2 + dice.below(4);
+      fault.span = dice.between(100ms, 2500ms);
+      break;
+    case Kind::kError:
+      draw_error(dice, plan, fault);
+      break;
+    case Kind::kHeadFreeze:
+      fault.span = dice.between(200ms, 8s);
+      break;
+    default:
+      break;
+  }
+  return fault;
+}
+
+void draw_faults(Dice& dice, WorldPlan& plan) {
+  constexpr Kind kKinds[] = {Kind::kCrash,      Kind::kCrash,     Kind::kFreeze, Kind::kHostCrash,
+                             Kind::kHostFreeze, Kind::kCut,       Kind::kCutOneWay, Kind::kFlap,
+                             Kind::kSlow,       Kind::kError,     Kind::kError,  Kind::kError,
+                             Kind::kHeadFreeze};
+  const std::uint64_t count = 3 + dice.below(3);
+  if (dice.one_in(5)) plan.faults.push_back(draw_fault(dice, plan, Kind::kHeadCrash));
+  while (plan.faults.size() < count) {
+    const Kind kind = dice.one_of(kKinds);
+    // At least two kinds.
+    if (plan.faults.size() == 1 && plan.faults[0].kind == kind) continue;
+    plan.faults.push_back(draw_fault(dice, plan, kind));
+  }
+  std::sort(plan.faults.begin(), plan.faults.end(),
+            [](const Fault& a, const Fault& b) { return a.at < b.at; });
+}
+
+void draw_rewards(Dice& dice, WorldPlan& plan) {
+  core::Duration at = dice.between(300ms, 2s);
+  plan.rewards.push_back({RewardStep::Kind::kAttach, at, 0.5});
+  if (dice.one_in(2)) {
+    at += dice.between(100ms, 1s);
+    plan.rewards.push_back({RewardStep::Kind::kReweight, at, 2.0});
+  }
+  if (dice.one_in(2)) {
+    at += dice.between(100ms, 1500ms);
+    plan.rewards.push_back({RewardStep::Kind::kDetach, at, 0});
+  }
+}
+
+std::string seconds(core::Duration span) {
+  return std::to_string(std::chrono::duration<double>(span).count()) + " s";
+}
+
+}  // namespace
+
+const char* kind_name(Kind kind) {
+  constexpr const char* kNames[] = {"crash", "freeze", "host crash", "host freeze",
+                                    "cut",   "cut one way", "flap",  "slow link",
+                                    "error", "head crash",  "head freeze"};
+  return kNames[static_cast<int>(kind)];
+}
+
+std::string Fault::text() const {
+  std::string text = "at " + seconds(at) + ": " + kind_name(kind);
+  if (!target.empty()) text += " " + target;
+  if (!what.empty()) text += " " + what + " " + std::string(core::error_name(code));
+  return text + " x" + std::to_string(times) + " for " + seconds(span);
+}
+
+std::string WorldPlan::text() const {
+  std::string text = "seed " + std::to_string(seed) + ": bound " + std::to_string(staleness_max) +
+                     ", saved every " + std::to_string(save_steps);
+  if (critic) text += ", critic";
+  if (reference) text += ", reference";
+  if (evaluates) text += ", evaluations";
+  if (filters) text += ", filter";
+  if (straggler_timeout > 0ms) text += ", stragglers cut after " + seconds(straggler_timeout);
+  for (const Fault& fault : faults)
+    text += "\n  " + fault.text();
+  constexpr const char* kSteps[] = {"attach", "re-weight", "detach"};
+  for (const RewardStep& step : rewards)
+    text += "\n  at " + seconds(step.at) + ": " + kSteps[static_cast<int>(step.kind)];
+  return text;
+}
+
+WorldPlan draw_plan(std::uint64_t seed) {
+  Dice dice(seed);
+  WorldPlan plan;
+  plan.seed = seed;
+  plan.samples = 2 + static_cast<std::int32_t>(dice.below(3));
+  if (dice.one_in(3)) plan.staleness_max = 1 + dice.below(2);
+  plan.save_steps = dice.below(4);
+  plan.critic = dice.one_in(3);
+  plan.reference = dice.one_in(4);
+  plan.evaluates = dice.one_in(5);
+  plan.filters = dice.one_in(5);
+  if (plan.asynchronous() && dice.one_in(3)) plan.straggler_timeout = dice.between(500ms, 2s);
+  plan.far_nodes = {"node/b1", "node/b2"};
+  if (dice.one_in(4)) plan.far_nodes.push_back("node/b3");
+  plan.token = dice.between(1ms, 8ms);
+  plan.train = dice.between(50ms, 500ms);
+  plan.load = dice.between(20ms, 600ms);
+  plan.score = dice.between(100us, 10ms);
+  draw_faults(dice, plan);
+  if (dice.one_in(3)) draw_rewards(dice, plan);
+  return plan;
+}
+
+WorldPlan calm(WorldPlan plan) {
+  plan.faults.clear();
+  plan.rewards.clear();
+  return plan;
+}
+
+}  // namespace troupe::sim

@@ -1,0 +1,70 @@
+// What a seed draws: the shape of the run, the speed of its parts, the faults, the changes of
+// rewards. A plain value: the same seed gives the same plan.
+#pragma once
+
+#include "runtime/core/clock.hpp"
+#include "runtime/core/error.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe::sim {
+
+inline constexpr const char* kHeadHost = "host-a";
+inline constexpr const char* kFarHost = "host-b";
+
+struct Fault {
+  enum class Kind {
+    kCrash,       // of a process
+    kFreeze,      // of a process, for `span`
+    kHostCrash,   // of the far host; its nodes come back after `span`
+    kHostFreeze,  // of the far host
+    kCut,         // of the link, both ways
+    kCutOneWay,   // from the head's host, or to it
+    kFlap,        // the link goes and comes, `times` times
+    kSlow,        // the link carries few bytes a second
+    kError,       // a living role's next calls fail with `code`
+    kHeadCrash,   // the head's process; the same command comes `span` later
+    kHeadFreeze,
+  };
+  Kind kind = Kind::kCrash;
+  core::Duration at{}, span{};
+  std::string target;  // of a process or role; "to" or "from" for one way
+  std::string what;    // of an error: which call fails
+  core::ErrorCode code = core::ErrorCode::kInternal;
+  std::uint64_t times = 1;
+  std::string text() const;
+};
+const char* kind_name(Fault::Kind kind);
+
+struct RewardStep {
+  enum class Kind { kAttach, kReweight, kDetach };
+  Kind kind = Kind::kAttach;
+  core::Duration at{};
+  double weight = 1;
+};
+
+struct WorldPlan {
+  std::uint64_t seed = 0;
+  std::uint64_t updates = 6;
+  std::uint32_t groups = 4;
+  std::int32_t samples = 3;
+  std::uint64_t staleness_max = 0;
+  std::uint64_t save_steps = 0;
+  bool critic = false, reference = false, evaluates = false, filters = false;
+  core::Duration straggler_timeout{};
+  std::vector<std::string> far_nodes;  // each plays a generator
+  core::Duration token{}, train{}, load{}, score{};
+  std::vector<Fault> faults;
+  std::vector<RewardStep> rewards;  // of one reward that is attached by a guest
+
+  bool asynchronous() const { return staleness_max > 0; }
+  std::string text() const;
+};
+
+WorldPlan draw_plan(std::uint64_t seed);
+// The same run without faults and without changes of rewards.
+WorldPlan calm(WorldPlan plan);
+
+}  // namespace troupe::sim

@@ -1,0 +1,67 @@
+// A disk in memory that outlives the processes: it can be full, and what was not synced is lost when
+// its host crashes. A process sees it through a view, which refuses everything once the process has
+// ended. Paths are compared as texts.
+#pragma once
+
+#include "runtime/store/disk.hpp"
+#include "tests/sim/world/process.hpp"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace troupe::sim {
+
+class SimDisk {
+ public:
+  struct File {
+    std::string now;     // as a reader sees it
+    std::string synced;  // as it is after a crash of the host
+    bool there = false;  // after such a crash
+  };
+
+  bool exists(const std::string& path) const;
+  core::Result<void> write(const std::string& path, std::string_view content);
+  core::Result<void> append(const std::string& path, std::string_view content);
+  std::string read(const std::string& path) const;
+  void make_folder(const std::string& path) { folders_.insert(path); }
+  void sync(const std::string& path);
+  // Syncs all files under `from` and gives them, and the folder, another place.
+  void commit(const std::string& from, const std::string& to);
+  void remove(const std::string& path);  // and all under it
+  std::vector<std::string> folders_in(const std::string& path) const;  // names, sorted
+
+  // Writes fail from now on, until there is room again.
+  void set_full(bool full) { full_ = full; }
+  // The host has crashed.
+  void lose_unsynced();
+
+ private:
+  std::map<std::string, File> files_;
+  std::set<std::string> folders_;
+  bool full_ = false;
+};
+
+// The disk as the roles of one process see it.
+class DiskView final : public store::Disk {
+ public:
+  DiskView(SimDisk& disk, const Process& process) : disk_(disk), process_(process) {}
+  bool exists(const std::filesystem::path& path) override { return disk_.exists(path.string()); }
+  core::Result<void> make_folder(const std::filesystem::path& path) override;
+  core::Result<void> write_file(const std::filesystem::path& path,
+                                std::string_view content) override;
+  core::Result<std::string> read_file(const std::filesystem::path& path) override {
+    return disk_.read(path.string());
+  }
+  core::Result<void> append(const std::string& path, std::string_view content);
+  SimDisk& disk() { return disk_; }
+  bool works() const { return process_.alive(); }
+
+ private:
+  core::Result<void> check() const;
+  SimDisk& disk_;
+  const Process& process_;
+};
+
+}  // namespace troupe::sim

@@ -1,0 +1,69 @@
+// What the fakes of a world know and the roles do not: the errors that they are to give, the weights
+// that were published, and what was seen to be wrong. Owned by the world; one thread.
+#pragma once
+
+#include "runtime/core/error.hpp"
+#include "runtime/core/ids.hpp"
+#include "tests/sim/world/census.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::sim {
+
+inline constexpr std::uint64_t kStepsOfUpdate = 2;  // versions of one update
+
+class Truth {
+ public:
+  // ---- errors of living roles: the next `times` calls of `what` at `role` fail with this code.
+  void arm(const std::string& role, const std::string& what, core::ErrorCode code,
+           std::uint64_t times) {
+    errors_[{role, what}] = {code, times};
+  }
+  std::optional<core::Error> error(const std::string& role, const std::string& what) {
+    const auto found = errors_.find({role, what});
+    if (found == errors_.end() || found->second.second == 0) return std::nullopt;
+    --found->second.second;
+    census.count("given error", what + " " + std::string(core::error_name(found->second.first)));
+    return core::Error{found->second.first, what + " of " + role + " fails as the world says"};
+  }
+
+  // ---- violations of what must hold; the first is what the test shows
+  void expect(bool holds, const std::string& what) {
+    if (!holds) wrong_.push_back(what);
+  }
+  const std::vector<std::string>& wrong() const noexcept { return wrong_; }
+
+  // The newest weights of each process that has a policy, by its number.
+  std::map<std::uint64_t, core::Version> published;
+  // Version at the start of update u is kStepsOfUpdate * u; no token may be older than this.
+  static core::Version oldest_for(std::uint64_t update, std::uint64_t staleness_max) {
+    return kStepsOfUpdate * (update - std::min(update, staleness_max));
+  }
+
+  Census census;
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::pair<core::ErrorCode, std::uint64_t>> errors_;
+  std::vector<std::string> wrong_;
+};
+
+// A number that is made of the texts' and numbers' bits alone.
+inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t z = a + 0x9E3779B97F4A7C15u + (b << 6) + (b >> 2) + b * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+inline std::uint64_t mix(std::uint64_t a, const std::string& text) {
+  for (const char c : text)
+    a = mix(a, static_cast<std::uint64_t>(static_cast<unsigned char>(c)));
+  return a;
+}
+
+}  // namespace troupe::sim

@@ -1,0 +1,298 @@
+// Processes that come and go, and the end of a run.
+#include "tests/sim/world/world.hpp"
+
+#include "actors/company/pass.hpp"
+#include "actors/protocol/ask.hpp"
+#include "runtime/async/run_on.hpp"
+#include "tests/sim/world/fake_trainers.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <boost/asio/co_spawn.hpp>
+
+namespace troupe::sim {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint64_t kSteps = 50'000'000;
+
+void rethrow(std::exception_ptr error) {
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace
+
+World::World(WorldPlan plan, bool traced)
+    : plan_(std::move(plan)),
+      traced_(traced),
+      network_(time_, plan_.seed, {}),
+      rng_(plan_.seed, 5),
+      links_(time_, network_, plan_.seed, truth_.census,
+             [this](Process& at, Process& of, const std::string& why) {
+               connection_lost(at, of, why);
+             }),
+      stage_{time_, network_, links_, truth_, disk_, plan_, rng_, team_, text_, {}, {}} {
+  network_.set_carrier(links_);
+  stage_.note = [this](const std::string& line) { note(line); };
+  stage_.process = [this](std::uint64_t number) -> const Process* {
+    for (const auto& node : nodes_)
+      if (node->process().number() == number) return &node->process();
+    return nullptr;
+  };
+  links_.hears = [this](const Process& at, const Process& of, const cluster::Identity& from) {
+    for (const auto& head : heads_)
+      if (&head->process() == &at) return head->hears(of, from);
+    return true;
+  };
+  links_.finds = [this](const Process& from,
+                        const std::string& role) -> std::optional<const Process*> {
+    for (const auto& head : heads_)
+      if (&head->process() == &from) return head->player(role);
+    return std::nullopt;
+  };
+  links_.role_ended = [this](Process& at, Process& of, const cluster::Identity& role) {
+    for (const auto& head : heads_)
+      if (&head->process() == &at) return head->role_ended(of, role);
+  };
+  if (traced_) links_.trace = [this](const std::string& line) { trace_.push_back(line); };
+}
+
+World::~World() = default;
+
+void World::note(const std::string& line) {
+  if (!traced_) return;
+  const auto us =
+      std::chrono::duration_cast<std::chrono::microseconds>(time_.now().time_since_epoch());
+  trace_.push_back(std::to_string(us.count()) + " us " + line);
+}
+
+void World::after(core::Duration span, std::function<void()> what) {
+  time_.schedule(time_.now() + span, std::move(what));
+}
+
+// ---- processes ---------------------------------------------------------------------------------
+
+void World::start_head() {
+  if (outcome_) return;
+  Head::Calls calls;
+  calls.launch = [this](Head& head, const Node::Self& self) { launch(head, self); };
+  calls.kill = [this](const std::string& name) {
+    after(0ms, [this, name] {
+      if (Node* const node = living(name)) node->kill();
+    });
+  };
+  calls.over = [this](Head& head, core::Result<void> outcome) {
+    note("the run is over: " + (outcome ? std::string("done") : outcome.error().message));
+    outcome_ = std::move(outcome);
+    ended_at_ = time_.now();
+    head_ = nullptr;
+    head.kill();
+  };
+  calls.progress = [this] { progressed(); };
+  heads_.push_back(std::make_unique<Head>(stage_, ++processes_, std::move(calls)));
+  head_ = heads_.back().get();
+  head_->begin();
+}
+
+Node& World::add_node(Head& head, Node::Self self) {
+  nodes_.push_back(std::make_unique<Node>(
+      stage_, std::move(self), ++processes_, head,
+      [this](Node& node, const std::string& how) { node_ended(node, how); }));
+  nodes_.back()->begin();
+  return *nodes_.back();
+}
+
+void World::launch(Head& head, const Node::Self& self) {
+  after(20ms + stage_.soon(200ms), [this, &head, self] {
+    if (&head == head_) add_node(head, self);
+  });
+}
+
+// A far node enters through the gateway, which gives it a pass; without a way to it, it tries again.
+void World::start_far(const std::string& name, std::vector<std::string> kinds) {
+  if (outcome_) return;
+  const bool guest = kinds.front() == "attach";
+  if (guest && !guest_wanted_) return;
+  const bool way = head_lives() && !head_->process().frozen() &&
+                   links_.open(kFarHost, kHeadHost) && links_.open(kHeadHost, kFarHost);
+  if (!way) {
+    after(500ms + stage_.soon(500ms), [this, name, kinds] { start_far(name, kinds); });
+    return;
+  }
+  const std::string pass = head_->issue_pass();
+  add_node(*head_, {name, kFarHost, kinds, pass, *actors::number_of_pass(pass)});
+  if (guest) guest_step({RewardStep::Kind::kAttach, {}, guest_weight_});
+}
+
+void World::node_ended(Node& node, const std::string& how) {
+  note(node.self().name + " " + how);
+  const auto& self = node.self();
+  if (self.host == kHeadHost) {
+    if (&node.head() == head_) {
+      after(stage_.soon(100ms), [this, &node, name = self.name, how] {
+        if (&node.head() == head_) head_->exited(name, how);
+      });
+    }
+    return;
+  }
+  if (how == "was dismissed") {
+    if (self.kinds.front() == "attach") guest_wanted_ = false;
+    return;
+  }
+  after(300ms + stage_.soon(700ms),
+        [this, name = self.name, kinds = self.kinds] { start_far(name, kinds); });
+}
+
+Node* World::living(const std::string& name) {
+  for (const auto& node : nodes_) {
+    if (node->self().name == name && node->process().alive()) return node.get();
+  }
+  return nullptr;
+}
+
+void World::connection_lost(Process& at, Process& of, const std::string& why) {
+  for (const auto& [role, endpoint] : at.roles()) {
+    for (const auto& [name, other] : of.roles()) {
+      async::post(endpoint->strand(), [endpoint = endpoint, name = name, why] {
+        endpoint->on_peer_lost(name, {core::ErrorCode::kPeerLost, name + " is lost: " + why});
+      });
+    }
+  }
+  for (const auto& head : heads_)
+    if (&head->process() == &at) return head->connection_lost(of, why);
+  for (const auto& node : nodes_) {
+    if (&node->process() == &at && &node->head().process() == &of) return node->left(why);
+  }
+}
+
+// ---- a reward that comes and goes --------------------------------------------------------------
+
+void World::begin_guest(double weight) {
+  guest_wanted_ = true;
+  guest_weight_ = weight;
+  start_far("node/guest", {"attach"});
+}
+
+// The commands that users type; what they answer is not looked at, since any of them may come in the
+// wrong moment. A guest that comes back attaches its reward again.
+void World::guest_step(RewardStep step) {
+  if (outcome_ || !guest_wanted_) return;
+  Node* const node = living("node/guest");
+  if (node == nullptr || !node->is_in() || node->context().transport == nullptr) {
+    return after(300ms, [this, step] { guest_step(step); });
+  }
+  boost::asio::co_spawn(node->context().scope->executor(), ask_company(this, node, step), rethrow);
+}
+
+async::task<void> World::ask_company(World* self, Node* node, RewardStep step) {
+  const actors::RoleContext context = node->context().with_deadline(20s);
+  if (step.kind == RewardStep::Kind::kAttach) node->bring("reward/extra");
+  core::Result<actors::RewardsChanged> changed = actors::RewardsChanged{};
+  if (step.kind == RewardStep::Kind::kAttach) {
+    actors::AttachReward request{"extra", "reward/extra", step.weight};
+    changed = co_await actors::ask(context, "company/0", std::move(request));
+  } else if (step.kind == RewardStep::Kind::kReweight) {
+    actors::ReweightReward request{"extra", step.weight};
+    changed = co_await actors::ask(context, "company/0", std::move(request));
+  } else {
+    actors::DetachReward request{"extra"};
+    changed = co_await actors::ask(context, "company/0", std::move(request));
+  }
+  self->truth_.census.count("reward", changed ? "changed" : "refused");
+  self->note(changed ? "rewards changed" : "rewards: " + changed.error().message);
+  if (changed || step.kind != RewardStep::Kind::kAttach || !node->process().alive()) co_return;
+  self->after(1s, [self, step] { self->guest_step(step); });
+}
+
+// ---- the run -----------------------------------------------------------------------------------
+
+void World::run() {
+  start_head();
+  for (const std::string& name : plan_.far_nodes)
+    after(100ms + stage_.soon(900ms), [this, name] { start_far(name, {"generator"}); });
+  for (const Fault& fault : plan_.faults)
+    after(fault.at, [this, fault] { inject(fault); });
+  for (const RewardStep& step : plan_.rewards) {
+    after(step.at, [this, step] {
+      if (step.kind == RewardStep::Kind::kAttach) return begin_guest(step.weight);
+      guest_step(step);
+    });
+  }
+  while (!outcome_ && truth_.wrong().empty())
+    watch();
+  ended_at_ = time_.now();
+  check_end();
+}
+
+// Something must be learned or restarted within kProgress after the last fault.
+void World::watch() {
+  truth_.expect(time_.run_for(1s, kSteps), "the world does not come to rest within a second");
+  const core::TimePoint since = std::max(last_fault_, last_progress_);
+  truth_.expect(outcome_ || time_.now() - since < kProgress,
+                "no progress within 60 s after the last fault");
+}
+
+void World::check_end() {
+  const bool ended = outcome_.has_value();
+  if (ended && truth_.wrong().empty()) {
+    truth_.expect(outcome_->has_value(),
+                  "the run ended: " + (*outcome_ ? "" : outcome_->error().message));
+    if (*outcome_) check_ledger();
+  }
+  // Everybody goes.
+  outcome_ = outcome_.value_or(core::Result<void>());
+  for (const auto& head : heads_)
+    head->kill();
+  head_ = nullptr;
+  const bool quiet = time_.run_for(70s, kSteps);
+  const bool left = std::any_of(nodes_.begin(), nodes_.end(),
+                                [](const auto& node) { return node->process().alive(); });
+  for (const auto& node : nodes_)
+    node->kill();
+  truth_.expect(quiet && time_.run_until_quiet(kSteps), "the world does not come to rest");
+  truth_.expect(!left, "a process is left after the run");
+  truth_.expect(network_.open() == 0, "a request has had no outcome");
+  for (const auto& node : nodes_)
+    truth_.expect(node->unwound(), node->self().name + " does not unwind");
+  for (const auto& head : heads_)
+    truth_.expect(head->unwound(), "a head does not unwind");
+}
+
+std::string World::learned() const {
+  const auto all = disk_.folders_in(kCheckpoints);
+  if (all.empty()) return "";
+  return disk_.read(std::string(kCheckpoints) + "/" + all.back() + "/policy/state");
+}
+
+void World::check_ledger() {
+  const auto lines = read_ledger(disk_.read(kLedger));
+  std::set<std::pair<std::uint64_t, std::uint32_t>> slots;
+  std::set<std::uint64_t> positions;
+  std::map<std::uint64_t, std::uint64_t> hashes;
+  for (const LedgerLine& line : lines) {
+    truth_.expect(slots.emplace(line.update, line.slot).second, "a slot is in the ledger twice");
+    std::vector<std::uint64_t> taken = line.replaced;
+    taken.push_back(line.position);
+    for (const std::uint64_t position : taken)
+      truth_.expect(positions.insert(position).second, "a prompt was used twice");
+    auto& hash = hashes.try_emplace(line.update, line.update).first->second;
+    hash = mix(hash, line.hash);
+  }
+  truth_.expect(slots.size() == plan_.updates * plan_.groups, "a slot is missing in the ledger");
+  const bool gapless = !positions.empty() && *positions.rbegin() + 1 == positions.size();
+  truth_.expect(gapless, "a prompt was skipped");
+  const auto learned = Learned::of(this->learned());
+  truth_.expect(learned.has_value(), "there is no last checkpoint");
+  if (!learned) return;
+  truth_.expect(learned->updates.size() == plan_.updates, "not all updates were learned");
+  for (std::uint64_t update = 0; update < learned->updates.size(); ++update) {
+    truth_.expect(hashes[update] == learned->updates[update],
+                  "update " + std::to_string(update + 1) +
+                      " was learned from other groups than the ledger has");
+  }
+}
+
+}  // namespace troupe::sim

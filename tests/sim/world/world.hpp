@@ -1,0 +1,92 @@
+// One run of a whole company on virtual time: hosts, links, processes, a head that may die, far nodes
+// that come back by themselves, a guest that attaches a reward, and the faults of a plan. Then it
+// says what did not hold:
+//   no ticket lost or trained twice, each update in its turn, no token older than the bound, scores
+//   of the right set, one outcome a request, the ledger whole, nothing left behind, and progress
+//   within kProgress after the last fault. At bound 0 the policy learns what it learns without faults.
+#pragma once
+
+#include "tests/sim/world/head.hpp"
+#include "tests/sim/world/node.hpp"
+#include "tests/sim/world/plan.hpp"
+
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe::sim {
+
+class World {
+ public:
+  static constexpr core::Duration kProgress = std::chrono::seconds(60);
+
+  // `traced`: keeps a line for each frame and note.
+  explicit World(WorldPlan plan, bool traced = false);
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+  ~World();
+
+  void run();
+
+  // What did not hold; empty when all is well.
+  const std::vector<std::string>& wrong() const { return truth_.wrong(); }
+  const Census& census() const { return truth_.census; }
+  const std::vector<std::string>& trace() const { return trace_; }
+  // What the policy has learned at the end.
+  std::string learned() const;
+  core::Duration took() const { return ended_at_.time_since_epoch(); }
+  std::uint64_t steps() const { return time_.steps(); }
+
+ private:
+  void start_head();
+  void launch(Head& head, const Node::Self& self);
+  void start_far(const std::string& name, std::vector<std::string> kinds);
+  Node& add_node(Head& head, Node::Self self);
+  void node_ended(Node& node, const std::string& how);
+  void connection_lost(Process& at, Process& of, const std::string& why);
+  Node* living(const std::string& name);
+  bool head_lives() const { return head_ != nullptr; }
+
+  void inject(const Fault& fault);
+  void crash_head(const Fault& fault);
+  void each_far(const std::function<void(Node&)>& what);
+  void flap(std::uint64_t times, core::Duration span);
+  void freeze(Process& process, core::Duration span);
+  void cut(bool there, bool back, bool cut);
+  void after(core::Duration span, std::function<void()> what);
+
+  void begin_guest(double weight);
+  void guest_step(RewardStep step);
+  static async::task<void> ask_company(World* self, Node* node, RewardStep step);
+
+  void progressed() { last_progress_ = time_.now(); }
+  void watch();
+  void check_end();
+  void check_ledger();
+  void note(const std::string& line);
+
+  const WorldPlan plan_;
+  const bool traced_;
+  std::vector<std::string> trace_;
+  VirtualTime time_;
+  SimNetwork network_;
+  core::Rng rng_;
+  Truth truth_;
+  SimDisk disk_;
+  core::SerialTeam team_;
+  Numbers text_;
+  Links links_;
+  Stage stage_;
+  std::list<std::unique_ptr<Node>> nodes_;  // those that ended, too
+  std::list<std::unique_ptr<Head>> heads_;
+  Head* head_ = nullptr;  // the one that lives
+  std::uint64_t processes_ = 0;
+  bool guest_wanted_ = false;
+  double guest_weight_ = 1;
+  std::optional<core::Result<void>> outcome_;
+  core::TimePoint last_fault_{}, last_progress_{}, ended_at_{};
+};
+
+}  // namespace troupe::sim

@@ -1,0 +1,104 @@
+// The faults of a world.
+#include "tests/sim/world/world.hpp"
+
+#include <algorithm>
+
+namespace troupe::sim {
+
+using namespace std::chrono_literals;
+using Kind = Fault::Kind;
+
+namespace {
+constexpr double kSlowLink = 200'000;  // bytes a second
+}
+
+void World::each_far(const std::function<void(Node&)>& what) {
+  for (const auto& node : nodes_) {
+    if (node->self().host == kFarHost && node->process().alive()) what(*node);
+  }
+}
+
+void World::freeze(Process& process, core::Duration span) {
+  process.freeze(true);
+  after(span, [&process] { process.freeze(false); });
+}
+
+void World::cut(bool there, bool back, bool cut) {
+  if (there) links_.cut(kHeadHost, kFarHost, cut);
+  if (back) links_.cut(kFarHost, kHeadHost, cut);
+}
+
+void World::flap(std::uint64_t times, core::Duration span) {
+  if (times == 0 || outcome_) return;
+  cut(true, true, true);
+  after(span, [this, times, span] {
+    cut(true, true, false);
+    last_fault_ = time_.now();
+    after(span / 2, [this, times, span] { flap(times - 1, span); });
+  });
+}
+
+void World::inject(const Fault& fault) {
+  if (outcome_) return;
+  note("FAULT " + fault.text());
+  truth_.census.count("fault", kind_name(fault.kind));
+  last_fault_ = std::max(last_fault_, time_.now() + fault.span);
+  switch (fault.kind) {
+    case Kind::kCrash:
+      if (Node* const node = living(fault.target)) node->kill();
+      break;
+    case Kind::kFreeze:
+      if (Node* const node = living(fault.target)) freeze(node->process(), fault.span);
+      break;
+    case Kind::kHostCrash:
+      each_far([](Node& node) { node.kill(); });
+      break;
+    case Kind::kHostFreeze:
+      each_far([&](Node& node) { freeze(node.process(), fault.span); });
+      break;
+    case Kind::kCut:
+      cut(true, true, true);
+      after(fault.span, [this] { cut(true, true, false); });
+      break;
+    case Kind::kCutOneWay: {
+      const bool there = fault.target == "to";
+      cut(there, !there, true);
+      after(fault.span, [this, there] { cut(there, !there, false); });
+      break;
+    }
+    case Kind::kFlap:
+      flap(fault.times, fault.span);
+      last_fault_ = std::max(last_fault_, time_.now() + static_cast<int>(fault.times) * fault.span * 3 / 2);
+      break;
+    case Kind::kSlow:
+      links_.slow(kHeadHost, kFarHost, kSlowLink);
+      links_.slow(kFarHost, kHeadHost, kSlowLink);
+      after(fault.span, [this] {
+        links_.slow(kHeadHost, kFarHost, 0);
+        links_.slow(kFarHost, kHeadHost, 0);
+      });
+      break;
+    case Kind::kError:
+      truth_.arm(fault.target, fault.what, fault.code, fault.times);
+      break;
+    case Kind::kHeadCrash:
+      crash_head(fault);
+      break;
+    case Kind::kHeadFreeze:
+      if (head_lives()) freeze(head_->process(), fault.span);
+      break;
+  }
+}
+
+// The local nodes die with it. The same command comes again.
+void World::crash_head(const Fault& fault) {
+  if (!head_lives()) return;
+  Head& old = *std::exchange(head_, nullptr);
+  old.kill();
+  for (const auto& node : nodes_) {
+    if (node->self().host == kHeadHost && node->process().alive()) node->kill();
+  }
+  after(fault.span, [this] { start_head(); });
+}
+
+}  // namespace troupe::sim
