@@ -1,8 +1,8 @@
 /* C interface of the Rust library `troupe_text`: Hugging Face tokenizers and chat templates.
  *
  * Only the C++ classes beside it include this header; the rest of Troupe uses those.
- * No call blocks, starts a thread or touches a file. A tokenizer or template handle may be used from
- * many threads at once; a stream handle from one at a time. Text is UTF-8 without a terminator.
+ * No call blocks, starts a thread or touches a file. Many threads may use a tokenizer or template
+ * handle at once; a stream handle belongs to one at a time. Text is UTF-8 without a terminator.
  *
  * Every fallible call returns a troupe_text_status. On failure the outputs are untouched and, if
  * `error` is not NULL, *error holds a message for the user (free it with troupe_text_string_free).
@@ -75,8 +75,8 @@ troupe_text_status troupe_text_decode(const troupe_text_tokenizer* tokenizer, co
                                       size_t count, int skip_special, troupe_text_string* out,
                                       troupe_text_string* error);
 
-/* The token's own spelling (in a byte-level vocabulary, its printable alphabet). Returns 1 if the id
- * exists, else 0 and leaves *out untouched. */
+/* The token's own spelling (in a byte-level vocabulary, its printable alphabet). Returns 1 if the
+ * id exists, else 0 and leaves *out untouched. */
 int troupe_text_id_to_token(const troupe_text_tokenizer* tokenizer, uint32_t id,
                             troupe_text_string* out);
 
@@ -122,8 +122,8 @@ typedef struct troupe_text_limits {
   uint64_t output_bytes;     /* the longest text that a template may build: result or value */
 } troupe_text_limits;
 
-/* Parses a Jinja template with the whitespace rules of transformers (trim_blocks, lstrip_blocks). The
- * source may have at most 1 MiB, 2048 tokens in one tag, and 512 `elif`. */
+/* Parses a Jinja template with the whitespace rules of transformers (trim_blocks, lstrip_blocks).
+ * The source may have at most 1 MiB, 2048 tokens in one tag, and 512 `elif`. */
 troupe_text_status troupe_text_template_new(troupe_text_view source, troupe_text_template** out,
                                             troupe_text_string* error);
 void troupe_text_template_free(troupe_text_template* chat_template);
