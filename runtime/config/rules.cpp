@@ -54,7 +54,7 @@ std::uint64_t group_bytes(const TrainConfig& c, std::int64_t samples) {
 }
 std::string too_long(const TrainConfig& c, std::int64_t samples) {
   return joined(samples, " samples of ", c.rollout.max_new_tokens, " tokens are a group of ",
-                group_bytes(c, samples), " bytes, and one may have ",
+                group_bytes(c, samples), " bytes; a group may have at most ",
                 core::limits::kGroup_bytes_max,
                 ": give fewer, or a smaller --rollout.max_new_tokens");
 }

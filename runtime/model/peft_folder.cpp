@@ -162,7 +162,7 @@ class AdapterFile {
     const auto module = modules_.find(name.substr(0, half));
     const std::string part = name.substr(half);
     if (module == modules_.end() || (part != ".lora_A.weight" && part != ".lora_B.weight")) {
-      return bad("tensor " + tensor.name + " is of no module of this model (" +
+      return bad("tensor " + tensor.name + " belongs to no module of this model (" +
                  base_.spec().architecture + " with " + std::to_string(base_.spec().layers) +
                  " layers)");
     }

@@ -93,7 +93,8 @@ Result<void> finish_longrope(const ConfigReader& config, const ModelSpec& spec, 
   const auto check = [&](const char* key, const std::vector<double>& factors) -> Result<void> {
     if (factors.size() == wanted) return {};
     return config.malformed("`" + std::string(key) + "` has " + std::to_string(factors.size()) +
-                            " factors; a head turns in " + std::to_string(wanted) + " planes");
+                            " factors; a head has " + std::to_string(wanted) +
+                            " pairs of numbers that rotate, and needs one for each");
   };
   TROUPE_TRY(check("short_factor", rope.short_factors));
   TROUPE_TRY(check("long_factor", rope.long_factors));
@@ -203,8 +204,8 @@ Result<void> read_rope(const ConfigReader& config, const Family& family, ModelSp
   const double dims = static_cast<double>(spec.head_dim) * spec.rope.partial;
   spec.rotary_dim = static_cast<std::int64_t>(dims);
   if (spec.rotary_dim < 2 || spec.rotary_dim % 2 != 0) {
-    return config.malformed("partial_rotary_factor turns " + std::to_string(spec.rotary_dim) +
-                            " numbers of a head, which is odd or none");
+    return config.malformed("partial_rotary_factor rotates " + std::to_string(spec.rotary_dim) +
+                            " numbers of a head; the count must be even and above 0");
   }
   if (spec.sliding_rope) TROUPE_TRY(finish_longrope(config, spec, *spec.sliding_rope));
   TROUPE_TRY(finish_longrope(config, spec, spec.rope));

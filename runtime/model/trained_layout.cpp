@@ -52,8 +52,9 @@ core::Failure unknown(const std::string& key,
                       const std::string& word,
                       const char* what,
                       const Names& names) {
-  return core::fail(ErrorCode::kConfig, "--" + key + " '" + word + "' is in no " + what +
-                                            " of this model; near are " + nearest(names, word));
+  return core::fail(ErrorCode::kConfig, "--" + key + " '" + word + "' matches no " + what +
+                                            " of this model; the nearest are " +
+                                            nearest(names, word));
 }
 
 Result<void> check_words(const std::vector<std::string>& words,
